@@ -19,6 +19,7 @@ use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use seekwise::Setup;
 use seekwise_formats::duration::Duration;
 use seekwise_formats::metric::Metric;
+use seekwise_formats::study::Sampling;
 use seekwise_formats::trace::FORMATS;
 use seekwise_lab::plan::draw::ProfileDraw;
 use seekwise_lab::provenance::ProgramVersion;
@@ -488,6 +489,28 @@ pub enum ResultFormat {
 /// The drive that a forecast assumes unless one is named: a common current one.
 const DRY_RUN: &str = "barracuda-2t-st2000dm006";
 
+/// How many runs there are, and how long ones.
+#[derive(Args, Debug)]
+pub struct SamplingArgs {
+    /// Make short, warmed runs, and stop each pair when its verdict stands; in virtual time only.
+    #[arg(long, conflicts_with = "fixed")]
+    pub until_decided: bool,
+    /// Make as many runs as are asked for, each as long as asked [default].
+    #[arg(long)]
+    pub fixed: bool,
+}
+
+impl SamplingArgs {
+    /// What is asked for; nothing: as the study says.
+    pub fn wanted(&self) -> Option<Sampling> {
+        match (self.until_decided, self.fixed) {
+            (true, _) => Some(Sampling::UntilDecided),
+            (_, true) => Some(Sampling::Fixed),
+            _ => None,
+        }
+    }
+}
+
 /// Arguments of `compare`.
 #[derive(Args, Debug)]
 pub struct CompareArgs {
@@ -502,10 +525,10 @@ pub struct CompareArgs {
     pub vary: Option<(String, String)>,
     /// Compare a real file or device with the prediction for this modelled drive or stack.
     #[arg(long, value_name = "DRIVE|STACK", value_parser = name,
-        conflicts_with_all = ["vary", "metric", "out", "dry_run", "pictures"])]
+        conflicts_with_all = ["vary", "metric", "out", "dry_run", "pictures", "until_decided", "fixed"])]
     pub against: Option<String>,
     /// Run nothing; estimate how long it will take, assuming that the device is this drive.
-    #[arg(long, value_name = "DRIVE|STACK", num_args = 0..=1, require_equals = true, conflicts_with_all = ["out", "pictures"],
+    #[arg(long, value_name = "DRIVE|STACK", num_args = 0..=1, require_equals = true, conflicts_with_all = ["out", "pictures", "until_decided"],
         default_missing_value = DRY_RUN)]
     pub dry_run: Option<String>,
     /// The metric to compare, such as p99 or read.mean; may be repeated [default: iops; for scenes, elapsed].
@@ -514,6 +537,9 @@ pub struct CompareArgs {
     /// Independent runs per side.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
     pub runs: u32,
+    /// How long it is run.
+    #[command(flatten)]
+    pub sampling: SamplingArgs,
     /// How to print the answer [default: text].
     #[arg(long, value_enum, conflicts_with_all = ["against", "dry_run"])]
     pub format: Option<AnswerFormat>,
@@ -563,6 +589,9 @@ pub struct StudyArgs {
     /// Number of cores to use; 0 means all. Results do not depend on it.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads)]
     pub threads: usize,
+    /// How long it is run.
+    #[command(flatten)]
+    pub sampling: SamplingArgs,
     /// The columns to show.
     #[command(flatten)]
     pub columns: ColumnsArgs,

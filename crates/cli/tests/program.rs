@@ -28,6 +28,7 @@ mod readme;
 mod real;
 mod reviews;
 mod robust;
+mod sampling;
 mod scenes;
 mod schema;
 mod serve;

@@ -35,6 +35,25 @@ const FILES: [(&str, &str); 5] = [
     ),
 ];
 
+/// Short runs, and a pair that so few leave open.
+const UNTIL_DECIDED: [&str; 15] = [
+    "compare",
+    "file-server",
+    "--on",
+    DRIVE,
+    "--vary",
+    "drive.firmware.depth=1,32",
+    "--set",
+    "job.depth=4",
+    "--metric",
+    "p99",
+    "--runtime",
+    "2 s",
+    "--runs",
+    "5",
+    "--until-decided",
+];
+
 /// What is printed: the name in the page, and the commands whose outputs are walked together.
 const OUTPUTS: [(&str, &[&[&str]]); 12] = [
     (
@@ -51,6 +70,19 @@ const OUTPUTS: [(&str, &[&[&str]]); 12] = [
         &[
             &["compare", "mix.fio", "--on", DRIVE, "--vary", "drive.firmware.depth=1,8", "--runs", "2"],
             &["compare", "paced.fio", "--on", DRIVE, "--vary", "drive.firmware.depth=1,8", "--runs", "2"],
+            &UNTIL_DECIDED,
+            // Decided by nothing, and never shortened.
+            &[
+                "compare",
+                "mix.fio",
+                "--on",
+                DRIVE,
+                "--vary",
+                "drive.firmware.depth=1,8",
+                "--runs",
+                "2",
+                "--until-decided",
+            ],
         ],
     ),
     ("study", &[&["study", "s.toml", "--out", "study"]]),

@@ -55,6 +55,8 @@ pub struct Study {
     /// Independent runs of each cell.
     #[serde(default = "five")]
     pub runs: u32,
+    /// How many runs are made, and how long ones; the command may say otherwise.
+    pub sampling: Option<Sampling>,
     /// Measured time of each run; by default that of the job.
     pub runtime: Option<Duration>,
     /// Warm-up time of each run; by default that of the job.
@@ -83,6 +85,16 @@ pub struct Study {
     /// The claims about the results.
     #[serde(default)]
     pub claim: Vec<Claim>,
+}
+
+/// How many runs a study makes, and how long ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sampling {
+    /// As many and as long as the study says.
+    Fixed,
+    /// Short ones until every comparison has its verdict.
+    UntilDecided,
 }
 
 fn one() -> u64 {

@@ -15,8 +15,8 @@ use seekwise_model::record::{Effort, Parts};
 use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{
-    BlockSizes, DEFAULT_SEED, Direction, Distribution, FileService, FioPattern, Generator, IoEngine, Job, Pace,
-    Pattern, RandomRepeat, Region, RwModifier, StridedZones, Syncs, Worker, Workload,
+    BlockSizes, CountingRule, DEFAULT_SEED, Direction, Distribution, FileService, FioPattern, Generator, IoEngine, Job,
+    Pace, Pattern, RandomRepeat, Region, RwModifier, StridedZones, Syncs, Worker, Workload,
 };
 
 const KIB: u64 = 1 << 10;
@@ -241,6 +241,7 @@ fn ours(pattern: &FioPattern, seed: Seed) -> Vec<Entry> {
         stage: 0,
         group: 0,
         start_delay: Span::ZERO,
+        counting: CountingRule::Tool,
         ramp: Span::ZERO,
         runtime: None,
         time_based: false,

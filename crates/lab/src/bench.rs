@@ -15,8 +15,8 @@ use seekwise_model::stack::{Layer, Stack};
 use seekwise_model::time::Span;
 use seekwise_model::workload::replay::{ReplayRow, Timing};
 use seekwise_model::workload::{
-    BlockSizes, Direction, Distribution, FileService, FioPattern, Generator, IoEngine, Job, Pace, Pattern,
-    RandomRepeat, Region, Syncs, Worker,
+    BlockSizes, CountingRule, Direction, Distribution, FileService, FioPattern, Generator, IoEngine, Job, Pace,
+    Pattern, RandomRepeat, Region, Syncs, Worker,
 };
 use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::outcome::RunError;
@@ -238,6 +238,7 @@ fn reads(random: u8, bytes: u64, depth: u32, requests: u64, sectors: u64) -> Job
         stage: 0,
         group: 0,
         start_delay: Span::ZERO,
+        counting: CountingRule::Tool,
         ramp: Span::ZERO,
         runtime: None,
         time_based: false,

@@ -13,6 +13,7 @@ use crate::job_settings;
 use crate::outcome::Outcome;
 use crate::provenance::{ProgramVersion, StudyProvenance, differences};
 use crate::report::{self, Anatomy, Provenance, Report, ReportLayer};
+use crate::rounds::{self, SamplingAccount};
 use crate::run::{Arrivals, CpuRecord, Response, RunRecord, pooled};
 use crate::stats::{self, Interval, Judgement, Verdict, quality};
 use crate::stretch::stretches;
@@ -57,11 +58,11 @@ pub fn report(material: &ReportMaterial<'_>) -> Report {
         version: made.program.version.clone(),
         seed: study.seed,
         runs_per_cell: study.runs,
-        runs_planned: (made.cells.len() * made.seeds.len()) as u64,
+        runs_planned: runs_planned(study, made, records),
         runs_done: records.len() as u64,
-        runtime_s: study.runtime.map_or_else(|| longest(records), |runtime| runtime.seconds()),
+        runtime_s: runtime_s(study, made, records),
         virtual_time: !made.is_measured(),
-        interval: interval_text(study, made),
+        interval: interval_text(study, &evidence),
         meanings: meanings(),
         stretches: stretches(made, &shown(&verdicts, &evidence, made)),
         verdicts,
@@ -111,18 +112,34 @@ fn shown(verdicts: &[report::ReportVerdict], evidence: &Evidence<'_>, made: &Stu
     }
 }
 
+/// How long a run is.
+fn runtime_s(study: &Study, made: &StudyProvenance, records: &[RunRecord]) -> f64 {
+    let said = study.runtime.filter(|_| made.sampling.is_none());
+    said.map_or_else(|| longest(records), |runtime| runtime.seconds())
+}
+
 /// The longest run, if the job itself said when to end.
 fn longest(records: &[RunRecord]) -> f64 {
     records.iter().map(|record| record.elapsed_s).fold(0.0, f64::max)
 }
 
-fn interval_text(study: &Study, made: &StudyProvenance) -> String {
-    match study.runs {
-        1 => "One run: figures without an interval.".to_owned(),
-        runs => format!(
-            "Intervals are 95 % Student t intervals over {runs} independent runs; ratios are paired run by run {}, and \
+/// Runs of the whole plan; where they end when it is decided, as far as the records say it.
+fn runs_planned(study: &Study, made: &StudyProvenance, records: &[RunRecord]) -> u64 {
+    rounds::order(study, made, records).len() as u64
+}
+
+fn interval_text(study: &Study, evidence: &Evidence<'_>) -> String {
+    let paired = paired(evidence.made);
+    match (SamplingAccount::of(evidence), study.runs) {
+        (Some(account), _) => format!(
+            "{} Intervals of ratios hold 95 % of the time whenever runs stop (Student t intervals of the deciding look, its \
+             share of 5 %); ratios are paired run by run {paired}, and verdicts are Holm-corrected over all comparisons.",
+            account.text()
+        ),
+        (None, 1) => "One run: figures without an interval.".to_owned(),
+        (None, runs) => format!(
+            "Intervals are 95 % Student t intervals over {runs} independent runs; ratios are paired run by run {paired}, and \
              verdicts are Holm-corrected over all comparisons.",
-            paired(made)
         ),
     }
 }

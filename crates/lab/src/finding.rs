@@ -8,6 +8,7 @@
 //! | `best` | which level of a factor is best for a kind of work |
 //! | `beside` | which figures went the other way |
 //! | `place` | in which cells the effect is |
+//! | `until` | the verdicts of studies that are sampled until decided, and which pairs are open |
 //! | `vote` | at which places of its range a claim holds, and how far it is from its bounds |
 
 mod beside;
@@ -15,6 +16,7 @@ mod best;
 mod cause;
 mod metric;
 mod place;
+mod until;
 mod vote;
 
 use seekwise_formats::expression::Expression;
@@ -33,7 +35,9 @@ use crate::stats::{Criteria, Interval, Judgement, PairedComparison, PairedRatios
 pub use self::beside::SecondaryFigure;
 pub use self::best::{BestLevel, LevelShare};
 pub use self::cause::{Cause, PartChange};
+pub use self::metric::{needs as metric_needs, requests as requests_of};
 pub use self::place::{CellRegion, EffectLocation};
+pub use self::until::OpenPair;
 pub use self::vote::{BoundDistance, RangeVote};
 
 /// The records of a study, by cell.
@@ -57,6 +61,9 @@ pub struct Finding {
     pub cell: String,
     /// `None` if a side has no throughput at all.
     pub judgement: Option<Judgement>,
+    /// How many pairs of runs it rests on, if fewer than there are: sampling until decided keeps the verdict of the look
+    /// that decided it.
+    pub pairs: Option<usize>,
     /// What the difference is credited to, for the reader ([`confound`]).
     pub credit: String,
     /// Why it may not be credited as it is.
@@ -183,18 +190,16 @@ impl<'a> Evidence<'a> {
         for (index, compare) in self.study.compare.iter().enumerate() {
             findings.extend(self.sides(index, compare));
         }
-        let each = findings.iter().map(|finding| (self.test(&[finding]), self.paired(finding)));
-        let overall = (0..self.study.compare.len()).map(|index| {
-            let of: Vec<&Finding> = findings.iter().filter(|finding| finding.compare == index).collect();
-            (self.test(&of), self.together(index, &of))
-        });
-        let mut judged = self.judge_all(each.chain(overall).collect());
+        let mut judged: Vec<(Option<Judgement>, Option<usize>)> = match &self.made.sampling {
+            Some(plan) => self.judge_until(plan, &findings),
+            None => self.judge_fixed(&findings).into_iter().map(|judgement| (judgement, None)).collect(),
+        };
         let tail = judged.split_off(findings.len());
-        for (finding, judgement) in findings.iter_mut().zip(judged) {
-            finding.judgement = judgement;
+        for (finding, (judgement, pairs)) in findings.iter_mut().zip(judged) {
+            (finding.judgement, finding.pairs) = (judgement, pairs);
             self.explain(finding);
         }
-        let overall = tail.into_iter().enumerate().map(|(compare, judgement)| {
+        let overall = tail.into_iter().enumerate().map(|(compare, (judgement, _))| {
             let of = || findings.iter().filter(|finding| finding.compare == compare);
             let refused = of().find_map(|finding| finding.refused.clone());
             let credit = of().next().map_or(String::new(), |finding| finding.credit.clone());
@@ -213,6 +218,16 @@ impl<'a> Evidence<'a> {
         Some(Test { sides, metric })
     }
 
+    /// Judges a fixed sample: each finding, then each comparison over all its cells.
+    fn judge_fixed(&self, findings: &[Finding]) -> Vec<Option<Judgement>> {
+        let each = findings.iter().map(|finding| (self.test(&[finding]), self.paired(finding)));
+        let overall = (0..self.study.compare.len()).map(|index| {
+            let of: Vec<&Finding> = findings.iter().filter(|finding| finding.compare == index).collect();
+            (self.test(&of), self.together(index, &of))
+        });
+        self.judge_all(each.chain(overall).collect())
+    }
+
     /// Judges all together. Comparisons that ask the same (over all cells, when there is one) make one test: counted
     /// twice, it would be corrected for a family that does not exist.
     fn judge_all(&self, asked: Vec<(Option<Test>, Option<PairedRatios>)>) -> Vec<Option<Judgement>> {
@@ -228,9 +243,12 @@ impl<'a> Evidence<'a> {
             }))
         };
         let places: Vec<Option<usize>> = asked.into_iter().map(&mut place).collect();
-        let criteria = Criteria::new(0.05, self.study.margin_percent / 100.0).unwrap_or_default();
-        let judged = judge(&comparisons, &criteria);
+        let judged = judge(&comparisons, &self.criteria());
         places.into_iter().map(|place| place.map(|place| judged[place])).collect()
+    }
+
+    fn criteria(&self) -> Criteria {
+        Criteria::new(0.05, self.study.margin_percent / 100.0).unwrap_or_default()
     }
 
     fn sides(&self, index: usize, compare: &ComparisonSpec) -> Vec<Finding> {
@@ -248,8 +266,8 @@ impl<'a> Evidence<'a> {
             let refused = confound::refusal(compare, &self.study.factor[factor], &sides);
             let refused = refused.or_else(|| self.given(compare.metric(), [from, to]));
             let credit = confound::credit(compare, &self.study.factor[factor], &sides);
-            let (judgement, cause, beside, thin) = (None, None, Vec::new(), false);
-            Some(Finding { compare: index, from, to, cell, judgement, credit, refused, cause, beside, thin })
+            let (judgement, pairs, cause, beside, thin) = (None, None, None, Vec::new(), false);
+            Some(Finding { compare: index, from, to, cell, judgement, pairs, credit, refused, cause, beside, thin })
         })
         .collect()
     }
@@ -262,7 +280,7 @@ impl<'a> Evidence<'a> {
         if !rate && metric.figure != Statistic::Elapsed {
             return None;
         }
-        let mut runs = sides.iter().flat_map(|cell| self.runs(*cell)).peekable();
+        let mut runs = sides.iter().flat_map(|cell| self.first_look(*cell)).peekable();
         let said = runs.peek()?.arrivals?.words();
         runs.all(|run| run.arrivals.is_some_and(|arrivals| arrivals.all && arrivals.kept)).then(|| {
             format!(
@@ -288,7 +306,11 @@ impl<'a> Evidence<'a> {
     }
 
     fn pair(&self, finding: &Finding, metric: &Metric) -> Option<PairedRatios> {
-        let (from, to) = (self.values(finding.from, metric)?, self.values(finding.to, metric)?);
+        let (mut from, mut to) = (self.values(finding.from, metric)?, self.values(finding.to, metric)?);
+        if let Some(pairs) = finding.pairs {
+            from.truncate(pairs);
+            to.truncate(pairs);
+        }
         PairedRatios::new(&from, &to).ok()
     }
 

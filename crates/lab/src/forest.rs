@@ -71,8 +71,11 @@ impl Forest {
             axis: format!("{}: {} over {} ({} is better)", metric.title(), compare.to, compare.from, metric.better()),
             rows,
             method: format!(
-                "{shown}, {} runs each, paired {}; 95 % intervals. Seekwise.",
-                evidence.study.runs,
+                "{shown}, {} each, paired {}; 95 % intervals. Seekwise.",
+                match evidence.made.sampling {
+                    Some(_) => "runs until decided".to_owned(),
+                    None => format!("{} runs", evidence.study.runs),
+                },
                 paired(evidence.made)
             ),
         })

@@ -11,15 +11,15 @@ use seekwise_formats::stack::Setting;
 use seekwise_model::time::Span;
 use seekwise_model::workload::recorded::RecordedSession;
 use seekwise_model::workload::{
-    AccessLine, ArrivalProcess, BlockSizes, Direction, Distribution, EngineKind, FileService, FioPattern, Flow,
-    Generator, IoEngine, IometerPattern, IssueRate, Job, Pattern, RandomRepeat, Region, RwModifier, StridedZones,
+    AccessLine, ArrivalProcess, BlockSizes, CountingRule, Direction, Distribution, EngineKind, FileService, FioPattern,
+    Flow, Generator, IoEngine, IometerPattern, IssueRate, Job, Pattern, RandomRepeat, Region, RwModifier, StridedZones,
     Syncs, ThinkTime, VerifyBacklog, Worker, Zoned,
 };
 
 use crate::digest::sha256;
 
 /// The keys, in the order in which they are shown.
-pub const KEYS: [&str; 35] = [
+pub const KEYS: [&str; 36] = [
     "job.names",
     "job.capacity",
     "job.workers.count",
@@ -29,6 +29,7 @@ pub const KEYS: [&str; 35] = [
     "job.depth.engine",
     "job.duration.runtime",
     "job.duration.ramp",
+    "job.duration.counted",
     "job.duration.repeats",
     "job.duration.requests",
     "job.duration.passes",
@@ -115,7 +116,8 @@ fn counted<'a>(values: impl Iterator<Item = Option<&'a String>>) -> Option<Strin
 
 fn worker(worker: &Worker) -> Vec<Told> {
     // Taken apart by name, so that a new setting of a worker is not forgotten here.
-    let Worker { name, stage, group, start_delay, ramp, runtime, time_based, depth, pace, survives, pattern } = worker;
+    let Worker { name, stage, group, start_delay, ramp, counting, runtime, time_based, .. } = worker;
+    let Worker { depth, pace, survives, pattern, .. } = worker;
     let [after_read, after_write] = survives;
     let rates = pace.rate.map(|rate| match rate {
         None => "none".to_owned(),
@@ -139,6 +141,9 @@ fn worker(worker: &Worker) -> Vec<Told> {
             format!("a failed read {}, a failed write {}", failure(*after_read), failure(*after_write)),
         ),
     ];
+    if *counting == CountingRule::Window {
+        told.push(("job.duration.counted", "what completes in the run time".to_owned()));
+    }
     told.extend(match pattern {
         Pattern::Fio(pattern) => fio(pattern, *depth),
         Pattern::Iometer(pattern) => iometer(pattern),

@@ -15,7 +15,7 @@ use seekwise_model::files::buffered::{BufferedSpec, FileOpenFlags};
 use seekwise_model::flash::FlashSpec;
 use seekwise_model::stack::SettingChange;
 use seekwise_model::time::Span;
-use seekwise_model::workload::{AccessSpec, IometerPattern, Job, Pace, Pattern, Region, Worker};
+use seekwise_model::workload::{AccessSpec, CountingRule, IometerPattern, Job, Pace, Pattern, Region, Worker};
 
 use seekwise_run::work::Work;
 
@@ -348,6 +348,7 @@ fn pattern_job(pattern: &BuiltInPattern, sectors: u64) -> Job {
         stage: 0,
         group: 0,
         start_delay: Span::ZERO,
+        counting: CountingRule::Tool,
         ramp: PATTERN_RAMP,
         runtime: Some(PATTERN_RUNTIME),
         time_based: true,

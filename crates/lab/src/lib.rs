@@ -11,6 +11,7 @@
 //! | [`jobs`] | what can be run: job files, configurations, built-in patterns |
 //! | [`plan`] | a study's cells, and what each one runs |
 //! | [`job_settings`] | what a job does, as settings |
+//! | [`sampling`] | how a study is sampled until it is decided, as it is kept |
 //! | [`provenance`] | what made a study's results, as kept beside them |
 //! | [`plot`] | curves, in a terminal and as SVG |
 //! | [`published`] | published figures of drives as cases |
@@ -27,6 +28,7 @@
 //! | [`fit`] | a profile fitted to measurements of its drive |
 //! | [`claims`] | the sources' findings; the cells a claim needs, and those without its mechanism |
 //! | [`confound`] | what a difference may be credited to, and what is refused |
+//! | [`rounds`] | sampling until decided: how long runs are, and which come next |
 //! | [`compose`] | from answers to the page's data |
 //! | [`stretch`] | the beginning of a run again, for the moving picture |
 //! | [`report`] | results as one page that a stranger can read |
@@ -65,7 +67,9 @@ pub mod provenance;
 pub mod published;
 pub mod report;
 mod rewriting;
+pub mod rounds;
 pub mod run;
+pub mod sampling;
 pub mod stats;
 pub mod stretch;
 pub mod study;

@@ -22,6 +22,7 @@ use seekwise_model::flash::FlashSpec;
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Span;
+use seekwise_model::workload::CountingRule;
 use seekwise_run::handle::{RealEngine, RealHandle};
 use seekwise_run::place::{self, PlaceSource, Target};
 use seekwise_run::sim;
@@ -447,6 +448,11 @@ pub fn set_job(file: &str, work: &mut Work, key: &str, value: &str) -> Result<()
                 worker.time_based = true;
             }
             "job.ramp" => worker.ramp = span(file, key, value)?,
+            "job.counted" => match value {
+                "tool" => worker.counting = CountingRule::Tool,
+                "window" => worker.counting = CountingRule::Window,
+                _ => return Err(fault("tool or window")),
+            },
             // It was laid out there.
             SPAN => {}
             _ => {

@@ -15,6 +15,7 @@ use crate::digest::{of_settings, sha256};
 use crate::inputs::InputTexts;
 use crate::plan::{self, Cell, PLACE, PreparedCell};
 use crate::run::RunRecord;
+use crate::sampling::SamplingPlan;
 
 /// What made results, as a file has it.
 fn as_text(provenance: &impl Serialize) -> String {
@@ -32,6 +33,9 @@ pub struct StudyProvenance {
     pub study_sha256: String,
     /// The seed of each run, the same in all cells.
     pub seeds: Vec<u64>,
+    /// How it is sampled until it is decided; nothing for a fixed sample.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sampling: Option<SamplingPlan>,
     /// The names of the drives' profiles, and of places in real time.
     pub drives: Vec<String>,
     /// The readers' warnings.
@@ -100,6 +104,7 @@ impl StudyProvenance {
             program: ProgramVersion::this(),
             study_sha256: sha256(text.as_bytes()),
             seeds: (0..study.runs).map(|run| plan::seed(study, run)).collect(),
+            sampling: None,
             drives: drives.into_iter().collect(),
             warnings: warnings.into_iter().collect(),
             inputs,
@@ -130,7 +135,7 @@ impl StudyProvenance {
         (0..self.cells.len()).any(|cell| self.setting(cell, PLACE).is_some())
     }
 
-    /// The plan's order, as indexes of cell and run: cell by cell in virtual time. If runs are measured, block by block
+    /// The order of a fixed sample, as indexes of cell and run: cell by cell in virtual time. If runs are measured, block by block
     /// of one run of each cell, each block in its own order, so that drift affects all cells alike.
     pub fn order(&self) -> Vec<(usize, usize)> {
         let (cells, runs) = (self.cells.len(), self.seeds.len());
@@ -167,6 +172,9 @@ impl StudyProvenance {
             return Err("`seeds` is empty".to_owned());
         }
         self.inputs.check()?;
+        if let Some(plan) = &self.sampling {
+            plan.check(self.cells.len(), self.seeds.len())?;
+        }
         for (place, cell) in self.cells.iter().enumerate() {
             if of_settings(self.settings(place)) != cell.hash {
                 return Err(format!("the settings of cell {place} do not fit its hash {}", cell.hash));
@@ -175,7 +183,8 @@ impl StudyProvenance {
         Ok(())
     }
 
-    /// Checks that `record` is number `index` of the plan, whose `order` is [`Self::order`]; an error says what it is,
+    /// Checks that `record` is number `index` of the plan, whose `order` is that of
+    /// `rounds::order`; an error says what it is,
     /// and what was expected.
     pub fn fits(&self, order: &[(usize, usize)], index: usize, record: &RunRecord) -> Result<(), String> {
         let Some(&(cell, run)) = order.get(index) else {

@@ -7,6 +7,7 @@
 //! | [`interval`] | means and paired ratios over independent runs, with Student's t; Holm's correction |
 //! | [`response`] | the figures of a distribution, as records and pages hold them |
 //! | [`verdict`] | faster, slower, no difference, not enough data |
+//! | [`sequential`] | the same verdicts while runs are still being added |
 //! | [`demerit`] | the distance of two distributions of response times |
 //! | [`quality`] | what should make a reader doubt a figure |
 //!
@@ -19,11 +20,13 @@ pub mod histogram;
 pub mod interval;
 pub mod quality;
 pub mod response;
+pub mod sequential;
 pub mod summary;
 pub mod verdict;
 
 pub use histogram::{Histogram, Percentile};
 pub use interval::{Interval, PairError, PairedRatios, deviation, holm, mean_interval};
 pub use quality::{Ceiling, Flag};
+pub use sequential::{SequentialJudgement, SequentialTest, judge_until};
 pub use summary::{RequestKind, RequestTally, RunRecorder, RunTally, TallySummary};
 pub use verdict::{BetterDirection, Criteria, Judgement, PairedComparison, Verdict, judge, meanings};

@@ -147,17 +147,29 @@ pub fn execute(
     made: &StudyProvenance,
     earlier: &EarlierRuns,
     done: usize,
+    limits: ExecutionLimits<'_>,
+    each: impl FnMut(CellRunResult) -> bool + Send,
+) {
+    execute_order(study, prepared, (&made.seeds, made.order()), earlier, done, limits, each);
+}
+
+/// The same in an `order` of cells and runs, whose seeds these are.
+pub fn execute_order(
+    study: &Study,
+    prepared: &[PreparedCell],
+    (seeds, order): (&[u64], Vec<(usize, usize)>),
+    earlier: &EarlierRuns,
+    done: usize,
     ExecutionLimits { threads, cutoff }: ExecutionLimits<'_>,
     mut each: impl FnMut(CellRunResult) -> bool + Send,
 ) {
-    let order = made.order();
-    let one = |(cell, run): (usize, usize)| one(cutoff, study, &prepared[cell], made.seeds[run], earlier, (cell, run));
+    let one = |(cell, run): (usize, usize)| one(cutoff, study, &prepared[cell], seeds[run], earlier, (cell, run));
     if is_measured(prepared) {
         // Nothing runs beside a measured run, and a measured run does not stand for another.
         let _ = order.into_iter().skip(done).map(one).all(each);
         return;
     }
-    let schedule = Schedule::new(study, prepared, &made.seeds, &order, done);
+    let schedule = Schedule::new(study, prepared, seeds, &order, done);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be started");
     let (sender, receiver) = mpsc::channel::<(usize, CellRunResult)>();
     pool.in_place_scope(|scope| {

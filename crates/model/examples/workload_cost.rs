@@ -12,8 +12,9 @@ use seekwise_model::record::{Effort, Parts};
 use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{
-    AccessLine, AccessSpec, ArrivalProcess, BlockSizes, DEFAULT_SEED, Direction, Distribution, FileService, FioPattern,
-    Generator, IoEngine, IometerPattern, IssueRate, Job, Pace, Pattern, RandomRepeat, Region, Syncs, Worker, Workload,
+    AccessLine, AccessSpec, ArrivalProcess, BlockSizes, CountingRule, DEFAULT_SEED, Direction, Distribution,
+    FileService, FioPattern, Generator, IoEngine, IometerPattern, IssueRate, Job, Pace, Pattern, RandomRepeat, Region,
+    Syncs, Worker, Workload,
 };
 
 /// The best of this many batches is reported: other load on the machine only slows a batch down.
@@ -84,6 +85,7 @@ fn time(name: &str, workers: usize, pattern: Pattern, pace: Pace) {
         stage: 0,
         group: 0,
         start_delay: Span::ZERO,
+        counting: CountingRule::Tool,
         ramp: Span::ZERO,
         runtime: Some(Span::from_secs(1 << 30)),
         time_based: true,

@@ -31,9 +31,9 @@ mod zoned;
 
 pub use self::check::{WorkloadError, WorkloadFault};
 pub use self::job::{
-    AccessLine, AccessSpec, ArrivalProcess, BlockSizes, Direction, Distribution, EngineKind, FileService, FioPattern,
-    Flow, Generator, IoEngine, IometerPattern, IssueRate, Job, Pace, Pattern, RandomRepeat, Region, RwModifier,
-    StridedZones, Syncs, ThinkTime, VerifyBacklog, Window, Worker, Zoned,
+    AccessLine, AccessSpec, ArrivalProcess, BlockSizes, CountingRule, Direction, Distribution, EngineKind, FileService,
+    FioPattern, Flow, Generator, IoEngine, IometerPattern, IssueRate, Job, Pace, Pattern, RandomRepeat, Region,
+    RwModifier, StridedZones, Syncs, ThinkTime, VerifyBacklog, Window, Worker, Zoned,
 };
 pub use self::source::Workload;
 pub use self::tausworthe::DEFAULT_SEED;

@@ -281,7 +281,14 @@ impl Running<'_> {
 
     fn opening<'a>(&'a self, folder: &'a Path) -> ResultsOptions<'a> {
         let args = self.args;
-        ResultsOptions { folder, resume: args.resume, force: args.force, bounds: self.bounds, threads: args.threads }
+        ResultsOptions {
+            folder,
+            resume: args.resume,
+            force: args.force,
+            bounds: self.bounds,
+            threads: args.threads,
+            sampling: None,
+        }
     }
 
     /// Runs a study and what its wanted claims need beside it.

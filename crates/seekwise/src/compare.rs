@@ -6,9 +6,11 @@ use std::path::{Path, PathBuf};
 use std::slice::from_ref;
 
 use seekwise_formats::metric::Metric;
-use seekwise_formats::study::{ComparisonSpec, Study};
+use seekwise_formats::study::{ComparisonSpec, Sampling, Study};
+use seekwise_lab::compose::paired;
 use seekwise_lab::finding::{Evidence, Finding, SecondaryFigure};
 use seekwise_lab::provenance::{StudyProvenance, differences};
+use seekwise_lab::rounds::SamplingAccount;
 use seekwise_lab::run::RunRecord;
 use seekwise_lab::stats::{Interval, Judgement};
 use serde_json::{Value, json};
@@ -37,6 +39,8 @@ pub struct Comparison {
     pub metrics: Vec<Metric>,
     /// Runs a side.
     pub runs: u32,
+    /// Whether there are as many runs, or short ones until verdicts stand.
+    pub sampling: Sampling,
 }
 
 /// Runs of a side where nobody says how many.
@@ -60,7 +64,15 @@ impl Comparison {
         values: impl IntoIterator<Item = V>,
     ) -> Comparison {
         let values = values.into_iter().map(Into::into).collect();
-        Comparison { setup, key: key.into(), values, list: None, metrics: Vec::new(), runs: RUNS }
+        Comparison {
+            setup,
+            key: key.into(),
+            values,
+            list: None,
+            metrics: Vec::new(),
+            runs: RUNS,
+            sampling: Sampling::Fixed,
+        }
     }
 
     /// Runs all sides on all cores, within a quarter of the machine's memory; keeps nothing.
@@ -113,7 +125,8 @@ impl Comparison {
         let list = self.list.clone().unwrap_or_else(|| self.values.join(","));
         let vary = quoted(&format!("{}={list}", self.key));
         let (words, seed) = (self.setup.words(), self.setup.seed);
-        format!("seekwise compare {words} --vary {vary}{} --runs {} --seed {seed}", metrics.concat(), self.runs)
+        let until = if self.sampling == Sampling::UntilDecided { " --until-decided" } else { "" };
+        format!("seekwise compare {words} --vary {vary}{} --runs {} --seed {seed}{until}", metrics.concat(), self.runs)
     }
 
     /// The comparison as a study: it is run, kept and reported as one.
@@ -161,10 +174,12 @@ impl Comparison {
             }
             _ => format!("With which {key} is {job} fastest?"),
         };
+        let until = (self.sampling == Sampling::UntilDecided).then(|| ("sampling".to_owned(), text("until-decided")));
         let study = [
             ("factor".to_owned(), toml::Value::Array(vec![toml::Value::Table(factor)])),
             ("compare".to_owned(), toml::Value::Array(compares)),
         ];
+        let study = study.into_iter().chain(until);
         let text = self.setup.study(question, self.runs, study)?;
         toml::from_str::<Study>(&text).map_err(|error| Error::new(error.message()))?;
         Ok(text)
@@ -295,12 +310,25 @@ impl ComparisonAnswer<'_> {
         let mut value = comparisons.first().cloned().unwrap_or_default();
         value["sides"] = (0..self.values.len()).map(side).collect();
         value["runs"] = self.runs.into();
+        if let Some(account) = SamplingAccount::of(&self.evidence) {
+            value["sampling"] = json!(account);
+        }
         let doubts = self.doubts();
         if !doubts.is_empty() {
             value["doubts"] = doubts.into();
         }
         value["comparisons"] = comparisons.into();
         value
+    }
+
+    /// How many runs there were, and how they are paired, as a sentence without its point; then what sampling until decided
+    /// spent.
+    pub fn method(&self) -> (String, Option<String>) {
+        let paired = paired(self.evidence.made);
+        match SamplingAccount::of(&self.evidence) {
+            None => (format!("{} runs a side, paired {paired}", self.runs), None),
+            Some(account) => (format!("Runs paired {paired}"), Some(account.text())),
+        }
     }
 
     /// What measured runs say of themselves, in how many of a side's.

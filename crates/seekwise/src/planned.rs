@@ -4,12 +4,14 @@
 use std::path::Path;
 
 use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::study::{Study, parse, placed};
+use seekwise_formats::study::{Sampling, Study, parse, placed};
 use seekwise_lab::inputs::{Inputs, difference};
 use seekwise_lab::plan::draw::ProfileDraw;
 use seekwise_lab::plan::{self, Cell, PreparedCell};
 use seekwise_lab::provenance::{ProgramVersion, StudyProvenance};
+use seekwise_lab::rounds;
 use seekwise_lab::run::RunRecord;
+use seekwise_lab::study::is_measured;
 use seekwise_os::places::PLACES;
 
 use crate::bounds::{Bounds, RunPlan};
@@ -41,6 +43,8 @@ pub struct ResultsOptions<'a> {
     pub bounds: &'a Bounds,
     /// Cores; 0: all.
     pub threads: usize,
+    /// How many runs, and how long ones; nothing: as the study or the folder says.
+    pub sampling: Option<Sampling>,
 }
 
 /// A plan with results opened for it.
@@ -65,7 +69,9 @@ impl ResultsOptions<'_> {
     ) -> Result<StudySession, Error> {
         let folder = self.folder;
         if !(self.resume && results::holds(folder)) {
-            return self.begin(plan()?);
+            let planned = plan()?;
+            let wanted = self.sampling.or(planned.study.sampling);
+            return self.begin(planned, wanted);
         }
         let kept = results::kept(folder)?;
         let changed = |what: &str, lines: &str| {
@@ -75,6 +81,7 @@ impl ResultsOptions<'_> {
         if kept.study != text {
             return changed("it holds results of another study", &difference(name, &kept.study, text));
         }
+        self.sampled_alike(&kept)?;
         let changes = kept.made.inputs.changes(&reading::text);
         if !changes.differ.is_empty() {
             return changed("what made its results has changed since", &changes.differ.join("\n"));
@@ -89,6 +96,7 @@ impl ResultsOptions<'_> {
     pub fn of_folder(&self, of: &Path) -> Result<StudySession, Error> {
         let kept = results::kept(of)?;
         if self.resume && same_place(of, self.folder) {
+            self.sampled_alike(&kept)?;
             return self.go_on(kept);
         }
         if self.resume && results::holds(self.folder) {
@@ -109,13 +117,38 @@ impl ResultsOptions<'_> {
             let than = if hashes(&before) == hashes(&planned.made) { "" } else { ", which sets its cells otherwise" };
             log::warn!("made by {}; this is {}{than}", before.program, planned.made.program);
         }
-        self.begin(planned)
+        if self.sampling == Some(Sampling::Fixed) && planned.made.sampling.is_some() {
+            return Err(Error::new(format!(
+                "--fixed: {} keeps the lengths of runs that were sampled until decided; expected the study file itself",
+                of.display()
+            )));
+        }
+        self.begin(planned, self.sampling)
     }
 
-    fn begin(&self, planned: PlannedStudy) -> Result<StudySession, Error> {
+    /// Begins what is planned, sampled as it is `wanted` or, without that, as it is planned.
+    fn begin(&self, planned: PlannedStudy, wanted: Option<Sampling>) -> Result<StudySession, Error> {
         let threads = self.admit(&planned)?;
+        let planned = match wanted {
+            Some(Sampling::UntilDecided) if planned.made.sampling.is_none() => sampled(planned, threads)?,
+            _ => planned,
+        };
         let results = ResultFolder::begin(self.folder, &planned.text, &planned.made, self.force)?;
         Ok(StudySession { planned, results, done: Vec::new(), threads })
+    }
+
+    /// An error if the command asks for another sampling than the folder keeps.
+    fn sampled_alike(&self, kept: &StudyManifest) -> Result<(), Error> {
+        let (has, says) = match kept.made.sampling {
+            Some(_) => (Sampling::UntilDecided, "is sampled until decided"),
+            None => (Sampling::Fixed, "is a fixed sample"),
+        };
+        match self.sampling {
+            Some(asked) if asked != has => {
+                Err(Error::new(format!("{}: cannot continue: it {says}; use another --out", self.folder.display())))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Goes on with what the folder holds, from what it keeps.
@@ -161,7 +194,7 @@ fn plan_kept(folder: &Path, StudyManifest { study: text, made, .. }: StudyManife
     let cells = made.cells.into_iter().map(|made| made.cell).collect();
     let mut planned =
         prepare(&name, text, study, cells, &Inputs::kept(made.inputs).opening(reading::parts).with_places(PLACES))?;
-    planned.made.seeds = made.seeds;
+    (planned.made.seeds, planned.made.sampling) = (made.seeds, made.sampling);
     Ok(planned)
 }
 
@@ -200,4 +233,22 @@ pub fn prepare(
     let made = StudyProvenance::new(&text, &study, &cells, &prepared, inputs.taken());
     seekwise_lab::study::judge(&mut study, &made);
     Ok(PlannedStudy { text, study, prepared, made })
+}
+
+/// The same, sampled until it is decided: its cells with runs of the lengths that pilot runs suggest, which run on this many
+/// cores (0: all). An error for runs in real time.
+fn sampled(planned: PlannedStudy, threads: usize) -> Result<PlannedStudy, Error> {
+    let PlannedStudy { text, study, prepared, made } = planned;
+    if is_measured(&prepared) {
+        return Err(Error::new(
+            "runs in real time cannot be sampled until decided: a device would be worn by pilots, and begin each short run cold; \
+             expected a modelled disk, or --fixed",
+        ));
+    }
+    let plan = rounds::plan(&study, &made, &prepared, threads)?;
+    let inputs = Inputs::kept(made.inputs.clone()).opening(reading::parts).with_places(PLACES);
+    let cells = plan.lengthened(made.cells.iter().map(|made| &made.cell));
+    let mut planned = prepare("study.toml", text, study.clone(), cells, &inputs)?;
+    (planned.made.seeds, planned.made.sampling) = (plan.seeds(&study), Some(plan));
+    Ok(planned)
 }

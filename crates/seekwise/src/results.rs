@@ -343,6 +343,27 @@ pub fn records(folder: &Path, kept: &StudyManifest) -> Result<Vec<RunRecord>, Fo
 }
 
 fn parse(path: &Path, whole: &[u8], kept: &StudyManifest) -> Result<Vec<RunRecord>, FolderError> {
-    read_lines(&kept.made, &kept.made.order(), 0, whole, kept.sealed)
-        .map_err(|(line, why)| FolderError::Line(path.to_owned(), line, why))
+    let (mut records, mut lines) = (Vec::new(), whole);
+    while !lines.is_empty() {
+        let (order, first) = (order(path, kept, &records)?, records.len());
+        // Lines beyond an order that comes to no more are a fault, which their reader finds.
+        let count = order.len().checked_sub(first).filter(|&count| count > 0).unwrap_or(usize::MAX);
+        let ends = lines.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
+        let end = ends.map(|(at, _)| at + 1).nth(count - 1).unwrap_or(lines.len());
+        let read = read_lines(&kept.made, &order, first, &lines[..end], kept.sealed);
+        records.extend(read.map_err(|(line, why)| FolderError::Line(path.to_owned(), first + line, why))?);
+        lines = &lines[end..];
+    }
+    Ok(records)
+}
+
+/// The plan's order, as far as the records, its first ones, say it.
+fn order(path: &Path, kept: &StudyManifest, records: &[RunRecord]) -> Result<Vec<(usize, usize)>, FolderError> {
+    if kept.made.sampling.is_none() {
+        return Ok(kept.made.order());
+    }
+    let unfit = |faults| FolderError::Unfit(path.with_file_name(STUDY), Error::from(faults).to_string());
+    let mut study = seekwise_formats::study::parse(STUDY, &kept.study).map_err(unfit)?;
+    seekwise_lab::study::judge(&mut study, &kept.made);
+    Ok(seekwise_lab::rounds::order(&study, &kept.made, records))
 }

@@ -5,14 +5,15 @@ pub mod review;
 use std::path::{Path, PathBuf};
 
 use seekwise_formats::study::review::Review;
-use seekwise_formats::study::{ComparisonSpec, Study};
+use seekwise_formats::study::{ComparisonSpec, Sampling, Study};
 use seekwise_lab::catalogue::studies::{BUILT_IN, REVIEWS};
 use seekwise_lab::compose::{self, ReportMaterial};
 use seekwise_lab::finding::{Evidence, Finding, OverallComparison, SecondaryFigure};
 use seekwise_lab::provenance::{CellProvenance, StudyProvenance};
 use seekwise_lab::report::{self, Report};
+use seekwise_lab::rounds::{self, SamplingAccount};
 use seekwise_lab::run::{GroupRecord, RunRecord, by_group};
-use seekwise_lab::study::{EarlierRuns, ExecutionLimits};
+use seekwise_lab::study::{EarlierRuns, ExecutionLimits, execute_order};
 use seekwise_run::cutoff::RunCutoff;
 use serde_json::json;
 
@@ -41,17 +42,19 @@ pub struct StudyOptions<'a> {
     pub bounds: Bounds,
     /// Cores; 0: all.
     pub threads: usize,
+    /// How many runs, and how long ones; nothing: as the study or the folder says.
+    pub sampling: Option<Sampling>,
 }
 
 impl<'a> StudyOptions<'a> {
     /// Into this folder, on all cores, within a quarter of the machine's memory.
     pub fn into(folder: &'a Path) -> StudyOptions<'a> {
-        StudyOptions { folder, resume: false, force: false, bounds: Bounds::new(None), threads: 0 }
+        StudyOptions { folder, resume: false, force: false, bounds: Bounds::new(None), threads: 0, sampling: None }
     }
 
     pub(crate) fn opening(&self) -> ResultsOptions<'_> {
-        let &StudyOptions { folder, resume, force, ref bounds, threads } = self;
-        ResultsOptions { folder, resume, force, bounds, threads }
+        let &StudyOptions { folder, resume, force, ref bounds, threads, sampling } = self;
+        ResultsOptions { folder, resume, force, bounds, threads, sampling }
     }
 }
 
@@ -153,7 +156,7 @@ pub fn run_session(opened: StudySession, observer: &dyn Observer) -> Result<(Pla
     let StudySession { planned, results, done, threads } = opened;
     warn(&planned.made.warnings);
     let mut count = done.len() as u64;
-    observer.begin(Some(runs(&planned)), count, "runs");
+    observer.begin(runs(&planned), count, "runs");
     let records = run(&planned, &EarlierRuns::default(), results, done, threads, observer, &mut || {
         count += 1;
         observer.at(count);
@@ -212,9 +215,9 @@ pub fn again(folder: &Path) -> String {
     format!("seekwise study {} --out {}", quoted(folder), quoted(&format!("{folder}-again")))
 }
 
-/// Runs of a plan.
-pub fn runs(planned: &PlannedStudy) -> u64 {
-    planned.prepared.len() as u64 * u64::from(planned.study.runs)
+/// Runs of a plan; nothing where they end when it is decided.
+pub fn runs(planned: &PlannedStudy) -> Option<u64> {
+    planned.made.sampling.is_none().then(|| planned.prepared.len() as u64 * u64::from(planned.study.runs))
 }
 
 /// A study or a review by the name of a built-in one, or of a file: its name and its text.
@@ -253,23 +256,29 @@ pub fn run(
     let PlannedStudy { study, prepared, made, .. } = planned;
     let cancelled = || observer.is_cancelled();
     let limits = ExecutionLimits { threads, cutoff: RunCutoff::when(&cancelled) };
-    seekwise_lab::study::execute(study, prepared, made, earlier, records.len(), limits, |result| {
-        let kept = result.map_err(Error::from).and_then(|record| {
-            results.append(&record)?;
-            Ok(record)
-        });
-        match kept {
-            Ok(record) => {
-                ran();
-                records.push(record);
-                if observer.is_cancelled() {
-                    failure = Some(Error::cancelled());
-                }
-            }
-            Err(error) => failure = Some(error),
+    loop {
+        let (order, done) = (rounds::order(study, made, &records), records.len());
+        if done >= order.len() || failure.is_some() {
+            break;
         }
-        failure.is_none()
-    });
+        execute_order(study, prepared, (&made.seeds, order), earlier, done, limits, |result| {
+            let kept = result.map_err(Error::from).and_then(|record| {
+                results.append(&record)?;
+                Ok(record)
+            });
+            match kept {
+                Ok(record) => {
+                    ran();
+                    records.push(record);
+                    if observer.is_cancelled() {
+                        failure = Some(Error::cancelled());
+                    }
+                }
+                Err(error) => failure = Some(error),
+            }
+            failure.is_none()
+        });
+    }
     failure.map_or(Ok(records), Err)
 }
 
@@ -357,6 +366,9 @@ pub(crate) fn summary(evidence: &Evidence<'_>, path: &Path) -> serde_json::Value
         .collect();
     let mut summary =
         json!({"title": evidence.study.title, "comparisons": comparisons, "claims": claims, "report": path});
+    if let Some(account) = SamplingAccount::of(evidence) {
+        summary["sampling"] = json!(account);
+    }
     let groups = |(index, cell): (usize, &CellProvenance)| {
         let groups = by_group(evidence.runs(index));
         let said = |group: &GroupRecord| json!({"workers": group.name, "figures": group.all});

@@ -12,7 +12,8 @@ use seekwise::compare::{self, Comparison, judged};
 use seekwise::study::StudyOptions;
 use seekwise::{Bounds, values};
 use seekwise_formats::metric::Metric;
-use seekwise_lab::compose::{paired, ratio_text};
+use seekwise_formats::study::Sampling;
+use seekwise_lab::compose::ratio_text;
 use seekwise_lab::finding::Finding;
 use seekwise_lab::plot::comparison;
 use seekwise_lab::stats::Interval;
@@ -40,7 +41,8 @@ pub fn compare(args: &args::CompareArgs, bounds: &Bounds, json: bool) -> Command
     let (key, list) = args.vary.as_ref().expect("without --against");
     let (setup, values) = (args.on.setup(&args.job), values::of(key, list)?);
     let (metrics, runs) = (args.metric.clone(), args.runs);
-    let comparison = Comparison { setup, key: key.clone(), values, list: Some(list.clone()), metrics, runs };
+    let sampling = args.sampling.wanted().unwrap_or(Sampling::Fixed);
+    let comparison = Comparison { setup, key: key.clone(), values, list: Some(list.clone()), metrics, runs, sampling };
     if let Some(drive) = &args.dry_run {
         return dry::dry_run(&comparison, drive, json);
     }
@@ -48,7 +50,7 @@ pub fn compare(args: &args::CompareArgs, bounds: &Bounds, json: bool) -> Command
     let line = kept.map_or_else(Line::new, |folder| Line::keeping(folder, super::study::go_on(folder)));
     let compared = match kept {
         Some(folder) => {
-            let options = StudyOptions { folder, resume: false, force: args.force, bounds: *bounds, threads: 0 };
+            let options = StudyOptions { force: args.force, bounds: *bounds, ..StudyOptions::into(folder) };
             comparison.run_into(&options, &line)?
         }
         None => comparison.run_within(*bounds, &line)?,
@@ -107,11 +109,13 @@ impl Compared<'_> {
             text.push('\n');
         }
         self.doubts().iter().for_each(|doubt| text.push_str(&format!("{doubt}\n")));
-        text.push_str(&format!("{} runs a side, paired {}; 95 % interval", self.runs, paired(self.evidence.made)));
+        let (method, account) = self.method();
+        text.push_str(&format!("{method}; 95 % interval"));
         if self.findings.len() > 1 {
             text.push_str(&format!("; verdicts corrected for {} comparisons (Holm)", self.findings.len()));
         }
         text.push('.');
+        account.iter().for_each(|account| text.push_str(&format!("\n{account}")));
         let differs = self.findings.first().map_or(Vec::new(), |finding| self.differs(finding));
         if differs.len() > 1 {
             text.push_str(&format!("\nThe sides differ in: {}", differs.join(", ")));

@@ -21,7 +21,8 @@ pub fn study(args: &args::StudyArgs, bounds: &Bounds, json: bool) -> CommandResu
     let goes_on = args.resume && results::says(folder);
     let out = args.out.as_deref().unwrap_or(if goes_on { folder } else { Path::new("out") });
     let &args::StudyArgs { resume, force, threads, .. } = args;
-    let options = StudyOptions { folder: out, resume, force, bounds: *bounds, threads };
+    let sampling = args.sampling.wanted();
+    let options = StudyOptions { folder: out, resume, force, bounds: *bounds, threads, sampling };
     let columns = &args.columns.names[..];
     // A user who asks for columns asks for tables.
     let said = StudyOutput { json, strict: args.strict, columns, all: args.all || !columns.is_empty() };

@@ -6,8 +6,9 @@
 use seekwise_model::files::buffered::FileOpenFlags;
 use seekwise_model::time::Span;
 use seekwise_model::workload::{
-    BlockSizes, Direction, Distribution, EngineKind, FileService, FioPattern, Flow, Generator, IoEngine, IssueRate,
-    Job, Pace, Pattern, RandomRepeat, RwModifier, StridedZones, Syncs, ThinkTime, VerifyBacklog, Worker, Zoned,
+    BlockSizes, CountingRule, Direction, Distribution, EngineKind, FileService, FioPattern, Flow, Generator, IoEngine,
+    IssueRate, Job, Pace, Pattern, RandomRepeat, RwModifier, StridedZones, Syncs, ThinkTime, VerifyBacklog, Worker,
+    Zoned,
 };
 
 use super::engines::EngineMode;
@@ -247,6 +248,7 @@ fn shape(file: &JobFile, index: usize, found: &mut Findings) -> Worker {
         stage: 0,
         group: 0,
         start_delay: Span::ZERO,
+        counting: CountingRule::Tool,
         ramp: Span::from_nanos(settings.ramp),
         runtime: (settings.runtime > 0).then(|| Span::from_nanos(settings.runtime)),
         time_based,

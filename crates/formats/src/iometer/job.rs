@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use seekwise_model::rng::Seed;
 use seekwise_model::time::Span;
-use seekwise_model::workload::{self, AccessSpec, IometerPattern, Job, Pace, Pattern, Region};
+use seekwise_model::workload::{self, AccessSpec, CountingRule, IometerPattern, Job, Pace, Pattern, Region};
 
 use super::config::{Cycling, IometerConfig, IometerWorker, SpecAssignment, TestType, WorkerSpawn};
 use super::lines::LONGEST_WORD;
@@ -337,6 +337,7 @@ impl<'a> Plan<'a> {
             stage,
             group: stage,
             start_delay: Span::ZERO,
+            counting: CountingRule::Tool,
             ramp: self.config.ramp,
             runtime: Some(runtime),
             time_based: true,

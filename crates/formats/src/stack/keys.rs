@@ -43,6 +43,12 @@ pub const JOB: &[Plain] = &[
     ("job.runtime", "a duration such as 30 s", "as the job says", "measured time of each worker"),
     ("job.ramp", "a duration such as 5 s", "as the job says", "warm-up time before it"),
     (
+        "job.counted",
+        "tool, window",
+        "tool",
+        "requests that count: as the job's tool does, or what completes in the run time",
+    ),
+    (
         "job.span",
         "a size such as 10g, in powers of 1024",
         "the whole target",

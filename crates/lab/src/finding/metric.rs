@@ -69,11 +69,21 @@ fn percentile(figure: Statistic) -> Option<Percentile> {
     Percentile::LISTED.into_iter().find(|percentile| percentile.name() == word.replace('.', "_"))
 }
 
-/// True if the run has enough requests for the metric, if that is a percentile.
-pub fn supported(metric: &Metric, record: &RunRecord) -> bool {
-    let ios = match &metric.whose {
+/// How many requests of a run a metric is of.
+pub fn requests(metric: &Metric, record: &RunRecord) -> u64 {
+    match &metric.whose {
         MetricScope::Operations(name) => record.issuer.operations.get(name).map_or(0, |done| done.count),
         whose => view(whose, record).map_or(0, |view| view.ios),
-    };
+    }
+}
+
+/// How many requests a percentile needs for `beyond` of them to lie above it; nothing for other metrics.
+pub fn needs(metric: &Metric, beyond: u64) -> Option<u64> {
+    percentile(metric.figure)?.needs(beyond)
+}
+
+/// True if the run has enough requests for the metric, if that is a percentile.
+pub fn supported(metric: &Metric, record: &RunRecord) -> bool {
+    let ios = requests(metric, record);
     percentile(metric.figure).is_none_or(|wanted| quality::supported(ios).any(|one| one == wanted))
 }

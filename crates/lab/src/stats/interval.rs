@@ -117,6 +117,15 @@ pub struct PairedRatios {
 }
 
 impl PairedRatios {
+    /// Of the logarithms of variant over baseline, of one pair at least.
+    pub fn of_logs(logs: &[f64]) -> Result<PairedRatios, PairError> {
+        if logs.is_empty() {
+            return Err(PairError::Empty);
+        }
+        let (mean, deviation) = moments(logs);
+        Ok(PairedRatios { runs: logs.len(), mean, deviation })
+    }
+
     /// Pairs the runs of two sides by their order.
     pub fn new(baseline: &[f64], variant: &[f64]) -> Result<PairedRatios, PairError> {
         if baseline.len() != variant.len() {
@@ -130,11 +139,7 @@ impl PairedRatios {
             }
             logs.push((to / from).ln());
         }
-        if logs.is_empty() {
-            return Err(PairError::Empty);
-        }
-        let (mean, deviation) = moments(&logs);
-        Ok(PairedRatios { runs: logs.len(), mean, deviation })
+        PairedRatios::of_logs(&logs)
     }
 
     /// The ratio variant / baseline (the geometric mean over pairs) with its interval of confidence `1 - alpha`:

@@ -134,14 +134,14 @@ pub struct Judgement {
 }
 
 /// One question, asked of all cells.
-struct Family {
-    adjusted: Vec<f64>,
+pub(super) struct Family {
+    pub(super) adjusted: Vec<f64>,
     /// The level that a cell not yet answered has to meet: alpha over the number of those.
-    level: f64,
+    pub(super) level: f64,
 }
 
 impl Family {
-    fn ask(p: &[f64], alpha: f64) -> Family {
+    pub(super) fn ask(p: &[f64], alpha: f64) -> Family {
         let adjusted = holm(p);
         let open = adjusted.iter().filter(|&&p| p >= alpha).count();
         Family { adjusted, level: alpha / open.max(1) as f64 }
@@ -170,7 +170,7 @@ pub fn judge(cells: &[PairedComparison], criteria: &Criteria) -> Vec<Judgement> 
     cells.iter().enumerate().map(judgement).collect()
 }
 
-fn direction(comparison: &PairedComparison) -> Verdict {
+pub(super) fn direction(comparison: &PairedComparison) -> Verdict {
     let higher = comparison.paired.mean > 0.0;
     match (comparison.better, higher) {
         (BetterDirection::Higher, true) | (BetterDirection::Lower, false) => Verdict::Faster,
@@ -180,7 +180,7 @@ fn direction(comparison: &PairedComparison) -> Verdict {
 
 /// How many runs are missing until the nearer of the two answers can be given: "different" is |mean| away from its
 /// boundary at 0, "no difference" is ln(1 + margin) - |mean| away from its own.
-fn more_runs(paired: &PairedRatios, margin: f64, level_different: f64, level_beyond: f64) -> u64 {
+pub(super) fn more_runs(paired: &PairedRatios, margin: f64, level_different: f64, level_beyond: f64) -> u64 {
     let have = paired.runs as u64;
     if have < 2 {
         return PILOT_RUNS - have;

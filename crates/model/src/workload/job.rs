@@ -27,6 +27,8 @@ pub struct Worker {
     pub start_delay: Span,
     /// Not counted for this long after it begins; the run time begins after it.
     pub ramp: Span,
+    /// Which of its requests are counted.
+    pub counting: CountingRule,
     /// Ends after this long (ramp not included); `None`: when its bytes are done.
     pub runtime: Option<Span>,
     /// Begins again when its bytes are done, until `runtime`.
@@ -40,6 +42,19 @@ pub struct Worker {
     pub survives: [bool; 2],
     /// What it issues.
     pub pattern: Pattern,
+}
+
+/// Which requests of a worker are counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CountingRule {
+    /// As the tool does whose job it is. fio's also counts what is in flight at the end, Iometer's leaves out what was issued
+    /// in the ramp: in a run of length T the rate is off by about the mean response over T (Little's law, as one queue is
+    /// counted too many or too few).
+    #[default]
+    Tool,
+    /// What completes between the end of the ramp and the end of the run time, whenever it was issued: of a steady worker
+    /// this is its rate, however short the run.
+    Window,
 }
 
 /// When requests are issued. The default is a closed loop: at once, up to the depth.

@@ -23,7 +23,7 @@ use alloc::collections::VecDeque;
 use super::arrival::{Arrival, ThinkAction, ThinkState};
 use super::fio::{Around, FioRequest, FioStep, FioStream, READ, WRITE};
 use super::iometer::IometerStream;
-use super::job::{FioPattern, Pattern, Window, Worker};
+use super::job::{CountingRule, FioPattern, Pattern, Window, Worker};
 use super::reaping::{ReapedEvent, Reaper};
 use super::tausworthe::{self, Seeds, Tausworthe88};
 use super::written::VerifyQueue;
@@ -163,6 +163,7 @@ pub(crate) struct WorkerState {
     /// What is to be read back.
     written: Option<VerifyQueue>,
     start_delay: Span,
+    counting: CountingRule,
     ramp: Span,
     runtime: Option<Span>,
     smallest: [u64; 3],
@@ -237,6 +238,7 @@ impl WorkerState {
             }),
             written: fio.filter(|fio| fio.verify).map(written),
             start_delay: worker.start_delay,
+            counting: worker.counting,
             ramp: worker.ramp,
             runtime: worker.runtime,
             smallest: core::array::from_fn(|d| fio.map_or(0, |fio| fio.blocks[d].smallest())),
@@ -323,6 +325,9 @@ impl WorkerState {
     /// True if a request that was issued and finished at these instants is counted.
     #[inline]
     pub(crate) fn counts(&self, issued: Instant, finished: Instant) -> bool {
+        if self.counting == CountingRule::Window {
+            return finished >= self.ramp_end && finished <= self.end;
+        }
         if matches!(self.stream, Stream::Iometer(_)) {
             return issued >= self.ramp_end && finished <= self.end;
         }
@@ -336,7 +341,8 @@ impl WorkerState {
             return None;
         }
         let ended = self.ended.unwrap_or(now);
-        let until = if matches!(self.stream, Stream::Iometer(_)) { ended.min(self.end) } else { ended };
+        let to_end = self.counting == CountingRule::Window || matches!(self.stream, Stream::Iometer(_));
+        let until = if to_end { ended.min(self.end) } else { ended };
         Some(Window { from: self.ramp_end, until: until.max(self.ramp_end) })
     }
 

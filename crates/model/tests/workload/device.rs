@@ -7,8 +7,8 @@ use seekwise_model::record::{Effort, Parts};
 use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{
-    BlockSizes, DEFAULT_SEED, Direction, Distribution, FileService, FioPattern, Generator, IoEngine, Job, Pace,
-    Pattern, RandomRepeat, Region, Syncs, Worker, Workload,
+    BlockSizes, CountingRule, DEFAULT_SEED, Direction, Distribution, FileService, FioPattern, Generator, IoEngine, Job,
+    Pace, Pattern, RandomRepeat, Region, Syncs, Worker, Workload,
 };
 
 /// A request as it was issued.
@@ -66,6 +66,7 @@ pub(crate) fn worker(pattern: Pattern) -> Worker {
         stage: 0,
         group: 0,
         start_delay: Span::ZERO,
+        counting: CountingRule::Tool,
         ramp: Span::ZERO,
         runtime: None,
         time_based: false,

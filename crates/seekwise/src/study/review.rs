@@ -81,7 +81,7 @@ impl PendingReview {
     pub fn finish(self, options: &StudyOptions<'_>, observer: &dyn Observer) -> Result<ReviewResult, Error> {
         let PendingReview { review, made, opened } = self;
         let mut count: u64 = opened.iter().map(|opened| opened.done.len() as u64).sum();
-        observer.begin(Some(opened.iter().map(|opened| runs(&opened.planned)).sum()), count, "runs");
+        observer.begin(opened.iter().map(|opened| runs(&opened.planned)).sum(), count, "runs");
         let (mut parts, mut chapters) = (Vec::new(), Vec::new());
         for (part, StudySession { planned, results, done, threads }) in review.part.iter().zip(opened) {
             observer.doing(part.folder());

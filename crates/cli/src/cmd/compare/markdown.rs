@@ -2,7 +2,7 @@
 //! from, and the command that gives the same again.
 
 use seekwise_formats::metric::Metric;
-use seekwise_lab::compose::{paired, ratio_text};
+use seekwise_lab::compose::ratio_text;
 use seekwise_lab::finding::{Cause, Finding, PartChange, SecondaryFigure};
 use seekwise_lab::provenance::ProgramVersion;
 
@@ -28,13 +28,13 @@ impl Compared<'_> {
         for doubt in self.doubts() {
             text += &format!("{}\n\n", escaped(&doubt));
         }
-        let (runs, paired) = (self.runs, paired(self.evidence.made));
+        let (method, account) = self.method();
         let corrected = match self.findings.len() {
             1 => String::new(),
             many => format!(" Verdicts are corrected for {many} comparisons (Holm)."),
         };
-        text +=
-            &format!("{runs} runs a side, paired {paired}; 95 % intervals.{corrected} {}.\n\n", ProgramVersion::this());
+        text += &format!("{method}; 95 % intervals.{corrected} {}.\n\n", ProgramVersion::this());
+        account.iter().for_each(|account| text += &format!("{}\n\n", escaped(account)));
         // Names hold no control characters, so a fence of three is enough: a word with a fence in it is quoted.
         text + &format!("```sh\n{command}\n```")
     }

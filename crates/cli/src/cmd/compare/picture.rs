@@ -1,6 +1,5 @@
 //! What a picture of a comparison shows.
 
-use seekwise_lab::compose::paired;
 use seekwise_lab::plot::comparison::{ComparisonPlot, Panel, PlotSide};
 
 use super::{Compared, amount, scaled, unit};
@@ -21,11 +20,10 @@ impl Compared<'_> {
                 sides: (0..self.values.len()).map(side).collect(),
             }
         };
-        let (runs, paired) = (self.runs, paired(self.evidence.made));
         ComparisonPlot {
             title: self.evidence.study.question.clone(),
             panels: self.metrics().into_iter().map(panel).collect(),
-            method: format!("{runs} runs a side, paired {paired}; bars with 95 % intervals. Seekwise."),
+            method: format!("{}; bars with 95 % intervals. Seekwise.", self.method().0),
         }
     }
 }

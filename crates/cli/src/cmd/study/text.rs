@@ -5,6 +5,7 @@ use std::path::Path;
 use seekwise_formats::study::Study;
 use seekwise_lab::compose::{self, ratio_text};
 use seekwise_lab::finding::{ClaimJudgement, Evidence, Finding, OverallComparison};
+use seekwise_lab::rounds::SamplingAccount;
 use seekwise_lab::run::{CpuRecord, Response, by_group, pooled};
 
 use crate::exit::CommandError;
@@ -89,6 +90,9 @@ pub fn text(evidence: &Evidence<'_>, listing: &Listing<'_>) -> Result<String, Co
         }
         // Below the comparisons, or where they would be.
         refused.drain(..).for_each(|line| add(&wrapped(&line, width)));
+    }
+    if let Some(account) = SamplingAccount::of(evidence) {
+        add(&wrapped(&account.text(), width));
     }
     if !left.is_empty() {
         let folder = listing.folder.display().to_string();

@@ -1,0 +1,127 @@
+//! Verdicts of studies that are sampled until they are decided, and which pairs are open. All is a function of the records
+//! so far. The statistics are those of `stats/sequential`.
+
+use super::{Evidence, Finding, Test, metric};
+use crate::run::RunRecord;
+use crate::sampling::SamplingPlan;
+use crate::stats::{Judgement, SequentialJudgement, SequentialTest, judge_until};
+use seekwise_formats::metric::Metric;
+
+/// Pairs up to which cells run on for the ratio over all of them, whose own verdicts stand: the third look. It is one number
+/// for the whole comparison, and would keep all cells running where it lies near a bound (inferred).
+const MOST_FOR_ALL: u32 = 8;
+
+/// A test without a verdict that another look may decide.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OpenPair {
+    /// The cells that must run for it.
+    pub cells: Vec<usize>,
+    /// How many runs of each the next look needs.
+    pub next: u32,
+}
+
+/// Something that is judged: one finding, or a comparison over all its cells.
+struct Asked<'f> {
+    of: Vec<&'f Finding>,
+    test: Test,
+    sequential: SequentialTest,
+    /// False if runs give no ratio, or what it says is refused: it runs on for nothing.
+    is_goal: bool,
+}
+
+impl<'a> Evidence<'a> {
+    /// The runs of a cell's first look: what may not change as runs are added is decided from these. All runs of a fixed
+    /// sample.
+    pub(super) fn first_look(&self, cell: usize) -> &[&'a RunRecord] {
+        let runs = self.runs(cell);
+        let first = self.made.sampling.as_ref().map_or(runs.len(), |plan| plan.first(cell) as usize);
+        &runs[..first.min(runs.len())]
+    }
+
+    /// The cells of both sides of every comparison, and its metric.
+    pub fn compared(&self) -> Vec<(usize, usize, &'a Metric)> {
+        let compares = self.study.compare.iter().enumerate();
+        let findings = compares.flat_map(|(index, compare)| self.sides(index, compare));
+        findings.map(|it| (it.from, it.to, self.study.compare[it.compare].metric())).collect()
+    }
+
+    /// The tests that have no verdict yet and have a look left.
+    pub fn open(&self, plan: &SamplingPlan) -> Vec<OpenPair> {
+        let compares = self.study.compare.iter().enumerate();
+        let findings: Vec<Finding> = compares.flat_map(|(index, compare)| self.sides(index, compare)).collect();
+        let (asked, _) = self.asked(plan, &findings);
+        let judged = self.judged(&asked);
+        let open = asked
+            .iter()
+            .zip(judged)
+            .filter(|(asked, judged)| asked.is_goal && !judged.as_ref().is_some_and(SequentialJudgement::is_decided));
+        open.filter_map(|(asked, _)| {
+            let pairs = asked.sequential.logs.len();
+            let next = asked.sequential.looks.iter().copied().find(|&look| look as usize > pairs)?;
+            let cells = asked.of.iter().flat_map(|finding| [finding.from, finding.to]).collect();
+            Some(OpenPair { cells, next })
+        })
+        .collect()
+    }
+
+    /// Judges each finding, then each comparison over all its cells; with the pairs of the deciding look.
+    pub(super) fn judge_until(
+        &self,
+        plan: &SamplingPlan,
+        findings: &[Finding],
+    ) -> Vec<(Option<Judgement>, Option<usize>)> {
+        let (asked, places) = self.asked(plan, findings);
+        let judged = self.judged(&asked);
+        let answer = |place: Option<usize>| match place.and_then(|place| judged[place]) {
+            Some(it) => (Some(it.judgement), Some(it.pairs as usize)),
+            None => (None, None),
+        };
+        places.into_iter().map(answer).collect()
+    }
+
+    fn judged(&self, asked: &[Asked<'_>]) -> Vec<Option<SequentialJudgement>> {
+        let tests: Vec<SequentialTest> = asked.iter().map(|asked| asked.sequential.clone()).collect();
+        judge_until(&tests, &self.criteria())
+    }
+
+    /// The tests, each once, and for each finding and then each comparison which of them it is.
+    fn asked<'f>(&self, plan: &SamplingPlan, findings: &'f [Finding]) -> (Vec<Asked<'f>>, Vec<Option<usize>>) {
+        let each = findings.iter().map(|finding| vec![finding]);
+        let overall = (0..self.study.compare.len())
+            .map(|index| findings.iter().filter(|finding| finding.compare == index).collect::<Vec<_>>());
+        let mut asked: Vec<Asked<'f>> = Vec::new();
+        let places = each.chain(overall).map(|of| {
+            let test = self.test(&of)?;
+            let known = asked.iter().position(|known| known.test == test);
+            Some(known.unwrap_or_else(|| {
+                asked.push(self.ask(plan, of, test));
+                asked.len() - 1
+            }))
+        });
+        let places = places.collect();
+        (asked, places)
+    }
+
+    fn ask<'f>(&self, plan: &SamplingPlan, of: Vec<&'f Finding>, test: Test) -> Asked<'f> {
+        let pairs = of.iter().map(|finding| self.runs(finding.from).len().min(self.runs(finding.to).len()));
+        let pairs = pairs.min().unwrap_or(0);
+        let logs: Vec<f64> = (0..pairs).map_while(|run| self.log(&of, &test.metric, run)).collect();
+        let looks = match &of[..] {
+            [one] => plan.looks(one.from).to_vec(),
+            many => plan.looks_of_all(many.iter().flat_map(|it| [it.from, it.to]), MOST_FOR_ALL),
+        };
+        let is_goal = logs.len() == pairs && of.iter().all(|finding| finding.refused.is_none());
+        let sequential = SequentialTest { logs, looks, better: metric::better(&test.metric) };
+        Asked { of, test, sequential, is_goal }
+    }
+
+    /// The mean over findings of ln(to / from) in one run; `None` if a side has no such value.
+    fn log(&self, of: &[&Finding], metric: &Metric, run: usize) -> Option<f64> {
+        let value = |cell: usize| {
+            let value = metric::value(metric, self.runs(cell).get(run)?)?;
+            (value.is_finite() && value > 0.0).then_some(value)
+        };
+        let logs = of.iter().map(|finding| Some((value(finding.to)? / value(finding.from)?).ln()));
+        Some(logs.sum::<Option<f64>>()? / of.len() as f64)
+    }
+}

@@ -1,0 +1,200 @@
+//! Sampling until decided: a study's comparisons are run in rounds of short, warmed runs, and a pair stops when its verdict
+//! stands. Here it is planned how long the runs are, and told from the records so far which runs come next. When a verdict
+//! stands, `finding` says; nothing is run here but the [`pilot`] runs.
+//!
+//! Cells that a comparison joins, directly or over others, are a group: their runs are equally long. Which runs come next
+//! follows from the records in the plan's order alone, so results are the same bytes on any number of cores, and after they
+//! were interrupted.
+
+mod account;
+pub mod pilot;
+mod reasons;
+
+use seekwise_formats::metric::Metric;
+use seekwise_formats::study::Study;
+use seekwise_run::outcome::RunError;
+
+pub use self::account::{FixedCells, SamplingAccount, UndecidedPair};
+use self::pilot::Pilot;
+use crate::finding::Evidence;
+use crate::plan::PreparedCell;
+use crate::provenance::StudyProvenance;
+use crate::run::RunRecord;
+use crate::sampling::{SampledGroup, SamplingPlan};
+use crate::stats::sequential::LOOKS;
+
+/// Requests of a run at least, where no percentile asks for more: from some hundreds on, the logarithm of a mean of response
+/// times is close to normal (the central limit theorem; response times of disks are skewed, but not heavily).
+const REQUESTS: u64 = 500;
+
+/// Values beyond a percentile that a run needs, as for its flag (`stats/quality`).
+const BEYOND: u64 = 10;
+
+/// Looks that would take more than this many times the fixed sample's virtual time are left out.
+const DEAREST: u64 = 2;
+
+/// The fewest looks with which sampling until decided is of use.
+const FEWEST_LOOKS: usize = 2;
+
+/// Nanoseconds of a pilot at least: a disk answers about a hundred requests a second at random, so that it has those of a run.
+const PILOT: u64 = REQUESTS * 10_000_000;
+
+/// The least share of its ramp that a run counts. With a half, what the ramp costs is at most twice what is counted; a longer
+/// run would cost more where few of them decide.
+const OF_RAMP: f64 = 0.5;
+
+/// Times are rounded up to milliseconds, as a person would write them.
+const ROUND: u64 = 1_000_000;
+
+/// Plans how `study` is sampled until it is decided: runs a pilot of each cell whose group may have shorter runs.
+pub fn plan(
+    study: &Study,
+    made: &StudyProvenance,
+    prepared: &[PreparedCell],
+    threads: usize,
+) -> Result<SamplingPlan, RunError> {
+    let evidence = Evidence::new(study, made, &[]);
+    let compared = evidence.compared();
+    let of_cell = joined(prepared.len(), compared.iter().map(|&(from, to, _)| (from, to)));
+    let members = |group: usize| (0..prepared.len()).filter(|&cell| of_cell[cell] == group).collect::<Vec<_>>();
+    let groups: Vec<Vec<usize>> = (0..of_cell.iter().max().map_or(0, |last| last + 1)).map(members).collect();
+    let judged = |cells: &[usize]| -> Vec<&Metric> {
+        let own = compared.iter().filter(|(from, ..)| cells.contains(from));
+        own.map(|&(.., metric)| metric).collect()
+    };
+    let asked = |cells: &Vec<usize>| {
+        let of: Vec<&PreparedCell> = cells.iter().map(|&cell| &prepared[cell]).collect();
+        reasons::length(study, &of, &judged(cells))
+    };
+    let lengths: Vec<Result<RunLength, String>> = groups.iter().map(asked).collect();
+    let wanted = groups.iter().zip(&lengths).filter_map(|(cells, length)| Some((cells, length.as_ref().ok()?)));
+    let wanted = wanted.flat_map(|(cells, length)| cells.iter().map(|&cell| (cell, length.pilot(study.runs))));
+    let pilots = pilot::run(study, prepared, wanted, threads)?;
+    let group = |(cells, length): (&Vec<usize>, Result<RunLength, String>)| match length {
+        Ok(length) => {
+            let own: Vec<&Pilot> = cells.iter().filter_map(|cell| pilots.of_cell.get(cell)).collect();
+            sampled(study, length, &own, &judged(cells))
+        }
+        Err(why) => fixed(study, RunLength::of(prepared[cells[0]].job.workers()), why),
+    };
+    let fixed_of = |cell: &PreparedCell| RunLength::of(cell.job.workers()).map(|length| length.whole());
+    let fixed_ns = prepared.iter().map(fixed_of).sum::<Option<u64>>();
+    Ok(SamplingPlan {
+        groups: groups.iter().zip(lengths).map(group).collect(),
+        of_cell,
+        pilot_ns: pilots.virtual_ns,
+        fixed_ns: fixed_ns.map(|sum| sum * u64::from(study.runs)),
+    })
+}
+
+/// How long the runs of a cell are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct RunLength {
+    runtime: u64,
+    ramp: u64,
+}
+
+impl RunLength {
+    fn whole(self) -> u64 {
+        self.runtime + self.ramp
+    }
+
+    /// The counted time of a run of which the most that may be made come to that of the fixed sample.
+    fn short(self, runs: u32) -> u64 {
+        let most = u64::from(LOOKS[LOOKS.len() - 1]);
+        rounded((self.runtime.saturating_mul(u64::from(runs)) / most).min(self.runtime))
+    }
+
+    /// The length of its pilot: four short runs, or four of the ramp that was asked for. The first half may be ramp, and the
+    /// second is what it is compared with.
+    fn pilot(self, runs: u32) -> u64 {
+        rounded((4 * self.short(runs).max(self.ramp)).max(PILOT.min(self.runtime)))
+    }
+}
+
+fn rounded(nanos: u64) -> u64 {
+    nanos.div_ceil(ROUND).max(1) * ROUND
+}
+
+/// A group that is sampled as the study says.
+fn fixed(study: &Study, length: Option<RunLength>, why: String) -> SampledGroup {
+    SampledGroup {
+        looks: vec![study.runs],
+        fixed: Some(why),
+        runtime_ns: length.map(|length| length.runtime),
+        ramp_ns: length.map_or(0, |length| length.ramp),
+        settled_ns: None,
+    }
+}
+
+/// A group as its pilot runs suggest.
+fn sampled(study: &Study, length: RunLength, pilots: &[&Pilot], metrics: &[&Metric]) -> SampledGroup {
+    let as_said = |why: String| fixed(study, Some(length), why);
+    let seconds = |nanos: u64| nanos as f64 / 1e9;
+    let each = pilots.iter().map(|pilot| pilot.settled_ns).collect::<Option<Vec<u64>>>();
+    let Some(settled) = each.map(|each| each.into_iter().max().unwrap_or(0)) else {
+        let longest = pilots.iter().map(|pilot| pilot.length_ns).max().unwrap_or(0);
+        return as_said(format!("no steady state within {} s", seconds(longest)));
+    };
+    let ramp = pilots.iter().map(|pilot| pilot.warm_ns()).fold(rounded(settled), u64::max);
+    let enough = pilots.iter().flat_map(|pilot| metrics.iter().map(|metric| pilot.enough_ns(metric)));
+    let enough = enough.max().unwrap_or(0);
+    let runtime = rounded(length.short(study.runs).max((OF_RAMP * ramp as f64) as u64).max(enough).min(length.runtime));
+    let most = DEAREST * u64::from(study.runs) * length.whole();
+    let fits = |look: &u32| u64::from(*look) * (runtime + ramp) <= most;
+    let looks: Vec<u32> = LOOKS.into_iter().filter(fits).collect();
+    if looks.len() < FEWEST_LOOKS {
+        return as_said(format!("runs of {} s after {} s of ramp would save nothing", seconds(runtime), seconds(ramp)));
+    }
+    SampledGroup { looks, fixed: None, runtime_ns: Some(runtime), ramp_ns: ramp, settled_ns: Some(settled) }
+}
+
+/// For each of `cells` the number of its group, counted in the order of their first cells.
+fn joined(cells: usize, pairs: impl Iterator<Item = (usize, usize)>) -> Vec<usize> {
+    let mut least: Vec<usize> = (0..cells).collect();
+    for (one, other) in pairs {
+        let (from, to) = (least[one].max(least[other]), least[one].min(least[other]));
+        least.iter_mut().filter(|it| **it == from).for_each(|it| *it = to);
+    }
+    let mut firsts: Vec<usize> = least.clone();
+    firsts.sort_unstable();
+    firsts.dedup();
+    least.iter().map(|first| firsts.binary_search(first).unwrap_or(0)).collect()
+}
+
+/// The plan's order, as indexes of cell and run, as far as `records`, its first ones, say it: of a fixed sample all; of
+/// sampling until decided all rounds that are done, and the one that is due. There are as many as records when nothing is
+/// left to run.
+pub fn order(study: &Study, made: &StudyProvenance, records: &[RunRecord]) -> Vec<(usize, usize)> {
+    let Some(plan) = &made.sampling else { return made.order() };
+    let mut order = Vec::new();
+    while order.len() <= records.len() {
+        let round = round(study, made, plan, &records[..order.len()]);
+        if round.is_empty() {
+            break;
+        }
+        order.extend(round);
+    }
+    order
+}
+
+/// The runs that come after whole rounds: those of the next look of each open pair, cell by cell.
+fn round(study: &Study, made: &StudyProvenance, plan: &SamplingPlan, done: &[RunRecord]) -> Vec<(usize, usize)> {
+    let mut target: Vec<u32> = match done {
+        [] => (0..made.cells.len()).map(|cell| plan.first(cell)).collect(),
+        _ => vec![0; made.cells.len()],
+    };
+    let evidence = Evidence::new(study, made, done);
+    if !done.is_empty() {
+        for pair in evidence.open(plan) {
+            for cell in pair.cells {
+                target[cell] = target[cell].max(pair.next);
+            }
+        }
+    }
+    let runs = |(cell, target): (usize, u32)| (evidence.runs(cell).len()..target as usize).map(move |run| (cell, run));
+    target.into_iter().enumerate().flat_map(runs).collect()
+}
+
+#[cfg(test)]
+mod tests;

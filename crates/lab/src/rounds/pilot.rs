@@ -1,0 +1,230 @@
+//! Pilot runs: one of each cell, from a cold start and without a ramp, to see after which time it is steady and how many
+//! requests a second it does. Their figures are in no result.
+//!
+//! A pilot is cut into 40 equal times, 10 of which are a short run. For requests and for the mean response of each, the
+//! first ten from some time on are compared with the second half of the pilot: they must agree within two standard errors,
+//! or within a quarter of the margin. The ramp ends at the first time from which on all agree, up to the half. The standard
+//! error takes neighbouring times as a process of first order (the factor (1 + r) / (1 − r) of the variance of a mean, with
+//! the correlation r of neighbours: G. S. Fishman, "Principles of Discrete Event Simulation", 1978).
+
+use std::collections::BTreeMap;
+
+use rayon::prelude::*;
+use seekwise_formats::duration::Duration;
+use seekwise_formats::metric::Metric;
+use seekwise_formats::study::Study;
+use seekwise_model::block::Op;
+use seekwise_model::record::Record;
+use seekwise_model::rng::Seed;
+use seekwise_run::outcome::RunError;
+
+use super::{BEYOND, REQUESTS};
+use crate::finding::{metric_needs, requests_of};
+use crate::plan::{PreparedCell, set_job};
+use crate::run::{RunRecord, measure};
+
+/// Equal times of a pilot.
+const TIMES: usize = 40;
+
+/// Those of a short run.
+const WINDOW: usize = 10;
+
+/// Where the second half begins.
+const HALF: usize = TIMES / 2;
+
+/// Standard errors that count as noise: the customary two (5 %).
+const NOISE: f64 = 2.0;
+
+/// The share of the margin that counts as no difference: what is left over then moves no verdict.
+const OF_MARGIN: f64 = 0.25;
+
+/// The strongest correlation of neighbours that is taken to be one.
+const MOST_CORRELATED: f64 = 0.9;
+
+/// Mean response times after which a full queue has forgotten how it was filled: by Little's law, one in which every place
+/// was served once; ten, since an elevator or a shortest-time-first queue may pass a place over several times (inferred).
+const GENERATIONS: f64 = 10.0;
+
+/// How many times longer the second pilot is of a cell that was not steady: a pilot is a forty-fifth of a fixed sample, so that this one is less than a tenth of it.
+const LONGER: u64 = 4;
+
+/// The run of its seeds that a pilot has: beyond all that a study may have.
+const RUN: u64 = 1 << 40;
+
+/// What came of a pilot.
+#[derive(Clone, Debug)]
+pub struct Pilot {
+    /// How long it was.
+    pub length_ns: u64,
+    /// Nanoseconds after which it is steady; nothing if it was not by the half.
+    pub settled_ns: Option<u64>,
+    record: RunRecord,
+}
+
+/// All pilots.
+pub struct Pilots {
+    pub of_cell: BTreeMap<usize, Pilot>,
+    /// Nanoseconds of virtual time.
+    pub virtual_ns: u64,
+}
+
+/// Runs a pilot of these nanoseconds of each of these cells, and a longer one where it was not steady; cells that run the
+/// same share one.
+pub fn run(
+    study: &Study,
+    prepared: &[PreparedCell],
+    wanted: impl Iterator<Item = (usize, u64)>,
+    threads: usize,
+) -> Result<Pilots, RunError> {
+    let wanted: Vec<(usize, u64)> = wanted.collect();
+    let mut distinct: BTreeMap<&str, (usize, u64)> = BTreeMap::new();
+    for &(cell, nanos) in &wanted {
+        distinct.entry(&prepared[cell].hash).or_insert((cell, nanos));
+    }
+    let (margin, seed) = (study.margin_percent / 100.0, Seed(study.seed).run(RUN).0);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be started");
+    let all = |list: Vec<(&str, (usize, u64))>| -> Result<BTreeMap<String, Pilot>, RunError> {
+        let one = |(hash, (cell, nanos)): (&str, (usize, u64))| {
+            pilot(&prepared[cell], nanos, margin, seed).map(|pilot| (hash.to_owned(), pilot))
+        };
+        pool.install(|| list.into_par_iter().map(one).collect())
+    };
+    let mut done = all(distinct.iter().map(|(hash, own)| (*hash, *own)).collect())?;
+    let cold = |(hash, (cell, nanos)): (&&'_ str, &(usize, u64))| {
+        done[*hash].settled_ns.is_none().then(|| (hash.to_string(), (*cell, LONGER * nanos)))
+    };
+    let again: Vec<(String, (usize, u64))> = distinct.iter().filter_map(cold).collect();
+    let mut virtual_ns: u64 = done.values().map(|pilot| pilot.length_ns).sum();
+    let longer = all(again.iter().map(|(hash, own)| (hash.as_str(), *own)).collect())?;
+    virtual_ns += longer.values().map(|pilot| pilot.length_ns).sum::<u64>();
+    done.extend(longer);
+    let of_cell = wanted.iter().map(|&(cell, _)| (cell, done[&prepared[cell].hash].clone())).collect();
+    Ok(Pilots { of_cell, virtual_ns })
+}
+
+fn pilot(cell: &PreparedCell, nanos: u64, margin: f64, seed: u64) -> Result<Pilot, RunError> {
+    let mut job = cell.job.clone();
+    for (key, nanos) in [("job.runtime", nanos), ("job.ramp", 0)] {
+        set_job("pilot", &mut job, key, &Duration { nanos }.to_string()).expect("jobs of workers have both keys");
+    }
+    let each = (nanos / TIMES as u64).max(1);
+    let mut times = [Time::default(); TIMES];
+    let watch = |record: &Record| {
+        let place = record.completion.finished.nanos() / each;
+        let counted = matches!(record.request.op, Op::Read | Op::Write);
+        if let Some(time) = times.get_mut(place as usize).filter(|_| counted) {
+            time.requests += 1;
+            time.response_ns += u128::from(record.completion.finished.nanos() - record.issued.nanos());
+        }
+    };
+    let measured = measure(&cell.target, &job, seed, watch)?;
+    let record = measured.record("pilot", job.name(), seed, Vec::new());
+    let settled_ns = settled(&times, margin).map(|place| place as u64 * each);
+    Ok(Pilot { length_ns: nanos, settled_ns, record })
+}
+
+/// What ended in a time.
+#[derive(Clone, Copy, Default)]
+struct Time {
+    requests: u64,
+    response_ns: u128,
+}
+
+/// The first time from which on a pilot is steady; nothing if it was not by the half.
+fn settled(times: &[Time; TIMES], margin: f64) -> Option<usize> {
+    let requests = times.map(|time| time.requests as f64);
+    let response = times.map(|time| time.response_ns as f64 / time.requests.max(1) as f64);
+    let mut series = vec![requests];
+    // Where nothing ended in some time there is no mean.
+    if times.iter().all(|time| time.requests > 0) {
+        series.push(response);
+    }
+    series.iter().map(|series| steady_from(series, margin)).try_fold(0, |latest, one| Some(latest.max(one?)))
+}
+
+fn steady_from(series: &[f64; TIMES], margin: f64) -> Option<usize> {
+    let later = &series[HALF..];
+    let (mean, error) = (mean(later), error(later));
+    // Both means err.
+    let noise = NOISE * error * (1.0 / WINDOW as f64 + 1.0 / HALF as f64).sqrt();
+    let allowed = noise.max(OF_MARGIN * margin * mean.abs());
+    let agrees = |from: usize| (self::mean(&series[from..from + WINDOW]) - mean).abs() <= allowed;
+    let last_off = (0..=HALF).rev().find(|&from| !agrees(from));
+    let first = last_off.map_or(0, |from| from + 1);
+    (first <= HALF).then_some(first)
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// The deviation of values that are neighbours in time, such that a mean of n of them errs by it over √n.
+fn error(values: &[f64]) -> f64 {
+    let mean = mean(values);
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    if squares == 0.0 {
+        return 0.0;
+    }
+    let neighbours: f64 = values.windows(2).map(|two| (two[0] - mean) * (two[1] - mean)).sum();
+    let correlation = (neighbours / squares).clamp(0.0, MOST_CORRELATED);
+    (squares / (values.len() - 1) as f64 * (1.0 + correlation) / (1.0 - correlation)).sqrt()
+}
+
+impl Pilot {
+    /// Nanoseconds after which a full queue has forgotten how it was filled.
+    pub fn warm_ns(&self) -> u64 {
+        let mean = self.record.all.response_ms.map_or(0.0, |response| response.mean);
+        super::rounded((GENERATIONS * mean * 1e6) as u64)
+    }
+
+    /// Nanoseconds in which a run has the requests that a metric needs.
+    pub fn enough_ns(&self, metric: &Metric) -> u64 {
+        let done = requests_of(metric, &self.record);
+        let needed = metric_needs(metric, BEYOND).unwrap_or(REQUESTS).max(REQUESTS);
+        // A tenth more: the pace varies from run to run.
+        let seconds = 1.1 * needed as f64 * self.record.elapsed_s / done as f64;
+        if done > 0 { (seconds * 1e9) as u64 } else { u64::MAX }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn times(requests: impl Fn(usize) -> u64) -> [Time; TIMES] {
+        std::array::from_fn(|place| Time {
+            requests: requests(place),
+            response_ns: 1_000 * u128::from(requests(place)),
+        })
+    }
+
+    #[test]
+    fn a_steady_run_needs_no_ramp() {
+        assert_eq!(settled(&times(|_| 100), 0.02), Some(0));
+        // Two in a hundred up and down is noise.
+        assert_eq!(settled(&times(|place| 98 + 4 * (place as u64 % 2)), 0.02), Some(0));
+    }
+
+    #[test]
+    fn a_cold_start_is_left_out() {
+        // A burst of ten per cent in the first six times.
+        let burst = |place: usize| if place < 6 { 1_100 } else { 1_000 };
+        let found = settled(&times(burst), 0.02).unwrap();
+        assert_eq!(found, 6, "a window with one of six times in it is 1 % off");
+        assert_eq!(settled(&times(burst), 0.2), Some(1), "within a quarter of a wider margin");
+    }
+
+    #[test]
+    fn what_drifts_to_the_end_is_never_steady() {
+        assert_eq!(settled(&times(|place| 1_000 - 10 * place as u64), 0.02), None);
+        assert_eq!(settled(&times(|place| if place < 35 { 1_000 } else { 500 }), 0.02), None);
+    }
+
+    #[test]
+    fn neighbours_that_are_alike_make_the_error_larger() {
+        let alone: Vec<f64> = (0..20).map(|place| f64::from(place % 2)).collect();
+        let alike: Vec<f64> = (0..20).map(|place| f64::from(place / 5 % 2)).collect();
+        assert!(error(&alike) > 1.5 * error(&alone), "{} {}", error(&alike), error(&alone));
+        assert_eq!(error(&[3.0; 4]), 0.0);
+    }
+}

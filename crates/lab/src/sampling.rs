@@ -1,0 +1,107 @@
+//! How a study is sampled until it is decided, as it is kept with what made its results: the groups of its cells, how long
+//! their runs are, and at which numbers of runs their pairs are looked at. How these are found, and which runs come next,
+//! says `rounds`.
+
+use seekwise_formats::duration::Duration;
+use seekwise_formats::study::Study;
+use serde::{Deserialize, Serialize};
+
+use crate::plan::{self, Cell};
+
+/// How a study is sampled, kept with what made its results.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SamplingPlan {
+    /// By cell: its group.
+    pub of_cell: Vec<usize>,
+    pub groups: Vec<SampledGroup>,
+    /// Nanoseconds of virtual time of all pilot runs.
+    pub pilot_ns: u64,
+    /// Nanoseconds of virtual time of the fixed sample, where every run has a length that is known before.
+    pub fixed_ns: Option<u64>,
+}
+
+/// Cells whose runs are equally long.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SampledGroup {
+    /// The numbers of runs after which its pairs are looked at.
+    pub looks: Vec<u32>,
+    /// Why it is sampled as the study says, if it is: its only look is the study's number of runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fixed: Option<String>,
+    /// Nanoseconds of a run that are counted, where that is known before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runtime_ns: Option<u64>,
+    /// Nanoseconds of a run before that.
+    pub ramp_ns: u64,
+    /// Nanoseconds after which its pilot runs were steady.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settled_ns: Option<u64>,
+}
+
+impl SamplingPlan {
+    /// The group of a cell.
+    pub fn group(&self, cell: usize) -> &SampledGroup {
+        &self.groups[self.of_cell[cell]]
+    }
+
+    /// The numbers of runs after which a cell's pairs are looked at.
+    pub fn looks(&self, cell: usize) -> &[u32] {
+        &self.group(cell).looks
+    }
+
+    /// Runs of a cell before the first look.
+    pub fn first(&self, cell: usize) -> u32 {
+        self.looks(cell).first().copied().unwrap_or(0)
+    }
+
+    /// The looks at the ratio over several cells: those that all of them have, up to `most` runs.
+    pub fn looks_of_all(&self, cells: impl Iterator<Item = usize>, most: u32) -> Vec<u32> {
+        let of: Vec<&[u32]> = cells.map(|cell| self.looks(cell)).collect();
+        let last = of.iter().filter_map(|looks| looks.last()).copied().min().unwrap_or(0);
+        let longest = of.iter().max_by_key(|looks| looks.len()).copied().unwrap_or(&[]);
+        let looks: Vec<u32> = longest.iter().copied().filter(|&look| look <= last.min(most)).collect();
+        if looks.is_empty() { vec![last] } else { looks }
+    }
+
+    /// The most runs of any cell.
+    pub fn most(&self) -> u32 {
+        self.groups.iter().filter_map(|group| group.looks.last()).copied().max().unwrap_or(0)
+    }
+
+    /// The seed of each run.
+    pub fn seeds(&self, study: &Study) -> Vec<u64> {
+        (0..self.most()).map(|run| plan::seed(study, run)).collect()
+    }
+
+    /// The cells of a study with the lengths of their runs.
+    pub fn lengthened<'c>(&self, cells: impl Iterator<Item = &'c Cell>) -> Vec<Cell> {
+        let length = |nanos: u64| Duration { nanos }.to_string();
+        let with = |(cell, known): (usize, &Cell)| {
+            let mut cell_with = known.clone();
+            let group = self.group(cell);
+            if let (None, Some(runtime)) = (&group.fixed, group.runtime_ns) {
+                let keys = [
+                    ("job.runtime", length(runtime)),
+                    ("job.ramp", length(group.ramp_ns)),
+                    // A short run would be off by the requests at its ends.
+                    ("job.counted", "window".to_owned()),
+                ];
+                cell_with.settings.extend(keys.map(|(key, value)| (key.to_owned(), value)));
+            }
+            cell_with
+        };
+        cells.enumerate().map(with).collect()
+    }
+
+    /// Checks that it fits a study of so many cells and seeds; an error says what does not.
+    pub fn check(&self, cells: usize, seeds: usize) -> Result<(), String> {
+        let rising = |looks: &[u32]| !looks.is_empty() && looks[0] > 0 && looks.windows(2).all(|two| two[0] < two[1]);
+        let fits = self.of_cell.len() == cells
+            && self.of_cell.iter().all(|&group| group < self.groups.len())
+            && self.groups.iter().all(|group| rising(&group.looks))
+            && self.most() as usize == seeds;
+        if fits { Ok(()) } else { Err("`sampling` does not fit its cells and seeds".to_owned()) }
+    }
+}

@@ -1,0 +1,220 @@
+//! Verdicts while runs are still being added: pairs are looked at after fixed numbers of runs, and the error is spent over
+//! the looks.
+//!
+//! At each of its K looks a test's p is multiplied by K (the same share of alpha at each look; by Bonferroni's inequality the
+//! chance that any look errs is at most alpha, whatever the dependence between looks and whatever stops the runs), then
+//! Holm's correction goes over all tests of the question, each at its last look. A test that is decided stays at the look
+//! that decided it. The interval is that of the look at the level alpha / K: it covers at every look at once (a repeated
+//! confidence interval), so stopping does not spoil it.
+//!
+//! It runs nothing and knows no cells. Answers depend only on the logarithms before the look, so a study that goes on from
+//! its records comes to the same looks and the same answers.
+//!
+//! Sources: C. Jennison and B. W. Turnbull, "Group Sequential Methods with Applications to Clinical Trials" (2000),
+//! chapters 7 (alpha spent over looks) and 9 (repeated confidence intervals); Y. Ye, A. Li, L. Liu and B. Yao, "A group
+//! sequential Holm procedure with multiple primary endpoints", Statistics in Medicine 32 (2013).
+
+use super::interval::PairedRatios;
+use super::verdict::{self, BetterDirection, Criteria, Family, Judgement, PairedComparison, Verdict};
+
+/// Runs of a side at which a pair is looked at. The first has two degrees of freedom, the least with which t(0.975) is
+/// under 5; each further one adds a third to two thirds, so that no pair runs much longer than it needs; the last makes
+/// runs a 36th as long as those of a study's five, so that where little is needed little is run (inferred: shorter ones would
+/// be ramp for the most part, and each look lowers what the others may spend).
+pub const LOOKS: [u32; 11] = [3, 5, 8, 12, 20, 30, 45, 60, 90, 120, 180];
+
+/// A test whose runs are added in steps.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SequentialTest {
+    /// Of each pair that there is: ln(variant / baseline), up to the first pair without one.
+    pub logs: Vec<f64>,
+    /// The numbers of pairs at which it is looked at, rising; at least one.
+    pub looks: Vec<u32>,
+    pub better: BetterDirection,
+}
+
+/// What its looks say.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SequentialJudgement {
+    /// At its last look.
+    pub judgement: Judgement,
+    /// The pairs of that look.
+    pub pairs: u32,
+}
+
+impl SequentialJudgement {
+    /// True if the verdict stands, so that no run need be added.
+    pub fn is_decided(&self) -> bool {
+        !matches!(self.judgement.verdict, Verdict::NotEnoughData { .. })
+    }
+}
+
+/// Where a test stands.
+#[derive(Clone, Copy)]
+struct TestState {
+    paired: Option<PairedRatios>,
+    /// p of "the ratio is 1" and of "it is beyond the margin" at the last look, times the number of looks; 1 before.
+    p: f64,
+    beyond: f64,
+    decided: bool,
+}
+
+/// Judges all tests of a study together, look by look; `None` where there are too few pairs for the first. The order is
+/// kept.
+pub fn judge_until(tests: &[SequentialTest], criteria: &Criteria) -> Vec<Option<SequentialJudgement>> {
+    let begin = TestState { paired: None, p: 1.0, beyond: 1.0, decided: false };
+    let mut states = vec![begin; tests.len()];
+    let most = tests.iter().map(|test| test.looks.len()).max().unwrap_or(0);
+    for look in 0..most {
+        for (state, test) in states.iter_mut().zip(tests).filter(|(state, _)| !state.decided) {
+            state.look(test, look, criteria);
+        }
+        let [different, beyond] = families(&states, criteria);
+        for (place, state) in states.iter_mut().enumerate() {
+            let least = different.adjusted[place].min(beyond.adjusted[place]);
+            state.decided |= least < criteria.alpha();
+        }
+    }
+    let [different, beyond] = families(&states, criteria);
+    let judged = |(place, (state, test)): (usize, (&TestState, &SequentialTest))| {
+        let levels = [different.level, beyond.level].map(|level| level / looks(test));
+        let adjusted = [different.adjusted[place], beyond.adjusted[place]];
+        Some(state.judged(test, criteria, adjusted, levels, state.paired?))
+    };
+    states.iter().zip(tests).enumerate().map(judged).collect()
+}
+
+/// Both questions, each over all tests.
+fn families(states: &[TestState], criteria: &Criteria) -> [Family; 2] {
+    let values: [fn(&TestState) -> f64; 2] = [|state| state.p, |state| state.beyond];
+    values.map(|value| Family::ask(&states.iter().map(value).collect::<Vec<_>>(), criteria.alpha()))
+}
+
+fn looks(test: &SequentialTest) -> f64 {
+    test.looks.len().max(1) as f64
+}
+
+impl TestState {
+    /// Takes a look, if the test has one of that number and the pairs for it.
+    fn look(&mut self, test: &SequentialTest, look: usize, criteria: &Criteria) {
+        let Some(logs) = test.looks.get(look).and_then(|&pairs| test.logs.get(..pairs as usize)) else { return };
+        let Ok(paired) = PairedRatios::of_logs(logs) else { return };
+        let spent = |p: f64| (p * looks(test)).min(1.0);
+        (self.p, self.beyond) = (spent(paired.p_different()), spent(paired.p_not_equivalent(criteria.margin())));
+        self.paired = Some(paired);
+    }
+
+    fn judged(
+        &self,
+        test: &SequentialTest,
+        criteria: &Criteria,
+        [p_holm, p_beyond_holm]: [f64; 2],
+        [level, level_beyond]: [f64; 2],
+        paired: PairedRatios,
+    ) -> SequentialJudgement {
+        let comparison = PairedComparison { paired, better: test.better };
+        let (alpha, margin) = (criteria.alpha(), criteria.margin());
+        let verdict = if p_beyond_holm < alpha {
+            Verdict::NoDifference { margin }
+        } else if p_holm < alpha {
+            verdict::direction(&comparison)
+        } else {
+            Verdict::NotEnoughData { more_runs: verdict::more_runs(&paired, margin, level, level_beyond) }
+        };
+        let ratio = paired.ratio(alpha / looks(test));
+        let judgement = Judgement { comparison, ratio, p: self.p, p_holm, p_beyond_holm, verdict };
+        SequentialJudgement { judgement, pairs: paired.runs as u32 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::judge;
+    use seekwise_model::rng::Seed;
+
+    fn test(logs: &[f64], looks: &[u32]) -> SequentialTest {
+        SequentialTest { logs: logs.to_vec(), looks: looks.to_vec(), better: BetterDirection::Higher }
+    }
+
+    fn judged(tests: &[SequentialTest]) -> Vec<SequentialJudgement> {
+        judge_until(tests, &Criteria::default()).into_iter().map(Option::unwrap).collect()
+    }
+
+    #[test]
+    fn one_look_is_the_fixed_sample() {
+        let logs = [0.10, 0.11, 0.09, 0.10];
+        let once = judged(&[test(&logs, &[4])])[0];
+        let paired = PairedRatios::of_logs(&logs).unwrap();
+        let fixed = judge(&[PairedComparison { paired, better: BetterDirection::Higher }], &Criteria::default())[0];
+        assert_eq!(once.judgement, fixed);
+    }
+
+    #[test]
+    fn a_test_stops_at_the_look_that_decides_it() {
+        // t = 0.1 / (0.01 / √3) = 17.3 with two degrees: p = 0.0033; twice that, for two looks, is below 5 %.
+        let logs = [0.09, 0.10, 0.11, -5.0, -5.0];
+        let stopped = judged(&[test(&logs, &[3, 5])])[0];
+        assert_eq!((stopped.pairs, stopped.judgement.verdict), (3, Verdict::Faster));
+        assert!((stopped.judgement.p - 2.0 * 0.0033).abs() < 1e-4, "{}", stopped.judgement.p);
+        // Sixteen looks of which the first is this one spend a sixteenth there: 0.053.
+        let looks: Vec<u32> = (3..19).collect();
+        let open = judged(&[test(&logs[..3], &looks)])[0];
+        assert!(!open.is_decided() && open.judgement.p > 0.05);
+        assert!(open.judgement.ratio.low < 1.0, "an interval never says more than the verdict");
+    }
+
+    #[test]
+    fn what_is_added_later_changes_nothing_of_what_stands() {
+        let mut rng = Seed(3).stream("prefix");
+        let mut draw = || (0..180).map(|_| 0.01 + 0.03 * normal(&mut rng)).collect::<Vec<f64>>();
+        let whole: Vec<SequentialTest> = (0..8).map(|_| test(&draw(), &LOOKS)).collect();
+        for pairs in LOOKS {
+            let cut = |it: &SequentialTest| test(&it.logs[..pairs as usize], &LOOKS);
+            let part = judged(&whole.iter().map(cut).collect::<Vec<_>>());
+            for (now, end) in part.iter().zip(judged(&whole)).filter(|(now, _)| now.is_decided()) {
+                assert_eq!(now.pairs, end.pairs);
+                assert!(end.is_decided());
+            }
+        }
+    }
+
+    #[test]
+    fn settled_neighbours_lower_the_bar_and_open_ones_raise_it() {
+        let clear = test(&[0.1, 0.1, 0.1], &[3]);
+        // p = 0.03 alone.
+        let close = test(&[0.05, 0.08, 0.04], &[3]);
+        let alone = judged(&[close.clone()])[0];
+        assert!(alone.is_decided() && alone.judgement.p > 0.025, "{}", alone.judgement.p);
+        assert!(judged(&[close.clone(), clear.clone()])[0].is_decided());
+        let open = test(&[0.05, -0.05, 0.01], &[3]);
+        assert!(!judged(&[close, open])[0].is_decided());
+    }
+
+    #[test]
+    fn too_few_pairs_have_no_answer() {
+        assert_eq!(judge_until(&[test(&[0.1, 0.1], &LOOKS)], &Criteria::default()), [None]);
+        assert!(judge_until(&[], &Criteria::default()).is_empty());
+    }
+
+    #[test]
+    fn equal_sides_are_called_different_in_at_most_5_percent_of_studies_whenever_runs_stop() {
+        // 600 studies of four equal cells, all looks taken: the worst case. 5 % and three deviations are 46.
+        let mut rng = Seed(4).stream("null");
+        let mut wrong = 0;
+        for _ in 0..600 {
+            let mut draw = || test(&(0..180).map(|_| 0.1 * normal(&mut rng)).collect::<Vec<f64>>(), &LOOKS);
+            let cells: Vec<SequentialTest> = (0..4).map(|_| draw()).collect();
+            let different =
+                |it: &SequentialJudgement| matches!(it.judgement.verdict, Verdict::Faster | Verdict::Slower);
+            wrong += usize::from(judged(&cells).iter().any(different));
+        }
+        assert!((3..46).contains(&wrong), "{wrong}");
+    }
+
+    /// A standard normal draw (Box and Muller 1958).
+    fn normal(rng: &mut seekwise_model::rng::Rng) -> f64 {
+        let mut uniform = || (rng.below(1 << 52) as f64 + 0.5) / (1u64 << 52) as f64;
+        (-2.0 * uniform().ln()).sqrt() * (std::f64::consts::TAU * uniform()).cos()
+    }
+}
