@@ -179,8 +179,6 @@ fn promise_of(stack: &SmallStack) -> Promise {
             Layer::Driver(spec) => in_one = if spec.merge { 0 } else { in_one.min(spec.max_transfer) },
             // So may data from memory, and they leave it in an order of their own.
             Layer::Accelerator(_) => (in_one, in_order) = (0, false),
-            // Acknowledgements of one drive overtake each other on two cores.
-            Layer::Processor(spec) if spec.cores > 1 => in_order = false,
             _ => {}
         }
     }
