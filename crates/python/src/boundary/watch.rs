@@ -103,16 +103,18 @@ pub fn watched<T: Send>(
 ) -> PyResult<T> {
     notes::begin();
     let watch = Watch { flag, ..Watch::default() };
-    let waiting = thread::current();
+    let (waiting, over) = (thread::current(), AtomicBool::new(false));
     let (ended, interrupted) = thread::scope(|scope| {
         let working = scope.spawn(|| {
             // A bug of ours is an exception there, not the end of the process.
             let ended = catch_unwind(AssertUnwindSafe(|| work(&watch)));
+            // Said before: the thread itself takes a moment more to end, and the caller would wait for the next look.
+            over.store(true, Ordering::Release);
             waiting.unpark();
             ended
         });
         let (mut interrupted, mut looks) = (None, 0);
-        while !working.is_finished() {
+        while !over.load(Ordering::Acquire) {
             py.detach(|| thread::park_timeout(LOOK));
             looks += 1;
             if interrupted.is_some() {

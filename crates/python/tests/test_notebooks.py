@@ -1,0 +1,43 @@
+"""The notebooks and the examples of the manual, executed as they are."""
+
+from __future__ import annotations
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+@pytest.mark.parametrize("name", ["first-comparison", "sweep-and-search"])
+def test_a_notebook_runs(name: str, here: Path) -> None:
+    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
+    pytest.importorskip("ipykernel")
+    notebook = nbformat.read(DOCS / "notebooks" / f"{name}.ipynb", as_version=4)
+    nbformat.validate(notebook)
+    assert not any(cell.get("outputs") for cell in notebook.cells), "notebooks are kept without output"
+    nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
+    html = [out.data["text/html"] for cell in notebook.cells for out in cell.get("outputs", []) if "text/html" in out.get("data", {})]
+    assert html, "a result shows itself"
+
+
+def test_every_notebook_is_tested() -> None:
+    names = {path.stem for path in (DOCS / "notebooks").glob("*.ipynb")}
+    assert names == set(test_a_notebook_runs.pytestmark[0].args[1])
+
+
+def test_the_examples_of_the_manual_run(here: Path) -> None:
+    for name in ("pandas", "polars", "duckdb", "pyarrow", "optuna"):
+        pytest.importorskip(name)
+    blocks = re.findall(r"^```python\n(.*?)^```", (DOCS / "python.md").read_text(), re.DOTALL | re.MULTILINE)
+    assert len(blocks) == 4
+    known: dict[str, object] = {}
+    for block in blocks:
+        # As in a notebook: what a block ends in can show itself.
+        tree = ast.parse(block)
+        exec(compile(tree, "docs/python.md", "exec"), known)
+        for statement in tree.body:
+            if isinstance(statement, ast.Expr):
+                assert repr(eval(compile(ast.Expression(statement.value), "docs/python.md", "eval"), known))
