@@ -1,1 +1,128 @@
+//! Groups, lengths and rounds, on small studies that are run here.
+
 use super::*;
+use crate::inputs::Inputs;
+use crate::plan;
+use crate::study::{EarlierRuns, execute_order};
+
+const STUDY: &str = "title = 't'\nquestion = 'q'\nruns = 4\nruntime = '60 s'\njob = 'file-server'\n[stack]\ndrive = 'barracuda-7200.7-ncq'\n\
+    [[factor]]\nname = 'depth'\nkey = 'drive.firmware.depth'\nlevels = [1, 32, 8]\n\
+    [[factor]]\nname = 'in flight'\nkey = 'job.depth'\nlevels = [64, 2]\n\
+    [[compare]]\nname = 'c'\nfactor = 'depth'\nfrom = 1\nto = 32\n";
+
+struct Planned {
+    study: Study,
+    made: StudyProvenance,
+    prepared: Vec<PreparedCell>,
+}
+
+fn planned(text: &str) -> Planned {
+    let study = seekwise_formats::study::parse("s.toml", text).unwrap();
+    let cells = plan::cells(&study);
+    prepared(text, study, &cells)
+}
+
+fn prepared(text: &str, study: Study, cells: &[plan::Cell]) -> Planned {
+    let inputs = Inputs::today(&|_| Err(std::io::ErrorKind::NotFound.into()));
+    let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare("s.toml", cell, &inputs).unwrap()).collect();
+    let made = StudyProvenance::new(text, &study, cells, &prepared, inputs.taken());
+    Planned { study, made, prepared }
+}
+
+fn sampled(text: &str) -> Planned {
+    let Planned { study, made, prepared: cells } = planned(text);
+    let plan = super::plan(&study, &made, &cells, 1).unwrap();
+    let seeds = plan.seeds(&study);
+    let longer = plan.lengthened(made.cells.iter().map(|made| &made.cell));
+    let mut planned = prepared(text, study, &longer);
+    (planned.made.seeds, planned.made.sampling) = (seeds, Some(plan));
+    planned
+}
+
+#[test]
+fn cells_that_a_comparison_joins_are_a_group() {
+    assert_eq!(joined(5, [(0, 3), (3, 4)].into_iter()), [0, 1, 2, 0, 0]);
+    assert_eq!(joined(4, [(2, 3), (0, 1), (1, 2)].into_iter()), [0, 0, 0, 0]);
+    assert_eq!(joined(3, std::iter::empty()), [0, 1, 2]);
+}
+
+#[test]
+fn a_fixed_sample_is_cut_into_as_many_runs_as_there_may_be() {
+    let seconds = |seconds: u64| seconds * 1_000_000_000;
+    let length = RunLength { runtime: seconds(60), ramp: 0 };
+    assert_eq!((length.short(6), length.pilot(6)), (seconds(2), seconds(8)));
+    assert_eq!(length.short(1_000), seconds(60), "never longer than the study's");
+    assert_eq!(
+        RunLength { ramp: seconds(5), ..length }.pilot(6),
+        seconds(20),
+        "the ramp that was asked for is looked at"
+    );
+    assert_eq!(RunLength { runtime: seconds(2), ramp: 0 }.pilot(3), seconds(2), "a pilot has requests enough");
+}
+
+#[test]
+fn what_is_not_compared_or_may_not_be_shortened_is_a_fixed_sample() {
+    let plan = sampled(STUDY).made.sampling.unwrap();
+    assert_eq!(plan.of_cell, [0, 1, 0, 1, 2, 3]);
+    let why = |plan: &SamplingPlan, group: usize| plan.groups[group].fixed.clone().unwrap_or_default();
+    assert!(plan.groups[0].fixed.is_none() && plan.groups[0].looks.starts_with(&[3, 5]), "{plan:?}");
+    assert!(why(&plan, 2).contains("nothing is compared") && plan.groups[2].looks == [4], "{plan:?}");
+    for (change, said) in [
+        ("metric = 'max'\n", "`max` depends on how long a run is"),
+        ("metric = 'elapsed'\n", "depends on how long a run is"),
+    ] {
+        let plan = sampled(&format!("{STUDY}{change}")).made.sampling.unwrap();
+        assert!(why(&plan, 0).contains(said), "{plan:?}");
+    }
+    let plan = sampled(&STUDY.replace("runs = 4", "runs = 4\ncuts = 1")).made.sampling.unwrap();
+    assert!(why(&plan, 0).contains("power is cut"), "{plan:?}");
+}
+
+#[test]
+fn what_comes_next_follows_from_the_records_before_it() {
+    let Planned { study, made, prepared } = sampled(STUDY);
+    let mut records: Vec<RunRecord> = Vec::new();
+    let mut rounds = 0;
+    loop {
+        let order = order(&study, &made, &records);
+        let done = records.len();
+        if done == order.len() {
+            break;
+        }
+        rounds += 1;
+        execute_order(&study, &prepared, (&made.seeds, order), &EarlierRuns::default(), done, 1, |result| {
+            records.push(result.unwrap());
+            true
+        });
+    }
+    let whole = order(&study, &made, &records);
+    assert_eq!(whole, records.iter().map(|record| (record.cell, record.run as usize)).collect::<Vec<_>>());
+    assert!(rounds > 1, "one pair needs more than its first look");
+    for count in 0..records.len() {
+        let so_far = order(&study, &made, &records[..count]);
+        assert!(so_far.len() > count && whole.starts_with(&so_far), "after {count} runs");
+    }
+    let account = SamplingAccount::of(&Evidence::new(&study, &made, &records)).unwrap();
+    assert_eq!((account.runs as usize, account.undecided.len()), (records.len(), 0));
+    assert!(
+        account.text().contains("2 cells sampled as the study says: nothing is compared with it."),
+        "{}",
+        account.text()
+    );
+}
+
+#[test]
+fn what_was_kept_fits_its_cells() {
+    let made = sampled(STUDY).made;
+    let plan = made.sampling.clone().unwrap();
+    let text = serde_json::to_string(&made).unwrap();
+    assert_eq!(serde_json::from_str::<StudyProvenance>(&text).unwrap(), made);
+    assert_eq!(plan.check(6, made.seeds.len()), Ok(()));
+    assert!(plan.check(5, made.seeds.len()).is_err() && plan.check(6, 3).is_err());
+    let mut falling = plan.clone();
+    falling.groups[0].looks = vec![5, 3];
+    assert!(falling.check(6, made.seeds.len()).is_err());
+    let mut beyond = plan;
+    beyond.of_cell[0] = 9;
+    assert!(beyond.check(6, made.seeds.len()).is_err());
+}
