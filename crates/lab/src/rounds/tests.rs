@@ -3,7 +3,10 @@
 use super::*;
 use crate::inputs::Inputs;
 use crate::plan;
-use crate::study::{EarlierRuns, execute_order};
+use crate::study::{EarlierRuns, ExecutionLimits, execute_order};
+use seekwise_run::cutoff::RunCutoff;
+
+const ONE_CORE: ExecutionLimits<'static> = ExecutionLimits { threads: 1, cutoff: RunCutoff::NEVER };
 
 const STUDY: &str = "title = 't'\nquestion = 'q'\nruns = 4\nruntime = '60 s'\njob = 'file-server'\n[stack]\ndrive = 'barracuda-7200.7-ncq'\n\
     [[factor]]\nname = 'depth'\nkey = 'drive.firmware.depth'\nlevels = [1, 32, 8]\n\
@@ -90,7 +93,7 @@ fn what_comes_next_follows_from_the_records_before_it() {
             break;
         }
         rounds += 1;
-        execute_order(&study, &prepared, (&made.seeds, order), &EarlierRuns::default(), done, 1, |result| {
+        execute_order(&study, &prepared, (&made.seeds, order), &EarlierRuns::default(), done, ONE_CORE, |result| {
             records.push(result.unwrap());
             true
         });

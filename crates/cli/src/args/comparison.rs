@@ -1,0 +1,120 @@
+//! Arguments of `seekwise compare` and `seekwise study`, and how both are sampled. Nothing is done here.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use seekwise_formats::metric::Metric;
+use seekwise_formats::study::Sampling;
+
+use super::{ColumnsArgs, PictureArgs, TargetArgs, key_value, name, threads};
+
+/// The drive that a forecast assumes unless one is named: a common current one.
+const DRY_RUN: &str = "barracuda-2t-st2000dm006";
+
+/// How many runs there are, and how long ones.
+#[derive(Args, Debug)]
+pub struct SamplingArgs {
+    /// Make short, warmed runs, and stop each pair when its verdict stands; in virtual time only.
+    #[arg(long, conflicts_with = "fixed")]
+    pub until_decided: bool,
+    /// Make as many runs as are asked for, each as long as asked [default].
+    #[arg(long)]
+    pub fixed: bool,
+}
+
+impl SamplingArgs {
+    /// What is asked for; nothing: as the study says.
+    pub fn wanted(&self) -> Option<Sampling> {
+        match (self.until_decided, self.fixed) {
+            (true, _) => Some(Sampling::UntilDecided),
+            (_, true) => Some(Sampling::Fixed),
+            _ => None,
+        }
+    }
+}
+
+/// Arguments of `compare`.
+#[derive(Args, Debug)]
+pub struct CompareArgs {
+    /// A fio job file, an Iometer .icf, a scene, a recorded trace, `-` (standard input), or a built-in pattern.
+    #[arg(value_parser = name)]
+    pub job: String,
+    /// What it runs on.
+    #[command(flatten)]
+    pub on: TargetArgs,
+    /// The key that differs and its values, two or more; the first is the base. `drive=A,B` compares drives.
+    #[arg(long, value_name = "KEY=A,B", value_parser = key_value, required_unless_present = "against")]
+    pub vary: Option<(String, String)>,
+    /// Compare a real file or device with the prediction for this modelled drive or stack.
+    #[arg(long, value_name = "DRIVE|STACK", value_parser = name,
+        conflicts_with_all = ["vary", "metric", "out", "dry_run", "pictures", "until_decided", "fixed"])]
+    pub against: Option<String>,
+    /// Run nothing; estimate how long it will take, assuming that the device is this drive.
+    #[arg(long, value_name = "DRIVE|STACK", num_args = 0..=1, require_equals = true, conflicts_with_all = ["out", "pictures", "until_decided"],
+        default_missing_value = DRY_RUN)]
+    pub dry_run: Option<String>,
+    /// The metric to compare, such as p99 or read.mean; may be repeated [default: iops; for scenes, elapsed].
+    #[arg(long, value_name = "NAME")]
+    pub metric: Vec<Metric>,
+    /// Independent runs per side.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
+    pub runs: u32,
+    /// How long it is run.
+    #[command(flatten)]
+    pub sampling: SamplingArgs,
+    /// How to print the answer [default: text].
+    #[arg(long, value_enum, conflicts_with_all = ["against", "dry_run"])]
+    pub format: Option<AnswerFormat>,
+    /// What is drawn.
+    #[command(flatten)]
+    pub pictures: PictureArgs,
+    /// Also write results and a report to this folder.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Overwrite an existing picture, and results written by Seekwise.
+    #[arg(long)]
+    pub force: bool,
+}
+
+/// Forms of a comparison's answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum AnswerFormat {
+    /// Sentences and tables for people.
+    Text,
+    /// Seekwise's own JSON.
+    Json,
+    /// Markdown, for an issue or a paper.
+    Markdown,
+}
+
+/// Arguments of `study`.
+#[derive(Args, Debug)]
+pub struct StudyArgs {
+    /// A study file, `-` (standard input), a built-in study, or a result folder whose study is run again.
+    #[arg(value_parser = name)]
+    pub study: String,
+    /// The folder for results and report [default: out; with --resume, the result folder].
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Continue from existing results.
+    #[arg(long)]
+    pub resume: bool,
+    /// Overwrite results in the folder that Seekwise wrote.
+    #[arg(long, conflicts_with = "resume")]
+    pub force: bool,
+    /// Exit with code 1 if a claim does not hold.
+    #[arg(long)]
+    pub strict: bool,
+    /// Print all cells and claims, as `report` does.
+    #[arg(long, conflicts_with = "json")]
+    pub all: bool,
+    /// Number of cores to use; 0 means all. Results do not depend on it.
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads)]
+    pub threads: usize,
+    /// How long it is run.
+    #[command(flatten)]
+    pub sampling: SamplingArgs,
+    /// The columns to show.
+    #[command(flatten)]
+    pub columns: ColumnsArgs,
+}
