@@ -113,7 +113,7 @@ fn keys_and_values_that_there_are_not() {
     );
     run_refused(
         &["--set", "job.dpth=4"],
-        "error: command line: `job.dpth`: unknown key; expected job, job.depth, job.runtime, job.ramp, job.span, job.env.NAME; did you mean `job.depth`?",
+        "error: command line: `job.dpth`: unknown key; expected job, job.depth, job.runtime, job.ramp, job.counted, job.span, job.env.NAME; did you mean `job.depth`?",
     );
     run_refused(
         &["--set", "job.depth=deep"],
@@ -267,7 +267,7 @@ fn a_comparison_needs_two_values() {
     refused(
         &[],
         &[&args[..], &["job.dpth=1,2"]].concat(),
-        "error: command line: `job.dpth`: unknown key; expected job, job.depth, job.runtime, job.ramp, job.span, job.env.NAME; did you mean `job.depth`?",
+        "error: command line: `job.dpth`: unknown key; expected job, job.depth, job.runtime, job.ramp, job.counted, job.span, job.env.NAME; did you mean `job.depth`?",
     );
     refused(
         &[],
@@ -300,7 +300,7 @@ fn a_study_with_a_slip() {
     );
     study(
         &STUDY.replace("job.depth", "job.dpth"),
-        "error: s.toml:10: `job.dpth`: unknown key; expected job, job.depth, job.runtime, job.ramp, job.span, job.env.NAME; did you mean `job.depth`?",
+        "error: s.toml:10: `job.dpth`: unknown key; expected job, job.depth, job.runtime, job.ramp, job.counted, job.span, job.env.NAME; did you mean `job.depth`?",
     );
     study(
         &STUDY.replace("[1, 8]", "[1, 'deep']"),

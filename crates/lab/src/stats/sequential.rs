@@ -184,7 +184,7 @@ mod tests {
         let clear = test(&[0.1, 0.1, 0.1], &[3]);
         // p = 0.03 alone.
         let close = test(&[0.05, 0.08, 0.04], &[3]);
-        let alone = judged(&[close.clone()])[0];
+        let alone = judged(std::slice::from_ref(&close))[0];
         assert!(alone.is_decided() && alone.judgement.p > 0.025, "{}", alone.judgement.p);
         assert!(judged(&[close.clone(), clear.clone()])[0].is_decided());
         let open = test(&[0.05, -0.05, 0.01], &[3]);
