@@ -5,7 +5,7 @@
 //! are linked by zig against the libc of manylinux2014 (glibc 2.17), so that older systems take them too.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use crate::steps::{Ended, command, run_in};
@@ -40,11 +40,6 @@ const TESTERS: [&str; 15] = [
 
 /// Below this, the stable interface that the module is built for does not exist.
 const OLDEST: &str = "import sys; sys.exit(sys.version_info < (3, 10))";
-
-/// The crate.
-fn module() -> PathBuf {
-    crate::root().join("crates/python")
-}
 
 /// A program of the environment.
 fn tool(name: &str) -> String {
@@ -90,7 +85,7 @@ fn in_environment(folder: &Path, words: &[&str]) -> Ended {
 
 /// Builds.
 fn built(words: &[&str]) -> Ended {
-    in_environment(&module(), &[&[tool("maturin").as_str()], words].concat())
+    in_environment(&crate::root(), &[&[tool("maturin").as_str()], words].concat())
 }
 
 /// The module's tests.
@@ -112,7 +107,7 @@ fn try_test() -> Result<(), String> {
     let python = tool("python");
     let install = [&python, "-m", "pip", "install", "--quiet", "--force-reinstall", "--no-deps", &wheel];
     passed(command(&install, &[]))?;
-    let tests = module().join("tests").display().to_string();
+    let tests = crate::root().join("crates/python/tests").display().to_string();
     // From a folder in which no source of the module lies: what is tested is the wheel.
     let checks: [&[&str]; 3] = [
         &[&python, "-m", "pytest", "-q", "-p", "no:cacheprovider", &tests],
