@@ -18,6 +18,7 @@ use seekwise::validate::{Timing, ValidationOptions};
 use seekwise::{Bounds, Error, Observer, answer, reading, results, values};
 use seekwise_formats::duration::Duration;
 use seekwise_formats::metric::Metric;
+use seekwise_formats::study::Sampling;
 use seekwise_lab::finding::SecondaryFigure;
 use seekwise_lab::fit::sources::share;
 use seekwise_model::time::{Instant, Span};
@@ -112,7 +113,7 @@ type Compared = (String, String, bool, Vec<(Option<String>, Vec<String>)>, Table
 
 /// A job on two or more values of one setting.
 #[pyfunction]
-#[pyo3(signature = (words, *, key, levels, metrics, runs, out, force, max_memory, progress))]
+#[pyo3(signature = (words, *, key, levels, metrics, runs, until_decided, out, force, max_memory, progress))]
 #[allow(clippy::too_many_arguments)]
 pub fn compare(
     py: Python<'_>,
@@ -121,6 +122,7 @@ pub fn compare(
     levels: Vec<String>,
     metrics: Vec<String>,
     runs: u32,
+    until_decided: bool,
     out: Option<PathBuf>,
     force: bool,
     max_memory: Option<u64>,
@@ -135,7 +137,8 @@ pub fn compare(
             if levels.len() > 1 && values::of(&key, &list)? != levels {
                 return Err(Error::new(format!("{key}: a value is a list or a range itself; expected single values")));
             }
-            let comparison = Comparison { setup, key, values: levels, list: None, metrics, runs };
+            let sampling = if until_decided { Sampling::UntilDecided } else { Sampling::Fixed };
+            let comparison = Comparison { setup, key, values: levels, list: None, metrics, runs, sampling };
             let bounds = Bounds::new(max_memory);
             let compared = match &out {
                 Some(folder) => {
@@ -194,7 +197,7 @@ fn of_review(reviewed: &ReviewResult) -> Studied {
 
 /// Runs a study or a review.
 #[pyfunction]
-#[pyo3(signature = (name, *, text, out, resume, force, threads, max_memory, progress))]
+#[pyo3(signature = (name, *, text, out, resume, force, until_decided, threads, max_memory, progress))]
 #[allow(clippy::too_many_arguments)]
 pub fn study(
     py: Python<'_>,
@@ -203,16 +206,23 @@ pub fn study(
     out: PathBuf,
     resume: bool,
     force: bool,
+    until_decided: Option<bool>,
     threads: usize,
     max_memory: Option<u64>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(Studied, String)> {
     let work = |observer: &dyn Observer| {
-        let options = StudyOptions { folder: &out, resume, force, bounds: Bounds::new(max_memory), threads };
+        let sampling = until_decided.map(|until| if until { Sampling::UntilDecided } else { Sampling::Fixed });
+        let options = StudyOptions { folder: &out, resume, force, bounds: Bounds::new(max_memory), threads, sampling };
         let came = with_text(text.as_deref(), || seekwise::study::study(&name, &options, observer))?;
         let mut line = format!("seekwise study {}", quoted(&name));
         option(&mut line, "out", shown(Some(&out)));
         option(&mut line, "max-memory", max_memory);
+        line.push_str(match until_decided {
+            Some(true) => " --until-decided",
+            Some(false) => " --fixed",
+            None => "",
+        });
         line.push_str(if resume { " --resume" } else { "" });
         line.push_str(if force { " --force --json" } else { " --json" });
         let studied = match &came {

@@ -106,6 +106,18 @@ def test_a_study_goes_on_where_it_stopped(here: Path) -> None:
     assert (here / "whole/results.jsonl").read_bytes() == lines
 
 
+def test_what_is_sampled_until_it_is_decided(here: Path) -> None:
+    text = STUDY.replace("2 s", "60 s")
+    study = sw.study(sw.Text(text), out="until", until_decided=True)
+    assert isinstance(study, sw.Study) and " --until-decided" in study.command
+    assert study.to_dict()["sampling"]["virtual_s"] > 0
+    fixed = sw.study(sw.Text(text), out="fixed", until_decided=False)
+    assert "sampling" not in fixed.to_dict()
+    with pytest.raises(sw.SeekwiseError, match="until-decided"):
+        (here / "s.toml").write_text('sampling = "until-decided"\n' + text)
+        sw.sweep_study("s.toml", out="swept")
+
+
 def test_a_study_of_levels_has_them_as_numbers(here: Path) -> None:
     (here / "s.toml").write_text(STUDY.replace("drive.cache.write_back", "job.depth").replace("[true, false]", "[1, 8]")
                                  .replace('"true"', '"1"').replace('"false"', '"8"'))

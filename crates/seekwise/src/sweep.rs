@@ -9,6 +9,7 @@
 
 use std::path::Path;
 
+use seekwise_formats::study::Sampling;
 use seekwise_formats::study::parse;
 use seekwise_lab::digest::sha256;
 use seekwise_lab::inputs::Inputs;
@@ -116,6 +117,10 @@ impl SweepPlan {
         if made.is_measured() {
             let why =
                 "a sweep runs in virtual time alone: measured runs go one after another; expected `seekwise study`";
+            return Err(Error::new(why));
+        }
+        if study.sampling == Some(Sampling::UntilDecided) {
+            let why = "a sweep makes all runs of its cells, wherever they run: `sampling = \"until-decided\"` is for `seekwise study`";
             return Err(Error::new(why));
         }
         // What one part may ask for, any may: the machines are not known here.

@@ -117,6 +117,7 @@ def compare(
     vary: Mapping[str, Sequence[Value]],
     metric: str | Sequence[str] = (),
     runs: int = 10,
+    until_decided: bool = False,
     set: Settings | None = None,
     seed: int = 1,
     runtime: str | None = None,
@@ -127,7 +128,10 @@ def compare(
     max_memory: int | None = None,
     progress: Progress = True,
 ) -> Comparison:
-    """Runs a job on two or more values of one setting, the first of which is the base, and judges each metric."""
+    """Runs a job on two or more values of one setting, the first of which is the base, and judges each metric.
+
+    `until_decided=True` makes short, warmed runs, and stops each pair when its verdict stands.
+    """
     if len(vary) != 1:
         raise SeekwiseError(f"vary: expected one key with its values, not {len(vary)}; a study varies several")
     ((key, levels),) = vary.items()
@@ -139,6 +143,7 @@ def compare(
             levels=[word(level) for level in levels],
             metrics=[metric] if isinstance(metric, str) else list(metric),
             runs=runs,
+            until_decided=until_decided,
             out=_file(out),
             force=force,
             max_memory=max_memory,
@@ -188,6 +193,7 @@ def study(
     out: File = "out",
     resume: bool = False,
     force: bool = False,
+    until_decided: bool | None = None,
     threads: int = 0,
     max_memory: int | None = None,
     progress: Progress = True,
@@ -195,6 +201,8 @@ def study(
     """Runs a study or a review: a file, a built-in one by its name, a text in memory, or what a result folder keeps.
 
     Results and report go to the folder `out`; it is complete after each run, and `resume=True` goes on where it stopped.
+    `until_decided=True` makes short, warmed runs, and stops each pair when its verdict stands; `False` makes the runs that
+    the study asks for; `None` does what the study says.
     """
     text = study.text if isinstance(study, Text) else None
     name = "-" if isinstance(study, Text) else path(study)
@@ -205,6 +213,7 @@ def study(
             out=path(out),
             resume=resume,
             force=force,
+            until_decided=until_decided,
             threads=threads,
             max_memory=max_memory,
             progress=tell,
