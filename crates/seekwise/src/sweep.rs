@@ -277,6 +277,13 @@ mod tests {
     }
 
     #[test]
+    fn what_is_sampled_until_decided_is_no_sweep() {
+        let text = format!("sampling = \"until-decided\"\n{}", plan().study);
+        let refused = SweepPlan::of(planned::plan("sweep", text).unwrap()).err().expect("it is refused");
+        assert!(refused.to_string().contains("seekwise study"), "{refused}");
+    }
+
+    #[test]
     fn parts_in_any_order_make_the_bytes_of_a_study() {
         let folder = tempfile::tempdir().unwrap();
         let (there, here) = (plan(), plan());
