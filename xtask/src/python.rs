@@ -1,7 +1,8 @@
 //! The Python module: `cargo xtask python` builds it as a developer does, installs it into an environment of its own and runs
 //! its tests and the checks of its types; `cargo xtask wheel [TARGET …]` makes wheels and the source package in `target/dist`.
 //!
-//! Neither is part of `ci`: a first build of the module takes minutes, and both need a registry of Python packages. Wheels
+//! Neither is part of `ci`: a first build of the module takes minutes, and both need a registry of Python packages; `ci` has the
+//! compiler look at it, so that a change of the library does not leave it behind. Wheels
 //! are linked by zig against the libc of manylinux2014 (glibc 2.17), so that older systems take them too.
 
 use std::fs;
@@ -40,6 +41,19 @@ const TESTERS: [&str; 15] = [
 
 /// Below this, the stable interface that the module is built for does not exist.
 const OLDEST: &str = "import sys; sys.exit(sys.version_info < (3, 10))";
+
+/// The compiler looks at the module, which is no part of the workspace.
+pub fn check() -> Ended {
+    if !Command::new("python3").args(["-c", OLDEST]).status().is_ok_and(|status| status.success()) {
+        return Ended::Skipped("no python3 of 3.10 or newer".to_owned());
+    }
+    let (manifest, target) = (crate::root().join("crates/python/Cargo.toml"), crate::target());
+    let (manifest, target) = (manifest.display().to_string(), target.display().to_string());
+    command(
+        &["cargo", "clippy", "--locked", "--manifest-path", &manifest, "--target-dir", &target, "--", "-D", "warnings"],
+        &[],
+    )
+}
 
 /// A program of the environment.
 fn tool(name: &str) -> String {

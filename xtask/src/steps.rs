@@ -34,6 +34,7 @@ pub const ALL: &[Step] = &[
     Step { name: "tidy", what: "rules that no compiler checks", run: tidy::tidy },
     Step { name: "deny", what: "licences and origins of dependencies", run: cargo::deny },
     Step { name: "clippy", what: "no lint anywhere", run: cargo::clippy },
+    Step { name: "module", what: "the Python module compiles, without a lint", run: python::check },
     Step { name: "doc", what: "documentation without a broken link", run: cargo::doc },
     Step { name: "test", what: "all tests", run: cargo::test },
     Step { name: "release", what: "the program as users build it", run: cargo::release },
