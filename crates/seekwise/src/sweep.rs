@@ -279,7 +279,7 @@ mod tests {
     #[test]
     fn what_is_sampled_until_decided_is_no_sweep() {
         let text = format!("sampling = \"until-decided\"\n{}", plan().study);
-        let refused = SweepPlan::of(planned::plan("sweep", text).unwrap()).err().expect("it is refused");
+        let Err(refused) = SweepPlan::of(planned::plan("sweep", text).unwrap()) else { panic!("it is refused") };
         assert!(refused.to_string().contains("seekwise study"), "{refused}");
     }
 
