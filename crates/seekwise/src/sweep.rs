@@ -9,8 +9,7 @@
 
 use std::path::Path;
 
-use seekwise_formats::study::Sampling;
-use seekwise_formats::study::parse;
+use seekwise_formats::study::{Sampling, parse};
 use seekwise_lab::digest::sha256;
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::plan;

@@ -10,8 +10,8 @@
 //! | its time-out | a command takes as long |
 //! | its retries | a command comes back aborted |
 //!
-//! Whoever has such a setting counts what is asked of it where that happens. `tests/swarm.rs` changes in random stacks what was
-//! not asked, and compares.
+//! The component that has a setting counts what is asked of it. `tests/swarm.rs` takes random stacks, changes what a run did
+//! not ask, and compares the records.
 //!
 //! [`Stack::runs_alike`]: crate::stack::Stack::runs_alike
 

@@ -24,11 +24,14 @@ Aim = Callable[[RunResult], float]
 #: A number's range, lowest and highest, whole where both are; or a list of values.
 Space = Mapping[str, tuple[int, int] | tuple[float, float] | Sequence[Value]]
 
-#: Student's t of 95 %, two-sided, by degrees of freedom; beyond the last, the normal's (tables of any textbook).
-T95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
-NORMAL95 = 1.960
+#: Student's t of 95 %, two-sided, by degrees of freedom (tables of any textbook). Between two, the fewer count: the interval is
+#: then a little too wide, never too narrow.
+T95 = {
+    1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 6: 2.447, 7: 2.365, 8: 2.306, 9: 2.262, 10: 2.228,
+    12: 2.179, 15: 2.131, 20: 2.086, 30: 2.042, 60: 2.000, 120: 1.980,
+}
 
-#: Between the seeds of a search and those of its judgement. A search of a milliard runs a trial would meet them.
+#: Between the seeds of a search and those of its judgement. A search of a billion runs a trial would meet them.
 FRESH = 1 << 30
 
 
@@ -99,7 +102,7 @@ def _interval(logs: Sequence[float]) -> Interval:
     n = len(logs)
     mean = math.fsum(logs) / n
     spread = math.sqrt(math.fsum((log - mean) ** 2 for log in logs) / (n - 1) / n)
-    t = T95[n - 2] if n - 2 < len(T95) else NORMAL95
+    t = T95[max(freedom for freedom in T95 if freedom < n)]
     return Interval(math.exp(mean), math.exp(mean - t * spread), math.exp(mean + t * spread))
 
 

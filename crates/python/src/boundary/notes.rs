@@ -1,5 +1,5 @@
-//! Notes and warnings of the library for Python's `logging`: they are collected, since they come from threads that do not hold
-//! the interpreter, and handed on by whoever holds it next.
+//! Notes and warnings of the library for Python's `logging`. They come from threads that do not hold the interpreter, so they are
+//! collected; the thread that holds it next hands them on.
 
 use std::sync::{Mutex, Once, PoisonError};
 

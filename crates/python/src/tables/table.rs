@@ -1,5 +1,5 @@
 //! A table of columns, each with its unit and meaning in its field's metadata. It hands itself over by Arrow's PyCapsule
-//! interface: whoever takes it shares the memory. It computes nothing.
+//! interface. The reader shares the memory; nothing is copied. It computes nothing.
 
 use std::collections::HashMap;
 use std::sync::Arc;
