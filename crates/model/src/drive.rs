@@ -5,7 +5,7 @@
 //! | `electronics` | commands in flight: decoding, who is held back for whom, when each is done |
 //! | `queuing` | those of them that want the medium |
 //! | `link` | when data and commands cross the interface |
-//! | `cache`, with `dirty` | which blocks are in the buffer, and which of them are not on the medium |
+//! | `cache`, with `dirty` and `store` | which blocks are in the buffer, which of them are not on the medium, who holds its memory |
 //! | `segmentation` | what an adaptive buffer is divided into |
 //! | `promises` | which writes are acknowledged from the buffer, and what a cut costs |
 //! | `write_back` | which dirty segment is next, and the flushes and writes that wait for it |
@@ -51,6 +51,7 @@ mod reads;
 pub mod recovery;
 pub mod segmentation;
 mod staging;
+mod store;
 pub mod stream;
 mod target;
 mod turn;

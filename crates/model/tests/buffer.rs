@@ -318,6 +318,48 @@ fn written_runs_of_their_own_lengths_share_one_store() {
     assert_eq!(swift(32), 24, "blocks");
 }
 
+/// 16 segments of 64 blocks and 48 runs, of one store; reads hold what they bring, or whole segments.
+fn one_store(own_lengths: bool, ahead: u32) -> Drive {
+    let mut small = SmallDrive::default().buffered(16, 64).write_back(12).queued(1, Policy::Sptf);
+    let adaptive = AdaptiveDivision { sectors: 1024, most: 64, dirty_percent: 75, own_lengths: true };
+    small.cache.adaptive = own_lengths.then_some(adaptive);
+    small.cache.dirty_runs = Some(48);
+    small.cache.read_ahead.max = ahead;
+    small.drive()
+}
+
+/// Reads of eight blocks that are not read ahead hold eight: 64 tags are used up before 1024 blocks are. Whole segments of
+/// 64 are 16.
+#[test]
+fn reads_of_their_own_lengths_hold_what_they_bring() {
+    let stay = |mut drive: Drive| {
+        let mut now = 0;
+        let mut read = |number: u64| {
+            let took = takes(&mut drive, now, Op::Read, number * 37 % 101 * 60, 8);
+            now += took + 1_000_000;
+            took < 200_000
+        };
+        (0..80).for_each(|number| assert!(!read(number), "{number} was never read before"));
+        // The newest first, so that what is read again pushes nothing out.
+        (0..80).rev().take_while(|&number| read(number)).count()
+    };
+    assert_eq!(stay(one_store(true, 0)), 64, "tags");
+    assert_eq!(stay(one_store(false, 0)), 16, "whole segments");
+}
+
+/// A stream's ring is as long as a whole segment, and it is read as fast.
+#[test]
+fn a_stream_is_as_fast_with_segments_of_their_own_lengths() {
+    let whole = |mut drive: Drive| {
+        let mut now = 0;
+        for number in 0..200 {
+            now += takes(&mut drive, now, Op::Read, number * 8, 8);
+        }
+        now
+    };
+    assert_eq!(whole(one_store(true, 64)), whole(one_store(false, 64)));
+}
+
 #[test]
 fn a_buffer_of_own_lengths_keeps_the_contract() {
     let mut small = SmallDrive::default().buffered(4, 64).write_back(3).queued(8, Policy::Sptf);

@@ -56,7 +56,7 @@ pub static KEYS: &[ProfileKey] = &[
     ProfileKey::may("cache.destage_age_ms", "ms", Number(0.001, 1e6), "no limit", "age at which dirty data competes with commands"),
     ProfileKey::may("cache.long_writes", "", Word(&["several", "wrap"]), "several", "whether a write longer than a segment takes several segments, or wraps around in one"),
     ProfileKey::may("cache.adaptive", "", Flag, "off", "the number and size of segments adapt to the commands"),
-    ProfileKey::may("cache.adaptive_lengths", "", Word(&["equal", "own"]), "equal", "`adaptive`: all segments are equally long and their number changes, or written ones are as long as what they hold and come from one store with those that are read"),
+    ProfileKey::may("cache.adaptive_lengths", "", Word(&["equal", "own"]), "equal", "`adaptive`: all segments are equally long and their number changes, or each is as long as what it holds, of one store"),
     ProfileKey::must("cache.read_ahead.max_sectors", "sectors", SECTORS, "maximum read-ahead; 0 means none").also(&["readahead", "read ahead", "prefetch", "look-ahead", "hdparm -A"]),
     ProfileKey::must("cache.read_ahead.min_sectors", "sectors", SECTORS, "minimum read-ahead, even while another command waits").also(&["minimum prefetch"]),
     ProfileKey::may("cache.read_ahead.after", "", Whole(1, 16), "1", "read-ahead starts after this read of a stream, counted from 1"),

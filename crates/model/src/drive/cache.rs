@@ -4,14 +4,15 @@
 //! Equal segments, each a run of consecutive blocks. A segment being filled by a prefetch counts as holding all that
 //! the prefetch is to bring; the stream says from when on. Segments are replaced in the order of their last use, the
 //! one being filled and the dirty ones never. The buffer can be divided anew; into how many segments is for
-//! `segmentation` to say. Where written runs take only as much memory as they are long, there are more segments than
-//! memory for them: those used longest ago lose theirs. Some segments can be set aside for writes; which written blocks
+//! `segmentation` to say. Where written runs take only as much memory as they are long (`store`), there are more segments
+//! than memory for them: those used longest ago lose theirs. Some segments can be set aside for writes; which written blocks
 //! serve reads is the profile's `written_hits`.
 
 use alloc::vec::Vec;
 
 use super::dirty::DirtySegments;
 use super::profile::{CacheSpec, WrittenHits};
+use super::store::SegmentStore;
 use crate::recency::LruList;
 
 /// How a wanted run of blocks stands to the buffer.
@@ -56,22 +57,8 @@ pub struct Buffer {
     serves_written: bool,
     /// The first so many segments are for writes alone.
     apart: usize,
-    /// Where written runs are no longer than their blocks.
-    memory: Option<Memory>,
-}
-
-/// The memory that segments share when some of them are short.
-#[derive(Clone, Debug)]
-struct Memory {
-    /// Sectors that nothing holds.
-    free: u64,
-    /// Sectors that each segment holds.
-    held: Vec<u32>,
-    /// Segments that hold nothing.
-    empty: Vec<usize>,
-    /// Sectors of unwritten data, and how many there may be.
-    dirty: u64,
-    dirty_at_most: u64,
+    /// Where segments are no longer than what they hold.
+    pub(super) memory: Option<SegmentStore>,
 }
 
 /// How the buffer is divided.
@@ -107,13 +94,7 @@ impl Buffer {
         let n = cache.segments + runs;
         let mut buffer = Buffer::new(n, cache.segment_sectors, runs, n);
         (0..n as usize).for_each(|segment| buffer.recency.retire(segment));
-        buffer.memory = Some(Memory {
-            free: u64::from(cache.segments) * u64::from(cache.segment_sectors),
-            held: alloc::vec![0; n as usize],
-            empty: (0..n as usize).rev().collect(),
-            dirty: 0,
-            dirty_at_most: u64::from(cache.dirty_segments) * u64::from(cache.segment_sectors),
-        });
+        buffer.memory = Some(SegmentStore::of(cache, n));
         buffer
     }
 
@@ -360,7 +341,7 @@ impl Buffer {
     }
 
     /// A segment leaves the order of use.
-    fn retire(&mut self, segment: usize) {
+    pub(super) fn retire(&mut self, segment: usize) {
         self.moves(segment);
         self.recency.retire(segment);
     }
@@ -377,7 +358,7 @@ impl Buffer {
     pub fn drop_dirty(&mut self, segment: usize) {
         if self.dirty.drop(segment) {
             if let Some(memory) = &mut self.memory {
-                memory.dirty -= u64::from(memory.held[segment]);
+                memory.is_written(segment);
             }
             // Wherever it stands in the order of use.
             self.clean_from = None;
@@ -387,8 +368,9 @@ impl Buffer {
     /// A segment's blocks now reach from its start to `end`; a segment is a ring, its oldest blocks give way.
     #[inline]
     pub fn extend(&mut self, segment: usize, end: u64) {
-        let start = self.spans[segment].0.max(end.saturating_sub(self.segment_sectors));
-        self.set_span(segment, start, end);
+        let start = self.spans[segment].0;
+        let longest = if self.memory.is_none() { self.segment_sectors } else { self.lengthen(segment, end - start) };
+        self.set_span(segment, start.max(end.saturating_sub(longest)), end);
     }
 
     /// A segment's blocks also reach back to `start`.
@@ -402,6 +384,7 @@ impl Buffer {
     pub fn cut_short(&mut self, segment: usize, end: u64) {
         let (start, stop) = self.span(segment);
         self.set_span(segment, start, stop.min(end).max(start));
+        self.trim(segment);
     }
 
     /// True when the segment holds unwritten data.
@@ -409,13 +392,13 @@ impl Buffer {
         self.dirty.has(segment)
     }
 
-    /// Gives the least recently used clean segment to a run from `start`, sparing `filling`.
+    /// Gives the least recently used clean segment to a run of `sectors` from `start`, sparing `filling`.
     #[inline]
-    pub fn allocate(&mut self, start: u64, filling: Option<usize>) -> Option<usize> {
+    pub fn allocate(&mut self, start: u64, sectors: u64, filling: Option<usize>) -> Option<usize> {
         let segment = self.take(filling, false)?;
-        if !self.widen(segment, filling) {
+        if !self.widen(segment, sectors, filling) {
             self.set_span(segment, 0, 0);
-            self.memory.as_mut()?.empty.push(segment);
+            self.memory.as_mut()?.is_empty(segment);
             self.retire(segment);
             return None;
         }
@@ -432,10 +415,7 @@ impl Buffer {
     /// whoever takes it to forget.
     #[inline]
     fn take(&mut self, filling: Option<usize>, written: bool) -> Option<usize> {
-        let empty = self.memory.as_mut().and_then(|memory| {
-            let place = memory.empty.iter().rposition(|&segment| Some(segment) != filling)?;
-            Some(memory.empty.swap_remove(place))
-        });
+        let empty = self.memory.as_mut().and_then(|memory| memory.take_empty(filling));
         if empty.is_some() {
             return empty;
         }
@@ -444,7 +424,7 @@ impl Buffer {
             _ => self.oldest_of_kind(filling, written),
         }?;
         if let Some(memory) = &mut self.memory {
-            memory.free += u64::from(core::mem::take(&mut memory.held[segment]));
+            memory.give_back(segment);
         }
         Some(segment)
     }
@@ -458,60 +438,10 @@ impl Buffer {
         Some(segment)
     }
 
-    /// A segment that is about to be used gets the memory of a whole one, clean ones giving theirs up but `filling`. Answers
-    /// false where that is not enough.
-    pub fn widen(&mut self, segment: usize, filling: Option<usize>) -> bool {
-        let Some(memory) = &self.memory else { return true };
-        let more = self.segment_sectors.saturating_sub(u64::from(memory.held[segment]));
-        let found = memory.free >= more || {
-            self.retire(segment);
-            let found = self.find_memory(more, filling);
-            self.touch(segment);
-            found
-        };
-        if found && let Some(memory) = &mut self.memory {
-            memory.free -= more;
-            memory.held[segment] += more as u32;
-        }
-        found
-    }
-
-    /// Clean segments, those used longest ago first, give up their memory until `sectors` are free; `filling` does not.
-    pub fn find_memory(&mut self, sectors: u64, filling: Option<usize>) -> bool {
-        while self.memory.as_ref().is_some_and(|memory| memory.free < sectors) {
-            let Some(segment) = self.oldest_clean(filling) else { return false };
-            self.forget(segment);
-        }
-        true
-    }
-
-    /// So many more blocks may be dirty.
-    pub(super) fn has_memory_for(&self, sectors: u64) -> bool {
-        self.memory.as_ref().is_none_or(|memory| memory.dirty + sectors <= memory.dirty_at_most)
-    }
-
-    /// A written run has grown by so many blocks, for which there is memory.
-    pub(super) fn fills(&mut self, segment: usize, sectors: u64) {
-        if let Some(memory) = &mut self.memory {
-            memory.free -= sectors;
-            memory.held[segment] += sectors as u32;
-            memory.dirty += sectors;
-        }
-    }
-
-    /// A written run has lost so many blocks.
-    pub(super) fn empties(&mut self, segment: usize, sectors: u64) {
-        if let Some(memory) = &mut self.memory {
-            memory.free += sectors;
-            memory.held[segment] -= sectors as u32;
-            memory.dirty -= sectors;
-        }
-    }
-
     /// The least recently used clean segment, sparing `filling`. Those that were found dirty are not looked at again until
     /// one has come clean.
     #[inline]
-    fn oldest_clean(&mut self, filling: Option<usize>) -> Option<usize> {
+    pub(super) fn oldest_clean(&mut self, filling: Option<usize>) -> Option<usize> {
         // Mostly it is the first.
         let first = self.recency.oldest();
         if self.dirty.is_empty() && first != filling {
@@ -550,8 +480,8 @@ impl Buffer {
         let rows = [self.row_of(lba), self.row_of(lba).wrapping_sub(1)];
         let before = rows.into_iter().flat_map(|row| self.in_row(row)).find(|segment| behind(segment) && kind(segment));
         let segment = match before {
-            Some(segment) if self.widen(segment, filling) => Some(segment),
-            _ if self.apart == 0 => self.allocate(lba, filling),
+            Some(segment) if self.widen(segment, end - self.span(segment).0, filling) => Some(segment),
+            _ if self.apart == 0 => self.allocate(lba, end - lba, filling),
             _ => self.allocate_run(lba, filling),
         };
         if let Some(segment) = segment {
@@ -567,7 +497,7 @@ impl Buffer {
         for row in first..=end >> self.row {
             while let Some(segment) = self.first_clean(row, lba, end) {
                 match self.spans[segment].0 {
-                    start if start < lba => self.set_span(segment, start, lba),
+                    start if start < lba => self.cut_short(segment, lba),
                     _ => self.forget(segment),
                 }
             }
@@ -588,8 +518,8 @@ impl Buffer {
         match &mut self.memory {
             _ if self.recency.is_retired(segment) => {}
             Some(memory) => {
-                memory.free += u64::from(core::mem::take(&mut memory.held[segment]));
-                memory.empty.push(segment);
+                memory.give_back(segment);
+                memory.is_empty(segment);
                 self.retire(segment);
             }
             None => self.demote(segment),

@@ -88,7 +88,7 @@ impl Drive {
             self.buffer.cut_short(stream.segment, filled);
         }
         self.queue.pass_through(first.cylinder);
-        let segment = self.buffer.allocate(request.lba, None);
+        let segment = self.buffer.allocate(request.lba, u64::from(request.sectors), None);
         let ahead = self.electronics[slot].ahead;
         let then =
             segment.and_then(|segment| self.plan_ahead(&request, &access, (sweep.end, sweep.arm), segment, ahead));

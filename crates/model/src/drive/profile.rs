@@ -143,8 +143,9 @@ pub struct AdaptiveDivision {
     pub most: u32,
     /// The share of the segments, in percent, that may hold unwritten data.
     pub dirty_percent: u32,
-    /// Written runs take from the store of memory as much as they are long (`CacheSpec::dirty_runs` of them at most), and
-    /// leave the rest to the segments that are read; else all segments are equally long and change together.
+    /// Written runs take from the store of memory as much as they are long (`CacheSpec::dirty_runs` of them at most), reads as
+    /// much as they and their read-ahead bring, at most a segment's length; else all segments are equally long and change
+    /// together.
     pub own_lengths: bool,
 }
 

@@ -44,7 +44,7 @@ impl Drive {
         ahead: bool,
     ) -> Option<MediaStream> {
         if self.promises.cache().read_ahead.free_blocks && self.buffer.span(segment).0 == access.lba() {
-            let room = self.buffer.segment_sectors().saturating_sub(u64::from(access.sectors));
+            let room = self.buffer.room_for_reads().saturating_sub(u64::from(access.sectors));
             let free = self.medium.free_blocks(access, room);
             self.buffer.reach_back(segment, access.lba() - free);
         }
@@ -106,7 +106,7 @@ impl Drive {
         if run < ahead.after {
             return end;
         }
-        let (length, room) = (u64::from(request.sectors), self.buffer.segment_sectors());
+        let (length, room) = (u64::from(request.sectors), self.buffer.room_for_reads());
         let stay = match ahead.over_requested {
             true => 0,
             false if run > 1 || length > room => length.min(room / 2),
@@ -137,7 +137,7 @@ impl Drive {
     /// A stopped prefetch goes on when nothing else wants the medium and no more than a track lies ahead of the host: to
     /// find its place again takes it a revolution at most, in which a host can take no more than that.
     pub(super) fn resume(&mut self, now: Instant, request: &Request, segment: usize, run: u32) {
-        let (_, end) = self.buffer.span(segment);
+        let (start, end) = self.buffer.span(segment);
         let limit = self.read_ahead_limit(request, segment, run, None);
         let idle = matches!(self.medium.activity(), Activity::Idle) && self.queue.is_empty();
         if !idle || limit <= end || self.medium.free_from() > now {
@@ -145,7 +145,7 @@ impl Drive {
         }
         let extent = self.medium.track(end);
         let track = u64::from(extent.before) + u64::from(extent.sectors) + u64::from(extent.behind);
-        if end.saturating_sub(request.end()) <= track && self.buffer.widen(segment, None) {
+        if end.saturating_sub(request.end()) <= track && self.buffer.widen(segment, limit - start, None) {
             let mut stream = self.medium.stream(now, self.medium.arm(), extent, limit, segment);
             stream.held = self.holds(&stream, request, run);
             self.buffer.extend(segment, limit);

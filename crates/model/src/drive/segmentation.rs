@@ -15,7 +15,7 @@
 //! 5. A loose read is read ahead only while at least one read in `HITS` of the window before was in the buffer.
 //!
 //! Where segments have lengths of their own there is nothing to divide: memory goes to what is written and what is read as
-//! each comes, whichever was used longest ago gives way, and of the policy only the last rule is left. (A table of tags,
+//! each comes (`store`), whichever was used longest ago gives way, and of the policy only the last rule is left. (A table of tags,
 //! each of a run of blocks in as many small pieces of memory as the run is long: US 6,606,682 and 6,996,669, "Cluster-based
 //! cache memory allocation", 2000.)
 

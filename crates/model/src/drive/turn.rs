@@ -196,7 +196,7 @@ impl Drive {
             BufferLookup::Extends(segment) if self.streams_into(now, segment, &request) => {
                 self.read_hit(now, slot, &request, segment);
             }
-            BufferLookup::Extends(segment) if !self.buffer.is_dirty(segment) && self.buffer.widen(segment, filling) => {
+            BufferLookup::Extends(segment) if self.reads_on_into(segment, &request, filling) => {
                 let (_, end) = self.buffer.span(segment);
                 self.break_off(now);
                 self.buffer.touch(segment);
@@ -206,10 +206,17 @@ impl Drive {
             _ => {
                 self.break_off(now);
                 let first = self.electronics[slot].first;
-                self.read_into(now, slot, &request, first, |drive| drive.buffer.allocate(request.lba, None));
+                let sectors = u64::from(request.sectors);
+                self.read_into(now, slot, &request, first, |drive| drive.buffer.allocate(request.lba, sectors, None));
             }
         }
         self.take_along(now);
+    }
+
+    /// There is memory for a read that begins in `segment` and goes on past its end.
+    fn reads_on_into(&mut self, segment: usize, request: &Request, filling: Option<usize>) -> bool {
+        let (start, _) = self.buffer.span(segment);
+        !self.buffer.is_dirty(segment) && self.buffer.widen(segment, request.end() - start, filling)
     }
 
     /// Reads from the block at `first` to the request's end into the segment that `take` names, and plans the read-ahead

@@ -1,0 +1,240 @@
+//! The store of memory that the buffer's segments share where they are not equally long: how much each holds, and who gives
+//! his up for whom. Which blocks are in a segment is `cache`'s affair, which of them are not on the medium `written`'s.
+//!
+//! A written run holds as much as it is long. What a read holds depends on the buffer:
+//! - with `cache.dirty_runs` alone a whole segment, whatever is read into it;
+//! - with segments of their own lengths as many blocks as the read and its read-ahead are to bring, at most a whole segment's;
+//!   a read-ahead that is broken off gives back what it did not bring. (The memory for a read is the command's length and
+//!   that of its read-ahead: US 6,910,099, "Disk drive adjusting read-ahead to optimize cache memory allocation", 2001,
+//!   claim 1. That it is given back is inferred: the table of tags of US 6,606,682 has a length for each.)
+
+use alloc::vec::Vec;
+
+use super::cache::Buffer;
+use super::profile::CacheSpec;
+
+/// The memory that segments share.
+#[derive(Clone, Debug)]
+pub(super) struct SegmentStore {
+    /// Sectors in all.
+    size: u64,
+    /// Sectors that nothing holds.
+    free: u64,
+    /// Sectors that each segment holds.
+    held: Vec<u32>,
+    /// Segments that hold nothing.
+    empty: Vec<usize>,
+    /// Sectors of unwritten data, and how many there may be.
+    dirty: u64,
+    dirty_at_most: u64,
+    /// A read holds no more than it brings.
+    own_lengths: bool,
+}
+
+impl SegmentStore {
+    /// That of a profile whose buffer has so many segments and runs.
+    pub(super) fn of(cache: &CacheSpec, segments: u32) -> SegmentStore {
+        let size = u64::from(cache.segments) * u64::from(cache.segment_sectors);
+        SegmentStore {
+            size,
+            free: size,
+            held: alloc::vec![0; segments as usize],
+            empty: (0..segments as usize).rev().collect(),
+            dirty: 0,
+            dirty_at_most: u64::from(cache.dirty_segments) * u64::from(cache.segment_sectors),
+            own_lengths: cache.adaptive.is_some_and(|it| it.own_lengths),
+        }
+    }
+
+    /// A segment that holds nothing, but `filling`.
+    pub(super) fn take_empty(&mut self, filling: Option<usize>) -> Option<usize> {
+        let place = self.empty.iter().rposition(|&segment| Some(segment) != filling)?;
+        Some(self.empty.swap_remove(place))
+    }
+
+    /// A segment has nothing in it.
+    pub(super) fn is_empty(&mut self, segment: usize) {
+        self.empty.push(segment);
+    }
+
+    /// A segment gives all its memory up.
+    pub(super) fn give_back(&mut self, segment: usize) {
+        self.free += u64::from(core::mem::take(&mut self.held[segment]));
+    }
+
+    /// The run in a segment is on the medium, or lost.
+    pub(super) fn is_written(&mut self, segment: usize) {
+        self.dirty -= u64::from(self.held[segment]);
+    }
+
+    fn hold(&mut self, segment: usize, more: u64) {
+        self.free -= more;
+        self.held[segment] += more as u32;
+    }
+}
+
+impl Buffer {
+    /// Blocks that a segment may come to hold for reads: a whole one's, or what unwritten data leave of the store.
+    #[inline]
+    pub(super) fn room_for_reads(&self) -> u64 {
+        match &self.memory {
+            Some(store) if store.own_lengths => self.segment_sectors().min(store.size - store.dirty),
+            _ => self.segment_sectors(),
+        }
+    }
+
+    /// What a segment holds for `sectors` of a read.
+    fn due(&self, sectors: u64) -> u64 {
+        match &self.memory {
+            Some(store) if store.own_lengths => self.segment_sectors().min(sectors),
+            _ => self.segment_sectors(),
+        }
+    }
+
+    /// A segment that is about to be used gets the memory for `sectors` of a read, clean ones giving theirs up but `filling`.
+    /// Answers false where that is not enough.
+    pub(super) fn widen(&mut self, segment: usize, sectors: u64, filling: Option<usize>) -> bool {
+        let due = self.due(sectors);
+        let Some(store) = &self.memory else { return true };
+        let more = due.saturating_sub(u64::from(store.held[segment]));
+        let found = store.free >= more || {
+            self.retire(segment);
+            let found = self.find_memory(more, filling);
+            self.touch(segment);
+            found
+        };
+        if found && let Some(store) = &mut self.memory {
+            store.hold(segment, more);
+        }
+        found
+    }
+
+    /// How long a segment can be of which `sectors` are wanted: it takes memory for them, as far as there is any.
+    pub(super) fn lengthen(&mut self, segment: usize, sectors: u64) -> u64 {
+        let widened = self.widen(segment, sectors, None);
+        let whole = self.segment_sectors();
+        let Some(store) = &mut self.memory else { return whole };
+        if !widened {
+            store.hold(segment, store.free);
+        }
+        u64::from(store.held[segment]).min(whole)
+    }
+
+    /// A clean segment gives back the memory that it holds for more than it has.
+    pub(super) fn trim(&mut self, segment: usize) {
+        let (start, stop) = self.span(segment);
+        let clean = !self.is_dirty(segment);
+        let Some(store) = self.memory.as_mut().filter(|store| store.own_lengths && clean) else { return };
+        let over = u64::from(store.held[segment]).saturating_sub(stop - start);
+        store.free += over;
+        store.held[segment] -= over as u32;
+    }
+
+    /// Clean segments, those used longest ago first, give up their memory until `sectors` are free; `filling` does not.
+    pub(super) fn find_memory(&mut self, sectors: u64, filling: Option<usize>) -> bool {
+        while self.memory.as_ref().is_some_and(|store| store.free < sectors) {
+            let Some(segment) = self.oldest_clean(filling) else { return false };
+            self.forget(segment);
+        }
+        true
+    }
+
+    /// So many more blocks may be dirty.
+    pub(super) fn has_memory_for(&self, sectors: u64) -> bool {
+        self.memory.as_ref().is_none_or(|store| store.dirty + sectors <= store.dirty_at_most)
+    }
+
+    /// A written run has grown by so many blocks, for which there is memory.
+    pub(super) fn fills(&mut self, segment: usize, sectors: u64) {
+        if let Some(store) = &mut self.memory {
+            store.hold(segment, sectors);
+            store.dirty += sectors;
+        }
+    }
+
+    /// A written run has lost so many blocks.
+    pub(super) fn empties(&mut self, segment: usize, sectors: u64) {
+        if let Some(store) = &mut self.memory {
+            store.free += sectors;
+            store.held[segment] -= sectors as u32;
+            store.dirty -= sectors;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drive::piece::CachedWrite;
+    use crate::drive::profile::AdaptiveDivision;
+    use crate::rng::Seed;
+    use crate::time::Instant;
+
+    /// Of 4 segments of 64 blocks and 12 runs: 192 blocks may be dirty.
+    fn buffer() -> Buffer {
+        let adaptive = AdaptiveDivision { sectors: 256, most: 16, dirty_percent: 75, own_lengths: true };
+        let divided = CacheSpec { segments: 4, segment_sectors: 64, adaptive: Some(adaptive), ..CacheSpec::NONE };
+        Buffer::of(&CacheSpec { dirty_segments: 3, dirty_runs: Some(12), write_back: true, ..divided })
+    }
+
+    /// The law of the store, after any step: what is held and what is free make up the whole, nothing is longer than what it
+    /// holds, what is dirty holds what it is long.
+    fn keeps_the_law(buffer: &Buffer) {
+        let store = buffer.memory.as_ref().expect("a store");
+        let lengths = (0..store.held.len()).map(|segment| buffer.span(segment).1 - buffer.span(segment).0);
+        let held = store.held.iter().map(|&held| u64::from(held)).sum::<u64>();
+        assert_eq!(store.free + held, store.size);
+        let mut dirty = 0;
+        for (segment, length) in lengths.enumerate() {
+            let held = u64::from(store.held[segment]);
+            assert!(length <= held && held <= 64, "{segment}: {length} blocks, {held} held");
+            if buffer.is_dirty(segment) {
+                assert_eq!(length, held, "{segment} is dirty");
+                dirty += held;
+            }
+        }
+        assert_eq!(dirty, store.dirty);
+        assert_eq!(buffer.room_for_reads(), (256 - dirty).min(64));
+    }
+
+    #[test]
+    fn what_is_held_and_what_is_free_make_up_the_whole() {
+        let mut random = Seed(30).stream("store");
+        let mut buffer = buffer();
+        let (mut reads, mut writes, mut cut) = (0, 0, 0);
+        for step in 0..20_000u64 {
+            let (lba, sectors) = (step * 1000, 1 + random.below(80));
+            match random.below(4) {
+                0 => {
+                    let Some(segment) = buffer.allocate(lba, sectors, None) else { continue };
+                    buffer.extend(segment, lba + sectors);
+                    reads += u32::from(buffer.span(segment).1 == lba + sectors);
+                    keeps_the_law(&buffer);
+                    buffer.extend(segment, lba + sectors + random.below(80));
+                    if random.percent(50) {
+                        buffer.cut_short(segment, lba + sectors);
+                        cut += 1;
+                    }
+                }
+                1 | 2 if buffer.free_runs() > 0 && buffer.has_memory_for(sectors.min(64)) => {
+                    let sectors = sectors.min(64);
+                    assert!(buffer.find_memory(sectors, None), "reads give way");
+                    let segment = buffer.allocate_run(lba, None).expect("a run is free");
+                    let piece = CachedWrite { lba, sectors: sectors as u32, stamp: step, arrived: Instant::ZERO };
+                    buffer.write(segment, piece, Instant::ZERO);
+                    writes += 1;
+                }
+                _ => {
+                    let oldest = buffer.destageable().next().map(|(segment, _)| segment);
+                    if let Some(segment) = oldest {
+                        let end = buffer.span(segment).1;
+                        buffer.leave(segment, end);
+                        buffer.drained(segment, end);
+                    }
+                }
+            }
+            keeps_the_law(&buffer);
+        }
+        assert!(reads > 4_000 && writes > 4_000 && cut > 1_000, "{reads} {writes} {cut}");
+    }
+}
