@@ -50,9 +50,10 @@ export function answer(rows: Best[]): string {
   for (const { levels } of rows) {
     for (const { level, alike: same } of levels) if (same) counts.set(level, (counts.get(level) ?? 0) + 1);
   }
-  const [[level, count] = ["", 0]] = [...counts].sort(([, a], [, b]) => b - a);
+  const [[level, count] = ["", 0], next] = [...counts].sort(([, a], [, b]) => b - a);
   const factor = rows[0]?.factor ?? "";
-  return `${factor}: ${level} is best, or as good, for ${String(count)} of ${String(rows.length)} kinds of work`;
+  const then = next === undefined ? "" : `; then ${next[0]}, for ${String(next[1])}`;
+  return `${factor}: ${level} is best, or as good, for ${String(count)} of ${String(rows.length)} kinds of work${then}`;
 }
 
 function cell(share: Share | undefined): HTMLElement {
@@ -68,6 +69,7 @@ function cell(share: Share | undefined): HTMLElement {
 /** The levels that cannot be told from the best, the best first. */
 function alike({ best: first, levels }: Best): string {
   const others = levels.filter(({ level, alike: same }) => same && level !== first).map(({ level }) => level);
+  if (levels.length > 1 && others.length === levels.length - 1) return "all alike";
   return others.length === 0 ? first : `${first} (or ${others.join(", ")})`;
 }
 

@@ -17,6 +17,7 @@ export type Outcome = "faster" | "slower" | "no difference" | "not enough data" 
 
 export interface Verdict {
   headline: string;
+  leads: boolean;
   factor: string;
   side_a: string;
   side_b: string;

@@ -168,14 +168,18 @@ function list(headline: Verdict, others: Verdict[], shown: number, badge: Badge,
   return el("div", { class: "others" }, el("h3", {}, heading), el("p", { class: "lead" }, words), first, left, more);
 }
 
-/** What leads each of several reports, each with a link to its place, on a common scale. */
+/** What leads each of several reports, the first of them if it says of none, each with a link to its place, on a common
+ * scale. */
 export function leading(all: { place: string; words: string; report: Report }[]): HTMLElement {
-  const first = all.map(({ report }) => report.verdicts[0]!);
-  const scale = scaleOf(first);
-  const rows = all.map(({ place, words, report }, index) => {
-    const { metric, better } = first[index]!;
+  const shown = all.flatMap((one) => {
+    const leaders = one.report.verdicts.filter(({ leads }) => leads);
+    return (leaders.length > 0 ? leaders : one.report.verdicts.slice(0, 1)).map((verdict) => ({ ...one, verdict }));
+  });
+  const scale = scaleOf(shown.map(({ verdict }) => verdict));
+  const rows = shown.map(({ place, words, report, verdict }) => {
+    const { metric, better } = verdict;
     const judged = better === "lower" ? `${metric}, of which less is better` : metric;
-    const made = row(first[index]!, scale, judged, badges(report));
+    const made = row(verdict, scale, judged, badges(report));
     made.querySelector(".saying")!.prepend(el("p", { class: "part" }, el("a", { href: `#${place}` }, words)));
     return made;
   });

@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 
 import { parse, write } from "../src/address";
+import { answer } from "../src/best";
 import type { Chapter, Claim, Review, Verdict } from "../src/report";
 import { review } from "../src/review";
 import { report } from "./sample";
@@ -54,6 +55,32 @@ describe("a review", () => {
     expect(best.querySelectorAll("tbody strong").length).toBe(2);
     const first = [...all.querySelectorAll("section")].map(({ id }) => id).slice(0, 3);
     expect(first).toEqual(["best", "findings", "compared"]);
+  });
+
+  it("names the level that is best next, and a kind of work in which no level is", () => {
+    const share = (level: string, alike: boolean) => ({ level, ratio: alike ? 1 : 0.5, low: 1, high: 1, alike });
+    const row = (work: string, ...alike: [boolean, boolean]) => ({
+      ...{ work, factor: "segments", best: "4", claims: [] },
+      levels: [share("4", alike[0]), share("8", alike[1])],
+    });
+    const rows = [row("reads", true, true), row("writes", true, false)];
+    expect(answer(rows)).toBe("segments: 4 is best, or as good, for 2 of 2 kinds of work; then 8, for 1");
+    const main = chapter("main", [], true);
+    const all = page({ ...sample(), chapters: [{ ...main, report: { ...main.report, best: rows } }] });
+    const cells = [...all.querySelectorAll("#best tbody tr")].map((tr) => tr.querySelectorAll("td")[2]?.textContent);
+    expect(cells).toEqual(["all alike", "4"]);
+  });
+
+  it("shows all that leads a part, and the first comparison of a part in which none does", () => {
+    const main = chapter("main", [], true);
+    const [one] = main.report.verdicts;
+    const verdict = (headline: string, leads: boolean): Verdict => ({ ...one!, headline, leads });
+    const said = (verdicts: Verdict[]) => {
+      const all = page({ ...sample(), chapters: [{ ...main, report: { ...main.report, verdicts } }] });
+      return [...all.querySelectorAll("#answers .saying > p:nth-child(2)")].map(({ textContent }) => textContent);
+    };
+    expect(said([verdict("rate", true), verdict("load", true), verdict("else", false)])).toEqual(["rate", "load"]);
+    expect(said([verdict("rate", false), verdict("load", false)])).toEqual(["rate"]);
   });
 
   it("shows what leads the parts that answer the question before the findings, and the others after them", () => {

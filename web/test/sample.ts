@@ -93,6 +93,7 @@ export function report(): Report {
     meanings: [{ word: "faster", says: HOSTILE }],
     verdicts: [1, 2].map(() => ({
       headline: HOSTILE,
+      leads: false,
       factor: HOSTILE,
       side_a: HOSTILE,
       side_b: "on",

@@ -35,21 +35,17 @@ pub fn report(material: &ReportMaterial<'_>) -> Report {
     let ReportMaterial { study, made, records, command } = *material;
     let evidence = Evidence::new(study, made, records);
     let (findings, overall) = evidence.findings();
-    let mut verdicts: Vec<(bool, report::ReportVerdict)> = Vec::new();
-    for summary in &overall {
-        let headline = study.compare[summary.compare].headline;
-        verdicts.push((headline, overall_verdict(material, summary, &findings)));
-    }
-    verdicts.sort_by(|(leads, one), (other_leads, other)| {
-        other_leads.cmp(leads).then_with(|| if *leads { Ordering::Equal } else { by_size(one, other) })
+    let overall_verdicts = overall.iter().map(|summary| overall_verdict(material, summary, &findings));
+    let mut verdicts: Vec<report::ReportVerdict> = overall_verdicts.collect();
+    verdicts.sort_by(|one, other| {
+        other.leads.cmp(&one.leads).then_with(|| if one.leads { Ordering::Equal } else { by_size(one, other) })
     });
     // A comparison in a single cell is that of the cell.
     let several = |finding: &&Finding| overall.iter().any(|it| it.compare == finding.compare && it.cells != 1);
     let mut cells: Vec<report::ReportVerdict> =
         findings.iter().filter(several).map(|finding| verdict(material, finding)).collect();
     cells.sort_by(by_size);
-    verdicts.extend(cells.into_iter().map(|verdict| (false, verdict)));
-    let verdicts: Vec<report::ReportVerdict> = verdicts.into_iter().map(|(_, verdict)| verdict).collect();
+    verdicts.extend(cells);
     Report {
         title: study.title.clone(),
         question: study.question.clone(),
@@ -192,6 +188,7 @@ fn verdict(material: &ReportMaterial<'_>, finding: &Finding) -> report::ReportVe
             "" => format!("{}: {said}", compare.name),
             cell => format!("{}: {said} in {cell}", compare.name),
         },
+        leads: false,
         factor: finding.credit.clone(),
         side_a: compare.from.clone(),
         side_b: compare.to.clone(),
@@ -222,6 +219,7 @@ fn overall_verdict(
     let strongest = of.iter().max_by(|a, b| effect(a).total_cmp(&effect(b)));
     report::ReportVerdict {
         headline: headline(compare, overall),
+        leads: compare.headline,
         factor: overall.credit.clone(),
         side_a: compare.from.clone(),
         side_b: compare.to.clone(),

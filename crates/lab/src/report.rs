@@ -97,6 +97,8 @@ pub struct ReportInterval {
 pub struct ReportVerdict {
     /// The answer as one sentence.
     pub headline: String,
+    /// The study says of it that it answers its question.
+    pub leads: bool,
     /// The factor, or the declared bundle of settings, to which the difference is credited.
     pub factor: String,
     /// The reference side, by its level's name.

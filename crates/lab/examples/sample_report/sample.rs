@@ -323,6 +323,7 @@ fn verdict(cells: &[ReportCell], factor: &str, (a, b): (usize, usize), condition
     let open = outcome == Outcome::NotEnoughData;
     ReportVerdict {
         headline,
+        leads: false,
         factor: factor.to_owned(),
         side_a: a.levels[0].clone(),
         side_b: b.levels[0].clone(),
@@ -348,6 +349,7 @@ fn verdict(cells: &[ReportCell], factor: &str, (a, b): (usize, usize), condition
 
 fn refused(cells: &[ReportCell], (a, b): (usize, usize)) -> ReportVerdict {
     ReportVerdict {
+        leads: false,
         headline: "Old drive on Adaptec against new drive with NCQ: not credited to NCQ.".to_owned(),
         factor: "controller.ncq".to_owned(),
         side_a: cells[a].levels[0].clone(),
