@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -43,6 +44,19 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder, in which the test runs."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+def missing(*tools: str) -> str | None:
+    """Which of these programs the machine lacks."""
+    lacks = [tool for tool in tools if shutil.which(tool) is None]
+    return f"not installed: {', '.join(lacks)}" if lacks else None
+
+
+def no_file_system() -> str | None:
+    """Why no file system can be mounted on a served disk here."""
+    if not (sys.platform == "linux" and os.geteuid() == 0 and os.path.exists("/dev/fuse")):
+        return "a file system on a served disk needs Linux, root and /dev/fuse"
+    return missing("mkfs.ext4", "losetup")
 
 
 def shell(line: str, folder: Path) -> subprocess.CompletedProcess[str]:

@@ -8,13 +8,17 @@ from pathlib import Path
 
 import pytest
 
+from conftest import missing, no_file_system
+
 DOCS = Path(__file__).parents[3] / "docs"
 
 
-@pytest.mark.parametrize("name", ["first-comparison", "sweep-and-search"])
+@pytest.mark.parametrize("name", ["first-comparison", "sweep-and-search", "head-time", "crash-laboratory"])
 def test_a_notebook_runs(name: str, here: Path) -> None:
     nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
     pytest.importorskip("ipykernel")
+    if name == "crash-laboratory" and (lacks := no_file_system() or missing("sqlite3")):
+        pytest.skip(lacks)
     notebook = nbformat.read(DOCS / "notebooks" / f"{name}.ipynb", as_version=4)
     nbformat.validate(notebook)
     assert not any(cell.get("outputs") for cell in notebook.cells), "notebooks are kept without output"
@@ -32,7 +36,7 @@ def test_the_examples_of_the_manual_run(here: Path) -> None:
     for name in ("pandas", "polars", "duckdb", "pyarrow", "optuna"):
         pytest.importorskip(name)
     blocks = re.findall(r"^```python\n(.*?)^```", (DOCS / "python.md").read_text(), re.DOTALL | re.MULTILINE)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     known: dict[str, object] = {}
     for block in blocks:
         # As in a notebook: what a block ends in can show itself.

@@ -12,6 +12,7 @@ from seekwise._calls import compare, fit, open, power_cut, replay, run, study, v
 from seekwise._engines import Engine, Outcome, RayEngine, ThreadEngine, Work
 from seekwise._error import Diagnostic, RunError, SeekwiseError
 from seekwise._figures import Interval, Parts, Requests, Response
+from seekwise._live import CrashLab, CrashResult, Power, ServedDisk, crash, serve
 from seekwise._native import BUILD as __build__
 from seekwise._native import VERSION as __version__
 from seekwise._native import Table
@@ -35,6 +36,8 @@ from seekwise._sweep import Grid, grid, sweep, sweep_study
 
 __all__ = [
     "Comparison",
+    "CrashLab",
+    "CrashResult",
     "Diagnostic",
     "Distance",
     "Engine",
@@ -45,6 +48,7 @@ __all__ = [
     "Interval",
     "Outcome",
     "Parts",
+    "Power",
     "PowerCut",
     "RayEngine",
     "Report",
@@ -56,6 +60,7 @@ __all__ = [
     "RunResult",
     "Search",
     "SeekwiseError",
+    "ServedDisk",
     "Stack",
     "Store",
     "Study",
@@ -70,6 +75,7 @@ __all__ = [
     "__build__",
     "__version__",
     "compare",
+    "crash",
     "fio",
     "fit",
     "grid",
@@ -79,6 +85,7 @@ __all__ = [
     "run",
     "scene",
     "search",
+    "serve",
     "stack",
     "study",
     "sweep",
