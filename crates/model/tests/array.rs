@@ -25,6 +25,7 @@ fn spec(level: RaidLevel, members: u32) -> ArraySpec {
         rebuild_rate: 1_000_000_000,
         rebuild_run: 256,
         lost: 0,
+        bitmap: None,
     }
 }
 

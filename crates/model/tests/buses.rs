@@ -327,6 +327,7 @@ fn arrayed(level: RaidLevel, seed: u64, share: &dyn Fn(Box<dyn Device>, u32) -> 
         rebuild_rate: 100_000_000,
         rebuild_run: 128,
         lost: 0,
+        bitmap: None,
     };
     let laid = volumes(&spec.shares, count, drive.drive().limits(0).sectors, u64::from(chunk));
     let make = || -> Box<dyn Device> { Box::new(Array::above(spec.clone(), share(ports(&drive, count), count))) };

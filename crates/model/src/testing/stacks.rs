@@ -655,6 +655,7 @@ pub(super) fn arrayed(mut stack: SmallStack, rng: &mut Rng) -> SmallStack {
         rebuild_rate: 100_000_000,
         rebuild_run: 128,
         lost: if spare { 1 << rng.below(u64::from(members)) } else { 0 },
+        bitmap: None,
     };
     let bus = pick(rng, &[None, Some(2_000_000), Some(100_000_000)]).map(Layer::Bus);
     // From a stream of its own, as the accelerator's.
