@@ -30,6 +30,7 @@ const WHOLE: [&str; 13] = [
     "drive.flushes",
     "drive.seeks",
     "drive.reversals",
+    "drive.bitmap_writes",
 ];
 /// Counts of power cuts and orderly power-offs; the names below these are those of `seekwise power-cut --json`.
 const ENDS: [&str; 2] = ["cuts", "shutdowns"];

@@ -143,10 +143,7 @@ fn bitmap(it: &Figures<'_>, two: bool) -> Result<Option<BitmapSpec>, LayerMisfit
     if chunk.is_some_and(|kib| !kib.is_power_of_two()) {
         return Err(("bitmap_chunk_kib", "a power of 2".to_owned()));
     }
-    Ok(Some(BitmapSpec {
-        chunk: chunk.map(|kib| 2 * kib),
-        delay: it.may_span("bitmap_delay_ms").unwrap_or(DELAY),
-    }))
+    Ok(Some(BitmapSpec { chunk: chunk.map(|kib| 2 * kib), delay: it.may_span("bitmap_delay_ms").unwrap_or(DELAY) }))
 }
 
 fn build(it: &Figures<'_>, _: &mut LayerContext<'_>) -> Result<Layer, LayerMisfit> {

@@ -59,7 +59,7 @@ use crate::block::{
     Completion, Control, ControlError, Device, Flags, Landing, LandingKind, Limits, Op, Request, SECTOR, Status,
 };
 use crate::queue::{Discipline, NoCosts, Queue};
-use crate::record::Part;
+use crate::record::{DriveLog, Part};
 use crate::slab::Slab;
 use crate::time::{Instant, Rate, Span};
 
@@ -388,7 +388,7 @@ impl Array {
             }
         }
         if portion.kind == PortionKind::Intent {
-            return self.pages_over(portion.status);
+            return self.pages_over(index, portion.status);
         }
         if portion.parent == NOBODY {
             return self.run_over(crank, now, &portion);
@@ -559,6 +559,10 @@ impl HostLayer for Array {
             return now;
         }
         self.failing.front().map_or(Instant::FAR, |&(at, _)| at).min(self.rebuild_due()).min(look)
+    }
+
+    fn log(&self, below: DriveLog) -> DriveLog {
+        DriveLog { bitmap_writes: below.bitmap_writes + self.bitmap_counts().0, ..below }
     }
 
     /// The request's portions end when their commands are back.

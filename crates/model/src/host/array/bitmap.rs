@@ -291,4 +291,131 @@ impl WriteIntentBitmap {
     pub fn needed(&self) -> usize {
         self.counters.iter().filter(|&&counter| counter & NEEDED != 0).count()
     }
+
+    /// True if a cut left the region of `block` of the volume dirty.
+    pub fn is_needed(&self, block: u64) -> bool {
+        let place = self.volume.place(block);
+        let sector = self.volume.row_start(place.row) + place.within;
+        let regions = self.regions((block, block + 1), (sector, sector + 1));
+        self.counters[*regions.start() as usize] & NEEDED != 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A mirror of two million sectors whose bits stand for 1,024 sectors each.
+    fn small() -> WriteIntentBitmap {
+        let spec = BitmapSpec { chunk: Some(1024), delay: Span::from_millis(5000) };
+        let volume = ArrayVolume { level: RaidLevel::Raid1, members: 2, chunk: 8, first: 80, sectors: 2_000_000 };
+        WriteIntentBitmap::new(&spec, 1024, volume, 512)
+    }
+
+    /// A write to blocks of the mirror, as blocks and as sectors of its members.
+    fn at(lba: u64, sectors: u64) -> ((u64, u64), (u64, u64)) {
+        ((lba, lba + sectors), (80 + lba, 80 + lba + sectors))
+    }
+
+    fn seconds(count: u64) -> Instant {
+        Instant::ZERO + Span::from_millis(1000 * count)
+    }
+
+    /// By mdadm's rules. 2 TB: 29,809 regions of 64 MiB, with 2,048 bits of head one page of 32,768 bits; 16 + 8 sectors
+    /// and 128 MiB of headroom, up to a whole MiB. 22 TB: 327,840 regions, eleven pages. 128 TiB: regions of 64 or 128 MiB
+    /// would be 2,097,152 or 1,048,576, more than the 1,046,528 bits of 128 KiB.
+    #[test]
+    fn the_place_of_the_bitmap_is_mdadms() {
+        let spec = BitmapSpec { chunk: None, delay: Span::ZERO };
+        let of = |sectors| reserve(&spec, RaidLevel::Raid5, 4, sectors);
+        assert_eq!(of(3_907_029_168), (129 << 11, 1 << 17));
+        assert_eq!(of(42_970_644_480), (129 << 11, 1 << 17));
+        assert_eq!(of(1 << 38), (129 << 11, 1 << 19));
+        // A RAID 10 of four members of 64 TiB has as many blocks as one of these.
+        assert_eq!(reserve(&spec, RaidLevel::Raid10, 4, 1 << 37), (129 << 11, 1 << 19));
+        // A member of 4 MiB: no more than eight sectors of headroom.
+        assert_eq!(of(8192), (32, 1 << 17));
+    }
+
+    /// 1,954 regions and the head are 4,002 bits, in one page: 501 bytes, one logical sector.
+    #[test]
+    fn only_the_part_of_the_last_page_in_use_is_written() {
+        let mut bitmap = small();
+        bitmap.begin(at(0, 8).0, at(0, 8).1);
+        assert!(bitmap.start());
+        assert_eq!(bitmap.flying().collect::<Vec<_>>(), [(16, 17)]);
+    }
+
+    #[test]
+    fn a_write_waits_for_the_write_of_the_bitmap_that_has_its_bit() {
+        let mut bitmap = small();
+        let begin = |bitmap: &mut WriteIntentBitmap, lba| bitmap.begin(at(lba, 8).0, at(lba, 8).1);
+        assert_eq!(begin(&mut bitmap, 0), 1);
+        assert!(bitmap.start() && !bitmap.start(), "one at a time");
+        assert_eq!(begin(&mut bitmap, 8), 1, "the same region: its bit is on its way");
+        assert_eq!(begin(&mut bitmap, 1024), 2, "another one, too late for the page under way");
+        assert!(!bitmap.covers(at(0, 8).0, at(0, 8).1));
+        bitmap.finish(true);
+        assert!(bitmap.is_over(1) && !bitmap.is_over(2) && bitmap.covers(at(0, 8).0, at(0, 8).1));
+        assert_eq!(begin(&mut bitmap, 2048), 2, "with the other, in one page");
+        assert!(bitmap.start());
+        bitmap.finish(true);
+        assert_eq!(begin(&mut bitmap, 16), 0, "its bit is stored");
+        assert_eq!((bitmap.start(), bitmap.written), (false, 2));
+    }
+
+    /// Passes of 5 s: the first after the write finds the region used, the second clears its bit, the third writes the page.
+    #[test]
+    fn a_bit_is_cleared_in_the_second_pass_and_written_in_the_third() {
+        let mut bitmap = small();
+        let (blocks, span) = at(0, 8);
+        bitmap.begin(blocks, span);
+        bitmap.start();
+        bitmap.finish(true);
+        assert_eq!(bitmap.due(), Instant::FAR, "nothing to clear while the write is under way");
+        bitmap.end(blocks, span);
+        for (pass, starts) in [(1, false), (2, false), (3, true)] {
+            assert_eq!(bitmap.due(), seconds(5 * pass), "{pass}");
+            bitmap.look(seconds(5 * pass), true);
+            assert_eq!(bitmap.start(), starts, "{pass}");
+        }
+        assert!(!bitmap.covers(blocks, span), "the page under way has the bit cleared");
+        assert_eq!(bitmap.urgent(), None, "nobody waits for it");
+        bitmap.finish(true);
+        assert_eq!((bitmap.due(), bitmap.written), (Instant::FAR, 2));
+    }
+
+    #[test]
+    fn a_region_used_in_each_period_keeps_its_bit() {
+        let mut bitmap = small();
+        let (blocks, span) = at(0, 8);
+        for pass in 1..6 {
+            assert_eq!(bitmap.begin(blocks, span), u64::from(pass == 1));
+            assert_eq!(bitmap.start(), pass == 1);
+            bitmap.finish(true);
+            bitmap.end(blocks, span);
+            bitmap.look(seconds(5 * pass), true);
+        }
+        assert_eq!(bitmap.written, 1);
+    }
+
+    #[test]
+    fn after_a_cut_what_the_members_have_counts() {
+        let mut bitmap = small();
+        let stored = at(0, 8);
+        bitmap.begin(stored.0, stored.1);
+        bitmap.start();
+        bitmap.finish(true);
+        bitmap.end(stored.0, stored.1);
+        // The page with this one's bit does not arrive.
+        bitmap.begin(at(5000, 8).0, at(5000, 8).1);
+        bitmap.start();
+        bitmap.finish(false);
+        bitmap.reload(seconds(1), true);
+        assert_eq!((bitmap.needed(), bitmap.is_needed(7), bitmap.is_needed(5000)), (1, true, false));
+        for pass in 1..6 {
+            bitmap.look(seconds(5 * pass), true);
+        }
+        assert!(bitmap.is_needed(1023) && !bitmap.is_needed(1024), "no pass clears what needs a resync");
+    }
 }

@@ -14,6 +14,7 @@ use super::bitmap::WriteIntentBitmap;
 use super::portions::{NOBODY, Portion, PortionKind};
 use super::{Array, Crank};
 use crate::block::{Limits, Op, Queuing, Status};
+use crate::record::Part;
 use crate::time::Instant;
 
 /// How far a member has come with the pages.
@@ -32,6 +33,8 @@ pub(super) struct IntentQueue {
     /// Writes with parity that may not go on.
     paused: Vec<u32>,
     spare: Vec<u32>,
+    /// The portion that carries the pages under way. One that a cut left behind may end after the power is back.
+    current: Option<u32>,
     /// By member: its step, and commands of it that are under way.
     steps: Vec<(IntentStep, u32)>,
     /// A write of pages has ended.
@@ -90,7 +93,7 @@ impl Array {
         if self.bitmap.is_none() {
             return Instant::FAR;
         }
-        if core::mem::take(&mut self.intents.released) {
+        if core::mem::take(&mut self.intents.released) || !self.powered {
             self.release(crank, now);
         }
         let (whole, powered) = (self.failed == 0, self.powered);
@@ -111,7 +114,16 @@ impl Array {
         self.intents.spare = paused;
         self.intents.spare.clear();
         let waiting = core::mem::replace(&mut self.intents.waiting, core::mem::take(&mut self.intents.spare));
-        waiting.iter().for_each(|&index| self.run(crank, now, index));
+        for &index in &waiting {
+            if self.powered {
+                self.run(crank, now, index);
+            } else {
+                // Its bit is not stored, and will not be.
+                self.portions[index].status = Status::PowerLost;
+                self.portions[index].ledger.until(Part::Driver, now);
+                self.finish(crank, now, index);
+            }
+        }
         self.intents.spare = waiting;
         self.intents.spare.clear();
     }
@@ -120,6 +132,7 @@ impl Array {
     fn store_pages(&mut self, crank: &mut Crank, now: Instant) {
         let portion = Portion { kind: PortionKind::Intent, op: Op::Write, ..Portion::open(NOBODY, now) };
         let index = self.portions.put(Portion { begun: true, left: 1, ..portion });
+        self.intents.current = Some(index);
         let new = self.rebuild.map_or(0, |rebuild| 1 << rebuild.member);
         let wanted = !self.failed | new;
         for member in (0..self.spec.members).filter(|member| wanted >> member & 1 == 1) {
@@ -147,6 +160,9 @@ impl Array {
 
     /// A command of the bitmap is back, before it is counted off: the member's next step, unless something went wrong.
     pub(super) fn next_step(&mut self, crank: &Crank, now: Instant, index: u32, member: u32) {
+        if self.intents.current != Some(index) {
+            return;
+        }
         let (step, left) = self.intents.steps[member as usize];
         self.intents.steps[member as usize].1 = left - 1;
         if left > 1 || self.portions[index].status != Status::Done || self.is_gone(member) {
@@ -164,7 +180,11 @@ impl Array {
     }
 
     /// The bitmap is stored, or the power went.
-    pub(super) fn pages_over(&mut self, status: Status) {
+    pub(super) fn pages_over(&mut self, index: u32, status: Status) {
+        if self.intents.current != Some(index) {
+            return;
+        }
+        self.intents.current = None;
         if let Some(bitmap) = &mut self.bitmap {
             bitmap.finish(status == Status::Done);
         }
@@ -175,6 +195,8 @@ impl Array {
     pub(super) fn reload_bitmap(&mut self, now: Instant) {
         let Some(bitmap) = &mut self.bitmap else { return };
         bitmap.reload(now, core::mem::take(&mut self.was_cut));
+        self.intents.current = None;
+        self.intents.released = true;
         for index in 0..self.portions.len() {
             self.portions[index].noted = false;
         }
@@ -183,6 +205,11 @@ impl Array {
     /// Pages of the bitmap that were written, each to all members, and how many regions a cut left dirty.
     pub fn bitmap_counts(&self) -> (u64, usize) {
         self.bitmap.as_ref().map_or((0, 0), |bitmap| (bitmap.written, bitmap.needed()))
+    }
+
+    /// True if the bitmap has the region of `block` as dirty since a cut.
+    pub fn needs_resync(&self, block: u64) -> bool {
+        self.bitmap.as_ref().is_none_or(|bitmap| bitmap.is_needed(block))
     }
 }
 
