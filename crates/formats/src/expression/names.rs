@@ -16,7 +16,7 @@ const RESPONSES: [&str; 7] = ["mean", "p50", "p90", "p99", "p99_9", "p99_99", "m
 /// Figures of a program's operations, besides their response times.
 const OPERATIONS: [&str; 2] = ["count", "per_s"];
 /// Figures of a whole run.
-const WHOLE: [&str; 13] = [
+const WHOLE: [&str; 14] = [
     "elapsed_s",
     "memory_percent",
     "failures",
