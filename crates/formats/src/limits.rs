@@ -56,8 +56,8 @@ pub const LIMITS: &[ModelLimit] = &[
         words: &["write hole", "raid write hole"],
     },
     ModelLimit {
-        says: "write-intent bitmaps and journals of arrays are not modelled",
-        words: &["write intent bitmap", "write intent", "bitmap", "raid journal", "ppl"],
+        says: "journals of arrays are not modelled; a write-intent bitmap is: array.bitmap=internal",
+        words: &["raid journal", "ppl", "partial parity log"],
     },
     ModelLimit {
         says: "encryption, compression, volume managers and caches on other drives are not modelled",

@@ -323,12 +323,15 @@ pub struct DriveCounts {
     /// Seeks in the opposite direction to the one before. Two places in turn: all; at random: two of three.
     #[serde(deserialize_with = "count")]
     pub reversals: u64,
+    /// Pages of an array's write-intent bitmap, each written to all of its drives. Results of before it have none.
+    #[serde(default, deserialize_with = "count")]
+    pub bitmap_writes: u64,
 }
 
 impl DriveCounts {
     fn of(log: &DriveLog) -> DriveCounts {
-        let DriveLog { flushes, seeks, reversals } = *log;
-        DriveCounts { flushes, seeks, reversals }
+        let DriveLog { flushes, seeks, reversals, bitmap_writes } = *log;
+        DriveCounts { flushes, seeks, reversals, bitmap_writes }
     }
 }
 

@@ -252,6 +252,7 @@ fn spec(level: RaidLevel, lost: u64) -> ArraySpec {
         rebuild_rate: 1 << 27,
         rebuild_run: 128,
         lost,
+        bitmap: None,
     }
 }
 

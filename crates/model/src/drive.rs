@@ -238,7 +238,7 @@ impl Device for Drive {
 
     fn log(&self) -> DriveLog {
         let (seeks, reversals) = self.medium.seeks();
-        DriveLog { flushes: self.electronics.flushes(), seeks, reversals }
+        DriveLog { flushes: self.electronics.flushes(), seeks, reversals, bitmap_writes: 0 }
     }
 
     fn asked(&self, _now: Instant) -> Asked {

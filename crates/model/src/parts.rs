@@ -189,6 +189,8 @@ pub struct DriveLog {
     pub seeks: u64,
     /// Of these, those that went the other way than the one before.
     pub reversals: u64,
+    /// Pages of a write-intent bitmap that an array wrote, each to all of its drives.
+    pub bitmap_writes: u64,
 }
 
 impl DriveLog {
@@ -197,5 +199,6 @@ impl DriveLog {
         self.flushes += other.flushes;
         self.seeks += other.seeks;
         self.reversals += other.reversals;
+        self.bitmap_writes += other.bitmap_writes;
     }
 }

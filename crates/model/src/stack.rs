@@ -358,6 +358,7 @@ mod tests {
             rebuild_rate: 1 << 27,
             rebuild_run: 128,
             lost: 0,
+            bitmap: None,
         })
     }
 

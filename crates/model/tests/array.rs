@@ -25,6 +25,7 @@ fn spec(level: RaidLevel, members: u32) -> ArraySpec {
         rebuild_rate: 1_000_000_000,
         rebuild_run: 256,
         lost: 0,
+        bitmap: None,
     }
 }
 
@@ -123,10 +124,7 @@ impl Case {
     /// The members, less `lost`.
     fn members<'a>(&self, image: &'a SectorImage, written: &'a [Request], lost: u64) -> VolumeMembers<'a> {
         let sectors = self.stack.drive.geometry().expect("a layout").sectors();
-        let spec = self.spec();
-        let volumes =
-            seekwise_model::host::array::layout::volumes(&spec.shares, spec.members, sectors, u64::from(spec.chunk));
-        VolumeMembers { image, volume: volumes[0], lost, writes: written }
+        VolumeMembers { image, volume: self.spec().volumes(sectors)[0], lost, writes: written }
     }
 
     /// What a client finds of its durable writes without the `lost` members.
@@ -242,12 +240,7 @@ fn a_cut_between_data_and_parity_leaves_a_hole() {
         }
         let written = [first, second];
         let sectors = SmallDrive::default().geometry().expect("a layout").sectors();
-        let volume = seekwise_model::host::array::layout::volumes(
-            &[VolumeShare { level: RaidLevel::Raid5, permille: 1000 }],
-            4,
-            sectors,
-            16,
-        )[0];
+        let volume = spec(RaidLevel::Raid5, 4).volumes(sectors)[0];
         let all = VolumeMembers { image: &image, volume, lost: 0, writes: &written };
         // Read directly, each block holds the old or the new data: no law is broken.
         let read = |lba| all.read(lba).expect("nothing is lost");

@@ -2,7 +2,7 @@
 //! link that sleeps costs.
 
 use seekwise_model::block::{Completion, Control, CutSector, Device, Flags, Op, Queuing, Request, Status};
-use seekwise_model::host::array::layout::{RaidLevel, VolumeShare, volumes};
+use seekwise_model::host::array::layout::{RaidLevel, VolumeShare};
 use seekwise_model::host::array::{Array, ArraySpec, ParityWrite, ReadBalance};
 use seekwise_model::host::channel::Channel;
 use seekwise_model::host::controller::{Controller, ControllerSpec};
@@ -327,8 +327,9 @@ fn arrayed(level: RaidLevel, seed: u64, share: &dyn Fn(Box<dyn Device>, u32) -> 
         rebuild_rate: 100_000_000,
         rebuild_run: 128,
         lost: 0,
+        bitmap: None,
     };
-    let laid = volumes(&spec.shares, count, drive.drive().limits(0).sectors, u64::from(chunk));
+    let laid = spec.volumes(drive.drive().limits(0).sectors);
     let make = || -> Box<dyn Device> { Box::new(Array::above(spec.clone(), share(ports(&drive, count), count))) };
     if let Err(violation) = conformance_through(&make, drive.cut_sector, &VolumeSight::of(&laid, 0), seed) {
         panic!("{level:?}, seed {seed}: {violation:?}\n{drive:?}");

@@ -53,6 +53,7 @@ fn parity_is_paid_for_when_the_request_comes_back() {
         rebuild_rate: 1_000_000,
         rebuild_run: 16,
         lost: 0,
+        bitmap: None,
     };
     let members = (0..3).map(|_| Box::new(SmallDrive::default().drive()) as Box<dyn Device>).collect();
     let mut device = Processor::above(SPEC, Box::new(Array::above(spec, Box::new(Ports::new(members)))));

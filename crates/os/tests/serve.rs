@@ -143,6 +143,7 @@ fn array(level: RaidLevel, lost: u64) -> Vec<Layer> {
         rebuild_rate: 1 << 27,
         rebuild_run: 128,
         lost,
+        bitmap: None,
     })]
 }
 

@@ -16,7 +16,7 @@ const RESPONSES: [&str; 7] = ["mean", "p50", "p90", "p99", "p99_9", "p99_99", "m
 /// Figures of a program's operations, besides their response times.
 const OPERATIONS: [&str; 2] = ["count", "per_s"];
 /// Figures of a whole run.
-const WHOLE: [&str; 13] = [
+const WHOLE: [&str; 14] = [
     "elapsed_s",
     "memory_percent",
     "failures",
@@ -30,6 +30,7 @@ const WHOLE: [&str; 13] = [
     "drive.flushes",
     "drive.seeks",
     "drive.reversals",
+    "drive.bitmap_writes",
 ];
 /// Counts of power cuts and orderly power-offs; the names below these are those of `seekwise power-cut --json`.
 const ENDS: [&str; 2] = ["cuts", "shutdowns"];

@@ -1,8 +1,9 @@
 //! An array of drives: its keys, and how to build it.
 
 use seekwise_model::host::array::layout::{RaidLevel, VolumeShare};
-use seekwise_model::host::array::{ArraySpec, ParityWrite, ReadBalance};
+use seekwise_model::host::array::{ArraySpec, BitmapSpec, ParityWrite, ReadBalance};
 use seekwise_model::stack::Layer;
+use seekwise_model::time::Span;
 
 use super::kind::{LayerContext, LayerKind, LayerMisfit};
 use crate::concern::Concern;
@@ -82,10 +83,39 @@ static KEYS: &[ProfileKey] = &[
         "a drive that is missing from the start, counted from 0",
     )
     .also(&["degraded", "failed drive"]),
+    ProfileKey::may(
+        "bitmap",
+        "",
+        KeyDomain::Word(&["none", "internal"]),
+        "none",
+        "write-intent bitmap on the drives: a region's bit is stored there before data of it are written",
+    )
+    .also(&["write intent bitmap", "write intent", "mdadm --bitmap"]),
+    ProfileKey::may(
+        "bitmap_chunk_kib",
+        "KiB",
+        KeyDomain::Whole(4, 1 << 24),
+        "65536, or what makes the bitmap fit in 128 KiB",
+        "size of a region with a bit of its own; a power of 2",
+    )
+    .also(&["bitmap-chunk"]),
+    ProfileKey::may(
+        "bitmap_delay_ms",
+        "ms",
+        KeyDomain::Number(1.0, 1e6),
+        "5000",
+        "how often the bitmap is looked through for bits to clear",
+    )
+    .also(&["daemon_sleep"]),
 ];
 
-static BELONGS: &[(&str, &[&str], &[&str])] =
-    &[("read", &["level", "second"], &["raid-1", "raid-10"]), ("parity", &["level", "second"], &["raid-5", "raid-6"])];
+static BELONGS: &[(&str, &[&str], &[&str])] = &[
+    ("read", &["level", "second"], &["raid-1", "raid-10"]),
+    ("parity", &["level", "second"], &["raid-5", "raid-6"]),
+    ("bitmap", &["level"], &["raid-1", "raid-10", "raid-5", "raid-6"]),
+    ("bitmap_chunk_kib", &["bitmap"], &["internal"]),
+    ("bitmap_delay_ms", &["bitmap"], &["internal"]),
+];
 
 fn level(word: &str) -> RaidLevel {
     match word {
@@ -96,6 +126,24 @@ fn level(word: &str) -> RaidLevel {
         "raid-6" => RaidLevel::Raid6,
         _ => RaidLevel::Raid0,
     }
+}
+
+/// md's defaults: `daemon_sleep` 5 s (drivers/md/md-bitmap.c); the region's size is the model's
+/// ([`BitmapSpec::chunk`]).
+const DELAY: Span = Span::from_millis(5000);
+
+fn bitmap(it: &Figures<'_>, two: bool) -> Result<Option<BitmapSpec>, LayerMisfit> {
+    if it.may_word("bitmap") != Some("internal") {
+        return Ok(None);
+    }
+    if two {
+        return Err(("bitmap", "an array of one volume: md has a bitmap for each".to_owned()));
+    }
+    let chunk = it.may_whole("bitmap_chunk_kib");
+    if chunk.is_some_and(|kib| !kib.is_power_of_two()) {
+        return Err(("bitmap_chunk_kib", "a power of 2".to_owned()));
+    }
+    Ok(Some(BitmapSpec { chunk: chunk.map(|kib| 2 * kib), delay: it.may_span("bitmap_delay_ms").unwrap_or(DELAY) }))
 }
 
 fn build(it: &Figures<'_>, _: &mut LayerContext<'_>) -> Result<Layer, LayerMisfit> {
@@ -141,5 +189,6 @@ fn build(it: &Figures<'_>, _: &mut LayerContext<'_>) -> Result<Layer, LayerMisfi
         rebuild_rate: it.rate("rebuild_mb_s"),
         rebuild_run: sectors("rebuild_run_kib"),
         lost: lost.map_or(0, |member| 1 << member),
+        bitmap: bitmap(it, second.is_some())?,
     }))
 }

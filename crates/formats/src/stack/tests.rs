@@ -213,6 +213,14 @@ fn what_does_not_fit_an_array_is_named() {
         ("name = \"raid-5\"\ndrives = 2", format!("array.drives{fits}at least 3")),
         ("name = \"raid-10\"\ndrives = 5", format!("array.drives{fits}an even number, to form pairs")),
         ("name = \"raid-1\"\nlose = 2", format!("array.lose{fits}a number from 0 to 1")),
+        (
+            "name = \"raid-5\"\nbitmap = \"internal\"\nbitmap_chunk_kib = 100",
+            format!("array.bitmap_chunk_kib{fits}a power of 2"),
+        ),
+        (
+            "name = \"raid-1\"\npercent = 50\nsecond = \"raid-1\"\nbitmap = \"internal\"",
+            format!("array.bitmap{fits}an array of one volume: md has a bitmap for each"),
+        ),
         ("name = \"raid-0\"\npercent = 50", format!("array.second{fits}a level for the rest of each drive")),
         (
             "name = \"raid-0\"\nsecond = \"raid-1\"",

@@ -411,6 +411,7 @@ pub fn merging(rng: &mut Rng, level: RaidLevel, lost: u64) -> Stack {
         rebuild_rate: 100_000_000,
         rebuild_run: 128,
         lost,
+        bitmap: None,
     };
     let driver = DriverSpec { merge: true, ..DriverSpec::plain(64, 8, Discipline::plain(Policy::CLook), 256) };
     let array = testing::Layer::Array(spec);

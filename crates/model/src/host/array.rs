@@ -12,6 +12,8 @@
 //! | `portions` | requests, portions, commands, and the row locks |
 //! | `spread` | from requests to portions to commands |
 //! | `rebuild` | lost members, new ones, and the rebuild |
+//! | `bitmap` | the write-intent bitmap: which regions have writes under way |
+//! | `intent` | what waits for the bitmap, and its pages on their way to the members |
 //! | `numbering` | the order in which writes are accepted; landings of the members in blocks of the volumes |
 //!
 //! The parts of a response are those of the command that ended last (and, if a write reads first, of the read that
@@ -24,9 +26,11 @@
 //! belongs to no request. Two lost data chunks of a row cost as much as one, though solving for two takes about twice
 //! the time.
 //!
-//! Not modelled: a record of rows under way (write-intent bitmap, journal), and a resync after a power cut. Data and
-//! parity stay as a cut leaves them (the *write hole*; `testing::parity` judges it).
+//! Not modelled: a journal of rows under way, and a resync after a power cut. Data and parity stay as a cut leaves them
+//! (the *write hole*; `testing::parity` judges it), and regions that a write-intent bitmap has as dirty stay dirty.
 
+mod bitmap;
+mod intent;
 pub mod layout;
 mod numbering;
 mod parity;
@@ -40,6 +44,9 @@ use alloc::collections::{BTreeSet, VecDeque};
 use alloc::string::ToString;
 use alloc::vec::Vec;
 
+pub use self::bitmap::BitmapSpec;
+use self::bitmap::WriteIntentBitmap;
+use self::intent::IntentQueue;
 use self::layout::{ArrayVolume, VolumeShare, volumes};
 use self::numbering::Numbering;
 pub use self::parity::ParityWrite;
@@ -52,7 +59,7 @@ use crate::block::{
     Completion, Control, ControlError, Device, Flags, Landing, LandingKind, Limits, Op, Request, SECTOR, Status,
 };
 use crate::queue::{Discipline, NoCosts, Queue};
-use crate::record::Part;
+use crate::record::{DriveLog, Part};
 use crate::slab::Slab;
 use crate::time::{Instant, Rate, Span};
 
@@ -89,12 +96,20 @@ pub struct ArraySpec {
     pub rebuild_run: u32,
     /// Members lost from the start, one bit each.
     pub lost: u64,
+    /// A write-intent bitmap, on an array of one volume with redundancy.
+    pub bitmap: Option<BitmapSpec>,
 }
 
 impl ArraySpec {
     /// Its volumes on members of `sectors` sectors, in the order of their blocks.
     pub fn volumes(&self, sectors: u64) -> Vec<ArrayVolume> {
-        volumes(&self.shares, self.members, sectors, u64::from(self.chunk))
+        let first = self.bitmap_place(sectors).map_or(0, |(reserved, _)| reserved);
+        volumes(&self.shares, self.members, (first, sectors), u64::from(self.chunk))
+    }
+
+    /// What the bitmap takes of the members' start, and the sectors that a bit stands for.
+    fn bitmap_place(&self, sectors: u64) -> Option<(u64, u64)> {
+        self.bitmap.map(|spec| bitmap::reserve(&spec, self.shares[0].level, self.members, sectors))
     }
 
     /// The promises that it breaks on members of `sectors` sectors. A row with parity that lacks a drive cannot be
@@ -148,6 +163,10 @@ pub struct Array {
     rebuild: Option<Rebuild>,
     rebuild_rate: Rate,
     progress: RebuildProgress,
+    bitmap: Option<WriteIntentBitmap>,
+    intents: IntentQueue,
+    /// The power was cut, not switched off.
+    was_cut: bool,
     /// Counts mirrored reads.
     turn: u32,
     /// By member: the growing piece, while a portion is split.
@@ -175,6 +194,10 @@ impl Array {
         let physical = u64::from(limits.physical) / SECTOR;
         assert!(spec.chunk > 0 && u64::from(spec.chunk).is_multiple_of(physical), "a chunk of {}", spec.chunk);
         let volumes = spec.volumes(limits.sectors);
+        let bitmap = spec.bitmap.zip(spec.bitmap_place(limits.sectors)).map(|(bitmap, (_, chunk))| {
+            assert!(volumes.len() == 1 && volumes[0].copies() + volumes[0].parities() > 1, "a bitmap of {volumes:?}");
+            WriteIntentBitmap::new(&bitmap, chunk, volumes[0], limits.logical)
+        });
         let member = |unit| Member {
             waiting: Queue::new(spec.queue, spec.depth as usize),
             flying: 0,
@@ -200,6 +223,9 @@ impl Array {
             rebuild: None,
             rebuild_rate: Rate::new(spec.rebuild_rate),
             progress: RebuildProgress::default(),
+            bitmap,
+            intents: IntentQueue::of(count, (0..count).map(|unit| below.limits(unit as u8))),
+            was_cut: false,
             turn: 0,
             open: alloc::vec![None; count as usize],
             physical,
@@ -284,8 +310,16 @@ impl Array {
                     NOBODY => Request::NONE,
                     parent => crank.slots[parent].request,
                 };
+                debug_assert!(
+                    intent::is_covered(self.bitmap.as_ref(), &self.portions[portion], op),
+                    "data before their bit of the bitmap"
+                );
                 // A read on behalf of a write is an ordinary read.
-                let flags = if op == request.op { request.flags } else { Flags::NONE };
+                let flags = match self.portions[portion].kind {
+                    PortionKind::Intent if op == Op::Write && self.intents.forced >> index & 1 == 1 => Flags::FUA,
+                    _ if op == request.op => request.flags,
+                    _ => Flags::NONE,
+                };
                 let request = Request { tag, unit: index as u8, op, flags, lba, sectors, stamp, ..request };
                 crank.submit(now, request);
             }
@@ -307,6 +341,8 @@ impl Array {
             // Lost with its member; the other members hold the data or can reconstruct them.
             (Status::MediumError, Op::Write, PortionKind::Plain | PortionKind::Update) if survived => {}
             (Status::MediumError, Op::Flush, PortionKind::Flush) if self.dead == 0 => {}
+            // The other members have the bitmap.
+            (Status::MediumError, _, PortionKind::Intent) => {}
             _ if portion.status == Status::Done => portion.status = status,
             _ => {}
         }
@@ -314,6 +350,9 @@ impl Array {
 
     /// Continues a portion whose commands are all back.
     fn advance(&mut self, crank: &mut Crank, now: Instant, index: u32) {
+        if self.pauses_for_bitmap(index) {
+            return;
+        }
         let portion = &mut self.portions[index];
         if portion.status != Status::Done {
             return self.finish(crank, now, index);
@@ -341,6 +380,15 @@ impl Array {
         self.portions.free(index);
         if portion.lanes != 0 {
             self.turns.let_go(index);
+        }
+        if portion.noted {
+            self.intents.forget(index);
+            if let Some(bitmap) = &mut self.bitmap {
+                bitmap.end((portion.lba, portion.end), portion.span);
+            }
+        }
+        if portion.kind == PortionKind::Intent {
+            return self.pages_over(index, portion.status);
         }
         if portion.parent == NOBODY {
             return self.run_over(crank, now, &portion);
@@ -487,6 +535,9 @@ impl HostLayer for Array {
         self.commands[tag].portion = NOBODY;
         self.commands.free(tag);
         self.settle(crank, at, &command, status);
+        if self.portions[command.portion].kind == PortionKind::Intent {
+            self.next_step(crank, at, command.portion, command.member);
+        }
         let portion = &mut self.portions[command.portion];
         portion.left -= 1;
         if portion.left == 0 {
@@ -503,10 +554,15 @@ impl HostLayer for Array {
             self.run(crank, now, portion);
         }
         self.rebuild_on(crank, now);
+        let look = self.bitmap_on(crank, now);
         if self.send(crank, now) || self.turns.freed {
             return now;
         }
-        self.failing.front().map_or(Instant::FAR, |&(at, _)| at).min(self.rebuild_due())
+        self.failing.front().map_or(Instant::FAR, |&(at, _)| at).min(self.rebuild_due()).min(look)
+    }
+
+    fn log(&self, below: DriveLog) -> DriveLog {
+        DriveLog { bitmap_writes: below.bitmap_writes + self.bitmap_counts().0, ..below }
     }
 
     /// The request's portions end when their commands are back.
@@ -550,6 +606,7 @@ impl HostLayer for Array {
             Control::Reset => self.drop_jobs(crank, now, Status::Aborted, |portion| !portion.is_firm()),
             Control::PowerCut | Control::PowerOff => {
                 self.powered = false;
+                self.was_cut |= *control == Control::PowerCut;
                 self.rebuild_again();
                 if *control == Control::PowerCut {
                     self.drop_jobs(crank, now, Status::PowerLost, |_| true);
@@ -557,6 +614,7 @@ impl HostLayer for Array {
             }
             Control::PowerOn => {
                 (self.powered, self.since) = (true, Some(now));
+                self.reload_bitmap(now);
                 if let Some(rebuild) = &mut self.rebuild {
                     rebuild.due = now;
                 }

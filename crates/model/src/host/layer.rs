@@ -109,6 +109,11 @@ pub trait HostLayer: Sized {
         crank.unsettled_below(tell);
     }
 
+    /// What the drives below did, with what it adds itself.
+    fn log(&self, below: DriveLog) -> DriveLog {
+        below
+    }
+
     /// What was asked by `now` of those of its settings that [`Asked`] knows.
     fn asked(&self, _now: Instant) -> Asked {
         Asked::NOTHING
@@ -583,7 +588,7 @@ impl<L: HostLayer> Device for LayeredDevice<L> {
     }
 
     fn log(&self) -> DriveLog {
-        self.crank.below.log()
+        self.layer.log(self.crank.below.log())
     }
 
     fn asked(&self, now: Instant) -> Asked {

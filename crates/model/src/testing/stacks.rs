@@ -16,7 +16,7 @@ use crate::drive::profile::{
 use crate::drive::recovery::WeakBlocks;
 use crate::host::accelerator::AcceleratorSpec;
 use crate::host::array::layout::{RaidLevel, VolumeShare};
-use crate::host::array::{ArraySpec, ParityWrite, ReadBalance};
+use crate::host::array::{ArraySpec, BitmapSpec, ParityWrite, ReadBalance};
 use crate::host::controller::{ControllerSpec, InterruptCoalescing, ProgrammedIo};
 use crate::host::driver::deadline::DeadlineSpec;
 use crate::host::driver::fair::FairSpec;
@@ -626,6 +626,14 @@ pub fn random_array(rng: &mut Rng) -> SmallStack {
     arrayed(stack, rng)
 }
 
+/// A write-intent bitmap of small regions and short periods, where an array can have one.
+fn random_bitmap(spec: &ArraySpec, rng: &mut Rng) -> Option<BitmapSpec> {
+    let redundant = spec.shares.len() == 1 && !matches!(spec.shares[0].level, RaidLevel::Raid0 | RaidLevel::Linear);
+    let chunk = pick(rng, &[None, Some(8), Some(64), Some(1024)]);
+    let delay = Span::from_millis(pick(rng, &[1, 20, 300]));
+    (redundant && rng.percent(40)).then_some(BitmapSpec { chunk, delay })
+}
+
 /// The stack with any array somewhere in it.
 pub(super) fn arrayed(mut stack: SmallStack, rng: &mut Rng) -> SmallStack {
     // Which of two members fails to read decides what is recovered; errors of whole commands have tests of their own.
@@ -655,6 +663,7 @@ pub(super) fn arrayed(mut stack: SmallStack, rng: &mut Rng) -> SmallStack {
         rebuild_rate: 100_000_000,
         rebuild_run: 128,
         lost: if spare { 1 << rng.below(u64::from(members)) } else { 0 },
+        bitmap: None,
     };
     let bus = pick(rng, &[None, Some(2_000_000), Some(100_000_000)]).map(Layer::Bus);
     // From a stream of its own, as the accelerator's.
@@ -666,6 +675,7 @@ pub(super) fn arrayed(mut stack: SmallStack, rng: &mut Rng) -> SmallStack {
             .filter(|share| share.level == RaidLevel::Raid0)
             .for_each(|share| share.level = RaidLevel::Linear);
     }
+    spec.bitmap = random_bitmap(&spec, &mut Seed(stack.drive.phase).stream("bitmap"));
     let height = rng.below(stack.layers.len() as u64 + 1) as usize;
     stack.layers.splice(height..height, cable.into_iter().chain(bus).chain([Layer::Array(spec)]));
     stack

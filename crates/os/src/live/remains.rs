@@ -277,6 +277,7 @@ mod tests {
                 rebuild_rate: 1 << 27,
                 rebuild_run: 128,
                 lost: 0,
+                bitmap: None,
             }));
         stack.profile.faults.early_flush = early_flush;
         stack

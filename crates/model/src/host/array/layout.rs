@@ -210,12 +210,12 @@ pub struct VolumeShare {
     pub permille: u32,
 }
 
-/// The volumes of `shares`, one after another on members of `sectors` sectors, in chunks of `chunk` sectors. A
+/// The volumes of `shares`, one after another on members' sectors `first..end`, in chunks of `chunk` sectors. A
 /// remainder of less than a chunk at a volume's end stays unused.
-pub fn volumes(shares: &[VolumeShare], members: u32, sectors: u64, chunk: u64) -> Vec<ArrayVolume> {
-    let mut first = 0;
+pub fn volumes(shares: &[VolumeShare], members: u32, (first, end): (u64, u64), chunk: u64) -> Vec<ArrayVolume> {
+    let (all, mut first) = (end.saturating_sub(first), first);
     let lay = |share: &VolumeShare| {
-        let sectors = (sectors * u64::from(share.permille) / 1000).min(sectors - first) / chunk * chunk;
+        let sectors = (all * u64::from(share.permille) / 1000).min(end.saturating_sub(first)) / chunk * chunk;
         let volume = ArrayVolume { level: share.level, members, chunk, first, sectors };
         first += sectors;
         volume

@@ -30,6 +30,8 @@ pub(super) enum PortionKind {
     Rebuild,
     /// The flush at the end of a rebuild.
     Seal,
+    /// Pages of the write-intent bitmap.
+    Intent,
 }
 
 /// A part of a request, or of the rebuild.
@@ -58,6 +60,9 @@ pub(super) struct Portion {
     pub again: bool,
     pub begun: bool,
     pub writing: bool,
+    /// The bitmap counts it as under way, and it begins after the bitmap's write of this number.
+    pub noted: bool,
+    pub after: u64,
     pub live: bool,
 }
 
@@ -81,6 +86,8 @@ impl Portion {
             again: false,
             begun: false,
             writing: false,
+            noted: false,
+            after: 0,
             live: true,
         }
     }
@@ -100,7 +107,7 @@ impl Portion {
         match self.kind {
             PortionKind::Update => self.writing,
             PortionKind::Plain => self.begun && self.op == Op::Write && self.lanes != 0,
-            PortionKind::Rebuild | PortionKind::Seal => true,
+            PortionKind::Rebuild | PortionKind::Seal | PortionKind::Intent => true,
             PortionKind::Flush | PortionKind::Recover => false,
         }
     }

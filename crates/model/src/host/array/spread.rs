@@ -107,6 +107,9 @@ impl Array {
 
     /// Sends the first commands of a portion, or starts it again.
     pub(super) fn run(&mut self, crank: &mut Crank, now: Instant, index: u32) {
+        if self.waits_for_bitmap(index) {
+            return;
+        }
         let portion = &mut self.portions[index];
         portion.begun = true;
         let portion = *portion;
@@ -119,6 +122,8 @@ impl Array {
             PortionKind::Plain => self.plain(now, index),
             PortionKind::Update => self.read_before(crank, now, index),
             PortionKind::Recover => self.recover(crank, now, index),
+            // It begins with its commands.
+            PortionKind::Intent => {}
         }
         self.all_made(crank, now, index);
     }
@@ -128,7 +133,7 @@ impl Array {
     pub(super) fn is_lost(&self, portion: &Portion) -> bool {
         match portion.kind {
             PortionKind::Flush => self.dead != 0,
-            PortionKind::Seal | PortionKind::Rebuild => false,
+            PortionKind::Seal | PortionKind::Rebuild | PortionKind::Intent => false,
             _ => self.dead >> portion.volume & 1 == 1,
         }
     }
@@ -151,9 +156,13 @@ impl Array {
         let new = self.rebuild.map_or(0, |rebuild| 1 << rebuild.member);
         let wanted = if only { new } else { !self.failed | new };
         for member in (0..self.spec.members).filter(|member| wanted >> member & 1 == 1) {
-            let lba = self.members[member as usize].head;
-            self.queue(now, MemberCommand { portion: index, member, op: Op::Flush, lba, sectors: 0, sent: false });
+            self.flush_member(now, index, member);
         }
+    }
+
+    pub(super) fn flush_member(&mut self, now: Instant, index: u32, member: u32) {
+        let lba = self.members[member as usize].head;
+        self.queue(now, MemberCommand { portion: index, member, op: Op::Flush, lba, sectors: 0, sent: false });
     }
 
     /// Reads one copy, or writes all, chunk by chunk; chunks that are contiguous on a member are joined.

@@ -1,0 +1,231 @@
+//! Writes of an array and its write-intent bitmap: what waits for the bitmap, and how its pages get to the members.
+//!
+//! Each page goes to all members with `REQ_PREFLUSH | REQ_FUA` (Linux, `drivers/md/md.c`, `md_super_write`): a member
+//! with a volatile cache gets a flush, the page, and, unless it is a SCSI drive that honours FUA, another flush (libata
+//! has FUA switched off, `libata.fua`; `block/blk-flush.c` then flushes after the write). One without gets the page.
+//!
+//! On a volume with parity one thread does everything (`raid5d`; `group_thread_cnt` is 0 by default): while it waits for
+//! newly set bits to be stored, no other write goes on. Mirrors have no such thread; only the writes whose bits are on
+//! their way wait. That a program's thread which submits to a mirror is itself held up by the bitmap is not modelled.
+
+use alloc::vec::Vec;
+
+use super::bitmap::WriteIntentBitmap;
+use super::portions::{NOBODY, Portion, PortionKind};
+use super::{Array, Crank};
+use crate::block::{Limits, Op, Queuing, Status};
+use crate::record::Part;
+use crate::time::Instant;
+
+/// How far a member has come with the pages.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum IntentStep {
+    Before,
+    Pages,
+    After,
+}
+
+/// What waits for the bitmap.
+#[derive(Default)]
+pub(super) struct IntentQueue {
+    /// Writes that may not begin yet, and room for those that still may not.
+    waiting: Vec<u32>,
+    /// Writes with parity that may not go on.
+    paused: Vec<u32>,
+    spare: Vec<u32>,
+    /// The portion that carries the pages under way. One that a cut left behind may end after the power is back.
+    current: Option<u32>,
+    /// By member: its step, and commands of it that are under way.
+    steps: Vec<(IntentStep, u32)>,
+    /// A write of pages has ended.
+    released: bool,
+    /// Members whose pages go down with FUA, one bit each.
+    pub forced: u32,
+}
+
+impl IntentQueue {
+    pub fn of(members: u32, limits: impl Iterator<Item = Limits>) -> IntentQueue {
+        let steps = alloc::vec![(IntentStep::After, 0); members as usize];
+        IntentQueue { steps, forced: forced(limits), ..IntentQueue::default() }
+    }
+
+    /// Forgets a portion that has ended.
+    pub fn forget(&mut self, portion: u32) {
+        self.waiting.retain(|&other| other != portion);
+    }
+}
+
+impl Array {
+    /// Notes a write in the bitmap before it begins. True if it must wait.
+    pub(super) fn waits_for_bitmap(&mut self, index: u32) -> bool {
+        let Some(bitmap) = &mut self.bitmap else { return false };
+        let portion = &mut self.portions[index];
+        let writes = portion.op == Op::Write && matches!(portion.kind, PortionKind::Plain | PortionKind::Update);
+        if !writes || portion.parent == NOBODY || self.dead >> portion.volume & 1 == 1 {
+            return false;
+        }
+        if !portion.noted {
+            portion.noted = true;
+            portion.after = bitmap.begin((portion.lba, portion.end), portion.span);
+        }
+        if portion.kind == PortionKind::Update {
+            portion.after = portion.after.max(bitmap.urgent().unwrap_or(0));
+        }
+        let waits = !bitmap.is_over(portion.after);
+        if waits {
+            self.intents.waiting.push(index);
+        }
+        waits
+    }
+
+    /// True if a write with parity may not go on now; it will when the bitmap is stored.
+    pub(super) fn pauses_for_bitmap(&mut self, index: u32) -> bool {
+        let urgent = self.bitmap.as_ref().is_some_and(|bitmap| bitmap.urgent().is_some());
+        let pauses = urgent && self.portions[index].kind == PortionKind::Update;
+        if pauses {
+            self.intents.paused.push(index);
+        }
+        pauses
+    }
+
+    /// Lets go on what waited for the bitmap, looks through its bits, begins its next write. Returns when to come again.
+    pub(super) fn bitmap_on(&mut self, crank: &mut Crank, now: Instant) -> Instant {
+        if self.bitmap.is_none() {
+            return Instant::FAR;
+        }
+        if core::mem::take(&mut self.intents.released) || !self.powered {
+            self.release(crank, now);
+        }
+        let (whole, powered) = (self.failed == 0, self.powered);
+        let Some(bitmap) = self.bitmap.as_mut().filter(|_| powered) else { return Instant::FAR };
+        if bitmap.due() <= now {
+            // While a member is missing, md clears nothing: a member that returns needs what was written meanwhile.
+            bitmap.look(now, whole);
+        }
+        if bitmap.start() {
+            self.store_pages(crank, now);
+        }
+        self.bitmap.as_ref().map_or(Instant::FAR, |bitmap| bitmap.due())
+    }
+
+    fn release(&mut self, crank: &mut Crank, now: Instant) {
+        let paused = core::mem::replace(&mut self.intents.paused, core::mem::take(&mut self.intents.spare));
+        paused.iter().for_each(|&index| self.advance(crank, now, index));
+        self.intents.spare = paused;
+        self.intents.spare.clear();
+        let waiting = core::mem::replace(&mut self.intents.waiting, core::mem::take(&mut self.intents.spare));
+        for &index in &waiting {
+            if self.powered {
+                self.run(crank, now, index);
+            } else {
+                // Its bit is not stored, and will not be.
+                self.portions[index].status = Status::PowerLost;
+                self.portions[index].ledger.until(Part::Driver, now);
+                self.finish(crank, now, index);
+            }
+        }
+        self.intents.spare = waiting;
+        self.intents.spare.clear();
+    }
+
+    /// Sends the pages of the bitmap that are to be written.
+    fn store_pages(&mut self, crank: &mut Crank, now: Instant) {
+        let portion = Portion { kind: PortionKind::Intent, op: Op::Write, ..Portion::open(NOBODY, now) };
+        let index = self.portions.put(Portion { begun: true, left: 1, ..portion });
+        self.intents.current = Some(index);
+        let new = self.rebuild.map_or(0, |rebuild| 1 << rebuild.member);
+        let wanted = !self.failed | new;
+        for member in (0..self.spec.members).filter(|member| wanted >> member & 1 == 1) {
+            match crank.limits(member as u8).volatile_cache {
+                true => {
+                    self.intents.steps[member as usize] = (IntentStep::Before, 1);
+                    self.flush_member(now, index, member);
+                }
+                false => self.send_pages(now, index, member),
+            }
+        }
+        self.all_made(crank, now, index);
+    }
+
+    fn send_pages(&mut self, now: Instant, index: u32, member: u32) {
+        let before = self.portions[index].left;
+        let pages = self.bitmap.as_ref().map_or(0, |bitmap| bitmap.flying().count());
+        for page in 0..pages {
+            let range = self.bitmap.as_ref().and_then(|bitmap| bitmap.flying().nth(page));
+            let (from, to) = range.expect("as many as counted");
+            self.command(now, index, member, Op::Write, from, to);
+        }
+        self.intents.steps[member as usize] = (IntentStep::Pages, self.portions[index].left - before);
+    }
+
+    /// A command of the bitmap is back, before it is counted off: the member's next step, unless something went wrong.
+    pub(super) fn next_step(&mut self, crank: &Crank, now: Instant, index: u32, member: u32) {
+        if self.intents.current != Some(index) {
+            return;
+        }
+        let (step, left) = self.intents.steps[member as usize];
+        self.intents.steps[member as usize].1 = left - 1;
+        if left > 1 || self.portions[index].status != Status::Done || self.is_gone(member) {
+            return;
+        }
+        let limits = crank.limits(member as u8);
+        match step {
+            IntentStep::Before => self.send_pages(now, index, member),
+            IntentStep::Pages if limits.volatile_cache && !forces(&limits) => {
+                self.intents.steps[member as usize] = (IntentStep::After, 1);
+                self.flush_member(now, index, member);
+            }
+            IntentStep::Pages | IntentStep::After => {}
+        }
+    }
+
+    /// The bitmap is stored, or the power went.
+    pub(super) fn pages_over(&mut self, index: u32, status: Status) {
+        if self.intents.current != Some(index) {
+            return;
+        }
+        self.intents.current = None;
+        if let Some(bitmap) = &mut self.bitmap {
+            bitmap.finish(status == Status::Done);
+        }
+        self.intents.released = true;
+    }
+
+    /// The power is back: what the members have of the bitmap counts.
+    pub(super) fn reload_bitmap(&mut self, now: Instant) {
+        let Some(bitmap) = &mut self.bitmap else { return };
+        bitmap.reload(now, core::mem::take(&mut self.was_cut));
+        self.intents.current = None;
+        self.intents.released = true;
+        for index in 0..self.portions.len() {
+            self.portions[index].noted = false;
+        }
+    }
+
+    /// Pages of the bitmap that were written, each to all members, and how many regions a cut left dirty.
+    pub fn bitmap_counts(&self) -> (u64, usize) {
+        self.bitmap.as_ref().map_or((0, 0), |bitmap| (bitmap.written, bitmap.needed()))
+    }
+
+    /// True if the bitmap has the region of `block` as dirty since a cut.
+    pub fn needs_resync(&self, block: u64) -> bool {
+        self.bitmap.as_ref().is_none_or(|bitmap| bitmap.is_needed(block))
+    }
+}
+
+/// The members whose pages go down with FUA, one bit each.
+fn forced(limits: impl Iterator<Item = Limits>) -> u32 {
+    let forced = |limits: &Limits| limits.volatile_cache && forces(limits);
+    limits.enumerate().filter(|(_, limits)| forced(limits)).fold(0, |all, (member, _)| all | 1 << member)
+}
+
+/// True if the members have the bits of all regions that a write's command goes to.
+pub(super) fn is_covered(bitmap: Option<&WriteIntentBitmap>, portion: &Portion, op: Op) -> bool {
+    let bitmap = bitmap.filter(|_| portion.noted && op == Op::Write);
+    bitmap.is_none_or(|bitmap| bitmap.covers((portion.lba, portion.end), portion.span))
+}
+
+/// True if a page goes down with FUA, not with a flush after it.
+fn forces(limits: &Limits) -> bool {
+    limits.fua && limits.queuing == Queuing::Scsi
+}
