@@ -117,6 +117,66 @@ pub fn thresholds() -> ExitCode {
     }
 }
 
+/// Drives, and those whose rules each gets: of the other seven the one whose rules differ in most keys.
+const PAIRS: [(&str, &str); 5] = [
+    ("atlas10k", "barracuda"),
+    ("barracuda", "atlas10k"),
+    ("cheetah9LP", "atlas10k"),
+    ("hp_c2490a", "atlas10k"),
+    ("st41601n", "atlas10k"),
+];
+
+/// Five drives fitted from another's rules, and the table of them in `docs/fit.md`.
+pub fn carried() -> ExitCode {
+    let one = |(drive, other): (&'static str, &'static str)| {
+        let rules = text(&root().join(format!("validation/drives/{other}.toml")));
+        let said = examples("carried", &[drive], &[&rules])?.pop().map(|(_, said)| said).unwrap_or_default();
+        of_carried(drive, other, &said).ok_or_else(|| "the example does not say what is expected".to_owned())
+    };
+    let rows: Result<String, String> = PAIRS.into_iter().map(one).collect();
+    match rows.and_then(|rows| written(&format!("{CARRIED_HEAD}{rows}"), &CARRIED)) {
+        Ok(()) => {
+            println!("Rewritten: the table of rules that carry over in docs/fit.md");
+            ExitCode::SUCCESS
+        }
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+const CARRIED_HEAD: &str = "| drive | rules of | held-back loss with its own rules, fitted | with the other's, fitted | stayed as the other's | went back to its own | neither |\n\
+                            |---|---|---|---|---|---|---|\n";
+
+/// A row: two lines of losses, then one for each rule that differs: where it stood, the other's, where it ended.
+fn of_carried(drive: &str, other: &str, said: &str) -> Option<String> {
+    let losses = |what: &str| {
+        let line = said.lines().find_map(|line| line.strip_prefix(what)?.strip_prefix(' '))?;
+        let (before, after) = line.split_once(' ')?;
+        Some(format!("{before}, {after}"))
+    };
+    let rule = |line: &str| -> Option<[String; 4]> {
+        let words: Vec<String> = line.strip_prefix("rule ")?.split(' ').map(str::to_owned).collect();
+        words.try_into().ok()
+    };
+    let rules: Vec<[String; 4]> = said.lines().filter_map(rule).collect();
+    let named = |of: &dyn Fn(&[String; 4]) -> bool| {
+        let names =
+            rules.iter().filter(|rule| of(rule)).map(|[key, own, other, end]| match end == other || end == own {
+                true => format!("`{key}` ({own}, {other})"),
+                false => format!("`{key}` ({own}, {other}, now {end})"),
+            });
+        let names: Vec<String> = names.collect();
+        if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+    };
+    let stayed = named(&|[_, _, other, end]| end == other);
+    let back = named(&|[_, own, _, end]| end == own);
+    let neither = named(&|[_, own, other, end]| end != own && end != other);
+    let (own, theirs) = (losses("own")?, losses("carried")?);
+    Some(format!("| {drive} | {other} | {own} | {theirs} | {stayed} | {back} | {neither} |\n"))
+}
+
 /// Of each choice: both thresholds, figures that moved, thousandths of the held-back loss that stay.
 fn choices(said: &str) -> Option<Vec<[u32; 4]>> {
     let line = |line: &str| {
@@ -175,6 +235,7 @@ fn between(page: &str, table: &str, marks: &[&str; 2]) -> Option<String> {
 }
 
 const MARKS: [&str; 2] = ["<!-- recovery -->", "<!-- end of recovery -->"];
+const CARRIED: [&str; 2] = ["<!-- carried -->", "<!-- end of carried -->"];
 const THRESHOLDS: [&str; 2] = ["<!-- thresholds -->", "<!-- end of thresholds -->"];
 
 /// The folders of traces and parameters, and one to write in; the program is built by then.
@@ -277,6 +338,10 @@ mod tests {
         let table = of_choices(&[("one", said.clone()), ("two", said)]);
         assert!(table.ends_with("| two | 9, 0.812 | 7, 0.800 |\n| sum, mean | 18, 0.812 | 14, 0.800 |\n"), "{table}");
         assert_eq!(choices("84 60"), None);
+        let said = "own 0.49 0.33\ncarried 0.60 0.35\nrule a.b 1 2 2\nrule a.c no yes no\nrule a.d 1 2 3\n";
+        let row = "| one | two | 0.49, 0.33 | 0.60, 0.35 | `a.b` (1, 2) | `a.c` (no, yes) | `a.d` (1, 2, now 3) |\n";
+        assert_eq!(of_carried("one", "two", said).unwrap(), row);
+        assert_eq!(of_carried("one", "two", "own 0.49 0.33\n"), None);
         assert_eq!(between("no marks", "", &MARKS), None);
     }
 }

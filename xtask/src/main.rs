@@ -65,6 +65,7 @@ fn main() -> ExitCode {
         ["site"] => site::site(),
         ["fit", "--recovery"] => fit::recovery(),
         ["fit", "--thresholds"] => fit::thresholds(),
+        ["fit", "--carried"] => fit::carried(),
         ["fit", ref names @ ..] => fit::fit(names),
         ["python"] => steps::run(&[steps::PYTHON]),
         ["wheel", ref targets @ ..] => python::wheel(targets),
@@ -97,6 +98,7 @@ fn main() -> ExitCode {
                 "cargo xtask fit --recovery   fits whose truth is known, rewrite the table in docs/fit.md (not in ci)"
             );
             eprintln!("cargo xtask fit --thresholds   what other thresholds keep, the same for its table (not in ci)");
+            eprintln!("cargo xtask fit --carried   which rules carry over to another drive, the same (not in ci)");
             eprintln!("cargo xtask dist [TARGET …]   archives of the program, Linux x86-64 and arm64 (not in ci)");
             eprintln!("cargo xtask python   {} (not in ci)", steps::PYTHON.what);
             eprintln!("cargo xtask wheel [TARGET …]   wheels and the source package of the Python module (not in ci)");

@@ -13,7 +13,7 @@
 //! | [`doubts`] | figures that hardly go together |
 //! | `build` | figures to the model's profile |
 //! | `mechanism` | platters and arm, built once in a process |
-//! | `seek` | the curve of a sibling, scaled |
+//! | `seek` | the shape of measured curves, scaled |
 
 mod build;
 pub(crate) use build::discipline;

@@ -32,7 +32,7 @@ pub static KEYS: &[ProfileKey] = &[
     ProfileKey::must("mechanics.head_switch_ms", "ms", MS, "time to switch heads within a cylinder"),
     ProfileKey::must("mechanics.write_settle_ms", "ms", Number(-100.0, 10_000.0), "extra positioning time of a write over a read; negative means less"),
     ProfileKey::may("mechanics.least_write_ms", "ms", MS, "0", "minimum positioning time of a write, even on the same track"),
-    ProfileKey::must("mechanics.seek.form", "", Word(&["table", "sibling", "lee", "three-point"]), "form of the seek curve: a table of points, a measured sibling's curve scaled to three times, Lee's formula, or a curve through three times").also(&["seek curve"]),
+    ProfileKey::must("mechanics.seek.form", "", Word(&["table", "sibling", "lee", "three-point"]), "form of the seek curve: a table of points, the shape that measured curves have in common scaled to three times (sibling), Lee's formula, or a curve through three times").also(&["seek curve"]),
     ProfileKey::may("mechanics.seek.single_ms", "ms", MS, "none, required except by `table`", "seek to the next cylinder").also(&["track to track"]),
     ProfileKey::may("mechanics.seek.average_ms", "ms", MS, "none, required except by `table`", "average read seek").also(&["seek time", "access time"]),
     ProfileKey::may("mechanics.seek.full_ms", "ms", MS, "none, required except by `table`", "full-stroke seek").also(&["full stroke"]),

@@ -282,12 +282,7 @@ impl<'a> Sketch<'a> {
         let (like, all) = (self.like, if self.given.seek.is_some() { "scaled to the average" } else { "unchanged" });
         let table = self.document["mechanics"]["seek"].as_table_like_mut();
         table.into_iter().for_each(|table| ["points", "write_points"].iter().for_each(|key| drop(table.remove(key))));
-        self.set(
-            "mechanics.seek.form",
-            "sibling",
-            "inferred",
-            "the Atlas 10K V's measured curve as a share of the stroke",
-        );
+        self.set("mechanics.seek.form", "sibling", "inferred", "the shape that nine measured curves have in common");
         let times = |what: &str| format!("{like}'s {what} seek, {all}");
         self.set("mechanics.seek.single_ms", single, "inferred", &times("single-track"));
         match self.given.seek {
