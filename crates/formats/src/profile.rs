@@ -36,8 +36,8 @@ use toml::de::DeValue;
 use crate::diagnostic::{Diagnostic, in_order};
 use crate::figure::{Figure, FigureInput, FigureOrigin, FigureReader, FigureValue, setting};
 pub use drive_file::DriveFile;
-pub use known::read;
 use keys::{KEYS, VOCABULARY};
+pub use known::read;
 
 const HEAD: [&str; 5] = ["name", "title", "year", "studies", "interface"];
 

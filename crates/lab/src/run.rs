@@ -153,6 +153,21 @@ impl RunRecord {
     pub fn is_measured(&self) -> bool {
         self.place != sim::NAME
     }
+
+    /// True if both are one and the same run of the model, though the settings differ: to the nanosecond, all that is judged is
+    /// equal.
+    pub fn is_same_run(&self, other: &RunRecord) -> bool {
+        let of = |run: &RunRecord| (run.seed, run.elapsed_s, run.failures, run.cpu, run.arrivals, run.drive);
+        !self.is_measured()
+            && !other.is_measured()
+            && of(self) == of(other)
+            && self.stream_hash == other.stream_hash
+            && self.histogram == other.histogram
+            && [&self.all, &self.read, &self.write, &self.flush]
+                == [&other.all, &other.read, &other.write, &other.flush]
+            && self.groups == other.groups
+            && self.issuer == other.issuer
+    }
 }
 
 /// The cost of a request on the machine that ran it, as the mean over all that were issued.
@@ -207,7 +222,7 @@ pub struct PhaseRecord {
 }
 
 /// Reads and writes of the workers of one name: of a section of a fio job, of a worker of Iometer.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GroupRecord {
     /// The workers' name.
     pub name: String,
@@ -312,7 +327,7 @@ impl CpuRecord {
 }
 
 /// What the drives of a run did, for a request, for a layer above, or by themselves.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DriveCounts {
     /// Flush commands that reached them.
     #[serde(deserialize_with = "count")]
@@ -460,7 +475,7 @@ impl CutRecord {
 }
 
 /// The requests of one kind.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct KindRecord {
     /// Requests done.
     #[serde(deserialize_with = "count")]
