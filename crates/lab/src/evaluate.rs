@@ -378,9 +378,10 @@ impl<'a> StudyResults<'a> {
     }
 }
 
-/// The record as JSON, without the histogram, which no expression names.
+/// The record as JSON, without the histograms, which no expression names: they are the most of it.
 fn as_json(record: &RunRecord) -> serde_json::Value {
-    let light = RunRecord { histogram: Vec::new(), ..record.clone() };
+    let mut light = RunRecord { histogram: Vec::new(), ..record.clone() };
+    light.groups.iter_mut().for_each(|group| group.histogram = Vec::new());
     serde_json::to_value(light).expect("a record has no keys but strings")
 }
 

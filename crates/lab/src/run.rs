@@ -199,7 +199,9 @@ fn count<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
 }
 
 fn counts<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(u64, u64)>, D::Error> {
-    let buckets: Vec<(u64, u64)> = Vec::deserialize(from)?;
+    let mut buckets: Vec<(u64, u64)> = Vec::deserialize(from)?;
+    // Records are many, and most of each is its histogram.
+    buckets.shrink_to_fit();
     match buckets.iter().try_fold(0u64, |sum, bucket| sum.checked_add(bucket.1)).filter(|sum| *sum <= MOST) {
         Some(_) => Ok(buckets),
         None => Err(D::Error::custom(format!("the histogram counts more than a run does; expected at most {MOST}"))),
@@ -283,7 +285,10 @@ fn mean_anatomy(groups: &[&GroupRecord]) -> BTreeMap<String, f64> {
 }
 
 fn buckets(tally: &RequestTally) -> Vec<(u64, u64)> {
-    tally.responses().buckets().map(|(edge, count)| (edge.nanos(), count)).collect()
+    let mut buckets: Vec<(u64, u64)> =
+        tally.responses().buckets().map(|(edge, count)| (edge.nanos(), count)).collect();
+    buckets.shrink_to_fit();
+    buckets
 }
 
 /// Processor use of a run.

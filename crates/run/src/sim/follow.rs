@@ -19,6 +19,10 @@ const STEP: Span = Span::from_nanos(10_000_000);
 /// Movements kept before anything counts: the last of them end when the first requests do.
 const BEFORE: usize = 1024;
 
+/// Movements kept from then on. A page shows 1,600; the others are room for what began before the first request was done and
+/// ended late. Drives that are busy by themselves make millions while a program's requests are answered by a memory.
+const SINCE: usize = 8192;
+
 /// What was followed.
 #[derive(Clone, Debug, Default)]
 pub struct RunTimeline {
@@ -54,6 +58,7 @@ pub fn follow<S: Source>(
             let spare = told.len() - BEFORE;
             told.drain(..spare);
         }
+        told.truncate(BEFORE + SINCE);
     }
     records.truncate(most);
     Ok(RunTimeline { records, movements: told.take() })
