@@ -10,6 +10,7 @@
 //! | `web` | the report page rebuilt and tested |
 //! | `tidy` | rules about the source that no compiler checks |
 //! | `bench` | simulated requests a second, beside DiskSim's |
+//! | `beside` | DiskSim's own program, in turn with ours |
 //! | `bench_real` | the same work on a real file, by fio and by the program in turn |
 //! | `cuts` | power cuts on random stacks, by the hundred thousand |
 //! | `guest` | a guest in QEMU on a modelled disk, behind two controllers |
@@ -29,6 +30,7 @@
 
 mod bench;
 mod bench_real;
+mod beside;
 mod cargo;
 mod cuts;
 mod dist;
@@ -58,6 +60,7 @@ fn main() -> ExitCode {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["ci"] => steps::run(steps::ALL),
         ["bench"] => bench::bench(),
+        ["bench", "beside", ref options @ ..] => beside::beside(options),
         ["bench", "real", ref options @ ..] => bench_real::bench(options),
         ["cuts", ref options @ ..] => cuts::cuts(options),
         ["mutate", ref options @ ..] if !options.is_empty() => mutate::mutate(options),
@@ -84,6 +87,7 @@ fn main() -> ExitCode {
                 eprintln!("cargo xtask {:7} {}", step.name, step.what);
             }
             eprintln!("cargo xtask bench   simulated requests a second, beside DiskSim's (not in ci)");
+            eprintln!("cargo xtask bench beside --disksim PATH   DiskSim's own program in turn with ours (not in ci)");
             eprintln!("cargo xtask bench real [FOLDER] [ROUNDS] [SECONDS]   beside fio on a real file (not in ci)");
             eprintln!(
                 "cargo xtask cuts    power cuts on random stacks: --stacks 200 --cuts 100000 --seed 1 (not in ci)"
