@@ -202,7 +202,7 @@ fn handled(output: &str) -> Option<u64> {
 }
 
 /// Processor seconds of a program.
-fn seconds(mut command: Command) -> Result<f64, String> {
+pub fn seconds(mut command: Command) -> Result<f64, String> {
     let before = of_children();
     let clock = std::time::Instant::now();
     ended(&mut command, false)?;

@@ -18,6 +18,7 @@
 //! | `mutate` | changed inputs of every kind through the program |
 //! | `robust` | the claims with what is inferred drawn otherwise, and what is committed of that rewritten |
 //! | `explain` | claims that do not come out explained, and what is committed of that rewritten |
+//! | `sampling` | every study by both samples, side by side |
 //! | `score` | the claims run, and what is committed of them rewritten |
 //! | `dist` | archives of the program, for other machines |
 //! | `fit` | the measured drives fitted anew |
@@ -44,6 +45,7 @@ mod mutate;
 mod python;
 mod readme;
 mod robust;
+mod sampling;
 mod score;
 mod site;
 mod steps;
@@ -74,6 +76,7 @@ fn main() -> ExitCode {
         ["guest"] => guest::guest(),
         ["live"] => live::live(),
         ["validation"] => validation::validation(),
+        ["sampling", ref options @ ..] => sampling::sampling(options),
         ["score"] => score::score(),
         ["explain", ref claims @ ..] => explain::explain(claims),
         ["robust", ref options @ ..] => robust::robust(options),
@@ -95,6 +98,7 @@ fn main() -> ExitCode {
             eprintln!(
                 "cargo xtask mutate --runs 10000 --seed 1   so many changed inputs of each kind (ci: a few hundred)"
             );
+            eprintln!("cargo xtask sampling [FOLDER]   every study by both samples, side by side (not in ci)");
             eprintln!("cargo xtask validation   play measured traces again, rewrite figures and pictures (not in ci)");
             eprintln!("cargo xtask fit [DRIVE …]   the measured drives fitted anew, profiles rewritten (not in ci)");
             eprintln!(

@@ -218,6 +218,12 @@ impl Pilot {
         super::rounded((GENERATIONS * mean * 1e6) as u64)
     }
 
+    /// Nanoseconds of the times over which it was looked at together. Nothing is known of how steady a shorter run is: what passes
+    /// within a part of them, such as a buffer that fills, is a small part of their mean, and the whole of a short run's.
+    pub const fn looked_at_ns(&self) -> u64 {
+        self.length_ns / TIMES as u64 * WINDOW as u64
+    }
+
     /// Nanoseconds in which a run has the requests that a metric needs.
     pub fn enough_ns(&self, metric: &Metric) -> u64 {
         let done = requests_of(metric, &self.record);
