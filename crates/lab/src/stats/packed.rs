@@ -16,6 +16,7 @@ const BITS: u32 = 7;
 const MORE: u8 = 1 << BITS;
 
 impl PackedBuckets {
+    /// True if there is no bucket.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
