@@ -95,6 +95,9 @@ pub fn run(
     Ok(pilots)
 }
 
+/// What a pilot does: the hash of its job and the job's name, for so many nanoseconds.
+type PilotWork<'p> = (&'p str, &'p str, u64);
+
 /// A pilot of each that is wanted; `run` does so many of them at once. One that another stands for is only run where a core
 /// would be idle, and is not counted: what comes of it does not depend on the cores.
 fn shared(
@@ -106,9 +109,9 @@ fn shared(
     let mut ran: BTreeMap<usize, Pilot> = BTreeMap::new();
     loop {
         let mut pilots = Pilots { of_cell: BTreeMap::new(), virtual_ns: 0 };
-        let mut known: BTreeMap<(&str, &str, u64), Vec<(KnownRun, usize)>> = BTreeMap::new();
+        let mut known: BTreeMap<PilotWork<'_>, Vec<(KnownRun, usize)>> = BTreeMap::new();
         let (mut next, mut perhaps) = (Vec::new(), Vec::new());
-        let mut waits: BTreeSet<(&str, &str, u64)> = BTreeSet::new();
+        let mut waits: BTreeSet<PilotWork<'_>> = BTreeSet::new();
         for &(cell, nanos) in wanted {
             let own = &prepared[cell];
             let work = (&*own.work, own.job.name(), nanos);
