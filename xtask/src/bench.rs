@@ -2,14 +2,14 @@
 //! those measured of DiskSim 4.0 on the same drive.
 //!
 //! DiskSim's are of one core of a 2-core virtual machine, gcc -O2, process CPU time; they are another machine's unless
-//! this is that one, so the ratio says the order of magnitude.
+//! this is that one, so the ratio says the order of magnitude. [`beside`](crate::beside) runs DiskSim itself.
 
 use std::process::{Command, ExitCode};
 
 use crate::steps::{Ended, command};
 
 /// The drive of both sides.
-const DRIVE: &str = "validation/drives/atlas10k.toml";
+pub const DRIVE: &str = "validation/drives/atlas10k.toml";
 
 /// A key of `seekwise bench --json`, what it is, DiskSim's figure where there is one, and whether more is better.
 const ROWS: [(&str, &str, Option<f64>, bool); 5] = [

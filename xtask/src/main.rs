@@ -10,6 +10,7 @@
 //! | `web` | the report page rebuilt and tested |
 //! | `tidy` | rules about the source that no compiler checks |
 //! | `bench` | simulated requests a second, beside DiskSim's |
+//! | `beside` | DiskSim's own program, in turn with ours |
 //! | `bench_real` | the same work on a real file, by fio and by the program in turn |
 //! | `cuts` | power cuts on random stacks, by the hundred thousand |
 //! | `guest` | a guest in QEMU on a modelled disk, behind two controllers |
@@ -17,6 +18,7 @@
 //! | `mutate` | changed inputs of every kind through the program |
 //! | `robust` | the claims with what is inferred drawn otherwise, and what is committed of that rewritten |
 //! | `explain` | claims that do not come out explained, and what is committed of that rewritten |
+//! | `sampling` | every study by both samples, side by side |
 //! | `score` | the claims run, and what is committed of them rewritten |
 //! | `dist` | archives of the program, for other machines |
 //! | `fit` | the measured drives fitted anew |
@@ -29,6 +31,7 @@
 
 mod bench;
 mod bench_real;
+mod beside;
 mod cargo;
 mod cuts;
 mod dist;
@@ -42,6 +45,7 @@ mod mutate;
 mod python;
 mod readme;
 mod robust;
+mod sampling;
 mod score;
 mod site;
 mod steps;
@@ -58,6 +62,7 @@ fn main() -> ExitCode {
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
         ["ci"] => steps::run(steps::ALL),
         ["bench"] => bench::bench(),
+        ["bench", "beside", ref options @ ..] => beside::beside(options),
         ["bench", "real", ref options @ ..] => bench_real::bench(options),
         ["cuts", ref options @ ..] => cuts::cuts(options),
         ["mutate", ref options @ ..] if !options.is_empty() => mutate::mutate(options),
@@ -72,6 +77,7 @@ fn main() -> ExitCode {
         ["guest"] => guest::guest(),
         ["live"] => live::live(),
         ["validation"] => validation::validation(),
+        ["sampling", ref options @ ..] => sampling::sampling(options),
         ["score"] => score::score(),
         ["explain", ref claims @ ..] => explain::explain(claims),
         ["robust", ref options @ ..] => robust::robust(options),
@@ -85,6 +91,7 @@ fn main() -> ExitCode {
                 eprintln!("cargo xtask {:7} {}", step.name, step.what);
             }
             eprintln!("cargo xtask bench   simulated requests a second, beside DiskSim's (not in ci)");
+            eprintln!("cargo xtask bench beside --disksim PATH   DiskSim's own program in turn with ours (not in ci)");
             eprintln!("cargo xtask bench real [FOLDER] [ROUNDS] [SECONDS]   beside fio on a real file (not in ci)");
             eprintln!(
                 "cargo xtask cuts    power cuts on random stacks: --stacks 200 --cuts 100000 --seed 1 (not in ci)"
@@ -92,6 +99,7 @@ fn main() -> ExitCode {
             eprintln!(
                 "cargo xtask mutate --runs 10000 --seed 1   so many changed inputs of each kind (ci: a few hundred)"
             );
+            eprintln!("cargo xtask sampling [FOLDER]   every study by both samples, side by side (not in ci)");
             eprintln!("cargo xtask validation   play measured traces again, rewrite figures and pictures (not in ci)");
             eprintln!("cargo xtask fit [DRIVE …]   the measured drives fitted anew, profiles rewritten (not in ci)");
             eprintln!(

@@ -622,6 +622,12 @@ pub struct BenchArgs {
     /// Requests per workload.
     #[arg(long, value_name = "N", default_value_t = 5_000_000, value_parser = clap::value_parser!(u64).range(1..))]
     pub requests: u64,
+    /// Run only these workloads, by their keys of --json, such as `fcfs_qd1_per_s`.
+    #[arg(long, value_name = "KEYS", value_delimiter = ',')]
+    pub only: Vec<String>,
+    /// Also count the instructions of a request, by `perf` or `valgrind`: on a shared machine, times say little.
+    #[arg(long)]
+    pub instructions: bool,
     /// The columns to show.
     #[command(flatten)]
     pub columns: ColumnsArgs,

@@ -178,6 +178,18 @@ fn the_bench_prints_its_keys() {
 }
 
 #[test]
+fn the_bench_runs_only_what_is_named() {
+    let folder = folder();
+    let bench = |only: &str| seekwise(folder.path(), &["bench", "--requests", "2000", "--json", "--only", only]);
+    let json = bench("fcfs_qd1_per_s,web_server_qd32_per_s").json();
+    let rates: Vec<&str> =
+        json.as_object().unwrap().keys().map(String::as_str).filter(|key| key.ends_with("per_s")).collect();
+    assert_eq!(rates, ["fcfs_qd1_per_s", "web_server_qd32_per_s"]);
+    let refused = bench("fcfs_qd1_pers");
+    assert!(refused.err.contains("did you mean `fcfs_qd1_per_s`?"), "{}", refused.err);
+}
+
+#[test]
 fn results_go_to_standard_output_and_talk_to_standard_error() {
     let folder = folder();
     fs::write(folder.path().join("talk.fio"), format!("{JOB}cpus_allowed=1\n")).unwrap();

@@ -13,6 +13,7 @@
 //! | [`doubts`] | figures that hardly go together |
 //! | `build` | figures to the model's profile |
 //! | `mechanism` | platters and arm, built once in a process |
+//! | `known` | texts that were read |
 //! | `seek` | the shape of measured curves, scaled |
 
 mod build;
@@ -21,6 +22,7 @@ pub mod doubts;
 mod drive_file;
 pub mod everyday;
 pub mod keys;
+mod known;
 mod mechanism;
 pub mod not_modelled;
 mod seek;
@@ -35,6 +37,7 @@ use crate::diagnostic::{Diagnostic, in_order};
 use crate::figure::{Figure, FigureInput, FigureOrigin, FigureReader, FigureValue, setting};
 pub use drive_file::DriveFile;
 use keys::{KEYS, VOCABULARY};
+pub use known::read;
 
 const HEAD: [&str; 5] = ["name", "title", "year", "studies", "interface"];
 

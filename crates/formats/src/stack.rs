@@ -294,7 +294,7 @@ impl StackFile {
         let mut profile = drive.profile()?;
         let standing = self.standing()?;
         let figures =
-            standing.iter().map(|asked| self.figures(&hosts, asked)).collect::<Result<Vec<Vec<Figure>>, _>>()?;
+            standing.iter().map(|asked| self.figures(hosts, asked)).collect::<Result<Vec<Vec<Figure>>, _>>()?;
         let mut beside = LayerContext { profile: &mut profile, request_us: 0.0 };
         let mut layers = Vec::with_capacity(standing.len());
         for (asked, figures) in standing.iter().zip(&figures).rev() {
@@ -325,7 +325,7 @@ impl StackFile {
         let name = self.drive();
         let text =
             drives(name).map_err(|faults| faults.into_iter().map(|why| self.no_drive(why)).collect::<Vec<_>>())?;
-        let mut drive = profile::parse(name, &text)?;
+        let mut drive = profile::read(name, &text)?;
         if let Some(asked) = self.layer("drive") {
             asked.left_out.iter().for_each(|key| drive.leave_out(key));
             asked.figures.iter().for_each(|figure| drive.replace(figure.clone()));

@@ -15,6 +15,7 @@ use seekwise_formats::study::{Claim, Study};
 use crate::plan::Cell;
 use crate::provenance::StudyProvenance;
 use crate::run::RunRecord;
+use crate::stats::packed::PackedBuckets;
 use crate::stats::{deviation, mean_interval};
 
 /// The level of an interval.
@@ -378,9 +379,10 @@ impl<'a> StudyResults<'a> {
     }
 }
 
-/// The record as JSON, without the histogram, which no expression names.
+/// The record as JSON, without the histograms, which no expression names: they are the most of it.
 fn as_json(record: &RunRecord) -> serde_json::Value {
-    let light = RunRecord { histogram: Vec::new(), ..record.clone() };
+    let mut light = RunRecord { histogram: PackedBuckets::default(), ..record.clone() };
+    light.groups.iter_mut().for_each(|group| group.histogram = PackedBuckets::default());
     serde_json::to_value(light).expect("a record has no keys but strings")
 }
 

@@ -4,6 +4,7 @@
 //! | file | what it answers |
 //! |---|---|
 //! | `metric` | the value of a metric in a run |
+//! | `alike` | cells that are the same run, and tests that are one |
 //! | `cause` | which parts of the response changed |
 //! | `best` | which level of a factor is best for a kind of work |
 //! | `beside` | which figures went the other way |
@@ -11,6 +12,7 @@
 //! | `until` | the verdicts of studies that are sampled until decided, and which pairs are open |
 //! | `vote` | at which places of its range a claim holds, and how far it is from its bounds |
 
+mod alike;
 mod beside;
 mod best;
 mod cause;
@@ -19,11 +21,14 @@ mod place;
 mod until;
 mod vote;
 
+use std::cell::OnceCell;
+
 use seekwise_formats::expression::Expression;
 use seekwise_formats::metric::{Metric, MetricScope, Statistic};
 use seekwise_formats::study::{Claim, ClaimClass, ComparisonSpec, Study};
 use serde::{Deserialize, Serialize};
 
+use self::alike::Test;
 use self::place::{Axis, CellOutcome};
 use crate::confound::{self, ComparisonSide};
 use crate::evaluate::{EvaluatedCheck, StudyResults, lines};
@@ -46,6 +51,8 @@ pub struct Evidence<'a> {
     /// What made its results.
     pub made: &'a StudyProvenance,
     by_cell: Vec<Vec<&'a RunRecord>>,
+    /// Worked out when it is asked for first.
+    alike: OnceCell<Vec<usize>>,
 }
 
 /// A comparison in one cell of the other factors.
@@ -91,14 +98,6 @@ pub struct OverallComparison {
     pub credit: String,
     /// Why one of them may not be credited as it is.
     pub refused: Option<String>,
-}
-
-/// The subject of a test.
-#[derive(PartialEq)]
-struct Test {
-    /// The cells of both sides, sorted.
-    sides: Vec<(usize, usize)>,
-    metric: Metric,
 }
 
 /// A judged claim.
@@ -165,7 +164,7 @@ impl<'a> Evidence<'a> {
                 cell.push(record);
             }
         }
-        Evidence { study, made, by_cell }
+        Evidence { study, made, by_cell, alike: OnceCell::new() }
     }
 
     /// The runs of a cell.
@@ -213,9 +212,8 @@ impl<'a> Evidence<'a> {
     /// The test of comparisons of one kind; `None` without any.
     fn test(&self, findings: &[&Finding]) -> Option<Test> {
         let metric = self.study.compare[findings.first()?.compare].metric().clone();
-        let mut sides: Vec<(usize, usize)> = findings.iter().map(|finding| (finding.from, finding.to)).collect();
-        sides.sort_unstable();
-        Some(Test { sides, metric })
+        let sides = findings.iter().map(|finding| (finding.from, finding.to));
+        Some(Test::new(sides, metric, self.alike()))
     }
 
     /// Judges a fixed sample: each finding, then each comparison over all its cells.
@@ -228,8 +226,9 @@ impl<'a> Evidence<'a> {
         self.judge_all(each.chain(overall).collect())
     }
 
-    /// Judges all together. Comparisons that ask the same (over all cells, when there is one) make one test: counted
-    /// twice, it would be corrected for a family that does not exist.
+    /// Judges all together. Comparisons that ask the same (over all cells, when there is one; of cells that are the same run)
+    /// make one test: counted twice, it would be corrected for a family that does not exist. Those without chance are no part
+    /// of the family.
     fn judge_all(&self, asked: Vec<(Option<Test>, Option<PairedRatios>)>) -> Vec<Option<Judgement>> {
         let mut tests: Vec<Test> = Vec::new();
         let mut comparisons: Vec<PairedComparison> = Vec::new();
@@ -243,7 +242,8 @@ impl<'a> Evidence<'a> {
             }))
         };
         let places: Vec<Option<usize>> = asked.into_iter().map(&mut place).collect();
-        let judged = judge(&comparisons, &self.criteria());
+        let tests: Vec<&Test> = tests.iter().collect();
+        let judged = apart(&tests, &comparisons, |comparisons| judge(comparisons, &self.criteria()));
         places.into_iter().map(|place| place.map(|place| judged[place])).collect()
     }
 
@@ -403,6 +403,17 @@ impl<'a> Evidence<'a> {
         let vote = vote.filter(|_| !claim.over.is_empty());
         ClaimJudgement { claim, checked, holds, undecided, vote, distance }
     }
+}
+
+/// Judges the tests that chance decides as one family, and those that it does not as another.
+fn apart<T: Clone, J>(tests: &[&Test], each: &[T], judge: impl Fn(&[T]) -> Vec<J>) -> Vec<J> {
+    let of = |certain: bool| tests.iter().zip(each).filter(move |(test, _)| test.is_certain() == certain);
+    let [mut open, mut certain] = [false, true].map(|certain| {
+        let own: Vec<T> = of(certain).map(|(_, it)| it.clone()).collect();
+        judge(&own).into_iter()
+    });
+    let mut next = |test: &&Test| if test.is_certain() { certain.next() } else { open.next() };
+    tests.iter().map(&mut next).map(|it| it.expect("each is judged")).collect()
 }
 
 /// What is said of a finding.

@@ -139,6 +139,7 @@ fn sampled(study: &Study, length: RunLength, pilots: &[&Pilot], metrics: &[&Metr
     let ramp = pilots.iter().map(|pilot| pilot.warm_ns()).fold(rounded(settled), u64::max);
     let enough = pilots.iter().flat_map(|pilot| metrics.iter().map(|metric| pilot.enough_ns(metric)));
     let enough = enough.max().unwrap_or(0);
+    let enough = pilots.iter().map(|pilot| pilot.looked_at_ns()).fold(enough, u64::max);
     let runtime = rounded(length.short(study.runs).max((OF_RAMP * ramp as f64) as u64).max(enough).min(length.runtime));
     let most = DEAREST * u64::from(study.runs) * length.whole();
     let fits = |look: &u32| u64::from(*look) * (runtime + ramp) <= most;

@@ -38,6 +38,7 @@ use self::troubles::troubles;
 use crate::cut::file_losses::{FileLosses, LossCount, OperationLosses};
 use crate::cut::{self, ClassLosses};
 use crate::stats::histogram::Histogram;
+use crate::stats::packed::PackedBuckets;
 use crate::stats::quality::{self, Ceiling, Flag};
 pub use crate::stats::response::Response;
 use crate::stats::summary::{RequestKind, RequestTally, RunRecorder, RunTally, TallySummary};
@@ -112,8 +113,8 @@ pub struct RunRecord {
     /// What the reader should know.
     pub warnings: Vec<String>,
     /// Response times of reads and writes together: upper edge of each bucket in ns, and how many.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", deserialize_with = "counts")]
-    pub histogram: Vec<(u64, u64)>,
+    #[serde(default, skip_serializing_if = "PackedBuckets::is_empty", deserialize_with = "counts")]
+    pub histogram: PackedBuckets,
     /// The same by the names of the job's workers, if there are several names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupRecord>,
@@ -153,6 +154,21 @@ impl RunRecord {
     pub fn is_measured(&self) -> bool {
         self.place != sim::NAME
     }
+
+    /// True if both are one and the same run of the model, though the settings differ: to the nanosecond, all that is judged is
+    /// equal.
+    pub fn is_same_run(&self, other: &RunRecord) -> bool {
+        let of = |run: &RunRecord| (run.seed, run.elapsed_s, run.failures, run.cpu, run.arrivals, run.drive);
+        !self.is_measured()
+            && !other.is_measured()
+            && of(self) == of(other)
+            && self.stream_hash == other.stream_hash
+            && self.histogram == other.histogram
+            && [&self.all, &self.read, &self.write, &self.flush]
+                == [&other.all, &other.read, &other.write, &other.flush]
+            && self.groups == other.groups
+            && self.issuer == other.issuer
+    }
 }
 
 /// The cost of a request on the machine that ran it, as the mean over all that were issued.
@@ -183,11 +199,12 @@ fn count<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     }
 }
 
-fn counts<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<(u64, u64)>, D::Error> {
-    let buckets: Vec<(u64, u64)> = Vec::deserialize(from)?;
-    match buckets.iter().try_fold(0u64, |sum, bucket| sum.checked_add(bucket.1)).filter(|sum| *sum <= MOST) {
-        Some(_) => Ok(buckets),
-        None => Err(D::Error::custom(format!("the histogram counts more than a run does; expected at most {MOST}"))),
+fn counts<'de, D: Deserializer<'de>>(from: D) -> Result<PackedBuckets, D::Error> {
+    let buckets = PackedBuckets::deserialize(from)?;
+    let sum = buckets.iter().try_fold(0u64, |sum, bucket| sum.checked_add(bucket.1));
+    match sum.is_some_and(|sum| sum <= MOST) {
+        true => Ok(buckets),
+        false => Err(D::Error::custom(format!("the histogram counts more than a run does; expected at most {MOST}"))),
     }
 }
 
@@ -207,7 +224,7 @@ pub struct PhaseRecord {
 }
 
 /// Reads and writes of the workers of one name: of a section of a fio job, of a worker of Iometer.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct GroupRecord {
     /// The workers' name.
     pub name: String,
@@ -215,14 +232,14 @@ pub struct GroupRecord {
     pub all: KindRecord,
     /// Their response times: upper edge of each bucket in ns, and how many.
     #[serde(deserialize_with = "counts")]
-    pub histogram: Vec<(u64, u64)>,
+    pub histogram: PackedBuckets,
 }
 
 /// Response times of several runs over all their requests together: percentiles are never averaged.
 pub fn pooled(runs: &[&RunRecord]) -> Histogram {
     let mut histogram = Histogram::default();
-    for (edge, count) in runs.iter().flat_map(|run| &run.histogram) {
-        histogram.record_bucket(Span::from_nanos(*edge), *count);
+    for (edge, count) in runs.iter().flat_map(|run| run.histogram.iter()) {
+        histogram.record_bucket(Span::from_nanos(edge), count);
     }
     histogram
 }
@@ -235,8 +252,8 @@ pub fn by_group(runs: &[&RunRecord]) -> Vec<GroupRecord> {
         let groups: Vec<&GroupRecord> =
             runs.iter().flat_map(|run| run.groups.iter().filter(|group| group.name == name)).collect();
         let mut histogram = Histogram::default();
-        for (edge, count) in groups.iter().flat_map(|group| &group.histogram) {
-            histogram.record_bucket(Span::from_nanos(*edge), *count);
+        for (edge, count) in groups.iter().flat_map(|group| group.histogram.iter()) {
+            histogram.record_bucket(Span::from_nanos(edge), count);
         }
         let mean = |value: fn(&KindRecord) -> f64| {
             groups.iter().map(|group| value(&group.all)).sum::<f64>() / runs.len() as f64
@@ -267,7 +284,7 @@ fn mean_anatomy(groups: &[&GroupRecord]) -> BTreeMap<String, f64> {
     sums
 }
 
-fn buckets(tally: &RequestTally) -> Vec<(u64, u64)> {
+fn buckets(tally: &RequestTally) -> PackedBuckets {
     tally.responses().buckets().map(|(edge, count)| (edge.nanos(), count)).collect()
 }
 
@@ -312,7 +329,7 @@ impl CpuRecord {
 }
 
 /// What the drives of a run did, for a request, for a layer above, or by themselves.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DriveCounts {
     /// Flush commands that reached them.
     #[serde(deserialize_with = "count")]
@@ -463,7 +480,7 @@ impl CutRecord {
 }
 
 /// The requests of one kind.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct KindRecord {
     /// Requests done.
     #[serde(deserialize_with = "count")]

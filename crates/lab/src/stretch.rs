@@ -178,6 +178,20 @@ mod tests {
     }
 
     #[test]
+    fn a_long_beginning_keeps_few_movements() {
+        let made = made();
+        let inputs = Inputs::kept(made.inputs.clone());
+        let cell = prepare("s.toml", &made.cells[0].cell, &inputs).unwrap();
+        let (stack, mut job) = (cell.target.stack().unwrap(), cell.job.clone());
+        crate::plan::set_job("s.toml", &mut job, "job.runtime", "200 s").unwrap();
+        let of = |most: usize| follow(stack, job.source(Seed(1)), Seed(1), most, BOUND).unwrap();
+        let (short, long) = (of(REQUESTS), of(12_000));
+        assert_eq!((long.records.len(), short.records.len()), (12_000, REQUESTS));
+        let told = |of: &RunTimeline| of.movements.iter().map(|it| (it.start, it.end, it.drive)).collect::<Vec<_>>();
+        assert!(long.movements.len() < 10_000 && told(&long).starts_with(&told(&short)));
+    }
+
+    #[test]
     fn the_platter_brings_what_the_arm_waits_for() {
         for stretch in stretches(&made(), &[0, 1]) {
             let ReportStretch { platters, movements, .. } = stretch;

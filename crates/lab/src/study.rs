@@ -14,6 +14,7 @@ use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::outcome::RunError;
 
 pub use self::earlier::EarlierRuns;
+pub(crate) use self::earlier::KnownRun;
 use self::schedule::{NextRun, Schedule, StopsOnPanic};
 use crate::certificate::certificate;
 use crate::cut::{self, CutTime};

@@ -2,53 +2,117 @@
 //! and read-ahead, boxed layers, histogram and anatomy. The figures depend on the machine; the streams do not, and
 //! their hash is printed beside them.
 
-use seekwise_lab::bench::{TOGETHER, workloads};
+mod instructions;
+
+use seekwise_formats::spelling::nearest;
+use seekwise_lab::bench::{BenchWorkload, TOGETHER, workloads};
 use seekwise_os::clock::Clock;
 use serde_json::json;
 
+use self::instructions::InstructionCounter;
 use super::{print, print_json};
 use crate::args;
-use crate::exit::{CommandAnswer, CommandResult};
+use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::tables;
 use seekwise::reading;
 
+/// What came of a workload.
+struct BenchRow {
+    key: &'static str,
+    what: &'static str,
+    per_s: f64,
+    stream_hash: u64,
+    /// Of a request, if they were counted.
+    instructions: Option<f64>,
+}
+
 /// Runs the command.
 pub fn bench(args: &args::BenchArgs, json: bool) -> CommandResult {
-    let mut table = tables::table(["workload", "million requests/s", "ns a request", "stream"]);
-    tables::figures(&mut table, &["million requests/s", "ns a request"]);
+    let mut table = match args.instructions {
+        true => tables::table(["workload", "million requests/s", "ns a request", "instructions a request", "stream"]),
+        false => tables::table(["workload", "million requests/s", "ns a request", "stream"]),
+    };
+    let counted: &[&str] = if args.instructions { &["instructions a request"] } else { &[] };
+    tables::figures(&mut table, &[&["million requests/s", "ns a request"], counted].concat());
     tables::choose(&mut [&mut table], &args.columns.names)?;
-    let mut rows = Vec::new();
-    let mut together = (0, 0.0, 0);
-    for workload in workloads(&args.drive, args.requests, &reading::inputs())? {
-        let clock = Clock::start();
-        let ran = workload.run()?;
-        let seconds = clock.seconds();
-        rows.push((workload.key, workload.what, ran.requests as f64 / seconds, ran.stream_hash));
-        if workload.server {
-            together = (together.0 + ran.requests, together.1 + seconds, together.2 ^ ran.stream_hash);
-        }
-    }
-    rows.push((TOGETHER.0, TOGETHER.1, together.0 as f64 / together.1, together.2));
+    let counter = match args.instructions.then(InstructionCounter::here) {
+        None => None,
+        Some(Some(counter)) => Some(counter),
+        Some(None) => return Err(CommandError::new("neither `perf` nor `valgrind` counts instructions here")),
+    };
+    let rows = rows(args, counter)?;
     let rss = peak_rss_bytes();
     if json {
         let mut object: serde_json::Map<String, serde_json::Value> =
-            rows.iter().map(|(key, _, rate, _)| ((*key).to_owned(), json!(rate.round()))).collect();
+            rows.iter().map(|row| (row.key.to_owned(), json!(row.per_s.round()))).collect();
         object.insert("drive".to_owned(), json!(args.drive));
         object.insert("requests".to_owned(), json!(args.requests));
         object.insert("peak_rss_bytes".to_owned(), json!(rss));
+        if let Some(counter) = counter {
+            let counted = rows.iter().filter_map(|row| Some((row.key.to_owned(), json!(row.instructions?.round()))));
+            object.insert("instructions".to_owned(), counted.collect::<serde_json::Map<_, _>>().into());
+            object.insert("instructions_by".to_owned(), json!(counter.name()));
+        }
         print_json(&object)?;
         return Ok(CommandAnswer::Done);
     }
-    for (_, what, rate, hash) in &rows {
-        let cells =
-            [(*what).to_owned(), format!("{:.2}", rate / 1e6), format!("{:.0}", 1e9 / rate), format!("{hash:016x}")];
+    for row in &rows {
+        let mut cells = vec![
+            row.what.to_owned(),
+            format!("{:.2}", row.per_s / 1e6),
+            format!("{:.0}", 1e9 / row.per_s),
+            format!("{:016x}", row.stream_hash),
+        ];
+        if args.instructions {
+            cells.insert(3, row.instructions.map_or(String::new(), |count| format!("{count:.0}")));
+        }
         table.add_row(cells);
     }
     print(&table.to_string())?;
     if let Some(bytes) = rss {
         print(&format!("\nPeak resident memory: {:.1} MB", bytes as f64 / 1e6))?;
     }
+    if let Some(counter) = counter {
+        print(&format!("Instructions counted by {}", counter.name()))?;
+    }
     Ok(CommandAnswer::Done)
+}
+
+fn rows(args: &args::BenchArgs, counter: Option<InstructionCounter>) -> Result<Vec<BenchRow>, CommandError> {
+    let mut rows = Vec::new();
+    let (mut requests, mut lasted, mut hash, mut patterns) = (0, 0.0, 0, false);
+    for workload in chosen(args)? {
+        let clock = Clock::start();
+        let ran = workload.run()?;
+        let seconds = clock.seconds();
+        let instructions = counter.map(|counter| counter.of_request(workload.key, &args.drive)).transpose()?;
+        let (key, what) = (workload.key, workload.what);
+        let per_s = ran.requests as f64 / seconds;
+        rows.push(BenchRow { key, what, per_s, stream_hash: ran.stream_hash, instructions });
+        if workload.server {
+            (requests, lasted, hash) = (requests + ran.requests, lasted + seconds, hash ^ ran.stream_hash);
+            patterns = true;
+        }
+    }
+    if patterns && args.only.is_empty() {
+        let (key, what) = TOGETHER;
+        let per_s = requests as f64 / lasted;
+        rows.push(BenchRow { key, what, per_s, stream_hash: hash, instructions: None });
+    }
+    Ok(rows)
+}
+
+/// The workloads that were asked for.
+fn chosen(args: &args::BenchArgs) -> Result<Vec<BenchWorkload>, CommandError> {
+    let all = workloads(&args.drive, args.requests, &reading::inputs())?;
+    let known = || all.iter().map(|workload| workload.key);
+    if let Some(unknown) = args.only.iter().find(|only| known().all(|key| key != *only)) {
+        let near = nearest(unknown, known()).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+        let known = known().collect::<Vec<_>>().join(", ");
+        return Err(CommandError::new(format!("--only: no workload `{unknown}`; expected {known}{near}")));
+    }
+    let wanted = |workload: &BenchWorkload| args.only.is_empty() || args.only.iter().any(|only| only == workload.key);
+    Ok(all.into_iter().filter(wanted).collect())
 }
 
 /// The most memory this process has had resident, where the kernel tells.

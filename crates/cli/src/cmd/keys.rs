@@ -80,7 +80,7 @@ fn having(key: &str) -> Result<Vec<(String, Figure)>, CommandError> {
             having.extend(catalogue::load(name)?.figure(path).map(|figure| (name.to_owned(), figure.clone())));
         }
     }
-    for host in hosts()?.into_iter().filter(|host| host.layer == layer) {
+    for host in hosts()?.iter().filter(|host| host.layer == layer) {
         having.extend(host.figures.iter().find(|f| f.key == path).map(|figure| (host.name.clone(), figure.clone())));
     }
     Ok(having)

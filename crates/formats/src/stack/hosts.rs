@@ -1,5 +1,7 @@
 //! Presets of the layers above a drive, read from `hosts.toml`, which has the form of a drive's figures.
 
+use std::sync::LazyLock;
+
 use super::kinds::KINDS;
 use crate::diagnostic::Diagnostic;
 use crate::figure::{Figure, FigureReader, NO_WORDS};
@@ -15,8 +17,15 @@ pub struct HostPreset {
     pub figures: Vec<Figure>,
 }
 
+/// Read once in a process: every stack that is built asks for them.
+static PRESETS: LazyLock<Result<Vec<HostPreset>, Vec<Diagnostic>>> = LazyLock::new(read);
+
 /// All presets.
-pub fn hosts() -> Result<Vec<HostPreset>, Vec<Diagnostic>> {
+pub fn hosts() -> Result<&'static [HostPreset], Vec<Diagnostic>> {
+    PRESETS.as_deref().map_err(Clone::clone)
+}
+
+fn read() -> Result<Vec<HostPreset>, Vec<Diagnostic>> {
     let mut reader = FigureReader::new("hosts.toml", HOSTS, &NO_WORDS);
     let mut table = reader.table();
     if let Some(sources) = table.remove("sources") {

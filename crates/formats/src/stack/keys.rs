@@ -69,6 +69,6 @@ pub(crate) static VOCABULARY: LazyLock<Vocabulary> = LazyLock::new(|| {
     Vocabulary {
         figures: layers().flat_map(of).collect(),
         plain: layers().chain(["order"]).chain(JOB.iter().chain(&TRACE).map(|plain| plain.0)).collect(),
-        ready: hosts.into_iter().map(|host| (host.layer, host.name)).collect(),
+        ready: hosts.iter().map(|host| (host.layer, host.name.clone())).collect(),
     }
 });

@@ -258,8 +258,8 @@ fn the_guide_names_every_layer_key_and_word() {
     let named = |word: &str| guide.contains(&format!("`{word}`"));
     let missing: Vec<String> = hosts()
         .unwrap()
-        .into_iter()
-        .map(|host| host.name)
+        .iter()
+        .map(|host| host.name.clone())
         .chain(KINDS.iter().flat_map(|kind| kind.keys.iter().map(|key| key.path.to_owned())))
         .chain(KINDS.iter().map(|kind| kind.name.to_owned()))
         .filter(|word| !named(word))

@@ -1,11 +1,13 @@
 //! Verdicts of studies that are sampled until they are decided, and which pairs are open. All is a function of the records
 //! so far. The statistics are those of `stats/sequential`.
 
-use super::{Evidence, Finding, Test, metric};
+use seekwise_formats::metric::Metric;
+
+use super::alike::Test;
+use super::{Evidence, Finding, apart, metric};
 use crate::run::RunRecord;
 use crate::sampling::SamplingPlan;
 use crate::stats::{Judgement, SequentialJudgement, SequentialTest, judge_until};
-use seekwise_formats::metric::Metric;
 
 /// Pairs up to which cells run on for the ratio over all of them, whose own verdicts stand: the third look. It is one number
 /// for the whole comparison, and would keep all cells running where it lies near a bound (inferred).
@@ -21,10 +23,11 @@ pub struct OpenPair {
 }
 
 /// Something that is judged: one finding, or a comparison over all its cells.
-struct Asked<'f> {
-    of: Vec<&'f Finding>,
+struct Asked {
     test: Test,
     sequential: SequentialTest,
+    /// The cells of all that ask it.
+    cells: Vec<usize>,
     /// False if runs give no ratio, or what it says is refused: it runs on for nothing.
     is_goal: bool,
 }
@@ -58,8 +61,7 @@ impl<'a> Evidence<'a> {
         open.filter_map(|(asked, _)| {
             let pairs = asked.sequential.logs.len();
             let next = asked.sequential.looks.iter().copied().find(|&look| look as usize > pairs)?;
-            let cells = asked.of.iter().flat_map(|finding| [finding.from, finding.to]).collect();
-            Some(OpenPair { cells, next })
+            Some(OpenPair { cells: asked.cells.clone(), next })
         })
         .collect()
     }
@@ -79,40 +81,45 @@ impl<'a> Evidence<'a> {
         places.into_iter().map(answer).collect()
     }
 
-    fn judged(&self, asked: &[Asked<'_>]) -> Vec<Option<SequentialJudgement>> {
-        let tests: Vec<SequentialTest> = asked.iter().map(|asked| asked.sequential.clone()).collect();
-        judge_until(&tests, &self.criteria())
+    fn judged(&self, asked: &[Asked]) -> Vec<Option<SequentialJudgement>> {
+        let tests: Vec<&Test> = asked.iter().map(|asked| &asked.test).collect();
+        let each: Vec<SequentialTest> = asked.iter().map(|asked| asked.sequential.clone()).collect();
+        apart(&tests, &each, |tests| judge_until(tests, &self.criteria()))
     }
 
     /// The tests, each once, and for each finding and then each comparison which of them it is.
-    fn asked<'f>(&self, plan: &SamplingPlan, findings: &'f [Finding]) -> (Vec<Asked<'f>>, Vec<Option<usize>>) {
+    fn asked(&self, plan: &SamplingPlan, findings: &[Finding]) -> (Vec<Asked>, Vec<Option<usize>>) {
         let each = findings.iter().map(|finding| vec![finding]);
         let overall = (0..self.study.compare.len())
             .map(|index| findings.iter().filter(|finding| finding.compare == index).collect::<Vec<_>>());
-        let mut asked: Vec<Asked<'f>> = Vec::new();
+        let mut asked: Vec<Asked> = Vec::new();
         let places = each.chain(overall).map(|of| {
-            let test = self.test(&of)?;
-            let known = asked.iter().position(|known| known.test == test);
-            Some(known.unwrap_or_else(|| {
-                asked.push(self.ask(plan, of, test));
-                asked.len() - 1
-            }))
+            let new = self.ask(plan, &of, self.test(&of)?);
+            let Some(known) = asked.iter().position(|known| known.test == new.test) else {
+                asked.push(new);
+                return Some(asked.len() - 1);
+            };
+            // Cells that are the same run run on together, as far as they are.
+            asked[known].cells.extend(new.cells);
+            asked[known].is_goal |= new.is_goal;
+            Some(known)
         });
         let places = places.collect();
         (asked, places)
     }
 
-    fn ask<'f>(&self, plan: &SamplingPlan, of: Vec<&'f Finding>, test: Test) -> Asked<'f> {
+    fn ask(&self, plan: &SamplingPlan, of: &[&Finding], test: Test) -> Asked {
         let pairs = of.iter().map(|finding| self.runs(finding.from).len().min(self.runs(finding.to).len()));
         let pairs = pairs.min().unwrap_or(0);
-        let logs: Vec<f64> = (0..pairs).map_while(|run| self.log(&of, &test.metric, run)).collect();
-        let looks = match &of[..] {
+        let logs: Vec<f64> = (0..pairs).map_while(|run| self.log(of, &test.metric, run)).collect();
+        let looks = match of {
             [one] => plan.looks(one.from).to_vec(),
             many => plan.looks_of_all(many.iter().flat_map(|it| [it.from, it.to]), MOST_FOR_ALL),
         };
         let is_goal = logs.len() == pairs && of.iter().all(|finding| finding.refused.is_none());
         let sequential = SequentialTest { logs, looks, better: metric::better(&test.metric) };
-        Asked { of, test, sequential, is_goal }
+        let cells = of.iter().flat_map(|finding| [finding.from, finding.to]).collect();
+        Asked { test, sequential, cells, is_goal }
     }
 
     /// The mean over findings of ln(to / from) in one run; `None` if a side has no such value.

@@ -7,7 +7,7 @@
 //! error takes neighbouring times as a process of first order (the factor (1 + r) / (1 − r) of the variance of a mean, with
 //! the correlation r of neighbours: G. S. Fishman, "Principles of Discrete Event Simulation", 1978).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rayon::prelude::*;
 use seekwise_formats::duration::Duration;
@@ -22,6 +22,7 @@ use super::{BEYOND, REQUESTS};
 use crate::finding::{metric_needs, requests_of};
 use crate::plan::{PreparedCell, set_job};
 use crate::run::{RunRecord, measure};
+use crate::study::KnownRun;
 
 /// Equal times of a pilot.
 const TIMES: usize = 40;
@@ -68,38 +69,76 @@ pub struct Pilots {
     pub virtual_ns: u64,
 }
 
-/// Runs a pilot of these nanoseconds of each of these cells, and a longer one where it was not steady; cells that run the
-/// same share one.
+/// Runs a pilot of these nanoseconds of each of these cells, and a longer one where it was not steady; cells that run alike
+/// share one.
 pub fn run(
     study: &Study,
     prepared: &[PreparedCell],
     wanted: impl Iterator<Item = (usize, u64)>,
     threads: usize,
 ) -> Result<Pilots, RunError> {
-    let wanted: Vec<(usize, u64)> = wanted.collect();
-    let mut distinct: BTreeMap<&str, (usize, u64)> = BTreeMap::new();
-    for &(cell, nanos) in &wanted {
-        distinct.entry(&prepared[cell].hash).or_insert((cell, nanos));
-    }
     let (margin, seed) = (study.margin_percent / 100.0, Seed(study.seed).run(RUN).0);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be started");
-    let all = |list: Vec<(&str, (usize, u64))>| -> Result<BTreeMap<String, Pilot>, RunError> {
-        let one = |(hash, (cell, nanos)): (&str, (usize, u64))| {
-            pilot(&prepared[cell], nanos, margin, seed).map(|pilot| (hash.to_owned(), pilot))
-        };
-        pool.install(|| list.into_par_iter().map(one).collect())
+    let all = |wanted: &[(usize, u64)]| {
+        shared(prepared, wanted, pool.current_num_threads(), |list| {
+            let one = |&(cell, nanos): &(usize, u64)| pilot(&prepared[cell], nanos, margin, seed);
+            pool.install(|| list.par_iter().map(one).collect())
+        })
     };
-    let mut done = all(distinct.iter().map(|(hash, own)| (*hash, *own)).collect())?;
-    let cold = |(hash, (cell, nanos)): (&&'_ str, &(usize, u64))| {
-        done[*hash].settled_ns.is_none().then(|| (hash.to_string(), (*cell, LONGER * nanos)))
-    };
-    let again: Vec<(String, (usize, u64))> = distinct.iter().filter_map(cold).collect();
-    let mut virtual_ns: u64 = done.values().map(|pilot| pilot.length_ns).sum();
-    let longer = all(again.iter().map(|(hash, own)| (hash.as_str(), *own)).collect())?;
-    virtual_ns += longer.values().map(|pilot| pilot.length_ns).sum::<u64>();
-    done.extend(longer);
-    let of_cell = wanted.iter().map(|&(cell, _)| (cell, done[&prepared[cell].hash].clone())).collect();
-    Ok(Pilots { of_cell, virtual_ns })
+    let wanted: Vec<(usize, u64)> = wanted.collect();
+    let mut pilots = all(&wanted)?;
+    let cold = |(cell, _): &&(usize, u64)| pilots.of_cell[cell].settled_ns.is_none();
+    let again: Vec<(usize, u64)> = wanted.iter().filter(cold).map(|&(cell, nanos)| (cell, LONGER * nanos)).collect();
+    let longer = all(&again)?;
+    pilots.virtual_ns += longer.virtual_ns;
+    pilots.of_cell.extend(longer.of_cell);
+    Ok(pilots)
+}
+
+/// What a pilot does: the hash of its job and the job's name, for so many nanoseconds.
+type PilotWork<'p> = (&'p str, &'p str, u64);
+
+/// A pilot of each that is wanted; `run` does so many of them at once. One that another stands for is only run where a core
+/// would be idle, and is not counted: what comes of it does not depend on the cores.
+fn shared(
+    prepared: &[PreparedCell],
+    wanted: &[(usize, u64)],
+    cores: usize,
+    run: impl Fn(&[(usize, u64)]) -> Result<Vec<Pilot>, RunError>,
+) -> Result<Pilots, RunError> {
+    let mut ran: BTreeMap<usize, Pilot> = BTreeMap::new();
+    loop {
+        let mut pilots = Pilots { of_cell: BTreeMap::new(), virtual_ns: 0 };
+        let mut known: BTreeMap<PilotWork<'_>, Vec<(KnownRun, usize)>> = BTreeMap::new();
+        let (mut next, mut perhaps) = (Vec::new(), Vec::new());
+        let mut waits: BTreeSet<PilotWork<'_>> = BTreeSet::new();
+        for &(cell, nanos) in wanted {
+            let own = &prepared[cell];
+            let work = (&*own.work, own.job.name(), nanos);
+            let known = known.entry(work).or_default();
+            let stands = known.iter().find(|(known, _)| known.stands_for(own).is_some()).map(|(_, other)| *other);
+            match (stands, ran.get(&cell)) {
+                (Some(other), _) => {
+                    pilots.of_cell.insert(cell, ran[&other].clone());
+                }
+                (None, Some(pilot)) => {
+                    known.extend(KnownRun::of(own, &pilot.record).map(|known| (known, cell)));
+                    pilots.virtual_ns += nanos;
+                    pilots.of_cell.insert(cell, pilot.clone());
+                }
+                // Another of the same work is run first, which may stand for it.
+                (None, None) if !waits.insert(work) => perhaps.push((cell, nanos)),
+                (None, None) => next.push((cell, nanos)),
+            }
+        }
+        if next.is_empty() {
+            return Ok(pilots);
+        }
+        let idle = cores.saturating_sub(next.len());
+        next.extend(perhaps.into_iter().take(idle));
+        let cells = next.iter().map(|&(cell, _)| cell);
+        ran.extend(cells.zip(run(&next)?));
+    }
 }
 
 fn pilot(cell: &PreparedCell, nanos: u64, margin: f64, seed: u64) -> Result<Pilot, RunError> {
@@ -180,6 +219,12 @@ impl Pilot {
     pub fn warm_ns(&self) -> u64 {
         let mean = self.record.all.response_ms.map_or(0.0, |response| response.mean);
         super::rounded((GENERATIONS * mean * 1e6) as u64)
+    }
+
+    /// Nanoseconds of the times over which it was looked at together. Nothing is known of how steady a shorter run is: what passes
+    /// within a part of them, such as a buffer that fills, is a small part of their mean, and the whole of a short run's.
+    pub const fn looked_at_ns(&self) -> u64 {
+        self.length_ns / TIMES as u64 * WINDOW as u64
     }
 
     /// Nanoseconds in which a run has the requests that a metric needs.

@@ -114,6 +114,66 @@ fn what_comes_next_follows_from_the_records_before_it() {
     );
 }
 
+/// A drive of which a queue's rule is varied: with one request outstanding it decides nothing.
+const RULES: &str = "title = 't'\nquestion = 'q'\nruns = 4\nruntime = '60 s'\njob = 'random-read'\n[stack]\ndrive = 'barracuda-7200.7-ncq'\n\
+    [[factor]]\nname = 'rule'\nkey = 'drive.firmware.queue.nearest'\nlevels = [0, 2, 6]\n\
+    [[factor]]\nname = 'in flight'\nkey = 'job.depth'\nlevels = [1, 8]\n\
+    [[compare]]\nname = 'a'\nfactor = 'rule'\nfrom = 0\nto = 2\n[[compare]]\nname = 'b'\nfactor = 'rule'\nfrom = 0\nto = 6\n";
+
+/// Runs it to its end.
+fn ended(planned: &Planned) -> Vec<RunRecord> {
+    let Planned { study, made, prepared } = planned;
+    let mut records: Vec<RunRecord> = Vec::new();
+    loop {
+        let (order, done) = (order(study, made, &records), records.len());
+        if done == order.len() {
+            return records;
+        }
+        execute_order(study, prepared, (&made.seeds, order), &EarlierRuns::default(), done, ONE_CORE, |result| {
+            records.push(result.unwrap());
+            true
+        });
+    }
+}
+
+#[test]
+fn cells_that_run_alike_share_a_pilot_on_any_number_of_cores() {
+    let Planned { study, prepared, .. } = planned(RULES);
+    let wanted = || (0..prepared.len()).map(|cell| (cell, 4_000_000_000));
+    let of = |cores| pilot::run(&study, &prepared, wanted(), cores).unwrap();
+    let (one, four) = (of(1), of(4));
+    // Cells 0, 2 and 4 are of depth 1; the others queue, each by its own rule.
+    let first = |pilots: &pilot::Pilots| pilots.of_cell.values().filter(|it| it.length_ns == 4_000_000_000).count();
+    assert_eq!((first(&one), one.of_cell.len()), (6, 6), "they are steady at once");
+    assert_eq!(one.virtual_ns, 4 * 4_000_000_000);
+    assert_eq!(four.virtual_ns, one.virtual_ns);
+    let said = |pilots: &pilot::Pilots| format!("{:?}", pilots.of_cell);
+    assert_eq!(said(&one), said(&four));
+}
+
+#[test]
+fn cells_that_are_the_same_run_are_no_test_however_they_are_sampled() {
+    for sample in [planned, sampled] {
+        let planned = sample(RULES);
+        let records = ended(&planned);
+        let evidence = Evidence::new(&planned.study, &planned.made, &records);
+        let (findings, _) = evidence.findings();
+        let at = |finding: &crate::finding::Finding| finding.judgement.expect("there are runs");
+        let of = |cell: &'static str| findings.iter().filter(move |finding| finding.cell == cell);
+        for finding in of("in flight 1") {
+            assert_eq!((at(finding).p_holm, at(finding).ratio.estimate), (1.0, 1.0), "the rule is not asked");
+            assert_eq!(at(finding).verdict.to_string(), "no difference within ±2 %");
+        }
+        let runs: Vec<usize> = [0, 2, 4].map(|cell| evidence.runs(cell).len()).to_vec();
+        assert!(runs.iter().all(|&count| count == runs[0]), "{runs:?}");
+        if planned.made.sampling.is_none() {
+            // Two pairs that queue, and both rules over all cells: with the pairs of depth 1 there would be six.
+            let most = of("in flight 8").map(|it| at(it).p_holm / at(it).p).fold(0.0, f64::max);
+            assert!((most - 4.0).abs() < 1e-9, "{most}");
+        }
+    }
+}
+
 #[test]
 fn what_was_kept_fits_its_cells() {
     let made = sampled(STUDY).made;

@@ -14,7 +14,7 @@ use crate::stats::summary::{RequestKind, RunTally};
 const KEPT: f64 = 0.01;
 
 /// Requests that were due by a rate or a trace.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Arrivals {
     /// Requests a second that the job asks for; `None` if it asks for bytes, or if a trace gives each instant.
     pub asked_iops: Option<f64>,
@@ -33,7 +33,7 @@ pub struct Arrivals {
 }
 
 /// A wait before the issue.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Backlog {
     /// Over the requests that were due.
     pub mean: f64,

@@ -3,6 +3,7 @@
 
 use super::{KindRecord, PhaseRecord, RunRecord};
 use crate::stats::histogram::RESOLUTION;
+use crate::stats::packed::PackedBuckets;
 
 /// Figures are sums, products and quotients of exact numbers: they agree apart from rounding in floating point, 2^-53
 /// each time. A thousand such steps are far below this.
@@ -153,7 +154,8 @@ impl KindRecord {
     }
 
     /// Checks that a histogram, called `{name}histogram`, is that of these requests.
-    fn check_histogram(&self, name: &str, buckets: &[(u64, u64)]) -> Result<(), Fault> {
+    fn check_histogram(&self, name: &str, buckets: &PackedBuckets) -> Result<(), Fault> {
+        let buckets: Vec<(u64, u64)> = buckets.iter().collect();
         let key = format!("{name}histogram");
         let count = buckets.iter().fold(0u64, |sum, bucket| sum.saturating_add(bucket.1));
         if count != self.ios {

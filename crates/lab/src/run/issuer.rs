@@ -13,7 +13,7 @@ use super::count;
 use super::operations::{self, OperationRecord};
 
 /// What is known of the source, as the record keeps it.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct IssuerFigures {
     /// Percentage of the bytes read through a page cache that were in memory: no read of the drive fetched them.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -11,7 +11,7 @@ use crate::stats::histogram::Histogram;
 use crate::stats::response::Response;
 
 /// The operations of one program.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct OperationRecord {
     #[serde(deserialize_with = "super::count")]
     pub count: u64,

@@ -20,20 +20,20 @@ pub(super) fn work(study: &Study, prepared: &PreparedCell, seed: u64) -> StudyWo
 }
 
 /// A run that is known, on this stack.
-pub(super) struct KnownRun {
+pub(crate) struct KnownRun {
     stack: Stack,
     record: RunRecord,
 }
 
 impl KnownRun {
     /// The record of a run of `prepared`, if it may stand for others.
-    pub(super) fn of(prepared: &PreparedCell, record: &RunRecord) -> Option<KnownRun> {
+    pub(crate) fn of(prepared: &PreparedCell, record: &RunRecord) -> Option<KnownRun> {
         let stack = prepared.target.stack().filter(|_| !prepared.target.is_measured())?;
         Some(KnownRun { stack: stack.clone(), record: record.clone() })
     }
 
     /// Its record as that of a run of `prepared`, which has the same work, if that would run alike.
-    pub(super) fn stands_for(&self, prepared: &PreparedCell) -> Option<RunRecord> {
+    pub(crate) fn stands_for(&self, prepared: &PreparedCell) -> Option<RunRecord> {
         let stack = prepared.target.stack()?;
         // Cuts fall into runs of their own, which may ask more.
         let judged = self.record.cuts.is_some() || self.record.shutdowns.is_some();

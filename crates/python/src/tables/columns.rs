@@ -136,12 +136,12 @@ pub fn curves(records: &[RunRecord]) -> Table {
     for record in records {
         let all: u64 = record.histogram.iter().map(|bucket| bucket.1).sum();
         let mut so_far = 0;
-        for (edge, count) in &record.histogram {
+        for (edge, count) in record.histogram.iter() {
             so_far += count;
             cells.push(record.cell as i64);
             runs.push(i64::from(record.run));
-            edges.push(*edge as i64);
-            counts.push(*count as i64);
+            edges.push(edge as i64);
+            counts.push(count as i64);
             shares.push(Some(so_far as f64 / all.max(1) as f64));
         }
     }

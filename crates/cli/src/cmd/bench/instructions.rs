@@ -1,0 +1,99 @@
+//! The instructions that a request of a workload costs: this program runs again under `perf` or `valgrind`, with few requests and
+//! with more; what is between is theirs, and what starting costs falls out. Times of the same machine say less where others work
+//! on it.
+
+use std::process::{Command, Output, Stdio};
+
+use crate::exit::CommandError;
+
+/// Requests of the two runs. Ten thousand between them: a request's cost is known to a thousandth where it scatters by a tenth.
+const REQUESTS: [u64; 2] = [1_000, 11_000];
+
+/// What counts instructions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum InstructionCounter {
+    /// The processor's own counter, by Linux.
+    Perf,
+    /// A simulated processor, some fifty times slower.
+    Valgrind,
+}
+
+impl InstructionCounter {
+    /// The first that counts here; virtual machines often hide the processor's counters.
+    pub fn here() -> Option<InstructionCounter> {
+        [InstructionCounter::Perf, InstructionCounter::Valgrind].into_iter().find(|counter| {
+            let nothing = [std::ffi::OsStr::new("true")];
+            counter.run(&nothing).ok().is_some_and(|output| counter.counted(&output).is_some())
+        })
+    }
+
+    pub const fn name(self) -> &'static str {
+        match self {
+            InstructionCounter::Perf => "perf",
+            InstructionCounter::Valgrind => "valgrind",
+        }
+    }
+
+    fn run(self, command: &[impl AsRef<std::ffi::OsStr>]) -> std::io::Result<Output> {
+        let with: &[&str] = match self {
+            InstructionCounter::Perf => &["stat", "-x,", "-e", "instructions:u", "--"],
+            InstructionCounter::Valgrind => &["--tool=callgrind", "--callgrind-out-file=/dev/null"],
+        };
+        Command::new(self.name()).args(with).args(command).env("LC_ALL", "C").stdin(Stdio::null()).output()
+    }
+
+    /// The count that it printed to standard error.
+    fn counted(self, output: &Output) -> Option<u64> {
+        let said = String::from_utf8_lossy(&output.stderr);
+        output.status.success().then_some(())?;
+        match self {
+            InstructionCounter::Perf => {
+                let line = said.lines().find(|line| line.contains(",instructions:u,"))?;
+                line.split(',').next()?.parse().ok()
+            }
+            InstructionCounter::Valgrind => {
+                let (_, rest) = said.split_once("Collected :")?;
+                rest.split_whitespace().next()?.parse().ok()
+            }
+        }
+    }
+
+    /// Instructions a request of a workload on `drive`.
+    pub fn of_request(self, workload: &str, drive: &str) -> Result<f64, CommandError> {
+        let program = std::env::current_exe().map_err(CommandError::new)?;
+        let of = |requests: u64| {
+            let requests = requests.to_string();
+            let words = ["bench", "--json", "--only", workload, "--drive", drive, "--requests", &requests];
+            let command: Vec<&std::ffi::OsStr> =
+                std::iter::once(program.as_os_str()).chain(words.iter().map(std::ffi::OsStr::new)).collect();
+            let output = self.run(&command).map_err(CommandError::new)?;
+            let why = || format!("{} counted nothing of `{workload}`", self.name());
+            self.counted(&output).ok_or_else(|| CommandError::new(why()))
+        };
+        let [few, more] = [of(REQUESTS[0])?, of(REQUESTS[1])?];
+        Ok((more as f64 - few as f64) / (REQUESTS[1] - REQUESTS[0]) as f64)
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::ExitStatus;
+
+    use super::*;
+
+    fn said(text: &str) -> Output {
+        Output { status: ExitStatus::from_raw(0), stdout: Vec::new(), stderr: text.as_bytes().to_vec() }
+    }
+
+    #[test]
+    fn what_a_counter_prints_is_read() {
+        let perf = said("1234567,,instructions:u,800000,100.00,,\n");
+        assert_eq!(InstructionCounter::Perf.counted(&perf), Some(1_234_567));
+        assert_eq!(InstructionCounter::Perf.counted(&said("<not supported>,,instructions:u,0,100.00,,\n")), None);
+        let valgrind = said("==1== Events    : Ir\n==1== Collected : 5489533\n==1== \n");
+        assert_eq!(InstructionCounter::Valgrind.counted(&valgrind), Some(5_489_533));
+        let failed = Output { status: ExitStatus::from_raw(256), ..valgrind };
+        assert_eq!(InstructionCounter::Valgrind.counted(&failed), None);
+    }
+}

@@ -1,0 +1,320 @@
+//! `cargo xtask bench beside --disksim PATH`: DiskSim's own program, which you build yourself, in turn with ours on the same closed
+//! loops: random reads of 4 KiB on the Quantum Atlas 10K, one outstanding in order of arrival, and 32 outstanding by shortest
+//! positioning time. It prints what a request costs both, and the ratio.
+//!
+//! PATH is the binary. The drive's files are those that DiskSim brings (`valid` beside the folder of the binary, or `--valid
+//! FOLDER`): `atlas10k.parv` and what it reads. Only its workload and the disk's queue are replaced. A cost is the processor time
+//! between a short and a long run, so that starting falls out; the rounds go in turn, since a shared machine is not equally fast
+//! all the time. With valgrind, instructions are counted too, which load does not change.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+
+use crate::bench::DRIVE;
+use crate::steps::{Ended, command};
+
+/// A loop: what it is, requests outstanding, and the key of ours in `seekwise bench --only`.
+const LOOPS: [(&str, u32, &str); 2] =
+    [("random reads, FCFS, depth 1", 1, "fcfs_qd1_per_s"), ("random reads, SPTF, depth 32", 32, "sptf_qd32_per_s")];
+
+/// Requests of the short runs, and of the long ones: a second or two each.
+const SHORT: u64 = 1_000;
+const LONG: [u64; 2] = [3_001_000, 101_000];
+
+/// The same where instructions are counted, some fifty times slower.
+const COUNTED: u64 = 11_000;
+
+/// Rounds, unless `--rounds` says otherwise.
+const ROUNDS: usize = 5;
+
+/// DiskSim's number of SPTF in `disksim_ioqueue.h` (`SPTF_OPT`), and of order of arrival.
+const SPTF: u32 = 8;
+const FCFS: u32 = 1;
+
+/// Where DiskSim is.
+struct DiskSim {
+    program: PathBuf,
+    /// The folder of its drives' files.
+    valid: PathBuf,
+    /// The folder of ours that it runs in.
+    folder: PathBuf,
+}
+
+/// Runs the command.
+pub fn beside(options: &[&str]) -> ExitCode {
+    match asked(options).and_then(|(disksim, rounds)| run(&disksim, rounds)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn asked(options: &[&str]) -> Result<(DiskSim, usize), String> {
+    const USAGE: &str = "cargo xtask bench beside --disksim PATH [--valid FOLDER] [--rounds N]";
+    let (mut program, mut valid, mut rounds) = (None, None, ROUNDS);
+    for pair in options.chunks(2) {
+        match *pair {
+            ["--disksim", path] => program = Some(PathBuf::from(path)),
+            ["--valid", path] => valid = Some(PathBuf::from(path)),
+            ["--rounds", count] => {
+                rounds = count.parse().ok().filter(|&count| count > 0).ok_or_else(|| USAGE.to_owned())?;
+            }
+            _ => return Err(USAGE.to_owned()),
+        }
+    }
+    let program = program.ok_or_else(|| USAGE.to_owned())?;
+    let program = fs::canonicalize(&program).map_err(|why| format!("{}: {why}", program.display()))?;
+    let beside = || program.parent().and_then(Path::parent).unwrap_or(Path::new("/")).join("valid");
+    let valid = valid.unwrap_or_else(beside);
+    Ok((DiskSim { program, valid, folder: crate::target().join("disksim") }, rounds))
+}
+
+fn run(disksim: &DiskSim, rounds: usize) -> Result<(), String> {
+    disksim.prepare()?;
+    if !matches!(command(&["cargo", "build", "--release", "--locked"], &[]), Ended::Passed) {
+        return Err("the program was not built".to_owned());
+    }
+    let counts = Command::new("valgrind").arg("--version").stdout(Stdio::null()).status().is_ok_and(|it| it.success());
+    println!("{:32} {:>6} {:>12} {:>12} {:>8}", "a request", "round", "seekwise", "DiskSim", "ratio");
+    for (what, depth, key) in LOOPS {
+        let mut ratios = Vec::new();
+        for round in 1..=rounds {
+            let own = |requests: u64| ours(key, requests).and_then(seconds);
+            let theirs = |requests: u64| disksim.command(depth, requests).and_then(seconds);
+            let (own, theirs) = (own(LONG[0])? - own(SHORT)?, theirs(LONG[1])? - theirs(SHORT)?);
+            disksim.ran(LONG[1], depth)?;
+            let own = 1e9 * own / (LONG[0] - SHORT) as f64;
+            let theirs = 1e9 * theirs / (LONG[1] - SHORT) as f64;
+            println!("{what:32} {round:>6} {own:9.0} ns {theirs:9.0} ns {:8.1}", theirs / own);
+            ratios.push(theirs / own);
+        }
+        println!("{what:32} {:>6} {:>12} {:>12} {:8.1}", "median", "", "", median(&mut ratios));
+        if counts {
+            let of = |command: &dyn Fn(u64) -> Result<Command, String>| -> Result<f64, String> {
+                let [few, more] = [instructions(command(SHORT)?)?, instructions(command(COUNTED)?)?];
+                Ok((more as f64 - few as f64) / (COUNTED - SHORT) as f64)
+            };
+            let own = of(&|requests| ours(key, requests))?;
+            let theirs = of(&|requests| disksim.command(depth, requests))?;
+            println!("{what:32} {:>6} {own:12.0} {theirs:12.0} {:8.1}", "instr.", theirs / own);
+        }
+    }
+    Ok(())
+}
+
+/// The program on a loop.
+fn ours(key: &str, requests: u64) -> Result<Command, String> {
+    let mut command = Command::new(crate::target().join("release/seekwise"));
+    command.args(["bench", "--json", "--drive", DRIVE, "--only", key, "--requests", &requests.to_string()]);
+    command.current_dir(crate::root());
+    Ok(command)
+}
+
+impl DiskSim {
+    /// Copies the drive's files to where it runs.
+    fn prepare(&self) -> Result<(), String> {
+        let fault = |path: &Path, why: std::io::Error| format!("{}: {why}", path.display());
+        fs::create_dir_all(&self.folder).map_err(|why| fault(&self.folder, why))?;
+        for name in ["atlas10k.model", "atlas10k.seek", "statdefs"] {
+            let from = self.valid.join(name);
+            fs::copy(&from, self.folder.join(name)).map_err(|why| fault(&from, why))?;
+        }
+        Ok(())
+    }
+
+    /// The program on a loop of so many requests outstanding.
+    fn command(&self, depth: u32, requests: u64) -> Result<Command, String> {
+        let read = |name: &str| {
+            let path = self.valid.join(name);
+            fs::read_to_string(&path).map_err(|why| format!("{}: {why}", path.display()))
+        };
+        let text = parameters(&read("atlas10k.parv")?, &read("atlas10k.diskspecs")?, depth, requests)?;
+        let file = self.folder.join(format!("depth-{depth}-{requests}.parv"));
+        fs::write(&file, text).map_err(|why| format!("{}: {why}", file.display()))?;
+        let mut command = Command::new(&self.program);
+        // Its arguments: parameters, output, format of the trace, trace (none), whether it draws requests itself.
+        command.arg(&file).arg(self.output(depth, requests)).args(["ascii", "0", "1"]).current_dir(&self.folder);
+        Ok(command)
+    }
+
+    fn output(&self, depth: u32, requests: u64) -> PathBuf {
+        self.folder.join(format!("depth-{depth}-{requests}.out"))
+    }
+
+    /// Checks that it did the work.
+    fn ran(&self, requests: u64, depth: u32) -> Result<(), String> {
+        let path = self.output(depth, requests);
+        let text = fs::read_to_string(&path).map_err(|why| format!("{}: {why}", path.display()))?;
+        let done =
+            handled(&text).ok_or_else(|| format!("{}: it does not say how many requests it did", path.display()))?;
+        // Those that are outstanding at its end are not counted.
+        match done + u64::from(depth) >= requests {
+            true => Ok(()),
+            false => Err(format!("DiskSim did {done} of {requests} requests")),
+        }
+    }
+}
+
+/// What DiskSim is to run: its own description of the drive, with our workload, and the disk's own queue.
+fn parameters(parv: &str, disk: &str, depth: u32, requests: u64) -> Result<String, String> {
+    let missing = |what: &str| format!("atlas10k.parv has no `{what}`");
+    let (system, synthetic) = parv.split_once("disksim_synthio").ok_or_else(|| missing("disksim_synthio"))?;
+    let capacity = synthetic.split_once("Storage capacity per device").ok_or_else(|| missing("Storage capacity"))?.1;
+    let capacity: String = capacity.trim_start_matches([' ', '=']).chars().take_while(char::is_ascii_digit).collect();
+    let policy = if depth == 1 { FCFS } else { SPTF };
+    let disk = disk.replace("Max queue length = 1,", &format!("Max queue length = {depth},"));
+    let disk = disk.replace("Scheduling policy = 1,", &format!("Scheduling policy = {policy},"));
+    let source = "source atlas10k.diskspecs";
+    if !system.contains(source) {
+        return Err(missing(source));
+    }
+    // A log of every request would be timed too.
+    let logged = |line: &&str| !line.contains("Output file for trace of I/O requests simulated");
+    let system: Vec<&str> = system.lines().filter(logged).collect();
+    let system = system.join("\n").replace("Stat definition file = statdefs,", "Stat definition file = statdefs");
+    let system = system.replace(source, &disk);
+    let none = "[ uniform, 0.0, 0.0 ]";
+    // A generator waits for its request, so that as many are outstanding as there are generators.
+    let generator = format!(
+        "disksim_synthgen {{ Storage capacity per device = {capacity}, devices = [ disk0 ], Blocking factor = 8,\n\
+         Probability of sequential access = 0.0, Probability of local access = 0.0, Probability of read access = 1.0,\n\
+         Probability of time-critical request = 1.0, Probability of time-limited request = 0.0,\n\
+         Time-limited think times = {none}, General inter-arrival times = {none},\n\
+         Sequential inter-arrival times = {none}, Local inter-arrival times = {none}, Local distances = {none},\n\
+         Sizes = [ uniform, 8.0, 8.0 ] }}"
+    );
+    let generators = vec![generator; depth as usize].join(",\n");
+    Ok(format!(
+        "{system}\ndisksim_synthio Synthio {{ Number of I/O requests to generate = {requests},\n\
+         Maximum time of trace generated = 1000000000.0, System call/return with each request = 0,\n\
+         Think time from call to request = 0.0, Think time from request to return = 0.0,\n\
+         Generators = [ {generators} ] }}\n"
+    ))
+}
+
+/// How many requests an output says were handled.
+fn handled(output: &str) -> Option<u64> {
+    let line = output.lines().find_map(|line| line.strip_prefix("IOdriver Total Requests handled:"))?;
+    line.trim().parse().ok()
+}
+
+/// Processor seconds of a program.
+pub fn seconds(mut command: Command) -> Result<f64, String> {
+    let before = of_children();
+    let clock = std::time::Instant::now();
+    ended(&mut command, false)?;
+    let wall = clock.elapsed().as_secs_f64();
+    // Where the system does not tell, the clock does.
+    Ok(before.zip(of_children()).map_or(wall, |(before, after)| after - before))
+}
+
+/// Processor seconds of all programs that were waited for, by Linux: fields 16 and 17, in hundredths.
+fn of_children() -> Option<f64> {
+    let stat = fs::read_to_string("/proc/self/stat").ok()?;
+    let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
+    let of = |place: usize| fields.get(place - 3)?.parse::<f64>().ok();
+    Some((of(16)? + of(17)?) / 100.0)
+}
+
+/// Instructions of a program.
+fn instructions(command: Command) -> Result<u64, String> {
+    let mut under = Command::new("valgrind");
+    under
+        .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])
+        .arg(command.get_program())
+        .args(command.get_args());
+    under.current_dir(command.get_current_dir().unwrap_or(Path::new(".")));
+    let said = ended(&mut under, true)?;
+    let count = said.split_once("Collected :").and_then(|(_, rest)| rest.split_whitespace().next()?.parse().ok());
+    count.ok_or_else(|| "valgrind counted nothing".to_owned())
+}
+
+/// Runs it; what it said to standard error.
+fn ended(command: &mut Command, quiet: bool) -> Result<String, String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let output = command.stdin(Stdio::null()).output().map_err(|why| format!("{name}: {why}"))?;
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    match output.status.success() {
+        true => Ok(if quiet { said } else { String::new() }),
+        false => Err(format!("{name}: {}\n{}{said}", output.status, String::from_utf8_lossy(&output.stdout))),
+    }
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    if values.len().is_multiple_of(2) { (values[middle - 1] + values[middle]) / 2.0 } else { values[middle] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PARV: &str = "disksim_global Global {\n Stat definition file = statdefs,\n Output file for trace of I/O requests \
+        simulated = a.outtrace\n}\nsource atlas10k.diskspecs\ninstantiate [ disk0 ] as D\ndisksim_synthio Synthio {\n \
+        Storage capacity per device  = 1234,\n}\n";
+    const DISK: &str = "disksim_disk D {\n Max queue length = 1,\n Scheduling policy = 1,\n}";
+
+    #[test]
+    fn the_drive_stays_and_the_work_is_ours() {
+        let text = parameters(PARV, DISK, 32, 500).unwrap();
+        assert_eq!(text.matches("disksim_synthgen").count(), 32);
+        for wanted in [
+            "Stat definition file = statdefs\n}",
+            "Max queue length = 32,\n Scheduling policy = 8,",
+            "Number of I/O requests to generate = 500,",
+            "Storage capacity per device = 1234,",
+        ] {
+            assert!(text.contains(wanted), "{wanted}: {text}");
+        }
+        assert!(!text.contains("outtrace") && !text.contains("source atlas10k"));
+        let alone = parameters(PARV, DISK, 1, 500).unwrap();
+        assert!(alone.contains("Max queue length = 1,\n Scheduling policy = 1,"));
+        assert!(parameters("source atlas10k.diskspecs", DISK, 1, 1).is_err());
+    }
+
+    #[test]
+    fn what_disksim_did_is_read() {
+        let output = "Overall I/O System Total Requests handled:\t999\nIOdriver Total Requests handled:\t969\n";
+        assert_eq!(handled(output), Some(969));
+        assert_eq!(handled("SIMULATION STATISTICS\n"), None);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_program_that_fails_or_does_less_is_told() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = std::env::temp_dir().join(format!("beside-{}", std::process::id()));
+        let valid = folder.join("valid");
+        fs::create_dir_all(&valid).unwrap();
+        for (name, text) in [
+            ("atlas10k.parv", PARV),
+            ("atlas10k.diskspecs", DISK),
+            ("atlas10k.model", ""),
+            ("atlas10k.seek", ""),
+            ("statdefs", ""),
+        ] {
+            fs::write(valid.join(name), text).unwrap();
+        }
+        // Speaks as DiskSim does, of half the requests.
+        let program = folder.join("disksim");
+        let text = "#!/bin/sh\nn=$(sed -n 's/.*to generate = \\([0-9]*\\),.*/\\1/p' \"$1\")\n\
+            printf 'IOdriver Total Requests handled:\\t%d\\n' $((n / 2)) > \"$2\"\n";
+        fs::write(&program, text).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let disksim = DiskSim { program, valid, folder: folder.join("runs") };
+        disksim.prepare().unwrap();
+        assert!(seconds(disksim.command(1, 500).unwrap()).unwrap() >= 0.0);
+        assert_eq!(disksim.ran(500, 1), Err("DiskSim did 250 of 500 requests".to_owned()));
+        assert!(seconds(Command::new("false")).is_err());
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn the_median_of_an_even_number_is_between() {
+        assert_eq!((median(&mut [3.0, 1.0, 2.0]), median(&mut [4.0, 1.0])), (2.0, 2.5));
+    }
+}

@@ -1,0 +1,242 @@
+//! `cargo xtask sampling [FOLDER]`: runs every built-in study that compares anything by its fixed sample and by sampling until
+//! decided, each on one core, and rewrites the table in docs/statistics.md: which verdicts are equal, and what both cost. What the
+//! folder has already is not run again.
+//!
+//! It reads the program's JSON by its lines: both outputs have the same comparisons and cells in the same order.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+
+use crate::beside::seconds;
+use crate::cargo;
+use crate::steps::Ended;
+
+/// Where the table stands, and the marks around it.
+const DOCUMENT: &str = "docs/statistics.md";
+const MARKS: [&str; 2] = ["<!-- samples -->\n", "<!-- end of samples -->"];
+
+/// Both ways, fixed first: the option, which also names the folder.
+const WAYS: [&str; 2] = ["fixed", "until-decided"];
+
+/// Runs the command.
+pub fn sampling(options: &[&str]) -> ExitCode {
+    let folder = options.first().map_or_else(|| crate::target().join("sampling"), PathBuf::from);
+    match table(&folder).and_then(|table| rewrite(&table)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(why) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What one way says of a study.
+struct Sampled {
+    verdicts: Vec<Verdict>,
+    virtual_s: Option<f64>,
+    pilot_s: Option<f64>,
+    /// Of the fixed sample, as the other way says.
+    fixed_s: Option<f64>,
+    processor_s: f64,
+}
+
+/// What was said of a cell, or of all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Faster,
+    Slower,
+    NoDifference,
+    NotEnoughData,
+}
+
+fn table(folder: &Path) -> Result<String, String> {
+    let mut text = String::from(
+        "| study | verdicts equal | decided only until decided | decided only by the fixed sample | *no difference* and a \
+         difference | turned | virtual seconds | processor seconds |\n|---|---|---|---|---|---|---|---|\n",
+    );
+    let (mut whole, mut as_said, mut as_said_verdicts) = ([0.0; 2], Vec::new(), 0);
+    let mut sums = Counts::default();
+    for study in studies()? {
+        let ways: Vec<Sampled> = WAYS.iter().map(|way| sampled(folder, way, &study)).collect::<Result<_, _>>()?;
+        let [fixed, until] = &ways[..] else { unreachable!("there are two") };
+        let counts = Counts::of(&study, &fixed.verdicts, &until.verdicts)?;
+        whole[0] += fixed.processor_s;
+        whole[1] += until.processor_s;
+        if until.pilot_s == Some(0.0) {
+            if counts.equal < counts.all {
+                return Err(format!("{study}: nothing is shortened, and its verdicts differ"));
+            }
+            as_said.push(format!("`{study}`"));
+            as_said_verdicts += counts.all;
+            continue;
+        }
+        sums.add(&counts);
+        let seconds = match (until.virtual_s, until.fixed_s) {
+            (Some(until), Some(fixed)) => format!("{until:.0} of {fixed:.0}"),
+            _ => "–".to_owned(),
+        };
+        let processor = format!("{:.1} of {:.1}", until.processor_s, fixed.processor_s);
+        text += &format!("| `{study}` | {} | {seconds} | {processor} |\n", counts.cells());
+    }
+    text += &format!("| together | {} | | |\n", sums.cells());
+    text += &format!(
+        "\n{} studies are not shortened, since their jobs end by themselves, come at a rate or have power cut: {}. Their {as_said_verdicts} \
+         verdicts are equal.\n\nAll {} studies: {:.0} of {:.0} processor seconds.\n",
+        as_said.len(),
+        as_said.join(", "),
+        studies()?.len(),
+        whole[1],
+        whole[0]
+    );
+    Ok(text)
+}
+
+#[derive(Default)]
+struct Counts {
+    all: usize,
+    equal: usize,
+    gained: usize,
+    lost: usize,
+    both: usize,
+    turned: usize,
+}
+
+impl Counts {
+    fn of(study: &str, fixed: &[Verdict], until: &[Verdict]) -> Result<Counts, String> {
+        if fixed.len() != until.len() {
+            return Err(format!("{study}: {} verdicts, and {}", fixed.len(), until.len()));
+        }
+        let mut counts = Counts { all: fixed.len(), ..Counts::default() };
+        for (fixed, until) in fixed.iter().zip(until) {
+            let place = match (fixed, until) {
+                _ if fixed == until => &mut counts.equal,
+                (Verdict::NotEnoughData, _) => &mut counts.gained,
+                (_, Verdict::NotEnoughData) => &mut counts.lost,
+                (Verdict::NoDifference, _) | (_, Verdict::NoDifference) => &mut counts.both,
+                _ => &mut counts.turned,
+            };
+            *place += 1;
+        }
+        Ok(counts)
+    }
+
+    fn add(&mut self, other: &Counts) {
+        for (sum, of) in [
+            (&mut self.all, other.all),
+            (&mut self.equal, other.equal),
+            (&mut self.gained, other.gained),
+            (&mut self.lost, other.lost),
+            (&mut self.both, other.both),
+            (&mut self.turned, other.turned),
+        ] {
+            *sum += of;
+        }
+    }
+
+    fn cells(&self) -> String {
+        let Counts { all, equal, gained, lost, both, turned } = self;
+        format!("{equal} of {all} | {gained} | {lost} | {both} | {turned}")
+    }
+}
+
+/// The studies with comparisons, by name.
+fn studies() -> Result<Vec<String>, String> {
+    let fault = |why: std::io::Error| format!("studies: {why}");
+    let mut names = Vec::new();
+    for entry in fs::read_dir(crate::root().join("studies")).map_err(fault)? {
+        let path = entry.map_err(fault)?.path();
+        let name = path.file_stem().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let text = if path.is_file() { fs::read_to_string(&path).map_err(fault)? } else { String::new() };
+        if text.contains("\n[[compare]]") {
+            names.push(name);
+        }
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// One way of a study, run if the folder does not have it.
+fn sampled(folder: &Path, way: &str, study: &str) -> Result<Sampled, String> {
+    let folder = folder.join(way);
+    let fault = |why: std::io::Error| format!("{}: {why}", folder.display());
+    let (said, cost) = (folder.join(format!("{study}.json")), folder.join(format!("{study}.seconds")));
+    if !cost.exists() {
+        if let Ended::Failed(why) = cargo::release() {
+            return Err(why);
+        }
+        fs::create_dir_all(&folder).map_err(fault)?;
+        println!("$ seekwise study {study} --{way}");
+        let mut command = Command::new(crate::target().join("release/seekwise"));
+        command.args(["study", study, &format!("--{way}"), "--threads", "1", "--force", "--json", "--out"]);
+        command.arg(folder.join(study));
+        // The shell puts the answer aside.
+        let mut shell = Command::new("sh");
+        shell.args(["-c", "out=$1; shift; exec \"$@\" > \"$out\"", "sh"]).arg(&said);
+        shell.arg(command.get_program()).args(command.get_args());
+        let spent = seconds(shell)?;
+        fs::write(&cost, spent.to_string()).map_err(fault)?;
+    }
+    let text = fs::read_to_string(&said).map_err(fault)?;
+    let spent = fs::read_to_string(&cost).map_err(fault)?;
+    let processor_s = spent.trim().parse().map_err(|_| format!("{}: `{spent}` is no time", cost.display()))?;
+    let of = |key: &str| number(&text, key);
+    let [virtual_s, pilot_s, fixed_s] = ["virtual_s", "pilot_s", "fixed_s"].map(of);
+    Ok(Sampled { verdicts: verdicts(&text)?, virtual_s, pilot_s, fixed_s, processor_s })
+}
+
+/// The verdicts of all cells and of all together, in their order: those with a p behind them, not those of regions.
+fn verdicts(json: &str) -> Result<Vec<Verdict>, String> {
+    let lines: Vec<&str> = json.lines().map(str::trim).collect();
+    let judged = lines.windows(2).filter(|two| two[1].starts_with("\"p_adjusted\""));
+    let word = judged.filter_map(|two| two[0].strip_prefix("\"verdict\": \""));
+    word.map(|word| match word {
+        _ if word.starts_with("faster") => Ok(Verdict::Faster),
+        _ if word.starts_with("slower") => Ok(Verdict::Slower),
+        _ if word.starts_with("no difference") => Ok(Verdict::NoDifference),
+        _ if word.starts_with("not enough data") => Ok(Verdict::NotEnoughData),
+        _ => Err(format!("`{word}` is no verdict")),
+    })
+    .collect()
+}
+
+/// The number behind a key of how a study was sampled.
+fn number(json: &str, key: &str) -> Option<f64> {
+    let (_, sampling) = json.split_once("\n  \"sampling\": {")?;
+    let (_, rest) = sampling.split_once(&format!("\"{key}\": "))?;
+    rest.split([',', '\n']).next()?.parse().ok()
+}
+
+fn rewrite(table: &str) -> Result<(), String> {
+    let path = crate::root().join(DOCUMENT);
+    let text = fs::read_to_string(&path).map_err(|why| format!("{DOCUMENT}: {why}"))?;
+    let [begin, end] = MARKS;
+    let parts = text.split_once(begin).and_then(|(before, rest)| Some((before, rest.split_once(end)?.1)));
+    let (before, after) = parts.ok_or_else(|| format!("{DOCUMENT} has no {begin}"))?;
+    fs::write(&path, format!("{before}{begin}{table}{end}{after}")).map_err(|why| format!("{DOCUMENT}: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const JSON: &str = "{\n  \"comparisons\": [\n    {\n      \"verdict\": \"faster\",\n      \"cells\": 2\n    },\n    {\n      \
+        \"verdict\": \"faster\",\n      \"p_adjusted\": 0.01\n    },\n    {\n      \"verdict\": \"not enough data, 3 more runs\",\n      \
+        \"p_adjusted\": 1.0\n    }\n  ],\n  \"sampling\": {\n    \"virtual_s\": 12.5,\n    \"fixed_s\": null\n  }\n}";
+
+    #[test]
+    fn verdicts_are_those_with_a_p() {
+        assert_eq!(verdicts(JSON).unwrap(), [Verdict::Faster, Verdict::NotEnoughData]);
+        assert!(verdicts(&JSON.replace("not enough", "far too few")).is_err());
+        assert_eq!((number(JSON, "virtual_s"), number(JSON, "fixed_s")), (Some(12.5), None));
+    }
+
+    #[test]
+    fn each_difference_has_its_kind() {
+        use Verdict::{Faster, NoDifference, NotEnoughData, Slower};
+        let fixed = [Faster, NotEnoughData, NoDifference, Faster, Faster];
+        let until = [Faster, Slower, Slower, Slower, NotEnoughData];
+        assert_eq!(Counts::of("s", &fixed, &until).unwrap().cells(), "1 of 5 | 1 | 1 | 1 | 1");
+        assert!(Counts::of("s", &fixed, &until[1..]).is_err());
+    }
+}
