@@ -86,46 +86,44 @@ fn main() -> ExitCode {
             steps::run(&named)
         }
         _ => {
-            eprintln!("cargo xtask ci      everything, in this order:");
-            for step in steps::ALL {
-                eprintln!("cargo xtask {:7} {}", step.name, step.what);
-            }
-            eprintln!("cargo xtask bench   simulated requests a second, beside DiskSim's (not in ci)");
-            eprintln!("cargo xtask bench beside --disksim PATH   DiskSim's own program in turn with ours (not in ci)");
-            eprintln!("cargo xtask bench real [FOLDER] [ROUNDS] [SECONDS]   beside fio on a real file (not in ci)");
-            eprintln!(
-                "cargo xtask cuts    power cuts on random stacks: --stacks 200 --cuts 100000 --seed 1 (not in ci)"
-            );
-            eprintln!(
-                "cargo xtask mutate --runs 10000 --seed 1   so many changed inputs of each kind (ci: a few hundred)"
-            );
-            eprintln!("cargo xtask sampling [FOLDER]   every study by both samples, side by side (not in ci)");
-            eprintln!("cargo xtask validation   play measured traces again, rewrite figures and pictures (not in ci)");
-            eprintln!("cargo xtask fit [DRIVE …]   the measured drives fitted anew, profiles rewritten (not in ci)");
-            eprintln!(
-                "cargo xtask fit --recovery   fits whose truth is known, rewrite the table in docs/fit.md (not in ci)"
-            );
-            eprintln!("cargo xtask fit --thresholds   what other thresholds keep, the same for its table (not in ci)");
-            eprintln!("cargo xtask fit --carried   which rules carry over to another drive, the same (not in ci)");
-            eprintln!("cargo xtask dist [TARGET …]   archives of the program, Linux x86-64 and arm64 (not in ci)");
-            eprintln!("cargo xtask python   {} (not in ci)", steps::PYTHON.what);
-            eprintln!("cargo xtask wheel [TARGET …]   wheels and the source package of the Python module (not in ci)");
-            eprintln!("cargo xtask guest   a guest in QEMU on a modelled disk, behind AHCI and PIIX (not in ci)");
-            eprintln!(
-                "cargo xtask live   findings met by real software on served disks, rewrite docs/live.md (not in ci)"
-            );
-            eprintln!("cargo xtask site   the documents as a site in target/site, by mdBook (not in ci)");
-            eprintln!(
-                "cargo xtask score   run all claims, rewrite validation/claims.toml, README and docs/claims.md (not in ci)"
-            );
-            eprintln!(
-                "cargo xtask explain [CLAIM …]   explain claims that do not come out, rewrite docs/claims.md (not in ci)"
-            );
-            eprintln!(
-                "cargo xtask robust   the claims in 15 draws of what is inferred, rewrite docs/robust.md (not in ci)"
-            );
+            help();
             ExitCode::from(2)
         }
+    }
+}
+
+/// What is not in ci: the words, and what they do.
+const APART: [(&str, &str); 19] = [
+    ("bench", "simulated requests a second, beside DiskSim's"),
+    ("bench beside --disksim PATH", "DiskSim's own program in turn with ours"),
+    ("bench real [FOLDER] [ROUNDS] [SECONDS]", "beside fio on a real file"),
+    ("cuts", "power cuts on random stacks: --stacks 200 --cuts 100000 --seed 1"),
+    ("mutate --runs 10000 --seed 1", "so many changed inputs of each kind (ci: a few hundred)"),
+    ("sampling [FOLDER]", "every study by both samples, side by side"),
+    ("validation", "play measured traces again, rewrite figures and pictures"),
+    ("fit [DRIVE …]", "the measured drives fitted anew, profiles rewritten"),
+    ("fit --recovery", "fits whose truth is known, rewrite the table in docs/fit.md"),
+    ("fit --thresholds", "what other thresholds keep, the same for its table"),
+    ("fit --carried", "which rules carry over to another drive, the same"),
+    ("dist [TARGET …]", "archives of the program, Linux x86-64 and arm64"),
+    ("wheel [TARGET …]", "wheels and the source package of the Python module"),
+    ("guest", "a guest in QEMU on a modelled disk, behind AHCI and PIIX"),
+    ("live", "findings met by real software on served disks, rewrite docs/live.md"),
+    ("site", "the documents as a site in target/site, by mdBook"),
+    ("score", "run all claims, rewrite validation/claims.toml, README and docs/claims.md"),
+    ("explain [CLAIM …]", "explain claims that do not come out, rewrite docs/claims.md"),
+    ("robust", "the claims in 15 draws of what is inferred, rewrite docs/robust.md"),
+];
+
+fn help() {
+    eprintln!("cargo xtask ci      everything, in this order:");
+    for step in steps::ALL {
+        eprintln!("cargo xtask {:7} {}", step.name, step.what);
+    }
+    eprintln!("\nNot in ci:");
+    eprintln!("cargo xtask python   {}", steps::PYTHON.what);
+    for (words, what) in APART {
+        eprintln!("cargo xtask {words}   {what}");
     }
 }
 
