@@ -16,12 +16,13 @@ use serde::{Deserialize, Serialize};
 use crate::readme::{text, workspace};
 
 /// Why findings do not come out, as `Cause: …` in docs/claims.md says it, and in the README's words.
-pub const CAUSES: [(&str, &str); 5] = [
+pub const CAUSES: [(&str, &str); 6] = [
     ("segments", "What many short segments of a buffer cost a drive, and what adaptive ones gain"),
     ("read-ahead", "How far a drive reads ahead, and when it gives way to a waiting command"),
     ("order", "Among how many commands and cached writes a drive chooses"),
     ("system", "What an operating system and its programs send to the drive, and when"),
     ("unknown", "What a product does inside, where nobody published it"),
+    ("chance", "What the runs of a study happen to show, where more of them show the contrary"),
 ];
 
 /// The studies, by the letter of their findings.
