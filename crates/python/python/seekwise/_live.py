@@ -142,11 +142,16 @@ class ServedDisk:
 
     def __enter__(self) -> ServedDisk:
         self._process = _Process(self._arguments, Path(self._folder.name))
-        for _ in self._process.looks():
-            with contextlib.suppress(OSError):
-                self.order("status")
-                return self
-        raise AssertionError("it is ready, or it has ended")
+        try:
+            for _ in self._process.looks():
+                with contextlib.suppress(OSError):
+                    self.order("status")
+                    break
+        except BaseException:
+            self._process.end()
+            self._folder.cleanup()
+            raise
+        return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         try:
@@ -333,7 +338,11 @@ class CrashLab:
             raise SeekwiseError("a lab with a workload of its own takes its promises from what that prints")
         if "\n" in text:
             raise SeekwiseError("a promise is one line")
-        os.write(self._promises, f"{text}\n".encode())
+        try:
+            os.write(self._promises, f"{text}\n".encode())
+        except BrokenPipeError:
+            self._process.check()
+            raise
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         try:
