@@ -28,7 +28,8 @@ def test_the_best_of_a_grid_is_found() -> None:
     result = found()
     settings = dict(result.best.settings)
     reached = grid[int(settings["job.depth"]), int(settings["drive.firmware.depth"])]
-    assert reached >= 0.97 * max(grid.values()), settings
+    # One run of 5 s is good for some three percent, and the best is the best of as many as the trials.
+    assert reached >= 0.95 * max(grid.values()), settings
     base = sw.run("random-read", on=DRIVE, seed=3, runtime="5s").iops
     assert result.best.seen[0] == pytest.approx(reached / base)
     assert len(result.trials) == 25 and result.best.seen[0] == max(trial.ratios[0] for trial in result.trials)

@@ -185,7 +185,10 @@ class ServedDisk:
     def order(self, order: str) -> str:
         """Sends an order of `seekwise disk`, and answers what was done; raises if it was refused."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as wire:
-            wire.connect(os.fspath(self.control))
+            try:
+                wire.connect(os.fspath(self.control))
+            except OSError as error:
+                raise ConnectionError(f"{self.control}: nobody takes orders there") from error
             wire.sendall(f"{order}\n".encode())
             wire.shutdown(socket.SHUT_WR)
             said = b"".join(iter(lambda: wire.recv(65536), b"")).decode("utf-8", "replace").strip()
