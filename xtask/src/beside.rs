@@ -165,6 +165,11 @@ fn parameters(parv: &str, disk: &str, depth: u32, requests: u64) -> Result<Strin
     let capacity = synthetic.split_once("Storage capacity per device").ok_or_else(|| missing("Storage capacity"))?.1;
     let capacity: String = capacity.trim_start_matches([' ', '=']).chars().take_while(char::is_ascii_digit).collect();
     let policy = if depth == 1 { FCFS } else { SPTF };
+    for key in ["Max queue length = 1,", "Scheduling policy = 1,"] {
+        if !disk.contains(key) {
+            return Err(format!("atlas10k.diskspecs has no `{key}`"));
+        }
+    }
     let disk = disk.replace("Max queue length = 1,", &format!("Max queue length = {depth},"));
     let disk = disk.replace("Scheduling policy = 1,", &format!("Scheduling policy = {policy},"));
     let source = "source atlas10k.diskspecs";

@@ -86,6 +86,23 @@ fn a_page_goes_past_the_members_caches() {
     assert_eq!(device.log().flushes, 0, "without a cache nothing is flushed");
 }
 
+/// A write cache that is switched on while the array runs: the next page goes down with FUA, to the medium, which takes a part of a
+/// revolution and not the time of the link.
+#[test]
+fn a_page_goes_past_a_cache_that_is_switched_on() {
+    let mut drive = SmallDrive::default().buffered(4, 64).write_back(2);
+    (drive.link.queuing, drive.link.fua, drive.cache.write_back) = (seekwise_model::block::Queuing::Scsi, true, false);
+    let mut device = array(&spec(RaidLevel::Raid1, 2, 64, 100_000), &drive);
+    let before = serve(&mut device, Instant::ZERO, write(0, 0, 8));
+    assert_eq!(device.log().flushes, 0);
+    let on = Control::Set { key: "drive.cache.write_back", value: "true" };
+    device.control(before.finished, &on).expect("a switch of the drives");
+    let answer = serve(&mut device, before.finished, write(1, 64, 8));
+    assert_eq!(device.log().flushes, 2, "before the page, of two drives");
+    let waited = answer.parts.get(Part::Driver);
+    assert!(waited > Span::from_millis(1), "{waited:?}");
+}
+
 /// Writes that come while a page is under way share the next one.
 #[test]
 fn pending_bits_of_a_page_go_together() {

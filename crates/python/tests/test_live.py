@@ -49,6 +49,14 @@ def test_an_error_in_the_block_ends_the_server() -> None:
             control = disk.control
             1 / 0
     assert not control.exists() and disk.receipt == {}
+    assert disk._process._process.poll() is not None, "it has ended"
+
+
+def test_a_disk_of_another_server_is_not_taken(here: Path) -> None:
+    with sw.serve(DRIVE) as mine:
+        with pytest.raises(sw.SeekwiseError, match="another server"):
+            sw.serve(DRIVE, control=mine.control).__enter__()
+        assert "power on" in mine.status()
 
 
 def test_a_recipe_is_judged() -> None:

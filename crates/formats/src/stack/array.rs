@@ -132,7 +132,7 @@ fn level(word: &str) -> RaidLevel {
 /// ([`BitmapSpec::chunk`]).
 const DELAY: Span = Span::from_millis(5000);
 
-fn bitmap(it: &Figures<'_>, two: bool) -> Result<Option<BitmapSpec>, LayerMisfit> {
+fn bitmap(it: &Figures<'_>, two: bool, least: u64) -> Result<Option<BitmapSpec>, LayerMisfit> {
     if it.may_word("bitmap") != Some("internal") {
         return Ok(None);
     }
@@ -143,10 +143,14 @@ fn bitmap(it: &Figures<'_>, two: bool) -> Result<Option<BitmapSpec>, LayerMisfit
     if chunk.is_some_and(|kib| !kib.is_power_of_two()) {
         return Err(("bitmap_chunk_kib", "a power of 2".to_owned()));
     }
+    if chunk.is_some_and(|kib| 2 * kib < least) {
+        let least = format!("at least {} on this drive: the bitmap has room for 128 KiB of bits", least / 2);
+        return Err(("bitmap_chunk_kib", least));
+    }
     Ok(Some(BitmapSpec { chunk: chunk.map(|kib| 2 * kib), delay: it.may_span("bitmap_delay_ms").unwrap_or(DELAY) }))
 }
 
-fn build(it: &Figures<'_>, _: &mut LayerContext<'_>) -> Result<Layer, LayerMisfit> {
+fn build(it: &Figures<'_>, context: &mut LayerContext<'_>) -> Result<Layer, LayerMisfit> {
     let sectors = |key: &str| it.count(key) * 2;
     let members = it.count("drives");
     let (first, second) = (it.count("percent") * 10, it.may_word("second"));
@@ -157,6 +161,7 @@ fn build(it: &Figures<'_>, _: &mut LayerContext<'_>) -> Result<Layer, LayerMisfi
         (_, 1000) => return Err(("percent", "less than 100, since there is a second volume".to_owned())),
         (Some(word), _) => shares.push(VolumeShare { level: level(word), permille: 1000 - first }),
     }
+    let least = BitmapSpec::least_chunk(shares[0].level, members, context.profile.geometry.sectors());
     for share in &shares {
         let least = share.level.least_members();
         if members < least {
@@ -189,6 +194,6 @@ fn build(it: &Figures<'_>, _: &mut LayerContext<'_>) -> Result<Layer, LayerMisfi
         rebuild_rate: it.rate("rebuild_mb_s"),
         rebuild_run: sectors("rebuild_run_kib"),
         lost: lost.map_or(0, |member| 1 << member),
-        bitmap: bitmap(it, second.is_some())?,
+        bitmap: bitmap(it, second.is_some(), least)?,
     }))
 }

@@ -218,6 +218,11 @@ fn what_does_not_fit_an_array_is_named() {
             format!("array.bitmap_chunk_kib{fits}a power of 2"),
         ),
         (
+            // 312 million sectors, and room for a million bits: 299 sectors a bit, so 512 of them.
+            "name = \"raid-5\"\nbitmap = \"internal\"\nbitmap_chunk_kib = 4",
+            format!("array.bitmap_chunk_kib{fits}at least 256 on this drive: the bitmap has room for 128 KiB of bits"),
+        ),
+        (
             "name = \"raid-1\"\npercent = 50\nsecond = \"raid-1\"\nbitmap = \"internal\"",
             format!("array.bitmap{fits}an array of one volume: md has a bitmap for each"),
         ),

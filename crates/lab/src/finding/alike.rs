@@ -38,7 +38,7 @@ impl Test {
 }
 
 impl Evidence<'_> {
-    /// For each cell the first one that is the same run, as far as both have run; itself, if there is none.
+    /// For each cell the first one that is the same in each of its runs, and has as many; itself, if there is none.
     pub(super) fn alike(&self) -> &[usize] {
         self.alike.get_or_init(|| {
             let mut firsts: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
@@ -58,7 +58,7 @@ impl Evidence<'_> {
 }
 
 fn same_runs(one: &[&RunRecord], other: &[&RunRecord]) -> bool {
-    one.iter().zip(other).all(|(one, other)| one.is_same_run(other))
+    one.len() == other.len() && one.iter().zip(other).all(|(one, other)| one.is_same_run(other))
 }
 
 #[cfg(test)]

@@ -224,7 +224,7 @@ impl Array {
             rebuild_rate: Rate::new(spec.rebuild_rate),
             progress: RebuildProgress::default(),
             bitmap,
-            intents: IntentQueue::of(count, (0..count).map(|unit| below.limits(unit as u8))),
+            intents: IntentQueue::of(count),
             was_cut: false,
             turn: 0,
             open: alloc::vec![None; count as usize],
@@ -606,7 +606,9 @@ impl HostLayer for Array {
             Control::Reset => self.drop_jobs(crank, now, Status::Aborted, |portion| !portion.is_firm()),
             Control::PowerCut | Control::PowerOff => {
                 self.powered = false;
-                self.was_cut |= *control == Control::PowerCut;
+                // An array that stops with writes under way is as unclean as one that was cut.
+                let busy = self.bitmap.as_ref().is_some_and(WriteIntentBitmap::is_busy);
+                self.was_cut |= *control == Control::PowerCut || busy;
                 self.rebuild_again();
                 if *control == Control::PowerCut {
                     self.drop_jobs(crank, now, Status::PowerLost, |_| true);

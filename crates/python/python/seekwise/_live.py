@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import select
 import shlex
 import signal
 import socket
@@ -26,8 +27,9 @@ from seekwise._error import RunError, SeekwiseError
 from seekwise._results import Result
 from seekwise._setup import Settings, Stack, Target, Value, path, settings, word
 
-#: How long a process that was told to end may take before it is killed, in seconds.
-PATIENCE = 30.0
+#: How long a process that was told to end may take before it is killed, in seconds: well beyond the 30 that it gives itself to
+#: unmount, and as long again for the loop device.
+PATIENCE = 120.0
 
 #: How often a process is looked at that is about to begin, in seconds.
 LOOK = 0.01
@@ -90,9 +92,11 @@ class _Process:
             self._process.send_signal(signal.SIGINT)
         try:
             self._process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
+        except BaseException as error:
             self._process.kill()
             self._process.wait()
+            if not isinstance(error, subprocess.TimeoutExpired):
+                raise
 
     def _failure(self) -> SeekwiseError:
         told = self._told.read_text(encoding="utf-8", errors="replace").strip()
@@ -141,6 +145,9 @@ class ServedDisk:
         self.receipt = {}
 
     def __enter__(self) -> ServedDisk:
+        with contextlib.suppress(ConnectionError):
+            self.order("status")
+            raise SeekwiseError(f"{self.control}: another server takes orders there")
         self._process = _Process(self._arguments, Path(self._folder.name))
         try:
             for _ in self._process.looks():
@@ -303,15 +310,20 @@ class CrashLab:
         self._folder = folder
         self._own = own
         self._promises = -1
+        self._heard = -1
 
     def __enter__(self) -> CrashLab:
         place = Path(self._folder.name)
         arguments = list(self._arguments)
         if self._own:
             os.mkfifo(place / "promises")
-            begun, promises = shlex.quote(f"{place}/begun"), shlex.quote(f"{place}/promises")
+            os.mkfifo(place / "heard")
+            # Both ends, so that neither side waits for the other to open it.
+            self._heard = os.open(place / "heard", os.O_RDWR)
+            begun, promises, heard = (shlex.quote(f"{place}/{name}") for name in ("begun", "promises", "heard"))
             told = f'printf "%s\\n%s\\n" "$SEEKWISE_URI" "$SEEKWISE_MOUNT" > {begun}.part && mv {begun}.part {begun}'
-            arguments += ["--workload", f"{told} && exec cat {promises}"]
+            say = 'while IFS= read -r line; do printf "%s\\n" "$line"; echo >&3; done'
+            arguments += ["--workload", f"{told} && {say} < {promises} 3> {heard}"]
         self._process = _Process(arguments, place)
         if self._own:
             try:
@@ -336,7 +348,8 @@ class CrashLab:
                 return
 
     def promise(self, text: str) -> None:
-        """Says that something is on the disk for good: one line, which the check finds in SEEKWISE_PROMISES."""
+        """Says that something is on the disk for good: one line, which the check finds in SEEKWISE_PROMISES. Comes back when the
+        workload has said it."""
         if self._promises < 0:
             raise SeekwiseError("a lab with a workload of its own takes its promises from what that prints")
         if "\n" in text:
@@ -346,11 +359,15 @@ class CrashLab:
         except BrokenPipeError:
             self._process.check()
             raise
+        while not select.select([self._heard], [], [], 1)[0]:
+            self._process.check()
+        os.read(self._heard, 1)
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         try:
-            if self._promises >= 0:
-                os.close(self._promises)
+            for end in (self._promises, self._heard):
+                if end >= 0:
+                    os.close(end)
             if kind is None:
                 self.result = CrashResult(self._process.wait(), self._process.command)
         finally:

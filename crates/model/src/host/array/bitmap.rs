@@ -53,9 +53,23 @@ const IDLE: u32 = 2;
 /// Set in the counter of a region that a cut left dirty: only a resync could clear it.
 const NEEDED: u32 = 1 << 31;
 
+impl BitmapSpec {
+    /// The fewest sectors that a bit may stand for, so that all bits fit into the bitmap's room (mdadm, `super1.c`,
+    /// `add_internal_bitmap1`, which refuses less).
+    pub fn least_chunk(level: RaidLevel, members: u32, sectors: u64) -> u64 {
+        let covered = covered(level, members, sectors);
+        (3..).map(|power| 1 << power).find(|&chunk| covered.div_ceil(chunk) <= MOST_BITS).expect("one is long enough")
+    }
+}
+
+/// Sectors that the bits stand for.
+fn covered(level: RaidLevel, members: u32, sectors: u64) -> u64 {
+    if level == RaidLevel::Raid10 { sectors * u64::from(members) / 2 } else { sectors }
+}
+
 /// What a bitmap of members of `sectors` sectors takes of their start, and the sectors that a bit stands for.
 pub(super) fn reserve(spec: &BitmapSpec, level: RaidLevel, members: u32, sectors: u64) -> (u64, u64) {
-    let covered = if level == RaidLevel::Raid10 { sectors * u64::from(members) / 2 } else { sectors };
+    let covered = covered(level, members, sectors);
     let chunk = spec.chunk.unwrap_or_else(|| {
         let mut chunk = LEAST_CHUNK;
         while covered.div_ceil(chunk) > MOST_BITS {
@@ -109,6 +123,11 @@ pub(super) struct WriteIntentBitmap {
 }
 
 impl WriteIntentBitmap {
+    /// Writes are under way.
+    pub fn is_busy(&self) -> bool {
+        self.counters.iter().any(|counter| counter & !NEEDED > IDLE)
+    }
+
     /// A clean bitmap of `volume`, whose members' logical sectors have `logical` bytes.
     pub fn new(spec: &BitmapSpec, chunk: u64, volume: ArrayVolume, logical: u32) -> WriteIntentBitmap {
         let covered = if volume.level == RaidLevel::Raid10 { volume.capacity() } else { volume.sectors };

@@ -39,14 +39,14 @@ pub(super) struct IntentQueue {
     steps: Vec<(IntentStep, u32)>,
     /// A write of pages has ended.
     released: bool,
-    /// Members whose pages go down with FUA, one bit each.
+    /// Members to which the pages under way go with FUA, one bit each: a write cache may be switched at any time.
     pub forced: u32,
 }
 
 impl IntentQueue {
-    pub fn of(members: u32, limits: impl Iterator<Item = Limits>) -> IntentQueue {
+    pub fn of(members: u32) -> IntentQueue {
         let steps = alloc::vec![(IntentStep::After, 0); members as usize];
-        IntentQueue { steps, forced: forced(limits), ..IntentQueue::default() }
+        IntentQueue { steps, ..IntentQueue::default() }
     }
 
     /// Forgets a portion that has ended.
@@ -133,6 +133,7 @@ impl Array {
         let portion = Portion { kind: PortionKind::Intent, op: Op::Write, ..Portion::open(NOBODY, now) };
         let index = self.portions.put(Portion { begun: true, left: 1, ..portion });
         self.intents.current = Some(index);
+        self.intents.forced = forced((0..self.spec.members).map(|member| crank.limits(member as u8)));
         let new = self.rebuild.map_or(0, |rebuild| 1 << rebuild.member);
         let wanted = !self.failed | new;
         for member in (0..self.spec.members).filter(|member| wanted >> member & 1 == 1) {
@@ -168,10 +169,10 @@ impl Array {
         if left > 1 || self.portions[index].status != Status::Done || self.is_gone(member) {
             return;
         }
-        let limits = crank.limits(member as u8);
+        let (cached, forced) = (crank.limits(member as u8).volatile_cache, self.intents.forced >> member & 1 == 1);
         match step {
             IntentStep::Before => self.send_pages(now, index, member),
-            IntentStep::Pages if limits.volatile_cache && !forces(&limits) => {
+            IntentStep::Pages if cached && !forced => {
                 self.intents.steps[member as usize] = (IntentStep::After, 1);
                 self.flush_member(now, index, member);
             }
