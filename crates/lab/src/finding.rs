@@ -22,6 +22,7 @@ mod until;
 mod vote;
 
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 
 use seekwise_formats::expression::Expression;
 use seekwise_formats::metric::{Metric, MetricScope, Statistic};
@@ -51,8 +52,9 @@ pub struct Evidence<'a> {
     /// What made its results.
     pub made: &'a StudyProvenance,
     by_cell: Vec<Vec<&'a RunRecord>>,
-    /// Worked out when it is asked for first.
+    /// Worked out when they are asked for first.
     alike: OnceCell<Vec<usize>>,
+    findings: OnceCell<(Vec<Finding>, Vec<OverallComparison>)>,
 }
 
 /// A comparison in one cell of the other factors.
@@ -164,7 +166,7 @@ impl<'a> Evidence<'a> {
                 cell.push(record);
             }
         }
-        Evidence { study, made, by_cell, alike: OnceCell::new() }
+        Evidence { study, made, by_cell, alike: OnceCell::new(), findings: OnceCell::new() }
     }
 
     /// The runs of a cell.
@@ -184,7 +186,12 @@ impl<'a> Evidence<'a> {
     }
 
     /// All comparisons in all their cells, judged together.
-    pub fn findings(&self) -> (Vec<Finding>, Vec<OverallComparison>) {
+    pub fn findings(&self) -> (&[Finding], &[OverallComparison]) {
+        let (findings, overall) = self.findings.get_or_init(|| self.all_judged());
+        (findings, overall)
+    }
+
+    fn all_judged(&self) -> (Vec<Finding>, Vec<OverallComparison>) {
         let mut findings: Vec<Finding> = Vec::new();
         for (index, compare) in self.study.compare.iter().enumerate() {
             findings.extend(self.sides(index, compare));
@@ -254,11 +261,14 @@ impl<'a> Evidence<'a> {
     fn sides(&self, index: usize, compare: &ComparisonSpec) -> Vec<Finding> {
         let Some(factor) = self.factor(&compare.factor) else { return Vec::new() };
         let levels = || self.made.cells.iter().map(|made| &made.cell.levels);
+        // The first of equal levels.
+        let places: BTreeMap<&Vec<String>, usize> =
+            levels().enumerate().map(|(cell, levels)| (levels, cell)).rev().collect();
         let base = levels().enumerate().filter(|(_, levels)| levels.get(factor) == Some(&compare.from));
         base.filter_map(|(from, side)| {
             let mut other = side.clone();
             other[factor].clone_from(&compare.to);
-            let to = levels().position(|levels| *levels == other)?;
+            let to = *places.get(&other)?;
             let others = self.study.factor.iter().zip(&other).enumerate().filter(|&(place, _)| place != factor);
             let named = others.map(|(_, (factor, level))| format!("{} {level}", factor.name));
             let cell = named.collect::<Vec<_>>().join(", ");

@@ -167,8 +167,17 @@ fn joined(cells: usize, pairs: impl Iterator<Item = (usize, usize)>) -> Vec<usiz
 /// sampling until decided all rounds that are done, and the one that is due. There are as many as records when nothing is
 /// left to run.
 pub fn order(study: &Study, made: &StudyProvenance, records: &[RunRecord]) -> Vec<(usize, usize)> {
+    order_on(Vec::new(), study, made, records)
+}
+
+/// The same, from `order` on, which the first of the records have said.
+pub fn order_on(
+    mut order: Vec<(usize, usize)>,
+    study: &Study,
+    made: &StudyProvenance,
+    records: &[RunRecord],
+) -> Vec<(usize, usize)> {
     let Some(plan) = &made.sampling else { return made.order() };
-    let mut order = Vec::new();
     while order.len() <= records.len() {
         let round = round(study, made, plan, &records[..order.len()]);
         if round.is_empty() {

@@ -151,14 +151,14 @@ pub fn execute(
     limits: ExecutionLimits<'_>,
     each: impl FnMut(CellRunResult) -> bool + Send,
 ) {
-    execute_order(study, prepared, (&made.seeds, made.order()), earlier, done, limits, each);
+    execute_order(study, prepared, (&made.seeds, &made.order()), earlier, done, limits, each);
 }
 
 /// The same in an `order` of cells and runs, whose seeds these are.
 pub fn execute_order(
     study: &Study,
     prepared: &[PreparedCell],
-    (seeds, order): (&[u64], Vec<(usize, usize)>),
+    (seeds, order): (&[u64], &[(usize, usize)]),
     earlier: &EarlierRuns,
     done: usize,
     ExecutionLimits { threads, cutoff }: ExecutionLimits<'_>,
@@ -167,14 +167,14 @@ pub fn execute_order(
     let one = |(cell, run): (usize, usize)| one(cutoff, study, &prepared[cell], seeds[run], earlier, (cell, run));
     if is_measured(prepared) {
         // Nothing runs beside a measured run, and a measured run does not stand for another.
-        let _ = order.into_iter().skip(done).map(one).all(each);
+        let _ = order.iter().skip(done).copied().map(one).all(each);
         return;
     }
-    let schedule = Schedule::new(study, prepared, seeds, &order, done);
+    let schedule = Schedule::new(study, prepared, seeds, order, done);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be started");
     let (sender, receiver) = mpsc::channel::<(usize, CellRunResult)>();
     pool.in_place_scope(|scope| {
-        let (schedule, one, order) = (&schedule, &one, &order);
+        let (schedule, one) = (&schedule, &one);
         for _ in 0..pool.current_num_threads() {
             let sender = sender.clone();
             scope.spawn(move |_| {

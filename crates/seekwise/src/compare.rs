@@ -208,7 +208,7 @@ impl ComparisonResult {
     /// What the records say.
     pub fn answer(&self) -> ComparisonAnswer<'_> {
         let evidence = Evidence::new(&self.study, &self.made, &self.records);
-        let findings = evidence.findings().0;
+        let findings = evidence.findings().0.to_vec();
         ComparisonAnswer { key: &self.key, values: &self.values, runs: self.runs, evidence, findings }
     }
 }

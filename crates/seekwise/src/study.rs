@@ -256,12 +256,14 @@ pub fn run(
     let PlannedStudy { study, prepared, made, .. } = planned;
     let cancelled = || observer.is_cancelled();
     let limits = ExecutionLimits { threads, cutoff: RunCutoff::when(&cancelled) };
+    let mut order = Vec::new();
     loop {
-        let (order, done) = (rounds::order(study, made, &records), records.len());
+        order = rounds::order_on(order, study, made, &records);
+        let done = records.len();
         if done >= order.len() || failure.is_some() {
             break;
         }
-        execute_order(study, prepared, (&made.seeds, order), earlier, done, limits, |result| {
+        execute_order(study, prepared, (&made.seeds, &order), earlier, done, limits, |result| {
             let kept = result.map_err(Error::from).and_then(|record| {
                 results.append(&record)?;
                 Ok(record)

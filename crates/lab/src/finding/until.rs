@@ -7,7 +7,7 @@ use super::alike::Test;
 use super::{Evidence, Finding, apart, metric};
 use crate::run::RunRecord;
 use crate::sampling::SamplingPlan;
-use crate::stats::{Judgement, SequentialJudgement, SequentialTest, judge_until};
+use crate::stats::{Judgement, SequentialTest, judge_until, sequential};
 
 /// Pairs up to which cells run on for the ratio over all of them, whose own verdicts stand: the third look. It is one number
 /// for the whole comparison, and would keep all cells running where it lies near a bound (inferred).
@@ -53,11 +53,8 @@ impl<'a> Evidence<'a> {
         let compares = self.study.compare.iter().enumerate();
         let findings: Vec<Finding> = compares.flat_map(|(index, compare)| self.sides(index, compare)).collect();
         let (asked, _) = self.asked(plan, &findings);
-        let judged = self.judged(&asked);
-        let open = asked
-            .iter()
-            .zip(judged)
-            .filter(|(asked, judged)| asked.is_goal && !judged.as_ref().is_some_and(SequentialJudgement::is_decided));
+        let decided = self.of_each(&asked, |tests| sequential::decided(tests, &self.criteria()));
+        let open = asked.iter().zip(decided).filter(|(asked, decided)| asked.is_goal && !decided);
         open.filter_map(|(asked, _)| {
             let pairs = asked.sequential.logs.len();
             let next = asked.sequential.looks.iter().copied().find(|&look| look as usize > pairs)?;
@@ -73,7 +70,7 @@ impl<'a> Evidence<'a> {
         findings: &[Finding],
     ) -> Vec<(Option<Judgement>, Option<usize>)> {
         let (asked, places) = self.asked(plan, findings);
-        let judged = self.judged(&asked);
+        let judged = self.of_each(&asked, |tests| judge_until(tests, &self.criteria()));
         let answer = |place: Option<usize>| match place.and_then(|place| judged[place]) {
             Some(it) => (Some(it.judgement), Some(it.pairs as usize)),
             None => (None, None),
@@ -81,10 +78,11 @@ impl<'a> Evidence<'a> {
         places.into_iter().map(answer).collect()
     }
 
-    fn judged(&self, asked: &[Asked]) -> Vec<Option<SequentialJudgement>> {
+    /// What `judge` says of each, those that chance decides and the others apart.
+    fn of_each<J>(&self, asked: &[Asked], judge: impl Fn(&[SequentialTest]) -> Vec<J>) -> Vec<J> {
         let tests: Vec<&Test> = asked.iter().map(|asked| &asked.test).collect();
         let each: Vec<SequentialTest> = asked.iter().map(|asked| asked.sequential.clone()).collect();
-        apart(&tests, &each, |tests| judge_until(tests, &self.criteria()))
+        apart(&tests, &each, judge)
     }
 
     /// The tests, each once, and for each finding and then each comparison which of them it is.

@@ -4,9 +4,11 @@
 //! from files that strangers write, so everything is made harmless before it is put in: the data as JSON without a
 //! character that could end a script, the rest as escaped text. The page itself only ever sets text.
 
-use std::fmt::Write;
+use std::io;
 
 use serde::Serialize;
+use serde_json::Serializer;
+use serde_json::ser::Formatter;
 
 use super::{Report, plain};
 
@@ -45,17 +47,31 @@ fn fill(template: &str, fills: &[(&str, String)]) -> String {
 /// The report as JSON that cannot leave a script element: `<`, `>`, `&` and the two line separators of JavaScript
 /// become `\u` escapes. Outside strings JSON has none of them, so the value is the same.
 fn escape_json(report: &impl Serialize) -> String {
-    let json = serde_json::to_string(report).expect("a report has only text keys and plain values");
-    let mut escaped = String::with_capacity(json.len());
-    for c in json.chars() {
-        match c {
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
-                write!(escaped, "\\u{:04x}", u32::from(c)).expect("writing to a String cannot fail");
+    let mut escaped = Vec::new();
+    report
+        .serialize(&mut Serializer::with_formatter(&mut escaped, HarmlessStrings))
+        .expect("a report has only text keys and plain values");
+    String::from_utf8(escaped).expect("JSON is text")
+}
+
+/// Writes strings with those escapes.
+struct HarmlessStrings;
+
+impl Formatter for HarmlessStrings {
+    fn write_string_fragment<W: io::Write + ?Sized>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
+        for part in fragment.split_inclusive(is_harmful) {
+            let ends = part.char_indices().next_back().filter(|&(_, last)| is_harmful(last));
+            writer.write_all(&part.as_bytes()[..ends.map_or(part.len(), |(at, _)| at)])?;
+            if let Some((_, last)) = ends {
+                write!(writer, "\\u{:04x}", u32::from(last))?;
             }
-            _ => escaped.push(c),
         }
+        Ok(())
     }
-    escaped
+}
+
+fn is_harmful(c: char) -> bool {
+    matches!(c, '<' | '>' | '&' | '\u{2028}' | '\u{2029}')
 }
 
 /// Text that can stand between tags or in a quoted attribute.

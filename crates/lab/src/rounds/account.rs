@@ -136,13 +136,13 @@ fn range<T: PartialEq + std::fmt::Display>([least, most]: [T; 2]) -> String {
 
 /// The pairs that the last look left open.
 fn undecided(evidence: &Evidence<'_>) -> Vec<UndecidedPair> {
-    let open = evidence.findings().0.into_iter().filter(|finding| {
+    let open = evidence.findings().0.iter().filter(|finding| {
         let verdict = finding.judgement.map(|judgement| judgement.verdict);
         finding.refused.is_none() && matches!(verdict, None | Some(Verdict::NotEnoughData { .. }))
     });
     open.map(|finding| UndecidedPair {
         comparison: evidence.study.compare[finding.compare].name.clone(),
-        cell: finding.cell,
+        cell: finding.cell.clone(),
         runs: finding.pairs.unwrap_or(0) as u64,
     })
     .collect()

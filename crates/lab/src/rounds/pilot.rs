@@ -116,7 +116,7 @@ fn shared(
             let own = &prepared[cell];
             let work = (&*own.work, own.job.name(), nanos);
             let known = known.entry(work).or_default();
-            let stands = known.iter().find(|(known, _)| known.stands_for(own).is_some()).map(|(_, other)| *other);
+            let stands = known.iter().find(|(known, _)| known.stands_for(own)).map(|(_, other)| *other);
             match (stands, ran.get(&cell)) {
                 (Some(other), _) => {
                     pilots.of_cell.insert(cell, ran[&other].clone());

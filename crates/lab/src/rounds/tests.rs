@@ -93,7 +93,7 @@ fn what_comes_next_follows_from_the_records_before_it() {
             break;
         }
         rounds += 1;
-        execute_order(&study, &prepared, (&made.seeds, order), &EarlierRuns::default(), done, ONE_CORE, |result| {
+        execute_order(&study, &prepared, (&made.seeds, &order), &EarlierRuns::default(), done, ONE_CORE, |result| {
             records.push(result.unwrap());
             true
         });
@@ -129,7 +129,7 @@ fn ended(planned: &Planned) -> Vec<RunRecord> {
         if done == order.len() {
             return records;
         }
-        execute_order(study, prepared, (&made.seeds, order), &EarlierRuns::default(), done, ONE_CORE, |result| {
+        execute_order(study, prepared, (&made.seeds, &order), &EarlierRuns::default(), done, ONE_CORE, |result| {
             records.push(result.unwrap());
             true
         });

@@ -175,6 +175,24 @@ impl Histogram {
         self.at_rank(percentile.rank(self.count()))
     }
 
+    /// The values at rising `percentiles`, each as [`Histogram::percentile`] has it, in one pass.
+    pub fn percentiles<const N: usize>(&self, percentiles: [Percentile; N]) -> Option<[Span; N]> {
+        let (mut buckets, mut upper, mut seen) = (self.buckets(), Span::ZERO, 0);
+        let mut reach = |rank: u64| {
+            while seen < rank {
+                let count;
+                (upper, count) = buckets.next()?;
+                seen += count;
+            }
+            Some(upper)
+        };
+        let mut values = [Span::ZERO; N];
+        for (value, percentile) in values.iter_mut().zip(percentiles) {
+            *value = reach(percentile.rank(self.count()))?;
+        }
+        Some(values)
+    }
+
     /// The value at quantile `q` of 0..=1, defined as for [`Histogram::percentile`]; the rank is ⌈qn⌉ in floating
     /// point.
     pub fn quantile(&self, q: f64) -> Option<Span> {

@@ -23,8 +23,7 @@ impl Response {
     /// The figures of a histogram; `None` if it is empty.
     pub fn of(histogram: &Histogram) -> Option<Response> {
         let ms = |span: Span| span.nanos() as f64 / 1e6;
-        let at = |percentile| histogram.percentile(percentile).map_or(0.0, ms);
-        let [p50, p90, p99, p99_9, p99_99] = Percentile::LISTED.map(at);
+        let [p50, p90, p99, p99_9, p99_99] = histogram.percentiles(Percentile::LISTED)?.map(ms);
         Some(Response { mean: histogram.mean()? / 1e6, p50, p90, p99, p99_9, p99_99, max: ms(histogram.max()?) })
     }
 

@@ -62,6 +62,23 @@ struct TestState {
 /// Judges all tests of a study together, look by look; `None` where there are too few pairs for the first. The order is
 /// kept.
 pub fn judge_until(tests: &[SequentialTest], criteria: &Criteria) -> Vec<Option<SequentialJudgement>> {
+    let states = looked_at(tests, criteria);
+    let [different, beyond] = families(&states, criteria);
+    let judged = |(place, (state, test)): (usize, (&TestState, &SequentialTest))| {
+        let levels = [different.level, beyond.level].map(|level| level / looks(test));
+        let adjusted = [different.adjusted[place], beyond.adjusted[place]];
+        Some(state.judged(test, criteria, adjusted, levels, state.paired?))
+    };
+    states.iter().zip(tests).enumerate().map(judged).collect()
+}
+
+/// Of which tests the verdict stands, as [`judge_until`] has it.
+pub fn decided(tests: &[SequentialTest], criteria: &Criteria) -> Vec<bool> {
+    looked_at(tests, criteria).iter().map(|state| state.decided).collect()
+}
+
+/// All tests at their last looks.
+fn looked_at(tests: &[SequentialTest], criteria: &Criteria) -> Vec<TestState> {
     let begin = TestState { paired: None, p: 1.0, beyond: 1.0, decided: false };
     let mut states = vec![begin; tests.len()];
     let most = tests.iter().map(|test| test.looks.len()).max().unwrap_or(0);
@@ -75,13 +92,7 @@ pub fn judge_until(tests: &[SequentialTest], criteria: &Criteria) -> Vec<Option<
             state.decided |= least < criteria.alpha();
         }
     }
-    let [different, beyond] = families(&states, criteria);
-    let judged = |(place, (state, test)): (usize, (&TestState, &SequentialTest))| {
-        let levels = [different.level, beyond.level].map(|level| level / looks(test));
-        let adjusted = [different.adjusted[place], beyond.adjusted[place]];
-        Some(state.judged(test, criteria, adjusted, levels, state.paired?))
-    };
-    states.iter().zip(tests).enumerate().map(judged).collect()
+    states
 }
 
 /// Both questions, each over all tests.

@@ -32,17 +32,21 @@ impl KnownRun {
         Some(KnownRun { stack: stack.clone(), record: record.clone() })
     }
 
-    /// Its record as that of a run of `prepared`, which has the same work, if that would run alike.
-    pub(crate) fn stands_for(&self, prepared: &PreparedCell) -> Option<RunRecord> {
-        let stack = prepared.target.stack()?;
+    /// Whether a run of `prepared`, which has the same work, would run alike.
+    pub(crate) fn stands_for(&self, prepared: &PreparedCell) -> bool {
+        let Some(stack) = prepared.target.stack() else { return false };
         // Cuts fall into runs of their own, which may ask more.
         let judged = self.record.cuts.is_some() || self.record.shutdowns.is_some();
-        let alike = match self.record.asked {
+        match self.record.asked {
             Some(asked) if !judged => self.stack.runs_alike(stack, &asked),
             _ => self.stack == *stack,
-        };
+        }
+    }
+
+    /// Its record as that of a run of `prepared`.
+    pub(super) fn record_of(&self, prepared: &PreparedCell) -> RunRecord {
         let (cell_hash, target) = (prepared.hash.clone(), prepared.target.name());
-        alike.then(|| RunRecord { cell_hash, target, ..self.record.clone() })
+        RunRecord { cell_hash, target, ..self.record.clone() }
     }
 }
 
@@ -66,6 +70,6 @@ impl EarlierRuns {
     /// The record of a run of `prepared`, if one of them stands for it.
     pub(super) fn find(&self, study: &Study, prepared: &PreparedCell, seed: u64) -> Option<RunRecord> {
         let known = self.0.get(&work(study, prepared, seed))?;
-        known.iter().find_map(|known| known.stands_for(prepared))
+        known.iter().find(|known| known.stands_for(prepared)).map(|known| known.record_of(prepared))
     }
 }

@@ -115,7 +115,8 @@ impl<'a> Schedule<'a> {
     fn known(&self, state: &ScheduleState, index: usize) -> Option<Box<RunRecord>> {
         let (cell, run) = self.order[index];
         let known = state.known.get(&self.works[index])?;
-        let record = known.iter().find_map(|(_, known)| known.stands_for(&self.prepared[cell]))?;
+        let prepared = &self.prepared[cell];
+        let record = known.iter().find(|(_, known)| known.stands_for(prepared))?.1.record_of(prepared);
         Some(Box::new(RunRecord { cell, run: run as u32, ..record }))
     }
 
@@ -131,8 +132,8 @@ impl<'a> Schedule<'a> {
         {
             let others = state.known.entry(work).or_default();
             let like = |(other, known): &(usize, KnownRun)| {
-                let stands = known.stands_for(&self.prepared[cell]).is_some();
-                (stands || own.stands_for(&self.prepared[*other]).is_some()).then_some(pair(cell, *other))
+                let stands = known.stands_for(&self.prepared[cell]);
+                (stands || own.stands_for(&self.prepared[*other])).then_some(pair(cell, *other))
             };
             let alike: Vec<_> = others.iter().filter_map(like).collect();
             others.push((cell, own));

@@ -105,8 +105,8 @@ pub fn text(evidence: &Evidence<'_>, listing: &Listing<'_>) -> Result<String, Co
 fn comparisons(evidence: &Evidence<'_>) -> Table {
     let (findings, overall) = evidence.findings();
     let mut table = comparison();
-    for summary in &overall {
-        table.add_row(compared(evidence, &findings, summary));
+    for summary in overall {
+        table.add_row(compared(evidence, findings, summary));
     }
     table
 }
@@ -139,7 +139,7 @@ pub fn headlines() -> Table {
 pub fn headlines_of(table: &mut Table, part: &str, evidence: &Evidence<'_>) {
     let (findings, overall) = evidence.findings();
     for summary in overall.iter().filter(|summary| evidence.study.compare[summary.compare].headline) {
-        table.add_row([part.to_owned()].into_iter().chain(compared(evidence, &findings, summary)));
+        table.add_row([part.to_owned()].into_iter().chain(compared(evidence, findings, summary)));
     }
 }
 
