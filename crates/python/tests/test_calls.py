@@ -279,8 +279,8 @@ def test_control_c_keeps_the_points_of_a_fit(here: Path) -> None:
     assert ago() < 0.1 and not Path("f.toml").exists()
     kept = journal.read_bytes()
     again = sw.fit(file, resume=True, **asked)  # type: ignore[arg-type]
-    Path("f.toml").unlink()
-    assert sw.fit(file, **asked).profile == again.profile, kept  # type: ignore[arg-type]
+    assert set(kept.splitlines()) <= set(journal.read_bytes().splitlines())
+    assert sw.fit(file, force=True, **asked).profile == again.profile  # type: ignore[arg-type]
 
 
 def test_progress_is_told_and_its_exceptions_end_the_work() -> None:

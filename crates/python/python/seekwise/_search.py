@@ -90,7 +90,7 @@ class Search:
         axes = _plots.axes(ax)
         axes.scatter(*zip(*(trial.ratios[:2] for trial in self.trials), strict=True), alpha=0.4, label="trials")
         front = sorted(tuple(interval.estimate for interval in winner.fresh[:2]) for winner in self.winners)
-        axes.plot(*zip(*front, strict=True), marker="o", label="front, on fresh seeds")
+        axes.plot(*zip(*front, strict=True), marker="o", color="C1", label="front, on fresh seeds")
         axes.set_xlabel(f"{self.aims[0]}, ratio to the base")
         axes.set_ylabel(f"{self.aims[1]}, ratio to the base")
         axes.legend()
