@@ -92,6 +92,9 @@ fn sources(book: &Path) -> std::io::Result<BTreeMap<String, Vec<String>>> {
     let moved = links(&summary).into_iter().fold(summary.clone(), |text, (_, link)| {
         text.replace(&format!("]({link})"), &format!("]({})", from_root("docs", &link)))
     });
+    // Documents link to the table of contents too, so it is a page as well.
+    fs::write(place(SUMMARY)?, of_pages(&summary))?;
+    let moved = moved.replacen("](README.md)", &format!("](README.md)\n[Contents]({SUMMARY})"), 1);
     fs::write(book.join("src/SUMMARY.md"), of_pages(&moved))?;
     fs::copy(root.join("docs/book.toml"), book.join("book.toml"))?;
     Ok(notebooks)
