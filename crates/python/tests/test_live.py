@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import seekwise as sw
-from conftest import DRIVE, no_file_system, shell
+from conftest import DRIVE, missing, no_file_system, shell
 
 #: What was promised is there.
 CHECK = '[ -s "$SEEKWISE_PROMISES" ] || exit 0; cmp -n 4096 /dev/zero "$SEEKWISE_MOUNT/kept" || exit 11'
@@ -60,6 +60,8 @@ def test_a_disk_of_another_server_is_not_taken(here: Path) -> None:
 
 
 def test_a_recipe_is_judged() -> None:
+    if lacks := missing("qemu-io"):
+        pytest.skip(lacks)
     with sw.crash(DRIVE, recipe="raw-flush", cuts=30, seed=2, speed=20) as lab:
         with pytest.raises(sw.SeekwiseError, match="of its own"):
             lab.promise("mine")

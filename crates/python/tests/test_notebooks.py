@@ -13,7 +13,7 @@ from conftest import missing, no_file_system
 DOCS = Path(__file__).parents[3] / "docs"
 
 
-@pytest.mark.parametrize("name", ["first-comparison", "sweep-and-search", "head-time", "crash-laboratory"])
+@pytest.mark.parametrize("name", ["first-comparison", "fitted-drive", "sweep-and-search", "head-time", "crash-laboratory"])
 def test_a_notebook_runs(name: str, here: Path) -> None:
     nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
     pytest.importorskip("ipykernel")

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import random
+import shlex
 import signal
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import seekwise as sw
@@ -102,12 +104,14 @@ def test_an_engine_that_loses_all_is_told(here: Path) -> None:
 def test_what_is_missing_torn_or_changed_is_made_again(here: Path) -> None:
     swept("out")
     expected = bytes_of("out")
-    parts = sorted(Path("out/parts").glob("part-*.jsonl"))
+    parts = sorted(Path("out/parts").glob("part-*.parquet"))
     assert len(parts) == 6
     whole = parts[1].read_bytes()
     parts[0].unlink()
     parts[1].write_bytes(whole[: len(whole) // 2])
-    parts[2].write_bytes(parts[2].read_bytes().replace(b'"ios":', b'"ios":1', 1))
+    changed = bytearray(parts[2].read_bytes())
+    changed[len(changed) // 2] ^= 1
+    parts[2].write_bytes(changed)
     parts[3].write_bytes(whole)
     parts[4].write_bytes(b"\xff\x00")
     engine = Unreliable(1, 0.0, False)
@@ -117,6 +121,19 @@ def test_what_is_missing_torn_or_changed_is_made_again(here: Path) -> None:
     untouched = Unreliable(1, 0.0, False)
     swept("out", engine=untouched)
     assert untouched.ran == []
+
+
+def test_parts_are_tables_for_others(here: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    result = swept("out")
+    runs = duckdb.sql("""select cell, run, "level.drive", "level.job.depth"::int, iops, p99_ms, record
+                         from 'out/parts/*.parquet' order by cell, run""").fetchall()
+    names = result.cells.columns
+    wanted = [names.index(name) for name in ("cell", "run", "drive", "job.depth", "iops", "p99_ms")]
+    assert [run[:-1] for run in runs] == [tuple(row[at] for at in wanted) for row in result.cells.rows_from(0, 24)]
+    assert "".join(f"{run[-1]}\n" for run in runs).encode() == Path("out/results.jsonl").read_bytes()
+    words = dict(duckdb.sql("select distinct key, value from parquet_kv_metadata('out/parts/*.parquet')").fetchall())
+    assert words[b"column.p99_ms"] == b"ms; response time"
 
 
 def test_a_sweep_goes_on_with_its_batches_whatever_they_are_now(here: Path) -> None:
@@ -172,7 +189,7 @@ def test_control_c_keeps_the_parts_that_ended(here: Path) -> None:
         grid = sw.grid(on=[DRIVE], **{"job.depth": range(1, 25)})
         return sw.sweep("random-read", grid, runs=3, runtime="300s", out=out, batch=1)
 
-    with interrupted_when(lambda: list(Path("out/parts").glob("part-*.jsonl"))) as ago, pytest.raises(KeyboardInterrupt):
+    with interrupted_when(lambda: list(Path("out/parts").glob("part-*.parquet"))) as ago, pytest.raises(sw.Interrupted, match="are kept in out"):
         long("out")
     # One look of the sweep, and one of each of its runs.
     assert ago() < 0.15
@@ -192,8 +209,13 @@ def test_an_object_store(here: Path) -> None:
     store = sw.UrlStore(url)
     assert {"results.jsonl", "report.html", "made-from.json"} <= store.names()
     for name, expected in bytes_of("plain").items():
-        assert (store.read(name) or "").encode() == expected, name
+        assert store.read(name) == expected, name
     assert "Seekwise" in result.report().html
+    opened = sw.open(url)
+    assert isinstance(opened, sw.Study) and opened.cells == result.cells
+    assert opened.command == f"seekwise report {url} --json"
+    with pytest.raises(sw.SeekwiseError, match="holds no results"):
+        sw.open("memory://lab/nothing")
     parts = sw.UrlStore(f"{url}/parts")
     torn = sorted(name for name in parts.names() if name.startswith("part-"))[0]
     whole = parts.read(torn)
@@ -204,6 +226,21 @@ def test_an_object_store(here: Path) -> None:
     assert set(engine.ran) == {torn} and parts.read(torn) == whole
     with pytest.raises(sw.SeekwiseError, match="nosuch"):
         swept("nosuch://a/b")
+
+
+def reported_from(url: str, storage: dict[str, Any], here: Path) -> None:
+    """The program makes the page there again, and says what it says of a folder."""
+    store = sw.UrlStore(url, tuple(sorted(storage.items())))
+    page = store.read("report.html")
+    store.write("report.html", b"an older page")
+    # What fsspec opens without arguments, it is told by the environment.
+    prefix = f"FSSPEC_S3={shlex.quote(json.dumps(storage))}"
+    there, plain = (shell(f"{prefix} seekwise report {place}", here) for place in (url, "plain"))
+    assert there.returncode == 0, there.stderr
+    assert there.stdout == plain.stdout.replace("plain", url) and f"Report: {url}/report.html" in there.stdout
+    assert store.read("report.html") == page
+    lost = shell(f"{prefix} seekwise report s3://lab/nothing", here)
+    assert lost.returncode == 2 and "s3://lab/nothing: holds no results" in lost.stderr
 
 
 def test_a_server_of_s3(here: Path) -> None:
@@ -225,7 +262,10 @@ def test_a_server_of_s3(here: Path) -> None:
         there(sw.ThreadEngine())
         store = sw.UrlStore(url, tuple(sorted(storage.items())))
         for name, expected in bytes_of("plain").items():
-            assert (store.read(name) or "").encode() == expected, name
+            assert store.read(name) == expected, name
+        opened = sw.open(url, storage=storage)
+        assert isinstance(opened, sw.Study) and opened.cells == sw.open("plain").cells  # type: ignore[union-attr]
+        reported_from(url, storage, here)
         parts = sw.UrlStore(f"{url}/parts", store.options)
         torn = sorted(name for name in parts.names() if name.startswith("part-"))[-1]
         whole = parts.read(torn)

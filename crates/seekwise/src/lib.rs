@@ -33,7 +33,7 @@
 //! | [`compare`](mod@compare) | a job on two or more values of one setting |
 //! | [`against`] | a prediction against a measurement |
 //! | [`answer`] | answers as the program prints them |
-//! | [`sweep`] | a study in parts, which any machine runs |
+//! | `sweep` (feature `parquet`) | a study in parts, which any machine runs |
 //! | [`dry_run`](mod@dry_run) | how long a comparison will take |
 //! | [`power_cut`] | what power cuts would lose |
 //! | [`validate`](mod@validate) | a measured trace against a modelled drive |
@@ -69,6 +69,7 @@ pub mod run;
 pub mod setup;
 pub mod shell;
 pub mod study;
+#[cfg(feature = "parquet")]
 pub mod sweep;
 pub mod unfinished;
 pub mod validate;

@@ -1,11 +1,8 @@
-//! A study in parts: what runs it may be anywhere, gets texts, and answers texts. A part is a batch of cells. Its text depends
-//! on the plan alone, so a part that is run twice, late or elsewhere is the same part; a build other than the plan's refuses it.
-//! Nothing here knows machines, engines or where parts are kept.
-//!
-//! ```text
-//! {"schema":1,"cell":0,"run":0, … ,"sum":"…"}     a line a run, as in results.jsonl, in the plan's order
-//! {"part":"part-0-8-….jsonl","runs":40,"sha256":"…"}     the last line: without it, or with another hash, the part is torn
-//! ```
+//! A study in parts: what runs it may be anywhere, gets texts, and answers a file's bytes. A part is a batch of cells, kept as
+//! Parquet ([`part`]). Its bytes depend on the plan alone, so a part that is run twice, late or elsewhere is the same part; a
+//! build other than the plan's refuses it. Nothing here knows machines, engines or where parts are kept.
+
+mod part;
 
 use std::path::Path;
 
@@ -20,6 +17,7 @@ use seekwise_os::places::PLACES;
 use seekwise_run::cutoff::RunCutoff;
 use serde::{Deserialize, Serialize};
 
+use self::part::PartRuns;
 use crate::bounds::Bounds;
 use crate::error::Error;
 use crate::observer::Observer;
@@ -41,8 +39,8 @@ use crate::study::{StudyResult, named, require_requests, warn, write_report};
 /// let parts = plan.parts(1);
 /// assert_eq!(parts.len(), 2);
 /// // On any machine, in any order:
-/// let text = plan.run(parts[1].clone(), &())?;
-/// assert_eq!(plan.records(&parts[1], &text)?.len(), 1);
+/// let bytes = plan.run(&parts[1], &())?;
+/// assert_eq!(plan.records(&parts[1], &bytes)?.len(), 1);
 /// # Ok::<(), seekwise::Error>(())
 /// ```
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -73,16 +71,6 @@ pub struct SweepPart {
     pub end: usize,
     /// What it is called where parts are kept: its place, and the hash of what it is made from.
     pub name: String,
-}
-
-/// The last line of a part.
-#[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Seal {
-    part: String,
-    runs: usize,
-    /// Of all bytes before this line.
-    sha256: String,
 }
 
 impl SweepPlan {
@@ -177,16 +165,16 @@ impl SweepPlan {
 
     fn part(&self, first: usize, end: usize) -> SweepPart {
         let hash = sha256(format!("{} {first} {end}", self.hash).as_bytes());
-        SweepPart { first, end, name: format!("part-{first}-{end}-{}.jsonl", &hash[..16]) }
+        SweepPart { first, end, name: format!("part-{first}-{end}-{}.parquet", &hash[..16]) }
     }
 
-    /// Runs a part and answers its text.
-    pub fn run(&self, part: SweepPart, observer: &dyn Observer) -> Result<String, Error> {
+    /// Runs a part and answers the bytes of its file.
+    pub fn run(&self, part: &SweepPart, observer: &dyn Observer) -> Result<Vec<u8>, Error> {
         let study = parse("study.toml", &self.study)?;
         let inputs = Inputs::kept(self.made.inputs.clone()).opening(reading::parts).with_places(PLACES);
         observer.begin(Some(((part.end - part.first) * self.runs()) as u64), 0, "runs");
         let cancelled = || observer.is_cancelled();
-        let (mut text, mut done) = (String::new(), 0);
+        let mut runs = Vec::with_capacity((part.end - part.first) * self.runs());
         for cell in part.first..part.end {
             let made = &self.made.cells[cell];
             let prepared = plan::prepare("study.toml", &made.cell, &inputs)?;
@@ -195,60 +183,49 @@ impl SweepPlan {
             }
             for (run, &seed) in self.made.seeds.iter().enumerate() {
                 let record = run_of_cell(RunCutoff::when(&cancelled), &study, &prepared, seed, (cell, run))?;
-                text.push_str(&line_of(&record));
-                done += 1;
-                observer.at(done);
+                let line = line_of(&record);
+                runs.push((&made.cell.levels[..], record, line));
+                observer.at(runs.len() as u64);
             }
         }
-        let seal = Seal { part: part.name, runs: done as usize, sha256: sha256(text.as_bytes()) };
-        text.push_str(&serde_json::to_string(&seal).expect("it has no keys but strings"));
-        text.push('\n');
-        Ok(text)
+        let factors: Vec<String> = study.factor.into_iter().map(|factor| factor.name).collect();
+        Ok(PartRuns { name: &part.name, factors: &factors, runs: &runs }.encoded())
     }
 
     /// The records of a part, each held against the plan, its sum and its own figures. An error says what is wrong with it: it
     /// is torn, changed, or of something else, and has to be made again.
-    pub fn records(&self, part: &SweepPart, text: &str) -> Result<Vec<RunRecord>, Error> {
+    pub fn records(&self, part: &SweepPart, file: &[u8]) -> Result<Vec<RunRecord>, Error> {
         let fault = |why: String| Error::new(format!("{}: {why}", part.name));
-        let torn = || fault("it is torn: its last line is not a seal".to_owned());
-        let bare = text.strip_suffix('\n').ok_or_else(torn)?;
-        let (lines, last) = bare.split_at(bare.rfind('\n').map_or(0, |end| end + 1));
-        let seal: Seal = serde_json::from_str(last).map_err(|_| torn())?;
-        let expected = (part.end - part.first) * self.runs();
-        if seal.part != part.name || seal.runs != expected {
-            return Err(fault(format!("it says that it is {} of {} runs", seal.part, seal.runs)));
-        }
-        if seal.sha256 != sha256(lines.as_bytes()) {
-            return Err(fault("it was changed after it was written: its sha256 is another".to_owned()));
-        }
+        let lines = part::lines(&part.name, file).map_err(fault)?;
         let records = read_lines(&self.made, &self.made.order(), part.first * self.runs(), lines.as_bytes(), true);
-        let records = records.map_err(|(line, why)| fault(format!("line {line}: {why}")))?;
+        let records = records.map_err(|(line, why)| fault(format!("run {line}: {why}")))?;
+        let expected = (part.end - part.first) * self.runs();
         match records.len() == expected {
             true => Ok(records),
             false => Err(fault(format!("it has {} runs; expected {expected}", records.len()))),
         }
     }
 
-    /// Makes a result folder of the texts of all parts, in order: the bytes are those of `seekwise study`.
+    /// Makes a result folder of the files of all parts, in order: its bytes are those of `seekwise study`.
     pub fn finish(
         &self,
         folder: &Path,
         parts: &[SweepPart],
-        texts: &[String],
+        files: &[impl AsRef<[u8]>],
         force: bool,
     ) -> Result<StudyResult, Error> {
         let complete = parts.first().is_some_and(|part| part.first == 0)
             && parts.windows(2).all(|two| two[0].end == two[1].first)
             && parts.last().is_some_and(|part| part.end == self.cells());
-        if !complete || parts.len() != texts.len() {
+        if !complete || parts.len() != files.len() {
             return Err(Error::new("the parts are not those of the whole plan, in its order"));
         }
         let mut study = parse("study.toml", &self.study)?;
         seekwise_lab::study::judge(&mut study, &self.made);
         let mut results = ResultFolder::begin(folder, &self.study, &self.made, force)?;
         let mut records = Vec::with_capacity(self.cells() * self.runs());
-        for (part, text) in parts.iter().zip(texts) {
-            for record in self.records(part, text)? {
+        for (part, file) in parts.iter().zip(files) {
+            for record in self.records(part, file.as_ref())? {
                 results.append(&record)?;
                 records.push(record);
             }
@@ -290,10 +267,10 @@ mod tests {
         assert_eq!(sent.hash(), here.hash());
         let parts = here.parts(4);
         assert_eq!(parts.iter().map(|part| (part.first, part.end)).collect::<Vec<_>>(), [(0, 4), (4, 6)]);
-        let mut texts: Vec<String> = parts.iter().rev().map(|part| sent.run(part.clone(), &()).unwrap()).collect();
-        texts.reverse();
+        let mut files: Vec<Vec<u8>> = parts.iter().rev().map(|part| sent.run(part, &()).unwrap()).collect();
+        files.reverse();
         let out = folder.path().join("swept");
-        here.finish(&out, &parts, &texts, false).unwrap();
+        here.finish(&out, &parts, &files, false).unwrap();
         let file = folder.path().join("s.toml");
         fs::write(&file, here.study()).unwrap();
         let whole = folder.path().join("whole");
@@ -301,7 +278,7 @@ mod tests {
         for name in ["results.jsonl", "made-from.json", "study.toml", "sums.txt", "report.html"] {
             assert!(fs::read(out.join(name)).unwrap() == fs::read(whole.join(name)).unwrap(), "{name} differs");
         }
-        let error = here.finish(&folder.path().join("x"), &parts[1..], &texts[1..], false).unwrap_err();
+        let error = here.finish(&folder.path().join("x"), &parts[1..], &files[1..], false).unwrap_err();
         assert!(error.to_string().contains("not those of the whole plan"), "{error}");
     }
 
@@ -309,13 +286,22 @@ mod tests {
     fn a_part_that_is_torn_or_changed_or_anothers_is_none() {
         let plan = plan();
         let parts = plan.parts(3);
-        let text = plan.run(parts[0].clone(), &()).unwrap();
-        assert_eq!(plan.records(&parts[0], &text).unwrap().len(), 6);
-        let said = |part: &SweepPart, text: &str| plan.records(part, text).map(drop).unwrap_err().to_string();
-        assert!(said(&parts[0], &text[..text.len() / 2]).contains("torn"));
-        assert!(said(&parts[0], "").contains("torn"));
-        assert!(said(&parts[0], &text.replacen("\"ios\":", "\"ios\":1", 1)).contains("changed"));
-        assert!(said(&parts[1], &text).contains("it says that it is part-0-3-"));
+        let file = plan.run(&parts[0], &()).unwrap();
+        assert_eq!(plan.run(&parts[0], &()).unwrap(), file, "run twice, it is the same part");
+        assert_eq!(plan.records(&parts[0], &file).unwrap().len(), 6);
+        let said = |part: &SweepPart, file: &[u8]| plan.records(part, file).map(drop).unwrap_err().to_string();
+        assert!(said(&parts[0], &file[..file.len() / 2]).contains("torn"));
+        assert!(said(&parts[0], b"").contains("torn"));
+        assert!(said(&parts[1], &file).contains("it says that it is part-0-3-"));
+        // Whichever byte is another, nothing of it is read.
+        let small = &plan.parts(1)[0];
+        let file = plan.run(small, &()).unwrap();
+        for at in 0..file.len() {
+            let mut other = file.clone();
+            other[at] ^= 1 << (at % 8);
+            let why = said(small, &other);
+            assert!(why.contains("torn") || why.contains("changed"), "byte {at}: {why}");
+        }
     }
 
     #[test]

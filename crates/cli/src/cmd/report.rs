@@ -1,34 +1,68 @@
-//! `seekwise report`: makes a result folder's report again from what the folder keeps, and from nothing else.
+//! `seekwise report`: makes a result folder's report again from what the folder keeps, and from nothing else. A folder in an object
+//! store is copied to here by the Python module, and its page copied back.
+
+use std::path::{Path, PathBuf};
 
 use seekwise::results::{self, ReviewManifest};
 use seekwise::study::again_from;
 use seekwise::study::review::again_from_review;
 use seekwise_lab::forest::{self, Forest};
+use serde_json::json;
 
+use super::python_module;
 use super::study::{StudyOutput, finish, review};
 use crate::args;
-use crate::exit::{CommandError, CommandResult};
+use crate::exit::{CommandAnswer, CommandError, CommandResult};
+
+/// What a folder's page is called.
+const PAGE: &str = "report.html";
 
 /// Runs the command.
 pub fn report(args: &args::ReportArgs, json: bool) -> CommandResult {
     args.pictures.admit(args.force)?;
+    match args.folder.to_str().filter(|name| name.contains("://") && !args.folder.exists()) {
+        Some(url) => report_elsewhere(args, url, json),
+        None => report_in(args, &args.folder, json),
+    }
+}
+
+/// The same of a folder that is no folder of this machine.
+fn report_elsewhere(args: &args::ReportArgs, url: &str, json: bool) -> CommandResult {
+    let folder = tempfile::tempdir().map_err(|error| CommandError::new(format!("report: {error}")))?;
+    let copied = |way: &str| {
+        let words = json!({"url": url, "folder": folder.path(), "copy": way});
+        python_module::ask("report", words, "a copied folder needs no module")
+    };
+    let fetched = copied("fetch")?;
+    if fetched != CommandAnswer::Done {
+        return Ok(fetched);
+    }
+    let answer = report_in(args, folder.path(), json)?;
+    copied("keep").map(|kept| if kept == CommandAnswer::Done { answer } else { kept })
+}
+
+/// Makes the report of the folder `from`, which the user knows by another name if it is a copy.
+fn report_in(args: &args::ReportArgs, from: &Path, json: bool) -> CommandResult {
     let said = StudyOutput { json, strict: args.strict, columns: &args.columns.names, all: true };
     let folder = args.folder.display();
-    if results::says(&args.folder)
-        && let Some(ReviewManifest { text, made }) = results::kept_review(&args.folder)?
+    if results::says(from)
+        && let Some(ReviewManifest { text, made }) = results::kept_review(from)?
     {
         if args.pictures.any() {
             let why = "a review has an answer a part; expected the folder of a part";
             return Err(CommandError::new(format!("{folder}: {why}")));
         }
-        return review::finish(&again_from_review(&args.folder, &text, &made)?, said);
+        return review::finish(&again_from_review(from, &text, &made)?, said);
     }
-    let studied = again_from(&args.folder)?;
+    let mut studied = again_from(from)?;
     if args.pictures.any() {
         let drawn = Forest::of(&studied.evidence());
         let drawn = drawn
             .ok_or_else(|| CommandError::new(format!("{folder}: nothing is compared in it: there is no picture")))?;
         args.pictures.write(|| forest::svg(&drawn))?;
+    }
+    if from != args.folder {
+        studied.page = PathBuf::from(format!("{folder}/{PAGE}"));
     }
     finish(&studied, &args.folder, said)
 }

@@ -10,7 +10,7 @@ The words are those of the command line, and each result has `.command`, the she
 
 from seekwise._calls import compare, fit, open, power_cut, replay, run, study, validate
 from seekwise._engines import Engine, Outcome, RayEngine, ThreadEngine, Work
-from seekwise._error import Diagnostic, RunError, SeekwiseError
+from seekwise._error import Diagnostic, Interrupted, RunError, SeekwiseError
 from seekwise._figures import Interval, Parts, Requests, Response
 from seekwise._live import CrashLab, CrashResult, Power, ServedDisk, crash, serve
 from seekwise._native import BUILD as __build__
@@ -45,6 +45,7 @@ __all__ = [
     "FitResult",
     "FolderStore",
     "Grid",
+    "Interrupted",
     "Interval",
     "Outcome",
     "Parts",

@@ -4,12 +4,14 @@ go, and wraps what comes back."""
 from __future__ import annotations
 
 import os
+import shlex
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from seekwise import _native, _progress
-from seekwise._error import SeekwiseError
+from seekwise._error import SeekwiseError, keeping
 from seekwise._figures import Interval
 from seekwise._progress import Progress
 from seekwise._results import (
@@ -24,6 +26,7 @@ from seekwise._results import (
     Validation,
 )
 from seekwise._setup import Job, Settings, Target, Text, Value, path, settings, word, words
+from seekwise._stores import fetch, folder_of, folder_until_exit, is_url
 
 #: A file's name.
 File = str | os.PathLike[str]
@@ -31,6 +34,13 @@ File = str | os.PathLike[str]
 
 def _file(given: File | None) -> str | None:
     return None if given is None else path(given)
+
+
+def _of_folder(out: File | None) -> str | None:
+    """What Ctrl-C leaves of work whose results go to a folder."""
+    if out is None:
+        return None
+    return f"the runs that ended are kept in {path(out)}: study({path(out)!r}, out={path(out)!r}, resume=True) goes on"
 
 
 def run(
@@ -136,7 +146,7 @@ def compare(
         raise SeekwiseError(f"vary: expected one key with its values, not {len(vary)}; a study varies several")
     ((key, levels),) = vary.items()
     said = words(job, on, set, seed, runtime, destroy, trace_format)
-    with _progress.shown(progress) as tell:
+    with _progress.shown(progress) as tell, keeping(_of_folder(out)):
         json, command, _, whys, cells, intervals, curves, page = _native.compare(
             said,
             key=key,
@@ -206,7 +216,7 @@ def study(
     """
     text = study.text if isinstance(study, Text) else None
     name = "-" if isinstance(study, Text) else path(study)
-    with _progress.shown(progress) as tell:
+    with _progress.shown(progress) as tell, keeping(_of_folder(out)):
         answer, command = _native.study(
             name,
             text=text,
@@ -221,10 +231,19 @@ def study(
     return studied(answer, command)
 
 
-def open(folder: File) -> Study | Review:
-    """Opens a result folder: of a run, a comparison, a study, a sweep or a review. Nothing is written."""
-    answer, command = _native.open(path(folder))
-    return studied(answer, command)
+def open(folder: File, *, storage: Mapping[str, Any] | None = None) -> Study | Review:
+    """Opens a result folder: of a run, a comparison, a study, a sweep or a review. Nothing is written to it.
+
+    Of a sweep it may be an URL, with `storage` as fsspec's options: it is copied to here for as long as the process lasts.
+    """
+    name = path(folder)
+    if not is_url(name):
+        answer, command = _native.open(folder_of(name))
+        return studied(answer, command)
+    copy = folder_until_exit()
+    fetch(name, Path(copy), storage)
+    answer, _ = _native.open(copy)
+    return studied(answer, f"seekwise report {shlex.quote(name)} --json")
 
 
 def validate(
@@ -276,10 +295,11 @@ def fit(
     With `out=` the profile is written there, and points that were tried stay beside it if the fit is interrupted; without,
     `save` writes the profile.
     """
+    kept = None if out is None else f"the points that were tried are kept beside {path(out)}: resume=True goes on"
     files = [path(data)] if isinstance(data, str | os.PathLike) else [path(file) for file in data]
 
     def fitted(file: str) -> FitResult:
-        with _progress.shown(progress) as tell:
+        with _progress.shown(progress) as tell, keeping(kept):
             json, command, profile = _native.fit(
                 files,
                 drive=path(drive),

@@ -42,8 +42,7 @@ class Work:
 
     def __call__(self, part: PartWords, cancel: CancelFlag | None = None) -> str:
         """Runs a part, keeps it, and answers its name. Done twice, it keeps the same bytes."""
-        text = _plan(self.plan).run(part, cancel)
-        self.store.write(part[2], text)
+        self.store.write(part[2], _plan(self.plan).run(part, cancel))
         return part[2]
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 
@@ -58,3 +59,18 @@ class SeekwiseError(Exception):
 
 class RunError(SeekwiseError):
     """A run began and did not end: its job does not fit, or the model stopped."""
+
+
+class Interrupted(KeyboardInterrupt):
+    """Ctrl-C in work of which something is kept: the message says what, and what goes on with it."""
+
+
+@contextmanager
+def keeping(what: str | None) -> Iterator[None]:
+    """Work of which this is kept when Ctrl-C ends it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if what is None:
+            raise
+        raise Interrupted(what) from None

@@ -99,14 +99,14 @@ class Plan:
         """Runs of each cell."""
     def parts(self, cells: int) -> list[PartWords]:
         """Its parts of so many cells: the first cell, the cell behind the last, the name."""
-    def run(self, part: PartWords, cancel: CancelFlag | None = None) -> str:
-        """Runs a part and answers its text."""
-    def fault(self, part: PartWords, text: str) -> str | None:
-        """What is wrong with the text of a part; nothing of one that is whole."""
+    def run(self, part: PartWords, cancel: CancelFlag | None = None) -> bytes:
+        """Runs a part and answers the bytes of its file."""
+    def fault(self, part: PartWords, file: bytes) -> str | None:
+        """What is wrong with the file of a part; nothing of one that is whole."""
     def finish(
-        self, folder: str, parts: Sequence[PartWords], texts: Sequence[str], *, force: bool
+        self, folder: str, parts: Sequence[PartWords], files: Sequence[bytes], *, force: bool
     ) -> StudyAnswer:
-        """Makes a result folder of the texts of all parts, in order."""
+        """Makes a result folder of the files of all parts, in order."""
 
 def program(words: Sequence[str]) -> int:
     """The program `seekwise`: words are its name and its arguments. Answers its exit code."""

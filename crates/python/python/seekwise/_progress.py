@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -27,7 +28,10 @@ def shown(progress: Progress) -> Iterator[ProgressFunction | None]:
         yield None
         return
     try:
-        tqdm: Any = import_module("tqdm.auto").tqdm
+        with warnings.catch_warnings():
+            # That a notebook without widgets gets a bar of text is nothing to be told in each of them.
+            warnings.simplefilter("ignore")
+            tqdm: Any = import_module("tqdm.auto").tqdm
     except ImportError:
         yield None
         return

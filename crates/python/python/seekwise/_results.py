@@ -9,7 +9,7 @@ from json import loads
 from pathlib import Path
 from typing import Any
 
-from seekwise import _html
+from seekwise import _html, _plots
 from seekwise._error import SeekwiseError
 from seekwise._figures import Interval, Parts, Requests
 from seekwise._native import Table
@@ -146,6 +146,10 @@ class RunResult(Result):
         kinds = [("all", self.all), ("read", self.read), ("write", self.write), ("flush", self.flush)]
         return [(name, it.ios, it.iops, it.mean, it.p99, it.max) for name, it in kinds if it.ios]
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draws shares of requests by response time; answers matplotlib's axes."""
+        return _plots.curves(self.curve, ax)
+
     def __repr__(self) -> str:
         mean = "" if self.all.mean is None else f", mean {self.all.mean:.3f} ms, p99 {self.p99:.3f} ms"
         return f"<RunResult: {self.job} on {self.target}: {self.iops:.1f} requests/s{mean}>"
@@ -230,6 +234,12 @@ class Comparison(Result):
         """The report, where `out=` kept results."""
         return report_of(self.page)
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draws each ratio with its interval; answers matplotlib's axes."""
+        shown = [it for it in self.findings if it.refused is None]
+        rows = [(f"{it.to}: {it.metric}", it.ratio.estimate, it.ratio.low, it.ratio.high) for it in shown]
+        return _plots.intervals(rows, ax)
+
     def __repr__(self) -> str:
         lines = [f"{it.to} against {it.from_}: {it.metric} × {it.ratio}: {it.verdict}" for it in self.findings]
         return "<Comparison: " + "; ".join(lines) + ">"
@@ -277,6 +287,11 @@ class Study(Result):
         """What each claim came to: `reproduced` is True, False, or None."""
         value: list[dict[str, Any]] = self.to_dict()["claims"]
         return value
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draws the ratio of each comparison with its interval; where nothing is compared, shares of requests by response time.
+        Answers matplotlib's axes."""
+        return _plots.intervals_of(self.intervals, ax) if len(self.intervals) else _plots.curves(self.curves, ax)
 
     def __repr__(self) -> str:
         return f"<Study: {self.title}: {len(self.cells)} runs, {len(self.intervals)} comparisons>"
@@ -356,6 +371,10 @@ class Validation(Result):
         shares = [it.demerit_percent for it in (self.all, self.reads, self.writes)]
         return all(share is None or share <= self.at_most for share in shares)
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draws simulated times against measured ones, both sorted; answers matplotlib's axes."""
+        return _plots.samples(self.samples, ax)
+
     def __repr__(self) -> str:
         return f"<Validation: {self.all.n} requests, demerit {self.all.demerit_percent or 0:.2f} %>"
 
@@ -420,6 +439,10 @@ class PowerCut(Result):
         """Of writes acknowledged: what was lost."""
         value: dict[str, Any] = self.to_dict()["acknowledged_lost"]
         return value
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draws data at risk over time; answers matplotlib's axes."""
+        return _plots.at_risk(self.at_risk, ax)
 
     def __repr__(self) -> str:
         kept = "kept" if self.promise_kept else "broken"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, Literal
 
-from seekwise import _progress
+from seekwise import _plots, _progress
 from seekwise._calls import run
 from seekwise._error import SeekwiseError
 from seekwise._figures import Interval
@@ -87,10 +87,10 @@ class Search:
         """Trials by their first two aims, and the front; answers matplotlib's axes."""
         if len(self.aims) < 2:
             raise SeekwiseError("a picture of a front needs two aims")
-        axes: Any = import_module("matplotlib.pyplot").gca() if ax is None else ax
+        axes = _plots.axes(ax)
         axes.scatter(*zip(*(trial.ratios[:2] for trial in self.trials), strict=True), alpha=0.4, label="trials")
         front = sorted(tuple(interval.estimate for interval in winner.fresh[:2]) for winner in self.winners)
-        axes.plot(*zip(*front, strict=True), marker="o", label="front, on fresh seeds")
+        axes.plot(*zip(*front, strict=True), marker="o", color="C1", label="front, on fresh seeds")
         axes.set_xlabel(f"{self.aims[0]}, ratio to the base")
         axes.set_ylabel(f"{self.aims[1]}, ratio to the base")
         axes.legend()

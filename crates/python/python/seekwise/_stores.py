@@ -3,8 +3,13 @@ part is written whole or not at all."""
 
 from __future__ import annotations
 
+import atexit
 import os
 import secrets
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -13,25 +18,29 @@ from typing import Any, Protocol
 from seekwise._error import SeekwiseError
 
 
+#: Files of a result folder. Where parts are in no folder, they stand beside them.
+KEPT = ("study.toml", "made-from.json", "sums.txt", "results.jsonl", "report.html")
+
+
 class Store(Protocol):
-    """What keeps texts by name. It travels to the workers, so it is to be pickled."""
+    """What keeps files by name. It travels to the workers, so it is to be pickled."""
 
     def names(self) -> set[str]:
         """What is kept."""
         ...
 
-    def read(self, name: str) -> str | None:
-        """A text; None where there is none of that name."""
+    def read(self, name: str) -> bytes | None:
+        """A file's bytes; None where there is none of that name."""
         ...
 
-    def write(self, name: str, text: str) -> None:
-        """Keeps a text, whole or not at all."""
+    def write(self, name: str, content: bytes) -> None:
+        """Keeps a file, whole or not at all."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class FolderStore:
-    """A folder. A text is written beside its name and takes its place when it is complete."""
+    """A folder. A file is written beside its name and takes its place when it is complete."""
 
     folder: str
 
@@ -42,21 +51,21 @@ class FolderStore:
         except FileNotFoundError:
             return set()
 
-    def read(self, name: str) -> str | None:
-        """A text; None where there is none of that name."""
+    def read(self, name: str) -> bytes | None:
+        """A file's bytes; None where there is none of that name."""
         try:
-            return Path(self.folder, name).read_bytes().decode("utf-8", errors="replace")
+            return Path(self.folder, name).read_bytes()
         except FileNotFoundError:
             return None
 
-    def write(self, name: str, text: str) -> None:
-        """Keeps a text, whole or not at all."""
+    def write(self, name: str, content: bytes) -> None:
+        """Keeps a file, whole or not at all."""
         Path(self.folder).mkdir(parents=True, exist_ok=True)
         # Two workers may write the same part at once: each has a file of its own.
         beside = Path(self.folder, f"{name}.{secrets.token_hex(4)}.unfinished")
         try:
             with beside.open("wb") as file:
-                file.write(text.encode())
+                file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
             beside.replace(Path(self.folder, name))
@@ -64,9 +73,20 @@ class FolderStore:
             beside.unlink(missing_ok=True)
 
 
+@contextmanager
+def _told(url: str) -> Iterator[None]:
+    """Errors of whatever file system it is say which URL they are of."""
+    try:
+        yield
+    except (SeekwiseError, FileNotFoundError):
+        raise
+    except Exception as error:
+        raise SeekwiseError(f"{url}: {str(error) or type(error).__name__}") from error
+
+
 @dataclass(frozen=True, slots=True)
 class UrlStore:
-    """What fsspec opens. A text is one object, written by one call: object stores keep it whole or not at all."""
+    """What fsspec opens. A file is one object, written by one call: object stores keep it whole or not at all."""
 
     url: str
     #: What fsspec's file system is made with, such as an address or keys.
@@ -77,10 +97,8 @@ class UrlStore:
             fsspec: Any = import_module("fsspec.core")
         except ImportError as error:
             raise SeekwiseError(f"{self.url}: needs fsspec; expected a folder, or `pip install seekwise[stores]`") from error
-        try:
+        with _told(self.url):
             system, root = fsspec.url_to_fs(self.url, **dict(self.options))
-        except (ImportError, ValueError) as error:
-            raise SeekwiseError(f"{self.url}: {error}") from error
         return system, str(root).rstrip("/")
 
     def names(self) -> set[str]:
@@ -88,22 +106,25 @@ class UrlStore:
         system, root = self._opened()
         system.invalidate_cache()
         try:
-            return {str(path).rsplit("/", 1)[-1] for path in system.ls(root, detail=False)}
+            with _told(self.url):
+                return {str(path).rsplit("/", 1)[-1] for path in system.ls(root, detail=False)}
         except FileNotFoundError:
             return set()
 
-    def read(self, name: str) -> str | None:
-        """A text; None where there is none of that name."""
+    def read(self, name: str) -> bytes | None:
+        """A file's bytes; None where there is none of that name."""
         system, root = self._opened()
         try:
-            return bytes(system.cat_file(f"{root}/{name}")).decode("utf-8", errors="replace")
+            with _told(self.url):
+                return bytes(system.cat_file(f"{root}/{name}"))
         except FileNotFoundError:
             return None
 
-    def write(self, name: str, text: str) -> None:
-        """Keeps a text, whole or not at all."""
+    def write(self, name: str, content: bytes) -> None:
+        """Keeps a file, whole or not at all."""
         system, root = self._opened()
-        system.pipe_file(f"{root}/{name}", text.encode())
+        with _told(self.url):
+            system.pipe_file(f"{root}/{name}", content)
 
 
 def is_url(out: str) -> bool:
@@ -114,6 +135,24 @@ def is_url(out: str) -> bool:
 def folder_of(out: str) -> str:
     """The folder that a name or a `file://` stands for."""
     return out.removeprefix("file://")
+
+
+def folder_until_exit() -> str:
+    """A folder for a copy, which goes away with the process."""
+    folder = tempfile.mkdtemp(prefix="seekwise-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def fetch(url: str, folder: Path, options: Mapping[str, Any] | None = None) -> None:
+    """Copies a result folder from where fsspec finds it into a folder of this machine."""
+    place = store(url, dict(options or {}))
+    files = {name: place.read(name) for name in KEPT}
+    if files["made-from.json"] is None or files["results.jsonl"] is None:
+        raise SeekwiseError(f"{url}: holds no results; expected what a sweep has kept there")
+    for name, content in files.items():
+        if content is not None:
+            (folder / name).write_bytes(content)
 
 
 def store(out: str, options: dict[str, Any] | None = None) -> Store:

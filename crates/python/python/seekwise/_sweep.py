@@ -3,13 +3,10 @@
 
 from __future__ import annotations
 
-import atexit
 import itertools
 import json
 import os
 import shlex
-import shutil
-import tempfile
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,12 +18,12 @@ from typing import Any
 from seekwise import _progress
 from seekwise._calls import studied
 from seekwise._engines import Engine, Work, engine_of
-from seekwise._error import SeekwiseError
+from seekwise._error import SeekwiseError, keeping
 from seekwise._native import Plan
 from seekwise._progress import Progress, ProgressFunction
 from seekwise._results import Study
 from seekwise._setup import Job, PartWords, Settings, Stack, Target, Value, path, word, words
-from seekwise._stores import Store, folder_of, is_url, store
+from seekwise._stores import KEPT, Store, folder_of, folder_until_exit, is_url, store
 
 #: A file's name.
 File = str | os.PathLike[str]
@@ -39,9 +36,6 @@ PARTS_A_SLOT = 4
 
 #: How often what was lost is handed out again. An engine that loses a part so often loses each.
 ROUNDS = 5
-
-#: Files of a result folder that go beside the parts where these are in no folder.
-KEPT = ("study.toml", "made-from.json", "sums.txt", "results.jsonl", "report.html")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,15 +134,16 @@ def run_plan(
     runner = engine_of(engine, address) if isinstance(engine, str) else engine
     try:
         parts = plan.parts(batch or _batch(plan, parts_in, getattr(runner, "slots", 1)))
-        with _progress.shown(progress) as tell:
-            texts = _made(plan, parts, parts_in, runner, tell)
+        kept = f"the parts that ended are kept in {out}: the same call goes on"
+        with _progress.shown(progress) as tell, keeping(kept):
+            files = _made(plan, parts, parts_in, runner, tell)
     finally:
         # Of an engine that has nothing left to do, this ends its threads.
         if isinstance(engine, str):
             runner.cancel()
     if is_url(out):
-        return _finished_elsewhere(plan, parts, texts, place)
-    answer = plan.finish(folder_of(out), parts, texts, force=True)
+        return _finished_elsewhere(plan, parts, files, place)
+    answer = plan.finish(folder_of(out), parts, files, force=True)
     return _study(plan, answer, out)
 
 
@@ -159,20 +154,19 @@ def _study(plan: Plan, answer: Any, out: str) -> Study:
     return study
 
 
-def _finished_elsewhere(plan: Plan, parts: list[PartWords], texts: list[str], place: Store) -> Study:
+def _finished_elsewhere(plan: Plan, parts: list[PartWords], files: list[bytes], place: Store) -> Study:
     """The result folder, made here and copied beside the parts. The one here goes away with the process."""
-    folder = tempfile.mkdtemp(prefix="seekwise-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    answer = plan.finish(folder, parts, texts, force=True)
+    folder = folder_until_exit()
+    answer = plan.finish(folder, parts, files, force=True)
     for name in KEPT:
-        place.write(name, Path(folder, name).read_text(encoding="utf-8"))
+        place.write(name, Path(folder, name).read_bytes())
     return _study(plan, answer, folder)
 
 
 def admit(plan: Plan, out: str, place: Store, force: bool) -> None:
     """An error where `out` holds results of something else."""
     made = place.read("made-from.json")
-    if made is None or force or sha256(made.encode()).hexdigest() == plan.hash:
+    if made is None or force or sha256(made).hexdigest() == plan.hash:
         return
     raise SeekwiseError(f"{out}: holds results of another study, or of another build; expected another out, or force=True")
 
@@ -192,40 +186,40 @@ def _batch(plan: Plan, parts_in: Store, slots: int) -> int:
     most = max(1, plan.cells // (slots * PARTS_A_SLOT))
     cells = min(max(1, int(PART_S / seconds)), most)
     # What is there decides: of two that begin at once, both find all parts of either.
-    parts_in.write(name, json.dumps({"cells": cells}))
+    parts_in.write(name, json.dumps({"cells": cells}).encode())
     return cells
 
 
-def _whole(plan: Plan, parts: Iterable[PartWords], parts_in: Store) -> dict[str, str]:
-    """The texts of parts that are there and whole; one that is torn or changed is none."""
+def _whole(plan: Plan, parts: Iterable[PartWords], parts_in: Store) -> dict[str, bytes]:
+    """The files of parts that are there and whole; one that is torn or changed is none."""
     there = parts_in.names()
-    texts: dict[str, str] = {}
+    files: dict[str, bytes] = {}
     for part in parts:
-        text = parts_in.read(part[2]) if part[2] in there else None
-        if text is not None and plan.fault(part, text) is None:
-            texts[part[2]] = text
-    return texts
+        file = parts_in.read(part[2]) if part[2] in there else None
+        if file is not None and plan.fault(part, file) is None:
+            files[part[2]] = file
+    return files
 
 
 def _made(
     plan: Plan, parts: list[PartWords], parts_in: Store, engine: Engine, tell: ProgressFunction | None
-) -> list[str]:
-    """The texts of all parts, those made that are missing."""
-    texts = _whole(plan, parts, parts_in)
+) -> list[bytes]:
+    """The files of all parts, those made that are missing."""
+    files = _whole(plan, parts, parts_in)
     work = Work(plan.text, parts_in)
     for _ in range(ROUNDS):
-        missing = [part for part in parts if part[2] not in texts]
+        missing = [part for part in parts if part[2] not in files]
         if not missing:
-            return [texts[part[2]] for part in parts]
+            return [files[part[2]] for part in parts]
         try:
             _run(plan, work, missing, engine, tell)
         except BaseException:
             engine.cancel()
             raise
-        texts.update(_whole(plan, missing, parts_in))
-    lost = [part[2] for part in parts if part[2] not in texts]
+        files.update(_whole(plan, missing, parts_in))
+    lost = [part[2] for part in parts if part[2] not in files]
     if not lost:
-        return [texts[part[2]] for part in parts]
+        return [files[part[2]] for part in parts]
     raise SeekwiseError(f"{len(lost)} parts were lost {ROUNDS} times, such as {lost[0]}: what the engine runs does not keep")
 
 

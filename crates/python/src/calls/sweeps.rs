@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 
 use pyo3::prelude::*;
+use pyo3::pybacked::PyBackedBytes;
+use pyo3::types::PyBytes;
 use seekwise::sweep::{SweepFactor, SweepPart, SweepPlan};
 
 use super::{SetupWords, Studied, of_study, setup, with_text};
@@ -72,31 +74,36 @@ impl Plan {
         self.0.parts(cells).into_iter().map(|part| (part.first, part.end, part.name)).collect()
     }
 
-    /// Runs a part and answers its text.
+    /// Runs a part and answers the bytes of its file.
     #[pyo3(signature = (part, cancel = None))]
-    fn run(&self, py: Python<'_>, part: (usize, usize, String), cancel: Option<&CancelFlag>) -> PyResult<String> {
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        part: (usize, usize, String),
+        cancel: Option<&CancelFlag>,
+    ) -> PyResult<Bound<'py, PyBytes>> {
         let part = of_words(part);
-        watched(py, None, cancel, |observer| self.0.run(part, observer))
+        watched(py, None, cancel, |observer| self.0.run(&part, observer)).map(|file| PyBytes::new(py, &file))
     }
 
-    /// What is wrong with the text of a part; nothing of one that is whole.
-    fn fault(&self, py: Python<'_>, part: (usize, usize, String), text: &str) -> Option<String> {
+    /// What is wrong with the file of a part; nothing of one that is whole.
+    fn fault(&self, py: Python<'_>, part: (usize, usize, String), file: PyBackedBytes) -> Option<String> {
         let part = of_words(part);
-        py.detach(|| self.0.records(&part, text)).err().map(|error| error.to_string())
+        py.detach(|| self.0.records(&part, &file)).err().map(|error| error.to_string())
     }
 
-    /// Makes a result folder of the texts of all parts, in order.
-    #[pyo3(signature = (folder, parts, texts, *, force))]
+    /// Makes a result folder of the files of all parts, in order.
+    #[pyo3(signature = (folder, parts, files, *, force))]
     fn finish(
         &self,
         py: Python<'_>,
         folder: PathBuf,
         parts: Vec<(usize, usize, String)>,
-        texts: Vec<String>,
+        files: Vec<PyBackedBytes>,
         force: bool,
     ) -> PyResult<Studied> {
         let parts: Vec<SweepPart> = parts.into_iter().map(of_words).collect();
-        watched(py, None, None, |_| self.0.finish(&folder, &parts, &texts, force).map(|studied| of_study(&studied)))
+        watched(py, None, None, |_| self.0.finish(&folder, &parts, &files, force).map(|studied| of_study(&studied)))
     }
 }
 

@@ -1,0 +1,41 @@
+//! The Python module of the same build, which has the engines of sweeps and opens object stores: the program hands it words, and
+//! it runs beside the program.
+
+use std::process::{Command, Stdio};
+
+use seekwise_lab::provenance::ProgramVersion;
+use serde_json::Value;
+
+use crate::exit::{CommandAnswer, CommandError, CommandResult, STOPPED};
+use crate::interrupt;
+
+/// The variable that names the Python with the module; the module sets it where it runs the program.
+const PYTHON: &str = "SEEKWISE_PYTHON";
+
+/// Has a command of the module do what `words` say; `command` is the program's, `else_` what does it without the module.
+pub fn ask(command: &str, words: Value, else_: &str) -> CommandResult {
+    let python = std::env::var(PYTHON).unwrap_or_else(|_| "python3".to_owned());
+    let has =
+        Command::new(&python).args(["-c", "import seekwise"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    if !has.is_ok_and(|status| status.success()) {
+        return Err(CommandError::new(format!(
+            "{command}: needs the Python module `seekwise`, which {python} does not have: `pip install seekwise`, or {PYTHON} \
+             names another Python; {else_}"
+        )));
+    }
+    let mut words = words;
+    words["build"] = Value::from(ProgramVersion::this().build);
+    // The first signal comes to both: the module says what is kept.
+    interrupt::hold().end_with(|| {});
+    let module = format!("seekwise._{command}_command");
+    let ended = Command::new(&python).args(["-m", &module, &words.to_string()]).status();
+    let ended = ended.map_err(|error| CommandError::new(format!("{command}: {python}: {error}")))?;
+    match ended.code() {
+        Some(0) => Ok(CommandAnswer::Done),
+        Some(1) => Ok(CommandAnswer::No),
+        Some(code) if code == i32::from(STOPPED) => Ok(CommandAnswer::Stopped),
+        // It has said why.
+        Some(2) => Err(CommandError(Vec::new())),
+        _ => Err(CommandError::new(format!("{command}: {python} ended with {ended}"))),
+    }
+}
