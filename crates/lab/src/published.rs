@@ -25,6 +25,7 @@ pub struct PublishedCase {
     pub over: Option<Vec<String>>,
     /// … or over this job.
     pub over_job: Option<String>,
+    /// A rate or percentile of the reads, of writes where the job reads nothing or `write.` stands before it.
     pub figure: String,
     pub measured: f64,
     /// Percent.
@@ -87,13 +88,16 @@ impl PublishedCase {
             .map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
         let measured = measure(&prepared.target, &prepared.job, 1, |_| {}).map_err(|error| error.to_string())?;
         let record = measured.record(&self.drive, &self.what, 1, Vec::new());
-        let reads = record.read.ios > 0;
+        let (figure, reads) = match self.figure.strip_prefix("write.") {
+            Some(figure) => (figure, false),
+            None => (self.figure.as_str(), record.read.ios > 0),
+        };
         let view = if reads { &record.read } else { &record.write };
         let share = |kind: RequestKind, share: f64| {
             let time = measured.run.kind(kind).tally.responses().quantile(share);
             time.map(|time| time.nanos() as f64 / 1e6).ok_or_else(|| "no such request".to_owned())
         };
-        match self.figure.as_str() {
+        match figure {
             "iops" => Ok(view.iops),
             "mib_s" => Ok(view.bytes_per_s / 1_048_576.0),
             "mb_s" => Ok(view.bytes_per_s / 1e6),

@@ -15,7 +15,7 @@
 //!
 //! A part knows no other's state; what takes several is done here, by the drive. This file keeps the contract (what is due
 //! when, in which order), and of the files that go on with it `firmware` says what happens at each instant, `reads`,
-//! `read_ahead`, `along` and `writes` what a command does, `turn`, `plan` and `staging` what the medium does next, `lone` what
+//! `read_ahead`, `along` and `writes` what a command does, `turn`, `tentative`, `plan` and `staging` what the medium does next, `lone` what
 //! is quicker alone, `power` what ends all that.
 //!
 //! ```text
@@ -54,6 +54,7 @@ mod staging;
 mod store;
 pub mod stream;
 mod target;
+mod tentative;
 mod turn;
 mod write_back;
 mod writes;
@@ -72,6 +73,7 @@ use self::profile::Profile;
 use self::promises::Promises;
 use self::queuing::Candidates;
 use self::segmentation::Segmentation;
+use self::tentative::Tentative;
 use self::write_back::WriteBack;
 use crate::block::asked::Asked;
 use crate::block::{Completion, Control, ControlError, Device, DeviceProgress, Landing, Limits, Request};
@@ -94,6 +96,8 @@ pub struct Drive {
     write_back: WriteBack,
     media_cache: Option<MediaCache>,
     medium: Medium,
+    /// What the arm is on its way to, but may be called back from.
+    tentative: Option<Tentative>,
     landings: Landings,
     power: Power,
     /// `FAR` when nothing happens by itself.
@@ -129,6 +133,7 @@ impl Drive {
             write_back: WriteBack::new(&cache, &firmware, capacity),
             media_cache: cache.media_cache.as_ref().map(MediaCache::new),
             medium: Medium::new(profile, phase),
+            tentative: None,
             landings: Landings::default(),
             power: Power::On,
             next: Instant::FAR,

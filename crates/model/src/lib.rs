@@ -55,6 +55,7 @@
 //!         ahead: 0,
 //!         destage: Discipline::plain(Policy::Fcfs),
 //!         dispatch: Span::ZERO,
+//!         revise: Span::ZERO,
 //!         zero_latency: false,
 //!         priority: false,
 //!         recovery_limit: None,

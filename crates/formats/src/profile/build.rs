@@ -37,6 +37,7 @@ pub(super) fn profile(drive: &DriveFile) -> Result<Profile, Errors> {
             ahead: figures.whole("firmware.queue.ahead") as u32,
             destage: figures.discipline("firmware.destage"),
             dispatch: figures.span("firmware.dispatch_ms"),
+            revise: figures.span("firmware.revise_ms"),
             zero_latency: figures.flag("firmware.zero_latency"),
             priority: figures.flag("firmware.priority"),
             recovery_limit: figures.may_span("firmware.recovery_limit_ms"),

@@ -70,6 +70,7 @@ pub static KEYS: &[ProfileKey] = &[
     ProfileKey::may("cache.read_ahead.discard", "", Flag, "off", "a segment that was read to its end is reused first"),
     ProfileKey::must("firmware.depth", "", Whole(1, 256), "commands that the drive can queue").also(&["queue depth", "ncq depth", "ncq", "native command queuing", "tags"]),
     ProfileKey::must("firmware.dispatch_ms", "ms", MS, "time from the end of an access to the choice of the next command"),
+    ProfileKey::may("firmware.revise_ms", "ms", MS, "0", "for how long a chosen command still gives way to one that comes and is nearer"),
     ProfileKey::must("firmware.zero_latency", "", Flag, "a read starts with whichever requested sector reaches the head first").also(&["access on arrival"]),
     ProfileKey::may("firmware.priority", "", Flag, "off", "commands marked with priority are served first").also(&["ncq priority"]),
     ProfileKey::may("firmware.recovery_limit_ms", "ms", Number(0.0, 1e6), "until it succeeds", "time limit for retries of a read").also(&["erc", "tler", "scterc"]),

@@ -112,6 +112,8 @@ const AGEING: &[&str] = &["0", "30", "100", "300", "1000", "3000"];
 /// Rounds after which a command has no patience left, and percent of a round after which what came joins.
 const PATIENCE: &[&str] = &["0", "1", "2", "3"];
 const ROUND: &[&str] = &["0", "50", "100"];
+/// Milliseconds for which a choice is revised: not, or until a host has answered, which takes it some tenths at most.
+const REVISE: &[&str] = &["0", "0.2"];
 
 /// Rules: the default of a profile without one, and the choices.
 pub const RULES: &[(&str, (&str, &[&str]))] = &[
@@ -126,6 +128,7 @@ pub const RULES: &[(&str, (&str, &[&str]))] = &[
     ("cache.fills_while_draining", ("false", FLAG)),
     ("firmware.zero_latency", ("false", FLAG)),
     ("firmware.depth", ("1", &["1", "2", "4", "8", "16", "32", "64"])),
+    ("firmware.revise_ms", ("0", REVISE)),
     ("firmware.queue.policy", ("fcfs", POLICY)),
     ("firmware.queue.window", ("0", AMONG)),
     ("firmware.queue.nearest", ("0", AMONG)),

@@ -131,6 +131,9 @@ impl Drive {
         let ready = if write { self.medium.writable_at(&first, request.sectors, command.data) } else { Instant::ZERO };
         let target = self.medium.target(slot, &first, request.sectors, write).ready_at(ready);
         self.queue.push(now, self.electronics.standing(request), target);
+        if let Some(tentative) = &mut self.tentative {
+            tentative.think_again(now);
+        }
     }
 
     fn complete(&mut self, at: Instant, slot: u16) {

@@ -74,6 +74,8 @@ pub(super) struct Medium {
     lateness: Rng,
     /// From the end of one access until the next may be chosen.
     dispatch: Span,
+    /// So long a choice is not final.
+    revise: Span,
     activity: Activity,
     arm: Arm,
     /// The next access may be chosen from here on.
@@ -103,6 +105,7 @@ impl Medium {
             late_percent: profile.firmware.late_writes_percent,
             lateness: Seed(phase).stream("late writes"),
             dispatch: profile.firmware.dispatch,
+            revise: profile.firmware.revise,
             activity: Activity::Idle,
             arm: Arm::default(),
             free: Instant::ZERO,
@@ -353,6 +356,11 @@ impl Medium {
     #[inline]
     pub(super) fn free_from(&self) -> Instant {
         self.free
+    }
+
+    /// For so long what was chosen gives way to what comes.
+    pub(super) fn revises(&self) -> Span {
+        self.revise
     }
 
     /// No access is chosen before `at`.

@@ -142,6 +142,7 @@ impl Drive {
         chosen: impl Fn(u32) -> bool,
     ) {
         self.stop_access(now, sector, &chosen);
+        self.tentative = None;
         for slot in 0..self.electronics.capacity() as u16 {
             if self.electronics.drop_out(now, slot, status, &chosen) {
                 self.queue.retain(|target| target.slot != slot);

@@ -271,6 +271,9 @@ pub struct Firmware {
     /// From the end of one media access until the next command is chosen. 0: chosen before the arrival that the
     /// completion causes; more than the completion's way to the host and back: after it.
     pub dispatch: Span,
+    /// So long after a command was chosen it still gives way to one that comes and is nearer: the arm is under way, but has
+    /// hardly moved. 0: what is chosen stays chosen.
+    pub revise: Span,
     /// A read begins with whichever wanted sector comes first under the head.
     pub zero_latency: bool,
     /// Commands marked [`PRIORITY`](crate::block::Flags::PRIORITY) go before the others.

@@ -187,6 +187,16 @@ impl Candidates {
         Some(CandidateChoice { standing, choice: Some(choice), cost: choice.cost })
     }
 
+    /// What was chosen freely.
+    pub(super) fn freely(&self, chosen: &CandidateChoice) -> Option<&Target> {
+        let queue = match chosen.standing {
+            CommandStanding::Preferred => &self.preferred,
+            CommandStanding::Plain => &self.plain,
+            CommandStanding::Head | CommandStanding::Planned(_) => return None,
+        };
+        chosen.choice.as_ref().map(|choice| queue.chosen(choice).1)
+    }
+
     /// Some wait that are not planned, heads of the queue apart.
     fn any_unplanned(&self) -> bool {
         !(self.plain.is_empty() && self.preferred.is_empty())

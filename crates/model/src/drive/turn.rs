@@ -41,6 +41,9 @@ impl Drive {
         if self.medium.is_accessing() {
             return None;
         }
+        if let Some(tentative) = &self.tentative {
+            return Some(tentative.looked_at().max(self.clock));
+        }
         let dirty = self.buffer.dirty_count() > 0;
         let nothing = !dirty && self.queue.is_empty() && self.media_cache.is_none();
         if nothing { None } else { self.choice_at(dirty) }
@@ -108,7 +111,11 @@ impl Drive {
         // Without a rival only SPTF asks for the cost.
         let rivals = self.queue.is_empty() || pressing;
         let head = u64::from(self.medium.arm().cylinder);
+        let before = self.tentative.take();
         let command = match rivals || self.queue.discipline().policy == Policy::Sptf {
+            _ if before.is_some() => {
+                before.and_then(|before| self.queue.choose(now, head, &before.reach(now, self.medium.reach(now))))
+            }
             true => self.queue.choose(now, head, &self.medium.reach(now)),
             false => self.queue.choose(now, head, &NoCosts),
         };
@@ -121,7 +128,7 @@ impl Drive {
         match (command, destage) {
             (Some(command), Some(rival)) if self.goes_first(now, &command, &rival) => {
                 self.write_back.turn_was(true);
-                self.start_command(now, command);
+                self.turn_to(now, command, before, true);
             }
             (contested, Some(rival)) => {
                 if contested.is_some() {
@@ -133,7 +140,7 @@ impl Drive {
                 }
                 self.start_destage(now, rival.segment);
             }
-            (Some(command), None) => self.start_command(now, command),
+            (Some(command), None) => self.turn_to(now, command, before, false),
             (None, None) if self.may_move_home() => self.move_home(now),
             (None, None) => {}
         }
@@ -165,16 +172,17 @@ impl Drive {
         self.write_back.choose(now, &self.buffer, &self.medium, bar)
     }
 
-    fn start_command(&mut self, now: Instant, choice: CandidateChoice) {
+    /// The medium is a command's: its arm left for it at `begun`, and is on its way for good at `now`.
+    pub(super) fn start_command(&mut self, now: Instant, begun: Instant, choice: CandidateChoice) {
         let target = self.queue.take(choice);
         let slot = target.slot;
         let request = self.electronics[slot].request;
-        self.electronics[slot].ledger.until(Part::Queue, now);
+        self.electronics[slot].ledger.until(Part::Queue, begun);
         if target.write {
             self.break_off(now);
             let data = self.electronics[slot].data;
             let first = self.electronics[slot].first;
-            self.start(now, &request, first, Purpose::Command { slot, segment: None }, data);
+            self.start(begun, &request, first, Purpose::Command { slot, segment: None }, data);
             if self.electronics[slot].round {
                 self.acknowledge_round(slot);
             }
@@ -190,7 +198,7 @@ impl Drive {
                     self.gather(now, slot);
                 } else {
                     let first = self.medium.track(request.lba);
-                    self.read_into(now, slot, &request, first, |_| None);
+                    self.read_into(begun, slot, &request, first, |_| None);
                 }
             }
             BufferLookup::Extends(segment) if self.streams_into(now, segment, &request) => {
@@ -201,13 +209,13 @@ impl Drive {
                 self.break_off(now);
                 self.buffer.touch(segment);
                 let first = self.medium.track(end.max(request.lba));
-                self.read_into(now, slot, &request, first, |_| Some(segment));
+                self.read_into(begun, slot, &request, first, |_| Some(segment));
             }
             _ => {
                 self.break_off(now);
                 let first = self.electronics[slot].first;
                 let sectors = u64::from(request.sectors);
-                self.read_into(now, slot, &request, first, |drive| drive.buffer.allocate(request.lba, sectors, None));
+                self.read_into(begun, slot, &request, first, |drive| drive.buffer.allocate(request.lba, sectors, None));
             }
         }
         self.take_along(now);

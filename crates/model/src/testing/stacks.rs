@@ -97,6 +97,7 @@ impl Default for SmallDrive {
                 ahead: 0,
                 destage: Discipline::plain(Policy::CLook),
                 dispatch: Span::ZERO,
+                revise: Span::ZERO,
                 zero_latency: false,
                 priority: false,
                 recovery_limit: None,
@@ -377,6 +378,7 @@ fn random_turns(rng: &Rng) -> Firmware {
         write_verify: own.percent(15),
         late_writes_percent: pick(&mut own, &[0, 0, 7, 100]),
         commands_percent: pick(&mut own, &[None, None, None, Some(0), Some(30), Some(100)]),
+        revise: Span::from_micros(pick(&mut own, &[0, 0, 200, 5000])),
         ..SmallDrive::default().firmware
     }
 }
