@@ -106,7 +106,8 @@ fn alone((study, made): &(Study, StudyProvenance), pair: &[Vec<RunRecord>; 2]) -
     let sides = pair.iter().enumerate();
     let records: Vec<RunRecord> =
         sides.flat_map(|(cell, runs)| runs.iter().map(move |run| RunRecord { cell, ..run.clone() })).collect();
-    let (findings, _) = Evidence::new(study, made, &records).findings();
+    let evidence = Evidence::new(study, made, &records);
+    let (findings, _) = evidence.findings();
     findings.first()?.judgement
 }
 
@@ -192,7 +193,8 @@ fn judged((study, made): &(Study, StudyProvenance), pairs: &[[Vec<RunRecord>; 2]
     let sides = pairs.iter().flatten().enumerate();
     let records: Vec<RunRecord> =
         sides.flat_map(|(cell, runs)| runs.iter().map(move |run| RunRecord { cell, ..run.clone() })).collect();
-    let (findings, overall) = Evidence::new(study, made, &records).findings();
+    let evidence = Evidence::new(study, made, &records);
+    let (findings, overall) = evidence.findings();
     let verdict = |judgement: &Judgement| judgement.verdict;
     let cells: Vec<Verdict> = findings.iter().filter_map(|finding| finding.judgement.as_ref().map(verdict)).collect();
     let all = cells.iter().copied().chain(overall.iter().filter_map(|whole| whole.judgement.as_ref().map(verdict)));

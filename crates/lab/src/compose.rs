@@ -35,7 +35,7 @@ pub fn report(material: &ReportMaterial<'_>) -> Report {
     let ReportMaterial { study, made, records, command } = *material;
     let evidence = Evidence::new(study, made, records);
     let (findings, overall) = evidence.findings();
-    let overall_verdicts = overall.iter().map(|summary| overall_verdict(material, summary, &findings));
+    let overall_verdicts = overall.iter().map(|summary| overall_verdict(material, summary, findings));
     let mut verdicts: Vec<report::ReportVerdict> = overall_verdicts.collect();
     verdicts.sort_by(|one, other| {
         other.leads.cmp(&one.leads).then_with(|| if one.leads { Ordering::Equal } else { by_size(one, other) })

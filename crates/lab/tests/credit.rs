@@ -31,7 +31,7 @@ fn finding(factor: &str, [from, to]: [&str; 2], credit: &str) -> Finding {
     let prepare = |cell| plan::prepare("s.toml", cell, &inputs).unwrap_or_else(|faults| panic!("{}", faults[0]));
     let prepared: Vec<_> = cells.iter().map(prepare).collect();
     let made = StudyProvenance::new(&text, &study, &cells, &prepared, inputs.taken());
-    Evidence::new(&study, &made, &[]).findings().0.remove(0)
+    Evidence::new(&study, &made, &[]).findings().0[0].clone()
 }
 
 /// A factor of two bundles.
@@ -223,7 +223,7 @@ fn a_system_with_its_file_system_is_no_file_system() {
     let made = StudyProvenance::new(text, &study, &cells, &prepared, inputs.taken());
     let evidence = Evidence::new(&study, &made, &[]);
     let (findings, _) = evidence.findings();
-    for finding in &findings {
+    for finding in findings {
         let published = study.compare[finding.compare].name == "Windows 2000 on NTFS against Windows ME on FAT32";
         assert_eq!(finding.refused.is_some(), published, "{:?}", finding.refused);
         assert!(finding.refused.iter().all(|why| why.contains("the system (system.family)")), "{:?}", finding.refused);

@@ -197,7 +197,8 @@ fn what_is_asked_twice_is_one_test() {
         let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
         let any = plan::prepare("s.toml", &Cell { levels: Vec::new(), settings }, &inputs).unwrap();
         let made = StudyProvenance::new(text, &study, &cells, &vec![any; cells.len()], inputs.taken());
-        let (findings, overall) = Evidence::new(&study, &made, &records).findings();
+        let evidence = Evidence::new(&study, &made, &records);
+        let (findings, overall) = evidence.findings();
         let of = |judgement: Option<Judgement>| judgement.map(|it| (it.p, it.p_holm)).unwrap();
         let findings: Vec<(f64, f64)> = findings.iter().map(|finding| of(finding.judgement)).collect();
         (findings, overall.iter().map(|overall| of(overall.judgement)).collect::<Vec<_>>())
