@@ -1,5 +1,5 @@
 //! A study in parts: what runs it may be anywhere, gets texts, and answers a file's bytes. A part is a batch of cells, kept as
-//! Parquet ([`part`]). Its bytes depend on the plan alone, so a part that is run twice, late or elsewhere is the same part; a
+//! Parquet (`part`). Its bytes depend on the plan alone, so a part that is run twice, late or elsewhere is the same part; a
 //! build other than the plan's refuses it. Nothing here knows machines, engines or where parts are kept.
 
 mod part;

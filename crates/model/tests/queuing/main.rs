@@ -1,5 +1,4 @@
-//! Laws of queuing: which commands wait for which, which go first, how long a command can be postponed; weak places,
-//! and what an error does to a queue.
+//! Laws of queuing: which commands wait for which, which go first, how long a command can be postponed.
 
 use seekwise_model::block::{Completion, Control, Device, Flags, LandingKind, Op, Queuing, Request, Status};
 use seekwise_model::drive::Drive;
@@ -10,6 +9,9 @@ use seekwise_model::record::Part;
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::testing::{SmallDrive, conformance, random_profile};
 use seekwise_model::time::{Instant, Span};
+
+mod recovery;
+mod revised;
 
 /// 7,200 rpm: 60 s / 7,200 = 8.333333 ms, rounded down.
 const REVOLUTION: u64 = 8_333_333;
@@ -171,76 +173,6 @@ fn what_comes_during_a_round_waits_for_the_next() {
     };
     assert_eq!(order(0), [0, 2, 3, 4, 5, 1]);
     assert_eq!(order(100), [0, 2, 3, 1, 5, 4]);
-}
-
-// Choices that are not final
-
-/// Two far reads wait behind one; so long after that one is answered a third comes, near it, at `place`. Which is next.
-fn next_beside(policy: Policy, place: u64, revise: u64, after: u64) -> u32 {
-    let mut small = queued(Queuing::Ncq, 16, policy);
-    small.firmware.revise = Span::from_micros(revise);
-    let mut drive = small.drive();
-    submit(&mut drive, Instant::ZERO, &[read(0, 4_000)]);
-    submit(&mut drive, at(500), &[read(1, 40), read(2, 7_000)]);
-    let (mut done, mut comes) = (Vec::new(), None);
-    while let Some(next) = drive.poll_timeout() {
-        match comes.take_if(|comes| *comes < next) {
-            Some(comes) => submit(&mut drive, comes, &[read(3, place)]),
-            None => drive.handle_timeout(next),
-        }
-        while let Some(completion) = drive.poll_completion() {
-            comes = if completion.tag == 0 { Some(completion.finished + Span::from_micros(after)) } else { comes };
-            done.push(completion);
-        }
-    }
-    assert_eq!(done.len(), 4);
-    done[1].tag
-}
-
-#[test]
-fn a_choice_is_revised_for_a_nearer_one_while_it_is_not_final() {
-    let by_distance = |revise, after| next_beside(Policy::Sstf, 4_100, revise, after);
-    assert_eq!([by_distance(0, 100), by_distance(300, 100), by_distance(300, 400)], [2, 3, 2]);
-    // By positioning time wherever that is less than what is left of the way; in order of arrival never.
-    let places = || (4_008..4_200).step_by(8);
-    let nearer = |revise, after| places().filter(|&place| next_beside(Policy::Sptf, place, revise, after) == 3).count();
-    let found = [nearer(0, 100), nearer(300, 100), nearer(300, 400)];
-    assert!(found[1] > 0 && found[1] < places().count() && found[0] == 0 && found[2] == 0, "{found:?}");
-    assert!(places().all(|place| next_beside(Policy::Fcfs, place, 300, 100) == 1));
-}
-
-/// As long as nothing comes the arm has been under way since the choice.
-#[test]
-fn a_choice_that_stays_costs_nothing() {
-    for seed in 0..8 {
-        let times = |revise| {
-            let mut rng = Seed(seed).stream("places");
-            let mut small = queued(Queuing::Ncq, 16, Policy::Sptf).buffered(4, 64).write_back(2);
-            small.firmware.revise = revise;
-            let places = |rng: &mut Rng, tag| match tag > 0 && rng.percent(30) {
-                true => write(tag, 8 * rng.below(900)),
-                false => read(tag, 8 * rng.below(900)),
-            };
-            let requests: Vec<Request> = (0..12).map(|tag| places(&mut rng, tag)).collect();
-            let mut drive = small.drive();
-            submit(&mut drive, Instant::ZERO, &requests[..1]);
-            submit(&mut drive, at(1_100), &requests[1..]);
-            answers(&mut drive).iter().map(|done| (done.tag, done.finished, done.parts)).collect::<Vec<_>>()
-        };
-        assert_eq!(times(Span::from_micros(1_000)), times(Span::ZERO), "seed {seed}");
-    }
-}
-
-#[test]
-fn drives_that_revise_keep_the_contract() {
-    for (revise, policy) in [(100, Policy::Sptf), (20_000, Policy::Sptf), (500, Policy::Look), (500, Policy::Sstf)] {
-        for seed in 0..6 {
-            let mut small = SmallDrive::default().buffered(6, 32).write_back(4).queued(8, policy);
-            small.firmware.revise = Span::from_micros(revise);
-            let make = || -> Box<dyn Device> { Box::new(small.drive()) };
-            conformance(&make, small.cut_sector, seed).expect("the contract");
-        }
-    }
 }
 
 #[test]
@@ -482,142 +414,6 @@ fn a_command_waits_for_data_on_the_same_bus() {
     let (tagged, native) = (run(Queuing::Tcq), run(Queuing::Ncq));
     assert!(native.parts.get(Part::Link) < Span::from_millis(2), "{native:?}");
     assert!(tagged.parts.get(Part::Link) > Span::from_millis(11), "{tagged:?}");
-}
-
-// Weak places
-
-fn weak(lba: u64, sectors: u32, retries: u32) -> WeakBlocks {
-    WeakBlocks { lba, sectors, retries }
-}
-
-#[test]
-fn a_weak_place_costs_a_revolution_a_try() {
-    for (limit, retries) in [(None, 0), (None, 7), (Some(100), 12)] {
-        let sound = SmallDrive::default();
-        let mut small = SmallDrive { weak: vec![weak(12, 2, retries)], ..sound.clone() };
-        small.firmware.recovery_limit = limit.map(Span::from_millis);
-        let ask = |small: &SmallDrive, lba: u64| {
-            let mut drive = small.drive();
-            submit(&mut drive, Instant::ZERO, &[read(0, lba)]);
-            answers(&mut drive)[0]
-        };
-        for lba in [5, 12, 13] {
-            let (plain, tried) = (ask(&sound, lba), ask(&small, lba));
-            let more = tried.finished.since(plain.finished).nanos();
-            assert!(more.abs_diff(u64::from(retries) * REVOLUTION) <= 12, "{more}");
-            assert_eq!((tried.parts.get(Part::Rotation) - plain.parts.get(Part::Rotation)).nanos(), more);
-            assert_eq!(tried.status, Status::Done);
-        }
-        assert_eq!(ask(&small, 14), ask(&sound, 14), "beside it");
-        assert_eq!(ask(&small, 4), ask(&sound, 4), "before it");
-    }
-}
-
-#[test]
-fn recovery_ends_at_its_limit() {
-    let mut small = SmallDrive { weak: vec![weak(10, 1, 3), weak(20, 1, 4)], ..SmallDrive::default() };
-    let sound = SmallDrive::default();
-    let ask = |small: &SmallDrive| {
-        let mut drive = small.drive();
-        submit(&mut drive, Instant::ZERO, &[request(0, Op::Read, 0, 30)]);
-        answers(&mut drive)[0]
-    };
-    // Seven tries in all are 58.3 ms.
-    small.firmware.recovery_limit = Some(Span::from_millis(59));
-    assert_eq!(ask(&small).status, Status::Done);
-    small.firmware.recovery_limit = Some(Span::from_millis(58));
-    let failed = ask(&small);
-    assert_eq!(failed.status, Status::MediumError);
-    let least = ask(&sound).parts.get(Part::Rotation) + Span::from_nanos(6 * REVOLUTION);
-    assert!(failed.parts.get(Part::Rotation).nanos().abs_diff(least.nanos()) < 10, "six tries: {failed:?}");
-    // Up to the place that failed, and no further.
-    assert!(failed.parts.get(Part::Transfer) < ask(&sound).parts.get(Part::Transfer));
-    assert_eq!(failed.parts.total(), failed.finished.since(failed.submitted));
-}
-
-#[test]
-fn what_was_not_read_is_not_in_the_buffer_and_a_write_makes_it_sound() {
-    let mut small = SmallDrive { weak: vec![weak(100, 4, 9)], ..SmallDrive::default() }.buffered(4, 512);
-    small.firmware.recovery_limit = Some(Span::from_millis(20));
-    let mut drive = small.drive();
-    let mut now = Instant::ZERO;
-    let mut ask = |request: Request| {
-        submit(&mut drive, now, &[request]);
-        let done = answers(&mut drive)[0];
-        now = done.finished + Span::from_millis(100);
-        done
-    };
-    assert_eq!(ask(request(0, Op::Read, 0, 64)).status, Status::Done);
-    let ahead = ask(request(0, Op::Read, 64, 36));
-    assert_eq!(
-        (ahead.status, ahead.parts.get(Part::Transfer)),
-        (Status::Done, Span::ZERO),
-        "read ahead up to the place"
-    );
-    for _ in 0..2 {
-        assert_eq!(ask(request(0, Op::Read, 90, 20)).status, Status::MediumError, "and not across it");
-        assert_eq!(ask(request(0, Op::Read, 103, 1)).status, Status::MediumError);
-    }
-    assert_eq!(ask(request(0, Op::Write, 101, 2)).status, Status::Done);
-    assert_eq!(ask(request(0, Op::Read, 101, 2)).status, Status::Done);
-    assert_eq!(ask(request(0, Op::Read, 100, 1)).status, Status::MediumError, "what was not written is weak as before");
-    assert_eq!(ask(request(0, Op::Read, 103, 1)).status, Status::MediumError);
-    assert_eq!(ask(request(0, Op::Write, 96, 16)).status, Status::Done);
-    assert_eq!(ask(request(0, Op::Read, 96, 16)).status, Status::Done);
-}
-
-// Errors
-
-fn failing(kind: Queuing) -> SmallDrive {
-    let mut small = queued(kind, 8, Policy::Fcfs);
-    small.weak = vec![weak(100, 1, 9)];
-    small.firmware.recovery_limit = Some(Span::from_millis(20));
-    small
-}
-
-#[test]
-fn an_error_takes_an_ata_queue_down_and_leaves_a_scsi_queue_alone() {
-    for (kind, others) in
-        [(Queuing::Tcq, Status::Aborted), (Queuing::Ncq, Status::Aborted), (Queuing::Scsi, Status::Done)]
-    {
-        let mut drive = failing(kind).drive();
-        submit(&mut drive, Instant::ZERO, &[read(0, 0), read(1, 100), read(2, 3_000), write(3, 4_000)]);
-        let done = answers(&mut drive);
-        assert_eq!(tags(&done)[..2], [0, 1], "{kind:?}");
-        let status = |tag: u32| of(&done, tag).status;
-        assert_eq!((status(0), status(1)), (Status::Done, Status::MediumError));
-        assert_eq!((status(2), status(3)), (others, others), "{kind:?}");
-        if others == Status::Aborted {
-            assert_eq!(of(&done, 2).finished, of(&done, 1).finished, "at once");
-        }
-        for completion in &done {
-            assert_eq!(completion.parts.total(), completion.finished.since(completion.submitted), "{completion:?}");
-        }
-    }
-}
-
-#[test]
-fn the_driver_sends_again_what_went_down_with_another() {
-    for kind in [Queuing::Tcq, Queuing::Ncq, Queuing::Scsi] {
-        let spec = DriverSpec::plain(64, 8, Discipline::plain(Policy::Fcfs), 8);
-        let mut driver = Driver::above(spec, Box::new(failing(kind).drive()));
-        driver.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("known");
-        let long = request(2, Op::Read, 96, 24);
-        submit(&mut driver, Instant::ZERO, &[read(0, 0), read(1, 100), long, write(3, 4_000), read(4, 5_000)]);
-        // Aborted from above: not sent again.
-        driver.control(at(10), &Control::Abort(4)).expect("in flight");
-        let done = answers(&mut driver);
-        let expected = [Status::Done, Status::MediumError, Status::MediumError, Status::Done, Status::Aborted];
-        for (tag, status) in expected.into_iter().enumerate() {
-            let completion = of(&done, tag as u32);
-            assert_eq!(completion.status, status, "{kind:?}, {tag}");
-            assert_eq!(completion.parts.total(), completion.finished.since(completion.submitted));
-        }
-        let lost = of(&done, 3).parts.get(Part::Driver);
-        assert_eq!(lost > Span::from_millis(20), kind != Queuing::Scsi, "{kind:?}: {lost} lost on the first attempt");
-        let landed = std::iter::from_fn(|| driver.poll_landing()).filter(|landing| landing.kind == LandingKind::Landed);
-        assert_eq!(landed.map(|landing| landing.sectors).sum::<u32>(), 8);
-    }
 }
 
 // The tail
