@@ -33,19 +33,19 @@ impl LruList {
         self.touch(was as usize);
     }
 
-    #[inline]
+    #[inline(always)]
     fn end(&self) -> u32 {
         self.newer.len() as u32 - 1
     }
 
-    #[inline]
+    #[inline(always)]
     fn unlink(&mut self, thing: u32) {
         let (newer, older) = (self.newer[thing as usize], self.older[thing as usize]);
         self.newer[older as usize] = newer;
         self.older[newer as usize] = older;
     }
 
-    #[inline]
+    #[inline(always)]
     fn link(&mut self, older: u32, thing: u32) {
         let newer = self.newer[older as usize];
         self.newer[older as usize] = thing;
@@ -55,7 +55,7 @@ impl LruList {
     }
 
     /// Makes `thing` the most recently used.
-    #[inline]
+    #[inline(always)]
     pub fn touch(&mut self, thing: usize) {
         let (thing, newest) = (thing as u32, self.older[self.end() as usize]);
         if thing != newest {
@@ -92,13 +92,14 @@ impl LruList {
     }
 
     /// The item used just after `thing`.
-    #[inline]
+    #[inline(always)]
     pub fn after(&self, thing: usize) -> Option<usize> {
         let after = self.newer[thing];
         (after != self.end()).then_some(after as usize)
     }
 
     /// Takes `thing` off the list until it is touched or demoted.
+    #[inline(always)]
     pub fn retire(&mut self, thing: usize) {
         let thing = thing as u32;
         self.unlink(thing);
@@ -106,12 +107,13 @@ impl LruList {
     }
 
     /// True if `thing` is off the list.
+    #[inline(always)]
     pub fn is_retired(&self, thing: usize) -> bool {
         self.newer[thing] == thing as u32
     }
 
     /// The least recently used item.
-    #[inline]
+    #[inline(always)]
     pub fn oldest(&self) -> Option<usize> {
         let end = self.end();
         let oldest = self.newer[end as usize];

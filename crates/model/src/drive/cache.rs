@@ -33,21 +33,15 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 pub struct Buffer {
     segment_sectors: u64,
-    /// First block and the block after the last, of each segment.
-    spans: Vec<(u64, u64)>,
-    /// The last read from each segment: the block behind it, and how many in a row it was the last of.
-    readers: Vec<(u64, u32)>,
-    /// The block behind the last write into each segment.
-    writers: Vec<u64>,
+    segments: Vec<Segment>,
     /// The segments that hold anything, by the row of `1 << row` blocks in which they begin: a list for each row (its
     /// number modulo `rows.len()`), going on in `following`. None is longer than a row, so those that may hold a block
     /// begin in its row or the one before.
     rows: Vec<u32>,
-    following: Vec<u32>,
     row: u32,
-    /// Counts the changes of what is in the buffer.
+    /// Counts the changes of what is in the buffer; only whether it has changed is asked.
     version: u64,
-    recency: LruList,
+    pub(super) recency: LruList,
     /// All that were used longer ago than this segment are dirty, where that is known of one.
     clean_from: Option<usize>,
     dirty: DirtySegments,
@@ -59,6 +53,24 @@ pub struct Buffer {
     apart: usize,
     /// Where segments are no longer than what they hold.
     pub(super) memory: Option<SegmentStore>,
+}
+
+/// One segment.
+#[derive(Clone, Copy, Debug)]
+struct Segment {
+    /// First block and the block after the last.
+    span: (u64, u64),
+    /// The last read from it: the block behind it, and how many in a row it was the last of.
+    reader: (u64, u32),
+    /// The next in its row.
+    following: u32,
+    /// The block behind the last write into it.
+    writer: u64,
+}
+
+impl Segment {
+    /// Nothing is in it.
+    const EMPTY: Segment = Segment { span: (0, 0), reader: (u64::MAX, 0), following: NONE, writer: u64::MAX };
 }
 
 /// How the buffer is divided.
@@ -103,11 +115,8 @@ impl Buffer {
         let n = most.max(segments) as usize;
         let mut buffer = Buffer {
             segment_sectors: u64::from(segment_sectors),
-            spans: alloc::vec![(0, 0); n],
-            readers: alloc::vec![(u64::MAX, 0); n],
-            writers: alloc::vec![u64::MAX; n],
+            segments: alloc::vec![Segment::EMPTY; n],
             rows: alloc::vec![NONE; (2 * n).next_power_of_two().max(2)],
-            following: alloc::vec![NONE; n],
             row: segment_sectors.max(1).next_power_of_two().ilog2(),
             version: 0,
             recency: LruList::new(n),
@@ -171,7 +180,7 @@ impl Buffer {
     /// the division allows or `filling` is too long for it.
     pub fn divide(&mut self, division: &Division, filling: Option<usize>) -> bool {
         let sectors = u64::from(division.sectors);
-        let long = |segment: usize| self.spans[segment].1 - self.spans[segment].0 > sectors;
+        let long = |segment: usize| self.length(segment) > sectors;
         let n = division.segments as usize;
         let bound = self.dirty.count() + usize::from(filling.is_some_and(|segment| !self.is_dirty(segment)));
         let crowded = self.dirty.count() > division.dirty as usize || bound > n;
@@ -185,7 +194,7 @@ impl Buffer {
             self.retire(segment);
             live -= 1;
         }
-        for segment in 0..self.spans.len() {
+        for segment in 0..self.segments.len() {
             if live < n && self.recency.is_retired(segment) {
                 self.demote(segment);
                 live += 1;
@@ -201,9 +210,11 @@ impl Buffer {
     fn relay(&mut self) {
         self.row = self.segment_sectors.max(1).next_power_of_two().ilog2();
         self.rows.fill(NONE);
-        let spans = self.spans.clone();
-        self.spans.fill((0, 0));
-        for (segment, (start, end)) in spans.into_iter().enumerate().filter(|(_, span)| span.0 < span.1) {
+        for segment in 0..self.segments.len() {
+            let (start, end) = core::mem::take(&mut self.segments[segment].span);
+            if start == end {
+                continue;
+            }
             self.set_span(segment, start.max(end.saturating_sub(self.segment_sectors)), end);
         }
         self.version += 1;
@@ -211,7 +222,7 @@ impl Buffer {
 
     /// Forgets everything.
     pub fn clear(&mut self) {
-        for segment in 0..self.spans.len() {
+        for segment in 0..self.segments.len() {
             self.drop_dirty(segment);
             self.forget(segment);
         }
@@ -228,7 +239,7 @@ impl Buffer {
     pub(super) fn in_row(&self, row: u64) -> impl Iterator<Item = usize> {
         let first = self.rows[row as usize & (self.rows.len() - 1)];
         let known = |segment: u32| (segment != NONE).then_some(segment);
-        let segments = core::iter::successors(known(first), move |&last| known(self.following[last as usize]));
+        let segments = core::iter::successors(known(first), move |&last| known(self.segments[last as usize].following));
         segments.map(|segment| segment as usize)
     }
 
@@ -246,11 +257,11 @@ impl Buffer {
         for mut next in [here, before] {
             while next != NONE {
                 let segment = next as usize;
-                let (start, stop) = self.span(segment);
+                let Segment { span: (start, stop), following, .. } = self.segments[segment];
                 if start <= lba && lba <= stop && self.serves(segment, end <= stop) {
                     best = best.max(Some((end <= stop, start, segment)));
                 }
-                next = self.following[segment];
+                next = following;
             }
         }
         match best {
@@ -267,11 +278,11 @@ impl Buffer {
     }
 
     /// Sets the blocks of a segment and its place in the rows.
-    #[inline]
+    #[inline(always)]
     pub(super) fn set_span(&mut self, segment: usize, start: u64, end: u64) {
-        let (before, stop) = core::mem::replace(&mut self.spans[segment], (start, end));
+        let (before, stop) = core::mem::replace(&mut self.segments[segment].span, (start, end));
         let (was, is) = (before < stop, start < end);
-        self.version += 1;
+        self.version = self.version.wrapping_add(1);
         if was && is && before == start {
             return;
         }
@@ -280,46 +291,53 @@ impl Buffer {
         }
         if is {
             let place = (start >> self.row) as usize & (self.rows.len() - 1);
-            self.following[segment] = self.rows[place];
-            self.rows[place] = segment as u32;
+            self.segments[segment].following = core::mem::replace(&mut self.rows[place], segment as u32);
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn unlink(&mut self, segment: usize, row: u64) {
         let place = row as usize & (self.rows.len() - 1);
-        let after = self.following[segment];
+        let after = self.segments[segment].following;
         if self.rows[place] == segment as u32 {
             self.rows[place] = after;
             return;
         }
-        let before = self.in_row(row).find(|&other| self.following[other] == segment as u32);
-        self.following[before.expect("a segment stands in its row")] = after;
+        let before = self.in_row(row).find(|&other| self.segments[other].following == segment as u32);
+        self.segments[before.expect("a segment stands in its row")].following = after;
     }
 
     /// The blocks of a segment.
     #[inline]
     pub fn span(&self, segment: usize) -> (u64, u64) {
-        self.spans[segment]
+        self.segments[segment].span
+    }
+
+    /// How many blocks a segment has.
+    #[inline]
+    fn length(&self, segment: usize) -> u64 {
+        let (start, end) = self.span(segment);
+        end - start
     }
 
     /// The host reads `lba..end` by way of a segment. Answers how many reads in a row this is the last of, each going on
     /// where the one before ended.
+    #[inline]
     pub fn reads_on(&mut self, segment: usize, lba: u64, end: u64) -> u32 {
-        let (before, run) = self.readers[segment];
-        let run = if before == lba { run.saturating_add(1) } else { 1 };
-        self.readers[segment] = (end, run);
+        let reader = &mut self.segments[segment].reader;
+        let run = if reader.0 == lba { reader.1.saturating_add(1) } else { 1 };
+        *reader = (end, run);
         run
     }
 
     /// The block behind the last write into a segment, if there was one.
     pub(super) fn written_to(&self, segment: usize) -> u64 {
-        self.writers[segment]
+        self.segments[segment].writer
     }
 
     /// A write into a segment reaches to `end`.
     pub(super) fn writes_to(&mut self, segment: usize, end: u64) {
-        self.writers[segment] = end;
+        self.segments[segment].writer = end;
     }
 
     /// A segment is the first to be used anew.
@@ -328,7 +346,7 @@ impl Buffer {
     }
 
     /// Notes that a segment was used.
-    #[inline]
+    #[inline(always)]
     pub fn touch(&mut self, segment: usize) {
         self.moves(segment);
         self.recency.touch(segment);
@@ -341,13 +359,14 @@ impl Buffer {
     }
 
     /// A segment leaves the order of use.
+    #[inline(always)]
     pub(super) fn retire(&mut self, segment: usize) {
         self.moves(segment);
         self.recency.retire(segment);
     }
 
     /// A segment is about to leave its place in the order of use.
-    #[inline]
+    #[inline(always)]
     fn moves(&mut self, segment: usize) {
         if self.clean_from == Some(segment) {
             self.clean_from = self.recency.after(segment);
@@ -366,9 +385,9 @@ impl Buffer {
     }
 
     /// A segment's blocks now reach from its start to `end`; a segment is a ring, its oldest blocks give way.
-    #[inline]
+    #[inline(always)]
     pub fn extend(&mut self, segment: usize, end: u64) {
-        let start = self.spans[segment].0;
+        let start = self.span(segment).0;
         let longest = if self.memory.is_none() { self.segment_sectors } else { self.lengthen(segment, end - start) };
         self.set_span(segment, start.max(end.saturating_sub(longest)), end);
     }
@@ -380,7 +399,7 @@ impl Buffer {
     }
 
     /// Blocks from `end` on never came.
-    #[inline]
+    #[inline(always)]
     pub fn cut_short(&mut self, segment: usize, end: u64) {
         let (start, stop) = self.span(segment);
         self.set_span(segment, start, stop.min(end).max(start));
@@ -413,7 +432,7 @@ impl Buffer {
 
     /// A segment without memory of its own, or the one used longest ago, which gives its memory up; what it holds is for
     /// whoever takes it to forget.
-    #[inline]
+    #[inline(always)]
     fn take(&mut self, filling: Option<usize>, written: bool) -> Option<usize> {
         let empty = self.memory.as_mut().and_then(|memory| memory.take_empty(filling));
         if empty.is_some() {
@@ -429,18 +448,18 @@ impl Buffer {
         Some(segment)
     }
 
-    #[inline]
+    #[inline(always)]
     fn give(&mut self, segment: usize, start: u64) -> Option<usize> {
         self.set_span(segment, start, start);
-        self.readers[segment] = (u64::MAX, 0);
-        self.writers[segment] = u64::MAX;
+        let place = &mut self.segments[segment];
+        (place.reader, place.writer) = (Segment::EMPTY.reader, Segment::EMPTY.writer);
         self.touch(segment);
         Some(segment)
     }
 
     /// The least recently used clean segment, sparing `filling`. Those that were found dirty are not looked at again until
     /// one has come clean.
-    #[inline]
+    #[inline(always)]
     pub(super) fn oldest_clean(&mut self, filling: Option<usize>) -> Option<usize> {
         // Mostly it is the first.
         let first = self.recency.oldest();
@@ -496,7 +515,7 @@ impl Buffer {
         let first = lba.saturating_sub(self.segment_sectors) >> self.row;
         for row in first..=end >> self.row {
             while let Some(segment) = self.first_clean(row, lba, end) {
-                match self.spans[segment].0 {
+                match self.span(segment).0 {
                     start if start < lba => self.cut_short(segment, lba),
                     _ => self.forget(segment),
                 }
@@ -510,9 +529,10 @@ impl Buffer {
             let (start, stop) = self.span(segment);
             start >> self.row == row && start < end && lba < stop && !self.dirty.has(segment)
         };
-        self.in_row(row).filter(holds).min_by_key(|&segment| (self.spans[segment].0, segment))
+        self.in_row(row).filter(holds).min_by_key(|&segment| (self.span(segment).0, segment))
     }
 
+    #[inline(always)]
     pub(super) fn forget(&mut self, segment: usize) {
         self.set_span(segment, 0, 0);
         match &mut self.memory {

@@ -53,11 +53,13 @@ impl SegmentStore {
     }
 
     /// A segment has nothing in it.
+    #[inline(always)]
     pub(super) fn is_empty(&mut self, segment: usize) {
         self.empty.push(segment);
     }
 
     /// A segment gives all its memory up.
+    #[inline(always)]
     pub(super) fn give_back(&mut self, segment: usize) {
         self.free += u64::from(core::mem::take(&mut self.held[segment]));
     }
@@ -67,6 +69,7 @@ impl SegmentStore {
         self.dirty -= u64::from(self.held[segment]);
     }
 
+    #[inline(always)]
     fn hold(&mut self, segment: usize, more: u64) {
         self.free -= more;
         self.held[segment] += more as u32;
@@ -84,6 +87,7 @@ impl Buffer {
     }
 
     /// What a segment holds for `sectors` of a read.
+    #[inline(always)]
     fn due(&self, sectors: u64) -> u64 {
         match &self.memory {
             Some(store) if store.own_lengths => self.segment_sectors().min(sectors),
@@ -93,16 +97,29 @@ impl Buffer {
 
     /// A segment that is about to be used gets the memory for `sectors` of a read, clean ones giving theirs up but `filling`.
     /// Answers false where that is not enough.
+    #[inline(always)]
     pub(super) fn widen(&mut self, segment: usize, sectors: u64, filling: Option<usize>) -> bool {
+        if self.memory.is_none() {
+            return true;
+        }
         let due = self.due(sectors);
-        let Some(store) = &self.memory else { return true };
+        let Some(store) = &mut self.memory else { return true };
         let more = due.saturating_sub(u64::from(store.held[segment]));
-        let found = store.free >= more || {
+        if store.free >= more {
+            store.hold(segment, more);
+            return true;
+        }
+        self.squeeze_in(segment, more, filling)
+    }
+
+    /// The same, where there is no memory left for `more` blocks.
+    #[inline(always)]
+    fn squeeze_in(&mut self, segment: usize, more: u64, filling: Option<usize>) -> bool {
+        if !self.recency.is_retired(segment) {
             self.retire(segment);
-            let found = self.find_memory(more, filling);
-            self.touch(segment);
-            found
-        };
+        }
+        let found = self.find_memory(more, filling);
+        self.touch(segment);
         if found && let Some(store) = &mut self.memory {
             store.hold(segment, more);
         }
@@ -110,6 +127,7 @@ impl Buffer {
     }
 
     /// How long a segment can be of which `sectors` are wanted: it takes memory for them, as far as there is any.
+    #[inline(always)]
     pub(super) fn lengthen(&mut self, segment: usize, sectors: u64) -> u64 {
         let widened = self.widen(segment, sectors, None);
         let whole = self.segment_sectors();
@@ -121,16 +139,20 @@ impl Buffer {
     }
 
     /// A clean segment gives back the memory that it holds for more than it has.
+    #[inline]
     pub(super) fn trim(&mut self, segment: usize) {
+        if self.memory.as_ref().is_none_or(|store| !store.own_lengths) || self.is_dirty(segment) {
+            return;
+        }
         let (start, stop) = self.span(segment);
-        let clean = !self.is_dirty(segment);
-        let Some(store) = self.memory.as_mut().filter(|store| store.own_lengths && clean) else { return };
+        let Some(store) = &mut self.memory else { return };
         let over = u64::from(store.held[segment]).saturating_sub(stop - start);
         store.free += over;
         store.held[segment] -= over as u32;
     }
 
     /// Clean segments, those used longest ago first, give up their memory until `sectors` are free; `filling` does not.
+    #[inline(always)]
     pub(super) fn find_memory(&mut self, sectors: u64, filling: Option<usize>) -> bool {
         while self.memory.as_ref().is_some_and(|store| store.free < sectors) {
             let Some(segment) = self.oldest_clean(filling) else { return false };
