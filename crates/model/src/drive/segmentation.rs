@@ -22,8 +22,9 @@
 use super::cache::Division;
 use super::profile::AdaptiveDivision;
 use crate::block::{Op, Request};
+use crate::recency::LruList;
 
-/// Runs that are remembered; as many as a drive of 64 segments could serve.
+/// Runs that are remembered; as many as a drive of 64 segments could serve, and as there are bits in a word.
 const RUNS: usize = 64;
 
 /// Commands between two looks: two full queues of 32, so that one burst does not decide alone.
@@ -36,15 +37,42 @@ const HITS: u32 = 8;
 /// Segments at least.
 const FEWEST: u32 = 3;
 
-/// Commands one behind the other.
-#[derive(Clone, Copy, Debug)]
-struct Run {
-    /// Where the next would begin.
-    end: u64,
-    /// The number of the last command.
-    last: u64,
-    /// Continued in this window.
-    live: bool,
+/// Commands one behind the other, so many runs of them.
+#[derive(Clone, Debug)]
+struct Runs {
+    /// Where the next command of each would begin.
+    ends: [u64; RUNS],
+    /// The lower halves of these: few enough to look at all for each command.
+    marks: [u32; RUNS],
+    /// Continued in this window, a bit each.
+    live: u64,
+    /// The one that has been still for longest first.
+    order: LruList,
+}
+
+impl Runs {
+    fn none() -> Runs {
+        Runs { ends: [u64::MAX; RUNS], marks: [u32::MAX; RUNS], live: 0, order: LruList::new(RUNS) }
+    }
+
+    /// The first that ends at `lba`.
+    #[inline]
+    fn ending_at(&self, lba: u64) -> Option<usize> {
+        // Without a branch for each: a processor compares several at once.
+        let mark = lba as u32;
+        let found = self.marks.iter().fold(false, |found, &other| found | (other == mark));
+        if found { self.ends.iter().position(|&end| end == lba) } else { None }
+    }
+
+    /// A run now ends at `end`. Answers whether it was live.
+    #[inline]
+    fn put(&mut self, run: usize, end: u64, live: bool) -> bool {
+        (self.ends[run], self.marks[run]) = (end, end as u32);
+        self.order.touch(run);
+        let (bit, before) = (1 << run, self.live);
+        self.live = if live { before | bit } else { before & !bit };
+        before & bit != 0
+    }
 }
 
 /// What was seen since the last look.
@@ -62,9 +90,8 @@ struct Seen {
 #[derive(Clone, Debug)]
 pub struct Segmentation {
     adaptive: AdaptiveDivision,
-    runs: [Run; RUNS],
+    runs: Runs,
     seen: Seen,
-    commands: u64,
     /// Segments now.
     segments: u32,
     /// The division that the buffer is to take.
@@ -76,21 +103,11 @@ pub struct Segmentation {
 impl Segmentation {
     /// The view of a drive whose buffer begins with `segments`.
     pub fn new(adaptive: AdaptiveDivision, segments: u32) -> Segmentation {
-        let still = Run { end: u64::MAX, last: 0, live: false };
-        Segmentation {
-            adaptive,
-            runs: [still; RUNS],
-            seen: Seen::default(),
-            commands: 0,
-            segments,
-            wanted: None,
-            ahead: true,
-        }
+        Segmentation { adaptive, runs: Runs::none(), seen: Seen::default(), segments, wanted: None, ahead: true }
     }
 
     /// Takes note of a read or write. Answers whether read-ahead behind it may pay.
     pub fn see(&mut self, request: &Request, hit: bool) -> bool {
-        self.commands += 1;
         self.seen.commands += 1;
         let write = request.op != Op::Read;
         self.seen.reads += u32::from(!write);
@@ -108,22 +125,21 @@ impl Segmentation {
 
     /// Whether `request` continues a run.
     fn follow(&mut self, request: &Request) -> bool {
-        let next = Run { end: request.end(), last: self.commands, live: false };
-        if let Some(run) = self.runs.iter_mut().find(|run| run.end == request.lba) {
-            self.seen.streams += u32::from(!run.live);
-            *run = Run { live: true, ..next };
+        if let Some(run) = self.runs.ending_at(request.lba) {
+            let was_live = self.runs.put(run, request.end(), true);
+            self.seen.streams += u32::from(!was_live);
             return true;
         }
-        if let Some(oldest) = self.runs.iter_mut().min_by_key(|run| run.last) {
-            self.seen.streams -= u32::from(oldest.live);
-            *oldest = next;
+        if let Some(oldest) = self.runs.order.oldest() {
+            let was_live = self.runs.put(oldest, request.end(), false);
+            self.seen.streams -= u32::from(was_live);
         }
         false
     }
 
     fn look_back(&mut self) {
         let seen = core::mem::take(&mut self.seen);
-        self.runs.iter_mut().for_each(|run| run.live = false);
+        self.runs.live = 0;
         self.ahead = seen.hits * HITS >= seen.reads;
         let wanted = self.segments_for(&seen);
         if !self.adaptive.own_lengths && wanted.abs_diff(self.segments) * 4 >= self.segments {
