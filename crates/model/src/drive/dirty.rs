@@ -213,7 +213,7 @@ impl DirtySegments {
     /// stands where its number does.
     pub(super) fn goes_on_from(&mut self, segment: usize, until: u64) -> bool {
         let Some((serial, since)) = self.get(segment).and_then(|dirty| dirty.tail) else { return false };
-        self.order.retain(|&other| other != segment);
+        self.leave_order(segment);
         self.order.insert(self.place_of(serial), segment);
         if let Some(dirty) = &mut self.segments[segment] {
             dirty.pieces.retain(|piece| piece.end() > until);
@@ -225,6 +225,12 @@ impl DirtySegments {
         true
     }
 
+    fn leave_order(&mut self, segment: usize) {
+        if let Some(place) = self.order.iter().position(|&other| other == segment) {
+            self.order.remove(place);
+        }
+    }
+
     /// A segment's data are on the medium, or lost. Answers whether it was dirty.
     pub(super) fn drop(&mut self, segment: usize) -> bool {
         let Some(mut dirty) = self.segments[segment].take() else { return false };
@@ -232,7 +238,7 @@ impl DirtySegments {
         self.left += u64::from(dirty.leaving.is_none());
         dirty.pieces.clear();
         self.spare.push(dirty.pieces);
-        self.order.retain(|&other| other != segment);
+        self.leave_order(segment);
         true
     }
 }
