@@ -368,6 +368,17 @@ pub trait Device {
     fn asked(&self, _now: Instant) -> Asked {
         Asked::ALL
     }
+    /// True if the device is at rest and would see this request through by itself, with nothing to do and nothing to answer
+    /// between its coming and its end: then [`Device::go_alone`] may be called instead of [`Device::submit`].
+    fn goes_alone(&self, _request: &Request) -> bool {
+        false
+    }
+    /// Takes a request that [goes alone](Device::goes_alone) at `now` and sees it through in virtual time, its completion put
+    /// over one that is no longer needed. Answers whether it did: where it cannot, or not by `until`, nothing has changed, and
+    /// the request is still to be submitted.
+    fn go_alone(&mut self, _now: Instant, _request: &Request, _until: Instant, _answer: &mut Completion) -> bool {
+        false
+    }
     /// Runs in virtual time until a request completes and returns that completion (others of the same instant can be
     /// polled), or nothing if none completes by `until`, which may be `FAR`.
     fn proceed(&mut self, until: Instant) -> Option<Completion> {
@@ -420,6 +431,12 @@ impl<D: Device + ?Sized> Device for alloc::boxed::Box<D> {
     }
     fn asked(&self, now: Instant) -> Asked {
         (**self).asked(now)
+    }
+    fn goes_alone(&self, request: &Request) -> bool {
+        (**self).goes_alone(request)
+    }
+    fn go_alone(&mut self, now: Instant, request: &Request, until: Instant, answer: &mut Completion) -> bool {
+        (**self).go_alone(now, request, until, answer)
     }
     fn proceed_into(&mut self, until: Instant, answer: &mut Completion) -> DeviceProgress {
         (**self).proceed_into(until, answer)

@@ -103,6 +103,8 @@ pub struct Drive {
     /// `FAR` when nothing happens by itself.
     next: Instant,
     clock: Instant,
+    /// The block behind the last command that came.
+    ended: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -138,6 +140,7 @@ impl Drive {
             power: Power::On,
             next: Instant::FAR,
             clock: Instant::ZERO,
+            ended: 0,
         }
     }
 
@@ -256,6 +259,16 @@ impl Device for Drive {
 
     fn unsettled(&self, tell: &mut dyn FnMut(u64)) {
         self.tell_unsettled(tell);
+    }
+
+    #[inline]
+    fn goes_alone(&self, request: &Request) -> bool {
+        self.takes_alone(request)
+    }
+
+    #[inline]
+    fn go_alone(&mut self, now: Instant, request: &Request, until: Instant, answer: &mut Completion) -> bool {
+        self.see_through(now, request, until, answer)
     }
 
     fn proceed_into(&mut self, until: Instant, answer: &mut Completion) -> DeviceProgress {

@@ -14,7 +14,7 @@ pub mod joined;
 
 use alloc::vec::Vec;
 
-use crate::block::{Accounting, Control, Device, ForcedWrite, Request, Source, SourcePoll, Status};
+use crate::block::{Accounting, Completion, Control, Device, ForcedWrite, Request, Source, SourcePoll, Status};
 use crate::record::{Part, Record};
 use crate::time::Instant;
 
@@ -35,6 +35,9 @@ pub struct Engine<S, D> {
     stamp: u64,
     /// A request that the device refused, and when it was first offered.
     waiting: Option<(Request, Instant)>,
+    /// In virtual time: a request that the device sees through by itself, unless another comes at the same instant. It counts as
+    /// in flight.
+    lone: Option<Request>,
     /// By tag: the request in flight, and when it was first offered.
     flying: Vec<Option<(Request, Instant)>>,
     in_flight: u32,
@@ -63,6 +66,7 @@ impl<S: Source, D: Device> Engine<S, D> {
             poll: true,
             stamp: 0,
             waiting: None,
+            lone: None,
             flying: Vec::new(),
             in_flight: 0,
             done: false,
@@ -127,7 +131,7 @@ impl<S: Source, D: Device> Engine<S, D> {
         self.now = now;
         self.device.handle_timeout(now);
         self.poll = true;
-        self.settle(recorder)
+        self.settle(false, recorder)
     }
 
     /// Runs in virtual time until the source is done and all requests have completed, or until `end`.
@@ -136,10 +140,9 @@ impl<S: Source, D: Device> Engine<S, D> {
         let (mut standing, mut record) = (0u32, Record::NONE);
         while !self.is_over() {
             let (before, until) = (self.now, self.wake.min(end));
-            let reached = self.device.proceed_into(until, &mut record.completion);
-            if reached.answered {
-                self.now = record.completion.finished.max(before);
-                self.poll |= reached.next <= self.now;
+            if self.passes_alone(until, &mut record, recorder) {
+                // It has been counted.
+            } else if self.proceeds(until, &mut record.completion) {
                 self.complete(&mut record, recorder);
             } else if until == Instant::FAR {
                 break;
@@ -149,7 +152,7 @@ impl<S: Source, D: Device> Engine<S, D> {
                     return Ok(());
                 }
             }
-            self.settle(recorder)?;
+            self.settle(true, recorder)?;
             standing = if self.now > before { 0 } else { standing + 1 };
             if standing > EVENTS_AT_ONE_INSTANT {
                 return Err(EngineError::Instant(self.now));
@@ -158,9 +161,35 @@ impl<S: Source, D: Device> Engine<S, D> {
         if self.in_flight > 0 || self.waiting.is_some() { Err(EngineError::Silent(self.now)) } else { Ok(()) }
     }
 
-    /// Counts completions and issues requests until neither has more at this instant.
+    /// Lets the device see the lone request through by `until`, and counts it; where that cannot be, the device just takes it.
     #[inline(always)]
-    fn settle(&mut self, recorder: &mut impl FnMut(&Record)) -> Result<(), EngineError> {
+    fn passes_alone(&mut self, until: Instant, record: &mut Record, recorder: &mut impl FnMut(&Record)) -> bool {
+        let Some(request) = self.lone.take() else { return false };
+        let offered = self.now;
+        if !self.device.go_alone(offered, &request, until, &mut record.completion) {
+            self.take_lone(request);
+            return false;
+        }
+        self.now = record.completion.finished;
+        self.count(record, request, offered, recorder);
+        true
+    }
+
+    /// Lets the device run until a request completes by `until`. Answers whether one did.
+    #[inline(always)]
+    fn proceeds(&mut self, until: Instant, answer: &mut Completion) -> bool {
+        let reached = self.device.proceed_into(until, answer);
+        if reached.answered {
+            self.now = self.now.max(answer.finished);
+            self.poll |= reached.next <= self.now;
+        }
+        reached.answered
+    }
+
+    /// Counts completions and issues requests until neither has more at this instant. The last of them may be left to go
+    /// through the device `alone`.
+    #[inline(always)]
+    fn settle(&mut self, alone: bool, recorder: &mut impl FnMut(&Record)) -> Result<(), EngineError> {
         self.ask |= self.wake <= self.now;
         let mut events = 0u32;
         loop {
@@ -173,7 +202,7 @@ impl<S: Source, D: Device> Engine<S, D> {
                     None => self.poll = false,
                 }
             }
-            if !(self.ask || self.waiting.is_some()) || !self.issue(recorder) {
+            if !(self.ask || self.waiting.is_some()) || !self.issue(alone, recorder) {
                 return Ok(());
             }
             events += 1;
@@ -185,7 +214,7 @@ impl<S: Source, D: Device> Engine<S, D> {
 
     /// Issues a request, if there is one and the device has room. True if it issued or recorded one.
     #[inline(always)]
-    fn issue(&mut self, recorder: &mut impl FnMut(&Record)) -> bool {
+    fn issue(&mut self, alone: bool, recorder: &mut impl FnMut(&Record)) -> bool {
         if let Some((request, offered)) = self.waiting {
             return self.offer(request, offered);
         }
@@ -193,6 +222,13 @@ impl<S: Source, D: Device> Engine<S, D> {
             SourcePoll::Request(mut request) => {
                 self.stamp += 1;
                 request.stamp = self.stamp;
+                if let Some(lone) = self.lone.take() {
+                    self.take_lone(lone);
+                } else if alone && self.in_flight == 0 && self.device.goes_alone(&request) {
+                    self.lone = Some(request);
+                    self.in_flight = 1;
+                    return true;
+                }
                 self.offer(request, self.now)
             }
             SourcePoll::Served(served) => {
@@ -222,20 +258,40 @@ impl<S: Source, D: Device> Engine<S, D> {
             }
         }
         self.waiting = None;
+        self.fly(request, offered);
+        self.in_flight += 1;
+        true
+    }
+
+    /// The device takes the lone request, which came at this instant, as any other.
+    #[cold]
+    fn take_lone(&mut self, request: Request) {
+        let taken = self.device.submit(self.now, request);
+        let next = taken.expect("the device has nothing in flight");
+        self.poll |= next <= self.now;
+        self.fly(request, self.now);
+    }
+
+    #[inline(always)]
+    fn fly(&mut self, request: Request, offered: Instant) {
         let tag = request.tag as usize;
         if tag >= self.flying.len() {
             self.flying.resize(tag + 1, None);
         }
         self.flying[tag] = Some((request, offered));
-        self.in_flight += 1;
-        true
     }
 
     #[inline(always)]
     fn complete(&mut self, record: &mut Record, recorder: &mut impl FnMut(&Record)) {
-        let completion = &mut record.completion;
-        let flying = self.flying.get_mut(completion.tag as usize).and_then(Option::take);
+        let flying = self.flying.get_mut(record.completion.tag as usize).and_then(Option::take);
         let (request, offered) = flying.expect("a completion of something in flight");
+        self.count(record, request, offered, recorder);
+    }
+
+    /// Counts the completion of a request that was first offered then.
+    #[inline(always)]
+    fn count(&mut self, record: &mut Record, request: Request, offered: Instant, recorder: &mut impl FnMut(&Record)) {
+        let completion = &mut record.completion;
         self.in_flight -= 1;
         self.ask = true;
         self.failures += u64::from(completion.status != Status::Done);
@@ -255,7 +311,7 @@ impl<S: Source, D: Device> Engine<S, D> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::block::{Completion, Flags, Op};
+    use crate::block::{Flags, Op};
     use crate::testing::SmallDrive;
     use crate::time::Span;
 

@@ -36,7 +36,7 @@ use alloc::vec::Vec;
 
 pub use self::discipline::{Discipline, Policy};
 use self::round::Round;
-use crate::time::Instant;
+use crate::time::{Instant, Span};
 
 /// The costs that a choice by cost needs.
 pub trait Costs<T> {
@@ -193,6 +193,18 @@ impl<T: Copy> Queue<T> {
     /// How it orders requests.
     pub fn discipline(&self) -> Discipline {
         self.discipline
+    }
+
+    /// By what it chooses.
+    #[inline]
+    pub fn policy(&self) -> Policy {
+        self.discipline.policy
+    }
+
+    /// How long a request waits at most before it goes first.
+    #[inline]
+    pub fn max_wait(&self) -> Option<Span> {
+        self.discipline.max_wait
     }
 
     /// How many have waited at once so far, at most: a choice had no more.

@@ -4,7 +4,7 @@
 
 use seekwise_model::block::{Completion, Control, Device, DeviceProgress, Flags, Op, Request};
 use seekwise_model::rng::{Rng, Seed};
-use seekwise_model::testing::{SmallStack, random_array, random_stack};
+use seekwise_model::testing::{SmallStack, random_array, random_profile, random_stack};
 use seekwise_model::time::{Instant, Span};
 
 /// How time passes for a device.
@@ -12,6 +12,8 @@ use seekwise_model::time::{Instant, Span};
 enum Passing {
     Proceeding,
     Stepping,
+    /// Proceeding, and what goes alone does.
+    Alone,
 }
 
 /// What was refused, and what was answered.
@@ -25,6 +27,9 @@ struct Client {
     device: Box<dyn Device>,
     passing: Passing,
     heard: Heard,
+    /// What goes alone unless another comes at the same instant, and when it came.
+    lone: Option<(Instant, Request)>,
+    went_alone: usize,
 }
 
 impl Client {
@@ -44,7 +49,16 @@ impl Client {
     /// Runs everything that happens before `until`.
     fn pass(&mut self, until: Instant) {
         let mut answer = Completion::NONE;
-        while self.passing == Passing::Proceeding {
+        if let Some((came, request)) = self.lone.take() {
+            match self.device.go_alone(came, &request, until, &mut answer) {
+                true => {
+                    self.went_alone += 1;
+                    self.heard.completions.push(answer);
+                }
+                false => self.hand_over(came, request),
+            }
+        }
+        while self.passing != Passing::Stepping {
             let DeviceProgress { answered, next } = self.device.proceed_into(until, &mut answer);
             if !answered {
                 return self.told(until, next);
@@ -59,6 +73,16 @@ impl Client {
     }
 
     fn submit(&mut self, now: Instant, request: Request) {
+        if let Some((came, lone)) = self.lone.take() {
+            self.hand_over(came, lone);
+        } else if self.passing == Passing::Alone && self.device.goes_alone(&request) {
+            self.lone = Some((now, request));
+            return;
+        }
+        self.hand_over(now, request);
+    }
+
+    fn hand_over(&mut self, now: Instant, request: Request) {
         match self.device.submit(now, request) {
             Ok(next) => self.told(now, next),
             Err(_) => self.heard.refused.push(request.tag),
@@ -66,9 +90,13 @@ impl Client {
     }
 }
 
+/// How requests come: so many per cent with no pause before, the others after at least ten to this power of nanoseconds.
+const CROWDED: (u32, u32) = (60, 0);
+const SPARSE: (u32, u32) = (20, 7);
+
 /// Requests in bursts and one by one, some at the instants of other completions; then waits for all.
-fn heard(stack: &SmallStack, seed: u64, passing: Passing, landings: bool) -> Heard {
-    let mut client = Client { device: stack.build(), passing, heard: Heard::default() };
+fn heard(device: Box<dyn Device>, seed: u64, (together, least): (u32, u32), passing: Passing, landings: bool) -> Client {
+    let mut client = Client { device, passing, heard: Heard::default(), lone: None, went_alone: 0 };
     if landings {
         let wanted = Control::Set { key: "landings", value: "on" };
         client.device.control(Instant::ZERO, &wanted).expect("landings");
@@ -78,14 +106,15 @@ fn heard(stack: &SmallStack, seed: u64, passing: Passing, landings: bool) -> Hea
     let mut now = Instant::ZERO;
     for tag in 0..120 {
         client.submit(now, draw(rng, tag, sectors));
-        let pause = if rng.percent(60) { 0 } else { 10u64.pow(rng.below(9) as u32) };
+        let pause =
+            if rng.percent(together) { 0 } else { 10u64.pow(least + rng.below(9 - u64::from(least)) as u32) };
         let end = client.heard.completions.last().map_or(now, |last| last.finished);
         now = if rng.percent(20) { end.max(now) } else { now + Span::from_nanos(pause) };
         client.pass(now);
         while client.device.poll_landing().is_some() {}
     }
     client.pass(now + Span::from_secs(100));
-    client.heard
+    client
 }
 
 fn draw(rng: &mut Rng, tag: u32, sectors: u64) -> Request {
@@ -100,8 +129,8 @@ fn draw(rng: &mut Rng, tag: u32, sectors: u64) -> Request {
 
 fn compare(stack: &SmallStack, seed: u64) -> usize {
     let all = [true, false].map(|landings| {
-        let [proceeding, stepping] =
-            [Passing::Proceeding, Passing::Stepping].map(|passing| heard(stack, seed, passing, landings));
+        let [proceeding, stepping] = [Passing::Proceeding, Passing::Stepping]
+            .map(|passing| heard(stack.build(), seed, CROWDED, passing, landings).heard);
         assert_eq!(proceeding, stepping, "seed {seed}, landings {landings}: {stack:?}");
         stepping
     });
@@ -113,6 +142,20 @@ fn compare(stack: &SmallStack, seed: u64) -> usize {
 fn who_proceeds_meets_what_who_steps_meets() {
     let answered: usize = (0..300).map(|seed| compare(&random_stack(&mut Seed(seed).stream("stack")), seed)).sum();
     assert!(answered > 9_000, "{answered} answers");
+}
+
+#[test]
+fn what_goes_alone_meets_what_it_meets_otherwise() {
+    let (mut alone, mut answered) = (0, 0);
+    for seed in 0..600 {
+        let drive = random_profile(&mut Seed(seed).stream("drive"));
+        let [stepping, seen_through] = [Passing::Stepping, Passing::Alone]
+            .map(|passing| heard(Box::new(drive.drive()), seed, SPARSE, passing, false));
+        assert_eq!(stepping.heard, seen_through.heard, "seed {seed}: {drive:?}");
+        assert_eq!(stepping.device.log(), seen_through.device.log(), "seed {seed}: {drive:?}");
+        (alone, answered) = (alone + seen_through.went_alone, answered + stepping.heard.completions.len());
+    }
+    assert!(alone > 1_000 && answered > 20_000, "{alone} of {answered} went alone");
 }
 
 #[test]

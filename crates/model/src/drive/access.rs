@@ -119,6 +119,12 @@ impl Sweep {
         self.end += span;
     }
 
+    /// The stretches of a read: seek, rotation, transfer.
+    #[inline(always)]
+    pub fn of_read(&self) -> [Span; 3] {
+        [self.seek, self.rotation, self.transfer]
+    }
+
     /// Writes the access into the account of the request it serves.
     #[inline]
     pub fn charge(&self, ledger: &mut Ledger) {
@@ -147,15 +153,6 @@ impl Access {
         self.first.lba + u64::from(self.sectors)
     }
 
-    /// The track from the block behind the last on.
-    #[inline]
-    pub fn following(&self, geometry: &Geometry) -> Extent {
-        match self.first.rest(self.sectors) {
-            Some(rest) => rest,
-            None => geometry.extent(self.end(), u32::MAX),
-        }
-    }
-
     /// The passes, first to last.
     pub fn passes<'a>(&'a self, geometry: &'a Geometry, mechanics: &'a Mechanics) -> Passes<'a> {
         let (at, arm, left) = (self.start, self.from, self.sectors);
@@ -165,11 +162,17 @@ impl Access {
     /// All passes in sum.
     #[inline(always)]
     pub fn sweep(&self, geometry: &Geometry, mechanics: &Mechanics) -> Sweep {
-        if self.sectors <= self.first.sectors {
-            let pass = self.pass(mechanics, self.start, self.from, Extent { sectors: self.sectors, ..self.first });
-            return Sweep { led: pass.led(mechanics, self.lead.min(self.sectors)), ..Sweep::of(&pass) };
+        match self.sectors <= self.first.sectors {
+            true => self.sweep_track(mechanics),
+            false => self.sweep_tracks(geometry, mechanics),
         }
-        self.sweep_tracks(geometry, mechanics)
+    }
+
+    /// The same, if one track has all of it.
+    #[inline(always)]
+    pub fn sweep_track(&self, mechanics: &Mechanics) -> Sweep {
+        let pass = self.pass(mechanics, self.start, self.from, Extent { sectors: self.sectors, ..self.first });
+        Sweep { led: pass.led(mechanics, self.lead.min(self.sectors)), ..Sweep::of(&pass) }
     }
 
     #[inline(never)]

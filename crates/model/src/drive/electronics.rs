@@ -406,6 +406,22 @@ impl Electronics {
         self[slot].stage = Stage::Free;
     }
 
+    /// When a read that is not in the buffer is decoded, coming at `now` to a drive with no other command; it can have the bus
+    /// at `reached` and takes `known` of it. Answers also when it has the bus, and has been written to the drive.
+    #[inline(always)]
+    pub(super) fn decodes_alone(&self, reached: Instant, known: Span) -> (Instant, Instant, Instant) {
+        let after = &self.overhead.read_miss;
+        let begin = self.next_from.max(reached);
+        let known = begin + known;
+        (begin, known, known + if self.wrote { after.write } else { after.read })
+    }
+
+    /// Such a read, decoded at `decoded`, was answered at `at` without a slot.
+    #[inline(always)]
+    pub(super) fn passed_through(&mut self, decoded: Instant, at: Instant) {
+        (self.next_from, self.quiet, self.wrote) = (decoded, at, false);
+    }
+
     /// The next answer.
     #[inline]
     pub(super) fn pop_ready(&mut self) -> Option<Completion> {

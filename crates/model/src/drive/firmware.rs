@@ -26,6 +26,7 @@ impl Drive {
     #[inline]
     pub(super) fn accept(&mut self, now: Instant, slot: u16, request: Request) -> Instant {
         self.write_back.disturb();
+        self.ended = request.end();
         let lookup = match request.op {
             Op::Read => self.buffer.look_up(request.lba, request.end()),
             _ => BufferLookup::Miss,

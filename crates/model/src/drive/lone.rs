@@ -5,16 +5,130 @@
 //! from what a prefetch brings, decoded and sent. What `firmware` and `turn` do at each of them is done here at once, with
 //! their own functions, and leaves the same state. Where it cannot be known that nothing comes between, the read goes the
 //! long way.
+//!
+//! There are two short ways. A read that was submitted leaves the electronics by `lone_read`. One that the engine holds back until
+//! its source has no other for this instant (`goes_alone` of the [contract](crate::block)) takes no slot at all: `see_through`.
 
 use super::cache::BufferLookup;
 use super::link::RELEASE_AND_SERVICE;
+use super::mechanics::Arm;
 use super::medium::Activity;
+use super::stream::MediaStream;
 use super::{Drive, Power};
-use crate::block::{Flags, Op};
-use crate::record::Part;
+use crate::block::{Completion, Flags, Op, Request, Status};
+use crate::record::{Effort, Part, Parts};
 use crate::time::{Instant, Span};
 
 impl Drive {
+    /// A read that comes now to a drive at rest can be seen through without a slot, unless its course shows otherwise: it is from
+    /// the medium, and nobody sees what is in between.
+    #[inline]
+    pub(super) fn takes_alone(&self, request: &Request) -> bool {
+        let plain = request.op == Op::Read && request.flags == Flags::NONE && request.sectors > 0;
+        let rests = self.next == Instant::FAR && self.electronics.is_idle() && !self.electronics.has_ready();
+        let bare = self.segmentation.is_none() && self.media_cache.is_none() && !self.medium.is_listened_to();
+        // What goes on where the last one ended is in the buffer, or about to be.
+        request.lba != self.ended
+            && plain
+            && rests
+            && bare
+            && self.power == Power::On
+            && self.buffer.dirty_count() == 0
+            && request.end() <= self.medium.sectors()
+            && self.medium.first_weak(request.lba, request.end()).is_none()
+            && self.buffer.look_up(request.lba, request.end()) == BufferLookup::Miss
+    }
+
+    /// Sees such a read through from the port to the host, as `accept` and all that follows it would. Answers false, having done
+    /// nothing, where it takes several tracks or is not done by `until`.
+    pub(super) fn see_through(
+        &mut self,
+        came: Instant,
+        request: &Request,
+        until: Instant,
+        answer: &mut Completion,
+    ) -> bool {
+        let first = self.medium.track(request.lba);
+        if request.sectors > first.sectors {
+            return false;
+        }
+        let reached = self.link.bus_free(came);
+        let (begin, known, decoded) = self.electronics.decodes_alone(reached, self.link.spec().command);
+        let (now, arm, cut) = self.had_from(decoded);
+        let sweep = self.medium.read_on_track(now, arm, first, request.sectors);
+        let overhead = self.electronics.overhead();
+        // As `service` has it.
+        let (service, interrupts) = if self.link.releases() { (RELEASE_AND_SERVICE, 3) } else { (Span::ZERO, 1) };
+        let sent = self.link.sent_by(request.sectors, sweep.end, sweep.led + overhead.reselect + service);
+        let finished = sent + overhead.completion;
+        if finished > until {
+            return false;
+        }
+        self.write_back.disturb();
+        if let Some((segment, filled)) = cut {
+            self.buffer.cut_short(segment, filled);
+        }
+        self.queue.pass_through(first.cylinder);
+        let segment = self.buffer.allocate(request.lba, u64::from(request.sectors), None);
+        let ended = (sweep.end, sweep.arm);
+        let [seek, rotation, transfer] = sweep.of_read();
+        let then = segment.and_then(|segment| {
+            if self.promises.cache().read_ahead.free_blocks {
+                self.keep_free_blocks((first, request.sectors), rotation, segment);
+            }
+            self.plan_ahead(request, (first, request.sectors), ended, segment, true)
+        });
+        self.medium.passed_over(arm.cylinder, &sweep, then);
+        self.link.sent_alone(sent);
+        self.electronics.passed_through(decoded, finished);
+        (self.clock, self.ended) = (finished, request.end());
+        (answer.tag, answer.status) = (request.tag, Status::Done);
+        (answer.submitted, answer.finished) = (came, finished);
+        answer.effort = Effort { interrupts, ..Effort::COMMAND };
+        answer.parts = Parts::NONE;
+        for (part, span) in [
+            (Part::Queue, begin.since(reached) + now.since(decoded)),
+            (Part::Overhead, decoded.since(known) + finished.since(sent)),
+            (Part::Seek, seek),
+            (Part::Rotation, rotation),
+            (Part::Transfer, transfer),
+            (Part::Link, reached.since(came) + known.since(begin) + sent.since(sweep.end)),
+        ] {
+            answer.parts.add_nanos(part, span.nanos());
+        }
+        true
+    }
+
+    /// When a command that is decoded then has the medium, a read-ahead apart at rest; where the arm is; and the segment that the
+    /// read-ahead filled so far, if it is broken off.
+    #[inline(always)]
+    fn had_from(&self, decoded: Instant) -> (Instant, Arm, Option<(usize, u64)>) {
+        let free = self.medium.free_from().max(decoded);
+        let Activity::Prefetch(stream) = self.medium.activity() else {
+            return (free, self.medium.arm(), None);
+        };
+        let fed_up = self.queue.max_wait().map(|limit| decoded + limit);
+        let now = free.max(self.breaks_off(stream, fed_up));
+        if !stream.stays(self.medium.platter(), now) {
+            return self.had_later(*stream, now);
+        }
+        self.had_at(stream, now)
+    }
+
+    /// The same, where the read-ahead changes tracks before that.
+    #[inline(never)]
+    fn had_later(&self, mut stream: MediaStream, now: Instant) -> (Instant, Arm, Option<(usize, u64)>) {
+        stream.catch_up(self.medium.platter(), now);
+        self.had_at(&stream, now)
+    }
+
+    #[inline(always)]
+    fn had_at(&self, stream: &MediaStream, now: Instant) -> (Instant, Arm, Option<(usize, u64)>) {
+        let platter = self.medium.platter();
+        let goes_on = stream.over_by(platter, now).is_none();
+        (now, stream.arm(), goes_on.then(|| (stream.segment, stream.filled(platter, now))))
+    }
+
     /// The only command in flight and when it is done, if it is a read that is done by `until`, and the state the drive is
     /// in then; else the drive is as it was, or as far on its way as it would be without this.
     #[inline]
@@ -90,8 +204,13 @@ impl Drive {
         self.queue.pass_through(first.cylinder);
         let segment = self.buffer.allocate(request.lba, u64::from(request.sectors), None);
         let ahead = self.electronics[slot].ahead;
-        let then =
-            segment.and_then(|segment| self.plan_ahead(&request, &access, (sweep.end, sweep.arm), segment, ahead));
+        let then = segment.and_then(|segment| {
+            if self.promises.cache().read_ahead.free_blocks {
+                let rotation = self.medium.first_wait(&access);
+                self.keep_free_blocks((first, request.sectors), rotation, segment);
+            }
+            self.plan_ahead(&request, (first, request.sectors), (sweep.end, sweep.arm), segment, ahead)
+        });
         self.medium.went_through(&access, &sweep, then);
         self.link.sent_alone(sent);
         self.electronics.went_through(finished, slot);

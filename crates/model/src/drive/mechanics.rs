@@ -214,6 +214,47 @@ pub struct Reach<'a> {
     catch: u64,
 }
 
+/// The same for reading alone, where no data are on their way: most choices are among reads, and this asks less of each.
+#[derive(Clone, Copy)]
+pub struct ReadReach<'a> {
+    times: &'a [u32],
+    floors: &'a [u32],
+    head_switch: Span,
+    arm: Arm,
+    angle: u64,
+    rate: u64,
+    period: u64,
+    catch: u64,
+}
+
+impl ReadReach<'_> {
+    /// The movement to a track.
+    #[inline(always)]
+    pub fn movement(&self, cylinder: u32, head: u8) -> Span {
+        let switch = if self.arm.head == head { Span::ZERO } else { self.head_switch };
+        time(self.times, self.arm.cylinder.abs_diff(cylinder)).max(switch)
+    }
+
+    /// As [`Reach::floor`].
+    #[inline(always)]
+    pub fn floor(&self, distance: u64) -> Span {
+        floor(self.floors, distance)
+    }
+
+    /// As [`Reach::wait`].
+    #[inline(always)]
+    pub fn wait(&self, movement: Span, angle: u64) -> Span {
+        let there = self.angle.wrapping_add(movement.nanos().wrapping_mul(self.rate));
+        wait(angle.wrapping_sub(there), self.period, self.catch)
+    }
+}
+
+#[inline(always)]
+fn floor(floors: &[u32], distance: u64) -> Span {
+    let floor = floors.get(distance as usize / FLOOR).or(floors.last());
+    Span::from_nanos(floor.copied().unwrap_or(0).into())
+}
+
 /// What it takes to come to a track, settling included.
 #[derive(Clone, Copy)]
 struct Way<'a> {
@@ -241,8 +282,7 @@ impl Reach<'_> {
     /// No movement over that many cylinders, or more, takes less.
     #[inline(always)]
     pub fn floor(&self, distance: u64) -> Span {
-        let floor = self.floors.get(distance as usize / FLOOR).or(self.floors.last());
-        Span::from_nanos(floor.copied().unwrap_or(0).into())
+        floor(self.floors, distance)
     }
 
     /// The wait after a movement until `angle` comes under the head.
@@ -257,12 +297,17 @@ impl Reach<'_> {
     pub fn not_before(&self, cost: u64, ready: Span) -> u64 {
         match ready.nanos().checked_sub(cost) {
             None | Some(0) => cost,
-            Some(early) => {
-                let revolution = self.period >> 32;
-                cost + early.div_ceil(revolution) * revolution
-            }
+            Some(early) => later(cost, early, self.period),
         }
     }
+}
+
+/// As many revolutions later as `early` nanoseconds take. Apart, because the data of most commands are there.
+#[cold]
+#[inline(never)]
+fn later(cost: u64, early: u64, period: u64) -> u64 {
+    let revolution = period >> 32;
+    cost + early.div_ceil(revolution) * revolution
 }
 
 /// The time of a distance; beyond the table's end, its last entry.
@@ -298,7 +343,8 @@ fn turn(angle: u64, period: u64) -> Span {
 /// The wait for what is `ahead`, or was passed by no more than `catch`.
 #[inline(always)]
 fn wait(ahead: u64, period: u64, catch: u64) -> Span {
-    let caught = ahead.wrapping_neg() <= catch;
+    // It wraps where the distance back is no longer than that; nothing ahead is no wait either way.
+    let (_, caught) = ahead.overflowing_add(catch);
     turn(if caught { 0 } else { ahead }, period)
 }
 
@@ -463,6 +509,21 @@ impl Mechanics {
         }
     }
 
+    /// The same, if only reads are asked for.
+    #[inline]
+    pub fn read_reach_from(&self, arm: Arm, at: Instant) -> ReadReach<'_> {
+        ReadReach {
+            times: &self.seek.0,
+            floors: &self.floors,
+            head_switch: self.head_switch,
+            arm,
+            angle: self.angle(at),
+            rate: self.rate,
+            period: self.period,
+            catch: self.catch,
+        }
+    }
+
     /// Arm movement, or head switch, from `arm` to the extent's track.
     #[inline(always)]
     pub fn reach(&self, arm: Arm, cylinder: u32, head: u8, write: bool) -> Span {
@@ -539,6 +600,8 @@ mod tests {
                 let settle = if write { mechanics.settle(seek) } else { Span::ZERO };
                 let reach = mechanics.reach_from(arm, Instant::ZERO);
                 assert_eq!(reach.movement(cylinder, head, write), seek + settle, "{cylinder} {head} {write}");
+                let reading = mechanics.read_reach_from(arm, Instant::ZERO);
+                assert!(write || reading.movement(cylinder, head) == seek, "{cylinder} {head}");
             }
         }
     }

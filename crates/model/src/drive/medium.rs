@@ -3,7 +3,7 @@
 
 use super::access::{Access, Passes, Sweep};
 use super::geometry::{Extent, Geometry};
-use super::mechanics::{Arm, Mechanics, Reach};
+use super::mechanics::{Arm, Mechanics, Reach, ReadReach};
 use super::movement::{Errand, MovementListener};
 use super::profile::Profile;
 use super::recovery::{Recovery, WeakPlaces};
@@ -190,23 +190,26 @@ impl Medium {
         end
     }
 
-    /// How many blocks of the first track pass before the wanted ones, at most `room`.
+    /// How long the first track of an access turns before its first block passes.
+    pub(super) fn first_wait(&self, access: &Access) -> Span {
+        access.passes(&self.geometry, &self.mechanics).next().map_or(Span::ZERO, |pass| pass.rotation)
+    }
+
+    /// How many blocks pass before those of `first` while its track turns for `rotation`, at most `room`.
     #[inline(never)]
-    pub(super) fn free_blocks(&self, access: &Access, room: u64) -> u64 {
-        let (geometry, mechanics) = (&self.geometry, &self.mechanics);
-        let Some(pass) = access.passes(geometry, mechanics).next() else { return 0 };
-        let passed = mechanics.angle_of(pass.rotation) / pass.extent.slot.max(1);
-        let mut free = passed.min(u64::from(pass.extent.before)).min(access.lba()).min(room);
+    pub(super) fn free_blocks(&self, first: &Extent, rotation: Span, room: u64) -> u64 {
+        let (geometry, lba) = (&self.geometry, first.lba);
+        let passed = self.mechanics.angle_of(rotation) / first.slot.max(1);
+        let mut free = passed.min(u64::from(first.before)).min(lba).min(room);
         // A weak block that passes is not read.
-        while let Some(weak) = self.first_weak(access.lba() - free, access.lba()) {
-            free = access.lba() - 1 - weak;
+        while let Some(weak) = self.first_weak(lba - free, lba) {
+            free = lba - 1 - weak;
         }
-        if geometry.is_unbroken(access.lba() - free, access.lba()) {
+        if geometry.is_unbroken(lba - free, lba) {
             return free;
         }
         // Slots left out before it on the track hold no blocks.
-        while free > 0 && geometry.extent(access.lba() - free, 1).cylinder_and_head() != pass.extent.cylinder_and_head()
-        {
+        while free > 0 && geometry.extent(lba - free, 1).cylinder_and_head() != first.cylinder_and_head() {
             free -= 1;
         }
         free
@@ -218,6 +221,12 @@ impl Medium {
     #[inline(always)]
     pub(super) fn reach(&self, now: Instant) -> Reach<'_> {
         self.mechanics.reach_from(self.arm, now)
+    }
+
+    /// The same, where only reads are waited for.
+    #[inline(always)]
+    pub(super) fn read_reach(&self, now: Instant) -> ReadReach<'_> {
+        self.mechanics.read_reach_from(self.arm, now)
     }
 
     /// The first `sectors` blocks of `track`, or all of it, as a candidate.
@@ -255,7 +264,7 @@ impl Medium {
             write,
             data_at: if write { self.writable_at(&first, sectors, data).max(self.whole_at(now, &first)) } else { now },
             zero_latency: self.zero_latency && !write,
-            lead: (sectors * self.buffer_full / 100).max(1),
+            lead: self.lead(sectors),
             rereads: (false, false),
             late: false,
             verify: write && self.verify,
@@ -266,6 +275,31 @@ impl Medium {
     #[inline(always)]
     pub(super) fn sweep(&self, access: &Access) -> Sweep {
         access.sweep(&self.geometry, &self.mechanics)
+    }
+
+    /// The course of a read of `sectors` blocks that are all on the track of `first`, and how long each stretch of it takes.
+    #[inline(always)]
+    pub(super) fn read_on_track(&self, now: Instant, from: Arm, first: Extent, sectors: u32) -> Sweep {
+        let access = Access {
+            start: now,
+            from,
+            first,
+            sectors,
+            write: false,
+            data_at: now,
+            zero_latency: self.zero_latency,
+            lead: self.lead(sectors),
+            rereads: (false, false),
+            late: false,
+            verify: false,
+        };
+        access.sweep_track(&self.mechanics)
+    }
+
+    /// So many blocks of a read of `sectors` are in the buffer before the link takes any.
+    #[inline(always)]
+    fn lead(&self, sectors: u32) -> u32 {
+        (sectors * self.buffer_full / 100).max(1)
     }
 
     /// The passes of `access`.
@@ -413,14 +447,26 @@ impl Medium {
         }
     }
 
-    /// Blocks of the access in progress are read again so many times. Answers what it is, when it ends and where the arm is then.
-    pub(super) fn try_again(&mut self, retries: u64) -> Option<(Access, (Instant, Arm))> {
-        let Activity::Access { access, sweep, .. } = &mut self.activity else { return None };
-        sweep.try_again(self.mechanics.revolutions(retries));
-        Some((*access, (sweep.end, sweep.arm)))
+    /// Blocks of the access in progress are read again so many times. Answers when it ends and where the arm is then.
+    #[inline]
+    pub(super) fn try_again(&mut self, retries: u64) -> Option<(Instant, Arm)> {
+        let Activity::Access { sweep, .. } = &mut self.activity else { return None };
+        if retries > 0 {
+            sweep.try_again(self.mechanics.revolutions(retries));
+        }
+        Some((sweep.end, sweep.arm))
+    }
+
+    /// The access in progress.
+    pub(super) fn accessing(&self) -> Option<&Access> {
+        match &self.activity {
+            Activity::Access { access, .. } => Some(access),
+            _ => None,
+        }
     }
 
     /// `stream` follows the access in progress.
+    #[inline]
     pub(super) fn go_on_with(&mut self, stream: Option<MediaStream>) {
         if let Activity::Access { then, .. } = &mut self.activity {
             *then = stream;
@@ -458,6 +504,21 @@ impl Medium {
         if let Some(listener) = &self.listener {
             listener.hear(access, self.passes(access), Errand::Read, sweep.end);
         }
+        self.activity = stream.map_or(Activity::Idle, Activity::Prefetch);
+        (self.free, self.arm) = self.after(sweep);
+    }
+
+    /// It is heard of what the arm does.
+    #[inline]
+    pub(super) fn is_listened_to(&self) -> bool {
+        self.listener.is_some()
+    }
+
+    /// An access to one track at `cylinder` took place from where the arm was with nothing else under way, and `stream` goes on
+    /// behind it.
+    #[inline(always)]
+    pub(super) fn passed_over(&mut self, from: u32, sweep: &Sweep, stream: Option<MediaStream>) {
+        self.note_seek(from, sweep.arm.cylinder);
         self.activity = stream.map_or(Activity::Idle, Activity::Prefetch);
         (self.free, self.arm) = self.after(sweep);
     }

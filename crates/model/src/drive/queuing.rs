@@ -26,13 +26,15 @@ use alloc::collections::VecDeque;
 
 use super::target::Target;
 use crate::queue::{Choice, Costs, Discipline, Policy, Queue};
-use crate::time::Instant;
+use crate::time::{Instant, Span};
 
 /// Commands that want the medium, by their standing.
 #[derive(Clone, Debug)]
 pub(super) struct Candidates {
     /// How many there are: it is asked again and again whether there is one.
     count: usize,
+    /// How many of them write.
+    writes: usize,
     /// How many are chosen beyond the next.
     ahead: usize,
     /// For the head of the queue, in order of arrival.
@@ -78,6 +80,7 @@ impl Candidates {
         let (preferred, plain) = (Queue::new(discipline, 0), Queue::new(discipline, capacity));
         Candidates {
             count: 0,
+            writes: 0,
             ahead: ahead as usize,
             heads: VecDeque::new(),
             planned: VecDeque::new(),
@@ -91,6 +94,18 @@ impl Candidates {
     #[inline]
     pub(super) fn discipline(&self) -> Discipline {
         self.plain.discipline()
+    }
+
+    /// By what they are chosen.
+    #[inline]
+    pub(super) fn policy(&self) -> Policy {
+        self.plain.policy()
+    }
+
+    /// How long one of them waits at most before it goes first.
+    #[inline]
+    pub(super) fn max_wait(&self) -> Option<Span> {
+        self.plain.max_wait()
     }
 
     /// How many competed at once for the next turn.
@@ -114,6 +129,7 @@ impl Candidates {
             standing => standing,
         };
         self.count += 1;
+        self.writes += usize::from(target.write);
         match standing {
             CommandStanding::Head => self.heads.push_back((since, target)),
             CommandStanding::Preferred => self.preferred.push(since, cylinder, target),
@@ -131,11 +147,24 @@ impl Candidates {
         self.plain.pass_through(u64::from(cylinder));
     }
 
+    /// None of them writes.
+    #[inline]
+    pub(super) fn only_read(&self) -> bool {
+        self.writes == 0
+    }
+
     pub(super) fn retain(&mut self, mut keep: impl FnMut(&Target) -> bool) {
+        let mut writes = 0;
+        let mut keep = |target: &Target| {
+            let keeps = keep(target);
+            writes += usize::from(keeps && target.write);
+            keeps
+        };
         self.heads.retain(|(_, target)| keep(target));
         self.planned.retain(|(_, target)| keep(target));
         self.preferred.retain(&mut keep);
         self.plain.retain(&mut keep);
+        self.writes = writes;
         self.count = self.heads.len() + self.planned.len() + self.preferred.len() + self.plain.len();
     }
 
@@ -228,6 +257,7 @@ impl Candidates {
         let target = self.take(chosen);
         self.planned.push_back((since, target));
         self.count += 1;
+        self.writes += usize::from(target.write);
         target
     }
 
@@ -272,12 +302,14 @@ impl Candidates {
     /// Takes out what was chosen; nothing may have been added or taken since.
     pub(super) fn take(&mut self, chosen: CandidateChoice) -> Target {
         self.count -= 1;
-        match (chosen.standing, chosen.choice) {
+        let target = match (chosen.standing, chosen.choice) {
             (CommandStanding::Preferred, Some(choice)) => self.preferred.take(choice),
             (CommandStanding::Plain, Some(choice)) => self.plain.take(choice),
             (CommandStanding::Planned(place), _) => self.planned.remove(place).expect("it is planned").1,
             _ => self.heads.pop_front().expect("a head was chosen").1,
-        }
+        };
+        self.writes -= usize::from(target.write);
+        target
     }
 
     /// One of them goes before a command that costs no positioning, one that arrives or was `chosen` among them: a head of the

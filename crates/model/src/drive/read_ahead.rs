@@ -1,14 +1,13 @@
 //! Reading ahead: how far a read is followed, how long what waits leaves it alone, and where it goes on.
 
 use super::Drive;
-use super::access::Access;
 use super::geometry::Extent;
 use super::mechanics::Arm;
 use super::medium::Activity;
 use super::profile::{ReadAheadEnd, ReadAheadHold};
 use super::stream::MediaStream;
 use crate::block::Request;
-use crate::time::Instant;
+use crate::time::{Instant, Span};
 
 impl Drive {
     /// A command waits while a stream is read ahead of: it may fill its segment, and goes no farther.
@@ -18,7 +17,17 @@ impl Drive {
     }
 
     /// Until when a waiting command leaves `stream` alone behind `request`, the `run`-th of its kind.
+    #[inline(always)]
     fn holds(&self, stream: &MediaStream, request: &Request, run: u32) -> Instant {
+        let ahead = &self.promises.cache().read_ahead;
+        // So it is of a read that follows no other.
+        if ahead.min == 0 && (run < 2 || ahead.hold == ReadAheadHold::Never) {
+            return Instant::ZERO;
+        }
+        self.holds_back(stream, request, run)
+    }
+
+    fn holds_back(&self, stream: &MediaStream, request: &Request, run: u32) -> Instant {
         let ahead = &self.promises.cache().read_ahead;
         let end = request.end();
         let until = |block: u64| stream.when(self.medium.platter(), block.min(stream.limit));
@@ -32,28 +41,33 @@ impl Drive {
         least.max(held)
     }
 
-    /// What `segment` will hold of a read that starts, and the read-ahead that follows it when the read has ended then and
-    /// there.
-    #[inline]
+    /// What passes before `sectors` blocks that are read from `first` on, while the track turns for `rotation`, stays in `segment` too,
+    /// where it begins with them.
+    pub(super) fn keep_free_blocks(&mut self, (first, sectors): (Extent, u32), rotation: Span, segment: usize) {
+        if self.buffer.span(segment).0 == first.lba {
+            let room = self.buffer.room_for_reads().saturating_sub(u64::from(sectors));
+            let free = self.medium.free_blocks(&first, rotation, room);
+            self.buffer.reach_back(segment, first.lba - free);
+        }
+    }
+
+    /// What `segment` will hold of a read that starts, whose `sectors` last blocks are read from `first` on, and the read-ahead that
+    /// follows it when the read has ended then and there.
+    #[inline(always)]
     pub(super) fn plan_ahead(
         &mut self,
         request: &Request,
-        access: &Access,
+        (first, sectors): (Extent, u32),
         (end, arm): (Instant, Arm),
         segment: usize,
         ahead: bool,
     ) -> Option<MediaStream> {
-        if self.promises.cache().read_ahead.free_blocks && self.buffer.span(segment).0 == access.lba() {
-            let room = self.buffer.room_for_reads().saturating_sub(u64::from(access.sectors));
-            let free = self.medium.free_blocks(access, room);
-            self.buffer.reach_back(segment, access.lba() - free);
-        }
         let run = self.buffer.reads_on(segment, request.lba, request.end());
         if !ahead || request.end() == self.medium.sectors() {
             self.buffer.extend(segment, request.end());
             return None;
         }
-        let following = access.following(self.medium.geometry());
+        let following = first.rest(sectors).unwrap_or_else(|| self.medium.track(request.end()));
         let limit = self.read_ahead_limit(request, segment, run, Some(&following));
         self.buffer.extend(segment, limit);
         if limit == request.end() {

@@ -83,6 +83,12 @@ impl MediaStream {
         self.begin + platter.mechanics.turn(angle)
     }
 
+    /// The extent that passes is the same until `now`.
+    #[inline(always)]
+    pub fn stays(&self, platter: DiskMechanism<'_>, now: Instant) -> bool {
+        self.extent.end() >= self.limit || self.begin + platter.mechanics.transfer(&self.extent) > now
+    }
+
     /// Lets it run up to `now`.
     #[inline]
     pub fn catch_up(&mut self, platter: DiskMechanism<'_>, now: Instant) {

@@ -1,7 +1,7 @@
 //! Candidates for the medium, commands and dirty segments alike: their first track, and what it costs to get there.
 
 use super::geometry::Extent;
-use super::mechanics::Reach;
+use super::mechanics::{Reach, ReadReach};
 use crate::queue::Costs;
 use crate::time::{Instant, Span};
 
@@ -31,6 +31,20 @@ impl Target {
     /// link lets its place pass, and what it writes next has again just begun to come.
     pub(super) fn ready_at(self, ready: Instant) -> Target {
         Target { ready, ..self }
+    }
+}
+
+/// Of reads alone.
+impl Costs<Target> for ReadReach<'_> {
+    #[inline(always)]
+    fn of(&self, target: &Target) -> u64 {
+        let moved = self.movement(target.cylinder, target.head);
+        (moved + self.wait(moved, target.angle).min(target.longest)).nanos()
+    }
+
+    #[inline(always)]
+    fn least(&self, distance: u64) -> u64 {
+        self.floor(distance).nanos()
     }
 }
 

@@ -112,10 +112,11 @@ impl Drive {
         let rivals = self.queue.is_empty() || pressing;
         let head = u64::from(self.medium.arm().cylinder);
         let before = self.tentative.take();
-        let command = match rivals || self.queue.discipline().policy == Policy::Sptf {
+        let command = match rivals || self.queue.policy() == Policy::Sptf {
             _ if before.is_some() => {
                 before.and_then(|before| self.queue.choose(now, head, &before.reach(now, self.medium.reach(now))))
             }
+            true if self.queue.only_read() => self.queue.choose(now, head, &self.medium.read_reach(now)),
             true => self.queue.choose(now, head, &self.medium.reach(now)),
             false => self.queue.choose(now, head, &NoCosts),
         };
@@ -244,9 +245,16 @@ impl Drive {
         if recovery.fails {
             self.electronics[slot].outcome = Status::MediumError;
         }
-        let (Some((access, ended)), Some(segment)) = (self.medium.try_again(recovery.retries), segment) else { return };
+        let sectors = (wanted.end() - first.lba) as u32;
+        let (Some(ended), Some(segment)) = (self.medium.try_again(recovery.retries), segment) else { return };
         let ahead = self.electronics[slot].ahead;
-        let stream = self.plan_ahead(request, &access, ended, segment, ahead);
+        if self.promises.cache().read_ahead.free_blocks
+            && let Some(access) = self.medium.accessing()
+        {
+            let rotation = self.medium.first_wait(access);
+            self.keep_free_blocks((first, sectors), rotation, segment);
+        }
+        let stream = self.plan_ahead(request, (first, sectors), ended, segment, ahead);
         self.medium.go_on_with(stream);
     }
 
@@ -356,7 +364,7 @@ impl Drive {
             return;
         }
         let next = |drive: &Drive| {
-            let (segment, _) = drive.buffer.destageable().find(|&(segment, _)| drive.buffer.span(segment).0 == end)?;
+            let segment = drive.buffer.destageable_at(end)?;
             Some((segment, begun + drive.electronics.overhead().write_miss.write))
         };
         let Some((segment, ready)) = rest.map(|segment| (segment, now)).or_else(|| next(self)) else { return };

@@ -193,7 +193,7 @@ impl WriteBack {
 
     /// How long a dirty segment waits at most.
     pub(super) fn max_wait(&self) -> Option<Span> {
-        self.queue.discipline().max_wait
+        self.queue.max_wait()
     }
 
     /// When the first of the dirty segments has been so for as long as the discipline allows.
@@ -282,6 +282,9 @@ impl WriteBack {
             self.queue.retain(|destage| {
                 buffer.dirty(destage.segment).is_some_and(|dirty| dirty.serial == destage.serial && !dirty.is_leaving())
             });
+        }
+        if self.joined == buffer.next_serial() {
+            return;
         }
         for (segment, dirty) in buffer.dirty_from(self.joined).filter(|(_, dirty)| !dirty.is_leaving()) {
             let destage = Destage::of(segment, dirty, buffer, medium);

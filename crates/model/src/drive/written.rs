@@ -199,6 +199,14 @@ impl Buffer {
         self.unwritten_segments().all().filter(|(_, dirty)| !dirty.is_leaving())
     }
 
+    /// The first of them that begins at block `lba`.
+    pub fn destageable_at(&self, lba: u64) -> Option<usize> {
+        let begins = self.in_row(self.row_of(lba)).filter(|&segment| self.span(segment).0 == lba);
+        let dirty = begins.filter_map(|segment| Some((self.dirty(segment)?, segment)));
+        let first = dirty.filter(|(dirty, _)| !dirty.is_leaving()).min_by_key(|(dirty, _)| dirty.serial);
+        first.map(|(_, segment)| segment)
+    }
+
     /// The dirty segments from the number `serial` on, the first to become dirty first.
     pub fn dirty_from(&self, serial: u64) -> impl Iterator<Item = (usize, &DirtySegment)> {
         self.unwritten_segments().from(serial)
