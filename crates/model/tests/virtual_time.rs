@@ -95,7 +95,13 @@ const CROWDED: (u32, u32) = (60, 0);
 const SPARSE: (u32, u32) = (20, 7);
 
 /// Requests in bursts and one by one, some at the instants of other completions; then waits for all.
-fn heard(device: Box<dyn Device>, seed: u64, (together, least): (u32, u32), passing: Passing, landings: bool) -> Client {
+fn heard(
+    device: Box<dyn Device>,
+    seed: u64,
+    (together, least): (u32, u32),
+    passing: Passing,
+    landings: bool,
+) -> Client {
     let mut client = Client { device, passing, heard: Heard::default(), lone: None, went_alone: 0 };
     if landings {
         let wanted = Control::Set { key: "landings", value: "on" };
@@ -106,8 +112,7 @@ fn heard(device: Box<dyn Device>, seed: u64, (together, least): (u32, u32), pass
     let mut now = Instant::ZERO;
     for tag in 0..120 {
         client.submit(now, draw(rng, tag, sectors));
-        let pause =
-            if rng.percent(together) { 0 } else { 10u64.pow(least + rng.below(9 - u64::from(least)) as u32) };
+        let pause = if rng.percent(together) { 0 } else { 10u64.pow(least + rng.below(9 - u64::from(least)) as u32) };
         let end = client.heard.completions.last().map_or(now, |last| last.finished);
         now = if rng.percent(20) { end.max(now) } else { now + Span::from_nanos(pause) };
         client.pass(now);
