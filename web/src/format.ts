@@ -27,10 +27,22 @@ export function quantity(value: Figure | undefined, unit: string): string {
 
 /** The two ends of an interval, as exact as the estimate, or more where the interval is narrow. */
 export function ends(interval: Interval): string {
-  const { estimate, low, high } = interval;
+  const { low, high } = interval;
   if (low === null || high === null) return NONE;
-  const digits = Math.min(6, Math.max(decimals(Math.abs(estimate ?? high)), decimals(high - low) - 2));
+  const digits = digitsOf(interval);
   return `${grouped(low.toFixed(digits))} to ${grouped(high.toFixed(digits))}`;
+}
+
+/** The estimate of an interval, as exact as its ends. */
+export function estimated(interval: Interval): string {
+  const { estimate, low, high } = interval;
+  if (estimate === null || low === null || high === null) return number(estimate);
+  return grouped(estimate.toFixed(digitsOf(interval)));
+}
+
+function digitsOf({ estimate, low, high }: Interval): number {
+  const own = decimals(Math.abs(estimate ?? high ?? 0));
+  return low === null || high === null ? own : Math.min(6, Math.max(own, decimals(high - low) - 2));
 }
 
 /** The smallest and the largest of several figures; one figure where they read alike. */

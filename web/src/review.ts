@@ -47,18 +47,18 @@ export function review(all: Review): { sections: HTMLElement[]; choices: Choices
     choices.set(one.folder, choice);
     return chapter(one, index + 1, choice);
   });
-  const sections = [heading(all), contents(all), best(all.chapters), answers(all), findings(all), compared(all), ...chapters, method(all)];
+  const sections = [heading(all), best(all.chapters), answers(all), about(all), contents(all), findings(all), compared(all), ...chapters, method(all)];
   return { sections: sections.filter((part) => part !== null), choices: new Choices(choices) };
 }
 
-function heading({ title, question, introduction }: Review): HTMLElement {
-  return el(
-    "header",
-    { class: "question" },
-    el("h1", {}, title),
-    el("p", { class: "asked" }, question),
-    ...introduction.map((paragraph) => el("p", { class: "introduction" }, paragraph)),
-  );
+function heading({ title, question }: Review): HTMLElement {
+  return el("header", { class: "question" }, el("h1", {}, title), el("p", { class: "asked" }, question));
+}
+
+/** Where the question comes from: it stands behind the answer. */
+function about({ introduction }: Review): HTMLElement | null {
+  const paragraphs = introduction.map((paragraph) => el("p", { class: "introduction" }, paragraph));
+  return paragraphs.length === 0 ? null : el("div", { class: "about" }, ...paragraphs);
 }
 
 function contents({ chapters }: Review): HTMLElement {

@@ -2,7 +2,7 @@
 
 import type { Table } from "./csv";
 import { csvButton, files } from "./download";
-import { change, counted, ends, levelName, number, plain, probability, range, unbroken } from "./format";
+import { change, counted, ends, estimated, levelName, plain, probability, range, unbroken } from "./format";
 import { el, folded, scroller, section, svg, type Child } from "./dom";
 import type { Interval, Outcome, Report, Verdict } from "./report";
 
@@ -138,7 +138,7 @@ function ratioLine(ratio: Interval, verdict: Verdict): HTMLElement {
   return el(
     "p",
     { class: "ratio" },
-    el("strong", {}, `${number(ratio.estimate)} times`),
+    el("strong", {}, `${estimated(ratio)} times`),
     ` the ${verdict.metric} (${change(ratio.estimate ?? NaN)})`,
     el("span", { class: "soft" }, ` · interval ${ends(ratio)} times${chance(verdict)}${margin(verdict)}`),
   );
@@ -155,7 +155,7 @@ function margin({ margin_percent }: Verdict): string {
 function list(headline: Verdict, others: Verdict[], shown: number, badge: Badge, name: SideName): HTMLElement {
   const scale = scaleOf([headline, ...others]);
   const listed = (some: Verdict[]): HTMLElement =>
-    el("ul", { class: "verdicts" }, ...some.map((one) => row(one, scale, sidesBeside(headline, one, name), badge)));
+    el("ul", { class: "verdicts" }, ...some.map((one) => row(one, scale, sidesBeside(headline, one, name), badge)), ticks(scale));
   const rest = others.slice(shown);
   const first = listed(others.slice(0, shown));
   const more = rest.length === 0 ? null : folded(counted(rest.length, "more verdict"), () => [listed(rest)]);
@@ -183,7 +183,13 @@ export function leading(all: { place: string; words: string; report: Report }[])
     made.querySelector(".saying")!.prepend(el("p", { class: "part" }, el("a", { href: `#${place}` }, words)));
     return made;
   });
-  return el("ul", { class: "verdicts" }, ...rows);
+  return el("ul", { class: "verdicts" }, ...rows, ticks(scale));
+}
+
+/** The last row of a list: the scale on which all its dots stand. */
+function ticks(scale: Scale): HTMLElement {
+  const axis = svg("svg", { class: "strip", width: "100%", height: 18 }, ...axisLabels(scale, placed(scale), 14));
+  return el("li", { class: "scale", "aria-hidden": "true" }, el("div", { class: "plot" }, axis));
 }
 
 /** The sides and the metric of a verdict, where they are not the headline's. */
@@ -196,7 +202,7 @@ function sidesBeside(headline: Verdict, verdict: Verdict, name: SideName): strin
 function row(verdict: Verdict, scale: Scale, sides: string | null, badge: Badge): HTMLElement {
   const { ratio } = verdict;
   const figures =
-    ratio === null ? "no ratio" : `${number(ratio.estimate)} times (${ends(ratio)})${chance(verdict, "")}`;
+    ratio === null ? "no ratio" : `${estimated(ratio)} times (${ends(ratio)})${chance(verdict, "")}`;
   return el(
     "li",
     {},
@@ -232,10 +238,15 @@ function scaleOf(all: Verdict[]): Scale {
   return { low: 1 / reach, high: reach };
 }
 
+/** Where on a scale a ratio stands. */
+function placed({ low, high }: Scale): (ratio: number) => string {
+  return (ratio) => `${((Math.log(ratio / low) / Math.log(high / low)) * 100).toFixed(2)}%`;
+}
+
 /** The ratio and its interval on a scale, as a small picture. */
 function strip(ratio: Interval, { margin_percent, better }: Verdict, scale: Scale, axis: boolean): Element {
   const span = Math.log(scale.high / scale.low);
-  const at = (value: number): string => `${((Math.log(value / scale.low) / span) * 100).toFixed(2)}%`;
+  const at = placed(scale);
   const { estimate, low, high } = ratio;
   const margin = (margin_percent ?? 0) / 100;
   const y = 12;
@@ -245,18 +256,18 @@ function strip(ratio: Interval, { margin_percent, better }: Verdict, scale: Scal
     svg("line", { x1: at(1), x2: at(1), y1: 0, y2: 24, class: "one" }),
     low !== null && high !== null ? svg("line", { x1: at(low), x2: at(high), y1: y, y2: y, class: "interval" }) : null,
     estimate === null ? null : svg("circle", { cx: at(estimate), cy: y, r: 5, class: "dot" }),
-    ...(axis ? axisLabels(scale, at, better) : []),
+    ...(axis ? axisLabels(scale, at, 40, better) : []),
   ];
-  const label = `ratio ${number(estimate)} times, interval ${ends(ratio)}`;
+  const label = `ratio ${estimated(ratio)} times, interval ${ends(ratio)}`;
   const height = axis ? 46 : 24;
   return svg("svg", { class: "strip", width: "100%", height, role: "img", "aria-label": label }, ...children);
 }
 
 /** The ends of the scale; which of them is the better one where the report says it. */
-function axisLabels({ low, high }: Scale, at: (value: number) => string, better?: Verdict["better"]): Child[] {
+function axisLabels({ low, high }: Scale, at: (value: number) => string, y: number, better?: Verdict["better"]): Child[] {
   const [less, more] = better === undefined ? ["", ""] : better === "lower" ? [", better", ""] : ["", ", better"];
-  const left = svg("text", { x: at(low), y: 40 }, `${low.toFixed(2)} times${less}`);
-  const equal = svg("text", { x: at(1), y: 40, "text-anchor": "middle" }, "1 (equal)");
-  const right = svg("text", { x: at(high), y: 40, "text-anchor": "end" }, `${high.toFixed(2)} times${more}`);
+  const left = svg("text", { x: at(low), y }, `${low.toFixed(2)} times${less}`);
+  const equal = svg("text", { x: at(1), y, "text-anchor": "middle" }, "1 (equal)");
+  const right = svg("text", { x: at(high), y, "text-anchor": "end" }, `${high.toFixed(2)} times${more}`);
   return [left, equal, right];
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 
-import { change, count, ends, number, numeric, plain, probability, quantity, range, share, unbroken } from "../src/format";
+import { change, count, ends, estimated, number, numeric, plain, probability, quantity, range, share, unbroken } from "../src/format";
 
 const THIN = "\u202f";
 
@@ -47,6 +47,14 @@ describe("statistics", () => {
     expect(ends({ estimate: 1.4, low: 1.383, high: 1.416 })).toBe("1.38 to 1.42");
     expect(ends({ estimate: 476, low: 475.7, high: 476.3 })).toBe("475.7 to 476.3");
     expect(ends({ estimate: 1, low: null, high: 2 })).toBe("–");
+  });
+
+  it("gives an estimate as exactly as its interval, so that it stands inside", () => {
+    const narrow = { estimate: 1.0023, low: 1.001, high: 1.0041 };
+    expect(`${estimated(narrow)} (${ends(narrow)})`).toBe("1.002 (1.001 to 1.004)");
+    expect(estimated({ estimate: 1.4, low: 1.383, high: 1.416 })).toBe("1.40");
+    expect(estimated({ estimate: 2.34, low: null, high: null })).toBe("2.34");
+    expect(estimated({ estimate: null, low: null, high: null })).toBe("–");
   });
 
   it("gives the sign of a change", () => {

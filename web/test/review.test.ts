@@ -92,6 +92,18 @@ describe("a review", () => {
     expect([links("answers"), links("compared")]).toEqual([["#main"], ["#aside"]]);
   });
 
+  it("puts the answer under the question, and where the question comes from behind it", () => {
+    const main = page({ ...sample(), chapters: [chapter("one", [], true)] });
+    const order = [".asked", "#answers", ".introduction", ".contents", ".chapter"].map((name) => main.querySelector(name)!);
+    for (const [first, second] of order.slice(1).map((next, index) => [order[index]!, next] as const)) {
+      expect(first.compareDocumentPosition(second) & Node.DOCUMENT_POSITION_FOLLOWING).toBeTruthy();
+    }
+    // Under its dots a list has their scale: its ends, and where sides are equal.
+    const labels = [...main.querySelectorAll("#answers .scale text")].map(({ textContent }) => textContent);
+    expect(labels).toHaveLength(3);
+    expect(labels[1]).toBe("1 (equal)");
+  });
+
   it("gives every place one name, and no link leads nowhere", () => {
     const all = page(sample());
     const names = [...all.querySelectorAll("[id]")].map(({ id }) => id);
