@@ -338,8 +338,8 @@ mod tests {
 
     #[test]
     fn what_costs_more_and_more_is_told() {
-        assert_eq!(growth([0.1, 1.1, 4.1]), Some(3.0));
-        assert_eq!(growth([0.1, 1.1, 2.2]), None);
+        assert_eq!(growth([0.125, 1.125, 4.125]), Some(3.0));
+        assert_eq!(growth([0.125, 1.125, 2.25]), None);
     }
 
     #[test]
