@@ -207,11 +207,7 @@ pub struct Reach<'a> {
     floors: &'a [u32],
     arm: Arm,
     begun: Instant,
-    /// The platter's angle at the beginning.
-    angle: u64,
-    rate: u64,
-    period: u64,
-    catch: u64,
+    turning: Turning,
 }
 
 /// The same for reading alone, where no data are on their way: most choices are among reads, and this asks less of each.
@@ -221,10 +217,26 @@ pub struct ReadReach<'a> {
     floors: &'a [u32],
     head_switch: Span,
     arm: Arm,
+    turning: Turning,
+}
+
+/// The platter while the arm moves.
+#[derive(Clone, Copy)]
+struct Turning {
+    /// Its angle at the beginning.
     angle: u64,
     rate: u64,
     period: u64,
     catch: u64,
+}
+
+impl Turning {
+    /// The wait after a movement until `angle` comes under the head.
+    #[inline(always)]
+    fn wait(&self, movement: Span, angle: u64) -> Span {
+        let there = self.angle.wrapping_add(movement.nanos().wrapping_mul(self.rate));
+        wait(angle.wrapping_sub(there), self.period, self.catch)
+    }
 }
 
 impl ReadReach<'_> {
@@ -244,8 +256,7 @@ impl ReadReach<'_> {
     /// As [`Reach::wait`].
     #[inline(always)]
     pub fn wait(&self, movement: Span, angle: u64) -> Span {
-        let there = self.angle.wrapping_add(movement.nanos().wrapping_mul(self.rate));
-        wait(angle.wrapping_sub(there), self.period, self.catch)
+        self.turning.wait(movement, angle)
     }
 }
 
@@ -288,8 +299,7 @@ impl Reach<'_> {
     /// The wait after a movement until `angle` comes under the head.
     #[inline(always)]
     pub fn wait(&self, movement: Span, angle: u64) -> Span {
-        let there = self.angle.wrapping_add(movement.nanos().wrapping_mul(self.rate));
-        wait(angle.wrapping_sub(there), self.period, self.catch)
+        self.turning.wait(movement, angle)
     }
 
     /// How long it takes to a place `cost` away that is of use from `ready` on: as many revolutions more as it takes.
@@ -297,7 +307,7 @@ impl Reach<'_> {
     pub fn not_before(&self, cost: u64, ready: Span) -> u64 {
         match ready.nanos().checked_sub(cost) {
             None | Some(0) => cost,
-            Some(early) => later(cost, early, self.period),
+            Some(early) => later(cost, early, self.turning.period),
         }
     }
 }
@@ -489,6 +499,11 @@ impl Mechanics {
         wait(angle.wrapping_sub(self.angle(at)), self.period, self.catch)
     }
 
+    #[inline]
+    fn turning(&self, at: Instant) -> Turning {
+        Turning { angle: self.angle(at), rate: self.rate, period: self.period, catch: self.catch }
+    }
+
     /// How long it takes from `arm` and `at` to other places.
     #[inline]
     pub fn reach_from(&self, arm: Arm, at: Instant) -> Reach<'_> {
@@ -502,10 +517,7 @@ impl Mechanics {
             floors: &self.floors,
             arm,
             begun: at,
-            angle: self.angle(at),
-            rate: self.rate,
-            period: self.period,
-            catch: self.catch,
+            turning: self.turning(at),
         }
     }
 
@@ -517,10 +529,7 @@ impl Mechanics {
             floors: &self.floors,
             head_switch: self.head_switch,
             arm,
-            angle: self.angle(at),
-            rate: self.rate,
-            period: self.period,
-            catch: self.catch,
+            turning: self.turning(at),
         }
     }
 
