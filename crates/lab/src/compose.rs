@@ -302,7 +302,7 @@ fn row(made: &StudyProvenance, evidence: &Evidence<'_>, cell: usize) -> report::
     let histogram = pooled(runs);
     let mean = |value: fn(&RunRecord) -> f64| interval(evidence.mean(cell, value));
     let part = |part: Part| {
-        let sum: f64 = runs.iter().map(|run| run.anatomy_ms.get(part.name()).copied().unwrap_or(0.0)).sum();
+        let sum: f64 = runs.iter().map(|run| run.anatomy_ms.get(part)).sum();
         sum / runs.len() as f64
     };
     let kind = |of: fn(&RunRecord) -> &crate::run::KindRecord| {

@@ -5,7 +5,7 @@
 //! fails.
 
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use seekwise_formats::expression::{
     Expression, ExpressionNode, FactorAxis, Function, Operator, Reduction, Relation, Subexpression,
@@ -101,8 +101,9 @@ pub struct StudyResults<'a> {
     /// The levels of each cell.
     cells: Vec<&'a [String]>,
     made: Option<&'a StudyProvenance>,
-    /// Runs of each cell as JSON, made on first use.
-    records: Vec<RefCell<Option<Vec<serde_json::Value>>>>,
+    /// Figures by cell and key, run by run, as they were asked for; nothing where a run has none. Of records as JSON, which are
+    /// large, there is one at a time.
+    figures: RefCell<BTreeMap<(usize, String), Option<Vec<f64>>>>,
     runs: &'a [Vec<&'a RunRecord>],
     /// Cells asked for. If set, every figure is 1 and nothing is read.
     asked: Option<RefCell<BTreeSet<usize>>>,
@@ -128,8 +129,8 @@ impl<'a> StudyResults<'a> {
         made: Option<&'a StudyProvenance>,
         runs: &'a [Vec<&'a RunRecord>],
     ) -> StudyResults<'a> {
-        let records = cells.iter().map(|_| RefCell::new(None)).collect();
-        StudyResults { study, cells, made, records, runs, asked: None, notes: RefCell::default() }
+        let figures = RefCell::default();
+        StudyResults { study, cells, made, figures, runs, asked: None, notes: RefCell::default() }
     }
 
     /// The values of an expression, for each of its levels, at each place of the range of some factors.
@@ -362,10 +363,11 @@ impl<'a> StudyResults<'a> {
             asked.borrow_mut().insert(cell);
             return Some(vec![1.0]);
         }
-        let mut kept = self.records[cell].borrow_mut();
-        let records = kept.get_or_insert_with(|| self.runs[cell].iter().map(|run| as_json(run)).collect());
-        let values: Option<Vec<f64>> = records.iter().map(|record| number(record, key)).collect();
-        values.filter(|values| !values.is_empty())
+        let read = || {
+            let values: Option<Vec<f64>> = self.runs[cell].iter().map(|run| number(&as_json(run), key)).collect();
+            values.filter(|values| !values.is_empty())
+        };
+        self.figures.borrow_mut().entry((cell, key.to_owned())).or_insert_with(read).clone()
     }
 
     fn setting(&self, key: &str, scope: &Scope) -> Option<Value> {

@@ -5,6 +5,7 @@ pub mod arrivals;
 pub mod certificate;
 mod check;
 mod issuer;
+mod mean_parts;
 mod operations;
 pub mod real;
 mod troubles;
@@ -13,7 +14,7 @@ use std::collections::BTreeMap;
 
 use seekwise_model::block::asked::Asked;
 use seekwise_model::engine::fingerprint::StreamHash;
-use seekwise_model::record::{DriveLog, Part, Record};
+use seekwise_model::record::{DriveLog, Record};
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
@@ -31,6 +32,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::arrivals::Arrivals;
 pub use self::issuer::{IssuerFigures, RecordedEnds};
+pub use self::mean_parts::MeanParts;
 pub use self::operations::OperationRecord;
 use self::real::RealRecorder;
 pub use self::real::{RealObservation, RealRecord};
@@ -85,7 +87,7 @@ pub struct RunRecord {
     pub cpu: Option<CpuRecord>,
     /// Further observations on a real file or device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub real: Option<RealRecord>,
+    pub real: Option<Box<RealRecord>>,
     /// The cost of a request on this machine, if it is measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost: Option<RequestCost>,
@@ -98,15 +100,15 @@ pub struct RunRecord {
     pub drive: DriveCounts,
     /// What power cuts lost, if a study asks for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cuts: Option<CutRecord>,
+    pub cuts: Option<Box<CutRecord>>,
     /// What orderly power-offs after runs of their own lost, if a study asks for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub shutdowns: Option<CutRecord>,
+    pub shutdowns: Option<Box<CutRecord>>,
     /// Open arrivals: the rate asked and reached, and the wait before the issue; `None` for a closed loop.
     #[serde(default)]
     pub arrivals: Option<Arrivals>,
     /// Mean of each part of the response, in ms.
-    pub anatomy_ms: BTreeMap<String, f64>,
+    pub anatomy_ms: MeanParts,
     /// Requests that ended with an error, counted or not.
     #[serde(default, deserialize_with = "count")]
     pub failures: u64,
@@ -273,15 +275,14 @@ pub fn by_group(runs: &[&RunRecord]) -> Vec<GroupRecord> {
 }
 
 /// The parts of the mean response over all requests of several runs.
-fn mean_anatomy(groups: &[&GroupRecord]) -> BTreeMap<String, f64> {
+fn mean_anatomy(groups: &[&GroupRecord]) -> MeanParts {
     let ios: u64 = groups.iter().map(|group| group.all.ios).sum();
-    let mut sums: BTreeMap<String, f64> = BTreeMap::new();
-    for (group, (part, ms)) in
-        groups.iter().flat_map(|group| group.all.anatomy_ms.iter().map(move |part| (group, part)))
-    {
-        *sums.entry(part.clone()).or_default() += ms * group.all.ios as f64 / ios.max(1) as f64;
+    let said: Vec<&KindRecord> = groups.iter().map(|group| &group.all).filter(|of| !of.anatomy_ms.is_empty()).collect();
+    let share = |of: &KindRecord, part| of.anatomy_ms.get(part) * of.ios as f64 / ios.max(1) as f64;
+    match said.is_empty() {
+        true => MeanParts::default(),
+        false => MeanParts::of(|part| said.iter().map(|of| share(of, part)).sum()),
     }
-    sums
 }
 
 fn buckets(tally: &RequestTally) -> PackedBuckets {
@@ -494,8 +495,8 @@ pub struct KindRecord {
     #[serde(default)]
     pub since_due_ms: Option<Response>,
     /// Mean of each part of the response, in ms; empty without requests, or in older folders without the parts.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub anatomy_ms: BTreeMap<String, f64>,
+    #[serde(default, skip_serializing_if = "MeanParts::is_empty")]
+    pub anatomy_ms: MeanParts,
 }
 
 impl KindRecord {
@@ -511,15 +512,14 @@ impl KindRecord {
             bytes_per_s: summary.bytes_per_s(),
             response_ms: Response::of(summary.tally.responses()),
             since_due_ms: Response::of(summary.tally.since_due()),
-            anatomy_ms: if summary.tally.ios() > 0 { anatomy(&summary.tally) } else { BTreeMap::new() },
+            anatomy_ms: if summary.tally.ios() > 0 { anatomy(&summary.tally) } else { MeanParts::default() },
         }
     }
 }
 
 /// Mean of each part, in ms; 0 without requests.
-fn anatomy(tally: &RequestTally) -> BTreeMap<String, f64> {
-    let part = |part: Part| (part.name().to_owned(), tally.mean_part(part).unwrap_or(0.0) / 1e6);
-    Part::ALL.into_iter().map(part).collect()
+fn anatomy(tally: &RequestTally) -> MeanParts {
+    MeanParts::of(|part| tally.mean_part(part).unwrap_or(0.0) / 1e6)
 }
 
 /// A run with its full statistics, before it is reduced to what is kept.
@@ -744,7 +744,7 @@ impl MeasuredRun {
             write: KindRecord::of(&self.run.kind(RequestKind::Write)),
             flush: KindRecord::of(&self.run.kind(RequestKind::Flush)),
             cpu: self.cpu,
-            real: self.real.as_ref().map(|real| real.record(of)),
+            real: self.real.as_ref().map(|real| Box::new(real.record(of))),
             cost: of.cost.map(|cost| RequestCost::of(cost, of.issued)),
             receipt: of.receipt.iter().flat_map(Receipt::figures).map(|(name, of)| (name.to_owned(), of)).collect(),
             drive: DriveCounts::of(&of.log),

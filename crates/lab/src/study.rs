@@ -236,7 +236,7 @@ pub fn run_of_cell(
         _ => Ok(None),
     };
     let [cuts, shutdowns] = [cut(study.cuts.map(CutTime::Random))?, cut(study.shutdowns.map(CutTime::Off))?];
-    let [cuts, shutdowns] = [cuts, shutdowns].map(|report| report.as_ref().map(CutRecord::of));
+    let [cuts, shutdowns] = [cuts, shutdowns].map(|report| report.as_ref().map(CutRecord::of).map(Box::new));
     Ok(RunRecord { cell, run: run as u32, cuts, shutdowns, ..record })
 }
 

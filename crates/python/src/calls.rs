@@ -189,10 +189,16 @@ pub fn of_study(studied: &StudyResult) -> Studied {
     (json, studied.is_refused(), false, studied.page.clone(), vec![part("", studied)])
 }
 
-fn of_review(reviewed: &ReviewResult) -> Studied {
-    let parts = reviewed.review.part.iter().zip(&reviewed.parts).map(|(of, studied)| part(of.folder(), studied));
-    let json = answer::json(&reviewed.summary());
-    (json, reviewed.is_refused(), true, reviewed.page.clone(), parts.collect())
+fn of_review(reviewed: &ReviewResult) -> Result<Studied, seekwise::Error> {
+    let (mut refused, mut summaries, mut parts) = (false, Vec::new(), Vec::new());
+    for kept in reviewed.parts() {
+        let (of, studied) = kept?;
+        refused |= studied.is_refused();
+        summaries.push(review::part_summary(of, &studied));
+        parts.push(part(of.folder(), &studied));
+    }
+    let json = answer::json(&reviewed.summary(summaries));
+    Ok((json, refused, true, reviewed.page.clone(), parts))
 }
 
 /// Runs a study or a review.
@@ -227,7 +233,7 @@ pub fn study(
         line.push_str(if force { " --force --json" } else { " --json" });
         let studied = match &came {
             StudyOutcome::Study(studied) => of_study(studied),
-            StudyOutcome::Review(reviewed) => of_review(reviewed),
+            StudyOutcome::Review(reviewed) => of_review(reviewed)?,
         };
         Ok((studied, piped(text.as_deref(), line)))
     };
@@ -242,7 +248,7 @@ pub fn open(py: Python<'_>, folder: PathBuf) -> PyResult<(Studied, String)> {
         if results::says(&folder)
             && let Some(kept) = results::kept_review(&folder)?
         {
-            return Ok((of_review(&review::kept_in(&folder, &kept.text)?), line));
+            return Ok((of_review(&review::kept_in(&folder, &kept.text)?)?, line));
         }
         Ok((of_study(&seekwise::study::kept_in(&folder)?), line))
     })

@@ -185,16 +185,22 @@ fn recomposed(folder: &Path) -> Result<(StudyResult, Report), Error> {
     Ok((studied, report))
 }
 
-/// What a result folder of a study keeps. Nothing is written; the page is where it was or would be made.
+/// What a result folder of a study keeps, and warnings of what its reader should know. Nothing is written; the page is where it was
+/// or would be made.
 pub fn kept_in(folder: &Path) -> Result<StudyResult, Error> {
+    let studied = read(folder)?;
+    warn(&studied.made.warnings);
+    require_requests(&studied.evidence())?;
+    Ok(studied)
+}
+
+/// The same without a warning, where they were said before.
+fn read(folder: &Path) -> Result<StudyResult, Error> {
     let kept = results::kept(folder)?;
     let mut study = seekwise_formats::study::parse(&folder.join("study.toml").display().to_string(), &kept.study)?;
     seekwise_lab::study::judge(&mut study, &kept.made);
-    warn(&kept.made.warnings);
     let records = results::records(folder, &kept)?;
-    let studied = StudyResult { study, made: kept.made, records, page: folder.join(PAGE) };
-    require_requests(&studied.evidence())?;
-    Ok(studied)
+    Ok(StudyResult { study, made: kept.made, records, page: folder.join(PAGE) })
 }
 
 /// Says warnings, each once.

@@ -3,14 +3,13 @@
 //! These are means over runs, each part in whole nanoseconds: a response here is the sum of its parts, so the
 //! differences of the parts add up exactly to the difference of the responses.
 
-use std::collections::BTreeMap;
 
 use seekwise_formats::metric::MetricScope;
 use seekwise_model::record::Part;
 use serde::{Serialize, Serializer};
 
 use super::metric::view;
-use crate::run::RunRecord;
+use crate::run::{MeanParts, RunRecord};
 
 /// A part is named if it makes at least this share of the largest change beside it (inferred: smaller parts tell a
 /// reader nothing that the largest do not).
@@ -67,7 +66,7 @@ fn requests(whose: &MetricScope) -> String {
 }
 
 /// The parts of a run. Result folders of every version have those of reads and writes.
-fn parts<'a>(whose: &MetricScope, run: &'a RunRecord) -> Option<&'a BTreeMap<String, f64>> {
+fn parts<'a>(whose: &MetricScope, run: &'a RunRecord) -> Option<&'a MeanParts> {
     let parts = match whose {
         MetricScope::All => &run.anatomy_ms,
         whose => &view(whose, run)?.anatomy_ms,
@@ -83,7 +82,7 @@ const LONGEST: f64 = (1_u64 << 50) as f64;
 fn mean(whose: &MetricScope, runs: &[&RunRecord]) -> Option<[i64; Part::COUNT]> {
     let parts: Vec<_> = runs.iter().map(|run| parts(whose, run)).collect::<Option<_>>()?;
     let of = |part: Part| {
-        let sum: f64 = parts.iter().map(|parts| parts.get(part.name()).copied().unwrap_or(0.0)).sum();
+        let sum: f64 = parts.iter().map(|parts| parts.get(part)).sum();
         (sum * 1e6 / parts.len() as f64).round()
     };
     let means = Part::ALL.map(of);

@@ -40,9 +40,9 @@ impl RunRecord {
         }
         together("", all, read, write)?;
         if !all.anatomy_ms.is_empty() {
-            for (part, ms) in &self.anatomy_ms {
-                let other = all.anatomy_ms.get(part).copied().unwrap_or(0.0);
-                equal(&format!("anatomy_ms.{part}"), *ms, other, "as in `all.anatomy_ms`")?;
+            for (part, ms) in self.anatomy_ms.iter() {
+                let (name, other) = (part.name(), all.anatomy_ms.get(part));
+                equal(&format!("anatomy_ms.{name}"), ms, other, "as in `all.anatomy_ms`")?;
             }
         }
         self.check_processor()?;
@@ -147,7 +147,7 @@ impl KindRecord {
             return Err(format!("`{name}.response_ms.mean` is {}; expected at most `max`, {}", of.mean, of.max));
         }
         if !self.anatomy_ms.is_empty() {
-            let sum: f64 = self.anatomy_ms.values().sum();
+            let sum = self.anatomy_ms.total();
             equal(&format!("{name}.response_ms.mean"), of.mean, sum, "the sum of `anatomy_ms`")?;
         }
         Ok(())

@@ -25,31 +25,35 @@ use crate::observer::Observer;
 use crate::planned::{self, PlannedStudy, StudySession};
 use crate::results;
 
-/// A review that was run.
+/// A review that was run. What came of its parts is in their folders: of all of them together it is more than a machine of a
+/// modest size should hold.
 #[derive(Debug)]
 pub struct ReviewResult {
     pub review: Review,
-    /// What came of each part, in its order.
-    pub parts: Vec<StudyResult>,
+    folder: PathBuf,
     pub page: PathBuf,
+    /// What the reader of its parts should know was said when they ran.
+    warned: bool,
 }
 
 impl ReviewResult {
-    /// What came out, as one value.
-    pub fn summary(&self) -> serde_json::Value {
-        let part = |(part, studied): (&ReviewPart, &StudyResult)| {
-            let mut summary = studied.summary();
-            summary["part"] = part.folder().into();
-            summary
-        };
-        let parts: Vec<serde_json::Value> = self.review.part.iter().zip(&self.parts).map(part).collect();
-        serde_json::json!({"title": self.review.title, "question": self.review.question, "parts": parts, "report": self.page})
+    /// What came of each part, in its order, read from its folder when its turn comes.
+    pub fn parts(&self) -> impl Iterator<Item = Result<(&ReviewPart, StudyResult), Error>> {
+        let read = if self.warned { super::read } else { super::kept_in };
+        self.review.part.iter().map(move |part| Ok((part, read(&self.folder.join(part.folder()))?)))
     }
 
-    /// Whether a headline of a part was refused.
-    pub fn is_refused(&self) -> bool {
-        self.parts.iter().any(StudyResult::is_refused)
+    /// What came out, as one value, of the summaries of its parts in their order.
+    pub fn summary(&self, parts: Vec<serde_json::Value>) -> serde_json::Value {
+        serde_json::json!({"title": self.review.title, "question": self.review.question, "parts": parts, "report": self.page})
     }
+}
+
+/// What came out of a part, as one value.
+pub fn part_summary(part: &ReviewPart, studied: &StudyResult) -> serde_json::Value {
+    let mut summary = studied.summary();
+    summary["part"] = part.folder().into();
+    summary
 }
 
 /// A review whose parts are opened.
@@ -82,7 +86,7 @@ impl PendingReview {
         let PendingReview { review, made, opened } = self;
         let mut count: u64 = opened.iter().map(|opened| opened.done.len() as u64).sum();
         observer.begin(opened.iter().map(|opened| runs(&opened.planned)).sum(), count, "runs");
-        let (mut parts, mut chapters) = (Vec::new(), Vec::new());
+        let mut chapters = Vec::new();
         for (part, StudySession { planned, results, done, threads }) in review.part.iter().zip(opened) {
             observer.doing(part.folder());
             warn(&planned.made.warnings);
@@ -95,9 +99,8 @@ impl PendingReview {
             let studied = StudyResult { study, made, records, page };
             require_requests(&studied.evidence())?;
             chapters.push(chapter(part, &studied.study, report));
-            parts.push(studied);
         }
-        finish(review, &made, (parts, chapters), options.folder)
+        finish(review, &made, chapters, options.folder)
     }
 }
 
@@ -106,18 +109,16 @@ pub fn again_from_review(folder: &Path, text: &str, made: &ReviewProvenance) -> 
     let review = Review::parse(&folder.join("study.toml").display().to_string(), text)?;
     let again = |part: &ReviewPart| {
         let (studied, report) = recomposed(&folder.join(part.folder()))?;
-        let chapter = chapter(part, &studied.study, report);
-        Ok((studied, chapter))
+        Ok(chapter(part, &studied.study, report))
     };
-    let both = review.part.iter().map(again).collect::<Result<_, Error>>()?;
-    finish(review, made, both, folder)
+    let chapters = review.part.iter().map(again).collect::<Result<_, Error>>()?;
+    finish(review, made, chapters, folder)
 }
 
 /// What the folder of a review keeps, without its pages. Nothing is written.
 pub fn kept_in(folder: &Path, text: &str) -> Result<ReviewResult, Error> {
     let review = Review::parse(&folder.join("study.toml").display().to_string(), text)?;
-    let parts = review.part.iter().map(|part| super::kept_in(&folder.join(part.folder()))).collect::<Result<_, _>>()?;
-    Ok(ReviewResult { review, parts, page: folder.join(results::PAGE) })
+    Ok(ReviewResult { review, folder: folder.to_owned(), page: folder.join(results::PAGE), warned: false })
 }
 
 /// Plans a part, and opens its folder.
@@ -151,7 +152,7 @@ fn chapter(part: &ReviewPart, study: &Study, report: Report) -> Chapter {
 fn finish(
     review: Review,
     made: &ReviewProvenance,
-    (parts, chapters): (Vec<StudyResult>, Vec<Chapter>),
+    chapters: Vec<Chapter>,
     folder: &Path,
 ) -> Result<ReviewResult, Error> {
     let content = page::ReviewReport {
@@ -163,5 +164,5 @@ fn finish(
         chapters,
     };
     let page = write_page(folder, &page::html(&content))?;
-    Ok(ReviewResult { review, parts, page })
+    Ok(ReviewResult { review, folder: folder.to_owned(), page, warned: true })
 }

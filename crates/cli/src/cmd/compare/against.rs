@@ -99,8 +99,8 @@ impl Shown<'_> {
     /// The parts of the mean predicted response, the largest first.
     fn anatomy(&self) -> String {
         let first = &self.0.predictions[0].anatomy_ms;
-        let total: f64 = first.values().sum();
-        let mut parts: Vec<(&String, f64)> = first.iter().map(|(name, ms)| (name, 100.0 * ms / total)).collect();
+        let total = first.total();
+        let mut parts: Vec<(&str, f64)> = first.iter().map(|(part, ms)| (part.name(), 100.0 * ms / total)).collect();
         parts.sort_by(|a, b| b.1.total_cmp(&a.1));
         let named = parts.iter().filter(|part| part.1 >= 0.5).map(|(name, share)| format!("{name} {share:.0} %"));
         named.collect::<Vec<_>>().join(", ")

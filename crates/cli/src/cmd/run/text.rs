@@ -238,9 +238,9 @@ fn figures(view: &KindRecord) -> Vec<String> {
 /// The parts of the mean response, with bars.
 fn anatomy(record: &RunRecord, width: usize) -> String {
     let mut text = "Where the time of the mean request went:\n".to_owned();
-    let total: f64 = record.anatomy_ms.values().sum();
+    let total = record.anatomy_ms.total();
     for part in Part::ALL {
-        let ms = record.anatomy_ms.get(part.name()).copied().unwrap_or(0.0);
+        let ms = record.anatomy_ms.get(part);
         if ms > 0.0 && total > 0.0 {
             let line = format!("  {:10} {ms:9.3} ms {:5.1} %  ", part.name(), 100.0 * ms / total);
             let room = width.saturating_sub(line.chars().count()).min(BAR);

@@ -1,6 +1,6 @@
 //! What came of a review, as text or JSON.
 
-use seekwise::study::review::ReviewResult;
+use seekwise::study::review::{ReviewResult, part_summary};
 
 use super::text::{claimed, claims_of, headlines, headlines_of};
 use super::{ClaimStatus, StudyOutput, held_line};
@@ -19,17 +19,24 @@ pub fn check(columns: &[String]) -> Result<(), CommandError> {
 pub fn finish(reviewed: &ReviewResult, said: StudyOutput<'_>) -> CommandResult {
     let (mut of_parts, mut of_claims) = (headlines(), claimed());
     let mut held: Vec<(String, Option<bool>)> = Vec::new();
-    for (part, studied) in reviewed.review.part.iter().zip(&reviewed.parts) {
+    let (mut refused, mut summaries) = (false, Vec::new());
+    for kept in reviewed.parts() {
+        let (part, studied) = kept?;
+        refused |= studied.is_refused();
         let evidence = studied.evidence();
+        held.extend(evidence.claims().iter().map(|judged| (judged.claim.id.clone(), judged.reproduced())));
+        if said.json {
+            summaries.push(part_summary(part, &studied));
+            continue;
+        }
         let heading = part.title.clone().unwrap_or_else(|| studied.study.title.clone());
         headlines_of(&mut of_parts, &heading, &evidence);
         claims_of(&mut of_claims, part.folder(), &evidence);
-        held.extend(evidence.claims().iter().map(|judged| (judged.claim.id.clone(), judged.reproduced())));
     }
     let claims: Vec<ClaimStatus<'_>> = held.iter().map(|(id, holds)| ClaimStatus::of(id, *holds)).collect();
     let line = held_line(&claims);
     if said.json {
-        print_json(&reviewed.summary())?;
+        print_json(&reviewed.summary(summaries))?;
         line.iter().for_each(say);
     } else {
         let mut tables = [of_parts, of_claims];
@@ -43,5 +50,5 @@ pub fn finish(reviewed: &ReviewResult, said: StudyOutput<'_>) -> CommandResult {
         line.iter().try_for_each(|line| print(line))?;
     }
     let fails = said.strict && held.iter().any(|(_, holds)| *holds == Some(false));
-    Ok(if fails || reviewed.is_refused() { CommandAnswer::No } else { CommandAnswer::Done })
+    Ok(if fails || refused { CommandAnswer::No } else { CommandAnswer::Done })
 }
