@@ -11,8 +11,12 @@ use std::sync::Arc;
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::drives;
+use seekwise_formats::stack::Setting;
 use seekwise_formats::trace::survey::TraceSurvey;
 use seekwise_formats::trace::{TracePart, TraceReadOptions};
+use seekwise_model::drive::geometry::Geometry;
+use seekwise_model::drive::mechanics::Mechanics;
+use seekwise_model::drive::profile::Profile;
 use seekwise_run::place::PlaceKind;
 use serde::{Deserialize, Serialize};
 
@@ -98,17 +102,52 @@ pub struct Inputs<'a> {
     taken: RefCell<InputTexts>,
     /// By name and way of reading.
     surveys: RefCell<Vec<(String, Arc<TraceSurvey>)>>,
+    /// Those of the drives so far, which a drive's cells share.
+    tables: RefCell<DriveTables>,
+    /// Settings so far, by key and value: most are those of many cells.
+    settings: RefCell<BTreeMap<(String, String), Vec<Arc<Setting>>>>,
+}
+
+/// The tables of drives, each once: a seek curve has an entry for each cylinder.
+#[derive(Default)]
+struct DriveTables {
+    geometries: Vec<Geometry>,
+    mechanics: Vec<Mechanics>,
+}
+
+/// The one of `known` that is equal, whose tables copies share, or this one, known from now on.
+fn shared<T: Clone + PartialEq>(known: &mut Vec<T>, own: &mut T) {
+    match known.iter().find(|known| *known == own) {
+        Some(known) => own.clone_from(known),
+        None => known.push(own.clone()),
+    }
 }
 
 impl<'a> Inputs<'a> {
     /// Built-in drives and jobs, the files that `read` fetches, and the environment, as they are now.
     pub fn today(read: &'a TextLoader<'a>) -> Inputs<'a> {
-        Inputs { read: Some(read), open: None, places: &[], taken: RefCell::default(), surveys: RefCell::default() }
+        Inputs {
+            read: Some(read),
+            open: None,
+            places: &[],
+            taken: RefCell::default(),
+            surveys: RefCell::default(),
+            tables: RefCell::default(),
+            settings: RefCell::default(),
+        }
     }
 
     /// Only what was kept.
     pub fn kept(taken: InputTexts) -> Inputs<'static> {
-        Inputs { read: None, open: None, places: &[], taken: RefCell::new(taken), surveys: RefCell::default() }
+        Inputs {
+            read: None,
+            open: None,
+            places: &[],
+            taken: RefCell::new(taken),
+            surveys: RefCell::default(),
+            tables: RefCell::default(),
+            settings: RefCell::default(),
+        }
     }
 
     /// The same inputs with an opener of traces.
@@ -172,6 +211,28 @@ impl<'a> Inputs<'a> {
         }
         self.surveys.borrow_mut().push((way, Arc::clone(&survey)));
         Ok(survey)
+    }
+
+    /// Gives a drive the tables of an equal one before it.
+    pub(crate) fn share_tables(&self, drive: &mut Profile) {
+        let DriveTables { geometries, mechanics } = &mut *self.tables.borrow_mut();
+        shared(geometries, &mut drive.geometry);
+        shared(mechanics, &mut drive.mechanics);
+    }
+
+    /// These settings, those that were there before as they are kept.
+    pub(crate) fn share_settings(&self, own: Vec<Setting>) -> Vec<Arc<Setting>> {
+        let mut known = self.settings.borrow_mut();
+        let mut kept = |own: Setting| {
+            let alike = known.entry((own.key.clone(), own.value.clone())).or_default();
+            let found = alike.iter().find(|known| ***known == own).cloned();
+            found.unwrap_or_else(|| {
+                let own = Arc::new(own);
+                alike.push(Arc::clone(&own));
+                own
+            })
+        };
+        own.into_iter().map(&mut kept).collect()
     }
 
     /// The text of a built-in drive or job, or of a file, by name.

@@ -124,7 +124,7 @@ impl Lever {
 pub fn levers(prepared: &[PreparedCell]) -> Vec<Lever> {
     let mut found: Vec<Lever> = Vec::new();
     for cell in prepared {
-        for lever in cell.settings.iter().filter_map(Lever::of_setting) {
+        for lever in cell.settings.iter().filter_map(|setting| Lever::of_setting(setting)) {
             let root = lever.key.split('.').next().unwrap_or_default().to_owned();
             let name = cell.settings.iter().find(|setting| setting.key == root).map(|setting| setting.value.clone());
             let known = found.iter().position(|known| known.identity == lever.identity);

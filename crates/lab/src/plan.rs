@@ -28,6 +28,8 @@ use seekwise_run::place::{self, PlaceSource, Target};
 use seekwise_run::sim;
 use seekwise_run::work::Work;
 use serde::{Deserialize, Serialize};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::sync::Arc;
 
 use self::real::RealKeys;
 use crate::catalogue;
@@ -51,11 +53,14 @@ pub struct Cell {
 pub struct PreparedCell {
     pub target: Target,
     /// The settings of the stack or the place, and of the job, for display and comparison.
-    pub settings: Vec<Setting>,
+    pub settings: Vec<Arc<Setting>>,
     /// A hash of the settings ([`of_settings`]): cells of equal hashes run the same.
     pub hash: String,
     /// A hash of those of the job: cells of equal hashes do the same work, where their stacks have as many sectors.
     pub work: String,
+    /// A hash of the modelled stack without what a run may not ask of it ([`Stack::as_unasked`]): cells of different ones
+    /// cannot run alike. It holds within a process, and is 0 for measured runs.
+    pub kin: u64,
     /// The job, or the scene.
     pub job: Work,
     /// What the job was read from.
@@ -171,7 +176,10 @@ pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<PreparedC
     }
     let hash = of_settings(settings.iter());
     let work = of_settings(settings[of_stack..].iter());
-    Ok(PreparedCell { target, settings, hash, work, job, origin, warnings, logs })
+    let unasked = target.stack().filter(|_| !target.is_measured()).map(Stack::as_unasked);
+    let kin = unasked.map_or(0, |stack| BuildHasherDefault::<DefaultHasher>::default().hash_one(stack));
+    let settings = inputs.share_settings(settings);
+    Ok(PreparedCell { target, settings, hash, work, kin, job, origin, warnings, logs })
 }
 
 /// Where the place has files or disks of its own: opens their handles, fits job and target to them, and refuses what may not be
@@ -323,7 +331,8 @@ fn modelled(
     cell: &Cell,
     inputs: &Inputs<'_>,
 ) -> Result<(Stack, Vec<Setting>, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let built = stack(file, cell, inputs)?.build(&|name| drive(name, inputs))?;
+    let mut built = stack(file, cell, inputs)?.build(&|name| drive(name, inputs))?;
+    inputs.share_tables(&mut built.stack.profile);
     if !built.stack.changes.is_empty() {
         sim::check_changes(&built.stack, Seed(0))
             .map_err(|why| vec![Diagnostic::at(file, 0, why.to_string()).key("at")])?;

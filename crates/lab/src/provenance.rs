@@ -5,6 +5,7 @@
 pub mod parts;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use seekwise_formats::stack::Setting;
 use seekwise_formats::study::Study;
@@ -214,12 +215,12 @@ impl StudyProvenance {
 /// The settings that all cells share, the others, and each cell's indexes among these.
 fn table(prepared: &[PreparedCell]) -> (Vec<Setting>, Vec<Setting>, Vec<Vec<usize>>) {
     let Some(first) = prepared.first() else { return Default::default() };
-    let has = |cell: &PreparedCell, place: usize, setting: &Setting| {
+    let has = |cell: &PreparedCell, place: usize, setting: &Arc<Setting>| {
         cell.settings.get(place) == Some(setting) || cell.settings.contains(setting)
     };
-    let everywhere = |&(place, setting): &(usize, &Setting)| prepared.iter().all(|cell| has(cell, place, setting));
+    let everywhere = |&(place, setting): &(usize, &Arc<Setting>)| prepared.iter().all(|cell| has(cell, place, setting));
     let shared: Vec<Setting> =
-        first.settings.iter().enumerate().filter(everywhere).map(|(_, setting)| setting.clone()).collect();
+        first.settings.iter().enumerate().filter(everywhere).map(|(_, setting)| (**setting).clone()).collect();
     let keys: BTreeSet<&str> = shared.iter().map(|setting| setting.key.as_str()).collect();
     let mut varied: Vec<Setting> = Vec::new();
     let mut of_key: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
@@ -228,9 +229,9 @@ fn table(prepared: &[PreparedCell]) -> (Vec<Setting>, Vec<Setting>, Vec<Vec<usiz
         let mut own = Vec::new();
         for setting in cell.settings.iter().filter(|setting| !keys.contains(setting.key.as_str())) {
             let known = of_key.entry(&setting.key).or_default();
-            own.push(known.iter().copied().find(|&place| varied[place] == *setting).unwrap_or_else(|| {
+            own.push(known.iter().copied().find(|&place| varied[place] == **setting).unwrap_or_else(|| {
                 known.push(varied.len());
-                varied.push(setting.clone());
+                varied.push((**setting).clone());
                 varied.len() - 1
             }));
         }
@@ -265,7 +266,7 @@ mod tests {
         for (place, cell) in prepared.iter().enumerate() {
             let mut kept: Vec<&Setting> = made.settings(place).collect();
             kept.sort_by_key(|setting| &setting.key);
-            let mut all: Vec<&Setting> = cell.settings.iter().collect();
+            let mut all: Vec<&Setting> = cell.settings.iter().map(|setting| &**setting).collect();
             all.sort_by_key(|setting| &setting.key);
             assert_eq!(kept, all);
         }

@@ -16,7 +16,7 @@ use crate::record::{DriveLog, Effort, Ledger, Part, Parts};
 use crate::time::{Instant, Rate, Span};
 
 /// The description of a stick.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FlashSpec {
     /// Capacity in sectors.
     pub sectors: u64,

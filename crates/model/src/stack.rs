@@ -51,7 +51,7 @@ use crate::time::Instant;
 const SLOWEST: u64 = 200;
 
 /// The description of a stack.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Stack {
     /// The profile of each of its drives.
     pub profile: Profile,
@@ -65,7 +65,7 @@ pub struct Stack {
 }
 
 /// A layer above a drive.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Layer {
     /// Passes everything on ([`IdentityLayer`]).
     Identity,
@@ -89,7 +89,7 @@ pub enum Layer {
 pub const POWER: &str = "power";
 
 /// A setting of a layer that changes during a run.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SettingChange {
     /// Since the run's beginning.
     pub at: Instant,

@@ -115,7 +115,7 @@ impl Sub for Span {
 }
 
 /// A rate in bytes a second. It divides by multiplying with an inverse.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rate {
     bytes_a_second: u64,
     /// 2^64 - 1 divided by the rate, rounded down.

@@ -3,7 +3,6 @@
 //! These are means over runs, each part in whole nanoseconds: a response here is the sum of its parts, so the
 //! differences of the parts add up exactly to the difference of the responses.
 
-
 use seekwise_formats::metric::MetricScope;
 use seekwise_model::record::Part;
 use serde::{Serialize, Serializer};

@@ -10,13 +10,14 @@ use super::warnings;
 use crate::plan::PreparedCell;
 use crate::run::RunRecord;
 
-/// Work on a stack that is left open: of the job, its name, warnings, seed, cuts and shutdowns.
-pub(super) type StudyWork = (String, String, Vec<String>, u64, [Option<u32>; 2]);
+/// What cells have in common whose runs may be alike: the kin of their stacks, the work, the job's name, warnings, cuts and
+/// shutdowns. Only of such are stacks compared, which costs microseconds for each pair.
+pub(super) type CellKin = (u64, String, String, Vec<String>, [Option<u32>; 2]);
 
-/// The work of a run of `prepared`.
-pub(super) fn work(study: &Study, prepared: &PreparedCell, seed: u64) -> StudyWork {
-    let name = prepared.job.name().to_owned();
-    (prepared.work.clone(), name, warnings(prepared), seed, [study.cuts, study.shutdowns])
+/// That of `prepared`.
+pub(super) fn kin(study: &Study, prepared: &PreparedCell) -> CellKin {
+    let PreparedCell { kin, work, job, .. } = prepared;
+    (*kin, work.clone(), job.name().to_owned(), warnings(prepared), [study.cuts, study.shutdowns])
 }
 
 /// A run that is known, on this stack.
@@ -50,9 +51,9 @@ impl KnownRun {
     }
 }
 
-/// Runs of other plans, by their work.
+/// Runs of other plans, by the kin of their cells and their seeds.
 #[derive(Default)]
-pub struct EarlierRuns(BTreeMap<StudyWork, Vec<KnownRun>>);
+pub struct EarlierRuns(BTreeMap<(CellKin, u64), Vec<KnownRun>>);
 
 impl EarlierRuns {
     /// Adds the `records` of a plan, which need not run again.
@@ -62,14 +63,17 @@ impl EarlierRuns {
             if self.find(study, prepared, record.seed).is_none()
                 && let Some(known) = KnownRun::of(prepared, record)
             {
-                self.0.entry(work(study, prepared, record.seed)).or_default().push(known);
+                self.0.entry((kin(study, prepared), record.seed)).or_default().push(known);
             }
         }
     }
 
     /// The record of a run of `prepared`, if one of them stands for it.
     pub(super) fn find(&self, study: &Study, prepared: &PreparedCell, seed: u64) -> Option<RunRecord> {
-        let known = self.0.get(&work(study, prepared, seed))?;
+        if self.0.is_empty() {
+            return None;
+        }
+        let known = self.0.get(&(kin(study, prepared), seed))?;
         known.iter().find(|known| known.stands_for(prepared)).map(|known| known.record_of(prepared))
     }
 }

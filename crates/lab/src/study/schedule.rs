@@ -8,7 +8,7 @@ use std::sync::{Condvar, Mutex};
 use seekwise_formats::study::Study;
 
 use super::CellRunResult;
-use super::earlier::{KnownRun, StudyWork, work};
+use super::earlier::{CellKin, KnownRun, kin};
 use crate::plan::PreparedCell;
 use crate::run::RunRecord;
 
@@ -56,10 +56,16 @@ impl<'a> Schedule<'a> {
         order: &'a [(usize, usize)],
         done: usize,
     ) -> Schedule<'a> {
-        let mut numbers: BTreeMap<StudyWork, usize> = BTreeMap::new();
+        let mut kins: BTreeMap<CellKin, usize> = BTreeMap::new();
+        let mut numbered = |cell: &PreparedCell| {
+            let next = kins.len();
+            *kins.entry(kin(study, cell)).or_insert(next)
+        };
+        let of_cell: Vec<usize> = prepared.iter().map(&mut numbered).collect();
+        let mut numbers: BTreeMap<(usize, u64), usize> = BTreeMap::new();
         let mut number = |&(cell, run): &(usize, usize)| {
             let next = numbers.len();
-            *numbers.entry(work(study, &prepared[cell], seeds[run])).or_insert(next)
+            *numbers.entry((of_cell[cell], seeds[run])).or_insert(next)
         };
         let works: Vec<usize> = order.iter().map(&mut number).collect();
         let mut state = ScheduleState { todo: (done..order.len()).collect(), ..ScheduleState::default() };

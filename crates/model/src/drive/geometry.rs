@@ -23,6 +23,7 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::hash::{Hash, Hasher};
 
 /// Tracks of one surface on neighbouring cylinders, read one after another.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -317,6 +318,13 @@ pub struct Geometry {
     gap_stretch: u32,
     /// A block's own slot and the one it lives in, rising.
     remaps: Arc<[(u64, u64)]>,
+}
+
+/// Of its tables the lengths: what is equal has equal hashes, and drives of different kinds differ.
+impl Hash for Geometry {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.sectors, self.cylinders, self.surfaces, self.zones.len(), self.gaps.len(), self.remaps.len()).hash(state);
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -13,6 +13,7 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::hash::{Hash, Hasher};
 
 use super::geometry::Extent;
 use crate::time::{Instant, Span};
@@ -178,6 +179,16 @@ pub struct Mechanics {
 /// Distances that share a floor of seek times: fine beside the thousands that a queue is spread over, and few enough for
 /// the table to stay in a processor's nearest cache.
 const FLOOR: usize = 64;
+
+/// Without its long tables, of which full strokes stand in: what is equal has equal hashes, and drives of different kinds differ.
+impl Hash for Mechanics {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let ends =
+            [Some(&self.seek), self.write_seek.as_ref()].map(|curve| curve.and_then(|curve| curve.0.last().copied()));
+        (ends, self.seek.0.len(), self.head_switch, self.write_settle, self.least_write, self.rate, self.period)
+            .hash(state);
+    }
+}
 
 /// The least of the times from each [`FLOOR`]-th distance on.
 fn floors(times: &[u32]) -> Arc<[u32]> {

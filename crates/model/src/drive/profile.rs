@@ -18,7 +18,7 @@ use crate::queue::Discipline;
 use crate::time::Span;
 
 /// A whole drive.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Profile {
     /// Its name in the catalogue.
     pub name: String,
@@ -49,7 +49,7 @@ pub struct Profile {
 
 /// What a drive may do against its word. None of them is true of a drive in the catalogue; each has just the effect
 /// that its name says.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Faults {
     /// Takes writes with FUA and caches them like others. (Jens Axboe on the ST3120827AS, linux-kernel 2005-05-30:
     /// accepts FUA writes and still puts them in cache.)
@@ -78,7 +78,7 @@ impl Faults {
 }
 
 /// The segmented buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct CacheSpec {
     /// Equal segments; 0: no buffer, neither for reading ahead nor for writing.
     pub segments: u32,
@@ -123,7 +123,7 @@ pub struct CacheSpec {
 /// Which written blocks serve reads while they stay in the buffer. (DiskSim 4.0's manual: "Allow read hits on write data".
 /// Its `disksim_diskcache.c` empties a segment behind a write where that is 0, and keeps it where it is 1, whether or not
 /// writes are acknowledged from the buffer.)
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum WrittenHits {
     /// None: a read of what is dirty waits until that is on the medium, and is read from there.
     None,
@@ -135,7 +135,7 @@ pub enum WrittenHits {
 }
 
 /// What an adaptive buffer is divided into.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AdaptiveDivision {
     /// Sectors in all.
     pub sectors: u32,
@@ -150,7 +150,7 @@ pub struct AdaptiveDivision {
 }
 
 /// Reserved stretches of the medium, into which small writes go one after another before they go home.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct MediaCacheSpec {
     pub stretches: u32,
     /// Slots of each; no block lies in them.
@@ -163,7 +163,7 @@ pub struct MediaCacheSpec {
 }
 
 /// How far a read is followed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ReadAhead {
     /// Sectors past the request at most; 0: none. The segment's end is a limit too.
     pub max: u32,
@@ -228,7 +228,7 @@ impl ReadAhead {
 }
 
 /// Where reading ahead ends.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ReadAheadEnd {
     /// When the segment is full.
     #[default]
@@ -244,7 +244,7 @@ pub enum ReadAheadEnd {
 /// How long a stream is read ahead of though a command waits, from the second of its reads on. What the queue's limit of
 /// waiting says goes before. (SCSI's caching mode page: with ABPF a command ends a read-ahead at once; without, the
 /// drive decides, and with DISC a read-ahead goes on beyond a track's end.)
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ReadAheadHold {
     /// Not at all.
     #[default]
@@ -258,7 +258,7 @@ pub enum ReadAheadHold {
 }
 
 /// How the drive takes and orders commands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Firmware {
     /// Commands it holds at once: 1 without queuing, 32 with NCQ.
     pub depth: u32,
@@ -294,7 +294,7 @@ pub struct Firmware {
 
 /// Fixed costs of commands, spent by the drive's electronics one command after another. What a command costs depends
 /// on what the one before was: firmware keeps state between commands of a kind (DIXtrac measures the eight apart).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Overhead {
     /// A read served by the buffer.
     pub read_hit: OverheadAfter,
@@ -315,7 +315,7 @@ pub struct Overhead {
 }
 
 /// A cost by the kind of the command before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct OverheadAfter {
     /// After a read.
     pub read: Span,
@@ -372,7 +372,7 @@ impl OverheadAfter {
 }
 
 /// The interface.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Link {
     /// Bytes a second that it really moves to the host.
     pub rate: u64,

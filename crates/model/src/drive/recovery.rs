@@ -16,7 +16,7 @@ use super::mechanics::Mechanics;
 use crate::time::Span;
 
 /// Neighbouring blocks that are hard to read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct WeakBlocks {
     /// First block.
     pub lba: u64,

@@ -59,7 +59,7 @@ const OWN: u32 = 1 << 31;
 const STREAMS: usize = 8;
 
 /// The settings of an accelerator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AcceleratorSpec {
     /// In bytes.
     pub size: u64,

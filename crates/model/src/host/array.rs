@@ -64,7 +64,7 @@ use crate::slab::Slab;
 use crate::time::{Instant, Rate, Span};
 
 /// Which copy of a mirror to read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ReadBalance {
     /// An idle member, else the one whose last command ended nearest; of equals the first. As md's RAID 1 does for
     /// rotating drives (`read_balance` in `drivers/md/raid1.c`).
@@ -74,7 +74,7 @@ pub enum ReadBalance {
 }
 
 /// The description of an array.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ArraySpec {
     /// How many drives, at most 32.
     pub members: u32,

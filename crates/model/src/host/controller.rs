@@ -24,7 +24,7 @@ use crate::record::Part;
 use crate::time::{Instant, Rate, Span};
 
 /// The settings of a controller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ControllerSpec {
     /// Commands outstanding at once: 1 without queuing, 32 for AHCI with NCQ.
     pub depth: u32,
@@ -41,7 +41,7 @@ pub struct ControllerSpec {
 }
 
 /// Programmed I/O: the processor moves the data word by word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ProgrammedIo {
     /// In bytes a second.
     pub rate: u64,
@@ -51,7 +51,7 @@ pub struct ProgrammedIo {
 
 /// Interrupt coalescing: an interrupt is held back until `count` commands are done, or the first of them has waited for
 /// `wait`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct InterruptCoalescing {
     /// At least 2.
     pub count: u32,

@@ -23,7 +23,7 @@ use crate::record::Part;
 use crate::time::{Instant, Rate, Span};
 
 /// The cost of work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ProcessorSpec {
     pub cores: u32,
     /// Time to issue a request.

@@ -39,7 +39,7 @@ pub const MOST_DRIVES: u32 = 15;
 const REMEMBERED: usize = 64;
 
 /// The figures of a bus.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ScsiSpec {
     /// The rate of a data phase, in bytes a second.
     pub rate: u64,

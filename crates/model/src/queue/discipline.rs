@@ -5,7 +5,7 @@ use crate::block::PostponementBound;
 use crate::time::Span;
 
 /// The order of service.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Policy {
     /// First come, first served.
     #[default]
@@ -21,7 +21,7 @@ pub enum Policy {
 }
 
 /// A policy and its limits.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Discipline {
     pub policy: Policy,
     /// Choose among this many oldest; 0 for all.

@@ -10,6 +10,12 @@ impl Stack {
         self == other || self.as_asked(asked) == other.as_asked(asked)
     }
 
+    /// The stack with all left open that a run may not ask. Where these differ, no run of one is the same on the other.
+    #[must_use]
+    pub fn as_unasked(&self) -> Stack {
+        self.as_asked(&Asked::NOTHING)
+    }
+
     /// The stack with what was not asked left open.
     fn as_asked(&self, asked: &Asked) -> Stack {
         let mut stack = self.clone();

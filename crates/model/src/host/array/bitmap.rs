@@ -23,7 +23,7 @@ use crate::block::SECTOR;
 use crate::time::{Instant, Span};
 
 /// The settings of a write-intent bitmap.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct BitmapSpec {
     /// Sectors that a bit stands for; `None` for mdadm's choice.
     pub chunk: Option<u64>,

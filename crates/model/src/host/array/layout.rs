@@ -203,7 +203,7 @@ impl ArrayVolume {
 }
 
 /// The layout of a volume, and its share of the members.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct VolumeShare {
     pub level: RaidLevel,
     /// Thousandths of each member.

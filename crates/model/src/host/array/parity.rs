@@ -18,7 +18,7 @@ use core::ops::RangeInclusive;
 use super::layout::ArrayVolume;
 
 /// How to update parity.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ParityWrite {
     /// The way with fewer reads.
     Fewest,

@@ -18,7 +18,7 @@ use crate::block::{Flags, Op, Request};
 use crate::time::{Instant, Span};
 
 /// The times and counts of the scheduler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DeadlineSpec {
     /// When a read expires.
     pub read_expire: Span,

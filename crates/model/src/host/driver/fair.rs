@@ -25,7 +25,7 @@ use crate::block::{Op, Request};
 use crate::time::{Instant, Span};
 
 /// The times and counts of the scheduler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct FairSpec {
     /// How long to wait for a synchronous flow.
     pub slice_idle: Span,

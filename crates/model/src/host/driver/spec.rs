@@ -11,7 +11,7 @@ use crate::queue::{Discipline, Policy};
 use crate::time::Span;
 
 /// The settings of a driver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DriverSpec {
     /// How many requests it accepts from above at once.
     pub capacity: u32,
@@ -40,7 +40,7 @@ pub struct DriverSpec {
 }
 
 /// The scheduler of a driver.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SchedulerSpec {
     /// One queue for all commands; positions are LBAs.
     Order(Discipline),
@@ -52,7 +52,7 @@ pub enum SchedulerSpec {
 
 /// Plugging: while nothing waits and nothing is below, a driver holds requests until there are enough of them or the
 /// first has waited long enough. Linux did so up to 2.6.38: 4 requests, 3 ms (`blk_queue_make_request`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Plug {
     /// How many commands unplug the queue.
     pub commands: u32,
@@ -61,7 +61,7 @@ pub struct Plug {
 }
 
 /// What a driver does with a flush.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum FlushPolicy {
     /// Sends it down.
     #[default]
@@ -76,7 +76,7 @@ pub enum FlushPolicy {
 }
 
 /// What a driver does with a write with forced unit access, if flushes go down.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ForcedWritePolicy {
     /// Sends it down with the flag.
     #[default]
@@ -88,7 +88,7 @@ pub enum ForcedWritePolicy {
 }
 
 /// What a driver does at an orderly power-off.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PowerOffPolicy {
     /// Passes it on: the drive writes back its dirty data.
     #[default]
