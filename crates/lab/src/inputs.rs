@@ -14,9 +14,6 @@ use seekwise_formats::drives;
 use seekwise_formats::stack::Setting;
 use seekwise_formats::trace::survey::TraceSurvey;
 use seekwise_formats::trace::{TracePart, TraceReadOptions};
-use seekwise_model::drive::geometry::Geometry;
-use seekwise_model::drive::mechanics::Mechanics;
-use seekwise_model::drive::profile::Profile;
 use seekwise_run::place::PlaceKind;
 use serde::{Deserialize, Serialize};
 
@@ -102,25 +99,8 @@ pub struct Inputs<'a> {
     taken: RefCell<InputTexts>,
     /// By name and way of reading.
     surveys: RefCell<Vec<(String, Arc<TraceSurvey>)>>,
-    /// Those of the drives so far, which a drive's cells share.
-    tables: RefCell<DriveTables>,
     /// Settings so far, by key and value: most are those of many cells.
     settings: RefCell<BTreeMap<(String, String), Vec<Arc<Setting>>>>,
-}
-
-/// The tables of drives, each once: a seek curve has an entry for each cylinder.
-#[derive(Default)]
-struct DriveTables {
-    geometries: Vec<Geometry>,
-    mechanics: Vec<Mechanics>,
-}
-
-/// The one of `known` that is equal, whose tables copies share, or this one, known from now on.
-fn shared<T: Clone + PartialEq>(known: &mut Vec<T>, own: &mut T) {
-    match known.iter().find(|known| *known == own) {
-        Some(known) => own.clone_from(known),
-        None => known.push(own.clone()),
-    }
 }
 
 impl<'a> Inputs<'a> {
@@ -132,7 +112,6 @@ impl<'a> Inputs<'a> {
             places: &[],
             taken: RefCell::default(),
             surveys: RefCell::default(),
-            tables: RefCell::default(),
             settings: RefCell::default(),
         }
     }
@@ -145,7 +124,6 @@ impl<'a> Inputs<'a> {
             places: &[],
             taken: RefCell::new(taken),
             surveys: RefCell::default(),
-            tables: RefCell::default(),
             settings: RefCell::default(),
         }
     }
@@ -213,13 +191,6 @@ impl<'a> Inputs<'a> {
         Ok(survey)
     }
 
-    /// Gives a drive the tables of an equal one before it.
-    pub(crate) fn share_tables(&self, drive: &mut Profile) {
-        let DriveTables { geometries, mechanics } = &mut *self.tables.borrow_mut();
-        shared(geometries, &mut drive.geometry);
-        shared(mechanics, &mut drive.mechanics);
-    }
-
     /// These settings, those that were there before as they are kept.
     pub(crate) fn share_settings(&self, own: Vec<Setting>) -> Vec<Arc<Setting>> {
         let mut known = self.settings.borrow_mut();
@@ -232,7 +203,10 @@ impl<'a> Inputs<'a> {
                 own
             })
         };
-        own.into_iter().map(&mut kept).collect()
+        // Collected from `own` by value, they would keep its room, thirteen times theirs.
+        let mut shared = Vec::with_capacity(own.len());
+        shared.extend(own.into_iter().map(&mut kept));
+        shared
     }
 
     /// The text of a built-in drive or job, or of a file, by name.

@@ -331,8 +331,7 @@ fn modelled(
     cell: &Cell,
     inputs: &Inputs<'_>,
 ) -> Result<(Stack, Vec<Setting>, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let mut built = stack(file, cell, inputs)?.build(&|name| drive(name, inputs))?;
-    inputs.share_tables(&mut built.stack.profile);
+    let built = stack(file, cell, inputs)?.build(&|name| drive(name, inputs))?;
     if !built.stack.changes.is_empty() {
         sim::check_changes(&built.stack, Seed(0))
             .map_err(|why| vec![Diagnostic::at(file, 0, why.to_string()).key("at")])?;
