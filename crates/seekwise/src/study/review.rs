@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 
 use seekwise_formats::study::Study;
 use seekwise_formats::study::review::{Review, ReviewPart};
+use seekwise_lab::compose;
+use seekwise_lab::provenance::StudyProvenance;
 use seekwise_lab::provenance::parts::ReviewProvenance;
 use seekwise_lab::report::Report;
 use seekwise_lab::report::review::{self as page, Chapter};
@@ -143,6 +145,7 @@ fn chapter(part: &ReviewPart, study: &Study, report: Report) -> Chapter {
         heading,
         why: part.why.clone(),
         answers: part.answers,
+        held: Vec::new(),
         report: report.as_chapter(),
     }
 }
@@ -151,9 +154,11 @@ fn chapter(part: &ReviewPart, study: &Study, report: Report) -> Chapter {
 fn finish(
     review: Review,
     made: &ReviewProvenance,
-    (parts, chapters): (Vec<StudyResult>, Vec<Chapter>),
+    (parts, mut chapters): (Vec<StudyResult>, Vec<Chapter>),
     folder: &Path,
 ) -> Result<ReviewResult, Error> {
+    let related: Vec<(&Study, &StudyProvenance)> = parts.iter().map(|part| (&part.study, &part.made)).collect();
+    compose::parts::relate(&related, &mut chapters);
     let content = page::ReviewReport {
         title: review.title.clone(),
         question: review.question.clone(),
