@@ -18,7 +18,7 @@ const claim = (id: string, reproduced: boolean | null, pending: string | null = 
 });
 
 function chapter(folder: string, claims: Claim[], answers = false): Chapter {
-  return { folder, heading: `About ${folder}`, why: HOSTILE, answers, report: { ...report(), claims } };
+  return { folder, heading: `About ${folder}`, why: HOSTILE, answers, held: [], report: { ...report(), claims } };
 }
 
 function sample(): Review {
@@ -49,7 +49,7 @@ describe("a review", () => {
   it("says first which level is best for most kinds of work, and how far the others are behind", () => {
     const all = page(sample());
     const best = all.querySelector("#best")!;
-    expect(best.querySelector("h2")?.textContent).toMatch(/ is best, or as good, for 2 of 2 kinds of work$/);
+    expect(best.querySelector("h2")?.textContent).toMatch(/ is best, or as good, for 2 of 2 kinds of work, never below 100 % of the best$/);
     const row = [...best.querySelectorAll("tbody tr:first-child td")].map(({ textContent }) => textContent);
     expect(row.slice(0, 2)).toEqual(["100 % ± 0.0", "70 % ± 1.0"]);
     expect(best.querySelectorAll("tbody strong").length).toBe(2);
@@ -60,11 +60,12 @@ describe("a review", () => {
   it("names the level that is best next, and a kind of work in which no level is", () => {
     const share = (level: string, alike: boolean) => ({ level, ratio: alike ? 1 : 0.5, low: 1, high: 1, alike });
     const row = (work: string, ...alike: [boolean, boolean]) => ({
-      ...{ work, factor: "segments", best: "4", claims: [] },
+      ...{ work, factor: "segments", best: "4", claims: [], margin_percent: 2 },
       levels: [share("4", alike[0]), share("8", alike[1])],
     });
     const rows = [row("reads", true, true), row("writes", true, false)];
-    expect(answer(rows)).toBe("segments: 4 is best, or as good, for 2 of 2 kinds of work; then 8, for 1");
+    expect(answer(rows)).toBe("segments: 4 is best, or as good, for 2 of 2 kinds of work, never below 100 % of the best; then 8, for 1, never below 50 % of the best",
+    );
     const main = chapter("main", [], true);
     const all = page({ ...sample(), chapters: [{ ...main, report: { ...main.report, best: rows } }] });
     const cells = [...all.querySelectorAll("#best tbody tr")].map((tr) => tr.querySelectorAll("td")[2]?.textContent);
