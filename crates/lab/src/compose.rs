@@ -9,7 +9,8 @@ use seekwise_formats::study::{BestQuestion, ComparisonSpec, Study};
 use seekwise_model::record::Part;
 
 use crate::finding::{
-    BestLevel, Cause, ClaimJudgement, CutPrice, Evidence, Finding, LevelShare, OverallComparison, SecondaryFigure, outcome,
+    BestLevel, Cause, ClaimJudgement, CutPrice, Evidence, Finding, LevelShare, OverallComparison, SecondaryFigure,
+    outcome,
 };
 use crate::job_settings;
 use crate::outcome::{DifferenceWords, Outcome};

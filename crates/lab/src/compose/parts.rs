@@ -153,8 +153,10 @@ mod tests {
         assert_eq!(held(&parts, 0), ["cache on"], "said once");
         assert_eq!(held(&parts, 1), ["queue 32"]);
         assert!(held(&parts, 2).is_empty(), "it varies both");
-        let work = made("[[factor]]\nname = 'depth'\nkey = 'job.depth'\nlevels = [1, 8]\n[[compare]]\nname = 'd'\n\
-                         factor = 'depth'\nfrom = 1\nto = 8\n");
+        let work = made(
+            "[[factor]]\nname = 'depth'\nkey = 'job.depth'\nlevels = [1, 8]\n[[compare]]\nname = 'd'\n\
+                         factor = 'depth'\nfrom = 1\nto = 8\n",
+        );
         assert!(held(&[(&all[0].0, &all[0].1), (&work.0, &work.1)], 0).is_empty(), "work is each part's own");
     }
 

@@ -101,7 +101,9 @@ pub fn describe(axes: &[Axis], places: &[CellOutcome], saying: Saying) -> Option
     let mut regions = Some(Vec::new());
     for outcome in present.iter().copied().filter(|outcome| *outcome != last) {
         match (boxes(axes, places, outcome), regions.as_mut()) {
-            (Some(boxes), Some(regions)) => regions.extend(boxes.iter().map(|it| region((axes, places), outcome, it, saying))),
+            (Some(boxes), Some(regions)) => {
+                regions.extend(boxes.iter().map(|it| region((axes, places), outcome, it, saying)))
+            }
             _ => regions = None,
         }
     }
@@ -413,7 +415,8 @@ fn counted(axes: &[Axis], places: &[CellOutcome], present: &[Outcome], saying: S
     let Some(axis) = (0..axes.len()).rev().max_by_key(|axis| told(*axis)) else { return head };
     let at = |(level, name): (usize, &String)| {
         let here = present.iter().filter(|outcome| count(**outcome, axis, level) > 0);
-        let here: Vec<String> = here.map(|it| format!("{} {}", count(*it, axis, level), saying.words.word(*it))).collect();
+        let here: Vec<String> =
+            here.map(|it| format!("{} {}", count(*it, axis, level), saying.words.word(*it))).collect();
         (!here.is_empty()).then(|| format!("{name}: {}", here.join(", ")))
     };
     let levels: Vec<String> = axes[axis].levels.iter().enumerate().filter_map(at).collect();
@@ -574,7 +577,10 @@ mod tests {
             "faster, +30 % at depth 8 and more; slower, -20 % at depth 1; elsewhere no difference within ±2 %"
         );
         let turn = said(|_, depth| if depth <= 4 { (Slower, 0.8) } else { (Faster, 1.3) });
-        assert_eq!(turn, "faster, +30 % at depth 8 and more; elsewhere slower, -20 %; the answer changes between depth 4 and 8");
+        assert_eq!(
+            turn,
+            "faster, +30 % at depth 8 and more; elsewhere slower, -20 %; the answer changes between depth 4 and 8"
+        );
     }
 
     #[test]
@@ -599,7 +605,9 @@ mod tests {
             _ => (NoDifference, 1.0),
         });
         assert!(
-            text.starts_with("faster in 4 (+50 %), slower in 3 (-50 %), no difference in 5 of 12 cells, in no simple pattern; by "),
+            text.starts_with(
+                "faster in 4 (+50 %), slower in 3 (-50 %), no difference in 5 of 12 cells, in no simple pattern; by "
+            ),
             "{text}"
         );
     }

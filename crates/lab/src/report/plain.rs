@@ -132,10 +132,16 @@ mod tests {
             question: hostile.clone(),
             command: hostile.clone(),
             interval: hostile.clone(),
-            verdicts: vec![ReportVerdict { headline: hostile.clone(), ..ReportVerdict::default() }],
+            verdicts: vec![ReportVerdict {
+                headline: hostile.clone(),
+                word: hostile.clone(),
+                price: Some(hostile.clone()),
+                ..ReportVerdict::default()
+            }],
             factors: vec![ReportFactor {
                 name: hostile.clone(),
                 unit: Some(hostile.clone()),
+                says: None,
                 levels: vec![hostile.clone()],
             }],
             cells: vec![ReportCell { levels: vec![hostile.clone()], ..ReportCell::default() }],
@@ -144,6 +150,6 @@ mod tests {
         };
         let page = html(&report);
         assert!(!page.contains("<img") && !page.contains("</noscript"));
-        assert_eq!(page.matches("&lt;/noscript&gt;").count(), 9);
+        assert_eq!(page.matches("&lt;/noscript&gt;").count(), 11);
     }
 }

@@ -128,7 +128,9 @@ fn compared(evidence: &Evidence<'_>, findings: &[Finding], summary: &OverallComp
         Some(judgement) => {
             let words = DifferenceWords::of(evidence.study.compare[summary.compare].metric());
             let verdict = match summary.outcome(findings) {
-                Outcome::Mixed => format!("{}, in the mean {}", Outcome::Mixed.name(), words.verdict(judgement.verdict)),
+                Outcome::Mixed => {
+                    format!("{}, in the mean {}", Outcome::Mixed.name(), words.verdict(judgement.verdict))
+                }
                 _ => words.verdict(judgement.verdict),
             };
             (whole(&ratio_text(judgement)), verdict)
