@@ -215,6 +215,7 @@ export function leading(all: Leading[]): HTMLElement {
     return (leaders.length > 0 ? leaders : one.report.verdicts.slice(0, 1)).map((verdict) => ({ ...one, verdict }));
   });
   const scale = scaleOf(shown.map(({ verdict }) => verdict));
+  const known = new Set<string>();
   const rows = shown.map(({ place, words, held, report, verdict }) => {
     const { metric, better } = verdict;
     const judged = better === "lower" ? `${metric}, of which less is better` : metric;
@@ -222,7 +223,10 @@ export function leading(all: Leading[]): HTMLElement {
     const made = row(verdict, scale, all, badges(report));
     const saying = made.querySelector(".saying")!;
     saying.prepend(el("p", { class: "part" }, el("a", { href: `#${place}` }, words)));
-    saying.append(...explained(verdict, report.factors, "soft small"));
+    // Once is enough.
+    const fresh = explained(verdict, report.factors, "soft small").filter(({ textContent }) => !known.has(textContent));
+    fresh.forEach(({ textContent }) => known.add(textContent));
+    saying.append(...fresh);
     return made;
   });
   return el("ul", { class: "verdicts" }, ...rows, ticks(scale));

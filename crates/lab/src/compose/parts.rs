@@ -13,16 +13,26 @@ use crate::report::review::Chapter;
 /// Settings of these layers are the work, which every part has its own of and names.
 const WORK: [&str; 3] = ["job", "program", "volume"];
 
-/// Fills the chapters of `parts`, which are in the same order.
+/// Fills the chapters of `parts`, which are in the same order. What a cut loses with one part's work stands beside the first
+/// answer of another part that judges the same change, with the name of its own.
 pub fn relate(parts: &[(&Study, &StudyProvenance)], chapters: &mut [Chapter]) {
-    let priced = priced(parts, chapters);
+    let answering: Vec<bool> = match chapters.iter().any(|chapter| chapter.answers) {
+        true => chapters.iter().map(|chapter| chapter.answers).collect(),
+        false => vec![true; chapters.len()],
+    };
     for (place, chapter) in chapters.iter_mut().enumerate() {
-        chapter.held = held(parts, place);
-        let made = parts[place].1;
-        for verdict in chapter.report.verdicts.iter_mut().filter(|verdict| verdict.leads && verdict.price.is_none()) {
-            let change = change(made, verdict);
-            let found = priced.iter().find(|priced| !change.is_empty() && priced.change == change);
-            verdict.price = found.map(|Priced { price, heading, .. }| format!("{price}; see {heading}"));
+        chapter.held = held(parts, &answering, place);
+    }
+    for Priced { change, price, place } in priced(parts, chapters) {
+        let heading = chapters[place].heading.clone();
+        let asked = chapters.iter_mut().enumerate().filter(|(place, _)| answering[*place]);
+        let mut leading = asked.flat_map(|(place, chapter)| {
+            let own = chapter.report.verdicts.iter_mut().filter(|verdict| verdict.leads);
+            own.map(move |verdict| (place, verdict))
+        });
+        let same = leading.find(|(place, verdict)| self::change(parts[*place].1, verdict) == change);
+        if let Some((_, verdict)) = same.filter(|(_, verdict)| verdict.price.is_none()) {
+            verdict.price = Some(format!("{price}, says the part \u{201c}{heading}\u{201d}"));
         }
     }
 }
@@ -31,22 +41,22 @@ pub fn relate(parts: &[(&Study, &StudyProvenance)], chapters: &mut [Chapter]) {
 struct Priced {
     change: SettingChange,
     price: String,
-    /// Of the chapter that says so.
-    heading: String,
+    /// The part that says so.
+    place: usize,
 }
 
 /// Settings in which two sides differ, with both values.
 type SettingChange = BTreeMap<String, [Option<String>; 2]>;
 
 fn priced(parts: &[(&Study, &StudyProvenance)], chapters: &[Chapter]) -> Vec<Priced> {
-    let of_chapter = |((_, made), chapter): (&(&Study, &StudyProvenance), &Chapter)| -> Vec<Priced> {
+    let of_chapter = |(place, chapter): (usize, &Chapter)| -> Vec<Priced> {
         let found = chapter.report.verdicts.iter().filter_map(|verdict| {
-            let (price, heading) = (verdict.price.clone()?, chapter.heading.clone());
-            Some(Priced { change: change(made, verdict), price, heading })
+            let (change, price) = (change(parts[place].1, verdict), verdict.price.clone()?);
+            (!change.is_empty()).then_some(Priced { change, price, place })
         });
         found.collect()
     };
-    parts.iter().zip(chapters).flat_map(of_chapter).collect()
+    chapters.iter().enumerate().flat_map(of_chapter).collect()
 }
 
 /// The settings in which the sides of a verdict differ; nothing where it has no sides.
@@ -62,28 +72,40 @@ fn change(made: &StudyProvenance, verdict: &ReportVerdict) -> SettingChange {
     all
 }
 
-/// The levels that a part holds in all its cells, and that another part compares with others: "cache on".
-fn held(parts: &[(&Study, &StudyProvenance)], place: usize) -> Vec<String> {
+/// The levels that a part holds in all its cells, of factors that lead the answer of another: "cache on".
+fn held(parts: &[(&Study, &StudyProvenance)], answering: &[bool], place: usize) -> Vec<String> {
     let own = parts[place].1;
-    let others = parts.iter().enumerate().filter(|(other, _)| *other != place);
+    let others = parts.iter().enumerate().filter(|(other, _)| *other != place && answering[*other]);
     let compared = others.flat_map(|(_, (study, made))| {
         let factors = study.factor.iter().enumerate();
-        let asked = factors.filter(|(_, factor)| study.compare.iter().any(|compare| compare.factor == factor.name));
-        asked.map(move |(index, factor)| (*made, index, factor))
+        let leads = |factor: &Factor| study.compare.iter().any(|it| it.headline && it.factor == factor.name);
+        factors.filter(move |(_, factor)| leads(factor)).map(move |(index, factor)| (*made, index, factor))
     });
     let mut held: Vec<String> = Vec::new();
+    let mut known: Vec<BTreeSet<String>> = Vec::new();
     for (made, index, factor) in compared {
-        let level = level_of(own, (made, index, factor));
-        let said = level.map(|level| format!("{} {}", factor.name, spoken(&level)));
-        held.extend(said.filter(|said| !held.contains(said)));
+        let keys = keys(factor);
+        let level = level_of(own, &keys, (made, index, factor)).filter(|_| !known.contains(&keys));
+        if let Some(level) = level {
+            held.push(format!("{} {}", factor.name, spoken(&level)));
+            known.push(keys);
+        }
     }
     held
 }
 
-/// The level of another part's factor at which all cells of `own` are; `None` if none or several fit, or if cells differ.
-fn level_of(own: &StudyProvenance, (made, index, factor): (&StudyProvenance, usize, &Factor)) -> Option<String> {
+/// The settings that a factor sets.
+fn keys(factor: &Factor) -> BTreeSet<String> {
     let set = factor.bundle.iter().flat_map(|bundle| flatten(&bundle.set)).map(|(key, _)| key);
-    let keys: BTreeSet<String> = factor.key.iter().cloned().chain(set).collect();
+    factor.key.iter().cloned().chain(set).collect()
+}
+
+/// The level of another part's factor at which all cells of `own` are; `None` if none or several fit, or if cells differ.
+fn level_of(
+    own: &StudyProvenance,
+    keys: &BTreeSet<String>,
+    (made, index, factor): (&StudyProvenance, usize, &Factor),
+) -> Option<String> {
     if keys.iter().any(|key| WORK.contains(&key.split('.').next().unwrap_or_default())) {
         return None;
     }
@@ -128,6 +150,8 @@ mod tests {
     const QUEUE: &str = "[[factor]]\nname = 'queue'\nkey = 'drive.firmware.depth'\nlevels = [1, 32]\n[[compare]]\n\
                          name = 'q'\nfactor = 'queue'\nfrom = 1\nto = 32\nheadline = true\n";
 
+    const ALL: [bool; 3] = [true; 3];
+
     fn made(factors: &str) -> (Study, StudyProvenance) {
         let text = format!("{HEAD}{factors}");
         let study = seekwise_formats::study::parse("s.toml", &text).unwrap();
@@ -150,29 +174,31 @@ mod tests {
     fn a_part_names_the_level_that_others_compare() {
         let all = [made(QUEUE), made(CACHE), made(&format!("{CACHE}{QUEUE}"))];
         let parts: Vec<(&Study, &StudyProvenance)> = all.iter().map(|(study, made)| (study, made)).collect();
-        assert_eq!(held(&parts, 0), ["cache on"], "said once");
-        assert_eq!(held(&parts, 1), ["queue 32"]);
-        assert!(held(&parts, 2).is_empty(), "it varies both");
+        assert_eq!(held(&parts, &ALL, 0), ["cache on"], "said once");
+        assert_eq!(held(&parts, &ALL, 1), ["queue 32"]);
+        assert!(held(&parts, &ALL, 2).is_empty(), "it varies both");
+        assert!(held(&parts, &[true, false, false], 0).is_empty(), "the others do not answer");
         let work = made(
             "[[factor]]\nname = 'depth'\nkey = 'job.depth'\nlevels = [1, 8]\n[[compare]]\nname = 'd'\n\
                          factor = 'depth'\nfrom = 1\nto = 8\n",
         );
-        assert!(held(&[(&all[0].0, &all[0].1), (&work.0, &work.1)], 0).is_empty(), "work is each part's own");
+        assert!(held(&[(&all[0].0, &all[0].1), (&work.0, &work.1)], &ALL, 0).is_empty(), "work is each part's own");
     }
 
     #[test]
-    fn a_price_goes_with_the_same_change() {
-        let all = [made(CACHE), made(CACHE), made(QUEUE)];
+    fn a_price_goes_with_the_first_answer_of_the_same_change() {
+        let all = [made(QUEUE), made(CACHE), made(CACHE), made(CACHE)];
         let parts: Vec<(&Study, &StudyProvenance)> = all.iter().map(|(study, made)| (study, made)).collect();
-        let mut chapters = [chapter(None), chapter(Some("but it loses")), chapter(None)];
+        let loses = Some("but it loses");
+        let mut chapters = [chapter(None), chapter(None), chapter(None), chapter(loses)];
         relate(&parts, &mut chapters);
         let price = |place: usize| chapters[place].report.verdicts[0].price.as_deref();
-        assert_eq!(price(0), Some("but it loses; see The price"));
-        assert_eq!((price(1), price(2)), (Some("but it loses"), None));
+        assert_eq!(price(1), Some("but it loses, says the part \u{201c}The price\u{201d}"));
+        assert_eq!((price(0), price(2), price(3)), (None, None, loses));
         // The same setting the other way round is another change.
-        let mut turned = [chapter(None), chapter(Some("but it loses"))];
+        let mut turned = [chapter(None), chapter(loses)];
         turned[0].report.verdicts[0].cell_ids.reverse();
-        relate(&parts[..2], &mut turned);
+        relate(&parts[1..3], &mut turned);
         assert_eq!(turned[0].report.verdicts[0].price, None);
     }
 }

@@ -15,8 +15,8 @@ pub struct CutPrice {
 }
 
 impl CutPrice {
-    /// In a clause, or nothing where both sides lose the same: "but a power cut loses 32 writes promised to be durable, where
-    /// the other side loses none (mean of 1000 cuts)".
+    /// In a clause, or nothing where both sides lose the same: "but a power cut loses 32 writes promised to be durable, the
+    /// other side none (mean of 1000 cuts)".
     pub fn text(&self) -> Option<String> {
         let differs = |[base, judged]: [f64; 2]| amount(base) != amount(judged);
         let (kind, [base, judged]) = match self {
@@ -31,7 +31,7 @@ impl CutPrice {
         };
         let but = if judged > base { "but" } else { "and" };
         let (base, cuts) = (amount(base), self.cuts);
-        Some(format!("{but} a power cut loses {lost} {kind}, where the other side loses {base} (mean of {cuts} cuts)"))
+        Some(format!("{but} a power cut loses {lost} {kind}, the other side {base} (mean of {cuts} cuts)"))
     }
 }
 
@@ -81,11 +81,11 @@ mod tests {
     fn the_broken_promise_comes_first() {
         assert_eq!(
             said([0.0, 32.0], [0.0, 31.99]).unwrap(),
-            "but a power cut loses 32 writes promised to be durable, where the other side loses none (mean of 1000 cuts)"
+            "but a power cut loses 32 writes promised to be durable, the other side none (mean of 1000 cuts)"
         );
         assert_eq!(
             said([4.0, 1.0], [0.0, 0.0]).unwrap(),
-            "and a power cut loses 1 write that it had acknowledged, where the other side loses 4 (mean of 1000 cuts)"
+            "and a power cut loses 1 write that it had acknowledged, the other side 4 (mean of 1000 cuts)"
         );
     }
 
