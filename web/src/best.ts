@@ -6,13 +6,16 @@ import { csvButton, files } from "./download";
 import { plain, share } from "./format";
 import type { Best, Chapter, Claim, Share } from "./report";
 
+/** Shades go with this power of how far a field is behind: below 1, so that small differences have more of the scale. */
+const SPREAD = 0.7;
+
 /** Kinds of work against levels; nothing if no part asks for the best. */
 export function best(chapters: Chapter[]): HTMLElement | null {
   const all = chapters.flatMap(({ folder, report }) => report.best.map((row) => ({ row, folder, report })));
   const first = all[0];
   if (first === undefined) return null;
   const levels = first.row.levels.map(({ level }) => level);
-  const head = [`kind of work`, ...levels, `best ${first.row.factor}`, "the source's finding, in the model"];
+  const head = [`kind of work`, ...levels, `best ${first.row.factor}`, "source's finding in the model"];
   const furthest = Math.max(...all.flatMap(({ row }) => row.levels.map(behind)));
   const rows = all.map(({ row, folder, report }) =>
     el(
@@ -75,7 +78,7 @@ function behind({ ratio }: Share): number {
 function cell(level: Share | undefined, furthest: number): HTMLElement {
   if (level === undefined) return el("td", {}, "–");
   const { ratio, low, high, alike: same } = level;
-  const shade = furthest > 0 ? Math.sqrt(behind(level) / furthest) : 0;
+  const shade = furthest > 0 ? (behind(level) / furthest) ** SPREAD : 0;
   const half = (high - low) / 2;
   const text = `${(100 * ratio).toFixed(0)} % ± ${(100 * half).toFixed(half < 0.0995 ? 1 : 0)}`;
   const style = `--behind: ${String(Math.round(100 * shade))}%`;

@@ -121,7 +121,7 @@ describe("a review", () => {
     const main = chapter("main", [], true);
     const all = page({ ...sample(), chapters: [{ ...main, report: { ...main.report, best: rows } }] });
     const shades = [...all.querySelectorAll<HTMLElement>("#best .share")].map((td) => Number(/\d+/.exec(td.getAttribute("style")!)?.[0]));
-    expect([shades[1], shades[4], shades[6], shades[0]]).toEqual([100, 71, 91, 0]);
+    expect([shades[1], shades[4], shades[6], shades[0]]).toEqual([100, 62, 88, 0]);
     expect(all.querySelector("#best .lead")?.textContent).toMatch(/not surely behind it by more than 2 %.*the darkest is 40\u202f% of the best/);
   });
 
