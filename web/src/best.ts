@@ -3,10 +3,11 @@
 import { badge } from "./claims";
 import { el, section } from "./dom";
 import { csvButton, files } from "./download";
+import { plain, share } from "./format";
 import type { Best, Chapter, Claim, Share } from "./report";
 
-/** A cell this far behind the best has the full colour. */
-const FULL = 0.3;
+/** Shades go with this power of how far a field is behind: below 1, so that small differences have more of the scale. */
+const SPREAD = 0.7;
 
 /** Kinds of work against levels; nothing if no part asks for the best. */
 export function best(chapters: Chapter[]): HTMLElement | null {
@@ -14,13 +15,14 @@ export function best(chapters: Chapter[]): HTMLElement | null {
   const first = all[0];
   if (first === undefined) return null;
   const levels = first.row.levels.map(({ level }) => level);
-  const head = [`kind of work`, ...levels, `best ${first.row.factor}`, "finding"];
+  const head = [`kind of work`, ...levels, `best ${first.row.factor}`, "source's finding in the model"];
+  const furthest = Math.max(...all.flatMap(({ row }) => row.levels.map(behind)));
   const rows = all.map(({ row, folder, report }) =>
     el(
       "tr",
       {},
       el("th", { scope: "row" }, el("a", { href: `#${folder}` }, row.work)),
-      ...levels.map((level) => cell(row.levels.find((share) => share.level === level))),
+      ...levels.map((level) => cell(row.levels.find((share) => share.level === level), furthest)),
       el("td", {}, alike(row)),
       el("td", {}, ...named(row, report.claims)),
     ),
@@ -31,10 +33,13 @@ export function best(chapters: Chapter[]): HTMLElement | null {
     el("thead", {}, el("tr", {}, ...head.map((name) => el("th", { scope: "col" }, name)))),
     el("tbody", {}, ...rows),
   );
+  const margin = [...new Set(all.map(({ row }) => plain(row.margin_percent)))].join(" or ");
+  const findings = all.some(({ row, report }) => named(row, report.claims).length > 0);
   const lead =
     `For each kind of work the figure at each number of ${first.row.factor}, as a share of the best one, with half of the 95 % ` +
-    "interval over runs. The best stands in bold, with those that are not surely behind it by more than the margin; the " +
-    "darker a field, the further it is behind.";
+    `interval over runs. The best stands in bold, with those that are as good: not surely behind it by more than ${margin} %. ` +
+    `The darker a field, the further it is behind; the darkest is ${share(1 - furthest)} of the best.` +
+    (findings ? " The last column says whether what the source study found for that work is reproduced by the model." : "");
   const csv = csvButton("best", () => ({
     head: ["work", first.row.factor, "share", "low", "high", "alike"],
     rows: all.flatMap(({ row }) =>
@@ -44,25 +49,39 @@ export function best(chapters: Chapter[]): HTMLElement | null {
   return section("best", answer(all.map(({ row }) => row)), lead, el("div", { class: "wide" }, table), files(csv));
 }
 
-/** The answer as a heading: the level that is best for most kinds of work. */
+/** The answer as a heading: the level that is best for most kinds of work, the next one, and the one that never loses much, each
+    with the least share of the best that it has in any. */
 export function answer(rows: Best[]): string {
   const counts = new Map<string, number>();
-  for (const { levels } of rows) {
-    for (const { level, alike: same } of levels) if (same) counts.set(level, (counts.get(level) ?? 0) + 1);
+  const least = new Map<string, number>();
+  for (const { level, ratio, alike: same } of rows.flatMap(({ levels }) => levels)) {
+    counts.set(level, (counts.get(level) ?? 0) + (same ? 1 : 0));
+    least.set(level, Math.min(least.get(level) ?? 1, ratio));
   }
-  const [[level, count] = ["", 0], next] = [...counts].sort(([, a], [, b]) => b - a);
+  const [first, next] = [...counts].filter(([, count]) => count > 0).sort(([, a], [, b]) => b - a);
   const factor = rows[0]?.factor ?? "";
-  const then = next === undefined ? "" : `; then ${next[0]}, for ${String(next[1])}`;
-  return `${factor}: ${level} is best, or as good, for ${String(count)} of ${String(rows.length)} kinds of work${then}`;
+  if (first === undefined) return factor;
+  const floor = (level: string): string => `never below ${(100 * (least.get(level) ?? 0)).toFixed(0)} % of the best`;
+  const led = `${factor}: ${first[0]} is best, or as good, for ${String(first[1])} of ${String(rows.length)} kinds of work, ${floor(first[0])}`;
+  const then = next === undefined ? "" : `; then ${next[0]}, for ${String(next[1])}, ${floor(next[0])}`;
+  const [safest] = [...least].sort(([, a], [, b]) => b - a);
+  const known = safest === undefined || safest[0] === first[0] || safest[0] === next?.[0];
+  return `${led}${then}${known ? "" : `; the least loss: ${safest[0]}, ${floor(safest[0])}`}`;
 }
 
-function cell(share: Share | undefined): HTMLElement {
-  if (share === undefined) return el("td", {}, "–");
-  const { ratio, low, high, alike: same } = share;
-  const behind = Math.min(1, Math.max(0, (1 - ratio) / FULL));
+/** How far a level is behind the best. */
+function behind({ ratio }: Share): number {
+  return Math.min(1, Math.max(0, 1 - ratio));
+}
+
+/** A field; its colour has the whole scale from the best to the furthest behind, more of it for small differences. */
+function cell(level: Share | undefined, furthest: number): HTMLElement {
+  if (level === undefined) return el("td", {}, "–");
+  const { ratio, low, high, alike: same } = level;
+  const shade = furthest > 0 ? (behind(level) / furthest) ** SPREAD : 0;
   const half = (high - low) / 2;
   const text = `${(100 * ratio).toFixed(0)} % ± ${(100 * half).toFixed(half < 0.0995 ? 1 : 0)}`;
-  const style = `--behind: ${String(Math.round(100 * behind))}%`;
+  const style = `--behind: ${String(Math.round(100 * shade))}%`;
   return el("td", { class: "share", style }, same ? el("strong", {}, text) : text);
 }
 

@@ -43,7 +43,7 @@ export class Choice {
 
   constructor(report: Report) {
     const bare = report.factors.length === 0;
-    this.factors = bare ? [{ name: "run", unit: null, levels: ["this run"] }] : report.factors;
+    this.factors = bare ? [{ name: "run", unit: null, says: null, levels: ["this run"] }] : report.factors;
     for (const cell of report.cells) {
       this.cells.set(key(bare ? ["this run"] : cell.levels), cell);
     }

@@ -13,7 +13,7 @@ export interface Interval {
   high: Figure;
 }
 
-export type Outcome = "faster" | "slower" | "no difference" | "not enough data" | "refused";
+export type Outcome = "faster" | "slower" | "mixed" | "no difference" | "not enough data" | "refused";
 
 export interface Verdict {
   headline: string;
@@ -26,7 +26,9 @@ export interface Verdict {
   metric: string;
   better: "higher" | "lower";
   ratio: Interval | null;
+  range: Range | null;
   verdict: Outcome;
+  word: string;
   p_adjusted: Figure;
   margin_percent: Figure;
   differs: string[];
@@ -34,6 +36,7 @@ export interface Verdict {
   cause: Cause | null;
   beside: string[];
   place: Where | null;
+  price: string | null;
 }
 
 export interface Meaning {
@@ -58,6 +61,7 @@ export interface Where {
 export interface Region {
   place: string;
   verdict: Outcome;
+  word: string;
   cells: number;
   undecided: number;
   ratio: Range;
@@ -83,6 +87,7 @@ export interface Layer {
 export interface Factor {
   name: string;
   unit: string | null;
+  says: string | null;
   levels: string[];
 }
 
@@ -213,6 +218,7 @@ export interface Best {
   best: string;
   levels: Share[];
   claims: string[];
+  margin_percent: number;
 }
 
 export interface Provenance {
@@ -252,6 +258,7 @@ export interface Chapter {
   why: string | null;
   /** Its leading comparison answers the question. */
   answers: boolean;
+  held: string[];
   report: Report;
 }
 

@@ -78,7 +78,8 @@ function answering({ answers: does, report }: Chapter): boolean {
 }
 
 const READ_AS =
-  "Over several cells the ratio is their geometric mean; the grey band is the margin within which sides count as equal.";
+  "A cell is one combination of what a part varies. Over several cells the thin line is the range of their ratios and the dot " +
+  "the geometric mean; the grey band is the margin within which sides count as equal.";
 
 /** What leads the chapters that answer the question. */
 function answers({ chapters }: Review): HTMLElement | null {
@@ -94,7 +95,7 @@ function compared({ chapters }: Review): HTMLElement | null {
 }
 
 function leaders(chapters: Chapter[]): HTMLElement {
-  return leading(chapters.map(({ folder, heading: title, report }) => ({ place: folder, words: title, report })));
+  return leading(chapters.map(({ folder, heading: title, held, report }) => ({ place: folder, words: title, held, report })));
 }
 
 /** All findings of all chapters, and whether they came out again. */

@@ -4,12 +4,14 @@ import type { Table } from "./csv";
 import { csvButton, files } from "./download";
 import { change, counted, ends, estimated, levelName, plain, probability, range, unbroken } from "./format";
 import { el, folded, scroller, section, svg, type Child } from "./dom";
-import type { Interval, Outcome, Report, Verdict } from "./report";
+import type { Factor, Interval, Outcome, Report, Verdict } from "./report";
 
-/** The mark of each verdict; what it means stands in the report. */
+/** The mark of each verdict; what it means stands in the report. Where less is better an arrow points the other way, for it
+    goes with the figure; whether that is good, the colour and the word say. */
 const MARKS: Record<Outcome, string> = {
   faster: "▲",
   slower: "▼",
+  mixed: "▲▼",
   "no difference": "=",
   "not enough data": "?",
   refused: "×",
@@ -40,20 +42,21 @@ export function verdicts(
   const name = sideNames(report);
   const rest = others.length > 0 ? list(headline, others, shown, badge, name) : null;
   const csv = csvButton("verdicts", () => table(report.verdicts));
-  return section("verdict", "Answer", null, hero(headline, badge, name, curve), beware, rest, files(csv));
+  return section("verdict", "Answer", null, hero(headline, report, badge, name, curve), beware, rest, files(csv));
 }
 
 function table(all: Verdict[]): Table {
-  const head = ["judged", "against", "under", "metric", "verdict", "ratio", "low", "high", "p, corrected", "margin, %"];
+  const head = ["judged", "against", "under", "metric", "verdict", "ratio", "low", "high", "p, corrected", "margin, %", "least", "most"];
   const rows = all.map((verdict) => {
     const { side_b, side_a, cell, metric, ratio, p_adjusted, margin_percent } = verdict;
     const { estimate, low, high } = ratio ?? { estimate: null, low: null, high: null };
-    return [side_b, side_a, cell, metric, verdict.verdict, estimate, low, high, p_adjusted, margin_percent];
+    const cells = [verdict.range?.low ?? null, verdict.range?.high ?? null];
+    return [side_b, side_a, cell, metric, verdict.word, estimate, low, high, p_adjusted, margin_percent, ...cells];
   });
   return { head: [...head, "in words"], rows: rows.map((row, index) => [...row, all[index]!.headline]) };
 }
 
-type Badge = (outcome: Outcome) => HTMLElement;
+type Badge = (said: { verdict: Outcome; word: string }, better: Verdict["better"]) => HTMLElement;
 
 /** A side as it is called beside others: a number or a switch says of what. */
 type SideName = (verdict: Verdict, side: string) => string;
@@ -66,14 +69,22 @@ function sideNames({ factors }: Report): SideName {
 }
 
 function badges({ meanings }: Report): Badge {
-  return (outcome) => {
-    const sign = el("span", { "aria-hidden": "true" }, `${MARKS[outcome]} `);
-    const title = meanings.find(({ word }) => word.startsWith(outcome))?.says ?? null;
-    return el("span", { class: `badge ${outcome.replaceAll(" ", "-")}`, title }, sign, outcome);
+  return ({ verdict, word }, better) => {
+    const turned = better === "lower" && (verdict === "faster" || verdict === "slower");
+    const mark = MARKS[turned ? (verdict === "faster" ? "slower" : "faster") : verdict];
+    const sign = el("span", { "aria-hidden": "true" }, `${mark} `);
+    const title = meanings.find((one) => one.word.startsWith(verdict))?.says ?? null;
+    return el("span", { class: `badge ${verdict.replaceAll(" ", "-")}`, title }, sign, word);
   };
 }
 
-function hero(verdict: Verdict, badge: Badge, name: SideName, curve: HTMLElement | null): HTMLElement {
+function hero(
+  verdict: Verdict,
+  { factors }: Report,
+  badge: Badge,
+  name: SideName,
+  curve: HTMLElement | null,
+): HTMLElement {
   const { ratio } = verdict;
   const facts = el(
     "div",
@@ -93,12 +104,14 @@ function hero(verdict: Verdict, badge: Badge, name: SideName, curve: HTMLElement
   return el(
     "div",
     { class: `hero ${verdict.verdict.replaceAll(" ", "-")}` },
-    badge(verdict.verdict),
+    badge(verdict, verdict.better),
     el("p", { class: verdict.headline.length > LONG ? "headline long" : "headline" }, unbroken(verdict.headline)),
+    priced(verdict),
     curve === null ? facts : el("div", { class: "beside-curve" }, facts, curve),
     verdict.note === null ? null : el("p", { class: "note" }, verdict.note),
     ...behind(verdict, "note"),
     regions(verdict, badge),
+    ...explained(verdict, factors, "note"),
   );
 }
 
@@ -108,20 +121,32 @@ function behind({ cause, beside }: Verdict, kind: string): HTMLElement[] {
   return [...why, ...(beside ?? []).map((words) => el("p", { class: `${kind} beside` }, words))];
 }
 
+/** What a power cut loses by it: beside the gain, not behind it. */
+function priced({ price }: Verdict): HTMLElement | null {
+  return price === null ? null : el("p", { class: "price" }, `… ${price}.`);
+}
+
+/** What factors are whose names alone do not say it, of those that are spoken of. */
+function explained(verdict: Verdict, factors: Factor[], kind: string): HTMLElement[] {
+  const said = `${verdict.headline} ${verdict.note ?? ""} `.replace(/[^\p{L}\p{N}-]+/gu, " ");
+  const unclear = factors.flatMap(({ name, says }) => (says !== null && said.includes(` ${name} `) ? [`${name}: ${says}.`] : []));
+  return unclear.map((words) => el("p", { class: kind }, words));
+}
+
 /** In which cells the effect is, where several stand together. */
-function regions({ place }: Verdict, badge: Badge): HTMLElement | null {
+function regions({ place, better }: Verdict, badge: Badge): HTMLElement | null {
   if (!place || place.regions.length === 0) return null;
-  const rows = place.regions.map(({ place: where, verdict, cells, undecided, ratio }) =>
+  const rows = place.regions.map(({ place: where, cells, undecided, ratio, ...said }) =>
     el(
       "tr",
       {},
       el("th", { scope: "row" }, where),
-      el("td", {}, badge(verdict)),
+      el("td", {}, badge(said, better)),
       el("td", { class: "figure" }, `${range(ratio)} times`),
       el("td", { class: "figure" }, undecided > 0 ? `${cells} of ${cells + undecided} cells` : counted(cells, "cell")),
     ),
   );
-  const turns = place.turns.map((words) => el("p", { class: "soft small" }, words));
+  const turns = place.turns.map((words) => el("p", { class: "soft small" }, `The answer changes ${words}.`));
   return el(
     "div",
     { class: "note where" },
@@ -138,8 +163,12 @@ function ratioLine(ratio: Interval, verdict: Verdict): HTMLElement {
   return el(
     "p",
     { class: "ratio" },
-    el("strong", {}, `${estimated(ratio)} times`),
-    ` the ${verdict.metric} (${change(ratio.estimate ?? NaN)})`,
+    ...(verdict.range === null
+      ? [el("strong", {}, `${estimated(ratio)} times`), ` the ${verdict.metric} (${change(ratio.estimate ?? NaN)})`]
+      : [
+          el("strong", {}, `${range(verdict.range)} times`),
+          ` the ${verdict.metric}; mean ${estimated(ratio)} times (${change(ratio.estimate ?? NaN)})`,
+        ]),
     el("span", { class: "soft" }, ` · interval ${ends(ratio)} times${chance(verdict)}${margin(verdict)}`),
   );
 }
@@ -161,26 +190,43 @@ function list(headline: Verdict, others: Verdict[], shown: number, badge: Badge,
   const more = rest.length === 0 ? null : folded(counted(rest.length, "more verdict"), () => [listed(rest)]);
   const left = rest.length === 0 ? null : el("p", { class: "printed" }, `${counted(rest.length, "more verdict")} on the page.`);
   const words =
-    "The largest difference first. Where no sides are named they are those above. The dot is the ratio, the bar its interval; the grey " +
+    "The largest difference first. Where no sides are named they are those above. The dot is the ratio, the bar its interval, and " +
+    "over several cells the dot their mean and the thin line their range; the grey " +
     "band is the margin within which sides count as equal. All ratios stand on one logarithmic scale; p values are " +
     "corrected for the number of comparisons.";
   const heading = others.length === 1 ? "The other verdict" : `The other ${others.length} verdicts`;
   return el("div", { class: "others" }, el("h3", {}, heading), el("p", { class: "lead" }, words), first, left, more);
 }
 
+/** A report of which the leading comparison is shown. */
+export interface Leading {
+  place: string;
+  words: string;
+  /** The levels that it holds where others compare several. */
+  held: string[];
+  report: Report;
+}
+
 /** What leads each of several reports, the first of them if it says of none, each with a link to its place, on a common
  * scale. */
-export function leading(all: { place: string; words: string; report: Report }[]): HTMLElement {
+export function leading(all: Leading[]): HTMLElement {
   const shown = all.flatMap((one) => {
     const leaders = one.report.verdicts.filter(({ leads }) => leads);
     return (leaders.length > 0 ? leaders : one.report.verdicts.slice(0, 1)).map((verdict) => ({ ...one, verdict }));
   });
   const scale = scaleOf(shown.map(({ verdict }) => verdict));
-  const rows = shown.map(({ place, words, report, verdict }) => {
+  const known = new Set<string>();
+  const rows = shown.map(({ place, words, held, report, verdict }) => {
     const { metric, better } = verdict;
     const judged = better === "lower" ? `${metric}, of which less is better` : metric;
-    const made = row(verdict, scale, judged, badges(report));
-    made.querySelector(".saying")!.prepend(el("p", { class: "part" }, el("a", { href: `#${place}` }, words)));
+    const all = held.length === 0 ? judged : `${judged}; all with ${held.join(", ")}`;
+    const made = row(verdict, scale, all, badges(report));
+    const saying = made.querySelector(".saying")!;
+    saying.prepend(el("p", { class: "part" }, el("a", { href: `#${place}` }, words)));
+    // Once is enough.
+    const fresh = explained(verdict, report.factors, "soft small").filter(({ textContent }) => !known.has(textContent));
+    fresh.forEach(({ textContent }) => known.add(textContent));
+    saying.append(...fresh);
     return made;
   });
   return el("ul", { class: "verdicts" }, ...rows, ticks(scale));
@@ -201,8 +247,8 @@ function sidesBeside(headline: Verdict, verdict: Verdict, name: SideName): strin
 
 function row(verdict: Verdict, scale: Scale, sides: string | null, badge: Badge): HTMLElement {
   const { ratio } = verdict;
-  const figures =
-    ratio === null ? "no ratio" : `${estimated(ratio)} times (${ends(ratio)})${chance(verdict, "")}`;
+  const mean = ratio === null ? "no ratio" : `${estimated(ratio)} times (${ends(ratio)})${chance(verdict, "")}`;
+  const figures = ratio === null || verdict.range === null ? mean : `${range(verdict.range)} times; mean ${mean}`;
   return el(
     "li",
     {},
@@ -210,6 +256,7 @@ function row(verdict: Verdict, scale: Scale, sides: string | null, badge: Badge)
       "div",
       { class: "saying" },
       el("p", {}, unbroken(verdict.headline)),
+      priced(verdict),
       sides === null ? null : el("p", { class: "soft small" }, sides),
       verdict.note === null ? null : el("p", { class: "soft small" }, verdict.note),
       ...behind(verdict, "soft small"),
@@ -220,7 +267,7 @@ function row(verdict: Verdict, scale: Scale, sides: string | null, badge: Badge)
       ratio === null ? null : strip(ratio, verdict, scale, false),
       el("p", { class: "small figures" }, figures),
     ),
-    badge(verdict.verdict),
+    badge(verdict, verdict.better),
   );
 }
 
@@ -232,7 +279,7 @@ interface Scale {
 
 function scaleOf(all: Verdict[]): Scale {
   const ends = all
-    .flatMap(({ ratio }) => [ratio?.low, ratio?.high])
+    .flatMap(({ ratio, range: cells }) => [ratio?.low, ratio?.high, cells?.low, cells?.high])
     .filter((end) => typeof end === "number" && end > 0);
   const reach = Math.max(1.1, ...ends.map((end) => Math.max(end as number, 1 / (end as number)))) ** 1.15;
   return { low: 1 / reach, high: reach };
@@ -244,7 +291,7 @@ function placed({ low, high }: Scale): (ratio: number) => string {
 }
 
 /** The ratio and its interval on a scale, as a small picture. */
-function strip(ratio: Interval, { margin_percent, better }: Verdict, scale: Scale, axis: boolean): Element {
+function strip(ratio: Interval, { margin_percent, better, range: cells }: Verdict, scale: Scale, axis: boolean): Element {
   const span = Math.log(scale.high / scale.low);
   const at = placed(scale);
   const { estimate, low, high } = ratio;
@@ -254,6 +301,9 @@ function strip(ratio: Interval, { margin_percent, better }: Verdict, scale: Scal
   const children: Child[] = [
     margin > 0 ? svg("rect", { x: at(1 - margin), width: bandWidth, y: 0, height: 24, class: "margin" }) : null,
     svg("line", { x1: at(1), x2: at(1), y1: 0, y2: 24, class: "one" }),
+    cells !== null && cells.low !== null && cells.high !== null
+      ? svg("line", { x1: at(cells.low), x2: at(cells.high), y1: y, y2: y, class: "range" })
+      : null,
     low !== null && high !== null ? svg("line", { x1: at(low), x2: at(high), y1: y, y2: y, class: "interval" }) : null,
     estimate === null ? null : svg("circle", { cx: at(estimate), cy: y, r: 5, class: "dot" }),
     ...(axis ? axisLabels(scale, at, 40, better) : []),

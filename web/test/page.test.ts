@@ -131,7 +131,7 @@ describe("curves", () => {
 it("says of a region how many of its cells are decided", () => {
   const some = report();
   some.verdicts[0]!.place!.regions = [
-    { place: "where decided", verdict: "slower", cells: 5, undecided: 11, ratio: { low: 0.9, high: 0.9 } },
+    { place: "where decided", verdict: "slower", word: "slower", cells: 5, undecided: 11, ratio: { low: 0.9, high: 0.9 } },
   ];
   const answer = verdicts(some, null)?.querySelector(".where")?.textContent;
   expect(answer).toContain("5 of 16 cells");
@@ -453,7 +453,7 @@ describe("labels", () => {
   it("of switches say of what", () => {
     const of = {
       ...report(),
-      factors: [{ name: "cache", unit: null, levels: ["true", "false"] }],
+      factors: [{ name: "cache", unit: null, says: null, levels: ["true", "false"] }],
       verdicts: [],
       cells: [cell(["true"], 1), cell(["false"], 2)],
     };

@@ -18,7 +18,7 @@ const claim = (id: string, reproduced: boolean | null, pending: string | null = 
 });
 
 function chapter(folder: string, claims: Claim[], answers = false): Chapter {
-  return { folder, heading: `About ${folder}`, why: HOSTILE, answers, report: { ...report(), claims } };
+  return { folder, heading: `About ${folder}`, why: HOSTILE, answers, held: [], report: { ...report(), claims } };
 }
 
 function sample(): Review {
@@ -49,7 +49,7 @@ describe("a review", () => {
   it("says first which level is best for most kinds of work, and how far the others are behind", () => {
     const all = page(sample());
     const best = all.querySelector("#best")!;
-    expect(best.querySelector("h2")?.textContent).toMatch(/ is best, or as good, for 2 of 2 kinds of work$/);
+    expect(best.querySelector("h2")?.textContent).toMatch(/ is best, or as good, for 2 of 2 kinds of work, never below 100 % of the best$/);
     const row = [...best.querySelectorAll("tbody tr:first-child td")].map(({ textContent }) => textContent);
     expect(row.slice(0, 2)).toEqual(["100 % ± 0.0", "70 % ± 1.0"]);
     expect(best.querySelectorAll("tbody strong").length).toBe(2);
@@ -60,11 +60,12 @@ describe("a review", () => {
   it("names the level that is best next, and a kind of work in which no level is", () => {
     const share = (level: string, alike: boolean) => ({ level, ratio: alike ? 1 : 0.5, low: 1, high: 1, alike });
     const row = (work: string, ...alike: [boolean, boolean]) => ({
-      ...{ work, factor: "segments", best: "4", claims: [] },
+      ...{ work, factor: "segments", best: "4", claims: [], margin_percent: 2 },
       levels: [share("4", alike[0]), share("8", alike[1])],
     });
     const rows = [row("reads", true, true), row("writes", true, false)];
-    expect(answer(rows)).toBe("segments: 4 is best, or as good, for 2 of 2 kinds of work; then 8, for 1");
+    expect(answer(rows)).toBe("segments: 4 is best, or as good, for 2 of 2 kinds of work, never below 100 % of the best; then 8, for 1, never below 50 % of the best",
+    );
     const main = chapter("main", [], true);
     const all = page({ ...sample(), chapters: [{ ...main, report: { ...main.report, best: rows } }] });
     const cells = [...all.querySelectorAll("#best tbody tr")].map((tr) => tr.querySelectorAll("td")[2]?.textContent);
@@ -81,6 +82,47 @@ describe("a review", () => {
     };
     expect(said([verdict("rate", true), verdict("load", true), verdict("else", false)])).toEqual(["rate", "load"]);
     expect(said([verdict("rate", false), verdict("load", false)])).toEqual(["rate"]);
+  });
+
+  it("says of a row what is measured, the range before the mean, what is held, and what a power cut loses", () => {
+    const main = chapter("main", [], true);
+    const [one] = main.report.verdicts;
+    const verdict: Verdict = {
+      ...{ ...one!, headline: "Dropped: shorter, 0.01 to 0.82 × as long at split 128", leads: true, note: null },
+      ...{ better: "lower", word: "shorter", metric: "mean response time", price: "but a power cut loses 32 writes" },
+      ...{ range: { low: 0.0098, high: 0.821 } },
+    };
+    const factors = [
+      { name: "split", unit: null, says: "commands of so many sectors", levels: ["128"] },
+      { name: "depth", unit: null, says: "not spoken of", levels: ["1"] },
+    ];
+    const all = page({ ...sample(), chapters: [{ ...main, held: ["cache on"], report: { ...main.report, factors, verdicts: [verdict] } }] });
+    const row = all.querySelector("#answers li")!;
+    const said = [...row.querySelectorAll(".saying > p")].map(({ textContent }) => textContent);
+    expect(said[2]).toBe("… but a power cut loses 32 writes.");
+    expect(said[3]).toBe("mean response time, of which less is better; all with cache on");
+    expect(said.at(-1)).toBe("split: commands of so many sectors.");
+    expect(row.querySelector(".figures")?.textContent).toMatch(/^0\.00980 to 0\.821 times; mean 1\.20 times/);
+    // The arrow goes with the figure, the colour with whether that is good.
+    expect(row.querySelector(".badge")?.textContent).toBe("▼ shorter");
+    expect(row.querySelector(".badge")?.classList.contains("faster")).toBe(true);
+    expect(row.querySelector(".strip .range")).not.toBeNull();
+    expect(all.querySelector("#answers .lead")?.textContent).toContain("A cell is one combination");
+  });
+
+  it("tells fields apart down to the worst, and names the margin and the level that never loses much", () => {
+    const share = (level: string, ratio: number) => ({ level, ratio, low: ratio, high: ratio, alike: ratio > 0.98 });
+    const row = (...ratios: [number, number, number]) => ({
+      ...{ work: "w", factor: "segments", best: "4", claims: [], margin_percent: 2 },
+      levels: [share("4", ratios[0]), share("8", ratios[1]), share("16", ratios[2])],
+    });
+    const rows = [row(1, 0.4, 0.97), row(1, 0.7, 0.97), row(0.5, 1, 0.97)];
+    expect(answer(rows)).toMatch(/then 8, for 1, never below 40 % of the best; the least loss: 16, never below 97 % of the best$/);
+    const main = chapter("main", [], true);
+    const all = page({ ...sample(), chapters: [{ ...main, report: { ...main.report, best: rows } }] });
+    const shades = [...all.querySelectorAll<HTMLElement>("#best .share")].map((td) => Number(/\d+/.exec(td.getAttribute("style")!)?.[0]));
+    expect([shades[1], shades[4], shades[6], shades[0]]).toEqual([100, 62, 88, 0]);
+    expect(all.querySelector("#best .lead")?.textContent).toMatch(/not surely behind it by more than 2 %.*the darkest is 40\u202f% of the best/);
   });
 
   it("shows what leads the parts that answer the question before the findings, and the others after them", () => {

@@ -102,7 +102,9 @@ export function report(): Report {
       metric: HOSTILE,
       better: "higher" as const,
       ratio: interval(1.2),
+      range: { low: 0.9, high: 1.4 },
       verdict: "faster" as const,
+      word: HOSTILE,
       p_adjusted: 0.01,
       margin_percent: 2,
       differs: [HOSTILE],
@@ -112,15 +114,16 @@ export function report(): Report {
       place: {
         text: HOSTILE,
         regions: [
-          { place: HOSTILE, verdict: "no difference" as const, cells: 1, undecided: 0, ratio: { low: 1, high: 1.01 } },
+          { place: HOSTILE, verdict: "no difference" as const, word: HOSTILE, cells: 1, undecided: 0, ratio: { low: 1, high: 1.01 } },
         ],
         turns: [HOSTILE],
       },
+      price: HOSTILE,
     })),
     stack: [{ role: HOSTILE, name: HOSTILE, settings: [{ key: HOSTILE, value: HOSTILE, source: HOSTILE }] }],
     factors: [
-      { name: HOSTILE, unit: null, levels: sides },
-      { name: "depth", unit: HOSTILE, levels: ["1", "8", "64"] },
+      { name: HOSTILE, unit: null, says: HOSTILE, levels: sides },
+      { name: "depth", unit: HOSTILE, says: null, levels: ["1", "8", "64"] },
     ],
     cells: sides.flatMap((side) => ["1", "8", "64"].map((depth) => cell([side, depth], 100 + Number(depth)))),
     stretches: [stretch(`${HOSTILE}/8`), stretch("on/8")],
@@ -134,6 +137,7 @@ export function report(): Report {
           { level: "8", ratio: 0.7, low: 0.69, high: 0.71, alike: false },
         ],
         claims: [HOSTILE],
+        margin_percent: 2,
       },
     ],
     claims: [

@@ -288,7 +288,7 @@ fn a_study_with_a_slip() {
     };
     study(
         &STUDY.replace("levels", "levles"),
-        "error: s.toml:11: `levles`: unknown key; expected name, unit, key, levels, classes, bundle; did you mean `levels`?",
+        "error: s.toml:11: `levles`: unknown key; expected name, unit, says, key, levels, classes, bundle; did you mean `levels`?",
     );
     study(
         &STUDY.replace("runs = 2", "runs = 'two'"),

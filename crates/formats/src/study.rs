@@ -128,6 +128,8 @@ pub struct Factor {
     pub name: String,
     /// The unit of its levels.
     pub unit: Option<String>,
+    /// What it varies, in a sentence, where the name alone does not say it.
+    pub says: Option<String>,
     /// The dotted key that it sets.
     pub key: Option<String>,
     /// The values of the key: numbers, strings and booleans.

@@ -1,16 +1,19 @@
 //! From evidence to the page: fills a [`Report`] from a study, what its cells ran, and their records. It computes no
 //! statistics of its own.
 
+pub mod parts;
+
 use std::cmp::Ordering;
 
 use seekwise_formats::study::{BestQuestion, ComparisonSpec, Study};
 use seekwise_model::record::Part;
 
 use crate::finding::{
-    BestLevel, Cause, ClaimJudgement, Evidence, Finding, LevelShare, OverallComparison, SecondaryFigure, outcome,
+    BestLevel, Cause, ClaimJudgement, CutPrice, Evidence, Finding, LevelShare, OverallComparison, SecondaryFigure,
+    outcome,
 };
 use crate::job_settings;
-use crate::outcome::Outcome;
+use crate::outcome::{DifferenceWords, Outcome};
 use crate::provenance::{ProgramVersion, StudyProvenance, differences};
 use crate::report::{self, Anatomy, Provenance, Report, ReportLayer};
 use crate::rounds::{self, SamplingAccount};
@@ -69,6 +72,7 @@ pub fn report(material: &ReportMaterial<'_>) -> Report {
             .map(|factor| report::ReportFactor {
                 name: factor.name.clone(),
                 unit: factor.unit.clone(),
+                says: factor.says.clone(),
                 levels: factor.level_names(),
             })
             .collect(),
@@ -76,7 +80,7 @@ pub fn report(material: &ReportMaterial<'_>) -> Report {
             .filter(|&cell| !evidence.runs(cell).is_empty())
             .map(|cell| row(made, &evidence, cell))
             .collect(),
-        best: evidence.best().into_iter().filter_map(|(question, answer)| best(question, answer)).collect(),
+        best: evidence.best().into_iter().filter_map(|(question, answer)| best(study, question, answer)).collect(),
         claims: evidence.claims().iter().map(claim).collect(),
         warnings: made.warnings.clone(),
         provenance: provenance(made),
@@ -88,7 +92,7 @@ pub fn report(material: &ReportMaterial<'_>) -> Report {
 fn by_size(one: &report::ReportVerdict, other: &report::ReportVerdict) -> Ordering {
     let rank = |verdict: &report::ReportVerdict| match verdict.verdict {
         Outcome::Refused => 0,
-        Outcome::Faster | Outcome::Slower => 1,
+        Outcome::Faster | Outcome::Slower | Outcome::Mixed => 1,
         Outcome::NoDifference => 2,
         Outcome::NotEnoughData => 3,
     };
@@ -157,20 +161,11 @@ fn interval(interval: Interval) -> report::ReportInterval {
     report::ReportInterval { estimate: interval.estimate, low: interval.low, high: interval.high }
 }
 
-fn said(judgement: Option<&Judgement>, refused: Option<&String>) -> String {
+fn said(compare: &ComparisonSpec, judgement: Option<&Judgement>, refused: Option<&String>) -> String {
     match (refused, judgement) {
         (Some(why), _) => format!("refused: {why};"),
-        (None, Some(judgement)) => format!("{}, {}", judgement.verdict, ratio_text(judgement)),
+        (None, Some(judgement)) => DifferenceWords::of(compare.metric()).said(judgement),
         (None, None) => "not enough data".to_owned(),
-    }
-}
-
-/// The ratio in words: `1.27 × [1.25, 1.29]`; for one run, which has no interval, `1.27 × of one run`.
-pub fn ratio_text(judgement: &Judgement) -> String {
-    let Interval { estimate, low, high } = judgement.ratio;
-    match high.is_finite() {
-        true => format!("{estimate:.3} × [{low:.3}, {high:.3}]"),
-        false => format!("{estimate:.3} × of one run"),
     }
 }
 
@@ -182,7 +177,8 @@ fn ratio(judgement: Option<&Judgement>) -> Option<report::ReportInterval> {
 fn verdict(material: &ReportMaterial<'_>, finding: &Finding) -> report::ReportVerdict {
     let compare = &material.study.compare[finding.compare];
     let judgement = finding.judgement.as_ref();
-    let said = said(judgement, finding.refused.as_ref());
+    let said = said(compare, judgement, finding.refused.as_ref());
+    let verdict = outcome(judgement, finding.refused.as_ref());
     report::ReportVerdict {
         headline: match finding.cell.as_str() {
             "" => format!("{}: {said}", compare.name),
@@ -197,7 +193,9 @@ fn verdict(material: &ReportMaterial<'_>, finding: &Finding) -> report::ReportVe
         metric: compare.metric().title(),
         better: compare.metric().better().to_owned(),
         ratio: ratio(judgement),
-        verdict: outcome(judgement, finding.refused.as_ref()),
+        range: None,
+        verdict,
+        word: DifferenceWords::of(compare.metric()).word(verdict).to_owned(),
         p_adjusted: judgement.map(|judgement| judgement.p_holm),
         margin_percent: Some(material.study.margin_percent),
         differs: differs(material, finding),
@@ -205,6 +203,7 @@ fn verdict(material: &ReportMaterial<'_>, finding: &Finding) -> report::ReportVe
         cause: finding.cause.as_ref().map(cause),
         beside: finding.beside.iter().map(SecondaryFigure::text).collect(),
         place: None,
+        price: None,
     }
 }
 
@@ -217,6 +216,7 @@ fn overall_verdict(
     let judgement = overall.judgement.as_ref();
     let of: Vec<&Finding> = findings.iter().filter(|finding| finding.compare == overall.compare).collect();
     let strongest = of.iter().max_by(|a, b| effect(a).total_cmp(&effect(b)));
+    let verdict = overall.outcome(findings);
     report::ReportVerdict {
         headline: headline(compare, overall),
         leads: compare.headline,
@@ -225,13 +225,15 @@ fn overall_verdict(
         side_b: compare.to.clone(),
         cell: match &of[..] {
             [one] => one.cell.clone(),
-            _ => format!("geometric mean of {} cells", overall.cells),
+            _ => format!("geometric mean of {} cells: {}", overall.cells, combinations(material, compare)),
         },
         cell_ids: strongest.map_or(Vec::new(), |f| vec![f.from.to_string(), f.to.to_string()]),
         metric: compare.metric().title(),
         better: compare.metric().better().to_owned(),
         ratio: ratio(judgement),
-        verdict: outcome(judgement, overall.refused.as_ref()),
+        range: overall.range.filter(|_| overall.cells > 1),
+        verdict,
+        word: DifferenceWords::of(compare.metric()).word(verdict).to_owned(),
         p_adjusted: judgement.map(|judgement| judgement.p_holm),
         margin_percent: Some(material.study.margin_percent),
         differs: of.first().map_or(Vec::new(), |finding| differs(material, finding)),
@@ -242,13 +244,25 @@ fn overall_verdict(
             .filter(|_| of.len() == 1)
             .map_or(Vec::new(), |f| f.beside.iter().map(SecondaryFigure::text).collect()),
         place: overall.place.clone(),
+        price: overall.price.as_ref().and_then(CutPrice::text),
+    }
+}
+
+/// What the cells of a comparison are.
+fn combinations(material: &ReportMaterial<'_>, compare: &ComparisonSpec) -> String {
+    let others = material.study.factor.iter().filter(|factor| factor.name != compare.factor);
+    let varied: Vec<&str> = others.filter(|it| it.level_names().len() > 1).map(|it| it.name.as_str()).collect();
+    match &varied[..] {
+        [one] => format!("one for each {one}"),
+        [before @ .., last] => format!("one for each combination of {} and {last}", before.join(", ")),
+        [] => "all there are".to_owned(),
     }
 }
 
 /// Where the effect is. The geometric mean of all cells is given elsewhere: over cells that can show no effect it is no
 /// answer.
 pub fn headline(compare: &ComparisonSpec, overall: &OverallComparison) -> String {
-    let said = said(overall.judgement.as_ref(), overall.refused.as_ref());
+    let said = said(compare, overall.judgement.as_ref(), overall.refused.as_ref());
     match &overall.place {
         Some(place) if overall.cells > 1 => format!("{}: {}", compare.name, place.text),
         _ if overall.cells == 1 => format!("{}: {said}", compare.name),
@@ -422,7 +436,7 @@ fn layer(role: &str, all: &[&Setting]) -> Option<ReportLayer> {
     (!settings.is_empty()).then(|| ReportLayer { role: role.to_owned(), name, settings })
 }
 
-fn best(question: &BestQuestion, answer: Option<BestLevel>) -> Option<report::ReportBest> {
+fn best(study: &Study, question: &BestQuestion, answer: Option<BestLevel>) -> Option<report::ReportBest> {
     let BestLevel { best, shares } = answer?;
     let level = |LevelShare { level, ratio, alike }: &LevelShare| report::ReportShare {
         level: level.clone(),
@@ -437,6 +451,7 @@ fn best(question: &BestQuestion, answer: Option<BestLevel>) -> Option<report::Re
         best: shares[best].level.clone(),
         levels: shares.iter().map(level).collect(),
         claims: question.claims.clone(),
+        margin_percent: study.margin_percent,
     })
 }
 

@@ -9,6 +9,7 @@
 //! | `best` | which level of a factor is best for a kind of work |
 //! | `beside` | which figures went the other way |
 //! | `place` | in which cells the effect is |
+//! | `price` | what a power cut loses on either side |
 //! | `until` | the verdicts of studies that are sampled until decided, and which pairs are open |
 //! | `vote` | at which places of its range a claim holds, and how far it is from its bounds |
 
@@ -18,6 +19,7 @@ mod best;
 mod cause;
 mod metric;
 mod place;
+mod price;
 mod until;
 mod vote;
 
@@ -30,10 +32,10 @@ use seekwise_formats::study::{Claim, ClaimClass, ComparisonSpec, Study};
 use serde::{Deserialize, Serialize};
 
 use self::alike::Test;
-use self::place::{Axis, CellOutcome};
+use self::place::{Axis, CellOutcome, Saying};
 use crate::confound::{self, ComparisonSide};
 use crate::evaluate::{EvaluatedCheck, StudyResults, lines};
-use crate::outcome::Outcome;
+use crate::outcome::{DifferenceWords, Outcome};
 use crate::provenance::StudyProvenance;
 use crate::run::RunRecord;
 use crate::stats::{Criteria, Interval, Judgement, PairedComparison, PairedRatios, Verdict, judge, mean_interval};
@@ -42,7 +44,8 @@ pub use self::beside::SecondaryFigure;
 pub use self::best::{BestLevel, LevelShare};
 pub use self::cause::{Cause, PartChange};
 pub use self::metric::{needs as metric_needs, requests as requests_of};
-pub use self::place::{CellRegion, EffectLocation};
+pub use self::place::{CellRegion, EffectLocation, RatioRange};
+pub use self::price::CutPrice;
 pub use self::until::OpenPair;
 pub use self::vote::{BoundDistance, RangeVote};
 
@@ -94,8 +97,12 @@ pub struct OverallComparison {
     pub judgement: Option<Judgement>,
     /// How many cells it covers.
     pub cells: usize,
+    /// The lowest and the highest ratio of a cell; `None` without any.
+    pub range: Option<RatioRange>,
     /// In which of them the effect is.
     pub place: Option<EffectLocation>,
+    /// What a power cut loses, where the study cuts the power.
+    pub price: Option<CutPrice>,
     /// What the difference is credited to, in the first of them.
     pub credit: String,
     /// Why one of them may not be credited as it is.
@@ -157,6 +164,19 @@ impl ClaimJudgement<'_> {
     }
 }
 
+impl OverallComparison {
+    /// Its verdict: mixed, where some cells are surely better and others surely worse, whatever their mean is.
+    pub fn outcome(&self, findings: &[Finding]) -> Outcome {
+        let own = || findings.iter().filter(|finding| finding.compare == self.compare);
+        let any = |wanted: Outcome| own().any(|finding| outcome(finding.judgement.as_ref(), None) == wanted);
+        match outcome(self.judgement.as_ref(), self.refused.as_ref()) {
+            Outcome::Refused => Outcome::Refused,
+            _ if any(Outcome::Faster) && any(Outcome::Slower) => Outcome::Mixed,
+            mean => mean,
+        }
+    }
+}
+
 impl<'a> Evidence<'a> {
     /// Sorts `records` by cell.
     pub fn new(study: &'a Study, made: &'a StudyProvenance, records: &'a [RunRecord]) -> Evidence<'a> {
@@ -210,7 +230,10 @@ impl<'a> Evidence<'a> {
             let refused = of().find_map(|finding| finding.refused.clone());
             let credit = of().next().map_or(String::new(), |finding| finding.credit.clone());
             let place = if refused.is_none() { self.place(compare, &of().collect::<Vec<_>>()) } else { None };
-            OverallComparison { compare, judgement, cells: of().count(), place, credit, refused }
+            let ratios = of().filter_map(|finding| Some(finding.judgement?.ratio.estimate));
+            let range = RatioRange::of(ratios).filter(|_| refused.is_none());
+            let price = self.price(&of().collect::<Vec<_>>()).filter(|_| refused.is_none());
+            OverallComparison { compare, judgement, cells: of().count(), range, place, price, credit, refused }
         });
         let overall = overall.collect();
         (findings, overall)
@@ -369,7 +392,8 @@ impl<'a> Evidence<'a> {
             })
         };
         let places: Vec<CellOutcome> = of.iter().map(place).collect::<Option<_>>()?;
-        place::describe(&axes, &places, self.study.margin_percent / 100.0)
+        let words = DifferenceWords::of(self.study.compare[compare].metric());
+        place::describe(&axes, &places, Saying { margin: self.study.margin_percent / 100.0, words })
     }
 
     /// Run by run, the geometric means over all cells of both sides of a comparison.

@@ -3,8 +3,9 @@
 
 use plotters::prelude::*;
 
-use crate::compose::{headline, paired, ratio_text};
+use crate::compose::{headline, paired};
 use crate::finding::{Evidence, Finding};
+use crate::outcome::{DifferenceWords, ratio_text};
 use crate::plot::comparison::{FOOT, Fallible, GRID, HEAD, INK, TITLE, WORDS, lines, shortened};
 use crate::plot::tick;
 use crate::stats::{Judgement, Verdict};
@@ -30,6 +31,7 @@ const NEITHER: RGBColor = RGBColor(140, 150, 160);
 pub struct Forest {
     title: String,
     axis: String,
+    words: DifferenceWords,
     rows: Vec<Row>,
     method: String,
 }
@@ -69,6 +71,7 @@ impl Forest {
         Some(Forest {
             title: headline(compare, leading),
             axis: format!("{}: {} over {} ({} is better)", metric.title(), compare.to, compare.from, metric.better()),
+            words: DifferenceWords::of(metric),
             rows,
             method: format!(
                 "{shown}, {} each, paired {}; 95 % intervals. Seekwise.",
@@ -155,7 +158,7 @@ fn draw(forest: &Forest, backend: SVGBackend<'_>) -> Fallible {
             chart.draw_series([PathElement::new(vec![at(ratio.low), at(ratio.high)], colour.stroke_width(2))])?;
         }
         let end = if whole { ratio.high.max(ratio.estimate) } else { ratio.estimate };
-        let said = format!("{}, {}", ratio_text(&row.judgement), row.judgement.verdict);
+        let said = format!("{}, {}", ratio_text(&row.judgement), forest.words.verdict(row.judgement.verdict));
         let words = Text::new(said, (10, -7), ("sans-serif", 13).into_font().color(&INK));
         // The last row of several is the whole, and the first from below.
         let radius = if index == 0 && rows.len() > 1 { 6 } else { 4 };

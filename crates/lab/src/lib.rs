@@ -21,7 +21,7 @@
 //! | [`demand`] | what a run will ask of the machine, before it runs |
 //! | [`everyday`] | everyday work on the modelled drives, compared with arithmetic from their figures |
 //! | [`evaluate`] | the value of an expression over a study's records |
-//! | [`outcome`] | the verdicts of comparisons, as pages name them |
+//! | [`outcome`] | the verdicts of comparisons, and the words for a difference by what is measured |
 //! | [`finding`] | from records to answers: comparisons and claims |
 //! | `rewriting` | profiles rewritten with their comments and order |
 //! | [`forest`] | the leading comparison of a study as a picture, a line for each cell |
@@ -29,7 +29,7 @@
 //! | [`claims`] | the sources' findings; the cells a claim needs, and those without its mechanism |
 //! | [`confound`] | what a difference may be credited to, and what is refused |
 //! | [`rounds`] | sampling until decided: how long runs are, and which come next |
-//! | [`compose`] | from answers to the page's data |
+//! | [`compose`] | from answers to the page's data, and what the parts of a review say of each other |
 //! | [`stretch`] | the beginning of a run again, for the moving picture |
 //! | [`report`] | results as one page that a stranger can read |
 //! | [`crash`] | the crash laboratory: what checks find on the media after cuts of one recorded session |

@@ -1,16 +1,23 @@
-//! The verdicts of comparisons, as pages and summaries name them.
+//! The verdicts of comparisons, as pages and summaries name them, and the words for a difference. A ratio below 1 is good of
+//! a time and bad of a rate, so every measure has its own words: they are chosen here and nowhere else.
 
+use seekwise_formats::metric::{Metric, Statistic};
 use serde::Serialize;
 
-/// The five verdicts.
+use crate::stats::{Interval, Judgement, Verdict};
+
+/// The verdicts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub enum Outcome {
-    /// The judged side is faster.
+    /// The judged side is better.
     #[serde(rename = "faster")]
     Faster,
-    /// The judged side is slower.
+    /// The judged side is worse.
     #[serde(rename = "slower")]
     Slower,
+    /// Of several cells together: better in some, worse in others.
+    #[serde(rename = "mixed")]
+    Mixed,
     /// The whole interval lies within the margin.
     #[serde(rename = "no difference")]
     NoDifference,
@@ -25,17 +32,145 @@ pub enum Outcome {
 
 impl Outcome {
     /// All verdicts, in the order in which a reader meets them.
-    pub const ALL: [Outcome; 5] =
-        [Outcome::Faster, Outcome::Slower, Outcome::NoDifference, Outcome::NotEnoughData, Outcome::Refused];
+    pub const ALL: [Outcome; 6] = [
+        Outcome::Faster,
+        Outcome::Slower,
+        Outcome::Mixed,
+        Outcome::NoDifference,
+        Outcome::NotEnoughData,
+        Outcome::Refused,
+    ];
 
-    /// The name in results.
+    /// The name in results, whatever was measured.
     pub const fn name(self) -> &'static str {
         match self {
             Outcome::Faster => "faster",
             Outcome::Slower => "slower",
+            Outcome::Mixed => "mixed",
             Outcome::NoDifference => "no difference",
             Outcome::NotEnoughData => "not enough data",
             Outcome::Refused => "refused",
         }
+    }
+}
+
+/// The words for a difference in one measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DifferenceWords {
+    better: &'static str,
+    worse: &'static str,
+    /// What stands behind `0.5 ×`.
+    times: &'static str,
+}
+
+/// Of rates.
+const RATE: DifferenceWords = DifferenceWords { better: "faster", worse: "slower", times: "" };
+
+/// Of times.
+const TIME: DifferenceWords = DifferenceWords { better: "shorter", worse: "longer", times: " as long" };
+
+/// Of the processor's share.
+const PROCESSOR: DifferenceWords =
+    DifferenceWords { better: "less processor use", worse: "more processor use", times: " as much" };
+
+/// Of the processor's time for a request.
+const PROCESSOR_TIME: DifferenceWords =
+    DifferenceWords { better: "less processor time", worse: "more processor time", times: " as much" };
+
+/// Of requests that a second of the processor serves.
+const PER_CORE: DifferenceWords = DifferenceWords {
+    better: "more requests per core-second",
+    worse: "fewer requests per core-second",
+    times: " as many",
+};
+
+impl DifferenceWords {
+    /// The words for a metric.
+    pub const fn of(metric: &Metric) -> DifferenceWords {
+        match metric.figure {
+            Statistic::Iops | Statistic::BytesPerS => RATE,
+            Statistic::Cpu => PROCESSOR,
+            Statistic::ProcessorNs => PROCESSOR_TIME,
+            Statistic::IosPerCpuSecond => PER_CORE,
+            _ => TIME,
+        }
+    }
+
+    /// The word for an outcome: `shorter`.
+    pub const fn word(self, outcome: Outcome) -> &'static str {
+        match outcome {
+            Outcome::Faster => self.better,
+            Outcome::Slower => self.worse,
+            other => other.name(),
+        }
+    }
+
+    /// The words for a verdict: `shorter`, `no difference within ±2 %`.
+    pub fn verdict(self, verdict: Verdict) -> String {
+        match verdict {
+            Verdict::Faster => self.better.to_owned(),
+            Verdict::Slower => self.worse.to_owned(),
+            other => other.to_string(),
+        }
+    }
+
+    /// How many times the base it is: `0.82 × as long`.
+    pub fn times(self, ratio: &str) -> String {
+        format!("{ratio} ×{}", self.times)
+    }
+
+    /// A ratio with its interval: `0.725 × as long [0.719, 0.730]`; for one run, which has no interval, `0.725 × as long, of one
+    /// run`.
+    pub fn ratio(self, judgement: &Judgement) -> String {
+        let Interval { estimate, low, high } = judgement.ratio;
+        let times = self.times(&format!("{estimate:.3}"));
+        match (high.is_finite(), self.times) {
+            (true, _) => format!("{times} [{low:.3}, {high:.3}]"),
+            (false, "") => format!("{times} of one run"),
+            (false, _) => format!("{times}, of one run"),
+        }
+    }
+
+    /// Verdict and ratio: `shorter, 0.725 × as long [0.719, 0.730]`.
+    pub fn said(self, judgement: &Judgement) -> String {
+        format!("{}, {}", self.verdict(judgement.verdict), self.ratio(judgement))
+    }
+}
+
+/// A ratio with its interval, where a column says of what: `1.27 × [1.25, 1.29]`; for one run `1.27 × of one run`.
+pub fn ratio_text(judgement: &Judgement) -> String {
+    RATE.ratio(judgement)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(metric: &str) -> DifferenceWords {
+        DifferenceWords::of(&metric.parse().unwrap())
+    }
+
+    #[test]
+    fn what_is_better_is_said_by_what_is_measured() {
+        let better = |metric: &str| words(metric).word(Outcome::Faster);
+        let worse = |metric: &str| words(metric).word(Outcome::Slower);
+        for rate in ["iops", "bytes_per_s", "operations.copy.per_s"] {
+            assert_eq!((better(rate), worse(rate)), ("faster", "slower"), "{rate}");
+        }
+        for time in ["mean", "read.p99", "since_due.p50", "elapsed", "wall_ns", "operations.copy.mean"] {
+            assert_eq!((better(time), worse(time)), ("shorter", "longer"), "{time}");
+        }
+        assert_eq!((better("cpu"), worse("cpu")), ("less processor use", "more processor use"));
+        assert_eq!(better("processor_ns"), "less processor time");
+        assert_eq!(worse("ios_per_cpu_second"), "fewer requests per core-second");
+        assert_eq!(words("mean").word(Outcome::NoDifference), "no difference");
+    }
+
+    #[test]
+    fn a_ratio_says_of_what_it_is() {
+        assert_eq!(words("iops").times("1.60"), "1.60 ×");
+        assert_eq!(words("elapsed").times("0.82"), "0.82 × as long");
+        assert_eq!(words("cpu").times("0.50"), "0.50 × as much");
+        assert_eq!(words("mean").verdict(Verdict::NoDifference { margin: 0.02 }), "no difference within ±2 %");
     }
 }

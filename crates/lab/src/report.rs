@@ -13,7 +13,7 @@ use serde::{Serialize, Serializer};
 
 use seekwise_model::record::Part;
 
-use crate::finding::EffectLocation;
+use crate::finding::{EffectLocation, RatioRange};
 use crate::outcome::Outcome;
 use crate::run::CpuRecord;
 use crate::stats::response::Response;
@@ -116,8 +116,12 @@ pub struct ReportVerdict {
     pub better: String,
     /// `side_b` over `side_a`. `None` if it was not computed.
     pub ratio: Option<ReportInterval>,
+    /// For several cells together: the lowest and the highest ratio of one.
+    pub range: Option<RatioRange>,
     /// On `side_b`.
     pub verdict: Outcome,
+    /// The word for it, by what is measured: of a time, "shorter".
+    pub word: String,
     /// The p value after correction for the number of comparisons.
     pub p_adjusted: Option<f64>,
     /// The band, in percent either way, within which sides count as equal.
@@ -132,6 +136,8 @@ pub struct ReportVerdict {
     pub beside: Vec<String>,
     /// For several cells together: in which of them the effect is.
     pub place: Option<EffectLocation>,
+    /// What a power cut loses on `side_b` and on `side_a`, in a clause that goes on after the headline.
+    pub price: Option<String>,
 }
 
 /// Which parts of the mean response changed, in milliseconds; they add up to `to_ms` less `from_ms`.
@@ -185,6 +191,8 @@ pub struct ReportFactor {
     pub name: String,
     /// The unit of its levels if they are numbers ("requests in flight").
     pub unit: Option<String>,
+    /// What it varies, in a sentence, where the name alone does not say it.
+    pub says: Option<String>,
     /// In the order to show. If all of them are numbers, the page draws curves.
     pub levels: Vec<String>,
 }
@@ -394,6 +402,8 @@ pub struct ReportBest {
     pub levels: Vec<ReportShare>,
     /// The findings that are about it.
     pub claims: Vec<String>,
+    /// Levels that are not surely further behind the best than this are as good, in percent.
+    pub margin_percent: f64,
 }
 
 /// A level beside the best.

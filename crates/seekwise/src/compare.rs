@@ -9,6 +9,7 @@ use seekwise_formats::metric::Metric;
 use seekwise_formats::study::{ComparisonSpec, Sampling, Study};
 use seekwise_lab::compose::paired;
 use seekwise_lab::finding::{Evidence, Finding, SecondaryFigure};
+use seekwise_lab::outcome::DifferenceWords;
 use seekwise_lab::provenance::{StudyProvenance, differences};
 use seekwise_lab::rounds::SamplingAccount;
 use seekwise_lab::run::RunRecord;
@@ -298,7 +299,8 @@ impl ComparisonAnswer<'_> {
                 "metric": metric.to_string(), "title": metric.title(),
                 "unit": metric.unit(), "better": metric.better(),
                 "from": self.side(finding.from), "to": self.side(finding.to),
-                "ratio": interval(judgement.ratio), "verdict": verdict, "refused": finding.refused,
+                "ratio": interval(judgement.ratio), "verdict": verdict,
+                "said": DifferenceWords::of(metric).said(judgement), "refused": finding.refused,
                 "p": judgement.p, "p_adjusted": judgement.p_holm,
                 "cause": finding.cause,
                 "beside": finding.beside.iter().map(beside).collect::<Vec<_>>(),

@@ -4,11 +4,13 @@ pub mod review;
 
 use std::path::{Path, PathBuf};
 
+use seekwise_formats::metric::Metric;
 use seekwise_formats::study::review::Review;
 use seekwise_formats::study::{ComparisonSpec, Sampling, Study};
 use seekwise_lab::catalogue::studies::{BUILT_IN, REVIEWS};
 use seekwise_lab::compose::{self, ReportMaterial};
-use seekwise_lab::finding::{Evidence, Finding, OverallComparison, SecondaryFigure};
+use seekwise_lab::finding::{CutPrice, Evidence, Finding, OverallComparison, SecondaryFigure};
+use seekwise_lab::outcome::DifferenceWords;
 use seekwise_lab::provenance::{CellProvenance, StudyProvenance};
 use seekwise_lab::report::{self, Report};
 use seekwise_lab::rounds::{self, SamplingAccount};
@@ -345,9 +347,10 @@ pub fn require_requests(evidence: &Evidence<'_>) -> Result<(), Error> {
 pub(crate) fn summary(evidence: &Evidence<'_>, path: &Path) -> serde_json::Value {
     let (findings, overall) = evidence.findings();
     let compares = &evidence.study.compare;
-    let said = |judgement: &Option<seekwise_lab::stats::Judgement>| match judgement {
+    let said = |judgement: &Option<seekwise_lab::stats::Judgement>, metric: &Metric| match judgement {
         Some(j) => json!({"ratio": {"estimate": j.ratio.estimate, "low": j.ratio.low, "high": j.ratio.high},
-                          "verdict": j.verdict.to_string(), "p_adjusted": j.p_holm}),
+                          "verdict": j.verdict.to_string(), "said": DifferenceWords::of(metric).said(j),
+                          "p_adjusted": j.p_holm}),
         None => json!(null),
     };
     let comparisons: Vec<_> = overall
@@ -355,13 +358,16 @@ pub(crate) fn summary(evidence: &Evidence<'_>, path: &Path) -> serde_json::Value
         .map(|o| {
             let cells = findings.iter().filter(|f| f.compare == o.compare);
             let beside = |f: &Finding| f.beside.iter().map(SecondaryFigure::text).collect::<Vec<_>>();
-            let cells: Vec<_> = cells
-                .map(|f| json!({"cell": f.cell, "result": said(&f.judgement), "cause": f.cause, "beside": beside(f)}))
-                .collect();
             let ComparisonSpec { name, .. } = &compares[o.compare];
             let metric = compares[o.compare].metric();
+            let one = |f: &Finding| {
+                json!({"cell": f.cell, "result": said(&f.judgement, metric), "cause": f.cause, "beside": beside(f)})
+            };
+            let cells: Vec<_> = cells.map(one).collect();
+            let price = o.price.as_ref().and_then(CutPrice::text);
             json!({"name": name, "metric": metric.to_string(), "better": metric.better(), "place": o.place,
-                   "overall": said(&o.judgement), "cells": cells, "refused": o.refused})
+                   "outcome": o.outcome(findings), "price": price,
+                   "overall": said(&o.judgement, metric), "cells": cells, "refused": o.refused})
         })
         .collect();
     let claims: Vec<_> = evidence

@@ -13,8 +13,8 @@ use seekwise::study::StudyOptions;
 use seekwise::{Bounds, values};
 use seekwise_formats::metric::Metric;
 use seekwise_formats::study::Sampling;
-use seekwise_lab::compose::ratio_text;
 use seekwise_lab::finding::Finding;
+use seekwise_lab::outcome::{DifferenceWords, ratio_text};
 use seekwise_lab::plot::comparison;
 use seekwise_lab::stats::Interval;
 
@@ -150,7 +150,9 @@ impl Compared<'_> {
         match self.findings.iter().find(of) {
             None => ("the base".to_owned(), String::new()),
             Some(finding) if finding.refused.is_some() => ("–".to_owned(), "refused".to_owned()),
-            Some(finding) => (ratio_text(judged(finding)), judged(finding).verdict.to_string()),
+            Some(finding) => {
+                (ratio_text(judged(finding)), DifferenceWords::of(metric).verdict(judged(finding).verdict))
+            }
         }
     }
 

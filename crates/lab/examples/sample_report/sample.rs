@@ -179,6 +179,7 @@ fn factors(sides: &[Side], patterns: &[Pattern], depths: &[u32]) -> Vec<ReportFa
     let factor = |name: &str, unit: Option<&str>, levels: Vec<String>| ReportFactor {
         name: name.to_owned(),
         unit: unit.map(str::to_owned),
+        says: None,
         levels,
     };
     vec![
@@ -332,6 +333,7 @@ fn verdict(cells: &[ReportCell], factor: &str, (a, b): (usize, usize), condition
         metric: "requests per second".to_owned(),
         ratio: Some(if open { around(0.985, 0.07) } else { ratio }),
         verdict: outcome,
+        word: outcome.name().to_owned(),
         p_adjusted: Some(if open {
             0.41
         } else if outcome == Outcome::NoDifference {
@@ -359,6 +361,7 @@ fn refused(cells: &[ReportCell], (a, b): (usize, usize)) -> ReportVerdict {
         metric: "requests per second".to_owned(),
         better: "higher".to_owned(),
         verdict: Outcome::Refused,
+        word: Outcome::Refused.name().to_owned(),
         differs: ["controller.ncq", "controller.model", "drive.model", "drive.cache.size"].map(str::to_owned).to_vec(),
         note: Some("The sides differ in four settings. Declare them as one bundle to compare them.".to_owned()),
         ..ReportVerdict::default()

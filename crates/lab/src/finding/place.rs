@@ -12,7 +12,7 @@
 
 use serde::Serialize;
 
-use crate::outcome::Outcome;
+use crate::outcome::{DifferenceWords, Outcome};
 
 /// A factor other than the one compared.
 #[derive(Clone, Debug)]
@@ -40,6 +40,8 @@ pub struct CellRegion {
     pub place: String,
     /// The outcome there.
     pub verdict: Outcome,
+    /// The word for it, by what is measured: "shorter".
+    pub word: &'static str,
     /// How many cells have this outcome.
     pub cells: usize,
     /// Undecided cells within these words.
@@ -53,6 +55,17 @@ pub struct CellRegion {
 pub struct RatioRange {
     pub low: f64,
     pub high: f64,
+}
+
+impl RatioRange {
+    /// The ends of some ratios; `None` without any.
+    pub fn of(ratios: impl Iterator<Item = f64>) -> Option<RatioRange> {
+        let wider = |RatioRange { low, high }: RatioRange, ratio: f64| RatioRange {
+            low: low.min(ratio),
+            high: high.max(ratio),
+        };
+        ratios.map(|ratio| RatioRange { low: ratio, high: ratio }).reduce(|all, one| wider(all, one.low))
+    }
 }
 
 /// Where the effect of a comparison is.
@@ -71,20 +84,31 @@ type Levels = Vec<Vec<usize>>;
 
 const DECIDED: [Outcome; 3] = [Outcome::Faster, Outcome::Slower, Outcome::NoDifference];
 
-/// Describes the cells of one comparison; `None` if none is decided. `margin` is 0.02 for ±2 %.
-pub fn describe(axes: &[Axis], places: &[CellOutcome], margin: f64) -> Option<EffectLocation> {
+/// How outcomes are said.
+#[derive(Clone, Copy, Debug)]
+pub struct Saying {
+    /// 0.02 for ±2 %.
+    pub margin: f64,
+    /// By what is measured.
+    pub words: DifferenceWords,
+}
+
+/// Describes the cells of one comparison; `None` if none is decided.
+pub fn describe(axes: &[Axis], places: &[CellOutcome], saying: Saying) -> Option<EffectLocation> {
     let of = |outcome: Outcome| places.iter().filter(move |place| place.outcome == outcome);
     let present: Vec<Outcome> = DECIDED.into_iter().filter(|outcome| of(*outcome).next().is_some()).collect();
     let last = elsewhere(axes, places, &present)?;
     let mut regions = Some(Vec::new());
     for outcome in present.iter().copied().filter(|outcome| *outcome != last) {
         match (boxes(axes, places, outcome), regions.as_mut()) {
-            (Some(boxes), Some(regions)) => regions.extend(boxes.iter().map(|it| region(axes, places, outcome, it))),
+            (Some(boxes), Some(regions)) => {
+                regions.extend(boxes.iter().map(|it| region((axes, places), outcome, it, saying)))
+            }
             _ => regions = None,
         }
     }
     let Some(mut regions) = regions else {
-        return Some(EffectLocation { text: counted(axes, places, &present), ..EffectLocation::default() });
+        return Some(EffectLocation { text: counted(axes, places, &present, saying), ..EffectLocation::default() });
     };
     let rest: Vec<&CellOutcome> = of(last).collect();
     let inside: usize = regions.iter().map(|said| said.region.undecided).sum();
@@ -94,10 +118,11 @@ pub fn describe(axes: &[Axis], places: &[CellOutcome], margin: f64) -> Option<Ef
         (true, _) => WHERE_DECIDED,
         (false, _) => ELSEWHERE,
     };
-    let rest = CellRegion { place: place.to_owned(), verdict: last, cells: rest.len(), undecided, ratio: range(&rest) };
+    let (word, cells, ratio) = (saying.words.word(last), rest.len(), range(&rest));
+    let rest = CellRegion { place: place.to_owned(), verdict: last, word, cells, undecided, ratio };
     regions.push(Said { region: rest, short: place.to_owned(), preposition: "" });
     let turns = turns(axes, places);
-    let text = sentence(&regions, &turns, margin);
+    let text = sentence(&regions, &turns, saying);
     Some(EffectLocation { text, regions: regions.into_iter().map(|said| said.region).collect(), turns })
 }
 
@@ -180,7 +205,7 @@ struct Said {
     preposition: &'static str,
 }
 
-fn region(axes: &[Axis], places: &[CellOutcome], outcome: Outcome, within: &Levels) -> Said {
+fn region((axes, places): (&[Axis], &[CellOutcome]), outcome: Outcome, within: &Levels, saying: Saying) -> Said {
     let inside: Vec<&CellOutcome> = places.iter().filter(|place| holds(within, place)).collect();
     let own: Vec<&CellOutcome> = inside.iter().copied().filter(|place| place.outcome == outcome).collect();
     let said = |counted: bool| {
@@ -193,13 +218,13 @@ fn region(axes: &[Axis], places: &[CellOutcome], outcome: Outcome, within: &Leve
     };
     let (cells, undecided) = (own.len(), inside.len() - own.len());
     let ((by_class, place), (_, short)) = (said(false), said(true));
-    let region = CellRegion { place, verdict: outcome, cells, undecided, ratio: range(&own) };
+    let word = saying.words.word(outcome);
+    let region = CellRegion { place, verdict: outcome, word, cells, undecided, ratio: range(&own) };
     Said { region, short, preposition: if by_class { "in" } else { "at" } }
 }
 
 fn range(places: &[&CellOutcome]) -> RatioRange {
-    let ratios = || places.iter().map(|place| place.ratio);
-    RatioRange { low: ratios().fold(f64::INFINITY, f64::min), high: ratios().fold(0.0, f64::max) }
+    RatioRange::of(places.iter().map(|place| place.ratio)).unwrap_or(RatioRange { low: f64::INFINITY, high: 0.0 })
 }
 
 fn number(level: &str) -> Option<f64> {
@@ -306,29 +331,28 @@ fn turns(axes: &[Axis], places: &[CellOutcome]) -> Vec<String> {
     (0..axes.len()).filter(|axis| is_numeric(&axes[*axis])).filter_map(turn).collect()
 }
 
-/// `+13 %`; if a range reaches double or half, both its ends as `2.40 ×`.
-fn by(RatioRange { low, high }: RatioRange) -> String {
-    let percents = [low, high].iter().all(|ratio| (0.5..2.0).contains(ratio));
-    let percent = |ratio: f64| format!("{:+.0}", (ratio - 1.0) * 100.0);
-    let times = |ratio: f64| format!("{ratio:.2}");
-    let (low, high, unit) = match percents {
-        true => (percent(low), percent(high), "%"),
-        false => (times(low), times(high), "×"),
-    };
-    match low == high {
-        true => format!("{low} {unit}"),
-        false => format!("{low} to {high} {unit}"),
+impl Saying {
+    /// `+13 %`; if a range reaches double or half, both its ends as `2.40 ×`, with of what it is so many times.
+    fn by(self, RatioRange { low, high }: RatioRange) -> String {
+        let percents = [low, high].iter().all(|ratio| (0.5..2.0).contains(ratio));
+        let end = |ratio: f64| match percents {
+            true => format!("{:+.0}", (ratio - 1.0) * 100.0),
+            false => format!("{ratio:.2}"),
+        };
+        let (low, high) = (end(low), end(high));
+        let both = if low == high { low } else { format!("{low} to {high}") };
+        if percents { format!("{both} %") } else { self.words.times(&both) }
     }
-}
 
-/// A region's outcome with its figures.
-fn outcome(region: &CellRegion, margin: f64) -> String {
-    match region.verdict {
-        Outcome::NoDifference => {
-            let percent = (margin * 1e5).round() / 1e3;
-            format!("no difference within ±{percent} %")
+    /// An outcome with its figures.
+    fn outcome(self, verdict: Outcome, ratio: RatioRange) -> String {
+        match verdict {
+            Outcome::NoDifference => {
+                let percent = (self.margin * 1e5).round() / 1e3;
+                format!("no difference within ±{percent} %")
+            }
+            verdict => format!("{}, {}", self.words.word(verdict), self.by(ratio)),
         }
-        verdict => format!("{}, {}", verdict.name(), by(region.ratio)),
     }
 }
 
@@ -336,11 +360,11 @@ fn outcome(region: &CellRegion, margin: f64) -> String {
 const ROOM: usize = 240;
 
 /// All regions in one sentence; the place of each by its names or, if that is too long, in fewer words.
-fn sentence(regions: &[Said], turns: &[String], margin: f64) -> String {
-    let turns = if turns.is_empty() { String::new() } else { format!("; turns {}", turns.join(" and ")) };
+fn sentence(regions: &[Said], turns: &[String], saying: Saying) -> String {
+    let turns = if turns.is_empty() { String::new() } else { format!("; the answer changes {}", turns.join(" and ")) };
     let all = |counted: bool| {
         let said =
-            regions.iter().map(|said| phrase(said, if counted { &said.short } else { &said.region.place }, margin));
+            regions.iter().map(|said| phrase(said, if counted { &said.short } else { &said.region.place }, saying));
         said.collect::<Vec<_>>().join("; ")
     };
     let named = all(false) + &turns;
@@ -348,8 +372,8 @@ fn sentence(regions: &[Said], turns: &[String], margin: f64) -> String {
 }
 
 /// The outcome of a region, in how many of its cells if not all are decided, and where.
-fn phrase(Said { region, preposition, .. }: &Said, place: &str, margin: f64) -> String {
-    let out = outcome(region, margin);
+fn phrase(Said { region, preposition, .. }: &Said, place: &str, saying: Saying) -> String {
+    let out = saying.outcome(region.verdict, region.ratio);
     let of = match region.cells + region.undecided {
         1 => "1 cell".to_owned(),
         all => format!("{all} cells"),
@@ -365,7 +389,7 @@ fn phrase(Said { region, preposition, .. }: &Said, place: &str, margin: f64) -> 
 }
 
 /// If few words do not separate the groups: how many cells of each, along the factor whose levels separate them best.
-fn counted(axes: &[Axis], places: &[CellOutcome], present: &[Outcome]) -> String {
+fn counted(axes: &[Axis], places: &[CellOutcome], present: &[Outcome], saying: Saying) -> String {
     let count = |outcome: Outcome, axis: usize, level: usize| {
         places.iter().filter(|place| place.outcome == outcome && place.at[axis] == level).count()
     };
@@ -373,18 +397,26 @@ fn counted(axes: &[Axis], places: &[CellOutcome], present: &[Outcome]) -> String
         let levels = 0..axes[axis].levels.len();
         levels.map(|level| present.iter().map(|outcome| count(*outcome, axis, level)).max().unwrap_or(0)).sum()
     };
-    let all = |outcome: Outcome| places.iter().filter(|place| place.outcome == outcome).count();
-    let of = |outcome: &Outcome| format!("{} in {}", outcome.name(), all(*outcome));
-    let open = all(Outcome::NotEnoughData);
+    let all = |outcome: Outcome| places.iter().filter(move |place| place.outcome == outcome);
+    let of = |outcome: &Outcome| {
+        let own: Vec<&CellOutcome> = all(*outcome).collect();
+        let by = match outcome {
+            Outcome::NoDifference => String::new(),
+            _ => format!(" ({})", saying.by(range(&own))),
+        };
+        format!("{} in {}{by}", saying.words.word(*outcome), own.len())
+    };
+    let open = all(Outcome::NotEnoughData).count();
     let mut head: Vec<String> = present.iter().map(of).collect();
     if open > 0 {
         head.push(format!("not enough data in {open}"));
     }
-    let head = format!("{} of {} cells, in no few words", head.join(", "), places.len());
+    let head = format!("{} of {} cells, in no simple pattern", head.join(", "), places.len());
     let Some(axis) = (0..axes.len()).rev().max_by_key(|axis| told(*axis)) else { return head };
     let at = |(level, name): (usize, &String)| {
         let here = present.iter().filter(|outcome| count(**outcome, axis, level) > 0);
-        let here: Vec<String> = here.map(|it| format!("{} {}", count(*it, axis, level), it.name())).collect();
+        let here: Vec<String> =
+            here.map(|it| format!("{} {}", count(*it, axis, level), saying.words.word(*it))).collect();
         (!here.is_empty()).then(|| format!("{name}: {}", here.join(", ")))
     };
     let levels: Vec<String> = axes[axis].levels.iter().enumerate().filter_map(at).collect();
@@ -394,8 +426,12 @@ fn counted(axes: &[Axis], places: &[CellOutcome], present: &[Outcome]) -> String
 
 #[cfg(test)]
 mod tests {
+    use seekwise_formats::metric::IOPS;
+
     use super::*;
     use Outcome::{Faster, NoDifference, NotEnoughData, Slower};
+
+    const RATES: Saying = Saying { margin: 0.02, words: DifferenceWords::of(&IOPS) };
 
     fn axes() -> Vec<Axis> {
         let axis = |factor: &str, levels: &[&str]| Axis {
@@ -419,7 +455,7 @@ mod tests {
     }
 
     fn said(outcome: impl Fn(&str, u32) -> (Outcome, f64)) -> String {
-        describe(&axes(), &places(outcome), 0.02).unwrap().text
+        describe(&axes(), &places(outcome), RATES).unwrap().text
     }
 
     #[test]
@@ -432,7 +468,7 @@ mod tests {
         assert_eq!(
             text,
             "faster, +13 to +22 % at pattern random, depth 8 and more; elsewhere no difference within ±2 %; \
-             turns between depth 4 and 8"
+             the answer changes between depth 4 and 8"
         );
     }
 
@@ -472,13 +508,13 @@ mod tests {
             let outcome = |at| if at < decided { Slower } else { NotEnoughData };
             (0..16).map(|at| CellOutcome { at: vec![at], outcome: outcome(at), ratio: 0.9 }).collect()
         };
-        let found = describe(&axes, &places(5), 0.02).unwrap();
+        let found = describe(&axes, &places(5), RATES).unwrap();
         assert_eq!(found.text, "slower, -10 % in 5 of 16 cells, the others undecided");
         assert_eq!(
             (&found.regions[0].place[..], found.regions[0].cells, found.regions[0].undecided),
             ("where decided", 5, 11)
         );
-        assert_eq!(describe(&axes, &places(16), 0.02).unwrap().regions[0].place, "everywhere");
+        assert_eq!(describe(&axes, &places(16), RATES).unwrap().regions[0].place, "everywhere");
     }
 
     #[test]
@@ -509,7 +545,7 @@ mod tests {
             _ if depth < 4 => (NoDifference, 1.0),
             _ => (Faster, 1.1),
         });
-        let text = describe(&axes, &found, 0.02).unwrap().text;
+        let text = describe(&axes, &found, RATES).unwrap().text;
         assert!(text.starts_with("faster, +10 % in random work, depth 4 and more; elsewhere"), "{text}");
         axes[0].classes.push(("mixtures".to_owned(), vec![1, 2]));
         axes[0].levels.push("more".to_owned());
@@ -524,7 +560,7 @@ mod tests {
         let outcome = |at: usize| if at.is_multiple_of(2) { Faster } else { NoDifference };
         let places: Vec<CellOutcome> =
             (0..20).map(|at| CellOutcome { at: vec![at], outcome: outcome(at), ratio: 1.1 }).collect();
-        let found = describe(&axes, &places, 0.02).unwrap();
+        let found = describe(&axes, &places, RATES).unwrap();
         assert_eq!(found.text, "faster, +10 % at 10 of 20 levels of pattern; elsewhere no difference within ±2 %");
         assert!(found.regions[0].place.contains("the 18th of many"), "the table names them");
     }
@@ -541,7 +577,10 @@ mod tests {
             "faster, +30 % at depth 8 and more; slower, -20 % at depth 1; elsewhere no difference within ±2 %"
         );
         let turn = said(|_, depth| if depth <= 4 { (Slower, 0.8) } else { (Faster, 1.3) });
-        assert_eq!(turn, "faster, +30 % at depth 8 and more; elsewhere slower, -20 %; turns between depth 4 and 8");
+        assert_eq!(
+            turn,
+            "faster, +30 % at depth 8 and more; elsewhere slower, -20 %; the answer changes between depth 4 and 8"
+        );
     }
 
     #[test]
@@ -566,7 +605,9 @@ mod tests {
             _ => (NoDifference, 1.0),
         });
         assert!(
-            text.starts_with("faster in 4, slower in 3, no difference in 5 of 12 cells, in no few words; by "),
+            text.starts_with(
+                "faster in 4 (+50 %), slower in 3 (-50 %), no difference in 5 of 12 cells, in no simple pattern; by "
+            ),
             "{text}"
         );
     }
@@ -578,8 +619,8 @@ mod tests {
             ("random", 4 | 64) => (Faster, 1.2),
             _ => (NoDifference, 1.0),
         });
-        let found = describe(&axes(), &found, 0.02).unwrap();
+        let found = describe(&axes(), &found, RATES).unwrap();
         assert_eq!((found.regions[0].cells, found.regions[0].undecided), (2, 0), "{}", found.text);
-        assert!(describe(&axes(), &places(|_, _| (NotEnoughData, 1.0)), 0.02).is_none());
+        assert!(describe(&axes(), &places(|_, _| (NotEnoughData, 1.0)), RATES).is_none());
     }
 }

@@ -37,9 +37,21 @@ fn write_all(out: &mut String, report: &Report) -> std::fmt::Result {
 }
 
 fn write_verdict(out: &mut String, verdict: &ReportVerdict) -> std::fmt::Result {
-    write!(out, "<li>{} ({}", escape_text(&verdict.headline), verdict.verdict.name())?;
-    if let Some(ReportInterval { estimate, low, high }) = verdict.ratio {
-        write!(out, "; {estimate:.3} times, interval {low:.3} to {high:.3}")?;
+    write!(out, "<li>{}", escape_text(&verdict.headline))?;
+    if let Some(price) = &verdict.price {
+        write!(out, "; {}", escape_text(price))?;
+    }
+    write!(out, " ({}", escape_text(&verdict.word))?;
+    match (verdict.ratio, verdict.range) {
+        (Some(ReportInterval { estimate, low, high }), Some(range)) => write!(
+            out,
+            "; {:.3} to {:.3} times, mean {estimate:.3}, interval {low:.3} to {high:.3}",
+            range.low, range.high
+        )?,
+        (Some(ReportInterval { estimate, low, high }), None) => {
+            write!(out, "; {estimate:.3} times, interval {low:.3} to {high:.3}")?;
+        }
+        (None, _) => {}
     }
     writeln!(out, ")</li>")
 }
@@ -120,10 +132,16 @@ mod tests {
             question: hostile.clone(),
             command: hostile.clone(),
             interval: hostile.clone(),
-            verdicts: vec![ReportVerdict { headline: hostile.clone(), ..ReportVerdict::default() }],
+            verdicts: vec![ReportVerdict {
+                headline: hostile.clone(),
+                word: hostile.clone(),
+                price: Some(hostile.clone()),
+                ..ReportVerdict::default()
+            }],
             factors: vec![ReportFactor {
                 name: hostile.clone(),
                 unit: Some(hostile.clone()),
+                says: None,
                 levels: vec![hostile.clone()],
             }],
             cells: vec![ReportCell { levels: vec![hostile.clone()], ..ReportCell::default() }],
@@ -132,6 +150,6 @@ mod tests {
         };
         let page = html(&report);
         assert!(!page.contains("<img") && !page.contains("</noscript"));
-        assert_eq!(page.matches("&lt;/noscript&gt;").count(), 9);
+        assert_eq!(page.matches("&lt;/noscript&gt;").count(), 11);
     }
 }

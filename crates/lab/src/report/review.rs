@@ -36,6 +36,8 @@ pub struct Chapter {
     pub why: Option<String>,
     /// Its leading comparison answers the question.
     pub answers: bool,
+    /// The levels that it holds where other parts compare several: "cache on".
+    pub held: Vec<String>,
     /// Without the moving picture and the spread: those are on its own page.
     pub report: Report,
 }
@@ -73,7 +75,7 @@ mod tests {
             introduction: vec![hostile.clone()],
             command: hostile.clone(),
             hash: String::new(),
-            chapters: vec![Chapter { folder, heading, why, answers: true, report }],
+            chapters: vec![Chapter { folder, heading, why, answers: true, held: vec![hostile.clone()], report }],
         };
         let (page, bare) = (html(&review), html(&ReviewReport::default()));
         for tag in ["<img", "</script", "</noscript"] {

@@ -12,6 +12,8 @@ use std::path::{Path, PathBuf};
 
 use seekwise_formats::study::Study;
 use seekwise_formats::study::review::{Review, ReviewPart};
+use seekwise_lab::compose;
+use seekwise_lab::provenance::StudyProvenance;
 use seekwise_lab::provenance::parts::ReviewProvenance;
 use seekwise_lab::report::Report;
 use seekwise_lab::report::review::{self as page, Chapter};
@@ -86,7 +88,7 @@ impl PendingReview {
         let PendingReview { review, made, opened } = self;
         let mut count: u64 = opened.iter().map(|opened| opened.done.len() as u64).sum();
         observer.begin(opened.iter().map(|opened| runs(&opened.planned)).sum(), count, "runs");
-        let mut chapters = Vec::new();
+        let (mut parts, mut chapters) = (Vec::new(), Vec::new());
         for (part, StudySession { planned, results, done, threads }) in review.part.iter().zip(opened) {
             observer.doing(part.folder());
             warn(&planned.made.warnings);
@@ -99,8 +101,9 @@ impl PendingReview {
             let studied = StudyResult { study, made, records, page };
             require_requests(&studied.evidence())?;
             chapters.push(chapter(part, &studied.study, report));
+            parts.push((studied.study, studied.made));
         }
-        finish(review, &made, chapters, options.folder)
+        finish(review, &made, (parts, chapters), options.folder)
     }
 }
 
@@ -109,10 +112,11 @@ pub fn again_from_review(folder: &Path, text: &str, made: &ReviewProvenance) -> 
     let review = Review::parse(&folder.join("study.toml").display().to_string(), text)?;
     let again = |part: &ReviewPart| {
         let (studied, report) = recomposed(&folder.join(part.folder()))?;
-        Ok(chapter(part, &studied.study, report))
+        let chapter = chapter(part, &studied.study, report);
+        Ok(((studied.study, studied.made), chapter))
     };
-    let chapters = review.part.iter().map(again).collect::<Result<_, Error>>()?;
-    finish(review, made, chapters, folder)
+    let both = review.part.iter().map(again).collect::<Result<_, Error>>()?;
+    finish(review, made, both, folder)
 }
 
 /// What the folder of a review keeps, without its pages. Nothing is written.
@@ -144,17 +148,23 @@ fn chapter(part: &ReviewPart, study: &Study, report: Report) -> Chapter {
         heading,
         why: part.why.clone(),
         answers: part.answers,
+        held: Vec::new(),
         report: report.as_chapter(),
     }
 }
+
+/// What of a part its review's page needs beside its chapter: what is held in it and led elsewhere.
+type RelatedPart = (Study, StudyProvenance);
 
 /// Writes the page of all parts.
 fn finish(
     review: Review,
     made: &ReviewProvenance,
-    chapters: Vec<Chapter>,
+    (parts, mut chapters): (Vec<RelatedPart>, Vec<Chapter>),
     folder: &Path,
 ) -> Result<ReviewResult, Error> {
+    let related: Vec<(&Study, &StudyProvenance)> = parts.iter().map(|(study, made)| (study, made)).collect();
+    compose::parts::relate(&related, &mut chapters);
     let content = page::ReviewReport {
         title: review.title.clone(),
         question: review.question.clone(),

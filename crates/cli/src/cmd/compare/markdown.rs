@@ -2,8 +2,8 @@
 //! from, and the command that gives the same again.
 
 use seekwise_formats::metric::Metric;
-use seekwise_lab::compose::ratio_text;
 use seekwise_lab::finding::{Cause, Finding, PartChange, SecondaryFigure};
+use seekwise_lab::outcome::DifferenceWords;
 use seekwise_lab::provenance::ProgramVersion;
 
 use seekwise::compare::judged;
@@ -43,7 +43,10 @@ impl Compared<'_> {
     pub(super) fn headline(&self, finding: &Finding) -> String {
         let said = match &finding.refused {
             Some(why) => format!("refused: {why}"),
-            None => format!("{} — {}", judged(finding).verdict, ratio_text(judged(finding))),
+            None => {
+                let (words, judgement) = (DifferenceWords::of(self.metric(finding)), judged(finding));
+                format!("{} — {}", words.verdict(judgement.verdict), words.ratio(judgement))
+            }
         };
         format!("{} against {}: {said}", self.side(finding.to), self.side(finding.from))
     }

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use seekwise_formats::study::Study;
-use seekwise_lab::compose::{self, ratio_text};
-use seekwise_lab::finding::{ClaimJudgement, Evidence, Finding, OverallComparison};
+use seekwise_lab::compose;
+use seekwise_lab::finding::{ClaimJudgement, CutPrice, Evidence, Finding, OverallComparison};
+use seekwise_lab::outcome::{DifferenceWords, Outcome, ratio_text};
 use seekwise_lab::rounds::SamplingAccount;
 use seekwise_lab::run::{CpuRecord, Response, by_group, pooled};
 
@@ -70,7 +71,9 @@ pub fn text(evidence: &Evidence<'_>, listing: &Listing<'_>) -> Result<String, Co
     let first = |summary: &OverallComparison| summary.compare == 0 && !overall.iter().any(leads);
     for summary in overall.iter().filter(|summary| summary.refused.is_none() && summary.place.is_some()) {
         if listing.all || leads(summary) || first(summary) {
-            let line = format!("{}.", compose::headline(&study.compare[summary.compare], summary));
+            let price = summary.price.as_ref().and_then(CutPrice::text);
+            let price = price.map_or(String::new(), |price| format!("; {price}"));
+            let line = format!("{}{price}.", compose::headline(&study.compare[summary.compare], summary));
             let of: Vec<&Finding> = findings.iter().filter(|finding| finding.compare == summary.compare).collect();
             let extremes = compose::extremes(&of).map_or(String::new(), |line| format!("\n{}", wrapped(&line, width)));
             add(&format!("{}{extremes}", wrapped(&line, width)));
@@ -122,7 +125,16 @@ fn compared(evidence: &Evidence<'_>, findings: &[Finding], summary: &OverallComp
     };
     let (ratio, verdict) = match &summary.judgement {
         _ if summary.refused.is_some() => ("–".to_owned(), "refused".to_owned()),
-        Some(judgement) => (whole(&ratio_text(judgement)), judgement.verdict.to_string()),
+        Some(judgement) => {
+            let words = DifferenceWords::of(evidence.study.compare[summary.compare].metric());
+            let verdict = match summary.outcome(findings) {
+                Outcome::Mixed => {
+                    format!("{}, in the mean {}", Outcome::Mixed.name(), words.verdict(judgement.verdict))
+                }
+                _ => words.verdict(judgement.verdict),
+            };
+            (whole(&ratio_text(judgement)), verdict)
+        }
         None => ("–".to_owned(), "not enough data".to_owned()),
     };
     [name.clone(), ratio, verdict, end(f64::min), end(f64::max)]

@@ -1,0 +1,204 @@
+//! What the parts of a review say of each other: which levels a part holds that another part compares, and what a power cut
+//! loses by a change that a part judges and another part cuts the power of.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use seekwise_formats::dotted::flatten;
+use seekwise_formats::study::{Factor, Study};
+
+use crate::provenance::StudyProvenance;
+use crate::report::ReportVerdict;
+use crate::report::review::Chapter;
+
+/// Settings of these layers are the work, which every part has its own of and names.
+const WORK: [&str; 3] = ["job", "program", "volume"];
+
+/// Fills the chapters of `parts`, which are in the same order. What a cut loses with one part's work stands beside the first
+/// answer of another part that judges the same change, with the name of its own.
+pub fn relate(parts: &[(&Study, &StudyProvenance)], chapters: &mut [Chapter]) {
+    let answering: Vec<bool> = match chapters.iter().any(|chapter| chapter.answers) {
+        true => chapters.iter().map(|chapter| chapter.answers).collect(),
+        false => vec![true; chapters.len()],
+    };
+    for (place, chapter) in chapters.iter_mut().enumerate() {
+        chapter.held = held(parts, &answering, place);
+    }
+    for Priced { change, price, place } in priced(parts, chapters) {
+        let heading = chapters[place].heading.clone();
+        let asked = chapters.iter_mut().enumerate().filter(|(place, _)| answering[*place]);
+        let mut leading = asked.flat_map(|(place, chapter)| {
+            let own = chapter.report.verdicts.iter_mut().filter(|verdict| verdict.leads);
+            own.map(move |verdict| (place, verdict))
+        });
+        let same = leading.find(|(place, verdict)| self::change(parts[*place].1, verdict) == change);
+        if let Some((_, verdict)) = same.filter(|(_, verdict)| verdict.price.is_none()) {
+            verdict.price = Some(format!("{price}, says the part \u{201c}{heading}\u{201d}"));
+        }
+    }
+}
+
+/// A change, and what a power cut loses by it.
+struct Priced {
+    change: SettingChange,
+    price: String,
+    /// The part that says so.
+    place: usize,
+}
+
+/// Settings in which two sides differ, with both values.
+type SettingChange = BTreeMap<String, [Option<String>; 2]>;
+
+fn priced(parts: &[(&Study, &StudyProvenance)], chapters: &[Chapter]) -> Vec<Priced> {
+    let of_chapter = |(place, chapter): (usize, &Chapter)| -> Vec<Priced> {
+        let found = chapter.report.verdicts.iter().filter_map(|verdict| {
+            let (change, price) = (change(parts[place].1, verdict), verdict.price.clone()?);
+            (!change.is_empty()).then_some(Priced { change, price, place })
+        });
+        found.collect()
+    };
+    chapters.iter().enumerate().flat_map(of_chapter).collect()
+}
+
+/// The settings in which the sides of a verdict differ; nothing where it has no sides.
+fn change(made: &StudyProvenance, verdict: &ReportVerdict) -> SettingChange {
+    let cells: Vec<usize> = verdict.cell_ids.iter().filter_map(|id| id.parse().ok()).collect();
+    let mut all = SettingChange::new();
+    for (side, cell) in cells.iter().take(2).enumerate() {
+        for setting in made.settings(*cell) {
+            all.entry(setting.key.clone()).or_default()[side] = Some(setting.value.clone());
+        }
+    }
+    all.retain(|_, [from, to]| from != to);
+    all
+}
+
+/// The levels that a part holds in all its cells, of factors that lead the answer of another: "cache on".
+fn held(parts: &[(&Study, &StudyProvenance)], answering: &[bool], place: usize) -> Vec<String> {
+    let own = parts[place].1;
+    let others = parts.iter().enumerate().filter(|(other, _)| *other != place && answering[*other]);
+    let compared = others.flat_map(|(_, (study, made))| {
+        let factors = study.factor.iter().enumerate();
+        let leads = |factor: &Factor| study.compare.iter().any(|it| it.headline && it.factor == factor.name);
+        factors.filter(move |(_, factor)| leads(factor)).map(move |(index, factor)| (*made, index, factor))
+    });
+    let mut held: Vec<String> = Vec::new();
+    let mut known: Vec<BTreeSet<String>> = Vec::new();
+    for (made, index, factor) in compared {
+        let keys = keys(factor);
+        let level = level_of(own, &keys, (made, index, factor)).filter(|_| !known.contains(&keys));
+        if let Some(level) = level {
+            held.push(format!("{} {}", factor.name, spoken(&level)));
+            known.push(keys);
+        }
+    }
+    held
+}
+
+/// The settings that a factor sets.
+fn keys(factor: &Factor) -> BTreeSet<String> {
+    let set = factor.bundle.iter().flat_map(|bundle| flatten(&bundle.set)).map(|(key, _)| key);
+    factor.key.iter().cloned().chain(set).collect()
+}
+
+/// The level of another part's factor at which all cells of `own` are; `None` if none or several fit, or if cells differ.
+fn level_of(
+    own: &StudyProvenance,
+    keys: &BTreeSet<String>,
+    (made, index, factor): (&StudyProvenance, usize, &Factor),
+) -> Option<String> {
+    if keys.iter().any(|key| WORK.contains(&key.split('.').next().unwrap_or_default())) {
+        return None;
+    }
+    let values = |made: &StudyProvenance, cell: usize| -> Vec<Option<String>> {
+        keys.iter().map(|key| made.setting(cell, key).map(|setting| setting.value.clone())).collect()
+    };
+    let first = values(own, 0);
+    let known = first.iter().all(Option::is_some);
+    let alike = (1..own.cells.len()).all(|cell| values(own, cell) == first);
+    if !known || !alike {
+        return None;
+    }
+    let mut fitting = factor.level_names().into_iter().filter(|level| {
+        let mut cells = (0..made.cells.len()).filter(|cell| made.cells[*cell].cell.levels.get(index) == Some(level));
+        cells.any(|cell| values(made, cell) == first)
+    });
+    fitting.next().filter(|_| fitting.next().is_none())
+}
+
+/// A level as it is said: switches are on or off.
+fn spoken(level: &str) -> &str {
+    match level {
+        "true" => "on",
+        "false" => "off",
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::inputs::Inputs;
+    use crate::plan;
+    use crate::report::Report;
+
+    const HEAD: &str = "title = 't'\nquestion = 'q'\nruntime = '1 s'\njob = 'random-read'\n[stack]\n\
+                        drive = 'barracuda-7200.7-ncq'\n";
+    const CACHE: &str = "[[factor]]\nname = 'cache'\n[[factor.bundle]]\nname = 'on'\n\
+                         set = { 'drive.cache.write_back' = true }\n[[factor.bundle]]\nname = 'off'\n\
+                         set = { 'drive.cache.write_back' = false }\n[[compare]]\nname = 'c'\nfactor = 'cache'\n\
+                         from = 'off'\nto = 'on'\nheadline = true\n";
+    const QUEUE: &str = "[[factor]]\nname = 'queue'\nkey = 'drive.firmware.depth'\nlevels = [1, 32]\n[[compare]]\n\
+                         name = 'q'\nfactor = 'queue'\nfrom = 1\nto = 32\nheadline = true\n";
+
+    const ALL: [bool; 3] = [true; 3];
+
+    fn made(factors: &str) -> (Study, StudyProvenance) {
+        let text = format!("{HEAD}{factors}");
+        let study = seekwise_formats::study::parse("s.toml", &text).unwrap();
+        let inputs = Inputs::today(&|_| Err(std::io::ErrorKind::NotFound.into()));
+        let cells = plan::cells(&study);
+        let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare("s.toml", cell, &inputs).unwrap()).collect();
+        let made = StudyProvenance::new(&text, &study, &cells, &prepared, inputs.taken());
+        (study, made)
+    }
+
+    fn chapter(price: Option<&str>) -> Chapter {
+        let price = price.map(str::to_owned);
+        let sides = vec!["1".to_owned(), "0".to_owned()];
+        let verdict = ReportVerdict { leads: true, cell_ids: sides, price, ..ReportVerdict::default() };
+        let report = Report { verdicts: vec![verdict], ..Report::default() };
+        Chapter { heading: "The price".to_owned(), report, ..Chapter::default() }
+    }
+
+    #[test]
+    fn a_part_names_the_level_that_others_compare() {
+        let all = [made(QUEUE), made(CACHE), made(&format!("{CACHE}{QUEUE}"))];
+        let parts: Vec<(&Study, &StudyProvenance)> = all.iter().map(|(study, made)| (study, made)).collect();
+        assert_eq!(held(&parts, &ALL, 0), ["cache on"], "said once");
+        assert_eq!(held(&parts, &ALL, 1), ["queue 32"]);
+        assert!(held(&parts, &ALL, 2).is_empty(), "it varies both");
+        assert!(held(&parts, &[true, false, false], 0).is_empty(), "the others do not answer");
+        let work = made(
+            "[[factor]]\nname = 'depth'\nkey = 'job.depth'\nlevels = [1, 8]\n[[compare]]\nname = 'd'\n\
+                         factor = 'depth'\nfrom = 1\nto = 8\n",
+        );
+        assert!(held(&[(&all[0].0, &all[0].1), (&work.0, &work.1)], &ALL, 0).is_empty(), "work is each part's own");
+    }
+
+    #[test]
+    fn a_price_goes_with_the_first_answer_of_the_same_change() {
+        let all = [made(QUEUE), made(CACHE), made(CACHE), made(CACHE)];
+        let parts: Vec<(&Study, &StudyProvenance)> = all.iter().map(|(study, made)| (study, made)).collect();
+        let loses = Some("but it loses");
+        let mut chapters = [chapter(None), chapter(None), chapter(None), chapter(loses)];
+        relate(&parts, &mut chapters);
+        let price = |place: usize| chapters[place].report.verdicts[0].price.as_deref();
+        assert_eq!(price(1), Some("but it loses, says the part \u{201c}The price\u{201d}"));
+        assert_eq!((price(0), price(2), price(3)), (None, None, loses));
+        // The same setting the other way round is another change.
+        let mut turned = [chapter(None), chapter(loses)];
+        turned[0].report.verdicts[0].cell_ids.reverse();
+        relate(&parts[1..3], &mut turned);
+        assert_eq!(turned[0].report.verdicts[0].price, None);
+    }
+}

@@ -1,0 +1,99 @@
+//! The price of a gain where a study cuts the power: what a cut loses on the judged side, and what on the base.
+
+use super::{Evidence, Finding};
+use crate::run::{ClassLossRecord, CutRecord, RunRecord};
+
+/// Writes that a mean power cut loses, on the base and on the judged side.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CutPrice {
+    /// Cuts of the judged side.
+    cuts: u64,
+    /// Acknowledged.
+    acknowledged: [f64; 2],
+    /// Promised to be durable.
+    promised: [f64; 2],
+}
+
+impl CutPrice {
+    /// In a clause, or nothing where both sides lose the same: "but a power cut loses 32 writes promised to be durable, the
+    /// other side none (mean of 1000 cuts)".
+    pub fn text(&self) -> Option<String> {
+        let differs = |[base, judged]: [f64; 2]| amount(base) != amount(judged);
+        let (kind, [base, judged]) = match self {
+            _ if differs(self.promised) => ("promised to be durable", self.promised),
+            _ if differs(self.acknowledged) => ("that it had acknowledged", self.acknowledged),
+            _ => return None,
+        };
+        let lost = match amount(judged).as_str() {
+            "none" => "no writes".to_owned(),
+            "1" => "1 write".to_owned(),
+            several => format!("{several} writes"),
+        };
+        let but = if judged > base { "but" } else { "and" };
+        let (base, cuts) = (amount(base), self.cuts);
+        Some(format!("{but} a power cut loses {lost} {kind}, the other side {base} (mean of {cuts} cuts)"))
+    }
+}
+
+/// So many writes in words.
+fn amount(writes: f64) -> String {
+    match writes {
+        writes if writes <= 0.0 => "none".to_owned(),
+        writes if writes < 0.05 => "less than 0.1".to_owned(),
+        writes if writes < 9.95 => format!("{writes:.1}").trim_end_matches(".0").to_owned(),
+        writes => format!("{writes:.0}"),
+    }
+}
+
+impl Evidence<'_> {
+    /// What cuts lose on both sides of these findings together; `None` where a side was not cut.
+    pub(super) fn price(&self, of: &[&Finding]) -> Option<CutPrice> {
+        let cut = |side: fn(&Finding) -> usize| -> Option<Vec<CutRecord>> {
+            let runs = of.iter().flat_map(|finding| self.runs(side(finding)).iter().copied());
+            runs.map(|run: &RunRecord| run.cuts).collect()
+        };
+        let sides = [cut(|finding| finding.from)?, cut(|finding| finding.to)?];
+        let cuts = sides.each_ref().map(|side| side.iter().map(|cut| u64::from(cut.cuts)).sum::<u64>());
+        let lost = |class: fn(&CutRecord) -> &ClassLossRecord| {
+            let mean = |side: usize| {
+                let writes: u64 = sides[side].iter().map(|cut| class(cut).writes).sum();
+                writes as f64 / cuts[side] as f64
+            };
+            [mean(0), mean(1)]
+        };
+        (cuts[0] > 0 && cuts[1] > 0).then(|| CutPrice {
+            cuts: cuts[1],
+            acknowledged: lost(|cut| &cut.acknowledged_lost),
+            promised: lost(|cut| &cut.promised_lost),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said(acknowledged: [f64; 2], promised: [f64; 2]) -> Option<String> {
+        CutPrice { cuts: 1000, acknowledged, promised }.text()
+    }
+
+    #[test]
+    fn the_broken_promise_comes_first() {
+        assert_eq!(
+            said([0.0, 32.0], [0.0, 31.99]).unwrap(),
+            "but a power cut loses 32 writes promised to be durable, the other side none (mean of 1000 cuts)"
+        );
+        assert_eq!(
+            said([4.0, 1.0], [0.0, 0.0]).unwrap(),
+            "and a power cut loses 1 write that it had acknowledged, the other side 4 (mean of 1000 cuts)"
+        );
+    }
+
+    #[test]
+    fn equal_losses_are_no_price() {
+        assert_eq!(said([0.0, 0.0], [0.0, 0.0]), None);
+        assert_eq!(said([31.99, 32.01], [0.0, 0.0]), None);
+        assert!(said([0.0, 0.001], [0.0, 0.0]).unwrap().contains("loses less than 0.1 writes"));
+        assert!(said([0.2, 0.0], [0.0, 0.0]).unwrap().starts_with("and a power cut loses no writes"));
+    }
+}
