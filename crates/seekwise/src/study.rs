@@ -75,9 +75,18 @@ impl StudyResult {
         Evidence::new(&self.study, &self.made, &self.records)
     }
 
-    /// What came out, as one value.
+    /// What came out, as one value; of an interrupted study also how many runs are missing.
     pub fn summary(&self) -> serde_json::Value {
-        summary(&self.evidence(), &self.page)
+        let mut summary = summary(&self.evidence(), &self.page);
+        if let missing @ 1.. = self.missing_runs() {
+            summary["missing_runs"] = missing.into();
+        }
+        summary
+    }
+
+    /// Runs that are missing: of a study that was interrupted. Of one that is sampled until decided, at least so many.
+    pub fn missing_runs(&self) -> usize {
+        missing_runs(&self.study, &self.made, &self.records)
     }
 
     /// Whether a headline was refused: a failure of the study, where a claim that does not come out is an answer.
@@ -195,6 +204,11 @@ pub fn kept_in(folder: &Path) -> Result<StudyResult, Error> {
     let studied = StudyResult { study, made: kept.made, records, page: folder.join(PAGE) };
     require_requests(&studied.evidence())?;
     Ok(studied)
+}
+
+/// Runs that a plan has beside these.
+pub(crate) fn missing_runs(study: &Study, made: &StudyProvenance, records: &[RunRecord]) -> usize {
+    rounds::order(study, made, records).len().saturating_sub(records.len())
 }
 
 /// Says warnings, each once.
