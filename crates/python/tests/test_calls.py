@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -283,7 +284,7 @@ def test_control_c_keeps_what_is_complete_of_a_comparison(here: Path, monkeypatc
             on=DRIVE,
             vary={"job.depth": [1, 4]},
             runs=60,
-            runtime="100s",
+            runtime="1000s",
             out=out,
             progress=interrupting(1),
         )
@@ -303,9 +304,11 @@ def test_control_c_keeps_what_is_complete_of_a_comparison(here: Path, monkeypatc
     # As the message says.
     folder = re.search(r"out='([^']*)'", str(why.value))
     assert folder is not None and (out is None) == (here.name in folder[1])
-    whole = sw.study(folder[1], out=folder[1], resume=True)
-    assert isinstance(whole, sw.Study) and whole.complete and len(whole.cells) == 120
-    assert whole.cells.rows_from(0, ended) == partial.cells.rows_from(0, ended)
+    with pytest.raises(sw.Interrupted) as later:
+        sw.study(folder[1], out=folder[1], resume=True, progress=interrupting(ended + 1))
+    more = later.value.partial
+    assert isinstance(more, sw.Study) and ended < len(more.cells) < 120
+    assert more.cells.rows_from(0, ended) == partial.cells.rows_from(0, ended)
 
 
 def test_what_a_comparison_ran_in_goes_away(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -320,12 +323,12 @@ def test_what_a_comparison_ran_in_goes_away(here: Path, monkeypatch: pytest.Monk
 def test_control_c_keeps_what_is_complete_of_a_review(here: Path) -> None:
     for name in ("a", "b"):
         (here / f"{name}.toml").write_text(STUDY.replace("runs = 3", "runs = 30").replace("2 s", "100 s"))
-    review = 'title = "Two"\nquestion = "Alike?"\n' + "".join(
+    review = 'title = "Two"\nquestion = "Alike?"\nintroduction = "Two parts."\n' + "".join(
         f'[[part]]\nstudy = "{name}.toml"\nwhy = "one of two"\n' for name in ("a", "b")
     )
     (here / "r.toml").write_text(review)
     with pytest.raises(sw.Interrupted, match="kept in o: study") as why:
-        sw.study("r.toml", out="o", progress=interrupting(1))
+        sw.study("r.toml", out="o", threads=1, progress=interrupting(1))
     partial = why.value.partial
     assert isinstance(partial, sw.Review) and not partial.complete and 0 < partial.missing_runs < 120
     assert "Seekwise" in partial["a"].report().html and len(partial["b"].cells) == max(0, 60 - partial.missing_runs)
@@ -340,7 +343,7 @@ def test_what_was_there_before_is_not_what_came_of_a_study(here: Path, monkeypat
     sw.study(sw.Text(STUDY), out="o")
     slow = STUDY.replace("runs = 3", "runs = 30").replace("2 s", "100 s")
     with pytest.raises(sw.Interrupted) as why:
-        sw.study(sw.Text(slow), out="o", force=True, progress=interrupting(1))
+        sw.study(sw.Text(slow), out="o", force=True, threads=1, progress=interrupting(1))
     assert isinstance(why.value.partial, sw.Study) and why.value.partial.missing_runs == 60 - len(why.value.partial.cells)
     # Before the new one began, the folder holds the old one's.
     monkeypatch.setattr("seekwise._native.study", interrupted)
@@ -357,7 +360,8 @@ def test_control_c_ends_power_cuts() -> None:
 
 
 def test_control_c_keeps_the_points_of_a_fit(here: Path) -> None:
-    file = trace(here)
+    # Long enough that a point takes as long as a look for Ctrl-C.
+    file = trace(here, 8000)
     journal = Path("f.toml.journal")
     asked = {"drive": "atlas-10k-v-300", "only": ["overhead"], "generations": 2, "points": 60, "out": "f.toml"}
     with interrupted_when(lambda: journal.exists() and journal.read_bytes().count(b"\n") > 3) as ended, pytest.raises(sw.Interrupted, match="beside f.toml"):
@@ -370,7 +374,8 @@ def test_control_c_keeps_the_points_of_a_fit(here: Path) -> None:
 
 
 def test_control_c_keeps_the_points_of_a_fit_that_goes_nowhere(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file = trace(here)
+    # Long enough that a point takes as long as a look for Ctrl-C.
+    file = trace(here, 8000)
     monkeypatch.setattr(tempfile, "tempdir", str(here))
     asked = {"drive": "atlas-10k-v-300", "only": ["overhead"], "generations": 2, "points": 60}
 
@@ -452,13 +457,14 @@ def test_the_program_is_of_the_same_build() -> None:
 
 
 def test_a_short_run_does_not_wait_for_the_next_look() -> None:
-    def seconds() -> float:
-        start = time.monotonic()
+    def idle() -> float:
+        start, worked = time.monotonic(), time.process_time()
         sw.run("random-read", on="fireball-plus-as-30", runtime="0.1s", progress=False)
-        return time.monotonic() - start
+        return (time.monotonic() - start) - (time.process_time() - worked)
 
-    # The interpreter is looked after every 20 ms. The best of many: other work may hold any of them up.
-    assert min(seconds() for _ in range(50)) < 0.015
+    # The interpreter is looked after every 20 ms, and the run takes a few. The best of many: other work may hold any of them up,
+    # and on a slow machine the work itself takes longer, which is not counted.
+    assert min(idle() for _ in range(50)) < 0.01
 
 
 def test_memory_is_flat_over_many_runs() -> None:
