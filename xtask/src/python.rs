@@ -117,10 +117,15 @@ pub fn test() -> Ended {
     }
     // Its package is a starter: the checker itself comes from npm at its first call.
     if passed(command(&[&tool("pyright"), "--version"], &[])).is_err() {
-        return Ended::Skipped("the tests pass; npm has no pyright for us, which looks for types that are missing".to_owned());
+        return Ended::Skipped(
+            "the tests pass; npm has no pyright for us, which looks for types that are missing".to_owned(),
+        );
     }
     // From a folder in which no source of the module lies, as the tests.
-    in_environment(&crate::target().join("xtask/python"), &[&tool("pyright"), "--verifytypes", "seekwise", "--ignoreexternal"])
+    in_environment(
+        &crate::target().join("xtask/python"),
+        &[&tool("pyright"), "--verifytypes", "seekwise", "--ignoreexternal"],
+    )
 }
 
 /// Builds the module as a developer does and installs it into the environment.

@@ -88,7 +88,12 @@ impl Comparison {
 
     /// The same; runs are kept in an empty folder of the caller's as they end, without a page. If the observer cancels, they are
     /// there ([`kept_in`](Comparison::kept_in)).
-    pub fn run_beside(&self, folder: &Path, bounds: Bounds, observer: &dyn Observer) -> Result<ComparisonResult, Error> {
+    pub fn run_beside(
+        &self,
+        folder: &Path,
+        bounds: Bounds,
+        observer: &dyn Observer,
+    ) -> Result<ComparisonResult, Error> {
         let (planned, records) =
             run_session(self.open(&StudyOptions { bounds, ..StudyOptions::into(folder) })?, observer)?;
         require_requests(&Evidence::new(&planned.study, &planned.made, &records))?;
@@ -444,7 +449,7 @@ mod tests {
             let kept: String = lines.split_inclusive('\n').take(runs).collect();
             fs::write(&file, kept + "{\"cell\":").unwrap();
             let kept = comparison.kept_in(folder.path()).unwrap();
-            assert_eq!(kept.records[..], whole.records[..runs]);
+            assert_eq!(json!(kept.records), json!(whole.records[..runs]));
             kept.answer().json()
         };
         let said = |json: &Value| {

@@ -228,12 +228,7 @@ impl SweepPlan {
 
     /// What the files of these parts come to, be they all or some, in the plan's order. Of a result folder there is the page
     /// alone: results are kept as a beginning of the plan, and parts end in any order.
-    pub fn so_far(
-        &self,
-        folder: &Path,
-        parts: &[SweepPart],
-        files: &[impl AsRef<[u8]>],
-    ) -> Result<StudyResult, Error> {
+    pub fn so_far(&self, folder: &Path, parts: &[SweepPart], files: &[impl AsRef<[u8]>]) -> Result<StudyResult, Error> {
         self.studied(folder, parts, files, |_| Ok(()))
     }
 
