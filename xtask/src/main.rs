@@ -72,7 +72,6 @@ fn main() -> ExitCode {
         ["fit", "--thresholds"] => fit::thresholds(),
         ["fit", "--carried"] => fit::carried(),
         ["fit", ref names @ ..] => fit::fit(names),
-        ["python"] => steps::run(&[steps::PYTHON]),
         ["wheel", ref targets @ ..] => python::wheel(targets),
         ["guest"] => guest::guest(),
         ["live"] => live::live(),
@@ -121,7 +120,6 @@ fn help() {
         eprintln!("cargo xtask {:7} {}", step.name, step.what);
     }
     eprintln!("\nNot in ci:");
-    eprintln!("cargo xtask python   {}", steps::PYTHON.what);
     for (words, what) in APART {
         eprintln!("cargo xtask {words}   {what}");
     }

@@ -38,15 +38,13 @@ pub const ALL: &[Step] = &[
     Step { name: "doc", what: "documentation without a broken link", run: cargo::doc },
     Step { name: "test", what: "all tests", run: cargo::test },
     Step { name: "release", what: "the program as users build it", run: cargo::release },
+    Step { name: "python", what: "the Python module: tests, notebooks, types", run: python::test },
     Step { name: "twice", what: "a study twice, on one core and on two: equal bytes", run: twice::twice },
     Step { name: "mutate", what: "changed inputs of every kind through the program", run: mutate::short },
     Step { name: "readme", what: "the commands of README and manual, as written", run: readme::readme },
     Step { name: "page", what: "the report page, rebuilt: equal to the one committed", run: web::page },
     Step { name: "webtest", what: "the report page's tests", run: web::test },
 ];
-
-/// The Python module's tests: a step that `ci` does not take, since its first build takes minutes.
-pub const PYTHON: Step = Step { name: "python", what: "the Python module: tests, types", run: python::test };
 
 /// Runs steps and counts them.
 pub fn run(steps: &[Step]) -> ExitCode {

@@ -6,7 +6,7 @@ pub mod sweeps;
 use std::path::{Path, PathBuf};
 
 use pyo3::prelude::*;
-use seekwise::compare::Comparison;
+use seekwise::compare::{Comparison, ComparisonResult};
 use seekwise::fit::Fit;
 use seekwise::power_cut::CutTime;
 use seekwise::run::{PreparedRun, RunOptions};
@@ -19,7 +19,7 @@ use seekwise::{Bounds, Error, Observer, answer, reading, results, values};
 use seekwise_formats::duration::Duration;
 use seekwise_formats::metric::Metric;
 use seekwise_formats::study::Sampling;
-use seekwise_lab::finding::SecondaryFigure;
+use seekwise_lab::finding::{Finding, SecondaryFigure};
 use seekwise_lab::fit::sources::share;
 use seekwise_model::time::{Instant, Span};
 
@@ -111,9 +111,10 @@ pub fn run(
 /// curves, page.
 type Compared = (String, String, bool, Vec<(Option<String>, Vec<String>)>, Table, Table, Table, Option<PathBuf>);
 
-/// A job on two or more values of one setting.
+/// A job on two or more values of one setting. Runs are kept in `out` with a page, or in `beside`, an empty folder, without one.
+/// With `kept` nothing is run: what came of an interrupted one, from either.
 #[pyfunction]
-#[pyo3(signature = (words, *, key, levels, metrics, runs, until_decided, out, force, max_memory, progress))]
+#[pyo3(signature = (words, *, key, levels, metrics, runs, until_decided, out, beside, kept, force, max_memory, progress))]
 #[allow(clippy::too_many_arguments)]
 pub fn compare(
     py: Python<'_>,
@@ -124,6 +125,8 @@ pub fn compare(
     runs: u32,
     until_decided: bool,
     out: Option<PathBuf>,
+    beside: PathBuf,
+    kept: bool,
     force: bool,
     max_memory: Option<u64>,
     progress: Option<Py<PyAny>>,
@@ -141,32 +144,38 @@ pub fn compare(
             let comparison = Comparison { setup, key, values: levels, list: None, metrics, runs, sampling };
             let bounds = Bounds::new(max_memory);
             let compared = match &out {
+                _ if kept => comparison.kept_in(out.as_ref().unwrap_or(&beside))?,
                 Some(folder) => {
                     comparison.run_into(&StudyOptions { force, bounds, ..StudyOptions::into(folder) }, observer)?
                 }
-                None => comparison.run_within(bounds, observer)?,
+                None => comparison.run_beside(&beside, bounds, observer)?,
             };
             let mut line = comparison.command(None);
             option(&mut line, "out", shown(out.as_deref()));
             option(&mut line, "max-memory", max_memory);
             line.push_str(if force { " --force --json" } else { " --json" });
-            let said = compared.answer();
-            let why = |finding: &seekwise_lab::finding::Finding| {
-                let beside = finding.beside.iter().map(SecondaryFigure::text).collect();
-                (finding.cause.as_ref().map(|cause| cause.text()), beside)
-            };
-            Ok((
-                answer::json(&said.json()),
-                piped(text.as_deref(), line),
-                said.is_refused(),
-                said.findings.iter().map(why).collect(),
-                columns::cells(&said.evidence, &compared.records),
-                columns::intervals(&said.evidence),
-                columns::curves(&compared.records),
-                compared.page.clone(),
-            ))
+            Ok(of_comparison(&compared, piped(text.as_deref(), line)))
         })
     })
+}
+
+/// A comparison as Python takes it.
+fn of_comparison(compared: &ComparisonResult, line: String) -> Compared {
+    let said = compared.answer();
+    let why = |finding: &Finding| {
+        let beside = finding.beside.iter().map(SecondaryFigure::text).collect();
+        (finding.cause.as_ref().map(|cause| cause.text()), beside)
+    };
+    (
+        answer::json(&said.json()),
+        line,
+        said.is_refused(),
+        said.findings.iter().map(why).collect(),
+        columns::cells(&said.evidence, &compared.records),
+        columns::intervals(&said.evidence),
+        columns::curves(&compared.records),
+        compared.page.clone(),
+    )
 }
 
 /// A study of a review, or the one that there is: its name there, title, question, cells, intervals, curves, page.
@@ -252,6 +261,12 @@ pub fn open(py: Python<'_>, folder: PathBuf) -> PyResult<(Studied, String)> {
         }
         Ok((of_study(&seekwise::study::kept_in(&folder)?), line))
     })
+}
+
+/// The page of what a result folder of a study keeps, as a text: of one that was interrupted there is none yet.
+#[pyfunction]
+pub fn page_of(py: Python<'_>, folder: PathBuf) -> PyResult<String> {
+    watched(py, None, None, |_| seekwise::study::kept_in(&folder).map(|kept| kept.page_text()))
 }
 
 /// Plays a measured trace on a modelled drive: JSON, shell line, the times of each request.

@@ -37,6 +37,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(calls::compare, module)?)?;
     module.add_function(wrap_pyfunction!(calls::study, module)?)?;
     module.add_function(wrap_pyfunction!(calls::open, module)?)?;
+    module.add_function(wrap_pyfunction!(calls::page_of, module)?)?;
     module.add_function(wrap_pyfunction!(calls::validate, module)?)?;
     module.add_function(wrap_pyfunction!(calls::fit, module)?)?;
     module.add_function(wrap_pyfunction!(calls::power_cut, module)?)?;

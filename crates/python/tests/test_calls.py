@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import pickle
+import re
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
 
 import pytest
 import seekwise as sw
-from conftest import DRIVE, STUDY, interrupted_when, shell
+from conftest import DRIVE, STUDY, interrupted_when, interrupting, shell
 
 FIO = "[a]\nrw=randread\nbs=4k\niodepth=8\nsize=1g\ntime_based\nruntime=2\n; it's a comment\n"
 
@@ -220,14 +222,19 @@ def test_other_threads_run_meanwhile() -> None:
         while not done.wait(0.001):
             ticks += 1
 
+    def enough(*_: object) -> None:
+        if ticks >= 100:
+            raise LookupError("enough")
+
     other = threading.Thread(target=tick)
     other.start()
-    start = time.monotonic()
-    sw.run("file-server", on=DRIVE, runtime="600s")
-    passed = time.monotonic() - start
-    done.set()
-    other.join()
-    assert ticks > 20 * passed, f"{ticks} ticks in {passed:.2f} s"
+    try:
+        # Where the run held the interpreter, there were no more ticks than times at which it tells how far it is.
+        with pytest.raises(LookupError, match="enough"):
+            sw.run("file-server", on=DRIVE, runtime="1000h", progress=enough)
+    finally:
+        done.set()
+        other.join()
 
 
 def test_two_threads_run_at_once() -> None:
@@ -246,41 +253,142 @@ def test_two_threads_run_at_once() -> None:
 
 def test_control_c_ends_a_run() -> None:
     told: list[int] = []
-    with interrupted_when(lambda: told) as ago, pytest.raises(KeyboardInterrupt):
-        sw.run("random-read", on="exos-x18", runtime="100h", progress=lambda _, done, *__: told.append(done))
-    assert ago() < 0.1
+    with interrupted_when(lambda: told) as ended, pytest.raises(KeyboardInterrupt):
+        sw.run("random-read", on="exos-x18", runtime="10000h", progress=lambda _, done, *__: told.append(done))
+    assert ended()
 
 
 def test_control_c_keeps_what_is_complete_of_a_study(here: Path) -> None:
     text = STUDY.replace("runs = 3", "runs = 40").replace("2 s", "100 s")
-    with interrupted_when(lambda: (here / "o/results.jsonl").exists() and (here / "o/results.jsonl").read_bytes()) as ago, pytest.raises(sw.Interrupted, match="kept in o: study"):
+    with interrupted_when(lambda: (here / "o/results.jsonl").exists() and (here / "o/results.jsonl").read_bytes()) as ended, pytest.raises(sw.Interrupted, match="kept in o: study") as why:
         sw.study(sw.Text(text), out="o", threads=1)
-    assert ago() < 0.1
+    assert ended()
     kept = (here / "o/results.jsonl").read_bytes()
     assert 0 < kept.count(b"\n") < 80, "it was interrupted in the middle"
+    partial = why.value.partial
+    assert isinstance(partial, sw.Study) and not partial.complete and "runs missing" in repr(partial)
+    assert len(partial.cells) == kept.count(b"\n") == 80 - partial.missing_runs
+    assert "Seekwise" in partial.report().html and not partial.page.exists()
+    assert "runs missing" in partial._repr_html_() and len(sw.open("o").cells) == len(partial.cells)  # type: ignore[union-attr]
     sw.study("o", out="o", resume=True)
     whole = (here / "o/results.jsonl").read_bytes()
     assert whole.startswith(kept) and whole.count(b"\n") == 80
 
 
+@pytest.mark.parametrize("out", [None, "kept"])
+def test_control_c_keeps_what_is_complete_of_a_comparison(here: Path, monkeypatch: pytest.MonkeyPatch, out: str | None) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(here))
+    with pytest.raises(sw.Interrupted, match="resume=True") as why:
+        sw.compare(
+            "random-read",
+            on=DRIVE,
+            vary={"job.depth": [1, 4]},
+            runs=60,
+            runtime="1000s",
+            out=out,
+            progress=interrupting(1),
+        )
+    partial = why.value.partial
+    assert isinstance(partial, sw.Comparison) and partial is why.value.partial
+    ended = len(partial.cells)
+    assert not partial.complete and 0 < ended < 120 and partial.missing_runs == 120 - ended
+    # The first side comes first, and fewer runs than were asked for are not judged.
+    assert partial.findings == () and len(partial.to_dict()["sides"]) in (1, 2)
+    with pytest.raises(sw.SeekwiseError, match="nothing is judged yet"):
+        print(partial.verdict)
+    assert partial.cells.row(0)[partial.cells.columns.index("run")] == 0 and len(partial.curves) > 0
+    assert "runs missing" in repr(partial) and "runs missing" in partial._repr_html_()
+    assert "Seekwise" in partial.report().html
+    again = pickle.loads(pickle.dumps(why.value))
+    assert (str(again), again.partial) == (str(why.value), partial)
+    # As the message says.
+    folder = re.search(r"out='([^']*)'", str(why.value))
+    assert folder is not None and (out is None) == (here.name in folder[1])
+    with pytest.raises(sw.Interrupted) as later:
+        sw.study(folder[1], out=folder[1], resume=True, progress=interrupting(ended + 1))
+    more = later.value.partial
+    assert isinstance(more, sw.Study) and ended < len(more.cells) < 120
+    assert more.cells.rows_from(0, ended) == partial.cells.rows_from(0, ended)
+
+
+def test_what_a_comparison_ran_in_goes_away(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(here))
+    whole = sw.compare("random-read", on=DRIVE, vary={"job.depth": [1, 4]}, runs=2, runtime="1s")
+    assert whole.complete and whole.missing_runs == 0 and "missing" not in repr(whole)
+    with pytest.raises(sw.SeekwiseError, match="dpeth"):
+        sw.compare("random-read", on=DRIVE, vary={"job.dpeth": [1, 4]}, runs=2, runtime="1s")
+    assert list(here.iterdir()) == []
+
+
+def test_control_c_keeps_what_is_complete_of_a_review(here: Path) -> None:
+    for name in ("a", "b"):
+        (here / f"{name}.toml").write_text(STUDY.replace("runs = 3", "runs = 30").replace("2 s", "100 s"))
+    review = 'title = "Two"\nquestion = "Alike?"\nintroduction = "Two parts."\n' + "".join(
+        f'[[part]]\nstudy = "{name}.toml"\nwhy = "one of two"\n' for name in ("a", "b")
+    )
+    (here / "r.toml").write_text(review)
+    with pytest.raises(sw.Interrupted, match="kept in o: study") as why:
+        sw.study("r.toml", out="o", threads=1, progress=interrupting(1))
+    partial = why.value.partial
+    assert isinstance(partial, sw.Review) and not partial.complete and 0 < partial.missing_runs < 120
+    assert "Seekwise" in partial["a"].report().html and len(partial["b"].cells) == max(0, 60 - partial.missing_runs)
+    with pytest.raises(sw.SeekwiseError, match="each part has a report"):
+        partial.report()
+
+
+def test_what_was_there_before_is_not_what_came_of_a_study(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    sw.study(sw.Text(STUDY), out="o")
+    slow = STUDY.replace("runs = 3", "runs = 30").replace("2 s", "100 s")
+    with pytest.raises(sw.Interrupted) as why:
+        sw.study(sw.Text(slow), out="o", force=True, threads=1, progress=interrupting(1))
+    assert isinstance(why.value.partial, sw.Study) and why.value.partial.missing_runs == 60 - len(why.value.partial.cells)
+    # Before the new one began, the folder holds the old one's.
+    monkeypatch.setattr("seekwise._native.study", interrupted)
+    with pytest.raises(KeyboardInterrupt) as early:
+        sw.study(sw.Text(STUDY), out="o", force=True)
+    assert not isinstance(early.value, sw.Interrupted)
+
+
 def test_control_c_ends_power_cuts() -> None:
     told: list[int] = []
-    with interrupted_when(lambda: told) as ago, pytest.raises(KeyboardInterrupt):
-        sw.power_cut("random-write", on=DRIVE, cuts=1000, runtime="100h", progress=lambda _, done, *__: told.append(done))
-    assert ago() < 0.1
+    with interrupted_when(lambda: told) as ended, pytest.raises(KeyboardInterrupt):
+        sw.power_cut("random-write", on=DRIVE, cuts=1000, runtime="10000h", progress=lambda _, done, *__: told.append(done))
+    assert ended()
 
 
 def test_control_c_keeps_the_points_of_a_fit(here: Path) -> None:
-    file = trace(here)
+    # Long enough that a point takes as long as a look for Ctrl-C.
+    file = trace(here, 8000)
     journal = Path("f.toml.journal")
     asked = {"drive": "atlas-10k-v-300", "only": ["overhead"], "generations": 2, "points": 60, "out": "f.toml"}
-    with interrupted_when(lambda: journal.exists() and journal.read_bytes().count(b"\n") > 3) as ago, pytest.raises(sw.Interrupted, match="beside f.toml"):
+    with interrupted_when(lambda: journal.exists() and journal.read_bytes().count(b"\n") > 3) as ended, pytest.raises(sw.Interrupted, match="beside f.toml"):
         sw.fit(file, **asked)  # type: ignore[arg-type]
-    assert ago() < 0.1 and not Path("f.toml").exists()
+    assert ended() and not Path("f.toml").exists()
     kept = journal.read_bytes()
     again = sw.fit(file, resume=True, **asked)  # type: ignore[arg-type]
     assert set(kept.splitlines()) <= set(journal.read_bytes().splitlines())
     assert sw.fit(file, force=True, **asked).profile == again.profile  # type: ignore[arg-type]
+
+
+def test_control_c_keeps_the_points_of_a_fit_that_goes_nowhere(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Long enough that a point takes as long as a look for Ctrl-C.
+    file = trace(here, 8000)
+    monkeypatch.setattr(tempfile, "tempdir", str(here))
+    asked = {"drive": "atlas-10k-v-300", "only": ["overhead"], "generations": 2, "points": 60}
+
+    def tried() -> bool:
+        return any(journal.read_bytes().count(b"\n") > 3 for journal in here.glob("seekwise-*/*.journal"))
+
+    with interrupted_when(tried) as ended, pytest.raises(sw.Interrupted, match="until the process ends") as why:
+        sw.fit(file, **asked)  # type: ignore[arg-type]
+    assert ended() and why.value.partial is None
+    place = re.search(r"out='([^']*)'", str(why.value))
+    assert place is not None
+    again = sw.fit(file, resume=True, out=place[1], **asked)  # type: ignore[arg-type]
+    assert sw.fit(file, **asked).profile == again.profile  # type: ignore[arg-type]
 
 
 def test_progress_is_told_and_its_exceptions_end_the_work() -> None:
@@ -293,10 +401,9 @@ def test_progress_is_told_and_its_exceptions_end_the_work() -> None:
     def enough(*_: object) -> None:
         raise LookupError("enough")
 
-    start = time.monotonic()
+    # The whole run would take an hour.
     with pytest.raises(LookupError, match="enough"):
-        sw.run("random-read", on=DRIVE, runtime="100h", progress=enough)
-    assert time.monotonic() - start < 5
+        sw.run("random-read", on=DRIVE, runtime="10000h", progress=enough)
 
 
 def test_warnings_come_by_logging(caplog: pytest.LogCaptureFixture, here: Path) -> None:
@@ -350,13 +457,14 @@ def test_the_program_is_of_the_same_build() -> None:
 
 
 def test_a_short_run_does_not_wait_for_the_next_look() -> None:
-    def seconds() -> float:
-        start = time.monotonic()
+    def idle() -> float:
+        start, worked = time.monotonic(), time.process_time()
         sw.run("random-read", on="fireball-plus-as-30", runtime="0.1s", progress=False)
-        return time.monotonic() - start
+        return (time.monotonic() - start) - (time.process_time() - worked)
 
-    # The interpreter is looked after every 20 ms. The best of many: other work may hold any of them up.
-    assert min(seconds() for _ in range(50)) < 0.015
+    # The interpreter is looked after every 20 ms, and the run takes a few. The best of many: other work may hold any of them up,
+    # and on a slow machine the work itself takes longer, which is not counted.
+    assert min(idle() for _ in range(50)) < 0.01
 
 
 def test_memory_is_flat_over_many_runs() -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
+from pathlib import Path
+
 import pytest
 import seekwise as sw
-from conftest import DRIVE
+from conftest import DRIVE, interrupting
 
 pytest.importorskip("optuna")
 
@@ -62,6 +65,45 @@ def test_of_several_aims_the_front_wins() -> None:
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")
     assert result.plot().get_xlabel().startswith("iops")
+
+
+def test_control_c_keeps_the_trials_that_ended() -> None:
+    with pytest.raises(sw.Interrupted, match="in `partial`") as why:
+        found(trials=9, progress=interrupting(4))
+    partial, whole = why.value.partial, found(trials=4)
+    assert isinstance(partial, sw.Search) and not partial.complete and whole.complete
+    assert partial.trials == whole.trials and partial.best.settings == whole.best.settings
+    assert partial.best.seen == whole.best.seen and partial.best.fresh == ()
+    assert "interrupted" in repr(partial) and "interrupted" in partial._repr_html_()
+    again = pickle.loads(pickle.dumps(why.value))
+    assert again.partial == partial
+
+    def before(call: int) -> sw.Search | None:
+        calls = 0
+
+        def aim(run: sw.RunResult) -> float:
+            nonlocal calls
+            calls += 1
+            if calls == call:
+                raise KeyboardInterrupt
+            return run.iops
+
+        with pytest.raises(sw.Interrupted) as why:
+            found(trials=3, aims={"iops": aim})
+        assert why.value.partial is None or isinstance(why.value.partial, sw.Search)
+        return why.value.partial
+
+    # A trial judges its own run and once the base's.
+    assert before(2) is None, "no trial ended"
+    winner = before(6)
+    assert winner is not None and len(winner.trials) == 3 and winner.best.fresh == (), "its winner ran again"
+
+
+def test_an_interrupted_search_goes_on_in_its_storage(here: Path) -> None:
+    storage = f"sqlite:///{here}/search.db"
+    with pytest.raises(sw.Interrupted, match="name='mine' goes on"):
+        found(trials=9, progress=interrupting(4), storage=storage, name="mine")
+    assert len(found(trials=2, storage=storage, name="mine").trials) == 6
 
 
 def test_what_cannot_be_searched() -> None:

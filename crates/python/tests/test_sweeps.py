@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 import seekwise as sw
-from conftest import DRIVE, STUDY, interrupted_when, shell
+from conftest import DRIVE, STUDY, interrupted_when, interrupting, shell
 from seekwise._native import BUILD, Plan
 
 GRID = sw.grid(on=[DRIVE, "caviar-wd400jb"], **{"job.depth": [1, 4, 8], "drive.cache.write_back": [True, False]})
@@ -189,15 +189,46 @@ def test_control_c_keeps_the_parts_that_ended(here: Path) -> None:
         grid = sw.grid(on=[DRIVE], **{"job.depth": range(1, 25)})
         return sw.sweep("random-read", grid, runs=3, runtime="300s", out=out, batch=1)
 
-    with interrupted_when(lambda: list(Path("out/parts").glob("part-*.parquet"))) as ago, pytest.raises(sw.Interrupted, match="are kept in out"):
+    with interrupted_when(lambda: list(Path("out/parts").glob("part-*.parquet"))) as ended, pytest.raises(sw.Interrupted, match="are kept in out"):
         long("out")
-    # One look of the sweep, and one of each of its runs.
-    assert ago() < 0.15
+    assert ended()
     kept = {path.name for path in Path("out/parts").glob("part-*")}
     assert 0 < len(kept) < 24 and not any("unfinished" in name for name in kept)
     long("out")
     long("whole")
     assert bytes_of("out") == bytes_of("whole")
+
+
+@pytest.mark.parametrize("url", [False, True])
+def test_control_c_hands_out_the_runs_of_the_parts_that_ended(here: Path, url: bool) -> None:
+    if url:
+        pytest.importorskip("fsspec")
+    out = f"memory://lab/interrupted-{os.getpid()}" if url else "out"
+
+    def interrupted(at: int) -> sw.Study | None:
+        with pytest.raises(sw.Interrupted, match="the same call goes on") as why:
+            sw.sweep(
+                "random-read", GRID, runs=2, runtime="1s", out=out, engine=Unreliable(1, 0.0, False), batch=2,
+                progress=interrupting(at),
+            )
+        partial = why.value.partial
+        assert partial is None or isinstance(partial, sw.Study)
+        return partial
+
+    class Idle(Unreliable):
+        def as_completed(self) -> Iterator[sw.Outcome]:
+            raise KeyboardInterrupt
+
+    with pytest.raises(sw.Interrupted) as why:
+        swept(out, engine=Idle(1, 0.0, False))
+    assert why.value.partial is None, "no part ended"
+    partial = interrupted(8)
+    # The engine ends parts in its own order.
+    assert partial is not None and len(partial.cells) == 8 and partial.missing_runs == 16 and not partial.complete
+    assert "Seekwise" in partial.report().html
+    rows = partial.cells.rows_from(0, 24)
+    whole = swept(out)
+    assert whole.complete and set(rows) < set(whole.cells.rows_from(0, 24)) and list(rows) == sorted(rows)
 
 
 def test_an_object_store(here: Path) -> None:

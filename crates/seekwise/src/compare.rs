@@ -22,7 +22,7 @@ use crate::observer::Observer;
 use crate::planned::{self, StudySession};
 use crate::setup::{Setup, reject_repeated_keys};
 use crate::shell::quoted;
-use crate::study::{StudyOptions, StudyResult, again, finished, require_requests, run_session};
+use crate::study::{self, StudyOptions, StudyResult, again, finished, missing_runs, require_requests, run_session};
 use crate::unfinished::scratch;
 
 /// What is compared.
@@ -84,8 +84,19 @@ impl Comparison {
     /// The same within other bounds.
     pub fn run_within(&self, bounds: Bounds, observer: &dyn Observer) -> Result<ComparisonResult, Error> {
         let folder = scratch()?;
+        self.run_beside(folder.path(), bounds, observer)
+    }
+
+    /// The same; runs are kept in an empty folder of the caller's as they end, without a page. If the observer cancels, they are
+    /// there ([`kept_in`](Comparison::kept_in)).
+    pub fn run_beside(
+        &self,
+        folder: &Path,
+        bounds: Bounds,
+        observer: &dyn Observer,
+    ) -> Result<ComparisonResult, Error> {
         let (planned, records) =
-            run_session(self.open(&StudyOptions { bounds, ..StudyOptions::into(folder.path()) })?, observer)?;
+            run_session(self.open(&StudyOptions { bounds, ..StudyOptions::into(folder) })?, observer)?;
         require_requests(&Evidence::new(&planned.study, &planned.made, &records))?;
         self.compared(planned.study, planned.made, records, None)
     }
@@ -94,6 +105,42 @@ impl Comparison {
     pub fn run_into(&self, options: &StudyOptions<'_>, observer: &dyn Observer) -> Result<ComparisonResult, Error> {
         let StudyResult { study, made, records, page } = finished(self.open(options)?, options.folder, observer)?;
         self.compared(study, made, records, Some(page))
+    }
+
+    /// What a folder keeps of this comparison, also after an interruption: then all runs that ended, and the findings of those
+    /// values whose runs are all there. Fewer are not judged: a verdict that is looked for early errs more often than it says.
+    /// Nothing is written; the page is where it was or would be made.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicU64, Ordering};
+    ///
+    /// use seekwise::compare::Comparison;
+    /// use seekwise::{Bounds, Observer, Setup};
+    ///
+    /// /// Cancels when two runs have ended.
+    /// struct Two(AtomicU64);
+    /// impl Observer for Two {
+    ///     fn at(&self, done: u64) {
+    ///         self.0.store(done, Ordering::Relaxed);
+    ///     }
+    ///     fn is_cancelled(&self) -> bool {
+    ///         self.0.load(Ordering::Relaxed) >= 2
+    ///     }
+    /// }
+    ///
+    /// let folder = tempfile::tempdir().unwrap();
+    /// let setup = Setup::new("random-read", "barracuda-7200.7-ncq").with_runtime("1 s");
+    /// let comparison = Comparison { runs: 5, ..Comparison::new(setup, "job.depth", ["1", "8"]) };
+    /// let error = comparison.run_beside(folder.path(), Bounds::new(None), &Two(AtomicU64::new(0))).unwrap_err();
+    /// assert!(error.is_cancelled());
+    /// let kept = comparison.kept_in(folder.path())?;
+    /// assert_eq!((kept.records.len(), kept.missing_runs()), (2, 8));
+    /// # Ok::<(), seekwise::Error>(())
+    /// ```
+    pub fn kept_in(&self, folder: &Path) -> Result<ComparisonResult, Error> {
+        let StudyResult { study, made, records, page } = study::kept_in(folder)?;
+        let (key, values, runs) = (self.key.clone(), self.values.clone(), self.runs);
+        Ok(ComparisonResult { key, values, runs, study, made, records, page: Some(page) })
     }
 
     fn open(&self, options: &StudyOptions<'_>) -> Result<StudySession, Error> {
@@ -209,8 +256,16 @@ impl ComparisonResult {
     /// What the records say.
     pub fn answer(&self) -> ComparisonAnswer<'_> {
         let evidence = Evidence::new(&self.study, &self.made, &self.records);
-        let findings = evidence.findings().0.to_vec();
-        ComparisonAnswer { key: &self.key, values: &self.values, runs: self.runs, evidence, findings }
+        let missing = self.missing_runs();
+        let mut findings = evidence.findings().0.to_vec();
+        // Of an interrupted comparison some cannot be judged; of a whole one that is a fault, which is told.
+        findings.retain(|finding| missing == 0 || finding.judgement.is_some());
+        ComparisonAnswer { key: &self.key, values: &self.values, runs: self.runs, missing, evidence, findings }
+    }
+
+    /// Runs that are missing: of a comparison that was interrupted.
+    pub fn missing_runs(&self) -> usize {
+        missing_runs(&self.study, &self.made, &self.records)
     }
 }
 
@@ -221,9 +276,11 @@ pub struct ComparisonAnswer<'a> {
     pub values: &'a [String],
     /// Runs a side.
     pub runs: u32,
+    /// Runs that are missing, of all sides together.
+    pub missing: usize,
     /// The records by cell.
     pub evidence: Evidence<'a>,
-    /// For each metric, each value but the first against the first.
+    /// For each metric, each value but the first against the first; of an interrupted comparison those that can be judged.
     pub findings: Vec<Finding>,
 }
 
@@ -278,15 +335,20 @@ impl ComparisonAnswer<'_> {
         self.evidence.mean_of(cell, metric).expect("checked before")
     }
 
-    /// All in one value. The keys of the first comparison stand at the top too.
+    /// All in one value. The keys of the first comparison stand at the top too. Of an interrupted comparison it has what there is:
+    /// sides that ran, comparisons that can be judged, and how many runs are missing.
     pub fn json(&self) -> Value {
         let interval = |it: Interval| json!({"estimate": it.estimate, "low": it.low, "high": it.high});
         let side = |cell: usize| {
             let iops = self.evidence.mean(cell, |run| run.all.iops);
             let mean = self.evidence.mean(cell, |run| run.all.mean_ms());
             let metrics = self.metrics().into_iter();
+            let mean_of = |metric: &Metric| match self.missing {
+                0 => Some(self.mean_of(cell, metric)),
+                _ => self.evidence.mean_of(cell, metric),
+            };
             let metrics: serde_json::Map<String, Value> =
-                metrics.map(|metric| (metric.to_string(), interval(self.mean_of(cell, metric)))).collect();
+                metrics.filter_map(|metric| Some((metric.to_string(), interval(mean_of(metric)?)))).collect();
             json!({"name": self.side(cell), "iops": interval(iops), "metrics": metrics,
                    "response_ms": {"mean": mean.estimate, "low": mean.low, "high": mean.high}})
         };
@@ -310,8 +372,12 @@ impl ComparisonAnswer<'_> {
         };
         let comparisons: Vec<Value> = self.findings.iter().map(comparison).collect();
         let mut value = comparisons.first().cloned().unwrap_or_default();
-        value["sides"] = (0..self.values.len()).map(side).collect();
+        let ran = |cell: &usize| self.missing == 0 || !self.evidence.runs(*cell).is_empty();
+        value["sides"] = (0..self.values.len()).filter(ran).map(side).collect();
         value["runs"] = self.runs.into();
+        if self.missing > 0 {
+            value["missing_runs"] = self.missing.into();
+        }
         if let Some(account) = SamplingAccount::of(&self.evidence) {
             value["sampling"] = json!(account);
         }
@@ -362,4 +428,46 @@ fn beside(beside: &SecondaryFigure) -> Value {
     let Interval { estimate, low, high } = beside.ratio;
     json!({"metric": beside.metric.to_string(), "ratio": {"estimate": estimate, "low": low, "high": high},
            "worse": beside.worse, "text": beside.text()})
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn of_an_interrupted_comparison_stands_what_has_all_its_runs() {
+        let setup = Setup::new("random-read", "barracuda-7200.7-ncq").with_runtime("1 s");
+        let comparison = Comparison { runs: 2, ..Comparison::new(setup, "job.depth", ["1", "4", "8"]) };
+        let folder = scratch().unwrap();
+        let whole = comparison.run_beside(folder.path(), Bounds::new(None), &()).unwrap();
+        assert_eq!((whole.missing_runs(), whole.answer().findings.len()), (0, 2));
+        assert!(whole.answer().json().get("missing_runs").is_none());
+        let file = folder.path().join("results.jsonl");
+        let lines = fs::read_to_string(&file).unwrap();
+        let after = |runs: usize| {
+            // The last is being written.
+            let kept: String = lines.split_inclusive('\n').take(runs).collect();
+            fs::write(&file, kept + "{\"cell\":").unwrap();
+            let kept = comparison.kept_in(folder.path()).unwrap();
+            assert_eq!(json!(kept.records), json!(whole.records[..runs]));
+            kept.answer().json()
+        };
+        let said = |json: &Value| {
+            let names = |key: &str, name: &str| {
+                json[key].as_array().unwrap().iter().map(|it| it[name].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+            };
+            (names("sides", "name"), names("comparisons", "to"), json["missing_runs"].as_u64().unwrap())
+        };
+        let name = |depth: u32| format!("job.depth={depth}");
+        let five = after(5);
+        assert_eq!(said(&five), (vec![name(1), name(4), name(8)], vec![name(4)], 1));
+        let ratio = whole.answer().json()["comparisons"][0]["ratio"].clone();
+        assert_eq!((&five["ratio"], &five["comparisons"][0]["ratio"]), (&ratio, &ratio));
+        let three = after(3);
+        assert_eq!(said(&three), (vec![name(1), name(4)], vec![], 3));
+        assert!(three.get("verdict").is_none(), "nothing is judged");
+        assert_eq!(said(&after(0)), (vec![], vec![], 6));
+    }
 }

@@ -77,9 +77,18 @@ impl StudyResult {
         Evidence::new(&self.study, &self.made, &self.records)
     }
 
-    /// What came out, as one value.
+    /// What came out, as one value; of an interrupted study also how many runs are missing.
     pub fn summary(&self) -> serde_json::Value {
-        summary(&self.evidence(), &self.page)
+        let mut summary = summary(&self.evidence(), &self.page);
+        if let missing @ 1.. = self.missing_runs() {
+            summary["missing_runs"] = missing.into();
+        }
+        summary
+    }
+
+    /// Runs that are missing: of a study that was interrupted. Of one that is sampled until decided, at least so many.
+    pub fn missing_runs(&self) -> usize {
+        missing_runs(&self.study, &self.made, &self.records)
     }
 
     /// Whether a headline was refused: a failure of the study, where a claim that does not come out is an answer.
@@ -203,6 +212,11 @@ fn read(folder: &Path) -> Result<StudyResult, Error> {
     seekwise_lab::study::judge(&mut study, &kept.made);
     let records = results::records(folder, &kept)?;
     Ok(StudyResult { study, made: kept.made, records, page: folder.join(PAGE) })
+}
+
+/// Runs that a plan has beside these.
+pub(crate) fn missing_runs(study: &Study, made: &StudyProvenance, records: &[RunRecord]) -> usize {
+    rounds::order(study, made, records).len().saturating_sub(records.len())
 }
 
 /// Says warnings, each once.

@@ -220,20 +220,37 @@ impl SweepPlan {
         if !complete || parts.len() != files.len() {
             return Err(Error::new("the parts are not those of the whole plan, in its order"));
         }
+        let mut results = ResultFolder::begin(folder, &self.study, &self.made, force)?;
+        let studied = self.studied(folder, parts, files, |record| Ok(results.append(record)?))?;
+        require_requests(&studied.evidence())?;
+        Ok(studied)
+    }
+
+    /// What the files of these parts come to, be they all or some, in the plan's order. Of a result folder there is the page
+    /// alone: results are kept as a beginning of the plan, and parts end in any order.
+    pub fn so_far(&self, folder: &Path, parts: &[SweepPart], files: &[impl AsRef<[u8]>]) -> Result<StudyResult, Error> {
+        self.studied(folder, parts, files, |_| Ok(()))
+    }
+
+    /// The records of these parts, each of which is told, and their page in `folder`.
+    fn studied(
+        &self,
+        folder: &Path,
+        parts: &[SweepPart],
+        files: &[impl AsRef<[u8]>],
+        mut took: impl FnMut(&RunRecord) -> Result<(), Error>,
+    ) -> Result<StudyResult, Error> {
         let mut study = parse("study.toml", &self.study)?;
         seekwise_lab::study::judge(&mut study, &self.made);
-        let mut results = ResultFolder::begin(folder, &self.study, &self.made, force)?;
         let mut records = Vec::with_capacity(self.cells() * self.runs());
         for (part, file) in parts.iter().zip(files) {
             for record in self.records(part, file.as_ref())? {
-                results.append(&record)?;
+                took(&record)?;
                 records.push(record);
             }
         }
         let page = write_report(&study, &self.made, &records, folder)?;
-        let studied = StudyResult { study, made: self.made.clone(), records, page };
-        require_requests(&studied.evidence())?;
-        Ok(studied)
+        Ok(StudyResult { study, made: self.made.clone(), records, page })
     }
 }
 
@@ -280,6 +297,13 @@ mod tests {
         }
         let error = here.finish(&folder.path().join("x"), &parts[1..], &files[1..], false).unwrap_err();
         assert!(error.to_string().contains("not those of the whole plan"), "{error}");
+        let place = tempfile::tempdir().unwrap();
+        let last = here.so_far(place.path(), &parts[1..], &files[1..]).unwrap();
+        assert_eq!((last.records.len(), last.missing_runs()), (4, 8));
+        assert_eq!(last.summary()["missing_runs"], 8);
+        assert!(place.path().join("report.html").exists() && !place.path().join("results.jsonl").exists());
+        let all = here.so_far(place.path(), &parts, &files).unwrap();
+        assert_eq!((all.missing_runs(), all.summary().get("missing_runs")), (0, None));
     }
 
     #[test]

@@ -50,7 +50,7 @@ impl Evidence<'_> {
     pub(super) fn price(&self, of: &[&Finding]) -> Option<CutPrice> {
         let cut = |side: fn(&Finding) -> usize| -> Option<Vec<CutRecord>> {
             let runs = of.iter().flat_map(|finding| self.runs(side(finding)).iter().copied());
-            runs.map(|run: &RunRecord| run.cuts).collect()
+            runs.map(|run: &RunRecord| run.cuts.as_deref().copied()).collect()
         };
         let sides = [cut(|finding| finding.from)?, cut(|finding| finding.to)?];
         let cuts = sides.each_ref().map(|side| side.iter().map(|cut| u64::from(cut.cuts)).sum::<u64>());

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import os
 import shlex
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,8 @@ from typing import Any
 from seekwise import _native, _progress
 from seekwise._error import SeekwiseError, keeping
 from seekwise._figures import Interval
-from seekwise._progress import Progress
+from seekwise._native import Table
+from seekwise._progress import Progress, ProgressFunction
 from seekwise._results import (
     Comparison,
     Finding,
@@ -26,21 +26,42 @@ from seekwise._results import (
     Validation,
 )
 from seekwise._setup import Job, Settings, Target, Text, Value, path, settings, word, words
-from seekwise._stores import fetch, folder_of, folder_until_exit, is_url
+from seekwise._stores import fetch, folder_for_now, folder_of, folder_until_exit, is_url
 
 #: A file's name.
 File = str | os.PathLike[str]
+
+#: What the library answers of a comparison: JSON, shell line, whether it was refused, why and what else of each finding, cells,
+#: intervals, curves, page.
+_Compared = tuple[
+    str, str, bool, list[tuple[str | None, list[str]]], Table, Table, Table, Path | None
+]
 
 
 def _file(given: File | None) -> str | None:
     return None if given is None else path(given)
 
 
-def _of_folder(out: File | None) -> str | None:
-    """What Ctrl-C leaves of work whose results go to a folder."""
-    if out is None:
+def _of_folder(folder: File) -> str:
+    """What Ctrl-C leaves of work whose runs go to a folder."""
+    name = path(folder)
+    return f"the runs that ended are kept in {name}: study({name!r}, out={name!r}, resume=True) goes on"
+
+
+def _said(folder: str) -> tuple[int, int] | None:
+    """When a folder said what makes its results; None where it does not."""
+    try:
+        made = os.stat(os.path.join(folder, "made-from.json"))
+    except OSError:
         return None
-    return f"the runs that ended are kept in {path(out)}: study({path(out)!r}, out={path(out)!r}, resume=True) goes on"
+    return made.st_ino, made.st_mtime_ns
+
+
+def _partial(folder: str) -> Study | Review | None:
+    """What a result folder holds so far; None where no run ended."""
+    kept = open(folder_of(folder))
+    parts = [part for _, part in kept.parts] if isinstance(kept, Review) else [kept]
+    return kept if any(len(part.cells) for part in parts) else None
 
 
 def run(
@@ -62,7 +83,7 @@ def run(
     """Runs a job on a target once.
 
     `requests=True` keeps every request as a table in memory (168 bytes each), `log=` writes them to a Parquet file, `out=`
-    keeps results and a report in a folder.
+    keeps results and a report in a folder. A run is complete or nothing: Ctrl-C keeps none of it.
     """
     said = words(job, on, set, seed, runtime, destroy, trace_format)
     with _progress.shown(progress) as tell:
@@ -141,24 +162,52 @@ def compare(
     """Runs a job on two or more values of one setting, the first of which is the base, and judges each metric.
 
     `until_decided=True` makes short, warmed runs, and stops each pair when its verdict stands.
+
+    After Ctrl-C, `Interrupted.partial` is the comparison so far: all runs that ended, and the findings of those values whose
+    runs are all there. They are kept in `out`, and without that until the process ends.
     """
     if len(vary) != 1:
         raise SeekwiseError(f"vary: expected one key with its values, not {len(vary)}; a study varies several")
     ((key, levels),) = vary.items()
     said = words(job, on, set, seed, runtime, destroy, trace_format)
-    with _progress.shown(progress) as tell, keeping(_of_folder(out)):
-        json, command, _, whys, cells, intervals, curves, page = _native.compare(
-            said,
-            key=key,
-            levels=[word(level) for level in levels],
-            metrics=[metric] if isinstance(metric, str) else list(metric),
-            runs=runs,
-            until_decided=until_decided,
-            out=_file(out),
-            force=force,
-            max_memory=max_memory,
-            progress=tell,
+
+    def compared(folder: str, tell: ProgressFunction | None, kept: bool) -> Comparison:
+        return _compared(
+            _native.compare(
+                said,
+                key=key,
+                levels=[word(level) for level in levels],
+                metrics=[metric] if isinstance(metric, str) else list(metric),
+                runs=runs,
+                until_decided=until_decided,
+                out=_file(out),
+                beside=folder,
+                kept=kept,
+                force=force,
+                max_memory=max_memory,
+                progress=tell,
+            )
         )
+
+    def partial(folder: str) -> Comparison | None:
+        so_far = compared(folder, None, True)
+        return so_far if len(so_far.cells) else None
+
+    with _progress.shown(progress) as tell:
+        if out is not None:
+            folder = path(out)
+            before = _said(folder)
+            with keeping(_of_folder(folder), lambda: partial(folder), lambda: _said(folder) != before):
+                return compared(folder, tell, False)
+        with folder_for_now() as folder:
+            kept = f"until the process ends, {_of_folder(folder)}"
+            with keeping(kept, lambda: partial(folder), lambda: _said(folder) is not None):
+                return compared(folder, tell, False)
+
+
+def _compared(came: _Compared) -> Comparison:
+    """What came of a comparison, as a value."""
+    json, command, _, whys, cells, intervals, curves, page = came
     result = Comparison(json, command, (), cells, intervals, curves, page)
     pairs = zip(result.to_dict()["comparisons"], whys, strict=True)
     findings = tuple(
@@ -213,14 +262,19 @@ def study(
     Results and report go to the folder `out`; it is complete after each run, and `resume=True` goes on where it stopped.
     `until_decided=True` makes short, warmed runs, and stops each pair when its verdict stands; `False` makes the runs that
     the study asks for; `None` does what the study says.
+
+    After Ctrl-C, `Interrupted.partial` is what `out` holds so far: all runs that ended.
     """
     text = study.text if isinstance(study, Text) else None
     name = "-" if isinstance(study, Text) else path(study)
-    with _progress.shown(progress) as tell, keeping(_of_folder(out)):
+    folder = path(out)
+    before = None if resume else _said(folder)
+    kept = keeping(_of_folder(folder), lambda: _partial(folder), lambda: _said(folder) != before)
+    with _progress.shown(progress) as tell, kept:
         answer, command = _native.study(
             name,
             text=text,
-            out=path(out),
+            out=folder,
             resume=resume,
             force=force,
             until_decided=until_decided,
@@ -293,12 +347,11 @@ def fit(
     """Fits the inferred figures of a drive to measurements: FILE, or FILE,KEY=VALUE,… with what held meanwhile.
 
     With `out=` the profile is written there, and points that were tried stay beside it if the fit is interrupted; without,
-    `save` writes the profile.
+    `save` writes the profile, and points stay until the process ends: the exception says where.
     """
-    kept = None if out is None else f"the points that were tried are kept beside {path(out)}: resume=True goes on"
     files = [path(data)] if isinstance(data, str | os.PathLike) else [path(file) for file in data]
 
-    def fitted(file: str) -> FitResult:
+    def fitted(file: str, kept: str) -> FitResult:
         with _progress.shown(progress) as tell, keeping(kept):
             json, command, profile = _native.fit(
                 files,
@@ -319,9 +372,11 @@ def fit(
         return FitResult(json, shown, profile)
 
     if out is not None:
-        return fitted(path(out))
-    with tempfile.TemporaryDirectory() as folder:
-        return fitted(os.path.join(folder, "fitted.toml"))
+        return fitted(path(out), f"the points that were tried are kept beside {path(out)}: resume=True goes on")
+    with folder_for_now() as folder:
+        beside = os.path.join(folder, "fitted.toml")
+        goes_on = f"out={beside!r}, resume=True goes on"
+        return fitted(beside, f"until the process ends, the points that were tried are kept beside {beside}: {goes_on}")
 
 
 def power_cut(

@@ -2,9 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Union
+
+if TYPE_CHECKING:
+    from seekwise._results import Comparison, Review, Study
+    from seekwise._search import Search
+
+#: What an interrupted call has to show.
+Partial = Union["Comparison", "Study", "Review", "Search", None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,13 +72,34 @@ class RunError(SeekwiseError):
 class Interrupted(KeyboardInterrupt):
     """Ctrl-C in work of which something is kept: the message says what, and what goes on with it."""
 
+    def __init__(self, message: str, partial: Partial | Callable[[], Partial] = None) -> None:
+        super().__init__(message)
+        self._partial = partial
+
+    @property
+    def partial(self) -> Partial:
+        """What came of the work so far, as the value that the call would have answered; None where no part of it is complete.
+
+        Its `complete` is False. It is made of what is kept when it is first asked for, and stays as it is then.
+        """
+        if callable(self._partial):
+            self._partial = self._partial()
+        return self._partial
+
+    def __reduce__(self) -> tuple[type[Interrupted], tuple[str, Partial]]:
+        return (type(self), (str(self.args[0]), self.partial))
+
 
 @contextmanager
-def keeping(what: str | None) -> Iterator[None]:
-    """Work of which this is kept when Ctrl-C ends it."""
+def keeping(
+    what: str | None,
+    partial: Callable[[], Partial] = lambda: None,
+    began: Callable[[], bool] = lambda: True,
+) -> Iterator[None]:
+    """Work of which this is kept when Ctrl-C ends it, from when it `began` to keep."""
     try:
         yield
     except KeyboardInterrupt:
-        if what is None:
+        if what is None or not began():
             raise
-        raise Interrupted(what) from None
+        raise Interrupted(what, partial) from None

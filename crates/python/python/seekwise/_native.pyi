@@ -17,6 +17,7 @@ __all__ = [
     "compare",
     "fit",
     "open",
+    "page_of",
     "power_cut",
     "program",
     "run",
@@ -107,6 +108,10 @@ class Plan:
         self, folder: str, parts: Sequence[PartWords], files: Sequence[bytes], *, force: bool
     ) -> StudyAnswer:
         """Makes a result folder of the files of all parts, in order."""
+    def so_far(
+        self, folder: str, parts: Sequence[PartWords], files: Sequence[bytes]
+    ) -> StudyAnswer:
+        """What the files of these parts come to, be they all or some; the page alone goes to the folder."""
 
 def program(words: Sequence[str]) -> int:
     """The program `seekwise`: words are its name and its arguments. Answers its exit code."""
@@ -135,13 +140,16 @@ def compare(
     runs: int,
     until_decided: bool,
     out: str | None,
+    beside: str,
+    kept: bool,
     force: bool,
     max_memory: int | None,
     progress: ProgressFunction | None,
 ) -> tuple[
     str, str, bool, list[tuple[str | None, list[str]]], Table, Table, Table, Path | None
 ]:
-    """A job on two or more values of one setting."""
+    """A job on two or more values of one setting. Runs are kept in `out` with a page, or in `beside` without one. With `kept`
+    nothing is run: what came of an interrupted one, from either."""
 
 def study(
     name: str,
@@ -159,6 +167,9 @@ def study(
 
 def open(folder: str) -> tuple[StudyAnswer, str]:
     """Opens a result folder."""
+
+def page_of(folder: str) -> str:
+    """The page of what a result folder of a study keeps."""
 
 def validate(
     trace: str,

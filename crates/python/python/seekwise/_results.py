@@ -9,7 +9,7 @@ from json import loads
 from pathlib import Path
 from typing import Any
 
-from seekwise import _html, _plots
+from seekwise import _html, _native, _plots
 from seekwise._error import SeekwiseError
 from seekwise._figures import Interval, Parts, Requests
 from seekwise._native import Table
@@ -55,10 +55,15 @@ class Result:
 
 
 def report_of(page: Path | None) -> Report:
-    """The report of a result folder."""
+    """The report of a result folder; of one that was interrupted it is made of what is there."""
     if page is None:
         raise SeekwiseError("results were not kept, so there is no report; expected out=FOLDER")
-    return Report(page.read_text(encoding="utf-8"))
+    return Report(page.read_text(encoding="utf-8") if page.exists() else _native.page_of(str(page.parent)))
+
+
+def _missing(runs: int) -> str:
+    """What an incomplete result says of itself."""
+    return f"interrupted, {runs} runs missing"
 
 
 @dataclass(frozen=True)
@@ -189,7 +194,7 @@ class Finding:
 class Comparison(Result):
     """A job on two or more values of one setting."""
 
-    #: One for each metric and each value but the first.
+    #: One for each metric and each value but the first. After Ctrl-C, of those whose runs are all there.
     findings: tuple[Finding, ...]
     #: A row a run.
     cells: Table
@@ -201,24 +206,30 @@ class Comparison(Result):
     page: Path | None
 
     @property
+    def _first(self) -> Finding:
+        if not self.findings:
+            raise SeekwiseError(f"{_missing(self.missing_runs)}: nothing is judged yet; `cells` has the runs that ended")
+        return self.findings[0]
+
+    @property
     def verdict(self) -> str:
         """The first verdict."""
-        return self.findings[0].verdict
+        return self._first.verdict
 
     @property
     def ratio(self) -> float:
         """The first ratio, estimated."""
-        return self.findings[0].ratio.estimate
+        return self._first.ratio.estimate
 
     @property
     def interval(self) -> Interval:
         """The first ratio with its interval of 95 %."""
-        return self.findings[0].ratio
+        return self._first.ratio
 
     @property
     def why(self) -> str | None:
         """Which parts of the response changed."""
-        return self.findings[0].why
+        return self._first.why
 
     @property
     def refused(self) -> bool:
@@ -229,6 +240,16 @@ class Comparison(Result):
     def runs(self) -> int:
         """Runs of a side."""
         return int(self._data["runs"])
+
+    @property
+    def missing_runs(self) -> int:
+        """Runs that are missing, where it was interrupted."""
+        return int(self._data.get("missing_runs", 0))
+
+    @property
+    def complete(self) -> bool:
+        """Whether it came to its end."""
+        return self.missing_runs == 0
 
     def report(self) -> Report:
         """The report, where `out=` kept results."""
@@ -242,7 +263,8 @@ class Comparison(Result):
 
     def __repr__(self) -> str:
         lines = [f"{it.to} against {it.from_}: {it.metric} × {it.ratio}: {it.verdict}" for it in self.findings]
-        return "<Comparison: " + "; ".join(lines) + ">"
+        said = [] if self.complete else [_missing(self.missing_runs)]
+        return "<Comparison: " + "; ".join(said + lines) + ">"
 
     def _repr_html_(self) -> str:
         def one(finding: Finding) -> str:
@@ -253,7 +275,8 @@ class Comparison(Result):
             return _html.paragraph(said) + _html.bar(finding.ratio) + below
 
         shown = "".join(one(finding) for finding in self.findings[: _html.ROWS])
-        return shown + _html.paragraph(f"{self.runs} runs a side")
+        missing = "" if self.complete else f"; {_missing(self.missing_runs)}"
+        return shown + _html.paragraph(f"{self.runs} runs a side{missing}")
 
 
 @dataclass(frozen=True)
@@ -277,6 +300,16 @@ class Study(Result):
         return report_of(self.page)
 
     @property
+    def missing_runs(self) -> int:
+        """Runs that are missing, where it was interrupted; until it is decided, at least so many."""
+        return int(self._data.get("missing_runs", 0))
+
+    @property
+    def complete(self) -> bool:
+        """Whether it came to its end."""
+        return self.missing_runs == 0
+
+    @property
     def comparisons(self) -> list[dict[str, Any]]:
         """What each comparison came to, over all cells."""
         value: list[dict[str, Any]] = self.to_dict()["comparisons"]
@@ -294,10 +327,12 @@ class Study(Result):
         return _plots.intervals_of(self.intervals, ax) if len(self.intervals) else _plots.curves(self.curves, ax)
 
     def __repr__(self) -> str:
-        return f"<Study: {self.title}: {len(self.cells)} runs, {len(self.intervals)} comparisons>"
+        missing = "" if self.complete else f"; {_missing(self.missing_runs)}"
+        return f"<Study: {self.title}: {len(self.cells)} runs, {len(self.intervals)} comparisons{missing}>"
 
     def _repr_html_(self) -> str:
         said = _html.paragraph(f"{self.title}: {self.question}")
+        said += "" if self.complete else _html.paragraph(_missing(self.missing_runs))
         return said + _html.table(self.intervals if len(self.intervals) else self.cells)
 
 
@@ -313,12 +348,25 @@ class Review(Result):
     def __getitem__(self, name: str) -> Study:
         return dict(self.parts)[name]
 
+    @property
+    def missing_runs(self) -> int:
+        """Runs that are missing in its parts, where it was interrupted."""
+        return sum(part.missing_runs for _, part in self.parts)
+
+    @property
+    def complete(self) -> bool:
+        """Whether it came to its end."""
+        return self.missing_runs == 0
+
     def report(self) -> Report:
         """Its report."""
+        if not self.complete:
+            raise SeekwiseError(f"{_missing(self.missing_runs)}: the page comes at the end; each part has a report of its own")
         return report_of(self.page)
 
     def __repr__(self) -> str:
-        return f"<Review: {', '.join(name for name, _ in self.parts)}>"
+        missing = "" if self.complete else f"; {_missing(self.missing_runs)}"
+        return f"<Review: {', '.join(name for name, _ in self.parts)}{missing}>"
 
     def _repr_html_(self) -> str:
         body = [(name, part.title, len(part.cells)) for name, part in self.parts]

@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from seekwise import _plots, _progress
 from seekwise._calls import run
-from seekwise._error import SeekwiseError
+from seekwise._error import SeekwiseError, keeping
 from seekwise._figures import Interval
 from seekwise._progress import Progress
 from seekwise._results import RunResult
@@ -23,6 +23,9 @@ Aim = Callable[[RunResult], float]
 
 #: A number's range, lowest and highest, whole where both are; or a list of values.
 Space = Mapping[str, tuple[int, int] | tuple[float, float] | Sequence[Value]]
+
+#: Settings as words, by their keys.
+Settled = tuple[tuple[str, str], ...]
 
 #: Student's t of 95 %, two-sided, by degrees of freedom (tables of any textbook). Between two, the fewer count: the interval is
 #: then a little too wide, never too narrow.
@@ -42,7 +45,7 @@ class Winner:
     settings: tuple[tuple[str, str], ...]
     #: Ratios to the base in the runs that the search saw: its luck is in them.
     seen: tuple[float, ...]
-    #: The same on fresh seeds, with intervals of 95 %.
+    #: The same on fresh seeds, with intervals of 95 %; empty where Ctrl-C came before.
     fresh: tuple[Interval, ...]
 
 
@@ -63,6 +66,8 @@ class Search:
     trials: tuple[Trial, ...]
     #: With one aim the best of all trials; with several, those on the Pareto front.
     winners: tuple[Winner, ...]
+    #: Whether it came to its end: all trials, and fresh seeds for each winner.
+    complete: bool = True
 
     @property
     def best(self) -> Winner:
@@ -70,8 +75,9 @@ class Search:
         return self.winners[0]
 
     def __repr__(self) -> str:
-        ratios = ", ".join(f"{aim} × {ratio}" for aim, ratio in zip(self.aims, self.best.fresh, strict=True))
-        return f"<Search: {len(self.trials)} trials, {len(self.winners)} winners; {dict(self.best.settings)}: {ratios}>"
+        ratios = ", ".join(f"{aim} × {ratio}" for aim, ratio in zip(self.aims, self.best.fresh or self.best.seen, strict=True))
+        said = f"{len(self.trials)} trials, {len(self.winners)} winners{'' if self.complete else ', interrupted'}"
+        return f"<Search: {said}; {dict(self.best.settings)}: {ratios}{'' if self.best.fresh else ', seen'}>"
 
     def _repr_html_(self) -> str:
         from seekwise import _html
@@ -79,9 +85,11 @@ class Search:
         heads = ["settings", *(f"{aim}, seen" for aim in self.aims), *(f"{aim}, fresh seeds" for aim in self.aims)]
 
         def row(it: Winner) -> tuple[object, ...]:
-            return (", ".join(f"{key}={value}" for key, value in it.settings), *it.seen, *map(str, it.fresh))
+            fresh = map(str, it.fresh) if it.fresh else [None] * len(self.aims)
+            return (", ".join(f"{key}={value}" for key, value in it.settings), *it.seen, *fresh)
 
-        return _html.rows(heads, [row(it) for it in self.winners[: _html.ROWS]], {})
+        said = "" if self.complete else _html.paragraph(f"interrupted after {len(self.trials)} trials")
+        return said + _html.rows(heads, [row(it) for it in self.winners[: _html.ROWS]], {})
 
     def plot(self, ax: Any = None) -> Any:
         """Trials by their first two aims, and the front; answers matplotlib's axes."""
@@ -89,8 +97,9 @@ class Search:
             raise SeekwiseError("a picture of a front needs two aims")
         axes = _plots.axes(ax)
         axes.scatter(*zip(*(trial.ratios[:2] for trial in self.trials), strict=True), alpha=0.4, label="trials")
-        front = sorted(tuple(interval.estimate for interval in winner.fresh[:2]) for winner in self.winners)
-        axes.plot(*zip(*front, strict=True), marker="o", color="C1", label="front, on fresh seeds")
+        front = sorted(tuple(interval.estimate for interval in it.fresh[:2]) for it in self.winners if it.fresh)
+        if front:
+            axes.plot(*zip(*front, strict=True), marker="o", color="C1", label="front, on fresh seeds")
         axes.set_xlabel(f"{self.aims[0]}, ratio to the base")
         axes.set_ylabel(f"{self.aims[1]}, ratio to the base")
         axes.legend()
@@ -135,6 +144,11 @@ class _Judge:
 
         return [one(seed) for seed in seeds]
 
+    def judged(self, settled: Settled, seen: tuple[float, ...], seeds: Sequence[int]) -> Winner:
+        """A winner, run again on these seeds."""
+        fresh = tuple(_interval(column) for column in zip(*self.logs(dict(settled), seeds), strict=True))
+        return Winner(settled, seen, fresh)
+
 
 def _suggested(trial: Any, space: Space) -> dict[str, Value]:
     def one(key: str, values: Any) -> Value:
@@ -171,6 +185,9 @@ def search(
     `space` has a range `(lowest, highest)` or a list of values for each dotted key. `aims` are figures of a run; each trial is
     judged by their ratios to `base` on the same `runs` seeds. With several aims the front of all trials wins. Winners run again
     on `fresh` seeds that the search did not see. `storage` is Optuna's, for searches that go on later.
+
+    After Ctrl-C, `Interrupted.partial` is the search so far: the trials that ended, and their winners, whose `fresh` is empty
+    where they did not run again yet.
     """
     if runs < 1 or fresh < 2:
         raise SeekwiseError("a search needs runs=1 or more, and fresh=2 or more for an interval")
@@ -186,7 +203,8 @@ def search(
     )
     judge = _Judge(job, on, aims, base or {}, runtime)
     seen = range(seed, seed + runs)
-    with _progress.shown(progress) as tell:
+    winners: dict[Settled, Winner] = {}
+    with _progress.shown(progress) as tell, keeping(_kept(storage, study), lambda: _so_far(study, tuple(aims), winners)):
         for done in range(trials):
             trial = study.ask()
             settings = _suggested(trial, space)
@@ -194,10 +212,28 @@ def search(
             study.tell(trial, [math.exp(math.fsum(column) / runs) for column in zip(*logs, strict=True)])
             if tell is not None:
                 tell(trials, done + 1, "trials", "")
-    return Search(tuple(aims), _trials(study), _winners(study, judge, range(seed + FRESH, seed + FRESH + fresh)))
+        for settled, values in _best(study, len(aims)).items():
+            winners[settled] = judge.judged(settled, values, range(seed + FRESH, seed + FRESH + fresh))
+    return Search(tuple(aims), _trials(study), tuple(winners.values()))
 
 
-def _settings(trial: Any) -> tuple[tuple[str, str], ...]:
+def _kept(storage: Any, study: Any) -> str:
+    """What Ctrl-C leaves of a search."""
+    if storage is None:
+        return "the trials that ended are in `partial` of this exception"
+    return f"the trials that ended are kept in the storage: name={study.study_name!r} goes on"
+
+
+def _so_far(study: Any, aims: tuple[str, ...], winners: Mapping[Settled, Winner]) -> Search | None:
+    """An interrupted search: its trials, and as winners those on the front now, of which some may have run again."""
+    trials = _trials(study)
+    if not trials:
+        return None
+    best = _best(study, len(aims)).items()
+    return Search(aims, trials, tuple(winners.get(it) or Winner(it, values, ()) for it, values in best), complete=False)
+
+
+def _settings(trial: Any) -> Settled:
     return tuple((key, word(value)) for key, value in trial.params.items())
 
 
@@ -206,14 +242,11 @@ def _trials(study: Any) -> tuple[Trial, ...]:
     return tuple(Trial(_settings(trial), tuple(trial.values)) for trial in told)
 
 
-def _winners(study: Any, judge: _Judge, seeds: Sequence[int]) -> tuple[Winner, ...]:
-    winners: dict[tuple[tuple[str, str], ...], Winner] = {}
+def _best(study: Any, aims: int) -> dict[Settled, tuple[float, ...]]:
+    """The ratios of the best settings, as seen."""
     # With one aim, equal trials are equally good: the first of them.
-    best = study.best_trials if len(judge.aims) > 1 else study.best_trials[:1]
+    best = study.best_trials if aims > 1 else study.best_trials[:1]
+    seen: dict[Settled, tuple[float, ...]] = {}
     for trial in best:
-        settings = _settings(trial)
-        if settings not in winners:
-            logs = judge.logs(dict(settings), seeds)
-            fresh = tuple(_interval(column) for column in zip(*logs, strict=True))
-            winners[settings] = Winner(settings, tuple(trial.values), fresh)
-    return tuple(winners.values())
+        seen.setdefault(_settings(trial), tuple(trial.values))
+    return seen

@@ -144,6 +144,21 @@ def folder_until_exit() -> str:
     return folder
 
 
+@contextmanager
+def folder_for_now() -> Iterator[str]:
+    """A folder for work, which goes away when that ends; where Ctrl-C ends it, with the process."""
+    folder = tempfile.mkdtemp(prefix="seekwise-")
+    try:
+        yield folder
+    except KeyboardInterrupt:
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        raise
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    shutil.rmtree(folder, ignore_errors=True)
+
+
 def fetch(url: str, folder: Path, options: Mapping[str, Any] | None = None) -> None:
     """Copies a result folder from where fsspec finds it into a folder of this machine."""
     place = store(url, dict(options or {}))

@@ -88,7 +88,8 @@ def sweep(
     """Runs a job with each combination of a grid, and keeps it as a result folder.
 
     `out` is a folder, or an URL that fsspec opens (with `storage` as its options). Parts are kept there as they end: called
-    again, after whatever end, a sweep makes only those that are missing. `engine` is `threads`, `ray` (at `address`), or
+    again, after whatever end, a sweep makes only those that are missing. After Ctrl-C, `Interrupted.partial` has the runs of
+    those that ended. `engine` is `threads`, `ray` (at `address`), or
     an object with its three methods. `batch` is the number of cells in a part; by default some ten seconds' worth.
     """
     drives = dict(grid.levels).get("drive")
@@ -135,7 +136,7 @@ def run_plan(
     try:
         parts = plan.parts(batch or _batch(plan, parts_in, getattr(runner, "slots", 1)))
         kept = f"the parts that ended are kept in {out}: the same call goes on"
-        with _progress.shown(progress) as tell, keeping(kept):
+        with _progress.shown(progress) as tell, keeping(kept, lambda: _so_far(plan, parts, parts_in, out)):
             files = _made(plan, parts, parts_in, runner, tell)
     finally:
         # Of an engine that has nothing left to do, this ends its threads.
@@ -152,6 +153,15 @@ def _study(plan: Plan, answer: Any, out: str) -> Study:
     study = studied(answer, command)
     assert isinstance(study, Study), "a plan is of one study"
     return study
+
+
+def _so_far(plan: Plan, parts: list[PartWords], parts_in: Store, out: str) -> Study | None:
+    """The runs of the parts that ended; their page goes away with the process."""
+    files = _whole(plan, parts, parts_in)
+    ended = [part for part in parts if part[2] in files]
+    if not ended:
+        return None
+    return _study(plan, plan.so_far(folder_until_exit(), ended, [files[part[2]] for part in ended]), out)
 
 
 def _finished_elsewhere(plan: Plan, parts: list[PartWords], files: list[bytes], place: Store) -> Study:

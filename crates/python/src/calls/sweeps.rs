@@ -105,6 +105,18 @@ impl Plan {
         let parts: Vec<SweepPart> = parts.into_iter().map(of_words).collect();
         watched(py, None, None, |_| self.0.finish(&folder, &parts, &files, force).map(|studied| of_study(&studied)))
     }
+
+    /// What the files of these parts come to, be they all or some, in order; the page alone goes to the folder.
+    fn so_far(
+        &self,
+        py: Python<'_>,
+        folder: PathBuf,
+        parts: Vec<(usize, usize, String)>,
+        files: Vec<PyBackedBytes>,
+    ) -> PyResult<Studied> {
+        let parts: Vec<SweepPart> = parts.into_iter().map(of_words).collect();
+        watched(py, None, None, |_| self.0.so_far(&folder, &parts, &files).map(|studied| of_study(&studied)))
+    }
 }
 
 fn of_words((first, end, name): (usize, usize, String)) -> SweepPart {
