@@ -87,7 +87,8 @@ fn held(parts: &[(&Study, &StudyProvenance)], answering: &[bool], place: usize) 
         let keys = keys(factor);
         let level = level_of(own, &keys, (made, index, factor)).filter(|_| !known.contains(&keys));
         if let Some(level) = level {
-            held.push(format!("{} {}", factor.name, spoken(&level)));
+            let says = factor.says.as_ref().map_or(String::new(), |says| format!(" ({says})"));
+            held.push(format!("{} {}{says}", factor.name, spoken(&level)));
             known.push(keys);
         }
     }
@@ -143,7 +144,7 @@ mod tests {
 
     const HEAD: &str = "title = 't'\nquestion = 'q'\nruntime = '1 s'\njob = 'random-read'\n[stack]\n\
                         drive = 'barracuda-7200.7-ncq'\n";
-    const CACHE: &str = "[[factor]]\nname = 'cache'\n[[factor.bundle]]\nname = 'on'\n\
+    const CACHE: &str = "[[factor]]\nname = 'cache'\nsays = 'of writes'\n[[factor.bundle]]\nname = 'on'\n\
                          set = { 'drive.cache.write_back' = true }\n[[factor.bundle]]\nname = 'off'\n\
                          set = { 'drive.cache.write_back' = false }\n[[compare]]\nname = 'c'\nfactor = 'cache'\n\
                          from = 'off'\nto = 'on'\nheadline = true\n";
@@ -174,7 +175,7 @@ mod tests {
     fn a_part_names_the_level_that_others_compare() {
         let all = [made(QUEUE), made(CACHE), made(&format!("{CACHE}{QUEUE}"))];
         let parts: Vec<(&Study, &StudyProvenance)> = all.iter().map(|(study, made)| (study, made)).collect();
-        assert_eq!(held(&parts, &ALL, 0), ["cache on"], "said once");
+        assert_eq!(held(&parts, &ALL, 0), ["cache on (of writes)"], "said once");
         assert_eq!(held(&parts, &ALL, 1), ["queue 32"]);
         assert!(held(&parts, &ALL, 2).is_empty(), "it varies both");
         assert!(held(&parts, &[true, false, false], 0).is_empty(), "the others do not answer");

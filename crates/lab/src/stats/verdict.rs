@@ -306,10 +306,11 @@ mod tests {
         let verdicts = [Verdict::Faster, Verdict::Slower, Verdict::NoDifference { margin: 0.02 }];
         for verdict in verdicts.into_iter().chain([Verdict::NotEnoughData { more_runs: 12 }]) {
             let said = verdict.to_string();
-            let known = |word: &&&str| said.starts_with(word.split(['±', ',']).next().unwrap_or(word));
+            let known = |word: &&&str| said.starts_with(word.split(['±', ',', '(']).next().unwrap_or(word).trim_end());
             assert!(words.iter().any(|word| known(&word)), "{said}");
         }
-        assert_eq!(words.len(), 5);
+        // And those of pages alone: mixed, refused.
+        assert_eq!(words.len(), 6);
     }
 
     #[test]

@@ -177,7 +177,7 @@ class Finding:
     to: str
     #: `to` over `from_`; an interval of 95 %.
     ratio: Interval
-    #: faster, slower, no difference within ±x %, not enough data, or refused.
+    #: faster (of a time: it is shorter), slower, no difference within ±x %, not enough data, or refused.
     verdict: str
     #: Why the comparison was refused.
     refused: str | None
