@@ -8,9 +8,9 @@ use crate::run::{ClassLossRecord, CutRecord, RunRecord};
 pub struct CutPrice {
     /// Cuts of the judged side.
     cuts: u64,
-    /// Acknowledged.
+    /// Those that a program had been told were done: base, judged.
     acknowledged: [f64; 2],
-    /// Promised to be durable.
+    /// Those promised to be durable, likewise.
     promised: [f64; 2],
 }
 
