@@ -8,7 +8,7 @@ use crate::run::{ClassLossRecord, CutRecord, RunRecord};
 pub struct CutPrice {
     /// Cuts of the judged side.
     cuts: u64,
-    /// Acknowledged.
+    /// Of writes that the program had been answered, promised or not.
     acknowledged: [f64; 2],
     /// Promised to be durable.
     promised: [f64; 2],
