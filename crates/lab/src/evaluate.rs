@@ -95,15 +95,17 @@ enum Value {
 /// Chosen factors and levels; later ones take precedence.
 type Scope = Vec<(String, String)>;
 
+/// Figures by cell and key, run by run; nothing where a run has none.
+type KnownFigures = BTreeMap<(usize, String), Option<Vec<f64>>>;
+
 /// The results of a study.
 pub struct StudyResults<'a> {
     study: &'a Study,
     /// The levels of each cell.
     cells: Vec<&'a [String]>,
     made: Option<&'a StudyProvenance>,
-    /// Figures by cell and key, run by run, as they were asked for; nothing where a run has none. Of records as JSON, which are
-    /// large, there is one at a time.
-    figures: RefCell<BTreeMap<(usize, String), Option<Vec<f64>>>>,
+    /// Those that were asked for. Of records as JSON, which are large, there is one at a time.
+    figures: RefCell<KnownFigures>,
     runs: &'a [Vec<&'a RunRecord>],
     /// Cells asked for. If set, every figure is 1 and nothing is read.
     asked: Option<RefCell<BTreeSet<usize>>>,

@@ -88,6 +88,9 @@ pub struct InputChanges {
     pub gone: Vec<String>,
 }
 
+/// Settings by key and value, with each unit and source that they have.
+type KnownSettings = BTreeMap<(String, String), Vec<Arc<Setting>>>;
+
 /// The source of a plan's texts and variables.
 pub struct Inputs<'a> {
     /// `None`: only what was kept is read.
@@ -99,8 +102,8 @@ pub struct Inputs<'a> {
     taken: RefCell<InputTexts>,
     /// By name and way of reading.
     surveys: RefCell<Vec<(String, Arc<TraceSurvey>)>>,
-    /// Settings so far, by key and value: most are those of many cells.
-    settings: RefCell<BTreeMap<(String, String), Vec<Arc<Setting>>>>,
+    /// Settings so far: most are those of many cells.
+    settings: RefCell<KnownSettings>,
 }
 
 impl<'a> Inputs<'a> {
