@@ -114,6 +114,7 @@ const STUDY: &[Plain] = &[
     ("stack", "a table of keys of the stack and the job", "set by factors", "the stack of every cell"),
     ("factor.name", "a string", "", "the name of a factor, one [[factor]] each"),
     ("factor.unit", "a string", "none", "the unit of its levels"),
+    ("factor.says", "a sentence", "none", "what it varies, where its name alone does not tell; reports show it"),
     ("factor.key", "a key of the stack or the job", "with bundles", "the key that it sets"),
     (
         "factor.levels",
