@@ -7,6 +7,9 @@
 pub mod draw;
 mod real;
 
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::sync::Arc;
+
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::dotted::{flatten, plain, size};
 use seekwise_formats::duration::Duration;
@@ -28,8 +31,6 @@ use seekwise_run::place::{self, PlaceSource, Target};
 use seekwise_run::sim;
 use seekwise_run::work::Work;
 use serde::{Deserialize, Serialize};
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
-use std::sync::Arc;
 
 use self::real::RealKeys;
 use crate::catalogue;

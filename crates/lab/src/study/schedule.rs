@@ -25,7 +25,7 @@ pub(super) struct Schedule<'a> {
     prepared: &'a [PreparedCell],
     /// The plan's order: cells and runs.
     order: &'a [(usize, usize)],
-    /// By run of the plan: the number of its work, the same for all that do the same.
+    /// By run of the plan: the number of its work, the same for all runs of one seed whose cells are kin.
     works: Vec<usize>,
     state: Mutex<ScheduleState>,
     ended: Condvar,

@@ -67,6 +67,21 @@ def _missing(runs: int) -> str:
 
 
 @dataclass(frozen=True)
+class _ManyRuns(Result):
+    """What a result of many runs says of those that an interruption left out."""
+
+    @property
+    def missing_runs(self) -> int:
+        """Runs that are missing, where it was interrupted; until it is decided, at least so many."""
+        return int(self._data.get("missing_runs", 0))
+
+    @property
+    def complete(self) -> bool:
+        """Whether it came to its end."""
+        return self.missing_runs == 0
+
+
+@dataclass(frozen=True)
 class RunResult(Result):
     """What came of a run."""
 
@@ -191,7 +206,7 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Comparison(Result):
+class Comparison(_ManyRuns):
     """A job on two or more values of one setting."""
 
     #: One for each metric and each value but the first. After Ctrl-C, of those whose runs are all there.
@@ -241,16 +256,6 @@ class Comparison(Result):
         """Runs of a side."""
         return int(self._data["runs"])
 
-    @property
-    def missing_runs(self) -> int:
-        """Runs that are missing, where it was interrupted."""
-        return int(self._data.get("missing_runs", 0))
-
-    @property
-    def complete(self) -> bool:
-        """Whether it came to its end."""
-        return self.missing_runs == 0
-
     def report(self) -> Report:
         """The report, where `out=` kept results."""
         return report_of(self.page)
@@ -280,7 +285,7 @@ class Comparison(Result):
 
 
 @dataclass(frozen=True)
-class Study(Result):
+class Study(_ManyRuns):
     """A study, or what a result folder keeps of a run, a comparison, a study or a sweep."""
 
     title: str
@@ -298,16 +303,6 @@ class Study(Result):
     def report(self) -> Report:
         """Its report."""
         return report_of(self.page)
-
-    @property
-    def missing_runs(self) -> int:
-        """Runs that are missing, where it was interrupted; until it is decided, at least so many."""
-        return int(self._data.get("missing_runs", 0))
-
-    @property
-    def complete(self) -> bool:
-        """Whether it came to its end."""
-        return self.missing_runs == 0
 
     @property
     def comparisons(self) -> list[dict[str, Any]]:
@@ -337,7 +332,7 @@ class Study(Result):
 
 
 @dataclass(frozen=True)
-class Review(Result):
+class Review(_ManyRuns):
     """Several studies that answer one question together."""
 
     refused: bool
@@ -352,11 +347,6 @@ class Review(Result):
     def missing_runs(self) -> int:
         """Runs that are missing in its parts, where it was interrupted."""
         return sum(part.missing_runs for _, part in self.parts)
-
-    @property
-    def complete(self) -> bool:
-        """Whether it came to its end."""
-        return self.missing_runs == 0
 
     def report(self) -> Report:
         """Its report."""
