@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use seekwise::Observer;
+use seekwise::observer::PILOT_RUNS;
 use terminal_size::{Width, terminal_size_of};
 
 use crate::interrupt::{self, ResumeHint};
@@ -121,7 +122,8 @@ impl Line {
 
 impl Observer for Line {
     fn begin(&self, total: Option<u64>, done: u64, unit: &'static str) {
-        if let Some((folder, again)) = &self.kept {
+        // Of pilot runs nothing is kept.
+        if let Some((folder, again)) = self.kept.as_ref().filter(|_| unit != PILOT_RUNS) {
             // What is measured otherwise is one run.
             let of = if unit == "runs" { total } else { self.points.is_none().then_some(1) };
             let is_first = self.progress.lock().expect("no holder panics").is_none();
@@ -136,7 +138,7 @@ impl Observer for Line {
         }
         let mut progress = self.progress.lock().expect("no holder panics");
         match (&*progress, total) {
-            (Some(progress), Some(total)) => progress.length(total),
+            (Some(progress), Some(total)) if progress.unit == unit => progress.length(total),
             (_, Some(total)) => *progress = Some(ProgressLine::of(total, unit)),
             (_, None) => *progress = Some(ProgressLine::unknown(unit)),
         }

@@ -104,7 +104,12 @@ const STUDY: &[Plain] = &[
     ("expect", "a string", "none", "what the author expects"),
     ("seed", "a whole number", "1", "the seed of all random numbers"),
     ("runs", "1 to 1000000", "5", "independent runs of each cell"),
-    ("sampling", "fixed, until-decided", "fixed", "as many runs as `runs` says, or short ones until verdicts stand"),
+    (
+        "sampling",
+        "fixed, until-decided",
+        "until-decided",
+        "as many runs as `runs` says, or short ones until verdicts stand",
+    ),
     ("runtime", "a duration such as 30 s", "as the job says", "measured time of each run"),
     ("ramp", "a duration such as 5 s", "as the job says", "warm-up time of each run"),
     ("margin_percent", "0 to 50", "2", "ratios within this margin of 1 count as equal"),

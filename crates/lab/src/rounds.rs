@@ -15,7 +15,7 @@ use seekwise_formats::study::Study;
 use seekwise_run::outcome::RunError;
 
 pub use self::account::{FixedCells, SamplingAccount, UndecidedPair};
-use self::pilot::Pilot;
+use self::pilot::{Pilot, PilotWatch};
 use crate::finding::Evidence;
 use crate::plan::PreparedCell;
 use crate::provenance::StudyProvenance;
@@ -46,45 +46,71 @@ const OF_RAMP: f64 = 0.5;
 /// Times are rounded up to milliseconds, as a person would write them.
 const ROUND: u64 = 1_000_000;
 
+/// Whether sampling until decided may shorten runs of a study: its cells run in virtual time, and some comparison's may be of
+/// another length than the study says.
+pub fn may_shorten(study: &Study, made: &StudyProvenance, prepared: &[PreparedCell]) -> bool {
+    let evidence = Evidence::new(study, made, &[]);
+    !made.is_measured() && groups(&evidence, prepared).1.iter().any(|group| group.length.is_ok())
+}
+
 /// Plans how `study` is sampled until it is decided: runs a pilot of each cell whose group may have shorter runs.
 pub fn plan(
     study: &Study,
     made: &StudyProvenance,
     prepared: &[PreparedCell],
     threads: usize,
+    watch: &PilotWatch<'_>,
 ) -> Result<SamplingPlan, RunError> {
     let evidence = Evidence::new(study, made, &[]);
-    let compared = evidence.compared();
-    let of_cell = joined(prepared.len(), compared.iter().map(|&(from, to, _)| (from, to)));
-    let members = |group: usize| (0..prepared.len()).filter(|&cell| of_cell[cell] == group).collect::<Vec<_>>();
-    let groups: Vec<Vec<usize>> = (0..of_cell.iter().max().map_or(0, |last| last + 1)).map(members).collect();
-    let judged = |cells: &[usize]| -> Vec<&Metric> {
-        let own = compared.iter().filter(|(from, ..)| cells.contains(from));
-        own.map(|&(.., metric)| metric).collect()
-    };
-    let asked = |cells: &Vec<usize>| {
-        let of: Vec<&PreparedCell> = cells.iter().map(|&cell| &prepared[cell]).collect();
-        reasons::length(study, &of, &judged(cells))
-    };
-    let lengths: Vec<Result<RunLength, String>> = groups.iter().map(asked).collect();
-    let wanted = groups.iter().zip(&lengths).filter_map(|(cells, length)| Some((cells, length.as_ref().ok()?)));
+    let (of_cell, groups) = groups(&evidence, prepared);
+    let wanted = groups.iter().filter_map(|group| Some((&group.cells, group.length.as_ref().ok()?)));
     let wanted = wanted.flat_map(|(cells, length)| cells.iter().map(|&cell| (cell, length.pilot(study.runs))));
-    let pilots = pilot::run(study, prepared, wanted, threads)?;
-    let group = |(cells, length): (&Vec<usize>, Result<RunLength, String>)| match length {
+    let pilots = pilot::run(study, prepared, wanted, threads, watch)?;
+    let planned = |CellGroup { cells, judged, length }: CellGroup<'_>| match length {
         Ok(length) => {
             let own: Vec<&Pilot> = cells.iter().filter_map(|cell| pilots.of_cell.get(cell)).collect();
-            sampled(study, length, &own, &judged(cells))
+            sampled(study, length, &own, &judged)
         }
         Err(why) => fixed(study, RunLength::of(prepared[cells[0]].job.workers()), why),
     };
     let fixed_of = |cell: &PreparedCell| RunLength::of(cell.job.workers()).map(|length| length.whole());
     let fixed_ns = prepared.iter().map(fixed_of).sum::<Option<u64>>();
     Ok(SamplingPlan {
-        groups: groups.iter().zip(lengths).map(group).collect(),
+        groups: groups.into_iter().map(planned).collect(),
         of_cell,
         pilot_ns: pilots.virtual_ns,
         fixed_ns: fixed_ns.map(|sum| sum * u64::from(study.runs)),
     })
+}
+
+/// Cells that comparisons join, directly or over others.
+struct CellGroup<'e> {
+    cells: Vec<usize>,
+    /// What is judged of them.
+    judged: Vec<&'e Metric>,
+    /// How long their runs are, or why they may be no shorter.
+    length: Result<RunLength, String>,
+}
+
+/// The group of each cell, and the groups.
+fn groups<'e>(evidence: &Evidence<'e>, prepared: &[PreparedCell]) -> (Vec<usize>, Vec<CellGroup<'e>>) {
+    let compared = evidence.compared();
+    let of_cell = joined(prepared.len(), compared.iter().map(|&(from, to, _)| (from, to)));
+    let count = of_cell.iter().max().map_or(0, |last| last + 1);
+    let (mut cells, mut judged) = (vec![Vec::new(); count], vec![Vec::new(); count]);
+    for (cell, &group) in of_cell.iter().enumerate() {
+        cells[group].push(cell);
+    }
+    for (from, _, metric) in compared {
+        judged[of_cell[from]].push(metric);
+    }
+    let group = |(cells, judged): (Vec<usize>, Vec<&'e Metric>)| {
+        let of: Vec<&PreparedCell> = cells.iter().map(|&cell| &prepared[cell]).collect();
+        let length = reasons::length(evidence.study, &of, &judged);
+        CellGroup { cells, judged, length }
+    };
+    let groups = cells.into_iter().zip(judged).map(group).collect();
+    (of_cell, groups)
 }
 
 /// How long the runs of a cell are.

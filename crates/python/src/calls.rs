@@ -122,8 +122,8 @@ pub fn compare(
     key: String,
     levels: Vec<String>,
     metrics: Vec<String>,
-    runs: u32,
-    until_decided: bool,
+    runs: Option<u32>,
+    until_decided: Option<bool>,
     out: Option<PathBuf>,
     beside: PathBuf,
     kept: bool,
@@ -140,7 +140,7 @@ pub fn compare(
             if levels.len() > 1 && values::of(&key, &list)? != levels {
                 return Err(Error::new(format!("{key}: a value is a list or a range itself; expected single values")));
             }
-            let sampling = if until_decided { Sampling::UntilDecided } else { Sampling::Fixed };
+            let sampling = until_decided.map(sampling);
             let comparison = Comparison { setup, key, values: levels, list: None, metrics, runs, sampling };
             let bounds = Bounds::new(max_memory);
             let compared = match &out {
@@ -210,6 +210,11 @@ fn of_review(reviewed: &ReviewResult) -> Result<Studied, seekwise::Error> {
     Ok((json, refused, true, reviewed.page.clone(), parts))
 }
 
+/// How a study or a comparison is sampled.
+fn sampling(until_decided: bool) -> Sampling {
+    if until_decided { Sampling::UntilDecided } else { Sampling::Fixed }
+}
+
 /// Runs a study or a review.
 #[pyfunction]
 #[pyo3(signature = (name, *, text, out, resume, force, until_decided, threads, max_memory, progress))]
@@ -227,7 +232,7 @@ pub fn study(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(Studied, String)> {
     let work = |observer: &dyn Observer| {
-        let sampling = until_decided.map(|until| if until { Sampling::UntilDecided } else { Sampling::Fixed });
+        let sampling = until_decided.map(sampling);
         let options = StudyOptions { folder: &out, resume, force, bounds: Bounds::new(max_memory), threads, sampling };
         let came = with_text(text.as_deref(), || seekwise::study::study(&name, &options, observer))?;
         let mut line = format!("seekwise study {}", quoted(&name));

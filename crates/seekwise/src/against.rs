@@ -64,7 +64,15 @@ pub fn against(
     warn(measured.warnings.iter().chain(&predicted.warnings));
     for side in [&measured, &predicted] {
         let runs = u64::from(runs);
-        bounds.admit(&RunPlan { cells: from_ref(side), runs, cuts: 0, times: 1, threads: 1, seed: setup.seed })?;
+        bounds.admit(&RunPlan {
+            cells: from_ref(side),
+            runs,
+            cuts: 0,
+            times: 1,
+            threads: 1,
+            seed: setup.seed,
+            until_decided: false,
+        })?;
     }
     observer.begin(Some(2 * u64::from(runs)), 0, "runs");
     let mut count = 0;

@@ -49,6 +49,8 @@ pub struct RunPlan<'a> {
     pub threads: usize,
     /// The seed of the probes.
     pub seed: u64,
+    /// Runs are shortened, and end when all verdicts stand.
+    pub until_decided: bool,
 }
 
 impl Bounds {
@@ -108,11 +110,14 @@ impl Bounds {
         if seconds > LONG {
             let how = if seconds > VERY_LONG { log::Level::Warn } else { log::Level::Info };
             let what = if runs == 1 { "1 run will".to_owned() } else { format!("{runs} runs will") };
+            let ends = match plan.until_decided {
+                true => "; they are shortened and end when all verdicts stand, and",
+                false => "; a shorter runtime or fewer runs take less, and",
+            };
+            let took = wall(seconds);
             log::log!(
                 how,
-                "{what} take about {} here, judging by their first requests; a shorter runtime or fewer runs take less, and \
-                 Ctrl-C stops at any time",
-                wall(seconds)
+                "{what} take about {took} here, judging by their first requests{ends} Ctrl-C stops at any time"
             );
         }
         Ok(())

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use seekwise_formats::spelling::nearest;
-use seekwise_formats::study::{CellChange, Claim, ClaimClass, CompanionClaim, Study, parse, placed};
+use seekwise_formats::study::{CellChange, Claim, ClaimClass, CompanionClaim, Sampling, Study, parse, placed};
 use seekwise_lab::catalogue::studies::BUILT_IN;
 use seekwise_lab::claims::{CatalogueClaim, changed, checked, known, repeated, settings_below};
 use seekwise_lab::finding::{BoundDistance, ClaimAnswer, Evidence, RangeVote};
@@ -287,7 +287,8 @@ impl Running<'_> {
             force: args.force,
             bounds: self.bounds,
             threads: args.threads,
-            sampling: None,
+            // Some checks read single runs of the length that the study says (docs/statistics.md).
+            sampling: Some(Sampling::Fixed),
         }
     }
 
@@ -297,10 +298,11 @@ impl Running<'_> {
         // Kept beside the results, so that one draw is not resumed as another.
         let text = self.args.draw.map_or(text.clone(), |draw| format!("# Draw {draw} of what is inferred.\n{text}"));
         let folder = self.folder.join(name);
-        let opened = self.opening(&folder).open(name, &text, || match self.args.draw {
+        let plan = || match self.args.draw {
             Some(draw) => planned::plan_drawn(name, &text, draw),
             None => planned::plan_file(name, &text),
-        })?;
+        };
+        let opened = self.opening(&folder).open(name, &text, plan, self.observer)?;
         let StudySession { planned, results, done, threads } = opened;
         warn(&planned.made.warnings);
         self.observer.doing(name);
@@ -380,7 +382,7 @@ impl Running<'_> {
             prepared.map_err(|faults| Error::from(faults.into_iter().map(located).collect::<Vec<_>>()))
         };
         let folder = self.folder.join(name).join(format!("{}-{how}", claim.id));
-        let opened = self.opening(&folder).open(name, &text, plan)?;
+        let opened = self.opening(&folder).open(name, &text, plan, self.observer)?;
         let StudySession { planned: again, results, done, threads } = opened;
         warn(&again.made.warnings);
         self.observer.doing(&format!("{name}, {} {how}", claim.id));

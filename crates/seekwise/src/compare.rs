@@ -38,17 +38,18 @@ pub struct Comparison {
     pub list: Option<String>,
     /// What is judged; empty for what suits the job.
     pub metrics: Vec<Metric>,
-    /// Runs a side.
-    pub runs: u32,
-    /// Whether there are as many runs, or short ones until verdicts stand.
-    pub sampling: Sampling,
+    /// Runs a side; nothing: [`RUNS`], or short ones until verdicts stand.
+    pub runs: Option<u32>,
+    /// Whether there are as many runs, or short ones until verdicts stand and in these many runs' virtual time at most twice;
+    /// nothing: as many if `runs` says how many, or if they may not be shorter.
+    pub sampling: Option<Sampling>,
 }
 
 /// Runs of a side where nobody says how many.
 pub const RUNS: u32 = 10;
 
 impl Comparison {
-    /// Of two or more values of a setting, with ten runs a side.
+    /// Of two or more values of a setting, in runs until verdicts stand.
     ///
     /// ```
     /// use seekwise::Setup;
@@ -65,15 +66,7 @@ impl Comparison {
         values: impl IntoIterator<Item = V>,
     ) -> Comparison {
         let values = values.into_iter().map(Into::into).collect();
-        Comparison {
-            setup,
-            key: key.into(),
-            values,
-            list: None,
-            metrics: Vec::new(),
-            runs: RUNS,
-            sampling: Sampling::Fixed,
-        }
+        Comparison { setup, key: key.into(), values, list: None, metrics: Vec::new(), runs: None, sampling: None }
     }
 
     /// Runs all sides on all cores, within a quarter of the machine's memory; keeps nothing.
@@ -96,14 +89,15 @@ impl Comparison {
         observer: &dyn Observer,
     ) -> Result<ComparisonResult, Error> {
         let (planned, records) =
-            run_session(self.open(&StudyOptions { bounds, ..StudyOptions::into(folder) })?, observer)?;
+            run_session(self.open(&StudyOptions { bounds, ..StudyOptions::into(folder) }, observer)?, observer)?;
         require_requests(&Evidence::new(&planned.study, &planned.made, &records))?;
         self.compared(planned.study, planned.made, records, None)
     }
 
     /// The same; results and a page go to the folder of `options`.
     pub fn run_into(&self, options: &StudyOptions<'_>, observer: &dyn Observer) -> Result<ComparisonResult, Error> {
-        let StudyResult { study, made, records, page } = finished(self.open(options)?, options.folder, observer)?;
+        let StudyResult { study, made, records, page } =
+            finished(self.open(options, observer)?, options.folder, observer)?;
         self.compared(study, made, records, Some(page))
     }
 
@@ -130,7 +124,7 @@ impl Comparison {
     ///
     /// let folder = tempfile::tempdir().unwrap();
     /// let setup = Setup::new("random-read", "barracuda-7200.7-ncq").with_runtime("1 s");
-    /// let comparison = Comparison { runs: 5, ..Comparison::new(setup, "job.depth", ["1", "8"]) };
+    /// let comparison = Comparison { runs: Some(5), ..Comparison::new(setup, "job.depth", ["1", "8"]) };
     /// let error = comparison.run_beside(folder.path(), Bounds::new(None), &Two(AtomicU64::new(0))).unwrap_err();
     /// assert!(error.is_cancelled());
     /// let kept = comparison.kept_in(folder.path())?;
@@ -139,15 +133,15 @@ impl Comparison {
     /// ```
     pub fn kept_in(&self, folder: &Path) -> Result<ComparisonResult, Error> {
         let StudyResult { study, made, records, page } = study::kept_in(folder)?;
-        let (key, values, runs) = (self.key.clone(), self.values.clone(), self.runs);
+        let (key, values, runs) = (self.key.clone(), self.values.clone(), self.runs());
         Ok(ComparisonResult { key, values, runs, study, made, records, page: Some(page) })
     }
 
-    fn open(&self, options: &StudyOptions<'_>) -> Result<StudySession, Error> {
+    fn open(&self, options: &StudyOptions<'_>, observer: &dyn Observer) -> Result<StudySession, Error> {
         reject_repeated_keys(&[from_ref(&(self.key.clone(), String::new())), &self.setup.set[..]].concat())?;
         let text = self.study()?;
         let plan = || planned::plan("command line", text.clone()).map_err(Error::from);
-        options.opening().open("command line", &text, plan)
+        options.opening().open("command line", &text, plan, observer)
     }
 
     fn compared(
@@ -157,7 +151,7 @@ impl Comparison {
         records: Vec<RunRecord>,
         page: Option<PathBuf>,
     ) -> Result<ComparisonResult, Error> {
-        let (key, values, runs) = (self.key.clone(), self.values.clone(), self.runs);
+        let (key, values, runs) = (self.key.clone(), self.values.clone(), self.runs());
         let compared = ComparisonResult { key, values, runs, study, made, records, page };
         let answer = compared.answer();
         answer.check()?;
@@ -173,8 +167,18 @@ impl Comparison {
         let list = self.list.clone().unwrap_or_else(|| self.values.join(","));
         let vary = quoted(&format!("{}={list}", self.key));
         let (words, seed) = (self.setup.words(), self.setup.seed);
-        let until = if self.sampling == Sampling::UntilDecided { " --until-decided" } else { "" };
-        format!("seekwise compare {words} --vary {vary}{} --runs {} --seed {seed}{until}", metrics.concat(), self.runs)
+        let runs = self.runs.map_or(String::new(), |runs| format!(" --runs {runs}"));
+        let sampling = match self.sampling {
+            Some(Sampling::UntilDecided) => " --until-decided",
+            Some(Sampling::Fixed) => " --fixed",
+            None => "",
+        };
+        format!("seekwise compare {words} --vary {vary}{}{runs} --seed {seed}{sampling}", metrics.concat())
+    }
+
+    /// Runs a side of a fixed sample.
+    pub fn runs(&self) -> u32 {
+        self.runs.unwrap_or(RUNS)
     }
 
     /// The comparison as a study: it is run, kept and reported as one.
@@ -222,13 +226,17 @@ impl Comparison {
             }
             _ => format!("With which {key} is {job} fastest?"),
         };
-        let until = (self.sampling == Sampling::UntilDecided).then(|| ("sampling".to_owned(), text("until-decided")));
+        let sampling = self.sampling.or(self.runs.map(|_| Sampling::Fixed)).map(|sampling| match sampling {
+            Sampling::Fixed => "fixed",
+            Sampling::UntilDecided => "until-decided",
+        });
+        let sampling = sampling.map(|word| ("sampling".to_owned(), text(word)));
         let study = [
             ("factor".to_owned(), toml::Value::Array(vec![toml::Value::Table(factor)])),
             ("compare".to_owned(), toml::Value::Array(compares)),
         ];
-        let study = study.into_iter().chain(until);
-        let text = self.setup.study(question, self.runs, study)?;
+        let study = study.into_iter().chain(sampling);
+        let text = self.setup.study(question, self.runs(), study)?;
         toml::from_str::<Study>(&text).map_err(|error| Error::new(error.message()))?;
         Ok(text)
     }
@@ -439,7 +447,7 @@ mod tests {
     #[test]
     fn of_an_interrupted_comparison_stands_what_has_all_its_runs() {
         let setup = Setup::new("random-read", "barracuda-7200.7-ncq").with_runtime("1 s");
-        let comparison = Comparison { runs: 2, ..Comparison::new(setup, "job.depth", ["1", "4", "8"]) };
+        let comparison = Comparison { runs: Some(2), ..Comparison::new(setup, "job.depth", ["1", "4", "8"]) };
         let folder = scratch().unwrap();
         let whole = comparison.run_beside(folder.path(), Bounds::new(None), &()).unwrap();
         assert_eq!((whole.missing_runs(), whole.answer().findings.len()), (0, 2));

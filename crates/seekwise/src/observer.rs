@@ -3,7 +3,7 @@
 /// Watches long work. All methods have a default that does nothing; `()` watches nothing.
 pub trait Observer: Sync {
     /// There are `total` steps in all, of which `done` need not be done again; what a step is, its `unit` says (`runs`,
-    /// `requests`). Nothing where nobody knows how many there are.
+    /// `requests`, [`PILOT_RUNS`]). Nothing where nobody knows how many there are.
     fn begin(&self, _total: Option<u64>, _done: u64, _unit: &'static str) {}
     /// So many steps are done.
     fn at(&self, _done: u64) {}
@@ -21,6 +21,9 @@ pub trait Observer: Sync {
         false
     }
 }
+
+/// The unit of runs of which nothing is kept: they find how long the runs of a study are to be.
+pub const PILOT_RUNS: &str = "pilot runs";
 
 /// Watches nothing.
 impl Observer for () {}

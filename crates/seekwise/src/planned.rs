@@ -2,6 +2,7 @@
 //! No folder is touched for a plan that its bounds refuse.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::study::{Sampling, Study, parse, placed};
@@ -10,12 +11,14 @@ use seekwise_lab::plan::draw::ProfileDraw;
 use seekwise_lab::plan::{self, Cell, PreparedCell};
 use seekwise_lab::provenance::{ProgramVersion, StudyProvenance};
 use seekwise_lab::rounds;
+use seekwise_lab::rounds::pilot::PilotWatch;
 use seekwise_lab::run::RunRecord;
 use seekwise_lab::study::is_measured;
 use seekwise_os::places::PLACES;
 
 use crate::bounds::{Bounds, RunPlan};
 use crate::error::Error;
+use crate::observer::{Observer, PILOT_RUNS};
 use crate::reading;
 use crate::results::{self, ResultFolder, StudyManifest};
 use crate::shell::quoted;
@@ -66,12 +69,18 @@ impl ResultsOptions<'_> {
         name: &str,
         text: &str,
         plan: impl FnOnce() -> Result<PlannedStudy, Error>,
+        observer: &dyn Observer,
     ) -> Result<StudySession, Error> {
         let folder = self.folder;
         if !(self.resume && results::holds(folder)) {
             let planned = plan()?;
-            let wanted = self.sampling.or(planned.study.sampling);
-            return self.begin(planned, wanted);
+            let said = self.sampling.or(planned.study.sampling);
+            let wanted =
+                said.unwrap_or_else(|| match rounds::may_shorten(&planned.study, &planned.made, &planned.prepared) {
+                    true => Sampling::UntilDecided,
+                    false => Sampling::Fixed,
+                });
+            return self.begin(planned, Some(wanted), observer);
         }
         let kept = results::kept(folder)?;
         let changed = |what: &str, lines: &str| {
@@ -93,7 +102,7 @@ impl ResultsOptions<'_> {
     }
 
     /// Opens results for what the folder `of` keeps: in another folder anew, in itself to go on.
-    pub fn of_folder(&self, of: &Path) -> Result<StudySession, Error> {
+    pub fn of_folder(&self, of: &Path, observer: &dyn Observer) -> Result<StudySession, Error> {
         let kept = results::kept(of)?;
         if self.resume && same_place(of, self.folder) {
             self.sampled_alike(&kept)?;
@@ -123,14 +132,19 @@ impl ResultsOptions<'_> {
                 of.display()
             )));
         }
-        self.begin(planned, self.sampling)
+        self.begin(planned, self.sampling, observer)
     }
 
     /// Begins what is planned, sampled as it is `wanted` or, without that, as it is planned.
-    fn begin(&self, planned: PlannedStudy, wanted: Option<Sampling>) -> Result<StudySession, Error> {
-        let threads = self.admit(&planned)?;
+    fn begin(
+        &self,
+        planned: PlannedStudy,
+        wanted: Option<Sampling>,
+        observer: &dyn Observer,
+    ) -> Result<StudySession, Error> {
+        let threads = self.admit(&planned, wanted)?;
         let planned = match wanted {
-            Some(Sampling::UntilDecided) if planned.made.sampling.is_none() => sampled(planned, threads)?,
+            Some(Sampling::UntilDecided) if planned.made.sampling.is_none() => sampled(planned, threads, observer)?,
             _ => planned,
         };
         let results = ResultFolder::begin(self.folder, &planned.text, &planned.made, self.force)?;
@@ -164,14 +178,15 @@ impl ResultsOptions<'_> {
         if planned.made != made {
             return Err(Error::new(format!("{}: its made-from.json does not match its other files", folder.display())));
         }
-        let threads = self.admit(&planned)?;
+        let threads = self.admit(&planned, None)?;
         let (results, done) = ResultFolder::go_on(folder, &kept)?;
         Ok(StudySession { planned, results, done, threads })
     }
 
     /// Whether a plan keeps within the bounds, and on how many cores.
-    fn admit(&self, planned: &PlannedStudy) -> Result<usize, Error> {
-        self.bounds.admit(&extent(&planned.study, &planned.prepared, self.threads))
+    fn admit(&self, planned: &PlannedStudy, sampling: Option<Sampling>) -> Result<usize, Error> {
+        let until_decided = sampling == Some(Sampling::UntilDecided) || planned.made.sampling.is_some();
+        self.bounds.admit(&RunPlan { until_decided, ..extent(&planned.study, &planned.prepared, self.threads) })
     }
 }
 
@@ -180,7 +195,7 @@ pub fn extent<'a>(study: &Study, cells: &'a [PreparedCell], threads: usize) -> R
     let (runs, cuts) = (u64::from(study.runs), study.cuts.unwrap_or(0));
     // Cuts run a job twice more, each orderly power-off once.
     let times = 1 + if cuts > 0 { 2 } else { 0 } + u64::from(study.shutdowns.unwrap_or(0));
-    RunPlan { cells, runs, cuts, times, threads, seed: study.seed }
+    RunPlan { cells, runs, cuts, times, threads, seed: study.seed, until_decided: false }
 }
 
 fn same_place(a: &Path, b: &Path) -> bool {
@@ -237,7 +252,7 @@ pub fn prepare(
 
 /// The same, sampled until it is decided: its cells with runs of the lengths that pilot runs suggest, which run on this many
 /// cores (0: all). An error for runs in real time.
-fn sampled(planned: PlannedStudy, threads: usize) -> Result<PlannedStudy, Error> {
+fn sampled(planned: PlannedStudy, threads: usize, observer: &dyn Observer) -> Result<PlannedStudy, Error> {
     let PlannedStudy { text, study, prepared, made } = planned;
     if is_measured(&prepared) {
         return Err(Error::new(
@@ -245,7 +260,13 @@ fn sampled(planned: PlannedStudy, threads: usize) -> Result<PlannedStudy, Error>
              expected a modelled disk, or --fixed",
         ));
     }
-    let plan = rounds::plan(&study, &made, &prepared, threads)?;
+    let ended = AtomicU64::new(0);
+    let watch = PilotWatch {
+        begun: &|total| observer.begin(Some(total), 0, PILOT_RUNS),
+        ended: &|| observer.at(1 + ended.fetch_add(1, Ordering::Relaxed)),
+        cancelled: &|| observer.is_cancelled(),
+    };
+    let plan = rounds::plan(&study, &made, &prepared, threads, &watch)?;
     let inputs = Inputs::kept(made.inputs.clone()).opening(reading::parts).with_places(PLACES);
     let cells = plan.lengthened(made.cells.iter().map(|made| &made.cell));
     let mut planned = prepare("study.toml", text, study.clone(), cells, &inputs)?;

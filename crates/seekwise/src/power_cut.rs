@@ -53,7 +53,7 @@ pub fn power_cut(setup: &Setup, when: CutTime, bounds: &Bounds, observer: &dyn O
     };
     let cells = from_ref(&prepared);
     let cuts = if runs == 1 { cuts } else { 1 };
-    bounds.admit(&RunPlan { cells, runs, cuts, times, threads, seed: setup.seed })?;
+    bounds.admit(&RunPlan { cells, runs, cuts, times, threads, seed: setup.seed, until_decided: false })?;
     let unit = if runs == 1 { "requests" } else { "runs" };
     observer.begin(None, 0, unit);
     let known = AtomicBool::new(false);

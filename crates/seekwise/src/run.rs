@@ -109,7 +109,8 @@ impl<'a> PreparedRun<'a> {
     ) -> Result<RunResult, Error> {
         let PreparedRun { setup, cell, taken, prepared } = self;
         let seed = setup.seed;
-        let plan = RunPlan { cells: from_ref(&prepared), runs: 1, cuts: 0, times: 1, threads: 1, seed };
+        let plan =
+            RunPlan { cells: from_ref(&prepared), runs: 1, cuts: 0, times: 1, threads: 1, seed, until_decided: false };
         options.bounds.admit(&plan)?;
         iolog::admit_all(&prepared.logs, options.force, options.log)?;
         let mut log = RequestLog::create(

@@ -44,7 +44,8 @@ pub struct StudyOptions<'a> {
     pub bounds: Bounds,
     /// Cores; 0: all.
     pub threads: usize,
-    /// How many runs, and how long ones; nothing: as the study or the folder says.
+    /// How many runs, and how long ones; nothing: as the study or the folder says, and short ones until verdicts stand where
+    /// neither does and runs may be shorter.
     pub sampling: Option<Sampling>,
 }
 
@@ -119,7 +120,7 @@ pub enum PendingStudy {
 
 /// Runs a study or a review: a file, a built-in one by its name, or what a result folder keeps; makes its page.
 pub fn study(name: &str, options: &StudyOptions<'_>, observer: &dyn Observer) -> Result<StudyOutcome, Error> {
-    open(name, options)?.finish(options, observer)
+    open(name, options, observer)?.finish(options, observer)
 }
 
 /// Whether this is a review, of several studies: a file, a built-in one by its name, or what a result folder keeps.
@@ -132,22 +133,24 @@ pub fn is_review(name: &str) -> Result<bool, Error> {
 }
 
 /// Plans a study or a review and opens its results.
-pub fn open(name: &str, options: &StudyOptions<'_>) -> Result<PendingStudy, Error> {
+pub fn open(name: &str, options: &StudyOptions<'_>, observer: &dyn Observer) -> Result<PendingStudy, Error> {
     let folder = Path::new(name);
     let opening = options.opening();
     if results::says(folder) {
         return match results::kept_review(folder)? {
-            Some(kept) => review::PendingReview::open(&kept.text, name, Some(folder), options)
+            Some(kept) => review::PendingReview::open(&kept.text, name, Some(folder), options, observer)
                 .map(Box::new)
                 .map(PendingStudy::Review),
-            None => Ok(PendingStudy::Study(Box::new(opening.of_folder(folder)?))),
+            None => Ok(PendingStudy::Study(Box::new(opening.of_folder(folder, observer)?))),
         };
     }
     let (name, text) = named(name)?;
     if Review::looks_like(&text) {
-        return review::PendingReview::open(&text, &name, None, options).map(Box::new).map(PendingStudy::Review);
+        return review::PendingReview::open(&text, &name, None, options, observer)
+            .map(Box::new)
+            .map(PendingStudy::Review);
     }
-    Ok(PendingStudy::Study(Box::new(opening.open(&name, &text, || planned::plan_file(&name, &text))?)))
+    Ok(PendingStudy::Study(Box::new(opening.open(&name, &text, || planned::plan_file(&name, &text), observer)?)))
 }
 
 impl PendingStudy {

@@ -14,16 +14,16 @@ const DRY_RUN: &str = "barracuda-2t-st2000dm006";
 /// How many runs there are, and how long ones.
 #[derive(Args, Debug)]
 pub struct SamplingArgs {
-    /// Make short, warmed runs, and stop each pair when its verdict stands; in virtual time only.
+    /// Make short, warmed runs, and stop each pair when its verdict stands [default in virtual time, where runs may be shorter].
     #[arg(long, conflicts_with = "fixed")]
     pub until_decided: bool,
-    /// Make as many runs as are asked for, each as long as asked [default].
+    /// Make as many runs as are asked for, each as long as asked.
     #[arg(long)]
     pub fixed: bool,
 }
 
 impl SamplingArgs {
-    /// What is asked for; nothing: as the study says.
+    /// What is asked for, if anything is.
     pub fn wanted(&self) -> Option<Sampling> {
         match (self.until_decided, self.fixed) {
             (true, _) => Some(Sampling::UntilDecided),
@@ -56,9 +56,9 @@ pub struct CompareArgs {
     /// The metric to compare, such as p99 or read.mean; may be repeated [default: iops; for scenes, elapsed].
     #[arg(long, value_name = "NAME")]
     pub metric: Vec<Metric>,
-    /// Independent runs per side.
-    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
-    pub runs: u32,
+    /// Make so many whole runs per side [default: short ones until the verdict stands; where they may not be short, 10].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
+    pub runs: Option<u32>,
     /// How long it is run.
     #[command(flatten)]
     pub sampling: SamplingArgs,

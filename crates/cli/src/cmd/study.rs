@@ -29,12 +29,12 @@ pub fn study(args: &args::StudyArgs, bounds: &Bounds, json: bool) -> CommandResu
     if !columns.is_empty() && seekwise::study::is_review(&args.study)? {
         review::check(columns)?;
     }
-    let opened = seekwise::study::open(&args.study, &options)?;
+    let line = Line::keeping(out, go_on(out));
+    let opened = seekwise::study::open(&args.study, &options, &line)?;
     if let seekwise::study::PendingStudy::Study(opened) = &opened {
         text::check(&opened.planned.study, columns)?;
     }
     say(format!("Again: {}", again(out)));
-    let line = Line::keeping(out, go_on(out));
     let came = opened.finish(&options, &line)?;
     drop(line);
     match came {

@@ -16,12 +16,13 @@ use seekwise_formats::study::Study;
 use seekwise_model::block::Op;
 use seekwise_model::record::Record;
 use seekwise_model::rng::Seed;
+use seekwise_run::cutoff::{Cancelled, RunCutoff};
 use seekwise_run::outcome::RunError;
 
 use super::{BEYOND, REQUESTS};
 use crate::finding::{metric_needs, requests_of};
 use crate::plan::{PreparedCell, set_job};
-use crate::run::{RunRecord, measure};
+use crate::run::{RunRecord, measure_first};
 use crate::study::KnownRun;
 
 /// Equal times of a pilot.
@@ -62,6 +63,21 @@ pub struct Pilot {
     record: RunRecord,
 }
 
+/// Watches pilots.
+pub struct PilotWatch<'a> {
+    /// There will be so many at most, a second one of a cell not counted.
+    pub begun: &'a dyn Fn(u64),
+    /// One more has ended.
+    pub ended: &'a (dyn Fn() + Sync),
+    /// Whether they are to end early, which is then an error.
+    pub cancelled: Cancelled<'a>,
+}
+
+impl PilotWatch<'static> {
+    /// Watches nothing.
+    pub const NONE: PilotWatch<'static> = PilotWatch { begun: &|_| {}, ended: &|| {}, cancelled: &|| false };
+}
+
 /// All pilots.
 pub struct Pilots {
     pub of_cell: BTreeMap<usize, Pilot>,
@@ -76,16 +92,23 @@ pub fn run(
     prepared: &[PreparedCell],
     wanted: impl Iterator<Item = (usize, u64)>,
     threads: usize,
+    watch: &PilotWatch<'_>,
 ) -> Result<Pilots, RunError> {
     let (margin, seed) = (study.margin_percent / 100.0, Seed(study.seed).run(RUN).0);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be started");
     let all = |wanted: &[(usize, u64)]| {
         shared(prepared, wanted, pool.current_num_threads(), |list| {
-            let one = |&(cell, nanos): &(usize, u64)| pilot(&prepared[cell], nanos, margin, seed);
+            let (cancelled, ended) = (watch.cancelled, watch.ended);
+            let one = |&(cell, nanos): &(usize, u64)| {
+                let pilot = pilot(RunCutoff::when(cancelled), &prepared[cell], nanos, margin, seed)?;
+                ended();
+                Ok(pilot)
+            };
             pool.install(|| list.par_iter().map(one).collect())
         })
     };
     let wanted: Vec<(usize, u64)> = wanted.collect();
+    (watch.begun)(wanted.len() as u64);
     let mut pilots = all(&wanted)?;
     let cold = |(cell, _): &&(usize, u64)| pilots.of_cell[cell].settled_ns.is_none();
     let again: Vec<(usize, u64)> = wanted.iter().filter(cold).map(|&(cell, nanos)| (cell, LONGER * nanos)).collect();
@@ -95,8 +118,9 @@ pub fn run(
     Ok(pilots)
 }
 
-/// What a pilot does: the hash of its job and the job's name, for so many nanoseconds.
-type PilotWork<'p> = (&'p str, &'p str, u64);
+/// What a pilot does: the hash of its job and the job's name, for so many nanoseconds, on a stack of this kin. No other stands
+/// for it.
+type PilotWork<'p> = (&'p str, &'p str, u64, u64);
 
 /// A pilot of each that is wanted; `run` does so many of them at once. One that another stands for is only run where a core
 /// would be idle, and is not counted: what comes of it does not depend on the cores.
@@ -114,7 +138,7 @@ fn shared(
         let mut waits: BTreeSet<PilotWork<'_>> = BTreeSet::new();
         for &(cell, nanos) in wanted {
             let own = &prepared[cell];
-            let work = (&*own.work, own.job.name(), nanos);
+            let work = (&*own.work, own.job.name(), nanos, own.kin);
             let known = known.entry(work).or_default();
             let stands = known.iter().find(|(known, _)| known.stands_for(own)).map(|(_, other)| *other);
             match (stands, ran.get(&cell)) {
@@ -141,7 +165,7 @@ fn shared(
     }
 }
 
-fn pilot(cell: &PreparedCell, nanos: u64, margin: f64, seed: u64) -> Result<Pilot, RunError> {
+fn pilot(cutoff: RunCutoff<'_>, cell: &PreparedCell, nanos: u64, margin: f64, seed: u64) -> Result<Pilot, RunError> {
     let mut job = cell.job.clone();
     for (key, nanos) in [("job.runtime", nanos), ("job.ramp", 0)] {
         set_job("pilot", &mut job, key, &Duration { nanos }.to_string()).expect("jobs of workers have both keys");
@@ -156,7 +180,7 @@ fn pilot(cell: &PreparedCell, nanos: u64, margin: f64, seed: u64) -> Result<Pilo
             time.response_ns += u128::from(record.completion.finished.nanos() - record.issued.nanos());
         }
     };
-    let measured = measure(&cell.target, &job, seed, watch)?;
+    let measured = measure_first(cutoff, &cell.target, &job, seed, watch)?;
     let record = measured.record("pilot", job.name(), seed, Vec::new());
     let settled_ns = settled(&times, margin).map(|place| place as u64 * each);
     Ok(Pilot { length_ns: nanos, settled_ns, record })

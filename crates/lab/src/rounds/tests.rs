@@ -34,7 +34,7 @@ fn prepared(text: &str, study: Study, cells: &[plan::Cell]) -> Planned {
 
 fn sampled(text: &str) -> Planned {
     let Planned { study, made, prepared: cells } = planned(text);
-    let plan = super::plan(&study, &made, &cells, 1).unwrap();
+    let plan = super::plan(&study, &made, &cells, 1, &PilotWatch::NONE).unwrap();
     let seeds = plan.seeds(&study);
     let longer = plan.lengthened(made.cells.iter().map(|made| &made.cell));
     let mut planned = prepared(text, study, &longer);
@@ -140,7 +140,7 @@ fn ended(planned: &Planned) -> Vec<RunRecord> {
 fn cells_that_run_alike_share_a_pilot_on_any_number_of_cores() {
     let Planned { study, prepared, .. } = planned(RULES);
     let wanted = || (0..prepared.len()).map(|cell| (cell, 4_000_000_000));
-    let of = |cores| pilot::run(&study, &prepared, wanted(), cores).unwrap();
+    let of = |cores| pilot::run(&study, &prepared, wanted(), cores, &PilotWatch::NONE).unwrap();
     let (one, four) = (of(1), of(4));
     // Cells 0, 2 and 4 are of depth 1; the others queue, each by its own rule.
     let first = |pilots: &pilot::Pilots| pilots.of_cell.values().filter(|it| it.length_ns == 4_000_000_000).count();

@@ -147,8 +147,8 @@ def compare(
     *,
     vary: Mapping[str, Sequence[Value]],
     metric: str | Sequence[str] = (),
-    runs: int = 10,
-    until_decided: bool = False,
+    runs: int | None = None,
+    until_decided: bool | None = None,
     set: Settings | None = None,
     seed: int = 1,
     runtime: str | None = None,
@@ -161,7 +161,9 @@ def compare(
 ) -> Comparison:
     """Runs a job on two or more values of one setting, the first of which is the base, and judges each metric.
 
-    `until_decided=True` makes short, warmed runs, and stops each pair when its verdict stands.
+    Runs are short and warmed, and each pair stops when its verdict stands, in at most twice the virtual time of ten whole runs.
+    `runs` makes so many whole runs a side instead, `until_decided=False` ten; runs in real time, of jobs that end by themselves
+    and the like are whole anyway.
 
     After Ctrl-C, `Interrupted.partial` is the comparison so far: all runs that ended, and the findings of those values whose
     runs are all there. They are kept in `out`, and without that until the process ends.
@@ -260,8 +262,8 @@ def study(
     """Runs a study or a review: a file, a built-in one by its name, a text in memory, or what a result folder keeps.
 
     Results and report go to the folder `out`; it is complete after each run, and `resume=True` goes on where it stopped.
-    `until_decided=True` makes short, warmed runs, and stops each pair when its verdict stands; `False` makes the runs that
-    the study asks for; `None` does what the study says.
+    Runs are short and warmed where they may be, and each pair stops when its verdict stands, unless the study says otherwise.
+    `until_decided=False` makes all runs that the study asks for, `True` refuses a study in real time.
 
     After Ctrl-C, `Interrupted.partial` is what `out` holds so far: all runs that ended.
     """

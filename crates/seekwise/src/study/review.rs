@@ -72,11 +72,13 @@ impl PendingReview {
         name: &str,
         from: Option<&Path>,
         options: &StudyOptions<'_>,
+        observer: &dyn Observer,
     ) -> Result<PendingReview, Error> {
         let review = Review::parse(name, text)?;
         let out = options.folder;
         results::admit_review(out, text, options.resume, options.force)?;
-        let opened = review.part.iter().map(|part| open(part, from, options)).collect::<Result<Vec<_>, _>>()?;
+        let opened =
+            review.part.iter().map(|part| open(part, from, options, observer)).collect::<Result<Vec<_>, _>>()?;
         let made = review.part.iter().map(ReviewPart::folder).zip(opened.iter().map(|opened| &opened.planned.made));
         let made = ReviewProvenance::new(text, made);
         results::say_review(out, text, &made)?;
@@ -126,18 +128,23 @@ pub fn kept_in(folder: &Path, text: &str) -> Result<ReviewResult, Error> {
 }
 
 /// Plans a part, and opens its folder.
-fn open(part: &ReviewPart, from: Option<&Path>, options: &StudyOptions<'_>) -> Result<StudySession, Error> {
+fn open(
+    part: &ReviewPart,
+    from: Option<&Path>,
+    options: &StudyOptions<'_>,
+    observer: &dyn Observer,
+) -> Result<StudySession, Error> {
     let folder = options.folder.join(part.folder());
     let options = StudyOptions { folder: &folder, ..*options };
     let opening = options.opening();
     if let Some(from) = from {
-        return opening.of_folder(&from.join(part.folder()));
+        return opening.of_folder(&from.join(part.folder()), observer);
     }
     let (name, text) = named(&part.study)?;
     if Review::looks_like(&text) {
         return Err(Error::new(format!("{name}: is a review; expected a study, as parts cannot have parts")));
     }
-    opening.open(&name, &text, || planned::plan_file(&name, &text))
+    opening.open(&name, &text, || planned::plan_file(&name, &text), observer)
 }
 
 /// The chapter of a part; the moving pictures of its report go with its own page alone.
