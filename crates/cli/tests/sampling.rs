@@ -120,9 +120,12 @@ fn the_study_says_it_too_and_the_command_comes_before_it() {
     assert!(!study(fixed.path(), &["--fixed"]).done().contains("Sampled until decided"));
     let plain = folder(STUDY);
     study(plain.path(), &[]).done();
+    assert!(bytes(said.path(), "results.jsonl") == bytes(plain.path(), "results.jsonl"), "nobody has to say it");
+    let one = folder(&format!("sampling = 'fixed'\n{STUDY}"));
+    study(one.path(), &[]).done();
     assert!(
-        bytes(fixed.path(), "results.jsonl") == bytes(plain.path(), "results.jsonl"),
-        "a fixed sample is as before"
+        bytes(fixed.path(), "results.jsonl") == bytes(one.path(), "results.jsonl"),
+        "the study says it as the command does"
     );
     // What is kept is not taken for the other.
     let wrong = study(said.path(), &["--resume", "--fixed"]);
@@ -133,6 +136,23 @@ fn the_study_says_it_too_and_the_command_comes_before_it() {
     assert!(wrong.code != 0 && wrong.err.contains("expected the study file itself"), "{}", wrong.err);
     let odd = folder(&text.replace("until-decided", "until"));
     assert!(study(odd.path(), &[]).err.contains("until-decided"), "the words are named");
+}
+
+#[test]
+fn a_comparison_ends_when_it_is_decided_unless_runs_are_counted() {
+    let here = tempfile::tempdir().unwrap();
+    let vary = ["compare", "web-server", "--on", "barracuda-7200.7-ncq", "--vary", "drive.firmware.depth=1,32"];
+    let said = |more: &[&str]| {
+        let set = ["--set", "job.depth=16", "--runtime", "60 s"];
+        seekwise(here.path(), &[&vary[..], &set[..], more].concat())
+    };
+    let unsaid = said(&["--json"]).json();
+    assert!(unsaid["sampling"]["virtual_s"].as_f64() < unsaid["sampling"]["fixed_s"].as_f64(), "{unsaid}");
+    assert_eq!(unsaid["sampling"]["fixed_s"], 2.0 * 10.0 * 60.0);
+    let counted = said(&["--runs", "2", "--json"]).json();
+    assert!(counted["sampling"].is_null() && counted["runs"] == 2, "{counted}");
+    let again = |more: &[&str]| said(more).err;
+    assert!(!again(&[]).contains("--runs") && again(&["--runs", "2"]).contains("--runs 2"));
 }
 
 #[test]

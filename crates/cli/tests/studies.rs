@@ -125,7 +125,7 @@ fn a_report_is_made_again_from_its_folder() {
 
 #[test]
 fn a_studys_answer_is_drawn_from_its_folder() {
-    let folder = made(&SMALL.replace("levels = [1, 8]", "levels = [1, 8, 16]"), &[]);
+    let folder = made(&format!("sampling = 'fixed'\n{}", SMALL.replace("levels = [1, 8]", "levels = [1, 8, 16]")), &[]);
     let report = |more: &[&str]| seekwise(folder.path(), &[&["report", "out"], more].concat());
     let said = report(&["--svg", "a.svg", "--png", "a.png"]);
     assert_eq!(said.code, 0, "{}", said.err);

@@ -22,6 +22,7 @@ STUDY = """
 title = "The write cache, on and off"
 question = "What does the write cache cost?"
 runs = 3
+sampling = "fixed"
 runtime = "2 s"
 job = "random-write"
 [stack]

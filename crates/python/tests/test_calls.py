@@ -113,10 +113,14 @@ def test_what_is_sampled_until_it_is_decided(here: Path) -> None:
     study = sw.study(sw.Text(text), out="until", until_decided=True)
     assert isinstance(study, sw.Study) and " --until-decided" in study.command
     assert study.to_dict()["sampling"]["virtual_s"] > 0
-    fixed = sw.study(sw.Text(text), out="fixed", until_decided=False)
+    fixed = sw.study(sw.Text(text), out="fixed")
     assert "sampling" not in fixed.to_dict()
+    unsaid = text.replace('sampling = "fixed"\n', "")
+    assert sw.study(sw.Text(unsaid), out="unsaid").to_dict()["sampling"] == study.to_dict()["sampling"]
+    fixed = sw.study(sw.Text(unsaid), out="all", until_decided=False)
+    assert "sampling" not in fixed.to_dict() and " --fixed" in fixed.command
     with pytest.raises(sw.SeekwiseError, match="until-decided"):
-        (here / "s.toml").write_text('sampling = "until-decided"\n' + text)
+        (here / "s.toml").write_text(text.replace("fixed", "until-decided"))
         sw.sweep_study("s.toml", out="swept")
 
 

@@ -134,7 +134,10 @@ fn review(name: &str, text: &str, json: bool) -> CommandResult {
     listed_review.parts.iter().for_each(|part| part.row(&mut table, ""));
     print(&format!("\n{table}\n"))?;
     let (runs, takes) = (listed_review.runs, about(listed_review.takes));
-    print(&prose(&format!("{runs} runs; on one core they take about {takes} here, judging by their first requests.")))?;
+    let all = format!(
+        "{runs} runs with --fixed, about {takes} here on one core, judging by their first requests; without it, until verdicts stand."
+    );
+    print(&prose(&all))?;
     print(&format!("Run it: seekwise study {name} --out {name}"))?;
     Ok(CommandAnswer::Done)
 }
