@@ -22,7 +22,7 @@ mod page;
 mod plain;
 pub mod review;
 
-pub use page::html;
+pub use page::{html, write_html};
 
 /// One report: the answer to one question, with its evidence.
 ///

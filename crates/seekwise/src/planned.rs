@@ -61,6 +61,53 @@ pub struct StudySession {
     pub threads: usize,
 }
 
+/// A plan with results opened for it that waits for its turn: what it runs is prepared again then, from the texts that it was
+/// planned from, and the runs that are there are read again. All parts of a review are opened before the first run, and all
+/// their cells together are more than a machine of a modest size should hold.
+pub struct WaitingSession {
+    text: String,
+    pub study: Study,
+    /// What makes its results.
+    pub made: StudyProvenance,
+    /// Where runs are measured: what is prepared holds open what it runs on.
+    prepared: Option<Vec<PreparedCell>>,
+    results: ResultFolder,
+    /// How many runs its results hold already.
+    pub done: usize,
+    threads: usize,
+}
+
+impl StudySession {
+    /// Lets go of what can be had again.
+    pub fn wait(self) -> WaitingSession {
+        let StudySession { planned: PlannedStudy { text, study, prepared, made }, results, done, threads } = self;
+        let prepared = Some(prepared).filter(|prepared| is_measured(prepared));
+        WaitingSession { text, study, made, prepared, results, done: done.len(), threads }
+    }
+}
+
+impl WaitingSession {
+    /// It is its turn.
+    pub fn take_turn(self) -> Result<StudySession, Error> {
+        let WaitingSession { text, study, made, prepared, results, done, threads } = self;
+        let folder = results.folder();
+        // Whether there must be sums was judged when it was opened.
+        let kept = StudyManifest { study: text, made, sealed: false };
+        let done = if done > 0 { results::records(folder, &kept)? } else { Vec::new() };
+        let planned = match prepared {
+            Some(prepared) => PlannedStudy { text: kept.study, study, prepared, made: kept.made },
+            None => plan_kept(folder, kept)?,
+        };
+        Ok(StudySession { planned, results, done, threads })
+    }
+
+    /// Cells that are prepared.
+    #[cfg(test)]
+    pub fn prepared(&self) -> usize {
+        self.prepared.as_ref().map_or(0, Vec::len)
+    }
+}
+
 impl ResultsOptions<'_> {
     /// Opens results for the study `text`: with `resume`, on from what the folder holds, which must have been made of
     /// the same; else for what `plan` makes.

@@ -19,7 +19,7 @@
 mod sums;
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
+use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use seekwise_lab::provenance::StudyProvenance;
@@ -252,13 +252,16 @@ impl ResultFolder {
     /// a run was killed is cut off, to be made again.
     pub fn go_on(folder: &Path, kept: &StudyManifest) -> Result<(ResultFolder, Vec<RunRecord>), FolderError> {
         let path = folder.join(LINES);
-        let bytes = fs::read(&path).map_err(io_error(&path))?;
-        let done = parse(&path, whole(&bytes), kept)?;
+        let (done, whole) = parse(&path, kept)?;
         hold().count(done.len() as u64);
-        if whole(&bytes).len() < bytes.len() {
-            write_whole(&path, whole(&bytes)).map_err(io_error(&path))?;
-        }
+        let cut_off = |file: File| if file.metadata()?.len() > whole { file.set_len(whole) } else { Ok(()) };
+        OpenOptions::new().write(true).open(&path).and_then(cut_off).map_err(io_error(&path))?;
         Ok((ResultFolder::append_to(folder)?, done))
+    }
+
+    /// Where it is.
+    pub fn folder(&self) -> &Path {
+        self.path.parent().expect("results are in a folder")
     }
 
     fn append_to(folder: &Path) -> Result<ResultFolder, FolderError> {
@@ -295,9 +298,8 @@ fn free(folder: &Path, study: &str, force: bool) -> Result<(), FolderError> {
     if !force {
         return Err(FolderError::Holds(folder.to_owned()));
     }
-    let lines =
-        if holds(folder) { fs::read(folder.join(LINES)).map_err(io_error(&folder.join(LINES)))? } else { Vec::new() };
-    let runs = whole(&lines).split_inclusive(|&byte| byte == b'\n').count();
+    let lines = folder.join(LINES);
+    let runs = if holds(folder) { whole_lines(&lines).map_err(io_error(&lines))? } else { 0 };
     let runs = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
     log::info!("overwriting the results in {} ({runs})", folder.display());
     let _now = hold();
@@ -309,9 +311,17 @@ pub(crate) fn line_of(record: &RunRecord) -> String {
     sums::sealed(&serde_json::to_string(record).expect("a record has no keys but strings"))
 }
 
-/// The lines that have their end.
-fn whole(bytes: &[u8]) -> &[u8] {
-    &bytes[..bytes.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1)]
+/// How many lines of a file have their end.
+fn whole_lines(path: &Path) -> io::Result<usize> {
+    let (mut lines, mut line, mut count) = (BufReader::new(File::open(path)?), Vec::new(), 0);
+    loop {
+        line.clear();
+        lines.read_until(b'\n', &mut line)?;
+        match line.ends_with(b"\n") {
+            true => count += 1,
+            false => return Ok(count),
+        }
+    }
 }
 
 /// The records of lines that are whole, of which the first is number `first` of the plan `order` of `made`; each is held
@@ -323,38 +333,54 @@ pub(crate) fn read_lines(
     whole: &[u8],
     sealed: bool,
 ) -> Result<Vec<RunRecord>, (usize, String)> {
-    let record = |index: usize, line: &[u8]| {
-        let text = std::str::from_utf8(line).map_err(|error| error.to_string())?;
-        let record: RunRecord = serde_json::from_str(text).map_err(|error| error.to_string())?;
-        made.fits(order, first + index, &record)?;
-        record.check()?;
-        sums::check_record(text, sealed).map(|()| record)
-    };
     let lines = whole.split_inclusive(|&byte| byte == b'\n').enumerate();
-    lines.map(|(index, line)| record(index, line).map_err(|why| (index + 1, why))).collect()
+    let record = |(index, line)| record_of(made, order, first + index, line, sealed).map_err(|why| (index + 1, why));
+    lines.map(record).collect()
+}
+
+/// The record of a line, which is number `index` of the plan.
+fn record_of(
+    made: &StudyProvenance,
+    order: &[(usize, usize)],
+    index: usize,
+    line: &[u8],
+    sealed: bool,
+) -> Result<RunRecord, String> {
+    let text = std::str::from_utf8(line).map_err(|error| error.to_string())?;
+    let record: RunRecord = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    made.fits(order, index, &record)?;
+    record.check()?;
+    sums::check_record(text, sealed).map(|()| record)
 }
 
 /// The records of a folder that says this of them, each held against the plan, its sum, and its own figures; a last line
 /// without its end is left out.
 pub fn records(folder: &Path, kept: &StudyManifest) -> Result<Vec<RunRecord>, FolderError> {
-    let path = folder.join(LINES);
-    let bytes = fs::read(&path).map_err(io_error(&path))?;
-    parse(&path, whole(&bytes), kept)
+    parse(&folder.join(LINES), kept).map(|(records, _)| records)
 }
 
-fn parse(path: &Path, whole: &[u8], kept: &StudyManifest) -> Result<Vec<RunRecord>, FolderError> {
-    let (mut records, mut lines) = (Vec::new(), whole);
-    while !lines.is_empty() {
-        let (order, first) = (order(path, kept, &records)?, records.len());
-        // Lines beyond an order that comes to no more are a fault, which their reader finds.
-        let count = order.len().checked_sub(first).filter(|&count| count > 0).unwrap_or(usize::MAX);
-        let ends = lines.iter().enumerate().filter(|(_, byte)| **byte == b'\n');
-        let end = ends.map(|(at, _)| at + 1).nth(count - 1).unwrap_or(lines.len());
-        let read = read_lines(&kept.made, &order, first, &lines[..end], kept.sealed);
-        records.extend(read.map_err(|(line, why)| FolderError::Line(path.to_owned(), first + line, why))?);
-        lines = &lines[end..];
+/// The records of lines that have their end, and the bytes of these. It is read line by line: a file of a review's part has tens
+/// of megabytes.
+fn parse(path: &Path, kept: &StudyManifest) -> Result<(Vec<RunRecord>, u64), FolderError> {
+    let mut lines = BufReader::new(File::open(path).map_err(io_error(path))?);
+    let (mut records, mut whole) = (Vec::new(), 0);
+    let (mut order, mut line) = (Vec::new(), Vec::new());
+    loop {
+        line.clear();
+        lines.read_until(b'\n', &mut line).map_err(io_error(path))?;
+        if !line.ends_with(b"\n") {
+            return Ok((records, whole));
+        }
+        let index = records.len();
+        // A line beyond an order that comes to no more is a fault, which is told with it.
+        if index >= order.len() {
+            order = self::order(path, kept, &records)?;
+            records.reserve_exact(order.len().saturating_sub(index));
+        }
+        let read = record_of(&kept.made, &order, index, &line, kept.sealed);
+        records.push(read.map_err(|why| FolderError::Line(path.to_owned(), index + 1, why))?);
+        whole += line.len() as u64;
     }
-    Ok(records)
 }
 
 /// The plan's order, as far as the records, its first ones, say it.

@@ -2,6 +2,7 @@
 
 pub mod review;
 
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use seekwise_formats::metric::Metric;
@@ -26,7 +27,7 @@ use crate::planned::{self, PlannedStudy, ResultsOptions, StudySession};
 use crate::reading::{self, FileKind};
 use crate::results::{self, PAGE, ResultFolder};
 use crate::shell::quoted;
-use crate::whole::write_whole;
+use crate::whole::OutputFile;
 
 /// What the reader of a page does to have the same again; it stands in the folder that the page lies in.
 const COMMAND: &str = "seekwise study . --out again";
@@ -170,7 +171,7 @@ pub fn run_session(opened: StudySession, observer: &dyn Observer) -> Result<(Pla
     let StudySession { planned, results, done, threads } = opened;
     warn(&planned.made.warnings);
     let mut count = done.len() as u64;
-    observer.begin(runs(&planned), count, "runs");
+    observer.begin(runs(&planned.study, &planned.made), count, "runs");
     let records = run(&planned, &EarlierRuns::default(), results, done, threads, observer, &mut || {
         count += 1;
         observer.at(count);
@@ -241,8 +242,8 @@ pub fn again(folder: &Path) -> String {
 }
 
 /// Runs of a plan; nothing where they end when it is decided.
-pub fn runs(planned: &PlannedStudy) -> Option<u64> {
-    planned.made.sampling.is_none().then(|| planned.prepared.len() as u64 * u64::from(planned.study.runs))
+pub fn runs(study: &Study, made: &StudyProvenance) -> Option<u64> {
+    made.sampling.is_none().then(|| made.cells.len() as u64 * u64::from(study.runs))
 }
 
 /// A study or a review by the name of a built-in one, or of a file: its name and its text.
@@ -288,6 +289,8 @@ pub fn run(
         if done >= order.len() || failure.is_some() {
             break;
         }
+        // Doubled room would be megabytes of nothing.
+        records.reserve_exact(order.len() - done);
         execute_order(study, prepared, (&made.seeds, &order), earlier, done, limits, |result| {
             let kept = result.map_err(Error::from).and_then(|record| {
                 results.append(&record)?;
@@ -327,13 +330,18 @@ fn composed(
     folder: &Path,
 ) -> Result<(PathBuf, Report), Error> {
     let report = compose::report(&ReportMaterial { study, made, records, command: COMMAND });
-    Ok((write_page(folder, &report::html(&report))?, report))
+    Ok((write_page(folder, |to| report::write_html(&report, to))?, report))
 }
 
-/// Writes a page into `folder` and answers its path.
-pub(crate) fn write_page(folder: &Path, page: &str) -> Result<PathBuf, Error> {
+/// Writes a page into `folder`, whole or not at all, and answers its path.
+fn write_page(folder: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<PathBuf, Error> {
     let path = folder.join(PAGE);
-    write_whole(&path, page.as_bytes()).map_err(|error| Error::new(format!("{}: {error}", path.display())))?;
+    let written = OutputFile::create(&path).and_then(|file| {
+        let mut to = BufWriter::new(file);
+        write(&mut to)?;
+        to.into_inner()?.finish()
+    });
+    written.map_err(|error| Error::new(format!("{}: {error}", path.display())))?;
     Ok(path)
 }
 

@@ -4,7 +4,7 @@
 //! from files that strangers write, so everything is made harmless before it is put in: the data as JSON without a
 //! character that could end a script, the rest as escaped text. The page itself only ever sets text.
 
-use std::io;
+use std::io::{self, Write};
 
 use serde::Serialize;
 use serde_json::Serializer;
@@ -21,37 +21,48 @@ const DATA: &str = "/*report-data*/";
 
 /// The report as one self-contained HTML file: no network, no other file.
 pub fn html(report: &Report) -> String {
-    filled(&report.title, plain::html(report), report)
+    in_memory(|to| write_html(report, to))
+}
+
+/// The same, written piece by piece: a page of many cells has megabytes.
+pub fn write_html(report: &Report, to: &mut dyn Write) -> io::Result<()> {
+    write_filled(to, &report.title, &plain::html(report), report)
+}
+
+/// What is written, as text.
+pub(super) fn in_memory(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> String {
+    let mut bytes = Vec::new();
+    write(&mut bytes).expect("memory takes all that is written");
+    String::from_utf8(bytes).expect("a page is text")
 }
 
 /// The template with a title, its plain form and its data.
-pub(super) fn filled(title: &str, plain: String, data: &impl Serialize) -> String {
-    let title = format!("<title>{}</title>", escape_text(title));
-    fill(TEMPLATE, &[(TITLE, title), (PLAIN, plain), (DATA, escape_json(data))])
+pub(super) fn write_filled(to: &mut dyn Write, title: &str, plain: &str, data: &impl Serialize) -> io::Result<()> {
+    let title = |to: &mut dyn Write| write!(to, "<title>{}</title>", escape_text(title));
+    let plain = |to: &mut dyn Write| to.write_all(plain.as_bytes());
+    fill(to, TEMPLATE, &[(TITLE, &title), (PLAIN, &plain), (DATA, &|to| write_json(to, data))])
 }
 
+/// Writes what stands in a place.
+type Fill<'a> = &'a dyn Fn(&mut dyn Write) -> io::Result<()>;
+
 /// Copies the template with each place replaced. It only goes forward, so what was put in is never searched again.
-fn fill(template: &str, fills: &[(&str, String)]) -> String {
-    let mut page = String::with_capacity(template.len() + fills.iter().map(|(_, text)| text.len()).sum::<usize>());
+fn fill(to: &mut dyn Write, template: &str, fills: &[(&str, Fill<'_>)]) -> io::Result<()> {
     let mut rest = template;
-    for (place, text) in fills {
+    for (place, write) in fills {
         let (before, after) = rest.split_once(place).expect("the built template has each place once, in this order");
-        page.push_str(before);
-        page.push_str(text);
+        to.write_all(before.as_bytes())?;
+        write(to)?;
         rest = after;
     }
-    page.push_str(rest);
-    page
+    to.write_all(rest.as_bytes())
 }
 
 /// The report as JSON that cannot leave a script element: `<`, `>`, `&` and the two line separators of JavaScript
 /// become `\u` escapes. Outside strings JSON has none of them, so the value is the same.
-fn escape_json(report: &impl Serialize) -> String {
-    let mut escaped = Vec::new();
-    report
-        .serialize(&mut Serializer::with_formatter(&mut escaped, HarmlessStrings))
-        .expect("a report has only text keys and plain values");
-    String::from_utf8(escaped).expect("JSON is text")
+fn write_json(to: &mut dyn Write, report: &impl Serialize) -> io::Result<()> {
+    // A report has only text keys and plain values: what fails is the writing.
+    report.serialize(&mut Serializer::with_formatter(to, HarmlessStrings)).map_err(io::Error::from)
 }
 
 /// Writes strings with those escapes.
@@ -116,7 +127,8 @@ mod tests {
 
     #[test]
     fn a_filled_place_is_not_searched_again() {
-        let filled = fill("a [1] b [2] c", &[("[1]", "[2]".to_owned()), ("[2]", "x".to_owned())]);
+        let text = |text: &'static str| move |to: &mut dyn Write| to.write_all(text.as_bytes());
+        let filled = in_memory(|to| fill(to, "a [1] b [2] c", &[("[1]", &text("[2]")), ("[2]", &text("x"))]));
         assert_eq!(filled, "a [2] b x c");
     }
 
@@ -124,7 +136,7 @@ mod tests {
     fn json_without_a_way_out() {
         let name = "</script><img onerror=alert(1)>&\u{2028}\u{2029}";
         let report = Report { title: name.to_owned(), ..Report::default() };
-        let json = escape_json(&report);
+        let json = in_memory(|to| write_json(to, &report));
         assert!(!json.contains(['<', '>', '&', '\u{2028}', '\u{2029}']));
         let back: serde_json::Value = serde_json::from_str(&json).expect("still JSON");
         assert_eq!(back["title"], name);

@@ -3,10 +3,11 @@
 //! [`ReviewReport`] is all that the page knows of it; the page makes the summary from the chapters.
 
 use std::fmt::Write;
+use std::io;
 
 use serde::Serialize;
 
-use super::page::{escape_text, filled};
+use super::page::{escape_text, in_memory, write_filled};
 use super::{Report, plain};
 
 /// The report of a review.
@@ -44,7 +45,12 @@ pub struct Chapter {
 
 /// The review as one self-contained HTML file.
 pub fn html(review: &ReviewReport) -> String {
-    filled(&review.title, without_scripts(review), review)
+    in_memory(|to| write_html(review, to))
+}
+
+/// The same, written piece by piece.
+pub fn write_html(review: &ReviewReport, to: &mut dyn io::Write) -> io::Result<()> {
+    write_filled(to, &review.title, &without_scripts(review), review)
 }
 
 /// The review for readers that run no scripts: every chapter's plain form.

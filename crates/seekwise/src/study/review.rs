@@ -24,7 +24,7 @@ use super::{
 };
 use crate::error::Error;
 use crate::observer::Observer;
-use crate::planned::{self, PlannedStudy, StudySession};
+use crate::planned::{self, PlannedStudy, StudySession, WaitingSession};
 use crate::results;
 
 /// A review that was run. What came of its parts is in their folders: of all of them together it is more than a machine of a
@@ -62,7 +62,7 @@ pub fn part_summary(part: &ReviewPart, studied: &StudyResult) -> serde_json::Val
 pub struct PendingReview {
     review: Review,
     made: ReviewProvenance,
-    opened: Vec<StudySession>,
+    opened: Vec<WaitingSession>,
 }
 
 impl PendingReview {
@@ -77,9 +77,9 @@ impl PendingReview {
         let review = Review::parse(name, text)?;
         let out = options.folder;
         results::admit_review(out, text, options.resume, options.force)?;
-        let opened =
-            review.part.iter().map(|part| open(part, from, options, observer)).collect::<Result<Vec<_>, _>>()?;
-        let made = review.part.iter().map(ReviewPart::folder).zip(opened.iter().map(|opened| &opened.planned.made));
+        let open = |part: &ReviewPart| open(part, from, options, observer).map(StudySession::wait);
+        let opened = review.part.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+        let made = review.part.iter().map(ReviewPart::folder).zip(opened.iter().map(|opened| &opened.made));
         let made = ReviewProvenance::new(text, made);
         results::say_review(out, text, &made)?;
         Ok(PendingReview { review, made, opened })
@@ -88,11 +88,12 @@ impl PendingReview {
     /// Runs what is not done, part by part, and makes the pages.
     pub fn finish(self, options: &StudyOptions<'_>, observer: &dyn Observer) -> Result<ReviewResult, Error> {
         let PendingReview { review, made, opened } = self;
-        let mut count: u64 = opened.iter().map(|opened| opened.done.len() as u64).sum();
-        observer.begin(opened.iter().map(|opened| runs(&opened.planned)).sum(), count, "runs");
+        let mut count: u64 = opened.iter().map(|opened| opened.done as u64).sum();
+        observer.begin(opened.iter().map(|opened| runs(&opened.study, &opened.made)).sum(), count, "runs");
         let (mut parts, mut chapters) = (Vec::new(), Vec::new());
-        for (part, StudySession { planned, results, done, threads }) in review.part.iter().zip(opened) {
+        for (part, waiting) in review.part.iter().zip(opened) {
             observer.doing(part.folder());
+            let StudySession { planned, results, done, threads } = waiting.take_turn()?;
             warn(&planned.made.warnings);
             let records = run(&planned, &EarlierRuns::default(), results, done, threads, observer, &mut || {
                 count += 1;
@@ -180,6 +181,106 @@ fn finish(
         hash: made.hash(),
         chapters,
     };
-    let page = write_page(folder, &page::html(&content))?;
+    let page = write_page(folder, |to| page::write_html(&content, to))?;
     Ok(ReviewResult { review, folder: folder.to_owned(), page, warned: true })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::sync::Mutex;
+
+    use super::*;
+
+    /// A review of two parts in `folder`, and its text. The parts run on `stack`.
+    fn review(folder: &Path, stack: &str) -> String {
+        let mut parts = String::new();
+        for name in ["one", "two"] {
+            let study = format!(
+                "title = '{name}'\nquestion = 'q'\nruns = 3\nsampling = 'fixed'\nruntime = '200 ms'\njob = 'random-read'\n[stack]\n{stack}\n\
+                 [[factor]]\nname = 'depth'\nkey = 'job.depth'\nlevels = [1, 4]\n[[compare]]\nname = 'deeper'\nfactor = 'depth'\n\
+                 from = '1'\nto = '4'\nheadline = true\n"
+            );
+            let path = folder.join(format!("{name}.toml"));
+            fs::write(&path, study).unwrap();
+            parts.push_str(&format!("[[part]]\nstudy = '{}'\n", path.display()));
+        }
+        format!("title = 't'\nquestion = 'q'\n{parts}")
+    }
+
+    fn prepared(pending: &PendingReview) -> Vec<usize> {
+        pending.opened.iter().map(WaitingSession::prepared).collect()
+    }
+
+    /// Hears of the parts and runs, in their order, and cancels after so many runs.
+    struct Heard(Mutex<Vec<String>>, u64);
+
+    impl Observer for Heard {
+        fn begin(&self, total: Option<u64>, done: u64, unit: &'static str) {
+            self.0.lock().unwrap().push(format!("{done} of {total:?} {unit}"));
+        }
+        fn at(&self, done: u64) {
+            self.0.lock().unwrap().push(done.to_string());
+        }
+        fn doing(&self, what: &str) {
+            self.0.lock().unwrap().push(what.to_owned());
+        }
+        fn is_cancelled(&self) -> bool {
+            self.0.lock().unwrap().contains(&self.1.to_string())
+        }
+    }
+
+    #[test]
+    fn a_part_is_prepared_when_its_turn_comes_and_its_bytes_are_those_of_the_study_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = review(folder.path(), "drive = 'barracuda-7200.7-ncq'");
+        let (out, alone) = (folder.path().join("out"), folder.path().join("alone"));
+        for sampling in [None, Some(seekwise_formats::study::Sampling::UntilDecided)] {
+            let options = StudyOptions { force: true, threads: 1, sampling, ..StudyOptions::into(&out) };
+            let pending = PendingReview::open(&text, "r.toml", None, &options, &()).unwrap();
+            assert_eq!(prepared(&pending), [0, 0], "what both parts run is not held at once");
+            pending.finish(&options, &()).unwrap();
+            for part in ["one", "two"] {
+                let options = StudyOptions { folder: &alone, ..options };
+                let study = folder.path().join(format!("{part}.toml"));
+                super::super::study(study.to_str().unwrap(), &options, &()).unwrap();
+                for file in ["made-from.json", "results.jsonl", "report.html"] {
+                    let of = |folder: &Path| fs::read(folder.join(file)).unwrap();
+                    assert!(of(&out.join(part)) == of(&alone), "{part} {file} {sampling:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_done_of_a_part_is_read_when_its_turn_comes() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = review(folder.path(), "drive = 'barracuda-7200.7-ncq'");
+        let out = folder.path().join("out");
+        let options = StudyOptions { threads: 1, ..StudyOptions::into(&out) };
+        let cancelled = Heard(Mutex::default(), 8);
+        let pending = PendingReview::open(&text, "r.toml", None, &options, &()).unwrap();
+        assert!(pending.finish(&options, &cancelled).unwrap_err().is_cancelled());
+        let options = StudyOptions { resume: true, ..options };
+        let heard = Heard(Mutex::default(), u64::MAX);
+        PendingReview::open(&text, "r.toml", None, &options, &()).unwrap().finish(&options, &heard).unwrap();
+        let heard = heard.0.into_inner().unwrap();
+        assert_eq!(heard, ["8 of Some(12) runs", "one", "two", "9", "10", "11", "12"]);
+    }
+
+    #[test]
+    fn a_fault_of_the_last_part_is_told_before_the_first_runs_and_measured_parts_stay_prepared() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("out");
+        let options = StudyOptions { force: true, threads: 1, ..StudyOptions::into(&out) };
+        let text = review(folder.path(), "place = 'null'");
+        let pending = PendingReview::open(&text, "r.toml", None, &options, &()).unwrap();
+        assert_eq!(prepared(&pending), [2, 2], "they hold what they run on");
+        let text = review(folder.path(), "drive = 'barracuda-7200.7-ncq'");
+        let last = folder.path().join("two.toml");
+        let fault = fs::read_to_string(&last).unwrap().replace("barracuda", "baracuda");
+        fs::write(&last, fault).unwrap();
+        let said = PendingReview::open(&text, "r.toml", None, &options, &()).map(drop).unwrap_err().to_string();
+        assert!(said.contains("did you mean `barracuda-7200.7-ncq`"), "{said}");
+    }
 }
