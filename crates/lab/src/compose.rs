@@ -314,6 +314,9 @@ fn note(finding: &Finding) -> Option<String> {
 fn row(made: &StudyProvenance, evidence: &Evidence<'_>, cell: usize) -> report::ReportCell {
     let runs = evidence.runs(cell);
     let histogram = pooled(runs);
+    // Without the room that it grew into: a page has hundreds.
+    let buckets: Box<[(f64, u64)]> =
+        histogram.buckets().map(|(edge, count)| (edge.nanos() as f64 / 1e6, count)).collect();
     let mean = |value: fn(&RunRecord) -> f64| interval(evidence.mean(cell, value));
     let part = |part: Part| {
         let sum: f64 = runs.iter().map(|run| run.anatomy_ms.get(part)).sum();
@@ -341,7 +344,7 @@ fn row(made: &StudyProvenance, evidence: &Evidence<'_>, cell: usize) -> report::
         writes: kind(|run| &run.write),
         flushes: kind(|run| &run.flush),
         flushes_per_s: evidence.mean(cell, |run| run.flush.iops).estimate,
-        histogram: histogram.buckets().map(|(edge, count)| (edge.nanos() as f64 / 1e6, count)).collect(),
+        histogram: buckets.into_vec(),
         anatomy_ms: Anatomy::of(part),
         elapsed_s: mean(|run| run.elapsed_s),
         operations: operations(evidence, cell),

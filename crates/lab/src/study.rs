@@ -14,7 +14,7 @@ use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::outcome::RunError;
 
 pub use self::earlier::EarlierRuns;
-pub(crate) use self::earlier::KnownRun;
+pub(crate) use self::earlier::{KnownRun, KnownRuns};
 use self::schedule::{NextRun, Schedule, StopsOnPanic};
 use crate::certificate::certificate;
 use crate::cut::{self, CutTime};
@@ -256,6 +256,7 @@ fn warnings(prepared: &PreparedCell) -> Vec<String> {
 mod tests {
     use std::sync::Arc;
 
+    use super::earlier::COMPARED;
     use super::*;
     use crate::inputs::Inputs;
     use crate::plan;
@@ -338,6 +339,36 @@ mod tests {
         // Without a queue of its own the drive never chooses; with one, 0 and 6 of at most four are all.
         assert_eq!(known("barracuda-7200.7"), [(0, false), (1, true), (2, true)]);
         assert_eq!(known("barracuda-7200.7-ncq"), [(0, false), (1, false), (2, true)]);
+    }
+
+    /// Each run was compared with all that had ended: a thousand time-outs took 20 s.
+    #[test]
+    fn a_run_is_looked_up_by_what_was_asked_and_not_compared_with_all() {
+        let runs = |key: &str, levels: &[u32]| -> (usize, usize) {
+            let head = STUDY.split("[[factor]]").next().unwrap().replace("1 s", "300 ms");
+            let set = "'job.depth' = 8\n";
+            let text = format!("{head}{set}[[factor]]\nname = 'it'\nkey = '{key}'\nlevels = {levels:?}\n");
+            let study = seekwise_formats::study::parse("s.toml", &text).unwrap();
+            let inputs = Inputs::today(&absent);
+            let prepared: Vec<_> =
+                plan::cells(&study).iter().map(|cell| plan::prepare("s.toml", cell, &inputs).unwrap()).collect();
+            assert!(prepared.iter().all(|cell| cell.kin == prepared[0].kin), "{key}: any could be like any other");
+            let order: Vec<(usize, usize)> = (0..levels.len()).map(|cell| (cell, 0)).collect();
+            let schedule = Schedule::new(&study, &prepared, &[1], &order, 0);
+            let before = COMPARED.get();
+            let ran = order.iter().filter(|_| !step(&schedule, &study, &prepared, &order).1).count();
+            (ran, COMPARED.get() - before)
+        };
+        // Each is asked and another: none stands for another, and none is compared. Beyond the longest wait all are alike.
+        let (ran, compared) = runs("driver.timeout_ms", &(1..=60).collect::<Vec<_>>());
+        assert!(ran >= 50 && compared <= 60, "{ran} runs, {compared} comparisons");
+        let (ran, compared) = runs("driver.timeout_ms", &(5001..=5060).collect::<Vec<_>>());
+        assert_eq!((ran, compared), (1, 59));
+        // Depths up to eight are asked; of more, as of eight, no request waits for one.
+        let (ran, compared) = runs("driver.depth", &(1..=60).collect::<Vec<_>>());
+        assert!(ran <= 9 && compared <= 60, "{ran} runs, {compared} comparisons");
+        let (ran, compared) = runs("drive.firmware.queue.nearest", &(1..=60).collect::<Vec<_>>());
+        assert!(ran <= 9 && compared <= 60, "{ran} runs, {compared} comparisons");
     }
 
     /// Of many cells each pair was compared, their tables byte by byte: a study of a thousand took 23 s, and now half a second.

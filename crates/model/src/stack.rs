@@ -45,6 +45,8 @@ use crate::host::scsi::{MOST_DRIVES, ScsiBus, ScsiSpec};
 use crate::rng::Seed;
 use crate::time::Instant;
 
+pub use self::alike::{AskedSettings, OpenSettings};
+
 /// Spindles are locked to a crystal of 100 parts in a million either way, so two differ by twice that at most (inferred:
 /// the usual tolerance of such parts; makers state far wider limits of the speed, 0.1 to 0.5 %). Only slower than the
 /// profile, so that a skew which just suffices at its speed suffices at each.

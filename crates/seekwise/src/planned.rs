@@ -34,6 +34,13 @@ pub struct PlannedStudy {
     pub made: StudyProvenance,
 }
 
+impl PlannedStudy {
+    /// What is told from its records; what its cells run is let go of.
+    pub fn ran(self) -> (Study, StudyProvenance) {
+        (self.study, self.made)
+    }
+}
+
 /// Where results go, and what making them may take.
 pub struct ResultsOptions<'a> {
     /// The result folder.

@@ -181,7 +181,8 @@ pub fn run_session(opened: StudySession, observer: &dyn Observer) -> Result<(Pla
 
 /// The same, and its page.
 pub fn finished(opened: StudySession, folder: &Path, observer: &dyn Observer) -> Result<StudyResult, Error> {
-    let (PlannedStudy { study, made, .. }, records) = run_session(opened, observer)?;
+    let (planned, records) = run_session(opened, observer)?;
+    let (study, made) = planned.ran();
     let page = write_report(&study, &made, &records, folder)?;
     let studied = StudyResult { study, made, records, page };
     require_requests(&studied.evidence())?;

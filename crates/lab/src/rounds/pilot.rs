@@ -23,7 +23,7 @@ use super::{BEYOND, REQUESTS};
 use crate::finding::{metric_needs, requests_of};
 use crate::plan::{PreparedCell, set_job};
 use crate::run::{RunRecord, measure_first};
-use crate::study::KnownRun;
+use crate::study::{KnownRun, KnownRuns};
 
 /// Equal times of a pilot.
 const TIMES: usize = 40;
@@ -118,9 +118,8 @@ pub fn run(
     Ok(pilots)
 }
 
-/// What a pilot does: the hash of its job and the job's name, for so many nanoseconds, on a stack of this kin. No other stands
-/// for it.
-type PilotWork<'p> = (&'p str, &'p str, u64, u64);
+/// What a pilot does: the kin of its stack, the hash of its job and the job's name, for so many nanoseconds.
+type PilotWork<'p> = (u64, &'p str, &'p str, u64);
 
 /// A pilot of each that is wanted; `run` does so many of them at once. One that another stands for is only run where a core
 /// would be idle, and is not counted: what comes of it does not depend on the cores.
@@ -133,20 +132,22 @@ fn shared(
     let mut ran: BTreeMap<usize, Pilot> = BTreeMap::new();
     loop {
         let mut pilots = Pilots { of_cell: BTreeMap::new(), virtual_ns: 0 };
-        let mut known: BTreeMap<PilotWork<'_>, Vec<(KnownRun, usize)>> = BTreeMap::new();
+        let mut known: BTreeMap<PilotWork<'_>, KnownRuns<usize>> = BTreeMap::new();
         let (mut next, mut perhaps) = (Vec::new(), Vec::new());
         let mut waits: BTreeSet<PilotWork<'_>> = BTreeSet::new();
         for &(cell, nanos) in wanted {
             let own = &prepared[cell];
-            let work = (&*own.work, own.job.name(), nanos, own.kin);
+            let work = (own.kin, &*own.work, own.job.name(), nanos);
             let known = known.entry(work).or_default();
-            let stands = known.iter().find(|(known, _)| known.stands_for(own)).map(|(_, other)| *other);
+            let stands = known.find(own).map(|(_, other)| *other);
             match (stands, ran.get(&cell)) {
                 (Some(other), _) => {
                     pilots.of_cell.insert(cell, ran[&other].clone());
                 }
                 (None, Some(pilot)) => {
-                    known.extend(KnownRun::of(own, &pilot.record).map(|known| (known, cell)));
+                    if let Some(run) = KnownRun::of(own, &pilot.record) {
+                        known.add(run, cell);
+                    }
                     pilots.virtual_ns += nanos;
                     pilots.of_cell.insert(cell, pilot.clone());
                 }

@@ -1,10 +1,11 @@
 //! Runs that need not run again: records that stand for other cells, because their stacks are equal, or differ only in what the run
 //! did not ask ([`Stack::runs_alike`]). Measured runs stand for no other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use seekwise_formats::study::Study;
-use seekwise_model::stack::Stack;
+use seekwise_model::block::asked::Asked;
+use seekwise_model::stack::{AskedSettings, OpenSettings, Stack};
 
 use super::warnings;
 use crate::plan::PreparedCell;
@@ -23,6 +24,8 @@ pub(super) fn kin(study: &Study, prepared: &PreparedCell) -> CellKin {
 /// A run that is known, on this stack.
 pub(crate) struct KnownRun {
     stack: Stack,
+    /// What it asked of that; all, where it is not known.
+    asked: Asked,
     record: RunRecord,
 }
 
@@ -30,18 +33,17 @@ impl KnownRun {
     /// The record of a run of `prepared`, if it may stand for others.
     pub(crate) fn of(prepared: &PreparedCell, record: &RunRecord) -> Option<KnownRun> {
         let stack = prepared.target.stack().filter(|_| !prepared.target.is_measured())?;
-        Some(KnownRun { stack: stack.clone(), record: record.clone() })
+        // Cuts fall into runs of their own, which may ask more.
+        let judged = record.cuts.is_some() || record.shutdowns.is_some();
+        let asked = record.asked.filter(|_| !judged).unwrap_or(Asked::ALL);
+        Some(KnownRun { stack: stack.clone(), asked, record: record.clone() })
     }
 
     /// Whether a run of `prepared`, which has the same work, would run alike.
-    pub(crate) fn stands_for(&self, prepared: &PreparedCell) -> bool {
-        let Some(stack) = prepared.target.stack() else { return false };
-        // Cuts fall into runs of their own, which may ask more.
-        let judged = self.record.cuts.is_some() || self.record.shutdowns.is_some();
-        match self.record.asked {
-            Some(asked) if !judged => self.stack.runs_alike(stack, &asked),
-            _ => self.stack == *stack,
-        }
+    fn stands_for(&self, prepared: &PreparedCell) -> bool {
+        #[cfg(test)]
+        COMPARED.with(|compared| compared.set(compared.get() + 1));
+        prepared.target.stack().is_some_and(|stack| self.stack.runs_alike(stack, &self.asked))
     }
 
     /// Its record as that of a run of `prepared`.
@@ -51,9 +53,47 @@ impl KnownRun {
     }
 }
 
+#[cfg(test)]
+thread_local! {
+    /// How often a run was compared with a cell.
+    pub(super) static COMPARED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// Runs that are known of cells that are kin, each with what is to be told of it. They are found by which settings they left open,
+/// of which there are few combinations, and by the values of the others: a cell is not compared with every one of them.
+pub(crate) struct KnownRuns<T>(BTreeMap<OpenSettings, SettingsMap<T>>);
+
+/// Runs by the settings that they asked.
+type SettingsMap<T> = HashMap<AskedSettings, Vec<(KnownRun, T)>>;
+
+impl<T> Default for KnownRuns<T> {
+    fn default() -> KnownRuns<T> {
+        KnownRuns(BTreeMap::new())
+    }
+}
+
+impl<T> KnownRuns<T> {
+    /// Adds one.
+    pub(crate) fn add(&mut self, known: KnownRun, told: T) {
+        let open = known.stack.open_settings(&known.asked);
+        let asked = known.stack.settings_beside(&open);
+        self.0.entry(open).or_default().entry(asked).or_default().push((known, told));
+    }
+
+    /// One that stands for a run of `prepared`, which has the same work.
+    pub(crate) fn find<'s>(&'s self, prepared: &PreparedCell) -> Option<&'s (KnownRun, T)> {
+        let stack = prepared.target.stack()?;
+        let of = |(open, runs): (&OpenSettings, &'s SettingsMap<T>)| {
+            let mut alike = runs.get(&stack.settings_beside(open))?.iter();
+            alike.find(|(known, _)| known.stands_for(prepared))
+        };
+        self.0.iter().find_map(of)
+    }
+}
+
 /// Runs of other plans, by the kin of their cells and their seeds.
 #[derive(Default)]
-pub struct EarlierRuns(BTreeMap<(CellKin, u64), Vec<KnownRun>>);
+pub struct EarlierRuns(BTreeMap<(CellKin, u64), KnownRuns<()>>);
 
 impl EarlierRuns {
     /// Adds the `records` of a plan, which need not run again.
@@ -63,7 +103,7 @@ impl EarlierRuns {
             if self.find(study, prepared, record.seed).is_none()
                 && let Some(known) = KnownRun::of(prepared, record)
             {
-                self.0.entry((kin(study, prepared), record.seed)).or_default().push(known);
+                self.0.entry((kin(study, prepared), record.seed)).or_default().add(known, ());
             }
         }
     }
@@ -74,6 +114,6 @@ impl EarlierRuns {
             return None;
         }
         let known = self.0.get(&(kin(study, prepared), seed))?;
-        known.iter().find(|known| known.stands_for(prepared)).map(|known| known.record_of(prepared))
+        known.find(prepared).map(|(known, ())| known.record_of(prepared))
     }
 }

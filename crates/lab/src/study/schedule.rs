@@ -8,7 +8,7 @@ use std::sync::{Condvar, Mutex};
 use seekwise_formats::study::Study;
 
 use super::CellRunResult;
-use super::earlier::{CellKin, KnownRun, kin};
+use super::earlier::{CellKin, KnownRun, KnownRuns, kin};
 use crate::plan::PreparedCell;
 use crate::run::RunRecord;
 
@@ -37,14 +37,28 @@ struct ScheduleState {
     running: BTreeSet<usize>,
     /// By work: how many runs of it have not ended, and those that have, with their cells, while others may be like them.
     left: Vec<usize>,
-    known: BTreeMap<usize, Vec<(usize, KnownRun)>>,
-    /// Pairs of cells of which one stood for the other.
-    alike: BTreeSet<(usize, usize)>,
+    known: BTreeMap<usize, KnownRuns<usize>>,
+    /// From cells to earlier ones of which one stood for the other.
+    alike: BTreeMap<usize, usize>,
     stopped: bool,
 }
 
-fn pair(one: usize, other: usize) -> (usize, usize) {
-    (one.min(other), one.max(other))
+impl ScheduleState {
+    /// The first of the cells that are alike, as far as it has turned out.
+    fn first_alike(&self, mut cell: usize) -> usize {
+        while let Some(&before) = self.alike.get(&cell) {
+            cell = before;
+        }
+        cell
+    }
+
+    /// One of two cells stood for the other.
+    fn are_alike(&mut self, one: usize, other: usize) {
+        let (one, other) = (self.first_alike(one), self.first_alike(other));
+        if one != other {
+            self.alike.insert(one.max(other), one.min(other));
+        }
+    }
 }
 
 impl<'a> Schedule<'a> {
@@ -110,10 +124,9 @@ impl<'a> Schedule<'a> {
     /// One under way will stand for it, unless it has asked more than under another seed.
     fn waits(&self, state: &ScheduleState, index: usize) -> bool {
         let of = |index: usize| &self.prepared[self.cell(index)];
+        let first = |index: usize| state.first_alike(self.cell(index));
         let alike = |&other: &usize| {
-            let same =
-                of(index).hash == of(other).hash || state.alike.contains(&pair(self.cell(index), self.cell(other)));
-            self.works[index] == self.works[other] && same
+            self.works[index] == self.works[other] && (of(index).hash == of(other).hash || first(index) == first(other))
         };
         state.running.iter().any(alike)
     }
@@ -122,7 +135,7 @@ impl<'a> Schedule<'a> {
         let (cell, run) = self.order[index];
         let known = state.known.get(&self.works[index])?;
         let prepared = &self.prepared[cell];
-        let record = known.iter().find(|(_, known)| known.stands_for(prepared))?.1.record_of(prepared);
+        let record = known.find(prepared)?.0.record_of(prepared);
         Some(Box::new(RunRecord { cell, run: run as u32, ..record }))
     }
 
@@ -137,13 +150,10 @@ impl<'a> Schedule<'a> {
             && let Some(own) = KnownRun::of(&self.prepared[cell], record)
         {
             let others = state.known.entry(work).or_default();
-            let like = |(other, known): &(usize, KnownRun)| {
-                let stands = known.stands_for(&self.prepared[cell]);
-                (stands || own.stands_for(&self.prepared[*other])).then_some(pair(cell, *other))
-            };
-            let alike: Vec<_> = others.iter().filter_map(like).collect();
-            others.push((cell, own));
-            state.alike.extend(alike);
+            match others.find(&self.prepared[cell]).map(|(_, other)| *other) {
+                Some(other) => state.are_alike(cell, other),
+                None => others.add(own, cell),
+            }
         }
         self.count_down(state, index);
         self.ended.notify_all();

@@ -45,14 +45,17 @@ impl Discipline {
         Discipline { policy, window: 0, nearest: 0, ageing: 0, patience: 0, round: 0, max_wait: None }
     }
 
-    /// What it comes to where at most so many wait at once. A limit of waiting counts always: there it also says when one goes
-    /// before what is no request of the queue.
-    pub fn among(self, most: u32) -> Discipline {
-        match most {
-            0 | 1 => Discipline { max_wait: self.max_wait, ..Discipline::plain(Policy::Fcfs) },
-            _ => Discipline {
-                window: if self.window >= most { 0 } else { self.window },
-                nearest: if self.nearest >= most { 0 } else { self.nearest },
+    /// What it comes to where what is `open` is not asked: its order, its window and its nearest. `open` hears of each from how
+    /// many on that wait at once it is asked. A limit of waiting counts always: there it also says when one goes before what is
+    /// no request of the queue.
+    pub fn left_open(self, open: &mut dyn FnMut(u32) -> bool) -> Discipline {
+        let limit = |limit: u32| if limit == 0 { u32::MAX } else { limit.saturating_add(1) };
+        let [order, window, nearest] = [2, limit(self.window), limit(self.nearest)].map(open);
+        match order {
+            true => Discipline { max_wait: self.max_wait, ..Discipline::plain(Policy::Fcfs) },
+            false => Discipline {
+                window: if window { 0 } else { self.window },
+                nearest: if nearest { 0 } else { self.nearest },
                 ..self
             },
         }

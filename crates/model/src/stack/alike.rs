@@ -1,8 +1,30 @@
 //! Stacks that run alike, because they differ only in what a run did not ask ([`Asked`]).
+//!
+//! Every setting that a run may not ask stands once, in [`AskedSettings::left_open`], with the count that says whether it was
+//! asked. A run is found again for another stack by which settings it left open, and by the values of the others: both are
+//! the same for all stacks that run alike.
+
+use alloc::vec::Vec;
 
 use super::{Layer, Stack};
 use crate::block::asked::Asked;
 use crate::host::driver::{DriverSpec, SchedulerSpec};
+use crate::queue::Discipline;
+
+/// What of a stack has settings that a run may not ask.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct AskedSettings {
+    queue: Discipline,
+    destage: Discipline,
+    drivers: Vec<DriverSpec>,
+}
+
+/// Which of these settings a run did not ask, in the order of the stack.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OpenSettings(Vec<bool>);
+
+/// What of all that was asked says whether a setting was.
+type AskedCount = fn(&Asked) -> u64;
 
 impl Stack {
     /// True if a run that asked this of one of the two is the same on the other, given the same work and seed.
@@ -16,30 +38,74 @@ impl Stack {
         self.as_asked(&Asked::NOTHING)
     }
 
+    /// What a run that asked this of the stack left open.
+    pub fn open_settings(&self, asked: &Asked) -> OpenSettings {
+        let mut all = Vec::new();
+        self.asked_settings().left_open(&mut |count, from| {
+            all.push(count(asked) < from);
+            count(asked) < from
+        });
+        OpenSettings(all)
+    }
+
+    /// The settings that were asked where these were left `open`. A stack that runs like one of which a run left these open has
+    /// the same.
+    pub fn settings_beside(&self, open: &OpenSettings) -> AskedSettings {
+        let mut all = open.0.iter();
+        // Another stack may have more of them.
+        self.asked_settings().left_open(&mut |_, _| all.next().copied().unwrap_or(false))
+    }
+
+    fn asked_settings(&self) -> AskedSettings {
+        let firmware = &self.profile.firmware;
+        let driver = |layer: &Layer| if let Layer::Driver(spec) = layer { Some(*spec) } else { None };
+        AskedSettings {
+            queue: firmware.queue,
+            destage: firmware.destage,
+            drivers: self.layers.iter().filter_map(driver).collect(),
+        }
+    }
+
     /// The stack with what was not asked left open.
     fn as_asked(&self, asked: &Asked) -> Stack {
+        let AskedSettings { queue, destage, drivers } =
+            self.asked_settings().left_open(&mut |count, from| count(asked) < from);
         let mut stack = self.clone();
-        let firmware = &mut stack.profile.firmware;
-        firmware.queue = firmware.queue.among(asked.commands);
-        firmware.destage = firmware.destage.among(asked.dirty);
-        for layer in &mut stack.layers {
-            if let Layer::Driver(spec) = layer {
-                *spec = driver(spec, asked);
-            }
-        }
+        (stack.profile.firmware.queue, stack.profile.firmware.destage) = (queue, destage);
+        let specs =
+            stack.layers.iter_mut().filter_map(|it| if let Layer::Driver(spec) = it { Some(spec) } else { None });
+        specs.zip(drivers).for_each(|(spec, open)| *spec = open);
         stack
     }
 }
 
-fn driver(spec: &DriverSpec, asked: &Asked) -> DriverSpec {
+impl AskedSettings {
+    /// The settings with those left open of which `open` says so, which hears of each by what it is asked, and from which
+    /// number on.
+    fn left_open(self, open: &mut dyn FnMut(AskedCount, u64) -> bool) -> AskedSettings {
+        let mut order = |of: Discipline, count: AskedCount| of.left_open(&mut |from| open(count, u64::from(from)));
+        let queue = order(self.queue, |asked| u64::from(asked.commands));
+        let destage = order(self.destage, |asked| u64::from(asked.dirty));
+        let drivers = self.drivers.into_iter().map(|spec| driver(spec, open)).collect();
+        AskedSettings { queue, destage, drivers }
+    }
+}
+
+fn driver(spec: DriverSpec, open: &mut dyn FnMut(AskedCount, u64) -> bool) -> DriverSpec {
+    let depth = open(|asked| u64::from(asked.below), u64::from(spec.depth));
+    let scheduler = match spec.scheduler {
+        SchedulerSpec::Order(discipline) => SchedulerSpec::Order(
+            discipline.left_open(&mut |from| open(|asked| u64::from(asked.waiting), u64::from(from))),
+        ),
+        other => other,
+    };
+    let timeout = open(|asked| asked.longest.nanos(), spec.timeout.map_or(u64::MAX, |timeout| timeout.nanos()));
+    let retries = open(|asked| u64::from(asked.again), 1);
     DriverSpec {
-        depth: if spec.depth > asked.below { u32::MAX } else { spec.depth },
-        scheduler: match spec.scheduler {
-            SchedulerSpec::Order(discipline) => SchedulerSpec::Order(discipline.among(asked.waiting)),
-            other => other,
-        },
-        timeout: spec.timeout.filter(|&timeout| timeout <= asked.longest),
-        retries: if asked.again { spec.retries } else { 0 },
-        ..*spec
+        depth: if depth { u32::MAX } else { spec.depth },
+        scheduler,
+        timeout: spec.timeout.filter(|_| !timeout),
+        retries: if retries { 0 } else { spec.retries },
+        ..spec
     }
 }

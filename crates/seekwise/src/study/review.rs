@@ -24,7 +24,7 @@ use super::{
 };
 use crate::error::Error;
 use crate::observer::Observer;
-use crate::planned::{self, PlannedStudy, StudySession, WaitingSession};
+use crate::planned::{self, StudySession, WaitingSession};
 use crate::results;
 
 /// A review that was run. What came of its parts is in their folders: of all of them together it is more than a machine of a
@@ -99,7 +99,8 @@ impl PendingReview {
                 count += 1;
                 observer.at(count);
             })?;
-            let PlannedStudy { study, made, .. } = planned;
+            // What it ran is held no longer than it runs.
+            let (study, made) = planned.ran();
             let (page, report) = composed(&study, &made, &records, &options.folder.join(part.folder()))?;
             let studied = StudyResult { study, made, records, page };
             require_requests(&studied.evidence())?;
