@@ -177,13 +177,26 @@ fn other_drive(sides: &[ComparisonSide<'_>; 2]) -> bool {
 /// What a comparison credits, for a reader: the concerns it names, the factor's key, or the parts of a bundle that
 /// differ.
 pub fn credit(compare: &ComparisonSpec, factor: &Factor, sides: &[ComparisonSide<'_>; 2]) -> String {
+    match concerns(compare, factor, sides) {
+        concerns if concerns.is_empty() => compare.factor.clone(),
+        concerns => credited(&concerns),
+    }
+}
+
+/// What its sides differ in besides the first concern of its credit: none of them alone makes the difference, for all
+/// that the comparison can tell.
+pub fn besides(compare: &ComparisonSpec, factor: &Factor, sides: &[ComparisonSide<'_>; 2]) -> Vec<&'static str> {
+    concerns(compare, factor, sides).into_iter().skip(1).map(Concern::title).collect()
+}
+
+/// The concerns that a comparison credits; none for the key of a factor.
+fn concerns(compare: &ComparisonSpec, factor: &Factor, sides: &[ComparisonSide<'_>; 2]) -> Vec<Concern> {
     match (&compare.credit, &factor.key) {
-        (Some(concerns), _) => credited(concerns),
-        (None, Some(_)) => compare.factor.clone(),
+        (Some(concerns), _) => concerns.clone(),
+        (None, Some(_)) => Vec::new(),
         (None, None) => {
             let concerns: BTreeSet<Concern> = differing(sides).into_iter().map(|(_, concern)| concern).collect();
-            let concerns: Vec<Concern> = concerns.into_iter().collect();
-            if concerns.is_empty() { compare.factor.clone() } else { credited(&concerns) }
+            concerns.into_iter().collect()
         }
     }
 }

@@ -23,7 +23,7 @@ pub fn relate(parts: &[(&Study, &StudyProvenance)], chapters: &mut [Chapter]) {
     for (place, chapter) in chapters.iter_mut().enumerate() {
         chapter.held = held(parts, &answering, place);
     }
-    for Priced { change, price, place } in priced(parts, chapters) {
+    for Priced { change, price, loses, place } in priced(parts, chapters) {
         let heading = chapters[place].heading.clone();
         let asked = chapters.iter_mut().enumerate().filter(|(place, _)| answering[*place]);
         let mut leading = asked.flat_map(|(place, chapter)| {
@@ -32,7 +32,7 @@ pub fn relate(parts: &[(&Study, &StudyProvenance)], chapters: &mut [Chapter]) {
         });
         let same = leading.find(|(place, verdict)| self::change(parts[*place].1, verdict) == change);
         if let Some((_, verdict)) = same.filter(|(_, verdict)| verdict.price.is_none()) {
-            verdict.price = Some(format!("{price}, says the part \u{201c}{heading}\u{201d}"));
+            verdict.set_price(format!("{price}, says the part \u{201c}{heading}\u{201d}"), loses);
         }
     }
 }
@@ -41,6 +41,7 @@ pub fn relate(parts: &[(&Study, &StudyProvenance)], chapters: &mut [Chapter]) {
 struct Priced {
     change: SettingChange,
     price: String,
+    loses: bool,
     /// The part that says so.
     place: usize,
 }
@@ -52,7 +53,7 @@ fn priced(parts: &[(&Study, &StudyProvenance)], chapters: &[Chapter]) -> Vec<Pri
     let of_chapter = |(place, chapter): (usize, &Chapter)| -> Vec<Priced> {
         let found = chapter.report.verdicts.iter().filter_map(|verdict| {
             let (change, price) = (change(parts[place].1, verdict), verdict.price.clone()?);
-            (!change.is_empty()).then_some(Priced { change, price, place })
+            (!change.is_empty()).then_some(Priced { change, price, loses: verdict.loses, place })
         });
         found.collect()
     };
