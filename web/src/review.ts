@@ -52,10 +52,10 @@ export function review(all: Review): { sections: HTMLElement[]; choices: Choices
   return { sections: sections.filter((part) => part !== null), choices: new Choices(choices) };
 }
 
-/** The question, and right under it the answer in plain sentences, the first of them the largest. */
+/** The question, and right under it the answer in plain sentences. */
 function heading({ title, question, answer }: Review): HTMLElement {
-  const said = answer.map((sentence) => el("p", { class: "answer" }, unbroken(sentence)));
-  return el("header", { class: "question" }, el("h1", {}, title), el("p", { class: "asked" }, question), ...said);
+  const said = answer.length === 0 ? null : el("div", { class: "answer" }, ...answer.map((one) => el("p", {}, unbroken(one))));
+  return el("header", { class: "question" }, el("h1", {}, title), el("p", { class: "asked" }, question), said);
 }
 
 /** Where the question comes from: it stands behind the answer. */

@@ -140,8 +140,8 @@ function priced({ price }: Verdict): HTMLElement | null {
 
 /** What else differs between the sides: beside the gain, for it may be that which makes it. */
 function confounded({ also }: Verdict): HTMLElement | null {
-  const which = "which of them makes the difference, this row cannot tell";
-  return also.length === 0 ? null : el("p", { class: "price" }, `Also changes: ${also.join(", ")} (${which}).`);
+  const each = "What each does by itself is not shown.";
+  return also.length === 0 ? null : el("p", { class: "price" }, `Also changes: ${also.join(", ")}. ${each}`);
 }
 
 /** What factors are whose names alone do not say it, of those that are spoken of. */

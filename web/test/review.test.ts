@@ -98,7 +98,7 @@ describe("a review", () => {
     const row = all.querySelector("#answers li")!;
     const said = [...row.querySelectorAll(".saying > p")].map(({ textContent }) => textContent);
     expect(said[2]).toBe("… but a power cut loses 32 writes.");
-    expect(said[3]).toBe("Also changes: the bus, the drive (which of them makes the difference, this row cannot tell).");
+    expect(said[3]).toBe("Also changes: the bus, the drive. What each does by itself is not shown.");
     expect(said[4]).toBe("mean response time, of which less is better; all with cache on");
     expect(said.at(-1)).toBe("split: commands of so many sectors.");
     // The headline has the range; which figure is corrected, stands where one asks for it.

@@ -315,7 +315,7 @@ pub fn extremes(findings: &[&Finding]) -> Option<String> {
         return None;
     }
     let alike = ratio(&least)? == ratio(&most)?;
-    (!alike).then(|| format!("Smallest at {}; largest at {}.", least.cell, most.cell))
+    (!alike).then(|| format!("Smallest ratio at {}; largest at {}.", least.cell, most.cell))
 }
 
 fn cause(cause: &Cause) -> report::ReportCause {

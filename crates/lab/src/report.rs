@@ -155,10 +155,16 @@ pub struct ReportVerdict {
 impl ReportVerdict {
     /// Puts a price beside it: what is better at a price, says so.
     pub fn set_price(&mut self, price: String, loses: bool) {
-        (self.price, self.loses) = (Some(price), loses);
-        if loses && self.verdict == Outcome::Faster {
+        self.price = Some(price);
+        self.cost(loses);
+    }
+
+    /// The same where another verdict has the words of the price.
+    pub fn cost(&mut self, loses: bool) {
+        if loses && !self.loses && self.verdict == Outcome::Faster {
             self.temper("at a price");
         }
+        self.loses |= loses;
     }
 
     /// Says what takes it back in part.

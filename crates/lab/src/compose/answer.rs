@@ -1,7 +1,7 @@
 //! The answer of a whole review in a few plain sentences, from its parts' results alone: what is best for most kinds of work,
 //! how many cases of a change gain and lose, what a power cut loses by it, and how many published findings come out again.
 
-use crate::finding::CellTally;
+use crate::finding::{CellTally, ClaimAnswer};
 use crate::outcome::{DifferenceWords, Outcome};
 use crate::report::review::Chapter;
 use crate::report::{ReportBest, ReportClaim, ReportVerdict};
@@ -58,7 +58,7 @@ impl Change<'_> {
         }
         let also = match &first.also[..] {
             [] => String::new(),
-            also => format!(" (also changes {})", also.join(", ")),
+            also => format!(" (also changes {})", listed(also)),
         };
         let price = self.of.iter().filter(|verdict| verdict.loses).filter_map(|verdict| verdict.price.as_deref());
         let price = price.min_by_key(|price| price.len()).map(|price| format!("; {price}"));
@@ -101,6 +101,15 @@ impl Change<'_> {
             });
         }
         said
+    }
+}
+
+/// `a, b and c`.
+fn listed(words: &[impl AsRef<str>]) -> String {
+    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
+    match &words[..] {
+        [before @ .., last] if !before.is_empty() => format!("{} and {last}", before.join(", ")),
+        _ => words.concat(),
     }
 }
 
@@ -148,11 +157,11 @@ fn best_level(rows: &[&ReportBest]) -> Option<String> {
     let percent = |level: &Level<'_>| format!("{:.0} % of the best", 100.0 * level.least.0);
     let kinds = rows.len();
     let Level { name, first, least: (_, work) } = most;
-    let lead = format!("{factor} {name} is best, or as good as the best, for {first} of {kinds} kinds of work");
+    let lead = format!("Of {factor}, {name} is best, or as good, for {first} of {kinds} kinds of work");
     Some(match safest.name == *name {
-        true => format!("{lead}, and never below {}.", percent(most)),
+        true => format!("{lead}, and never worse than {}.", percent(most)),
         false => format!(
-            "{lead}, but falls to {} for \u{201c}{work}\u{201d}; {} is so for {}, and never below {}.",
+            "{lead}, but falls to {} for \u{201c}{work}\u{201d}; {} is so for {}, and never worse than {}.",
             percent(most),
             safest.name,
             safest.first,
@@ -163,20 +172,22 @@ fn best_level(rows: &[&ReportBest]) -> Option<String> {
 
 /// How many of the published findings that can hold or fail come out again.
 fn came_out(claims: &[&ReportClaim]) -> Option<String> {
-    let part = crate::finding::ClaimAnswer::InPart.words();
-    let run = claims.iter().filter(|claim| claim.reproduced.is_some()).count();
-    let held = claims.iter().filter(|claim| claim.reproduced == Some(true) && claim.answer != part).count();
-    let part = claims.iter().filter(|claim| claim.reproduced == Some(true) && claim.answer == part).count();
-    let so_far = claims.iter().filter(|claim| claim.reproduced.is_none() && claim.pending.is_some()).count();
-    let more = [(part, "in part"), (so_far, "so far, with another test to come")];
-    let more: String =
-        more.iter().filter(|(count, _)| *count > 0).map(|(count, how)| format!(", {count} more {how}")).collect();
-    let findings = if run == 1 { "finding" } else { "findings" };
-    match (run, 2 * (held + part) < run) {
-        (0, _) => None,
-        (_, true) => Some(format!("Most published findings do not come out again: {held} of {run} do{more}.")),
-        (_, false) => Some(format!("{held} of {run} published {findings} come out again{more}.")),
-    }
+    let in_part = ClaimAnswer::InPart.words();
+    let count = |wanted: &dyn Fn(&ReportClaim) -> bool| claims.iter().filter(|claim| wanted(claim)).count();
+    let held = count(&|claim| claim.reproduced == Some(true) && claim.answer != in_part);
+    let part = count(&|claim| claim.reproduced == Some(true) && claim.answer == in_part);
+    let so_far = count(&|claim| claim.reproduced.is_none() && claim.pending.is_some());
+    let failed = count(&|claim| claim.reproduced == Some(false));
+    let all = held + part + so_far + failed;
+    let only = if 2 * failed > all { "Only " } else { "" };
+    let more = [(part, " in part"), (so_far, " so far, with another test to come"), (failed, "")];
+    let more = more.iter().filter(|(count, _)| *count > 0).map(|(count, how)| match how {
+        &"" => format!("{count} do not"),
+        how => format!("{count} more{how}"),
+    });
+    let said: Vec<String> =
+        [format!("{only}{held} of {all} published findings come out again")].into_iter().chain(more).collect();
+    (all > 0).then(|| format!("{}.", said.join("; ")))
 }
 
 #[cfg(test)]
@@ -242,14 +253,14 @@ mod tests {
     fn what_takes_a_gain_back_stands_with_it() {
         let mut priced = verdict(&IOPS, &[(Faster, 2.0)]);
         priced.set_price("but a power cut loses 1 write".to_owned(), true);
-        priced.also = vec!["the bus".to_owned()];
+        priced.also = vec!["the controller".to_owned(), "the bus".to_owned()];
         let mut less = verdict(&metric("cpu"), &[(Faster, 0.5)]);
         less.temper("for less work");
         assert_eq!(
             answer(&[chapter(true, vec![priced, less])]),
             [
-                "The queue switched on (also changes the bus): faster in the one case, up to 2.0 times as fast; but a power \
-                 cut loses 1 write.",
+                "The queue switched on (also changes the controller and the bus): faster in the one case, up to 2.0 times as \
+                 fast; but a power cut loses 1 write.",
                 "The queue switched on: less processor use for less work in the one case, down to 0.50 × as much."
             ]
         );
@@ -272,12 +283,12 @@ mod tests {
         // Both are first in two: the one that stands first.
         assert_eq!(
             said(&rows),
-            "segments 64 is best, or as good as the best, for 2 of 3 kinds of work, but falls to 54 % of the best for \
-             “reads”; adaptive is so for 2, and never below 90 % of the best."
+            "Of segments, 64 is best, or as good, for 2 of 3 kinds of work, but falls to 54 % of the best for “reads”; \
+             adaptive is so for 2, and never worse than 90 % of the best."
         );
         assert_eq!(
             said(&rows[..2]),
-            "segments 64 is best, or as good as the best, for 2 of 2 kinds of work, and never below 100 % of the best."
+            "Of segments, 64 is best, or as good, for 2 of 2 kinds of work, and never worse than 100 % of the best."
         );
     }
 
@@ -292,10 +303,15 @@ mod tests {
         let (yes, no) = (claim(Some(true), "reproduced", None), claim(Some(false), "not reproduced", None));
         let (part, open) = (claim(Some(true), "reproduced in part", None), claim(None, "", Some("if")));
         assert_eq!(
-            came_out(&[&yes, &no, &no, &open]).unwrap(),
-            "Most published findings do not come out again: 1 of 3 do, 1 more so far, with another test to come."
+            came_out(&[&yes, &no, &no, &no, &open]).unwrap(),
+            "Only 1 of 5 published findings come out again; 1 more so far, with another test to come; 3 do not."
         );
-        assert_eq!(came_out(&[&yes, &part, &no]).unwrap(), "1 of 3 published findings come out again, 1 more in part.");
-        assert_eq!(came_out(&[&open]), None);
+        assert_eq!(
+            came_out(&[&yes, &part, &no]).unwrap(),
+            "1 of 3 published findings come out again; 1 more in part; 1 do not."
+        );
+        // What has another test to come does not count as failed.
+        assert!(came_out(&[&yes, &no, &open, &open]).unwrap().starts_with("1 of 4 published"));
+        assert_eq!(came_out(&[]), None);
     }
 }
