@@ -34,7 +34,7 @@ export interface Verdict {
   p_adjusted: Figure;
   margin_percent: Figure;
   differs: string[];
-  also: string[];
+  at_once: string[];
   note: string | null;
   cause: Cause | null;
   beside: string[];

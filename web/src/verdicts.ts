@@ -138,10 +138,10 @@ function priced({ price }: Verdict): HTMLElement | null {
   return price === null ? null : el("p", { class: "price" }, `… ${price}.`);
 }
 
-/** What else differs between the sides: beside the gain, for it may be that which makes it. */
-function confounded({ also }: Verdict): HTMLElement | null {
-  const each = "What each does by itself is not shown.";
-  return also.length === 0 ? null : el("p", { class: "price" }, `Also changes: ${also.join(", ")}. ${each}`);
+/** What differs between the sides at once: beside the gain, for any of it may make it. */
+function confounded({ at_once: several }: Verdict): HTMLElement | null {
+  const each = "What each does by itself, this row cannot tell.";
+  return several.length === 0 ? null : el("p", { class: "price" }, `Changes at once: ${several.join(", ")}. ${each}`);
 }
 
 /** What factors are whose names alone do not say it, of those that are spoken of. */

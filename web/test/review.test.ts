@@ -87,7 +87,7 @@ describe("a review", () => {
     const verdict: Verdict = {
       ...{ ...one!, headline: "Dropped: shorter, 0.01 to 0.82 × as long at split 128", leads: true, note: null },
       ...{ better: "lower", word: "shorter, at a price", tempered: true, metric: "mean response time", price: "but a power cut loses 32 writes" },
-      ...{ also: ["the bus", "the drive"] },
+      ...{ at_once: ["the bus", "the drive"] },
       ...{ range: { low: 0.0098, high: 0.821 } },
     };
     const factors = [
@@ -98,7 +98,7 @@ describe("a review", () => {
     const row = all.querySelector("#answers li")!;
     const said = [...row.querySelectorAll(".saying > p")].map(({ textContent }) => textContent);
     expect(said[2]).toBe("… but a power cut loses 32 writes.");
-    expect(said[3]).toBe("Also changes: the bus, the drive. What each does by itself is not shown.");
+    expect(said[3]).toBe("Changes at once: the bus, the drive. What each does by itself, this row cannot tell.");
     expect(said[4]).toBe("mean response time, of which less is better; all with cache on");
     expect(said.at(-1)).toBe("split: commands of so many sectors.");
     // The headline has the range; which figure is corrected, stands where one asks for it.

@@ -110,7 +110,7 @@ export function report(): Report {
       p_adjusted: 0.01,
       margin_percent: 2,
       differs: [HOSTILE],
-      also: [HOSTILE],
+      at_once: [HOSTILE],
       note: HOSTILE,
       cause: { of: HOSTILE, from_ms: 1, to_ms: 2, parts: { seek: 1 }, text: `cause ${HOSTILE}` },
       beside: [`beside ${HOSTILE}`],

@@ -183,10 +183,10 @@ pub fn credit(compare: &ComparisonSpec, factor: &Factor, sides: &[ComparisonSide
     }
 }
 
-/// What its sides differ in besides the first concern of its credit: none of them alone makes the difference, for all
-/// that the comparison can tell.
-pub fn besides(compare: &ComparisonSpec, factor: &Factor, sides: &[ComparisonSide<'_>; 2]) -> Vec<&'static str> {
-    concerns(compare, factor, sides).into_iter().skip(1).map(Concern::title).collect()
+/// The concerns in which its sides differ at once, if there are several: the comparison cannot tell what each does by itself.
+pub fn at_once(compare: &ComparisonSpec, factor: &Factor, sides: &[ComparisonSide<'_>; 2]) -> Vec<&'static str> {
+    let concerns = concerns(compare, factor, sides);
+    if concerns.len() < 2 { Vec::new() } else { concerns.into_iter().map(Concern::title).collect() }
 }
 
 /// The concerns that a comparison credits; none for the key of a factor.

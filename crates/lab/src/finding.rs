@@ -81,8 +81,8 @@ pub struct Finding {
     pub pairs: Option<usize>,
     /// What the difference is credited to, for the reader ([`confound`]).
     pub credit: String,
-    /// What else differs between its sides, as [`confound::besides`] says it.
-    pub also: Vec<&'static str>,
+    /// What changes at once ([`confound::at_once`]).
+    pub at_once: Vec<&'static str>,
     /// Why it may not be credited as it is.
     pub refused: Option<String>,
     /// Which parts of the mean response changed.
@@ -114,8 +114,8 @@ pub struct OverallComparison {
     pub price: Option<CutPrice>,
     /// What the difference is credited to, in the first of them.
     pub credit: String,
-    /// What else differs between its sides, likewise.
-    pub also: Vec<&'static str>,
+    /// What changes at once, likewise.
+    pub at_once: Vec<&'static str>,
     /// Why one of them may not be credited as it is.
     pub refused: Option<String>,
 }
@@ -244,12 +244,24 @@ impl<'a> Evidence<'a> {
             let ratios = of().filter_map(|finding| Some(finding.judgement?.ratio.estimate));
             let range = RatioRange::of(ratios).filter(|_| refused.is_none());
             let price = self.price(&of().collect::<Vec<_>>()).filter(|_| refused.is_none());
-            let also = of().next().map_or(Vec::new(), |finding| finding.also.clone());
+            let at_once = of().next().map_or(Vec::new(), |finding| finding.at_once.clone());
             let each =
                 of().map(|it| (outcome(it.judgement.as_ref(), None), it.judgement.map_or(1.0, |j| j.ratio.estimate)));
             let (cells, tally) = (of().count(), CellTally::of(each));
             let beside = self.beside(compare, judgement.as_ref(), &of().collect::<Vec<_>>());
-            OverallComparison { compare, judgement, cells, range, tally, place, beside, price, credit, also, refused }
+            OverallComparison {
+                compare,
+                judgement,
+                cells,
+                range,
+                tally,
+                place,
+                beside,
+                price,
+                credit,
+                at_once,
+                refused,
+            }
         });
         let overall = overall.collect();
         (findings, overall)
@@ -315,9 +327,9 @@ impl<'a> Evidence<'a> {
             let refused = confound::refusal(compare, &self.study.factor[factor], &sides);
             let refused = refused.or_else(|| self.given(compare.metric(), [from, to]));
             let credit = confound::credit(compare, &self.study.factor[factor], &sides);
-            let also = match refused {
+            let at_once = match refused {
                 Some(_) => Vec::new(),
-                None => confound::besides(compare, &self.study.factor[factor], &sides),
+                None => confound::at_once(compare, &self.study.factor[factor], &sides),
             };
             let (judgement, pairs, cause, beside, thin) = (None, None, None, Vec::new(), false);
             Some(Finding {

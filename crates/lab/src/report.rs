@@ -135,8 +135,8 @@ pub struct ReportVerdict {
     pub margin_percent: Option<f64>,
     /// Settings in which the sides differ, by dotted key.
     pub differs: Vec<String>,
-    /// What the sides differ in besides what comes first in `factor`: which of them makes the difference, is not told.
-    pub also: Vec<String>,
+    /// What the sides differ in at once, if it is more than one thing: what each does by itself, is not told.
+    pub at_once: Vec<String>,
     /// Anything else worth saying: the reason for a refusal, how many more runs are needed.
     pub note: Option<String>,
     /// Which parts of the mean response changed, and by how much of the difference. `None` for several cells together.
@@ -465,4 +465,25 @@ pub struct Provenance {
 
 fn as_text<S: Serializer>(value: &u64, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gain_at_a_price_says_so_once() {
+        let verdict = |verdict| ReportVerdict { verdict, word: "w".to_owned(), ..ReportVerdict::default() };
+        let mut gain = verdict(Outcome::Faster);
+        gain.cost(true);
+        gain.set_price("but it loses".to_owned(), true);
+        gain.cost(false);
+        assert_eq!((&gain.word[..], gain.tempered, gain.loses), ("w, at a price", true, true));
+        let mut saved = verdict(Outcome::Faster);
+        saved.set_price("and it loses none".to_owned(), false);
+        assert_eq!((&saved.word[..], saved.tempered), ("w", false));
+        let mut worse = verdict(Outcome::Slower);
+        worse.set_price("but it loses".to_owned(), true);
+        assert!(!worse.tempered, "there is no gain to take back");
+    }
 }

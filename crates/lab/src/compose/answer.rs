@@ -56,14 +56,14 @@ impl Change<'_> {
         if first.verdict == Outcome::Refused {
             return format!("{}: refused, for the sides differ in more than that.", first.name);
         }
-        let also = match &first.also[..] {
+        let at_once = match &first.at_once[..] {
             [] => String::new(),
-            also => format!(" (also changes {})", listed(also)),
+            several => format!(" (which changes {} at once)", listed(several)),
         };
         let price = self.of.iter().filter(|verdict| verdict.loses).filter_map(|verdict| verdict.price.as_deref());
         let price = price.min_by_key(|price| price.len()).map(|price| format!("; {price}"));
         let counts = self.counts().join("; ");
-        format!("{}{also}: {counts}{}.", first.name, price.unwrap_or_default())
+        format!("{}{at_once}: {counts}{}.", first.name, price.unwrap_or_default())
     }
 
     fn counts(&self) -> Vec<String> {
@@ -181,12 +181,14 @@ fn came_out(claims: &[&ReportClaim]) -> Option<String> {
     let all = held + part + so_far + failed;
     let only = if 2 * failed > all { "Only " } else { "" };
     let more = [(part, " in part"), (so_far, " so far, with another test to come"), (failed, "")];
-    let more = more.iter().filter(|(count, _)| *count > 0).map(|(count, how)| match how {
-        &"" => format!("{count} do not"),
-        how => format!("{count} more{how}"),
+    let more = more.iter().filter(|(count, _)| *count > 0).map(|(count, how)| match (how, count) {
+        (&"", 1) => "1 does not".to_owned(),
+        (&"", _) => format!("{count} do not"),
+        (how, _) => format!("{count} more{how}"),
     });
-    let said: Vec<String> =
-        [format!("{only}{held} of {all} published findings come out again")].into_iter().chain(more).collect();
+    let come = if held == 1 { "comes" } else { "come" };
+    let held = format!("{only}{held} of {all} published findings {come} out again");
+    let said: Vec<String> = [held].into_iter().chain(more).collect();
     (all > 0).then(|| format!("{}.", said.join("; ")))
 }
 
@@ -253,13 +255,13 @@ mod tests {
     fn what_takes_a_gain_back_stands_with_it() {
         let mut priced = verdict(&IOPS, &[(Faster, 2.0)]);
         priced.set_price("but a power cut loses 1 write".to_owned(), true);
-        priced.also = vec!["the controller".to_owned(), "the bus".to_owned()];
+        priced.at_once = vec!["the controller".to_owned(), "the bus".to_owned()];
         let mut less = verdict(&metric("cpu"), &[(Faster, 0.5)]);
         less.temper("for less work");
         assert_eq!(
             answer(&[chapter(true, vec![priced, less])]),
             [
-                "The queue switched on (also changes the controller and the bus): faster in the one case, up to 2.0 times as \
+                "The queue switched on (which changes the controller and the bus at once): faster in the one case, up to 2.0 times as \
                  fast; but a power cut loses 1 write.",
                 "The queue switched on: less processor use for less work in the one case, down to 0.50 × as much."
             ]
@@ -304,11 +306,11 @@ mod tests {
         let (part, open) = (claim(Some(true), "reproduced in part", None), claim(None, "", Some("if")));
         assert_eq!(
             came_out(&[&yes, &no, &no, &no, &open]).unwrap(),
-            "Only 1 of 5 published findings come out again; 1 more so far, with another test to come; 3 do not."
+            "Only 1 of 5 published findings comes out again; 1 more so far, with another test to come; 3 do not."
         );
         assert_eq!(
             came_out(&[&yes, &part, &no]).unwrap(),
-            "1 of 3 published findings come out again; 1 more in part; 1 do not."
+            "1 of 3 published findings comes out again; 1 more in part; 1 does not."
         );
         // What has another test to come does not count as failed.
         assert!(came_out(&[&yes, &no, &open, &open]).unwrap().starts_with("1 of 4 published"));
