@@ -340,7 +340,7 @@ impl<'a> Evidence<'a> {
                 judgement,
                 pairs,
                 credit,
-                also,
+                at_once,
                 refused,
                 cause,
                 beside,
