@@ -46,27 +46,7 @@ export function best(chapters: Chapter[]): HTMLElement | null {
       row.levels.map(({ level, ratio, low, high, alike: same }) => [row.work, level, ratio, low, high, String(same)]),
     ),
   }));
-  return section("best", answer(all.map(({ row }) => row)), lead, el("div", { class: "wide" }, table), files(csv));
-}
-
-/** The answer as a heading: the level that is best for most kinds of work, the next one, and the one that never loses much, each
-    with the least share of the best that it has in any. */
-export function answer(rows: Best[]): string {
-  const counts = new Map<string, number>();
-  const least = new Map<string, number>();
-  for (const { level, ratio, alike: same } of rows.flatMap(({ levels }) => levels)) {
-    counts.set(level, (counts.get(level) ?? 0) + (same ? 1 : 0));
-    least.set(level, Math.min(least.get(level) ?? 1, ratio));
-  }
-  const [first, next] = [...counts].filter(([, count]) => count > 0).sort(([, a], [, b]) => b - a);
-  const factor = rows[0]?.factor ?? "";
-  if (first === undefined) return factor;
-  const floor = (level: string): string => `never below ${(100 * (least.get(level) ?? 0)).toFixed(0)} % of the best`;
-  const led = `${factor}: ${first[0]} is best, or as good, for ${String(first[1])} of ${String(rows.length)} kinds of work, ${floor(first[0])}`;
-  const then = next === undefined ? "" : `; then ${next[0]}, for ${String(next[1])}, ${floor(next[0])}`;
-  const [safest] = [...least].sort(([, a], [, b]) => b - a);
-  const known = safest === undefined || safest[0] === first[0] || safest[0] === next?.[0];
-  return `${led}${then}${known ? "" : `; the least loss: ${safest[0]}, ${floor(safest[0])}`}`;
+  return section("best", `Which ${first.row.factor} for which work`, lead, el("div", { class: "wide" }, table), files(csv));
 }
 
 /** How far a level is behind the best. */

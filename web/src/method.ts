@@ -12,7 +12,7 @@ const ALWAYS: [string, string][] = [
 
 /** Where sides were compared. */
 const COMPARED: [string, string][] = [
-  ["ratio", "The judged side's figure over the other side's. Above 1 a rate is faster, a time longer, the processor used more."],
+  ["ratio", "The judged side's figure over that of the side it stands against. Above 1 a rate is faster, a time longer, the processor used more."],
   ["interval", "The range in which the true figure lies, at the stated level, if the runs are typical."],
   ["margin", "The largest difference that still counts as none."],
   ["corrected p", "The chance of such a difference if there were none, corrected for the number of comparisons."],

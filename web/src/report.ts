@@ -16,6 +16,7 @@ export interface Interval {
 export type Outcome = "faster" | "slower" | "mixed" | "no difference" | "not enough data" | "refused";
 
 export interface Verdict {
+  name: string;
   headline: string;
   leads: boolean;
   factor: string;
@@ -29,9 +30,11 @@ export interface Verdict {
   range: Range | null;
   verdict: Outcome;
   word: string;
+  tempered: boolean;
   p_adjusted: Figure;
   margin_percent: Figure;
   differs: string[];
+  at_once: string[];
   note: string | null;
   cause: Cause | null;
   beside: string[];
@@ -65,6 +68,7 @@ export interface Region {
   cells: number;
   undecided: number;
   ratio: Range;
+  by: string;
 }
 
 export interface Range {
@@ -266,6 +270,7 @@ export interface Chapter {
 export interface Review {
   title: string;
   question: string;
+  answer: string[];
   introduction: string[];
   command: string;
   hash: string;

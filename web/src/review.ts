@@ -10,9 +10,10 @@ import { curves } from "./curves";
 import { csvButton, files } from "./download";
 import { el, section } from "./dom";
 import { command, facts, words } from "./method";
+import { unbroken } from "./format";
 import { unfinished, warnings } from "./overview";
 import type { Chapter, Review } from "./report";
-import { leading, verdicts } from "./verdicts";
+import { leading, verdicts, WHICH } from "./verdicts";
 
 /** Verdicts of a chapter beside its first, before the rest is folded away: comparisons come before their single cells. */
 const SHOWN = 3;
@@ -51,8 +52,10 @@ export function review(all: Review): { sections: HTMLElement[]; choices: Choices
   return { sections: sections.filter((part) => part !== null), choices: new Choices(choices) };
 }
 
-function heading({ title, question }: Review): HTMLElement {
-  return el("header", { class: "question" }, el("h1", {}, title), el("p", { class: "asked" }, question));
+/** The question, and right under it the answer in plain sentences. */
+function heading({ title, question, answer }: Review): HTMLElement {
+  const said = answer.length === 0 ? null : el("div", { class: "answer" }, ...answer.map((one) => el("p", {}, unbroken(one))));
+  return el("header", { class: "question" }, el("h1", {}, title), el("p", { class: "asked" }, question), said);
 }
 
 /** Where the question comes from: it stands behind the answer. */
@@ -78,8 +81,8 @@ function answering({ answers: does, report }: Chapter): boolean {
 }
 
 const READ_AS =
-  "A cell is one combination of what a part varies. Over several cells the thin line is the range of their ratios and the dot " +
-  "the geometric mean; the grey band is the margin within which sides count as equal.";
+  "A cell, or case, is one combination of what a part varies. Over several cells the dot is the geometric mean of their ratios, " +
+  `the thin line their range; the grey band is the margin within which sides count as equal. ${WHICH}`;
 
 /** What leads the chapters that answer the question. */
 function answers({ chapters }: Review): HTMLElement | null {

@@ -2,9 +2,9 @@
 
 import type { Table } from "./csv";
 import { csvButton, files } from "./download";
-import { change, counted, ends, estimated, levelName, plain, probability, range, unbroken } from "./format";
+import { change, counted, ends, estimated, levelName, number, plain, probability, range, unbroken } from "./format";
 import { el, folded, scroller, section, svg, type Child } from "./dom";
-import type { Factor, Interval, Outcome, Report, Verdict } from "./report";
+import type { Factor, Figure, Interval, Outcome, Range, Report, Verdict } from "./report";
 
 /** The mark of each verdict; what it means stands in the report. Where less is better an arrow points the other way, for it
     goes with the figure; whether that is good, the colour and the word say. */
@@ -56,7 +56,18 @@ function table(all: Verdict[]): Table {
   return { head: [...head, "in words"], rows: rows.map((row, index) => [...row, all[index]!.headline]) };
 }
 
-type Badge = (said: { verdict: Outcome; word: string }, better: Verdict["better"]) => HTMLElement;
+/** What a badge is made of; `of` is the verdict that it belongs to. */
+type Badge = (said: { verdict: Outcome; word: string }, of: Pick<Verdict, "better" | "tempered">) => HTMLElement;
+
+/** The colour of an outcome: none of its own for a gain that is partly taken back. */
+function tone(verdict: Outcome, tempered: boolean): string {
+  return tempered && verdict === "faster" ? "tempered" : verdict.replaceAll(" ", "-");
+}
+
+/** Which figures belong together, and which are corrected: said once. */
+export const WHICH =
+  "In brackets stands the 95 % interval of that mean by itself. The word at the end of a row counts the cells, each judged with " +
+  "correction for the number of comparisons, so it may be undecided where an interval leaves out 1.";
 
 /** A side as it is called beside others: a number or a switch says of what. */
 type SideName = (verdict: Verdict, side: string) => string;
@@ -69,12 +80,12 @@ function sideNames({ factors }: Report): SideName {
 }
 
 function badges({ meanings }: Report): Badge {
-  return ({ verdict, word }, better) => {
+  return ({ verdict, word }, { better, tempered }) => {
     const turned = better === "lower" && (verdict === "faster" || verdict === "slower");
     const mark = MARKS[turned ? (verdict === "faster" ? "slower" : "faster") : verdict];
     const sign = el("span", { "aria-hidden": "true" }, `${mark} `);
     const title = meanings.find((one) => one.word.startsWith(verdict))?.says ?? null;
-    return el("span", { class: `badge ${verdict.replaceAll(" ", "-")}`, title }, sign, word);
+    return el("span", { class: `badge ${tone(verdict, tempered)}`, title }, sign, word);
   };
 }
 
@@ -103,10 +114,11 @@ function hero(
   );
   return el(
     "div",
-    { class: `hero ${verdict.verdict.replaceAll(" ", "-")}` },
-    badge(verdict, verdict.better),
+    { class: `hero ${tone(verdict.verdict, verdict.tempered)}` },
+    badge(verdict, verdict),
     el("p", { class: verdict.headline.length > LONG ? "headline long" : "headline" }, unbroken(verdict.headline)),
     priced(verdict),
+    confounded(verdict),
     curve === null ? facts : el("div", { class: "beside-curve" }, facts, curve),
     verdict.note === null ? null : el("p", { class: "note" }, verdict.note),
     ...behind(verdict, "note"),
@@ -126,6 +138,12 @@ function priced({ price }: Verdict): HTMLElement | null {
   return price === null ? null : el("p", { class: "price" }, `… ${price}.`);
 }
 
+/** What differs between the sides at once: beside the gain, for any of it may make it. */
+function confounded({ at_once: several }: Verdict): HTMLElement | null {
+  const each = "What each does by itself, this row cannot tell.";
+  return several.length === 0 ? null : el("p", { class: "price" }, `Changes at once: ${several.join(", ")}. ${each}`);
+}
+
 /** What factors are whose names alone do not say it, of those that are spoken of. */
 function explained(verdict: Verdict, factors: Factor[], kind: string): HTMLElement[] {
   const said = `${verdict.headline} ${verdict.note ?? ""} `.replace(/[^\p{L}\p{N}-]+/gu, " ");
@@ -134,15 +152,16 @@ function explained(verdict: Verdict, factors: Factor[], kind: string): HTMLEleme
 }
 
 /** In which cells the effect is, where several stand together. */
-function regions({ place, better }: Verdict, badge: Badge): HTMLElement | null {
+function regions(verdict: Verdict, badge: Badge): HTMLElement | null {
+  const { place } = verdict;
   if (!place || place.regions.length === 0) return null;
-  const rows = place.regions.map(({ place: where, cells, undecided, ratio, ...said }) =>
+  const rows = place.regions.map(({ place: where, cells, undecided, by, ...said }) =>
     el(
       "tr",
       {},
       el("th", { scope: "row" }, where),
-      el("td", {}, badge(said, better)),
-      el("td", { class: "figure" }, `${range(ratio)} times`),
+      el("td", {}, badge(said, verdict)),
+      el("td", { class: "figure" }, by),
       el("td", { class: "figure" }, undecided > 0 ? `${cells} of ${cells + undecided} cells` : counted(cells, "cell")),
     ),
   );
@@ -163,18 +182,15 @@ function ratioLine(ratio: Interval, verdict: Verdict): HTMLElement {
   return el(
     "p",
     { class: "ratio" },
-    ...(verdict.range === null
-      ? [el("strong", {}, `${estimated(ratio)} times`), ` the ${verdict.metric} (${change(ratio.estimate ?? NaN)})`]
-      : [
-          el("strong", {}, `${range(verdict.range)} times`),
-          ` the ${verdict.metric}; mean ${estimated(ratio)} times (${change(ratio.estimate ?? NaN)})`,
-        ]),
-    el("span", { class: "soft" }, ` · interval ${ends(ratio)} times${chance(verdict)}${margin(verdict)}`),
+    verdict.range === null ? null : "mean ",
+    el("strong", {}, `${estimated(ratio)} times`),
+    ` the ${verdict.metric} (${change(ratio.estimate ?? NaN)})`,
+    el("span", { class: "soft" }, ` · interval by itself ${ends(ratio)} times${chance(verdict)}${margin(verdict)}`),
   );
 }
 
-function chance({ p_adjusted }: Verdict, corrected = ", corrected"): string {
-  return p_adjusted === null ? "" : ` · ${probability(p_adjusted)}${corrected}`;
+function chance({ p_adjusted }: Verdict): string {
+  return p_adjusted === null ? "" : ` · ${probability(p_adjusted)}, corrected for the number of comparisons`;
 }
 
 function margin({ margin_percent }: Verdict): string {
@@ -191,9 +207,7 @@ function list(headline: Verdict, others: Verdict[], shown: number, badge: Badge,
   const left = rest.length === 0 ? null : el("p", { class: "printed" }, `${counted(rest.length, "more verdict")} on the page.`);
   const words =
     "The largest difference first. Where no sides are named they are those above. The dot is the ratio, the bar its interval, and " +
-    "over several cells the dot their mean and the thin line their range; the grey " +
-    "band is the margin within which sides count as equal. All ratios stand on one logarithmic scale; p values are " +
-    "corrected for the number of comparisons.";
+    `over several cells the dot their mean and the thin line their range; the grey band is the margin within which sides count as equal. ${WHICH}`;
   const heading = others.length === 1 ? "The other verdict" : `The other ${others.length} verdicts`;
   return el("div", { class: "others" }, el("h3", {}, heading), el("p", { class: "lead" }, words), first, left, more);
 }
@@ -222,7 +236,9 @@ export function leading(all: Leading[]): HTMLElement {
     const all = held.length === 0 ? judged : `${judged}; all with ${held.join(", ")}`;
     const made = row(verdict, scale, all, badges(report));
     const saying = made.querySelector(".saying")!;
-    saying.prepend(el("p", { class: "part" }, el("a", { href: `#${place}` }, words)));
+    const others = shown.filter((one) => one.place === place).map((one) => one.verdict);
+    const title = `${words}${apart(verdict, others, sideNames(report))}`;
+    saying.prepend(el("p", { class: "part" }, el("a", { href: `#${place}` }, title)));
     // Once is enough.
     const fresh = explained(verdict, report.factors, "soft small").filter(({ textContent }) => !known.has(textContent));
     fresh.forEach(({ textContent }) => known.add(textContent));
@@ -232,11 +248,22 @@ export function leading(all: Leading[]): HTMLElement {
   return el("ul", { class: "verdicts" }, ...rows, ticks(scale));
 }
 
+/** What tells one of a part's rows from the others, behind the part's name: what is measured, else the sides. */
+function apart(verdict: Verdict, all: Verdict[], name: SideName): string {
+  if (all.length < 2) return "";
+  const metrics = new Set(all.map(({ metric }) => metric));
+  const sides = `${name(verdict, verdict.side_b)} against ${name(verdict, verdict.side_a)}`;
+  return `: ${metrics.size === all.length ? verdict.metric : sides}`;
+}
+
 /** The last row of a list: the scale on which all its dots stand. */
 function ticks(scale: Scale): HTMLElement {
   const axis = svg("svg", { class: "strip", width: "100%", height: 18 }, ...axisLabels(scale, placed(scale), 14));
-  return el("li", { class: "scale", "aria-hidden": "true" }, el("div", { class: "plot" }, axis));
+  return el("li", { class: "scale" }, el("div", { class: "plot" }, axis, el("p", { class: "soft small" }, AXIS)));
 }
+
+/** What the scale is of. */
+const AXIS = "Times as good, logarithmic: twice the rate, or half the time, stands at 2. Right is better.";
 
 /** The sides and the metric of a verdict, where they are not the headline's. */
 function sidesBeside(headline: Verdict, verdict: Verdict, name: SideName): string | null {
@@ -247,8 +274,7 @@ function sidesBeside(headline: Verdict, verdict: Verdict, name: SideName): strin
 
 function row(verdict: Verdict, scale: Scale, sides: string | null, badge: Badge): HTMLElement {
   const { ratio } = verdict;
-  const mean = ratio === null ? "no ratio" : `${estimated(ratio)} times (${ends(ratio)})${chance(verdict, "")}`;
-  const figures = ratio === null || verdict.range === null ? mean : `${range(verdict.range)} times; mean ${mean}`;
+  const exact = ratio === null ? "no ratio" : `interval by itself ${ends(ratio)} times${chance(verdict)}`;
   return el(
     "li",
     {},
@@ -257,6 +283,7 @@ function row(verdict: Verdict, scale: Scale, sides: string | null, badge: Badge)
       { class: "saying" },
       el("p", {}, unbroken(verdict.headline)),
       priced(verdict),
+      confounded(verdict),
       sides === null ? null : el("p", { class: "soft small" }, sides),
       verdict.note === null ? null : el("p", { class: "soft small" }, verdict.note),
       ...behind(verdict, "soft small"),
@@ -265,10 +292,26 @@ function row(verdict: Verdict, scale: Scale, sides: string | null, badge: Badge)
       "div",
       { class: "plot" },
       ratio === null ? null : strip(ratio, verdict, scale, false),
-      el("p", { class: "small figures" }, figures),
+      el("p", { class: "small figures", title: exact }, figures(verdict)),
     ),
-    badge(verdict, verdict.better),
+    badge(verdict, verdict),
   );
+}
+
+/** The figures that the headline does not have: it says the ratio of one cell, and where the effect of several is, by how much. */
+function figures({ ratio, range: cells, place }: Verdict): string {
+  if (ratio === null) return "no ratio";
+  if (cells === null) return "";
+  const mean = `mean ${estimated(ratio)} times (${ends(ratio)})`;
+  return place === null ? `${range(cells)} times; ${mean}` : mean;
+}
+
+/** A ratio as what is good goes to the right: of times the reciprocal. */
+function forward<T extends Range>(ratio: T, better: Verdict["better"]): T {
+  const over = (figure: Figure | undefined): Figure => (figure === null || figure === undefined ? null : 1 / figure);
+  if (better === "higher") return ratio;
+  const turned = "estimate" in ratio ? { estimate: over(ratio.estimate as Figure) } : {};
+  return { ...ratio, ...turned, low: over(ratio.high), high: over(ratio.low) };
 }
 
 /** A logarithmic scale of ratios, from `low` to `high`, with 1 inside. */
@@ -291,7 +334,10 @@ function placed({ low, high }: Scale): (ratio: number) => string {
 }
 
 /** The ratio and its interval on a scale, as a small picture. */
-function strip(ratio: Interval, { margin_percent, better, range: cells }: Verdict, scale: Scale, axis: boolean): Element {
+function strip(said: Interval, verdict: Verdict, scale: Scale, axis: boolean): Element {
+  const { margin_percent, better } = verdict;
+  const ratio = forward(said, better);
+  const cells = verdict.range === null ? null : forward(verdict.range, better);
   const span = Math.log(scale.high / scale.low);
   const at = placed(scale);
   const { estimate, low, high } = ratio;
@@ -306,18 +352,17 @@ function strip(ratio: Interval, { margin_percent, better, range: cells }: Verdic
       : null,
     low !== null && high !== null ? svg("line", { x1: at(low), x2: at(high), y1: y, y2: y, class: "interval" }) : null,
     estimate === null ? null : svg("circle", { cx: at(estimate), cy: y, r: 5, class: "dot" }),
-    ...(axis ? axisLabels(scale, at, 40, better) : []),
+    ...(axis ? axisLabels(scale, at, 40) : []),
   ];
-  const label = `ratio ${estimated(ratio)} times, interval ${ends(ratio)}`;
+  const label = `ratio ${estimated(said)} times, interval ${ends(said)}`;
   const height = axis ? 46 : 24;
   return svg("svg", { class: "strip", width: "100%", height, role: "img", "aria-label": label }, ...children);
 }
 
-/** The ends of the scale; which of them is the better one where the report says it. */
-function axisLabels({ low, high }: Scale, at: (value: number) => string, y: number, better?: Verdict["better"]): Child[] {
-  const [less, more] = better === undefined ? ["", ""] : better === "lower" ? [", better", ""] : ["", ", better"];
-  const left = svg("text", { x: at(low), y }, `${low.toFixed(2)} times${less}`);
+/** The ends of the scale, and which of them is the better one. */
+function axisLabels({ low, high }: Scale, at: (value: number) => string, y: number): Child[] {
+  const left = svg("text", { x: at(low), y }, `← worse, ${number(low)}`);
   const equal = svg("text", { x: at(1), y, "text-anchor": "middle" }, "1 (equal)");
-  const right = svg("text", { x: at(high), y, "text-anchor": "end" }, `${high.toFixed(2)} times${more}`);
+  const right = svg("text", { x: at(high), y, "text-anchor": "end" }, `${number(high)}, better →`);
   return [left, equal, right];
 }

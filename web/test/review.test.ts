@@ -2,7 +2,6 @@
 import { describe, expect, it } from "vitest";
 
 import { parse, write } from "../src/address";
-import { answer } from "../src/best";
 import type { Chapter, Claim, Review, Verdict } from "../src/report";
 import { review } from "../src/review";
 import { report } from "./sample";
@@ -26,7 +25,7 @@ function sample(): Review {
     chapter("late", [claim("Q10", false), claim("Q2", true)]),
     chapter("early", [claim("Q9", null), claim("Q1", null, "if more comes out")]),
   ];
-  return { title: "Two in one", question: HOSTILE, introduction: ["First.", HOSTILE], command: "c", hash: "h", chapters };
+  return { title: "Two in one", question: HOSTILE, answer: ["Some gain.", HOSTILE], introduction: ["First.", HOSTILE], command: "c", hash: "h", chapters };
 }
 
 /** The page's parts in one element. */
@@ -46,10 +45,10 @@ describe("a review", () => {
     expect(page(sample()).querySelector("#findings .lead")?.textContent).toMatch(/^1 of 2 findings .*; 1 finding so far, .*; of 1 finding the figures/);
   });
 
-  it("says first which level is best for most kinds of work, and how far the others are behind", () => {
+  it("says first which level is best for each kind of work, and how far the others are behind", () => {
     const all = page(sample());
     const best = all.querySelector("#best")!;
-    expect(best.querySelector("h2")?.textContent).toMatch(/ is best, or as good, for 2 of 2 kinds of work, never below 100 % of the best$/);
+    expect(best.querySelector("h2")?.textContent).toMatch(/^Which .* for which work$/);
     const row = [...best.querySelectorAll("tbody tr:first-child td")].map(({ textContent }) => textContent);
     expect(row.slice(0, 2)).toEqual(["100 % ± 0.0", "70 % ± 1.0"]);
     expect(best.querySelectorAll("tbody strong").length).toBe(2);
@@ -57,15 +56,13 @@ describe("a review", () => {
     expect(first).toEqual(["best", "findings", "compared"]);
   });
 
-  it("names the level that is best next, and a kind of work in which no level is", () => {
+  it("names a kind of work in which no level is best", () => {
     const share = (level: string, alike: boolean) => ({ level, ratio: alike ? 1 : 0.5, low: 1, high: 1, alike });
     const row = (work: string, ...alike: [boolean, boolean]) => ({
       ...{ work, factor: "segments", best: "4", claims: [], margin_percent: 2 },
       levels: [share("4", alike[0]), share("8", alike[1])],
     });
     const rows = [row("reads", true, true), row("writes", true, false)];
-    expect(answer(rows)).toBe("segments: 4 is best, or as good, for 2 of 2 kinds of work, never below 100 % of the best; then 8, for 1, never below 50 % of the best",
-    );
     const main = chapter("main", [], true);
     const all = page({ ...sample(), chapters: [{ ...main, report: { ...main.report, best: rows } }] });
     const cells = [...all.querySelectorAll("#best tbody tr")].map((tr) => tr.querySelectorAll("td")[2]?.textContent);
@@ -84,12 +81,13 @@ describe("a review", () => {
     expect(said([verdict("rate", false), verdict("load", false)])).toEqual(["rate"]);
   });
 
-  it("says of a row what is measured, the range before the mean, what is held, and what a power cut loses", () => {
+  it("says of a row what is measured, what is held, what a power cut loses, and each figure once", () => {
     const main = chapter("main", [], true);
     const [one] = main.report.verdicts;
     const verdict: Verdict = {
       ...{ ...one!, headline: "Dropped: shorter, 0.01 to 0.82 × as long at split 128", leads: true, note: null },
-      ...{ better: "lower", word: "shorter", metric: "mean response time", price: "but a power cut loses 32 writes" },
+      ...{ better: "lower", word: "shorter, at a price", tempered: true, metric: "mean response time", price: "but a power cut loses 32 writes" },
+      ...{ at_once: ["the bus", "the drive"] },
       ...{ range: { low: 0.0098, high: 0.821 } },
     };
     const factors = [
@@ -100,24 +98,27 @@ describe("a review", () => {
     const row = all.querySelector("#answers li")!;
     const said = [...row.querySelectorAll(".saying > p")].map(({ textContent }) => textContent);
     expect(said[2]).toBe("… but a power cut loses 32 writes.");
-    expect(said[3]).toBe("mean response time, of which less is better; all with cache on");
+    expect(said[3]).toBe("Changes at once: the bus, the drive. What each does by itself, this row cannot tell.");
+    expect(said[4]).toBe("mean response time, of which less is better; all with cache on");
     expect(said.at(-1)).toBe("split: commands of so many sectors.");
-    expect(row.querySelector(".figures")?.textContent).toMatch(/^0\.00980 to 0\.821 times; mean 1\.20 times/);
-    // The arrow goes with the figure, the colour with whether that is good.
-    expect(row.querySelector(".badge")?.textContent).toBe("▼ shorter");
-    expect(row.querySelector(".badge")?.classList.contains("faster")).toBe(true);
+    // The headline has the range; which figure is corrected, stands where one asks for it.
+    expect(row.querySelector(".figures")?.textContent).toBe("mean 1.20 times (1.08 to 1.32)");
+    expect(row.querySelector(".figures")?.getAttribute("title")).toMatch(/^interval by itself .*, corrected for/);
+    // The arrow goes with the figure; a gain at a price has no colour.
+    expect(row.querySelector(".badge")?.textContent).toBe("▼ shorter, at a price");
+    expect(row.querySelector(".badge")?.classList.contains("tempered")).toBe(true);
+    expect(row.querySelector(".badge")?.classList.contains("faster")).toBe(false);
     expect(row.querySelector(".strip .range")).not.toBeNull();
-    expect(all.querySelector("#answers .lead")?.textContent).toContain("A cell is one combination");
+    expect(all.querySelector("#answers .lead")?.textContent).toMatch(/A cell, or case, is one combination.*by itself.*correction for the number/);
   });
 
-  it("tells fields apart down to the worst, and names the margin and the level that never loses much", () => {
+  it("tells fields apart down to the worst, and names the margin", () => {
     const share = (level: string, ratio: number) => ({ level, ratio, low: ratio, high: ratio, alike: ratio > 0.98 });
     const row = (...ratios: [number, number, number]) => ({
       ...{ work: "w", factor: "segments", best: "4", claims: [], margin_percent: 2 },
       levels: [share("4", ratios[0]), share("8", ratios[1]), share("16", ratios[2])],
     });
     const rows = [row(1, 0.4, 0.97), row(1, 0.7, 0.97), row(0.5, 1, 0.97)];
-    expect(answer(rows)).toMatch(/then 8, for 1, never below 40 % of the best; the least loss: 16, never below 97 % of the best$/);
     const main = chapter("main", [], true);
     const all = page({ ...sample(), chapters: [{ ...main, report: { ...main.report, best: rows } }] });
     const shades = [...all.querySelectorAll<HTMLElement>("#best .share")].map((td) => Number(/\d+/.exec(td.getAttribute("style")!)?.[0]));
@@ -136,14 +137,45 @@ describe("a review", () => {
 
   it("puts the answer under the question, and where the question comes from behind it", () => {
     const main = page({ ...sample(), chapters: [chapter("one", [], true)] });
-    const order = [".asked", "#answers", ".introduction", ".contents", ".chapter"].map((name) => main.querySelector(name)!);
+    const order = [".asked", ".answer", "#answers", ".introduction", ".contents", ".chapter"].map((name) => main.querySelector(name)!);
     for (const [first, second] of order.slice(1).map((next, index) => [order[index]!, next] as const)) {
       expect(first.compareDocumentPosition(second) & Node.DOCUMENT_POSITION_FOLLOWING).toBeTruthy();
     }
     // Under its dots a list has their scale: its ends, and where sides are equal.
     const labels = [...main.querySelectorAll("#answers .scale text")].map(({ textContent }) => textContent);
     expect(labels).toHaveLength(3);
-    expect(labels[1]).toBe("1 (equal)");
+    expect([labels[0], labels[1], labels[2]]).toEqual([expect.stringMatching(/^← worse, 0/), "1 (equal)", expect.stringMatching(/better →$/)]);
+    expect(main.querySelector("#answers .scale p")?.textContent).toMatch(/logarithmic.*Right is better\.$/);
+  });
+
+  it("draws what is better to the right, whatever is measured", () => {
+    const main = chapter("main", [], true);
+    const [one] = main.report.verdicts;
+    const dot = (better: Verdict["better"]): number => {
+      const verdicts = [{ ...one!, better, ratio: { estimate: 0.5, low: 0.4, high: 0.6 }, range: { low: 0.3, high: 0.7 } }];
+      const all = page({ ...sample(), chapters: [{ ...main, report: { ...main.report, verdicts } }] });
+      const [from, to] = ["x1", "x2"].map((end) => Number.parseFloat(all.querySelector("#answers .strip .range")!.getAttribute(end)!));
+      expect(from).toBeLessThan(to!);
+      return Number.parseFloat(all.querySelector("#answers .strip .dot")!.getAttribute("cx")!);
+    };
+    expect(dot("lower")).toBeGreaterThan(50);
+    expect(dot("lower") + dot("higher")).toBeCloseTo(100, 1);
+  });
+
+  it("tells rows of one part apart by what is measured, else by the sides", () => {
+    const main = chapter("main", [], true);
+    const [one] = main.report.verdicts;
+    const titles = (...verdicts: Partial<Verdict>[]) => {
+      const led = verdicts.map((verdict) => ({ ...one!, side_a: "one, ICH6R", leads: true, ...verdict }));
+      const all = page({ ...sample(), chapters: [{ ...main, report: { ...main.report, verdicts: led } }] });
+      return [...all.querySelectorAll("#answers .part")].map(({ textContent }) => textContent);
+    };
+    expect(titles({ metric: "rate" }, { metric: "load" })).toEqual(["About main: rate", "About main: load"]);
+    expect(titles({ metric: "rate", side_b: "two" }, { metric: "rate", side_b: "three" })).toEqual([
+      "About main: two against one, ICH6R",
+      "About main: three against one, ICH6R",
+    ]);
+    expect(titles({ metric: "rate" })).toEqual(["About main"]);
   });
 
   it("gives every place one name, and no link leads nowhere", () => {

@@ -92,6 +92,7 @@ export function report(): Report {
     interval: HOSTILE,
     meanings: [{ word: "faster", says: HOSTILE }],
     verdicts: [1, 2].map(() => ({
+      name: HOSTILE,
       headline: HOSTILE,
       leads: false,
       factor: HOSTILE,
@@ -105,16 +106,18 @@ export function report(): Report {
       range: { low: 0.9, high: 1.4 },
       verdict: "faster" as const,
       word: HOSTILE,
+      tempered: false,
       p_adjusted: 0.01,
       margin_percent: 2,
       differs: [HOSTILE],
+      at_once: [HOSTILE],
       note: HOSTILE,
       cause: { of: HOSTILE, from_ms: 1, to_ms: 2, parts: { seek: 1 }, text: `cause ${HOSTILE}` },
       beside: [`beside ${HOSTILE}`],
       place: {
         text: HOSTILE,
         regions: [
-          { place: HOSTILE, verdict: "no difference" as const, word: HOSTILE, cells: 1, undecided: 0, ratio: { low: 1, high: 1.01 } },
+          { place: HOSTILE, verdict: "no difference" as const, word: HOSTILE, cells: 1, undecided: 0, ratio: { low: 1, high: 1.01 }, by: HOSTILE },
         ],
         turns: [HOSTILE],
       },

@@ -205,9 +205,9 @@ fn a_study_says_its_answer_on_a_screen_and_where_the_rest_is() {
     assert!(short.lines().count() <= 24, "{short}");
     let headline = short.split("\n\n").nth(1).unwrap();
     assert!(headline.starts_with("The queue: faster, ") && headline.contains(" random work, depth "), "{headline}");
-    let (sentence, extremes) = headline.split_once("\nFrom ").expect("the extremes");
+    let (sentence, extremes) = headline.split_once("\nSmallest ratio at ").expect("the extremes");
     assert!(sentence.lines().count() <= 3, "{sentence}");
-    assert!(extremes.contains(" × (pattern ") && extremes.contains(" to "), "{extremes}");
+    assert!(extremes.starts_with("pattern ") && extremes.contains("; largest at pattern "), "{extremes}");
     assert!(short.contains("All cells: on the page, and by seekwise report out\n"), "{short}");
     assert!(!short.contains("requests/s"), "no cell by itself: {short}");
     let all = study(&["--all"]);
@@ -241,6 +241,29 @@ fn the_largest_difference_stands_first_on_the_page() {
         let (one, next) = ((rank(&pair[0]), size(&pair[0])), (rank(&pair[1]), size(&pair[1])));
         assert!(one.0 < next.0 || one.0 == next.0 && one.1 >= next.1, "{one:?} {next:?}");
     }
+}
+
+#[test]
+fn less_of_the_processor_for_less_work_is_no_plain_gain() {
+    // A driver that does not sort makes the arm slow, so there is less to do for the processor.
+    let study = "title = 't'\nquestion = 'q'\nruns = 3\nruntime = '20 s'\njob = 'random-read'\n[stack]\n\
+                 drive = 'fireball-plus-as-30'\ncontroller = 'ide'\nprocessor = 'pentium-iii-800'\n[[factor]]\nname = 'driver'\n\
+                 key = 'driver'\nlevels = ['windows-2000', 'intel-ata']\n[[factor]]\nname = 'depth'\nkey = 'job.depth'\n\
+                 levels = [64, 256]\n[[compare]]\nname = 'c'\nfactor = 'driver'\nfrom = 'windows-2000'\nto = 'intel-ata'\n\
+                 metric = 'cpu.percent'\n";
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("cpu.toml"), study).unwrap();
+    seekwise(folder.path(), &["study", "cpu.toml", "--out", "out"]).done();
+    let page = fs::read_to_string(folder.path().join("out/report.html")).unwrap();
+    let data = page.split_once(r#"id="report-data">"#).unwrap().1.split_once("</script").unwrap().0;
+    let data: serde_json::Value = serde_json::from_str(data).unwrap();
+    for verdict in data["verdicts"].as_array().unwrap() {
+        assert_eq!(verdict["word"], "less processor use, for less work");
+        assert_eq!(verdict["tempered"], true);
+        assert!(verdict["beside"][0].as_str().unwrap().starts_with("requests per second is worse: 0."), "{verdict}");
+    }
+    let all = &data["verdicts"][0];
+    assert!(all["beside"][1].as_str().unwrap().starts_with("requests per core-second is better: 1."), "{all}");
 }
 
 #[test]

@@ -1,15 +1,17 @@
 //! From evidence to the page: fills a [`Report`] from a study, what its cells ran, and their records. It computes no
 //! statistics of its own.
 
+pub mod answer;
 pub mod parts;
 
 use std::cmp::Ordering;
 
+use seekwise_formats::metric::Statistic;
 use seekwise_formats::study::{BestQuestion, ComparisonSpec, Study};
 use seekwise_model::record::Part;
 
 use crate::finding::{
-    BestLevel, Cause, ClaimJudgement, CutPrice, Evidence, Finding, LevelShare, OverallComparison, SecondaryFigure,
+    BestLevel, Cause, ClaimJudgement, Evidence, Finding, LevelShare, OverallComparison, SecondaryFigure, UNDECIDED,
     outcome,
 };
 use crate::job_settings;
@@ -179,7 +181,12 @@ fn verdict(material: &ReportMaterial<'_>, finding: &Finding) -> report::ReportVe
     let judgement = finding.judgement.as_ref();
     let said = said(compare, judgement, finding.refused.as_ref());
     let verdict = outcome(judgement, finding.refused.as_ref());
-    report::ReportVerdict {
+    let word = match verdict {
+        Outcome::NotEnoughData => UNDECIDED,
+        verdict => DifferenceWords::of(compare.metric()).word(verdict),
+    };
+    let mut said = report::ReportVerdict {
+        name: compare.name.clone(),
         headline: match finding.cell.as_str() {
             "" => format!("{}: {said}", compare.name),
             cell => format!("{}: {said} in {cell}", compare.name),
@@ -195,15 +202,25 @@ fn verdict(material: &ReportMaterial<'_>, finding: &Finding) -> report::ReportVe
         ratio: ratio(judgement),
         range: None,
         verdict,
-        word: DifferenceWords::of(compare.metric()).word(verdict).to_owned(),
+        word: word.to_owned(),
         p_adjusted: judgement.map(|judgement| judgement.p_holm),
         margin_percent: Some(material.study.margin_percent),
         differs: differs(material, finding),
+        at_once: finding.at_once.iter().map(ToString::to_string).collect(),
         note: finding.refused.clone().or_else(|| note(finding)),
         cause: finding.cause.as_ref().map(cause),
         beside: finding.beside.iter().map(SecondaryFigure::text).collect(),
-        place: None,
-        price: None,
+        ..report::ReportVerdict::default()
+    };
+    temper(&mut said, compare, &finding.beside);
+    said
+}
+
+/// Less use of the processor by a side that does less work is no plain gain.
+fn temper(said: &mut report::ReportVerdict, compare: &ComparisonSpec, beside: &[SecondaryFigure]) {
+    let less = beside.iter().any(|it| it.worse && it.metric.figure == Statistic::Iops);
+    if less && compare.metric().figure == Statistic::Cpu && said.verdict == Outcome::Faster {
+        said.temper("for less work");
     }
 }
 
@@ -216,8 +233,17 @@ fn overall_verdict(
     let judgement = overall.judgement.as_ref();
     let of: Vec<&Finding> = findings.iter().filter(|finding| finding.compare == overall.compare).collect();
     let strongest = of.iter().max_by(|a, b| effect(a).total_cmp(&effect(b)));
-    let verdict = overall.outcome(findings);
-    report::ReportVerdict {
+    let words = DifferenceWords::of(compare.metric());
+    let (verdict, word) = match overall.refused {
+        Some(_) => (Outcome::Refused, Outcome::Refused.name().to_owned()),
+        None => (overall.tally.outcome(), overall.tally.word(words)),
+    };
+    let beside: Vec<SecondaryFigure> = match &of[..] {
+        [one] => one.beside.clone(),
+        _ => overall.beside.clone(),
+    };
+    let mut said = report::ReportVerdict {
+        name: compare.name.clone(),
         headline: headline(compare, overall),
         leads: compare.headline,
         factor: overall.credit.clone(),
@@ -233,19 +259,25 @@ fn overall_verdict(
         ratio: ratio(judgement),
         range: overall.range.filter(|_| overall.cells > 1),
         verdict,
-        word: DifferenceWords::of(compare.metric()).word(verdict).to_owned(),
+        word,
+        tally: Some((words, overall.tally)),
         p_adjusted: judgement.map(|judgement| judgement.p_holm),
         margin_percent: Some(material.study.margin_percent),
+        at_once: overall.at_once.iter().map(ToString::to_string).collect(),
         differs: of.first().map_or(Vec::new(), |finding| differs(material, finding)),
         note: overall.refused.clone().or_else(|| extremes(&of)),
         cause: of.first().filter(|_| of.len() == 1).and_then(|finding| finding.cause.as_ref()).map(cause),
-        beside: of
-            .first()
-            .filter(|_| of.len() == 1)
-            .map_or(Vec::new(), |f| f.beside.iter().map(SecondaryFigure::text).collect()),
+        beside: beside.iter().map(SecondaryFigure::text).collect(),
         place: overall.place.clone(),
-        price: overall.price.as_ref().and_then(CutPrice::text),
+        ..report::ReportVerdict::default()
+    };
+    temper(&mut said, compare, &beside);
+    if let Some(price) = &overall.price
+        && let Some(text) = price.text(&compare.factor, &compare.from)
+    {
+        said.set_price(text, price.is_loss());
     }
+    said
 }
 
 /// What the cells of a comparison are.
@@ -274,7 +306,7 @@ fn effect(finding: &Finding) -> f64 {
     finding.judgement.map_or(0.0, |judgement| judgement.ratio.estimate.ln().abs())
 }
 
-/// The range of the cells and which they are, so that a mean does not hide them.
+/// The cells at the ends of the range, so that a mean does not hide them.
 pub fn extremes(findings: &[&Finding]) -> Option<String> {
     let ratio = |finding: &&&Finding| finding.judgement.map(|judgement| judgement.ratio.estimate);
     let least = findings.iter().min_by(|a, b| ratio(a).unwrap_or(1.0).total_cmp(&ratio(b).unwrap_or(1.0)))?;
@@ -282,7 +314,8 @@ pub fn extremes(findings: &[&Finding]) -> Option<String> {
     if findings.len() < 2 {
         return None;
     }
-    Some(format!("From {:.3} × ({}) to {:.3} × ({}).", ratio(&least)?, least.cell, ratio(&most)?, most.cell))
+    let alike = ratio(&least)? == ratio(&most)?;
+    (!alike).then(|| format!("Smallest ratio at {}; largest at {}.", least.cell, most.cell))
 }
 
 fn cause(cause: &Cause) -> report::ReportCause {

@@ -177,13 +177,26 @@ fn other_drive(sides: &[ComparisonSide<'_>; 2]) -> bool {
 /// What a comparison credits, for a reader: the concerns it names, the factor's key, or the parts of a bundle that
 /// differ.
 pub fn credit(compare: &ComparisonSpec, factor: &Factor, sides: &[ComparisonSide<'_>; 2]) -> String {
+    match concerns(compare, factor, sides) {
+        concerns if concerns.is_empty() => compare.factor.clone(),
+        concerns => credited(&concerns),
+    }
+}
+
+/// The concerns in which its sides differ at once, if there are several: the comparison cannot tell what each does by itself.
+pub fn at_once(compare: &ComparisonSpec, factor: &Factor, sides: &[ComparisonSide<'_>; 2]) -> Vec<&'static str> {
+    let concerns = concerns(compare, factor, sides);
+    if concerns.len() < 2 { Vec::new() } else { concerns.into_iter().map(Concern::title).collect() }
+}
+
+/// The concerns that a comparison credits; none for the key of a factor.
+fn concerns(compare: &ComparisonSpec, factor: &Factor, sides: &[ComparisonSide<'_>; 2]) -> Vec<Concern> {
     match (&compare.credit, &factor.key) {
-        (Some(concerns), _) => credited(concerns),
-        (None, Some(_)) => compare.factor.clone(),
+        (Some(concerns), _) => concerns.clone(),
+        (None, Some(_)) => Vec::new(),
         (None, None) => {
             let concerns: BTreeSet<Concern> = differing(sides).into_iter().map(|(_, concern)| concern).collect();
-            let concerns: Vec<Concern> = concerns.into_iter().collect();
-            if concerns.is_empty() { compare.factor.clone() } else { credited(&concerns) }
+            concerns.into_iter().collect()
         }
     }
 }

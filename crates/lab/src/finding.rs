@@ -10,6 +10,7 @@
 //! | `beside` | which figures went the other way |
 //! | `place` | in which cells the effect is |
 //! | `price` | what a power cut loses on either side |
+//! | `tally` | what the cells of a comparison say together |
 //! | `until` | the verdicts of studies that are sampled until decided, and which pairs are open |
 //! | `vote` | at which places of its range a claim holds, and how far it is from its bounds |
 
@@ -20,6 +21,7 @@ mod cause;
 mod metric;
 mod place;
 mod price;
+mod tally;
 mod until;
 mod vote;
 
@@ -46,6 +48,7 @@ pub use self::cause::{Cause, PartChange};
 pub use self::metric::{needs as metric_needs, requests as requests_of};
 pub use self::place::{CellRegion, EffectLocation, RatioRange};
 pub use self::price::CutPrice;
+pub use self::tally::{CellTally, UNDECIDED};
 pub use self::until::OpenPair;
 pub use self::vote::{BoundDistance, RangeVote};
 
@@ -78,6 +81,8 @@ pub struct Finding {
     pub pairs: Option<usize>,
     /// What the difference is credited to, for the reader ([`confound`]).
     pub credit: String,
+    /// What changes at once ([`confound::at_once`]).
+    pub at_once: Vec<&'static str>,
     /// Why it may not be credited as it is.
     pub refused: Option<String>,
     /// Which parts of the mean response changed.
@@ -99,12 +104,18 @@ pub struct OverallComparison {
     pub cells: usize,
     /// The lowest and the highest ratio of a cell; `None` without any.
     pub range: Option<RatioRange>,
+    /// What they say each by itself.
+    pub tally: CellTally,
     /// In which of them the effect is.
     pub place: Option<EffectLocation>,
+    /// Of a smaller share of the processor: that it did less work with it, and how much it did for each second.
+    pub beside: Vec<SecondaryFigure>,
     /// What a power cut loses, where the study cuts the power.
     pub price: Option<CutPrice>,
     /// What the difference is credited to, in the first of them.
     pub credit: String,
+    /// What changes at once, likewise.
+    pub at_once: Vec<&'static str>,
     /// Why one of them may not be credited as it is.
     pub refused: Option<String>,
 }
@@ -233,7 +244,24 @@ impl<'a> Evidence<'a> {
             let ratios = of().filter_map(|finding| Some(finding.judgement?.ratio.estimate));
             let range = RatioRange::of(ratios).filter(|_| refused.is_none());
             let price = self.price(&of().collect::<Vec<_>>()).filter(|_| refused.is_none());
-            OverallComparison { compare, judgement, cells: of().count(), range, place, price, credit, refused }
+            let at_once = of().next().map_or(Vec::new(), |finding| finding.at_once.clone());
+            let each =
+                of().map(|it| (outcome(it.judgement.as_ref(), None), it.judgement.map_or(1.0, |j| j.ratio.estimate)));
+            let (cells, tally) = (of().count(), CellTally::of(each));
+            let beside = self.beside(compare, judgement.as_ref(), &of().collect::<Vec<_>>());
+            OverallComparison {
+                compare,
+                judgement,
+                cells,
+                range,
+                tally,
+                place,
+                beside,
+                price,
+                credit,
+                at_once,
+                refused,
+            }
         });
         let overall = overall.collect();
         (findings, overall)
@@ -251,7 +279,7 @@ impl<'a> Evidence<'a> {
         let each = findings.iter().map(|finding| (self.test(&[finding]), self.paired(finding)));
         let overall = (0..self.study.compare.len()).map(|index| {
             let of: Vec<&Finding> = findings.iter().filter(|finding| finding.compare == index).collect();
-            (self.test(&of), self.together(index, &of))
+            (self.test(&of), self.together(self.study.compare[index].metric(), &of, self.study.runs as usize))
         });
         self.judge_all(each.chain(overall).collect())
     }
@@ -299,8 +327,25 @@ impl<'a> Evidence<'a> {
             let refused = confound::refusal(compare, &self.study.factor[factor], &sides);
             let refused = refused.or_else(|| self.given(compare.metric(), [from, to]));
             let credit = confound::credit(compare, &self.study.factor[factor], &sides);
+            let at_once = match refused {
+                Some(_) => Vec::new(),
+                None => confound::at_once(compare, &self.study.factor[factor], &sides),
+            };
             let (judgement, pairs, cause, beside, thin) = (None, None, None, Vec::new(), false);
-            Some(Finding { compare: index, from, to, cell, judgement, pairs, credit, refused, cause, beside, thin })
+            Some(Finding {
+                compare: index,
+                from,
+                to,
+                cell,
+                judgement,
+                pairs,
+                credit,
+                at_once,
+                refused,
+                cause,
+                beside,
+                thin,
+            })
         })
         .collect()
     }
@@ -373,6 +418,7 @@ impl<'a> Evidence<'a> {
         let axes: Vec<Axis> = others()
             .map(|(_, factor)| Axis {
                 factor: factor.name.clone(),
+                unit: factor.unit.clone(),
                 levels: factor.level_names(),
                 classes: factor.class_places(),
             })
@@ -396,9 +442,27 @@ impl<'a> Evidence<'a> {
         place::describe(&axes, &places, Saying { margin: self.study.margin_percent / 100.0, words })
     }
 
-    /// Run by run, the geometric means over all cells of both sides of a comparison.
-    fn together(&self, compare: usize, of: &[&Finding]) -> Option<PairedRatios> {
+    /// What stands beside a comparison over all its cells. A side that uses less of the processor and does less work is not
+    /// better by that: its rate is said, and what it does for each second of the processor.
+    fn beside(&self, compare: usize, judgement: Option<&Judgement>, of: &[&Finding]) -> Vec<SecondaryFigure> {
         let metric = self.study.compare[compare].metric();
+        let Some(judgement) = judgement.filter(|_| metric.figure == Statistic::Cpu) else { return Vec::new() };
+        let runs = of.iter().map(|it| self.by_cell[it.from].len().min(self.by_cell[it.to].len())).min().unwrap_or(0);
+        let ratio = |figure: Statistic| {
+            let metric = Metric { whose: metric.whose.clone(), figure };
+            Some((self.together(&metric, of, runs)?.ratio(0.05), metric))
+        };
+        let less = ratio(Statistic::Iops).and_then(|(ratio, metric)| {
+            beside::contradicts(metric, ratio, judgement.verdict, self.study.margin_percent / 100.0)
+        });
+        let Some(less) = less.filter(|less| less.worse) else { return Vec::new() };
+        let each = ratio(Statistic::IosPerCpuSecond);
+        let each = each.map(|(ratio, metric)| SecondaryFigure { metric, ratio, worse: ratio.estimate < 1.0 });
+        [less].into_iter().chain(each).collect()
+    }
+
+    /// Run by run, the geometric means of a metric over all cells of both sides of a comparison.
+    fn together(&self, metric: &Metric, of: &[&Finding], runs: usize) -> Option<PairedRatios> {
         let mean = |side: fn(&Finding) -> usize, run: usize| {
             let logs = of.iter().map(|finding| {
                 let value = metric::value(metric, self.by_cell[side(finding)].get(run)?);
@@ -407,7 +471,6 @@ impl<'a> Evidence<'a> {
             let sum = logs.sum::<Option<f64>>()?;
             Some((sum / of.len() as f64).exp())
         };
-        let runs = self.study.runs as usize;
         let from = (0..runs).map(|run| mean(|f| f.from, run)).collect::<Option<Vec<f64>>>()?;
         let to = (0..runs).map(|run| mean(|f| f.to, run)).collect::<Option<Vec<f64>>>()?;
         PairedRatios::new(&from, &to).ok()

@@ -114,6 +114,11 @@ impl DifferenceWords {
         }
     }
 
+    /// True of rates and of times, which are one thing seen from two sides: how fast.
+    pub const fn is_speed(self) -> bool {
+        matches!(self.better.as_bytes(), b"faster" | b"shorter")
+    }
+
     /// How many times the base it is: `0.82 × as long`.
     pub fn times(self, ratio: &str) -> String {
         format!("{ratio} ×{}", self.times)
@@ -164,6 +169,7 @@ mod tests {
         assert_eq!(better("processor_ns"), "less processor time");
         assert_eq!(worse("ios_per_cpu_second"), "fewer requests per core-second");
         assert_eq!(words("mean").word(Outcome::NoDifference), "no difference");
+        assert!(words("mean").is_speed() && words("iops").is_speed() && !words("cpu").is_speed());
     }
 
     #[test]

@@ -13,8 +13,8 @@ use serde::{Serialize, Serializer};
 
 use seekwise_model::record::Part;
 
-use crate::finding::{EffectLocation, RatioRange};
-use crate::outcome::Outcome;
+use crate::finding::{CellTally, EffectLocation, RatioRange};
+use crate::outcome::{DifferenceWords, Outcome};
 use crate::run::CpuRecord;
 use crate::stats::response::Response;
 
@@ -95,6 +95,8 @@ pub struct ReportInterval {
 /// The answer to a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ReportVerdict {
+    /// What is compared, as the study calls it.
+    pub name: String,
     /// The answer as one sentence.
     pub headline: String,
     /// The study says of it that it answers its question.
@@ -118,16 +120,23 @@ pub struct ReportVerdict {
     pub ratio: Option<ReportInterval>,
     /// For several cells together: the lowest and the highest ratio of one.
     pub range: Option<RatioRange>,
-    /// On `side_b`.
+    /// On `side_b`; for several cells together by the rule of [`CellTally::outcome`].
     pub verdict: Outcome,
-    /// The word for it, by what is measured: of a time, "shorter".
+    /// The word for it, by what is measured: of a time, "shorter"; with the number of its cells if it is not that of all.
     pub word: String,
+    /// It is better, and what stands beside it takes that back in part: a power cut loses more, or less was done.
+    pub tempered: bool,
+    /// What its cells say, each by itself; nothing of a single one of several.
+    #[serde(skip)]
+    pub tally: Option<(DifferenceWords, CellTally)>,
     /// The p value after correction for the number of comparisons.
     pub p_adjusted: Option<f64>,
     /// The band, in percent either way, within which sides count as equal.
     pub margin_percent: Option<f64>,
     /// Settings in which the sides differ, by dotted key.
     pub differs: Vec<String>,
+    /// What the sides differ in at once, if it is more than one thing: what each does by itself, is not told.
+    pub at_once: Vec<String>,
     /// Anything else worth saying: the reason for a refusal, how many more runs are needed.
     pub note: Option<String>,
     /// Which parts of the mean response changed, and by how much of the difference. `None` for several cells together.
@@ -138,6 +147,31 @@ pub struct ReportVerdict {
     pub place: Option<EffectLocation>,
     /// What a power cut loses on `side_b` and on `side_a`, in a clause that goes on after the headline.
     pub price: Option<String>,
+    /// By that price `side_b` loses more.
+    #[serde(skip)]
+    pub loses: bool,
+}
+
+impl ReportVerdict {
+    /// Puts a price beside it: what is better at a price, says so.
+    pub fn set_price(&mut self, price: String, loses: bool) {
+        self.price = Some(price);
+        self.cost(loses);
+    }
+
+    /// The same where another verdict has the words of the price.
+    pub fn cost(&mut self, loses: bool) {
+        if loses && !self.loses && self.verdict == Outcome::Faster {
+            self.temper("at a price");
+        }
+        self.loses |= loses;
+    }
+
+    /// Says what takes it back in part.
+    pub fn temper(&mut self, by: &str) {
+        self.tempered = true;
+        self.word = format!("{}, {by}", self.word);
+    }
 }
 
 /// Which parts of the mean response changed, in milliseconds; they add up to `to_ms` less `from_ms`.
@@ -431,4 +465,25 @@ pub struct Provenance {
 
 fn as_text<S: Serializer>(value: &u64, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gain_at_a_price_says_so_once() {
+        let verdict = |verdict| ReportVerdict { verdict, word: "w".to_owned(), ..ReportVerdict::default() };
+        let mut gain = verdict(Outcome::Faster);
+        gain.cost(true);
+        gain.set_price("but it loses".to_owned(), true);
+        gain.cost(false);
+        assert_eq!((&gain.word[..], gain.tempered, gain.loses), ("w, at a price", true, true));
+        let mut saved = verdict(Outcome::Faster);
+        saved.set_price("and it loses none".to_owned(), false);
+        assert_eq!((&saved.word[..], saved.tempered), ("w", false));
+        let mut worse = verdict(Outcome::Slower);
+        worse.set_price("but it loses".to_owned(), true);
+        assert!(!worse.tempered, "there is no gain to take back");
+    }
 }

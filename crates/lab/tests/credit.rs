@@ -243,6 +243,20 @@ fn pairs_are_credited_or_refused() {
 
 /// A factor of one key is credited with what is below it; but another job is other work.
 #[test]
+fn what_changes_at_once_is_named() {
+    let of = |a: &str, b: &str, credit: &str| finding(&bundles(a, b), ["a", "b"], credit).at_once;
+    let (one, two) = ("'drive.firmware.depth' = 1", "'drive.firmware.depth' = 32");
+    assert!(of(one, two, "").is_empty(), "one thing alone");
+    let both = of(&format!("{one}, 'driver.flush' = 'forward'"), &format!("{two}, 'driver.flush' = 'drop'"), "");
+    assert_eq!(both, ["the flush policy", "the command queue"]);
+    // What is refused is said by the refusal.
+    assert!(
+        of(&format!("{one}, 'driver.flush' = 'forward'"), &format!("{two}, 'driver.flush' = 'drop'"), "'queue'")
+            .is_empty()
+    );
+}
+
+#[test]
 fn a_key_is_credited_with_what_it_sets() {
     let keyed = |key: &str, a: &str, b: &str| {
         let found = finding(&format!("key = '{key}'\nlevels = ['{a}', '{b}']\n"), [a, b], "");

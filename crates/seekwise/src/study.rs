@@ -10,7 +10,7 @@ use seekwise_formats::study::review::Review;
 use seekwise_formats::study::{ComparisonSpec, Sampling, Study};
 use seekwise_lab::catalogue::studies::{BUILT_IN, REVIEWS};
 use seekwise_lab::compose::{self, ReportMaterial};
-use seekwise_lab::finding::{CutPrice, Evidence, Finding, OverallComparison, SecondaryFigure};
+use seekwise_lab::finding::{Evidence, Finding, OverallComparison, SecondaryFigure};
 use seekwise_lab::outcome::DifferenceWords;
 use seekwise_lab::provenance::{CellProvenance, StudyProvenance};
 use seekwise_lab::report::{self, Report};
@@ -384,13 +384,13 @@ pub(crate) fn summary(evidence: &Evidence<'_>, path: &Path) -> serde_json::Value
         .map(|o| {
             let cells = findings.iter().filter(|f| f.compare == o.compare);
             let beside = |f: &Finding| f.beside.iter().map(SecondaryFigure::text).collect::<Vec<_>>();
-            let ComparisonSpec { name, .. } = &compares[o.compare];
+            let ComparisonSpec { name, factor, from, .. } = &compares[o.compare];
             let metric = compares[o.compare].metric();
             let one = |f: &Finding| {
                 json!({"cell": f.cell, "result": said(&f.judgement, metric), "cause": f.cause, "beside": beside(f)})
             };
             let cells: Vec<_> = cells.map(one).collect();
-            let price = o.price.as_ref().and_then(CutPrice::text);
+            let price = o.price.as_ref().and_then(|price| price.text(factor, from));
             json!({"name": name, "metric": metric.to_string(), "better": metric.better(), "place": o.place,
                    "outcome": o.outcome(findings), "price": price,
                    "overall": said(&o.judgement, metric), "cells": cells, "refused": o.refused})

@@ -14,7 +14,7 @@ use crate::report::review::Chapter;
 const WORK: [&str; 3] = ["job", "program", "volume"];
 
 /// Fills the chapters of `parts`, which are in the same order. What a cut loses with one part's work stands beside the first
-/// answer of another part that judges the same change, with the name of its own.
+/// answer of another part that judges the same change, with the name of its own; each such answer says that it has a price.
 pub fn relate(parts: &[(&Study, &StudyProvenance)], chapters: &mut [Chapter]) {
     let answering: Vec<bool> = match chapters.iter().any(|chapter| chapter.answers) {
         true => chapters.iter().map(|chapter| chapter.answers).collect(),
@@ -23,16 +23,20 @@ pub fn relate(parts: &[(&Study, &StudyProvenance)], chapters: &mut [Chapter]) {
     for (place, chapter) in chapters.iter_mut().enumerate() {
         chapter.held = held(parts, &answering, place);
     }
-    for Priced { change, price, place } in priced(parts, chapters) {
+    for Priced { change, price, loses, place } in priced(parts, chapters) {
         let heading = chapters[place].heading.clone();
-        let asked = chapters.iter_mut().enumerate().filter(|(place, _)| answering[*place]);
-        let mut leading = asked.flat_map(|(place, chapter)| {
+        let leading = chapters.iter_mut().enumerate().flat_map(|(place, chapter)| {
             let own = chapter.report.verdicts.iter_mut().filter(|verdict| verdict.leads);
             own.map(move |verdict| (place, verdict))
         });
-        let same = leading.find(|(place, verdict)| self::change(parts[*place].1, verdict) == change);
-        if let Some((_, verdict)) = same.filter(|(_, verdict)| verdict.price.is_none()) {
-            verdict.price = Some(format!("{price}, says the part \u{201c}{heading}\u{201d}"));
+        let alike = leading.filter(|(place, verdict)| self::change(parts[*place].1, verdict) == change);
+        let mut same: Vec<(usize, &mut ReportVerdict)> = alike.collect();
+        for (_, verdict) in same.iter_mut().filter(|(_, verdict)| verdict.price.is_none()) {
+            verdict.cost(loses);
+        }
+        let first = same.into_iter().find(|(place, _)| answering[*place]);
+        if let Some((_, verdict)) = first.filter(|(_, verdict)| verdict.price.is_none()) {
+            verdict.set_price(format!("{price}, says the part \u{201c}{heading}\u{201d}"), loses);
         }
     }
 }
@@ -41,6 +45,7 @@ pub fn relate(parts: &[(&Study, &StudyProvenance)], chapters: &mut [Chapter]) {
 struct Priced {
     change: SettingChange,
     price: String,
+    loses: bool,
     /// The part that says so.
     place: usize,
 }
@@ -52,7 +57,7 @@ fn priced(parts: &[(&Study, &StudyProvenance)], chapters: &[Chapter]) -> Vec<Pri
     let of_chapter = |(place, chapter): (usize, &Chapter)| -> Vec<Priced> {
         let found = chapter.report.verdicts.iter().filter_map(|verdict| {
             let (change, price) = (change(parts[place].1, verdict), verdict.price.clone()?);
-            (!change.is_empty()).then_some(Priced { change, price, place })
+            (!change.is_empty()).then_some(Priced { change, price, loses: verdict.loses, place })
         });
         found.collect()
     };
@@ -139,6 +144,7 @@ fn spoken(level: &str) -> &str {
 mod tests {
     use super::*;
     use crate::inputs::Inputs;
+    use crate::outcome::Outcome;
     use crate::plan;
     use crate::report::Report;
 
@@ -166,7 +172,9 @@ mod tests {
     fn chapter(price: Option<&str>) -> Chapter {
         let price = price.map(str::to_owned);
         let sides = vec!["1".to_owned(), "0".to_owned()];
-        let verdict = ReportVerdict { leads: true, cell_ids: sides, price, ..ReportVerdict::default() };
+        let loses = price.is_some();
+        let verdict = Outcome::Faster;
+        let verdict = ReportVerdict { leads: true, cell_ids: sides, price, loses, verdict, ..ReportVerdict::default() };
         let report = Report { verdicts: vec![verdict], ..Report::default() };
         Chapter { heading: "The price".to_owned(), report, ..Chapter::default() }
     }
@@ -196,6 +204,8 @@ mod tests {
         let price = |place: usize| chapters[place].report.verdicts[0].price.as_deref();
         assert_eq!(price(1), Some("but it loses, says the part \u{201c}The price\u{201d}"));
         assert_eq!((price(0), price(2), price(3)), (None, None, loses));
+        let tempered = |place: usize| chapters[place].report.verdicts[0].tempered;
+        assert_eq!([0, 1, 2].map(tempered), [false, true, true], "each gain of that change has the price");
         // The same setting the other way round is another change.
         let mut turned = [chapter(None), chapter(loses)];
         turned[0].report.verdicts[0].cell_ids.reverse();

@@ -18,6 +18,8 @@ use crate::outcome::{DifferenceWords, Outcome};
 #[derive(Clone, Debug)]
 pub struct Axis {
     pub factor: String,
+    /// The unit of levels that are numbers.
+    pub unit: Option<String>,
     /// In the study's order.
     pub levels: Vec<String>,
     /// Names for several levels together, with their indexes.
@@ -48,6 +50,8 @@ pub struct CellRegion {
     pub undecided: usize,
     /// The lowest and the highest of their ratios.
     pub ratio: RatioRange,
+    /// By how much, as the sentence says it: "+13 to +22 %", "within ±2 %".
+    pub by: String,
 }
 
 /// Ratios of several cells.
@@ -119,7 +123,8 @@ pub fn describe(axes: &[Axis], places: &[CellOutcome], saying: Saying) -> Option
         (false, _) => ELSEWHERE,
     };
     let (word, cells, ratio) = (saying.words.word(last), rest.len(), range(&rest));
-    let rest = CellRegion { place: place.to_owned(), verdict: last, word, cells, undecided, ratio };
+    let by = saying.figures(last, ratio);
+    let rest = CellRegion { place: place.to_owned(), verdict: last, word, cells, undecided, ratio, by };
     regions.push(Said { region: rest, short: place.to_owned(), preposition: "" });
     let turns = turns(axes, places);
     let text = sentence(&regions, &turns, saying);
@@ -219,7 +224,8 @@ fn region((axes, places): (&[Axis], &[CellOutcome]), outcome: Outcome, within: &
     let (cells, undecided) = (own.len(), inside.len() - own.len());
     let ((by_class, place), (_, short)) = (said(false), said(true));
     let word = saying.words.word(outcome);
-    let region = CellRegion { place, verdict: outcome, word, cells, undecided, ratio: range(&own) };
+    let (ratio, by) = (range(&own), saying.figures(outcome, range(&own)));
+    let region = CellRegion { place, verdict: outcome, word, cells, undecided, ratio, by };
     Said { region, short, preposition: if by_class { "in" } else { "at" } }
 }
 
@@ -265,6 +271,7 @@ fn classes(axis: &Axis, levels: &[usize]) -> Option<String> {
 /// several names by their number.
 fn words(axis: &Axis, levels: &[usize], counted: bool) -> Option<(bool, String)> {
     let Axis { factor, levels: all, .. } = axis;
+    let unit = axis.short_unit();
     let (first, last) = (*levels.first()?, *levels.last()?);
     if levels.len() == all.len() {
         return None;
@@ -276,26 +283,43 @@ fn words(axis: &Axis, levels: &[usize], counted: bool) -> Option<(bool, String)>
     Some((
         false,
         match (is_numeric(axis) && together, levels.len()) {
-            (_, 1) => format!("{factor} {}", all[first]),
-            (true, _) if last + 1 == all.len() => format!("{factor} {} and more", all[first]),
-            (true, _) if first == 0 => format!("{factor} up to {}", all[last]),
-            (true, _) => format!("{factor} {} to {}", all[first], all[last]),
+            (_, 1) => format!("{factor} {}{unit}", quoted(&all[first])),
+            (true, _) if last + 1 == all.len() => format!("{factor} {}{unit} and more", all[first]),
+            (true, _) if first == 0 => format!("{factor} up to {}{unit}", all[last]),
+            (true, _) => format!("{factor} {} to {}{unit}", all[first], all[last]),
             (false, _) if counted => format!("{} of {} levels of {factor}", levels.len(), all.len()),
             (false, _) if levels.len() > 2 && levels.len() * 2 > all.len() => {
-                let missing = (0..all.len()).filter(|level| !levels.contains(level)).map(|level| all[level].as_str());
-                format!("{factor} other than {}", listed(&missing.collect::<Vec<_>>(), "and"))
+                let missing = (0..all.len()).filter(|level| !levels.contains(level)).map(|level| quoted(&all[level]));
+                format!("{factor} other than {}{unit}", listed(&missing.collect::<Vec<_>>(), "and"))
             }
             (false, _) => {
-                let named: Vec<&str> = levels.iter().map(|level| all[*level].as_str()).collect();
-                format!("{factor} {}", listed(&named, "or"))
+                let named: Vec<String> = levels.iter().map(|level| quoted(&all[*level])).collect();
+                format!("{factor} {}{unit}", listed(&named, "or"))
             }
         },
     ))
 }
 
+impl Axis {
+    /// ` sectors` behind a level; nothing where levels are names, or the unit is a phrase.
+    fn short_unit(&self) -> String {
+        let numbers = self.levels.iter().all(|level| number(level).is_some());
+        match &self.unit {
+            Some(unit) if numbers && !unit.contains(' ') => format!(" {unit}"),
+            _ => String::new(),
+        }
+    }
+}
+
+/// A level of several words stands in quotes, so that a reader sees where it ends.
+fn quoted(level: &str) -> String {
+    if level.contains(' ') { format!("\u{201c}{level}\u{201d}") } else { level.to_owned() }
+}
+
 /// `a, b or c`.
-fn listed(words: &[&str], last: &str) -> String {
-    match words {
+fn listed(words: &[impl AsRef<str>], last: &str) -> String {
+    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
+    match &words[..] {
         [before @ .., end] if !before.is_empty() => format!("{} {last} {end}", before.join(", ")),
         _ => words.concat(),
     }
@@ -326,7 +350,7 @@ fn turns(axes: &[Axis], places: &[CellOutcome]) -> Vec<String> {
         }
         let (below, above) = found?;
         let Axis { factor, levels, .. } = &axes[axis];
-        Some(format!("between {factor} {} and {}", levels[below], levels[above]))
+        Some(format!("between {factor} {} and {}{}", levels[below], levels[above], axes[axis].short_unit()))
     };
     (0..axes.len()).filter(|axis| is_numeric(&axes[*axis])).filter_map(turn).collect()
 }
@@ -344,15 +368,18 @@ impl Saying {
         if percents { format!("{both} %") } else { self.words.times(&both) }
     }
 
+    /// By how much, for an outcome: "+13 %", "within ±2 %".
+    fn figures(self, verdict: Outcome, ratio: RatioRange) -> String {
+        match verdict {
+            Outcome::NoDifference => format!("within ±{} %", (self.margin * 1e5).round() / 1e3),
+            _ => self.by(ratio),
+        }
+    }
+
     /// An outcome with its figures.
     fn outcome(self, verdict: Outcome, ratio: RatioRange) -> String {
-        match verdict {
-            Outcome::NoDifference => {
-                let percent = (self.margin * 1e5).round() / 1e3;
-                format!("no difference within ±{percent} %")
-            }
-            verdict => format!("{}, {}", self.words.word(verdict), self.by(ratio)),
-        }
+        let comma = if verdict == Outcome::NoDifference { "" } else { "," };
+        format!("{}{comma} {}", self.words.word(verdict), self.figures(verdict, ratio))
     }
 }
 
@@ -436,6 +463,7 @@ mod tests {
     fn axes() -> Vec<Axis> {
         let axis = |factor: &str, levels: &[&str]| Axis {
             factor: factor.to_owned(),
+            unit: None,
             levels: levels.iter().map(|level| (*level).to_owned()).collect(),
             classes: Vec::new(),
         };
@@ -476,6 +504,7 @@ mod tests {
     fn levels_are_said_the_shorter_way() {
         let axis = |levels: &[&str]| Axis {
             factor: "mix".to_owned(),
+            unit: None,
             levels: levels.iter().map(|level| (*level).to_owned()).collect(),
             classes: Vec::new(),
         };
@@ -488,6 +517,12 @@ mod tests {
         assert_eq!(words(&depths, &[0, 1]).unwrap(), "mix up to 4");
         assert_eq!(words(&depths, &[1, 2]).unwrap(), "mix 4 to 8");
         assert_eq!(words(&depths, &[0, 2]).unwrap(), "mix 1 or 8");
+        let sectors = Axis { unit: Some("sectors".to_owned()), ..depths.clone() };
+        assert_eq!(words(&sectors, &[1, 2, 3]).unwrap(), "mix 4 sectors and more");
+        let phrase = Axis { unit: Some("requests in flight".to_owned()), ..depths };
+        assert_eq!(words(&phrase, &[1]).unwrap(), "mix 4");
+        let tests = axis(&["512 KB read", "start, 8 ahead", "all", "some", "few"]);
+        assert_eq!(words(&tests, &[0, 1]).unwrap(), "mix “512 KB read” or “start, 8 ahead”");
     }
 
     #[test]
@@ -503,7 +538,7 @@ mod tests {
         // 5 of 16 cells are slower, and the others are undecided: that is not everywhere.
         let depths = ["1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16"];
         let levels = depths.iter().map(|level| (*level).to_owned()).collect();
-        let axes = [Axis { factor: "depth".to_owned(), levels, classes: Vec::new() }];
+        let axes = [Axis { factor: "depth".to_owned(), unit: None, levels, classes: Vec::new() }];
         let places = |decided: usize| -> Vec<CellOutcome> {
             let outcome = |at| if at < decided { Slower } else { NotEnoughData };
             (0..16).map(|at| CellOutcome { at: vec![at], outcome: outcome(at), ratio: 0.9 }).collect()
@@ -514,6 +549,7 @@ mod tests {
             (&found.regions[0].place[..], found.regions[0].cells, found.regions[0].undecided),
             ("where decided", 5, 11)
         );
+        assert_eq!(found.regions[0].by, "-10 %");
         assert_eq!(describe(&axes, &places(16), RATES).unwrap().regions[0].place, "everywhere");
     }
 
@@ -556,7 +592,7 @@ mod tests {
     fn a_sentence_has_room_on_three_lines() {
         let name = |number: usize| format!("a pattern with a long name, the {number}th of many");
         let levels: Vec<String> = (0..20).map(name).collect();
-        let axes = [Axis { factor: "pattern".to_owned(), levels, classes: Vec::new() }];
+        let axes = [Axis { factor: "pattern".to_owned(), unit: None, levels, classes: Vec::new() }];
         let outcome = |at: usize| if at.is_multiple_of(2) { Faster } else { NoDifference };
         let places: Vec<CellOutcome> =
             (0..20).map(|at| CellOutcome { at: vec![at], outcome: outcome(at), ratio: 1.1 }).collect();

@@ -15,23 +15,40 @@ pub struct CutPrice {
 }
 
 impl CutPrice {
-    /// In a clause, or nothing where both sides lose the same: "but a power cut loses 32 writes promised to be durable, the
-    /// other side none (mean of 1000 cuts)".
-    pub fn text(&self) -> Option<String> {
-        let differs = |[base, judged]: [f64; 2]| amount(base) != amount(judged);
-        let (kind, [base, judged]) = match self {
-            _ if differs(self.promised) => ("promised to be durable", self.promised),
-            _ if differs(self.acknowledged) => ("that it had acknowledged", self.acknowledged),
-            _ => return None,
-        };
+    /// In a clause that names the base, or nothing where both sides lose the same: "but a power cut loses 32 writes promised
+    /// to be durable, none with “cache off” (mean of 1000 cuts)".
+    pub fn text(&self, factor: &str, from: &str) -> Option<String> {
+        let (kind, [base, judged]) = self.told()?;
         let lost = match amount(judged).as_str() {
             "none" => "no writes".to_owned(),
             "1" => "1 write".to_owned(),
             several => format!("{several} writes"),
         };
         let but = if judged > base { "but" } else { "and" };
-        let (base, cuts) = (amount(base), self.cuts);
-        Some(format!("{but} a power cut loses {lost} {kind}, the other side {base} (mean of {cuts} cuts)"))
+        let (base, cuts, side) = (amount(base), self.cuts, side(factor, from));
+        Some(format!("{but} a power cut loses {lost} {kind}, {base} with \u{201c}{side}\u{201d} (mean of {cuts} cuts)"))
+    }
+
+    /// True if the judged side loses more.
+    pub fn is_loss(&self) -> bool {
+        self.told().is_some_and(|(_, [base, judged])| judged > base)
+    }
+
+    /// The writes that are told of: the broken promise comes first.
+    fn told(&self) -> Option<(&'static str, [f64; 2])> {
+        let all = [("promised to be durable", self.promised), ("that it had acknowledged", self.acknowledged)];
+        all.into_iter().find(|(_, [base, judged])| amount(*base) != amount(*judged))
+    }
+}
+
+/// A side by its level; a number or a switch says of what.
+fn side(factor: &str, level: &str) -> String {
+    match level {
+        "true" => format!("{factor} on"),
+        "false" => format!("{factor} off"),
+        "on" | "off" | "yes" | "no" => format!("{factor} {level}"),
+        number if number.parse::<f64>().is_ok() => format!("{factor} {number}"),
+        name => name.to_owned(),
     }
 }
 
@@ -74,19 +91,33 @@ mod tests {
     use super::*;
 
     fn said(acknowledged: [f64; 2], promised: [f64; 2]) -> Option<String> {
-        CutPrice { cuts: 1000, acknowledged, promised }.text()
+        CutPrice { cuts: 1000, acknowledged, promised }.text("cache", "off")
     }
 
     #[test]
     fn the_broken_promise_comes_first() {
         assert_eq!(
             said([0.0, 32.0], [0.0, 31.99]).unwrap(),
-            "but a power cut loses 32 writes promised to be durable, the other side none (mean of 1000 cuts)"
+            "but a power cut loses 32 writes promised to be durable, none with “cache off” (mean of 1000 cuts)"
         );
         assert_eq!(
             said([4.0, 1.0], [0.0, 0.0]).unwrap(),
-            "and a power cut loses 1 write that it had acknowledged, the other side 4 (mean of 1000 cuts)"
+            "and a power cut loses 1 write that it had acknowledged, 4 with “cache off” (mean of 1000 cuts)"
         );
+    }
+
+    #[test]
+    fn the_base_goes_by_its_own_name() {
+        assert_eq!(side("cache", "false"), "cache off");
+        assert_eq!(side("depth", "1"), "depth 1");
+        assert_eq!(side("state", "default"), "default");
+    }
+
+    #[test]
+    fn a_loss_is_more_than_the_base_loses() {
+        let is_loss = |acknowledged, promised| CutPrice { cuts: 1000, acknowledged, promised }.is_loss();
+        assert!(is_loss([0.0, 32.0], [0.0, 0.0]) && is_loss([0.0, 32.0], [0.0, 32.0]));
+        assert!(!is_loss([4.0, 1.0], [0.0, 0.0]) && !is_loss([31.99, 32.01], [0.0, 0.0]));
     }
 
     #[test]

@@ -17,6 +17,8 @@ pub struct ReviewReport {
     pub title: String,
     /// What was asked, as one sentence.
     pub question: String,
+    /// The answer in plain sentences.
+    pub answer: Vec<String>,
     /// What was asked, by whom and on what, paragraph by paragraph.
     pub introduction: Vec<String>,
     /// The command line that gives the same review again.
@@ -56,7 +58,7 @@ pub fn write_html(review: &ReviewReport, to: &mut dyn io::Write) -> io::Result<(
 /// The review for readers that run no scripts: every chapter's plain form.
 fn without_scripts(review: &ReviewReport) -> String {
     let mut out = format!("<h1>{}</h1>\n<p>{}</p>\n", escape_text(&review.title), escape_text(&review.question));
-    for paragraph in &review.introduction {
+    for paragraph in review.answer.iter().chain(&review.introduction) {
         writeln!(out, "<p>{}</p>", escape_text(paragraph)).expect("writing to a String cannot fail");
     }
     for chapter in &review.chapters {
@@ -78,6 +80,7 @@ mod tests {
         let review = ReviewReport {
             title: hostile.clone(),
             question: hostile.clone(),
+            answer: vec![hostile.clone()],
             introduction: vec![hostile.clone()],
             command: hostile.clone(),
             hash: String::new(),
@@ -87,6 +90,6 @@ mod tests {
         for tag in ["<img", "</script", "</noscript"] {
             assert_eq!(page.matches(tag).count(), bare.matches(tag).count(), "{tag}");
         }
-        assert!(page.matches("&lt;/noscript&gt;").count() >= 5);
+        assert!(page.matches("&lt;/noscript&gt;").count() >= 6);
     }
 }

@@ -177,6 +177,7 @@ fn finish(
     let content = page::ReviewReport {
         title: review.title.clone(),
         question: review.question.clone(),
+        answer: compose::answer::answer(&chapters),
         introduction: review.paragraphs().collect(),
         command: COMMAND.to_owned(),
         hash: made.hash(),

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use seekwise_formats::study::Study;
 use seekwise_lab::compose;
-use seekwise_lab::finding::{ClaimJudgement, CutPrice, Evidence, Finding, OverallComparison};
+use seekwise_lab::finding::{ClaimJudgement, Evidence, Finding, OverallComparison};
 use seekwise_lab::outcome::{DifferenceWords, Outcome, ratio_text};
 use seekwise_lab::rounds::SamplingAccount;
 use seekwise_lab::run::{CpuRecord, Response, by_group, pooled};
@@ -71,9 +71,10 @@ pub fn text(evidence: &Evidence<'_>, listing: &Listing<'_>) -> Result<String, Co
     let first = |summary: &OverallComparison| summary.compare == 0 && !overall.iter().any(leads);
     for summary in overall.iter().filter(|summary| summary.refused.is_none() && summary.place.is_some()) {
         if listing.all || leads(summary) || first(summary) {
-            let price = summary.price.as_ref().and_then(CutPrice::text);
+            let compare = &study.compare[summary.compare];
+            let price = summary.price.as_ref().and_then(|price| price.text(&compare.factor, &compare.from));
             let price = price.map_or(String::new(), |price| format!("; {price}"));
-            let line = format!("{}{price}.", compose::headline(&study.compare[summary.compare], summary));
+            let line = format!("{}{price}.", compose::headline(compare, summary));
             let of: Vec<&Finding> = findings.iter().filter(|finding| finding.compare == summary.compare).collect();
             let extremes = compose::extremes(&of).map_or(String::new(), |line| format!("\n{}", wrapped(&line, width)));
             add(&format!("{}{extremes}", wrapped(&line, width)));

@@ -1,0 +1,128 @@
+//! What the cells of a comparison say, each by itself: the one rule for the verdict over several of them.
+
+use crate::outcome::{DifferenceWords, Outcome};
+
+/// How many cells have which outcome.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct CellTally {
+    pub better: usize,
+    pub worse: usize,
+    pub same: usize,
+    pub undecided: usize,
+    /// The ratio of the cell that is furthest ahead, of those that are surely better.
+    pub best: Option<f64>,
+    /// The ratio of the cell that is furthest behind, of those that are surely worse.
+    pub worst: Option<f64>,
+}
+
+impl CellTally {
+    /// Counts cells, each with its outcome and its ratio.
+    pub fn of(cells: impl Iterator<Item = (Outcome, f64)>) -> CellTally {
+        cells.fold(CellTally::default(), |so_far, (outcome, ratio)| so_far.and(CellTally::one(outcome, ratio)))
+    }
+
+    fn one(outcome: Outcome, ratio: f64) -> CellTally {
+        let none = CellTally::default();
+        match outcome {
+            Outcome::Faster => CellTally { better: 1, best: Some(ratio), ..none },
+            Outcome::Slower => CellTally { worse: 1, worst: Some(ratio), ..none },
+            Outcome::NoDifference => CellTally { same: 1, ..none },
+            _ => CellTally { undecided: 1, ..none },
+        }
+    }
+
+    /// Both together, of ratios of one metric.
+    pub fn and(self, other: CellTally) -> CellTally {
+        let further = |one: Option<f64>, other: Option<f64>| match (one, other) {
+            (Some(one), Some(other)) => Some(if other.ln().abs() > one.ln().abs() { other } else { one }),
+            _ => one.or(other),
+        };
+        CellTally {
+            better: self.better + other.better,
+            worse: self.worse + other.worse,
+            same: self.same + other.same,
+            undecided: self.undecided + other.undecided,
+            best: further(self.best, other.best),
+            worst: further(self.worst, other.worst),
+        }
+    }
+
+    /// The same cells by what is done in a time instead of the time that it takes.
+    pub fn inverted(self) -> CellTally {
+        CellTally { best: self.best.map(f64::recip), worst: self.worst.map(f64::recip), ..self }
+    }
+
+    /// How many cells there are.
+    pub fn cells(self) -> usize {
+        self.better + self.worse + self.same + self.undecided
+    }
+
+    /// The rule: *mixed* if some are surely better and others surely worse; undecided if more than half are; else what the
+    /// decided ones say.
+    pub fn outcome(self) -> Outcome {
+        match self {
+            CellTally { better, worse, .. } if better > 0 && worse > 0 => Outcome::Mixed,
+            CellTally { undecided, .. } if 2 * undecided > self.cells() => Outcome::NotEnoughData,
+            CellTally { better: 1.., .. } => Outcome::Faster,
+            CellTally { worse: 1.., .. } => Outcome::Slower,
+            CellTally { same: 1.., .. } => Outcome::NoDifference,
+            _ => Outcome::NotEnoughData,
+        }
+    }
+
+    /// The outcome in words, with how many cells it has if not all: `faster in 2 of 3`, `undecided in 5 of 6`.
+    pub fn word(self, words: DifferenceWords) -> String {
+        let (word, count) = match self.outcome() {
+            Outcome::Faster => (words.word(Outcome::Faster), self.better),
+            Outcome::Slower => (words.word(Outcome::Slower), self.worse),
+            Outcome::NoDifference => (Outcome::NoDifference.name(), self.same),
+            Outcome::NotEnoughData => (UNDECIDED, self.undecided),
+            other => return other.name().to_owned(),
+        };
+        match self.cells() {
+            all if all == count => word.to_owned(),
+            all => format!("{word} in {count} of {all}"),
+        }
+    }
+}
+
+/// What is said of cells with too little data.
+pub const UNDECIDED: &str = "undecided";
+
+#[cfg(test)]
+mod tests {
+    use seekwise_formats::metric::IOPS;
+
+    use super::*;
+    use Outcome::{Faster, Mixed, NoDifference, NotEnoughData, Slower};
+
+    fn said(better: usize, worse: usize, same: usize, undecided: usize) -> (Outcome, String) {
+        let of = |outcome, count, ratio| std::iter::repeat_n((outcome, ratio), count);
+        let cells = of(Faster, better, 1.2).chain(of(Slower, worse, 0.8)).chain(of(NoDifference, same, 1.0));
+        let tally = CellTally::of(cells.chain(of(NotEnoughData, undecided, 1.0)));
+        (tally.outcome(), tally.word(DifferenceWords::of(&IOPS)))
+    }
+
+    #[test]
+    fn one_rule_tells_no_difference_from_undecided() {
+        assert_eq!(said(0, 0, 1, 5), (NotEnoughData, "undecided in 5 of 6".to_owned()));
+        assert_eq!(said(1, 0, 0, 11), (NotEnoughData, "undecided in 11 of 12".to_owned()));
+        assert_eq!(said(0, 0, 0, 3), (NotEnoughData, "undecided".to_owned()));
+        assert_eq!(said(0, 0, 2, 1), (NoDifference, "no difference in 2 of 3".to_owned()));
+        assert_eq!(said(0, 0, 3, 3), (NoDifference, "no difference in 3 of 6".to_owned()));
+        assert_eq!(said(0, 0, 3, 0), (NoDifference, "no difference".to_owned()));
+        assert_eq!(said(1, 0, 17, 0), (Faster, "faster in 1 of 18".to_owned()));
+        assert_eq!(said(0, 2, 0, 2), (Slower, "slower in 2 of 4".to_owned()));
+        assert_eq!(said(4, 0, 0, 0), (Faster, "faster".to_owned()));
+        assert_eq!(said(1, 1, 0, 9), (Mixed, "mixed".to_owned()));
+        assert_eq!(said(0, 0, 0, 0).0, NotEnoughData);
+    }
+
+    #[test]
+    fn the_extremes_are_those_of_sure_cells() {
+        let times = CellTally::of([(Faster, 0.5), (Faster, 0.8), (NotEnoughData, 0.1), (Slower, 1.1)].into_iter());
+        assert_eq!((times.best, times.worst), (Some(0.5), Some(1.1)));
+        let speeds = times.inverted().and(CellTally::of([(Faster, 1.5)].into_iter()));
+        assert_eq!((speeds.best, speeds.better, speeds.cells()), (Some(2.0), 3, 5));
+    }
+}
