@@ -55,9 +55,9 @@ fn a_review_is_one_folder_and_one_page_with_a_chapter_for_each_part() {
         }
     }
     let page = data(&path.join("r/report.html"));
-    let answer = page["answer"].as_array().unwrap();
-    assert!(answer[0].as_str().unwrap().starts_with("deeper: faster in the one case, up to 1."), "{answer:?}");
-    assert!(answer[1].as_str().unwrap().starts_with("1 of 1 published findings comes out again"), "{answer:?}");
+    // Two runs are too few to decide.
+    assert_eq!(page["answer"][0], "deeper: undecided in the one case.");
+    assert_eq!(page["answer"][1], "1 of 1 published findings comes out again.");
     assert_eq!(
         (page["title"].as_str(), page["introduction"][1].as_str()),
         (Some("Two questions in one"), Some("Second."))
