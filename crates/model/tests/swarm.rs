@@ -323,9 +323,10 @@ fn alike(seeds: Range<u64>, told: fn(Asked) -> Asked) -> (u32, bool) {
         count += 1;
         // Studies compare stacks only where these are equal.
         assert!(other.described().as_unasked() == stack.described().as_unasked(), "seed {seed}: {asked:?}");
-        let [one, two] = [&stack, &other].map(|stack| stack.described());
-        let open = one.open_settings(&asked);
-        assert!(two.settings_beside(&open) == one.settings_beside(&open), "seed {seed}: they are found by it");
+        // And find a run by these.
+        let open = stack.described().open_settings(&asked);
+        let beside = [&stack, &other].map(|stack| stack.described().settings_beside(&open));
+        assert!(beside[0] == beside[1], "seed {seed}: {asked:?}");
         let same = ran(&other, seed, false).0 == records;
         if told(Asked::ALL) == Asked::ALL {
             assert!(same, "seed {seed}: {asked:?}\n{stack:?}\n{other:?}");

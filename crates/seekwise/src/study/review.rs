@@ -207,7 +207,7 @@ mod tests {
             fs::write(&path, study).unwrap();
             parts.push_str(&format!("[[part]]\nstudy = '{}'\n", path.display()));
         }
-        format!("title = 't'\nquestion = 'q'\n{parts}")
+        format!("title = 't'\nquestion = 'q'\nintroduction = 'i'\n{parts}")
     }
 
     fn prepared(pending: &PendingReview) -> Vec<usize> {
