@@ -384,6 +384,16 @@ mod tests {
         let kin = |cells: &[PreparedCell]| cells.iter().map(|cell| cell.kin == cells[0].kin).collect::<Vec<_>>();
         let overheads = prepared("key = 'drive.overhead.read_hit_ms'\nlevels = [0.1, 0.2, 0.3]\n");
         assert_eq!(kin(&overheads), [true, false, false], "whatever a run asks, they differ");
+        // Of a drive's tables it is enough that what may be set of them is told apart.
+        for (key, levels) in [
+            ("mechanics.seek.single_ms", [0.8, 0.9, 1.0]),
+            ("mechanics.seek.average_ms", [8.5, 8.7, 9.0]),
+            ("mechanics.seek.full_ms", [17.0, 18.0, 19.0]),
+            ("geometry.track_skew", [0.1, 0.2, 0.3]),
+        ] {
+            let figures = prepared(&format!("key = 'drive.{key}'\nlevels = {levels:?}\n"));
+            assert_eq!(kin(&figures), [true, false, false], "{key}");
+        }
         let windows = prepared("key = 'drive.firmware.queue.nearest'\nlevels = [2, 4, 6]\n");
         assert_eq!(kin(&windows), [true, true, true], "one command at a time asks for none of it");
 

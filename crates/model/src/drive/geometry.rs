@@ -320,10 +320,13 @@ pub struct Geometry {
     remaps: Arc<[(u64, u64)]>,
 }
 
-/// Of its tables the lengths: what is equal has equal hashes, and drives of different kinds differ.
+/// Of its long tables the lengths: what is equal has equal hashes, and drives of which a zone or a skew was set otherwise differ.
 impl Hash for Geometry {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        (self.sectors, self.cylinders, self.surfaces, self.zones.len(), self.gaps.len(), self.remaps.len()).hash(state);
+        (self.sectors, self.cylinders, self.surfaces, self.gaps.len(), self.remaps.len()).hash(state);
+        let of =
+            |zone: &Compiled| (zone.start, zone.band, zone.first_cylinder, zone.angle, zone.band_skew, zone.runs.len());
+        self.zones.iter().for_each(|zone| of(zone).hash(state));
     }
 }
 

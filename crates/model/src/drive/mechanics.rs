@@ -37,6 +37,15 @@ pub enum SeekError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeekCurve(Arc<[u32]>);
 
+/// The times at distances each twice the one before, and of the longest: a curve has hundreds of thousands.
+impl Hash for SeekCurve {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let doubled = (0..u32::BITS).map_while(|bit| self.0.get(1 << bit));
+        doubled.chain(self.0.last()).for_each(|time| time.hash(state));
+        self.0.len().hash(state);
+    }
+}
+
 impl SeekCurve {
     /// From measured points `(distance, time)`, rising from distance 1, straight between them, the last two extended
     /// to the longest distance.
@@ -180,12 +189,10 @@ pub struct Mechanics {
 /// the table to stay in a processor's nearest cache.
 const FLOOR: usize = 64;
 
-/// Without its long tables, of which full strokes stand in: what is equal has equal hashes, and drives of different kinds differ.
+/// What is equal has equal hashes, and drives of which one seek time was set otherwise differ.
 impl Hash for Mechanics {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let ends =
-            [Some(&self.seek), self.write_seek.as_ref()].map(|curve| curve.and_then(|curve| curve.0.last().copied()));
-        (ends, self.seek.0.len(), self.head_switch, self.write_settle, self.least_write, self.rate, self.period)
+        (&self.seek, &self.write_seek, self.head_switch, self.write_settle, self.least_write, self.rate, self.period)
             .hash(state);
     }
 }
