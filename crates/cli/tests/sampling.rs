@@ -139,24 +139,6 @@ fn the_study_says_it_too_and_the_command_comes_before_it() {
 }
 
 #[test]
-fn a_comparison_ends_when_it_is_decided_unless_runs_are_counted() {
-    let here = tempfile::tempdir().unwrap();
-    let vary = ["compare", "web-server", "--on", "barracuda-7200.7-ncq", "--vary", "drive.firmware.depth=1,32"];
-    let said = |more: &[&str]| {
-        let set = ["--set", "job.depth=16", "--runtime", "60 s"];
-        seekwise(here.path(), &[&vary[..], &set[..], more].concat())
-    };
-    let unsaid = said(&["--json"]).json();
-    assert!(unsaid["sampling"]["virtual_s"].as_f64() < unsaid["sampling"]["fixed_s"].as_f64(), "{unsaid}");
-    // Of ten runs of a minute on each side, and their ramps.
-    assert!(unsaid["sampling"]["fixed_s"].as_f64() >= Some(2.0 * 10.0 * 60.0), "{unsaid}");
-    let counted = said(&["--runs", "2", "--json"]).json();
-    assert!(counted["sampling"].is_null() && counted["runs"] == 2, "{counted}");
-    let again = |more: &[&str]| said(more).err;
-    assert!(!again(&[]).contains("--runs") && again(&["--runs", "2"]).contains("--runs 2"));
-}
-
-#[test]
 fn a_percentile_has_runs_with_enough_requests_for_it() {
     let vary = ["compare", "web-server", "--on", "barracuda-7200.7-ncq", "--vary", "drive.firmware.depth=1,32"];
     let more = ["--set", "job.depth=16", "--runtime", "60 s", "--until-decided", "--metric", "p99", "--json"];

@@ -122,8 +122,8 @@ pub fn compare(
     key: String,
     levels: Vec<String>,
     metrics: Vec<String>,
-    runs: Option<u32>,
-    until_decided: Option<bool>,
+    runs: u32,
+    until_decided: bool,
     out: Option<PathBuf>,
     beside: PathBuf,
     kept: bool,
@@ -140,7 +140,7 @@ pub fn compare(
             if levels.len() > 1 && values::of(&key, &list)? != levels {
                 return Err(Error::new(format!("{key}: a value is a list or a range itself; expected single values")));
             }
-            let sampling = until_decided.map(sampling);
+            let sampling = sampling(until_decided);
             let comparison = Comparison { setup, key, values: levels, list: None, metrics, runs, sampling };
             let bounds = Bounds::new(max_memory);
             let compared = match &out {

@@ -38,18 +38,17 @@ pub struct Comparison {
     pub list: Option<String>,
     /// What is judged; empty for what suits the job.
     pub metrics: Vec<Metric>,
-    /// Runs a side; nothing: [`RUNS`], or short ones until verdicts stand.
-    pub runs: Option<u32>,
-    /// Whether there are as many runs, or short ones until verdicts stand and in these many runs' virtual time at most twice;
-    /// nothing: as many if `runs` says how many, or if they may not be shorter.
-    pub sampling: Option<Sampling>,
+    /// Runs a side.
+    pub runs: u32,
+    /// Whether there are as many runs, or short ones until verdicts stand.
+    pub sampling: Sampling,
 }
 
 /// Runs of a side where nobody says how many.
 pub const RUNS: u32 = 10;
 
 impl Comparison {
-    /// Of two or more values of a setting, in runs until verdicts stand.
+    /// Of two or more values of a setting, with ten runs a side.
     ///
     /// ```
     /// use seekwise::Setup;
@@ -66,7 +65,15 @@ impl Comparison {
         values: impl IntoIterator<Item = V>,
     ) -> Comparison {
         let values = values.into_iter().map(Into::into).collect();
-        Comparison { setup, key: key.into(), values, list: None, metrics: Vec::new(), runs: None, sampling: None }
+        Comparison {
+            setup,
+            key: key.into(),
+            values,
+            list: None,
+            metrics: Vec::new(),
+            runs: RUNS,
+            sampling: Sampling::Fixed,
+        }
     }
 
     /// Runs all sides on all cores, within a quarter of the machine's memory; keeps nothing.
@@ -124,7 +131,7 @@ impl Comparison {
     ///
     /// let folder = tempfile::tempdir().unwrap();
     /// let setup = Setup::new("random-read", "barracuda-7200.7-ncq").with_runtime("1 s");
-    /// let comparison = Comparison { runs: Some(5), ..Comparison::new(setup, "job.depth", ["1", "8"]) };
+    /// let comparison = Comparison { runs: 5, ..Comparison::new(setup, "job.depth", ["1", "8"]) };
     /// let error = comparison.run_beside(folder.path(), Bounds::new(None), &Two(AtomicU64::new(0))).unwrap_err();
     /// assert!(error.is_cancelled());
     /// let kept = comparison.kept_in(folder.path())?;
@@ -133,7 +140,7 @@ impl Comparison {
     /// ```
     pub fn kept_in(&self, folder: &Path) -> Result<ComparisonResult, Error> {
         let StudyResult { study, made, records, page } = study::kept_in(folder)?;
-        let (key, values, runs) = (self.key.clone(), self.values.clone(), self.runs());
+        let (key, values, runs) = (self.key.clone(), self.values.clone(), self.runs);
         Ok(ComparisonResult { key, values, runs, study, made, records, page: Some(page) })
     }
 
@@ -151,7 +158,7 @@ impl Comparison {
         records: Vec<RunRecord>,
         page: Option<PathBuf>,
     ) -> Result<ComparisonResult, Error> {
-        let (key, values, runs) = (self.key.clone(), self.values.clone(), self.runs());
+        let (key, values, runs) = (self.key.clone(), self.values.clone(), self.runs);
         let compared = ComparisonResult { key, values, runs, study, made, records, page };
         let answer = compared.answer();
         answer.check()?;
@@ -167,18 +174,8 @@ impl Comparison {
         let list = self.list.clone().unwrap_or_else(|| self.values.join(","));
         let vary = quoted(&format!("{}={list}", self.key));
         let (words, seed) = (self.setup.words(), self.setup.seed);
-        let runs = self.runs.map_or(String::new(), |runs| format!(" --runs {runs}"));
-        let sampling = match self.sampling {
-            Some(Sampling::UntilDecided) => " --until-decided",
-            Some(Sampling::Fixed) => " --fixed",
-            None => "",
-        };
-        format!("seekwise compare {words} --vary {vary}{}{runs} --seed {seed}{sampling}", metrics.concat())
-    }
-
-    /// Runs a side of a fixed sample.
-    pub fn runs(&self) -> u32 {
-        self.runs.unwrap_or(RUNS)
+        let until = if self.sampling == Sampling::UntilDecided { " --until-decided" } else { "" };
+        format!("seekwise compare {words} --vary {vary}{} --runs {} --seed {seed}{until}", metrics.concat(), self.runs)
     }
 
     /// The comparison as a study: it is run, kept and reported as one.
@@ -226,17 +223,16 @@ impl Comparison {
             }
             _ => format!("With which {key} is {job} fastest?"),
         };
-        let sampling = self.sampling.or(self.runs.map(|_| Sampling::Fixed)).map(|sampling| match sampling {
+        let sampling = match self.sampling {
             Sampling::Fixed => "fixed",
             Sampling::UntilDecided => "until-decided",
-        });
-        let sampling = sampling.map(|word| ("sampling".to_owned(), text(word)));
+        };
         let study = [
             ("factor".to_owned(), toml::Value::Array(vec![toml::Value::Table(factor)])),
             ("compare".to_owned(), toml::Value::Array(compares)),
         ];
-        let study = study.into_iter().chain(sampling);
-        let text = self.setup.study(question, self.runs(), study)?;
+        let study = study.into_iter().chain([("sampling".to_owned(), text(sampling))]);
+        let text = self.setup.study(question, self.runs, study)?;
         toml::from_str::<Study>(&text).map_err(|error| Error::new(error.message()))?;
         Ok(text)
     }
@@ -447,7 +443,7 @@ mod tests {
     #[test]
     fn of_an_interrupted_comparison_stands_what_has_all_its_runs() {
         let setup = Setup::new("random-read", "barracuda-7200.7-ncq").with_runtime("1 s");
-        let comparison = Comparison { runs: Some(2), ..Comparison::new(setup, "job.depth", ["1", "4", "8"]) };
+        let comparison = Comparison { runs: 2, ..Comparison::new(setup, "job.depth", ["1", "4", "8"]) };
         let folder = scratch().unwrap();
         let whole = comparison.run_beside(folder.path(), Bounds::new(None), &()).unwrap();
         assert_eq!((whole.missing_runs(), whole.answer().findings.len()), (0, 2));

@@ -14,10 +14,10 @@ const DRY_RUN: &str = "barracuda-2t-st2000dm006";
 /// How many runs there are, and how long ones.
 #[derive(Args, Debug)]
 pub struct SamplingArgs {
-    /// Make short, warmed runs, and stop each pair when its verdict stands [default in virtual time, where runs may be shorter].
+    /// Make short, warmed runs, and stop each pair when its verdict stands; in virtual time only [default of `study`].
     #[arg(long, conflicts_with = "fixed")]
     pub until_decided: bool,
-    /// Make as many runs as are asked for, each as long as asked.
+    /// Make as many runs as are asked for, each as long as asked [default of `compare`].
     #[arg(long)]
     pub fixed: bool,
 }
@@ -56,9 +56,9 @@ pub struct CompareArgs {
     /// The metric to compare, such as p99 or read.mean; may be repeated [default: iops; for scenes, elapsed].
     #[arg(long, value_name = "NAME")]
     pub metric: Vec<Metric>,
-    /// Make so many whole runs per side [default: short ones until the verdict stands; where they may not be short, 10].
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
-    pub runs: Option<u32>,
+    /// Independent runs per side.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(2..=1_000_000))]
+    pub runs: u32,
     /// How long it is run.
     #[command(flatten)]
     pub sampling: SamplingArgs,

@@ -12,6 +12,7 @@ use seekwise::compare::{self, Comparison, judged};
 use seekwise::study::StudyOptions;
 use seekwise::{Bounds, values};
 use seekwise_formats::metric::Metric;
+use seekwise_formats::study::Sampling;
 use seekwise_lab::finding::Finding;
 use seekwise_lab::outcome::{DifferenceWords, ratio_text};
 use seekwise_lab::plot::comparison;
@@ -40,7 +41,7 @@ pub fn compare(args: &args::CompareArgs, bounds: &Bounds, json: bool) -> Command
     let (key, list) = args.vary.as_ref().expect("without --against");
     let (setup, values) = (args.on.setup(&args.job), values::of(key, list)?);
     let (metrics, runs) = (args.metric.clone(), args.runs);
-    let sampling = args.sampling.wanted();
+    let sampling = args.sampling.wanted().unwrap_or(Sampling::Fixed);
     let comparison = Comparison { setup, key: key.clone(), values, list: Some(list.clone()), metrics, runs, sampling };
     if let Some(drive) = &args.dry_run {
         return dry::dry_run(&comparison, drive, json);

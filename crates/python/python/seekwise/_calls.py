@@ -147,8 +147,8 @@ def compare(
     *,
     vary: Mapping[str, Sequence[Value]],
     metric: str | Sequence[str] = (),
-    runs: int | None = None,
-    until_decided: bool | None = None,
+    runs: int = 10,
+    until_decided: bool = False,
     set: Settings | None = None,
     seed: int = 1,
     runtime: str | None = None,
@@ -161,9 +161,7 @@ def compare(
 ) -> Comparison:
     """Runs a job on two or more values of one setting, the first of which is the base, and judges each metric.
 
-    Runs are short and warmed, and each pair stops when its verdict stands, in at most twice the virtual time of ten whole runs.
-    `runs` makes so many whole runs a side instead, `until_decided=False` ten; runs in real time, of jobs that end by themselves
-    and the like are whole anyway.
+    `until_decided=True` makes short, warmed runs, and stops each pair when its verdict stands.
 
     After Ctrl-C, `Interrupted.partial` is the comparison so far: all runs that ended, and the findings of those values whose
     runs are all there. They are kept in `out`, and without that until the process ends.

@@ -2,7 +2,6 @@
 
 use seekwise::Bounds;
 use seekwise::against::{self, FIGURES, Prediction, over};
-use seekwise::compare::RUNS;
 use seekwise::reading::spoken;
 use seekwise::shell::quoted;
 use seekwise_lab::stats::Histogram;
@@ -29,16 +28,16 @@ const SHARES: [(f64, &str); 8] = [
 
 /// Predicts, measures, and says both.
 pub fn against(args: &args::CompareArgs, drive: &str, bounds: &Bounds, json: bool) -> CommandResult {
-    let (setup, runs) = (args.on.setup(&args.job), args.runs.unwrap_or(RUNS));
+    let setup = args.on.setup(&args.job);
     let line = Line::new();
-    let prediction = against::against(&setup, drive, runs, bounds, &line)?;
+    let prediction = against::against(&setup, drive, args.runs, bounds, &line)?;
     drop(line);
     if json {
         print_json(&prediction.json())?;
         return Ok(CommandAnswer::Done);
     }
     print(&screen::wrapped(&Shown(&prediction).text(args), screen::width()))?;
-    let (words, seed) = (setup.words(), setup.seed);
+    let (words, runs, seed) = (setup.words(), args.runs, setup.seed);
     say(format!("Again: seekwise compare {words} --against {} --runs {runs} --seed {seed}", quoted(drive)));
     Ok(CommandAnswer::Done)
 }

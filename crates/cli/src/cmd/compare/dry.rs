@@ -11,9 +11,8 @@ use crate::exit::{CommandAnswer, CommandResult};
 /// Says how long it will take.
 pub fn dry_run(comparison: &Comparison, drive: &str, json: bool) -> CommandResult {
     let DryRun { seconds, space } = dry_run::dry_run(comparison, drive)?;
-    let Comparison { setup, key, values, .. } = comparison;
-    let runs = comparison.runs();
-    let all = seconds.iter().sum::<f64>() * f64::from(runs);
+    let Comparison { setup, key, values, runs, .. } = comparison;
+    let all = seconds.iter().sum::<f64>() * f64::from(*runs);
     if json {
         let sides =
             values.iter().zip(&seconds).map(|(value, run)| json!({"name": format!("{key}={value}"), "run_s": run}));
