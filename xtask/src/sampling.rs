@@ -187,17 +187,26 @@ fn sampled(folder: &Path, way: &str, study: &str) -> Result<Sampled, String> {
 
 /// The verdicts of all cells and of all together, in their order: those with a p behind them, not those of regions.
 fn verdicts(json: &str) -> Result<Vec<Verdict>, String> {
-    let lines: Vec<&str> = json.lines().map(str::trim).collect();
-    let judged = lines.windows(2).filter(|two| two[1].starts_with("\"p_adjusted\""));
-    let word = judged.filter_map(|two| two[0].strip_prefix("\"verdict\": \""));
-    word.map(|word| match word {
-        _ if word.starts_with("faster") => Ok(Verdict::Faster),
-        _ if word.starts_with("slower") => Ok(Verdict::Slower),
-        _ if word.starts_with("no difference") => Ok(Verdict::NoDifference),
-        _ if word.starts_with("not enough data") => Ok(Verdict::NotEnoughData),
-        _ => Err(format!("`{word}` is no verdict")),
-    })
-    .collect()
+    let (mut last, mut words) = (None, Vec::new());
+    for line in json.lines().map(str::trim) {
+        last = line.strip_prefix("\"verdict\": \"").or(last);
+        if line.starts_with("\"p_adjusted\"") {
+            words.push(last.take().ok_or("a p without a verdict")?);
+        }
+    }
+    if words.is_empty() {
+        return Err("there is no verdict".to_owned());
+    }
+    words
+        .into_iter()
+        .map(|word| match word {
+            _ if word.starts_with("faster") => Ok(Verdict::Faster),
+            _ if word.starts_with("slower") => Ok(Verdict::Slower),
+            _ if word.starts_with("no difference") => Ok(Verdict::NoDifference),
+            _ if word.starts_with("not enough data") => Ok(Verdict::NotEnoughData),
+            _ => Err(format!("`{word}` is no verdict")),
+        })
+        .collect()
 }
 
 /// The number behind a key of how a study was sampled.
@@ -221,13 +230,14 @@ mod tests {
     use super::*;
 
     const JSON: &str = "{\n  \"comparisons\": [\n    {\n      \"verdict\": \"faster\",\n      \"cells\": 2\n    },\n    {\n      \
-        \"verdict\": \"faster\",\n      \"p_adjusted\": 0.01\n    },\n    {\n      \"verdict\": \"not enough data, 3 more runs\",\n      \
+        \"verdict\": \"faster\",\n      \"said\": \"faster, 2 ×\",\n      \"p_adjusted\": 0.01\n    },\n    {\n      \"verdict\": \"not enough data, 3 more runs\",\n      \
         \"p_adjusted\": 1.0\n    }\n  ],\n  \"sampling\": {\n    \"virtual_s\": 12.5,\n    \"fixed_s\": null\n  }\n}";
 
     #[test]
     fn verdicts_are_those_with_a_p() {
         assert_eq!(verdicts(JSON).unwrap(), [Verdict::Faster, Verdict::NotEnoughData]);
         assert!(verdicts(&JSON.replace("not enough", "far too few")).is_err());
+        assert!(verdicts(&JSON.replace("p_adjusted", "p")).is_err(), "a study that compares has verdicts");
         assert_eq!((number(JSON, "virtual_s"), number(JSON, "fixed_s")), (Some(12.5), None));
     }
 
