@@ -35,7 +35,7 @@ export function cameAgain(all: Claim[]): string {
   const said = [
     run.length > 0 ? `${held} of ${counted(run.length, "finding")} that can hold or fail came out again` : "",
     part > 0 ? `${counted(part, "finding")} in part` : "",
-    pending > 0 ? `${counted(pending, "finding")} so far, with another test to come` : "",
+    pending > 0 ? `${counted(pending, "finding")} so far, with one check left to seekwise claims` : "",
     open > 0 ? `${counted(open, "finding")} not decided` : "",
     shown > 0 ? `of ${counted(shown, "finding")} the figures are shown` : "",
   ];

@@ -200,7 +200,7 @@ function margin({ margin_percent }: Verdict): string {
 function list(headline: Verdict, others: Verdict[], shown: number, badge: Badge, name: SideName): HTMLElement {
   const scale = scaleOf([headline, ...others]);
   const listed = (some: Verdict[]): HTMLElement =>
-    el("ul", { class: "verdicts" }, ...some.map((one) => row(one, scale, sidesBeside(headline, one, name), badge)), ticks(scale));
+    el("ul", { class: "verdicts" }, ticks(scale), ...some.map((one) => row(one, scale, sidesBeside(headline, one, name), badge)));
   const rest = others.slice(shown);
   const first = listed(others.slice(0, shown));
   const more = rest.length === 0 ? null : folded(counted(rest.length, "more verdict"), () => [listed(rest)]);
@@ -245,7 +245,7 @@ export function leading(all: Leading[]): HTMLElement {
     saying.append(...fresh);
     return made;
   });
-  return el("ul", { class: "verdicts" }, ...rows, ticks(scale));
+  return el("ul", { class: "verdicts" }, ticks(scale), ...rows);
 }
 
 /** What tells one of a part's rows from the others, behind the part's name: what is measured, else the sides. */
@@ -256,7 +256,7 @@ function apart(verdict: Verdict, all: Verdict[], name: SideName): string {
   return `: ${metrics.size === all.length ? verdict.metric : sides}`;
 }
 
-/** The last row of a list: the scale on which all its dots stand. */
+/** The first row of a list: the scale on which all its dots stand. */
 function ticks(scale: Scale): HTMLElement {
   const axis = svg("svg", { class: "strip", width: "100%", height: 18 }, ...axisLabels(scale, placed(scale), 14));
   return el("li", { class: "scale" }, el("div", { class: "plot" }, axis, el("p", { class: "soft small" }, AXIS)));

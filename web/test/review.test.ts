@@ -95,7 +95,7 @@ describe("a review", () => {
       { name: "depth", unit: null, says: "not spoken of", levels: ["1"] },
     ];
     const all = page({ ...sample(), chapters: [{ ...main, held: ["cache on"], report: { ...main.report, factors, verdicts: [verdict] } }] });
-    const row = all.querySelector("#answers li")!;
+    const row = all.querySelector("#answers .verdicts > li:not(.scale)")!;
     const said = [...row.querySelectorAll(".saying > p")].map(({ textContent }) => textContent);
     expect(said[2]).toBe("… but a power cut loses 32 writes.");
     expect(said[3]).toBe("Changes at once: the bus, the drive. What each does by itself, this row cannot tell.");
@@ -141,7 +141,8 @@ describe("a review", () => {
     for (const [first, second] of order.slice(1).map((next, index) => [order[index]!, next] as const)) {
       expect(first.compareDocumentPosition(second) & Node.DOCUMENT_POSITION_FOLLOWING).toBeTruthy();
     }
-    // Under its dots a list has their scale: its ends, and where sides are equal.
+    // Above its dots a list has their scale: its ends, and where sides are equal.
+    expect(main.querySelector("#answers .verdicts > li")?.className).toBe("scale");
     const labels = [...main.querySelectorAll("#answers .scale text")].map(({ textContent }) => textContent);
     expect(labels).toHaveLength(3);
     expect([labels[0], labels[1], labels[2]]).toEqual([expect.stringMatching(/^← worse, 0/), "1 (equal)", expect.stringMatching(/better →$/)]);

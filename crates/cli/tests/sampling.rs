@@ -118,6 +118,12 @@ fn the_study_says_it_too_and_the_command_comes_before_it() {
     let (said, fixed) = (folder(&text), folder(&text));
     assert!(study(said.path(), &[]).done().contains("Sampled until decided"));
     assert!(!study(fixed.path(), &["--fixed"]).done().contains("Sampled until decided"));
+    let claim = "[[claim]]\nid = 'T1'\nclass = 'J'\nfinding = 'f'\ncondition = 'c'\nmechanism = 'm'\n\
+        over = ['job', 'in flight']\ncheck = ['iops[depth=32] / iops[depth=1] > 0']\n";
+    let claims = folder(&format!("{text}{claim}"));
+    let judged = study(claims.path(), &[]);
+    assert!(!study(said.path(), &["--force"]).done().contains("claims"), "it has none");
+    assert!(judged.done().split_whitespace().collect::<Vec<_>>().join(" ").contains("claims are judged on these runs"));
     let plain = folder(STUDY);
     study(plain.path(), &[]).done();
     assert!(bytes(said.path(), "results.jsonl") == bytes(plain.path(), "results.jsonl"), "nobody has to say it");

@@ -46,6 +46,7 @@ pub use self::beside::SecondaryFigure;
 pub use self::best::{BestLevel, LevelShare};
 pub use self::cause::{Cause, PartChange};
 pub use self::metric::{needs as metric_needs, requests as requests_of};
+pub(crate) use self::place::listed;
 pub use self::place::{CellRegion, EffectLocation, RatioRange};
 pub use self::price::CutPrice;
 pub use self::tally::{CellTally, UNDECIDED};

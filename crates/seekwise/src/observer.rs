@@ -37,6 +37,7 @@ mod tests {
     use crate::fit::{self, Fit};
     use crate::power_cut::{CutTime, power_cut};
     use crate::run::{PreparedRun, RunOptions};
+    use crate::study::{self, StudyOptions};
     use crate::validate::{Timing, ValidationOptions, validate};
     use crate::{Bounds, Observer, Setup};
 
@@ -87,6 +88,19 @@ mod tests {
     fn trace(rows: u64) -> String {
         let row = |at: u64| format!("R,{},8,{},0\n", at * 7_919 % 400_000_000, 4 + at % 7);
         format!("op,lba,sectors,measured_response_ms,think_ms\n{}", (0..rows).map(row).collect::<String>())
+    }
+
+    #[test]
+    fn a_study_is_cancelled_within_its_pilots_and_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let (file, out) = (folder.path().join("s.toml"), folder.path().join("out"));
+        let text = "title = 't'\nquestion = 'q'\nruns = 5\nruntime = '600 s'\njob = 'random-read'\n[stack]\n\
+            drive = 'exos-x18'\n[[factor]]\nname = 'depth'\nkey = 'job.depth'\nlevels = [1, 4]\n[[compare]]\nname = 'c'\n\
+            factor = 'depth'\nfrom = 1\nto = 4\n";
+        fs::write(&file, text).unwrap();
+        let options = StudyOptions::into(&out);
+        let error = study::study(file.to_str().unwrap(), &options, &CancelAt::question(1)).map(drop).unwrap_err();
+        assert!(error.is_cancelled() && !out.exists(), "{error}");
     }
 
     #[test]

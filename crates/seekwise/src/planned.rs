@@ -316,7 +316,7 @@ fn sampled(planned: PlannedStudy, threads: usize, observer: &dyn Observer) -> Re
     }
     let ended = AtomicU64::new(0);
     let watch = PilotWatch {
-        begun: &|total| observer.begin(Some(total), 0, PILOT_RUNS),
+        begun: &|total| observer.begin(Some(total), ended.load(Ordering::Relaxed), PILOT_RUNS),
         ended: &|| observer.at(1 + ended.fetch_add(1, Ordering::Relaxed)),
         cancelled: &|| observer.is_cancelled(),
     };

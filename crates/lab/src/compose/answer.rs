@@ -1,7 +1,7 @@
 //! The answer of a whole review in a few plain sentences, from its parts' results alone: what is best for most kinds of work,
 //! how many cases of a change gain and lose, what a power cut loses by it, and how many published findings come out again.
 
-use crate::finding::{CellTally, ClaimAnswer};
+use crate::finding::{CellTally, ClaimAnswer, listed};
 use crate::outcome::{DifferenceWords, Outcome};
 use crate::report::review::Chapter;
 use crate::report::{ReportBest, ReportClaim, ReportVerdict};
@@ -58,7 +58,7 @@ impl Change<'_> {
         }
         let at_once = match &first.at_once[..] {
             [] => String::new(),
-            several => format!(" (which changes {} at once)", listed(several)),
+            several => format!(" (which changes {} at once)", listed(several, "and")),
         };
         let price = self.of.iter().filter(|verdict| verdict.loses).filter_map(|verdict| verdict.price.as_deref());
         let price = price.min_by_key(|price| price.len()).map(|price| format!("; {price}"));
@@ -101,15 +101,6 @@ impl Change<'_> {
             });
         }
         said
-    }
-}
-
-/// `a, b and c`.
-fn listed(words: &[impl AsRef<str>]) -> String {
-    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
-    match &words[..] {
-        [before @ .., last] if !before.is_empty() => format!("{} and {last}", before.join(", ")),
-        _ => words.concat(),
     }
 }
 
@@ -180,7 +171,7 @@ fn came_out(claims: &[&ReportClaim]) -> Option<String> {
     let failed = count(&|claim| claim.reproduced == Some(false));
     let all = held + part + so_far + failed;
     let only = if 2 * failed > all { "Only " } else { "" };
-    let more = [(part, " in part"), (so_far, " so far, with another test to come"), (failed, "")];
+    let more = [(part, " in part"), (so_far, " so far, with one check left to seekwise claims"), (failed, "")];
     let more = more.iter().filter(|(count, _)| *count > 0).map(|(count, how)| match (how, count) {
         (&"", 1) => "1 does not".to_owned(),
         (&"", _) => format!("{count} do not"),
@@ -306,7 +297,7 @@ mod tests {
         let (part, open) = (claim(Some(true), "reproduced in part", None), claim(None, "", Some("if")));
         assert_eq!(
             came_out(&[&yes, &no, &no, &no, &open]).unwrap(),
-            "Only 1 of 5 published findings comes out again; 1 more so far, with another test to come; 3 do not."
+            "Only 1 of 5 published findings comes out again; 1 more so far, with one check left to seekwise claims; 3 do not."
         );
         assert_eq!(
             came_out(&[&yes, &part, &no]).unwrap(),

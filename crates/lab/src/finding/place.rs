@@ -317,7 +317,7 @@ fn quoted(level: &str) -> String {
 }
 
 /// `a, b or c`.
-fn listed(words: &[impl AsRef<str>], last: &str) -> String {
+pub(crate) fn listed(words: &[impl AsRef<str>], last: &str) -> String {
     let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
     match &words[..] {
         [before @ .., end] if !before.is_empty() => format!("{} {last} {end}", before.join(", ")),

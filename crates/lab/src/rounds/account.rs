@@ -31,6 +31,9 @@ pub struct SamplingAccount {
     pub undecided: Vec<UndecidedPair>,
     /// Cells that were sampled as the study says.
     pub fixed_cells: Vec<FixedCells>,
+    /// The study has claims.
+    #[serde(skip)]
+    pub has_claims: bool,
 }
 
 /// Cells that were sampled as the study says, for one reason.
@@ -83,6 +86,7 @@ impl SamplingAccount {
             ramp_s: ends(|group| Some(group.ramp_ns)).unwrap_or([0.0; 2]),
             undecided: undecided(evidence),
             fixed_cells: fixed_cells.into_iter().map(|(why, cells)| FixedCells { why, cells }).collect(),
+            has_claims: !evidence.study.claim.is_empty(),
         })
     }
 
@@ -121,6 +125,9 @@ impl SamplingAccount {
         for FixedCells { why, cells } in &self.fixed_cells {
             let cells = if *cells == 1 { "1 cell".to_owned() } else { format!("{cells} cells") };
             text += &format!(" {cells} sampled as the study says: {why}.");
+        }
+        if self.has_claims {
+            text += " Its claims are judged on these runs; `seekwise claims` judges them on the fixed sample, and may answer otherwise.";
         }
         text
     }

@@ -65,7 +65,7 @@ pub struct Pilot {
 
 /// Watches pilots.
 pub struct PilotWatch<'a> {
-    /// There will be so many at most, a second one of a cell not counted.
+    /// There will be so many at most; said again when it has turned out how many cells need a second one.
     pub begun: &'a dyn Fn(u64),
     /// One more has ended.
     pub ended: &'a (dyn Fn() + Sync),
@@ -112,6 +112,9 @@ pub fn run(
     let mut pilots = all(&wanted)?;
     let cold = |(cell, _): &&(usize, u64)| pilots.of_cell[cell].settled_ns.is_none();
     let again: Vec<(usize, u64)> = wanted.iter().filter(cold).map(|&(cell, nanos)| (cell, LONGER * nanos)).collect();
+    if !again.is_empty() {
+        (watch.begun)((wanted.len() + again.len()) as u64);
+    }
     let longer = all(&again)?;
     pilots.virtual_ns += longer.virtual_ns;
     pilots.of_cell.extend(longer.of_cell);
