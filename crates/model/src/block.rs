@@ -476,8 +476,8 @@ pub struct ServedRequest {
 
 /// A source of requests: a workload, a file system, a recorded trace.
 ///
-/// The engine calls `next` until it returns something other than a request, and again after every completion, at the
-/// instant named by [`SourcePoll::At`], and after somebody outside had access to the source.
+/// The engine calls `next` until it returns something other than a request, or `waits` says that it would; and again after
+/// every completion, at the instant named by [`SourcePoll::At`], and after somebody outside had access to the source.
 pub trait Source {
     /// The next action at `now`.
     fn next(&mut self, now: Instant) -> SourcePoll;
@@ -486,6 +486,11 @@ pub trait Source {
     /// The device was full and refused the last request. The engine offers it again until the device accepts it, and
     /// asks for nothing else before. Only a source that accounts for its own lateness needs to know.
     fn refused(&mut self, _now: Instant) {}
+    /// Right after it had a request at `now`: the next answer would be [`SourcePoll::Completion`]. A source that says so is not
+    /// asked for it. One that would have to look says false.
+    fn waits(&self, _now: Instant) -> bool {
+        false
+    }
 }
 
 impl<S: Source + ?Sized> Source for alloc::boxed::Box<S> {
@@ -497,6 +502,9 @@ impl<S: Source + ?Sized> Source for alloc::boxed::Box<S> {
     }
     fn refused(&mut self, now: Instant) {
         (**self).refused(now);
+    }
+    fn waits(&self, now: Instant) -> bool {
+        (**self).waits(now)
     }
 }
 

@@ -164,14 +164,16 @@ impl<S: Source, D: Device> Engine<S, D> {
     /// Lets the device see the lone request through by `until`, and counts it; where that cannot be, the device just takes it.
     #[inline(always)]
     fn passes_alone(&mut self, until: Instant, record: &mut Record, recorder: &mut impl FnMut(&Record)) -> bool {
-        let Some(request) = self.lone.take() else { return false };
+        let Some(request) = &self.lone else { return false };
         let offered = self.now;
-        if !self.device.go_alone(offered, &request, until, &mut record.completion) {
-            self.take_lone(request);
+        if !self.device.go_alone(offered, request, until, &mut record.completion) {
+            self.take_lone();
             return false;
         }
+        record.request = *request;
+        self.lone = None;
         self.now = record.completion.finished;
-        self.count(record, request, offered, recorder);
+        self.count(record, offered, recorder);
         true
     }
 
@@ -222,8 +224,15 @@ impl<S: Source, D: Device> Engine<S, D> {
             SourcePoll::Request(mut request) => {
                 self.stamp += 1;
                 request.stamp = self.stamp;
-                if let Some(lone) = self.lone.take() {
-                    self.take_lone(lone);
+                if self.source.waits(self.now) {
+                    debug_assert!(
+                        self.source.next(self.now) == SourcePoll::Completion,
+                        "a source that waits has no request"
+                    );
+                    (self.ask, self.wake, self.done) = (false, Instant::FAR, false);
+                }
+                if self.lone.is_some() {
+                    self.take_lone();
                 } else if alone && self.in_flight == 0 && self.device.goes_alone(&request) {
                     self.lone = Some(request);
                     self.in_flight = 1;
@@ -265,7 +274,8 @@ impl<S: Source, D: Device> Engine<S, D> {
 
     /// The device takes the lone request, which came at this instant, as any other.
     #[cold]
-    fn take_lone(&mut self, request: Request) {
+    fn take_lone(&mut self) {
+        let Some(request) = self.lone.take() else { return };
         let taken = self.device.submit(self.now, request);
         let next = taken.expect("the device has nothing in flight");
         self.poll |= next <= self.now;
@@ -284,13 +294,14 @@ impl<S: Source, D: Device> Engine<S, D> {
     #[inline(always)]
     fn complete(&mut self, record: &mut Record, recorder: &mut impl FnMut(&Record)) {
         let flying = self.flying.get_mut(record.completion.tag as usize).and_then(Option::take);
-        let (request, offered) = flying.expect("a completion of something in flight");
-        self.count(record, request, offered, recorder);
+        let offered;
+        (record.request, offered) = flying.expect("a completion of something in flight");
+        self.count(record, offered, recorder);
     }
 
-    /// Counts the completion of a request that was first offered then.
+    /// Counts the completion of the record's request, which was first offered then.
     #[inline(always)]
-    fn count(&mut self, record: &mut Record, request: Request, offered: Instant, recorder: &mut impl FnMut(&Record)) {
+    fn count(&mut self, record: &mut Record, offered: Instant, recorder: &mut impl FnMut(&Record)) {
         let completion = &mut record.completion;
         self.in_flight -= 1;
         self.ask = true;
@@ -298,7 +309,7 @@ impl<S: Source, D: Device> Engine<S, D> {
         if let Accounting::In { worker, intended, served } = self.source.complete(self.now, completion) {
             let issued = served.map_or(offered, |write| write.issued);
             completion.extend_back(Part::Driver, issued);
-            (record.worker, record.request) = (worker, request);
+            record.worker = worker;
             (record.intended, record.issued) = (intended.min(issued), issued);
             if let Some(ForcedWrite { op, sectors, .. }) = served {
                 (record.request.op, record.request.sectors) = (op, sectors);
@@ -386,6 +397,37 @@ mod tests {
         assert!(engine.now() <= end && count > 0 && count < 50);
         engine.run(Instant::FAR, &mut |_: &Record| count += 1).expect("runs");
         assert_eq!(count, 50);
+    }
+
+    /// Says that it waits when it does not.
+    struct Untrue(Reads);
+
+    impl Source for Untrue {
+        fn next(&mut self, now: Instant) -> SourcePoll {
+            self.0.next(now)
+        }
+        fn complete(&mut self, now: Instant, completion: &Completion) -> Accounting {
+            self.0.complete(now, completion)
+        }
+        fn waits(&self, _: Instant) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn a_source_that_waits_is_not_asked_again() {
+        let mut records = 0;
+        let mut engine = Engine::new(Untrue(Reads::new(50, 1)), SmallDrive::default().drive());
+        engine.run(Instant::FAR, &mut |_: &Record| records += 1).expect("at depth 1 it is true");
+        assert_eq!(records, 50);
+    }
+
+    #[test]
+    #[cfg(debug_assertions)]
+    #[should_panic(expected = "a source that waits has no request")]
+    fn a_source_that_does_not_wait_as_it_says_is_found_out() {
+        let mut engine = Engine::new(Untrue(Reads::new(50, 2)), SmallDrive::default().drive());
+        let _ = engine.run(Instant::FAR, &mut |_: &Record| {});
     }
 
     #[test]

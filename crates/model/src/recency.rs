@@ -1,63 +1,69 @@
-//! An LRU list over a fixed number of items: a doubly linked list in two arrays. Each operation takes constant time.
+//! An LRU list over a fixed number of items: a doubly linked list in an array. Each operation takes constant time.
 
 use alloc::vec::Vec;
 
 /// Items numbered from 0, in the order of their last use.
 #[derive(Clone, Debug)]
 pub struct LruList {
-    /// Neighbours towards the newer and the older end. Index `n` is the list's own end.
-    newer: Vec<u32>,
-    older: Vec<u32>,
+    /// By item. Index `n` is the list's own end.
+    links: Vec<Neighbours>,
+}
+
+/// The neighbours of an item.
+#[derive(Clone, Copy, Debug)]
+struct Neighbours {
+    /// Towards the newer end.
+    newer: u32,
+    /// Towards the older end.
+    older: u32,
 }
 
 impl LruList {
     /// A list of `n` items; item 0 counts as the least recently used.
     pub fn new(n: usize) -> LruList {
         let ends = n as u32 + 1;
-        let newer = (0..ends).map(|i| (i + 1) % ends).collect();
-        let older = (0..ends).map(|i| (i + ends - 1) % ends).collect();
-        LruList { newer, older }
+        let links = (0..ends).map(|i| Neighbours { newer: (i + 1) % ends, older: (i + ends - 1) % ends });
+        LruList { links: links.collect() }
     }
 
     /// Adds an item as the most recently used.
     pub fn add(&mut self) {
-        let (was, end) = (self.end(), self.newer.len() as u32);
-        let alone = self.newer[was as usize] == was;
-        let (newer, older) = if alone { (end, end) } else { (self.newer[was as usize], self.older[was as usize]) };
-        self.newer.push(newer);
-        self.older.push(older);
-        (self.older[newer as usize], self.newer[older as usize]) = (end, end);
+        let (was, end) = (self.end(), self.links.len() as u32);
+        let Neighbours { newer, older } = self.links[was as usize];
+        let alone = newer == was;
+        self.links.push(if alone { Neighbours { newer: end, older: end } } else { Neighbours { newer, older } });
+        if !alone {
+            self.links[newer as usize].older = end;
+            self.links[older as usize].newer = end;
+        }
         // The new item's number was that of the end.
-        self.newer[was as usize] = was;
-        self.older[was as usize] = was;
+        self.links[was as usize] = Neighbours { newer: was, older: was };
         self.touch(was as usize);
     }
 
     #[inline(always)]
     fn end(&self) -> u32 {
-        self.newer.len() as u32 - 1
+        self.links.len() as u32 - 1
     }
 
     #[inline(always)]
     fn unlink(&mut self, thing: u32) {
-        let (newer, older) = (self.newer[thing as usize], self.older[thing as usize]);
-        self.newer[older as usize] = newer;
-        self.older[newer as usize] = older;
+        let Neighbours { newer, older } = self.links[thing as usize];
+        self.links[older as usize].newer = newer;
+        self.links[newer as usize].older = older;
     }
 
     #[inline(always)]
     fn link(&mut self, older: u32, thing: u32) {
-        let newer = self.newer[older as usize];
-        self.newer[older as usize] = thing;
-        self.older[thing as usize] = older;
-        self.newer[thing as usize] = newer;
-        self.older[newer as usize] = thing;
+        let newer = core::mem::replace(&mut self.links[older as usize].newer, thing);
+        self.links[thing as usize] = Neighbours { newer, older };
+        self.links[newer as usize].older = thing;
     }
 
     /// Makes `thing` the most recently used.
     #[inline(always)]
     pub fn touch(&mut self, thing: usize) {
-        let (thing, newest) = (thing as u32, self.older[self.end() as usize]);
+        let (thing, newest) = (thing as u32, self.links[self.end() as usize].older);
         if thing != newest {
             self.unlink(thing);
             self.link(newest, thing);
@@ -80,21 +86,21 @@ impl LruList {
     /// The most recently used item.
     #[inline]
     pub fn newest(&self) -> Option<usize> {
-        let newest = self.older[self.end() as usize];
+        let newest = self.links[self.end() as usize].older;
         (newest != self.end()).then_some(newest as usize)
     }
 
     /// The item used just before `thing`.
     #[inline]
     pub fn before(&self, thing: usize) -> Option<usize> {
-        let before = self.older[thing];
+        let before = self.links[thing].older;
         (before != self.end()).then_some(before as usize)
     }
 
     /// The item used just after `thing`.
     #[inline(always)]
     pub fn after(&self, thing: usize) -> Option<usize> {
-        let after = self.newer[thing];
+        let after = self.links[thing].newer;
         (after != self.end()).then_some(after as usize)
     }
 
@@ -103,20 +109,20 @@ impl LruList {
     pub fn retire(&mut self, thing: usize) {
         let thing = thing as u32;
         self.unlink(thing);
-        (self.newer[thing as usize], self.older[thing as usize]) = (thing, thing);
+        self.links[thing as usize] = Neighbours { newer: thing, older: thing };
     }
 
     /// True if `thing` is off the list.
     #[inline(always)]
     pub fn is_retired(&self, thing: usize) -> bool {
-        self.newer[thing] == thing as u32
+        self.links[thing].newer == thing as u32
     }
 
     /// The least recently used item.
     #[inline(always)]
     pub fn oldest(&self) -> Option<usize> {
         let end = self.end();
-        let oldest = self.newer[end as usize];
+        let oldest = self.links[end as usize].newer;
         (oldest != end).then_some(oldest as usize)
     }
 
@@ -124,7 +130,7 @@ impl LruList {
     #[inline]
     pub fn oldest_first(&self) -> impl Iterator<Item = usize> + '_ {
         let end = self.end();
-        let after = move |&thing: &u32| Some(self.newer[thing as usize]).filter(|&next| next != end);
+        let after = move |&thing: &u32| Some(self.links[thing as usize].newer).filter(|&next| next != end);
         core::iter::successors(after(&end), after).map(|thing| thing as usize)
     }
 }

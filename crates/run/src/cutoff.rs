@@ -100,6 +100,11 @@ impl<S: Source> Source for CancellableSource<'_, S> {
     fn refused(&mut self, now: Instant) {
         self.source.refused(now);
     }
+
+    #[inline]
+    fn waits(&self, now: Instant) -> bool {
+        self.source.waits(now)
+    }
 }
 
 #[cfg(test)]

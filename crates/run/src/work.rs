@@ -294,4 +294,9 @@ impl Source for Issuer {
             Issuer::Apart(_) => {}
         }
     }
+
+    #[inline]
+    fn waits(&self, now: Instant) -> bool {
+        if let Issuer::Workload(workload) = self { workload.waits(now) } else { false }
+    }
 }

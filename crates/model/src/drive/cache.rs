@@ -414,6 +414,12 @@ impl Buffer {
     /// Gives the least recently used clean segment to a run of `sectors` from `start`, sparing `filling`.
     #[inline]
     pub fn allocate(&mut self, start: u64, sectors: u64, filling: Option<usize>) -> Option<usize> {
+        let handed = self.hand_over(start, sectors, filling);
+        if handed.is_some() { handed } else { self.allocate_in_full(start, sectors, filling) }
+    }
+
+    /// The same, step by step.
+    pub(super) fn allocate_in_full(&mut self, start: u64, sectors: u64, filling: Option<usize>) -> Option<usize> {
         let segment = self.take(filling, false)?;
         if !self.widen(segment, sectors, filling) {
             self.set_span(segment, 0, 0);
@@ -446,6 +452,13 @@ impl Buffer {
             memory.give_back(segment);
         }
         Some(segment)
+    }
+
+    /// A segment has nothing in it but a place to begin.
+    #[inline(always)]
+    pub(super) fn begin(&mut self, segment: usize, start: u64) {
+        self.segments[segment] = Segment { span: (start, start), ..Segment::EMPTY };
+        self.version = self.version.wrapping_add(1);
     }
 
     #[inline(always)]

@@ -105,11 +105,38 @@ impl Buffer {
         let due = self.due(sectors);
         let Some(store) = &mut self.memory else { return true };
         let more = due.saturating_sub(u64::from(store.held[segment]));
+        if more == 0 {
+            return true;
+        }
         if store.free >= more {
             store.hold(segment, more);
             return true;
         }
         self.squeeze_in(segment, more, filling)
+    }
+
+    /// Allocates where that takes the memory of one segment, the one used longest ago, and gives it to one that has none: so it
+    /// is with each read that misses a full buffer of which nothing is dirty. Answers `None`, having done nothing, elsewhere.
+    #[inline(always)]
+    pub(super) fn hand_over(&mut self, start: u64, sectors: u64, filling: Option<usize>) -> Option<usize> {
+        let due = self.due(sectors);
+        let oldest = self.recency.oldest()?;
+        let clean = self.unwritten_segments().is_empty();
+        let store = self.memory.as_mut()?;
+        let last = store.empty.last_mut()?;
+        let (taker, given) = (*last, u64::from(store.held[oldest]));
+        let spared = filling.is_some_and(|filling| filling == oldest || filling == taker);
+        if !clean || spared || store.free >= due || store.free + given < due {
+            return None;
+        }
+        *last = oldest;
+        store.free = store.free + given - due;
+        (store.held[oldest], store.held[taker]) = (0, due as u32);
+        self.set_span(oldest, 0, 0);
+        self.retire(oldest);
+        self.begin(taker, start);
+        self.touch(taker);
+        Some(taker)
     }
 
     /// The same, where there is no memory left for `more` blocks.
@@ -139,11 +166,14 @@ impl Buffer {
     }
 
     /// A clean segment gives back the memory that it holds for more than it has.
-    #[inline]
+    #[inline(always)]
     pub(super) fn trim(&mut self, segment: usize) {
-        if self.memory.as_ref().is_none_or(|store| !store.own_lengths) || self.is_dirty(segment) {
-            return;
+        if self.memory.as_ref().is_some_and(|store| store.own_lengths) && !self.is_dirty(segment) {
+            self.give_back_rest(segment);
         }
+    }
+
+    fn give_back_rest(&mut self, segment: usize) {
         let (start, stop) = self.span(segment);
         let Some(store) = &mut self.memory else { return };
         let over = u64::from(store.held[segment]).saturating_sub(stop - start);
@@ -217,6 +247,57 @@ mod tests {
         }
         assert_eq!(dirty, store.dirty);
         assert_eq!(buffer.room_for_reads(), (256 - dirty).min(64));
+    }
+
+    #[test]
+    fn memory_that_is_handed_over_is_that_which_step_by_step_would_be_found() {
+        let cache = CacheSpec { segments: 4, segment_sectors: 64, write_back: true, ..CacheSpec::NONE };
+        let cache = CacheSpec { dirty_segments: 3, dirty_runs: Some(6), ..cache };
+        let (mut quick, mut slow) = (Buffer::of(&cache), Buffer::of(&cache));
+        let mut random = Seed(32).stream("handed over");
+        let mut handed = 0;
+        for step in 0..20_000u64 {
+            let (lba, sectors) = (random.below(40) * 64, 1 + random.below(80));
+            let filling = random.percent(20).then(|| random.below(10) as usize);
+            match random.below(8) {
+                0 => {
+                    let piece = CachedWrite { lba, sectors: 8, stamp: step, arrived: Instant::ZERO };
+                    let runs = [&mut quick, &mut slow].map(|buffer| {
+                        let fits = buffer.free_runs() > 0 && buffer.has_memory_for(8) && buffer.find_memory(8, None);
+                        let run = fits.then(|| buffer.allocate_run(lba, None)).flatten()?;
+                        buffer.write(run, piece, Instant::ZERO);
+                        Some(run)
+                    });
+                    assert_eq!(runs[0], runs[1]);
+                }
+                1 | 2 => {
+                    for buffer in [&mut quick, &mut slow] {
+                        let oldest = buffer.destageable().next().map(|(segment, _)| segment);
+                        if let Some(segment) = oldest {
+                            let end = buffer.span(segment).1;
+                            buffer.leave(segment, end);
+                            buffer.drained(segment, end);
+                        }
+                    }
+                }
+                _ => {
+                    handed += u32::from(quick.clone().hand_over(lba, sectors, filling).is_some());
+                    let taken = quick.allocate(lba, sectors, filling);
+                    assert_eq!(taken, slow.allocate_in_full(lba, sectors, filling), "step {step}");
+                    if let Some(segment) = taken {
+                        quick.extend(segment, lba + sectors);
+                        slow.extend(segment, lba + sectors);
+                    }
+                }
+            }
+            let seen = |buffer: &Buffer| {
+                let spans: Vec<_> = (0..10).map(|segment| buffer.span(segment)).collect();
+                let found: Vec<_> = (0..40).map(|row| buffer.look_up(row * 64, row * 64 + 8)).collect();
+                (spans, found, buffer.recency.oldest_first().collect::<Vec<_>>(), alloc::format!("{:?}", buffer.memory))
+            };
+            assert_eq!(seen(&quick), seen(&slow), "step {step}");
+        }
+        assert!((2_000..15_000).contains(&handed), "{handed}");
     }
 
     #[test]

@@ -36,6 +36,7 @@ impl<S: Source> ComputeSource<S> {
 
     /// Ends what has passed by `now`, each at its own instant. It never was a request of the device, so none is
     /// counted.
+    #[cold]
     fn end_passed(&mut self, now: Instant) {
         while let Some(&Reverse((finished, tag, submitted))) = self.passing.peek()
             && finished <= now
@@ -53,7 +54,9 @@ impl<S: Source> Source for ComputeSource<S> {
     #[inline]
     fn next(&mut self, now: Instant) -> SourcePoll {
         loop {
-            self.end_passed(now);
+            if !self.passing.is_empty() {
+                self.end_passed(now);
+            }
             let next = self.source.next(now);
             if let SourcePoll::Request(request) = &next {
                 if request.op != Op::Compute || self.computes {
@@ -78,5 +81,10 @@ impl<S: Source> Source for ComputeSource<S> {
 
     fn refused(&mut self, now: Instant) {
         self.source.refused(now);
+    }
+
+    #[inline]
+    fn waits(&self, now: Instant) -> bool {
+        self.passing.is_empty() && self.source.waits(now)
     }
 }

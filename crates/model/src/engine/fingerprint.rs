@@ -131,4 +131,9 @@ impl<S: Source> Source for Fingerprint<S> {
     fn refused(&mut self, now: Instant) {
         self.source.refused(now);
     }
+
+    #[inline]
+    fn waits(&self, now: Instant) -> bool {
+        self.issued < self.most && self.source.waits(now)
+    }
 }

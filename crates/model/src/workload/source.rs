@@ -255,19 +255,10 @@ impl Workload {
         }
         request
     }
-}
 
-impl Source for Workload {
-    #[inline]
-    fn next(&mut self, now: Instant) -> SourcePoll {
-        // A lone worker that only issues needs no turn.
-        if let [only] = &mut self.workers[..] {
-            match only.quick(now) {
-                QuickPoll::Draw(draw) => return SourcePoll::Request(self.quick_request(0, &draw, now)),
-                QuickPoll::Wait => return SourcePoll::Completion,
-                QuickPoll::Poll => {}
-            }
-        }
+    /// The next action of several workers, or of one that has more to do than issue.
+    #[inline(never)]
+    fn next_of_all(&mut self, now: Instant) -> SourcePoll {
         loop {
             if let Some(request) = self.turn(now) {
                 return SourcePoll::Request(request);
@@ -281,23 +272,13 @@ impl Source for Workload {
         }
     }
 
-    #[inline]
-    fn complete(&mut self, now: Instant, completion: &Completion) -> Accounting {
+    /// Handles the completion of a request, whatever it was for. Its worker knows if it failed.
+    #[inline(never)]
+    fn complete_any(&mut self, now: Instant, completion: &Completion) -> Accounting {
         let slot = &self.slots[completion.tag as usize];
         let &Slot { worker: index, purpose, intended, issued, op, lba, sectors } = slot;
         let worker = &mut self.workers[usize::from(index)];
         let done = completion.status == Status::Done;
-        if !done {
-            worker.fail(op == Op::Read);
-        }
-        if let Some(counts) = worker.complete_quickly(purpose, intended, completion.finished) {
-            self.free[usize::from(index)].push(completion.tag);
-            if core::mem::take(&mut self.blocked[usize::from(index)]) {
-                self.ready.push_back(index);
-            }
-            let worker = self.first + index;
-            return if counts { Accounting::In { worker, intended, served: None } } else { Accounting::Out };
-        }
         let answered =
             AnsweredRequest { tag: completion.tag, purpose, intended, done, read: op == Op::Read, lba, sectors };
         if worker.complete(now, &answered, &mut self.spaces) {
@@ -311,5 +292,42 @@ impl Source for Workload {
         }
         let served = matches!(purpose, RequestPurpose::Forced(_)).then_some(ForcedWrite { op, sectors, issued });
         Accounting::In { worker: self.first + index, intended, served }
+    }
+}
+
+impl Source for Workload {
+    #[inline(always)]
+    fn next(&mut self, now: Instant) -> SourcePoll {
+        // A lone worker that only issues needs no turn.
+        if let [only] = &mut self.workers[..] {
+            match only.quick(now) {
+                QuickPoll::Draw(draw) => return SourcePoll::Request(self.quick_request(0, &draw, now)),
+                QuickPoll::Wait => return SourcePoll::Completion,
+                QuickPoll::Poll => {}
+            }
+        }
+        self.next_of_all(now)
+    }
+
+    #[inline(always)]
+    fn complete(&mut self, now: Instant, completion: &Completion) -> Accounting {
+        let &Slot { worker: index, purpose, intended, op, .. } = &self.slots[completion.tag as usize];
+        let worker = &mut self.workers[usize::from(index)];
+        if completion.status != Status::Done {
+            worker.fail(op == Op::Read);
+        }
+        let Some(counts) = worker.complete_quickly(purpose, intended, completion.finished) else {
+            return self.complete_any(now, completion);
+        };
+        self.free[usize::from(index)].push(completion.tag);
+        if core::mem::take(&mut self.blocked[usize::from(index)]) {
+            self.ready.push_back(index);
+        }
+        if counts { Accounting::In { worker: self.first + index, intended, served: None } } else { Accounting::Out }
+    }
+
+    #[inline]
+    fn waits(&self, now: Instant) -> bool {
+        matches!(&self.workers[..], [only] if only.is_full(now))
     }
 }

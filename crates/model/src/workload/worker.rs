@@ -291,6 +291,12 @@ impl WorkerState {
         }
     }
 
+    /// The short answer would be [`QuickPoll::Wait`].
+    #[inline]
+    pub(crate) fn is_full(&self, now: Instant) -> bool {
+        self.cruising && now < self.end && self.in_flight >= self.depth
+    }
+
     /// The result of `complete` and `counts` for a request of a worker that only issues; `None` if they must be called.
     #[inline]
     pub(crate) fn complete_quickly(
@@ -515,6 +521,7 @@ impl WorkerState {
 
     /// Handles the failure of a request: a read, or another. The worker ends, without a last flush, unless it survives
     /// such failures.
+    #[cold]
     pub(crate) fn fail(&mut self, read: bool) {
         if self.survives[usize::from(!read)] || self.phase == Phase::Ended {
             return;
