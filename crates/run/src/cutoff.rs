@@ -92,7 +92,7 @@ impl<S: Source> Source for CancellableSource<'_, S> {
         self.source.next(now)
     }
 
-    #[inline]
+    #[inline(always)]
     fn complete(&mut self, now: Instant, completion: &Completion) -> Accounting {
         self.source.complete(now, completion)
     }

@@ -272,7 +272,7 @@ impl Source for Issuer {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn complete(&mut self, now: Instant, completion: &Completion) -> Accounting {
         match self {
             Issuer::Workload(workload) => workload.complete(now, completion),

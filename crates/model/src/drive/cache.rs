@@ -245,16 +245,20 @@ impl Buffer {
 
     /// How `lba..end` stands to the buffer. A segment that holds all of it goes before one that holds its beginning,
     /// one that begins later before one that begins earlier.
-    #[inline]
+    #[inline(always)]
     pub fn look_up(&self, lba: u64, end: u64) -> BufferLookup {
         let row = (lba >> self.row) as usize;
         let mask = self.rows.len() - 1;
-        let (here, before) = (self.rows[row & mask], self.rows[row.wrapping_sub(1) & mask]);
-        if here == NONE && before == NONE {
-            return BufferLookup::Miss;
+        match [self.rows[row & mask], self.rows[row.wrapping_sub(1) & mask]] {
+            [NONE, NONE] => BufferLookup::Miss,
+            near => self.look_up_in(near, lba, end),
         }
+    }
+
+    /// The same, in rows of which these are the first segments.
+    fn look_up_in(&self, rows: [u32; 2], lba: u64, end: u64) -> BufferLookup {
         let mut best: Option<(bool, u64, usize)> = None;
-        for mut next in [here, before] {
+        for mut next in rows {
             while next != NONE {
                 let segment = next as usize;
                 let Segment { span: (start, stop), following, .. } = self.segments[segment];

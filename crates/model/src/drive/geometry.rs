@@ -348,19 +348,23 @@ struct Compiled {
 
 impl Compiled {
     /// The run that holds a slot of a band.
-    #[inline]
+    #[inline(always)]
     fn run(&self, offset: u32) -> &CompiledRun {
         let mut run = usize::from(self.guesses[(offset >> self.stretch) as usize]);
-        while self.runs.get(run + 1).is_some_and(|next| next.start <= offset) {
+        loop {
+            let found = &self.runs[run];
+            if offset < found.end {
+                return found;
+            }
             run += 1;
         }
-        &self.runs[run]
     }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct CompiledRun {
     start: u32,
+    end: u32,
     sectors_per_track: u32,
     track_inverse: u64,
     first: u32,
@@ -498,25 +502,24 @@ impl Geometry {
         debug_assert!(lba < self.sectors);
         let (slots, run) = self.gap(lba);
         let sectors = u64::from(sectors).min(run).min(self.sectors - lba) as u32;
-        let extent = match self.remaps.is_empty() {
-            true => self.place(lba + slots, sectors),
-            false => self.place_among_remaps(lba + slots, sectors),
-        };
-        Extent { lba, ..extent }
-    }
-
-    fn place_among_remaps(&self, slot: u64, sectors: u32) -> Extent {
-        let next = self.remaps.partition_point(|&(own, _)| own < slot);
-        match self.remaps.get(next) {
-            Some(&(own, lives)) if own == slot => self.place(lives, 1),
-            Some(&(own, _)) => self.place(slot, u64::from(sectors).min(own - slot) as u32),
-            None => self.place(slot, sectors),
+        match self.remaps.is_empty() {
+            true => self.place(lba, lba + slots, sectors),
+            false => self.place_among_remaps(lba, lba + slots, sectors),
         }
     }
 
-    /// The slot and those that follow it on its track, at most `sectors`; the extent's block is left to the caller.
+    fn place_among_remaps(&self, lba: u64, slot: u64, sectors: u32) -> Extent {
+        let next = self.remaps.partition_point(|&(own, _)| own < slot);
+        match self.remaps.get(next) {
+            Some(&(own, lives)) if own == slot => self.place(lba, lives, 1),
+            Some(&(own, _)) => self.place(lba, slot, u64::from(sectors).min(own - slot) as u32),
+            None => self.place(lba, slot, sectors),
+        }
+    }
+
+    /// The block in this slot and those in the slots that follow it on its track, at most `sectors`.
     #[inline(always)]
-    fn place(&self, slot: u64, sectors: u32) -> Extent {
+    fn place(&self, lba: u64, slot: u64, sectors: u32) -> Extent {
         let zone = &self.zones[self.zone_at(slot)];
         let band = quotient(slot - zone.start, zone.band_inverse);
         let offset = (slot - zone.start - band * zone.band) as u32;
@@ -533,7 +536,7 @@ impl Geometry {
             .wrapping_add(run.slot.wrapping_mul(u64::from(before)));
         let sectors = sectors.min(run.sectors_per_track - before);
         Extent {
-            lba: slot,
+            lba,
             sectors,
             cylinder: zone.first_cylinder + band as u32 * zone.band_cylinders + cylinder,
             head: run.head,
@@ -546,7 +549,7 @@ impl Geometry {
 
     /// The slot and those that follow it on its track, at most `sectors`; the extent's `lba` is the slot.
     pub fn at_slot(&self, slot: u64, sectors: u32) -> Extent {
-        self.place(slot, sectors)
+        self.place(slot, slot, sectors)
     }
 
     /// True when no block lies in `slots` slots from `first` on.
@@ -654,8 +657,11 @@ fn compile(zone: &Zone, start: u64, angle: u64) -> Compiled {
     let mut offset = 0u32;
     let mut runs = Vec::with_capacity(zone.runs.len());
     for run in &zone.runs {
+        let start = offset;
+        offset += run.tracks * run.sectors_per_track;
         runs.push(CompiledRun {
-            start: offset,
+            start,
+            end: offset,
             sectors_per_track: run.sectors_per_track,
             track_inverse: inverse(u64::from(run.sectors_per_track)),
             first: run.first,
@@ -665,7 +671,6 @@ fn compile(zone: &Zone, start: u64, angle: u64) -> Compiled {
             skew: run.skew,
             slot: slot_angle(run.sectors_per_track),
         });
-        offset += run.tracks * run.sectors_per_track;
     }
     let band = zone.band_slots();
     let (guesses, stretch) = guesses(&runs, offset);

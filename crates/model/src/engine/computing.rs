@@ -74,7 +74,7 @@ impl<S: Source> Source for ComputeSource<S> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn complete(&mut self, now: Instant, completion: &Completion) -> Accounting {
         self.source.complete(now, completion)
     }

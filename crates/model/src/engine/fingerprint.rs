@@ -123,7 +123,7 @@ impl<S: Source> Source for Fingerprint<S> {
         next
     }
 
-    #[inline]
+    #[inline(always)]
     fn complete(&mut self, now: Instant, completion: &Completion) -> Accounting {
         self.source.complete(now, completion)
     }

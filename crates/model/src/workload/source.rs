@@ -212,7 +212,7 @@ impl Workload {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn quick_request(&mut self, index: u16, draw: &FioRequest, now: Instant) -> Request {
         let tag = self.free[usize::from(index)].pop().expect("a worker stays within its depth");
         let (op, lba, sectors) = (draw.op(), draw.start / SECTOR, (draw.bytes / SECTOR) as u32);

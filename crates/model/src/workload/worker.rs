@@ -262,7 +262,7 @@ impl WorkerState {
     }
 
     /// The next request of a worker that only issues, as most do: the result of `poll` in fewer steps.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn quick(&mut self, now: Instant) -> QuickPoll {
         if !self.cruising || now >= self.end {
             return QuickPoll::Poll;
