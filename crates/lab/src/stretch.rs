@@ -147,6 +147,8 @@ fn share(angle: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use seekwise_model::time::Span;
+
     use super::*;
     use crate::run::measure;
 
@@ -189,6 +191,11 @@ mod tests {
         assert_eq!((long.records.len(), short.records.len()), (12_000, REQUESTS));
         let told = |of: &RunTimeline| of.movements.iter().map(|it| (it.start, it.end, it.drive)).collect::<Vec<_>>();
         assert!(long.movements.len() < 10_000 && told(&long).starts_with(&told(&short)));
+        // It goes on until what the arm was about at its end is told, and no longer: a whole run would be minutes.
+        let end = short.records.iter().map(|record| record.completion.finished).max().unwrap();
+        let begun = |of: &RunTimeline| of.movements.iter().filter(|it| it.start < end).count();
+        assert_eq!(begun(&short), begun(&long));
+        assert!(short.movements.last().unwrap().end < end + Span::from_secs(2));
     }
 
     #[test]

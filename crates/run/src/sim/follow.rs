@@ -16,6 +16,10 @@ use crate::outcome::{RunError, join};
 /// of a drive, each of which takes a millisecond or more where the arm moves.
 const STEP: Span = Span::from_nanos(10_000_000);
 
+/// How long is run on when enough requests are done: an access is told when it is over, and the longest, a buffer or a band of
+/// tracks written in one go, is some hundred milliseconds of passing blocks.
+const AFTER: Span = Span::from_secs(1);
+
 /// Movements kept before anything counts: the last of them end when the first requests do.
 const BEFORE: usize = 1024;
 
@@ -32,7 +36,8 @@ pub struct RunTimeline {
     pub movements: Vec<Movement>,
 }
 
-/// Runs `source` on `stack` until `most` counted requests are done, or as many requests were issued as `bound` allows.
+/// Runs `source` on `stack` until `most` counted requests are done, and what the arms were about then, or until as many requests
+/// were issued as `bound` allows.
 pub fn follow<S: Source>(
     stack: &Stack,
     source: impl FnOnce(&Limits) -> Result<S, RunError>,
@@ -44,11 +49,8 @@ pub fn follow<S: Source>(
     let mut engine = join(stack.build_told(seed, &told), source, RunCutoff::after(bound))?;
     let mut records: Vec<Record> = Vec::new();
     let mut changes = stack.changes.iter().peekable();
-    let mut at = Instant::ZERO;
-    while !engine.is_over() && records.len() < most && at < Instant::FAR {
-        // Where nothing is to happen for longer than a step, none is taken.
-        let step = engine.poll_timeout().unwrap_or(Instant::FAR).max(at + STEP);
-        at = changes.peek().map_or(Instant::FAR, |change| change.at).min(step);
+    let (mut at, mut end) = (Instant::ZERO, Instant::FAR);
+    loop {
         // A memory answers a million in a step.
         engine.run(at, &mut |record| {
             if records.len() < most {
@@ -64,6 +66,15 @@ pub fn follow<S: Source>(
             told.drain(..spare);
         }
         told.truncate(BEFORE + SINCE);
+        if records.len() >= most {
+            end = records.iter().map(|record| record.completion.finished).max().unwrap_or(at) + AFTER;
+        }
+        if engine.is_over() || at >= end {
+            break;
+        }
+        // Where nothing is to happen for longer than a step, none is taken. What is first asked for is known after the first.
+        let step = engine.poll_timeout().unwrap_or(Instant::FAR).max(at + STEP);
+        at = changes.peek().map_or(Instant::FAR, |change| change.at).min(step);
     }
     Ok(RunTimeline { records, movements: told.take() })
 }
