@@ -31,6 +31,8 @@ export interface Verdict {
   verdict: Outcome;
   word: string;
   tempered: boolean;
+  slight: boolean;
+  cells: number;
   p_adjusted: Figure;
   margin_percent: Figure;
   differs: string[];

@@ -54,8 +54,14 @@ export function review(all: Review): { sections: HTMLElement[]; choices: Choices
 
 /** The question, and right under it the answer in plain sentences. */
 function heading({ title, question, answer }: Review): HTMLElement {
-  const said = answer.length === 0 ? null : el("div", { class: "answer" }, ...answer.map((one) => el("p", {}, unbroken(one))));
+  const said = answer.length === 0 ? null : el("div", { class: "answer" }, ...answer.map(sentence));
   return el("header", { class: "question" }, el("h1", {}, title), el("p", { class: "asked" }, question), said);
+}
+
+/** A sentence of the answer: what it is of stands out from what is said of it. */
+function sentence(one: string): HTMLElement {
+  const end = one.indexOf(": ") + 1;
+  return el("p", {}, el("strong", {}, unbroken(one.slice(0, end))), unbroken(one.slice(end)));
 }
 
 /** Where the question comes from: it stands behind the answer. */

@@ -39,6 +39,9 @@ pub struct Chapter {
     pub why: Option<String>,
     /// Its leading comparison answers the question.
     pub answers: bool,
+    /// The half of the question that it answers, where the review says so.
+    #[serde(skip)]
+    pub half: Option<String>,
     /// The levels that it holds where other parts compare several: "cache on".
     pub held: Vec<String>,
     /// Without the moving picture and the spread: those are on its own page.
@@ -84,7 +87,15 @@ mod tests {
             introduction: vec![hostile.clone()],
             command: hostile.clone(),
             hash: String::new(),
-            chapters: vec![Chapter { folder, heading, why, answers: true, held: vec![hostile.clone()], report }],
+            chapters: vec![Chapter {
+                folder,
+                heading,
+                why,
+                answers: true,
+                half: None,
+                held: vec![hostile.clone()],
+                report,
+            }],
         };
         let (page, bare) = (html(&review), html(&ReviewReport::default()));
         for tag in ["<img", "</script", "</noscript"] {
