@@ -268,11 +268,17 @@ export interface Chapter {
   report: Report;
 }
 
+/** A sentence of an answer, and what it is of. */
+export interface Sentence {
+  about: string;
+  says: string;
+}
+
 /** Several reports that answer one question: crates/lab/src/report/review.rs. */
 export interface Review {
   title: string;
   question: string;
-  answer: string[];
+  answer: Sentence[];
   introduction: string[];
   command: string;
   hash: string;

@@ -66,10 +66,9 @@ function tone(verdict: Outcome, { tempered, slight }: Pick<Verdict, "tempered" |
 
 /** What an interval is of, when a cell counts, and when a word has a colour: said once. */
 export const WHICH =
-  "In brackets stands the 95 % interval of the mean of exactly these cells: other cells may lie far outside it. The word at the end of " +
-  "a row counts the cells. It has no colour where fewer than half of them differ and their mean stays within the band, or where " +
-  "something takes the gain back. Among many comparisons some seem to differ by chance. So a cell counts as better or worse only on " +
-  "stronger evidence than one comparison would need; until then it is undecided, even if its own interval lies wholly on one side of 1.";
+  "In brackets stands the 95 % interval of the mean of exactly these cells. The word counts cells. Of many comparisons some seem to differ " +
+  "by chance, so a cell must differ more clearly than its own interval asks to count as better or worse; else it is undecided. No colour: " +
+  "few cells differ and their mean stays within the band, or something takes the gain back.";
 
 /** A side as it is called beside others: a number or a switch says of what. */
 type SideName = (verdict: Verdict, side: string) => string;

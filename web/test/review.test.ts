@@ -25,7 +25,7 @@ function sample(): Review {
     chapter("late", [claim("Q10", false), claim("Q2", true)]),
     chapter("early", [claim("Q9", null), claim("Q1", null, "if more comes out")]),
   ];
-  return { title: "Two in one", question: HOSTILE, answer: ["Some gain.", HOSTILE], introduction: ["First.", HOSTILE], command: "c", hash: "h", chapters };
+  return { title: "Two in one", question: HOSTILE, answer: [{ about: "", says: "Some gain." }, { about: HOSTILE, says: HOSTILE }], introduction: ["First.", HOSTILE], command: "c", hash: "h", chapters };
 }
 
 /** The page's parts in one element. */
@@ -109,7 +109,7 @@ describe("a review", () => {
     expect(row.querySelector(".badge")?.classList.contains("tempered")).toBe(true);
     expect(row.querySelector(".badge")?.classList.contains("faster")).toBe(false);
     expect(row.querySelector(".strip .range")).not.toBeNull();
-    expect(all.querySelector("#answers .lead")?.textContent).toMatch(/A cell, or case, is one combination.*mean of exactly these cells.*until then it is undecided/);
+    expect(all.querySelector("#answers .lead")?.textContent).toMatch(/A cell, or case, is one combination.*mean of exactly these cells.*else it is undecided/);
   });
 
   it("gives no colour to what is slight, and keeps that of the cells that have it", () => {
@@ -125,9 +125,9 @@ describe("a review", () => {
   });
 
   it("lets what a sentence of the answer is of stand out", () => {
-    const all = page({ ...sample(), answer: ["The cache: faster.", "1 comes out again."] });
+    const all = page({ ...sample(), answer: [{ about: "The price: a cut", says: "faster." }, { about: "", says: "1: it comes out." }] });
     const strong = [...all.querySelectorAll(".answer p")].map((p) => [p.querySelector("strong")?.textContent, p.textContent]);
-    expect(strong).toEqual([["The cache:", "The cache: faster."], ["", "1 comes out again."]]);
+    expect(strong).toEqual([["The price: a cut:", "The price: a cut: faster."], [undefined, "1: it comes out."]]);
   });
 
   it("tells fields apart down to the worst, and names the margin", () => {

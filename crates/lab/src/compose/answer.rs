@@ -5,24 +5,24 @@
 mod changes;
 
 use crate::finding::ClaimAnswer;
-use crate::report::review::Chapter;
-use crate::report::{ReportBest, ReportClaim};
+use crate::report::review::{AnswerSentence, Chapter};
+use crate::report::{ReportBest, ReportClaim, ReportShare};
 
 /// The sentences, the first of which answers the question.
-pub fn answer(chapters: &[Chapter]) -> Vec<String> {
+pub fn answer(chapters: &[Chapter]) -> Vec<AnswerSentence> {
     let best: Vec<&ReportBest> = chapters.iter().flat_map(|chapter| &chapter.report.best).collect();
     let claims: Vec<&ReportClaim> = chapters.iter().flat_map(|chapter| &chapter.report.claims).collect();
     let came = CameOut::of(&claims);
     let doubted = came.as_ref().is_some_and(CameOut::mostly_fails);
     let changes = changes::sentences(chapters, best.is_empty());
-    let mut said: Vec<String> = best_level(&best, doubted).into_iter().chain(changes).collect();
+    let mut said: Vec<AnswerSentence> = best_levels(&best, doubted).into_iter().chain(changes).collect();
     match (came, said.first_mut()) {
         (Some(came), Some(first)) if doubted => {
             let otherwise = if best.is_empty() { "do otherwise" } else { "rank them otherwise" };
-            let own = first.trim_end_matches('.');
-            *first = format!("{own}; but {}, so a real drive may well {otherwise}.", came.text(", "));
+            let own = first.says.trim_end_matches('.');
+            first.says = format!("{own}; but {}, so a real drive may well {otherwise}.", came.text(", "));
         }
-        (Some(came), _) => said.push(came.sentence()),
+        (Some(came), _) => said.push(AnswerSentence { says: came.sentence(), ..AnswerSentence::default() }),
         (None, _) => {}
     }
     said
@@ -37,13 +37,20 @@ struct Level<'a> {
     least: (f64, &'a str),
 }
 
-/// Which level is best for most kinds of work and how far it falls behind in the worst of them; and the level that falls least,
-/// if that is another. What is doubted is said of the model alone.
-fn best_level(rows: &[&ReportBest], doubted: bool) -> Option<String> {
-    let factor = &rows.first()?.factor;
-    let rows: Vec<&&ReportBest> = rows.iter().filter(|row| row.factor == *factor).collect();
+/// What is said of the levels of the first factor that has any: which is best, and what it gains and loses against the first one.
+fn best_levels(rows: &[&ReportBest], doubted: bool) -> Vec<AnswerSentence> {
+    let Some(factor) = rows.first().map(|row| &row.factor) else { return Vec::new() };
+    let rows: Vec<&ReportBest> = rows.iter().copied().filter(|row| row.factor == *factor).collect();
+    let levels = levels(&rows);
+    let best = best_level(factor, &rows, &levels, doubted);
+    let best = best.map(|says| AnswerSentence { says, ..AnswerSentence::default() });
+    best.into_iter().chain(against_first(factor, &rows, &levels)).collect()
+}
+
+/// Each level over all kinds of work, in the factor's order.
+fn levels<'a>(rows: &[&'a ReportBest]) -> Vec<Level<'a>> {
     let mut levels: Vec<Level<'_>> = Vec::new();
-    for row in &rows {
+    for row in rows {
         for share in &row.levels {
             let first = usize::from(share.alike);
             match levels.iter_mut().find(|level| level.name == share.level) {
@@ -57,8 +64,18 @@ fn best_level(rows: &[&ReportBest], doubted: bool) -> Option<String> {
             }
         }
     }
-    // The first of equal ones.
-    let most = levels.iter().rev().max_by_key(|level| level.first)?;
+    levels
+}
+
+/// The first of those that are first equally often.
+fn first_most_often<'l, 'a>(levels: &'l [Level<'a>]) -> Option<&'l Level<'a>> {
+    levels.iter().rev().max_by_key(|level| level.first)
+}
+
+/// Which level is best for most kinds of work and how far it falls behind in the worst of them; and the level that falls least,
+/// if that is another. What is doubted is said of the model alone.
+fn best_level(factor: &str, rows: &[&ReportBest], levels: &[Level<'_>], doubted: bool) -> Option<String> {
+    let most = first_most_often(levels)?;
     let safest = levels.iter().rev().max_by(|one, other| one.least.0.total_cmp(&other.least.0))?;
     let percent = |level: &Level<'_>| format!("{:.0} % of the best", 100.0 * level.least.0);
     let kinds = rows.len();
@@ -75,6 +92,36 @@ fn best_level(rows: &[&ReportBest], doubted: bool) -> Option<String> {
             percent(safest)
         ),
     })
+}
+
+/// What the level that is first most often gains and loses against the first one of the factor, where it is another. Ahead or
+/// behind is what is so by more than the margin, and whose intervals do not meet.
+fn against_first(factor: &str, rows: &[&ReportBest], levels: &[Level<'_>]) -> Option<AnswerSentence> {
+    let (base, most) = (levels.first()?, first_most_often(levels)?);
+    let mut sure: Vec<(f64, &str)> = Vec::new();
+    for row in rows {
+        let share = |level: &Level<'_>| row.levels.iter().find(|share| share.level == level.name);
+        let (Some(own), Some(other)) = (share(most), share(base)) else { continue };
+        let apart = |upper: &ReportShare, lower: &ReportShare| {
+            upper.low > lower.high && upper.ratio / lower.ratio > 1.0 + row.margin_percent / 100.0
+        };
+        if apart(own, other) || apart(other, own) {
+            sure.push((own.ratio / other.ratio, &row.work));
+        }
+    }
+    sure.sort_by(|one, other| other.0.total_cmp(&one.0));
+    let count = |ahead: bool| sure.iter().filter(|(ratio, _)| (*ratio > 1.0) == ahead).count();
+    let side = |(word, ahead): (&str, bool)| {
+        let furthest = if ahead { sure.first() } else { sure.last() };
+        let (ratio, work) = furthest.filter(|(ratio, _)| (*ratio > 1.0) == ahead)?;
+        Some(format!("{word} in {}, most in \u{201c}{work}\u{201d} ({ratio:.2} times as good)", count(ahead)))
+    };
+    let rest = rows.len() - sure.len();
+    let rest = (rest > 0).then(|| format!("not surely apart in {rest}"));
+    let said: Vec<String> = [("ahead", true), ("behind", false)].into_iter().filter_map(side).chain(rest).collect();
+    let about = format!("{factor} {} against {}", most.name, base.name);
+    (most.name != base.name)
+        .then(|| AnswerSentence { about, says: format!("of {} kinds of work {}.", rows.len(), said.join("; ")) })
 }
 
 /// How many of the published findings that can hold or fail come out again.
@@ -157,7 +204,7 @@ mod tests {
             ReportBest { work: work.to_owned(), factor: "segments".to_owned(), levels, ..ReportBest::default() }
         };
         let rows = [row("writes", [1.0, 0.9]), row("servers", [1.0, 0.99]), row("reads", [0.54, 1.0])];
-        let said = |rows: &[ReportBest]| best_level(&rows.iter().collect::<Vec<_>>(), false).unwrap();
+        let said = |rows: &[ReportBest]| best_levels(&rows.iter().collect::<Vec<_>>(), false)[0].text();
         // Both are first in two: the one that stands first.
         assert_eq!(
             said(&rows),
@@ -168,6 +215,33 @@ mod tests {
             said(&rows[..2]),
             "Of segments, 64 is best, or as good, for 2 of 2 kinds of work, and never worse than 100 % of the best."
         );
+    }
+
+    #[test]
+    fn the_best_level_gains_and_loses_against_the_first_what_is_sure() {
+        let share = |level: &str, ratio: f64, half: f64| {
+            let (low, high) = (ratio - half, ratio + half);
+            ReportShare { level: level.to_owned(), ratio, low, high, alike: ratio > 0.98 }
+        };
+        let row = |work: &str, four: (f64, f64), many: (f64, f64)| {
+            let levels = vec![share("4", four.0, four.1), share("64", many.0, many.1)];
+            let (work, factor) = (work.to_owned(), "segments".to_owned());
+            ReportBest { work, factor, levels, margin_percent: 2.0, ..ReportBest::default() }
+        };
+        let rows = [
+            row("servers", (0.8, 0.01), (1.0, 0.0)),
+            row("writes", (0.5, 0.01), (1.0, 0.0)),
+            row("reads", (1.0, 0.0), (0.6, 0.01)),
+            row("wide", (0.9, 0.14), (1.0, 0.0)),
+            row("within the margin", (0.99, 0.001), (1.0, 0.0)),
+        ];
+        let said = |rows: &[ReportBest]| best_levels(&rows.iter().collect::<Vec<_>>(), false)[1..].to_vec();
+        assert_eq!(
+            said(&rows)[0].text(),
+            "segments 64 against 4: of 5 kinds of work ahead in 2, most in “writes” (2.00 times as good); behind in 1, most in “reads” \
+             (0.60 times as good); not surely apart in 2."
+        );
+        assert!(said(&rows[2..3]).is_empty(), "the first is best");
     }
 
     fn claim(reproduced: Option<bool>, answer: &str, pending: Option<&str>) -> ReportClaim {
@@ -221,7 +295,8 @@ mod tests {
         };
         let said = |best: &[ReportBest], failed: usize| {
             let report = Report { best: best.to_vec(), claims: claims(failed), ..Report::default() };
-            answer(&[Chapter { report, ..Chapter::default() }])
+            let said = answer(&[Chapter { report, ..Chapter::default() }]);
+            said.iter().map(AnswerSentence::text).collect::<Vec<_>>()
         };
         assert_eq!(
             said(&best, 3),

@@ -4,14 +4,16 @@
 use crate::compose::parts::spoken;
 use crate::finding::{CellCase, CellTally, listed};
 use crate::outcome::{DifferenceWords, Outcome};
-use crate::report::review::Chapter;
+use crate::report::review::{AnswerSentence, Chapter};
 use crate::report::{JudgedCases, ReportVerdict};
 
 /// The sentences. The changes are those that lead the parts which answer the question; if none does, and `any`, those that lead
 /// any part.
-pub fn sentences(chapters: &[Chapter], any: bool) -> Vec<String> {
+pub fn sentences(chapters: &[Chapter], any: bool) -> Vec<AnswerSentence> {
     let all = changes(chapters, any);
-    all.iter().flat_map(|change| change.sentences(&all)).collect()
+    // What several change at once is said with the first of them.
+    let known = |place: usize| all[..place].iter().any(|before| before.of[0].at_once == all[place].of[0].at_once);
+    all.iter().enumerate().flat_map(|(place, change)| change.sentences(&all, known(place))).collect()
 }
 
 /// A change, in all parts that judge it for the same half of the question.
@@ -83,15 +85,18 @@ impl<'a> Change<'a> {
 
     /// "The queue switched on: faster in 24 of 54 cases, 1.10 to 1.30 times as fast; slower in 2, 0.93 times (worst: depth 64);
     /// no difference in 28." One for each level of another change of the answer, and one for its price.
-    fn sentences(&self, all: &[Change<'_>]) -> Vec<String> {
+    fn sentences(&self, all: &[Change<'_>], known: bool) -> Vec<AnswerSentence> {
         let first = self.of[0];
         let half = self.half.map_or(String::new(), |half| format!("{half} \u{2014} "));
+        let sentence =
+            |place: &str, says: String| AnswerSentence { about: format!("{half}{}{place}", first.name), says };
         if first.verdict == Outcome::Refused {
-            return vec![format!("{half}{}: refused, for the sides differ in more than that.", first.name)];
+            return vec![sentence("", "refused, for the sides differ in more than that.".to_owned())];
         }
         let at_once = match &first.at_once[..] {
             [] => String::new(),
-            several => format!(" (which changes {} at once)", listed(several, "and")),
+            _ if known => String::new(),
+            several => format!(" It changes {} at once.", listed(several, "and")),
         };
         let other = all.iter().find(|other| self.meets(other));
         let groups = other.map_or_else(|| vec![(String::new(), self.cases.clone())], |other| self.grouped(other));
@@ -100,15 +105,15 @@ impl<'a> Change<'a> {
             (false, true) => " for less work",
             (false, false) => "",
         };
-        let mut said: Vec<String> = Vec::new();
+        let mut said: Vec<AnswerSentence> = Vec::new();
         for (place, cases) in &groups {
             let counts = Counted { cases, words: self.words, ahead, apart: other.map(Change::factor) }.text();
             let at_once = if said.is_empty() { &at_once[..] } else { "" };
-            said.push(format!("{half}{}{place}{at_once}: {}{counts}.", first.name, self.for_each_request()));
+            said.push(sentence(place, format!("{}{counts}.{at_once}", self.for_each_request())));
         }
         let price = self.of.iter().filter(|verdict| verdict.loses).filter_map(|verdict| verdict.price.as_deref());
         let price = price.min_by_key(|price| price.len());
-        said.extend(price.map(|price| format!("{half}{}: {}.", first.name, price.trim_start_matches("but "))));
+        said.extend(price.map(|price| sentence("", format!("{}.", price.trim_start_matches("but ")))));
         said
     }
 
@@ -119,7 +124,7 @@ impl<'a> Change<'a> {
         }
         let words = crate::outcome::PROCESSOR_TIME;
         let counts = Counted { cases: &self.per_request, words, ahead: "", apart: None }.text();
-        format!("for each request {counts}. Of all its time: ")
+        format!("for each request {counts}. As a share of all time: ")
     }
 
     /// The factor that it varies.
@@ -127,11 +132,11 @@ impl<'a> Change<'a> {
         &self.of[0].varied
     }
 
-    /// Whether some of its cases are at a side of another change, so that each can be told alone and together with the other.
+    /// Whether it has cases at both sides of another change, so that it can be told alone and together with the other.
     fn meets(&self, other: &Change<'_>) -> bool {
-        let [base, changed] = [&other.of[0].side_a, &other.of[0].side_b];
-        let at = |case: &Case<'_>| case.level(other).is_some_and(|level| level == base || level == changed);
-        !other.factor().is_empty() && self.factor() != other.factor() && self.cases.iter().any(at)
+        let at = |side: &String| self.cases.iter().any(|case| case.level(other).is_some_and(|level| level == side));
+        let both = || [&other.of[0].side_a, &other.of[0].side_b].into_iter().all(at);
+        !other.factor().is_empty() && self.factor() != other.factor() && both()
     }
 
     /// Its cases without the other change, with it, and where that cannot be said.
@@ -185,12 +190,15 @@ impl Counted<'_> {
         };
         // Where few gain, it matters which; where some lose, always.
         let few = 2 * tally.better < tally.cells();
-        let all = [
+        let mut all = [
             (format!("{ahead}{}", self.ahead), tally.better, self.by(Outcome::Faster, few)),
             (behind.to_owned(), tally.worse, self.by(Outcome::Slower, true)),
             ("no difference".to_owned(), tally.same, String::new()),
             ("undecided".to_owned(), tally.undecided, String::new()),
         ];
+        if tally.outcome() == Outcome::NotEnoughData {
+            all.rotate_right(1);
+        }
         let mut said: Vec<String> = Vec::new();
         for (word, count, by) in all.into_iter().filter(|(_, count, _)| *count > 0) {
             said.push(match (said.is_empty(), tally.cells()) {
@@ -297,7 +305,7 @@ mod tests {
     }
 
     fn answer(chapters: &[Chapter]) -> Vec<String> {
-        sentences(chapters, true)
+        sentences(chapters, true).iter().map(AnswerSentence::text).collect()
     }
 
     #[test]
@@ -354,6 +362,13 @@ mod tests {
     }
 
     #[test]
+    fn a_change_that_never_stands_alone_is_not_told_apart() {
+        let queue = || vec![verdict(&IOPS, &[("cache on, work a", Faster, 1.5)])];
+        let said = answer(&[chapter("One", queue()), chapter("Two", vec![cache(&[("work a", Faster, 3.0)])])]);
+        assert_eq!(said[0], "The queue switched on: faster in the one case, 1.50 times as fast.");
+    }
+
+    #[test]
     fn a_half_of_the_question_leads_its_own_sentence() {
         let half = |half: &str, chapter: Chapter| Chapter { half: Some(half.to_owned()), ..chapter };
         let of = |heading: &str| chapter(heading, vec![verdict(&IOPS, &[("depth 1", Faster, 1.5)])]);
@@ -375,6 +390,8 @@ mod tests {
         let of =
             |cells: Cells<'_>| answer(&[Chapter { answers: false, ..chapter("One", vec![verdict(&IOPS, cells)]) }]);
         assert_eq!(of(&[("", NotEnoughData, 3.0)]), ["The queue switched on: undecided in the one case."]);
+        let mostly = of(&[("", NoDifference, 1.0), ("", NotEnoughData, 1.0), ("", NotEnoughData, 1.0)]);
+        assert_eq!(mostly, ["The queue switched on: undecided in 2 of 3 cases; no difference in 1."]);
         assert_eq!(of(&[("", NoDifference, 1.0); 2]), ["The queue switched on: no difference in all 2 cases."]);
         let refused = ReportVerdict { verdict: Refused, ..verdict(&IOPS, &[("", Faster, 2.0)]) };
         let said = answer(&[chapter("One", vec![refused])]);
@@ -390,8 +407,7 @@ mod tests {
         assert_eq!(
             answer(&[chapter("One", vec![priced])]),
             [
-                "The queue switched on (which changes the controller and the bus at once): faster, at a price, in the one case, 2.0 times \
-                 as fast.",
+                "The queue switched on: faster, at a price, in the one case, 2.0 times as fast. It changes the controller and the bus at once.",
                 "The queue switched on: a power cut loses 1 write.",
             ]
         );
@@ -407,7 +423,7 @@ mod tests {
             answer(&[chapter("One", vec![less])]),
             [
                 "The queue switched on: for each request more processor time in 1 of 2 cases, 1.25 × as much (depth 8); no difference in \
-              1. Of all its time: less processor use for less work in all 2 cases, 0.40 to 0.50 × as much."
+              1. As a share of all time: less processor use for less work in all 2 cases, 0.40 to 0.50 × as much."
             ]
         );
     }
