@@ -66,9 +66,9 @@ function tone(verdict: Outcome, { tempered, slight }: Pick<Verdict, "tempered" |
 
 /** What an interval is of, when a cell counts, and when a word has a colour: said once. */
 export const WHICH =
-  "In brackets stands the 95 % interval of the mean of exactly these cells. The word counts cells. Of many comparisons some seem to differ " +
-  "by chance, so a cell must differ more clearly than its own interval asks to count as better or worse; else it is undecided. No colour: " +
-  "few cells differ and their mean stays within the band, or something takes the gain back.";
+  "In brackets stands the 95 % interval of the mean of exactly these cells. The word counts cells. Among many comparisons a few differ by " +
+  "chance alone. So a cell counts as better or worse only on strong evidence; if not, it is undecided, even where its interval does not " +
+  "reach 1. No colour: few cells differ and their mean stays within the band, or something takes the gain back.";
 
 /** A side as it is called beside others: a number or a switch says of what. */
 type SideName = (verdict: Verdict, side: string) => string;

@@ -109,7 +109,7 @@ describe("a review", () => {
     expect(row.querySelector(".badge")?.classList.contains("tempered")).toBe(true);
     expect(row.querySelector(".badge")?.classList.contains("faster")).toBe(false);
     expect(row.querySelector(".strip .range")).not.toBeNull();
-    expect(all.querySelector("#answers .lead")?.textContent).toMatch(/A cell, or case, is one combination.*mean of exactly these cells.*else it is undecided/);
+    expect(all.querySelector("#answers .lead")?.textContent).toMatch(/A cell, or case, is one combination.*mean of exactly these cells.*if not, it is undecided/);
   });
 
   it("gives no colour to what is slight, and keeps that of the cells that have it", () => {

@@ -11,8 +11,12 @@ use crate::report::{JudgedCases, ReportVerdict};
 /// any part.
 pub fn sentences(chapters: &[Chapter], any: bool) -> Vec<AnswerSentence> {
     let all = changes(chapters, any);
-    // What several change at once is said with the first of them.
-    let known = |place: usize| all[..place].iter().any(|before| before.of[0].at_once == all[place].of[0].at_once);
+    // What changes at once is said with the first answer about the same sides.
+    let sides = |place: usize| {
+        let ReportVerdict { side_a, side_b, at_once, .. } = all[place].of[0];
+        (side_a, side_b, at_once)
+    };
+    let known = |place: usize| (0..place).any(|before| sides(before) == sides(place));
     all.iter().enumerate().flat_map(|(place, change)| change.sentences(&all, known(place))).collect()
 }
 
@@ -411,6 +415,19 @@ mod tests {
                 "The queue switched on: a power cut loses 1 write.",
             ]
         );
+    }
+
+    #[test]
+    fn what_changes_at_once_is_said_once_of_the_same_sides() {
+        let bundle = |side_b: &str, metric: &Metric| ReportVerdict {
+            side_b: side_b.to_owned(),
+            at_once: vec!["the controller".to_owned(), "the bus".to_owned()],
+            ..verdict(metric, &[("", NoDifference, 1.0)])
+        };
+        let said =
+            answer(&[chapter("One", vec![bundle("on", &IOPS), bundle("on", &metric("cpu")), bundle("card", &IOPS)])]);
+        let changes = |one: &String| one.ends_with("It changes the controller and the bus at once.");
+        assert_eq!(said.iter().map(changes).collect::<Vec<_>>(), [true, false, true], "{said:?}");
     }
 
     #[test]
