@@ -31,6 +31,8 @@ export interface Verdict {
   verdict: Outcome;
   word: string;
   tempered: boolean;
+  slight: boolean;
+  cells: number;
   p_adjusted: Figure;
   margin_percent: Figure;
   differs: string[];
@@ -266,11 +268,17 @@ export interface Chapter {
   report: Report;
 }
 
+/** A sentence of an answer, and what it is of. */
+export interface Sentence {
+  about: string;
+  says: string;
+}
+
 /** Several reports that answer one question: crates/lab/src/report/review.rs. */
 export interface Review {
   title: string;
   question: string;
-  answer: string[];
+  answer: Sentence[];
   introduction: string[];
   command: string;
   hash: string;

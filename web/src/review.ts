@@ -12,7 +12,7 @@ import { el, section } from "./dom";
 import { command, facts, words } from "./method";
 import { unbroken } from "./format";
 import { unfinished, warnings } from "./overview";
-import type { Chapter, Review } from "./report";
+import type { Chapter, Review, Sentence } from "./report";
 import { leading, verdicts, WHICH } from "./verdicts";
 
 /** Verdicts of a chapter beside its first, before the rest is folded away: comparisons come before their single cells. */
@@ -54,8 +54,13 @@ export function review(all: Review): { sections: HTMLElement[]; choices: Choices
 
 /** The question, and right under it the answer in plain sentences. */
 function heading({ title, question, answer }: Review): HTMLElement {
-  const said = answer.length === 0 ? null : el("div", { class: "answer" }, ...answer.map((one) => el("p", {}, unbroken(one))));
+  const said = answer.length === 0 ? null : el("div", { class: "answer" }, ...answer.map(sentence));
   return el("header", { class: "question" }, el("h1", {}, title), el("p", { class: "asked" }, question), said);
+}
+
+/** A sentence of the answer: what it is of stands out from what is said of it. */
+function sentence({ about: of, says }: Sentence): HTMLElement {
+  return of === "" ? el("p", {}, unbroken(says)) : el("p", {}, el("strong", {}, unbroken(`${of}:`)), ` ${unbroken(says)}`);
 }
 
 /** Where the question comes from: it stands behind the answer. */
@@ -81,8 +86,8 @@ function answering({ answers: does, report }: Chapter): boolean {
 }
 
 const READ_AS =
-  "A cell, or case, is one combination of what a part varies. Over several cells the dot is the geometric mean of their ratios, " +
-  `the thin line their range; the grey band is the margin within which sides count as equal. ${WHICH}`;
+  "A cell, or case, is one combination of what a part varies. The dot is the geometric mean of its cells' ratios, the thin line their " +
+  `range, the grey band the margin within which sides count as equal. ${WHICH}`;
 
 /** What leads the chapters that answer the question. */
 function answers({ chapters }: Review): HTMLElement | null {

@@ -57,17 +57,18 @@ function table(all: Verdict[]): Table {
 }
 
 /** What a badge is made of; `of` is the verdict that it belongs to. */
-type Badge = (said: { verdict: Outcome; word: string }, of: Pick<Verdict, "better" | "tempered">) => HTMLElement;
+type Badge = (said: { verdict: Outcome; word: string }, of: Pick<Verdict, "better" | "tempered" | "slight">) => HTMLElement;
 
-/** The colour of an outcome: none of its own for a gain that is partly taken back. */
-function tone(verdict: Outcome, tempered: boolean): string {
-  return tempered && verdict === "faster" ? "tempered" : verdict.replaceAll(" ", "-");
+/** The colour of an outcome: none of its own for a gain that is partly taken back, and for what is slight. */
+function tone(verdict: Outcome, { tempered, slight }: Pick<Verdict, "tempered" | "slight">): string {
+  return slight || (tempered && verdict === "faster") ? "tempered" : verdict.replaceAll(" ", "-");
 }
 
-/** Which figures belong together, and which are corrected: said once. */
+/** What an interval is of, when a cell counts, and when a word has a colour: said once. */
 export const WHICH =
-  "In brackets stands the 95 % interval of that mean by itself. The word at the end of a row counts the cells, each judged with " +
-  "correction for the number of comparisons, so it may be undecided where an interval leaves out 1.";
+  "In brackets stands the 95 % interval of the mean of exactly these cells. The word counts cells. Among many comparisons a few differ by " +
+  "chance alone. So a cell counts as better or worse only on strong evidence; if not, it is undecided, even where its interval does not " +
+  "reach 1. No colour: few cells differ and their mean stays within the band, or something takes the gain back.";
 
 /** A side as it is called beside others: a number or a switch says of what. */
 type SideName = (verdict: Verdict, side: string) => string;
@@ -80,12 +81,12 @@ function sideNames({ factors }: Report): SideName {
 }
 
 function badges({ meanings }: Report): Badge {
-  return ({ verdict, word }, { better, tempered }) => {
-    const turned = better === "lower" && (verdict === "faster" || verdict === "slower");
+  return ({ verdict, word }, of) => {
+    const turned = of.better === "lower" && (verdict === "faster" || verdict === "slower");
     const mark = MARKS[turned ? (verdict === "faster" ? "slower" : "faster") : verdict];
     const sign = el("span", { "aria-hidden": "true" }, `${mark} `);
     const title = meanings.find((one) => one.word.startsWith(verdict))?.says ?? null;
-    return el("span", { class: `badge ${tone(verdict, tempered)}`, title }, sign, word);
+    return el("span", { class: `badge ${tone(verdict, of)}`, title }, sign, word);
   };
 }
 
@@ -114,7 +115,7 @@ function hero(
   );
   return el(
     "div",
-    { class: `hero ${tone(verdict.verdict, verdict.tempered)}` },
+    { class: `hero ${tone(verdict.verdict, verdict)}` },
     badge(verdict, verdict),
     el("p", { class: verdict.headline.length > LONG ? "headline long" : "headline" }, unbroken(verdict.headline)),
     priced(verdict),
@@ -160,7 +161,8 @@ function regions(verdict: Verdict, badge: Badge): HTMLElement | null {
       "tr",
       {},
       el("th", { scope: "row" }, where),
-      el("td", {}, badge(said, verdict)),
+      // All of these cells have it.
+      el("td", {}, badge(said, { ...verdict, slight: false })),
       el("td", { class: "figure" }, by),
       el("td", { class: "figure" }, undecided > 0 ? `${cells} of ${cells + undecided} cells` : counted(cells, "cell")),
     ),
@@ -182,7 +184,7 @@ function ratioLine(ratio: Interval, verdict: Verdict): HTMLElement {
   return el(
     "p",
     { class: "ratio" },
-    verdict.range === null ? null : "mean ",
+    verdict.range === null ? null : `${range(verdict.range)} times; mean of exactly ${these(verdict)} `,
     el("strong", {}, `${estimated(ratio)} times`),
     ` the ${verdict.metric} (${change(ratio.estimate ?? NaN)})`,
     el("span", { class: "soft" }, ` · interval by itself ${ends(ratio)} times${chance(verdict)}${margin(verdict)}`),
@@ -298,12 +300,17 @@ function row(verdict: Verdict, scale: Scale, sides: string | null, badge: Badge)
   );
 }
 
-/** The figures that the headline does not have: it says the ratio of one cell, and where the effect of several is, by how much. */
-function figures({ ratio, range: cells, place }: Verdict): string {
+/** The figures of several cells: first how far they reach, for the interval of their mean says nothing of that. A single cell's stand in
+    the headline. */
+function figures(verdict: Verdict): string {
+  const { ratio, range: cells } = verdict;
   if (ratio === null) return "no ratio";
-  if (cells === null) return "";
-  const mean = `mean ${estimated(ratio)} times (${ends(ratio)})`;
-  return place === null ? `${range(cells)} times; ${mean}` : mean;
+  return cells === null ? "" : `${range(cells)} times; mean of ${these(verdict)} ${estimated(ratio)} (${ends(ratio)})`;
+}
+
+/** The cells that a mean is of. */
+function these({ cells }: Verdict): string {
+  return cells === 1 ? "this cell" : `these ${counted(cells, "cell")}`;
 }
 
 /** A ratio as what is good goes to the right: of times the reciprocal. */

@@ -25,7 +25,7 @@ function sample(): Review {
     chapter("late", [claim("Q10", false), claim("Q2", true)]),
     chapter("early", [claim("Q9", null), claim("Q1", null, "if more comes out")]),
   ];
-  return { title: "Two in one", question: HOSTILE, answer: ["Some gain.", HOSTILE], introduction: ["First.", HOSTILE], command: "c", hash: "h", chapters };
+  return { title: "Two in one", question: HOSTILE, answer: [{ about: "", says: "Some gain." }, { about: HOSTILE, says: HOSTILE }], introduction: ["First.", HOSTILE], command: "c", hash: "h", chapters };
 }
 
 /** The page's parts in one element. */
@@ -101,15 +101,33 @@ describe("a review", () => {
     expect(said[3]).toBe("Changes at once: the bus, the drive. What each does by itself, this row cannot tell.");
     expect(said[4]).toBe("mean response time, of which less is better; all with cache on");
     expect(said.at(-1)).toBe("split: commands of so many sectors.");
-    // The headline has the range; which figure is corrected, stands where one asks for it.
-    expect(row.querySelector(".figures")?.textContent).toBe("mean 1.20 times (1.08 to 1.32)");
+    // How far the cells reach comes before their mean; which figure is corrected, stands where one asks for it.
+    expect(row.querySelector(".figures")?.textContent).toBe("0.00980 to 0.821 times; mean of these 4 cells 1.20 (1.08 to 1.32)");
     expect(row.querySelector(".figures")?.getAttribute("title")).toMatch(/^interval by itself .*, corrected for/);
     // The arrow goes with the figure; a gain at a price has no colour.
     expect(row.querySelector(".badge")?.textContent).toBe("▼ shorter, at a price");
     expect(row.querySelector(".badge")?.classList.contains("tempered")).toBe(true);
     expect(row.querySelector(".badge")?.classList.contains("faster")).toBe(false);
     expect(row.querySelector(".strip .range")).not.toBeNull();
-    expect(all.querySelector("#answers .lead")?.textContent).toMatch(/A cell, or case, is one combination.*by itself.*correction for the number/);
+    expect(all.querySelector("#answers .lead")?.textContent).toMatch(/A cell, or case, is one combination.*mean of exactly these cells.*if not, it is undecided/);
+  });
+
+  it("gives no colour to what is slight, and keeps that of the cells that have it", () => {
+    const main = chapter("main", [], true);
+    const [one] = main.report.verdicts;
+    const place = { ...one!.place!, regions: [{ ...one!.place!.regions[0]!, verdict: "faster" as const }] };
+    const verdict: Verdict = { ...one!, leads: true, word: "faster in 1 of 18", slight: true, place };
+    const all = page({ ...sample(), chapters: [{ ...main, report: { ...main.report, verdicts: [verdict] } }] });
+    const classes = (where: string) => [...all.querySelector(where)!.classList];
+    expect(classes("#answers .badge")).toEqual(["badge", "tempered"]);
+    expect(classes(".hero")).toEqual(["hero", "tempered"]);
+    expect(classes(".where .badge")).toEqual(["badge", "faster"]);
+  });
+
+  it("lets what a sentence of the answer is of stand out", () => {
+    const all = page({ ...sample(), answer: [{ about: "The price: a cut", says: "faster." }, { about: "", says: "1: it comes out." }] });
+    const strong = [...all.querySelectorAll(".answer p")].map((p) => [p.querySelector("strong")?.textContent, p.textContent]);
+    expect(strong).toEqual([["The price: a cut:", "The price: a cut: faster."], [undefined, "1: it comes out."]]);
   });
 
   it("tells fields apart down to the worst, and names the margin", () => {

@@ -107,6 +107,8 @@ export function report(): Report {
       verdict: "faster" as const,
       word: HOSTILE,
       tempered: false,
+      slight: false,
+      cells: 4,
       p_adjusted: 0.01,
       margin_percent: 2,
       differs: [HOSTILE],

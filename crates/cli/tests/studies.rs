@@ -264,6 +264,20 @@ fn less_of_the_processor_for_less_work_is_no_plain_gain() {
     }
     let all = &data["verdicts"][0];
     assert!(all["beside"][1].as_str().unwrap().starts_with("requests per core-second is better: 1."), "{all}");
+    // A review says first what the same work costs.
+    let review = "title = 't'\nquestion = 'q'\nintroduction = 'i'\n[[part]]\nstudy = \"cpu.toml\"\n";
+    fs::write(folder.path().join("review.toml"), review).unwrap();
+    fs::write(folder.path().join("cpu.toml"), format!("{study}headline = true\n")).unwrap();
+    seekwise(folder.path(), &["study", "review.toml", "--out", "both"]).done();
+    let page = fs::read_to_string(folder.path().join("both/report.html")).unwrap();
+    let (_, answer) = page
+        .split_once(r#""says":"for each request less processor time in all 2 cases, 0."#)
+        .expect("the cost of a request");
+    assert!(
+        answer.contains("As a share of all time: less processor use for less work in all 2 cases, 0."),
+        "{}",
+        &answer[..200]
+    );
 }
 
 #[test]

@@ -180,6 +180,12 @@ const REVIEW: &[Plain] = &[
         "false",
         "its leading comparison answers the question and stands at the page's top",
     ),
+    (
+        "part.half",
+        "a string",
+        "none",
+        "which half of a question with several it answers, in the question's words: it leads a sentence of the answer",
+    ),
 ];
 
 /// Keys of a drive's file besides its figures.

@@ -11,11 +11,11 @@ use seekwise_formats::study::{BestQuestion, ComparisonSpec, Study};
 use seekwise_model::record::Part;
 
 use crate::finding::{
-    BestLevel, Cause, ClaimJudgement, Evidence, Finding, LevelShare, OverallComparison, SecondaryFigure, UNDECIDED,
-    outcome,
+    BestLevel, Cause, CellCase, ClaimJudgement, Evidence, Finding, LevelShare, OverallComparison, SecondaryFigure,
+    UNDECIDED, outcome,
 };
 use crate::job_settings;
-use crate::outcome::{DifferenceWords, Outcome};
+use crate::outcome::{DifferenceWords, Outcome, PROCESSOR_TIME};
 use crate::provenance::{ProgramVersion, StudyProvenance, differences};
 use crate::report::{self, Anatomy, Provenance, Report, ReportLayer};
 use crate::rounds::{self, SamplingAccount};
@@ -201,6 +201,7 @@ fn verdict(material: &ReportMaterial<'_>, finding: &Finding) -> report::ReportVe
         better: compare.metric().better().to_owned(),
         ratio: ratio(judgement),
         range: None,
+        cells: 1,
         verdict,
         word: word.to_owned(),
         p_adjusted: judgement.map(|judgement| judgement.p_holm),
@@ -260,7 +261,8 @@ fn overall_verdict(
         range: overall.range.filter(|_| overall.cells > 1),
         verdict,
         word,
-        tally: Some((words, overall.tally)),
+        cells: overall.cells,
+        varied: compare.factor.clone(),
         p_adjusted: judgement.map(|judgement| judgement.p_holm),
         margin_percent: Some(material.study.margin_percent),
         at_once: overall.at_once.iter().map(ToString::to_string).collect(),
@@ -271,6 +273,7 @@ fn overall_verdict(
         place: overall.place.clone(),
         ..report::ReportVerdict::default()
     };
+    tell_cells(&mut said, material, overall, &of);
     temper(&mut said, compare, &beside);
     if let Some(price) = &overall.price
         && let Some(text) = price.text(&compare.factor, &compare.from)
@@ -278,6 +281,33 @@ fn overall_verdict(
         said.set_price(text, price.is_loss());
     }
     said
+}
+
+/// What each cell of a comparison says, and whether they may have a colour together.
+fn tell_cells(
+    said: &mut report::ReportVerdict,
+    material: &ReportMaterial<'_>,
+    overall: &OverallComparison,
+    of: &[&Finding],
+) {
+    let compare = &material.study.compare[overall.compare];
+    let factors = || material.study.factor.iter().map(|factor| &factor.name);
+    let judged = |words: DifferenceWords, each: &[(Outcome, f64)]| {
+        let case = |(finding, &(outcome, ratio)): (&&Finding, &(Outcome, f64))| {
+            let levels = factors().zip(&material.made.cells[finding.from].cell.levels);
+            let others = levels.filter(|(factor, _)| **factor != compare.factor);
+            let levels = others.map(|(factor, level)| (factor.clone(), level.clone())).collect();
+            CellCase { levels, outcome, ratio }
+        };
+        report::JudgedCases { words, cases: of.iter().zip(each).map(case).collect() }
+    };
+    let ratio = |judgement: Option<Judgement>| judgement.map_or(1.0, |judgement| judgement.ratio.estimate);
+    let each: Vec<(Outcome, f64)> =
+        of.iter().map(|it| (outcome(it.judgement.as_ref(), None), ratio(it.judgement))).collect();
+    said.slight = overall.tally.is_slight(ratio(overall.judgement), material.study.margin_percent / 100.0);
+    said.cases = Some(judged(DifferenceWords::of(compare.metric()), &each));
+    let per_request = &overall.per_request;
+    said.per_request = (!per_request.is_empty()).then(|| judged(PROCESSOR_TIME, per_request));
 }
 
 /// What the cells of a comparison are.

@@ -49,7 +49,7 @@ pub use self::metric::{needs as metric_needs, requests as requests_of};
 pub(crate) use self::place::listed;
 pub use self::place::{CellRegion, EffectLocation, RatioRange};
 pub use self::price::CutPrice;
-pub use self::tally::{CellTally, UNDECIDED};
+pub use self::tally::{CellCase, CellTally, UNDECIDED};
 pub use self::until::OpenPair;
 pub use self::vote::{BoundDistance, RangeVote};
 
@@ -111,6 +111,8 @@ pub struct OverallComparison {
     pub place: Option<EffectLocation>,
     /// Of a smaller share of the processor: that it did less work with it, and how much it did for each second.
     pub beside: Vec<SecondaryFigure>,
+    /// Of the processor's share: what each cell says of its time for a request, in the findings' order.
+    pub per_request: Vec<(Outcome, f64)>,
     /// What a power cut loses, where the study cuts the power.
     pub price: Option<CutPrice>,
     /// What the difference is credited to, in the first of them.
@@ -250,6 +252,7 @@ impl<'a> Evidence<'a> {
                 of().map(|it| (outcome(it.judgement.as_ref(), None), it.judgement.map_or(1.0, |j| j.ratio.estimate)));
             let (cells, tally) = (of().count(), CellTally::of(each));
             let beside = self.beside(compare, judgement.as_ref(), &of().collect::<Vec<_>>());
+            let per_request = self.per_request(compare, &of().collect::<Vec<_>>());
             OverallComparison {
                 compare,
                 judgement,
@@ -258,6 +261,7 @@ impl<'a> Evidence<'a> {
                 tally,
                 place,
                 beside,
+                per_request,
                 price,
                 credit,
                 at_once,
@@ -460,6 +464,23 @@ impl<'a> Evidence<'a> {
         let each = ratio(Statistic::IosPerCpuSecond);
         let each = each.map(|(ratio, metric)| SecondaryFigure { metric, ratio, worse: ratio.estimate < 1.0 });
         [less].into_iter().chain(each).collect()
+    }
+
+    /// What each cell says of the processor's time for a request, judged as a family of its own: the inverse of the requests that a
+    /// second of the processor serves. A smaller share of the processor may only be that of less work. Nothing of other metrics.
+    fn per_request(&self, compare: usize, of: &[&Finding]) -> Vec<(Outcome, f64)> {
+        let metric = self.study.compare[compare].metric();
+        if metric.figure != Statistic::Cpu {
+            return Vec::new();
+        }
+        let served = Metric { whose: metric.whose.clone(), figure: Statistic::IosPerCpuSecond };
+        let asked = of.iter().map(|finding| {
+            let test = Test::new(std::iter::once((finding.from, finding.to)), served.clone(), self.alike());
+            (Some(test), self.pair(finding, &served))
+        });
+        let judged: Option<Vec<Judgement>> = self.judge_all(asked.collect()).into_iter().collect();
+        let case = |judgement: Judgement| (outcome(Some(&judgement), None), judgement.ratio.estimate.recip());
+        judged.map_or_else(Vec::new, |judged| judged.into_iter().map(case).collect())
     }
 
     /// Run by run, the geometric means of a metric over all cells of both sides of a comparison.

@@ -74,7 +74,7 @@ const PROCESSOR: DifferenceWords =
     DifferenceWords { better: "less processor use", worse: "more processor use", times: " as much" };
 
 /// Of the processor's time for a request.
-const PROCESSOR_TIME: DifferenceWords =
+pub const PROCESSOR_TIME: DifferenceWords =
     DifferenceWords { better: "less processor time", worse: "more processor time", times: " as much" };
 
 /// Of requests that a second of the processor serves.

@@ -13,7 +13,7 @@ use serde::{Serialize, Serializer};
 
 use seekwise_model::record::Part;
 
-use crate::finding::{CellTally, EffectLocation, RatioRange};
+use crate::finding::{CellCase, EffectLocation, RatioRange};
 use crate::outcome::{DifferenceWords, Outcome};
 use crate::run::CpuRecord;
 use crate::stats::response::Response;
@@ -120,15 +120,27 @@ pub struct ReportVerdict {
     pub ratio: Option<ReportInterval>,
     /// For several cells together: the lowest and the highest ratio of one.
     pub range: Option<RatioRange>,
-    /// On `side_b`; for several cells together by the rule of [`CellTally::outcome`].
+    /// On `side_b`; for several cells together by the rule of
+    /// [`CellTally::outcome`](crate::finding::CellTally::outcome).
     pub verdict: Outcome,
     /// The word for it, by what is measured: of a time, "shorter"; with the number of its cells if it is not that of all.
     pub word: String,
     /// It is better, and what stands beside it takes that back in part: a power cut loses more, or less was done.
     pub tempered: bool,
+    /// It is so in few of its cells and by little, so no colour stands for all of them:
+    /// [`CellTally::is_slight`](crate::finding::CellTally::is_slight).
+    pub slight: bool,
+    /// How many cells it is of.
+    pub cells: usize,
     /// What its cells say, each by itself; nothing of a single one of several.
     #[serde(skip)]
-    pub tally: Option<(DifferenceWords, CellTally)>,
+    pub cases: Option<JudgedCases>,
+    /// Of the processor's share: the same cells by its time for a request.
+    #[serde(skip)]
+    pub per_request: Option<JudgedCases>,
+    /// The factor that is compared.
+    #[serde(skip)]
+    pub varied: String,
     /// The p value after correction for the number of comparisons.
     pub p_adjusted: Option<f64>,
     /// The band, in percent either way, within which sides count as equal.
@@ -172,6 +184,13 @@ impl ReportVerdict {
         self.tempered = true;
         self.word = format!("{}, {by}", self.word);
     }
+}
+
+/// The cells of a comparison, and the words for a difference between its sides.
+#[derive(Clone, Debug, PartialEq)]
+pub struct JudgedCases {
+    pub words: DifferenceWords,
+    pub cases: Vec<CellCase>,
 }
 
 /// Which parts of the mean response changed, in milliseconds; they add up to `to_ms` less `from_ms`.

@@ -9,6 +9,7 @@
 //! title = "…"            # of the chapter; default: the study's title
 //! why = "…"              # what this part adds, in a sentence or two
 //! answers = true         # its leading comparison answers the question: it stands at the top
+//! half = "In an array"   # which half of the question that answers: it leads the answer's sentence
 //! ```
 
 use serde::Deserialize;
@@ -43,6 +44,8 @@ pub struct ReviewPart {
     /// Its leading comparison answers the question, beside others that do.
     #[serde(default)]
     pub answers: bool,
+    /// The half of a question with several that it answers, in the question's words: it leads a sentence of the answer.
+    pub half: Option<String>,
 }
 
 impl ReviewPart {
@@ -81,7 +84,14 @@ impl Review {
                 faults.push(Diagnostic::at(file, line, message).key("study"));
             }
         }
-        let names = [&review.title].into_iter().chain(review.part.iter().filter_map(|part| part.title.as_ref()));
+        for part in review.part.iter().filter(|part| part.half.is_some() && !part.answers) {
+            let line = line_of(text, &format!("\"{}\"", part.study));
+            let fault =
+                Diagnostic::at(file, line, "a half of the question, but the part does not answer it".to_owned());
+            faults.push(fault.key("half").expected("`answers = true` beside it"));
+        }
+        let said = review.part.iter().flat_map(|part| part.title.iter().chain(&part.half));
+        let names = [&review.title].into_iter().chain(said);
         for name in names.filter(|name| !is_plain(name)) {
             faults.push(Diagnostic::at(
                 file,
@@ -114,6 +124,10 @@ mod tests {
         let twice = said(&TEXT.replace("own/queue.toml", "own/d-modes.toml"));
         assert!(twice.starts_with("r.toml:12: ") && twice.contains("two parts are called `d-modes`"), "{twice}");
         assert!(said(&TEXT.replace("study = \"d-modes\"", "stduy = \"d-modes\"")).contains("did you mean `study`?"));
+        let half = said(&format!("{TEXT}half = 'In an array'\n"));
+        assert!(half.starts_with("r.toml:12: ") && half.contains("`answers = true` beside it"), "{half}");
+        let halved = format!("{TEXT}half = 'In an array'\nanswers = true\n");
+        assert_eq!(Review::parse("r.toml", &halved).unwrap().part[1].half.as_deref(), Some("In an array"));
         assert!(said(&TEXT.replace("d-modes", "..")).contains("unknown study `..`; expected the name of"));
         assert!(said("title = 't'\nquestion = 'q'\nintroduction = ''\n").contains("missing field `part`"));
     }

@@ -132,7 +132,7 @@ fn level_of(
 }
 
 /// A level as it is said: switches are on or off.
-fn spoken(level: &str) -> &str {
+pub(super) fn spoken(level: &str) -> &str {
     match level {
         "true" => "on",
         "false" => "off",

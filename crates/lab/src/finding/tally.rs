@@ -2,6 +2,15 @@
 
 use crate::outcome::{DifferenceWords, Outcome};
 
+/// A cell of a comparison, as it is told apart from the others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CellCase {
+    /// The other factors with their levels.
+    pub levels: Vec<(String, String)>,
+    pub outcome: Outcome,
+    pub ratio: f64,
+}
+
 /// How many cells have which outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CellTally {
@@ -70,6 +79,19 @@ impl CellTally {
         }
     }
 
+    /// Whether a gain or a loss is too slight for a colour, which is seen before any word and taken for all cells: fewer than
+    /// half of them have it, and the mean of all of them, a ratio, does not go as far that way as the margin (0.02 for ±2 %) within
+    /// which the study counts sides as equal. Half is where the words change too: they say what most cells do.
+    pub fn is_slight(self, mean: f64, margin: f64) -> bool {
+        let (count, furthest) = match self.outcome() {
+            Outcome::Faster => (self.better, self.best),
+            Outcome::Slower => (self.worse, self.worst),
+            _ => return false,
+        };
+        let way = furthest.map_or(0.0, |ratio| ratio.ln().signum());
+        2 * count < self.cells() && mean.ln() * way <= margin.ln_1p()
+    }
+
     /// The outcome in words, with how many cells it has if not all: `faster in 2 of 3`, `undecided in 5 of 6`.
     pub fn word(self, words: DifferenceWords) -> String {
         let (word, count) = match self.outcome() {
@@ -116,6 +138,24 @@ mod tests {
         assert_eq!(said(4, 0, 0, 0), (Faster, "faster".to_owned()));
         assert_eq!(said(1, 1, 0, 9), (Mixed, "mixed".to_owned()));
         assert_eq!(said(0, 0, 0, 0).0, NotEnoughData);
+    }
+
+    #[test]
+    fn a_colour_is_for_what_most_cells_say_or_all_of_them_together() {
+        let slight = |better, worse, same, gain: f64, mean: f64| {
+            let of = |outcome, count, ratio| std::iter::repeat_n((outcome, ratio), count);
+            let cells = of(Faster, better, gain).chain(of(Slower, worse, gain)).chain(of(NoDifference, same, 1.0));
+            CellTally::of(cells).is_slight(mean, 0.02)
+        };
+        assert!(slight(1, 0, 17, 1.02, 1.003), "one of eighteen, and all together are equal");
+        assert!(!slight(24, 0, 30, 1.3, 1.08), "a minority, but all together are faster");
+        assert!(!slight(9, 0, 9, 1.02, 1.01), "half of them");
+        assert!(!slight(4, 0, 0, 1.02, 1.01) && !slight(1, 0, 0, 1.01, 1.01));
+        // Less is better: the same by the other side of 1, and what the undecided ones pull to the wrong side is no gain.
+        assert!(!slight(1, 0, 2, 0.5, 0.8));
+        assert!(slight(1, 0, 2, 0.9, 0.99) && slight(1, 0, 2, 0.9, 1.1));
+        assert!(slight(0, 1, 17, 0.98, 0.999) && !slight(0, 1, 2, 0.5, 0.8), "and losses");
+        assert!(!slight(1, 1, 16, 1.02, 1.0) && !slight(0, 0, 18, 1.0, 1.0), "they have no such colour");
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub struct ReviewReport {
     /// What was asked, as one sentence.
     pub question: String,
     /// The answer in plain sentences.
-    pub answer: Vec<String>,
+    pub answer: Vec<AnswerSentence>,
     /// What was asked, by whom and on what, paragraph by paragraph.
     pub introduction: Vec<String>,
     /// The command line that gives the same review again.
@@ -27,6 +27,22 @@ pub struct ReviewReport {
     pub hash: String,
     /// In order.
     pub chapters: Vec<Chapter>,
+}
+
+/// A sentence of the answer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct AnswerSentence {
+    /// What it is of; empty where that stands in the sentence.
+    pub about: String,
+    pub says: String,
+}
+
+impl AnswerSentence {
+    /// The whole sentence.
+    pub fn text(&self) -> String {
+        let AnswerSentence { about, says } = self;
+        if about.is_empty() { says.clone() } else { format!("{about}: {says}") }
+    }
 }
 
 /// A part of a review.
@@ -39,6 +55,9 @@ pub struct Chapter {
     pub why: Option<String>,
     /// Its leading comparison answers the question.
     pub answers: bool,
+    /// The half of the question that it answers, where the review says so.
+    #[serde(skip)]
+    pub half: Option<String>,
     /// The levels that it holds where other parts compare several: "cache on".
     pub held: Vec<String>,
     /// Without the moving picture and the spread: those are on its own page.
@@ -58,8 +77,9 @@ pub fn write_html(review: &ReviewReport, to: &mut dyn io::Write) -> io::Result<(
 /// The review for readers that run no scripts: every chapter's plain form.
 fn without_scripts(review: &ReviewReport) -> String {
     let mut out = format!("<h1>{}</h1>\n<p>{}</p>\n", escape_text(&review.title), escape_text(&review.question));
-    for paragraph in review.answer.iter().chain(&review.introduction) {
-        writeln!(out, "<p>{}</p>", escape_text(paragraph)).expect("writing to a String cannot fail");
+    let answer = review.answer.iter().map(AnswerSentence::text);
+    for paragraph in answer.chain(review.introduction.iter().cloned()) {
+        writeln!(out, "<p>{}</p>", escape_text(&paragraph)).expect("writing to a String cannot fail");
     }
     for chapter in &review.chapters {
         writeln!(out, "<h1>{}</h1>", escape_text(&chapter.heading)).expect("writing to a String cannot fail");
@@ -80,11 +100,19 @@ mod tests {
         let review = ReviewReport {
             title: hostile.clone(),
             question: hostile.clone(),
-            answer: vec![hostile.clone()],
+            answer: vec![AnswerSentence { about: hostile.clone(), says: hostile.clone() }],
             introduction: vec![hostile.clone()],
             command: hostile.clone(),
             hash: String::new(),
-            chapters: vec![Chapter { folder, heading, why, answers: true, held: vec![hostile.clone()], report }],
+            chapters: vec![Chapter {
+                folder,
+                heading,
+                why,
+                answers: true,
+                half: None,
+                held: vec![hostile.clone()],
+                report,
+            }],
         };
         let (page, bare) = (html(&review), html(&ReviewReport::default()));
         for tag in ["<img", "</script", "</noscript"] {

@@ -157,6 +157,7 @@ fn chapter(part: &ReviewPart, study: &Study, report: Report) -> Chapter {
         heading,
         why: part.why.clone(),
         answers: part.answers,
+        half: part.half.clone(),
         held: Vec::new(),
         report: report.as_chapter(),
     }

@@ -1,0 +1,447 @@
+//! What the answer of a review says of each change that leads its parts: alone and together with another one, in how many cases it
+//! gains and loses, where it loses most, what it costs the processor for the same work, and what a power cut loses by it.
+
+use crate::compose::parts::spoken;
+use crate::finding::{CellCase, CellTally, listed};
+use crate::outcome::{DifferenceWords, Outcome};
+use crate::report::review::{AnswerSentence, Chapter};
+use crate::report::{JudgedCases, ReportVerdict};
+
+/// The sentences. The changes are those that lead the parts which answer the question; if none does, and `any`, those that lead
+/// any part.
+pub fn sentences(chapters: &[Chapter], any: bool) -> Vec<AnswerSentence> {
+    let all = changes(chapters, any);
+    // What changes at once is said with the first answer about the same sides.
+    let sides = |place: usize| {
+        let ReportVerdict { side_a, side_b, at_once, .. } = all[place].of[0];
+        (side_a, side_b, at_once)
+    };
+    let known = |place: usize| (0..place).any(|before| sides(before) == sides(place));
+    all.iter().enumerate().flat_map(|(place, change)| change.sentences(&all, known(place))).collect()
+}
+
+/// A change, in all parts that judge it for the same half of the question.
+struct Change<'a> {
+    of: Vec<&'a ReportVerdict>,
+    half: Option<&'a str>,
+    words: DifferenceWords,
+    cases: Vec<Case<'a>>,
+    /// The same by the processor's time for a request, where the processor is judged.
+    per_request: Vec<Case<'a>>,
+}
+
+/// A case of a change.
+#[derive(Clone, Copy)]
+struct Case<'a> {
+    part: &'a Chapter,
+    cell: &'a CellCase,
+    /// Of times it is that of the speeds.
+    ratio: f64,
+}
+
+/// Some cases of a change, and what tells them from its others, in words that go on after its name.
+type Group<'a> = (String, Vec<Case<'a>>);
+
+fn changes(chapters: &[Chapter], any: bool) -> Vec<Change<'_>> {
+    let answering = chapters.iter().any(|chapter| chapter.answers);
+    let asked = chapters.iter().filter(|chapter| if answering { chapter.answers } else { any });
+    let leading = |part| {
+        let Chapter { report, .. }: &Chapter = part;
+        report.verdicts.iter().filter(|verdict| verdict.leads).map(move |verdict| (part, verdict))
+    };
+    let mut changes: Vec<Change<'_>> = Vec::new();
+    for (part, verdict) in asked.flat_map(leading) {
+        let Some(JudgedCases { words, cases }) = &verdict.cases else { continue };
+        // A time is a speed the other way round.
+        let turned = words.is_speed() && verdict.better == "lower";
+        let case = |cell: &'_ CellCase| if turned { cell.ratio.recip() } else { cell.ratio };
+        let cases = cases.iter().map(|cell| Case { part, cell, ratio: case(cell) });
+        let per_request = verdict.per_request.iter().flat_map(|judged| &judged.cases);
+        let per_request = per_request.map(|cell| Case { part, cell, ratio: cell.ratio });
+        let half = part.half.as_deref();
+        match changes.iter_mut().find(|known| known.half == half && known.is_of(verdict, *words)) {
+            Some(known) => {
+                known.cases.extend(cases);
+                known.per_request.extend(per_request);
+                known.of.push(verdict);
+            }
+            None => changes.push(Change {
+                of: vec![verdict],
+                half,
+                words: *words,
+                cases: cases.collect(),
+                per_request: per_request.collect(),
+            }),
+        }
+    }
+    changes
+}
+
+impl<'a> Change<'a> {
+    /// Whether a verdict, which is said in `words`, is on this change.
+    fn is_of(&self, verdict: &ReportVerdict, words: DifferenceWords) -> bool {
+        let known = self.of[0];
+        let alike = (words.is_speed() && self.words.is_speed()) || known.metric == verdict.metric;
+        let sides = |it: &ReportVerdict| (it.side_a.clone(), it.side_b.clone(), it.differs.clone());
+        let refused = |it: &ReportVerdict| it.verdict == Outcome::Refused;
+        alike && sides(known) == sides(verdict) && refused(known) == refused(verdict)
+    }
+
+    /// "The queue switched on: faster in 24 of 54 cases, 1.10 to 1.30 times as fast; slower in 2, 0.93 times (worst: depth 64);
+    /// no difference in 28." One for each level of another change of the answer, and one for its price.
+    fn sentences(&self, all: &[Change<'_>], known: bool) -> Vec<AnswerSentence> {
+        let first = self.of[0];
+        let half = self.half.map_or(String::new(), |half| format!("{half} \u{2014} "));
+        let sentence =
+            |place: &str, says: String| AnswerSentence { about: format!("{half}{}{place}", first.name), says };
+        if first.verdict == Outcome::Refused {
+            return vec![sentence("", "refused, for the sides differ in more than that.".to_owned())];
+        }
+        let at_once = match &first.at_once[..] {
+            [] => String::new(),
+            _ if known => String::new(),
+            several => format!(" It changes {} at once.", listed(several, "and")),
+        };
+        let other = all.iter().find(|other| self.meets(other));
+        let groups = other.map_or_else(|| vec![(String::new(), self.cases.clone())], |other| self.grouped(other));
+        let ahead = match (self.of.iter().any(|it| it.loses), self.of.iter().any(|it| it.tempered)) {
+            (true, _) => ", at a price,",
+            (false, true) => " for less work",
+            (false, false) => "",
+        };
+        let mut said: Vec<AnswerSentence> = Vec::new();
+        for (place, cases) in &groups {
+            let counts = Counted { cases, words: self.words, ahead, apart: other.map(Change::factor) }.text();
+            let at_once = if said.is_empty() { &at_once[..] } else { "" };
+            said.push(sentence(place, format!("{}{counts}.{at_once}", self.for_each_request())));
+        }
+        let price = self.of.iter().filter(|verdict| verdict.loses).filter_map(|verdict| verdict.price.as_deref());
+        let price = price.min_by_key(|price| price.len());
+        said.extend(price.map(|price| sentence("", format!("{}.", price.trim_start_matches("but ")))));
+        said
+    }
+
+    /// What the processor costs for the same work, before what it costs in all: that may be less because less is done.
+    fn for_each_request(&self) -> String {
+        if self.per_request.is_empty() {
+            return String::new();
+        }
+        let words = crate::outcome::PROCESSOR_TIME;
+        let counts = Counted { cases: &self.per_request, words, ahead: "", apart: None }.text();
+        format!("for each request {counts}. As a share of all time: ")
+    }
+
+    /// The factor that it varies.
+    fn factor(&self) -> &str {
+        &self.of[0].varied
+    }
+
+    /// Whether it has cases at both sides of another change, so that it can be told alone and together with the other.
+    fn meets(&self, other: &Change<'_>) -> bool {
+        let at = |side: &String| self.cases.iter().any(|case| case.level(other).is_some_and(|level| level == side));
+        let both = || [&other.of[0].side_a, &other.of[0].side_b].into_iter().all(at);
+        !other.factor().is_empty() && self.factor() != other.factor() && both()
+    }
+
+    /// Its cases without the other change, with it, and where that cannot be said.
+    fn grouped(&self, other: &Change<'_>) -> Vec<Group<'a>> {
+        let [base, changed] = [&other.of[0].side_a, &other.of[0].side_b];
+        let at = |level: &str| format!("{} {}", other.factor(), spoken(level));
+        let of = |wanted: &dyn Fn(Option<&str>) -> bool| -> Vec<Case<'a>> {
+            self.cases.iter().copied().filter(|case| wanted(case.level(other))).collect()
+        };
+        let rest = of(&|level| level.is_none_or(|level| level != base && level != changed));
+        let mut parts: Vec<String> = rest.iter().map(|case| format!("\u{201c}{}\u{201d}", case.part.heading)).collect();
+        parts.dedup();
+        let groups = [
+            (format!(" alone, with {}", at(base)), of(&|level| level == Some(base))),
+            (format!(" together with {}", at(changed)), of(&|level| level == Some(changed))),
+            (format!(" in {}", listed(&parts, "and")), rest),
+        ];
+        groups.into_iter().filter(|(_, cases)| !cases.is_empty()).collect()
+    }
+}
+
+impl<'a> Case<'a> {
+    /// At which level of another change's factor it is, by its own levels or by what its part holds.
+    fn level<'b>(&'b self, other: &'b Change<'_>) -> Option<&'b str> {
+        let own = self.cell.levels.iter().find(|(factor, _)| factor == other.factor());
+        let held = |level: &&String| {
+            let said = format!("{} {}", other.factor(), spoken(level));
+            self.part.held.iter().any(|held| *held == said || held.starts_with(&format!("{said} (")))
+        };
+        let sides = || [&other.of[0].side_a, &other.of[0].side_b].into_iter().find(held).map(String::as_str);
+        own.map(|(_, level)| &level[..]).or_else(sides)
+    }
+}
+
+/// Cases in words.
+struct Counted<'a> {
+    cases: &'a [Case<'a>],
+    words: DifferenceWords,
+    /// What goes with each gain.
+    ahead: &'a str,
+    /// A factor whose level is said already.
+    apart: Option<&'a str>,
+}
+
+impl Counted<'_> {
+    fn text(&self) -> String {
+        let tally = CellTally::of(self.cases.iter().map(|case| (case.cell.outcome, case.ratio)));
+        let [ahead, behind] = match self.words.is_speed() {
+            true => ["faster", "slower"],
+            false => [Outcome::Faster, Outcome::Slower].map(|outcome| self.words.word(outcome)),
+        };
+        // Where few gain, it matters which; where some lose, always.
+        let few = 2 * tally.better < tally.cells();
+        let mut all = [
+            (format!("{ahead}{}", self.ahead), tally.better, self.by(Outcome::Faster, few)),
+            (behind.to_owned(), tally.worse, self.by(Outcome::Slower, true)),
+            ("no difference".to_owned(), tally.same, String::new()),
+            ("undecided".to_owned(), tally.undecided, String::new()),
+        ];
+        if tally.outcome() == Outcome::NotEnoughData {
+            all.rotate_right(1);
+        }
+        let mut said: Vec<String> = Vec::new();
+        for (word, count, by) in all.into_iter().filter(|(_, count, _)| *count > 0) {
+            said.push(match (said.is_empty(), tally.cells()) {
+                (true, 1) => format!("{word} in the one case{by}"),
+                (true, cells) if cells == count => format!("{word} in all {cells} cases{by}"),
+                (true, cells) => format!("{word} in {count} of {cells} cases{by}"),
+                (false, _) => format!("{word} in {count}{by}"),
+            });
+        }
+        said.join("; ")
+    }
+
+    /// By how much in the cases of an outcome, and, if `named`, in which of several cases most.
+    fn by(&self, outcome: Outcome, named: bool) -> String {
+        let mut cases: Vec<&Case<'_>> = self.cases.iter().filter(|case| case.cell.outcome == outcome).collect();
+        cases.sort_by(|one, other| one.ratio.ln().abs().total_cmp(&other.ratio.ln().abs()));
+        let (Some(least), Some(most)) = (cases.first(), cases.last()) else { return String::new() };
+        let mut ends = [least.ratio, most.ratio];
+        ends.sort_by(f64::total_cmp);
+        let ends = ends.map(short);
+        let ratio = if ends[0] == ends[1] { ends[0].clone() } else { ends.join(" to ") };
+        let by = match self.words.is_speed() {
+            true => format!(", {ratio} times as fast"),
+            false => format!(", {}", self.words.times(&ratio)),
+        };
+        let which = match (cases.len(), outcome) {
+            (1, _) => "",
+            (_, Outcome::Faster) => "most: ",
+            _ => "worst: ",
+        };
+        let place = self.place(most);
+        if !named || self.cases.len() == 1 || place.is_empty() { by } else { format!("{by} ({which}{place})") }
+    }
+
+    /// Where a case is: its levels, and its part where there are several.
+    fn place(&self, case: &Case<'_>) -> String {
+        let others = case.cell.levels.iter().filter(|(factor, _)| Some(&factor[..]) != self.apart);
+        let levels: Vec<String> = others.map(|(factor, level)| format!("{factor} {}", spoken(level))).collect();
+        let part = &case.part.heading;
+        let several = self.cases.iter().any(|other| other.part.heading != *part);
+        let part = several.then(|| format!("\u{201c}{part}\u{201d}"));
+        part.into_iter().chain(levels).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// A ratio in two or three figures.
+fn short(ratio: f64) -> String {
+    match ratio {
+        ratio if ratio >= 9.95 => format!("{ratio:.0}"),
+        ratio if ratio >= 1.95 => format!("{ratio:.1}"),
+        ratio => format!("{ratio:.2}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use seekwise_formats::metric::{IOPS, Metric};
+
+    use super::*;
+    use crate::report::Report;
+    use Outcome::{Faster, NoDifference, NotEnoughData, Refused, Slower};
+
+    /// Cells, each with what tells it apart.
+    type Cells<'a> = &'a [(&'a str, Outcome, f64)];
+
+    fn judged(words: DifferenceWords, cells: Cells<'_>) -> JudgedCases {
+        let levels = |said: &str| {
+            let pairs = said.split(", ").filter_map(|pair| pair.split_once(' '));
+            pairs.map(|(factor, level)| (factor.to_owned(), level.to_owned())).collect()
+        };
+        let case = |&(said, outcome, ratio): &(&str, Outcome, f64)| CellCase { levels: levels(said), outcome, ratio };
+        JudgedCases { words, cases: cells.iter().map(case).collect() }
+    }
+
+    fn verdict(metric: &Metric, cells: Cells<'_>) -> ReportVerdict {
+        let cases = judged(DifferenceWords::of(metric), cells);
+        ReportVerdict {
+            name: "The queue switched on".to_owned(),
+            leads: true,
+            varied: "queue".to_owned(),
+            side_a: "off".to_owned(),
+            side_b: "on".to_owned(),
+            metric: metric.title(),
+            better: metric.better().to_owned(),
+            verdict: CellTally::of(cases.cases.iter().map(|cell| (cell.outcome, cell.ratio))).outcome(),
+            cases: Some(cases),
+            ..ReportVerdict::default()
+        }
+    }
+
+    /// A change of the cache, of the same shape.
+    fn cache(cells: Cells<'_>) -> ReportVerdict {
+        let (name, varied) = ("The cache switched on".to_owned(), "cache".to_owned());
+        ReportVerdict { name, varied, differs: vec!["drive.cache".to_owned()], ..verdict(&IOPS, cells) }
+    }
+
+    fn chapter(heading: &str, verdicts: Vec<ReportVerdict>) -> Chapter {
+        let report = Report { verdicts, ..Report::default() };
+        Chapter { heading: heading.to_owned(), answers: true, report, ..Chapter::default() }
+    }
+
+    fn metric(word: &str) -> Metric {
+        word.parse().unwrap()
+    }
+
+    fn answer(chapters: &[Chapter]) -> Vec<String> {
+        sentences(chapters, true).iter().map(AnswerSentence::text).collect()
+    }
+
+    #[test]
+    fn cases_of_one_change_are_counted_together_and_the_worst_of_them_is_named() {
+        let rates: Cells<'_> = &[
+            ("depth 1", Faster, 1.3),
+            ("depth 2", Faster, 1.1),
+            ("depth 8", Slower, 0.93),
+            ("depth 64", Slower, 0.5),
+            ("depth 4", NoDifference, 1.0),
+        ];
+        let times: Cells<'_> = &[("work alone", Faster, 0.25), ("work both", NotEnoughData, 1.5)];
+        let chapters = [
+            chapter("One", vec![verdict(&IOPS, rates)]),
+            chapter("Two", vec![verdict(&metric("elapsed"), times)]),
+            Chapter { answers: false, ..chapter("Three", vec![verdict(&IOPS, &[("", Slower, 0.1)])]) },
+        ];
+        assert_eq!(
+            answer(&chapters),
+            [
+                "The queue switched on: faster in 3 of 7 cases, 1.10 to 4.0 times as fast (most: “Two”, work alone); slower in 2, \
+              0.50 to 0.93 times as fast (worst: “One”, depth 64); no difference in 1; undecided in 1."
+            ]
+        );
+        // In one part its name would say nothing.
+        let alone = answer(&chapters[..1]);
+        assert!(alone[0].contains("slower in 2, 0.50 to 0.93 times as fast (worst: depth 64)"), "{alone:?}");
+    }
+
+    #[test]
+    fn each_change_is_told_alone_and_together_with_the_other() {
+        let queue = [
+            ("cache off, work a", Faster, 1.2),
+            ("cache on, work a", NoDifference, 1.0),
+            ("cache on, work b", Slower, 0.7),
+        ];
+        let both = vec![verdict(&IOPS, &queue), cache(&[("queue off", Faster, 3.0), ("queue on", Faster, 1.5)])];
+        let held = Chapter {
+            held: vec!["cache on (of writes)".to_owned()],
+            ..chapter("Held", vec![verdict(&IOPS, &[("", Faster, 1.1)])])
+        };
+        let unknown = chapter("Elsewhere", vec![verdict(&IOPS, &[("", NoDifference, 1.0)])]);
+        assert_eq!(
+            answer(&[chapter("Both", both), held, unknown]),
+            [
+                "The queue switched on alone, with cache off: faster in the one case, 1.20 times as fast.",
+                "The queue switched on together with cache on: faster in 1 of 3 cases, 1.10 times as fast (“Held”); slower in 1, \
+                 0.70 times as fast (“Both”, work b); no difference in 1.",
+                "The queue switched on in “Elsewhere”: no difference in the one case.",
+                "The cache switched on alone, with queue off: faster in the one case, 3.0 times as fast.",
+                "The cache switched on together with queue on: faster in the one case, 1.50 times as fast.",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_change_that_never_stands_alone_is_not_told_apart() {
+        let queue = || vec![verdict(&IOPS, &[("cache on, work a", Faster, 1.5)])];
+        let said = answer(&[chapter("One", queue()), chapter("Two", vec![cache(&[("work a", Faster, 3.0)])])]);
+        assert_eq!(said[0], "The queue switched on: faster in the one case, 1.50 times as fast.");
+    }
+
+    #[test]
+    fn a_half_of_the_question_leads_its_own_sentence() {
+        let half = |half: &str, chapter: Chapter| Chapter { half: Some(half.to_owned()), ..chapter };
+        let of = |heading: &str| chapter(heading, vec![verdict(&IOPS, &[("depth 1", Faster, 1.5)])]);
+        assert_eq!(
+            answer(&[
+                half("Under a host that sorts", of("One")),
+                half("In an array", of("Two")),
+                half("In an array", of("Three"))
+            ]),
+            [
+                "Under a host that sorts — The queue switched on: faster in the one case, 1.50 times as fast.",
+                "In an array — The queue switched on: faster in all 2 cases, 1.50 times as fast.",
+            ]
+        );
+    }
+
+    #[test]
+    fn nothing_is_said_that_no_cell_says() {
+        let of =
+            |cells: Cells<'_>| answer(&[Chapter { answers: false, ..chapter("One", vec![verdict(&IOPS, cells)]) }]);
+        assert_eq!(of(&[("", NotEnoughData, 3.0)]), ["The queue switched on: undecided in the one case."]);
+        let mostly = of(&[("", NoDifference, 1.0), ("", NotEnoughData, 1.0), ("", NotEnoughData, 1.0)]);
+        assert_eq!(mostly, ["The queue switched on: undecided in 2 of 3 cases; no difference in 1."]);
+        assert_eq!(of(&[("", NoDifference, 1.0); 2]), ["The queue switched on: no difference in all 2 cases."]);
+        let refused = ReportVerdict { verdict: Refused, ..verdict(&IOPS, &[("", Faster, 2.0)]) };
+        let said = answer(&[chapter("One", vec![refused])]);
+        assert_eq!(said, ["The queue switched on: refused, for the sides differ in more than that."]);
+        assert!(answer(&[chapter("One", Vec::new())]).is_empty());
+    }
+
+    #[test]
+    fn what_takes_a_gain_back_stands_with_it() {
+        let mut priced = verdict(&IOPS, &[("", Faster, 2.0)]);
+        priced.set_price("but a power cut loses 1 write".to_owned(), true);
+        priced.at_once = vec!["the controller".to_owned(), "the bus".to_owned()];
+        assert_eq!(
+            answer(&[chapter("One", vec![priced])]),
+            [
+                "The queue switched on: faster, at a price, in the one case, 2.0 times as fast. It changes the controller and the bus at once.",
+                "The queue switched on: a power cut loses 1 write.",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_changes_at_once_is_said_once_of_the_same_sides() {
+        let bundle = |side_b: &str, metric: &Metric| ReportVerdict {
+            side_b: side_b.to_owned(),
+            at_once: vec!["the controller".to_owned(), "the bus".to_owned()],
+            ..verdict(metric, &[("", NoDifference, 1.0)])
+        };
+        let said =
+            answer(&[chapter("One", vec![bundle("on", &IOPS), bundle("on", &metric("cpu")), bundle("card", &IOPS)])]);
+        let changes = |one: &String| one.ends_with("It changes the controller and the bus at once.");
+        assert_eq!(said.iter().map(changes).collect::<Vec<_>>(), [true, false, true], "{said:?}");
+    }
+
+    #[test]
+    fn the_processor_is_said_for_the_same_work_first() {
+        let mut less = verdict(&metric("cpu"), &[("depth 1", Faster, 0.5), ("depth 8", Faster, 0.4)]);
+        less.temper("for less work");
+        let per_request: Cells<'_> = &[("depth 1", NoDifference, 1.0), ("depth 8", Slower, 1.25)];
+        less.per_request = Some(judged(crate::outcome::PROCESSOR_TIME, per_request));
+        assert_eq!(
+            answer(&[chapter("One", vec![less])]),
+            [
+                "The queue switched on: for each request more processor time in 1 of 2 cases, 1.25 × as much (depth 8); no difference in \
+              1. As a share of all time: less processor use for less work in all 2 cases, 0.40 to 0.50 × as much."
+            ]
+        );
+    }
+}
