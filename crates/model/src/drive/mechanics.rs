@@ -131,7 +131,7 @@ impl SeekCurve {
     /// The time of a read seek over `distance` cylinders; beyond the table's end, its last entry.
     #[inline(always)]
     pub fn time(&self, distance: u32) -> Span {
-        time(&self.0, distance)
+        SeekTimes::of(&self.0).at(distance)
     }
 
     /// The same curve, each time `less` shorter and none below zero.
@@ -231,7 +231,7 @@ pub struct Reach<'a> {
 /// The same for reading alone, where no data are on their way: most choices are among reads, and this asks less of each.
 #[derive(Clone, Copy)]
 pub struct ReadReach<'a> {
-    times: &'a [u32],
+    times: SeekTimes<'a>,
     floors: &'a [u32],
     head_switch: Span,
     arm: Arm,
@@ -262,7 +262,7 @@ impl ReadReach<'_> {
     #[inline(always)]
     pub fn movement(&self, cylinder: u32, head: u8) -> Span {
         let switch = if self.arm.head == head { Span::ZERO } else { self.head_switch };
-        time(self.times, self.arm.cylinder.abs_diff(cylinder)).max(switch)
+        self.times.at(self.arm.cylinder.abs_diff(cylinder)).max(switch)
     }
 
     /// As [`Reach::floor`].
@@ -287,8 +287,7 @@ fn floor(floors: &[u32], distance: u64) -> Span {
 /// What it takes to come to a track, settling included.
 #[derive(Clone, Copy)]
 struct Way<'a> {
-    /// By distance.
-    times: &'a [u32],
+    times: SeekTimes<'a>,
     /// At least so long on the same head, and on another.
     least: [Span; 2],
 }
@@ -304,7 +303,7 @@ impl Reach<'_> {
     #[inline(always)]
     pub fn movement(&self, cylinder: u32, head: u8, write: bool) -> Span {
         let way = &self.ways[usize::from(write)];
-        let time = time(way.times, self.arm.cylinder.abs_diff(cylinder));
+        let time = way.times.at(self.arm.cylinder.abs_diff(cylinder));
         time.max(way.least[usize::from(self.arm.head != head)])
     }
 
@@ -338,21 +337,24 @@ fn later(cost: u64, early: u64, period: u64) -> u64 {
     cost + early.div_ceil(revolution) * revolution
 }
 
-/// The time of a distance; beyond the table's end, its last entry.
-#[inline(always)]
-fn time(table: &[u32], distance: u32) -> Span {
-    let time = match table.get(distance as usize) {
-        Some(&time) => time,
-        None => beyond(table),
-    };
-    Span::from_nanos(u64::from(time))
+/// Seek times by distance.
+#[derive(Clone, Copy)]
+struct SeekTimes<'a> {
+    table: &'a [u32],
+    /// Beyond the table's end: its last entry. Kept here, because a call for it would cost a scan its registers.
+    farthest: u32,
 }
 
-/// The last entry, apart: an arm does not move as far.
-#[cold]
-#[inline(never)]
-fn beyond(table: &[u32]) -> u32 {
-    table.last().copied().unwrap_or(0)
+impl SeekTimes<'_> {
+    fn of(table: &[u32]) -> SeekTimes<'_> {
+        SeekTimes { table, farthest: table.last().copied().unwrap_or(0) }
+    }
+
+    /// The time of a distance.
+    #[inline(always)]
+    fn at(&self, distance: u32) -> Span {
+        Span::from_nanos(u64::from(*self.table.get(distance as usize).unwrap_or(&self.farthest)))
+    }
 }
 
 /// What writing adds to a movement.
@@ -529,8 +531,8 @@ impl Mechanics {
         let [same, other] = [Span::ZERO, self.head_switch];
         Reach {
             ways: [
-                Way { times: &self.seek.0, least: [same, other] },
-                Way { times: written, least: [self.settled(same), self.settled(other)] },
+                Way { times: SeekTimes::of(&self.seek.0), least: [same, other] },
+                Way { times: SeekTimes::of(written), least: [self.settled(same), self.settled(other)] },
             ],
             floors: &self.floors,
             arm,
@@ -543,7 +545,7 @@ impl Mechanics {
     #[inline]
     pub fn read_reach_from(&self, arm: Arm, at: Instant) -> ReadReach<'_> {
         ReadReach {
-            times: &self.seek.0,
+            times: SeekTimes::of(&self.seek.0),
             floors: &self.floors,
             head_switch: self.head_switch,
             arm,
