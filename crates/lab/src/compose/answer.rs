@@ -1,5 +1,5 @@
 //! The answer of a whole review in a few plain sentences, from its parts' results alone: what is best for most kinds of work,
-//! what each change gains and loses ([`changes`]), and how many published findings come out again. Where most do not, the first
+//! what each change gains and loses (`changes`), and how many published findings come out again. Where most do not, the first
 //! sentence says so itself.
 
 mod changes;
