@@ -1,5 +1,5 @@
 //! The answer of a whole review in a few plain sentences, from its parts' results alone: what is best for most kinds of work,
-//! what each change gains and loses ([`changes`]), and how many published findings come out again. Where most do not, the first
+//! what each change gains and loses (`changes`), and how many published findings come out again. Where most do not, the first
 //! sentence says so itself.
 
 mod changes;
@@ -119,7 +119,7 @@ fn against_first(factor: &str, rows: &[&ReportBest], levels: &[Level<'_>]) -> Op
     let rest = rows.len() - sure.len();
     let rest = (rest > 0).then(|| format!("not surely apart in {rest}"));
     let said: Vec<String> = [("ahead", true), ("behind", false)].into_iter().filter_map(side).chain(rest).collect();
-    let about = format!("{factor} {} against {}", most.name, base.name);
+    let about = format!("Of {factor}, {} against {}", most.name, base.name);
     (most.name != base.name)
         .then(|| AnswerSentence { about, says: format!("of {} kinds of work {}.", rows.len(), said.join("; ")) })
 }
@@ -238,7 +238,7 @@ mod tests {
         let said = |rows: &[ReportBest]| best_levels(&rows.iter().collect::<Vec<_>>(), false)[1..].to_vec();
         assert_eq!(
             said(&rows)[0].text(),
-            "segments 64 against 4: of 5 kinds of work ahead in 2, most in “writes” (2.00 times as good); behind in 1, most in “reads” \
+            "Of segments, 64 against 4: of 5 kinds of work ahead in 2, most in “writes” (2.00 times as good); behind in 1, most in “reads” \
              (0.60 times as good); not surely apart in 2."
         );
         assert!(said(&rows[2..3]).is_empty(), "the first is best");

@@ -111,7 +111,7 @@ impl<'a> Change<'a> {
         };
         let mut said: Vec<AnswerSentence> = Vec::new();
         for (place, cases) in &groups {
-            let counts = Counted { cases, words: self.words, ahead, apart: other.map(Change::factor) }.text();
+            let counts = Counted { cases, words: self.words, ahead, apart: other.map(Change::varied) }.text();
             let at_once = if said.is_empty() { &at_once[..] } else { "" };
             said.push(sentence(place, format!("{}{counts}.{at_once}", self.for_each_request())));
         }
@@ -132,7 +132,7 @@ impl<'a> Change<'a> {
     }
 
     /// The factor that it varies.
-    fn factor(&self) -> &str {
+    fn varied(&self) -> &str {
         &self.of[0].varied
     }
 
@@ -140,13 +140,13 @@ impl<'a> Change<'a> {
     fn meets(&self, other: &Change<'_>) -> bool {
         let at = |side: &String| self.cases.iter().any(|case| case.level(other).is_some_and(|level| level == side));
         let both = || [&other.of[0].side_a, &other.of[0].side_b].into_iter().all(at);
-        !other.factor().is_empty() && self.factor() != other.factor() && both()
+        !other.varied().is_empty() && self.varied() != other.varied() && both()
     }
 
     /// Its cases without the other change, with it, and where that cannot be said.
     fn grouped(&self, other: &Change<'_>) -> Vec<Group<'a>> {
         let [base, changed] = [&other.of[0].side_a, &other.of[0].side_b];
-        let at = |level: &str| format!("{} {}", other.factor(), spoken(level));
+        let at = |level: &str| format!("{} {}", other.varied(), spoken(level));
         let of = |wanted: &dyn Fn(Option<&str>) -> bool| -> Vec<Case<'a>> {
             self.cases.iter().copied().filter(|case| wanted(case.level(other))).collect()
         };
@@ -165,9 +165,9 @@ impl<'a> Change<'a> {
 impl<'a> Case<'a> {
     /// At which level of another change's factor it is, by its own levels or by what its part holds.
     fn level<'b>(&'b self, other: &'b Change<'_>) -> Option<&'b str> {
-        let own = self.cell.levels.iter().find(|(factor, _)| factor == other.factor());
+        let own = self.cell.levels.iter().find(|(factor, _)| factor == other.varied());
         let held = |level: &&String| {
-            let said = format!("{} {}", other.factor(), spoken(level));
+            let said = format!("{} {}", other.varied(), spoken(level));
             self.part.held.iter().any(|held| *held == said || held.starts_with(&format!("{said} (")))
         };
         let sides = || [&other.of[0].side_a, &other.of[0].side_b].into_iter().find(held).map(String::as_str);
