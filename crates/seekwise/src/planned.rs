@@ -35,6 +35,12 @@ pub struct PlannedStudy {
 }
 
 impl PlannedStudy {
+    /// How many runs it has; nothing where they end when it is decided.
+    pub fn runs(&self) -> Option<u64> {
+        let PlannedStudy { study, made, .. } = self;
+        made.sampling.is_none().then(|| made.cells.len() as u64 * u64::from(study.runs))
+    }
+
     /// What is told from its records; what its cells run is let go of.
     pub fn ran(self) -> (Study, StudyProvenance) {
         (self.study, self.made)
@@ -68,16 +74,16 @@ pub struct StudySession {
     pub threads: usize,
 }
 
-/// A plan with results opened for it that waits for its turn: what it runs is prepared again then, from the texts that it was
-/// planned from, and the runs that are there are read again. All parts of a review are opened before the first run, and all
-/// their cells together are more than a machine of a modest size should hold.
+/// A plan with results opened for it that waits for its turn: what its folder keeps is read again then, and prepared again. All
+/// parts of a review are opened before the first run, and all their cells together are more than a machine of a modest size should
+/// hold.
 pub struct WaitingSession {
-    text: String,
-    pub study: Study,
-    /// What makes its results.
-    pub made: StudyProvenance,
+    /// SHA-256 of what makes its results.
+    pub made_sha256: String,
+    /// How many runs it has; nothing where they end when it is decided.
+    pub runs: Option<u64>,
     /// Where runs are measured: what is prepared holds open what it runs on.
-    prepared: Option<Vec<PreparedCell>>,
+    measured: Option<PlannedStudy>,
     results: ResultFolder,
     /// How many runs its results hold already.
     pub done: usize,
@@ -87,22 +93,25 @@ pub struct WaitingSession {
 impl StudySession {
     /// Lets go of what can be had again.
     pub fn wait(self) -> WaitingSession {
-        let StudySession { planned: PlannedStudy { text, study, prepared, made }, results, done, threads } = self;
-        let prepared = Some(prepared).filter(|prepared| is_measured(prepared));
-        WaitingSession { text, study, made, prepared, results, done: done.len(), threads }
+        let StudySession { planned, results, done, threads } = self;
+        let (made_sha256, runs) = (planned.made.hash(), planned.runs());
+        let measured = Some(planned).filter(|planned| is_measured(&planned.prepared));
+        WaitingSession { made_sha256, runs, measured, results, done: done.len(), threads }
     }
 }
 
 impl WaitingSession {
     /// It is its turn.
     pub fn take_turn(self) -> Result<StudySession, Error> {
-        let WaitingSession { text, study, made, prepared, results, done, threads } = self;
+        let WaitingSession { made_sha256, measured, results, done, threads, .. } = self;
         let folder = results.folder();
-        // Whether there must be sums was judged when it was opened.
-        let kept = StudyManifest { study: text, made, sealed: false };
+        let kept = results::kept_as_judged(folder)?;
+        if kept.made.hash() != made_sha256 {
+            return Err(Error::new(format!("{}: what makes its results was changed meanwhile", folder.display())));
+        }
         let done = if done > 0 { results::records(folder, &kept)? } else { Vec::new() };
-        let planned = match prepared {
-            Some(prepared) => PlannedStudy { text: kept.study, study, prepared, made: kept.made },
+        let planned = match measured {
+            Some(planned) => planned,
             None => plan_kept(folder, kept)?,
         };
         Ok(StudySession { planned, results, done, threads })
@@ -111,7 +120,7 @@ impl WaitingSession {
     /// Cells that are prepared.
     #[cfg(test)]
     pub fn prepared(&self) -> usize {
-        self.prepared.as_ref().map_or(0, Vec::len)
+        self.measured.as_ref().map_or(0, |planned| planned.prepared.len())
     }
 }
 

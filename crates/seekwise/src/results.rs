@@ -133,8 +133,17 @@ pub fn says(folder: &Path) -> bool {
     folder.join(MADE).exists()
 }
 
-/// What a folder says of its results.
+/// What a folder says of its results; a folder without sums is told.
 pub fn kept(folder: &Path) -> Result<StudyManifest, FolderError> {
+    let kept = kept_as_judged(folder)?;
+    if !kept.sealed {
+        warn_of_no_sums(folder);
+    }
+    Ok(kept)
+}
+
+/// The same of a folder that was opened before, when it was told.
+pub fn kept_as_judged(folder: &Path) -> Result<StudyManifest, FolderError> {
     if folder.is_file() {
         return Err(FolderError::Unfit(folder.to_owned(), "it is a file; expected a result folder".to_owned()));
     }
@@ -148,22 +157,17 @@ pub fn kept(folder: &Path) -> Result<StudyManifest, FolderError> {
     };
     let unfit = |why: String| FolderError::Unfit(folder.join(MADE), why);
     let (study, made) = (read(STUDY)?, read(MADE)?);
-    let sealed = checked(folder, &study, &made)?;
+    let sealed = sums::check(folder, &[(STUDY, &study), (MADE, &made)])?;
     let made: StudyProvenance = serde_json::from_str(&made).map_err(|error| unfit(error.to_string()))?;
     made.check(&study).map_err(unfit)?;
     Ok(StudyManifest { study, made, sealed })
 }
 
-/// Holds the two texts against their sums; a folder without sums is told.
-fn checked(folder: &Path, study: &str, made: &str) -> Result<bool, FolderError> {
-    let sealed = sums::check(folder, &[(STUDY, study), (MADE, made)])?;
-    if !sealed {
-        log::warn!(
-            "{} has no {SUMS}, as of an earlier version: a changed figure is found only where it contradicts others",
-            folder.display()
-        );
-    }
-    Ok(sealed)
+fn warn_of_no_sums(folder: &Path) {
+    log::warn!(
+        "{} has no {SUMS}, as of an earlier version: a changed figure is found only where it contradicts others",
+        folder.display()
+    );
 }
 
 /// What a folder says of a review's results.
@@ -181,7 +185,9 @@ pub fn kept_review(folder: &Path) -> Result<Option<ReviewManifest>, FolderError>
     let bytes = made;
     let Ok(made) = serde_json::from_str::<ReviewProvenance>(&bytes) else { return Ok(None) };
     let text = fs::read_to_string(&of_study).map_err(io_error(&of_study))?;
-    checked(folder, &text, &bytes)?;
+    if !sums::check(folder, &[(STUDY, &text), (MADE, &bytes)])? {
+        warn_of_no_sums(folder);
+    }
     made.check(&text).map_err(|why| FolderError::Unfit(path.clone(), why))?;
     for (place, part) in made.parts.iter().enumerate() {
         made.fits(place, &kept(&folder.join(&part.folder))?.made)

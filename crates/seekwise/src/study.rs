@@ -171,7 +171,7 @@ pub fn run_session(opened: StudySession, observer: &dyn Observer) -> Result<(Pla
     let StudySession { planned, results, done, threads } = opened;
     warn(&planned.made.warnings);
     let mut count = done.len() as u64;
-    observer.begin(runs(&planned.study, &planned.made), count, "runs");
+    observer.begin(planned.runs(), count, "runs");
     let records = run(&planned, &EarlierRuns::default(), results, done, threads, observer, &mut || {
         count += 1;
         observer.at(count);
@@ -240,11 +240,6 @@ pub fn again(folder: &Path) -> String {
     let folder = folder.display().to_string();
     let folder = folder.trim_end_matches('/');
     format!("seekwise study {} --out {}", quoted(folder), quoted(&format!("{folder}-again")))
-}
-
-/// Runs of a plan; nothing where they end when it is decided.
-pub fn runs(study: &Study, made: &StudyProvenance) -> Option<u64> {
-    made.sampling.is_none().then(|| made.cells.len() as u64 * u64::from(study.runs))
 }
 
 /// A study or a review by the name of a built-in one, or of a file: its name and its text.

@@ -28,12 +28,10 @@ pub struct PartProvenance {
 }
 
 impl ReviewProvenance {
-    /// What makes the results of the review with the text `text`, with its parts by folder.
-    pub fn new<'a>(text: &str, parts: impl Iterator<Item = (&'a str, &'a StudyProvenance)>) -> ReviewProvenance {
-        let part = |(folder, made): (&str, &StudyProvenance)| PartProvenance {
-            folder: folder.to_owned(),
-            made_sha256: made.hash(),
-        };
+    /// What makes the results of the review with the text `text`, with its parts: the folder of each, and the SHA-256 of what
+    /// made it.
+    pub fn new<'a>(text: &str, parts: impl Iterator<Item = (&'a str, String)>) -> ReviewProvenance {
+        let part = |(folder, made_sha256): (&str, String)| PartProvenance { folder: folder.to_owned(), made_sha256 };
         ReviewProvenance {
             program: ProgramVersion::this(),
             study_sha256: sha256(text.as_bytes()),

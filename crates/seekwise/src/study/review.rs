@@ -19,9 +19,7 @@ use seekwise_lab::report::Report;
 use seekwise_lab::report::review::{self as page, Chapter};
 use seekwise_lab::study::EarlierRuns;
 
-use super::{
-    COMMAND, StudyOptions, StudyResult, composed, named, recomposed, require_requests, run, runs, warn, write_page,
-};
+use super::{COMMAND, StudyOptions, StudyResult, composed, named, recomposed, require_requests, run, warn, write_page};
 use crate::error::Error;
 use crate::observer::Observer;
 use crate::planned::{self, StudySession, WaitingSession};
@@ -79,7 +77,8 @@ impl PendingReview {
         results::admit_review(out, text, options.resume, options.force)?;
         let open = |part: &ReviewPart| open(part, from, options, observer).map(StudySession::wait);
         let opened = review.part.iter().map(open).collect::<Result<Vec<_>, _>>()?;
-        let made = review.part.iter().map(ReviewPart::folder).zip(opened.iter().map(|opened| &opened.made));
+        let made =
+            review.part.iter().map(ReviewPart::folder).zip(opened.iter().map(|opened| opened.made_sha256.clone()));
         let made = ReviewProvenance::new(text, made);
         results::say_review(out, text, &made)?;
         Ok(PendingReview { review, made, opened })
@@ -89,7 +88,7 @@ impl PendingReview {
     pub fn finish(self, options: &StudyOptions<'_>, observer: &dyn Observer) -> Result<ReviewResult, Error> {
         let PendingReview { review, made, opened } = self;
         let mut count: u64 = opened.iter().map(|opened| opened.done as u64).sum();
-        observer.begin(opened.iter().map(|opened| runs(&opened.study, &opened.made)).sum(), count, "runs");
+        observer.begin(opened.iter().map(|opened| opened.runs).sum(), count, "runs");
         let (mut parts, mut chapters) = (Vec::new(), Vec::new());
         for (part, waiting) in review.part.iter().zip(opened) {
             observer.doing(part.folder());
