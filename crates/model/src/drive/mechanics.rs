@@ -241,8 +241,8 @@ pub struct ReadReach<'a> {
 /// The platter while the arm moves.
 #[derive(Clone, Copy)]
 struct Turning {
-    /// Its angle at the beginning.
-    angle: u64,
+    /// Its angle at the beginning, less what was passed by so little that it is caught.
+    uncaught: u64,
     rate: u64,
     period: u64,
     catch: u64,
@@ -252,8 +252,10 @@ impl Turning {
     /// The wait after a movement until `angle` comes under the head.
     #[inline(always)]
     fn wait(&self, movement: Span, angle: u64) -> Span {
-        let there = self.angle.wrapping_add(movement.nanos().wrapping_mul(self.rate));
-        wait(angle.wrapping_sub(there), self.period, self.catch)
+        let there = self.uncaught.wrapping_add(movement.nanos().wrapping_mul(self.rate));
+        // As `wait` below, in a step less.
+        let (ahead, caught) = angle.wrapping_sub(there).overflowing_sub(self.catch);
+        turn(if caught { 0 } else { ahead }, self.period)
     }
 }
 
@@ -521,7 +523,8 @@ impl Mechanics {
 
     #[inline]
     fn turning(&self, at: Instant) -> Turning {
-        Turning { angle: self.angle(at), rate: self.rate, period: self.period, catch: self.catch }
+        let uncaught = self.angle(at).wrapping_sub(self.catch);
+        Turning { uncaught, rate: self.rate, period: self.period, catch: self.catch }
     }
 
     /// How long it takes from `arm` and `at` to other places.
@@ -609,6 +612,25 @@ mod tests {
             assert_eq!(Some(reach.floor(distance)), least(stretch), "{distance}");
         }
         assert_eq!(reach.floor(u64::MAX), reach.floor(999));
+    }
+
+    #[test]
+    fn a_choice_waits_for_the_platter_as_an_access_does() {
+        let curve = SeekCurve::table(&[(1, Span::from_micros(400))], 50).expect("rises");
+        let mechanics = Mechanics::new(curve, Span::ZERO, Span::ZERO, 7_200_000).expect("turns").with_phase(12_345);
+        let catch = mechanics.catch;
+        assert!(catch > 1);
+        for (ns, moved) in [(0, 0), (1, 400_000), (77_777_777, 8_333_333)] {
+            let (at, moved) = (Instant::from_nanos(ns), Span::from_nanos(moved));
+            let there = mechanics.angle(at + moved);
+            let far = [0, 1, catch - 1, catch, catch + 1, 1 << 40, 1 << 63];
+            for angle in far.iter().flat_map(|&by| [there.wrapping_add(by), there.wrapping_sub(by)]) {
+                let wait = mechanics.wait(at + moved, angle);
+                let arm = Arm::default();
+                assert_eq!(mechanics.read_reach_from(arm, at).wait(moved, angle), wait, "{ns} {angle}");
+                assert_eq!(mechanics.reach_from(arm, at).wait(moved, angle), wait, "{ns} {angle}");
+            }
+        }
     }
 
     #[test]
