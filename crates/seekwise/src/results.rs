@@ -135,15 +135,15 @@ pub fn says(folder: &Path) -> bool {
 
 /// What a folder says of its results; a folder without sums is told.
 pub fn kept(folder: &Path) -> Result<StudyManifest, FolderError> {
-    let kept = kept_as_judged(folder)?;
-    if !kept.sealed {
-        warn_of_no_sums(folder);
-    }
-    Ok(kept)
+    read_kept(folder, warn_of_no_sums)
 }
 
 /// The same of a folder that was opened before, when it was told.
 pub fn kept_as_judged(folder: &Path) -> Result<StudyManifest, FolderError> {
+    read_kept(folder, |_| ())
+}
+
+fn read_kept(folder: &Path, without_sums: fn(&Path)) -> Result<StudyManifest, FolderError> {
     if folder.is_file() {
         return Err(FolderError::Unfit(folder.to_owned(), "it is a file; expected a result folder".to_owned()));
     }
@@ -158,6 +158,9 @@ pub fn kept_as_judged(folder: &Path) -> Result<StudyManifest, FolderError> {
     let unfit = |why: String| FolderError::Unfit(folder.join(MADE), why);
     let (study, made) = (read(STUDY)?, read(MADE)?);
     let sealed = sums::check(folder, &[(STUDY, &study), (MADE, &made)])?;
+    if !sealed {
+        without_sums(folder);
+    }
     let made: StudyProvenance = serde_json::from_str(&made).map_err(|error| unfit(error.to_string()))?;
     made.check(&study).map_err(unfit)?;
     Ok(StudyManifest { study, made, sealed })
