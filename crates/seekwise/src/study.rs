@@ -273,7 +273,7 @@ pub(crate) fn named(name: &str) -> Result<(String, String), Error> {
 /// the plan's order, or that the observer cancelled: what is complete then is in the folder.
 pub fn run(
     planned: &PlannedStudy,
-    earlier: &EarlierRuns,
+    earlier: &EarlierRuns<'_>,
     mut results: ResultFolder,
     mut records: Vec<RunRecord>,
     threads: usize,

@@ -278,6 +278,20 @@ mod tests {
     }
 
     #[test]
+    fn a_part_whose_folder_was_changed_meanwhile_does_not_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = review(folder.path(), "drive = 'barracuda-7200.7-ncq'");
+        let out = folder.path().join("out");
+        let options = StudyOptions { threads: 1, ..StudyOptions::into(&out) };
+        let pending = PendingReview::open(&text, "r.toml", None, &options, &()).unwrap();
+        for file in ["study.toml", "made-from.json", "sums.txt"] {
+            fs::copy(out.join("one").join(file), out.join("two").join(file)).unwrap();
+        }
+        let said = pending.finish(&options, &()).unwrap_err().to_string();
+        assert!(said.ends_with("what makes its results was changed meanwhile"), "{said}");
+    }
+
+    #[test]
     fn a_fault_of_the_last_part_is_told_before_the_first_runs_and_measured_parts_stay_prepared() {
         let folder = tempfile::tempdir().unwrap();
         let out = folder.path().join("out");
