@@ -15,6 +15,7 @@ pub mod file_losses;
 pub mod plot;
 mod tally;
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rayon::prelude::*;
@@ -249,10 +250,10 @@ pub fn judge_until(
             let tell = &mut |_: &_| count(&mut seen, |n| progress(n, None));
             let before = sim::run(stack, work.source(Seed(seed)), cutoff, Seed(seed), tell)?.figures;
             let judge = new(instants(Seed(seed), *n, before.end), None);
-            vec![run.watch(Seed(seed), (linger, ends), judge, &|n| progress(n, Some(before.issued)))?]
+            run.watch(Seed(seed), (linger, ends), judge, &|n| progress(n, Some(before.issued)))?.alone()
         }
         CutTime::At(at) => {
-            vec![run.watch(Seed(seed), (linger, ends), new(at.clone(), None), &|n| progress(n, None))?]
+            run.watch(Seed(seed), (linger, ends), new(at.clone(), None), &|n| progress(n, None))?.alone()
         }
         CutTime::After { cuts, pause } => {
             let ending = (linger, SceneEnd::GoesOn(*pause));
@@ -269,8 +270,25 @@ pub fn judge_until(
     Ok(CutReport { broken_by: blamed(stack, &report.each, matches!(when, CutTime::Off(_))), ..report })
 }
 
-/// When a run ended, and what its judge found.
-type Judged = (Instant, CutJudgement<Summed>);
+/// When a run ended, what its judge found, and what it told.
+struct Judged {
+    end: Instant,
+    found: CutJudgement<()>,
+    told: Summed,
+}
+
+/// Runs, and what their judges told together: its ages are those of all, its curve that of the first. Two hundred runs' ages apart
+/// take tens of megabytes.
+struct JudgedRuns {
+    each: Vec<(Instant, CutJudgement<()>)>,
+    told: Summed,
+}
+
+impl Judged {
+    fn alone(self) -> JudgedRuns {
+        JudgedRuns { each: vec![(self.end, self.found)], told: self.told }
+    }
+}
 
 /// Counts one more; calls `tell` every `STEP`.
 fn count(seen: &mut u64, tell: impl Fn(u64)) {
@@ -305,14 +323,22 @@ impl CutRun<'_> {
         ending: (RunEnding, SceneEnd),
         new: &(dyn Fn() -> CutJudge<Summed> + Sync),
         progress: &ProgressFn<'_>,
-    ) -> Result<Vec<Judged>, RunError> {
-        let done = AtomicU64::new(0);
+    ) -> Result<JudgedRuns, RunError> {
+        let (done, all) = (AtomicU64::new(0), Mutex::new(Summed::default()));
         let run = |index: u32| {
-            let found = self.watch(seed.run(u64::from(index)), ending, new(), &|_| ());
+            let judged = self.watch(seed.run(u64::from(index)), ending, new(), &|_| ());
             progress(1 + done.fetch_add(1, Ordering::Relaxed), Some(u64::from(cuts)));
-            found
+            let Judged { end, found, told } = judged?;
+            let mut all = all.lock().expect("no holder panics");
+            // Counts add up to the same in any order.
+            all.ages.iter_mut().zip(&told.ages).for_each(|(all, own)| all.merge(own));
+            if index == 0 {
+                all.curve = told.curve;
+            }
+            Ok((end, found))
         };
-        (0..cuts).into_par_iter().map(run).collect()
+        let each = (0..cuts).into_par_iter().map(run).collect::<Result<Vec<_>, RunError>>()?;
+        Ok(JudgedRuns { each, told: all.into_inner().expect("no holder panics") })
     }
 
     /// A single run.
@@ -336,10 +362,12 @@ impl CutRun<'_> {
             RunEnding::Linger => telling.judge.finish(outcome.figures.end),
             RunEnding::PowerOff => telling.judge.finish_off(off),
         };
-        match &found.files {
-            Some(Err(many)) => Err(RunError::Unfit(many.clone())),
-            _ => Ok((outcome.figures.end, found)),
+        let CutJudgement { cuts, tally: told, acknowledged, flushes, longest_at_risk, files } = found;
+        if let Some(Err(many)) = files {
+            return Err(RunError::Unfit(many));
         }
+        let found = CutJudgement { cuts, tally: (), acknowledged, flushes, longest_at_risk, files };
+        Ok(Judged { end: outcome.figures.end, found, told })
     }
 }
 
@@ -369,15 +397,15 @@ impl Witness for Telling<'_> {
     }
 }
 
-fn report(terms: DriveTerms, plan: &CutArray, runs: Vec<Judged>) -> CutReport {
+fn report(terms: DriveTerms, plan: &CutArray, JudgedRuns { each: runs, told }: JudgedRuns) -> CutReport {
     let each: Vec<CutLoss> = runs.iter().flat_map(|(_, found)| found.cuts.iter().copied()).collect();
     let [acknowledged_lost, flushed_lost, fua_lost, promised_lost] =
-        WriteClass::ALL.map(|class| losses(class, &each, &runs));
+        WriteClass::ALL.map(|class| losses(class, &each, &told.ages[class as usize]));
     let count = |holds: fn(&CutLoss) -> bool| each.iter().filter(|cut| holds(cut)).count() as u64;
     let sum = |value: fn(&CutLoss) -> u64| each.iter().map(value).sum::<u64>();
     let mean = |value: fn(&CutLoss) -> u64| sum(value) as f64 / each.len().max(1) as f64;
     let most = |value: fn(&CutLoss) -> u64| each.iter().map(value).max().unwrap_or(0);
-    let curve = runs.first().map(|(_, found)| found.tally.curve.clone()).unwrap_or_default();
+    let curve = &told.curve;
     let longest = runs.iter().map(|(_, found)| found.longest_at_risk).max();
     let mut left: Option<Left> = None;
     for (_, found) in &runs {
@@ -426,14 +454,12 @@ fn report(terms: DriveTerms, plan: &CutArray, runs: Vec<Judged>) -> CutReport {
     }
 }
 
-fn losses(class: WriteClass, each: &[CutLoss], runs: &[Judged]) -> ClassLosses {
+fn losses(class: WriteClass, each: &[CutLoss], ages: &Histogram) -> ClassLosses {
     let of = |cut: &CutLoss| cut.lost[class as usize];
     let with_loss = || each.iter().map(of).filter(|lost| lost.writes > 0);
     let mean = |value: fn(&ClassLoss) -> u64| {
         with_loss().map(|lost| value(&lost)).sum::<u64>() as f64 / each.len().max(1) as f64
     };
-    let mut ages = Histogram::default();
-    runs.iter().for_each(|(_, found)| ages.merge(&found.tally.ages[class as usize]));
     let mut oldest = Histogram::default();
     with_loss().for_each(|lost| oldest.record(lost.oldest));
     ClassLosses {
@@ -443,7 +469,7 @@ fn losses(class: WriteClass, each: &[CutLoss], runs: &[Judged]) -> ClassLosses {
         writes_max: with_loss().map(|lost| lost.writes).max().unwrap_or(0),
         bytes_mean: mean(|lost| lost.bytes),
         bytes_max: with_loss().map(|lost| lost.bytes).max().unwrap_or(0),
-        age_ms: Ages::of(&ages),
+        age_ms: Ages::of(ages),
         oldest_ms: Ages::of(&oldest),
     }
 }

@@ -146,7 +146,7 @@ pub fn execute(
     study: &Study,
     prepared: &[PreparedCell],
     made: &StudyProvenance,
-    earlier: &EarlierRuns,
+    earlier: &EarlierRuns<'_>,
     done: usize,
     limits: ExecutionLimits<'_>,
     each: impl FnMut(CellRunResult) -> bool + Send,
@@ -159,7 +159,7 @@ pub fn execute_order(
     study: &Study,
     prepared: &[PreparedCell],
     (seeds, order): (&[u64], &[(usize, usize)]),
-    earlier: &EarlierRuns,
+    earlier: &EarlierRuns<'_>,
     done: usize,
     ExecutionLimits { threads, cutoff }: ExecutionLimits<'_>,
     mut each: impl FnMut(CellRunResult) -> bool + Send,
@@ -212,7 +212,7 @@ fn one(
     study: &Study,
     prepared: &PreparedCell,
     seed: u64,
-    earlier: &EarlierRuns,
+    earlier: &EarlierRuns<'_>,
     place: (usize, usize),
 ) -> CellRunResult {
     match earlier.find(study, prepared, seed) {
@@ -264,7 +264,7 @@ mod tests {
     const STUDY: &str = "title = 't'\nquestion = 'q'\nruns = 1\nruntime = '1 s'\njob = 'random-read'\n[stack]\n\
         drive = 'barracuda-7200.7-ncq'\n[[factor]]\nname = 'depth'\nkey = 'job.depth'\nlevels = [1, 8]\n";
 
-    fn runs(study: &Study, prepared: &[PreparedCell], seed: u64, earlier: &EarlierRuns) -> Vec<RunRecord> {
+    fn runs(study: &Study, prepared: &[PreparedCell], seed: u64, earlier: &EarlierRuns<'_>) -> Vec<RunRecord> {
         let mut made =
             StudyProvenance::new(STUDY, study, &plan::cells(study), prepared, Inputs::today(&absent).taken());
         made.seeds = vec![seed];
@@ -454,7 +454,7 @@ mod tests {
         // The second cell, as if it had been the first of another plan.
         let mut earlier = EarlierRuns::default();
         let told = RunRecord { cell: 0, failures: 77, ..first[1].clone() };
-        earlier.add(&study, &prepared[1..], &[told]);
+        earlier.add(&study, &prepared[1..], [std::borrow::Cow::Owned(told)]);
         let again = runs(&study, &prepared, 1, &earlier);
         assert_eq!((marked(&again), again[1].cell), (vec![false, true], 1));
         assert_eq!(marked(&runs(&study, &prepared, 2, &earlier)), [false, false], "another seed");

@@ -7,6 +7,7 @@
 //! DIR/STUDY/ID-planted/  the cells of one claim with a planted difference
 //! ```
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -269,7 +270,7 @@ impl Running<'_> {
     fn run(
         &self,
         planned: &PlannedStudy,
-        earlier: &EarlierRuns,
+        earlier: &EarlierRuns<'_>,
         results: ResultFolder,
         done: Vec<RunRecord>,
         threads: usize,
@@ -306,16 +307,16 @@ impl Running<'_> {
         let StudySession { planned, results, done, threads } = opened;
         warn(&planned.made.warnings);
         self.observer.doing(name);
-        let mut earlier = EarlierRuns::default();
-        let records = self.run(&planned, &earlier, results, done, threads)?;
-        earlier.add(&planned.study, &planned.prepared, &records);
+        let records = self.run(&planned, &EarlierRuns::default(), results, done, threads)?;
         study::write_report(&planned.study, &planned.made, &records, &folder)?;
         let PlannedStudy { study, made, .. } = &planned;
         let ran = Ran { name, planned: &planned, evidence: Evidence::new(study, made, &records) };
+        let mut earlier = EarlierRuns::default();
+        earlier.add(study, &planned.prepared, records.iter().map(Cow::Borrowed));
         carried_of(study, wanted).into_iter().map(|claim| self.claim(&ran, claim, &mut earlier)).collect()
     }
 
-    fn claim(&self, ran: &Ran<'_>, claim: &Claim, earlier: &mut EarlierRuns) -> Result<ClaimVerdict, Error> {
+    fn claim(&self, ran: &Ran<'_>, claim: &Claim, earlier: &mut EarlierRuns<'_>) -> Result<ClaimVerdict, Error> {
         let judged = ran.evidence.judge_claim(claim);
         let mut verdict = ClaimVerdict {
             id: claim.id.clone(),
@@ -367,7 +368,7 @@ impl Running<'_> {
         ran: &Ran<'_>,
         claim: &Claim,
         (how, change): (&str, &CellChange),
-        earlier: &mut EarlierRuns,
+        earlier: &mut EarlierRuns<'_>,
         verdict: &mut ClaimVerdict,
     ) -> Result<Again, Error> {
         let Ran { name, planned, evidence: as_is } = ran;
@@ -387,14 +388,16 @@ impl Running<'_> {
         warn(&again.made.warnings);
         self.observer.doing(&format!("{name}, {} {how}", claim.id));
         let records = self.run(&again, earlier, results, done, threads)?;
-        earlier.add(&again.study, &again.prepared, &records);
         let evidence = Evidence::new(&again.study, &again.made, &records);
         let bare = Claim { show: Vec::new(), ..claim.clone() };
         let judged = evidence.judge_claim(&bare);
+        let fails = judged.holds.map(|holds| !holds);
+        let repeats = repeated(as_is, &evidence);
         verdict.changed.push(format!("{how}: {change}: {}", judged.figure()));
         verdict.lines.push(format!("{how}, {change}:"));
         verdict.lines.extend(judged.figures().iter().map(|line| format!("  {line}")));
-        Ok(Again { fails: judged.holds.map(|holds| !holds), repeats: repeated(as_is, &evidence) })
+        earlier.add(&again.study, &again.prepared, records.into_iter().map(Cow::Owned));
+        Ok(Again { fails, repeats })
     }
 }
 

@@ -8,6 +8,7 @@
 //! draw is not taken for a lever, and a value whose effect the screening does not show is missed. Equal questions have equal
 //! answers, whatever the number of cores.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -115,7 +116,7 @@ struct ClaimRuns {
     study: Study,
     cells: Vec<Cell>,
     planned: PlannedStudy,
-    earlier: EarlierRuns,
+    earlier: EarlierRuns<'static>,
     as_is: Option<bool>,
     distance: Option<BoundDistance>,
 }
@@ -249,11 +250,12 @@ impl Explaining<'_> {
             failure.is_none()
         });
         failure.map_or(Ok(()), Err)?;
-        if keep {
-            runs.earlier.add(study, prepared, &records);
-        }
         let judged = Evidence::new(study, made, &records).judge_claim(claim);
-        Ok((judged.holds, judged.distance.clone()))
+        let answer = (judged.holds, judged.distance.clone());
+        if keep {
+            runs.earlier.add(study, prepared, records.into_iter().map(Cow::Owned));
+        }
+        Ok(answer)
     }
 
     /// Whether a claim holds with a setting at a value, by its full runs or by shorter ones where it has them. A value that

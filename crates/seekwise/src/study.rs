@@ -25,7 +25,7 @@ use crate::error::Error;
 use crate::observer::Observer;
 use crate::planned::{self, PlannedStudy, ResultsOptions, StudySession};
 use crate::reading::{self, FileKind};
-use crate::results::{self, PAGE, ResultFolder};
+use crate::results::{self, PAGE, ResultFolder, StudyManifest};
 use crate::shell::quoted;
 use crate::whole::OutputFile;
 
@@ -213,10 +213,16 @@ pub fn kept_in(folder: &Path) -> Result<StudyResult, Error> {
 /// The same without a warning, where they were said before.
 fn read(folder: &Path) -> Result<StudyResult, Error> {
     let kept = results::kept(folder)?;
-    let mut study = seekwise_formats::study::parse(&folder.join("study.toml").display().to_string(), &kept.study)?;
-    seekwise_lab::study::judge(&mut study, &kept.made);
+    let study = kept_study(folder, &kept)?;
     let records = results::records(folder, &kept)?;
     Ok(StudyResult { study, made: kept.made, records, page: folder.join(PAGE) })
+}
+
+/// The study that `folder` keeps, as it is judged.
+fn kept_study(folder: &Path, kept: &StudyManifest) -> Result<Study, Error> {
+    let mut study = seekwise_formats::study::parse(&folder.join("study.toml").display().to_string(), &kept.study)?;
+    seekwise_lab::study::judge(&mut study, &kept.made);
+    Ok(study)
 }
 
 /// Runs that a plan has beside these.
@@ -267,7 +273,7 @@ pub(crate) fn named(name: &str) -> Result<(String, String), Error> {
 /// the plan's order, or that the observer cancelled: what is complete then is in the folder.
 pub fn run(
     planned: &PlannedStudy,
-    earlier: &EarlierRuns,
+    earlier: &EarlierRuns<'_>,
     mut results: ResultFolder,
     mut records: Vec<RunRecord>,
     threads: usize,
@@ -295,7 +301,8 @@ pub fn run(
             match kept {
                 Ok(record) => {
                     ran();
-                    records.push(record);
+                    // A copy: what a core's thread allocated would keep all the memory that it ran in.
+                    records.push(record.clone());
                     if observer.is_cancelled() {
                         failure = Some(Error::cancelled());
                     }

@@ -135,7 +135,7 @@ fn shared(
     let mut ran: BTreeMap<usize, Pilot> = BTreeMap::new();
     loop {
         let mut pilots = Pilots { of_cell: BTreeMap::new(), virtual_ns: 0 };
-        let mut known: BTreeMap<PilotWork<'_>, KnownRuns<usize>> = BTreeMap::new();
+        let mut known: BTreeMap<PilotWork<'_>, KnownRuns<'static, usize>> = BTreeMap::new();
         let (mut next, mut perhaps) = (Vec::new(), Vec::new());
         let mut waits: BTreeSet<PilotWork<'_>> = BTreeSet::new();
         for &(cell, nanos) in wanted {

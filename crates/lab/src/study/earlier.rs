@@ -1,7 +1,9 @@
 //! Runs that need not run again: records that stand for other cells, because their stacks are equal, or differ only in what the run
 //! did not ask ([`Stack::runs_alike`]). Measured runs stand for no other.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use seekwise_formats::study::Study;
 use seekwise_model::block::asked::Asked;
@@ -22,21 +24,25 @@ pub(super) fn kin(study: &Study, prepared: &PreparedCell) -> CellKin {
 }
 
 /// A run that is known, on this stack.
-pub(crate) struct KnownRun {
-    stack: Stack,
+pub(crate) struct KnownRun<'r> {
+    stack: Arc<Stack>,
     /// What it asked of that; all, where it is not known.
     asked: Asked,
-    record: RunRecord,
+    record: Cow<'r, RunRecord>,
 }
 
-impl KnownRun {
+impl<'r> KnownRun<'r> {
     /// The record of a run of `prepared`, if it may stand for others.
-    pub(crate) fn of(prepared: &PreparedCell, record: &RunRecord) -> Option<KnownRun> {
-        let stack = prepared.target.stack().filter(|_| !prepared.target.is_measured())?;
+    pub(crate) fn of(prepared: &PreparedCell, record: &RunRecord) -> Option<KnownRun<'static>> {
+        stack_of(prepared).map(|stack| KnownRun::on(stack, Cow::Owned(record.clone())))
+    }
+
+    /// The record of a run on `stack`.
+    fn on(stack: Arc<Stack>, record: Cow<'r, RunRecord>) -> KnownRun<'r> {
         // Cuts fall into runs of their own, which may ask more.
         let judged = record.cuts.is_some() || record.shutdowns.is_some();
         let asked = record.asked.filter(|_| !judged).unwrap_or(Asked::ALL);
-        Some(KnownRun { stack: stack.clone(), asked, record: record.clone() })
+        KnownRun { stack, asked, record }
     }
 
     /// Whether a run of `prepared`, which has the same work, would run alike.
@@ -49,8 +55,13 @@ impl KnownRun {
     /// Its record as that of a run of `prepared`.
     pub(super) fn record_of(&self, prepared: &PreparedCell) -> RunRecord {
         let (cell_hash, target) = (prepared.hash.clone(), prepared.target.name());
-        RunRecord { cell_hash, target, ..self.record.clone() }
+        RunRecord { cell_hash, target, ..RunRecord::clone(&self.record) }
     }
+}
+
+/// The stack of a cell whose runs may stand for others: measured ones stand for none.
+fn stack_of(prepared: &PreparedCell) -> Option<Arc<Stack>> {
+    prepared.target.stack().filter(|_| !prepared.target.is_measured()).map(|stack| Arc::new(stack.clone()))
 }
 
 #[cfg(test)]
@@ -61,29 +72,29 @@ thread_local! {
 
 /// Runs that are known of cells that are kin, each with what is to be told of it. They are found by which settings they left open,
 /// of which there are few combinations, and by the values of the others: a cell is not compared with every one of them.
-pub(crate) struct KnownRuns<T>(BTreeMap<OpenSettings, SettingsMap<T>>);
+pub(crate) struct KnownRuns<'r, T>(BTreeMap<OpenSettings, SettingsMap<'r, T>>);
 
 /// Runs by the settings that they asked.
-type SettingsMap<T> = HashMap<AskedSettings, Vec<(KnownRun, T)>>;
+type SettingsMap<'r, T> = HashMap<AskedSettings, Vec<(KnownRun<'r>, T)>>;
 
-impl<T> Default for KnownRuns<T> {
-    fn default() -> KnownRuns<T> {
+impl<T> Default for KnownRuns<'_, T> {
+    fn default() -> Self {
         KnownRuns(BTreeMap::new())
     }
 }
 
-impl<T> KnownRuns<T> {
+impl<'r, T> KnownRuns<'r, T> {
     /// Adds one.
-    pub(crate) fn add(&mut self, known: KnownRun, told: T) {
+    pub(crate) fn add(&mut self, known: KnownRun<'r>, told: T) {
         let open = known.stack.open_settings(&known.asked);
         let asked = known.stack.settings_beside(&open);
         self.0.entry(open).or_default().entry(asked).or_default().push((known, told));
     }
 
     /// One that stands for a run of `prepared`, which has the same work.
-    pub(crate) fn find<'s>(&'s self, prepared: &PreparedCell) -> Option<&'s (KnownRun, T)> {
+    pub(crate) fn find<'s>(&'s self, prepared: &PreparedCell) -> Option<&'s (KnownRun<'r>, T)> {
         let stack = prepared.target.stack()?;
-        let of = |(open, runs): (&OpenSettings, &'s SettingsMap<T>)| {
+        let of = |(open, runs): (&OpenSettings, &'s SettingsMap<'r, T>)| {
             let mut alike = runs.get(&stack.settings_beside(open))?.iter();
             alike.find(|(known, _)| known.stands_for(prepared))
         };
@@ -93,17 +104,26 @@ impl<T> KnownRuns<T> {
 
 /// Runs of other plans, by the kin of their cells and their seeds.
 #[derive(Default)]
-pub struct EarlierRuns(BTreeMap<(CellKin, u64), KnownRuns<()>>);
+pub struct EarlierRuns<'r>(BTreeMap<(CellKin, u64), KnownRuns<'r, ()>>);
 
-impl EarlierRuns {
-    /// Adds the `records` of a plan, which need not run again.
-    pub fn add(&mut self, study: &Study, prepared: &[PreparedCell], records: &[RunRecord]) {
+impl<'r> EarlierRuns<'r> {
+    /// Adds the `records` of a plan, which need not run again. They may be lent: those of a study are most of what it holds.
+    pub fn add(
+        &mut self,
+        study: &Study,
+        prepared: &[PreparedCell],
+        records: impl IntoIterator<Item = Cow<'r, RunRecord>>,
+    ) {
+        // By cell: its runs share one stack.
+        let mut stacks: BTreeMap<usize, Option<Arc<Stack>>> = BTreeMap::new();
         for record in records {
-            let prepared = &prepared[record.cell];
-            if self.find(study, prepared, record.seed).is_none()
-                && let Some(known) = KnownRun::of(prepared, record)
+            let (cell, seed) = (record.cell, record.seed);
+            let prepared = &prepared[cell];
+            if self.find(study, prepared, seed).is_none()
+                && let Some(stack) = stacks.entry(cell).or_insert_with(|| stack_of(prepared))
             {
-                self.0.entry((kin(study, prepared), record.seed)).or_default().add(known, ());
+                let known = KnownRun::on(Arc::clone(stack), record);
+                self.0.entry((kin(study, prepared), seed)).or_default().add(known, ());
             }
         }
     }

@@ -37,7 +37,7 @@ struct ScheduleState {
     running: BTreeSet<usize>,
     /// By work: how many runs of it have not ended, and those that have, with their cells, while others may be like them.
     left: Vec<usize>,
-    known: BTreeMap<usize, KnownRuns<usize>>,
+    known: BTreeMap<usize, KnownRuns<'static, usize>>,
     /// From cells to earlier ones of which one stood for the other.
     alike: BTreeMap<usize, usize>,
     stopped: bool,

@@ -19,7 +19,10 @@ use seekwise_lab::report::Report;
 use seekwise_lab::report::review::{self as page, Chapter};
 use seekwise_lab::study::EarlierRuns;
 
-use super::{COMMAND, StudyOptions, StudyResult, composed, named, recomposed, require_requests, run, warn, write_page};
+use super::{
+    COMMAND, StudyOptions, StudyResult, composed, kept_study, named, recomposed, require_requests, run, warn,
+    write_page,
+};
 use crate::error::Error;
 use crate::observer::Observer;
 use crate::planned::{self, StudySession, WaitingSession};
@@ -89,7 +92,7 @@ impl PendingReview {
         let PendingReview { review, made, opened } = self;
         let mut count: u64 = opened.iter().map(|opened| opened.done as u64).sum();
         observer.begin(opened.iter().map(|opened| opened.runs).sum(), count, "runs");
-        let (mut parts, mut chapters) = (Vec::new(), Vec::new());
+        let mut chapters = Vec::new();
         for (part, waiting) in review.part.iter().zip(opened) {
             observer.doing(part.folder());
             let StudySession { planned, results, done, threads } = waiting.take_turn()?;
@@ -103,10 +106,12 @@ impl PendingReview {
             let (page, report) = composed(&study, &made, &records, &options.folder.join(part.folder()))?;
             let studied = StudyResult { study, made, records, page };
             require_requests(&studied.evidence())?;
-            chapters.push(chapter(part, &studied.study, report));
-            parts.push((studied.study, studied.made));
+            let chapter = chapter(part, &studied.study, report);
+            drop(studied);
+            // A copy: what was made among the part's records would keep the memory between its pieces.
+            chapters.push(chapter.clone());
         }
-        finish(review, &made, (parts, chapters), options.folder)
+        finish(review, &made, chapters, options.folder)
     }
 }
 
@@ -115,11 +120,10 @@ pub fn again_from_review(folder: &Path, text: &str, made: &ReviewProvenance) -> 
     let review = Review::parse(&folder.join("study.toml").display().to_string(), text)?;
     let again = |part: &ReviewPart| {
         let (studied, report) = recomposed(&folder.join(part.folder()))?;
-        let chapter = chapter(part, &studied.study, report);
-        Ok(((studied.study, studied.made), chapter))
+        Ok(chapter(part, &studied.study, report))
     };
-    let both = review.part.iter().map(again).collect::<Result<_, Error>>()?;
-    finish(review, made, both, folder)
+    let chapters = review.part.iter().map(again).collect::<Result<_, Error>>()?;
+    finish(review, made, chapters, folder)
 }
 
 /// What the folder of a review keeps, without its pages. Nothing is written.
@@ -162,18 +166,22 @@ fn chapter(part: &ReviewPart, study: &Study, report: Report) -> Chapter {
     }
 }
 
-/// What of a part its review's page needs beside its chapter: what is held in it and led elsewhere.
-type RelatedPart = (Study, StudyProvenance);
-
-/// Writes the page of all parts.
+/// Writes the page of all parts. What is held in one and led elsewhere is read from their folders when all have run.
 fn finish(
     review: Review,
     made: &ReviewProvenance,
-    (parts, mut chapters): (Vec<RelatedPart>, Vec<Chapter>),
+    mut chapters: Vec<Chapter>,
     folder: &Path,
 ) -> Result<ReviewResult, Error> {
+    let part = |part: &ReviewPart| {
+        let folder = folder.join(part.folder());
+        let kept = results::kept_as_judged(&folder)?;
+        Ok((kept_study(&folder, &kept)?, kept.made))
+    };
+    let parts = review.part.iter().map(part).collect::<Result<Vec<(Study, StudyProvenance)>, Error>>()?;
     let related: Vec<(&Study, &StudyProvenance)> = parts.iter().map(|(study, made)| (study, made)).collect();
     compose::parts::relate(&related, &mut chapters);
+    drop(parts);
     let content = page::ReviewReport {
         title: review.title.clone(),
         question: review.question.clone(),
@@ -268,6 +276,20 @@ mod tests {
         PendingReview::open(&text, "r.toml", None, &options, &()).unwrap().finish(&options, &heard).unwrap();
         let heard = heard.0.into_inner().unwrap();
         assert_eq!(heard, ["8 of Some(12) runs", "one", "two", "9", "10", "11", "12"]);
+    }
+
+    #[test]
+    fn a_part_whose_folder_was_changed_meanwhile_does_not_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = review(folder.path(), "drive = 'barracuda-7200.7-ncq'");
+        let out = folder.path().join("out");
+        let options = StudyOptions { threads: 1, ..StudyOptions::into(&out) };
+        let pending = PendingReview::open(&text, "r.toml", None, &options, &()).unwrap();
+        for file in ["study.toml", "made-from.json", "sums.txt"] {
+            fs::copy(out.join("one").join(file), out.join("two").join(file)).unwrap();
+        }
+        let said = pending.finish(&options, &()).unwrap_err().to_string();
+        assert!(said.ends_with("what makes its results was changed meanwhile"), "{said}");
     }
 
     #[test]
