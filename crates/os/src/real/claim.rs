@@ -19,8 +19,20 @@ use super::{own, probe};
 /// What may be written, until this goes.
 #[derive(Debug)]
 pub struct WriteClaim {
-    file: File,
+    file: HeldFile,
     found: ResolvedPath,
+}
+
+/// A file whose lock goes when this does. Closing it is not enough: a program that is being started beside it has a copy of the
+/// opening, and the lock with it, until it runs.
+#[derive(Debug)]
+struct HeldFile(File);
+
+impl Drop for HeldFile {
+    fn drop(&mut self) {
+        // Where there are no locks there is none to let go of.
+        let _ = flock(&self.0, FlockOperation::NonBlockingUnlock);
+    }
 }
 
 impl WriteClaim {
@@ -30,12 +42,13 @@ impl WriteClaim {
         let mut flags = OFlags::CLOEXEC | OFlags::NOCTTY;
         flags.set(OFlags::EXCL, found.kind == PathKind::Device);
         let opened = File::options().read(true).write(true).custom_flags(flags.bits() as i32).open(&found.path);
-        let file = opened.map_err(|why| format!("{shown}: cannot be opened for writing: {why}"))?;
-        found.is_still(&file)?;
+        let held = opened.map(HeldFile).map_err(|why| format!("{shown}: cannot be opened for writing: {why}"))?;
+        let HeldFile(file) = &held;
+        found.is_still(file)?;
         match found.kind {
-            PathKind::Device => probe::may_write_open(&file, &found.path, destroy)?,
+            PathKind::Device => probe::may_write_open(file, &found.path, destroy)?,
             PathKind::File => {
-                lock(&file).map_err(|why| format!("{shown}: {why}"))?;
+                lock(file).map_err(|why| format!("{shown}: {why}"))?;
                 may_write(found, destroy)?;
                 let bytes = file.metadata().map_err(|why| format!("{shown}: {why}"))?.len();
                 if bytes < found.sectors * SECTOR {
@@ -44,7 +57,7 @@ impl WriteClaim {
                 }
             }
         }
-        Ok(WriteClaim { file, found: found.clone() })
+        Ok(WriteClaim { file: held, found: found.clone() })
     }
 
     /// Lets go of it. An error is who else used it meanwhile.
@@ -52,7 +65,7 @@ impl WriteClaim {
         let used = users(&self.found);
         if used.is_empty() {
             if self.found.kind == PathKind::File {
-                own::vouch(&self.file);
+                own::vouch(&self.file.0);
             }
             return Ok(());
         }
@@ -129,6 +142,8 @@ mod tests {
         let claim = WriteClaim::of(&it, None).unwrap();
         let said = WriteClaim::of(&it, Some("data")).unwrap_err();
         assert!(said.contains("is locked by another program"), "{said}");
+        // As a program that is being started has it.
+        let _copy = claim.file.0.try_clone().unwrap();
         claim.end().unwrap();
         fs::write(&it.path, vec![b'x'; 8 << 20]).unwrap();
         let said = WriteClaim::of(&it, None).unwrap_err();
