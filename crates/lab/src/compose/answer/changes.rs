@@ -218,6 +218,8 @@ impl Counted<'_> {
     /// By how much in the cases of an outcome, and, if `named`, in which of several cases most.
     fn by(&self, outcome: Outcome, named: bool) -> String {
         let mut cases: Vec<&Case<'_>> = self.cases.iter().filter(|case| case.cell.outcome == outcome).collect();
+        // Of equal ones the first, as in the row below the answer.
+        cases.reverse();
         cases.sort_by(|one, other| one.ratio.ln().abs().total_cmp(&other.ratio.ln().abs()));
         let (Some(least), Some(most)) = (cases.first(), cases.last()) else { return String::new() };
         let mut ends = [least.ratio, most.ratio];
@@ -310,6 +312,18 @@ mod tests {
 
     fn answer(chapters: &[Chapter]) -> Vec<String> {
         sentences(chapters, true).iter().map(AnswerSentence::text).collect()
+    }
+
+    #[test]
+    fn of_cases_that_are_equally_bad_the_first_is_named() {
+        let cells: Cells<'_> = &[
+            ("window 2", Slower, 0.93),
+            ("window 8", Slower, 0.93),
+            ("window 1", Slower, 0.95),
+            ("window 4", Slower, 0.96),
+        ];
+        let said = answer(&[chapter("One", vec![verdict(&IOPS, cells)])]);
+        assert!(said[0].ends_with("0.93 to 0.96 times as fast (worst: window 2)."), "{said:?}");
     }
 
     #[test]
