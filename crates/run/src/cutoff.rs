@@ -103,7 +103,8 @@ impl<S: Source> Source for CancellableSource<'_, S> {
 
     #[inline]
     fn waits(&self, now: Instant) -> bool {
-        self.source.waits(now)
+        // Where the next call asks whether the run is cancelled, it may end.
+        self.left > 0 && self.source.waits(now)
     }
 }
 
@@ -122,6 +123,21 @@ mod tests {
         }
         fn complete(&mut self, _: Instant, _: &Completion) -> Accounting {
             unreachable!("nothing was asked for")
+        }
+        fn waits(&self, _: Instant) -> bool {
+            true
+        }
+    }
+
+    #[test]
+    fn a_source_that_may_be_cancelled_at_its_next_call_does_not_wait() {
+        let never = || false;
+        for (cutoff, calls) in [(RunCutoff::when(&never), 1 << 10), (RunCutoff::when(&never).at_each(), 1)] {
+            let mut source = CancellableSource::new(Idle, cutoff);
+            for call in 1..=3 * calls {
+                source.next(Instant::ZERO);
+                assert_eq!(source.waits(Instant::ZERO), call % calls != 0, "{call} of {calls}");
+            }
         }
     }
 
