@@ -253,9 +253,7 @@ impl Turning {
     #[inline(always)]
     fn wait(&self, movement: Span, angle: u64) -> Span {
         let there = self.uncaught.wrapping_add(movement.nanos().wrapping_mul(self.rate));
-        // As `wait` below, in a step less.
-        let (ahead, caught) = angle.wrapping_sub(there).overflowing_sub(self.catch);
-        turn(if caught { 0 } else { ahead }, self.period)
+        wait(angle.wrapping_sub(there), self.period, self.catch)
     }
 }
 
@@ -372,11 +370,10 @@ fn turn(angle: u64, period: u64) -> Span {
     Span::from_nanos(((u128::from(angle) * u128::from(period)) >> 96) as u64)
 }
 
-/// The wait for what is `ahead`, or was passed by no more than `catch`.
+/// The wait for what is so far `beyond` the last place that is not caught any more: `catch` behind the head.
 #[inline(always)]
-fn wait(ahead: u64, period: u64, catch: u64) -> Span {
-    // It wraps where the distance back is no longer than that; nothing ahead is no wait either way.
-    let (_, caught) = ahead.overflowing_add(catch);
+fn wait(beyond: u64, period: u64, catch: u64) -> Span {
+    let (ahead, caught) = beyond.overflowing_sub(catch);
     turn(if caught { 0 } else { ahead }, period)
 }
 
@@ -515,16 +512,21 @@ impl Mechanics {
         span.nanos().wrapping_mul(self.rate)
     }
 
+    /// The platter's angle at `at`, less what was passed by so little that it is caught.
+    #[inline(always)]
+    fn uncaught(&self, at: Instant) -> u64 {
+        self.angle(at).wrapping_sub(self.catch)
+    }
+
     /// The wait from `at` until `angle` comes under the head.
     #[inline(always)]
     pub fn wait(&self, at: Instant, angle: u64) -> Span {
-        wait(angle.wrapping_sub(self.angle(at)), self.period, self.catch)
+        wait(angle.wrapping_sub(self.uncaught(at)), self.period, self.catch)
     }
 
     #[inline]
     fn turning(&self, at: Instant) -> Turning {
-        let uncaught = self.angle(at).wrapping_sub(self.catch);
-        Turning { uncaught, rate: self.rate, period: self.period, catch: self.catch }
+        Turning { uncaught: self.uncaught(at), rate: self.rate, period: self.period, catch: self.catch }
     }
 
     /// How long it takes from `arm` and `at` to other places.
@@ -625,8 +627,11 @@ mod tests {
             let there = mechanics.angle(at + moved);
             let far = [0, 1, catch - 1, catch, catch + 1, 1 << 40, 1 << 63];
             for angle in far.iter().flat_map(|&by| [there.wrapping_add(by), there.wrapping_sub(by)]) {
-                let wait = mechanics.wait(at + moved, angle);
+                // By the definition: nothing for what was passed by no more than that, else the way to it.
+                let behind = there.wrapping_sub(angle);
+                let wait = if behind <= catch { Span::ZERO } else { mechanics.turn(angle.wrapping_sub(there)) };
                 let arm = Arm::default();
+                assert_eq!(mechanics.wait(at + moved, angle), wait, "{ns} {angle}");
                 assert_eq!(mechanics.read_reach_from(arm, at).wait(moved, angle), wait, "{ns} {angle}");
                 assert_eq!(mechanics.reach_from(arm, at).wait(moved, angle), wait, "{ns} {angle}");
             }
