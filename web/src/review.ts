@@ -92,7 +92,7 @@ const READ_AS =
 /** What leads the chapters that answer the question. */
 function answers({ chapters }: Review): HTMLElement | null {
   const shown = chapters.filter(answering);
-  return shown.length === 0 ? null : section("answers", "The answer in short", READ_AS, leaders(shown));
+  return shown.length === 0 ? null : section("answers", "The answer part by part", READ_AS, leaders(shown));
 }
 
 /** What leads the other chapters. */

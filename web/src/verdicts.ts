@@ -300,12 +300,14 @@ function row(verdict: Verdict, scale: Scale, sides: string | null, badge: Badge)
   );
 }
 
-/** The figures of several cells: first how far they reach, for the interval of their mean says nothing of that. A single cell's stand in
-    the headline. */
+/** The figures of several cells, as the scale above them has them: first how far they reach, for the interval of their mean says nothing
+    of that. A single cell's stand in the headline. */
 function figures(verdict: Verdict): string {
-  const { ratio, range: cells } = verdict;
+  const { ratio, range: cells, better } = verdict;
   if (ratio === null) return "no ratio";
-  return cells === null ? "" : `${range(cells)} times; mean of ${these(verdict)} ${estimated(ratio)} (${ends(ratio)})`;
+  if (cells === null) return "";
+  const mean = forward(ratio, better);
+  return `${range(forward(cells, better))} times as good; mean of ${these(verdict)} ${estimated(mean)} (${ends(mean)})`;
 }
 
 /** The cells that a mean is of. */

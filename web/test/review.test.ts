@@ -101,8 +101,8 @@ describe("a review", () => {
     expect(said[3]).toBe("Changes at once: the bus, the drive. What each does by itself, this row cannot tell.");
     expect(said[4]).toBe("mean response time, of which less is better; all with cache on");
     expect(said.at(-1)).toBe("split: commands of so many sectors.");
-    // How far the cells reach comes before their mean; which figure is corrected, stands where one asks for it.
-    expect(row.querySelector(".figures")?.textContent).toBe("0.00980 to 0.821 times; mean of these 4 cells 1.20 (1.08 to 1.32)");
+    // How far the cells reach comes before their mean, both as the scale has them: half the time is twice as good. Which figure is corrected, stands where one asks for it.
+    expect(row.querySelector(".figures")?.textContent).toBe("1.22 to 102 times as good; mean of these 4 cells 0.833 (0.758 to 0.926)");
     expect(row.querySelector(".figures")?.getAttribute("title")).toMatch(/^interval by itself .*, corrected for/);
     // The arrow goes with the figure; a gain at a price has no colour.
     expect(row.querySelector(".badge")?.textContent).toBe("▼ shorter, at a price");

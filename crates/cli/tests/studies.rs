@@ -205,9 +205,9 @@ fn a_study_says_its_answer_on_a_screen_and_where_the_rest_is() {
     assert!(short.lines().count() <= 24, "{short}");
     let headline = short.split("\n\n").nth(1).unwrap();
     assert!(headline.starts_with("The queue: faster, ") && headline.contains(" random work, depth "), "{headline}");
-    let (sentence, extremes) = headline.split_once("\nSmallest ratio at ").expect("the extremes");
+    let (sentence, extremes) = headline.split_once("\nWorst at ").expect("the extremes");
     assert!(sentence.lines().count() <= 3, "{sentence}");
-    assert!(extremes.starts_with("pattern ") && extremes.contains("; largest at pattern "), "{extremes}");
+    assert!(extremes.starts_with("pattern ") && extremes.contains("; best at pattern "), "{extremes}");
     assert!(short.contains("All cells: on the page, and by seekwise report out\n"), "{short}");
     assert!(!short.contains("requests/s"), "no cell by itself: {short}");
     let all = study(&["--all"]);

@@ -6,7 +6,7 @@ pub mod parts;
 
 use std::cmp::Ordering;
 
-use seekwise_formats::metric::Statistic;
+use seekwise_formats::metric::{Metric, Statistic};
 use seekwise_formats::study::{BestQuestion, ComparisonSpec, Study};
 use seekwise_model::record::Part;
 
@@ -267,7 +267,7 @@ fn overall_verdict(
         margin_percent: Some(material.study.margin_percent),
         at_once: overall.at_once.iter().map(ToString::to_string).collect(),
         differs: of.first().map_or(Vec::new(), |finding| differs(material, finding)),
-        note: overall.refused.clone().or_else(|| extremes(&of)),
+        note: overall.refused.clone().or_else(|| extremes(compare.metric(), &of)),
         cause: of.first().filter(|_| of.len() == 1).and_then(|finding| finding.cause.as_ref()).map(cause),
         beside: beside.iter().map(SecondaryFigure::text).collect(),
         place: overall.place.clone(),
@@ -336,8 +336,8 @@ fn effect(finding: &Finding) -> f64 {
     finding.judgement.map_or(0.0, |judgement| judgement.ratio.estimate.ln().abs())
 }
 
-/// The cells at the ends of the range, so that a mean does not hide them.
-pub fn extremes(findings: &[&Finding]) -> Option<String> {
+/// The cells at the ends of the range, so that a mean does not hide them: by `metric`, which one is worst and which one best.
+pub fn extremes(metric: &Metric, findings: &[&Finding]) -> Option<String> {
     let ratio = |finding: &&&Finding| finding.judgement.map(|judgement| judgement.ratio.estimate);
     let least = findings.iter().min_by(|a, b| ratio(a).unwrap_or(1.0).total_cmp(&ratio(b).unwrap_or(1.0)))?;
     let most = findings.iter().max_by(|a, b| ratio(a).unwrap_or(1.0).total_cmp(&ratio(b).unwrap_or(1.0)))?;
@@ -345,7 +345,8 @@ pub fn extremes(findings: &[&Finding]) -> Option<String> {
         return None;
     }
     let alike = ratio(&least)? == ratio(&most)?;
-    (!alike).then(|| format!("Smallest ratio at {}; largest at {}.", least.cell, most.cell))
+    let (worst, best) = if metric.figure.higher_is_better() { (least, most) } else { (most, least) };
+    (!alike).then(|| format!("Worst at {}; best at {}.", worst.cell, best.cell))
 }
 
 fn cause(cause: &Cause) -> report::ReportCause {

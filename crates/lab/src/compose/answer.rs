@@ -85,11 +85,12 @@ fn best_level(factor: &str, rows: &[&ReportBest], levels: &[Level<'_>], doubted:
     Some(match safest.name == *name {
         true => format!("{lead}, and never worse than {}.", percent(most)),
         false => format!(
-            "{lead}, but falls to {} for \u{201c}{work}\u{201d}; {} is so for {}, and never worse than {}.",
+            "{lead}, but falls to {} for \u{201c}{work}\u{201d}; {other} is so for {}, and never worse than {}: where one must do for all of \
+             them, take {other}.",
             percent(most),
-            safest.name,
             safest.first,
-            percent(safest)
+            percent(safest),
+            other = safest.name
         ),
     })
 }
@@ -161,7 +162,7 @@ impl CameOut {
         let only = if self.mostly_fails() { "only " } else { "" };
         let more = [
             (self.part, " in part"),
-            (self.so_far, " so far, with one check left to seekwise claims"),
+            (self.so_far, " held so far (seekwise claims makes their last check)"),
             (self.failed, ""),
         ];
         let more = more.iter().filter(|(count, _)| *count > 0).map(|(count, how)| match (how, count) {
@@ -209,7 +210,7 @@ mod tests {
         assert_eq!(
             said(&rows),
             "Of segments, 64 is best, or as good, for 2 of 3 kinds of work, but falls to 54 % of the best for “reads”; \
-             adaptive is so for 2, and never worse than 90 % of the best."
+             adaptive is so for 2, and never worse than 90 % of the best: where one must do for all of them, take adaptive."
         );
         assert_eq!(
             said(&rows[..2]),
@@ -260,7 +261,7 @@ mod tests {
         let sentence = |claims: &[&ReportClaim]| CameOut::of(claims).unwrap().sentence();
         assert_eq!(
             sentence(&[&yes, &no, &no, &no, &open]),
-            "Only 1 of 5 published findings comes out again; 1 more so far, with one check left to seekwise claims; 3 do not: for what \
+            "Only 1 of 5 published findings comes out again; 1 more held so far (seekwise claims makes their last check); 3 do not: for what \
              these are about, do not rely on the model."
         );
         assert_eq!(

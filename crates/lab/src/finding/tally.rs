@@ -92,14 +92,17 @@ impl CellTally {
         2 * count < self.cells() && mean.ln() * way <= margin.ln_1p()
     }
 
-    /// The outcome in words, with how many cells it has if not all: `faster in 2 of 3`, `undecided in 5 of 6`.
+    /// The outcome in words, with how many cells it has if not all: `faster in 2 of 3`, `mixed: faster in 4, slower in 2 of 9`.
     pub fn word(self, words: DifferenceWords) -> String {
         let (word, count) = match self.outcome() {
             Outcome::Faster => (words.word(Outcome::Faster), self.better),
             Outcome::Slower => (words.word(Outcome::Slower), self.worse),
             Outcome::NoDifference => (Outcome::NoDifference.name(), self.same),
             Outcome::NotEnoughData => (UNDECIDED, self.undecided),
-            other => return other.name().to_owned(),
+            other => {
+                let [better, worse] = [Outcome::Faster, Outcome::Slower].map(|outcome| words.word(outcome));
+                return format!("{}: {better} in {}, {worse} in {} of {}", other.name(), self.better, self.worse, self.cells());
+            }
         };
         match self.cells() {
             all if all == count => word.to_owned(),
@@ -136,7 +139,7 @@ mod tests {
         assert_eq!(said(1, 0, 17, 0), (Faster, "faster in 1 of 18".to_owned()));
         assert_eq!(said(0, 2, 0, 2), (Slower, "slower in 2 of 4".to_owned()));
         assert_eq!(said(4, 0, 0, 0), (Faster, "faster".to_owned()));
-        assert_eq!(said(1, 1, 0, 9), (Mixed, "mixed".to_owned()));
+        assert_eq!(said(1, 1, 0, 9), (Mixed, "mixed: faster in 1, slower in 1 of 11".to_owned()));
         assert_eq!(said(0, 0, 0, 0).0, NotEnoughData);
     }
 

@@ -76,7 +76,8 @@ pub fn text(evidence: &Evidence<'_>, listing: &Listing<'_>) -> Result<String, Co
             let price = price.map_or(String::new(), |price| format!("; {price}"));
             let line = format!("{}{price}.", compose::headline(compare, summary));
             let of: Vec<&Finding> = findings.iter().filter(|finding| finding.compare == summary.compare).collect();
-            let extremes = compose::extremes(&of).map_or(String::new(), |line| format!("\n{}", wrapped(&line, width)));
+            let extremes = compose::extremes(compare.metric(), &of);
+            let extremes = extremes.map_or(String::new(), |line| format!("\n{}", wrapped(&line, width)));
             add(&format!("{}{extremes}", wrapped(&line, width)));
         }
     }

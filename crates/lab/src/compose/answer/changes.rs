@@ -1,11 +1,15 @@
 //! What the answer of a review says of each change that leads its parts: alone and together with another one, in how many cases it
-//! gains and loses, where it loses most, what it costs the processor for the same work, and what a power cut loses by it.
+//! gains and loses, where it loses most, what it costs the processor for the same work, and what a power cut loses by it; and of two
+//! changes what both do.
 
 use crate::compose::parts::spoken;
 use crate::finding::{CellCase, CellTally, listed};
 use crate::outcome::{DifferenceWords, Outcome};
 use crate::report::review::{AnswerSentence, Chapter};
 use crate::report::{JudgedCases, ReportVerdict};
+
+/// From this ratio of its ends on a range spans such unlike work that it says little by itself: an order of magnitude.
+const WIDE: f64 = 10.0;
 
 /// The sentences. The changes are those that lead the parts which answer the question; if none does, and `any`, those that lead
 /// any part.
@@ -17,7 +21,8 @@ pub fn sentences(chapters: &[Chapter], any: bool) -> Vec<AnswerSentence> {
         (side_a, side_b, at_once)
     };
     let known = |place: usize| (0..place).any(|before| sides(before) == sides(place));
-    all.iter().enumerate().flat_map(|(place, change)| change.sentences(&all, known(place))).collect()
+    let each = all.iter().enumerate().flat_map(|(place, change)| change.sentences(&all, known(place)));
+    each.chain(all.iter().enumerate().filter_map(|(place, change)| change.both(&all[place + 1..]))).collect()
 }
 
 /// A change, in all parts that judge it for the same half of the question.
@@ -121,6 +126,36 @@ impl<'a> Change<'a> {
         said
     }
 
+    /// What this change and the first of `others` that meets it do together, where a part judges either: from one to the other and
+    /// on. The product of two ratios has no verdict of its own.
+    fn both(&self, others: &[Change<'_>]) -> Option<AnswerSentence> {
+        let other = others.iter().find(|other| self.half == other.half && self.meets(other) && other.meets(self))?;
+        let [own, then] = [&self.of[0], &other.of[0]];
+        let first = self.cases.iter().filter(|case| case.own_level(other.varied()) == Some(&then.side_a));
+        let mut cases: Vec<Case<'_>> = Vec::new();
+        for case in first {
+            let on = |next: &&Case<'_>| {
+                next.own_level(self.varied()) == Some(&own.side_b) && case.is_beside(next, [self.varied(), other.varied()])
+            };
+            cases.extend(other.cases.iter().find(on).map(|next| Case { ratio: case.ratio * next.ratio, ..*case }));
+        }
+        let least = cases.iter().min_by(|one, other| one.ratio.total_cmp(&other.ratio))?;
+        let most = cases.iter().max_by(|one, other| one.ratio.total_cmp(&other.ratio))?;
+        let side = |change: &Change<'_>, level: &str| format!("{} {}", change.varied(), spoken(level));
+        let at = |level: [&str; 2]| format!("{} with {}", side(self, level[0]), side(other, level[1]));
+        let sides = [at([&own.side_b, &then.side_b]), at([&own.side_a, &then.side_a])].join(", against ");
+        let counted = Counted { cases: &cases, words: self.words, ahead: "", apart: Some(other.varied()) };
+        let [low, high] = [least, most].map(|case| (short(case.ratio), counted.place(case)));
+        let cost = if self.of.iter().chain(&other.of).any(|it| it.loses) { ", at a price" } else { "" };
+        let says = format!(
+            "{} ({}) to {} ({}) times as fast{cost}: {sides}, the two above multiplied.",
+            low.0, low.1, high.0, high.1
+        );
+        let half = self.half.map_or(String::new(), |half| format!("{half} \u{2014} "));
+        (cases.len() > 1 && self.words.is_speed())
+            .then(|| AnswerSentence { about: format!("{half}Both against neither"), says })
+    }
+
     /// What the processor costs for the same work, before what it costs in all: that may be less because less is done.
     fn for_each_request(&self) -> String {
         if self.per_request.is_empty() {
@@ -165,13 +200,25 @@ impl<'a> Change<'a> {
 impl<'a> Case<'a> {
     /// At which level of another change's factor it is, by its own levels or by what its part holds.
     fn level<'b>(&'b self, other: &'b Change<'_>) -> Option<&'b str> {
-        let own = self.cell.levels.iter().find(|(factor, _)| factor == other.varied());
         let held = |level: &&String| {
             let said = format!("{} {}", other.varied(), spoken(level));
             self.part.held.iter().any(|held| *held == said || held.starts_with(&format!("{said} (")))
         };
         let sides = || [&other.of[0].side_a, &other.of[0].side_b].into_iter().find(held).map(String::as_str);
-        own.map(|(_, level)| &level[..]).or_else(sides)
+        self.own_level(other.varied()).or_else(sides)
+    }
+
+    /// Its level of a factor that its part varies.
+    fn own_level(&self, factor: &str) -> Option<&'a str> {
+        self.cell.levels.iter().find(|(name, _)| name == factor).map(|(_, level)| &level[..])
+    }
+
+    /// Whether another case is of the same part and differs from this one in nothing but `factors`.
+    fn is_beside(&self, other: &Case<'_>, factors: [&str; 2]) -> bool {
+        let rest = |case: &Case<'_>| -> Vec<(String, String)> {
+            case.cell.levels.iter().filter(|(factor, _)| !factors.contains(&&factor[..])).cloned().collect()
+        };
+        std::ptr::eq(self.part, other.part) && rest(self) == rest(other)
     }
 }
 
@@ -200,43 +247,68 @@ impl Counted<'_> {
             ("no difference".to_owned(), tally.same, String::new()),
             ("undecided".to_owned(), tally.undecided, String::new()),
         ];
-        if tally.outcome() == Outcome::NotEnoughData {
-            all.rotate_right(1);
-        }
+        // What most cases do comes first.
+        all.sort_by_key(|(_, count, _)| std::cmp::Reverse(*count));
+        let of = match self.parts().len() {
+            1 => String::new(),
+            several => format!(" of {several} parts"),
+        };
         let mut said: Vec<String> = Vec::new();
         for (word, count, by) in all.into_iter().filter(|(_, count, _)| *count > 0) {
             said.push(match (said.is_empty(), tally.cells()) {
                 (true, 1) => format!("{word} in the one case{by}"),
-                (true, cells) if cells == count => format!("{word} in all {cells} cases{by}"),
-                (true, cells) => format!("{word} in {count} of {cells} cases{by}"),
+                (true, cells) if cells == count => format!("{word} in all {cells} cases{of}{by}"),
+                (true, cells) => format!("{word} in {count} of {cells} cases{of}{by}"),
                 (false, _) => format!("{word} in {count}{by}"),
             });
         }
         said.join("; ")
     }
 
-    /// By how much in the cases of an outcome, and, if `named`, in which of several cases most.
+    /// By how much in the cases of an outcome, and, if `named`, in which of several cases most; a wide range part by part.
     fn by(&self, outcome: Outcome, named: bool) -> String {
         let mut cases: Vec<&Case<'_>> = self.cases.iter().filter(|case| case.cell.outcome == outcome).collect();
         // Of equal ones the first, as in the row below the answer.
         cases.reverse();
         cases.sort_by(|one, other| one.ratio.ln().abs().total_cmp(&other.ratio.ln().abs()));
         let (Some(least), Some(most)) = (cases.first(), cases.last()) else { return String::new() };
-        let mut ends = [least.ratio, most.ratio];
-        ends.sort_by(f64::total_cmp);
-        let ends = ends.map(short);
-        let ratio = if ends[0] == ends[1] { ends[0].clone() } else { ends.join(" to ") };
+        let ratio = span(&cases);
         let by = match self.words.is_speed() {
             true => format!(", {ratio} times as fast"),
             false => format!(", {}", self.words.times(&ratio)),
         };
+        let wide = (most.ratio / least.ratio).ln().abs() >= WIDE.ln();
+        if wide && self.parts().len() > 1 {
+            return format!("{by} ({})", self.part_by_part(&cases));
+        }
         let which = match (cases.len(), outcome) {
             (1, _) => "",
             (_, Outcome::Faster) => "most: ",
             _ => "worst: ",
         };
         let place = self.place(most);
-        if !named || self.cases.len() == 1 || place.is_empty() { by } else { format!("{by} ({which}{place})") }
+        let named = (named || wide) && self.cases.len() > 1 && !place.is_empty();
+        if named { format!("{by} ({which}{place})") } else { by }
+    }
+
+    /// The range of some cases in each part that has any.
+    fn part_by_part(&self, cases: &[&Case<'_>]) -> String {
+        let one = |part: &str| {
+            let own: Vec<&Case<'_>> = cases.iter().copied().filter(|case| case.part.heading == part).collect();
+            (!own.is_empty()).then(|| format!("\u{201c}{part}\u{201d} {}", span(&own)))
+        };
+        self.parts().into_iter().filter_map(one).collect::<Vec<_>>().join("; ")
+    }
+
+    /// The parts that the cases are of.
+    fn parts(&self) -> Vec<&str> {
+        let mut parts: Vec<&str> = Vec::new();
+        for case in self.cases {
+            if !parts.contains(&&case.part.heading[..]) {
+                parts.push(&case.part.heading);
+            }
+        }
+        parts
     }
 
     /// Where a case is: its levels, and its part where there are several.
@@ -244,10 +316,18 @@ impl Counted<'_> {
         let others = case.cell.levels.iter().filter(|(factor, _)| Some(&factor[..]) != self.apart);
         let levels: Vec<String> = others.map(|(factor, level)| format!("{factor} {}", spoken(level))).collect();
         let part = &case.part.heading;
-        let several = self.cases.iter().any(|other| other.part.heading != *part);
-        let part = several.then(|| format!("\u{201c}{part}\u{201d}"));
+        let part = (self.parts().len() > 1).then(|| format!("\u{201c}{part}\u{201d}"));
         part.into_iter().chain(levels).collect::<Vec<_>>().join(", ")
     }
+}
+
+/// The least and the greatest ratio of some cases; one of them where they read alike.
+fn span(cases: &[&Case<'_>]) -> String {
+    let mut ratios: Vec<f64> = cases.iter().map(|case| case.ratio).collect();
+    ratios.sort_by(f64::total_cmp);
+    let mut ends: Vec<String> = ratios.first().into_iter().chain(ratios.last()).map(|ratio| short(*ratio)).collect();
+    ends.dedup();
+    ends.join(" to ")
 }
 
 /// A ratio in two or three figures.
@@ -344,7 +424,7 @@ mod tests {
         assert_eq!(
             answer(&chapters),
             [
-                "The queue switched on: faster in 3 of 7 cases, 1.10 to 4.0 times as fast (most: “Two”, work alone); slower in 2, \
+                "The queue switched on: faster in 3 of 7 cases of 2 parts, 1.10 to 4.0 times as fast (most: “Two”, work alone); slower in 2, \
               0.50 to 0.93 times as fast (worst: “One”, depth 64); no difference in 1; undecided in 1."
             ]
         );
@@ -370,12 +450,60 @@ mod tests {
             answer(&[chapter("Both", both), held, unknown]),
             [
                 "The queue switched on alone, with cache off: faster in the one case, 1.20 times as fast.",
-                "The queue switched on together with cache on: faster in 1 of 3 cases, 1.10 times as fast (“Held”); slower in 1, \
+                "The queue switched on together with cache on: faster in 1 of 3 cases of 2 parts, 1.10 times as fast (“Held”); slower in 1, \
                  0.70 times as fast (“Both”, work b); no difference in 1.",
                 "The queue switched on in “Elsewhere”: no difference in the one case.",
                 "The cache switched on alone, with queue off: faster in the one case, 3.0 times as fast.",
                 "The cache switched on together with queue on: faster in the one case, 1.50 times as fast.",
             ]
+        );
+    }
+
+    #[test]
+    fn both_changes_are_told_against_neither_where_a_part_judges_either() {
+        let queue = [
+            ("cache off, block 4k", NoDifference, 1.0),
+            ("cache off, block 512k", Faster, 2.5),
+            ("cache on, block 4k", NoDifference, 1.0),
+            ("cache on, block 512k", NoDifference, 1.01),
+        ];
+        // By time: a half is twice as fast.
+        let cached = [
+            ("queue off, block 4k", Faster, 0.25),
+            ("queue off, block 512k", Faster, 0.125),
+            ("queue on, block 4k", Faster, 0.25),
+            ("queue on, block 512k", Faster, 0.4),
+        ];
+        let times = ReportVerdict { better: "lower".to_owned(), ..cache(&cached) };
+        let said = |verdicts: Vec<ReportVerdict>| answer(&[chapter("One", verdicts)]).pop().unwrap();
+        // 1.0 x 4 and 2.5 x 2.5.
+        assert_eq!(
+            said(vec![verdict(&IOPS, &queue), times.clone()]),
+            "Both against neither: 4.0 (block 4k) to 6.2 (block 512k) times as fast: queue on with cache on, against queue off with cache \
+             off, the two above multiplied."
+        );
+        // What no part judges with the other switched on cannot be told.
+        let without = verdict(&IOPS, &queue[2..]);
+        assert!(!said(vec![without, times]).starts_with("Both"));
+    }
+
+    #[test]
+    fn a_range_over_unlike_work_is_told_part_by_part_and_what_most_cases_do_first() {
+        let slow: Cells<'_> = &[("work a", Faster, 1.1), ("work b", Faster, 1.3), ("work c", NoDifference, 1.0)];
+        let fast: Cells<'_> = &[("work a", Faster, 40.0), ("work b", Faster, 104.0)];
+        let same: Cells<'_> = &[("", NoDifference, 1.0); 4];
+        let of = |heading: &str, cells| chapter(heading, vec![verdict(&IOPS, cells)]);
+        assert_eq!(
+            answer(&[of("One", slow), of("Two", fast), of("Three", same)]),
+            [
+                "The queue switched on: no difference in 5 of 9 cases of 3 parts; faster in 4, 1.10 to 104 times as fast (“One” 1.10 to \
+              1.30; “Two” 40 to 104)."
+            ]
+        );
+        // Within one part the far end is named.
+        assert_eq!(
+            answer(&[of("One", &[slow, fast].concat())])[0],
+            "The queue switched on: faster in 4 of 5 cases, 1.10 to 104 times as fast (most: work b); no difference in 1."
         );
     }
 
@@ -398,7 +526,7 @@ mod tests {
             ]),
             [
                 "Under a host that sorts — The queue switched on: faster in the one case, 1.50 times as fast.",
-                "In an array — The queue switched on: faster in all 2 cases, 1.50 times as fast.",
+                "In an array — The queue switched on: faster in all 2 cases of 2 parts, 1.50 times as fast.",
             ]
         );
     }
