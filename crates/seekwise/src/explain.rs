@@ -457,7 +457,8 @@ impl FoundLever {
             (true, _) => ", against nothing that was tried".to_owned(),
             (false, _) => format!(", against {}", against.join(", ")),
         };
-        format!("{verb} if {} is {} instead of {}{against}", self.key, self.to, self.value)
+        let of = if self.of.is_empty() { String::new() } else { format!(" of {}", self.of.join(" and ")) };
+        format!("{verb} if {}{of} is {} instead of {}{against}", self.key, self.to, self.value)
     }
 }
 
@@ -491,7 +492,8 @@ mod tests {
             cases_broken: vec!["writes".to_owned()],
             cases: 1,
         };
-        let said = "holds if drive.cache.dirty_runs is 8 instead of 32, against F2, the published case \"writes\"";
+        let said = "holds if drive.cache.dirty_runs of fireball-plus-as-30 is 8 instead of 32, against F2, the published case \
+                    \"writes\"";
         assert_eq!(found.sentence(false), said);
         let free = FoundLever { breaks: Vec::new(), cases_broken: Vec::new(), ..found.clone() };
         assert!(free.sentence(true).starts_with("fails if") && free.sentence(true).ends_with("nothing that was tried"));

@@ -20,7 +20,7 @@ pub fn answer(chapters: &[Chapter]) -> Vec<AnswerSentence> {
         (Some(came), Some(first)) if doubted => {
             let otherwise = if best.is_empty() { "do otherwise" } else { "rank them otherwise" };
             let own = first.says.trim_end_matches('.');
-            first.says = format!("{own}; but {}, so a real drive may well {otherwise}.", came.text(", "));
+            first.says = format!("{own}. But {}, so a real drive may well {otherwise}.", came.text(", "));
         }
         (Some(came), _) => said.push(AnswerSentence { says: came.sentence(), ..AnswerSentence::default() }),
         (None, _) => {}
@@ -302,7 +302,7 @@ mod tests {
         assert_eq!(
             said(&best, 3),
             [
-                "In this model, of segments, 64 is best, or as good, for 1 of 1 kinds of work, and never worse than 100 % of the best; but only \
+                "In this model, of segments, 64 is best, or as good, for 1 of 1 kinds of work, and never worse than 100 % of the best. But only \
               1 of 4 published findings comes out again, 3 do not, so a real drive may well rank them otherwise."
             ]
         );
