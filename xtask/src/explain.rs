@@ -1,5 +1,5 @@
 //! `cargo xtask explain`: explains every claim that does not come out (`seekwise explain`), by the release build, and rewrites
-//! `validation/levers.toml` and the tables of docs/claims.md. Goes on with what an earlier run left in `target/xtask/explain`.
+//! `validation/levers.toml` and the tables of docs/claims.md. Goes on with what an earlier run of the same build left in `target/xtask/explain`.
 //! Decides nothing: the test that compares is the one that rewrites.
 
 use std::fs;
@@ -24,11 +24,10 @@ pub fn explain(arguments: &[&str]) -> ExitCode {
 }
 
 fn try_explain(arguments: &[&str]) -> Ended {
-    let built = cargo::release();
-    if !matches!(built, Ended::Passed) {
-        return built;
-    }
-    let folder = target().join("xtask/explain");
+    let folder = match cargo::release_build() {
+        Ok(build) => target().join("xtask/explain").join(build),
+        Err(why) => return Ended::Failed(why),
+    };
     if let Err(error) = fs::create_dir_all(&folder) {
         return Ended::Failed(format!("{}: {error}", folder.display()));
     }

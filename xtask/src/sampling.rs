@@ -1,6 +1,6 @@
 //! `cargo xtask sampling [FOLDER]`: runs every built-in study that compares anything by its fixed sample and by sampling until
 //! decided, each on one core, and rewrites the table in docs/statistics.md: which verdicts are equal, and what both cost. What the
-//! folder has already is not run again.
+//! folder has already of the same build is not run again.
 //!
 //! It reads the program's JSON by its lines: both outputs have the same comparisons and cells in the same order.
 
@@ -10,7 +10,6 @@ use std::process::{Command, ExitCode};
 
 use crate::beside::seconds;
 use crate::cargo;
-use crate::steps::Ended;
 
 /// Where the table stands, and the marks around it.
 const DOCUMENT: &str = "docs/statistics.md";
@@ -22,7 +21,8 @@ const WAYS: [&str; 2] = ["fixed", "until-decided"];
 /// Runs the command.
 pub fn sampling(options: &[&str]) -> ExitCode {
     let folder = options.first().map_or_else(|| crate::target().join("sampling"), PathBuf::from);
-    match table(&folder).and_then(|table| rewrite(&table)) {
+    let made = cargo::release_build().and_then(|build| table(&folder.join(build)));
+    match made.and_then(|table| rewrite(&table)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("{why}");
@@ -162,9 +162,6 @@ fn sampled(folder: &Path, way: &str, study: &str) -> Result<Sampled, String> {
     let fault = |why: std::io::Error| format!("{}: {why}", folder.display());
     let (said, cost) = (folder.join(format!("{study}.json")), folder.join(format!("{study}.seconds")));
     if !cost.exists() {
-        if let Ended::Failed(why) = cargo::release() {
-            return Err(why);
-        }
         fs::create_dir_all(&folder).map_err(fault)?;
         println!("$ seekwise study {study} --{way}");
         let mut command = Command::new(crate::target().join("release/seekwise"));

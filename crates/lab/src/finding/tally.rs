@@ -101,7 +101,13 @@ impl CellTally {
             Outcome::NotEnoughData => (UNDECIDED, self.undecided),
             other => {
                 let [better, worse] = [Outcome::Faster, Outcome::Slower].map(|outcome| words.word(outcome));
-                return format!("{}: {better} in {}, {worse} in {} of {}", other.name(), self.better, self.worse, self.cells());
+                return format!(
+                    "{}: {better} in {}, {worse} in {} of {}",
+                    other.name(),
+                    self.better,
+                    self.worse,
+                    self.cells()
+                );
             }
         };
         match self.cells() {

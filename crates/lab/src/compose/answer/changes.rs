@@ -135,7 +135,8 @@ impl<'a> Change<'a> {
         let mut cases: Vec<Case<'_>> = Vec::new();
         for case in first {
             let on = |next: &&Case<'_>| {
-                next.own_level(self.varied()) == Some(&own.side_b) && case.is_beside(next, [self.varied(), other.varied()])
+                next.own_level(self.varied()) == Some(&own.side_b)
+                    && case.is_beside(next, [self.varied(), other.varied()])
             };
             cases.extend(other.cases.iter().find(on).map(|next| Case { ratio: case.ratio * next.ratio, ..*case }));
         }
