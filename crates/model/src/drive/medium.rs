@@ -170,6 +170,7 @@ impl Medium {
     }
 
     /// How a read of `lba..end` gets on.
+    #[inline]
     pub(super) fn recovery(&self, lba: u64, end: u64) -> Recovery {
         self.weak.recovery(lba, end, &self.mechanics)
     }

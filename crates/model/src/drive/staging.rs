@@ -67,6 +67,7 @@ impl Drive {
     }
 
     /// The blocks from `lba` to `end` that a read finds in the media cache first.
+    #[inline]
     pub(super) fn part_in_media_cache(&self, lba: u64, end: u64) -> Option<Extent> {
         self.media_cache.as_ref()?.first_part(self.medium.geometry(), lba, end)
     }

@@ -22,12 +22,16 @@ use crate::time::Instant;
 
 impl Drive {
     /// Dirty segments compete with commands.
+    #[inline]
     pub(super) fn pressing(&self, now: Instant) -> bool {
-        self.buffer.dirty_count() > 0
-            && (self.write_back.is_awaited()
-                || self.buffer.is_full()
-                || self.stops_honestly()
-                || self.write_back.ages_at(&self.buffer).is_some_and(|at| at <= now))
+        self.buffer.dirty_count() > 0 && self.dirty_press(now)
+    }
+
+    fn dirty_press(&self, now: Instant) -> bool {
+        self.write_back.is_awaited()
+            || self.buffer.is_full()
+            || self.stops_honestly()
+            || self.write_back.ages_at(&self.buffer).is_some_and(|at| at <= now)
     }
 
     /// On its way to a stop, before which all that is dirty goes to the medium.
@@ -38,9 +42,11 @@ impl Drive {
     /// When the next access may be chosen, if there is anything to choose and the medium is not at work.
     #[inline]
     pub(super) fn choose_at(&self) -> Option<Instant> {
-        if self.medium.is_accessing() {
-            return None;
-        }
+        if self.medium.is_accessing() { None } else { self.choose_without_access_at() }
+    }
+
+    #[inline(never)]
+    fn choose_without_access_at(&self) -> Option<Instant> {
         if let Some(tentative) = &self.tentative {
             return Some(tentative.looked_at().max(self.clock));
         }
@@ -89,10 +95,12 @@ impl Drive {
 
     /// When dirty segments go before all else: one has been so for as long as its discipline allows, or a command that waits
     /// for them to be written, a flush or a write without room, has waited for as long as that of commands does.
+    #[inline]
     pub(super) fn writing_due(&self) -> Option<Instant> {
-        if self.buffer.dirty_count() == 0 {
-            return None;
-        }
+        if self.buffer.dirty_count() == 0 { None } else { self.dirty_due() }
+    }
+
+    fn dirty_due(&self) -> Option<Instant> {
         let begun = self.write_back.first_waiting().map(|slot| self.electronics[slot].ledger.start()).min();
         let kept = begun.zip(self.queue.discipline().max_wait);
         self.write_back.due(&self.buffer).into_iter().chain(kept.map(|(begun, limit)| begun + limit)).min()
@@ -120,12 +128,7 @@ impl Drive {
             true => self.queue.choose(now, head, &self.medium.reach(now)),
             false => self.queue.choose(now, head, &NoCosts),
         };
-        // A dirty segment that costs as much as the command comes behind it, unless something has waited for too long.
-        let bar = match &command {
-            Some(command) if !due && !self.queue.overdue(now) && !self.write_back.shares_turns() => command.cost,
-            _ => u64::MAX,
-        };
-        let destage = if rivals { self.choose_destage(now, bar) } else { None };
+        let destage = if rivals { self.choose_destage(now, self.bar(now, due, &command)) } else { None };
         match (command, destage) {
             (Some(command), Some(rival)) if self.goes_first(now, &command, &rival) => {
                 self.write_back.turn_was(true);
@@ -144,6 +147,14 @@ impl Drive {
             (Some(command), None) => self.turn_to(now, command, before, false),
             (None, None) if self.may_move_home() => self.move_home(now),
             (None, None) => {}
+        }
+    }
+
+    /// A dirty segment that costs as much as the command comes behind it, unless something has waited for too long.
+    fn bar(&self, now: Instant, due: bool, command: &Option<CandidateChoice>) -> u64 {
+        match command {
+            Some(command) if !due && !self.queue.overdue(now) && !self.write_back.shares_turns() => command.cost,
+            _ => u64::MAX,
         }
     }
 
@@ -326,7 +337,7 @@ impl Drive {
                 let service = self.electronics[slot].service();
                 self.electronics.close(slot, now + self.electronics.overhead().reselect + service);
             }
-            Purpose::Command { slot, .. } if self.gather(now, slot) => return,
+            Purpose::Command { slot, .. } if self.media_cache.is_some() && self.gather(now, slot) => return,
             Purpose::Command { slot, .. } => self.send(slot, now, led + self.electronics.overhead().reselect),
             Purpose::Destage(segment) => {
                 if self.write_back.end() {
