@@ -596,7 +596,7 @@ impl<T: Copy> Queue<T> {
     }
 
     /// The least cost among those that `counts` selects, the oldest of equals; `best` if none costs less.
-    #[inline]
+    #[inline(always)]
     fn least(&self, counts: impl Fn(&Waiting<T>) -> bool, costs: &impl Costs<T>, best: (u64, u32)) -> Choice {
         let (cost, best) = least(&self.held, counts, costs, (best.0, self.at(best.1)));
         let number = self.held.get(best.older as usize).map_or(self.oldest, |older| older.younger);

@@ -347,19 +347,17 @@ impl Electronics {
     /// The command completes at `at`, ties by tag.
     pub(super) fn finish_at(&mut self, at: Instant, slot: u16) {
         self[slot].stage = Stage::Finishing;
+        match self.finishing.back() {
+            Some(&(last, _)) if last >= at => self.finish_among(at, slot),
+            _ => self.finishing.push_back((at, slot)),
+        }
+    }
+
+    /// The same, where others complete then or later.
+    fn finish_among(&mut self, at: Instant, slot: u16) {
         let tag = self[slot].request.tag;
-        let mut place = self.finishing.len();
-        while place > 0 {
-            let (before, other) = self.finishing[place - 1];
-            if (before, self[other].request.tag) <= (at, tag) {
-                break;
-            }
-            place -= 1;
-        }
-        match place == self.finishing.len() {
-            true => self.finishing.push_back((at, slot)),
-            false => self.finishing.insert(place, (at, slot)),
-        }
+        let place = self.finishing.partition_point(|&(other, by)| (other, self[by].request.tag) <= (at, tag));
+        self.finishing.insert(place, (at, slot));
     }
 
     /// The next command that completes by `now`, and when.

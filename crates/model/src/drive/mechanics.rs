@@ -294,7 +294,8 @@ struct Way<'a> {
 impl Way<'_> {
     #[inline(always)]
     fn movement(&self, arm: Arm, cylinder: u32, head: u8) -> Span {
-        self.times.at(arm.cylinder.abs_diff(cylinder)).max(self.least[usize::from(arm.head != head)])
+        let least = self.least[usize::from(arm.head != head)];
+        self.times.at(arm.cylinder.abs_diff(cylinder)).max(least)
     }
 }
 

@@ -70,7 +70,7 @@ impl Tentative {
 impl Drive {
     /// The medium turns to a command: for good, or where its firmware thinks again, until one comes that is nearer. `before` is
     /// what it had turned to; it may have a `rival` among the dirty segments.
-    #[inline]
+    #[inline(always)]
     pub(super) fn turn_to(&mut self, now: Instant, choice: CandidateChoice, before: Option<Tentative>, rival: bool) {
         match self.medium.revises() > Span::ZERO {
             true => self.turn_for_now(now, choice, before, rival),

@@ -86,11 +86,15 @@ impl Drive {
     }
 
     /// When what waits is the medium's, though a stream is read ahead of: beyond its limit, or at the head of the queue.
+    #[inline]
     pub(super) fn fed_up(&self) -> Option<Instant> {
         if self.queue.has_head() {
             return Some(Instant::ZERO);
         }
-        self.queue.deadline().into_iter().chain(self.writing_due()).min()
+        match (self.queue.deadline(), self.writing_due()) {
+            (Some(deadline), Some(due)) => Some(deadline.min(due)),
+            (deadline, due) => deadline.or(due),
+        }
     }
 
     /// When dirty segments go before all else: one has been so for as long as its discipline allows, or a command that waits
@@ -194,7 +198,7 @@ impl Drive {
             self.break_off(now);
             let data = self.electronics[slot].data;
             let first = self.electronics[slot].first;
-            self.start(begun, &request, first, Purpose::Command { slot, segment: None }, data);
+            self.start(begun, (true, request.end()), first, Purpose::Command { slot, segment: None }, data);
             if self.electronics[slot].round {
                 self.acknowledge_round(slot);
             }
@@ -251,12 +255,11 @@ impl Drive {
     ) {
         let recovery = self.medium.recovery(first.lba, request.end());
         let segment = if recovery.fails { None } else { take(self) };
-        let wanted = Request { sectors: (recovery.end - request.lba) as u32, ..*request };
-        self.start(now, &wanted, first, Purpose::Command { slot, segment }, (now, now));
+        self.start(now, (false, recovery.end), first, Purpose::Command { slot, segment }, (now, now));
         if recovery.fails {
             self.electronics[slot].outcome = Status::MediumError;
         }
-        let sectors = (wanted.end() - first.lba) as u32;
+        let sectors = (recovery.end - first.lba) as u32;
         let (Some(ended), Some(segment)) = (self.medium.try_again(recovery.retries), segment) else { return };
         let ahead = self.electronics[slot].ahead;
         if self.promises.cache().read_ahead.free_blocks
@@ -269,11 +272,12 @@ impl Drive {
         self.medium.go_on_with(stream);
     }
 
-    /// Starts an access whose data, if it writes, cross the link between the two instants of `data`.
+    /// Starts an access from the block at `first` to `end`; its data, if it writes, cross the link between the two instants of
+    /// `data`.
     pub(super) fn start(
         &mut self,
         now: Instant,
-        request: &Request,
+        (write, end): (bool, u64),
         first: Extent,
         purpose: Purpose,
         data: (Instant, Instant),
@@ -281,7 +285,7 @@ impl Drive {
         if let Purpose::Command { slot, .. } = purpose {
             self.electronics[slot].stage = Stage::Medium;
         }
-        let access = self.medium.access(now, self.medium.arm(), request, first, data);
+        let access = self.medium.access(now, self.medium.arm(), (write, end), first, data);
         let (buffer, fresh) = (&self.buffer, self.writes_to_media_cache());
         self.medium
             .start(access, purpose, |from, to| fresh || matches!(buffer.look_up(from, to), BufferLookup::Hit(_)));
@@ -297,7 +301,7 @@ impl Drive {
         let run = Request { op: Op::Write, lba: start, sectors: (end - start) as u32, ..Request::NONE };
         let first = self.destination(now, &run);
         self.buffer.leave(segment, end);
-        self.start(now, &run, first, Purpose::Destage(segment), (arrived, arrived));
+        self.start(now, (true, run.end()), first, Purpose::Destage(segment), (arrived, arrived));
     }
 
     /// The access in progress is over.

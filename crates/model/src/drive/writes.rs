@@ -49,7 +49,7 @@ impl Drive {
     }
 
     /// What was parked is tried again, in order.
-    #[inline]
+    #[inline(always)]
     pub(super) fn unpark(&mut self, now: Instant) {
         if let Some(first) = self.write_back.parked() {
             self.unpark_from(now, first);
