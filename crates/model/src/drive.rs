@@ -286,10 +286,9 @@ impl Device for Drive {
         if !self.electronics.has_ready() {
             self.pass_events(until, true);
         }
-        let Some(completion) = self.electronics.pop_ready() else {
-            return DeviceProgress { answered: false, next: self.next };
-        };
-        *answer = completion;
-        DeviceProgress { answered: true, next: self.call_at(completion.finished) }
+        match self.electronics.pop_ready_into(answer) {
+            true => DeviceProgress { answered: true, next: self.call_at(answer.finished) },
+            false => DeviceProgress { answered: false, next: self.next },
+        }
     }
 }

@@ -426,6 +426,15 @@ impl Electronics {
         self.ready.pop_front()
     }
 
+    /// The same, put over one that is no longer needed. Answers whether there is one.
+    #[inline]
+    pub(super) fn pop_ready_into(&mut self, answer: &mut Completion) -> bool {
+        let Some(first) = self.ready.front() else { return false };
+        *answer = *first;
+        self.ready.pop_front();
+        true
+    }
+
     #[inline]
     pub(super) fn has_ready(&self) -> bool {
         !self.ready.is_empty()

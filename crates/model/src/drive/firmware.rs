@@ -78,7 +78,7 @@ impl Drive {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     pub(super) fn decoded(&mut self, now: Instant, slot: u16) {
         if self.segmentation.is_some() {
             self.divide(now);

@@ -486,7 +486,7 @@ impl Medium {
         self.arm = sweep.arm;
         let at_once = self.dispatch > Span::ZERO && goes_on(access.end());
         self.free = if at_once { now } else { now + self.dispatch };
-        // Which of the two it is, a stream is known to stay where it lies.
+        // Not a `match` for its value: the stream would be moved to the stack and back, and in memory it may stay where it is.
         if let Some(stream) = *then {
             self.activity = Activity::Prefetch(stream);
         } else {

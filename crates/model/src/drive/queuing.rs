@@ -306,7 +306,7 @@ impl Candidates {
     }
 
     /// Takes out what was chosen; nothing may have been added or taken since.
-    #[inline]
+    #[inline(always)]
     pub(super) fn take(&mut self, chosen: CandidateChoice) -> Target {
         self.count -= 1;
         let target = match (chosen.standing, chosen.choice) {
