@@ -484,3 +484,32 @@ impl Electronics {
         self.next_from = now;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::SmallDrive;
+
+    /// Their tags as they complete, where each ends at its instant, told in this order.
+    fn completed(ends: &[(u64, u32)]) -> Vec<u32> {
+        let profile = SmallDrive::default().profile();
+        let firmware = Firmware { depth: ends.len() as u32, ..profile.firmware };
+        let mut electronics = Electronics::new(firmware, profile.overhead, profile.link.queuing, false);
+        for &(at, tag) in ends {
+            let slot = electronics.take_slot().expect("there is one for each");
+            let request = Request { tag, ..Request::NONE };
+            electronics[slot].begin(Instant::ZERO, request, (0, BufferLookup::Miss), true);
+            electronics.finish_at(Instant::from_nanos(at), slot);
+        }
+        let pop = || electronics.pop_finished(Instant::FAR).map(|(_, slot)| slot);
+        let slots: Vec<u16> = core::iter::from_fn(pop).collect();
+        slots.iter().map(|&slot| electronics[slot].request.tag).collect()
+    }
+
+    #[test]
+    fn commands_complete_by_their_ends_and_ties_by_tag() {
+        assert_eq!(completed(&[(10, 7), (20, 5), (30, 6)]), [7, 5, 6]);
+        assert_eq!(completed(&[(30, 1), (10, 2), (20, 3)]), [2, 3, 1]);
+        assert_eq!(completed(&[(10, 9), (10, 3), (20, 1), (10, 6), (20, 0)]), [3, 6, 9, 0, 1]);
+    }
+}

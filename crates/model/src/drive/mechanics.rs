@@ -240,9 +240,9 @@ pub struct ReadReach<'a> {
 /// The platter while the arm moves. Two of its figures are negative, so that a scan of many only multiplies and adds.
 #[derive(Clone, Copy)]
 struct Turning {
-    /// Less its angle at the beginning, and what was passed by so little that it is caught.
+    /// Minus its angle at the beginning, from which is taken what was passed by so little that it is caught.
     before: u64,
-    /// Less the angle that passes in a nanosecond.
+    /// Minus the angle that passes in a nanosecond.
     backwards: u64,
     period: u64,
     catch: u64,
@@ -292,6 +292,7 @@ struct Way<'a> {
 }
 
 impl Way<'_> {
+    /// The movement to a track. What is least is looked up first: so a scan keeps more in registers.
     #[inline(always)]
     fn movement(&self, arm: Arm, cylinder: u32, head: u8) -> Span {
         let least = self.least[usize::from(arm.head != head)];
