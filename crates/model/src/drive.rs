@@ -164,17 +164,22 @@ impl Drive {
     fn advance(&mut self, now: Instant) {
         assert!(now >= self.clock, "time ran back");
         if self.next <= now {
-            self.pass_events(now);
+            self.pass_events(now, false);
         }
         self.clock = now;
     }
 
-    fn pass_events(&mut self, now: Instant) {
-        while self.next <= now && self.next != Instant::FAR {
+    /// Does all that is due by `until`; where it `stops` at an answer, not what comes after the instant at which there is one.
+    #[inline(never)]
+    fn pass_events(&mut self, until: Instant, stops: bool) {
+        while self.next <= until && self.next != Instant::FAR {
             let at = self.next;
             self.clock = at;
             self.due(at);
             self.next = self.next_event();
+            if stops && self.electronics.has_ready() && self.next > at {
+                return;
+            }
         }
     }
 
@@ -278,15 +283,12 @@ impl Device for Drive {
             self.electronics[slot].answer(finished, answer);
             return DeviceProgress { answered: true, next: self.next };
         }
-        loop {
-            if let Some(completion) = self.electronics.pop_ready() {
-                *answer = completion;
-                return DeviceProgress { answered: true, next: self.call_at(completion.finished) };
-            }
-            if self.next > until || self.next == Instant::FAR {
-                return DeviceProgress { answered: false, next: self.next };
-            }
-            self.advance(self.next);
+        if !self.electronics.has_ready() {
+            self.pass_events(until, true);
+        }
+        match self.electronics.pop_ready_into(answer) {
+            true => DeviceProgress { answered: true, next: self.call_at(answer.finished) },
+            false => DeviceProgress { answered: false, next: self.next },
         }
     }
 }

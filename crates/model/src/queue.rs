@@ -94,6 +94,8 @@ pub struct Queue<T> {
     /// the ends.
     places: VecDeque<u32>,
     sorted: bool,
+    /// It is `sorted` where many wait, and not where few do.
+    sorts_many: bool,
     capacity: usize,
     /// How many have waited at once, at most.
     most: u32,
@@ -148,6 +150,7 @@ impl<T: Copy> Queue<T> {
             youngest: NONE,
             places: VecDeque::with_capacity(if sorts { capacity } else { 0 }),
             sorted: sorts && discipline.policy != Policy::Sptf,
+            sorts_many: sorts && discipline.policy == Policy::Sptf,
             capacity,
             most: 0,
             next_order: 0,
@@ -162,7 +165,9 @@ impl<T: Copy> Queue<T> {
         self.discipline = discipline;
         self.round = Round::default();
         self.before.clear();
-        self.sorted = sorts(&discipline, self.capacity) && discipline.policy != Policy::Sptf;
+        let sorts = sorts(&discipline, self.capacity);
+        self.sorted = sorts && discipline.policy != Policy::Sptf;
+        self.sorts_many = sorts && discipline.policy == Policy::Sptf;
         self.sort();
         self.sort_if_many();
     }
@@ -172,10 +177,8 @@ impl<T: Copy> Queue<T> {
     #[inline]
     fn sort_if_many(&mut self) {
         let few = if self.sorted { FEW / 2 } else { FEW };
-        let many = self.len() > few;
-        let changes = many != self.sorted && self.discipline.policy == Policy::Sptf;
-        if changes && sorts(&self.discipline, self.capacity) {
-            self.sorted = many;
+        if self.sorts_many && (self.len() > few) != self.sorted {
+            self.sorted = !self.sorted;
             self.sort();
         }
     }
@@ -592,18 +595,10 @@ impl<T: Copy> Queue<T> {
         }
     }
 
-    /// The least cost among those that `counts` selects, the oldest of equals; `best` if none costs less. A function of
-    /// its own, because it needs all registers.
-    #[inline(never)]
+    /// The least cost among those that `counts` selects, the oldest of equals; `best` if none costs less.
+    #[inline(always)]
     fn least(&self, counts: impl Fn(&Waiting<T>) -> bool, costs: &impl Costs<T>, best: (u64, u32)) -> Choice {
-        let (mut cost, mut best) = (best.0, self.at(best.1));
-        for waiting in self.held.iter().filter(|waiting| counts(waiting)) {
-            let other = costs.of(&waiting.item);
-            if other == cost && waiting.order < best.order {
-                best = waiting;
-            }
-            (cost, best) = if other < cost { (other, waiting) } else { (cost, best) };
-        }
+        let (cost, best) = least(&self.held, counts, costs, (best.0, self.at(best.1)));
         let number = self.held.get(best.older as usize).map_or(self.oldest, |older| older.younger);
         Choice { number, cost }
     }
@@ -728,6 +723,26 @@ impl<T: Copy> Queue<T> {
         let candidates = self.each(open).filter(|(_, waiting)| ahead(waiting));
         candidates.min_by_key(|(_, waiting)| key(waiting)).map(|(number, _)| number)
     }
+}
+
+/// The least cost among those of `held` that `counts` selects, the oldest of equals; `best` if none costs less. A function of its
+/// own, to which nothing else is of use afterwards: it needs all registers.
+#[inline(never)]
+fn least<'a, T>(
+    held: &'a [Waiting<T>],
+    counts: impl Fn(&Waiting<T>) -> bool,
+    costs: &impl Costs<T>,
+    best: (u64, &'a Waiting<T>),
+) -> (u64, &'a Waiting<T>) {
+    let (mut cost, mut best) = best;
+    for waiting in held.iter().filter(|waiting| counts(waiting)) {
+        let other = costs.of(&waiting.item);
+        if other == cost && waiting.order < best.order {
+            best = waiting;
+        }
+        (cost, best) = if other < cost { (other, waiting) } else { (cost, best) };
+    }
+    (cost, best)
 }
 
 /// The distance and, below it, the order in one number: comparing two would take branches that are hard to predict.

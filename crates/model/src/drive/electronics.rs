@@ -347,19 +347,17 @@ impl Electronics {
     /// The command completes at `at`, ties by tag.
     pub(super) fn finish_at(&mut self, at: Instant, slot: u16) {
         self[slot].stage = Stage::Finishing;
+        match self.finishing.back() {
+            Some(&(last, _)) if last >= at => self.finish_among(at, slot),
+            _ => self.finishing.push_back((at, slot)),
+        }
+    }
+
+    /// The same, where others complete then or later.
+    fn finish_among(&mut self, at: Instant, slot: u16) {
         let tag = self[slot].request.tag;
-        let mut place = self.finishing.len();
-        while place > 0 {
-            let (before, other) = self.finishing[place - 1];
-            if (before, self[other].request.tag) <= (at, tag) {
-                break;
-            }
-            place -= 1;
-        }
-        match place == self.finishing.len() {
-            true => self.finishing.push_back((at, slot)),
-            false => self.finishing.insert(place, (at, slot)),
-        }
+        let place = self.finishing.partition_point(|&(other, by)| (other, self[by].request.tag) <= (at, tag));
+        self.finishing.insert(place, (at, slot));
     }
 
     /// The next command that completes by `now`, and when.
@@ -428,6 +426,15 @@ impl Electronics {
         self.ready.pop_front()
     }
 
+    /// The same, put over one that is no longer needed. Answers whether there is one.
+    #[inline]
+    pub(super) fn pop_ready_into(&mut self, answer: &mut Completion) -> bool {
+        let Some(first) = self.ready.front() else { return false };
+        *answer = *first;
+        self.ready.pop_front();
+        true
+    }
+
     #[inline]
     pub(super) fn has_ready(&self) -> bool {
         !self.ready.is_empty()
@@ -475,5 +482,34 @@ impl Electronics {
     /// The electronics take a command again from `now` on.
     pub(super) fn restart(&mut self, now: Instant) {
         self.next_from = now;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::SmallDrive;
+
+    /// Their tags as they complete, where each ends at its instant, told in this order.
+    fn completed(ends: &[(u64, u32)]) -> Vec<u32> {
+        let profile = SmallDrive::default().profile();
+        let firmware = Firmware { depth: ends.len() as u32, ..profile.firmware };
+        let mut electronics = Electronics::new(firmware, profile.overhead, profile.link.queuing, false);
+        for &(at, tag) in ends {
+            let slot = electronics.take_slot().expect("there is one for each");
+            let request = Request { tag, ..Request::NONE };
+            electronics[slot].begin(Instant::ZERO, request, (0, BufferLookup::Miss), true);
+            electronics.finish_at(Instant::from_nanos(at), slot);
+        }
+        let pop = || electronics.pop_finished(Instant::FAR).map(|(_, slot)| slot);
+        let slots: Vec<u16> = core::iter::from_fn(pop).collect();
+        slots.iter().map(|&slot| electronics[slot].request.tag).collect()
+    }
+
+    #[test]
+    fn commands_complete_by_their_ends_and_ties_by_tag() {
+        assert_eq!(completed(&[(10, 7), (20, 5), (30, 6)]), [7, 5, 6]);
+        assert_eq!(completed(&[(30, 1), (10, 2), (20, 3)]), [2, 3, 1]);
+        assert_eq!(completed(&[(10, 9), (10, 3), (20, 1), (10, 6), (20, 0)]), [3, 6, 9, 0, 1]);
     }
 }

@@ -46,13 +46,17 @@ impl Drive {
     }
 
     /// How the command in `slot` stands to the buffer; looked up again only when the buffer has changed since.
+    #[inline]
     pub(super) fn look_up(&mut self, slot: u16) -> BufferLookup {
+        let (version, lookup) = self.electronics[slot].seen;
+        if version == self.buffer.version() { lookup } else { self.look_up_again(slot) }
+    }
+
+    fn look_up_again(&mut self, slot: u16) -> BufferLookup {
         let command = &mut self.electronics[slot];
-        if command.seen.0 != self.buffer.version() {
-            let lookup = self.buffer.look_up(command.request.lba, command.request.end());
-            command.seen = (self.buffer.version(), lookup);
-        }
-        command.seen.1
+        let lookup = self.buffer.look_up(command.request.lba, command.request.end());
+        command.seen = (self.buffer.version(), lookup);
+        lookup
     }
 
     /// Does what is due at `now`: an access that ends, commands that are decoded, a choice, commands that finish.
@@ -74,8 +78,11 @@ impl Drive {
         }
     }
 
+    #[inline(always)]
     pub(super) fn decoded(&mut self, now: Instant, slot: u16) {
-        self.divide(now);
+        if self.segmentation.is_some() {
+            self.divide(now);
+        }
         let request = self.electronics[slot].request;
         if !self.electronics.hold_back(slot, &request) {
             self.serve(now, slot);

@@ -185,7 +185,7 @@ impl Drive {
         };
         let arm = reading.as_ref().map_or(self.medium.arm(), |stream| stream.arm());
         let first = self.medium.track(request.lba);
-        let access = self.medium.access(now, arm, &request, first, (now, now));
+        let access = self.medium.access(now, arm, (false, request.end()), first, (now, now));
         let sweep = self.medium.sweep(&access);
         let overhead = self.electronics.overhead();
         // As `service` has it.

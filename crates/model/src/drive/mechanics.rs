@@ -231,19 +231,19 @@ pub struct Reach<'a> {
 /// The same for reading alone, where no data are on their way: most choices are among reads, and this asks less of each.
 #[derive(Clone, Copy)]
 pub struct ReadReach<'a> {
-    times: SeekTimes<'a>,
+    way: Way<'a>,
     floors: &'a [u32],
-    head_switch: Span,
     arm: Arm,
     turning: Turning,
 }
 
-/// The platter while the arm moves.
+/// The platter while the arm moves. Two of its figures are negative, so that a scan of many only multiplies and adds.
 #[derive(Clone, Copy)]
 struct Turning {
-    /// Its angle at the beginning, less what was passed by so little that it is caught.
-    uncaught: u64,
-    rate: u64,
+    /// Minus its angle at the beginning, from which is taken what was passed by so little that it is caught.
+    before: u64,
+    /// Minus the angle that passes in a nanosecond.
+    backwards: u64,
     period: u64,
     catch: u64,
 }
@@ -252,8 +252,8 @@ impl Turning {
     /// The wait after a movement until `angle` comes under the head.
     #[inline(always)]
     fn wait(&self, movement: Span, angle: u64) -> Span {
-        let there = self.uncaught.wrapping_add(movement.nanos().wrapping_mul(self.rate));
-        wait(angle.wrapping_sub(there), self.period, self.catch)
+        let moved = movement.nanos().wrapping_mul(self.backwards);
+        wait(moved.wrapping_add(angle).wrapping_add(self.before), self.period, self.catch)
     }
 }
 
@@ -261,8 +261,7 @@ impl ReadReach<'_> {
     /// The movement to a track.
     #[inline(always)]
     pub fn movement(&self, cylinder: u32, head: u8) -> Span {
-        let switch = if self.arm.head == head { Span::ZERO } else { self.head_switch };
-        self.times.at(self.arm.cylinder.abs_diff(cylinder)).max(switch)
+        self.way.movement(self.arm, cylinder, head)
     }
 
     /// As [`Reach::floor`].
@@ -292,6 +291,15 @@ struct Way<'a> {
     least: [Span; 2],
 }
 
+impl Way<'_> {
+    /// The movement to a track. What is least is looked up first: so a scan keeps more in registers.
+    #[inline(always)]
+    fn movement(&self, arm: Arm, cylinder: u32, head: u8) -> Span {
+        let least = self.least[usize::from(arm.head != head)];
+        self.times.at(arm.cylinder.abs_diff(cylinder)).max(least)
+    }
+}
+
 impl Reach<'_> {
     /// The instant that it reckons from.
     #[inline(always)]
@@ -302,9 +310,7 @@ impl Reach<'_> {
     /// The movement to a track, settling included.
     #[inline(always)]
     pub fn movement(&self, cylinder: u32, head: u8, write: bool) -> Span {
-        let way = &self.ways[usize::from(write)];
-        let time = way.times.at(self.arm.cylinder.abs_diff(cylinder));
-        time.max(way.least[usize::from(self.arm.head != head)])
+        self.ways[usize::from(write)].movement(self.arm, cylinder, head)
     }
 
     /// No movement over that many cylinders, or more, takes less.
@@ -526,7 +532,8 @@ impl Mechanics {
 
     #[inline]
     fn turning(&self, at: Instant) -> Turning {
-        Turning { uncaught: self.uncaught(at), rate: self.rate, period: self.period, catch: self.catch }
+        let (before, backwards) = (self.uncaught(at).wrapping_neg(), self.rate.wrapping_neg());
+        Turning { before, backwards, period: self.period, catch: self.catch }
     }
 
     /// How long it takes from `arm` and `at` to other places.
@@ -550,9 +557,8 @@ impl Mechanics {
     #[inline]
     pub fn read_reach_from(&self, arm: Arm, at: Instant) -> ReadReach<'_> {
         ReadReach {
-            times: SeekTimes::of(&self.seek.0),
+            way: Way { times: SeekTimes::of(&self.seek.0), least: [Span::ZERO, self.head_switch] },
             floors: &self.floors,
-            head_switch: self.head_switch,
             arm,
             turning: self.turning(at),
         }

@@ -9,7 +9,7 @@ use super::profile::Profile;
 use super::recovery::{Recovery, WeakPlaces};
 use super::stream::{DiskMechanism, MediaStream};
 use super::target::Target;
-use crate::block::{Op, Request, SECTOR};
+use crate::block::SECTOR;
 use crate::rng::{Rng, Seed};
 use crate::time::{Instant, Span};
 
@@ -170,6 +170,7 @@ impl Medium {
     }
 
     /// How a read of `lba..end` gets on.
+    #[inline]
     pub(super) fn recovery(&self, lba: u64, end: u64) -> Recovery {
         self.weak.recovery(lba, end, &self.mechanics)
     }
@@ -243,19 +244,18 @@ impl Medium {
         Target::on(track, slot, write, longest)
     }
 
-    /// The access from the block at `first` to the request's end, the arm being at `from`; its data, if it writes, cross the
-    /// link between the two instants of `data`.
+    /// The access from the block at `first` to `end`, the arm being at `from`; its data, if it writes, cross the link between the
+    /// two instants of `data`.
     #[inline(always)]
     pub(super) fn access(
         &self,
         now: Instant,
         from: Arm,
-        request: &Request,
+        (write, end): (bool, u64),
         first: Extent,
         data: (Instant, Instant),
     ) -> Access {
-        let write = request.op != Op::Read;
-        let sectors = (request.end() - first.lba) as u32;
+        let sectors = (end - first.lba) as u32;
         Access {
             start: now,
             from,
@@ -486,10 +486,12 @@ impl Medium {
         self.arm = sweep.arm;
         let at_once = self.dispatch > Span::ZERO && goes_on(access.end());
         self.free = if at_once { now } else { now + self.dispatch };
-        self.activity = match *then {
-            Some(stream) => Activity::Prefetch(stream),
-            None => Activity::Idle,
-        };
+        // Not a `match` for its value: the stream would be moved to the stack and back, and in memory it may stay where it is.
+        if let Some(stream) = *then {
+            self.activity = Activity::Prefetch(stream);
+        } else {
+            self.activity = Activity::Idle;
+        }
     }
 
     /// Blocks `lba..end` have been written in their place.

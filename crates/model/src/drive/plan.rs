@@ -36,7 +36,7 @@ impl Drive {
     /// When, and where the arm is, as the access to `target` ends that begins at `at`.
     fn after(&self, at: Instant, arm: Arm, target: &Target) -> (Instant, Arm) {
         let command = &self.electronics[target.slot];
-        let access = self.medium.access(at, arm, &command.request, command.first, command.data);
+        let access = self.medium.access(at, arm, (target.write, command.request.end()), command.first, command.data);
         self.medium.after(&self.medium.sweep(&access))
     }
 }

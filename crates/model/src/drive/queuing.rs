@@ -170,10 +170,16 @@ impl Candidates {
 
     /// When the first of them has waited as long as the discipline allows; heads of the queue do not count, they wait
     /// for nobody.
+    #[inline]
     pub(super) fn deadline(&self) -> Option<Instant> {
-        if self.planned.is_empty() && self.preferred.is_empty() {
-            return self.plain.deadline();
+        match self.planned.is_empty() && self.preferred.is_empty() {
+            true => self.plain.deadline(),
+            false => self.first_deadline(),
         }
+    }
+
+    /// The same, where not all are plain.
+    fn first_deadline(&self) -> Option<Instant> {
         let limit = self.plain.discipline().max_wait?;
         let planned = self.planned.iter().map(|&(since, _)| since + limit).min();
         self.plain.deadline().into_iter().chain(self.preferred.deadline()).chain(planned).min()
@@ -300,6 +306,7 @@ impl Candidates {
     }
 
     /// Takes out what was chosen; nothing may have been added or taken since.
+    #[inline(always)]
     pub(super) fn take(&mut self, chosen: CandidateChoice) -> Target {
         self.count -= 1;
         let target = match (chosen.standing, chosen.choice) {

@@ -69,7 +69,15 @@ impl WeakPlaces {
     }
 
     /// How a read of `lba..end` from the medium gets on.
+    #[inline]
     pub(super) fn recovery(&self, lba: u64, end: u64, mechanics: &Mechanics) -> Recovery {
+        match self.places.is_empty() {
+            true => Recovery { end, fails: false, retries: 0 },
+            false => self.recovery_of_weak(lba, end, mechanics),
+        }
+    }
+
+    fn recovery_of_weak(&self, lba: u64, end: u64, mechanics: &Mechanics) -> Recovery {
         let revolution = mechanics.revolution().nanos().max(1);
         let most = self.limit.map_or(u64::MAX, |limit| limit.nanos() / revolution);
         let mut read = Recovery { end, fails: false, retries: 0 };

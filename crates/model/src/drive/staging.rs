@@ -67,6 +67,7 @@ impl Drive {
     }
 
     /// The blocks from `lba` to `end` that a read finds in the media cache first.
+    #[inline]
     pub(super) fn part_in_media_cache(&self, lba: u64, end: u64) -> Option<Extent> {
         self.media_cache.as_ref()?.first_part(self.medium.geometry(), lba, end)
     }
@@ -94,7 +95,7 @@ impl Drive {
     fn start_moving(&mut self, now: Instant, run: &Request, first: Extent) {
         self.write_back.tidy(true);
         self.break_off(now);
-        self.start(now, run, first, Purpose::Moving, (now, now));
+        self.start(now, (run.op != Op::Read, run.end()), first, Purpose::Moving, (now, now));
     }
 
     /// The read of blocks that its own place did not have goes on in the media cache. Answers whether it does.
@@ -102,9 +103,8 @@ impl Drive {
         let command = &self.electronics[slot];
         let (request, from) = (command.request, command.gathered.max(command.request.lba));
         let Some(part) = self.part_in_media_cache(from, request.end()) else { return false };
-        let run = Request { op: Op::Read, lba: part.lba, sectors: part.sectors, ..request };
         self.electronics[slot].gathered = part.end();
-        self.start(now, &run, part, Purpose::Command { slot, segment: None }, (now, now));
+        self.start(now, (false, part.end()), part, Purpose::Command { slot, segment: None }, (now, now));
         debug_assert!(matches!(self.medium.activity(), Activity::Access { .. }));
         true
     }

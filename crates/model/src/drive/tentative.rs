@@ -70,9 +70,16 @@ impl Tentative {
 impl Drive {
     /// The medium turns to a command: for good, or where its firmware thinks again, until one comes that is nearer. `before` is
     /// what it had turned to; it may have a `rival` among the dirty segments.
+    #[inline(always)]
     pub(super) fn turn_to(&mut self, now: Instant, choice: CandidateChoice, before: Option<Tentative>, rival: bool) {
-        let revise = self.medium.revises();
-        let Some(target) = self.queue.freely(&choice).filter(|_| revise > Span::ZERO).copied() else {
+        match self.medium.revises() > Span::ZERO {
+            true => self.turn_for_now(now, choice, before, rival),
+            false => self.start_command(now, now, choice),
+        }
+    }
+
+    fn turn_for_now(&mut self, now: Instant, choice: CandidateChoice, before: Option<Tentative>, rival: bool) {
+        let Some(target) = self.queue.freely(&choice).copied() else {
             return self.start_command(now, now, choice);
         };
         if !matches!(self.look_up(target.slot), BufferLookup::Miss) || self.media_cache.is_some() {
@@ -85,7 +92,7 @@ impl Drive {
             None => {
                 self.break_off(now);
                 let there = now + Span::from_nanos(self.medium.reach(now).of(&target));
-                let last = there.min(now + revise);
+                let last = there.min(now + self.medium.revises());
                 self.tentative = Some(Tentative { slot: target.slot, begun: now, there, last, next: last });
             }
         }

@@ -22,12 +22,16 @@ use crate::time::Instant;
 
 impl Drive {
     /// Dirty segments compete with commands.
+    #[inline]
     pub(super) fn pressing(&self, now: Instant) -> bool {
-        self.buffer.dirty_count() > 0
-            && (self.write_back.is_awaited()
-                || self.buffer.is_full()
-                || self.stops_honestly()
-                || self.write_back.ages_at(&self.buffer).is_some_and(|at| at <= now))
+        self.buffer.dirty_count() > 0 && self.dirty_press(now)
+    }
+
+    fn dirty_press(&self, now: Instant) -> bool {
+        self.write_back.is_awaited()
+            || self.buffer.is_full()
+            || self.stops_honestly()
+            || self.write_back.ages_at(&self.buffer).is_some_and(|at| at <= now)
     }
 
     /// On its way to a stop, before which all that is dirty goes to the medium.
@@ -38,9 +42,11 @@ impl Drive {
     /// When the next access may be chosen, if there is anything to choose and the medium is not at work.
     #[inline]
     pub(super) fn choose_at(&self) -> Option<Instant> {
-        if self.medium.is_accessing() {
-            return None;
-        }
+        if self.medium.is_accessing() { None } else { self.choose_without_access_at() }
+    }
+
+    #[inline(never)]
+    fn choose_without_access_at(&self) -> Option<Instant> {
         if let Some(tentative) = &self.tentative {
             return Some(tentative.looked_at().max(self.clock));
         }
@@ -80,19 +86,25 @@ impl Drive {
     }
 
     /// When what waits is the medium's, though a stream is read ahead of: beyond its limit, or at the head of the queue.
+    #[inline]
     pub(super) fn fed_up(&self) -> Option<Instant> {
         if self.queue.has_head() {
             return Some(Instant::ZERO);
         }
-        self.queue.deadline().into_iter().chain(self.writing_due()).min()
+        match (self.queue.deadline(), self.writing_due()) {
+            (Some(deadline), Some(due)) => Some(deadline.min(due)),
+            (deadline, due) => deadline.or(due),
+        }
     }
 
     /// When dirty segments go before all else: one has been so for as long as its discipline allows, or a command that waits
     /// for them to be written, a flush or a write without room, has waited for as long as that of commands does.
+    #[inline]
     pub(super) fn writing_due(&self) -> Option<Instant> {
-        if self.buffer.dirty_count() == 0 {
-            return None;
-        }
+        if self.buffer.dirty_count() == 0 { None } else { self.dirty_due() }
+    }
+
+    fn dirty_due(&self) -> Option<Instant> {
         let begun = self.write_back.first_waiting().map(|slot| self.electronics[slot].ledger.start()).min();
         let kept = begun.zip(self.queue.discipline().max_wait);
         self.write_back.due(&self.buffer).into_iter().chain(kept.map(|(begun, limit)| begun + limit)).min()
@@ -120,12 +132,7 @@ impl Drive {
             true => self.queue.choose(now, head, &self.medium.reach(now)),
             false => self.queue.choose(now, head, &NoCosts),
         };
-        // A dirty segment that costs as much as the command comes behind it, unless something has waited for too long.
-        let bar = match &command {
-            Some(command) if !due && !self.queue.overdue(now) && !self.write_back.shares_turns() => command.cost,
-            _ => u64::MAX,
-        };
-        let destage = if rivals { self.choose_destage(now, bar) } else { None };
+        let destage = if rivals { self.choose_destage(now, self.bar(now, due, &command)) } else { None };
         match (command, destage) {
             (Some(command), Some(rival)) if self.goes_first(now, &command, &rival) => {
                 self.write_back.turn_was(true);
@@ -144,6 +151,14 @@ impl Drive {
             (Some(command), None) => self.turn_to(now, command, before, false),
             (None, None) if self.may_move_home() => self.move_home(now),
             (None, None) => {}
+        }
+    }
+
+    /// A dirty segment that costs as much as the command comes behind it, unless something has waited for too long.
+    fn bar(&self, now: Instant, due: bool, command: &Option<CandidateChoice>) -> u64 {
+        match command {
+            Some(command) if !due && !self.queue.overdue(now) && !self.write_back.shares_turns() => command.cost,
+            _ => u64::MAX,
         }
     }
 
@@ -183,7 +198,7 @@ impl Drive {
             self.break_off(now);
             let data = self.electronics[slot].data;
             let first = self.electronics[slot].first;
-            self.start(begun, &request, first, Purpose::Command { slot, segment: None }, data);
+            self.start(begun, (true, request.end()), first, Purpose::Command { slot, segment: None }, data);
             if self.electronics[slot].round {
                 self.acknowledge_round(slot);
             }
@@ -240,12 +255,11 @@ impl Drive {
     ) {
         let recovery = self.medium.recovery(first.lba, request.end());
         let segment = if recovery.fails { None } else { take(self) };
-        let wanted = Request { sectors: (recovery.end - request.lba) as u32, ..*request };
-        self.start(now, &wanted, first, Purpose::Command { slot, segment }, (now, now));
+        self.start(now, (false, recovery.end), first, Purpose::Command { slot, segment }, (now, now));
         if recovery.fails {
             self.electronics[slot].outcome = Status::MediumError;
         }
-        let sectors = (wanted.end() - first.lba) as u32;
+        let sectors = (recovery.end - first.lba) as u32;
         let (Some(ended), Some(segment)) = (self.medium.try_again(recovery.retries), segment) else { return };
         let ahead = self.electronics[slot].ahead;
         if self.promises.cache().read_ahead.free_blocks
@@ -258,11 +272,12 @@ impl Drive {
         self.medium.go_on_with(stream);
     }
 
-    /// Starts an access whose data, if it writes, cross the link between the two instants of `data`.
+    /// Starts an access from the block at `first` to `end`; its data, if it writes, cross the link between the two instants of
+    /// `data`.
     pub(super) fn start(
         &mut self,
         now: Instant,
-        request: &Request,
+        (write, end): (bool, u64),
         first: Extent,
         purpose: Purpose,
         data: (Instant, Instant),
@@ -270,7 +285,7 @@ impl Drive {
         if let Purpose::Command { slot, .. } = purpose {
             self.electronics[slot].stage = Stage::Medium;
         }
-        let access = self.medium.access(now, self.medium.arm(), request, first, data);
+        let access = self.medium.access(now, self.medium.arm(), (write, end), first, data);
         let (buffer, fresh) = (&self.buffer, self.writes_to_media_cache());
         self.medium
             .start(access, purpose, |from, to| fresh || matches!(buffer.look_up(from, to), BufferLookup::Hit(_)));
@@ -286,7 +301,7 @@ impl Drive {
         let run = Request { op: Op::Write, lba: start, sectors: (end - start) as u32, ..Request::NONE };
         let first = self.destination(now, &run);
         self.buffer.leave(segment, end);
-        self.start(now, &run, first, Purpose::Destage(segment), (arrived, arrived));
+        self.start(now, (true, run.end()), first, Purpose::Destage(segment), (arrived, arrived));
     }
 
     /// The access in progress is over.
@@ -326,7 +341,7 @@ impl Drive {
                 let service = self.electronics[slot].service();
                 self.electronics.close(slot, now + self.electronics.overhead().reselect + service);
             }
-            Purpose::Command { slot, .. } if self.gather(now, slot) => return,
+            Purpose::Command { slot, .. } if self.media_cache.is_some() && self.gather(now, slot) => return,
             Purpose::Command { slot, .. } => self.send(slot, now, led + self.electronics.overhead().reselect),
             Purpose::Destage(segment) => {
                 if self.write_back.end() {

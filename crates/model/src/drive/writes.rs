@@ -49,8 +49,16 @@ impl Drive {
     }
 
     /// What was parked is tried again, in order.
+    #[inline(always)]
     pub(super) fn unpark(&mut self, now: Instant) {
-        while let Some(slot) = self.write_back.parked() {
+        if let Some(first) = self.write_back.parked() {
+            self.unpark_from(now, first);
+        }
+    }
+
+    fn unpark_from(&mut self, now: Instant, first: u16) {
+        let mut next = Some(first);
+        while let Some(slot) = next {
             let request = self.electronics[slot].request;
             if request.op == Op::Read || !self.promises.caches(&request) || self.electronics[slot].round {
                 if self.buffer.overlaps_dirty(request.lba, request.end()) {
@@ -62,6 +70,7 @@ impl Drive {
                 return;
             }
             self.write_back.unpark();
+            next = self.write_back.parked();
         }
     }
 
