@@ -40,6 +40,7 @@ pub mod figure;
 pub mod fio;
 pub mod fio_json;
 pub mod iometer;
+mod kept;
 pub mod keys;
 pub mod limits;
 pub mod metric;
