@@ -5,7 +5,7 @@ use seekwise_model::files::scene::{SceneError, SceneLayout};
 
 use crate::kept::Kept;
 
-/// The last layouts that fit. The built-in study with the most layouts has 78; each takes some hundred bytes.
+/// The last layouts that fit. The built-in study with the most scenes has 78; each takes some hundred bytes.
 static FITS: Kept<SceneLayout> = Kept::new(128);
 
 /// Whether it fits. What does not is not kept.
