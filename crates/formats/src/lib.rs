@@ -15,6 +15,7 @@
 //! | [`fio`] | fio job files |
 //! | [`fio_json`] | fio's JSON output, written and read |
 //! | [`iometer`] | Iometer configurations (.icf) and results.csv |
+//! | `kept` | the last things that were made in a process, each with what it was made from |
 //! | [`keys`] | all keys of stacks, jobs, drives and studies, and their meaning |
 //! | [`limits`] | known limits: what is not modelled |
 //! | [`metric`] | what a comparison judges |
@@ -40,6 +41,7 @@ pub mod figure;
 pub mod fio;
 pub mod fio_json;
 pub mod iometer;
+mod kept;
 pub mod keys;
 pub mod limits;
 pub mod metric;

@@ -26,6 +26,7 @@
 //! Every key is a dotted key of a study and of `--set`: `volume.c.fs`, `program.copy.block_kib`. Values in a scene need
 //! no source, as they are the user's.
 
+mod fits;
 mod keys;
 
 use std::collections::BTreeSet;
@@ -243,7 +244,7 @@ impl SceneFile {
         let name = self.file.clone();
         let limits = beside.iter().map(FlashSpec::limits).collect();
         let spec = SceneSpec { name, system, alignment, beside: limits, volumes, volume_names, programs, runtime };
-        spec.check(sectors).map_err(|unfit| vec![self.unfit(unfit)])?;
+        fits::check(&spec.trial(sectors)).map_err(|unfit| vec![self.unfit(unfit)])?;
         Ok(BuiltScene { spec, beside, settings })
     }
 

@@ -14,6 +14,8 @@ use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::outcome::RunError;
 
 pub use self::earlier::EarlierRuns;
+#[cfg(test)]
+pub(crate) use self::earlier::SEARCHED;
 pub(crate) use self::earlier::{KnownRun, KnownRuns};
 use self::schedule::{NextRun, Schedule, StopsOnPanic};
 use crate::certificate::certificate;

@@ -4,7 +4,6 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
 
 use seekwise_model::drive::geometry::Geometry;
 use seekwise_model::drive::mechanics::Mechanics;
@@ -13,6 +12,7 @@ use seekwise_model::drive::profile::MediaCacheSpec;
 use super::build::{self, Drive};
 use crate::diagnostic::Diagnostic;
 use crate::figure::FigureValue;
+use crate::kept::Kept;
 
 /// Where blocks are, and how long it takes to get there.
 #[derive(Clone)]
@@ -30,7 +30,7 @@ struct Built {
 }
 
 /// Those of the last drives, the last one at the end. The largest has 545,536 cylinders: two tables of four bytes each, 4.4 MB.
-static BUILT: Mutex<Vec<Built>> = Mutex::new(Vec::new());
+static BUILT: Kept<Built> = Kept::new(KEPT);
 
 /// How many are kept: no study that comes with the program has as many mechanisms. They are 70 MB at most.
 const KEPT: usize = 16;
@@ -46,22 +46,13 @@ pub(super) fn of(figures: &Drive<'_>) -> Result<Mechanism, Vec<Diagnostic>> {
     let mechanics = build::mechanics(&noting, geometry.cylinders())?;
     let mechanism = Mechanism { geometry, media_cache, mechanics };
     let asked = asked.borrow().iter().map(|&key| (key, value(figures, key))).collect();
-    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
-    if built.len() == KEPT {
-        built.remove(0);
-    }
-    built.push(Built { asked, mechanism: mechanism.clone() });
+    BUILT.add(Built { asked, mechanism: mechanism.clone() });
     Ok(mechanism)
 }
 
 fn known(figures: &Drive<'_>) -> Option<Mechanism> {
-    let mut built = BUILT.lock().unwrap_or_else(PoisonError::into_inner);
     let is = |it: &Built| it.asked.iter().all(|(key, was)| value(figures, key) == *was);
-    let place = built.iter().rposition(is)?;
-    let found = built.remove(place);
-    let mechanism = found.mechanism.clone();
-    built.push(found);
-    Some(mechanism)
+    BUILT.find(is, |found| found.mechanism.clone())
 }
 
 fn value(figures: &Drive<'_>, key: &str) -> Option<FigureValue> {

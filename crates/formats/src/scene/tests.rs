@@ -145,3 +145,20 @@ fn words_that_are_none_are_told_from_those_that_are() {
     assert!(set("program.cpy.block_kib").contains("did you mean `copy`?"), "{}", set("program.cpy.block_kib"));
     assert!(set("program.copy.blok_kib").contains("block_kib"), "{}", set("program.copy.blok_kib"));
 }
+
+/// The layout of a scene that fits is kept: a scene that differs in nothing else that could not fit is not laid out again.
+#[test]
+fn a_layout_that_fits_is_tried_once_and_another_by_itself() {
+    let trial = |block: &str| built(COPY, &[("program.copy.block_kib", block)]).unwrap().spec.trial(DRIVE);
+    assert_ne!(trial("64"), trial("256"), "a program's figures are all in it");
+    let own = built(COPY, &[]).unwrap().spec;
+    let patient = SceneSpec { runtime: Some(Span::from_secs(1)), name: "other".to_owned(), ..own.clone() };
+    assert_eq!(own.trial(DRIVE), patient.trial(DRIVE), "where files lie does not depend on it");
+    assert_ne!(own.trial(DRIVE), own.trial(DRIVE - 63));
+    // It fitted, and does not where it is made larger, or the drive smaller.
+    for _ in 0..2 {
+        assert!(built(COPY, &[]).is_ok());
+        assert!(built(COPY, &[("volume.d.size_gib", "160")]).is_err());
+        assert!(SceneFile::parse("s.toml", COPY).unwrap().build(DRIVE / 10, None).is_err());
+    }
+}

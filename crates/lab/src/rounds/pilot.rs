@@ -7,7 +7,9 @@
 //! error takes neighbouring times as a process of first order (the factor (1 + r) / (1 − r) of the variance of a mean, with
 //! the correlation r of neighbours: G. S. Fishman, "Principles of Discrete Event Simulation", 1978).
 
-use std::collections::{BTreeMap, BTreeSet};
+mod sharing;
+
+use std::collections::BTreeMap;
 
 use rayon::prelude::*;
 use seekwise_formats::duration::Duration;
@@ -19,11 +21,11 @@ use seekwise_model::rng::Seed;
 use seekwise_run::cutoff::{Cancelled, RunCutoff};
 use seekwise_run::outcome::RunError;
 
+use self::sharing::shared;
 use super::{BEYOND, REQUESTS};
 use crate::finding::{metric_needs, requests_of};
 use crate::plan::{PreparedCell, set_job};
 use crate::run::{RunRecord, measure_first};
-use crate::study::{KnownRun, KnownRuns};
 
 /// Equal times of a pilot.
 const TIMES: usize = 40;
@@ -119,54 +121,6 @@ pub fn run(
     pilots.virtual_ns += longer.virtual_ns;
     pilots.of_cell.extend(longer.of_cell);
     Ok(pilots)
-}
-
-/// What a pilot does: the kin of its stack, the hash of its job and the job's name, for so many nanoseconds.
-type PilotWork<'p> = (u64, &'p str, &'p str, u64);
-
-/// A pilot of each that is wanted; `run` does so many of them at once. One that another stands for is only run where a core
-/// would be idle, and is not counted: what comes of it does not depend on the cores.
-fn shared(
-    prepared: &[PreparedCell],
-    wanted: &[(usize, u64)],
-    cores: usize,
-    run: impl Fn(&[(usize, u64)]) -> Result<Vec<Pilot>, RunError>,
-) -> Result<Pilots, RunError> {
-    let mut ran: BTreeMap<usize, Pilot> = BTreeMap::new();
-    loop {
-        let mut pilots = Pilots { of_cell: BTreeMap::new(), virtual_ns: 0 };
-        let mut known: BTreeMap<PilotWork<'_>, KnownRuns<'static, usize>> = BTreeMap::new();
-        let (mut next, mut perhaps) = (Vec::new(), Vec::new());
-        let mut waits: BTreeSet<PilotWork<'_>> = BTreeSet::new();
-        for &(cell, nanos) in wanted {
-            let own = &prepared[cell];
-            let work = (own.kin, &*own.work, own.job.name(), nanos);
-            let known = known.entry(work).or_default();
-            let stands = known.find(own).map(|(_, other)| *other);
-            match (stands, ran.get(&cell)) {
-                (Some(other), _) => {
-                    pilots.of_cell.insert(cell, ran[&other].clone());
-                }
-                (None, Some(pilot)) => {
-                    if let Some(run) = KnownRun::of(own, &pilot.record) {
-                        known.add(run, cell);
-                    }
-                    pilots.virtual_ns += nanos;
-                    pilots.of_cell.insert(cell, pilot.clone());
-                }
-                // Another of the same work is run first, which may stand for it.
-                (None, None) if !waits.insert(work) => perhaps.push((cell, nanos)),
-                (None, None) => next.push((cell, nanos)),
-            }
-        }
-        if next.is_empty() {
-            return Ok(pilots);
-        }
-        let idle = cores.saturating_sub(next.len());
-        next.extend(perhaps.into_iter().take(idle));
-        let cells = next.iter().map(|&(cell, _)| cell);
-        ran.extend(cells.zip(run(&next)?));
-    }
 }
 
 fn pilot(cutoff: RunCutoff<'_>, cell: &PreparedCell, nanos: u64, margin: f64, seed: u64) -> Result<Pilot, RunError> {

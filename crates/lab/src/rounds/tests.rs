@@ -3,7 +3,7 @@
 use super::*;
 use crate::inputs::Inputs;
 use crate::plan;
-use crate::study::{EarlierRuns, ExecutionLimits, execute_order};
+use crate::study::{EarlierRuns, ExecutionLimits, SEARCHED, execute_order};
 use seekwise_run::cutoff::RunCutoff;
 
 const ONE_CORE: ExecutionLimits<'static> = ExecutionLimits { threads: 1, cutoff: RunCutoff::NEVER };
@@ -149,6 +149,33 @@ fn cells_that_run_alike_share_a_pilot_on_any_number_of_cores() {
     assert_eq!(four.virtual_ns, one.virtual_ns);
     let said = |pilots: &pilot::Pilots| format!("{:?}", pilots.of_cell);
     assert_eq!(said(&one), said(&four));
+}
+
+/// All cells were searched for again after each pilot: a study's time grew with the square of its cells.
+#[test]
+fn cells_that_are_all_kin_are_searched_for_a_few_times_each() {
+    let of = |levels: std::ops::RangeInclusive<u32>, cores: usize| {
+        let levels: Vec<u32> = levels.collect();
+        let text = format!(
+            "title = 't'\nquestion = 'q'\nruns = 4\nruntime = '60 s'\njob = 'random-read'\n[stack]\ndrive = 'barracuda-7200.7-ncq'\n\
+             'job.depth' = 8\n[[factor]]\nname = 'it'\nkey = 'driver.timeout_ms'\nlevels = {levels:?}\n"
+        );
+        let Planned { study, prepared, .. } = planned(&text);
+        assert!(prepared.iter().all(|cell| cell.kin == prepared[0].kin), "any could be like any other");
+        let searched = SEARCHED.get();
+        let wanted = (0..prepared.len()).map(|cell| (cell, 300_000_000));
+        let pilots = pilot::run(&study, &prepared, wanted, cores, &PilotWatch::NONE).unwrap();
+        (pilots, SEARCHED.get() - searched)
+    };
+    for levels in [1..=60, 5001..=5060] {
+        let (one, searched) = of(levels.clone(), 1);
+        // Twice where it is run, and those that were not steady have a second pilot.
+        assert!(searched <= 4 * 60, "{searched} searches");
+        let (four, ahead) = of(levels, 4);
+        assert!(ahead <= 6 * 60, "{ahead} searches");
+        assert_eq!(format!("{:?}", one.of_cell), format!("{:?}", four.of_cell));
+        assert_eq!(one.virtual_ns, four.virtual_ns);
+    }
 }
 
 #[test]

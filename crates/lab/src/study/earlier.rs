@@ -68,6 +68,8 @@ fn stack_of(prepared: &PreparedCell) -> Option<Arc<Stack>> {
 thread_local! {
     /// How often a run was compared with a cell.
     pub(super) static COMPARED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+    /// How often runs were searched for one that stands for a cell.
+    pub(crate) static SEARCHED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
 /// Runs that are known of cells that are kin, each with what is to be told of it. They are found by which settings they left open,
@@ -93,6 +95,8 @@ impl<'r, T> KnownRuns<'r, T> {
 
     /// One that stands for a run of `prepared`, which has the same work.
     pub(crate) fn find<'s>(&'s self, prepared: &PreparedCell) -> Option<&'s (KnownRun<'r>, T)> {
+        #[cfg(test)]
+        SEARCHED.with(|searched| searched.set(searched.get() + 1));
         let stack = prepared.target.stack()?;
         let of = |(open, runs): (&OpenSettings, &'s SettingsMap<'r, T>)| {
             let mut alike = runs.get(&stack.settings_beside(open))?.iter();

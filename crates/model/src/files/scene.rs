@@ -1,19 +1,20 @@
 //! A scene: programs on a system with its volumes, at once or one after another, as a source of requests. It also
 //! reports operations, such as copying a file or a commit.
 
+mod layout;
+
 use alloc::boxed::Box;
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use self::layout::PlacedScene;
+pub use self::layout::SceneLayout;
 use super::call::{Call, CallResult, File};
 use super::note::{FileNote, FileNotes, IssuedWrite};
-use super::program::{FileSet, Program, ProgramAction, ProgramContext, ProgramSpec};
+use super::program::{FileSet, Program, ProgramAction, ProgramSpec};
 use super::system::{System, SystemSpec};
-use super::volume::{
-    Aging, Alignment, InitialFile, IoPlan, Partition, Volume, VolumeError, VolumeFormat, VolumeMisfit, VolumeSpec,
-    partitions,
-};
+use super::volume::{Aging, Alignment, InitialFile, Volume, VolumeError, VolumeFormat, VolumeMisfit};
 use crate::block::{Accounting, Completion, Flags, ForcedWrite, Limits, Op, Request, Source, SourcePoll, Status};
 use crate::rng::Seed;
 use crate::time::{Instant, Span};
@@ -201,59 +202,6 @@ enum Does {
     Parks,
 }
 
-/// Volumes with the files on them, and the programs that use them.
-type Placed = (Vec<Volume>, Vec<Box<dyn Program>>);
-
-impl SceneSpec {
-    /// Checks that the scene can be made on a drive of `sectors` sectors, with room for what its programs write.
-    pub fn check(&self, sectors: u64) -> Result<(), SceneError> {
-        self.place(sectors, Seed(0), true, false).map(|_| ())
-    }
-
-    /// The partitions of the volumes, one after another on each device.
-    fn partitions(&self, sectors: u64) -> Result<Vec<Partition>, SceneError> {
-        let mut first = 0;
-        let mut all = alloc::vec![Partition { first: 0, sectors: 0 }; self.volumes.len()];
-        for (unit, sectors) in core::iter::once(sectors).chain(self.beside.iter().map(|it| it.sectors)).enumerate() {
-            let own: Vec<usize> = (0..all.len()).filter(|&at| usize::from(self.volumes[at].unit) == unit).collect();
-            let bytes: Vec<u64> = own.iter().map(|&at| self.volumes[at].bytes).collect();
-            let lie = |count: usize| partitions(sectors, self.alignment, &bytes[..count]);
-            for (count, &at) in own.iter().enumerate() {
-                let lie = lie(count + 1).map_err(|misfit| SceneError::Volume(at, misfit))?;
-                all[at] = Partition { first: first + lie[count].first, ..lie[count] };
-            }
-            first += sectors;
-        }
-        Ok(all)
-    }
-
-    /// The volumes with all files from before the run, and the programs.
-    fn place(&self, sectors: u64, seed: Seed, trial: bool, history: bool) -> Result<Placed, SceneError> {
-        let lie = self.partitions(sectors)?;
-        let mut volumes = Vec::with_capacity(lie.len());
-        for (at, (plan, partition)) in self.volumes.iter().zip(lie).enumerate() {
-            let seed = Seed(seed.numbered("volume", at as u64).next_u64());
-            let spec = VolumeSpec { partition, format: plan.format, aging: plan.aging, history, seed };
-            let mut volume = Volume::format(&spec).map_err(|misfit| SceneError::Volume(at, misfit))?;
-            let placed = plan.files.place(&mut volume, at as u8, &mut seed.stream("files"));
-            placed.map_err(|refused| SceneError::Files(at, refused))?;
-            volumes.push(volume);
-        }
-        let mut programs = Vec::with_capacity(self.programs.len());
-        for (at, plan) in self.programs.iter().enumerate() {
-            let seed = Seed(seed.numbered("program", at as u64).next_u64());
-            let mut place = ProgramContext { volumes: &mut volumes, seed, trial };
-            programs.push(plan.doing.place(&mut place).map_err(|refused| SceneError::Program(at, refused))?);
-        }
-        for volume in &mut volumes {
-            volume.settle();
-            // The system runs already: what a mount reads is in memory.
-            volume.mount(&mut IoPlan::new());
-        }
-        Ok((volumes, programs))
-    }
-}
-
 impl Scene {
     /// A scene on a device with these limits, at the beginning of time.
     pub fn new(spec: &SceneSpec, limits: &Limits, seed: Seed) -> Result<Scene, SceneError> {
@@ -266,7 +214,7 @@ impl Scene {
     }
 
     fn told(spec: &SceneSpec, limits: &Limits, seed: Seed, notes: Option<FileNotes>) -> Result<Scene, SceneError> {
-        let (volumes, programs) = spec.place(limits.sectors, seed, false, notes.is_some())?;
+        let PlacedScene { volumes, programs } = spec.layout(limits.sectors, seed, notes.is_some()).place()?;
         let next = |volume: &Volume| volume.files().last().map_or(0, |last| last.0 + 1);
         let notes = notes.map(|notes| (notes, volumes.iter().map(next).collect()));
         let (mut threads, mut running) = (Vec::new(), Vec::new());

@@ -98,7 +98,7 @@ impl VolumeContents {
 
     /// Reads all pages of a directory that are not in memory.
     pub(super) fn list(&mut self, directory: FileId, plan: &mut IoPlan) {
-        if !self.listed.insert(directory) {
+        if !self.listed.insert(directory) || self.pages.laying() {
             return;
         }
         let clusters = self.tree.get(directory).clusters();
@@ -114,6 +114,9 @@ impl VolumeContents {
 
     /// Changes a directory's pages.
     pub(super) fn touch(&mut self, directory: FileId, at: u64, bytes: u64, holds: u64) {
+        if self.pages.laying() {
+            return;
+        }
         for lba in self.pages_at(directory, at, bytes) {
             self.pages.touch(lba, self.page(), SectorRole::Directory(directory), holds);
         }

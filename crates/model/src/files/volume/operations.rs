@@ -44,6 +44,23 @@ impl Volume {
 
     /// What lies where before the run: a file of so many bytes, without I/O. Call [`Volume::settle`] when all are there.
     pub fn place(&mut self, directory: FileId, name: FileName, bytes: u64) -> Result<FileId, VolumeError> {
+        self.laying(|volume| volume.place_file(directory, name, bytes))
+    }
+
+    /// A directory that is there before the run.
+    pub fn place_directory(&mut self, directory: FileId, name: FileName) -> Result<FileId, VolumeError> {
+        self.laying(|volume| volume.make(Instant::ZERO, directory, name, true, None))
+    }
+
+    /// Does something of which no page is kept: it is from before the run.
+    fn laying<T>(&mut self, lay: impl FnOnce(&mut Volume) -> T) -> T {
+        self.contents.pages.lay(true);
+        let laid = lay(self);
+        self.contents.pages.lay(false);
+        laid
+    }
+
+    fn place_file(&mut self, directory: FileId, name: FileName, bytes: u64) -> Result<FileId, VolumeError> {
         self.check_length(bytes)?;
         let clusters = self.contents.clusters(bytes);
         self.check_room(clusters)?;
@@ -59,11 +76,6 @@ impl Volume {
         plan.clear();
         self.scratch = plan;
         Ok(file)
-    }
-
-    /// A directory that is there before the run.
-    pub fn place_directory(&mut self, directory: FileId, name: FileName) -> Result<FileId, VolumeError> {
-        self.make(Instant::ZERO, directory, name, true, None)
     }
 
     /// All that was placed is on the drive, and nothing in memory: the run begins. Also what a restart leaves after
@@ -356,5 +368,56 @@ impl Volume {
     /// Pages of metadata that differ from the drive.
     pub fn dirty(&self) -> usize {
         self.contents.pages.dirty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::format;
+
+    use super::super::spec::{Aging, Ext4Spec, Fat32Spec, FatDriver, NtfsSpec};
+    use super::*;
+    use crate::rng::Seed;
+
+    /// Kept or not, no page from before the run outlives [`Volume::settle`], and none decides where a file lies.
+    #[test]
+    fn what_is_laid_out_without_its_pages_lies_as_with_them() {
+        let fat = |host| VolumeFormat::Fat32(Fat32Spec { cluster: None, host });
+        let formats = [
+            fat(FatDriver::Nt),
+            fat(FatDriver::Windows98),
+            VolumeFormat::Ntfs(NtfsSpec { cluster: 4096, mft_at: None }),
+            VolumeFormat::Ext4(Ext4Spec::default()),
+        ];
+        for format in formats {
+            let partition = Partition { first: 63, sectors: 8 << 21 };
+            let aging = Aging { fragments: 150, gap_kib: 64 };
+            let spec = VolumeSpec { partition, format, aging, history: false, seed: Seed(5) };
+            let laid = |keeps: bool| {
+                let mut volume = Volume::format(&spec).expect("it is large enough");
+                let mut sizes = Seed(6).stream("sizes");
+                for _ in 0..9 {
+                    let directory = match keeps {
+                        true => volume.make(Instant::ZERO, ROOT, FileName::SHORT, true, None),
+                        false => volume.place_directory(ROOT, FileName::SHORT),
+                    };
+                    let directory = directory.expect("there is room");
+                    for _ in 0..80 {
+                        let (name, bytes) = (FileName::long(20), sizes.below(1 << 20));
+                        let file = match keeps {
+                            true => volume.place_file(directory, name, bytes),
+                            false => volume.place(directory, name, bytes),
+                        };
+                        file.expect("there is room");
+                    }
+                }
+                let dirty = volume.dirty();
+                volume.settle();
+                (dirty, format!("{volume:?}"))
+            };
+            let ((kept, one), (none, other)) = (laid(true), laid(false));
+            assert!(kept > 20 && none == 0, "{kept} pages and {none}");
+            assert!(one == other, "{format:?}");
+        }
     }
 }

@@ -29,23 +29,40 @@ pub(super) struct MetadataPages {
     /// First sectors of dirty pages by age.
     ages: BTreeMap<u64, u64>,
     age: u64,
+    /// What is before the run is laid out: all of it is on the drive when the run begins, so that nothing is kept of it.
+    laying: bool,
 }
 
 impl MetadataPages {
+    /// Whether what is before the run is laid out from now on.
+    pub(super) fn lay(&mut self, laying: bool) {
+        self.laying = laying;
+    }
+
+    /// Whether it is.
+    pub(super) fn laying(&self) -> bool {
+        self.laying
+    }
+
     /// Reads a page unless it is known.
     pub(super) fn read(&mut self, lba: u64, sectors: u64, role: SectorRole, plan: &mut IoPlan) {
-        if self.known.insert(lba) {
+        if !self.laying && self.known.insert(lba) {
             plan.read(lba, sectors, role);
         }
     }
 
     /// Marks a new page as known: it need not be read.
     pub(super) fn know(&mut self, lba: u64) {
-        self.known.insert(lba);
+        if !self.laying {
+            self.known.insert(lba);
+        }
     }
 
     /// Changes a page.
     pub(super) fn touch(&mut self, lba: u64, sectors: u64, role: SectorRole, holds: u64) {
+        if self.laying {
+            return;
+        }
         self.know(lba);
         let age = match self.dirty.get(&lba) {
             Some(dirty) => dirty.age,
@@ -106,7 +123,7 @@ impl MetadataPages {
 
     /// Drops all pages, as a restart does.
     pub(super) fn forget(&mut self) {
-        *self = MetadataPages { age: self.age, ..MetadataPages::default() };
+        *self = MetadataPages { laying: self.laying, ..MetadataPages::default() };
     }
 }
 

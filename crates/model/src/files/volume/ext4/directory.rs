@@ -58,6 +58,9 @@ impl Ext4 {
 
     /// Reads the path to an entry: the block of a directory of one block, else index and leaf.
     pub(super) fn look_up(&self, contents: &mut VolumeContents, directory: FileId, leaf: u64, plan: &mut IoPlan) {
+        if contents.pages.laying() {
+            return;
+        }
         self.read_inode(contents, contents.tree.get(directory).record, plan);
         plan.then();
         let indexed = contents.tree.get(directory).clusters() > 1;

@@ -111,6 +111,9 @@ impl Ntfs {
     /// Reads a directory's index down to the buffer at byte `leaf`: root in its record, one level more above six
     /// buffers (about as many separators fit in a record).
     pub(super) fn descend(&self, contents: &mut VolumeContents, directory: FileId, leaf: u64, plan: &mut IoPlan) {
+        if contents.pages.laying() {
+            return;
+        }
         self.read_record(contents, contents.tree.get(directory).record, plan);
         plan.then();
         let bytes = contents.tree.get(directory).clusters() * contents.cluster_bytes();

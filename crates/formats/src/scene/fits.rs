@@ -1,0 +1,18 @@
+//! Whether a scene fits what it is to run on. All its files are laid out to see that, which takes milliseconds, and the cells of
+//! a study mostly differ in other figures: a layout that fits is kept in the process, and is not tried again.
+
+use seekwise_model::files::scene::{SceneError, SceneLayout};
+
+use crate::kept::Kept;
+
+/// The last layouts that fit. The built-in study with the most scenes has 78; each takes some hundred bytes.
+static FITS: Kept<SceneLayout> = Kept::new(128);
+
+/// Whether it fits. What does not is not kept.
+pub(super) fn check(layout: &SceneLayout) -> Result<(), SceneError> {
+    if FITS.find(|it| it == layout, |_| ()).is_none() {
+        layout.check()?;
+        FITS.add(layout.clone());
+    }
+    Ok(())
+}
