@@ -37,7 +37,7 @@ export function best(chapters: Chapter[]): HTMLElement | null {
   const findings = all.some(({ row, report }) => named(row, report.claims).length > 0);
   const lead =
     `For each kind of work the figure at each number of ${first.row.factor}, as a share of the best one, with half of the 95 % ` +
-    `interval over runs. The best stands in bold, with those that are as good: not surely behind it by more than ${margin} %. ` +
+    `interval over runs. The best stands in bold, with those that are as good: behind it by no more than ${margin} %. ` +
     `The darker a field, the further it is behind; the darkest is ${share(1 - furthest)} of the best.` +
     (findings ? " The last column says whether what the source study found for that work is reproduced by the model." : "");
   const csv = csvButton("best", () => ({
@@ -65,7 +65,7 @@ function cell(level: Share | undefined, furthest: number): HTMLElement {
   return el("td", { class: "share", style }, same ? el("strong", {}, text) : text);
 }
 
-/** The levels that cannot be told from the best, the best first. */
+/** The levels that are as good as the best, the best first. */
 function alike({ best: first, levels }: Best): string {
   const others = levels.filter(({ level, alike: same }) => same && level !== first).map(({ level }) => level);
   if (levels.length > 1 && others.length === levels.length - 1) return "all alike";

@@ -250,9 +250,12 @@ export function leading(all: Leading[]): HTMLElement {
   return el("ul", { class: "verdicts" }, ticks(scale), ...rows);
 }
 
-/** What tells one of a part's rows from the others, behind the part's name: what is measured, else the sides. */
+/** What tells one of a part's rows from the others, behind the part's name: what is measured, else the sides. Nothing where each
+ * sentence begins with a name of its own. */
 function apart(verdict: Verdict, all: Verdict[], name: SideName): string {
   if (all.length < 2) return "";
+  const names = new Set(all.map(({ headline }) => headline.split(": ")[0]));
+  if (names.size === all.length) return "";
   const metrics = new Set(all.map(({ metric }) => metric));
   const sides = `${name(verdict, verdict.side_b)} against ${name(verdict, verdict.side_a)}`;
   return `: ${metrics.size === all.length ? verdict.metric : sides}`;

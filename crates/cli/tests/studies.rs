@@ -274,7 +274,7 @@ fn less_of_the_processor_for_less_work_is_no_plain_gain() {
         .split_once(r#""says":"for each request less processor time in all 2 cases, 0."#)
         .expect("the cost of a request");
     assert!(
-        answer.contains("As a share of all time: less processor use for less work in all 2 cases, 0."),
+        answer.contains("As a share of all time: less processor use, partly for less work, in all 2 cases, 0."),
         "{}",
         &answer[..200]
     );

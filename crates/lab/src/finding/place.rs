@@ -356,11 +356,13 @@ fn turns(axes: &[Axis], places: &[CellOutcome]) -> Vec<String> {
 }
 
 impl Saying {
-    /// `+13 %`; if a range reaches double or half, both its ends as `2.40 ×`, with of what it is so many times.
+    /// `+13 %`; if a range reaches double or half, both its ends as `2.40 ×`, with of what it is so many times. What is below a tenth
+    /// has two figures too, not one.
     fn by(self, RatioRange { low, high }: RatioRange) -> String {
         let percents = [low, high].iter().all(|ratio| (0.5..2.0).contains(ratio));
         let end = |ratio: f64| match percents {
             true => format!("{:+.0}", (ratio - 1.0) * 100.0),
+            false if ratio < 0.095 => format!("{ratio:.*}", (1.0 - ratio.log10().floor()).clamp(2.0, 6.0) as usize),
             false => format!("{ratio:.2}"),
         };
         let (low, high) = (end(low), end(high));

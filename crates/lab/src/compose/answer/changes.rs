@@ -8,8 +8,8 @@ use crate::outcome::{DifferenceWords, Outcome};
 use crate::report::review::{AnswerSentence, Chapter};
 use crate::report::{JudgedCases, ReportVerdict};
 
-/// From this ratio of its ends on a range spans such unlike work that it says little by itself: an order of magnitude.
-const WIDE: f64 = 10.0;
+/// From this ratio of its ends on a range spans such unlike work that it says little by itself: about half an order of magnitude.
+const WIDE: f64 = 3.0;
 
 /// The sentences. The changes are those that lead the parts which answer the question; if none does, and `any`, those that lead
 /// any part.
@@ -111,7 +111,7 @@ impl<'a> Change<'a> {
         let groups = other.map_or_else(|| vec![(String::new(), self.cases.clone())], |other| self.grouped(other));
         let ahead = match (self.of.iter().any(|it| it.loses), self.of.iter().any(|it| it.tempered)) {
             (true, _) => ", at a price,",
-            (false, true) => " for less work",
+            (false, true) => ", partly for less work,",
             (false, false) => "",
         };
         let mut said: Vec<AnswerSentence> = Vec::new();
@@ -148,9 +148,16 @@ impl<'a> Change<'a> {
         let counted = Counted { cases: &cases, words: self.words, ahead: "", apart: Some(other.varied()) };
         let [low, high] = [least, most].map(|case| (short(case.ratio), counted.place(case)));
         let cost = if self.of.iter().chain(&other.of).any(|it| it.loses) { ", at a price" } else { "" };
+        let parts =
+            listed(&counted.parts().iter().map(|part| format!("\u{201c}{part}\u{201d}")).collect::<Vec<_>>(), "and");
         let says = format!(
-            "{} ({}) to {} ({}) times as fast{cost}: {sides}, the two above multiplied.",
-            low.0, low.1, high.0, high.1
+            "{} ({}) to {} ({}) times as fast{cost}, in the {} cases of {parts}: {sides}. This is the product of the first change alone and \
+             the second on top of it.",
+            low.0,
+            low.1,
+            high.0,
+            high.1,
+            cases.len()
         );
         let half = self.half.map_or(String::new(), |half| format!("{half} \u{2014} "));
         (cases.len() > 1 && self.words.is_speed())
@@ -416,7 +423,7 @@ mod tests {
             ("depth 64", Slower, 0.5),
             ("depth 4", NoDifference, 1.0),
         ];
-        let times: Cells<'_> = &[("work alone", Faster, 0.25), ("work both", NotEnoughData, 1.5)];
+        let times: Cells<'_> = &[("work alone", Faster, 0.4), ("work both", NotEnoughData, 1.5)];
         let chapters = [
             chapter("One", vec![verdict(&IOPS, rates)]),
             chapter("Two", vec![verdict(&metric("elapsed"), times)]),
@@ -425,7 +432,7 @@ mod tests {
         assert_eq!(
             answer(&chapters),
             [
-                "The queue switched on: faster in 3 of 7 cases of 2 parts, 1.10 to 4.0 times as fast (most: “Two”, work alone); slower in 2, \
+                "The queue switched on: faster in 3 of 7 cases of 2 parts, 1.10 to 2.5 times as fast (most: “Two”, work alone); slower in 2, \
               0.50 to 0.93 times as fast (worst: “One”, depth 64); no difference in 1; undecided in 1."
             ]
         );
@@ -480,8 +487,8 @@ mod tests {
         // 1.0 x 4 and 2.5 x 2.5.
         assert_eq!(
             said(vec![verdict(&IOPS, &queue), times.clone()]),
-            "Both against neither: 4.0 (block 4k) to 6.2 (block 512k) times as fast: queue on with cache on, against queue off with cache \
-             off, the two above multiplied."
+            "Both against neither: 4.0 (block 4k) to 6.2 (block 512k) times as fast, in the 2 cases of “One”: queue on with cache on, \
+             against queue off with cache off. This is the product of the first change alone and the second on top of it."
         );
         // What no part judges with the other switched on cannot be told.
         let without = verdict(&IOPS, &queue[2..]);
@@ -583,7 +590,7 @@ mod tests {
             answer(&[chapter("One", vec![less])]),
             [
                 "The queue switched on: for each request more processor time in 1 of 2 cases, 1.25 × as much (depth 8); no difference in \
-              1. As a share of all time: less processor use for less work in all 2 cases, 0.40 to 0.50 × as much."
+              1. As a share of all time: less processor use, partly for less work, in all 2 cases, 0.40 to 0.50 × as much."
             ]
         );
     }
