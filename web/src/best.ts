@@ -37,7 +37,7 @@ export function best(chapters: Chapter[]): HTMLElement | null {
   const findings = all.some(({ row, report }) => named(row, report.claims).length > 0);
   const lead =
     `For each kind of work the figure at each number of ${first.row.factor}, as a share of the best one, with half of the 95 % ` +
-    `interval over runs. The best stands in bold, with those that are as good: behind it by no more than ${margin} %. ` +
+    `interval over runs. The best stands in bold, with those that are as good: surely behind it by no more than ${margin} %. ` +
     `The darker a field, the further it is behind; the darkest is ${share(1 - furthest)} of the best.` +
     (findings ? " The last column says whether what the source study found for that work is reproduced by the model." : "");
   const csv = csvButton("best", () => ({

@@ -254,7 +254,7 @@ export function leading(all: Leading[]): HTMLElement {
  * sentence begins with a name of its own. */
 function apart(verdict: Verdict, all: Verdict[], name: SideName): string {
   if (all.length < 2) return "";
-  const names = new Set(all.map(({ headline }) => headline.split(": ")[0]));
+  const names = new Set(all.map(({ name: own }) => own));
   if (names.size === all.length) return "";
   const metrics = new Set(all.map(({ metric }) => metric));
   const sides = `${name(verdict, verdict.side_b)} against ${name(verdict, verdict.side_a)}`;
@@ -279,7 +279,8 @@ function sidesBeside(headline: Verdict, verdict: Verdict, name: SideName): strin
 
 function row(verdict: Verdict, scale: Scale, sides: string | null, badge: Badge): HTMLElement {
   const { ratio } = verdict;
-  const exact = ratio === null ? "no ratio" : `interval by itself ${ends(ratio)} times${chance(verdict)}`;
+  const own = ratio === null ? null : forward(ratio, verdict.better);
+  const exact = own === null ? "no ratio" : `interval by itself ${ends(own)} times as good${chance(verdict)}`;
   return el(
     "li",
     {},

@@ -1,5 +1,7 @@
-//! The steps that cargo does, by itself or by `cargo-deny`, and which build came of it. Nothing is decided here but the arguments.
+//! The steps that cargo does, by itself or by `cargo-deny`, and which program came of it. Nothing is decided here but the arguments.
 
+use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::process::Command;
 
 use crate::steps::{Ended, command};
@@ -38,14 +40,15 @@ pub fn release() -> Ended {
     command(&["cargo", "build", "--release", "--locked"], &[])
 }
 
-/// The program as users build it, by the name that it has for its build: what one build left is not taken for another's.
+/// Builds the program as users do and names it by a hash of its file, which holds the built-in studies and drives as well: what one
+/// program left is not taken for another's.
 pub fn release_build() -> Result<String, String> {
     if let Ended::Failed(why) | Ended::Skipped(why) = release() {
         return Err(why);
     }
     let program = crate::target().join("release/seekwise");
-    let said = Command::new(program).arg("--version").output().map_err(|why| why.to_string())?;
-    let said = String::from_utf8_lossy(&said.stdout);
-    let build = said.lines().find_map(|line| line.strip_prefix("build:"));
-    build.map(|build| build.trim().to_owned()).ok_or_else(|| "`seekwise --version` names no build".to_owned())
+    let bytes = fs::read(&program).map_err(|why| format!("{}: {why}", program.display()))?;
+    let mut hash = DefaultHasher::new();
+    bytes.hash(&mut hash);
+    Ok(format!("{:016x}", hash.finish()))
 }

@@ -1,5 +1,5 @@
 //! `cargo xtask explain`: explains every claim that does not come out (`seekwise explain`), by the release build, and rewrites
-//! `validation/levers.toml` and the tables of docs/claims.md. Goes on with what an earlier run of the same build left in `target/xtask/explain`.
+//! `validation/levers.toml` and the tables of docs/claims.md. Goes on with what an earlier run of the same program left in `target/xtask/explain`.
 //! Decides nothing: the test that compares is the one that rewrites.
 
 use std::fs;

@@ -1,6 +1,6 @@
 //! `cargo xtask sampling [FOLDER]`: runs every built-in study that compares anything by its fixed sample and by sampling until
 //! decided, each on one core, and rewrites the table in docs/statistics.md: which verdicts are equal, and what both cost. What the
-//! folder has already of the same build is not run again.
+//! folder has already of the same program is not run again.
 //!
 //! It reads the program's JSON by its lines: both outputs have the same comparisons and cells in the same order.
 

@@ -23,7 +23,7 @@ impl<T> Kept<T> {
         all.last().map(tell)
     }
 
-    /// Adds one; that which was not asked for longest gives way.
+    /// Adds one; the least recently used is dropped.
     pub(crate) fn add(&self, one: T) {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() == self.most {

@@ -467,7 +467,7 @@ pub struct ReportShare {
     pub ratio: f64,
     pub low: f64,
     pub high: f64,
-    /// It is the best, or behind by no more than the margin.
+    /// It is the best, or surely behind by no more than the margin.
     pub alike: bool,
 }
 

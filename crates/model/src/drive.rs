@@ -169,7 +169,7 @@ impl Drive {
         self.clock = now;
     }
 
-    /// Does all that is due by `until`; where it `stops` at an answer, not what comes after the instant at which there is one.
+    /// Does all that is due by `until`. If it `stops`, it ends after the first instant that leaves an answer ready.
     #[inline(never)]
     fn pass_events(&mut self, until: Instant, stops: bool) {
         while self.next <= until && self.next != Instant::FAR {

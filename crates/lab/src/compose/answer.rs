@@ -162,7 +162,7 @@ impl CameOut {
         let only = if self.mostly_fails() { "only " } else { "" };
         let more = [
             (self.part, " in part"),
-            (self.so_far, " held so far (seekwise claims makes their last check)"),
+            (self.so_far, " so far (seekwise claims runs the last check)"),
             (self.failed, ""),
         ];
         let more = more.iter().filter(|(count, _)| *count > 0).map(|(count, how)| match (how, count) {
@@ -261,7 +261,7 @@ mod tests {
         let sentence = |claims: &[&ReportClaim]| CameOut::of(claims).unwrap().sentence();
         assert_eq!(
             sentence(&[&yes, &no, &no, &no, &open]),
-            "Only 1 of 5 published findings comes out again; 1 more held so far (seekwise claims makes their last check); 3 do not: for what \
+            "Only 1 of 5 published findings comes out again; 1 more so far (seekwise claims runs the last check); 3 do not: for what \
              these are about, do not rely on the model."
         );
         assert_eq!(

@@ -528,6 +528,13 @@ mod tests {
     }
 
     #[test]
+    fn a_ratio_below_a_tenth_has_two_figures() {
+        let saying = Saying { words: DifferenceWords::of(&"mean".parse().unwrap()), margin: 0.02 };
+        assert_eq!(saying.by(RatioRange { low: 0.009_65, high: 0.821 }), "0.0097 to 0.82 × as long");
+        assert_eq!(saying.by(RatioRange { low: 0.0512, high: 0.0512 }), "0.051 × as long");
+    }
+
+    #[test]
     fn all_cells_alike_are_said_once() {
         assert_eq!(said(|_, _| (Slower, 0.9)), "slower, -10 % in all 12 cells");
         assert_eq!(said(|_, _| (NoDifference, 1.0)), "no difference within ±2 % in all 12 cells");

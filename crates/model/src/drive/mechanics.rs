@@ -240,7 +240,7 @@ pub struct ReadReach<'a> {
 /// The platter while the arm moves. Two of its figures are negative, so that a scan of many only multiplies and adds.
 #[derive(Clone, Copy)]
 struct Turning {
-    /// Minus its angle at the beginning, from which is taken what was passed by so little that it is caught.
+    /// Minus its angle at the beginning, moved back by what is still caught.
     before: u64,
     /// Minus the angle that passes in a nanosecond.
     backwards: u64,

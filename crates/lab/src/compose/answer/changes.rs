@@ -39,6 +39,7 @@ struct Change<'a> {
 #[derive(Clone, Copy)]
 struct Case<'a> {
     part: &'a Chapter,
+    verdict: &'a ReportVerdict,
     cell: &'a CellCase,
     /// Of times it is that of the speeds.
     ratio: f64,
@@ -60,9 +61,9 @@ fn changes(chapters: &[Chapter], any: bool) -> Vec<Change<'_>> {
         // A time is a speed the other way round.
         let turned = words.is_speed() && verdict.better == "lower";
         let case = |cell: &'_ CellCase| if turned { cell.ratio.recip() } else { cell.ratio };
-        let cases = cases.iter().map(|cell| Case { part, cell, ratio: case(cell) });
+        let cases = cases.iter().map(|cell| Case { part, verdict, cell, ratio: case(cell) });
         let per_request = verdict.per_request.iter().flat_map(|judged| &judged.cases);
-        let per_request = per_request.map(|cell| Case { part, cell, ratio: cell.ratio });
+        let per_request = per_request.map(|cell| Case { part, verdict, cell, ratio: cell.ratio });
         let half = part.half.as_deref();
         match changes.iter_mut().find(|known| known.half == half && known.is_of(verdict, *words)) {
             Some(known) => {
@@ -129,13 +130,18 @@ impl<'a> Change<'a> {
     /// What this change and the first of `others` that meets it do together, where a part judges either: from one to the other and
     /// on. The product of two ratios has no verdict of its own.
     fn both(&self, others: &[Change<'_>]) -> Option<AnswerSentence> {
-        let other = others.iter().find(|other| self.half == other.half && self.meets(other) && other.meets(self))?;
+        let speeds = |change: &Change<'_>| change.words.is_speed() && change.of[0].verdict != Outcome::Refused;
+        let meets = |other: &&Change<'_>| self.half == other.half && self.meets(other) && other.meets(self);
+        let other = others.iter().filter(|other| speeds(self) && speeds(other)).find(meets)?;
         let [own, then] = [&self.of[0], &other.of[0]];
-        let first = self.cases.iter().filter(|case| case.own_level(other.varied()) == Some(&then.side_a));
+        let decided = |case: &&Case<'_>| case.cell.outcome != Outcome::NotEnoughData;
+        let at_base = |case: &&Case<'_>| case.own_level(other.varied()) == Some(&then.side_a);
+        let first = self.cases.iter().filter(decided).filter(at_base);
         let mut cases: Vec<Case<'_>> = Vec::new();
         for case in first {
             let on = |next: &&Case<'_>| {
                 next.own_level(self.varied()) == Some(&own.side_b)
+                    && decided(next)
                     && case.is_beside(next, [self.varied(), other.varied()])
             };
             cases.extend(other.cases.iter().find(on).map(|next| Case { ratio: case.ratio * next.ratio, ..*case }));
@@ -160,8 +166,7 @@ impl<'a> Change<'a> {
             cases.len()
         );
         let half = self.half.map_or(String::new(), |half| format!("{half} \u{2014} "));
-        (cases.len() > 1 && self.words.is_speed())
-            .then(|| AnswerSentence { about: format!("{half}Both against neither"), says })
+        (cases.len() > 1).then(|| AnswerSentence { about: format!("{half}Both against neither"), says })
     }
 
     /// What the processor costs for the same work, before what it costs in all: that may be less because less is done.
@@ -221,12 +226,12 @@ impl<'a> Case<'a> {
         self.cell.levels.iter().find(|(name, _)| name == factor).map(|(_, level)| &level[..])
     }
 
-    /// Whether another case is of the same part and differs from this one in nothing but `factors`.
+    /// Whether another case is of the same part and metric and differs from this one in nothing but `factors`.
     fn is_beside(&self, other: &Case<'_>, factors: [&str; 2]) -> bool {
         let rest = |case: &Case<'_>| -> Vec<(String, String)> {
             case.cell.levels.iter().filter(|(factor, _)| !factors.contains(&&factor[..])).cloned().collect()
         };
-        std::ptr::eq(self.part, other.part) && rest(self) == rest(other)
+        std::ptr::eq(self.part, other.part) && self.verdict.metric == other.verdict.metric && rest(self) == rest(other)
     }
 }
 
@@ -259,7 +264,7 @@ impl Counted<'_> {
         all.sort_by_key(|(_, count, _)| std::cmp::Reverse(*count));
         let of = match self.parts().len() {
             1 => String::new(),
-            several => format!(" of {several} parts"),
+            several => format!(" ({several} parts)"),
         };
         let mut said: Vec<String> = Vec::new();
         for (word, count, by) in all.into_iter().filter(|(_, count, _)| *count > 0) {
@@ -273,7 +278,7 @@ impl Counted<'_> {
         said.join("; ")
     }
 
-    /// By how much in the cases of an outcome, and, if `named`, in which of several cases most; a wide range part by part.
+    /// By how much in the cases of an outcome, and, if `named`, in which of several cases most; a wide range of gains part by part.
     fn by(&self, outcome: Outcome, named: bool) -> String {
         let mut cases: Vec<&Case<'_>> = self.cases.iter().filter(|case| case.cell.outcome == outcome).collect();
         // Of equal ones the first, as in the row below the answer.
@@ -286,8 +291,9 @@ impl Counted<'_> {
             false => format!(", {}", self.words.times(&ratio)),
         };
         let wide = (most.ratio / least.ratio).ln().abs() >= WIDE.ln();
-        if wide && self.parts().len() > 1 {
-            return format!("{by} ({})", self.part_by_part(&cases));
+        let each = self.part_by_part(&cases);
+        if wide && each.len() > 1 && outcome == Outcome::Faster {
+            return format!("{by} ({})", each.join("; "));
         }
         let which = match (cases.len(), outcome) {
             (1, _) => "",
@@ -300,12 +306,12 @@ impl Counted<'_> {
     }
 
     /// The range of some cases in each part that has any.
-    fn part_by_part(&self, cases: &[&Case<'_>]) -> String {
+    fn part_by_part(&self, cases: &[&Case<'_>]) -> Vec<String> {
         let one = |part: &str| {
             let own: Vec<&Case<'_>> = cases.iter().copied().filter(|case| case.part.heading == part).collect();
             (!own.is_empty()).then(|| format!("\u{201c}{part}\u{201d} {}", span(&own)))
         };
-        self.parts().into_iter().filter_map(one).collect::<Vec<_>>().join("; ")
+        self.parts().into_iter().filter_map(one).collect()
     }
 
     /// The parts that the cases are of.
@@ -432,7 +438,7 @@ mod tests {
         assert_eq!(
             answer(&chapters),
             [
-                "The queue switched on: faster in 3 of 7 cases of 2 parts, 1.10 to 2.5 times as fast (most: “Two”, work alone); slower in 2, \
+                "The queue switched on: faster in 3 of 7 cases (2 parts), 1.10 to 2.5 times as fast (most: “Two”, work alone); slower in 2, \
               0.50 to 0.93 times as fast (worst: “One”, depth 64); no difference in 1; undecided in 1."
             ]
         );
@@ -458,7 +464,7 @@ mod tests {
             answer(&[chapter("Both", both), held, unknown]),
             [
                 "The queue switched on alone, with cache off: faster in the one case, 1.20 times as fast.",
-                "The queue switched on together with cache on: faster in 1 of 3 cases of 2 parts, 1.10 times as fast (“Held”); slower in 1, \
+                "The queue switched on together with cache on: faster in 1 of 3 cases (2 parts), 1.10 times as fast (“Held”); slower in 1, \
                  0.70 times as fast (“Both”, work b); no difference in 1.",
                 "The queue switched on in “Elsewhere”: no difference in the one case.",
                 "The cache switched on alone, with queue off: faster in the one case, 3.0 times as fast.",
@@ -482,17 +488,23 @@ mod tests {
             ("queue on, block 4k", Faster, 0.25),
             ("queue on, block 512k", Faster, 0.4),
         ];
-        let times = ReportVerdict { better: "lower".to_owned(), ..cache(&cached) };
+        let times = |cells: Cells<'_>| ReportVerdict { better: "lower".to_owned(), ..cache(cells) };
         let said = |verdicts: Vec<ReportVerdict>| answer(&[chapter("One", verdicts)]).pop().unwrap();
         // 1.0 x 4 and 2.5 x 2.5.
         assert_eq!(
-            said(vec![verdict(&IOPS, &queue), times.clone()]),
+            said(vec![verdict(&IOPS, &queue), times(&cached)]),
             "Both against neither: 4.0 (block 4k) to 6.2 (block 512k) times as fast, in the 2 cases of “One”: queue on with cache on, \
              against queue off with cache off. This is the product of the first change alone and the second on top of it."
         );
         // What no part judges with the other switched on cannot be told.
         let without = verdict(&IOPS, &queue[2..]);
-        assert!(!said(vec![without, times]).starts_with("Both"));
+        assert!(!said(vec![without, times(&cached)]).starts_with("Both"));
+        // Nor is what is undecided, or no speed, multiplied.
+        let open = cached.map(|(levels, _, ratio)| (levels, NotEnoughData, ratio));
+        assert!(!said(vec![verdict(&IOPS, &queue), times(&open)]).starts_with("Both"));
+        let processor = ReportVerdict { metric: "processor load".to_owned(), ..cache(&cached) };
+        let processor = ReportVerdict { cases: Some(judged(crate::outcome::PROCESSOR_TIME, &cached)), ..processor };
+        assert!(!said(vec![verdict(&IOPS, &queue), processor]).starts_with("Both"));
     }
 
     #[test]
@@ -504,13 +516,18 @@ mod tests {
         assert_eq!(
             answer(&[of("One", slow), of("Two", fast), of("Three", same)]),
             [
-                "The queue switched on: no difference in 5 of 9 cases of 3 parts; faster in 4, 1.10 to 104 times as fast (“One” 1.10 to \
+                "The queue switched on: no difference in 5 of 9 cases (3 parts); faster in 4, 1.10 to 104 times as fast (“One” 1.10 to \
               1.30; “Two” 40 to 104)."
             ]
         );
-        // Within one part the far end is named.
+        // Where all of them are in one part, the far end is named.
+        let all = [slow, fast].concat();
         assert_eq!(
-            answer(&[of("One", &[slow, fast].concat())])[0],
+            answer(&[of("One", &all), of("Three", &same[..1])])[0],
+            "The queue switched on: faster in 4 of 6 cases (2 parts), 1.10 to 104 times as fast (most: “One”, work b); no difference in 2."
+        );
+        assert_eq!(
+            answer(&[of("One", &all)])[0],
             "The queue switched on: faster in 4 of 5 cases, 1.10 to 104 times as fast (most: work b); no difference in 1."
         );
     }
@@ -534,7 +551,7 @@ mod tests {
             ]),
             [
                 "Under a host that sorts — The queue switched on: faster in the one case, 1.50 times as fast.",
-                "In an array — The queue switched on: faster in all 2 cases of 2 parts, 1.50 times as fast.",
+                "In an array — The queue switched on: faster in all 2 cases (2 parts), 1.50 times as fast.",
             ]
         );
     }

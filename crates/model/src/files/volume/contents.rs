@@ -98,7 +98,7 @@ impl VolumeContents {
 
     /// Reads all pages of a directory that are not in memory.
     pub(super) fn list(&mut self, directory: FileId, plan: &mut IoPlan) {
-        if !self.listed.insert(directory) || self.pages.laying() {
+        if self.pages.laying() || !self.listed.insert(directory) {
             return;
         }
         let clusters = self.tree.get(directory).clusters();
