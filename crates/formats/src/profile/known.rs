@@ -42,6 +42,9 @@ mod tests {
         assert!(known.is("one.toml", text));
         assert!(!known.is("other.toml", text), "figures name their file");
         assert!(!known.is("one.toml", &format!("{text}\n")), "another text says something else");
+        for file in ["one.toml", "other.toml", "one.toml"] {
+            assert_eq!(read(file, text).unwrap(), parse(file, text).unwrap());
+        }
     }
 
     #[test]

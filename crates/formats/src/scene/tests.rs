@@ -155,6 +155,11 @@ fn a_layout_that_fits_is_tried_once_and_another_by_itself() {
     let patient = SceneSpec { runtime: Some(Span::from_secs(1)), name: "other".to_owned(), ..own.clone() };
     assert_eq!(own.trial(DRIVE), patient.trial(DRIVE), "where files lie does not depend on it");
     assert_ne!(own.trial(DRIVE), own.trial(DRIVE - 63));
+    let tried = fits::TRIED.get();
+    assert!(built(COPY, &[]).is_ok() && built(COPY, &[]).is_ok());
+    assert_eq!(fits::TRIED.get(), tried, "it is known to fit");
+    assert!(built(COPY, &[("volume.d.size_gib", "21")]).is_ok());
+    assert_eq!(fits::TRIED.get(), tried + 1);
     // It fitted, and does not where it is made larger, or the drive smaller.
     for _ in 0..2 {
         assert!(built(COPY, &[]).is_ok());
