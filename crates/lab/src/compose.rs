@@ -562,3 +562,41 @@ fn provenance(made: &StudyProvenance) -> Provenance {
         ]).collect(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::stats::{BetterDirection, Criteria, PairedComparison, PairedRatios, judge};
+
+    /// Of each cell the second side takes so many times what the first has.
+    fn findings(ratios: &[(&str, f64)]) -> Vec<Finding> {
+        let finding = |&(cell, ratio): &(&str, f64)| {
+            let paired = PairedRatios::new(&[1.0, 1.1, 1.2], &[ratio, 1.1 * ratio, 1.21 * ratio]).unwrap();
+            let judged = judge(&[PairedComparison { paired, better: BetterDirection::Lower }], &Criteria::default());
+            Finding {
+                compare: 0,
+                from: 0,
+                to: 1,
+                cell: cell.to_owned(),
+                judgement: Some(judged[0]),
+                pairs: None,
+                credit: String::new(),
+                at_once: Vec::new(),
+                refused: None,
+                cause: None,
+                beside: Vec::new(),
+                thin: false,
+            }
+        };
+        ratios.iter().map(finding).collect()
+    }
+
+    #[test]
+    fn the_worst_and_the_best_cell_go_by_what_is_measured() {
+        let cells = findings(&[("depth 1", 0.9), ("depth 8", 0.5), ("depth 64", 1.5)]);
+        let said = |metric: &str| extremes(&metric.parse().unwrap(), &cells.iter().collect::<Vec<_>>());
+        assert_eq!(said("iops").unwrap(), "Worst at depth 8; best at depth 64.");
+        assert_eq!(said("mean").unwrap(), "Worst at depth 64; best at depth 8.");
+        assert_eq!(extremes(&"mean".parse().unwrap(), &[&cells[0]]), None, "one cell has no ends");
+    }
+}

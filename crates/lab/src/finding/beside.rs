@@ -15,11 +15,11 @@ pub struct SecondaryFigure {
 }
 
 impl SecondaryFigure {
-    /// In one sentence. The interval is that of the figure by itself: a judged one has a wider interval, corrected for all that is judged.
+    /// In one sentence. Where a study was sampled until decided, a judged figure has a wider interval, which holds at every look at once.
     pub fn text(&self) -> String {
         let Interval { estimate, low, high } = self.ratio;
         let way = if self.worse { "worse" } else { "better" };
-        format!("{} is {way}: {estimate:.3} × [{low:.3}, {high:.3}], by itself", self.metric.title())
+        format!("{} is {way}: {estimate:.3} × [{low:.3}, {high:.3}]", self.metric.title())
     }
 }
 

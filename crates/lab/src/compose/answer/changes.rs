@@ -97,9 +97,7 @@ impl<'a> Change<'a> {
     /// no difference in 28." One for each level of another change of the answer, and one for its price.
     fn sentences(&self, all: &[Change<'_>], known: bool) -> Vec<AnswerSentence> {
         let first = self.of[0];
-        let half = self.half.map_or(String::new(), |half| format!("{half} \u{2014} "));
-        let sentence =
-            |place: &str, says: String| AnswerSentence { about: format!("{half}{}{place}", first.name), says };
+        let sentence = |place: &str, says: String| self.sentence(&format!("{}{place}", first.name), says);
         if first.verdict == Outcome::Refused {
             return vec![sentence("", "refused, for the sides differ in more than that.".to_owned())];
         }
@@ -165,8 +163,13 @@ impl<'a> Change<'a> {
             high.1,
             cases.len()
         );
-        let half = self.half.map_or(String::new(), |half| format!("{half} \u{2014} "));
-        (cases.len() > 1).then(|| AnswerSentence { about: format!("{half}Both against neither"), says })
+        (cases.len() > 1).then(|| self.sentence("Both against neither", says))
+    }
+
+    /// A sentence for its half of the question.
+    fn sentence(&self, about: &str, says: String) -> AnswerSentence {
+        let about = self.half.map_or(about.to_owned(), |half| format!("{half} \u{2014} {about}"));
+        AnswerSentence { about, says }
     }
 
     /// What the processor costs for the same work, before what it costs in all: that may be less because less is done.
