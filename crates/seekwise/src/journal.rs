@@ -8,13 +8,14 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use crate::error::Error;
-use crate::unfinished::hold;
+use seekwise_os::outputs::{open_append, write_whole};
+use seekwise_os::unfinished::hold;
 
 /// An open journal.
 pub struct SearchJournal {
@@ -44,8 +45,8 @@ impl SearchJournal {
         // Written anew, so that a line cut short does not stay.
         let mut text = format!("{hash}\n");
         known.iter().for_each(|(question, answer)| text.push_str(&line(question, answer)));
-        fs::write(&path, text).map_err(|error| wrong(error.to_string()))?;
-        let file = OpenOptions::new().append(true).open(&path).map_err(|error| wrong(error.to_string()))?;
+        write_whole(&path, text.as_bytes(), true).map_err(|error| wrong(error.to_string()))?;
+        let file = open_append(&path).map_err(|error| wrong(error.to_string()))?;
         hold().count(known.len() as u64);
         Ok((SearchJournal { path, lines: Mutex::new(file), failure: Mutex::new(None) }, known))
     }

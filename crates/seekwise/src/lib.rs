@@ -17,8 +17,6 @@
 //! | room | what it is |
 //! |---|---|
 //! | [`error`](mod@error) | why something could not be done |
-//! | [`unfinished`] | what a program that ends at once would leave half done |
-//! | [`whole`] | files, whole or not at all |
 //! | [`shell`] | words of a command |
 //! | [`observer`] | progress and cancelling |
 //! | [`reading`] | files, standard input and pipes as texts and traces |
@@ -44,6 +42,8 @@
 //! | `logging` | the log of a run, where this build can write one |
 //! | `request_log` (feature `parquet`) | every request as Parquet |
 //! | [`fio_output`] | a run as fio's JSON |
+
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "a test makes what it looks at"))]
 
 pub mod against;
 pub mod answer;
@@ -71,12 +71,12 @@ pub mod shell;
 pub mod study;
 #[cfg(feature = "parquet")]
 pub mod sweep;
-pub mod unfinished;
 pub mod validate;
 pub mod values;
-pub mod whole;
 
 pub use self::bounds::Bounds;
 pub use self::error::Error;
 pub use self::observer::Observer;
 pub use self::setup::Setup;
+/// Files and folders that are written; what a program that ends at once would leave half done.
+pub use seekwise_os::{outputs, unfinished};

@@ -18,7 +18,7 @@
 
 mod sums;
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
@@ -28,8 +28,8 @@ use seekwise_lab::run::RunRecord;
 
 use crate::error::Error;
 use crate::shell::quoted;
-use crate::unfinished::hold;
-use crate::whole::write_whole;
+use seekwise_os::outputs::{create_folder, open_append, open_update, write_whole};
+use seekwise_os::unfinished::hold;
 use sums::SUMS;
 
 const STUDY: &str = "study.toml";
@@ -233,7 +233,10 @@ fn write_kept(folder: &Path, study: &str, made: &str) -> Result<(), FolderError>
     remove(&folder.join(SUMS))?;
     for (name, text) in [(STUDY, study), (MADE, made)] {
         let path = folder.join(name);
-        write_whole(&path, text.as_bytes()).map_err(io_error(&path))?;
+        // The study itself may lie there.
+        if !fs::read(&path).is_ok_and(|there| there == text.as_bytes()) {
+            write_whole(&path, text.as_bytes(), true).map_err(io_error(&path))?;
+        }
     }
     sums::write(folder, &[(STUDY, study), (MADE, made)])
 }
@@ -252,7 +255,7 @@ impl ResultFolder {
     pub fn begin(folder: &Path, study: &str, made: &StudyProvenance, force: bool) -> Result<ResultFolder, FolderError> {
         free(folder, study, force)?;
         let unmade = |error| FolderError::Unfit(folder.to_owned(), format!("cannot be created: {error}"));
-        fs::create_dir_all(folder).map_err(unmade)?;
+        create_folder(folder).map_err(unmade)?;
         write_kept(folder, study, &made.text())?;
         ResultFolder::append_to(folder)
     }
@@ -264,7 +267,7 @@ impl ResultFolder {
         let (done, whole) = parse(&path, kept)?;
         hold().count(done.len() as u64);
         let cut_off = |file: File| if file.metadata()?.len() > whole { file.set_len(whole) } else { Ok(()) };
-        OpenOptions::new().write(true).open(&path).and_then(cut_off).map_err(io_error(&path))?;
+        open_update(&path).and_then(cut_off).map_err(io_error(&path))?;
         Ok((ResultFolder::append_to(folder)?, done))
     }
 
@@ -275,7 +278,7 @@ impl ResultFolder {
 
     fn append_to(folder: &Path) -> Result<ResultFolder, FolderError> {
         let path = folder.join(LINES);
-        let lines = OpenOptions::new().create(true).append(true).open(&path).map_err(io_error(&path))?;
+        let lines = open_append(&path).map_err(io_error(&path))?;
         Ok(ResultFolder { path, lines })
     }
 

@@ -3,19 +3,20 @@
 //!
 //! Whether it may be written is said by `probe` of devices, by `claim` of files.
 
+#![expect(clippy::disallowed_methods, reason = "opens the file or device of a run, which `claim` judges")]
+
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{
-    AtFlags, CWD, OFlags, RenameFlags, StatxFlags, fstatfs, ioctl_blksszget, renameat_with, statvfs, statx,
-};
+use rustix::fs::{AtFlags, OFlags, StatxFlags, fstatfs, ioctl_blksszget, statvfs, statx};
 use seekwise_model::block::SECTOR;
 use seekwise_model::rng::Seed;
 
 use super::in_use::FileIdentity;
 use super::pattern;
+use crate::outputs::{OutputFile, mark_input};
 
 /// The file in a folder that is given for a file.
 pub const DATA: &str = "seekwise.data";
@@ -88,6 +89,8 @@ pub fn find(path: &Path, kind: PathKind, layout: Option<u64>) -> Result<Resolved
     {
         return Err(format!("{shown}: is a file of the kernel's ({name}); expected one on a disk"));
     }
+    // A job runs on it: nothing else of the command takes its place.
+    mark_input(&is);
     let bytes = file.seek(SeekFrom::End(0)).map_err(|why| format!("{shown}: its length: {why}"))?;
     if bytes < SECTOR {
         return Err(format!("{shown}: holds {bytes} bytes; expected {}", LONGER));
@@ -187,25 +190,12 @@ fn lay_out(path: &Path, bytes: u64) -> Result<(), String> {
     if bytes > free {
         return Err(format!("{shown}: {bytes} bytes are asked for (real.layout), and {free} are free there"));
     }
-    let mut part = path.as_os_str().to_owned();
-    part.push(".part");
-    let part = PathBuf::from(part);
-    let made = OpenOptions::new().write(true).create_new(true).open(&part);
-    let file = made.map_err(|why| match why.kind() {
-        io::ErrorKind::AlreadyExists => {
-            format!("{}: is left from a layout that was broken off; expected it gone", part.display())
-        }
-        _ => format!("{}: cannot be made: {why}", part.display()),
-    })?;
     // Whoever made a file of that name meanwhile keeps it.
-    let named = || renameat_with(CWD, &part, CWD, path, RenameFlags::NOREPLACE).map_err(io::Error::from);
-    write_all(file, bytes).and_then(|()| named()).map_err(|why| {
-        let _ = fs::remove_file(&part);
-        format!("{shown}: cannot be made: {why}")
-    })
+    let output = OutputFile::create(path, false);
+    output.and_then(|output| write_all(output, bytes)).map_err(|why| format!("{shown}: cannot be made: {why}"))
 }
 
-fn write_all(mut file: File, bytes: u64) -> io::Result<()> {
+fn write_all(mut output: OutputFile, bytes: u64) -> io::Result<()> {
     let mut piece = vec![0; PIECE];
     pattern::fill(&mut piece, Seed(0));
     let mut left = bytes;
@@ -213,11 +203,11 @@ fn write_all(mut file: File, bytes: u64) -> io::Result<()> {
     while left > 0 {
         pattern::stamp(&mut piece, number);
         let some = left.min(PIECE as u64);
-        file.write_all(&piece[..some as usize])?;
+        output.write_all(&piece[..some as usize])?;
         left -= some;
         number += 1;
     }
-    file.sync_all()
+    output.finish()
 }
 
 #[cfg(test)]
