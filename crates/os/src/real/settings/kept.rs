@@ -1,13 +1,13 @@
 //! The file that keeps what a device's settings were: written, and on the disk, before any of them changes. A line a fact,
 //! its words apart by tabs.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::super::system::{BlockDevice, SystemRoot};
 use super::{Change, value, write};
-use crate::kernel::debris::folders;
+use crate::kernel::debris::{by_owner, create_note, folders};
 
 const TITLE: &str = "seekwise settings 1";
 
@@ -62,8 +62,9 @@ impl SettingsRecord {
     pub(super) fn write(&self, folders: &[PathBuf]) -> Result<PathBuf, String> {
         let mut why = String::new();
         for folder in folders {
-            let path = folder.join(format!("{}.settings", self.disk));
-            match fs::create_dir_all(folder).and_then(|()| File::create_new(&path)) {
+            let name = format!("{}.settings", self.disk);
+            let path = folder.join(&name);
+            match create_note(folder, &name) {
                 Ok(mut file) => {
                     let kept = file.write_all(self.text().as_bytes()).and_then(|()| file.sync_all());
                     return kept.map(|()| path.clone()).map_err(|error| format!("{}: {error}", path.display()));
@@ -159,9 +160,9 @@ pub(super) fn put_back(record: &Path) -> Result<Vec<String>, String> {
     Ok(said)
 }
 
-/// Puts back what runs that were killed have left; with `dry` it only says what it would.
+/// Puts back what this user's runs that were killed have left; with `dry` it only says what it would.
 pub fn restore(dry: bool) -> Vec<RestoreResult> {
-    restore_in(&folders(), &SystemRoot::here(), dry)
+    restore_in(&by_owner(folders()).0, &SystemRoot::here(), dry)
 }
 
 pub(super) fn restore_in(folders: &[PathBuf], system: &SystemRoot, dry: bool) -> Vec<RestoreResult> {
