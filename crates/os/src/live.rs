@@ -622,15 +622,10 @@ impl LiveDisk {
         let left = self.clock.now();
         let due = self.by_the_clock(job.done).min(left);
         self.receipt.answered(due, left);
-        if matches!(head.command, NbdCommand::Read | NbdCommand::Write) {
-            let door = if matches!(whom, ReplyTo::Client(_)) { Door::Network } else { Door::File };
-            let modelled = due.saturating_since(self.by_the_clock(job.came));
-            self.measured.write(|ways| {
-                let way = ways.of(door);
-                way.modelled.add(modelled);
-                way.late.add(left.since(due));
-            });
-        }
+        let door = if matches!(whom, ReplyTo::Client(_)) { Door::Network } else { Door::File };
+        let modelled = due.saturating_since(self.by_the_clock(job.came));
+        let moves = matches!(head.command, NbdCommand::Read | NbdCommand::Write);
+        self.measured.write(|ways| ways.of(door).answered(modelled, left.since(due), moves));
         self.give(whom, &head);
     }
 
