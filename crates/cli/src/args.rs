@@ -56,7 +56,7 @@ Examples:
 Tables fit the terminal, or the width in COLUMNS, or else 120 columns; --columns selects columns. A file may be `-` for
 standard input.
 
-Exit codes: 0 success; 1 the answer is \"no\"; 2 the command could not run; 130 interrupted by Ctrl-C or SIGTERM."
+Exit codes: 0 success; 1 the answer is \"no\"; 2 the command could not run; 130 interrupted by Ctrl-C, SIGTERM or SIGHUP."
 )]
 pub struct Cli {
     /// What to do.
@@ -247,9 +247,10 @@ Examples:
   seekwise run session.csv --on cheetah-15k.4
   seekwise disk power cut --control /tmp/disk.control
 
-The server runs until Ctrl-C, or until the command of --run ends, and then reports how well the machine kept up with the model.
-The command of --run finds the address in SEEKWISE_URI and the control socket in SEEKWISE_CONTROL. Exit code 1: with --strict,
-more than 1 % of the replies were more than 200 us late; or the command of --run failed.")]
+The server runs until Ctrl-C, or until the command of --run ends, and then reports whether the machine kept up with the model.
+The command of --run finds the address in SEEKWISE_URI, the file of --fuse in SEEKWISE_FILE and the control socket in
+SEEKWISE_CONTROL. It has standard output to itself, and its exit code is handed on (128 and the signal's number if a signal ended
+it). --strict exits with 1 if the machine surely fell behind, and with 0 if it kept up or there were too few requests to tell.")]
     Serve(ServeArgs),
     /// Run real software on a modelled disk, and check what is left after power cuts at many times.
     #[command(after_help = crash::CRASH)]

@@ -1,4 +1,4 @@
-//! How a command ends: done (0), answered "no" (1), could not run (2), stopped by a signal (130).
+//! How a command ends: done (0), answered "no" (1), could not run (2), stopped by a signal (130), or as the command that it ran.
 
 use std::ffi::OsString;
 
@@ -23,6 +23,8 @@ pub enum CommandAnswer {
     No,
     /// A signal ended it, with what there was until then.
     Stopped,
+    /// The exit code of a command that it ran.
+    HandedOn(u8),
 }
 
 /// Why a command could not run: the lines to print.
@@ -75,6 +77,7 @@ pub fn code(outcome: CommandResult) -> u8 {
         Ok(CommandAnswer::Done) => 0,
         Ok(CommandAnswer::No) => 1,
         Ok(CommandAnswer::Stopped) => STOPPED,
+        Ok(CommandAnswer::HandedOn(code)) => code,
         Err(CommandError(lines)) => {
             for line in lines {
                 say(talk(&format!("error: {line}")));

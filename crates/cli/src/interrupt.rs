@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: the program says what is kept and how to go on, tidies up, and ends with exit code 130.
+//! Ctrl-C, SIGTERM and SIGHUP (a terminal that is closed): the program says what is kept and how to go on, tidies up, and ends with exit code 130.
 //!
 //! A result folder is complete after each run, so nothing has to be asked to stop: a thread waits for the signal, then
 //! until no line is half written, and ends the program. A signal comes to the whole program, whatever it is doing;
@@ -17,7 +17,7 @@ pub struct SignalState {
     kept: Option<ResumeHint>,
     bar: Option<ProgressBar>,
     /// What ends in order by itself when a signal comes.
-    ending: Option<Box<dyn FnOnce() + Send>>,
+    ending: Option<Box<dyn FnOnce(i32) + Send>>,
     /// What is put back before the program ends.
     undo: Vec<Box<dyn Fn() + Send>>,
 }
@@ -58,6 +58,11 @@ impl SignalState {
 
     /// The first signal does this, and the program ends when what it ends has ended; a second one ends the program.
     pub fn end_with(&mut self, ending: impl FnOnce() + Send + 'static) {
+        self.end_by_signal(move |_| ending());
+    }
+
+    /// As [`SignalState::end_with`]; `ending` is given the signal's number.
+    pub fn end_by_signal(&mut self, ending: impl FnOnce(i32) + Send + 'static) {
         self.ending = Some(Box::new(ending));
     }
 
@@ -90,18 +95,35 @@ pub fn aside(does: impl FnOnce()) {
 /// From now on a signal ends the program in order.
 #[cfg(unix)]
 pub fn heed() {
-    use signal_hook::consts::{SIGINT, SIGTERM};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    // `nohup` has this one ignored.
+    let heeded = [SIGINT, SIGTERM].into_iter().chain(Some(SIGHUP).filter(|&signal| !is_ignored(signal)));
     // Without it, the system ends the program.
-    let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM]) else { return };
+    let Ok(mut signals) = signal_hook::iterator::Signals::new(heeded) else { return };
     std::thread::spawn(move || {
-        for _ in signals.forever() {
+        for signal in signals.forever() {
             let ending = hold().ending.take();
             match ending {
-                Some(ending) => ending(),
+                Some(ending) => ending(signal),
                 None => stop(),
             }
         }
     });
+}
+
+/// Whether the program was started with this signal ignored (proc_pid_status(5)).
+#[cfg(target_os = "linux")]
+fn is_ignored(signal: i32) -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
+}
+
+/// Not known: the system does with the signal what it would do without us.
+#[cfg(all(unix, not(target_os = "linux")))]
+fn is_ignored(_: i32) -> bool {
+    true
 }
 
 /// From now on a signal ends the program in order.

@@ -7,7 +7,7 @@
 //! | `args` | one declaration of each command gives parsing and help |
 //! | `cmd` | the commands, one file each |
 //! | `exit` | exit codes |
-//! | `interrupt` | Ctrl-C and SIGTERM |
+//! | `interrupt` | Ctrl-C, SIGTERM and SIGHUP |
 //! | `output` | text for a terminal |
 //! | `pictures` | pictures that a command is asked for |
 //! | `progress` | one line of progress |

@@ -15,7 +15,7 @@ fn a_modelled_drive_is_judged_and_the_exit_code_says_whether_data_are_safe() {
     assert!(honest.out.contains("Speed: 7200 rpm, 8.333 ms per revolution"), "{}", honest.out);
     for (set, code, words) in [
         ("drive.cache.write_back=off", 0, "Rotating, write cache off (certain)"),
-        ("drive.power.protected=on", 0, "Power-protected or flash (likely)"),
+        ("drive.power.protected=on", 0, "Rotating, power-protected cache (likely)"),
         ("drive.faults.early_flush=on", 1, "Flush ignored (certain)"),
         ("drive.faults.ignores_fua=on", 1, "Flush honest, forced writes (FUA) ignored (certain)"),
         ("driver=nforce-sw", 1, "Flush ignored (likely)"),
@@ -94,6 +94,128 @@ fn a_folder_is_asked_and_nothing_is_left_in_it() {
     assert!(names(at).is_empty());
 }
 
+/// Outcome and exit code of audits of RAM, and of drives in eight behaviours.
+mod matrix {
+    use std::collections::BTreeMap;
+    use std::path::Path;
+
+    use crate::seekwise::{Said, seekwise};
+
+    /// The verdicts that answer "what was flushed survives": exit code 0.
+    const SAFE: [&str; 3] = ["honest", "cache-off", "protected"];
+
+    const BEHAVIOURS: [(&str, &[&str]); 8] = [
+        ("honest", &[]),
+        ("write cache off", &["drive.cache.write_back=off"]),
+        ("early flush", &["drive.faults.early_flush=on"]),
+        ("FUA ignored", &["drive.link.fua=on", "drive.faults.ignores_fua=on"]),
+        ("protected", &["drive.power.protected=on"]),
+        ("flash-backed", &["drive.cache.flash_kib=65536"]),
+        ("media cache", &["drive.cache.media_cache_mib=64", "drive.cache.media_cache_largest_kib=64"]),
+        ("flushes dropped", &["driver=nforce-sw"]),
+    ];
+
+    /// The right verdicts of a behaviour. Without FUA nothing tells a lie from a protected cache.
+    fn expected(behaviour: &str, fua: bool) -> &'static str {
+        match (behaviour, fua) {
+            ("honest" | "media cache", _) => "honest",
+            ("write cache off", _) => "cache-off",
+            ("FUA ignored", _) => "fua-ignored",
+            ("flushes dropped", _) | ("early flush", true) => "flush-ignored",
+            ("protected" | "flash-backed", true) => "protected",
+            _ => "cannot-tell",
+        }
+    }
+
+    fn verdict(said: &Said) -> String {
+        let json: serde_json::Value =
+            serde_json::from_str(&said.out).unwrap_or_else(|why| panic!("{why}: {}", said.err));
+        json["verdict"].as_str().unwrap().to_owned()
+    }
+
+    /// A row for each outcome of a behaviour; each exit code has to be that of its verdict.
+    fn judge(drives: &[(&str, &str)], seeds: u64) {
+        let folder = tempfile::tempdir().unwrap();
+        let mut rows = BTreeMap::<(String, String, i32), u64>::new();
+        for (drive, sectors) in drives {
+            for (behaviour, set) in BEHAVIOURS {
+                for seed in 1..=seeds {
+                    let seed = seed.to_string();
+                    let mut audit = vec!["flush-audit", drive, "--json", "--seed", &seed];
+                    audit.extend(set.iter().flat_map(|set| ["--set", set]));
+                    // A media cache takes room on the platter: the rest has less.
+                    let less = format!("drive.geometry.sectors={sectors}");
+                    audit.extend(
+                        Some(&less).filter(|_| behaviour == "media cache").into_iter().flat_map(|it| ["--set", it]),
+                    );
+                    let said = seekwise(folder.path(), &audit);
+                    let verdict = verdict(&said);
+                    let fua = *drive == "exos-x18";
+                    assert_eq!(verdict, expected(behaviour, fua), "{drive}, {behaviour}, seed {seed}");
+                    assert_eq!(said.code, i32::from(!SAFE.contains(&verdict.as_str())), "{verdict}");
+                    let kind = format!("{behaviour}, {} FUA", if fua { "with" } else { "without" });
+                    *rows.entry((kind, verdict, said.code)).or_default() += 1;
+                }
+            }
+        }
+        println!("| what it is | outcome | exit code | audits |\n|---|---|---|---|");
+        rows.iter().for_each(|((kind, verdict, code), number)| println!("| {kind} | {verdict} | {code} | {number} |"));
+    }
+
+    #[test]
+    fn eight_behaviours_end_with_the_exit_code_of_their_verdict() {
+        judge(&[DRIVES[0]], 1);
+    }
+
+    /// With FUA, and without; and sectors that leave room for a media cache.
+    const DRIVES: [(&str, &str); 2] = [("exos-x18", "35156131840"), ("barracuda-7200.7", "312057520")];
+
+    #[test]
+    #[ignore = "prints the table"]
+    fn eight_behaviours_of_two_drives_ten_times() {
+        judge(&DRIVES, 10);
+    }
+
+    /// Nothing rotates, and nothing is known of a power failure.
+    #[track_caller]
+    fn is_ram(said: &Said, what: &str) {
+        assert_eq!((verdict(said).as_str(), said.code), ("nothing-rotates", 1), "{what}");
+        println!("| {what} | nothing-rotates | 1 |");
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn null_behind_an_export_is_no_safe_disk() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = env!("CARGO_BIN_EXE_seekwise");
+        let audit =
+            format!("{program} flush-audit $SEEKWISE_URI --destroy $SEEKWISE_URI --json > said; echo $? > code");
+        seekwise(folder.path(), &["serve", "null", "--nbd", "unix:d", "--run", "--", "sh", "-c", &audit]).done();
+        let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+        let said = Said { code: read("code").trim().parse().unwrap(), out: read("said"), err: String::new() };
+        is_ram(&said, "null, as an export");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_file_system_in_memory_is_no_safe_disk() {
+        let memory = Path::new("/dev/shm");
+        if !memory.is_dir() {
+            return eprintln!("skipped: an audit of RAM, for there is no /dev/shm");
+        }
+        let folder = tempfile::tempdir_in(memory).unwrap();
+        let said = seekwise(folder.path(), &["flush-audit", ".", "--size", "4m", "--json"]);
+        if said.code == 2 && said.err.contains("O_DIRECT") {
+            return eprintln!("skipped: {}", said.err);
+        }
+        is_ram(&said, "a folder on tmpfs");
+        if let Some(disk) = super::killed::Loop::new(folder.path()) {
+            let said = seekwise(folder.path(), &["flush-audit", &disk.0, "--destroy", &disk.0, "--json"]);
+            is_ram(&said, "a loop device on tmpfs");
+        }
+    }
+}
+
 #[cfg(target_os = "linux")]
 mod killed {
     use std::fs::{self, File};
@@ -103,7 +225,7 @@ mod killed {
     use crate::seekwise::{command, seekwise};
 
     /// A loop device that is gone at the end.
-    struct Loop(String);
+    pub(super) struct Loop(pub(super) String);
 
     impl Drop for Loop {
         fn drop(&mut self) {
@@ -112,7 +234,7 @@ mod killed {
     }
 
     impl Loop {
-        fn new(at: &Path) -> Option<Loop> {
+        pub(super) fn new(at: &Path) -> Option<Loop> {
             File::create(at.join("image")).unwrap().set_len(64 << 20).unwrap();
             let made = Command::new("losetup").args(["--find", "--show"]).arg(at.join("image")).output();
             let made = made.ok().filter(|made| made.status.success())?;

@@ -35,6 +35,7 @@ mod sampling;
 mod scenes;
 mod schema;
 mod serve;
+mod strict;
 mod studies;
 mod traces;
 mod trust;

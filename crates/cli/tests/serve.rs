@@ -55,11 +55,16 @@ fn a_command_finds_the_disk_and_its_end_is_the_end() {
     let serve = ["serve", DRIVE, "--nbd", "unix:d", "--image", "d.img", "--json", "--run", "--", "sh", "-c"];
     let said = seekwise(folder.path(), &[&serve[..], &[&script]].concat());
     assert_eq!(said.code, 0, "{}{}", said.err, said.out);
-    let (talk, receipt) = said.out.split_at(said.out.find('{').unwrap());
-    assert!(talk.contains("nbd+unix:///?socket=d\npower on at"), "{talk}");
-    assert!(talk.contains("power cut at") && talk.contains("power is back at"), "{talk}");
-    let receipt: Value = serde_json::from_str(receipt).unwrap();
+    // With JSON, standard output is the receipt's alone.
+    let uri = format!("nbd+unix:///?socket={}\npower on at", folder.path().canonicalize().unwrap().join("d").display());
+    assert!(said.err.contains(&uri), "{}", said.err);
+    assert!(said.err.contains("power cut at") && said.err.contains("power is back at"), "{}", said.err);
+    let receipt: Value = serde_json::from_str(&said.out).unwrap();
     assert_eq!((&receipt["power_cuts"], &receipt["requests"]), (&1.into(), &0.into()));
+    assert_eq!(
+        (&receipt["pace"], &receipt["pace_why"]),
+        (&"too-few-requests".into(), &"no request was answered".into())
+    );
     for figure in
         ["busy_share", "path_p50_us", "stalls", "over_200_us_outside_stalls", "clients_most", "held_most_bytes"]
     {
@@ -72,8 +77,23 @@ fn a_command_finds_the_disk_and_its_end_is_the_end() {
     assert!(second.contains("--image d.img: ") && second.contains("has it open for writing"), "{second}");
     assert_eq!(fs::metadata(folder.path().join("d.img")).unwrap().len(), 160_041_885_696, "sparse");
     assert!(!folder.path().join("d").exists() && !folder.path().join("d.control").exists());
-    let fails = seekwise(folder.path(), &["serve", DRIVE, "--nbd", "unix:d", "--run", "--", "false"]);
-    assert_eq!(fails.code, 1, "{}", fails.err);
+}
+
+#[test]
+fn a_commands_exit_code_and_output_are_handed_on_and_its_places_are_absolute() {
+    let folder = tempfile::tempdir().unwrap();
+    let serve = |script: &str| {
+        let serve = ["serve", DRIVE, "--nbd", "unix:d", "--run", "--", "sh", "-c", script];
+        seekwise(folder.path(), &serve)
+    };
+    for (script, code) in [("exit 0", 0), ("exit 1", 1), ("exit 42", 42), ("kill -TERM $$", 143), ("kill -9 $$", 137)] {
+        let said = serve(script);
+        assert_eq!((said.code, said.out.as_str()), (code, ""), "{script}: {}", said.err);
+        assert!(said.err.contains("Served for ") && said.err.contains("Too few requests to tell"), "{}", said.err);
+    }
+    let elsewhere =
+        serve("echo only this; cd / && test -S \"${SEEKWISE_URI#*socket=}\" && test -S \"$SEEKWISE_CONTROL\"");
+    assert_eq!((elsewhere.code, elsewhere.out.as_str()), (0, "only this\n"), "{}", elsewhere.err);
 }
 
 #[test]
@@ -376,4 +396,182 @@ fn is_root() -> bool {
 fn in_path(program: &str) -> bool {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&folders).any(|folder| folder.join(program).exists())
+}
+
+/// Starts a server; it is heard when it says where it serves.
+fn begun(at: &std::path::Path, args: &[&str]) -> std::process::Child {
+    use std::io::BufRead;
+    let mut server = crate::seekwise::command(at);
+    server.args(args).stdout(std::process::Stdio::null()).stderr(std::process::Stdio::piped());
+    let mut server = server.spawn().unwrap();
+    let said = std::io::BufReader::new(server.stderr.take().unwrap());
+    let mut lines = said.lines();
+    assert!(lines.by_ref().map_while(Result::ok).any(|line| line.starts_with("Orders: ")));
+    // It talks until its end, and is heard.
+    std::thread::spawn(move || lines.map_while(Result::ok).count());
+    server
+}
+
+fn kill(signal: &str, process: u32) {
+    let killed = std::process::Command::new("kill").args([signal, &process.to_string()]).status();
+    assert!(killed.unwrap().success());
+}
+
+#[test]
+fn signals_end_a_session_in_order_and_a_command_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    for (signal, number) in [("-HUP", 1), ("-TERM", 15), ("-INT", 2)] {
+        let mut server = begun(at, &["serve", DRIVE, "--nbd", "unix:d"]);
+        kill(signal, server.id());
+        assert_eq!(server.wait().unwrap().code(), Some(0), "{signal}");
+        assert!(!at.join("d").exists() && !at.join("d.control").exists(), "{signal}");
+        // The command ends while it still has its disk, and its end is handed on.
+        let script = format!(
+            "trap '{} disk status --control d.control > status.txt; exit $((128 + {number}))' HUP TERM INT; \
+             touch ready; while :; do sleep 0.05; done",
+            env!("CARGO_BIN_EXE_seekwise")
+        );
+        let mut server = begun(at, &["serve", DRIVE, "--nbd", "unix:d", "--run", "--", "sh", "-c", &script]);
+        while !at.join("ready").exists() {
+            std::thread::yield_now();
+        }
+        kill(signal, server.id());
+        assert_eq!(server.wait().unwrap().code(), Some(128 + number), "{signal}");
+        assert!(fs::read_to_string(at.join("status.txt")).unwrap().starts_with("power on at"), "{signal}");
+        assert!(!at.join("d").exists() && !at.join("d.control").exists(), "{signal}");
+        fs::remove_file(at.join("ready")).unwrap();
+    }
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_hangup_that_is_ignored_ends_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let program = env!("CARGO_BIN_EXE_seekwise");
+    let inner = format!("kill -HUP $PPID; sleep 0.2; {program} disk status --control d.control");
+    let script = format!("trap '' HUP; exec {program} serve {DRIVE} --nbd unix:d --run -- sh -c '{inner}'");
+    let said = std::process::Command::new("sh").args(["-c", &script]).current_dir(at).output().unwrap();
+    assert_eq!(said.status.code(), Some(0), "{}", String::from_utf8_lossy(&said.stderr));
+    assert!(String::from_utf8_lossy(&said.stdout).starts_with("power on at"));
+}
+
+/// Whatever its length and place, a write to the file leaves all other bytes as they were.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_takes_writes_of_any_length_at_any_place() {
+    if !is_root() || !std::path::Path::new("/dev/fuse").exists() {
+        return eprintln!("skipped: --fuse, which takes root and /dev/fuse");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    fs::create_dir(at.join("m")).unwrap();
+    // Each writes slots of its own, 100 bytes long, beside those of the others, at once; then all of it is compared with a plain file.
+    let script = "set -e; truncate -s 64k plain; \
+        slots() { for n in $(seq $1 8 480); do printf '%0100d' $n | \
+            dd of=$2 bs=100 seek=$n conv=notrunc iflag=fullblock status=none; done; }; \
+        for w in 1 2 3 4 5 6 7 8; do slots $w $SEEKWISE_FILE & done; wait; \
+        for w in 1 2 3 4 5 6 7 8; do slots $w plain; done; \
+        printf 'odd' | dd of=$SEEKWISE_FILE bs=1 seek=511 conv=notrunc,fsync status=none; \
+        printf 'odd' | dd of=plain bs=1 seek=511 conv=notrunc status=none; \
+        fallocate --zero-range --keep-size --offset 1000 --length 3001 $SEEKWISE_FILE; \
+        dd if=/dev/zero of=plain bs=1 seek=1000 count=3001 conv=notrunc status=none; \
+        cmp -n 65536 plain $SEEKWISE_FILE; \
+        size=$(stat -c %s $SEEKWISE_FILE); printf 'last word' > tail; \
+        ! dd if=tail of=$SEEKWISE_FILE bs=9 oflag=seek_bytes seek=$((size - 4)) conv=notrunc status=none 2> full; \
+        grep -q 'No space left' full; tail -c 4 $SEEKWISE_FILE | grep -q last";
+    let serve = ["serve", DRIVE, "--fuse", "m", "--speed", "100", "--run", "--", "bash", "-c", script];
+    let said = seekwise(at, &serve);
+    assert_eq!(said.code, 0, "{}{}", said.out, said.err);
+}
+
+/// Tools that write a superblock word by word, on the file itself.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_systems_tools_work_on_the_file() {
+    if !is_root() || !std::path::Path::new("/dev/fuse").exists() {
+        return eprintln!("skipped: --fuse, which takes root and /dev/fuse");
+    }
+    if !["mkfs.ext4", "tune2fs", "e2fsck", "debugfs", "dumpe2fs"].iter().all(|program| in_path(program)) {
+        return eprintln!("skipped: e2fsprogs on --fuse, which is not there");
+    }
+    let mounts = match in_path("fuse2fs") {
+        true => {
+            "mkdir fs; fuse2fs -f $SEEKWISE_FILE fs & until mountpoint -q fs; do sleep 0.05; done; \
+             cp word fs/mounted; rm fs/word; umount fs; wait; e2fsck -f -n $SEEKWISE_FILE; \
+             debugfs -R 'cat mounted' $SEEKWISE_FILE 2> /dev/null | cmp - word;"
+        }
+        false => {
+            eprintln!("skipped: fuse2fs, which is not there");
+            ""
+        }
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    fs::create_dir(at.join("m")).unwrap();
+    fs::write(at.join("word"), "precious\n".repeat(1000)).unwrap();
+    let script = format!(
+        "set -ex; exec 2> steps; mkfs.ext4 -q $SEEKWISE_FILE 64m; tune2fs -L label -c 7 $SEEKWISE_FILE; e2fsck -f -y $SEEKWISE_FILE; \
+         debugfs -w -R 'write word word' $SEEKWISE_FILE; e2fsck -f -n $SEEKWISE_FILE; \
+         debugfs -R 'cat word' $SEEKWISE_FILE 2> /dev/null | cmp - word; {mounts} \
+         dumpe2fs -h $SEEKWISE_FILE | grep -q 'volume name:.*label'"
+    );
+    let serve = ["serve", DRIVE, "--fuse", "m", "--speed", "100", "--run", "--", "bash", "-c", &script];
+    let said = seekwise(at, &serve);
+    let steps = fs::read_to_string(at.join("steps")).unwrap_or_default();
+    assert_eq!(said.code, 0, "{}{}{steps}", said.out, said.err);
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_hangup_unmounts_the_file_and_a_note_goes() {
+    if !is_root() || !std::path::Path::new("/dev/fuse").exists() {
+        return eprintln!("skipped: --fuse, which takes root and /dev/fuse");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    fs::create_dir(at.join("m")).unwrap();
+    let mut server = begun(at, &["serve", DRIVE, "--fuse", "m", "--control", "c"]);
+    let note = format!("/run/seekwise/{}-0.run", server.id());
+    while !at.join("m/disk.img").exists() || !at.join("c").exists() {
+        std::thread::yield_now();
+    }
+    let mode = |path: &std::path::Path| std::os::unix::fs::MetadataExt::mode(&fs::metadata(path).unwrap()) & 0o777;
+    let note = std::path::Path::new(&note);
+    assert_eq!((mode(note), mode(note.parent().unwrap()), mode(&at.join("c"))), (0o600, 0o700, 0o600));
+    assert_eq!((mode(&at.join("m")), mode(&at.join("m/disk.img"))), (0o700, 0o600));
+    kill("-HUP", server.id());
+    assert_eq!(server.wait().unwrap().code(), Some(0));
+    assert!(!at.join("m/disk.img").exists() && !at.join("c").exists() && !note.exists());
+}
+
+/// What root's runs have left is root's: others are told so, and nothing fails.
+#[test]
+#[cfg(target_os = "linux")]
+fn restore_by_another_user_minds_its_own() {
+    if !is_root() || !in_path("setpriv") {
+        return eprintln!("skipped: another user, which takes root and setpriv");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let program = at.join("seekwise");
+    fs::copy(env!("CARGO_BIN_EXE_seekwise"), &program).unwrap();
+    let mut server = begun(at, &["serve", DRIVE, "--nbd", "unix:d"]);
+    kill("-9", server.id());
+    server.wait().unwrap();
+    std::process::Command::new("chmod").args(["0755", "."]).current_dir(at).status().unwrap();
+    let said = std::process::Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(&program)
+        .args(["restore"])
+        .env_remove("XDG_RUNTIME_DIR")
+        .output()
+        .unwrap();
+    let out = String::from_utf8_lossy(&said.stdout).into_owned();
+    assert_eq!(said.status.code(), Some(0), "{out}{}", String::from_utf8_lossy(&said.stderr));
+    assert!(out.contains("/run/seekwise: belongs to root: left alone"), "{out}");
+    assert!(at.join("d").exists());
+    let own = seekwise(at, &["restore"]).done();
+    assert!(own.contains("taken away: the socket") && !at.join("d").exists(), "{own}");
 }

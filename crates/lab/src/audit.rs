@@ -29,8 +29,10 @@ pub enum AuditVerdict {
     FlushIgnored,
     /// A flush waits for the medium, a forced write does not.
     FuaIgnored,
-    /// Nothing waits for a spindle: there is none, or the cache is safe from a power failure.
-    ProtectedOrFlash,
+    /// It rotates, and its cache is safe from a power failure: neither flushes nor forced writes wait for the medium.
+    Protected,
+    /// Nothing waits for a spindle: RAM, flash, or a cache that holds all that was asked. What a power failure leaves is unknown.
+    NothingRotates,
     /// The timings fit more than one of these.
     CannotTell,
 }
@@ -54,9 +56,15 @@ impl AuditVerdict {
             AuditVerdict::CacheOff => "rotating, write cache off",
             AuditVerdict::FlushIgnored => "flush ignored",
             AuditVerdict::FuaIgnored => "flush honest, forced writes (FUA) ignored",
-            AuditVerdict::ProtectedOrFlash => "power-protected or flash",
+            AuditVerdict::Protected => "rotating, power-protected cache",
+            AuditVerdict::NothingRotates => "nothing rotates",
             AuditVerdict::CannotTell => "cannot tell",
         }
+    }
+
+    /// Whether what was flushed or forced surely survives a power failure.
+    pub fn is_safe(self) -> bool {
+        matches!(self, AuditVerdict::Honest | AuditVerdict::CacheOff | AuditVerdict::Protected)
     }
 }
 
@@ -324,8 +332,12 @@ impl Evidence {
             "A flush after a write takes {flush_ms:.2} ms, and its end fits no revolution ({})",
             self.flushes
         ));
-        why.push("Timing cannot show what flash or a virtual disk keeps when the power fails".to_owned());
-        (AuditVerdict::ProtectedOrFlash, Certainty::Likely, why)
+        why.push(
+            "So nothing is known of a power failure: timing cannot tell RAM, which keeps nothing, from flash that keeps what was \
+             flushed. A datasheet or a real power cut can"
+                .to_owned(),
+        );
+        (AuditVerdict::NothingRotates, Certainty::Likely, why)
     }
 
     /// The verdict if it rotates and a flush does not wait.
@@ -346,7 +358,7 @@ impl Evidence {
                 "Forced writes are acknowledged as early ({forced_ms:.2} ms): a power-protected cache explains both, while a disk \
                  that lies would have to lie twice"
             ));
-            return (AuditVerdict::ProtectedOrFlash, Certainty::Likely, why);
+            return (AuditVerdict::Protected, Certainty::Likely, why);
         }
         why.push(
             "Either the disk's cache is power-protected, or the disk ignores flushes: both take the same time. Its datasheet \

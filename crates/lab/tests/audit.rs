@@ -60,7 +60,7 @@ fn expected(behaviour: &str, fua: bool) -> AuditVerdict {
         ("cache off", _) => AuditVerdict::CacheOff,
         ("FUA ignored", _) => AuditVerdict::FuaIgnored,
         ("dropped", _) | ("early flush", true) => AuditVerdict::FlushIgnored,
-        ("protected" | "flash-backed", true) => AuditVerdict::ProtectedOrFlash,
+        ("protected" | "flash-backed", true) => AuditVerdict::Protected,
         // Without forced writes nothing distinguishes a safe cache from one that lies.
         ("early flush" | "protected" | "flash-backed", false) => AuditVerdict::CannotTell,
         (other, _) => panic!("{other}"),

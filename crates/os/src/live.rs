@@ -38,7 +38,7 @@ pub use self::orders::{DiskOrder, OrderReply};
 pub use self::room::MemoryRoom;
 use self::stalls::StallWatch;
 use self::ways::DoorRecorder;
-use crate::bytes::Bytes;
+use crate::bytes::{Bytes, UnreadableSector};
 use crate::chronicle::Chronicle;
 use crate::clock::{AWAKE, Clock, take_precedence};
 use crate::nbd::wire::{self, NbdCommand, RequestHead, error};
@@ -296,7 +296,7 @@ impl LiveDisk {
             }
         }
         for (number, head, data) in self.clients.asked() {
-            self.ask(DiskRequest { head, data, whom: ReplyTo::Client(number) });
+            self.ask(DiskRequest { head, data, skip: 0, whom: ReplyTo::Client(number) });
         }
         false
     }
@@ -474,6 +474,11 @@ impl LiveDisk {
                 NbdCommand::Trim => Op::Trim,
                 _ => Op::Write,
             };
+            let completed = if is_flush { Ok(Ok(None)) } else { job.asked.completed(self.content.bytes()) };
+            let Ok(Ok(completed)) = completed else {
+                self.give_up(index, completed.map(|read| read.map(drop)));
+                continue;
+            };
             let forced = op == Op::Write && head.flags & wire::FUA != 0 && self.limits.fua;
             let flags = if forced { Flags::FUA } else { Flags::NONE };
             let tag = self.pieces.claim(|| None);
@@ -490,6 +495,9 @@ impl LiveDisk {
             } else {
                 job.next += sectors;
             }
+            if let Some(completed) = completed {
+                (job.asked.data, job.asked.skip) = (completed, 0);
+            }
             let data = (op == Op::Write).then(|| data_of(&mut job.asked, lba, sectors));
             if let Some(chronicle) = &self.chronicle {
                 chronicle.write(|history| history.taken(now, &request, data.as_ref()));
@@ -505,6 +513,18 @@ impl LiveDisk {
             // What was due at this instant, or is answered at once.
             self.drain();
         }
+    }
+
+    /// Ends a write, the first that waits: the sectors that it covers in part cannot be read.
+    fn give_up(&mut self, index: u32, read: Result<io::Result<()>, UnreadableSector>) {
+        self.waiting.pop_front();
+        if let Ok(read) = read {
+            self.hold(read);
+        }
+        if let Some(job) = &mut self.jobs[index] {
+            (job.status, job.next) = (Status::MediumError, job.end);
+        }
+        self.answer(index);
     }
 
     /// Takes over landings, then completions.
@@ -602,15 +622,10 @@ impl LiveDisk {
         let left = self.clock.now();
         let due = self.by_the_clock(job.done).min(left);
         self.receipt.answered(due, left);
-        if matches!(head.command, NbdCommand::Read | NbdCommand::Write) {
-            let door = if matches!(whom, ReplyTo::Client(_)) { Door::Network } else { Door::File };
-            let modelled = due.saturating_since(self.by_the_clock(job.came));
-            self.measured.write(|ways| {
-                let way = ways.of(door);
-                way.modelled.add(modelled);
-                way.late.add(left.since(due));
-            });
-        }
+        let door = if matches!(whom, ReplyTo::Client(_)) { Door::Network } else { Door::File };
+        let modelled = due.saturating_since(self.by_the_clock(job.came));
+        let moves = matches!(head.command, NbdCommand::Read | NbdCommand::Write);
+        self.measured.write(|ways| ways.of(door).answered(modelled, left.since(due), moves));
         self.give(whom, &head);
     }
 

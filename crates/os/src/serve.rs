@@ -1,6 +1,7 @@
 //! A disk as a network block device: a socket where clients come, and are handed to the disk's thread when they have
 //! negotiated; a second socket where orders come (power, settings, status), a line each. Who has come through either is in the `hall`.
 
+pub mod command;
 #[cfg(target_os = "linux")]
 pub mod fuse;
 mod hall;
@@ -73,6 +74,14 @@ impl ListenAddress {
                 address.parse().map(ListenAddress::Tcp).map_err(|_| expected())
             }
             _ => Err(expected()),
+        }
+    }
+
+    /// The same from any folder.
+    pub fn absolute(self) -> io::Result<ListenAddress> {
+        match self {
+            ListenAddress::Unix(path) => Ok(ListenAddress::Unix(std::path::absolute(path)?)),
+            tcp => Ok(tcp),
         }
     }
 

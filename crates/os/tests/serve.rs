@@ -7,6 +7,7 @@
 mod served;
 
 use std::io::{Read, Write};
+use std::sync::mpsc::{Receiver, channel};
 
 use seekwise_model::drive::recovery::WeakBlocks;
 use seekwise_model::flash::{Flash, FlashSpec};
@@ -17,8 +18,8 @@ use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::stack::{Layer, Stack};
 use seekwise_model::time::Span;
 use seekwise_os::bytes::{Bytes, PlatterMedium};
-use seekwise_os::live::{CutPlan, LiveDisk};
-use seekwise_os::nbd::wire::{self, HEAD, error};
+use seekwise_os::live::{Caller, CutPlan, DiskMessage, DiskRequest, LiveDisk, ReplyTo};
+use seekwise_os::nbd::wire::{self, HEAD, NbdCommand, RequestHead, error};
 
 use self::served::{DISCONNECT, READ, Server, WRITE, WRITE_ZEROES, drive};
 
@@ -423,4 +424,39 @@ fn what_the_image_cannot_take_is_promised_to_nobody() {
     assert!(error.to_string().starts_with("the image: "), "{error}");
     std::fs::remove_file(&path).unwrap();
     std::fs::remove_dir_all(&server.folder).unwrap();
+}
+
+/// Asks the disk itself, as the file of a disk does.
+fn ask(server: &Server, head: RequestHead, skip: u64, data: &[u8]) -> Receiver<Result<Vec<u8>, u32>> {
+    let (tells, hears) = channel();
+    let whom = ReplyTo::Caller(Caller::new(move |outcome| drop(tells.send(outcome))));
+    server.stop.send(DiskMessage::Asked(DiskRequest { head, data: data.to_vec(), skip, whom })).unwrap();
+    hears
+}
+
+#[test]
+fn a_write_of_parts_of_sectors_keeps_the_rest_and_lasts_as_long_as_any() {
+    let server = Server::of("parts", &drive(), None);
+    let mut client = server.client();
+    assert_eq!(client.write(wire::FUA, 0, 7, 4096), 0);
+    let head = |command| RequestHead { command, flags: 0, cookie: 0, offset: 0, length: 1024 };
+    let write = |skip, data: &[u8]| ask(&server, head(NbdCommand::Write), skip, data);
+    let read = || ask(&server, head(NbdCommand::Read), 0, &[]).recv().unwrap().unwrap();
+    let before = vec![7; 1024];
+    let mut after = before.clone();
+    after[510..513].copy_from_slice(b"odd");
+    after[1..3].copy_from_slice(b"to");
+    // At once, in one sector: neither is lost.
+    let [odd, to] = [write(510, b"odd"), write(1, b"to")];
+    assert!(odd.recv().unwrap().is_ok() && to.recv().unwrap().is_ok());
+    assert_eq!(read(), after);
+    server.order("cut");
+    server.order("on");
+    assert_eq!(read(), before, "acknowledged, and not flushed");
+    assert!(write(510, b"odd").recv().unwrap().is_ok() && write(1, b"to").recv().unwrap().is_ok());
+    assert_eq!(client.flush(), 0);
+    server.order("cut");
+    server.order("on");
+    assert_eq!(read(), after, "flushed");
+    server.end();
 }

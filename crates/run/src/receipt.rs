@@ -1,8 +1,9 @@
 //! How true a session was: how late answers left beside the model's instants, what the way to the disk costs by itself,
-//! when the machine stood still, and whether it was the bottleneck. Nothing is taken off any figure.
+//! when the machine stood still, and whether it kept up (`pace`). Nothing is taken off any figure.
 
 pub mod attendance;
 pub mod lateness;
+pub mod pace;
 pub mod ways;
 
 use seekwise_model::record::DriveLog;
@@ -19,28 +20,6 @@ pub const BUDGET: Span = Span::from_micros(200);
 /// A thread that was to wake up and did so late by more than this was not held up by the path: the machine gave the processor
 /// to others.
 pub const STALL: Span = Span::from_millis(1);
-
-/// The share of answers over the budget from which on the machine was the bottleneck: its own stalls are more than one in a
-/// thousand on a shared one.
-pub const SHARE: f64 = 0.01;
-
-/// The share of the clock for which the disk's thread worked from which on it was the bottleneck: less than a tenth is left
-/// for what comes at once.
-const BUSY: f64 = 0.9;
-
-/// The most that the way to a disk and back may take, in the disk's time: about a tenth of what a hard disk takes for a random
-/// request. At the clock's own speed it is a tenth of that again.
-const PATH: Span = Span::from_millis(1);
-
-/// The share of what a client waits for that may be none of the model's, in the mean, and still the machine kept up: what a
-/// comparison calls practically equal (`docs/statistics.md`).
-pub const LOST: f64 = 0.05;
-
-/// The same of the slowest hundredth, which is of fewer and of a shared machine's worst.
-pub const LOST_SLOW: f64 = 0.1;
-
-/// The least that a disk takes for a request: what answers sooner (`null`) has no time of its own.
-const SOME: Span = Span::from_micros(5);
 
 /// Journeys of our own client from which on its 99th percentile is one.
 const JOURNEYS: u64 = 100;
@@ -199,43 +178,9 @@ impl Receipt {
         doors.into_iter().filter_map(of).collect()
     }
 
-    /// Answers over the budget, of all.
-    pub fn late_share(&self) -> f64 {
-        self.late as f64 / self.lateness.count().max(1) as f64
-    }
-
     /// The share of the clock for which the disk's thread worked.
     pub fn busy(&self) -> f64 {
         (self.worked.nanos() as f64 / 1e9 / self.seconds.max(1e-9)).min(1.0)
-    }
-
-    /// Why the machine and not the model's disk held its clients up, if it did.
-    pub fn bottleneck(&self) -> Option<String> {
-        let (outside, late) = self.outside_stalls();
-        let share = late as f64 / outside.count().max(1) as f64;
-        let busy = (self.busy() > BUSY).then(|| {
-            format!(
-                "the disk's thread was busy for {:.0} % of the time, so the model had to wait for it",
-                100.0 * self.busy()
-            )
-        });
-        let slow = (share > SHARE).then(|| {
-            format!(
-                "outside stalls, {:.1} % of the answers left more than 200 us late (in the disk's time)",
-                100.0 * share
-            )
-        });
-        let stood = (self.late_share() > SHARE).then(|| {
-            format!(
-                "{:.1} % of the answers left more than 200 us late (in the disk's time), most of them during stalls of the machine",
-                100.0 * self.late_share()
-            )
-        });
-        let far = self.path.map(|path| self.speed.of(path.p50)).filter(|&path| path > PATH).map(|path| {
-            format!("at this speed the round trip takes {:.1} ms of the disk's time", path.nanos() as f64 / 1e6)
-        });
-        let lost = self.losses().iter().find_map(DoorCost::words);
-        busy.or(far).or(lost).or(slow).or(stood)
     }
 
     /// Of a disk with doors: who came, and what it held, by name.
@@ -317,38 +262,23 @@ impl DoorCost {
         share(self.modelled, self.added)
     }
 
-    /// The same of its 99th percentile.
-    pub fn slow_share(&self) -> Option<f64> {
-        self.slow.map(|(modelled, added)| share(modelled, added))
-    }
-
     /// What it is called in figures.
     fn name(&self) -> &'static str {
         if self.door == Door::Network { "nbd" } else { "file" }
     }
 
-    /// Why the machine did not keep up; nothing where it did, or there is no disk to keep up with.
-    fn words(&self) -> Option<String> {
-        if self.modelled < SOME {
-            return None;
-        }
+    /// Share of the mean response that is not the model's, in words.
+    fn words(&self) -> String {
         let way = match (self.door, self.by) {
             (Door::Network, _) => "over its connection",
             (Door::File, LatencyWitness::Kernel) => "through the loop device, as the kernel counts it,",
             (Door::File, _) => "through the file",
         };
-        let micros = |span: Span| span.nanos() / 1000;
-        let told = |share: f64, which: &str, modelled: Span, added: Span| {
-            let (share, modelled, added) = (100.0 * share, micros(modelled), micros(added));
-            format!(
-                "{share:.0} % of a client's {which} {way} is not the model's ({modelled} us in the model, {added} us outside)"
-            )
-        };
-        if self.share() > LOST {
-            return Some(told(self.share(), "mean response", self.modelled, self.added));
-        }
-        let (modelled, added) = self.slow.filter(|_| self.slow_share() > Some(LOST_SLOW))?;
-        Some(told(share(modelled, added), "99th percentile", modelled, added))
+        let [modelled, added] = [self.modelled, self.added].map(|span| span.nanos() / 1000);
+        format!(
+            "{:.0} % of a client's mean response {way} is not the model's ({modelled} us in the model, {added} us outside)",
+            100.0 * self.share()
+        )
     }
 
     /// What was measured, in a sentence.
@@ -432,7 +362,6 @@ mod tests {
         for request in 0..100u64 {
             receipt.answered(at(request * 1000), at(request * 1000 + 20));
         }
-        assert_eq!(receipt.bottleneck(), None);
         receipt.answered(at(200_000), at(205_000));
         receipt.answered(at(300_000), at(300_300));
         receipt.stalls.add(at(201_000), at(204_900));
@@ -442,35 +371,17 @@ mod tests {
             (receipt.lateness.latest(), receipt.stalls.longest),
             (Span::from_millis(5), Span::from_micros(3900))
         );
-        assert!(receipt.bottleneck().unwrap().contains("during stalls of the machine"));
-        receipt.answered(at(400_000), at(400_300));
-        assert!(receipt.bottleneck().unwrap().contains("outside stalls"));
-        receipt.worked = Span::from_millis(950);
-        assert!(receipt.bottleneck().unwrap().contains("busy for 95 %"));
     }
 
     #[test]
-    fn what_clients_wait_for_beside_the_model_is_judged_by_mean_and_tail() {
-        let receipt = |modelled: u64, path: [u64; 2]| {
-            let mut receipt = Receipt { seconds: 1.0, ..Receipt::default() };
-            for request in 0..200 {
-                let way = receipt.ways.of(Door::Network);
-                way.modelled.add(Span::from_micros(modelled));
-                way.late.add(Span::ZERO);
-                way.path.add(Span::from_micros(path[usize::from(request % 20 == 0)]));
-            }
-            receipt
-        };
-        assert_eq!(receipt(8000, [60, 60]).bottleneck(), None);
-        assert_eq!(receipt(8000, [60, 600]).bottleneck(), None);
-        let why = receipt(100, [30, 30]).bottleneck().unwrap();
-        assert_eq!(
-            why,
-            "23 % of a client's mean response over its connection is not the model's (100 us in the model, 30 us outside)"
-        );
-        let why = receipt(8000, [60, 3000]).bottleneck().unwrap();
-        assert!(why.contains("of a client's 99th percentile over its connection"), "{why}");
-        let figures = receipt(100, [25, 25]).figures();
+    fn what_clients_wait_for_beside_the_model_stands_among_the_figures() {
+        let mut receipt = Receipt { seconds: 1.0, ..Receipt::default() };
+        for _ in 0..200 {
+            let way = receipt.ways.of(Door::Network);
+            way.answered(Span::from_micros(100), Span::ZERO, true);
+            way.path.add(Span::from_micros(25));
+        }
+        let figures = receipt.figures();
         let figure = |name: &str| figures.iter().find(|it| it.0 == name).unwrap().1;
         assert_eq!((figure("nbd_modelled_mean_us"), figure("nbd_beside_share")), (100.0, 0.2));
     }
@@ -479,49 +390,41 @@ mod tests {
     fn the_kernels_count_stands_for_a_loop_device_that_is_alone_on_the_file() {
         let mut receipt = Receipt { seconds: 1.0, ..Receipt::default() };
         let way = receipt.ways.of(Door::File);
-        (0..100).for_each(|_| way.modelled.add(Span::from_micros(200)));
-        (0..100).for_each(|_| way.late.add(Span::ZERO));
+        (0..100).for_each(|_| way.answered(Span::from_micros(200), Span::ZERO, true));
+        // A flush is no read or write: the kernel counts it apart.
+        way.answered(Span::from_micros(200), Span::ZERO, false);
+        assert_eq!(RequestTotals::from(&*way).requests, 100);
         way.path.add(Span::from_micros(2));
-        assert_eq!(receipt.bottleneck(), None);
+        let loss = |receipt: &Receipt| receipt.losses()[0];
+        assert_eq!((loss(&receipt).by, loss(&receipt).added), (LatencyWitness::Probe, Span::from_micros(2)));
         let counted = |requests, micros| RequestTotals { requests, took: Span::from_micros(micros) };
         receipt.ways.device = Some(DoorEnds { far: counted(100, 30_000), near: counted(100, 20_000) });
-        let why = receipt.bottleneck().unwrap();
-        assert!(why.starts_with("33 % of a client's mean response through the loop device, as the kernel"), "{why}");
+        assert_eq!((loss(&receipt).by, loss(&receipt).added), (LatencyWitness::Kernel, Span::from_micros(100)));
+        assert!(loss(&receipt).words().starts_with("33 % of a client's mean response through the loop device, as the"));
         receipt.ways.device = Some(DoorEnds { far: counted(50, 30_000), near: counted(100, 20_000) });
-        assert_eq!(receipt.bottleneck(), None, "others used the file too");
+        assert_eq!(loss(&receipt).by, LatencyWitness::Probe, "others used the file too");
     }
 
     #[test]
     fn what_a_runs_own_client_waited_for_counts_and_not_what_a_probe_found() {
         let mut receipt = Receipt { seconds: 1.0, ..Receipt::default() };
         let way = receipt.ways.of(Door::Network);
-        (0..100).for_each(|_| way.modelled.add(Span::from_micros(1000)));
-        (0..100).for_each(|_| way.late.add(Span::ZERO));
+        (0..100).for_each(|_| way.answered(Span::from_micros(1000), Span::ZERO, true));
         (0..50).for_each(|_| way.path.add(Span::from_micros(20)));
-        assert_eq!(receipt.bottleneck(), None);
         let counted = |micros: u64| RequestTotals { requests: 100, took: Span::from_micros(100 * micros) };
         receipt.ways.client = Some(DoorEnds { far: counted(1250), near: counted(1000) });
-        let why = receipt.bottleneck().unwrap();
-        assert!(why.starts_with("20 % of a client's mean response over its connection"), "{why}");
         let [loss] = receipt.losses()[..] else { panic!() };
         assert_eq!((loss.by, loss.added), (LatencyWitness::Client, Span::from_micros(250)));
         assert!(loss.sentence().contains("plus 250 us for the round trip over the connection, by the run's own clock"));
-        receipt.ways.client = Some(DoorEnds { far: counted(1030), near: counted(1000) });
-        assert_eq!(receipt.bottleneck(), None);
     }
 
     #[test]
     fn at_another_speed_lateness_counts_in_the_disks_time() {
-        let path = Some(PathCost { p50: Span::from_micros(65), p99: Span::from_micros(90) });
         let at_speed = |speed: f64| {
-            let mut receipt = Receipt { seconds: 1.0, path, speed: ClockSpeed(speed), ..Receipt::default() };
+            let mut receipt = Receipt { seconds: 1.0, speed: ClockSpeed(speed), ..Receipt::default() };
             (0..100).for_each(|request| receipt.answered(at(request * 1000), at(request * 1000 + 30)));
-            receipt
+            receipt.late
         };
-        assert_eq!((at_speed(0.1).late, at_speed(1.0).late, at_speed(10.0).late), (0, 0, 100));
-        assert_eq!(at_speed(1.0).bottleneck(), None);
-        assert!(at_speed(10.0).bottleneck().unwrap().contains("100.0 % of the answers"));
-        let why = at_speed(100.0).bottleneck().unwrap();
-        assert_eq!(why, "at this speed the round trip takes 6.5 ms of the disk's time");
+        assert_eq!((at_speed(0.1), at_speed(1.0), at_speed(10.0)), (0, 0, 100));
     }
 }

@@ -18,7 +18,8 @@ is overwritten, so --destroy must name it. On a modelled drive or stack the audi
 verdict looks like. It takes about twelve seconds and judges by timing alone (docs/flush-audit.md). --svg and --png draw the
 evidence.
 
-Exit code 1: flushes or forced writes are acknowledged before the medium has the data, or the audit cannot tell.";
+Exit code 0: what was flushed survives a power failure. Exit code 1: flushes or forced writes are acknowledged before the medium
+has the data, the audit cannot tell, or nothing rotates (RAM, flash), so timing shows nothing about a power failure.";
 
 /// Arguments of `flush-audit`.
 #[derive(Args, Debug)]

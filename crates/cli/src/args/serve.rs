@@ -19,7 +19,7 @@ pub struct ServeArgs {
     /// The address for clients: unix:PATH (a socket that only you can use) or tcp:ADDRESS:PORT.
     #[arg(long, value_name = "ADDRESS", value_parser = ListenAddress::parse)]
     pub nbd: Option<ListenAddress>,
-    /// A folder where the disk appears as a file, disk.img; `losetup --direct-io=on` turns it into a block device.
+    /// A folder where the disk appears as a file, disk.img, for any program; `losetup --direct-io=on` turns it into a block device.
     #[arg(long, value_name = "DIR")]
     pub fuse: Option<PathBuf>,
     /// Allow connections from other machines.
@@ -58,10 +58,10 @@ pub struct ServeArgs {
     /// The most clients to serve at once.
     #[arg(long, value_name = "N", default_value_t = attendance::CLIENTS, value_parser = clients)]
     pub max_clients: usize,
-    /// Exit with code 1 if the machine did not keep up.
+    /// Exit with code 1 if the machine surely did not keep up; too few requests to tell are no failure.
     #[arg(long)]
     pub strict: bool,
-    /// Run the command after `--` once clients can connect, and exit when it ends.
+    /// Run the command after `--` once clients can connect, and exit as it does when it ends.
     #[arg(long, requires = "command")]
     pub run: bool,
     /// The command of --run.

@@ -77,7 +77,8 @@ struct Report {
 fn laboratory(args: &args::CrashArgs, plan: &CrashPlan, stop: &AtomicBool) -> Result<Report, CommandError> {
     let bounds = ProgramBounds { limit: Duration::from_nanos(args.limit.nanos), stop };
     let scratch = plan::scratch(args, plan.recipe.user.as_deref(), bounds)?;
-    let folder = &*scratch.path().to_owned();
+    // Programs find it from any folder of theirs.
+    let folder = &*std::path::absolute(scratch.path()).map_err(CommandError::new)?;
     // They go in this order: while there is a folder, a note says so.
     let _held = (scratch, DebrisNote::write(&[DebrisItem::Folder(folder.to_owned())]));
     let base = plan.base(folder, bounds)?;

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use seekwise_lab::audit::{AuditJudgement, AuditVerdict, Certainty, evidence, judge, picture};
+use seekwise_lab::audit::{AuditJudgement, Certainty, evidence, judge, picture};
 use seekwise_lab::plot;
 use seekwise_model::rng::Seed;
 use seekwise_model::time::Span;
@@ -56,9 +56,7 @@ pub fn flush_audit(args: &FlushAuditArgs, json: bool) -> CommandResult {
         true => print_json(&as_json(args, &on, &judgement, &timings, &bench))?,
         false => print(&text(&on, &judgement, &points))?,
     }
-    let safe =
-        matches!(judgement.verdict, AuditVerdict::Honest | AuditVerdict::CacheOff | AuditVerdict::ProtectedOrFlash);
-    Ok(if safe { CommandAnswer::Done } else { CommandAnswer::No })
+    Ok(if judgement.verdict.is_safe() { CommandAnswer::Done } else { CommandAnswer::No })
 }
 
 /// What is asked.

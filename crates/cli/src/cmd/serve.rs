@@ -1,11 +1,11 @@
 //! `seekwise serve`: a modelled stack as a network block device, until Ctrl-C or the end of a command; then what passed,
-//! and how well the clock kept up with the model.
+//! and whether the machine kept up with the model.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
-use std::thread;
+use std::process::{Command, Stdio};
+use std::sync::MutexGuard;
 
 use seekwise_formats::recording;
 use seekwise_model::block::{Device, SECTOR};
@@ -17,16 +17,18 @@ use seekwise_os::live::ways::DoorRecorder;
 use seekwise_os::live::{CutPlan, DiskMessage, DiskRecorder, Inbox, LiveDisk, MemoryRoom, RecorderEvent};
 use seekwise_os::nbd::Export;
 use seekwise_os::null::{NullDevice, NullPlace};
+use seekwise_os::serve::command::BesideCommand;
 #[cfg(target_os = "linux")]
 use seekwise_os::serve::fuse::FuseFolder;
 use seekwise_os::serve::{FILE, ListenAddress, ServerSockets, path_cost, serve as serve_to};
 use seekwise_run::receipt::Receipt;
+use seekwise_run::receipt::pace::Pace;
 use serde_json::json;
 
 use super::{print, print_json, warn};
 use crate::args;
 use crate::exit::{CommandAnswer, CommandError, CommandResult};
-use crate::interrupt;
+use crate::interrupt::{self, SignalState};
 use crate::output::say;
 use crate::tables;
 use seekwise::Bounds;
@@ -51,44 +53,71 @@ pub fn serve(args: &args::ServeArgs, bounds: &Bounds, json: bool) -> CommandResu
     let content = content(args, bytes)?;
     let export = Export { fast_zeroes: args.target == NullPlace::NAME, ..Export::of(&limits, about) };
     let recorder = args.record.as_deref().map(|path| recorder(path, args)).transpose()?;
-    let control = control(args);
-    let doors = ServerSockets::open(args.nbd.as_ref(), control.as_deref()).map_err(|error| {
+    let path = path_cost().map_err(|error| CommandError::new(format!("the cost of a connection: {error}")))?;
+    let [control, folder] = [control(args), args.fuse.clone()].map(|path| path.map(std::path::absolute).transpose());
+    let (control, folder) = (control.map_err(CommandError::new)?, folder.map_err(CommandError::new)?);
+    let address = args.nbd.clone().map(ListenAddress::absolute).transpose().map_err(CommandError::new)?;
+    // A signal that comes now is heeded when the disk can be stopped: nothing of ours stays.
+    let signals = interrupt::hold();
+    let doors = ServerSockets::open(address.as_ref(), control.as_deref()).map_err(|error| {
         let which = args.nbd.as_ref().map_or("--control".to_owned(), ListenAddress::uri);
         CommandError::new(format!("{which}: {error}"))
     })?;
-    let uri = doors.address().map(ListenAddress::uri);
-    let file = args.fuse.as_deref().map(|folder| folder.join(FILE));
-    let places = uri.clone().into_iter().chain(file.as_ref().map(|file| file.display().to_string()));
-    let places = places.collect::<Vec<_>>().join(" and ");
-    say(format!("Serving {}, {:.1} GB, at {places}", spoken(&args.target), bytes as f64 / 1e9));
-    if let Some(control) = &control {
-        say(format!("Orders: seekwise disk power cut --control {}", control.display()));
+    let places = DiskPlaces {
+        uri: doors.address().map(ListenAddress::uri),
+        file: folder.as_ref().map(|folder| folder.join(FILE).display().to_string()),
+        control: control.as_ref().map(|control| control.display().to_string()),
+    };
+    let told = places.uri.iter().chain(&places.file).map(String::as_str).collect::<Vec<_>>().join(" and ");
+    say(format!("Serving {}, {:.1} GB, at {told}", spoken(&args.target), bytes as f64 / 1e9));
+    if let Some(control) = &places.control {
+        say(format!("Orders: seekwise disk power cut --control {control}"));
     }
-    let path = path_cost().map_err(|error| CommandError::new(format!("the cost of a connection: {error}")))?;
     let disk = LiveDisk::new(device, content, args.speed, plan(args)).along(path);
     let disk = if let Some(stack) = stack { disk.without(lacking(&stack)).judged(&stack) } else { disk };
     let disk = disk.within(room).admitting(args.max_clients);
     let disk = if let Some(recorder) = recorder { disk.recorded(recorder) } else { disk };
     let _note = note(args, control.as_deref());
-    let (mut child, mut folder) = (None, None);
+    let (mut command, mut mounted) = (None, None);
     let (exported, measured) = (export.clone(), disk.measured());
     let receipt = serve_to(disk, export, doors, |inbox| {
-        folder = args.fuse.as_deref().map(|path| Mounted::at(path, &exported, room, &measured, inbox.clone()));
-        match &folder {
+        mounted = folder.as_deref().map(|path| Mounted::at(path, &exported, room, &measured, inbox.clone()));
+        match &mounted {
             Some(Err(_)) => drop(inbox.send(DiskMessage::Stop)),
-            _ => child = begin(args, [uri, file.map(|file| file.display().to_string())], control.as_deref(), inbox),
+            _ => command = begin(args, places, inbox, signals, json),
         }
     });
-    let unmounted = folder.transpose()?.map_or(Ok(()), Mounted::end);
+    let unmounted = mounted.transpose()?.map_or(Ok(()), Mounted::end);
     let receipt = receipt.map_err(CommandError::new)?;
-    let failed = child.transpose().map_err(CommandError::new)?.and_then(|running| running.join().ok()).unwrap_or(false);
-    match json {
-        true => print_json(&as_json(args, &receipt))?,
-        false => print(&text(&receipt))?,
-    }
+    let command = command.transpose().map_err(CommandError::new)?;
+    report(args, &receipt, json)?;
     unmounted?;
-    let late = receipt.bottleneck().is_some();
-    Ok(if failed || args.strict && late { CommandAnswer::No } else { CommandAnswer::Done })
+    Ok(match command.map(|command| command.code()) {
+        // It is deaf to signals, and the disk was stopped all the same.
+        Some(None) => CommandAnswer::Stopped,
+        Some(Some(code)) if code != 0 => CommandAnswer::HandedOn(code),
+        _ if args.strict && matches!(receipt.pace(), Pace::FellBehind(_)) => CommandAnswer::No,
+        _ => CommandAnswer::Done,
+    })
+}
+
+/// The receipt goes to standard output, which is the command's where one is run: then it is talk, unless JSON was asked for.
+fn report(args: &args::ServeArgs, receipt: &Receipt, json: bool) -> Result<(), CommandError> {
+    match json {
+        true => print_json(&as_json(args, receipt)),
+        false if args.run => {
+            say(text(receipt).trim_end());
+            Ok(())
+        }
+        false => print(&text(receipt)),
+    }
+}
+
+/// Where the disk is found: absolute, for a command may run in any folder.
+struct DiskPlaces {
+    uri: Option<String>,
+    file: Option<String>,
+    control: Option<String>,
 }
 
 /// What is served.
@@ -270,40 +299,50 @@ fn plan(args: &args::ServeArgs) -> Option<CutPlan> {
     after.or(args.cut_at_flush.map(CutPlan::Flush)).or(args.cut_at_write.map(CutPlan::Write))
 }
 
-/// Whether a command failed, once it has ended.
-type Running = thread::JoinHandle<bool>;
-
 /// Lets a signal end it in order, and starts the command of --run, with whose end it ends.
 fn begin(
     args: &args::ServeArgs,
-    [uri, file]: [Option<String>; 2],
-    control: Option<&Path>,
+    places: DiskPlaces,
     inbox: Inbox,
-) -> Option<io::Result<Running>> {
-    let stop = inbox.clone();
-    interrupt::hold().end_with(move || {
-        let _ = stop.send(DiskMessage::Stop);
-    });
-    let (program, arguments) = args.command.split_first()?;
+    mut signals: MutexGuard<'static, SignalState>,
+    json: bool,
+) -> Option<io::Result<BesideCommand>> {
+    let stop = {
+        let inbox = inbox.clone();
+        move || drop(inbox.send(DiskMessage::Stop))
+    };
+    let Some((program, arguments)) = args.command.split_first() else {
+        signals.end_with(stop);
+        return None;
+    };
     let mut command = Command::new(program);
     command.args(arguments);
-    let control = control.map(|control| control.display().to_string());
+    if json {
+        // Standard output is the receipt's alone.
+        command.stdout(Stdio::from(io::stderr()));
+    }
+    let DiskPlaces { uri, file, control } = places;
     for (name, value) in [("SEEKWISE_URI", uri), ("SEEKWISE_FILE", file), ("SEEKWISE_CONTROL", control)] {
         if let Some(value) = value {
             command.env(name, value);
         }
     }
-    let child = command.spawn().map_err(|error| io::Error::new(error.kind(), format!("{program}: {error}")));
-    if child.is_err() {
-        let _ = inbox.send(DiskMessage::Stop);
+    let started = BesideCommand::start(&mut command, stop.clone());
+    let started = started.map_err(|error| io::Error::new(error.kind(), format!("{program}: {error}")));
+    match &started {
+        Err(_) => stop(),
+        Ok(started) => {
+            let hand_on = started.signals();
+            // It ends while it still has its disk. The next signal stops the disk, whether it has ended or not.
+            signals.end_by_signal(move |signal| {
+                interrupt::hold().end_with(stop.clone());
+                if !hand_on(signal) {
+                    stop();
+                }
+            });
+        }
     }
-    Some(child.map(|child| thread::spawn(move || wait(child, &inbox))))
-}
-
-fn wait(mut child: Child, inbox: &Inbox) -> bool {
-    let failed = !child.wait().is_ok_and(|status| status.success());
-    let _ = inbox.send(DiskMessage::Stop);
-    failed
+    Some(started)
 }
 
 /// Microseconds, where there are any.
@@ -377,20 +416,19 @@ fn machine(receipt: &Receipt) -> String {
             receipt.refused_for_memory
         ));
     }
-    text.push_str(&match receipt.bottleneck() {
-        Some(why) => format!("The machine was the bottleneck: {why}."),
-        None => "The machine kept up.".to_owned(),
-    });
+    text.push_str(&receipt.pace().sentence());
     text
 }
 
 fn as_json(args: &args::ServeArgs, receipt: &Receipt) -> serde_json::Value {
+    let pace = receipt.pace();
     let mut value = json!({
         "target": args.target,
         "seed": args.seed,
         "speed": args.speed,
         "precedence": receipt.precedence,
-        "bottleneck": receipt.bottleneck(),
+        "pace": pace.word(),
+        "pace_why": pace.why(),
     });
     let figures = value.as_object_mut().expect("it was made as one");
     figures.extend(

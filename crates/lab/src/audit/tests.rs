@@ -227,7 +227,7 @@ fn flash_with_a_slow_flush_is_no_spindle_either() {
     });
     assert_eq!(
         (said.verdict, said.certainty, said.revolution),
-        (AuditVerdict::ProtectedOrFlash, Certainty::Likely, None)
+        (AuditVerdict::NothingRotates, Certainty::Likely, None)
     );
 }
 

@@ -6,9 +6,9 @@
 //! folder of our name and our owner, a mount of ours, a socket that nobody answers. A note is a few lines, its words apart by tabs.
 
 use std::ffi::OsStr;
-use std::fs;
-use std::io::Write;
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::process::geteuid;
 
 use super::{ProgramBounds, group, process, tool};
-use crate::outputs::{create_folder, create_private};
+use crate::outputs::{create_private, create_private_folder};
 
 const TITLE: &str = "seekwise run 1";
 
@@ -60,6 +60,34 @@ pub(crate) fn folders() -> Vec<PathBuf> {
     std::iter::once(PathBuf::from("/run")).chain(own.map(PathBuf::from)).map(|folder| folder.join("seekwise")).collect()
 }
 
+/// Creates a note of this name in a folder for notes, which nobody else may read; an error if one is there.
+pub(crate) fn create_note(folder: &Path, name: &str) -> io::Result<File> {
+    match create_private_folder(folder) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        _ => {}
+    }
+    let of = fs::symlink_metadata(folder)?;
+    if !of.is_dir() || of.uid() != geteuid().as_raw() {
+        return Err(io::Error::new(io::ErrorKind::PermissionDenied, "belongs to another user"));
+    }
+    // An earlier version made it for all to read.
+    fs::set_permissions(folder, fs::Permissions::from_mode(0o700))?;
+    create_private(&folder.join(name))
+}
+
+/// Those of the folders that are ours, and those that are another user's: their notes are not for us.
+pub(crate) fn by_owner(folders: Vec<PathBuf>) -> (Vec<PathBuf>, Vec<(PathBuf, u32)>) {
+    let (mut own, mut foreign) = (Vec::new(), Vec::new());
+    for folder in folders {
+        match fs::symlink_metadata(&folder) {
+            Ok(of) if of.is_dir() && of.uid() == geteuid().as_raw() => own.push(folder),
+            Ok(of) => foreign.push((folder, of.uid())),
+            Err(_) => {}
+        }
+    }
+    (own, foreign)
+}
+
 fn boot() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
@@ -91,10 +119,9 @@ impl DebrisNote {
         }
         let path = folders().into_iter().find_map(|folder| {
             let path = folder.join(&name);
-            create_folder(&folder).ok()?;
             // One of the same name is of a process that is gone, whose number we have.
             let _ = fs::remove_file(&path);
-            create_private(&path).and_then(|mut file| file.write_all(text.as_bytes())).ok().map(|()| path)
+            create_note(&folder, &name).and_then(|mut file| file.write_all(text.as_bytes())).ok().map(|()| path)
         });
         DebrisNote { path, made: made.to_vec() }
     }
@@ -141,24 +168,37 @@ fn parse(text: &str) -> Option<Read> {
     (read.process > 0).then_some(read)
 }
 
-/// Takes away what runs that are over have left; with `dry` it only says what it would.
+/// Takes away what this user's runs that are over have left; with `dry` it only says what it would.
 pub fn clear(dry: bool) -> Vec<CleanupResult> {
-    let entries = folders().into_iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
+    clear_in(folders(), dry)
+}
+
+fn clear_in(folders: Vec<PathBuf>, dry: bool) -> Vec<CleanupResult> {
+    let (own, foreign) = by_owner(folders);
+    let entries = own.into_iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
     let mut notes: Vec<PathBuf> =
         entries.map(|it| it.path()).filter(|it| it.extension() == Some(OsStr::new("run"))).collect();
     notes.sort();
-    notes.iter().filter_map(|note| cleared(note, dry)).collect()
+    let left_alone = |(folder, owner): (PathBuf, u32)| {
+        let who = if owner == 0 { "root".to_owned() } else { format!("user {owner}") };
+        let said = vec![format!("belongs to {who}: left alone; expected `seekwise restore` by {who}")];
+        CleanupResult { run: folder.display().to_string(), said, failed: false }
+    };
+    notes.iter().filter_map(|note| cleared(note, dry)).chain(foreign.into_iter().map(left_alone)).collect()
 }
 
 fn cleared(note: &Path, dry: bool) -> Option<CleanupResult> {
-    let failed = |why: String| Some(CleanupResult { run: note.display().to_string(), said: vec![why], failed: true });
+    let untouched =
+        |why: String, failed: bool| Some(CleanupResult { run: note.display().to_string(), said: vec![why], failed });
     // It may go in this moment, with its run.
     let of = fs::symlink_metadata(note).ok()?;
     if !of.is_file() || of.uid() != geteuid().as_raw() {
-        return failed("is not ours: nothing done".to_owned());
+        return untouched("belongs to another user: left alone".to_owned(), false);
     }
     let text = fs::read_to_string(note).ok()?;
-    let Some(read) = parse(&text) else { return failed(format!("is no note of this version's; expected `{TITLE}`")) };
+    let Some(read) = parse(&text) else {
+        return untouched(format!("is no note of this version's; expected `{TITLE}`"), true);
+    };
     let run = format!("process {}", read.process);
     let lives = read.boot == boot() && process::began(read.process).as_deref() == Some(&read.began);
     if lives {
@@ -350,5 +390,28 @@ mod tests {
             assert!(work.said.len() == 2 && !work.failed, "{:?}", work.said);
             assert_eq!((media.exists(), folder.path().join("socket").exists()), (stays, stays));
         }
+    }
+
+    #[test]
+    fn notes_are_their_owners_alone_and_those_of_others_are_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let (own, foreign) = (folder.path().join("own"), folder.path().join("foreign"));
+        fs::create_dir(&own).unwrap();
+        fs::set_permissions(&own, fs::Permissions::from_mode(0o755)).unwrap();
+        let dead = format!("{TITLE}\nboot\tb\nprocess\t1\t2\n");
+        create_note(&own, "1-0.run").unwrap().write_all(dead.as_bytes()).unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+        assert_eq!((mode(&own), mode(&own.join("1-0.run"))), (0o700, 0o600));
+        if !geteuid().is_root() {
+            return eprintln!("skipped: notes of another user, which takes root");
+        }
+        fs::create_dir(&foreign).unwrap();
+        fs::write(foreign.join("2-0.run"), &dead).unwrap();
+        std::os::unix::fs::chown(&foreign, Some(65534), None).unwrap();
+        assert!(create_note(&foreign, "3-0.run").is_err());
+        let [ours, theirs] = &clear_in(vec![own.clone(), foreign.clone()], false)[..] else { panic!() };
+        assert!(!ours.failed && !own.join("1-0.run").exists(), "{ours:?}");
+        assert!(!theirs.failed && foreign.join("2-0.run").exists(), "{theirs:?}");
+        assert_eq!(theirs.said, ["belongs to user 65534: left alone; expected `seekwise restore` by user 65534"]);
     }
 }

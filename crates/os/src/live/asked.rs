@@ -1,6 +1,11 @@
 //! A request on its way to a disk, and who is to be answered.
 
-use crate::nbd::wire::{RequestHead, error};
+use std::io;
+
+use seekwise_model::block::SECTOR;
+
+use crate::bytes::{Bytes, UnreadableSector};
+use crate::nbd::wire::{NbdCommand, RequestHead, error};
 
 /// A request that makes sense: within the disk's bounds, of whole sectors.
 #[derive(Debug)]
@@ -9,8 +14,32 @@ pub struct DiskRequest {
     pub head: RequestHead,
     /// What is to be written.
     pub data: Vec<u8>,
+    /// Bytes of the first sector before these data. Bytes of the sectors that the data do not cover stay as they are.
+    pub skip: u64,
     /// Who is answered.
     pub whom: ReplyTo,
+}
+
+impl DiskRequest {
+    /// Of a write that covers its first or last sector in part: the data of all its sectors, with the bytes that lie there now.
+    /// Nothing if they are whole.
+    pub(super) fn completed(&self, bytes: &Bytes) -> Result<io::Result<Option<Vec<u8>>>, UnreadableSector> {
+        let (length, written) = (self.head.length as usize, self.data.len());
+        if self.head.command != NbdCommand::Write || written == length {
+            return Ok(Ok(None));
+        }
+        let (from, sector) = (self.skip as usize, SECTOR as usize);
+        let to = from + written;
+        let mut whole = vec![0; length];
+        for edge in [0..from.next_multiple_of(sector), to / sector * sector..length] {
+            let lba = (self.head.offset + edge.start as u64) / SECTOR;
+            if let Err(error) = bytes.read_into(lba, &mut whole[edge])? {
+                return Ok(Err(error));
+            }
+        }
+        whole[from..to].copy_from_slice(&self.data);
+        Ok(Ok(Some(whole)))
+    }
 }
 
 /// Who is answered.

@@ -116,7 +116,8 @@ impl LiveDisk {
                 let said = |(name, value): (&str, f64)| format!("{name}={value}");
                 let receipt = self.so_far();
                 let figures = receipt.figures().into_iter().chain(receipt.at_the_doors()).map(said);
-                Ok(figures.chain(self.stands(now)).collect::<Vec<_>>().join(" "))
+                let pace = format!("pace=\"{}\"", receipt.pace().word());
+                Ok(figures.chain(self.stands(now)).chain([pace]).collect::<Vec<_>>().join(" "))
             }
             DiskOrder::Status => Ok(self.status(now)),
         }

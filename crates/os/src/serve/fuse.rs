@@ -1,8 +1,8 @@
 //! A disk as one file, `disk.img`, in a folder of the system: a loop device makes a kernel's disk of it. Requests come from
 //! the kernel, many at once, and are the same messages that a network's clients send.
 //!
-//! The file has one size for good. Reads of any bytes are answered, by whole sectors below; writes must be of whole sectors,
-//! as a loop device's and all direct ones are.
+//! The file has one size for good. Any bytes are read and written, by whole sectors below: a sector that a write covers in part
+//! is read first, as a kernel does for a block device.
 
 use std::ffi::OsStr;
 use std::io;
@@ -19,7 +19,7 @@ use crate::clock::FileTime;
 use crate::live::ways::{DoorProbe, DoorRecorder};
 use crate::live::{Caller, DiskMessage, DiskRequest, Inbox, ReplyTo};
 use crate::nbd::Export;
-use crate::nbd::wire::{NbdCommand, RequestHead, error};
+use crate::nbd::wire::{self, NbdCommand, RequestHead, error};
 use crate::serve::FILE;
 use crate::serve::loops::{self, LoopFollower};
 use seekwise_run::receipt::ways::Door;
@@ -32,6 +32,9 @@ const INODE: INodeNo = INodeNo(2);
 
 /// Linux's number for zeroing a part of a file (`fallocate(2)`).
 const ZERO_RANGE: i32 = 0x10;
+
+/// Writes are on the medium when they return: O_DSYNC, which is a part of O_SYNC (`open(2)`).
+const DSYNC: i32 = rustix::fs::OFlags::DSYNC.bits() as i32;
 
 /// An attribute of the file that says nothing, and is asked of the disk's thread as a request is, past the model: what the way costs.
 const WAY: &str = "user.seekwise.way";
@@ -131,8 +134,18 @@ impl Asks {
     /// Asks the disk; `answer` has what it says.
     fn ask(
         &self,
-        (command, offset, length): (NbdCommand, u64, u64),
+        range: (NbdCommand, u64, u64),
         data: Vec<u8>,
+        answer: impl FnOnce(Result<Vec<u8>, Errno>) + Send + 'static,
+    ) {
+        self.request(range, 0, DiskWrite { data, skip: 0 }, answer);
+    }
+
+    fn request(
+        &self,
+        (command, offset, length): (NbdCommand, u64, u64),
+        flags: u16,
+        DiskWrite { data, skip }: DiskWrite,
         answer: impl FnOnce(Result<Vec<u8>, Errno>) + Send + 'static,
     ) {
         let aligned = (offset | length).is_multiple_of(self.sector);
@@ -142,7 +155,7 @@ impl Asks {
             _ if aligned && !within => return answer(Err(Errno::ENOSPC)),
             _ => return answer(Err(Errno::EINVAL)),
         };
-        let head = RequestHead { command, flags: 0, cookie: 0, offset, length };
+        let head = RequestHead { command, flags, cookie: 0, offset, length };
         let caller = Caller::new(move |outcome| {
             answer(outcome.map_err(|error| match error {
                 error::NO_SPACE => Errno::ENOSPC,
@@ -151,19 +164,68 @@ impl Asks {
             }));
         });
         // Without a disk the reply is an error.
-        let _ = self.inbox.send(DiskMessage::Asked(DiskRequest { head, data, whom: ReplyTo::Caller(caller) }));
+        let _ = self.inbox.send(DiskMessage::Asked(DiskRequest { head, data, skip, whom: ReplyTo::Caller(caller) }));
     }
 
-    /// Zeroes a range of any length, part by part.
-    fn zero(self, offset: u64, length: u64, answer: impl FnOnce(Result<Vec<u8>, Errno>) + Send + 'static) {
-        let part = length.min(PART);
-        let rest = self.clone();
-        let answer: Answer = Box::new(answer);
-        self.ask((NbdCommand::WriteZeroes, offset, part), Vec::new(), move |outcome| match outcome {
-            Ok(_) if part < length => rest.zero(offset + part, length - part, answer),
-            outcome => answer(outcome),
+    /// Writes any bytes. Sectors that they cover in part are read first; their other bytes are taken when the disk takes the write,
+    /// so that no write beside this one is lost.
+    fn write(self, offset: u64, data: Vec<u8>, flags: u16, answer: Answer) {
+        let Some(end) = offset.checked_add(data.len() as u64).filter(|&end| end <= self.bytes) else {
+            return answer(Err(Errno::ENOSPC));
+        };
+        let (first, last) = (offset / self.sector * self.sector, end.next_multiple_of(self.sector));
+        let mut partial: Vec<u64> = if offset > first { vec![first] } else { Vec::new() };
+        if end < last && partial.last() != Some(&(last - self.sector)) {
+            partial.push(last - self.sector);
+        }
+        let writes = self.clone();
+        self.read_each(partial, move |read| match read {
+            Ok(_) => {
+                let write = DiskWrite { data, skip: offset - first };
+                writes.request((NbdCommand::Write, first, last - first), flags, write, answer);
+            }
+            error => answer(error),
         });
     }
+
+    /// Reads a sector at each of these places, one after another.
+    fn read_each(self, mut places: Vec<u64>, answer: impl FnOnce(Result<Vec<u8>, Errno>) + Send + 'static) {
+        let Some(place) = places.pop() else { return answer(Ok(Vec::new())) };
+        let (rest, answer): (Asks, Answer) = (self.clone(), Box::new(answer));
+        self.ask((NbdCommand::Read, place, self.sector), Vec::new(), move |read| match read {
+            Ok(_) => rest.read_each(places, answer),
+            error => answer(error),
+        });
+    }
+
+    /// Zeroes any range: its whole sectors part by part, the others by writes.
+    fn zero(self, offset: u64, length: u64, answer: Answer) {
+        let Some(end) = offset.checked_add(length).filter(|&end| end <= self.bytes) else {
+            return answer(Err(Errno::ENOSPC));
+        };
+        let part = length.min(PART);
+        // Up to the next sector, or whole sectors of it, or what is left.
+        let part = match (offset.next_multiple_of(self.sector), end / self.sector * self.sector) {
+            (next, _) if next > offset => length.min(next - offset),
+            (_, last) if last > offset => part.min(last - offset),
+            _ => part,
+        };
+        let rest = self.clone();
+        let goes_on = move |outcome: Result<Vec<u8>, Errno>| match outcome {
+            Ok(_) if part < length => rest.zero(offset + part, length - part, answer),
+            outcome => answer(outcome),
+        };
+        match (offset | part).is_multiple_of(self.sector) {
+            true => self.ask((NbdCommand::WriteZeroes, offset, part), Vec::new(), goes_on),
+            false => self.write(offset, vec![0; part as usize], 0, Box::new(goes_on)),
+        }
+    }
+}
+
+/// What a write brings: bytes, and how many of its first sector lie before them.
+struct DiskWrite {
+    data: Vec<u8>,
+    skip: u64,
 }
 
 /// Takes an outcome to whoever asked.
@@ -258,15 +320,22 @@ impl Filesystem for Disk {
         offset: u64,
         data: &[u8],
         _: WriteFlags,
-        _: OpenFlags,
+        opened: OpenFlags,
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        let length = data.len();
-        self.asks.ask((NbdCommand::Write, offset, length as u64), data.to_vec(), move |outcome| match outcome {
-            Ok(_) => reply.written(length as u32),
+        // Beyond the end it is a short write, as to a block device.
+        let fits = self.asks.bytes.saturating_sub(offset).min(data.len() as u64) as usize;
+        if fits == 0 && !data.is_empty() {
+            return reply.error(Errno::ENOSPC);
+        }
+        let forced = opened.0 & DSYNC != 0;
+        let answer = move |outcome| match outcome {
+            Ok(_) => reply.written(fits as u32),
             Err(error) => reply.error(error),
-        });
+        };
+        let flags = if forced { wire::FUA } else { 0 };
+        self.asks.clone().write(offset, data[..fits].to_vec(), flags, Box::new(answer));
     }
 
     fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
@@ -291,7 +360,7 @@ impl Filesystem for Disk {
         reply: ReplyEmpty,
     ) {
         match mode & ZERO_RANGE != 0 {
-            true => self.asks.clone().zero(offset, length, end(reply)),
+            true => self.asks.clone().zero(offset, length, Box::new(end(reply))),
             false => reply.error(Errno::EOPNOTSUPP),
         }
     }

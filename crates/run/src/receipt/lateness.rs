@@ -11,11 +11,13 @@ pub struct Lateness {
     counts: Vec<u64>,
     latest: Span,
     total: Span,
+    /// Sum of the squares, in square nanoseconds.
+    squares: f64,
 }
 
 impl Default for Lateness {
     fn default() -> Lateness {
-        Lateness { counts: vec![0; 64 * PARTS as usize], latest: Span::ZERO, total: Span::ZERO }
+        Lateness { counts: vec![0; 64 * PARTS as usize], latest: Span::ZERO, total: Span::ZERO, squares: 0.0 }
     }
 }
 
@@ -38,12 +40,14 @@ impl Lateness {
         self.counts[Lateness::bucket(late.nanos())] += 1;
         self.latest = self.latest.max(late);
         self.total += late;
+        self.squares += (late.nanos() as f64).powi(2);
     }
 
     /// Takes one off again.
     pub fn take_off(&mut self, late: Span) {
         self.counts[Lateness::bucket(late.nanos())] -= 1;
         self.total = self.total.saturating_sub(late);
+        self.squares -= (late.nanos() as f64).powi(2);
     }
 
     /// The lateness that so large a share of answers does not exceed; nothing without answers.
@@ -68,13 +72,24 @@ impl Lateness {
         self.counts.iter().sum()
     }
 
-    /// All of them together.
-    pub fn total(&self) -> Span {
-        self.total
-    }
-
     /// Their mean; nothing without any.
     pub fn mean(&self) -> Option<Span> {
         self.total.nanos().checked_div(self.count()).map(Span::from_nanos)
+    }
+
+    /// Standard error of the mean, in nanoseconds; infinite below two samples.
+    pub fn standard_error(&self) -> f64 {
+        let count = self.count() as f64;
+        if count < 2.0 {
+            return f64::INFINITY;
+        }
+        let mean = self.total.nanos() as f64 / count;
+        let variance = (self.squares / count - mean * mean).max(0.0) * count / (count - 1.0);
+        (variance / count).sqrt()
+    }
+
+    /// How many exceed `span`. One that exceeds it by less than an eighth may not be counted.
+    pub fn over(&self, span: Span) -> u64 {
+        self.counts[Lateness::bucket(span.nanos()) + 1..].iter().sum()
     }
 }

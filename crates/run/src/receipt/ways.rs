@@ -16,12 +16,26 @@ pub enum Door {
 /// A way, with those who came it.
 #[derive(Clone, Debug, Default)]
 pub struct DoorLatency {
-    /// What reads and writes took by the model, from when they came: by the clock.
+    /// What requests took by the model, from when they came: by the clock.
     pub modelled: Lateness,
     /// How late their answers left.
     pub late: Lateness,
     /// What the way there and back took a client of our own meanwhile.
     pub path: Lateness,
+    /// Reads and writes among them, by the model: what a kernel counts at the other end.
+    moves: RequestTotals,
+}
+
+impl DoorLatency {
+    /// One more request, of `modelled` in the model; `moves` if it reads or writes.
+    pub fn answered(&mut self, modelled: Span, late: Span, moves: bool) {
+        self.modelled.add(modelled);
+        self.late.add(late);
+        if moves {
+            self.moves.requests += 1;
+            self.moves.took += modelled;
+        }
+    }
 }
 
 /// Reads and writes, and their time in all.
@@ -48,7 +62,7 @@ impl RequestTotals {
 
 impl From<&DoorLatency> for RequestTotals {
     fn from(way: &DoorLatency) -> RequestTotals {
-        RequestTotals { requests: way.modelled.count(), took: way.modelled.total() }
+        way.moves
     }
 }
 

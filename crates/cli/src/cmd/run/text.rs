@@ -177,6 +177,7 @@ fn kept_up(receipt: &Receipt) -> String {
         receipt.lateness.count(),
         receipt.stalls.count,
     ) + &receipt.losses().iter().map(|loss| format!(" {}", loss.sentence())).collect::<String>()
+        + &format!(" {}", receipt.pace().sentence())
 }
 
 /// Reads, writes, flushes, reads and writes together, and the workers of each name.

@@ -2,12 +2,12 @@
 //! its words apart by tabs.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use super::super::system::{BlockDevice, SystemRoot};
 use super::{Change, value, write};
-use crate::kernel::debris::folders;
-use crate::outputs::{create_folder, write_whole};
+use crate::kernel::debris::{by_owner, create_note, folders};
 
 const TITLE: &str = "seekwise settings 1";
 
@@ -62,9 +62,13 @@ impl SettingsRecord {
     pub(super) fn write(&self, folders: &[PathBuf]) -> Result<PathBuf, String> {
         let mut why = String::new();
         for folder in folders {
-            let path = folder.join(format!("{}.settings", self.disk));
-            match create_folder(folder).and_then(|()| write_whole(&path, self.text().as_bytes(), false)) {
-                Ok(()) => return Ok(path),
+            let name = format!("{}.settings", self.disk);
+            let path = folder.join(&name);
+            match create_note(folder, &name) {
+                Ok(mut file) => {
+                    let kept = file.write_all(self.text().as_bytes()).and_then(|()| file.sync_all());
+                    return kept.map(|()| path.clone()).map_err(|error| format!("{}: {error}", path.display()));
+                }
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
                     return Err(format!(
                         "{}: {} is set for another run, or for one that was killed; expected that run to end, or `seekwise restore`",
@@ -156,9 +160,9 @@ pub(super) fn put_back(record: &Path) -> Result<Vec<String>, String> {
     Ok(said)
 }
 
-/// Puts back what runs that were killed have left; with `dry` it only says what it would.
+/// Puts back what this user's runs that were killed have left; with `dry` it only says what it would.
 pub fn restore(dry: bool) -> Vec<RestoreResult> {
-    restore_in(&folders(), &SystemRoot::here(), dry)
+    restore_in(&by_owner(folders()).0, &SystemRoot::here(), dry)
 }
 
 pub(super) fn restore_in(folders: &[PathBuf], system: &SystemRoot, dry: bool) -> Vec<RestoreResult> {

@@ -1,0 +1,271 @@
+//! Whether the machine kept up with the model: yes, no, or too few requests to tell.
+//!
+//! A client waits for the model's time of each request, and also for what the machine adds to it: lateness of the answer and the
+//! round trip. The machine kept up if it adds little to the mean response ([`MEAN`]), and if few requests ([`HELD_UP`]) are held up
+//! by much ([`TAIL`]). A session is a sample of what its machine does, so each limit is judged with 95 % confidence: surely
+//! kept, surely exceeded, or neither. All of it comes from the session's own requests and round trips.
+
+use seekwise_model::time::Span;
+
+use super::lateness::Lateness;
+use super::ways::{Door, DoorLatency};
+use super::{DoorCost, LatencyWitness, Receipt};
+
+/// Largest share of a client's mean response that may be the machine's: what a comparison calls practically equal
+/// (`docs/statistics.md`).
+pub const MEAN: f64 = 0.05;
+
+/// A request is held up if the machine adds more than this share of the 99th percentile of the responses.
+pub const TAIL: f64 = 0.1;
+
+/// Largest share of requests that may be held up: the percentile is about the slowest hundredth.
+pub const HELD_UP: f64 = 0.01;
+
+/// Standard errors of a one-sided 95 % confidence bound.
+const SURE: f64 = 1.645;
+
+/// Fewest requests of any verdict: below it the normal approximation of a mean does not hold.
+const FEWEST: u64 = 30;
+
+/// Fewest requests that can show that at most [`HELD_UP`] of all are held up: with none of them held up, the confidence bound
+/// is `SURE^2 / (n + SURE^2)`.
+pub const ENOUGH: u64 = 268;
+
+/// Shortest time that a disk takes for a request, in its own time: what answers sooner (`null`) has no time of its own.
+const SOME: Span = Span::from_micros(5);
+
+/// Whether the machine kept up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pace {
+    /// It surely kept both limits.
+    KeptUp,
+    /// It surely exceeded one of them; why, in words.
+    FellBehind(String),
+    /// Neither is sure; why, in words.
+    TooFew(String),
+}
+
+impl Pace {
+    /// The word in JSON.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Pace::KeptUp => "kept-up",
+            Pace::FellBehind(_) => "fell-behind",
+            Pace::TooFew(_) => "too-few-requests",
+        }
+    }
+
+    /// Why, in words; nothing if it kept up.
+    pub fn why(&self) -> Option<&str> {
+        match self {
+            Pace::KeptUp => None,
+            Pace::FellBehind(why) | Pace::TooFew(why) => Some(why),
+        }
+    }
+
+    /// The verdict in a sentence.
+    pub fn sentence(&self) -> String {
+        match self {
+            Pace::KeptUp => "The machine kept up.".to_owned(),
+            Pace::FellBehind(why) => format!("The machine fell behind: {why}."),
+            Pace::TooFew(why) => format!("Too few requests to tell whether the machine kept up: {why}."),
+        }
+    }
+}
+
+/// Whether a limit is kept, as far as a sample shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Limit {
+    Kept,
+    Exceeded,
+    Open,
+}
+
+impl Receipt {
+    /// The verdict on the session. A door without a verdict of its own does not change that of another.
+    pub fn pace(&self) -> Pace {
+        let mut kept = false;
+        let mut open: Option<(u64, String)> = None;
+        for loss in self.losses() {
+            let way = if loss.door == Door::Network { &self.ways.network } else { &self.ways.file };
+            match self.at_door(&loss, way) {
+                Pace::KeptUp => kept = true,
+                Pace::TooFew(why) if open.as_ref().is_none_or(|it| it.0 < way.modelled.count()) => {
+                    open = Some((way.modelled.count(), why));
+                }
+                Pace::TooFew(_) => {}
+                behind => return behind,
+            }
+        }
+        match open {
+            _ if kept => Pace::KeptUp,
+            Some((_, why)) => Pace::TooFew(why),
+            None => Pace::TooFew("no request was answered".to_owned()),
+        }
+    }
+
+    /// The verdict on requests through one door.
+    fn at_door(&self, loss: &DoorCost, way: &DoorLatency) -> Pace {
+        let (requests, journeys) = (way.modelled.count(), way.path.count());
+        if self.speed.of(loss.modelled) < SOME {
+            return Pace::TooFew("the disk answers at once, so no request took time of its own".to_owned());
+        }
+        let slow = way.modelled.quantile(0.99).unwrap_or_default();
+        let much = Span::from_nanos((slow.nanos() as f64 * TAIL / (1.0 - TAIL)) as u64);
+        let held_up = |of: &Lateness| share_limit(of.over(much), of.count());
+        let words = |of: &Lateness, what: &str| {
+            format!(
+                "{} of {} {what} took over {} us outside the model, a tenth of a client's 99th percentile",
+                of.over(much),
+                of.count(),
+                much.nanos() / 1000
+            )
+        };
+        let limits = [
+            (mean_limit(loss, way), loss.words()),
+            (held_up(&way.late), words(&way.late, "answers")),
+            (held_up(&way.path), words(&way.path, "round trips")),
+        ];
+        if let Some((_, why)) = limits.iter().find(|limit| limit.0 == Limit::Exceeded) {
+            return Pace::FellBehind(why.clone());
+        }
+        if limits.iter().all(|limit| limit.0 == Limit::Kept) {
+            return Pace::KeptUp;
+        }
+        Pace::TooFew(format!(
+            "{requests} requests were answered and {journeys} round trips measured; expected {ENOUGH} of each, and more \
+             if what the machine adds ({:.1} % of the mean response) is close to a limit",
+            100.0 * loss.share()
+        ))
+    }
+}
+
+/// Judges the mean: what the machine adds, less its limit, is positive or not. The samples count as independent.
+fn mean_limit(loss: &DoorCost, way: &DoorLatency) -> Limit {
+    let (added, modelled) = (loss.added.nanos() as f64, loss.modelled.nanos() as f64);
+    let excess = (1.0 - MEAN) * added - MEAN * modelled;
+    // A kernel or a run counts all of its own requests: nothing of the round trip is a sample.
+    let path = if loss.by == LatencyWitness::Probe { way.path.standard_error() } else { 0.0 };
+    let of_added = (1.0 - MEAN) * way.late.standard_error().hypot(path);
+    let error = SURE * of_added.hypot(MEAN * way.modelled.standard_error());
+    match way.modelled.count() {
+        0..FEWEST => Limit::Open,
+        _ if excess - error > 0.0 => Limit::Exceeded,
+        _ if excess + error <= 0.0 => Limit::Kept,
+        _ => Limit::Open,
+    }
+}
+
+/// Judges whether `over` of `all` shows a share of at most [`HELD_UP`], by Wilson's interval.
+fn share_limit(over: u64, all: u64) -> Limit {
+    if all < FEWEST {
+        return Limit::Open;
+    }
+    let (all, share) = (all as f64, over as f64 / all as f64);
+    let square = SURE * SURE / all;
+    let half = SURE * (share * (1.0 - share) / all + square / (4.0 * all)).sqrt();
+    let bound = |sign: f64| (share + square / 2.0 + sign * half) / (1.0 + square);
+    if bound(-1.0) > HELD_UP {
+        Limit::Exceeded
+    } else if bound(1.0) <= HELD_UP {
+        Limit::Kept
+    } else {
+        Limit::Open
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::receipt::ClockSpeed;
+    use crate::receipt::ways::{DoorEnds, RequestTotals};
+
+    /// A session of `requests` of `modelled` microseconds. Every `each`th is late by `late` microseconds; a round trip of `path`
+    /// microseconds goes beside each.
+    fn session(requests: u64, modelled: u64, (each, late): (u64, u64), path: u64) -> Receipt {
+        let mut receipt = Receipt { seconds: 1.0, ..Receipt::default() };
+        for request in 1..=requests {
+            let way = receipt.ways.of(Door::Network);
+            let late = if request % each == 0 { Span::from_micros(late) } else { Span::ZERO };
+            way.answered(Span::from_micros(modelled), late, true);
+            way.path.add(Span::from_micros(path));
+        }
+        receipt
+    }
+
+    fn word(receipt: &Receipt) -> &'static str {
+        receipt.pace().word()
+    }
+
+    #[test]
+    fn a_session_without_requests_has_too_few_however_busy_it_was() {
+        let mut receipt = Receipt { seconds: 0.01, worked: Span::from_millis(10), ..Receipt::default() };
+        receipt.stalls.add(seekwise_model::time::Instant::ZERO, seekwise_model::time::Instant::from_nanos(9_000_000));
+        assert_eq!(receipt.pace(), Pace::TooFew("no request was answered".to_owned()));
+    }
+
+    #[test]
+    fn enough_requests_are_those_that_the_bound_needs() {
+        assert_eq!(share_limit(0, ENOUGH), Limit::Kept);
+        assert_eq!(share_limit(0, ENOUGH - 1), Limit::Open);
+        assert_eq!(share_limit(1, 1_000), Limit::Kept);
+        assert_eq!(share_limit(10, 1_000), Limit::Open);
+        assert_eq!(share_limit(20, 1_000), Limit::Exceeded);
+        assert_eq!(share_limit(FEWEST - 1, FEWEST - 1), Limit::Open);
+    }
+
+    #[test]
+    fn a_session_is_judged_by_what_the_machine_adds_to_mean_and_tail() {
+        assert_eq!(word(&session(300, 8_000, (1, 20), 60)), "kept-up");
+        assert_eq!(word(&session(ENOUGH - 1, 8_000, (1, 20), 60)), "too-few-requests");
+        // 0.6 % of the mean, and every answer 600 us late: less than a tenth of what the slowest requests take.
+        assert_eq!(word(&session(300, 100_000, (1, 600), 60)), "kept-up");
+        // One stall says nothing in 40 requests, nor in 300; many do.
+        assert_eq!(word(&session(40, 8_000, (40, 30_000), 60)), "too-few-requests");
+        assert_eq!(word(&session(300, 8_000, (300, 30_000), 60)), "too-few-requests");
+        assert_eq!(word(&session(2_000, 8_000, (1_000, 30_000), 60)), "kept-up");
+        let Pace::FellBehind(why) = session(400, 8_000, (20, 2_000), 60).pace() else { panic!() };
+        assert!(why.starts_with("20 of 400 answers took over "), "{why}");
+        let Pace::FellBehind(why) = session(40, 100, (1, 5), 30).pace() else { panic!() };
+        assert!(why.starts_with("26 % of a client's mean response over its connection is not the model's"), "{why}");
+        let Pace::FellBehind(why) = session(400, 40_000, (1, 0), 9_000).pace() else { panic!() };
+        assert!(why.contains("mean response"), "{why}");
+    }
+
+    #[test]
+    fn round_trips_that_are_held_up_count_by_their_own_number() {
+        let mut receipt = session(10_000, 8_000, (1, 20), 60);
+        let way = receipt.ways.of(Door::Network);
+        way.path = Lateness::default();
+        (0..95).for_each(|_| way.path.add(Span::from_micros(60)));
+        (0..5).for_each(|_| way.path.add(Span::from_millis(2)));
+        let Pace::FellBehind(why) = receipt.pace() else { panic!() };
+        assert!(why.starts_with("5 of 100 round trips took over "), "{why}");
+    }
+
+    #[test]
+    fn the_disks_own_time_counts_at_any_speed_and_a_disk_without_one_is_not_judged() {
+        assert_eq!(word(&session(300, 2, (1, 0), 60)), "too-few-requests");
+        let fast = Receipt { speed: ClockSpeed(1_000.0), ..session(300, 2, (1, 0), 60) };
+        assert_eq!(word(&fast), "fell-behind");
+    }
+
+    #[test]
+    fn a_door_with_few_requests_says_nothing_about_the_other() {
+        let mut receipt = session(300, 8_000, (1, 20), 60);
+        receipt.ways.of(Door::File).answered(Span::from_micros(8_000), Span::from_millis(30), true);
+        receipt.ways.of(Door::File).path.add(Span::from_micros(2));
+        assert_eq!(receipt.pace(), Pace::KeptUp);
+    }
+
+    #[test]
+    fn the_clients_own_count_stands_for_the_round_trips_mean() {
+        let mut receipt = session(300, 1_000, (1, 0), 20);
+        let counted = |micros: u64| RequestTotals { requests: 300, took: Span::from_nanos(1000 * 300 * micros) };
+        receipt.ways.client = Some(DoorEnds { far: counted(1_250), near: counted(1_000) });
+        let Pace::FellBehind(why) = receipt.pace() else { panic!() };
+        assert!(why.starts_with("20 % of a client's mean response over its connection"), "{why}");
+        receipt.ways.client = Some(DoorEnds { far: counted(1_030), near: counted(1_000) });
+        assert_eq!(receipt.pace(), Pace::KeptUp);
+    }
+}
