@@ -31,6 +31,7 @@ use crate::shell::quoted;
 use crate::unfinished::hold;
 use crate::whole::write_whole;
 use sums::SUMS;
+pub(crate) use sums::sealed;
 
 const STUDY: &str = "study.toml";
 const MADE: &str = "made-from.json";
@@ -317,7 +318,7 @@ fn free(folder: &Path, study: &str, force: bool) -> Result<(), FolderError> {
 
 /// A record as its line has it, with its sum.
 pub(crate) fn line_of(record: &RunRecord) -> String {
-    sums::sealed(&serde_json::to_string(record).expect("a record has no keys but strings"))
+    sealed(&serde_json::to_string(record).expect("a record has no keys but strings"))
 }
 
 /// How many lines of a file have their end.
