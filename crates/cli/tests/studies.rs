@@ -313,12 +313,31 @@ fn a_sweep_needs_the_python_module_and_is_told_the_study_by_it() {
     for code in [0, 1, 2] {
         use std::os::unix::fs::PermissionsExt;
         let python = path.join("python");
-        fs::write(&python, format!("#!/bin/sh\n[ \"$1\" = -c ] && exit 0\necho \"$3\"\nexit {code}\n")).unwrap();
+        fs::write(&python, format!("#!/bin/sh\n[ $# = 2 ] && exit 0\necho \"$3\"\nexit {code}\n")).unwrap();
         fs::set_permissions(&python, fs::Permissions::from_mode(0o755)).unwrap();
         let ran = sweep(&python.to_string_lossy());
         assert_eq!(ran.code, code, "{}", ran.err);
         let words: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
         assert_eq!((&words["study"], &words["engine"]), (&"depth.toml".into(), &"ray".into()));
         assert_eq!(words["out"], "s3://lab/a");
+    }
+}
+
+#[test]
+fn a_module_that_lies_in_the_current_folder_is_not_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path();
+    fs::write(path.join("depth.toml"), SMALL).unwrap();
+    fs::create_dir(path.join("json")).unwrap();
+    for name in ["seekwise.py", "json/__init__.py", "sitecustomize.py"] {
+        fs::write(path.join(name), "open('ran', 'w').close()\n").unwrap();
+    }
+    if std::process::Command::new("python3").arg("--version").output().is_err() {
+        println!("skipped: python3 is not installed");
+        return;
+    }
+    for asked in [&["sweep", "depth.toml", "--out", "swept"][..], &["report", "memory://lab/a"]] {
+        said(command(path).env_remove("SEEKWISE_PYTHON").args(asked).output().unwrap());
+        assert!(!path.join("ran").exists(), "{asked:?}");
     }
 }

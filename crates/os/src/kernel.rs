@@ -20,7 +20,7 @@ pub mod pages;
 mod process;
 pub mod program;
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -46,9 +46,17 @@ fn pause() {
 /// A tool of the system, found also where only root looks for one; its words are English.
 fn named(program: &str) -> Command {
     let mut command = Command::new(program);
-    let path = std::env::var("PATH").unwrap_or_default();
-    command.env("LC_ALL", "C").env("PATH", format!("{path}:/usr/sbin:/sbin"));
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    command.env("LC_ALL", "C").env("PATH", tool_path(&path));
     command
+}
+
+/// Where tools are looked for, of a search path. What root runs never lies in the current folder, which an empty or a
+/// relative entry stands for.
+fn tool_path(path: &OsStr) -> OsString {
+    let absolute = std::env::split_paths(path).filter(|folder| folder.is_absolute());
+    let system = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"].map(PathBuf::from);
+    std::env::join_paths(absolute.chain(system)).expect("parts of a path have no colon")
 }
 
 /// Runs a tool and gives what it printed; an error says what it said.
@@ -115,6 +123,17 @@ impl Drop for LoopDevice {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_tool_of_the_current_folder_is_run() {
+        for path in ["", ":", ".", "bin:./x", "/opt/bin::/opt/more/", "../sbin"] {
+            let looked: Vec<PathBuf> = std::env::split_paths(&tool_path(OsStr::new(path))).collect();
+            assert!(looked.iter().all(|folder| folder.is_absolute()), "{path}: {looked:?}");
+            assert!(looked.ends_with(&["/usr/sbin", "/usr/bin", "/sbin", "/bin"].map(PathBuf::from)), "{path}");
+        }
+        let path = tool_path(OsStr::new("/opt/bin:x:/opt/more"));
+        assert_eq!(path, "/opt/bin:/opt/more:/usr/sbin:/usr/bin:/sbin:/bin");
+    }
 
     #[test]
     fn a_tool_that_fails_says_why() {

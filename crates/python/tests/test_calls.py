@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import re
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import tempfile
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -85,6 +87,50 @@ def test_a_comparison_by_several_metrics_of_several_values(here: Path) -> None:
     ]
     (here / "again").mkdir()
     check(result, here / "again")
+
+
+def test_a_comparison_of_one_run_a_side_can_be_shown(here: Path) -> None:
+    result = sw.compare("random-read", on=DRIVE, vary={"job.depth": [1, 4]}, runs=1, runtime="1s", out="kept")
+    assert result.interval == sw.Interval(result.ratio, None, None) and result.interval.ends is None
+    assert "one run a side: no interval" in repr(result) and "one run a side: no interval" in result._repr_html_()
+    assert "inf" not in repr(result) + result._repr_html_()
+    row = dict(zip(result.intervals.columns, result.intervals.row(0), strict=True))
+    assert row["ratio"] == result.ratio and row["low"] is row["high"] is None
+    study = sw.open("kept")
+    assert "<table>" in study._repr_html_() and pickle.loads(pickle.dumps(result)) == result
+    (here / "again").mkdir()
+    check(result, here / "again")
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    figure = pytest.importorskip("matplotlib.figure").Figure
+    for shown in (result, study):
+        assert len(shown.plot(figure().subplots()).get_yticklabels()) == 1  # type: ignore[union-attr]
+
+
+def test_what_has_no_reads_or_no_writes_can_be_shown(here: Path) -> None:
+    pytest.importorskip("pyarrow")
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    figure = pytest.importorskip("matplotlib.figure").Figure
+    reads, writes = (sw.run(f"random-{kind}", on=DRIVE, runtime="1s", requests=True) for kind in ("read", "write"))
+    for result in (reads, writes):
+        assert repr(result) and result._repr_html_()
+        drawn = figure()
+        result.plot(drawn.subplots())
+        drawn.savefig("drawn.png")
+    assert reads.write.p99 is None and writes.read.p99 is None
+    rows = pytest.importorskip("pyarrow").table(reads.curve).num_rows
+    assert rows == len(reads.curve) > 0
+
+
+def test_a_label_is_no_formula(here: Path) -> None:
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    figure = pytest.importorskip("matplotlib.figure").Figure()
+    from seekwise import _plots
+
+    _plots.intervals([("$\\nothing$ of $x", 1.0, 0.9, 1.1)], figure.subplots())
+    figure.savefig(here / "drawn.png")
 
 
 def test_a_comparison_that_is_refused_is_a_value(here: Path) -> None:
@@ -191,10 +237,52 @@ def test_errors_have_fields(here: Path) -> None:
     assert (str(again), again.diagnostics) == (str(unknown_line.value), unknown_line.value.diagnostics)
     with pytest.raises(sw.SeekwiseError, match="expected one key"):
         sw.compare("random-read", on=DRIVE, vary={})
+    for one in ("32", 32, "1,32", ["32"]):
+        with pytest.raises(sw.SeekwiseError, match=r'one value, .*32.* such as vary={"job.depth": \["1", "32"\]}'):
+            sw.compare("random-read", on=DRIVE, vary={"job.depth": one})  # type: ignore[dict-item]
     with pytest.raises(sw.SeekwiseError, match="a list or a range"):
         sw.compare("random-read", on=DRIVE, vary={"job.depth": ["1,2", "3"]})
     with pytest.raises(sw.SeekwiseError, match="expected out=FOLDER"):
         sw.run("random-read", on=DRIVE, runtime="1s").report()
+
+
+def test_a_text_is_one_value_wherever_a_list_stands(here: Path) -> None:
+    assert sw.grid(on="exos-x18").levels == (("drive", ("exos-x18",)),)
+    assert sw.grid({"job.depth": "32"}, on=Path("my.toml")).levels == (("drive", ("my.toml",)), ("job.depth", ("32",)))
+    assert sw.grid(**{"job.depth": 8, "drive.cache.write_back": True}).levels[1][1] == ("true",)
+    file = trace(here)
+    one = sw.fit(file, drive="atlas-10k-v-300", only="overhead", generations=1, points=25)
+    assert one == sw.fit([file], drive="atlas-10k-v-300", only=["overhead"], generations=1, points=25)
+    cut = sw.power_cut("random-write", on=DRIVE, at="1 s", runtime="2s")
+    assert cut == sw.power_cut("random-write", on=DRIVE, at=["1 s"], runtime="2s")
+    compared = sw.compare("random-read", on=DRIVE, vary={"job.depth": [1, 4]}, metric="p99", runs=2, runtime="1s")
+    assert compared == sw.compare(
+        "random-read", on=DRIVE, vary={"job.depth": ["1", "4"]}, metric=["p99"], runs=2, runtime="1s"
+    )
+
+
+def test_what_is_no_list_of_values_is_told() -> None:
+    for call in (
+        lambda: sw.grid(on={"exos-x18", "wd140edfz"}),
+        lambda: sw.grid({"job.depth": {"1": 2}}),  # type: ignore[dict-item]
+        lambda: sw.grid({"job.depth": [[1, 2]]}),  # type: ignore[list-item]
+        lambda: sw.grid({"job.depth": []}),
+        lambda: sw.grid({"drive": [DRIVE]}, on=DRIVE),
+        lambda: sw.compare("random-read", on=DRIVE, vary="job.depth=1,32"),  # type: ignore[arg-type]
+        lambda: sw.compare("random-read", on=DRIVE, vary={"job.depth": None}),  # type: ignore[dict-item]
+        lambda: sw.run("random-read", on=DRIVE, set="job.depth=1"),  # type: ignore[arg-type]
+        lambda: sw.run("random-read", on=DRIVE, set={"job.depth": [1, 2]}),  # type: ignore[dict-item]
+        lambda: sw.stack(DRIVE, {"drive.cache.segments": None}),  # type: ignore[dict-item]
+    ):
+        with pytest.raises(sw.SeekwiseError, match="expected|twice"):
+            call()
+
+
+def test_values_of_numpy_are_values() -> None:
+    numpy = pytest.importorskip("numpy")
+    grid = sw.grid({"job.depth": numpy.arange(1, 4), "drive.cache.write_back": numpy.array([True, False])})
+    assert grid.levels == (("job.depth", ("1", "2", "3")), ("drive.cache.write_back", ("true", "false")))
+    assert sw.stack(DRIVE, {"a": numpy.float64(0.5), "b": numpy.bool_(True)}).settings == (("a", "0.5"), ("b", "true"))
 
 
 def test_a_run_that_does_not_end_is_a_run_error() -> None:
@@ -210,6 +298,7 @@ def test_results_are_frozen_equal_and_travel() -> None:
     assert one.requests == two.requests != other.requests
     with pytest.raises(AttributeError):
         one.json = ""  # type: ignore[misc]
+    assert pickle.loads(pickle.dumps(sw.Interval(1.0, None, None))) == sw.Interval(1.0, None, None)
     for value in (one, sw.stack(DRIVE, {"array": "raid-5"}), sw.fio(FIO), one.all, one.anatomy):
         assert pickle.loads(pickle.dumps(value)) == value and isinstance(hash(value), int)
     program = "import pickle, sys; print(pickle.load(sys.stdin.buffer).iops)"
@@ -449,6 +538,46 @@ def test_results_draw_into_axes(here: Path) -> None:
     assert max(cuts.lines[0].get_ydata()) > 0
     measured = sw.validate(trace(here), drive="atlas-10k-v-300").plot(figure().subplots())
     assert len(measured.lines[0].get_xdata()) == 400
+
+
+def test_a_module_that_lies_in_the_current_folder_is_not_run(here: Path) -> None:
+    for name in ("seekwise.py", "json.py", "fsspec.py", "tqdm.py"):
+        (here / name).write_text("open('ran', 'w').close()\nraise SystemExit(3)\n")
+    (here / "s.toml").write_text(STUDY)
+    with sw.serve(DRIVE) as disk:
+        assert "power on" in disk.status()
+    python = str(Path(sys.executable).parent)
+    alone = f"PATH={python}:$PATH seekwise sweep s.toml --out swept"
+    ran = shell(alone, here)
+    assert ran.returncode == 0, ran.stderr
+    assert shell("seekwise report memory://lab/nothing", here).returncode == 2
+    assert not (here / "ran").exists()
+
+
+def test_html_has_all_data_escaped(here: Path) -> None:
+    bad = "<img src=x onerror=alert(1)>\"'"
+    from seekwise import _html
+
+    interval = sw.Interval(1.0, None, None)
+    finding = sw.Finding(
+        metric=bad, from_=bad, to=bad, ratio=interval, verdict=bad, refused=bad, why=bad, beside=(bad,), p=1, p_adjusted=1
+    )
+    run = sw.run("random-read", on=DRIVE, runtime="1s")
+    data = run.to_dict() | {"job": bad, "target": bad}
+    shown = [
+        replace(run, json=json.dumps(data)),
+        sw.Comparison('{"runs": 1}', "", (finding,), run.curve, run.curve, run.curve, None),
+        sw.Study("{}", "", bad, bad, False, run.curve, run.curve, run.curve, here),
+        sw.Review("{}", "", False, ((bad, sw.Study("{}", "", bad, bad, False, *[run.curve] * 3, here)),), here),
+        sw.FitResult(json.dumps({"figures": [{"name": bad, "before": bad, "after": 1, "interval": None}]}), "", ""),
+        sw.Search((bad,), (), (sw.Winner(((bad, bad),), (1.0,), ()),)),
+        sw.CrashResult(json.dumps({"at_cuts": {bad: 1}}), ""),
+        sw.Report(bad),
+    ]
+    for result in shown:
+        assert "<img" not in result._repr_html_(), result
+    for html in (_html.rows([bad], [(bad,)], {bad: bad}), _html.paragraph(bad), _html.frame(bad)):
+        assert "<img" not in html and "\"'" not in html
 
 
 def test_the_program_is_of_the_same_build() -> None:

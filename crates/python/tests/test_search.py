@@ -111,3 +111,13 @@ def test_what_cannot_be_searched() -> None:
         found(aims={"writes": lambda run: run.write.iops}, trials=1)
     with pytest.raises(sw.SeekwiseError, match="fresh=2"):
         found(fresh=1)
+    nothing = found(trials=0)
+    assert "nothing was tried" in repr(nothing) and "<table>" in nothing._repr_html_()
+    with pytest.raises(sw.SeekwiseError, match="nothing was tried"):
+        print(nothing.best)
+
+
+def test_a_text_in_a_space_is_one_value() -> None:
+    space = {"drive.cache.write_back": "true"}
+    result = sw.search("random-read", DRIVE, space, aims=ONE, trials=1, runs=1, fresh=2, runtime="1s")
+    assert result.trials[0].settings == (("drive.cache.write_back", "true"),)

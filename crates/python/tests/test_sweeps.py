@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import random
 import shlex
 import signal
+import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +123,160 @@ def test_what_is_missing_torn_or_changed_is_made_again(here: Path) -> None:
     untouched = Unreliable(1, 0.0, False)
     swept("out", engine=untouched)
     assert untouched.ran == []
+
+
+def pipe(place: Path) -> None:
+    os.mkfifo(place)
+
+
+def folder(place: Path) -> None:
+    place.mkdir()
+    (place / "kept").write_text("somebody's")
+
+
+def link(place: Path) -> None:
+    place.with_name("elsewhere").write_text("somebody's")
+    place.symlink_to("elsewhere")
+
+
+def listener(place: Path) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as made:
+        # The whole name may be too long for an address.
+        before = os.getcwd()
+        os.chdir(place.parent)
+        made.bind(place.name)
+        os.chdir(before)
+
+
+def device(place: Path) -> None:
+    place.symlink_to("/dev/zero")
+
+
+def huge(place: Path) -> None:
+    with open(place, "wb") as file:
+        file.truncate(1 << 40)
+
+
+def unreadable(place: Path) -> None:
+    place.write_text("x")
+    place.chmod(0)
+
+
+@pytest.mark.parametrize("what", [pipe, folder, link, listener, device, huge, unreadable])
+def test_what_is_no_file_is_no_part(here: Path, caplog: pytest.LogCaptureFixture, what: Callable[[Path], None]) -> None:
+    swept("out")
+    expected = bytes_of("out")
+    part = sorted(Path("out/parts").glob("part-*.parquet"))[2]
+    whole = part.read_bytes()
+    part.unlink()
+    what(part)
+    engine = Unreliable(1, 0.0, False)
+    swept("out", engine=engine)
+    assert engine.ran == [part.name] and bytes_of("out") == expected
+    assert not part.is_symlink() and part.read_bytes() == whole
+    assert [record.getMessage() for record in caplog.records if "made again" in record.getMessage()]
+    # What somebody had there is where it was, or beside.
+    kept = {folder: "out/parts/*.set-aside/kept", link: "out/parts/elsewhere"}.get(what)
+    assert kept is None or [path.read_text() for path in here.glob(kept)] == ["somebody's"]
+    assert len(list(Path("out/parts").glob("*.unfinished"))) == 0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [b"{\"cells\": %s}" % cells for cells in (b"-5", b"0", b"1e999", b"true", b"2.5", b"9" * 40, b"9" * 400, b"null", b"13")]
+    + [b"[" * 1000, b"[1]", b"", b"\xff", b"{}", b" " * 5000, None],
+)
+def test_a_number_of_cells_that_is_none_is_made_again(
+    here: Path, caplog: pytest.LogCaptureFixture, text: bytes | None
+) -> None:
+    def auto() -> None:
+        sw.sweep("random-read", GRID, runs=2, runtime="1s", out="out")
+
+    auto()
+    expected = bytes_of("out")
+    (said,) = Path("out/parts").glob("batch-*.json")
+    whole = said.read_bytes()
+    said.unlink()
+    if text is None:
+        os.mkfifo(said)
+    else:
+        said.write_bytes(text)
+    auto()
+    assert bytes_of("out") == expected and said.read_bytes() == whole
+    assert any("made again" in record.getMessage() for record in caplog.records)
+
+
+def test_what_a_batch_may_be(here: Path) -> None:
+    for batch in (0, -1):
+        with pytest.raises(sw.SeekwiseError, match="expected 1 cell or more"):
+            swept("out", batch=batch)
+
+
+def test_a_folder_of_parts_that_is_a_link_is_not_followed(here: Path) -> None:
+    (here / "out").mkdir()
+    (here / "elsewhere").mkdir()
+    (here / "out/parts").symlink_to("../elsewhere")
+    with pytest.raises(sw.SeekwiseError, match="is a link; expected a folder"):
+        swept("out")
+    assert not os.listdir("elsewhere")
+    (here / "file").mkdir()
+    (here / "file/parts").write_text("x")
+    with pytest.raises(sw.SeekwiseError, match="expected a folder"):
+        swept("file")
+
+
+def changed(chance: random.Random, whole: bytes, other: bytes) -> bytes:
+    """A part that somebody changed, or one that never was."""
+    file = bytearray(whole)
+    at = chance.randrange(len(file))
+    length = chance.randrange(1, 65)
+    match chance.randrange(9):
+        case 0:
+            del file[at:]
+        case 1:
+            del file[at : at + length]
+        case 2:
+            file[at:at] = file[chance.randrange(len(file)) :][:length]
+        case 3:
+            file[at : at + length] = bytes([chance.choice([0, 0x7F, 0x80, 0xFF])]) * len(file[at : at + length])
+        case 4:
+            file[at:] = other[at:]
+        case 5:
+            # The end of the file, where Parquet says what is in it, and we where the lines are.
+            at = len(file) - chance.randrange(1, min(600, len(file)))
+            file[at] = chance.randrange(256)
+        case 6:
+            place = file.rindex(b"lines at ")
+            said = f"lines at {chance.randrange(1 << chance.randrange(1, 70))}+{chance.randrange(1 << chance.randrange(1, 70))}"
+            file[place : place + len(said)] = said.encode()
+        case 7:
+            file = bytearray(chance.randbytes(chance.randrange(200)))
+        case _:
+            for _ in range(chance.randrange(1, 9)):
+                file[chance.randrange(len(file))] ^= 1 << chance.randrange(8)
+    return bytes(file)
+
+
+def test_a_part_that_somebody_changed_is_made_again(here: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """`SEEKWISE_PARTS=20000` for more of them."""
+    swept("out", batch=1)
+    expected = bytes_of("out")
+    parts = sorted(Path("out/parts").glob("part-*.parquet"))
+    wholes = [part.read_bytes() for part in parts]
+    chance, tried, left = random.Random(44), 0, int(os.environ.get("SEEKWISE_PARTS", "240"))
+    while tried < left:
+        wrong = set()
+        for part, whole in zip(parts, wholes, strict=True):
+            file = changed(chance, whole, chance.choice(wholes))
+            part.write_bytes(file)
+            if file != whole:
+                wrong.add(part.name)
+        tried += len(wrong)
+        engine = Unreliable(1, 0.0, False)
+        swept("out", engine=engine, batch=1)
+        assert set(engine.ran) == wrong
+        assert bytes_of("out") == expected and [part.read_bytes() for part in parts] == wholes
+        caplog.clear()
 
 
 def test_parts_are_tables_for_others(here: Path) -> None:
@@ -259,6 +415,61 @@ def test_an_object_store(here: Path) -> None:
         swept("nosuch://a/b")
 
 
+def test_no_secret_of_a_store_is_shown(here: Path) -> None:
+    secret = "Sesame-0pen"
+    url = f"s3://user:{secret}@lab/a"
+    options = (("client_kwargs", {"aws_session_token": secret, "region_name": "eu"}), ("secret", secret), ("use_ssl", False))
+    store = sw.UrlStore(url, options)
+    work = sw.Work("plan", store)
+    for shown in (repr(store), str(work), f"{[store]}", repr(sw.Outcome((0, 1, "x"), lost=True))):
+        assert secret not in shown
+    assert "secret=…" in repr(store) and "s3://user:***@lab/a" in repr(store)
+    # Workers need it.
+    assert pickle.loads(pickle.dumps(work)) == work
+    pytest.importorskip("fsspec")
+
+    def said(error: BaseException | None) -> str:
+        return "" if error is None else f"{error!r}{error}" + said(error.__cause__)
+
+    def failed(*_: object, **__: object) -> None:
+        raise RuntimeError(f"403: {secret} is no key of {url}")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("fsspec.core.url_to_fs", failed)
+        for call in (store.names, lambda: store.read("x"), lambda: store.write("x", b""), lambda: sw.open(url)):
+            with pytest.raises(sw.SeekwiseError, match="no key of s3://user") as why:
+                call()
+            assert secret not in said(why.value)
+    # A fault that tells no secret keeps its cause.
+    with pytest.raises(sw.SeekwiseError) as plain:
+        sw.UrlStore("nosuch://a/b").names()
+    assert plain.value.__cause__ is not None
+
+
+def test_what_is_no_object_is_no_part(here: Path) -> None:
+    fsspec = pytest.importorskip("fsspec")
+    url = f"memory://lab/doors-{os.getpid()}"
+    swept(url)
+    store = sw.UrlStore(f"{url}/parts")
+    part = sorted(name for name in store.names() if name.startswith("part-"))[1]
+    whole = store.read(part)
+    assert whole is not None and store.read("nothing") is None
+    with pytest.raises(sw.SeekwiseError, match="expected at most 10"):
+        store.read(part, 10)
+    system = fsspec.filesystem("memory")
+    place = f"/lab/doors-{os.getpid()}/parts/{part}"
+    system.rm(place)
+    system.makedirs(place)
+    with pytest.raises(sw.SeekwiseError, match="expected a file"):
+        store.read(part)
+    engine = Unreliable(1, 0.0, False)
+    swept(url, engine=engine)
+    assert engine.ran == [part] and store.read(part) == whole
+    # Such a URL is a folder of this machine, with what holds for folders.
+    swept(f"local://{here}/out")
+    assert len(list(Path("out/parts").glob("part-*"))) == 6
+
+
 def reported_from(url: str, storage: dict[str, Any], here: Path) -> None:
     """The program makes the page there again, and says what it says of a folder."""
     store = sw.UrlStore(url, tuple(sorted(storage.items())))
@@ -369,6 +580,8 @@ def test_ray_with_a_worker_that_is_killed(here: Path) -> None:
         sw.sweep("random-read", grid, runs=3, runtime="200s", out=out, engine=engine, batch=1)
 
     long("plain", "threads")
+    # Ray has its workers look into the current folder before all others.
+    (here / "seekwise.py").write_text(f"open({str(here / 'ran')!r}, 'w').close()\n")
     options = {"num_cpus": 2, "include_dashboard": False, "object_store_memory": 100 << 20}
     engine = sw.RayEngine(_node_ip_address="127.0.0.1", **options)
     killed: list[int] = []
@@ -381,3 +594,4 @@ def test_ray_with_a_worker_that_is_killed(here: Path) -> None:
         ray.shutdown()
     assert killed[0] > 0, "a worker was killed in the middle"
     assert bytes_of("ray") == bytes_of("plain")
+    assert not (here / "ran").exists()

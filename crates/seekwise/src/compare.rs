@@ -398,9 +398,15 @@ impl ComparisonAnswer<'_> {
     pub fn method(&self) -> (String, Option<String>) {
         let paired = paired(self.evidence.made);
         match SamplingAccount::of(&self.evidence) {
+            None if self.runs == 1 => (format!("One run a side, paired {paired}"), None),
             None => (format!("{} runs a side, paired {paired}", self.runs), None),
             Some(account) => (format!("Runs paired {paired}"), Some(account.text())),
         }
+    }
+
+    /// Which interval a figure has: of one run a side none.
+    pub fn interval(&self) -> &'static str {
+        if self.evidence.runs(0).len() == 1 { "no interval" } else { "95 % interval" }
     }
 
     /// What measured runs say of themselves, in how many of a side's.

@@ -31,6 +31,7 @@ use crate::shell::quoted;
 use seekwise_os::outputs::{create_folder, open_append, open_update, write_whole};
 use seekwise_os::unfinished::hold;
 use sums::SUMS;
+pub(crate) use sums::sealed;
 
 const STUDY: &str = "study.toml";
 const MADE: &str = "made-from.json";
@@ -320,7 +321,7 @@ fn free(folder: &Path, study: &str, force: bool) -> Result<(), FolderError> {
 
 /// A record as its line has it, with its sum.
 pub(crate) fn line_of(record: &RunRecord) -> String {
-    sums::sealed(&serde_json::to_string(record).expect("a record has no keys but strings"))
+    sealed(&serde_json::to_string(record).expect("a record has no keys but strings"))
 }
 
 /// How many lines of a file have their end.

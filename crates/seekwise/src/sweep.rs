@@ -6,7 +6,7 @@ mod part;
 
 use std::path::Path;
 
-use seekwise_formats::study::{Sampling, parse};
+use seekwise_formats::study::{Sampling, Study, parse};
 use seekwise_lab::digest::sha256;
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::plan;
@@ -172,9 +172,9 @@ impl SweepPlan {
     pub fn run(&self, part: &SweepPart, observer: &dyn Observer) -> Result<Vec<u8>, Error> {
         let study = parse("study.toml", &self.study)?;
         let inputs = Inputs::kept(self.made.inputs.clone()).opening(reading::parts).with_places(PLACES);
-        observer.begin(Some(((part.end - part.first) * self.runs()) as u64), 0, "runs");
+        observer.begin(Some(self.runs_of(part) as u64), 0, "runs");
         let cancelled = || observer.is_cancelled();
-        let mut runs = Vec::with_capacity((part.end - part.first) * self.runs());
+        let mut records = Vec::with_capacity(self.runs_of(part));
         for cell in part.first..part.end {
             let made = &self.made.cells[cell];
             let prepared = plan::prepare("study.toml", &made.cell, &inputs)?;
@@ -182,27 +182,47 @@ impl SweepPlan {
                 return Err(Error::new(format!("cell {cell} came out as {}, not as {}", prepared.hash, made.hash)));
             }
             for (run, &seed) in self.made.seeds.iter().enumerate() {
-                let record = run_of_cell(RunCutoff::when(&cancelled), &study, &prepared, seed, (cell, run))?;
-                let line = line_of(&record);
-                runs.push((&made.cell.levels[..], record, line));
-                observer.at(runs.len() as u64);
+                records.push(run_of_cell(RunCutoff::when(&cancelled), &study, &prepared, seed, (cell, run))?);
+                observer.at(records.len() as u64);
             }
         }
-        let factors: Vec<String> = study.factor.into_iter().map(|factor| factor.name).collect();
-        Ok(PartRuns { name: &part.name, factors: &factors, runs: &runs }.encoded())
+        let file = self.file(part, &study, &records);
+        file.map_err(|why| Error::new(format!("cells {} to {}: {why}: make smaller parts", part.first, part.end - 1)))
     }
 
-    /// The records of a part, each held against the plan, its sum and its own figures. An error says what is wrong with it: it
-    /// is torn, changed, or of something else, and has to be made again.
+    /// Runs of a part.
+    fn runs_of(&self, part: &SweepPart) -> usize {
+        (part.end - part.first) * self.runs()
+    }
+
+    /// The file of a part with these records; an error says that it would be too large.
+    fn file(&self, part: &SweepPart, study: &Study, records: &[RunRecord]) -> Result<Vec<u8>, String> {
+        let factors: Vec<String> = study.factor.iter().map(|factor| factor.name.clone()).collect();
+        let levels = |record: &RunRecord| &self.made.cells[record.cell].cell.levels[..];
+        let runs: Vec<_> = records.iter().map(|record| (levels(record), record, line_of(record))).collect();
+        PartRuns { name: &part.name, factors: &factors, runs: &runs }.encoded()
+    }
+
+    /// Bytes of a part's file at most.
+    pub fn most_bytes(&self, part: &SweepPart) -> usize {
+        part::most_of_file(self.runs_of(part))
+    }
+
+    /// The records of a part, each held against the plan, its sum and its own figures. An error says what is wrong with
+    /// the file: it is torn, changed, or of something else, and has to be made again. It may be anybody's: it takes no
+    /// more memory than a part may, whatever it says of itself.
     pub fn records(&self, part: &SweepPart, file: &[u8]) -> Result<Vec<RunRecord>, Error> {
         let fault = |why: String| Error::new(format!("{}: {why}", part.name));
-        let lines = part::lines(&part.name, file).map_err(fault)?;
+        let lines = part::lines(file, self.runs_of(part)).map_err(fault)?;
         let records = read_lines(&self.made, &self.made.order(), part.first * self.runs(), lines.as_bytes(), true);
         let records = records.map_err(|(line, why)| fault(format!("run {line}: {why}")))?;
-        let expected = (part.end - part.first) * self.runs();
-        match records.len() == expected {
+        let expected = self.runs_of(part);
+        if records.len() != expected {
+            return Err(fault(format!("it has {} runs; expected {expected}", records.len())));
+        }
+        match self.file(part, &parse("study.toml", &self.study)?, &records).map_err(fault)? == file {
             true => Ok(records),
-            false => Err(fault(format!("it has {} runs; expected {expected}", records.len()))),
+            false => Err(fault("it was changed after it was written, or is another part".to_owned())),
         }
     }
 
@@ -255,86 +275,4 @@ impl SweepPlan {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::fs;
-
-    use super::*;
-    use crate::study::{StudyOptions, study};
-
-    fn plan() -> SweepPlan {
-        let setup = Setup::new("random-read", "barracuda-7200.7-ncq").with_runtime("1 s");
-        let levels = |levels: &[&str]| levels.iter().map(|level| (*level).to_owned()).collect();
-        let factors = [("job.depth", &["1", "4", "8"][..]), ("drive.cache.write_back", &["true", "false"])];
-        let factors = factors.map(|(key, all)| SweepFactor { key: key.to_owned(), levels: levels(all) });
-        SweepPlan::of_setup(&setup, &factors, 2).unwrap()
-    }
-
-    #[test]
-    fn what_is_sampled_until_decided_is_no_sweep() {
-        let text = format!("sampling = \"until-decided\"\n{}", plan().study);
-        let Err(refused) = SweepPlan::of(planned::plan("sweep", text).unwrap()) else { panic!("it is refused") };
-        assert!(refused.to_string().contains("seekwise study"), "{refused}");
-    }
-
-    #[test]
-    fn parts_in_any_order_make_the_bytes_of_a_study() {
-        let folder = tempfile::tempdir().unwrap();
-        let (there, here) = (plan(), plan());
-        let sent = SweepPlan::read(&there.text()).unwrap();
-        assert_eq!(sent.hash(), here.hash());
-        let parts = here.parts(4);
-        assert_eq!(parts.iter().map(|part| (part.first, part.end)).collect::<Vec<_>>(), [(0, 4), (4, 6)]);
-        let mut files: Vec<Vec<u8>> = parts.iter().rev().map(|part| sent.run(part, &()).unwrap()).collect();
-        files.reverse();
-        let out = folder.path().join("swept");
-        here.finish(&out, &parts, &files, false).unwrap();
-        let file = folder.path().join("s.toml");
-        fs::write(&file, here.study()).unwrap();
-        let whole = folder.path().join("whole");
-        study(&file.to_string_lossy(), &StudyOptions::into(&whole), &()).unwrap();
-        for name in ["results.jsonl", "made-from.json", "study.toml", "sums.txt", "report.html"] {
-            assert!(fs::read(out.join(name)).unwrap() == fs::read(whole.join(name)).unwrap(), "{name} differs");
-        }
-        let error = here.finish(&folder.path().join("x"), &parts[1..], &files[1..], false).unwrap_err();
-        assert!(error.to_string().contains("not those of the whole plan"), "{error}");
-        let place = tempfile::tempdir().unwrap();
-        let last = here.so_far(place.path(), &parts[1..], &files[1..]).unwrap();
-        assert_eq!((last.records.len(), last.missing_runs()), (4, 8));
-        assert_eq!(last.summary()["missing_runs"], 8);
-        assert!(place.path().join("report.html").exists() && !place.path().join("results.jsonl").exists());
-        let all = here.so_far(place.path(), &parts, &files).unwrap();
-        assert_eq!((all.missing_runs(), all.summary().get("missing_runs")), (0, None));
-    }
-
-    #[test]
-    fn a_part_that_is_torn_or_changed_or_anothers_is_none() {
-        let plan = plan();
-        let parts = plan.parts(3);
-        let file = plan.run(&parts[0], &()).unwrap();
-        assert_eq!(plan.run(&parts[0], &()).unwrap(), file, "run twice, it is the same part");
-        assert_eq!(plan.records(&parts[0], &file).unwrap().len(), 6);
-        let said = |part: &SweepPart, file: &[u8]| plan.records(part, file).map(drop).unwrap_err().to_string();
-        assert!(said(&parts[0], &file[..file.len() / 2]).contains("torn"));
-        assert!(said(&parts[0], b"").contains("torn"));
-        assert!(said(&parts[1], &file).contains("it says that it is part-0-3-"));
-        // Whichever byte is another, nothing of it is read.
-        let small = &plan.parts(1)[0];
-        let file = plan.run(small, &()).unwrap();
-        for at in 0..file.len() {
-            let mut other = file.clone();
-            other[at] ^= 1 << (at % 8);
-            let why = said(small, &other);
-            assert!(why.contains("torn") || why.contains("changed"), "byte {at}: {why}");
-        }
-    }
-
-    #[test]
-    fn a_plan_of_another_build_is_refused() {
-        let text = plan().text();
-        let build = ProgramVersion::this().build;
-        let error = SweepPlan::read(&text.replacen(&build, &"0".repeat(build.len()), 1)).unwrap_err();
-        assert!(error.to_string().contains("expected the same build"), "{error}");
-        assert!(SweepPlan::read(&text.replacen("random-read", "random-write", 1)).is_err());
-        assert!(SweepPlan::read("{}").is_err());
-    }
-}
+mod tests;

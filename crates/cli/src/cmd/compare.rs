@@ -110,7 +110,7 @@ impl Compared<'_> {
         }
         self.doubts().iter().for_each(|doubt| text.push_str(&format!("{doubt}\n")));
         let (method, account) = self.method();
-        text.push_str(&format!("{method}; 95 % interval"));
+        text.push_str(&format!("{method}; {}", self.interval()));
         if self.findings.len() > 1 {
             text.push_str(&format!("; verdicts corrected for {} comparisons (Holm)", self.findings.len()));
         }
@@ -123,13 +123,32 @@ impl Compared<'_> {
         text
     }
 
+    /// A side's figure with how far its interval reaches, of one run without; bytes as megabytes.
+    fn amount(&self, metric: &Metric, cell: usize) -> String {
+        let Interval { estimate, low, high } = scaled(metric, self.mean_of(cell, metric));
+        let places = match metric.unit() {
+            "bytes/s" => 2,
+            "ms" => 3,
+            _ => 1,
+        };
+        match self.evidence.runs(cell).len() {
+            1 => format!("{estimate:.places$}"),
+            _ => format!("{estimate:.places$} ± {:.places$}", (high - low) / 2.0),
+        }
+    }
+
+    /// The same with its unit.
+    fn figure(&self, metric: &Metric, cell: usize) -> String {
+        format!("{} {}", self.amount(metric, cell), unit(metric))
+    }
+
     /// A line for each side; the mean response beside it, where it is not what is judged.
     fn sides(&self, metric: &Metric) -> Vec<String> {
         let width = (0..self.values.len()).map(|cell| self.side(cell).chars().count()).max().unwrap_or(0);
         let line = |cell: usize| {
             let mean = self.evidence.mean(cell, |run| run.all.mean_ms()).estimate;
             let beside = if *metric == Metric::default() { format!("   mean {mean:.3} ms") } else { String::new() };
-            format!("{:<width$}  {}{beside}", self.side(cell), figure(metric, self.mean_of(cell, metric)))
+            format!("{:<width$}  {}{beside}", self.side(cell), self.figure(metric, cell))
         };
         (0..self.values.len()).map(line).collect()
     }
@@ -139,7 +158,7 @@ impl Compared<'_> {
         let mut table = tables::table([self.key, unit(metric), "against the first", "verdict"]);
         for (cell, value) in self.values.iter().enumerate() {
             let (ratio, verdict) = self.against(cell, metric);
-            table.add_row([value.clone(), amount(metric, self.mean_of(cell, metric)), ratio, verdict]);
+            table.add_row([value.clone(), self.amount(metric, cell), ratio, verdict]);
         }
         format!("{table}\n")
     }
@@ -175,25 +194,10 @@ impl Compared<'_> {
     }
 }
 
-/// A figure with how far its interval reaches; bytes as megabytes.
-fn amount(metric: &Metric, figure: Interval) -> String {
-    let Interval { estimate, low, high } = scaled(metric, figure);
-    let places = match metric.unit() {
-        "bytes/s" => 2,
-        "ms" => 3,
-        _ => 1,
-    };
-    format!("{estimate:.places$} ± {:.places$}", (high - low) / 2.0)
-}
-
 /// A figure in the unit in which it is printed.
 fn scaled(metric: &Metric, Interval { estimate, low, high }: Interval) -> Interval {
     let scale = if metric.unit() == "bytes/s" { 1e6 } else { 1.0 };
     Interval { estimate: estimate / scale, low: low / scale, high: high / scale }
-}
-
-fn figure(metric: &Metric, interval: Interval) -> String {
-    format!("{} {}", amount(metric, interval), unit(metric))
 }
 
 /// The unit as printed: bytes as megabytes.

@@ -12,11 +12,15 @@ use crate::interrupt;
 /// The variable that names the Python with the module; the module sets it where it runs the program.
 const PYTHON: &str = "SEEKWISE_PYTHON";
 
+/// What Python does first: it takes no module from the current folder, since anybody's `seekwise.py` may lie there. `python3 -P`
+/// does so from 3.11 on.
+const START: &str = "import sys; sys.path[:] = filter(None, sys.path)";
+
 /// Has a command of the module do what `words` say; `command` is the program's, `else_` what does it without the module.
 pub fn ask(command: &str, words: Value, else_: &str) -> CommandResult {
     let python = std::env::var(PYTHON).unwrap_or_else(|_| "python3".to_owned());
-    let has =
-        Command::new(&python).args(["-c", "import seekwise"]).stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let imported = format!("{START}; import seekwise");
+    let has = Command::new(&python).args(["-c", &imported]).stdout(Stdio::null()).stderr(Stdio::null()).status();
     if !has.is_ok_and(|status| status.success()) {
         return Err(CommandError::new(format!(
             "{command}: needs the Python module `seekwise`, which {python} does not have: `pip install seekwise`, or {PYTHON} \
@@ -27,8 +31,8 @@ pub fn ask(command: &str, words: Value, else_: &str) -> CommandResult {
     words["build"] = Value::from(ProgramVersion::this().build);
     // The first signal comes to both: the module says what is kept.
     interrupt::hold().end_with(|| {});
-    let module = format!("seekwise._{command}_command");
-    let ended = Command::new(&python).args(["-m", &module, &words.to_string()]).status();
+    let program = format!("{START}; from seekwise._{command}_command import main; sys.exit(main(sys.argv[1:]))");
+    let ended = Command::new(&python).args(["-c", &program, &words.to_string()]).status();
     let ended = ended.map_err(|error| CommandError::new(format!("{command}: {python}: {error}")))?;
     match ended.code() {
         Some(0) => Ok(CommandAnswer::Done),

@@ -25,8 +25,8 @@ from seekwise._results import (
     StudyAnswer,
     Validation,
 )
-from seekwise._setup import Job, Settings, Target, Text, Value, path, settings, word, words
-from seekwise._stores import fetch, folder_for_now, folder_of, folder_until_exit, is_url
+from seekwise._setup import Job, Settings, Target, Text, Value, path, settings, texts, values, varied, words
+from seekwise._stores import fetch, folder_for_now, folder_of, folder_until_exit, is_url, shown
 
 #: A file's name.
 File = str | os.PathLike[str]
@@ -166,9 +166,7 @@ def compare(
     After Ctrl-C, `Interrupted.partial` is the comparison so far: all runs that ended, and the findings of those values whose
     runs are all there. They are kept in `out`, and without that until the process ends.
     """
-    if len(vary) != 1:
-        raise SeekwiseError(f"vary: expected one key with its values, not {len(vary)}; a study varies several")
-    ((key, levels),) = vary.items()
+    key, levels = varied(vary)
     said = words(job, on, set, seed, runtime, destroy, trace_format)
 
     def compared(folder: str, tell: ProgressFunction | None, kept: bool) -> Comparison:
@@ -176,8 +174,8 @@ def compare(
             _native.compare(
                 said,
                 key=key,
-                levels=[word(level) for level in levels],
-                metrics=[metric] if isinstance(metric, str) else list(metric),
+                levels=levels,
+                metrics=texts("metric", metric),
                 runs=runs,
                 until_decided=until_decided,
                 out=_file(out),
@@ -297,7 +295,7 @@ def open(folder: File, *, storage: Mapping[str, Any] | None = None) -> Study | R
     copy = folder_until_exit()
     fetch(name, Path(copy), storage)
     answer, _ = _native.open(copy)
-    return studied(answer, f"seekwise report {shlex.quote(name)} --json")
+    return studied(answer, f"seekwise report {shlex.quote(shown(name))} --json")
 
 
 def validate(
@@ -334,7 +332,7 @@ def fit(
     drive: File,
     *,
     hold: str = "50%",
-    only: Sequence[str] = (),
+    only: str | Sequence[str] = (),
     out: File | None = None,
     page: File | None = None,
     generations: int | None = None,
@@ -349,7 +347,7 @@ def fit(
     With `out=` the profile is written there, and points that were tried stay beside it if the fit is interrupted; without,
     `save` writes the profile, and points stay until the process ends: the exception says where.
     """
-    files = [path(data)] if isinstance(data, str | os.PathLike) else [path(file) for file in data]
+    files = [path(file) for file in values("data", data)]
 
     def fitted(file: str, kept: str) -> FitResult:
         with _progress.shown(progress) as tell, keeping(kept):
@@ -357,7 +355,7 @@ def fit(
                 files,
                 drive=path(drive),
                 hold=hold,
-                only=list(only),
+                only=texts("only", only),
                 out=file,
                 page=_file(page),
                 generations=generations,
@@ -384,7 +382,7 @@ def power_cut(
     on: Target,
     *,
     cuts: int = 1000,
-    at: Sequence[str] = (),
+    at: str | Sequence[str] = (),
     after: str | None = None,
     shutdown: bool = False,
     set: Settings | None = None,
@@ -401,7 +399,7 @@ def power_cut(
         json, command, kept, curve = _native.power_cut(
             said,
             cuts=cuts,
-            at=list(at),
+            at=texts("at", at),
             after=after,
             shutdown=shutdown,
             max_memory=max_memory,

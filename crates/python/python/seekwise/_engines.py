@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -36,7 +36,7 @@ class Work:
     """What a worker does with a part. It is made of texts, so any machine with the same build can do it."""
 
     #: The plan, with all that it was made from.
-    plan: str
+    plan: str = field(repr=False)
     #: Where parts are kept.
     store: Store
 
@@ -102,6 +102,11 @@ def _remote(work: Work, part: PartWords) -> str:
     return work(part)
 
 
+def begin() -> None:
+    """A worker of Ray calls this before its first task. So this module is imported by then: for tasks Ray has a worker look into the
+    driver's current folder before all others, and anybody's `seekwise.py` may lie there."""
+
+
 class RayEngine:
     """Ray: the cluster of `RAY_ADDRESS` or of `address`, else processes of this machine. Each worker needs this build."""
 
@@ -113,7 +118,8 @@ class RayEngine:
             raise SeekwiseError(why) from error
         self._ray = ray
         if not ray.is_initialized():
-            ray.init(address=address, log_to_driver=False, **options)
+            first = {"worker_process_setup_hook": f"{__name__}.{begin.__name__}"}
+            ray.init(address=address, log_to_driver=False, **{"runtime_env": first, **options})
         self._run = ray.remote(_remote)
         self._work: tuple[Work, Any] | None = None
         self._running: dict[Any, PartWords] = {}

@@ -9,19 +9,26 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """An estimate with its interval of 95 %."""
+    """An estimate with its interval of 95 %. Of one run there is none: its ends are None."""
 
     estimate: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
+
+    @property
+    def ends(self) -> tuple[float, float] | None:
+        """Both ends, if there is an interval."""
+        return None if self.low is None or self.high is None else (self.low, self.high)
 
     def __str__(self) -> str:
-        return f"{self.estimate:.4g} ({self.low:.4g} to {self.high:.4g})"
+        said = "no interval" if self.ends is None else "{:.4g} to {:.4g}".format(*self.ends)
+        return f"{self.estimate:.4g} ({said})"
 
     @staticmethod
-    def of(value: Mapping[str, float]) -> Interval:
-        """As JSON has it."""
-        return Interval(value["estimate"], value["low"], value["high"])
+    def of(value: Mapping[str, Any]) -> Interval:
+        """As JSON has it: an end that is infinite is null there."""
+        low, high = value["low"], value["high"]
+        return Interval(value["estimate"], low, high) if None not in (low, high) else Interval(value["estimate"], None, None)
 
 
 @dataclass(frozen=True, slots=True)

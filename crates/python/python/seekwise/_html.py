@@ -50,13 +50,14 @@ def table(of: Table) -> str:
 
 
 def bar(interval: Interval) -> str:
-    """A ratio's interval as a bar, on a scale about 1 that holds it."""
-    reach = max(abs(interval.low - 1), abs(interval.high - 1), 0.05) * 1.15
+    """A ratio's interval as a bar, on a scale about 1 that holds it; of one run its estimate alone."""
+    low, high = interval.ends or (interval.estimate, interval.estimate)
+    reach = max(abs(low - 1), abs(high - 1), 0.05) * 1.15
 
     def at(ratio: float) -> float:
         return 50 + 50 * (ratio - 1) / reach
 
-    left, right = at(interval.low), at(interval.high)
+    left, right = at(low), at(high)
     place = "position:absolute;top:0;bottom:0;"
     width = max(right - left, 0.5)
     return (

@@ -13,7 +13,6 @@ import shlex
 import signal
 import socket
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,6 +23,7 @@ from typing import Any
 
 from seekwise import _html
 from seekwise._error import RunError, SeekwiseError
+from seekwise._program import program
 from seekwise._results import Result
 from seekwise._setup import Settings, Stack, Target, Value, path, settings, word
 
@@ -45,7 +45,7 @@ def _target(on: Target, set: Settings | None) -> tuple[str, list[str]]:
 def _options(given: Mapping[str, Value | None]) -> list[str]:
     """Options as the command line has them; what is `None` is left out."""
     said = [(f"--{name.replace('_', '-')}", value) for name, value in given.items() if value is not None]
-    return [part for name, value in said for part in (name, word(value))]
+    return [part for name, value in said for part in (name, word(value, name))]
 
 
 class _Process:
@@ -58,7 +58,7 @@ class _Process:
         with open(self._said, "wb") as said, open(self._told, "wb") as told:
             # A group of its own: Ctrl-C is for this interpreter, which ends it in order.
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "seekwise", *arguments, "--json"],
+                program([*arguments, "--json"]),
                 stdin=subprocess.DEVNULL,
                 stdout=said,
                 stderr=told,
@@ -175,7 +175,7 @@ class ServedDisk:
 
     def set(self, key: str, value: Value) -> str:
         """Changes a setting while the disk works, such as `drive.cache.write_back`."""
-        return self.order(f"set {key}={word(value)}")
+        return self.order(f"set {key}={word(value, key)}")
 
     def reset_link(self) -> str:
         """Resets the link: outstanding requests fail, cached data stay."""

@@ -103,6 +103,8 @@ class Plan:
         """Its parts of so many cells: the first cell, the cell behind the last, the name."""
     def run(self, part: PartWords, cancel: CancelFlag | None = None) -> bytes:
         """Runs a part and answers the bytes of its file."""
+    def most_bytes(self, part: PartWords) -> int:
+        """Bytes of the file of a part at most."""
     def fault(self, part: PartWords, file: bytes) -> str | None:
         """What is wrong with the file of a part; nothing of one that is whole."""
     def finish(

@@ -25,6 +25,11 @@ def _columns(table: Table, *names: str) -> list[tuple[Any, ...]]:
     return [tuple(row[place] for place in places) for row in table.rows_from(0, len(table))]
 
 
+def text(word: str) -> str:
+    """A word as a label: matplotlib would set what stands between two dollars as a formula."""
+    return word.replace("$", r"\$")
+
+
 def curves(table: Table, ax: Any) -> Any:
     """Shares of requests by response time: a step curve a cell, its runs over one another."""
     drawn = axes(ax)
@@ -42,13 +47,14 @@ def curves(table: Table, ax: Any) -> Any:
     return drawn
 
 
-def intervals(rows: Sequence[tuple[str, float, float, float]], ax: Any) -> Any:
-    """Ratios with their intervals of 95 %, one below the other: label, estimate, low, high."""
+def intervals(rows: Sequence[tuple[str, float, float | None, float | None]], ax: Any) -> Any:
+    """Ratios with their intervals of 95 %, one below the other: label, estimate, low, high. Of one run there is the ratio alone."""
     drawn = axes(ax)
     for place, (_, estimate, low, high) in enumerate(rows):
-        drawn.errorbar(estimate, place, xerr=[[estimate - low], [high - estimate]], fmt="o", capsize=3, color="C0")
+        reach = None if low is None or high is None else [[estimate - low], [high - estimate]]
+        drawn.errorbar(estimate, place, xerr=reach, fmt="o", capsize=3, color="C0")
     drawn.axvline(1, color="grey", linewidth=1)
-    drawn.set_yticks(range(len(rows)), [label for label, *_ in rows])
+    drawn.set_yticks(range(len(rows)), [text(label) for label, *_ in rows])
     drawn.invert_yaxis()
     drawn.set_xlabel("ratio, with its interval of 95 %")
     return drawn
@@ -69,7 +75,7 @@ def at_risk(table: Table, ax: Any) -> Any:
     """Data that were acknowledged and not on the medium, over time."""
     drawn = axes(ax)
     rows = _columns(table, "t_s", "bytes_mean", "bytes_max")
-    times, mean, most = zip(*((t, mean / 1024, most / 1024) for t, mean, most in rows), strict=True)
+    times, mean, most = ([row[place] / scale for row in rows] for place, scale in enumerate((1, 1024, 1024)))
     drawn.plot(times, mean, label="mean")
     drawn.fill_between(times, mean, most, alpha=0.3, label="up to the most")
     drawn.set_xlabel("time, s")
@@ -82,7 +88,7 @@ def samples(table: Table, ax: Any) -> Any:
     """Measured and simulated response times, each sorted: on the diagonal they are distributed alike."""
     drawn = axes(ax)
     rows = _columns(table, "measured_ns", "simulated_ns")
-    measured, simulated = (sorted(time / 1e6 for time in times) for times in zip(*rows, strict=True))
+    measured, simulated = (sorted(row[place] / 1e6 for row in rows) for place in (0, 1))
     drawn.plot(measured, simulated, ".", markersize=3)
     drawn.axline((0, 0), slope=1, color="grey", linewidth=1)
     drawn.set_xlabel("measured response time, ms")

@@ -190,7 +190,7 @@ class Finding:
     #: The sides, the base first.
     from_: str
     to: str
-    #: `to` over `from_`; an interval of 95 %.
+    #: `to` over `from_`; an interval of 95 %, of one run none.
     ratio: Interval
     #: faster (of a time: it is shorter), slower, no difference within ±x %, not enough data, or refused.
     verdict: str
@@ -256,6 +256,15 @@ class Comparison(_ManyRuns):
         """Runs of a side."""
         return int(self._data["runs"])
 
+    @property
+    def _sample(self) -> str:
+        """How much stands behind the ratios."""
+        return f"{self.runs} runs a side" if self._has_intervals else "one run a side: no interval"
+
+    @property
+    def _has_intervals(self) -> bool:
+        return all(finding.ratio.ends is not None for finding in self.findings)
+
     def report(self) -> Report:
         """The report, where `out=` kept results."""
         return report_of(self.page)
@@ -269,7 +278,7 @@ class Comparison(_ManyRuns):
     def __repr__(self) -> str:
         lines = [f"{it.to} against {it.from_}: {it.metric} × {it.ratio}: {it.verdict}" for it in self.findings]
         said = [] if self.complete else [_missing(self.missing_runs)]
-        return "<Comparison: " + "; ".join(said + lines) + ">"
+        return "<Comparison: " + "; ".join(said + lines + ([] if self._has_intervals else [self._sample])) + ">"
 
     def _repr_html_(self) -> str:
         def one(finding: Finding) -> str:
@@ -281,7 +290,7 @@ class Comparison(_ManyRuns):
 
         shown = "".join(one(finding) for finding in self.findings[: _html.ROWS])
         missing = "" if self.complete else f"; {_missing(self.missing_runs)}"
-        return shown + _html.paragraph(f"{self.runs} runs a side{missing}")
+        return shown + _html.paragraph(f"{self._sample}{missing}")
 
 
 @dataclass(frozen=True)

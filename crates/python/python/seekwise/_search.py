@@ -16,7 +16,7 @@ from seekwise._error import SeekwiseError, keeping
 from seekwise._figures import Interval
 from seekwise._progress import Progress
 from seekwise._results import RunResult
-from seekwise._setup import Job, Settings, Target, Value, word
+from seekwise._setup import Job, Settings, Target, Value, values, word
 
 #: One figure of a run, such as `lambda run: run.p99`; or of the settings, such as a price.
 Aim = Callable[[RunResult], float]
@@ -72,9 +72,13 @@ class Search:
     @property
     def best(self) -> Winner:
         """The first winner."""
+        if not self.winners:
+            raise SeekwiseError("nothing was tried: expected trials=1 or more")
         return self.winners[0]
 
     def __repr__(self) -> str:
+        if not self.winners:
+            return "<Search: nothing was tried>"
         ratios = ", ".join(f"{aim} × {ratio}" for aim, ratio in zip(self.aims, self.best.fresh or self.best.seen, strict=True))
         said = f"{len(self.trials)} trials, {len(self.winners)} winners{'' if self.complete else ', interrupted'}"
         return f"<Search: {said}; {dict(self.best.settings)}: {ratios}{'' if self.best.fresh else ', seen'}>"
@@ -96,12 +100,12 @@ class Search:
         if len(self.aims) < 2:
             raise SeekwiseError("a picture of a front needs two aims")
         axes = _plots.axes(ax)
-        axes.scatter(*zip(*(trial.ratios[:2] for trial in self.trials), strict=True), alpha=0.4, label="trials")
+        axes.scatter(*([trial.ratios[place] for trial in self.trials] for place in (0, 1)), alpha=0.4, label="trials")
         front = sorted(tuple(interval.estimate for interval in it.fresh[:2]) for it in self.winners if it.fresh)
         if front:
             axes.plot(*zip(*front, strict=True), marker="o", color="C1", label="front, on fresh seeds")
-        axes.set_xlabel(f"{self.aims[0]}, ratio to the base")
-        axes.set_ylabel(f"{self.aims[1]}, ratio to the base")
+        axes.set_xlabel(_plots.text(f"{self.aims[0]}, ratio to the base"))
+        axes.set_ylabel(_plots.text(f"{self.aims[1]}, ratio to the base"))
         axes.legend()
         return axes
 
@@ -151,16 +155,16 @@ class _Judge:
 
 
 def _suggested(trial: Any, space: Space) -> dict[str, Value]:
-    def one(key: str, values: Any) -> Value:
-        if isinstance(values, tuple) and len(values) == 2 and not any(isinstance(it, bool | str) for it in values):
-            low, high = values
+    def one(key: str, given: Any) -> Value:
+        if isinstance(given, tuple) and len(given) == 2 and not any(isinstance(it, bool | str) for it in given):
+            low, high = given
             whole = isinstance(low, int) and isinstance(high, int)
             suggested: Value = trial.suggest_int(key, low, high) if whole else trial.suggest_float(key, low, high)
             return suggested
-        chosen: Value = trial.suggest_categorical(key, list(values))
+        chosen: Value = trial.suggest_categorical(key, list(values(f"space: {key}", given)))
         return chosen
 
-    return {key: one(key, values) for key, values in space.items()}
+    return {key: one(key, given) for key, given in space.items()}
 
 
 def search(
@@ -234,7 +238,7 @@ def _so_far(study: Any, aims: tuple[str, ...], winners: Mapping[Settled, Winner]
 
 
 def _settings(trial: Any) -> Settled:
-    return tuple((key, word(value)) for key, value in trial.params.items())
+    return tuple((key, word(value, key)) for key, value in trial.params.items())
 
 
 def _trials(study: Any) -> tuple[Trial, ...]:

@@ -4,8 +4,10 @@ that all of it is hashable and travels to other processes and machines."""
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
+from numbers import Number
+from typing import Any
 
 from seekwise._error import SeekwiseError
 
@@ -25,16 +27,53 @@ SetupWords = tuple[
 PartWords = tuple[int, int, str]
 
 
-def word(value: Value) -> str:
-    """A value as the command line has it."""
+def word(value: object, of: str = "") -> str:
+    """A value as the command line has it; `of` says what has it, for an error."""
+    if getattr(value, "shape", None) == ():
+        # A value of numpy's, such as its own True.
+        value = value.item()  # type: ignore[attr-defined]
     if isinstance(value, bool):
         return "true" if value else "false"
-    return str(value)
+    if isinstance(value, str | Number | os.PathLike):
+        return str(value)
+    raise SeekwiseError(f"{of}{': ' if of else ''}{value!r}: expected one value: a text, a number, True or False")
+
+
+def values(of: str, given: object) -> tuple[Any, ...]:
+    """What a parameter lists. A text is one value, never its letters; so are a number and a path."""
+    if isinstance(given, str | bytes | Number | os.PathLike):
+        return (given,)
+    # Seeds, bases and the order of results go by place.
+    if isinstance(given, Iterable) and not isinstance(given, Mapping | Set):
+        return tuple(given)
+    raise SeekwiseError(f"{of}: {given!r}: expected a list, or one value")
+
+
+def texts(of: str, given: object) -> list[str]:
+    """What a parameter lists, as the command line has it."""
+    return [word(value, of) for value in values(of, given)]
+
+
+def varied(vary: object) -> tuple[str, list[str]]:
+    """What a comparison varies: its key, and its values, the base first."""
+    example = 'such as vary={"job.depth": ["1", "32"]}'
+    if not isinstance(vary, Mapping):
+        raise SeekwiseError(f"vary: {vary!r}: expected one key with its values, {example}")
+    if len(vary) != 1:
+        raise SeekwiseError(f"vary: expected one key with its values, not {len(vary)}; a study varies several")
+    ((key, given),) = vary.items()
+    levels = texts(f"vary: {key}", given)
+    if len(levels) < 2:
+        one = f"one value, {levels[0]!r}" if levels else "no value"
+        raise SeekwiseError(f"vary: {key} has {one}; expected a list of two or more, the base first, {example}")
+    return key, levels
 
 
 def settings(given: Settings | None) -> tuple[tuple[str, str], ...]:
     """Settings as the command line has them."""
-    return tuple((key, word(value)) for key, value in (given or {}).items())
+    if not isinstance(given, Mapping | None):
+        raise SeekwiseError(f'set: {given!r}: expected keys with their values, such as set={{"job.depth": 32}}')
+    return tuple((key, word(value, f"set: {key}")) for key, value in (given or {}).items())
 
 
 def path(given: str | os.PathLike[str]) -> str:

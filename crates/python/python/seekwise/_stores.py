@@ -5,10 +5,13 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
+import secrets
 import shutil
+import stat
 import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -17,9 +20,21 @@ from typing import Any, Protocol
 from seekwise import _native
 from seekwise._error import SeekwiseError
 
-
 #: Files of a result folder. Where parts are in no folder, they stand beside them.
 KEPT = ("study.toml", "made-from.json", "sums.txt", "results.jsonl", "report.html")
+
+#: Bytes of a file of a result folder at most: more is none of ours.
+MOST = 1 << 32
+
+#: A store's options with such words in their names are secret.
+SECRET = re.compile("key|secret|token|pass|cred|auth|sas|connection", re.IGNORECASE)
+
+#: How a file of others is opened: a link is not followed, and a pipe is not waited for.
+GUARDED = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+
+
+class UnusableFile(SeekwiseError):
+    """Something lies under a name that cannot be taken for a file of ours: a link, a folder, a pipe, or too much."""
 
 
 class Store(Protocol):
@@ -29,13 +44,25 @@ class Store(Protocol):
         """What is kept."""
         ...
 
-    def read(self, name: str) -> bytes | None:
-        """A file's bytes; None where there is none of that name."""
+    def read(self, name: str, most: int = MOST) -> bytes | None:
+        """A file's bytes; None where there is none of that name. Raises `UnusableFile` for what is no file, and for one of more
+        than `most` bytes."""
         ...
 
     def write(self, name: str, content: bytes) -> None:
-        """Keeps a file, whole or not at all."""
+        """Keeps a file, whole or not at all, whatever lies under its name."""
         ...
+
+
+def _kind(place: Path) -> str:
+    """The kind of what is no file."""
+    kinds = {stat.S_IFLNK: "a link", stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+    return kinds.get(stat.S_IFMT(place.lstat().st_mode), "a device")
+
+
+def _check_size(place: object, size: int, most: int) -> None:
+    if size > most:
+        raise UnusableFile(f"{place}: has {size} bytes; expected at most {most}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,45 +77,97 @@ class FolderStore:
             return set(os.listdir(self.folder))
         except FileNotFoundError:
             return set()
+        except OSError as error:
+            raise SeekwiseError(f"{self.folder}: {error.strerror}; expected a folder") from error
 
-    def read(self, name: str) -> bytes | None:
+    def read(self, name: str, most: int = MOST) -> bytes | None:
         """A file's bytes; None where there is none of that name."""
+        place = Path(self.folder, name)
         try:
-            return Path(self.folder, name).read_bytes()
+            # Looked at first: to open a device may do something.
+            if not stat.S_ISREG(place.lstat().st_mode):
+                raise UnusableFile(f"{place}: is {_kind(place)}; expected a file")
+            with open(os.open(place, os.O_RDONLY | GUARDED), "rb") as file:
+                _check_size(place, os.fstat(file.fileno()).st_size, most)
+                content = file.read(most + 1)
         except FileNotFoundError:
             return None
+        except OSError as error:
+            raise UnusableFile(f"{place}: {error.strerror}") from error
+        _check_size(place, len(content), most)
+        return content
 
     def write(self, name: str, content: bytes) -> None:
-        """Keeps a file, whole or not at all."""
+        """Keeps a file, whole or not at all, whatever lies under its name."""
         Path(self.folder).mkdir(parents=True, exist_ok=True)
-        _native.write_file(Path(self.folder, name), content)
+        place = Path(self.folder, name)
+        try:
+            usual = stat.S_ISREG(place.lstat().st_mode)
+        except FileNotFoundError:
+            usual = True
+        if not usual:
+            # No file takes the place of a folder, a link or a pipe, and it is somebody's. Another worker may have done this.
+            with suppress(FileNotFoundError):
+                place.rename(place.with_name(f"{name}.{secrets.token_hex(4)}.set-aside"))
+        _native.write_file(place, content)
 
 
-@contextmanager
-def _told(url: str) -> Iterator[None]:
-    """Errors of whatever file system it is say which URL they are of."""
-    try:
-        yield
-    except (SeekwiseError, FileNotFoundError):
-        raise
-    except Exception as error:
-        raise SeekwiseError(f"{url}: {str(error) or type(error).__name__}") from error
+#: A URL's password, with what stands before it.
+PASSWORD = re.compile(r"(://[^/@:\s]*:)([^/@\s]+)@")
 
 
-@dataclass(frozen=True, slots=True)
+def shown(url: str) -> str:
+    """A URL without its password, for whatever is printed."""
+    return PASSWORD.sub(r"\1***@", url)
+
+
+def _secrets(options: Iterable[tuple[str, Any]], secret: bool = False) -> Iterator[str]:
+    """The values of a store's options that are secret."""
+    for name, value in options:
+        hidden = secret or SECRET.search(name) is not None
+        if isinstance(value, Mapping):
+            yield from _secrets(value.items(), hidden)
+        elif hidden and isinstance(value, str) and value:
+            yield value
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class UrlStore:
-    """What fsspec opens. A file is one object, written by one call: object stores keep it whole or not at all."""
+    """What fsspec opens. A file is one object, written by one call: object stores keep it whole or not at all.
+
+    Its options go with it to the workers, secrets too: so they are in its pickles. Nothing that is printed has them.
+    """
 
     url: str
     #: What fsspec's file system is made with, such as an address or keys.
     options: tuple[tuple[str, Any], ...] = ()
 
+    def __repr__(self) -> str:
+        named = ", ".join(f"{name}=…" for name, _ in self.options)
+        return f"UrlStore({shown(self.url)!r}{', ' if named else ''}{named})"
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Errors of whatever file system it is say which URL they are of, and no secret."""
+        try:
+            yield
+        except (SeekwiseError, FileNotFoundError):
+            raise
+        except Exception as error:
+            text = shown(str(error)) or type(error).__name__
+            for secret in (*_secrets(self.options), *(found[2] for found in PASSWORD.finditer(self.url))):
+                text = text.replace(secret, "***")
+            # An error whose text has a secret is not handed on.
+            cause = error if text == str(error) else None
+            raise SeekwiseError(f"{shown(self.url)}: {text}") from cause
+
     def _opened(self) -> tuple[Any, str]:
         try:
             fsspec: Any = import_module("fsspec.core")
         except ImportError as error:
-            raise SeekwiseError(f"{self.url}: needs fsspec; expected a folder, or `pip install seekwise[stores]`") from error
-        with _told(self.url):
+            why = f"{shown(self.url)}: needs fsspec; expected a folder, or `pip install seekwise[stores]`"
+            raise SeekwiseError(why) from error
+        with self._told():
             system, root = fsspec.url_to_fs(self.url, **dict(self.options))
         return system, str(root).rstrip("/")
 
@@ -97,35 +176,55 @@ class UrlStore:
         system, root = self._opened()
         system.invalidate_cache()
         try:
-            with _told(self.url):
+            with self._told():
                 return {str(path).rsplit("/", 1)[-1] for path in system.ls(root, detail=False)}
         except FileNotFoundError:
             return set()
 
-    def read(self, name: str) -> bytes | None:
+    def read(self, name: str, most: int = MOST) -> bytes | None:
         """A file's bytes; None where there is none of that name."""
-        system, root = self._opened()
+        (system, root), place = self._opened(), f"{shown(self.url)}/{name}"
         try:
-            with _told(self.url):
-                return bytes(system.cat_file(f"{root}/{name}"))
+            with self._told():
+                known: Mapping[str, Any] = system.info(f"{root}/{name}")
+                if known["type"] != "file" or known.get("islink"):
+                    raise UnusableFile(f"{place}: expected a file, found: {known['type']}")
+                size = known.get("size")
+                _check_size(place, size or 0, most)
+                # A range of an empty object is an error in some stores, so one is asked for only where no size is known.
+                content = bytes(system.cat_file(f"{root}/{name}", end=None if size is not None else most + 1))
         except FileNotFoundError:
             return None
+        _check_size(place, len(content), most)
+        return content
 
     def write(self, name: str, content: bytes) -> None:
-        """Keeps a file, whole or not at all."""
+        """Keeps a file, whole or not at all, whatever lies under its name."""
         system, root = self._opened()
-        with _told(self.url):
-            system.pipe_file(f"{root}/{name}", content)
+        place = f"{root}/{name}"
+        with self._told():
+            try:
+                system.pipe_file(place, content)
+            except IsADirectoryError:
+                # No file takes a folder's place, and what is in it is somebody's.
+                system.mv(place, f"{place}.{secrets.token_hex(4)}.set-aside", recursive=True)
+                system.pipe_file(place, content)
+
+
+#: URLs of folders of this machine.
+FOLDERS = ("file://", "local://")
 
 
 def is_url(out: str) -> bool:
     """Whether results go elsewhere than to a folder."""
-    return "://" in out and not out.startswith("file://")
+    return "://" in out and not out.startswith(FOLDERS)
 
 
 def folder_of(out: str) -> str:
     """The folder that a name or a `file://` stands for."""
-    return out.removeprefix("file://")
+    for scheme in FOLDERS:
+        out = out.removeprefix(scheme)
+    return out
 
 
 def folder_until_exit() -> str:
@@ -155,7 +254,7 @@ def fetch(url: str, folder: Path, options: Mapping[str, Any] | None = None) -> N
     place = store(url, dict(options or {}))
     files = {name: place.read(name) for name in KEPT}
     if files["made-from.json"] is None or files["results.jsonl"] is None:
-        raise SeekwiseError(f"{url}: holds no results; expected what a sweep has kept there")
+        raise SeekwiseError(f"{shown(url)}: holds no results; expected what a sweep has kept there")
     for name, content in files.items():
         if content is not None:
             _native.write_file(folder / name, content)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import logging
 import os
 import shlex
 import time
@@ -22,8 +23,8 @@ from seekwise._error import SeekwiseError, keeping
 from seekwise._native import Plan
 from seekwise._progress import Progress, ProgressFunction
 from seekwise._results import Study
-from seekwise._setup import Job, PartWords, Settings, Stack, Target, Value, path, word, words
-from seekwise._stores import KEPT, Store, folder_of, folder_until_exit, is_url, store
+from seekwise._setup import Job, PartWords, Settings, Stack, Target, Value, path, texts, words
+from seekwise._stores import KEPT, Store, UnusableFile, folder_of, folder_until_exit, is_url, shown, store
 
 #: A file's name.
 File = str | os.PathLike[str]
@@ -31,11 +32,20 @@ File = str | os.PathLike[str]
 #: Seconds that a part is to take: long enough that sending it is nothing, short enough that a lost one is not much.
 PART_S = 10.0
 
+#: Bytes of a part to aim at: its lines are some four times as many, and are in memory at once.
+PART_BYTES = 32 << 20
+
+#: Bytes of the file with the number of cells in a part, at most.
+BATCH_BYTES = 1 << 10
+
 #: Parts for each slot of an engine at least, so that the last one to end is not waited for long.
 PARTS_A_SLOT = 4
 
 #: How often what was lost is handed out again. An engine that loses a part so often loses each.
 ROUNDS = 5
+
+
+_log = logging.getLogger("seekwise")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +66,25 @@ class Grid:
             yield dict(zip(keys, values, strict=True))
 
 
+#: What `grid` takes of a setting: its levels, or its one level.
+Levels = Value | Iterable[Value]
+
+
 def grid(
-    levels: Mapping[str, Iterable[Value]] | None = None, *, on: Iterable[str] | None = None, **more: Iterable[Value]
+    levels: Mapping[str, Levels] | None = None, *, on: File | Iterable[File] | None = None, **more: Levels
 ) -> Grid:
-    """All combinations of the levels of dotted keys; `on` are drives."""
-    all_levels: dict[str, Iterable[Value]] = {}
-    if on is not None:
-        all_levels["drive"] = on
-    all_levels.update(levels or {})
-    all_levels.update(more)
-    return Grid(tuple((key, tuple(word(value) for value in values)) for key, values in all_levels.items()))
+    """All combinations of the levels of dotted keys; `on` are drives. A text is one level."""
+    given: list[tuple[str, object]] = [] if on is None else [("drive", on)]
+    given += [*(levels or {}).items(), *more.items()]
+    keys = [key for key, _ in given]
+    for key in keys:
+        if keys.count(key) > 1:
+            raise SeekwiseError(f"grid: {key} is given twice")
+    all_levels = tuple((key, tuple(texts(f"grid: {key}", values))) for key, values in given)
+    for key, values in all_levels:
+        if not values:
+            raise SeekwiseError(f"grid: {key} has no level; expected one or more")
+    return Grid(all_levels)
 
 
 def sweep(
@@ -131,11 +150,13 @@ def run_plan(
     """Makes what is missing of a plan's parts, and a result folder of all."""
     place = store(out, dict(storage or {}))
     admit(plan, out, place, force)
-    parts_in = store(f"{out.rstrip('/')}/parts", dict(storage or {}))
+    if batch is not None and batch < 1:
+        raise SeekwiseError(f"batch: {batch}; expected 1 cell or more in a part")
+    parts_in = _store_of_parts(out, storage)
     runner = engine_of(engine, address) if isinstance(engine, str) else engine
     try:
         parts = plan.parts(batch or _batch(plan, parts_in, getattr(runner, "slots", 1)))
-        kept = f"the parts that ended are kept in {out}: the same call goes on"
+        kept = f"the parts that ended are kept in {shown(out)}: the same call goes on"
         with _progress.shown(progress) as tell, keeping(kept, lambda: _so_far(plan, parts, parts_in, out)):
             files = _made(plan, parts, parts_in, runner, tell)
     finally:
@@ -148,8 +169,16 @@ def run_plan(
     return _study(plan, answer, out)
 
 
+def _store_of_parts(out: str, storage: Mapping[str, Any] | None) -> Store:
+    """Where the parts are kept: a folder of ours, and no link of somebody else's to another."""
+    place = f"{out.rstrip('/')}/parts"
+    if not is_url(out) and os.path.islink(folder_of(place)):
+        raise SeekwiseError(f"{folder_of(place)}: is a link; expected a folder, or none")
+    return store(place, dict(storage or {}))
+
+
 def _study(plan: Plan, answer: Any, out: str) -> Study:
-    command = f"printf %s {shlex.quote(plan.study)} | seekwise study - --out {shlex.quote(out)} --json"
+    command = f"printf %s {shlex.quote(plan.study)} | seekwise study - --out {shlex.quote(shown(out))} --json"
     study = studied(answer, command)
     assert isinstance(study, Study), "a plan is of one study"
     return study
@@ -157,7 +186,7 @@ def _study(plan: Plan, answer: Any, out: str) -> Study:
 
 def _so_far(plan: Plan, parts: list[PartWords], parts_in: Store, out: str) -> Study | None:
     """The runs of the parts that ended; their page goes away with the process."""
-    files = _whole(plan, parts, parts_in)
+    files, _ = _whole(plan, parts, parts_in)
     ended = [part for part in parts if part[2] in files]
     if not ended:
         return None
@@ -178,46 +207,70 @@ def admit(plan: Plan, out: str, place: Store, force: bool) -> None:
     made = place.read("made-from.json")
     if made is None or force or sha256(made).hexdigest() == plan.hash:
         return
-    raise SeekwiseError(f"{out}: holds results of another study, or of another build; expected another out, or force=True")
+    why = "holds results of another study, or of another build; expected another out, or force=True"
+    raise SeekwiseError(f"{shown(out)}: {why}")
 
 
 def _batch(plan: Plan, parts_in: Store, slots: int) -> int:
     """Cells in a part: as a sweep of this plan had it that began here, else as many as take some seconds."""
     name = f"batch-{plan.hash[:16]}.json"
-    known = parts_in.read(name)
-    if known is not None:
-        try:
-            return int(json.loads(known)["cells"])
-        except (ValueError, KeyError, TypeError):
-            pass
+    try:
+        known = parts_in.read(name, BATCH_BYTES)
+        if known is not None:
+            return _cells(known, plan.cells)
+    except (UnusableFile, ValueError) as error:
+        _log.warning("%s: %s: it is made again", name, error)
     start = time.monotonic()
-    plan.run(plan.parts(1)[0])
+    part = plan.run(plan.parts(1)[0])
     seconds = max(time.monotonic() - start, 1e-3)
     most = max(1, plan.cells // (slots * PARTS_A_SLOT))
-    cells = min(max(1, int(PART_S / seconds)), most)
+    cells = min(max(1, int(PART_S / seconds)), max(1, PART_BYTES // len(part)), most)
     # What is there decides: of two that begin at once, both find all parts of either.
     parts_in.write(name, json.dumps({"cells": cells}).encode())
     return cells
 
 
-def _whole(plan: Plan, parts: Iterable[PartWords], parts_in: Store) -> dict[str, bytes]:
-    """The files of parts that are there and whole; one that is torn or changed is none."""
+def _cells(known: bytes, most: int) -> int:
+    """The number of cells in a part that a file has."""
+    try:
+        cells = json.loads(known)["cells"]
+    except (KeyError, TypeError, RecursionError) as error:
+        raise ValueError("it has no cells") from error
+    if type(cells) is not int or not 1 <= cells <= most:
+        raise ValueError(f"cells are {cells!r}; expected 1 to {most}")
+    return cells
+
+
+def _whole(
+    plan: Plan, parts: Iterable[PartWords], parts_in: Store
+) -> tuple[dict[str, bytes], list[str]]:
+    """The files of parts that are there and whole, and what is wrong with others."""
     there = parts_in.names()
     files: dict[str, bytes] = {}
+    faults: list[str] = []
     for part in parts:
-        file = parts_in.read(part[2]) if part[2] in there else None
-        if file is not None and plan.fault(part, file) is None:
+        try:
+            file = parts_in.read(part[2], plan.most_bytes(part)) if part[2] in there else None
+        except UnusableFile as error:
+            faults.append(str(error))
+            continue
+        fault = None if file is None else plan.fault(part, file)
+        if fault is not None:
+            faults.append(fault)
+        elif file is not None:
             files[part[2]] = file
-    return files
+    return files, faults
 
 
 def _made(
     plan: Plan, parts: list[PartWords], parts_in: Store, engine: Engine, tell: ProgressFunction | None
 ) -> list[bytes]:
     """The files of all parts, those made that are missing."""
-    files = _whole(plan, parts, parts_in)
+    files, faults = _whole(plan, parts, parts_in)
     work = Work(plan.text, parts_in)
     for _ in range(ROUNDS):
+        for fault in faults:
+            _log.warning("%s: this part is made again", fault)
         missing = [part for part in parts if part[2] not in files]
         if not missing:
             return [files[part[2]] for part in parts]
@@ -226,7 +279,8 @@ def _made(
         except BaseException:
             engine.cancel()
             raise
-        files.update(_whole(plan, missing, parts_in))
+        more, faults = _whole(plan, missing, parts_in)
+        files.update(more)
     lost = [part[2] for part in parts if part[2] not in files]
     if not lost:
         return [files[part[2]] for part in parts]

@@ -11,6 +11,7 @@ from typing import Any
 from seekwise._error import SeekwiseError
 from seekwise._native import BUILD
 from seekwise._results import Study
+from seekwise._stores import shown
 from seekwise._sweep import sweep_study
 
 
@@ -35,7 +36,8 @@ def main(words: list[str]) -> int:
             print(f"error: {line}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        line = f"seekwise sweep {shlex.quote(asked['study'])} --engine {asked['engine']} --out {shlex.quote(asked['out'])}"
+        out = shlex.quote(shown(asked["out"]))
+        line = f"seekwise sweep {shlex.quote(asked['study'])} --engine {asked['engine']} --out {out}"
         print(f"Interrupted: the parts that ended are kept. To continue:\n{line}", file=sys.stderr)
         return 130
     if asked["json"]:
@@ -48,7 +50,3 @@ def main(words: list[str]) -> int:
 
 def _cells(study: Study) -> int:
     return len({row[0] for row in study.cells.rows_from(0, len(study.cells))})
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))

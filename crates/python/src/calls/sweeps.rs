@@ -86,6 +86,11 @@ impl Plan {
         watched(py, None, cancel, |observer| self.0.run(&part, observer)).map(|file| PyBytes::new(py, &file))
     }
 
+    /// Bytes of the file of a part at most.
+    fn most_bytes(&self, part: (usize, usize, String)) -> usize {
+        self.0.most_bytes(&of_words(part))
+    }
+
     /// What is wrong with the file of a part; nothing of one that is whole.
     fn fault(&self, py: Python<'_>, part: (usize, usize, String), file: PyBackedBytes) -> Option<String> {
         let part = of_words(part);

@@ -109,6 +109,11 @@ pub fn intervals(evidence: &Evidence<'_>) -> Table {
     let judged = |value: fn(&seekwise_lab::stats::Judgement) -> f64| {
         figure(&move |finding: &Finding| finding.judgement.as_ref().map(value))
     };
+    // Of one run there is no interval.
+    let end = |value: fn(&seekwise_lab::stats::Interval) -> f64| {
+        let ratio = |finding: &Finding| finding.judgement.as_ref().map(|it| it.ratio).filter(|it| it.high.is_finite());
+        figure(&move |finding: &Finding| ratio(finding).as_ref().map(value))
+    };
     Table::of_columns(vec![
         column("comparison", "", "", text(&|finding| spec(finding).name.clone())),
         column("cell", "", "the levels of the other factors", text(&|finding| finding.cell.clone())),
@@ -116,8 +121,8 @@ pub fn intervals(evidence: &Evidence<'_>) -> Table {
         column("from", "", "the levels of the base", text(&|finding| level(finding.from))),
         column("to", "", "the levels of what is compared with it", text(&|finding| level(finding.to))),
         column("ratio", "1", "to over from, estimated", judged(|it| it.ratio.estimate)),
-        column("low", "1", "the lower end of its interval of 95 %", judged(|it| it.ratio.low)),
-        column("high", "1", "the upper end", judged(|it| it.ratio.high)),
+        column("low", "1", "the lower end of its interval of 95 %", end(|it| it.low)),
+        column("high", "1", "the upper end", end(|it| it.high)),
         column("p", "1", "of `the ratio is 1`, for this cell alone", judged(|it| it.p)),
         column("p_adjusted", "1", "the same, corrected for all comparisons (Holm)", judged(|it| it.p_holm)),
         column("verdict", "", "", text(&verdict)),

@@ -1,40 +1,48 @@
-//! A part of a sweep as Parquet: a row a run, in the plan's order. Levels and figures are columns for tools that read Parquet; the
-//! column `record` has the run's line as it stands in `results.jsonl`, of which the result folder is made.
+//! A part of a sweep as Parquet: a row a run, in the plan's order. Levels and figures are columns for tools that read
+//! Parquet; the column `record` has the run's line as it stands in `results.jsonl`, of which the result folder is made.
 //!
-//! The file is sealed: its metadata has the SHA-256 of all its bytes, those of the seal itself taken as zeros. So a file that is
-//! torn or changed is told before anything in it is read.
+//! A part may lie in a folder that others write to, and a reader of Parquet allocates as much as a file tells it to. So
+//! none reads it here: the last entry of its metadata says where the lines are, in one page of Snappy. They are unpacked
+//! within a bound, and a part is whole only if it is, byte for byte, the file that these lines make.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use parquet::basic::{Compression, ConvertedType, Repetition, Type as Physical};
-use parquet::column::reader::{ColumnReader, get_typed_column_reader};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
-use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::types::{ColumnPath, Type};
-use seekwise_lab::digest::sha256;
 use seekwise_lab::provenance::ProgramVersion;
 use seekwise_lab::run::RunRecord;
+use snap::raw::{Decoder, decompress_len};
 
 /// The version of the columns.
-const SCHEMA: &str = "1";
+const SCHEMA: &str = "2";
 
-/// What stands before the seal's digits.
-const SEAL: &str = "sha256:";
+/// Stands before the place of the lines: their first byte, a plus, how many there are.
+const PLACE: &str = "lines at ";
 
-/// Digits of a SHA-256.
-const DIGITS: usize = 64;
+/// Bytes of a run's line at most. The longest have all their groups, phases and buckets: some hundred thousand.
+const MOST_OF_LINE: usize = 4 << 20;
 
-/// The first and the last bytes of a Parquet file.
-const MAGIC: &[u8] = b"PAR1";
+/// Bytes of a part's lines at most: a page of Parquet has less than 2 GiB.
+const MOST_OF_PART: usize = 1 << 30;
 
 /// The column with the lines.
 const RECORD: &str = "record";
+
+/// Bytes of the lines of so many runs at most.
+pub fn most_of_lines(runs: usize) -> usize {
+    runs.saturating_mul(MOST_OF_LINE).min(MOST_OF_PART)
+}
+
+/// Bytes of a part of so many runs at most: its lines, if nothing packs them, and as much for its columns.
+pub fn most_of_file(runs: usize) -> usize {
+    2 * most_of_lines(runs)
+}
 
 /// Runs of a part, and what is said of them.
 pub struct PartRuns<'a> {
@@ -43,7 +51,7 @@ pub struct PartRuns<'a> {
     /// The names of the factors.
     pub factors: &'a [String],
     /// Of each run its levels, its record, and its line.
-    pub runs: &'a [(&'a [String], RunRecord, String)],
+    pub runs: &'a [(&'a [String], &'a RunRecord, String)],
 }
 
 /// The values of a column.
@@ -57,9 +65,9 @@ enum Values {
 impl PartRuns<'_> {
     /// The columns: name, unit and meaning, values.
     fn columns(&self) -> Vec<(String, &'static str, Values)> {
-        let counts = |value: fn(&RunRecord) -> i64| Values::Counts(self.runs.iter().map(|run| value(&run.1)).collect());
+        let counts = |value: fn(&RunRecord) -> i64| Values::Counts(self.runs.iter().map(|run| value(run.1)).collect());
         let figures =
-            |value: fn(&RunRecord) -> Option<f64>| Values::Figures(self.runs.iter().map(|run| value(&run.1)).collect());
+            |value: fn(&RunRecord) -> Option<f64>| Values::Figures(self.runs.iter().map(|run| value(run.1)).collect());
         let text = |text: &str| ByteArray::from(text.as_bytes().to_vec());
         let mut columns = vec![
             ("cell".to_owned(), "the combination of levels, counted in the plan", counts(|it| it.cell as i64)),
@@ -85,10 +93,13 @@ impl PartRuns<'_> {
         columns
     }
 
-    /// The file's bytes; equal runs have equal ones.
-    pub fn encoded(&self) -> Vec<u8> {
+    /// The file's bytes; equal runs have equal ones. An error says that they are too many for one part.
+    pub fn encoded(&self) -> Result<Vec<u8>, String> {
+        let lines = self.runs.iter().map(|run| run.2.len()).sum();
+        within("its lines have", lines, most_of_lines(self.runs.len()))?;
         // Nothing is written but to memory, and the schema is ours.
-        self.written().expect("columns fit their schema")
+        let file = self.written().expect("columns fit their schema");
+        within("it has", file.len(), most_of_file(self.runs.len())).map(|()| file)
     }
 
     fn written(&self) -> Result<Vec<u8>, ParquetError> {
@@ -101,13 +112,15 @@ impl PartRuns<'_> {
             ("part", self.name.to_owned()),
         ];
         let words = columns.iter().map(|(name, words, _)| (format!("column.{name}"), (*words).to_owned()));
-        let seal = ("seal".to_owned(), format!("{SEAL}{}", "0".repeat(DIGITS)));
-        let all = own.map(|(key, value)| (key.to_owned(), value)).into_iter().chain(words).chain([seal]);
+        let all = own.map(|(key, value)| (key.to_owned(), value)).into_iter().chain(words);
         let metadata = all.map(|(key, value)| KeyValue::new(key, value)).collect();
         let lines = ColumnPath::from(RECORD);
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
             .set_key_value_metadata(Some(metadata))
+            // A column is one page, so that the lines are in one place.
+            .set_data_page_size_limit(usize::MAX)
+            .set_data_page_row_count_limit(usize::MAX)
             // No line is there twice, and nobody looks for one by its bytes.
             .set_column_dictionary_enabled(lines.clone(), false)
             .set_column_statistics_enabled(lines, parquet::file::properties::EnabledStatistics::None)
@@ -117,12 +130,25 @@ impl PartRuns<'_> {
         for (_, _, values) in &columns {
             write_column(&mut group, values)?;
         }
-        group.close()?;
-        let mut file = writer.into_inner()?;
-        let place = seal_of(&file).expect("it has one");
-        let digest = sha256(&file);
-        file[place].copy_from_slice(digest.as_bytes());
-        Ok(file)
+        let group = group.close()?;
+        let chunk = group.columns().last().expect("the lines are the last column");
+        // Both sizes of a chunk count its page's header, which is not packed.
+        let head = chunk.uncompressed_size() as usize - self.plain_size();
+        let (first, size) = (chunk.data_page_offset() as usize + head, chunk.compressed_size() as usize - head);
+        writer.append_key_value_metadata(KeyValue::new("lines".to_owned(), format!("{PLACE}{first}+{size}")));
+        writer.into_inner()
+    }
+
+    /// Bytes of the lines as a page has them: each behind its length.
+    fn plain_size(&self) -> usize {
+        self.runs.iter().map(|run| size_of::<u32>() + run.2.trim_end().len()).sum()
+    }
+}
+
+fn within(what: &str, bytes: usize, most: usize) -> Result<(), String> {
+    match bytes <= most {
+        true => Ok(()),
+        false => Err(format!("{what} {bytes} bytes; expected at most {most}")),
     }
 }
 
@@ -150,48 +176,29 @@ fn write_column(group: &mut SerializedRowGroupWriter<'_, Vec<u8>>, values: &Valu
     out.close()
 }
 
-/// Where the digits of a file's seal stand.
-fn seal_of(file: &[u8]) -> Option<Range<usize>> {
-    let at = file.windows(SEAL.len()).rposition(|window| window == SEAL.as_bytes())? + SEAL.len();
-    (at + DIGITS <= file.len()).then_some(at..at + DIGITS)
+/// Where a file says that its lines are.
+fn place_of(file: &[u8]) -> Option<Range<usize>> {
+    let at = file.windows(PLACE.len()).rposition(|window| window == PLACE.as_bytes())? + PLACE.len();
+    let words = file[at..].split(|byte| !matches!(byte, b'0'..=b'9' | b'+')).next()?;
+    let (first, size) = std::str::from_utf8(words).ok()?.split_once('+')?;
+    let first = first.parse().ok()?;
+    Some(first..usize::checked_add(first, size.parse().ok()?)?)
 }
 
-/// The lines of a part, one after another, if the file is as it was written and of the part of this name.
-pub fn lines(name: &str, file: &[u8]) -> Result<String, String> {
-    let whole = file.len() > 2 * MAGIC.len() && file.starts_with(MAGIC) && file.ends_with(MAGIC);
-    let place = seal_of(file).filter(|_| whole).ok_or("it is torn: a Parquet file with a seal was expected")?;
-    let mut bare = file.to_vec();
-    bare[place.clone()].fill(b'0');
-    if sha256(&bare).as_bytes() != &file[place] {
-        return Err("it was changed after it was written: its sha256 is another".to_owned());
+/// The lines of a part of so many runs, each with its end. They may say anything: the file is a whole part only if they
+/// make it again.
+pub fn lines(file: &[u8], runs: usize) -> Result<String, String> {
+    within("it has", file.len(), most_of_file(runs))?;
+    let torn = || "it is torn: expected a Parquet file that says where its lines are".to_owned();
+    let packed = place_of(file).and_then(|place| file.get(place)).ok_or_else(torn)?;
+    within("its lines have", decompress_len(packed).map_err(|_| torn())?, most_of_lines(runs))?;
+    let plain = Decoder::new().decompress_vec(packed).map_err(|_| torn())?;
+    let (mut rest, mut text) = (&plain[..], String::with_capacity(plain.len()));
+    while let Some((size, behind)) = rest.split_first_chunk() {
+        let line = behind.get(..u32::from_le_bytes(*size) as usize).ok_or_else(torn)?;
+        text.push_str(std::str::from_utf8(line).map_err(|_| torn())?);
+        text.push('\n');
+        rest = &behind[line.len()..];
     }
-    read(name, Bytes::from(bare)).map_err(|error| error.to_string())?
-}
-
-fn read(name: &str, file: Bytes) -> Result<Result<String, String>, ParquetError> {
-    let reader = SerializedFileReader::new(file)?;
-    let metadata = reader.metadata().file_metadata();
-    let said = |key: &str| metadata.key_value_metadata()?.iter().find(|it| it.key == key)?.value.clone();
-    let part = said("part").unwrap_or_default();
-    if part != name || said("schema").as_deref() != Some(SCHEMA) {
-        return Ok(Err(format!("it says that it is {part}")));
-    }
-    let column = metadata.schema_descr().columns().iter().position(|column| column.name() == RECORD);
-    let column = column.ok_or_else(|| ParquetError::General(format!("it has no column `{RECORD}`")))?;
-    let mut text = String::new();
-    for group in 0..reader.num_row_groups() {
-        let group = reader.get_row_group(group)?;
-        let rows = group.metadata().num_rows() as usize;
-        let ColumnReader::ByteArrayColumnReader(_) = group.get_column_reader(column)? else {
-            return Ok(Err(format!("its column `{RECORD}` has no texts")));
-        };
-        let mut lines = get_typed_column_reader::<ByteArrayType>(group.get_column_reader(column)?);
-        let mut values = Vec::new();
-        while lines.read_records(rows - values.len(), None, None, &mut values)?.0 > 0 {}
-        for line in values {
-            text.push_str(line.as_utf8()?);
-            text.push('\n');
-        }
-    }
-    Ok(Ok(text))
+    if rest.is_empty() { Ok(text) } else { Err(torn()) }
 }

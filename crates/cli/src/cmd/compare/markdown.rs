@@ -8,7 +8,7 @@ use seekwise_lab::provenance::ProgramVersion;
 
 use seekwise::compare::judged;
 
-use super::{Compared, amount, unit};
+use super::{Compared, unit};
 
 impl Compared<'_> {
     /// All of it; `command` gives the same again.
@@ -33,7 +33,7 @@ impl Compared<'_> {
             1 => String::new(),
             many => format!(" Verdicts are corrected for {many} comparisons (Holm)."),
         };
-        text += &format!("{method}; 95 % intervals.{corrected} {}.\n\n", ProgramVersion::this());
+        text += &format!("{method}; {}.{corrected} {}.\n\n", self.interval(), ProgramVersion::this());
         account.iter().for_each(|account| text += &format!("{}\n\n", escaped(account)));
         // Names hold no control characters, so a fence of three is enough: a word with a fence in it is quoted.
         text + &format!("```sh\n{command}\n```")
@@ -57,7 +57,7 @@ impl Compared<'_> {
         let mut text = format!("| {} |\n|---|--:|--:|---|\n", head.join(" | "));
         for (cell, value) in self.values.iter().enumerate() {
             let (ratio, verdict) = self.against(cell, metric);
-            let row = [value.clone(), amount(metric, self.mean_of(cell, metric)), ratio, verdict];
+            let row = [value.clone(), self.amount(metric, cell), ratio, verdict];
             text += &format!("| {} |\n", row.each_ref().map(|word| escaped(word)).join(" | "));
         }
         text + "\n"

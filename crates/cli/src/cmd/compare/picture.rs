@@ -2,7 +2,7 @@
 
 use seekwise_lab::plot::comparison::{ComparisonPlot, Panel, PlotSide};
 
-use super::{Compared, amount, scaled, unit};
+use super::{Compared, scaled, unit};
 
 impl Compared<'_> {
     /// A panel for each metric, a bar for each side.
@@ -12,7 +12,7 @@ impl Compared<'_> {
                 let figure = self.mean_of(cell, metric);
                 let (ratio, verdict) = self.against(cell, metric);
                 let verdict = if verdict.is_empty() { ratio } else { format!("{ratio}, {verdict}") };
-                let amount = format!("{} {}", amount(metric, figure), unit(metric));
+                let amount = self.figure(metric, cell);
                 PlotSide { name: self.side(cell), figure: scaled(metric, figure), amount, verdict }
             };
             Panel {
@@ -23,7 +23,7 @@ impl Compared<'_> {
         ComparisonPlot {
             title: self.evidence.study.question.clone(),
             panels: self.metrics().into_iter().map(panel).collect(),
-            method: format!("{}; bars with 95 % intervals. Seekwise.", self.method().0),
+            method: format!("{}; {}. Seekwise.", self.method().0, self.interval()),
         }
     }
 }
