@@ -41,6 +41,7 @@ impl CrashPlan {
         }
         recipe.fs = args.fs.clone().or(recipe.fs);
         recipe.prepare = args.prepare.clone().or(recipe.prepare);
+        recipe.may_lose = args.may_lose.unwrap_or(recipe.may_lose);
         let target = args.target.clone().unwrap_or_default();
         let (stack, warnings) = setup::stack(&target, &args.set)?;
         if let Some(change) = stack.changes.first() {
@@ -211,6 +212,7 @@ pub fn list(args: &args::CrashArgs, json: bool) -> CommandResult {
         json!({
             "name": recipe.name, "title": recipe.title, "needs": recipe.needs, "fs": recipe.fs, "size": recipe.size,
             "env": recipe.env, "prepare": recipe.prepare, "workload": recipe.workload, "check": recipe.check,
+            "may_lose_s": recipe.may_lose.seconds(),
             "set": recipe.set.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
         })
     };
@@ -224,8 +226,12 @@ pub fn list(args: &args::CrashArgs, json: bool) -> CommandResult {
         let part = |what: &str, text: &str| format!("\n{what}:\n\n    {}\n", text.trim().replace('\n', "\n    "));
         let fs = recipe.fs.as_deref().unwrap_or("none: the bare disk");
         let prepare = recipe.prepare.as_deref().map(|text| part("Before", text)).unwrap_or_default();
+        let may_lose = match recipe.may_lose.nanos {
+            0 => String::new(),
+            _ => format!("May lose: what was promised in the last {}\n", recipe.may_lose),
+        };
         print(&format!(
-            "{}: {}\n\nFile system: {fs}\nNeeds: {}\nSets: {set}\nTakes from the environment: {}\n{prepare}{}{}",
+            "{}: {}\n\nFile system: {fs}\nNeeds: {}\nSets: {set}\nTakes from the environment: {}\n{may_lose}{prepare}{}{}",
             recipe.name,
             recipe.title,
             recipe.needs.join(", "),
