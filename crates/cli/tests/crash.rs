@@ -128,7 +128,7 @@ fn what_was_written_and_never_flushed_is_named_by_file_and_range() {
     let prepare = "head -c 40960 /dev/zero > $SEEKWISE_MOUNT/old; echo from before > $SEEKWISE_MOUNT/other";
     let work = "cd $SEEKWISE_MOUNT; echo a > flushed; sync flushed; seq 2000 > new; \
                 seq 5000 | head -c 10000 | dd of=old bs=1 seek=8192 conv=notrunc 2>/dev/null; echo done";
-    let check = "test -s $SEEKWISE_PROMISES || exit 0; test -s $SEEKWISE_MOUNT/new || exit 11";
+    let check = "test -s $SEEKWISE_PROMISES || exit 0; seq 2000 | cmp -s - $SEEKWISE_MOUNT/new || exit 11";
     let words = ["--on", "cheetah-15k.4", "--fs", "ext4", "--prepare", prepare, "--workload", work, "--check", check];
     let (code, out, err) = crash(&[&words[..], &["--cuts", "20", "--orders", "2", "--json"]].concat());
     let said: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{code}: {out}\n{err}"));
@@ -165,6 +165,122 @@ fn a_bare_disk_needs_no_root() {
     assert!(out.contains("lost after a promise") && out.contains("is enough"), "{out}");
 }
 
+/// A workload of one log and a check of it, each with a fault or none.
+fn log_of(fs: &str, work: &str, check: &str, more: &[&str]) -> (i32, String, String) {
+    let words = ["--on", "barracuda-7200.7", "--fs", fs, "--workload", work, "--check", check, "--cuts", "40"];
+    crash(&[&words[..], more].concat())
+}
+
+/// Records of a log, each flushed, and one that flushes nothing.
+const LOG: &str = "cd $SEEKWISE_MOUNT; for i in $(seq 20); do echo entry $i >> log; sync log; echo $i; done";
+const LOG_NO_SYNC: &str = "cd $SEEKWISE_MOUNT; for i in $(seq 20); do echo entry $i >> log; echo $i; done";
+
+/// All promised records are there as they were written.
+const WHOLE_LOG: &str = "n=$(wc -l < $SEEKWISE_PROMISES); seq $n | sed 's/^/entry /' > $SEEKWISE_SCRATCH/wanted; \
+                         test $n = 0 || head -n $n $SEEKWISE_MOUNT/log 2>&1 | cmp - $SEEKWISE_SCRATCH/wanted || exit 11";
+
+#[test]
+fn a_check_that_is_broken_or_sees_nothing_is_no_judge() {
+    if skips("checks that are no judges", &[]) {
+        return;
+    }
+    let (code, out, err) = log_of("ext4", LOG, WHOLE_LOG, &[]);
+    assert_eq!(code, 0, "{out}\n{err}");
+    assert!(
+        out.replace('\n', " ").contains("The check was tried before: it passes with all that was written"),
+        "{out}"
+    );
+    for (check, said) in [
+        ("exit 11", "the check fails on the whole medium"),
+        ("echo odd; exit 3", "corrupt (odd); expected exit code 0"),
+        (
+            "test -s $SEEKWISE_MOUNT/log || exit 11",
+            "fails on the medium from before the workload, when nothing was promised",
+        ),
+        ("true", "passes on the medium from before the workload, on which all of the 20 promises are lost"),
+        (
+            "test ! -s $SEEKWISE_PROMISES || test -s $SEEKWISE_MOUNT/log || exit 11",
+            "does not notice that a promised record is missing",
+        ),
+        (
+            "test ! -s $SEEKWISE_PROMISES || test $(wc -l < $SEEKWISE_MOUNT/log) -ge $(wc -l < $SEEKWISE_PROMISES) || exit 11",
+            "does not notice altered data",
+        ),
+    ] {
+        for work in [LOG, LOG_NO_SYNC] {
+            let (code, out, err) = log_of("ext4", work, check, &[]);
+            assert!(code == 2 && err.replace("\n  ", " ").contains(said), "{check}: {code}\n{out}\n{err}");
+        }
+    }
+}
+
+#[test]
+fn a_program_that_never_flushes_loses_every_promise() {
+    if skips("programs that never flush", &["sqlite3", "stdbuf"]) {
+        return;
+    }
+    let recipes = ["sqlite-wal-off", "sqlite-delete-off", "ext4-no-fsync", "rename-no-fsync"];
+    let own: [Vec<&str>; 1] = [vec!["--fs", "ext4", "--workload", LOG_NO_SYNC, "--check", WHOLE_LOG]];
+    let recipes = recipes.map(|recipe| vec!["--recipe", recipe, "--env", "FILES=20", "--env", "VERSIONS=20"]);
+    for words in recipes.into_iter().chain(own) {
+        let (code, out, err) = crash(&[&["--on", "barracuda-7200.7", "--cuts", "40", "--json"], &words[..]].concat());
+        assert_eq!(code, 1, "{words:?} {out}\n{err}");
+        let said: Value = serde_json::from_str(&out).unwrap();
+        assert_eq!((&said["disk_broke"], &said["at_cuts"]["lost_allowed"]), (&0.into(), &0.into()), "{words:?} {said}");
+        assert!(said["at_cuts"]["lost_promised"].as_u64() > Some(10), "{words:?} {said}");
+        assert!(!said["unflushed"].as_array().unwrap().is_empty(), "{words:?} {said}");
+        let uniform = &said["weighting"]["at_any_time"];
+        assert!(uniform["lost_promised"].as_u64() > Some(0), "{words:?} {said}");
+    }
+}
+
+/// The bytes are flushed and the name is not: the directory is named, and no byte is.
+#[test]
+fn a_missing_flush_of_a_directory_is_named_as_one() {
+    if skips("names that are not flushed", &[]) {
+        return;
+    }
+    let run = ["--on", "barracuda-7200.7", "--cuts", "40", "--recipe"];
+    let (code, out, err) =
+        crash(&[&run[..], &["rename-no-directory-fsync", "--env", "VERSIONS=12", "--json"]].concat());
+    assert_eq!(code, 1, "{out}\n{err}");
+    let said: Value = serde_json::from_str(&out).unwrap();
+    let document = serde_json::json!({ "name": "/document", "change": "earlier", "stands_as": "/new" });
+    assert_eq!(said["unflushed_names"], serde_json::json!([document]), "{said}");
+    assert_eq!(said["unflushed"], serde_json::json!([]), "all bytes were flushed: {said}");
+    let (code, out, err) = crash(&[&run[..], &["rename-no-directory-fsync", "--env", "VERSIONS=12"]].concat());
+    assert!(code == 1 && out.replace('\n', " ").contains("Is an fsync of the directory missing"), "{out}\n{err}");
+    assert!(!out.contains("Written, never flushed"), "{out}");
+    let (code, out, err) = crash(&[&run[..], &["rename-fsync", "--env", "VERSIONS=12", "--json"]].concat());
+    assert_eq!(code, 0, "{out}\n{err}");
+    let said: Value = serde_json::from_str(&out).unwrap();
+    assert_eq!(said["unflushed_names"], serde_json::json!([]), "{said}");
+}
+
+/// One that flushes once in a while, and says that it may lose what came since.
+#[test]
+fn a_program_that_may_lose_some_time_is_judged_by_it() {
+    if skips("promises with a delay", &[]) {
+        return;
+    }
+    let work = "cd $SEEKWISE_MOUNT; for i in $(seq 60); do echo entry $i >> log; [ $((i % 5)) = 0 ] && sync log; \
+                echo $i; sleep 0.02; done; sync log";
+    let verdicts = |more: &[&str]| {
+        let (code, out, err) = log_of("ext4", work, WHOLE_LOG, &[more, &["--json"]].concat());
+        let said: Value = serde_json::from_str(&out).unwrap_or_else(|_| panic!("{code} {out}\n{err}"));
+        (code, said["at_cuts"]["lost_allowed"].as_u64().unwrap(), said["at_cuts"]["lost_promised"].as_u64().unwrap())
+    };
+    let (code, allowed, lost) = verdicts(&[]);
+    assert!(code == 1 && allowed == 0 && lost > 5, "{code}: {allowed} allowed, {lost} lost");
+    // Five records take some 0.1 s; a loaded machine takes longer.
+    let (code, allowed, lost) = verdicts(&["--may-lose", "1s"]);
+    assert!(code == 0 && allowed > 5 && lost == 0, "{code}: {allowed} allowed, {lost} lost");
+    let (code, _, lost) = verdicts(&["--may-lose", "1ms"]);
+    assert!(code == 1 && lost > 0, "{code}: {lost} lost");
+    let (code, out, err) = log_of("ext4", work, WHOLE_LOG, &["--may-lose", "10min"]);
+    assert!(code == 2 && err.contains("no promise grew old enough to count"), "{out}\n{err}");
+}
+
 #[test]
 fn what_cannot_be_done_is_refused_and_says_why() {
     let base = ["--on", "barracuda-7200.7"];
@@ -182,7 +298,7 @@ fn what_cannot_be_done_is_refused_and_says_why() {
         &[&own[..], &["--size", "64m"]].concat(),
         "--prepare, --size and --user need a file system; expected --fs ext4",
     );
-    refused(&own, "the workload wrote nothing to the disk while it ran");
+    refused(&own, "the workload printed no promise and left no changed file: nothing can be lost");
     refused(&["--workload", "exit 3", "--check", "true"], "the workload ended with exit code 3");
     refused(&["--workload", "sleep 60", "--check", "true", "--limit", "100ms"], "the workload had not ended after");
     let (code, _, err) = crash(&["--on", "null", "--workload", "true", "--check", "true"]);

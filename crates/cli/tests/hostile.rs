@@ -25,7 +25,7 @@ const WORKLOADS: [(&str, &str, End); 19] = [
     ("holds a file open", "setsid sleep MARK 7>$SEEKWISE_MOUNT/held & exit 0", KEPT),
     ("leaves while children write", "(while :; do echo MARK >> $SEEKWISE_MOUNT/w; done) & exit 0", KEPT),
     ("is deaf, and its child", "trap '' TERM HUP INT; sh -c \"trap '' TERM; sleep MARK\" & exit 0", KEPT),
-    ("deletes all it has", "rm -rf $SEEKWISE_MOUNT/* ; cd $SEEKWISE_MOUNT; exit 0", KEPT),
+    ("deletes all it has", "rm -rf $SEEKWISE_MOUNT/* ; cd $SEEKWISE_MOUNT; exit 0", (2, "fails on the whole medium")),
     ("fills the disk", "dd if=/dev/zero of=$SEEKWISE_MOUNT/full bs=1M 2>/dev/null; sync; exit 0", KEPT),
     ("closes what it has", "exec 0<&- 1>&- 2>&-; exit 0", KEPT),
     ("wipes its environment", "env -i setsid /bin/sleep MARK & exit 0", KEPT),
@@ -43,17 +43,25 @@ const WORKLOADS: [(&str, &str, End); 19] = [
     ("prints a line without end", "yes '' | tr '\\n' x", (2, "printed a line of more than 64 KiB")),
 ];
 
-/// Programs in the check's place.
-const CHECKS: [(&str, &str, End); 11] = [
+/// What a check must say of it before it may judge.
+const CHECK: &str = "{ ! grep -q done $SEEKWISE_PROMISES || test \"$(cat $SEEKWISE_MOUNT/x)\" = x; } || exit 11";
+
+/// Programs in the check's place, behind [`CHECK`]: one that fails on the whole medium is no judge.
+const CHECKS: [(&str, &str, End); 12] = [
     ("stands in the mount", "cd $SEEKWISE_MOUNT; setsid sleep MARK & exit 0", KEPT),
     ("unmounts it", "umount $SEEKWISE_MOUNT; exit 0", (2, "not mounted")),
     ("deletes its folder", "rm -rf $SEEKWISE_SCRATCH $SEEKWISE_PROMISES; exit 0", KEPT),
     ("fills the disk", "dd if=/dev/zero of=$SEEKWISE_MOUNT/full bs=1M 2>/dev/null; exit 0", KEPT),
-    ("dies of a fault", "echo before; kill -SEGV $$", (1, "the check died of SIGSEGV; before, it said:")),
-    ("aborts", "sh -c 'kill -ABRT $$'; exit $?", (1, "the check died of SIGABRT")),
-    ("never ends", "sleep MARK", (1, "the check had not ended after")),
-    ("stops itself", "kill -STOP $$; sleep MARK", (1, "the check had not ended after")),
-    ("prints without end", "yes; sleep MARK", (1, "the check had not ended after")),
+    ("dies of a fault", "echo before; kill -SEGV $$", (2, "the check died of SIGSEGV; before, it said:")),
+    ("aborts", "sh -c 'kill -ABRT $$'; exit $?", (2, "the check died of SIGABRT")),
+    ("never ends", "sleep MARK", (2, "the check had not ended after")),
+    ("stops itself", "kill -STOP $$; sleep MARK", (2, "the check had not ended after")),
+    ("prints without end", "yes; sleep MARK", (2, "the check had not ended after")),
+    (
+        "dies of some media",
+        "grep -q done $SEEKWISE_PROMISES || kill -SEGV $$",
+        (2, "when nothing was promised: corrupt (the check died of SIGSEGV)"),
+    ),
     ("is not there", "no-such-check", (2, "the check could not run (exit code 127)")),
     ("looks for secrets", "test -z \"$SECRET\" && test \"$GIVEN\" = here || exit 11", KEPT),
 ];
@@ -193,14 +201,17 @@ fn all(
 #[test]
 fn workloads_that_misbehave_end_and_leave_nothing() {
     let Some(place) = Place::for_test("workloads that misbehave") else { return };
-    let words = |it: &str| ["--workload", &format!("{WORK}; {it}"), "--check", "true"].map(str::to_owned).to_vec();
+    let words = |it: &str| ["--workload", &format!("{WORK}; {it}"), "--check", CHECK].map(str::to_owned).to_vec();
     all(&place, &WORKLOADS, 0, "3 s", &words);
 }
 
 #[test]
 fn checks_that_misbehave_end_and_leave_nothing() {
     let Some(place) = Place::for_test("checks that misbehave") else { return };
-    let words = |it: &str| ["--workload", WORK, "--check", it, "--env", "GIVEN=here"].map(str::to_owned).to_vec();
+    let words = |it: &str| {
+        let check = format!("{CHECK}; {it}");
+        ["--workload", WORK, "--check", &check, "--env", "GIVEN=here"].map(str::to_owned).to_vec()
+    };
     all(&place, &CHECKS, 100, "1 s", &words);
 }
 

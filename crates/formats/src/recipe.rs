@@ -10,6 +10,7 @@
 //! prepare = "…"                  # shell command before the disk is served; optional
 //! workload = "…"                 # shell command; each line that it prints is a promise
 //! check = "…"                    # shell command; its exit code is the verdict
+//! may_lose = "1s"                # promises younger than this at a cut may be lost; default: none
 //! [variant.sqlite-wal-full]      # one or more: each is a recipe
 //! title = "…"
 //! fs = "ext4:barrier=0"          # overrides the above
@@ -23,6 +24,7 @@ use toml::de::DeValue;
 
 use crate::diagnostic::{Diagnostic, in_order};
 use crate::dotted;
+use crate::duration::Duration;
 use crate::figure::{FigureReader, NO_WORDS};
 
 /// A recipe.
@@ -47,6 +49,8 @@ pub struct Recipe {
     pub workload: String,
     /// Shell command.
     pub check: String,
+    /// Promises younger than this at a cut may be lost.
+    pub may_lose: Duration,
     /// Environment variables for all commands.
     pub set: Vec<(String, String)>,
 }
@@ -54,17 +58,20 @@ pub struct Recipe {
 /// The built-in recipe files: names and texts.
 const TEXTS: &[(&str, &str)] = &[
     ("ext4.toml", include_str!("../../../recipes/ext4.toml")),
+    ("lmdb.toml", include_str!("../../../recipes/lmdb.toml")),
     ("postgresql.toml", include_str!("../../../recipes/postgresql.toml")),
     ("raw.toml", include_str!("../../../recipes/raw.toml")),
+    ("redis.toml", include_str!("../../../recipes/redis.toml")),
     ("rename.toml", include_str!("../../../recipes/rename.toml")),
     ("sqlite.toml", include_str!("../../../recipes/sqlite.toml")),
 ];
 
 /// Keys of a file.
-const KEYS: [&str; 10] = ["title", "needs", "fs", "size", "user", "env", "prepare", "workload", "check", "variant"];
+const KEYS: [&str; 11] =
+    ["title", "needs", "fs", "size", "user", "env", "prepare", "workload", "check", "may_lose", "variant"];
 
 /// Keys of a variant.
-const VARIANT: [&str; 3] = ["title", "fs", "set"];
+const VARIANT: [&str; 4] = ["title", "fs", "may_lose", "set"];
 
 /// All built-in recipes.
 pub fn recipes() -> &'static [Recipe] {
@@ -118,7 +125,7 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Recipe>, Vec<Diagnostic>> {
 
 fn variant(reader: &mut FigureReader<'_>, mut recipe: Recipe, line: usize, value: &Spanned<DeValue<'_>>) -> Recipe {
     let Some(table) = value.get_ref().as_table() else {
-        wrong(reader, line, &recipe.name, "is not a table", "title, fs, set");
+        wrong(reader, line, &recipe.name, "is not a table", "title, fs, may_lose, set");
         return recipe;
     };
     for (key, value) in table {
@@ -180,6 +187,10 @@ fn field(reader: &mut FigureReader<'_>, recipe: &mut Recipe, line: usize, key: &
             Some(size) => recipe.size = Some(size),
             None => wrong(reader, line, key, &format!("`{text}` is not a size"), "such as 64m or 1g"),
         },
+        "may_lose" => match Duration::parse(&text) {
+            Ok(may_lose) => recipe.may_lose = may_lose,
+            Err(why) => wrong(reader, line, key, &why, "such as 1s or 200ms"),
+        },
         "prepare" => recipe.prepare = Some(text),
         "workload" => recipe.workload = text,
         _ => recipe.check = text,
@@ -209,7 +220,7 @@ mod tests {
     }
 
     const TEXT: &str = "fs = \"ext4\"\nsize = \"8m\"\nworkload = \"w\"\ncheck = \"c\"\n[variant.a]\ntitle = \"t\"\n\
-                        set = { MODE = \"x\" }\n[variant.b]\nfs = \"ext4:barrier=0\"\n";
+                        set = { MODE = \"x\" }\n[variant.b]\nfs = \"ext4:barrier=0\"\nmay_lose = \"1s\"\n";
 
     #[test]
     fn a_variant_is_the_rest_with_its_own() {
@@ -218,6 +229,7 @@ mod tests {
         assert_eq!((a.name.as_str(), a.fs.as_deref(), a.size), ("a", Some("ext4"), Some(8 << 20)));
         assert_eq!(a.set, [("MODE".to_owned(), "x".to_owned())]);
         assert_eq!((b.fs.as_deref(), b.workload.as_str(), b.set.len()), (Some("ext4:barrier=0"), "w", 0));
+        assert_eq!((a.may_lose.nanos, b.may_lose.nanos), (0, 1_000_000_000));
     }
 
     #[test]
@@ -226,6 +238,7 @@ mod tests {
             ("check =", "chekc =", "r.toml:4: `chekc`: unknown key; expected title, needs, fs, size, env, prepare"),
             ("size = \"8m\"", "env = [\"A\", \"HOME\"]", "r.toml:2: `HOME`: not a valid name of a variable"),
             ("check = \"c\"\n", "", "r.toml: `check`: missing key; expected a command for a shell"),
+            ("title =", "may_lose =", "r.toml:6: `may_lose`: `t` is not a duration; expected such as 1s or 200ms"),
             ("8m", "8 x", "r.toml:2: `size`: `8 x` is not a size; expected such as 64m or 1g"),
             ("MODE", "PATH", "r.toml:7: `PATH`: not a valid name of a variable"),
             ("\"x\"", "3", "r.toml:7: `MODE`: is not a string"),

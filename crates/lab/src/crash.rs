@@ -7,6 +7,7 @@
 //!
 //! | file | what it holds |
 //! |---|---|
+//! | [`proof`] | the check's own trial, on media whose answer is known |
 //! | [`instants`] | the instants of the cuts |
 //! | [`orders`] | what else a cut could have left |
 //! | [`verdict`] | the answers of a check |
@@ -17,6 +18,7 @@
 pub mod instants;
 pub mod orders;
 pub mod places;
+pub mod proof;
 pub mod shrink;
 pub mod trial;
 pub mod verdict;

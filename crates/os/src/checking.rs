@@ -9,9 +9,10 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use crate::bytes::zero_at;
-use crate::kernel::pages::{FilePages, UnflushedPages};
+use crate::kernel::pages::{EARLIEST, FilePages, UnflushedState};
 use crate::kernel::{FileSystemKind, MountedFileSystem, ProgramBounds, ProgramExit, ShellProgram};
 use crate::outputs::{create_like_parent, create_private};
+use crate::spoiling::{ChangedBytes, MediumChange, records};
 use seekwise_model::history::DataPart;
 
 /// Bytes of the base that are told apart: what is zero stays a hole.
@@ -101,36 +102,68 @@ impl<'a> ImageChecker<'a> {
         Ok(())
     }
 
-    /// What files lack on this disk of what they held; nothing where there is no file system, or none that can be mounted.
-    pub fn missing(&self, content: &ImageContent<'_>, pages: &FilePages) -> io::Result<Option<Vec<UnflushedPages>>> {
+    /// What files and folders lack on this disk of what they held; nothing where there is no file system, or none that can be mounted.
+    pub fn missing(&self, content: &ImageContent<'_>, pages: &FilePages) -> io::Result<Option<UnflushedState>> {
+        self.with_mounted(content, |mount| pages.missing(mount))
+    }
+
+    /// All files on this disk, page by page; nothing where there is no file system, or none that can be mounted.
+    pub fn pages(&self, content: &ImageContent<'_>) -> io::Result<Option<FilePages>> {
+        self.with_mounted(content, |mount| FilePages::of(mount, EARLIEST, self.program.bounds.stop))
+    }
+
+    /// Of the bytes that a workload changed, those on this disk that hold records.
+    pub fn records(&self, content: &ImageContent<'_>, changed: &[ChangedBytes]) -> io::Result<Vec<ChangedBytes>> {
+        if let Some(found) = self.with_mounted(content, |mount| records(changed, mount))? {
+            return Ok(found);
+        }
+        let image = self.folder.join("whole-disk");
+        self.write(&image, content)?;
+        let found = records(changed, &image);
+        std::fs::remove_file(&image).map(|()| found)
+    }
+
+    fn with_mounted<T>(&self, content: &ImageContent<'_>, look: impl FnOnce(&Path) -> T) -> io::Result<Option<T>> {
         let Some(system) = self.system else { return Ok(None) };
         let folder = self.folder.join("given");
         let (image, mount) = (folder.join("image"), folder.join("mount"));
         create_like_parent(&folder)?;
         create_like_parent(&mount)?;
         self.write(&image, content)?;
-        let found = match mounted(system, &image, &mount, self.program.bounds)? {
+        let seen = match mounted(system, &image, &mount, self.program.bounds)? {
             Ok(mounted) => {
-                let missing = pages.missing(&mount);
+                let seen = look(&mount);
                 mounted.end()?;
-                Some(missing)
+                Some(seen)
             }
             Err(_) => None,
         };
         std::fs::remove_dir_all(&folder)?;
-        Ok(found)
+        Ok(seen)
     }
 
-    /// Looks at a disk after a cut at so many seconds, with these promises made before it.
-    pub fn look(&self, worker: usize, content: &ImageContent<'_>, promises: &[&str]) -> io::Result<CheckResult> {
+    /// Looks at a disk with these promises made, after a `change` if there is one; nothing if that change does not apply.
+    pub fn look(
+        &self,
+        worker: usize,
+        content: &ImageContent<'_>,
+        promises: &[&str],
+        change: Option<&MediumChange>,
+    ) -> io::Result<Option<CheckResult>> {
         let folder = self.folder.join(format!("check-{worker}"));
-        let seen = self.look_in(&folder, content, promises);
+        let seen = self.look_in(&folder, content, promises, change);
         let gone = std::fs::remove_dir_all(&folder);
         let seen = seen?;
         gone.map(|()| seen)
     }
 
-    fn look_in(&self, folder: &Path, content: &ImageContent<'_>, promises: &[&str]) -> io::Result<CheckResult> {
+    fn look_in(
+        &self,
+        folder: &Path,
+        content: &ImageContent<'_>,
+        promises: &[&str],
+        change: Option<&MediumChange>,
+    ) -> io::Result<Option<CheckResult>> {
         let place = |name: &str| folder.join(name);
         let (image, mount, scratch, told) = (place("image"), place("mount"), place("scratch"), place("promises"));
         for new in [folder, &mount, &scratch] {
@@ -144,20 +177,24 @@ impl<'a> ImageChecker<'a> {
         for (name, path) in [("SEEKWISE_IMAGE", &image), ("SEEKWISE_PROMISES", &told), ("SEEKWISE_SCRATCH", &scratch)] {
             program.environment.push((name.to_owned(), shown(path)));
         }
+        let applies = |root: &Path| change.map_or(Ok(true), |change| change.make(root));
         let Some(system) = self.system else {
-            let ended = program.run()?;
-            return Ok(CheckResult { ended: Some(ended), unmountable: None, fault: None });
+            return match applies(&image)? {
+                true => Ok(Some(CheckResult { ended: Some(program.run()?), unmountable: None, fault: None })),
+                false => Ok(None),
+            };
         };
         let bounds = self.program.bounds;
         let mounted = match mounted(system, &image, &mount, bounds)? {
             Ok(mounted) => mounted,
-            Err(why) => return Ok(CheckResult { ended: None, unmountable: Some(why), fault: None }),
+            Err(why) => return Ok(Some(CheckResult { ended: None, unmountable: Some(why), fault: None })),
         };
         program.environment.push(("SEEKWISE_MOUNT".to_owned(), shown(&mount)));
-        let ended = program.run()?;
+        let ended = if applies(&mount)? { Some(program.run()?) } else { None };
         mounted.end()?;
+        let Some(ended) = ended else { return Ok(None) };
         let fault = system.faults(&image, bounds)?;
-        Ok(CheckResult { ended: Some(ended), unmountable: None, fault })
+        Ok(Some(CheckResult { ended: Some(ended), unmountable: None, fault }))
     }
 }
 

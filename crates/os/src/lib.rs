@@ -22,6 +22,7 @@
 //! | [`audit`] | disks that a flush audit asks in real time |
 //! | [`session`] | a program at work on a modelled disk, from the first request to the last |
 //! | [`checking`] | what a power cut left, looked at by a check of the user's |
+//! | [`spoiling`] | changes of a medium that a check must notice |
 //!
 //! The only crate that reads a clock ([`clock`]), and the only one with sockets ([`serve`]) and devices ([`real`], [`audit`]).
 
@@ -48,5 +49,6 @@ pub mod remote;
 pub mod serve;
 #[cfg(target_os = "linux")]
 pub mod session;
+pub mod spoiling;
 mod threads;
 pub mod unfinished;

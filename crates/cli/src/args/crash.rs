@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use seekwise_formats::duration::Duration;
+use seekwise_lab::crash::instants::InstantWeights;
 
 use super::serve::speed;
 use super::{key_value, name, seed, size, threads};
@@ -22,7 +23,10 @@ SEEKWISE_MOUNT (the mounted medium), SEEKWISE_IMAGE (the medium as a file), SEEK
 workload had printed before the cut) and SEEKWISE_SCRATCH (a folder). Linux only; --fs needs root. docs/crash.md explains the
 figures.
 
-Exit code 1: something was lost after a promise, or is corrupt.";
+The check is tried first, on media whose answer is known: it must pass with everything written, and notice that everything, one
+record, or one byte is not as promised.
+
+Exit code 1: something was lost after a promise, or is corrupt. Exit code 2: the check is no judge, or something could not run.";
 
 /// Arguments of `crash`.
 #[derive(Args, Debug)]
@@ -69,6 +73,12 @@ pub struct CrashArgs {
     /// Number of cuts.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub cuts: u32,
+    /// The instants: a third at ends of flushes, a third while sectors reach the medium and a third at any time; or all at any time.
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = InstantsArg::Mixed)]
+    pub instants: InstantsArg,
+    /// Promises younger than this at a cut may be lost, such as 1s: for a program that promises no more [default: the recipe's, or 0].
+    #[arg(long, value_name = "T", value_parser = Duration::parse)]
+    pub may_lose: Option<Duration>,
     /// At each cut, also try this many other sets of lost writes that the standards allow.
     #[arg(long, value_name = "K", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1000))]
     pub orders: u32,
@@ -87,6 +97,25 @@ pub struct CrashArgs {
     /// Keep the first medium that breaks a promise in this file, a sparse file as large as the disk or file system.
     #[arg(long, value_name = "FILE")]
     pub keep: Option<PathBuf>,
+}
+
+/// How the instants of cuts are chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum InstantsArg {
+    /// A third each at ends of flushes, while sectors reach the medium, and at any time.
+    Mixed,
+    /// Evenly over the session's time.
+    Time,
+}
+
+impl InstantsArg {
+    /// As the laboratory names it.
+    pub fn weights(self) -> InstantWeights {
+        match self {
+            InstantsArg::Mixed => InstantWeights::Mixed,
+            InstantsArg::Time => InstantWeights::Time,
+        }
+    }
 }
 
 /// `NAME` or `NAME=VALUE`.

@@ -1,31 +1,29 @@
 //! `seekwise crash`: real software on a modelled disk, and what power cuts at many of its instants leave of its work.
 
+mod bench;
 mod plan;
 mod text;
+mod unflushed;
 
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use seekwise_formats::ext4::Ext4BlockMap;
-use seekwise_lab::crash::places::words;
-use seekwise_lab::crash::trial::{CrashResults, CrashTrial, ShrinkResult, TrialOptions, shrink};
-use seekwise_lab::crash::verdict::{CheckOutput, CrashVerdict};
+use seekwise_lab::crash::proof::CheckProof;
+use seekwise_lab::crash::trial::{CrashResults, CrashTrial, ShrinkResult, TrialOptions, kept_at, shrink};
 use seekwise_model::block::SECTOR;
-use seekwise_model::durability::image::{LostWrite, MediumImage};
-use seekwise_model::durability::writes::SessionWrites;
-use seekwise_model::history::History;
+use seekwise_model::durability::image::MediumImage;
 use seekwise_model::rng::Seed;
-use seekwise_model::time::Instant;
-use seekwise_os::checking::{CheckResult, ImageChecker, ImageContent};
+use seekwise_model::time::{Instant, Span};
+use seekwise_os::checking::ImageChecker;
 use seekwise_os::kernel::debris::{DebrisItem, DebrisNote};
-use seekwise_os::kernel::pages::UnflushedPages;
-use seekwise_os::kernel::{ExitCause, FileSystemKind, ProgramBounds, ShellProgram};
-use seekwise_os::outputs::{self, create_like_parent};
+use seekwise_os::kernel::pages::UnflushedState;
+use seekwise_os::kernel::{ProgramBounds, ShellProgram};
+use seekwise_os::outputs;
 use seekwise_os::session::{ProgramSession, SessionRecord};
 
+use self::bench::CheckBench;
 use self::plan::CrashPlan;
 use super::{print, print_json, warn};
 use crate::args;
@@ -63,15 +61,17 @@ pub fn crash(args: &args::CrashArgs, json: bool) -> Ended {
 /// All that was found.
 struct Report {
     recorded: SessionRecord,
+    /// The check's own trial.
+    proof: CheckProof,
     outcome: CrashResults,
     /// The worst, with the fewest lost writes.
     shrunk: Option<(CrashTrial, ShrinkResult)>,
-    /// Where each of these lies in the file system, in words; by stamp.
+    /// The purpose of each of these in the file system, in words; by stamp.
     places: Vec<(u64, String)>,
-    /// What files held when the workload had ended and the disk had not been given by then; nothing where that is not known.
-    unflushed: Option<Vec<UnflushedPages>>,
-    /// What it had not been given at the worst medium's cut, where lost writes do not explain that.
-    later: Vec<UnflushedPages>,
+    /// What the disk had not been given when the workload ended; `None` if that is not known.
+    unflushed: Option<UnflushedState>,
+    /// If lost writes do not explain the worst medium: when the disk had received what the check missed, and what that was.
+    later: Option<(Instant, UnflushedState)>,
 }
 
 fn laboratory(args: &args::CrashArgs, plan: &CrashPlan, stop: &AtomicBool) -> Result<Report, CommandError> {
@@ -97,105 +97,73 @@ fn laboratory(args: &args::CrashArgs, plan: &CrashPlan, stop: &AtomicBool) -> Re
     let recorded = session.record().map_err(CommandError::new)?;
     let program = ShellProgram { command: &plan.recipe.check, environment: plan.environment.clone(), bounds };
     let checker = ImageChecker::new(plan.stack.sectors() * SECTOR, base, program, folder).map_err(CommandError::new)?;
-    let workers = if args.jobs == 0 { std::thread::available_parallelism().map_or(1, usize::from) } else { args.jobs };
-    let trials = TrialOptions { cuts: args.cuts as usize, orders: args.orders, seed: Seed(args.seed), workers };
-    let (history, progress) = (&recorded.history, ProgressLine::unknown("media checked"));
-    // The same promises that the trials know: the writes are theirs.
-    let writes = SessionWrites::of(history, seekwise_model::durability::terms::DriveTerms::of(&plan.stack).volatile);
-    let check = |worker: usize, image: &MediumImage, promises: &[&str]| {
-        look(&checker, stop, worker, &content(image, history, &writes), promises)
-    };
-    let outcome = trials.run(history, &plan.stack, &check, &|| progress.one()).map_err(CommandError::new)?;
-    drop(progress);
-    let worst = outcome.first.last_key_value().and_then(|(_, (state, image))| {
-        Some((outcome.tried.iter().find(|tried| tried.state == *state)?.clone(), image))
-    });
-    let shrunk = match &worst {
-        Some((tried, image)) => {
-            say("Looking for the fewest lost writes of the worst".to_owned());
-            let shrunk = shrink(&outcome.writes, history, (tried, image), &check).map_err(CommandError::new)?;
-            keep(args.keep.as_deref(), &checker, &content(image, history, &writes))?;
-            Some((tried.clone(), shrunk))
-        }
-        None => None,
-    };
+    let bench = CheckBench::new(&checker, &recorded, plan, stop);
+    say("Trying the check on media whose answer is known".to_owned());
+    let proof = bench.prove(Seed(args.seed))?;
+    let outcome = trials(args, plan, &bench)?;
+    let shrunk = worst(args, &bench, &outcome)?;
     let places = match (&shrunk, plan.system.as_ref()) {
         (Some((tried, ShrinkResult::To { lost, .. })), Some(system)) => {
-            let whole = MediumImage::without(&writes, tried.case.at, &[]);
-            let whole = content(&whole, history, &writes);
-            let told = located(&checker, &whole, (system, folder, bounds), &lost.left, history);
-            // Only words: where it cannot be read, there are none.
-            told.unwrap_or_default()
+            // Only words: if it cannot be read, there are none.
+            bench.located(tried.case.at, (system, folder, bounds), &lost.left).unwrap_or_default()
         }
         _ => Vec::new(),
     };
-    let given = |at: Instant| {
-        checker.missing(&content(&MediumImage::without(&writes, at, &[]), history, &writes), &recorded.pages)
+    let (unflushed, later) = (bench.unflushed()?, later(&bench, &outcome, &shrunk)?);
+    drop(bench);
+    Ok(Report { recorded, proof, outcome, shrunk, places, unflushed, later })
+}
+
+/// All cuts.
+fn trials(args: &args::CrashArgs, plan: &CrashPlan, bench: &CheckBench<'_>) -> Result<CrashResults, CommandError> {
+    let workers = if args.jobs == 0 { std::thread::available_parallelism().map_or(1, usize::from) } else { args.jobs };
+    let trials = TrialOptions {
+        cuts: args.cuts as usize,
+        orders: args.orders,
+        seed: Seed(args.seed),
+        workers,
+        weights: args.instants.weights(),
+        // Programs count by the clock, cuts by the disk's time.
+        may_lose: Span::from_nanos((plan.recipe.may_lose.nanos as f64 * args.speed) as u64),
     };
-    let end = history.span().map_or(Instant::ZERO, |span| span.1);
-    let unflushed = given(end).map_err(CommandError::new)?;
-    let mut later = match &shrunk {
-        Some((tried, ShrinkResult::NotLost { .. })) if tried.finding.verdict == CrashVerdict::LostPromised => {
-            given(tried.case.at)
-        }
-        _ => Ok(None),
-    }
-    .map_err(CommandError::new)?
-    .unwrap_or_default();
-    later.retain(|lacking| !unflushed.as_ref().is_some_and(|all| all.contains(lacking)));
-    Ok(Report { recorded, outcome, shrunk, places, unflushed, later })
+    let progress = ProgressLine::unknown("media checked");
+    let check = |worker: usize, image: &MediumImage, promises: &[&str]| bench.look(worker, image, promises);
+    trials.run(bench.history(), &plan.stack, &check, &|| progress.one()).map_err(CommandError::new)
 }
 
-/// What lies on a medium.
-fn content<'h>(image: &MediumImage, history: &'h History, writes: &SessionWrites) -> ImageContent<'h> {
-    ImageContent { pieces: image.pieces(history, writes), torn: image.torn().to_vec() }
+/// The worst medium, with the fewest lost writes; kept if that is wanted.
+fn worst(
+    args: &args::CrashArgs,
+    bench: &CheckBench<'_>,
+    outcome: &CrashResults,
+) -> Result<Option<(CrashTrial, ShrinkResult)>, CommandError> {
+    let worst = outcome.first.last_key_value().and_then(|(_, (state, image))| {
+        Some((outcome.tried.iter().find(|tried| tried.state == *state)?.clone(), image))
+    });
+    let Some((tried, image)) = worst else { return Ok(None) };
+    say("Looking for the fewest lost writes of the worst".to_owned());
+    let check = |worker: usize, image: &MediumImage, promises: &[&str]| bench.look(worker, image, promises);
+    let shrunk = shrink(&outcome.writes, bench.history(), (&tried, image), &check).map_err(CommandError::new)?;
+    keep(args.keep.as_deref(), bench, image)?;
+    Ok(Some((tried, shrunk)))
 }
 
-/// What lost writes were there for, in the file system as it would be with all of them: mounted once, so that its journal is played.
-fn located(
-    checker: &ImageChecker<'_>,
-    whole: &ImageContent<'_>,
-    (system, folder, bounds): (&FileSystemKind, &Path, ProgramBounds<'_>),
-    lost: &[LostWrite],
-    history: &History,
-) -> io::Result<Vec<(u64, String)>> {
-    use std::os::unix::fs::FileExt;
-    let (path, mount) = (folder.join("whole"), folder.join("whole-mount"));
-    checker.write(&path, whole)?;
-    create_like_parent(&mount)?;
-    system.mount(&path, &mount, bounds)?.end()?;
-    let file = std::fs::File::open(&path)?;
-    let read = |offset: u64, length: usize| {
-        let mut bytes = vec![0; length];
-        file.read_exact_at(&mut bytes, offset).ok().map(|()| bytes)
-    };
-    let Some(layout) = Ext4BlockMap::read(&read) else { return Ok(Vec::new()) };
-    Ok(lost.iter().take(text::NAMED).map(|lost| (lost.write.stamp, words(&layout, lost, history, &read))).collect())
+/// What the disk received too late, if no lost write explains the worst medium.
+fn later(
+    bench: &CheckBench<'_>,
+    outcome: &CrashResults,
+    shrunk: &Option<(CrashTrial, ShrinkResult)>,
+) -> Result<Option<(Instant, UnflushedState)>, CommandError> {
+    let Some((tried, ShrinkResult::NotLost { .. })) = shrunk else { return Ok(None) };
+    let check = |worker: usize, image: &MediumImage, promises: &[&str]| bench.look(worker, image, promises);
+    let kept = kept_at(&outcome.writes, bench.history(), tried, &check).map_err(CommandError::new)?;
+    let Some(kept) = kept else { return Ok(None) };
+    Ok(bench.received_between(tried.case.at, kept)?.map(|received| (kept, received)))
 }
 
-fn look(
-    checker: &ImageChecker<'_>,
-    stop: &AtomicBool,
-    worker: usize,
-    content: &ImageContent<'_>,
-    promises: &[&str],
-) -> io::Result<CheckOutput> {
-    let CheckResult { ended, unmountable, fault } = checker.look(worker, content, promises)?;
-    if stop.load(Ordering::Relaxed) {
-        return Err(io::Error::other("stopped"));
-    }
-    let (how, printed) = ended.map(|ended| (ended.how, ended.printed)).unzip();
-    let (code, died) = match how {
-        Some(ExitCause::Exited(code)) => (Some(code), None),
-        Some(how) => (None, Some(how.to_string())),
-        None => (None, None),
-    };
-    Ok(CheckOutput { code, died, printed: printed.unwrap_or_default(), unmountable, fault })
-}
-
-fn keep(path: Option<&Path>, checker: &ImageChecker<'_>, content: &ImageContent<'_>) -> Result<(), CommandError> {
+fn keep(path: Option<&Path>, bench: &CheckBench<'_>, image: &MediumImage) -> Result<(), CommandError> {
     let Some(path) = path else { return Ok(()) };
-    checker.write(path, content).map_err(|why| not_kept(path, &why))?;
+    bench.write(path, image).map_err(|why| not_kept(path, &why))?;
     say(format!("Its medium: {}", path.display()));
     Ok(())
 }

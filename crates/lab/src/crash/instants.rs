@@ -1,4 +1,4 @@
-//! The instants at which a session's power is cut: at ends of flushes, where writes reach the medium, and at random.
+//! The instants at which a session's power is cut: at ends of flushes, while sectors reach the medium, and at random.
 
 use std::collections::BTreeMap;
 
@@ -16,8 +16,8 @@ pub enum InstantReason {
     Flushed,
     /// A flush is about to complete.
     Unflushed,
-    /// Sectors have just reached the medium.
-    Landed,
+    /// Sectors are reaching the medium.
+    Landing,
     /// Drawn evenly over the session.
     Drawn,
 }
@@ -28,37 +28,38 @@ impl InstantReason {
         match self {
             InstantReason::Flushed => "a flush has completed",
             InstantReason::Unflushed => "a flush is about to complete",
-            InstantReason::Landed => "a write has reached the medium",
+            InstantReason::Landing => "a write is reaching the medium",
             InstantReason::Drawn => "anywhere",
         }
     }
 }
 
-/// `n` different instants in `span`, in order: half of them on both sides of the ends of flushes (all, if there are so
-/// few), a quarter where writes reach the medium, the rest drawn evenly. If there are too many, the seed's stream `cut`
-/// selects. Fewer only if the span has fewer nanoseconds.
-pub fn choose(history: &History, span: (Instant, Instant), n: usize, seed: Seed) -> Vec<(Instant, InstantReason)> {
+/// How instants are weighted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum InstantWeights {
+    /// A third at ends of flushes, a third evenly over the time of landings, the rest evenly over the session.
+    #[default]
+    Mixed,
+    /// All evenly over the session, as power fails.
+    Time,
+}
+
+/// `n` different instants in `span`, in order. [`InstantWeights::Mixed`]: a third of them on both sides of the ends of
+/// flushes (all, if there are so few), a third evenly over the time in which the heads write, the rest evenly over the
+/// session. The seed's stream `cut` draws. Fewer only if the span has fewer nanoseconds.
+pub fn choose(
+    history: &History,
+    span: (Instant, Instant),
+    n: usize,
+    weights: InstantWeights,
+    seed: Seed,
+) -> Vec<(Instant, InstantReason)> {
     let mut chance = seed.stream("cut");
-    let inside = |at: &Instant| span.0 <= *at && *at <= span.1;
-    let (mut flushes, mut landings) = (Vec::new(), Vec::new());
-    for event in &history.events {
-        match event {
-            HistoryEvent::Over(request, over) if request.op == Op::Flush && over.status == Status::Done => {
-                flushes.push((before(over.finished), InstantReason::Unflushed));
-                flushes.push((over.finished, InstantReason::Flushed));
-            }
-            HistoryEvent::Landed(landing) if landing.kind == LandingKind::Landed => {
-                landings.push((landing.to, InstantReason::Landed))
-            }
-            _ => {}
-        }
-    }
     let mut chosen = BTreeMap::new();
-    for (mut some, most) in [(flushes, n / 2), (landings, n / 2 + n / 4)] {
-        some.retain(|(at, _)| inside(at));
-        some.sort_unstable();
-        some.dedup_by_key(|it| it.0);
-        draw(&mut some, most, &mut chosen, &mut chance);
+    if weights == InstantWeights::Mixed {
+        draw(&mut flush_ends(history, span), n / 3, &mut chosen, &mut chance);
+        draw_landings(&landings(history, span), n / 3, &mut chosen, &mut chance);
     }
     let length = span.1.since(span.0).nanos().saturating_add(1);
     let all = (n as u64).min(length) as usize;
@@ -66,6 +67,62 @@ pub fn choose(history: &History, span: (Instant, Instant), n: usize, seed: Seed)
         chosen.entry(span.0 + Span::from_nanos(chance.below(length))).or_insert(InstantReason::Drawn);
     }
     chosen.into_iter().collect()
+}
+
+/// The last instant of each completed flush, and the one before it.
+fn flush_ends(history: &History, span: (Instant, Instant)) -> Vec<(Instant, InstantReason)> {
+    let mut ends = Vec::new();
+    for event in &history.events {
+        match event {
+            HistoryEvent::Over(request, over) if request.op == Op::Flush && over.status == Status::Done => {
+                ends.push((before(over.finished), InstantReason::Unflushed));
+                ends.push((over.finished, InstantReason::Flushed));
+            }
+            _ => {}
+        }
+    }
+    ends.retain(|(at, _)| span.0 <= *at && *at <= span.1);
+    ends.sort_unstable();
+    ends.dedup_by_key(|it| it.0);
+    ends
+}
+
+/// The time of each landing in the span, without its two ends: there the write is whole or has not begun.
+fn landings(history: &History, span: (Instant, Instant)) -> Vec<(Instant, Instant)> {
+    let inside = |event: &HistoryEvent| match event {
+        HistoryEvent::Landed(landing) if landing.kind == LandingKind::Landed => {
+            let (from, to) = ((landing.from + Span::from_nanos(1)).max(span.0), landing.to.min(span.1));
+            (from < to).then_some((from, to))
+        }
+        _ => None,
+    };
+    history.events.iter().filter_map(inside).collect()
+}
+
+/// The time that all landings of a history take within its span; drives of an array count one by one.
+pub fn landing_time(history: &History, span: (Instant, Instant)) -> Span {
+    landings(history, span).iter().fold(Span::ZERO, |sum, (from, to)| sum + to.since(*from))
+}
+
+/// Draws `most` instants evenly over these times; fewer if they repeat.
+fn draw_landings(
+    times: &[(Instant, Instant)],
+    most: usize,
+    to: &mut BTreeMap<Instant, InstantReason>,
+    chance: &mut Rng,
+) {
+    // Where each begins, if all stood one behind another.
+    let mut begins = Vec::with_capacity(times.len());
+    let mut all = 0;
+    for (from, end) in times {
+        begins.push(all);
+        all += end.since(*from).nanos();
+    }
+    for _ in 0..if all == 0 { 0 } else { most } {
+        let drawn = chance.below(all);
+        let place = begins.partition_point(|begin| *begin <= drawn) - 1;
+        to.entry(times[place].0 + Span::from_nanos(drawn - begins[place])).or_insert(InstantReason::Landing);
+    }
 }
 
 /// Moves some of `from` to `to`, until there are `most` or none is left.

@@ -8,18 +8,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use seekwise_model::block::{Op, Status};
 use seekwise_model::durability::image::{LostWrite, MediumImage, after_cuts};
 use seekwise_model::durability::loss::{CutLoss, WriteClass};
 use seekwise_model::durability::terms::DriveTerms;
 use seekwise_model::durability::view::CutArray;
 use seekwise_model::durability::writes::SessionWrites;
-use seekwise_model::history::History;
+use seekwise_model::history::{History, HistoryEvent, HistoryMark};
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
-use seekwise_model::time::Instant;
+use seekwise_model::time::{Instant, Span};
 
-use super::instants::{InstantReason, choose};
+use super::instants::{InstantReason, InstantWeights, choose};
 use super::orders;
+use super::proof::received;
 use super::shrink::{MinimalSet, fewest};
 use super::verdict::{CheckOutput, CrashFinding, CrashVerdict};
 use crate::cut::blame::{BlamedLevel, blamed};
@@ -33,6 +35,9 @@ pub struct TrialOptions {
     pub seed: Seed,
     /// How many checks run at once.
     pub workers: usize,
+    pub weights: InstantWeights,
+    /// Promises younger than this at a cut may be lost, in the disk's time.
+    pub may_lose: Span,
 }
 
 /// The origin of a medium to check.
@@ -46,6 +51,8 @@ pub struct CrashCase {
     pub order: Option<u32>,
     /// How many promises had been made by then.
     pub promises: usize,
+    /// How many of these, the first ones, must have been kept.
+    pub due: usize,
 }
 
 /// A case that was checked, or that equals one that was.
@@ -76,6 +83,8 @@ pub struct CrashResults {
     pub checked: usize,
     /// Cuts at which a write was lost that the disk had promised.
     pub disk_broke: u64,
+    /// Cuts at which a write was on the medium in part: some of its sectors are new, others old.
+    pub partial: u64,
     /// The levels of the stack at fault, and their settings.
     pub broken_by: Vec<BlamedLevel>,
     /// Writes of the session.
@@ -135,14 +144,8 @@ impl TrialOptions {
         let terms = DriveTerms::of(stack);
         let plan = CutArray::of(stack)?;
         let writes = Arc::new(SessionWrites::of(history, terms.volatile));
-        if writes.taken(span.1).all(|write| write.taken < span.0) {
-            return Err(
-                "the workload wrote nothing to the disk while it ran: a power cut has nothing to lose; expected \
-                        one that flushes what it writes (`sync`, `fsync`), or runs longer"
-                    .to_owned(),
-            );
-        }
-        let instants = choose(history, span, self.cuts, self.seed);
+        self.admits(history, span)?;
+        let instants = choose(history, span, self.cuts, self.weights, self.seed);
         let (sends, comes) = sync_channel::<Sent>(2 * self.workers);
         let (comes, findings) = (Mutex::new(comes), Mutex::new(Findings::default()));
         let stop = Arc::new(AtomicBool::new(false));
@@ -150,7 +153,7 @@ impl TrialOptions {
         let maker = Maker::new(self, &writes, instants, terms.unit, sends, Arc::clone(&stop), history);
         let work = |worker| {
             while let Some(sent) = next(&comes) {
-                match examine(check, worker, &sent.image, &said[..sent.case.promises]) {
+                match examine(check, worker, &sent.image, (&said[..sent.case.promises], sent.case.due)) {
                     Ok(found) => lock(&findings).add(sent, found),
                     Err(error) => {
                         lock(&findings).failed.get_or_insert(error);
@@ -178,9 +181,24 @@ impl TrialOptions {
         let tried = made.into_iter().map(found).collect();
         let broke = |cut: &&CutLoss| cut.lost[WriteClass::Promised as usize].writes > 0;
         let disk_broke = cuts.iter().filter(broke).count() as u64;
+        let partial = cuts.iter().filter(|cut| cut.partial > 0).count() as u64;
         let broken_by = blamed(stack, &cuts, false);
         let writes = Arc::unwrap_or_clone(writes);
-        Ok(CrashResults { checked: by_state.len(), tried, disk_broke, broken_by, writes, first })
+        Ok(CrashResults { checked: by_state.len(), tried, disk_broke, partial, broken_by, writes, first })
+    }
+
+    /// An error if no cut could find a promise that is old enough to be due.
+    fn admits(&self, history: &History, span: (Instant, Instant)) -> Result<(), String> {
+        let first = history.marks.iter().find(|(_, mark)| matches!(mark, HistoryMark::Said(_)));
+        match first {
+            Some((first, _)) if *first + self.may_lose > span.1 => Err(format!(
+                "no promise grew old enough to count: the workload ended {:.3} s of the disk's time after its first promise, and those \
+                 younger than {:.3} s may be lost; expected a workload that runs longer",
+                span.1.since(*first).nanos() as f64 / 1e9,
+                self.may_lose.nanos() as f64 / 1e9
+            )),
+            _ => Ok(()),
+        }
     }
 }
 
@@ -192,12 +210,35 @@ fn next(comes: &Mutex<Receiver<Sent>>) -> Option<Sent> {
     lock(comes).recv().ok()
 }
 
-/// Checks a medium, and again without its unreadable sectors if it is bad with them.
-fn examine(check: &MediumCheck<'_>, worker: usize, image: &MediumImage, promises: &[&str]) -> io::Result<Found> {
+/// The finding on a medium after these promises, of which the first `due` must have been kept.
+fn find(
+    check: &MediumCheck<'_>,
+    worker: usize,
+    image: &MediumImage,
+    (promises, due): (&[&str], usize),
+) -> io::Result<CrashFinding> {
     let finding = check(worker, image, promises)?.finding()?;
+    if finding.verdict != CrashVerdict::LostPromised || due == promises.len() {
+        return Ok(finding);
+    }
+    let again = check(worker, image, &promises[..due])?.finding()?;
+    Ok(match again.verdict.is_bad() {
+        true => again,
+        false => CrashFinding { verdict: CrashVerdict::LostAllowed, words: finding.words },
+    })
+}
+
+/// Checks a medium, and again without its unreadable sectors if it is bad with them.
+fn examine(
+    check: &MediumCheck<'_>,
+    worker: usize,
+    image: &MediumImage,
+    promises: (&[&str], usize),
+) -> io::Result<Found> {
+    let finding = find(check, worker, image, promises)?;
     let again = finding.verdict.is_bad() && !image.torn().is_empty();
     let readable = match again {
-        true => Some(check(worker, &image.readable(), promises)?.finding()?.verdict),
+        true => Some(find(check, worker, &image.readable(), promises)?.verdict),
         false => None,
     };
     Ok((finding, readable))
@@ -210,10 +251,11 @@ struct Maker {
     orders: u32,
     unit: u64,
     chance: seekwise_model::rng::Rng,
-    /// By instant: how many promises had been made.
+    /// When each promise was made.
     said: Vec<Instant>,
-    /// By what is checked: its index among all different ones.
-    states: HashMap<(u64, usize), usize>,
+    may_lose: Span,
+    /// By medium, promises and those due: its index among all different ones.
+    states: HashMap<(u64, usize, usize), usize>,
     /// Every case with the index of its medium, in order.
     made: Vec<(usize, CrashCase)>,
     sends: SyncSender<Sent>,
@@ -230,7 +272,6 @@ impl Maker {
         stop: Arc<AtomicBool>,
         history: &History,
     ) -> Maker {
-        use seekwise_model::history::HistoryMark;
         let said =
             history.marks.iter().filter(|(_, mark)| matches!(mark, HistoryMark::Said(_))).map(|it| it.0).collect();
         Maker {
@@ -240,6 +281,7 @@ impl Maker {
             unit,
             chance: trials.seed.stream("orders"),
             said,
+            may_lose: trials.may_lose,
             states: HashMap::new(),
             made: Vec::new(),
             sends,
@@ -260,20 +302,20 @@ impl Maker {
         let Some((instant, why)) = self.instants.next() else { return };
         debug_assert_eq!(instant, at);
         let promises = self.said.partition_point(|said| *said <= at);
-        self.send(CrashCase { at, why, order: None, promises }, image);
+        let due = self.said.partition_point(|said| *said + self.may_lose <= at);
+        let case = CrashCase { at, why, order: None, promises, due };
+        self.send(case, image);
         for number in 0..self.orders {
             let lost = orders::draw(&self.writes, at, number, self.unit, &mut self.chance);
-            self.send(
-                CrashCase { at, why, order: Some(number), promises },
-                MediumImage::without(&self.writes, at, &lost),
-            );
+            let image = MediumImage::without(&self.writes, at, &lost);
+            self.send(CrashCase { order: Some(number), ..case }, image);
         }
     }
 
     fn send(&mut self, case: CrashCase, image: MediumImage) {
         let mut hasher = DefaultHasher::new();
         image.hash(&mut hasher);
-        let key = (hasher.finish(), case.promises);
+        let key = (hasher.finish(), case.promises, case.due);
         let (next, known) = (self.states.len(), self.states.get(&key).copied());
         let state = known.unwrap_or(next);
         if known.is_none() && !self.stop.load(Ordering::Relaxed) {
@@ -310,6 +352,23 @@ pub enum ShrinkResult {
 /// The most trials for a failure: a tenth of a second each, a minute in all.
 const MOST: usize = 600;
 
+/// The question of how a check finds a medium, asked again after the trials.
+struct Again<'a> {
+    check: &'a MediumCheck<'a>,
+    promises: Vec<&'a str>,
+    due: usize,
+}
+
+impl<'a> Again<'a> {
+    fn new(history: &'a History, case: &CrashCase, check: &'a MediumCheck<'a>) -> Again<'a> {
+        Again { check, promises: history.said(case.at).take(case.promises).collect(), due: case.due }
+    }
+
+    fn find(&self, image: &MediumImage) -> Result<CrashFinding, String> {
+        find(self.check, 0, image, (&self.promises, self.due)).map_err(|error| error.to_string())
+    }
+}
+
 /// Finds the fewest lost writes of a case, whose medium is `image`, with the same verdict or a worse one.
 pub fn shrink(
     writes: &SessionWrites,
@@ -317,24 +376,21 @@ pub fn shrink(
     (tried, image): (&CrashTrial, &MediumImage),
     check: &MediumCheck<'_>,
 ) -> Result<ShrinkResult, String> {
-    let CrashCase { at, promises, .. } = tried.case;
-    let said: Vec<&str> = history.said(at).take(promises).collect();
+    let at = tried.case.at;
+    let asked = Again::new(history, &tried.case, check);
     let all = image.lost(writes, at);
     let (wanted, of) = (tried.finding.verdict, all.len());
-    let find = |image: &MediumImage| -> Result<CrashFinding, String> {
-        check(0, image, &said).and_then(|checked| checked.finding()).map_err(|error| error.to_string())
-    };
-    let again = find(image)?;
+    let again = asked.find(image)?;
     if again.verdict < wanted {
         return Ok(ShrinkResult::NotAgain(again));
     }
-    let nothing = find(&MediumImage::without(writes, at, &[]))?;
+    let nothing = asked.find(&received(writes, at))?;
     if nothing.verdict >= wanted {
         return Ok(ShrinkResult::NotLost { of, finding: nothing });
     }
     let mut last = again;
     let lost = fewest(&all, MOST, |lost| {
-        let finding = find(&MediumImage::without(writes, at, lost))?;
+        let finding = asked.find(&MediumImage::without(writes, at, lost))?;
         let fails = finding.verdict >= wanted;
         if fails {
             last = finding;
@@ -342,4 +398,35 @@ pub fn shrink(
         Ok::<bool, String>(fails)
     })?;
     Ok(ShrinkResult::To { lost, of, finding: last })
+}
+
+/// The end of the first flush after a bad case with which the disk had received enough for the check to pass; `None` if
+/// none before the end of the workload was. More data are taken never to make it worse.
+pub fn kept_at(
+    writes: &SessionWrites,
+    history: &History,
+    tried: &CrashTrial,
+    check: &MediumCheck<'_>,
+) -> Result<Option<Instant>, String> {
+    let (asked, at) = (Again::new(history, &tried.case, check), tried.case.at);
+    let end = history.span().map_or(at, |span| span.1);
+    let flushed = |event: &HistoryEvent| match event {
+        HistoryEvent::Over(request, over) if request.op == Op::Flush && over.status == Status::Done => {
+            Some(over.finished)
+        }
+        _ => None,
+    };
+    let mut ends: Vec<Instant> =
+        history.events.iter().filter_map(flushed).filter(|flush| at < *flush && *flush <= end).collect();
+    ends.sort_unstable();
+    let passes = |end: &Instant| Ok::<bool, String>(!asked.find(&received(writes, *end))?.verdict.is_bad());
+    let (mut from, mut to) = (0, ends.len());
+    while from < to {
+        let middle = from + (to - from) / 2;
+        match passes(&ends[middle])? {
+            true => to = middle,
+            false => from = middle + 1,
+        }
+    }
+    Ok(ends.get(from).copied())
 }

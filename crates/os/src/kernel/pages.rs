@@ -1,10 +1,11 @@
-//! What files hold as the system shows them, page by page: what of it lay in the page cache alone is what the same files lack on a disk
-//! that holds all it was given.
+//! Files as the system shows them, page by page, and the names of all entries: what of it lay in memory alone is what a disk that holds
+//! all it was given lacks. Bytes belong to a file, by the number of its inode; names belong to a folder. A file that was flushed and
+//! then renamed lacks no byte on the disk, only its folder does.
 //!
-//! Seen are regular files whose status changed since an instant: writing changes it, and no program can set it back. What was written and
-//! then deleted or overwritten is not seen, nor is when a page was written.
+//! Seen are bytes of regular files whose status changed since an instant: writing and renaming change it, and no program can set it back.
+//! Bytes that were written and then deleted or overwritten are not seen, nor is when a page was written.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Read};
@@ -21,16 +22,36 @@ const PAGE: u64 = 4096;
 const MOST_BYTES: u64 = 256 << 20;
 const MOST_FILES: usize = 100_000;
 
-/// What files held.
+/// What files held, and all names.
 #[derive(Clone, Debug, Default)]
 pub struct FilePages {
-    /// By path below the mount: the length, and a hash of each page.
-    files: BTreeMap<PathBuf, (u64, Vec<u64>)>,
+    /// By path below the mount.
+    files: BTreeMap<PathBuf, FileState>,
+    names: FileNames,
     /// Files that were not looked at.
     pub left_out: usize,
 }
 
-/// What a disk was not given of a file.
+/// A regular file.
+#[derive(Clone, Debug)]
+struct FileState {
+    inode: u64,
+    length: u64,
+    /// A hash of each page.
+    pages: Vec<u64>,
+}
+
+/// The inode of each name below a mount.
+type FileNames = BTreeMap<PathBuf, u64>;
+
+/// What a disk was not given.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct UnflushedState {
+    pub files: Vec<UnflushedPages>,
+    pub names: Vec<UnflushedName>,
+}
+
+/// What a disk was not given of a file's bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnflushedPages {
     /// Below the mount.
@@ -42,10 +63,34 @@ pub struct UnflushedPages {
     pub named: bool,
 }
 
+/// A change of a folder that a disk was not given, though it has all the bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnflushedName {
+    /// Below the mount.
+    pub name: PathBuf,
+    pub change: NameChange,
+}
+
+/// What a folder on the disk says of a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NameChange {
+    /// It has no such name; the file is there under the other.
+    Missing { stands_as: PathBuf },
+    /// The name is still that of an earlier file; the new one is there under the other.
+    Earlier { stands_as: PathBuf },
+    /// It has no such name, of a folder, a link, or a file that was not looked at.
+    Absent,
+    /// The name is still there, although it was deleted.
+    Remains,
+}
+
 /// An instant in the system's time of files, by a file made now at `path`.
 pub fn instant(path: &Path) -> io::Result<(i64, i64)> {
     Ok(changed(&create_private(path)?.metadata()?))
 }
+
+/// Before all files.
+pub const EARLIEST: (i64, i64) = (i64::MIN, 0);
 
 fn changed(of: &fs::Metadata) -> (i64, i64) {
     (of.ctime(), of.ctime_nsec())
@@ -54,61 +99,105 @@ fn changed(of: &fs::Metadata) -> (i64, i64) {
 impl FilePages {
     /// Those of all files below `root` whose status changed at `since` or later; fewer once `stop` is true.
     pub fn of(root: &Path, since: (i64, i64), stop: &AtomicBool) -> FilePages {
-        let (mut pages, mut folders, mut bytes, mut seen) = (FilePages::default(), vec![root.to_owned()], 0, 0);
-        while let Some(folder) = folders.pop() {
-            let mut entries: Vec<PathBuf> =
-                fs::read_dir(&folder).into_iter().flatten().flatten().map(|it| it.path()).collect();
-            entries.sort();
-            for path in entries {
-                let Ok(of) = fs::symlink_metadata(&path) else { continue };
-                seen += 1;
-                if seen > MOST_FILES || stop.load(Ordering::Relaxed) {
-                    pages.left_out += 1;
-                    continue;
-                }
-                // What is mounted below is another file system.
-                if of.is_dir() && fs::metadata(root).is_ok_and(|root| root.dev() == of.dev()) {
-                    folders.push(path);
-                } else if of.is_file() && changed(&of) >= since {
-                    let fits = bytes + of.len() <= MOST_BYTES;
-                    match fits.then(|| hashes(&path, of.len())).and_then(Result::ok) {
-                        Some(hashes) => {
-                            bytes += of.len();
-                            let name = path.strip_prefix(root).unwrap_or(&path).to_owned();
-                            pages.files.insert(name, (of.len(), hashes));
-                        }
-                        None => pages.left_out += 1,
-                    }
-                }
+        let (mut pages, mut bytes) = (FilePages::default(), 0);
+        pages.left_out = walk(root, stop, &mut |name, of| {
+            pages.names.insert(name.to_owned(), of.ino());
+            if !of.is_file() || changed(of) < since {
+                return true;
             }
-        }
+            let fits = bytes + of.len() <= MOST_BYTES;
+            let Some(hashes) = fits.then(|| hashes(&root.join(name), of.len())).and_then(Result::ok) else {
+                return false;
+            };
+            bytes += of.len();
+            pages.files.insert(name.to_owned(), FileState { inode: of.ino(), length: of.len(), pages: hashes });
+            true
+        });
         pages
     }
 
-    /// What the same files lack below `root`.
-    pub fn missing(&self, root: &Path) -> Vec<UnflushedPages> {
-        self.files.iter().filter_map(|(name, of)| missing(name, of, &root.join(name))).collect()
+    /// What the same files and folders lack below `root`.
+    pub fn missing(&self, root: &Path) -> UnflushedState {
+        static NEVER: AtomicBool = AtomicBool::new(false);
+        let mut there = FileNames::new();
+        walk(root, &NEVER, &mut |name, of| {
+            there.insert(name.to_owned(), of.ino());
+            true
+        });
+        let by_inode: BTreeMap<u64, &PathBuf> = there.iter().map(|(name, inode)| (*inode, name)).collect();
+        let (mut lacks, mut moved) = (UnflushedState::default(), BTreeSet::new());
+        for (name, state) in &self.files {
+            let stands_as = by_inode.get(&state.inode).filter(|_| there.get(name) != Some(&state.inode));
+            match stands_as.filter(|it| state.missing(name, &root.join(it)).is_none()) {
+                Some(&stands_as) => {
+                    moved.insert(stands_as);
+                    let stands_as = stands_as.clone();
+                    let change = match there.contains_key(name) {
+                        true => NameChange::Earlier { stands_as },
+                        false => NameChange::Missing { stands_as },
+                    };
+                    lacks.names.push(UnflushedName { name: name.clone(), change });
+                }
+                None => lacks.files.extend(state.missing(name, &root.join(name))),
+            }
+        }
+        for name in self.names.keys().filter(|name| !there.contains_key(*name) && !self.files.contains_key(*name)) {
+            lacks.names.push(UnflushedName { name: name.clone(), change: NameChange::Absent });
+        }
+        for name in there.keys().filter(|name| !self.names.contains_key(*name) && !moved.contains(name)) {
+            lacks.names.push(UnflushedName { name: name.clone(), change: NameChange::Remains });
+        }
+        lacks
     }
 }
 
-fn missing(name: &Path, (length, pages): &(u64, Vec<u64>), there: &Path) -> Option<UnflushedPages> {
-    let of = fs::symlink_metadata(there).ok().filter(fs::Metadata::is_file);
-    // What is longer than it was is not looked at further than that.
-    let held = of.as_ref().map_or(Vec::new(), |of| hashes(there, of.len().min(*length)).unwrap_or_default());
-    let mut ranges: Vec<(u64, u64)> = Vec::new();
-    for (number, page) in pages.iter().enumerate() {
-        if held.get(number) == Some(page) {
-            continue;
-        }
-        let (from, to) = (number as u64 * PAGE, ((number as u64 + 1) * PAGE).min(*length));
-        match ranges.last_mut() {
-            Some(last) if last.1 == from => last.1 = to,
-            _ => ranges.push((from, to)),
+/// Shows each entry below `root`, a folder before what is in it. `look` answers whether it looked at it; counts those that it did not, and
+/// those beyond the most or after `stop`. What is mounted below is another file system and not walked.
+fn walk(root: &Path, stop: &AtomicBool, look: &mut dyn FnMut(&Path, &fs::Metadata) -> bool) -> usize {
+    let (mut folders, mut seen, mut left_out) = (vec![root.to_owned()], 0, 0);
+    let device = fs::metadata(root).map(|root| root.dev()).ok();
+    while let Some(folder) = folders.pop() {
+        let mut entries: Vec<PathBuf> =
+            fs::read_dir(&folder).into_iter().flatten().flatten().map(|it| it.path()).collect();
+        entries.sort();
+        for path in entries {
+            let Ok(of) = fs::symlink_metadata(&path) else { continue };
+            seen += 1;
+            if seen > MOST_FILES || stop.load(Ordering::Relaxed) {
+                left_out += 1;
+                continue;
+            }
+            left_out += usize::from(!look(path.strip_prefix(root).unwrap_or(&path), &of));
+            if of.is_dir() && device == Some(of.dev()) {
+                folders.push(path);
+            }
         }
     }
-    let named = of.is_some();
-    let lacks = !named || !ranges.is_empty();
-    lacks.then(|| UnflushedPages { file: name.to_owned(), length: *length, ranges, named })
+    left_out
+}
+
+impl FileState {
+    /// What `there` lacks of this file's bytes; it is the file `name`.
+    fn missing(&self, name: &Path, there: &Path) -> Option<UnflushedPages> {
+        let length = self.length;
+        let of = fs::symlink_metadata(there).ok().filter(fs::Metadata::is_file);
+        // What is longer than it was is not looked at further than that.
+        let held = of.as_ref().map_or(Vec::new(), |of| hashes(there, of.len().min(length)).unwrap_or_default());
+        let mut ranges: Vec<(u64, u64)> = Vec::new();
+        for (number, page) in self.pages.iter().enumerate() {
+            if held.get(number) == Some(page) {
+                continue;
+            }
+            let (from, to) = (number as u64 * PAGE, ((number as u64 + 1) * PAGE).min(length));
+            match ranges.last_mut() {
+                Some(last) if last.1 == from => last.1 = to,
+                _ => ranges.push((from, to)),
+            }
+        }
+        let named = of.is_some();
+        let lacks = !named || !ranges.is_empty();
+        lacks.then(|| UnflushedPages { file: name.to_owned(), length, ranges, named })
+    }
 }
 
 /// A hash of each page of a file.
@@ -158,7 +247,7 @@ mod tests {
         let said = pages.missing(&disk);
         let of = |file: &str, length, ranges, named| UnflushedPages { file: file.into(), length, ranges, named };
         assert_eq!(
-            said,
+            said.files,
             [
                 of("d/long", 20_000, vec![(4096, 12288), (16384, 20_000)], true),
                 of("empty", 0, vec![], false),
@@ -166,5 +255,43 @@ mod tests {
             ]
         );
         assert_eq!(pages.left_out, 0);
+    }
+
+    /// Two trees of the same inodes: what a disk has, and what the system shows, which renamed, linked, deleted and made folders since.
+    #[test]
+    fn a_folder_that_was_not_flushed_is_told_from_bytes_that_were_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let (seen, disk) = (folder.path().join("seen"), folder.path().join("disk"));
+        for root in [&seen, &disk] {
+            fs::create_dir(root).unwrap();
+        }
+        let both = |on_disk: &str, now: Option<&str>, content: &str| {
+            fs::write(disk.join(on_disk), content).unwrap();
+            if let Some(now) = now {
+                fs::hard_link(disk.join(on_disk), seen.join(now)).unwrap();
+            }
+        };
+        both("new", Some("document"), "the second");
+        both("document", None, "the first");
+        both("temporary", Some("letter"), "flushed, and renamed");
+        both("deleted", None, "it is back");
+        both("same", Some("same"), "nothing changed");
+        fs::create_dir(seen.join("folder")).unwrap();
+        fs::write(seen.join("folder/file"), "x").unwrap();
+        let pages = FilePages::of(&seen, EARLIEST, &AtomicBool::new(false));
+        let said = pages.missing(&disk);
+        let of = |name: &str, change| UnflushedName { name: name.into(), change };
+        assert_eq!(
+            said.names,
+            [
+                of("document", NameChange::Earlier { stands_as: "new".into() }),
+                of("letter", NameChange::Missing { stands_as: "temporary".into() }),
+                of("folder", NameChange::Absent),
+                of("deleted", NameChange::Remains),
+            ]
+        );
+        let files: Vec<&Path> = said.files.iter().map(|it| &*it.file).collect();
+        assert_eq!(files, [Path::new("folder/file")], "no byte of the renamed ones is missing");
+        assert_eq!(pages.missing(&seen), UnflushedState::default());
     }
 }

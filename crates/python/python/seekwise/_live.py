@@ -386,6 +386,8 @@ def crash(
     check: str | None = None,
     env: Mapping[str, str] | None = None,
     cuts: int = 1000,
+    instants: str | None = None,
+    may_lose: str | None = None,
     orders: int = 0,
     set: Settings | None = None,
     seed: int = 1,
@@ -397,14 +399,15 @@ def crash(
 ) -> CrashLab:
     """The crash laboratory for the length of a `with` block: what it does on a modelled disk is recorded, and `check`, a shell
     command, judges what power cuts at many instants leave. Its exit code: 0 consistent, 10 lost but allowed, 11 lost after a
-    promise, any other corrupt.
+    promise, any other corrupt. It is tried first, on media whose answer is known, and refused with a reason if it answers wrongly.
+    `instants="time"` cuts evenly over time; `may_lose="1s"` is for a program that promises to lose no more than a second.
 
     With a `recipe` or a `workload` the program runs that, and the block has nothing to do. Linux; `fs` needs root.
     """
     target, said = _target(on, set)
     given: dict[str, Value | None] = {
         **{"recipe": recipe, "fs": fs, "size": size, "prepare": prepare, "workload": workload, "check": check},
-        **{"cuts": cuts, "orders": orders, "seed": seed, "speed": speed, "limit": limit, "jobs": jobs},
+        **{"cuts": cuts, "instants": instants, "may_lose": may_lose, "orders": orders, "seed": seed, "speed": speed, "limit": limit, "jobs": jobs},
         **{"keep": None if keep is None else path(keep), "max_memory": max_memory},
     }
     named = [part for name, value in (env or {}).items() for part in ("--env", f"{name}={value}")]

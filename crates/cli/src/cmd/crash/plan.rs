@@ -44,6 +44,7 @@ impl CrashPlan {
         recipe.fs = args.fs.clone().or(recipe.fs);
         recipe.prepare = args.prepare.clone().or(recipe.prepare);
         recipe.user = args.user.clone().or(recipe.user);
+        recipe.may_lose = args.may_lose.unwrap_or(recipe.may_lose);
         let target = args.target.clone().unwrap_or_default();
         let (stack, warnings) = setup::stack(&target, &args.set)?;
         if let Some(change) = stack.changes.first() {
@@ -223,6 +224,7 @@ pub fn list(args: &args::CrashArgs, json: bool) -> CommandResult {
         json!({
             "name": recipe.name, "title": recipe.title, "needs": recipe.needs, "fs": recipe.fs, "size": recipe.size,
             "user": recipe.user, "env": recipe.env, "prepare": recipe.prepare, "workload": recipe.workload, "check": recipe.check,
+            "may_lose_s": recipe.may_lose.seconds(),
             "set": recipe.set.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
         })
     };
@@ -237,8 +239,12 @@ pub fn list(args: &args::CrashArgs, json: bool) -> CommandResult {
         let fs = recipe.fs.as_deref().unwrap_or("none: the bare disk");
         let user = recipe.user.as_deref().map_or(String::new(), |user| format!(" (programs run as {user})"));
         let prepare = recipe.prepare.as_deref().map(|text| part("Before", text)).unwrap_or_default();
+        let may_lose = match recipe.may_lose.nanos {
+            0 => String::new(),
+            _ => format!("May lose: what was promised in the last {}\n", recipe.may_lose),
+        };
         print(&format!(
-            "{}: {}\n\nFile system: {fs}{user}\nNeeds: {}\nSets: {set}\nTakes from the environment: {}\n{prepare}{}{}",
+            "{}: {}\n\nFile system: {fs}{user}\nNeeds: {}\nSets: {set}\nTakes from the environment: {}\n{may_lose}{prepare}{}{}",
             recipe.name,
             recipe.title,
             recipe.needs.join(", "),

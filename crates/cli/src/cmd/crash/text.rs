@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use seekwise_lab::crash::instants::{InstantReason, landing_time};
+use seekwise_lab::crash::proof::{CheckProof, NoticedChange};
 use seekwise_lab::crash::shrink::MinimalSet;
 use seekwise_lab::crash::trial::{CrashTrial, ShrinkResult};
 use seekwise_lab::crash::verdict::{CrashFinding, CrashVerdict};
@@ -9,11 +11,11 @@ use seekwise_lab::cut::blame;
 use seekwise_lab::provenance::ProgramVersion;
 use seekwise_model::durability::image::LostWrite;
 use seekwise_model::time::Instant;
-use seekwise_os::kernel::pages::UnflushedPages;
 use serde_json::{Value, json};
 
 use super::Report;
 use super::plan::CrashPlan;
+use super::unflushed;
 use crate::args;
 use crate::screen::{self, wrapped};
 use crate::tables;
@@ -22,7 +24,8 @@ use seekwise::reading::spoken;
 /// Lost writes that are named one by one.
 pub const NAMED: usize = 12;
 
-fn seconds(at: Instant) -> f64 {
+/// Seconds of the disk's time.
+pub fn seconds(at: Instant) -> f64 {
     at.nanos() as f64 / 1e9
 }
 
@@ -74,6 +77,8 @@ pub fn text(args: &args::CrashArgs, plan: &CrashPlan, report: &Report) -> String
         &format!("Checked: the {} different media among {tried}. {}", outcome.checked, disk(args, report)),
         width,
     ));
+    text.push_str(&format!("\n\n{}", wrapped(&weighting(plan, report), width)));
+    text.push_str(&format!("\n\n{}", wrapped(&proof(&report.proof), width)));
     for (verdict, (state, _)) in &outcome.first {
         if let Some(tried) = outcome.tried.iter().find(|tried| tried.state == *state) {
             text.push_str(&format!(
@@ -92,88 +97,98 @@ pub fn text(args: &args::CrashArgs, plan: &CrashPlan, report: &Report) -> String
         }
     }
     if report.outcome.tried.iter().any(|tried| tried.finding.verdict > CrashVerdict::Consistent) {
-        text.push_str(&cached(report, width));
+        text.push_str(&unflushed::text(report, width));
     }
     text
 }
 
-/// What the page cache alone had.
-fn cached(report: &Report, width: usize) -> String {
-    let mut text = String::new();
-    let mut part = |head: String, lacking: &[UnflushedPages]| {
-        if lacking.is_empty() {
-            return;
-        }
-        text.push_str(&format!("\n\n{}", wrapped(&head, width)));
-        for one in lacking.iter().take(NAMED) {
-            let line = wrapped(&ranges(one), width.saturating_sub(4)).replace('\n', "\n    ");
-            text.push_str(&format!("\n  {line}"));
-        }
-        if lacking.len() > NAMED {
-            text.push_str(&format!("\n  and {} more files", lacking.len() - NAMED));
-        }
-    };
-    let head = "Written, never flushed: when the workload ended, these data were only in the system's page cache, so no cut could find them on \
-                the disk. Is an fsync missing?";
-    part(head.to_owned(), report.unflushed.as_deref().unwrap_or_default());
-    if let Some((tried, _)) = &report.shrunk {
-        let at = seconds(tried.case.at);
-        let head = format!(
-            "Of the files' final contents, these had not reached the disk by {at:.6} s: they were only in the page cache, or were written \
-             later."
-        );
-        part(head, &report.later);
-    }
-    match report.recorded.pages.left_out {
-        0 => text,
-        n => format!(
-            "{text}\n\n{}",
-            wrapped(
-                &format!("{n} files were not examined for this: there are too many, or they are too large."),
-                width
-            )
-        ),
-    }
-}
+/// The reasons for the instants of cuts, as columns.
+const REASONS: [(&str, &[InstantReason]); 3] = [
+    ("at flushes", &[InstantReason::Flushed, InstantReason::Unflushed]),
+    ("in landings", &[InstantReason::Landing]),
+    ("at any time", &[InstantReason::Drawn]),
+];
 
-/// Ranges of a file that are named one by one.
-const RANGES: usize = 4;
-
-fn ranges(of: &UnflushedPages) -> String {
-    let UnflushedPages { file, length, ranges, named } = of;
-    let each = ranges.iter().take(RANGES).map(|(from, to)| format!("{from} to {}", to - 1));
-    let mut each = each.collect::<Vec<_>>().join(", ");
-    if ranges.len() > RANGES {
-        each.push_str(&format!(", and {} more ranges", ranges.len() - RANGES));
-    }
-    let what = match &ranges[..] {
-        [] => "its name; it is empty".to_owned(),
-        [(0, to)] if to == length => format!("all its {length} bytes"),
-        _ => format!("bytes {each} of {length}"),
-    };
-    let name = if *named || ranges.is_empty() { "" } else { ", and its name" };
-    format!("/{}: {what}{name}", file.display())
-}
-
-fn unflushed_json(all: &[UnflushedPages]) -> Vec<Value> {
-    let one = |it: &UnflushedPages| json!({ "file": format!("/{}", it.file.display()), "bytes": it.length, "ranges": it.ranges, "named": it.named });
-    all.iter().map(one).collect()
+fn because(report: &Report, reasons: &'static [InstantReason]) -> impl Iterator<Item = &CrashTrial> {
+    cuts(report).filter(move |tried| reasons.contains(&tried.case.why))
 }
 
 fn table(report: &Report) -> tables::Table {
-    let ((at_cuts, cuts_torn), (in_orders, orders_torn)) = (counts(cuts(report)), counts(orders(report)));
-    let with_orders = orders(report).next().is_some();
-    let mut table = tables::table(["outcome", "cuts", "other orders"]);
-    tables::figures_from(&mut table, 1);
-    let of = |counts: &BTreeMap<CrashVerdict, u64>, verdict| counts.get(&verdict).copied().unwrap_or(0);
-    let second = |count: u64| if with_orders { count.to_string() } else { String::new() };
-    for verdict in CrashVerdict::ALL {
-        table.add_row([verdict.words().to_owned(), of(&at_cuts, verdict).to_string(), second(of(&in_orders, verdict))]);
+    let mut columns = vec![("cuts", counts(cuts(report)))];
+    columns.extend(REASONS.map(|(name, reasons)| (name, counts(because(report, reasons)))));
+    if orders(report).next().is_some() {
+        columns.push(("other orders", counts(orders(report))));
     }
-    if cuts_torn + orders_torn > 0 {
-        table.add_row(["bad because of an unreadable sector".to_owned(), cuts_torn.to_string(), second(orders_torn)]);
+    let heads = columns.iter().map(|column| column.0.to_owned());
+    let mut table = tables::wide(["outcome".to_owned()].into_iter().chain(heads).collect());
+    tables::figures_from(&mut table, 1);
+    for verdict in CrashVerdict::ALL {
+        let figures = columns.iter().map(|column| column.1.0.get(&verdict).copied().unwrap_or(0).to_string());
+        table.add_row([verdict.words().to_owned()].into_iter().chain(figures));
+    }
+    if columns.iter().any(|column| column.1.1 > 0) {
+        let figures = columns.iter().map(|column| column.1.1.to_string());
+        table.add_row(["bad because of an unreadable sector".to_owned()].into_iter().chain(figures));
     }
     table
+}
+
+/// How the instants were weighted, and what that means for the counts.
+fn weighting(plan: &CrashPlan, report: &Report) -> String {
+    let history = &report.recorded.history;
+    let (from, to) = history.span().unwrap_or((Instant::ZERO, Instant::ZERO));
+    let number = REASONS.map(|(_, reasons)| because(report, reasons).count());
+    let [flushes, landings, drawn] = number;
+    let bad = because(report, REASONS[2].1).filter(|tried| tried.is_bad()).count();
+    let any = format!("{drawn} evenly over the whole {:.3} s", seconds(to) - seconds(from));
+    let weights = match flushes + landings {
+        0 => format!("The cuts: {any}."),
+        _ => format!(
+            "The cuts: {flushes} just before and after the ends of flushes, {landings} evenly over the {:.3} s in which the heads wrote, \
+             {any}.",
+            landing_time(history, (from, to)).nanos() as f64 / 1e9
+        ),
+    };
+    let share = match drawn {
+        0 => String::new(),
+        _ => format!(" Only the last say how likely a power failure does harm: {bad} of {drawn}."),
+    };
+    let partial = match report.outcome.partial {
+        0 => String::new(),
+        n => format!(" At {n} cuts a write was on the medium in part: some of its sectors were new, others old."),
+    };
+    let young = match plan.recipe.may_lose.nanos {
+        0 => String::new(),
+        _ => format!(" Promises younger than {} may be lost.", plan.recipe.may_lose),
+    };
+    format!("{weights}{share}{partial}{young}")
+}
+
+/// What the check was tried on.
+fn proof(proof: &CheckProof) -> String {
+    let mut noticed = Vec::new();
+    if proof.empty.is_some() {
+        noticed.push("the loss of all that was promised".to_owned());
+    }
+    noticed.extend(proof.removed.iter().map(|it| format!("a missing record ({})", it.change)));
+    noticed.extend(proof.altered.iter().map(|it| format!("an altered one ({})", it.change)));
+    let mut untried = Vec::new();
+    if proof.empty.is_none() {
+        untried.push("a loss, for nothing was promised");
+    } else if proof.removed.is_none() {
+        untried.push("one missing record");
+    }
+    if proof.altered.is_none() {
+        untried.push("an altered one, for no changed byte was found");
+    }
+    let untried = match untried.is_empty() {
+        true => String::new(),
+        false => format!(" Not tried: {}.", untried.join("; ")),
+    };
+    format!(
+        "The check was tried before: it passes with all that was written, and notices {}.{untried}",
+        noticed.join(", ")
+    )
 }
 
 /// A tenth of a speed, in as many digits as one would type: 0.7 / 10 is 0.06999999999999999.
@@ -280,13 +295,6 @@ fn line(report: &Report, tried: &CrashTrial, lost: &LostWrite) -> String {
 pub fn as_json(args: &args::CrashArgs, plan: &CrashPlan, report: &Report) -> Value {
     let outcome = &report.outcome;
     let (from, to) = report.recorded.history.span().unwrap_or((Instant::ZERO, Instant::ZERO));
-    let counted = |(counts, torn): (BTreeMap<CrashVerdict, u64>, u64)| {
-        let of = |verdict| counts.get(&verdict).copied().unwrap_or(0);
-        json!({
-            "consistent": of(CrashVerdict::Consistent), "lost_allowed": of(CrashVerdict::LostAllowed),
-            "lost_promised": of(CrashVerdict::LostPromised), "corrupt": of(CrashVerdict::Corrupt), "unreadable": torn,
-        })
-    };
     let example = |tried: &CrashTrial| {
         json!({
             "at_s": seconds(tried.case.at), "instant": tried.case.why, "order": tried.case.order,
@@ -312,11 +320,43 @@ pub fn as_json(args: &args::CrashArgs, plan: &CrashPlan, report: &Report) -> Val
         "set": args.set.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>(),
         "elapsed_s": seconds(to) - seconds(from), "writes": outcome.writes.len(),
         "flushes": report.recorded.receipt.flushes, "promises": report.recorded.history.said(to).count(),
+        "may_lose_s": plan.recipe.may_lose.seconds(), "check_tried": proof_json(&report.proof),
+        "weighting": weighting_json(args, report), "partial_cuts": outcome.partial,
         "cuts": cuts(report).count(), "orders": orders(report).count(), "checked": outcome.checked,
         "disk_broke": outcome.disk_broke, "broken_by": outcome.broken_by, "at_cuts": counted(counts(cuts(report))),
         "in_orders": counted(counts(orders(report))), "first": first.map(example).collect::<Vec<_>>(),
-        "shrunk": shrunk, "unflushed": report.unflushed.as_deref().map(unflushed_json), "not_given": unflushed_json(&report.later),
+        "shrunk": shrunk, "unflushed": report.unflushed.as_ref().map(unflushed::files_json),
+        "unflushed_names": report.unflushed.as_ref().map(unflushed::names_json),
+        "received_s": report.later.as_ref().map(|later| seconds(later.0)),
+        "not_given": report.later.as_ref().map(|later| unflushed::files_json(&later.1)),
+        "not_given_names": report.later.as_ref().map(|later| unflushed::names_json(&later.1)),
         "files_left_out": report.recorded.pages.left_out, "warnings": plan.warnings, "version": version, "build": build,
+    })
+}
+
+fn counted((counts, torn): (BTreeMap<CrashVerdict, u64>, u64)) -> Value {
+    let of = |verdict| counts.get(&verdict).copied().unwrap_or(0);
+    json!({
+        "consistent": of(CrashVerdict::Consistent), "lost_allowed": of(CrashVerdict::LostAllowed),
+        "lost_promised": of(CrashVerdict::LostPromised), "corrupt": of(CrashVerdict::Corrupt), "unreadable": torn,
+    })
+}
+
+fn proof_json(proof: &CheckProof) -> Value {
+    let noticed =
+        |it: &NoticedChange| json!({ "change": it.change, "verdict": it.finding.verdict, "words": it.finding.words });
+    json!({
+        "empty": proof.empty.as_ref().map(|it| json!({ "verdict": it.verdict, "words": it.words })),
+        "removed": proof.removed.as_ref().map(noticed), "altered": proof.altered.as_ref().map(noticed),
+    })
+}
+
+fn weighting_json(args: &args::CrashArgs, report: &Report) -> Value {
+    let span = report.recorded.history.span().unwrap_or((Instant::ZERO, Instant::ZERO));
+    let of = |place: usize| counted(counts(because(report, REASONS[place].1)));
+    json!({
+        "instants": args.instants.weights(), "landings_s": landing_time(&report.recorded.history, span).nanos() as f64 / 1e9,
+        "at_flushes": of(0), "in_landings": of(1), "at_any_time": of(2),
     })
 }
 

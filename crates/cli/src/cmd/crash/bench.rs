@@ -1,0 +1,171 @@
+//! The user's check at work on media of one session: what it says of each, and what files lack on them.
+
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use seekwise_formats::ext4::Ext4BlockMap;
+use seekwise_lab::crash::places::words;
+use seekwise_lab::crash::proof::{CheckProof, MediumChanges, prove, received};
+use seekwise_lab::crash::verdict::CheckOutput;
+use seekwise_model::block::SECTOR;
+use seekwise_model::durability::image::{LostWrite, MediumImage};
+use seekwise_model::durability::terms::DriveTerms;
+use seekwise_model::durability::writes::SessionWrites;
+use seekwise_model::history::History;
+use seekwise_model::rng::Seed;
+use seekwise_model::time::Instant;
+use seekwise_os::checking::{CheckResult, ImageChecker, ImageContent};
+use seekwise_os::kernel::pages::UnflushedState;
+use seekwise_os::kernel::{ExitCause, FileSystemKind, ProgramBounds};
+use seekwise_os::outputs::create_like_parent;
+use seekwise_os::session::SessionRecord;
+use seekwise_os::spoiling::{ChangedBytes, MediumChange, alterations, removals};
+
+use super::plan::CrashPlan;
+use super::text::NAMED;
+use crate::exit::CommandError;
+
+/// Alterations that are tried until a check notices one.
+const ALTERATIONS: usize = 32;
+
+/// A check and the session that it looks at.
+pub struct CheckBench<'a> {
+    checker: &'a ImageChecker<'a>,
+    recorded: &'a SessionRecord,
+    /// The same promises that the trials know.
+    writes: SessionWrites,
+    stop: &'a AtomicBool,
+}
+
+impl<'a> CheckBench<'a> {
+    pub fn new(
+        checker: &'a ImageChecker<'a>,
+        recorded: &'a SessionRecord,
+        plan: &CrashPlan,
+        stop: &'a AtomicBool,
+    ) -> CheckBench<'a> {
+        let writes = SessionWrites::of(&recorded.history, DriveTerms::of(&plan.stack).volatile);
+        CheckBench { checker, recorded, writes, stop }
+    }
+
+    pub fn history(&self) -> &'a History {
+        &self.recorded.history
+    }
+
+    /// What the check says of a medium.
+    pub fn look(&self, worker: usize, image: &MediumImage, promises: &[&str]) -> io::Result<CheckOutput> {
+        let output = self.look_changed(worker, image, promises, None)?;
+        output.ok_or_else(|| io::Error::other("the medium was not checked"))
+    }
+
+    fn look_changed(
+        &self,
+        worker: usize,
+        image: &MediumImage,
+        promises: &[&str],
+        change: Option<&MediumChange>,
+    ) -> io::Result<Option<CheckOutput>> {
+        let looked = self.checker.look(worker, &self.content(image), promises, change)?;
+        if self.stop.load(Ordering::Relaxed) {
+            return Err(io::Error::other("stopped"));
+        }
+        Ok(looked.map(output))
+    }
+
+    /// What lies on a medium.
+    fn content(&self, image: &MediumImage) -> ImageContent<'a> {
+        ImageContent { pieces: image.pieces(self.history(), &self.writes), torn: image.torn().to_vec() }
+    }
+
+    /// Writes a medium to a file.
+    pub fn write(&self, path: &Path, image: &MediumImage) -> io::Result<()> {
+        self.checker.write(path, &self.content(image))
+    }
+
+    /// Tries the check on media whose answer is known.
+    pub fn prove(&self, seed: Seed) -> Result<CheckProof, CommandError> {
+        let changed = self.changed().map_err(CommandError::new)?;
+        let promises = self.history().said(Instant::FAR).count() as u64;
+        let whole = self.content(&received(&self.writes, Instant::FAR));
+        let held = self.checker.records(&whole, &changed).map_err(CommandError::new)?;
+        let changes = MediumChanges {
+            removals: removals(&changed, promises),
+            alterations: alterations(&held, ALTERATIONS, &mut seed.stream("proof")),
+        };
+        let check = |image: &MediumImage, promises: &[&str], change: Option<&MediumChange>| {
+            self.look_changed(0, image, promises, change)
+        };
+        prove(self.history(), &self.writes, &changes, &check).map_err(CommandError::new)
+    }
+
+    /// The bytes that the workload changed: of its files, or of the bare disk.
+    fn changed(&self) -> io::Result<Vec<ChangedBytes>> {
+        let begin = self.history().span().map_or(Instant::ZERO, |span| span.0);
+        let before = received(&self.writes, Instant::from_nanos(begin.nanos().saturating_sub(1)));
+        let Some(missing) = self.checker.missing(&self.content(&before), &self.recorded.pages)? else {
+            let pieces = received(&self.writes, Instant::FAR).pieces(self.history(), &self.writes);
+            let run = |(lba, part): &(u64, seekwise_model::history::DataPart<'_>)| {
+                (lba * SECTOR, lba * SECTOR + part.bytes())
+            };
+            let ranges: Vec<(u64, u64)> = pieces.iter().map(run).collect();
+            let length = ranges.last().map_or(0, |run| run.1);
+            return Ok(vec![ChangedBytes { file: None, length, ranges }]);
+        };
+        let of = |it: seekwise_os::kernel::pages::UnflushedPages| ChangedBytes {
+            file: Some(it.file),
+            length: it.length,
+            ranges: it.ranges,
+        };
+        Ok(missing.files.into_iter().map(of).collect())
+    }
+
+    /// What the disk had not been given when the workload ended; `None` if that is not known.
+    pub fn unflushed(&self) -> Result<Option<UnflushedState>, CommandError> {
+        let end = self.history().span().map_or(Instant::ZERO, |span| span.1);
+        let content = self.content(&received(&self.writes, end));
+        self.checker.missing(&content, &self.recorded.pages).map_err(CommandError::new)
+    }
+
+    /// What files and folders hold on the disk with everything that it had received by `to`, and not with what it had by `from`.
+    pub fn received_between(&self, from: Instant, to: Instant) -> Result<Option<UnflushedState>, CommandError> {
+        let at = |at: Instant| self.content(&received(&self.writes, at));
+        let pages = self.checker.pages(&at(to)).map_err(CommandError::new)?;
+        let Some(pages) = pages else { return Ok(None) };
+        self.checker.missing(&at(from), &pages).map_err(CommandError::new)
+    }
+
+    /// The purpose of lost writes in the file system as it would be with all of them: mounted once, so that its journal is replayed.
+    pub fn located(
+        &self,
+        at: Instant,
+        (system, folder, bounds): (&FileSystemKind, &Path, ProgramBounds<'_>),
+        lost: &[LostWrite],
+    ) -> io::Result<Vec<(u64, String)>> {
+        use std::os::unix::fs::FileExt;
+        let (path, mount) = (folder.join("whole"), folder.join("whole-mount"));
+        self.write(&path, &received(&self.writes, at))?;
+        create_like_parent(&mount)?;
+        system.mount(&path, &mount, bounds)?.end()?;
+        let file = std::fs::File::open(&path)?;
+        let read = |offset: u64, length: usize| {
+            let mut bytes = vec![0; length];
+            file.read_exact_at(&mut bytes, offset).ok().map(|()| bytes)
+        };
+        let Some(layout) = Ext4BlockMap::read(&read) else { return Ok(Vec::new()) };
+        let purpose = |lost: &LostWrite| (lost.write.stamp, words(&layout, lost, self.history(), &read));
+        Ok(lost.iter().take(NAMED).map(purpose).collect())
+    }
+}
+
+/// A check's result as the laboratory judges it.
+fn output(looked: CheckResult) -> CheckOutput {
+    let CheckResult { ended, unmountable, fault } = looked;
+    let (how, printed) = ended.map(|ended| (ended.how, ended.printed)).unzip();
+    let (code, died) = match how {
+        Some(ExitCause::Exited(code)) => (Some(code), None),
+        Some(how) => (None, Some(how.to_string())),
+        None => (None, None),
+    };
+    CheckOutput { code, died, printed: printed.unwrap_or_default(), unmountable, fault }
+}

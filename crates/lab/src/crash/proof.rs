@@ -1,0 +1,269 @@
+//! A check is tried before it judges, on media whose answer is known. It must pass on the whole medium, and on the one from
+//! before the workload as long as nothing is promised; it must notice that everything promised is gone, that one record
+//! is, and that one is altered. A check that does not is no judge: the error says which answer was wrong and what to do.
+//!
+//! This room knows no file system: changes of files come from the caller. A record is taken away in three ways, until
+//! the check notices one: the list of promises goes on by one that nobody kept, the medium is that of an earlier
+//! promise, a file is gone or shorter.
+
+use std::fmt::Display;
+use std::io;
+
+use seekwise_model::durability::image::MediumImage;
+use seekwise_model::durability::writes::SessionWrites;
+use seekwise_model::history::{History, HistoryMark};
+use seekwise_model::time::Instant;
+
+use super::verdict::{CheckOutput, CrashFinding, CrashVerdict};
+
+/// Changes of the whole medium that a check must notice.
+#[derive(Clone, Debug)]
+pub struct MediumChanges<C> {
+    /// Each takes a record away.
+    pub removals: Vec<C>,
+    /// Each alters a record.
+    pub alterations: Vec<C>,
+}
+
+/// A check of a medium with these promises, and with one of the changes; `None` if that change does not apply.
+pub type ChangedCheck<'a, C> = dyn Fn(&MediumImage, &[&str], Option<&C>) -> io::Result<Option<CheckOutput>> + 'a;
+
+/// A change that a check noticed, and the finding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoticedChange {
+    /// In words.
+    pub change: String,
+    pub finding: CrashFinding,
+}
+
+/// The answers of a check that may judge.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckProof {
+    /// Without any of what was promised; `None` if nothing was.
+    pub empty: Option<CrashFinding>,
+    /// With one record missing; `None` if no record could be taken away alone.
+    pub removed: Option<NoticedChange>,
+    /// With one record altered; `None` if the workload left nothing that could be.
+    pub altered: Option<NoticedChange>,
+}
+
+/// The last words of each error.
+const HINT: &str = "A check is tried before it judges, on media whose answer is known";
+
+/// Tries a check on a session. An error says which answer was wrong, or why the check could not run.
+pub fn prove<C: Display>(
+    history: &History,
+    writes: &SessionWrites,
+    changes: &MediumChanges<C>,
+    check: &ChangedCheck<'_, C>,
+) -> Result<CheckProof, String> {
+    let Some((begin, _)) = history.span() else { return Err("the session was not ended in order".to_owned()) };
+    let prover = Prover { check, promises: history.said(Instant::FAR).collect() };
+    let (whole, before) = (received(writes, Instant::FAR), received(writes, just_before(begin)));
+    let found = prover.find(&whole, &prover.promises, None)?.ok_or("the whole medium was not checked")?;
+    if found.verdict != CrashVerdict::Consistent {
+        return Err(format!(
+            "the check fails on the whole medium, which holds all that the workload wrote: {}; expected exit code 0. Run it by \
+             hand after the workload. {HINT}",
+            spoken(&found)
+        ));
+    }
+    let found = prover.find(&before, &[], None)?.ok_or("the first medium was not checked")?;
+    if found.verdict.is_bad() {
+        return Err(format!(
+            "the check fails on the medium from before the workload, when nothing was promised: {}; expected exit code 0 as long as \
+             the file $SEEKWISE_PROMISES is empty. {HINT}",
+            spoken(&found)
+        ));
+    }
+    let empty = prover.empty(&before)?;
+    let removed = prover.removed(history, writes, &whole, &changes.removals)?;
+    let altered = prover.altered(&whole, &changes.alterations)?;
+    if empty.is_none() && altered.is_none() {
+        return Err(
+            "the workload printed no promise and left no changed file: nothing can be lost; expected a workload that \
+                    writes, and prints a line for each thing that is safe"
+                .to_owned(),
+        );
+    }
+    Ok(CheckProof { empty, removed, altered })
+}
+
+/// A check, and everything that was promised.
+struct Prover<'a, C> {
+    check: &'a ChangedCheck<'a, C>,
+    promises: Vec<&'a str>,
+}
+
+impl<C: Display> Prover<'_, C> {
+    fn find(&self, image: &MediumImage, promises: &[&str], change: Option<&C>) -> Result<Option<CrashFinding>, String> {
+        let found = (self.check)(image, promises, change).and_then(|it| it.map(|it| it.finding()).transpose());
+        found.map_err(|error| error.to_string())
+    }
+
+    /// Everything promised is gone.
+    fn empty(&self, before: &MediumImage) -> Result<Option<CrashFinding>, String> {
+        if self.promises.is_empty() {
+            return Ok(None);
+        }
+        let found = self.find(before, &self.promises, None)?;
+        match found {
+            Some(found) if found.verdict == CrashVerdict::Consistent => Err(format!(
+                "the check passes on the medium from before the workload, on which all of the {} promises are lost; expected exit \
+                 code 11. Let it look on the medium for each line of $SEEKWISE_PROMISES. {HINT}",
+                self.promises.len()
+            )),
+            found => Ok(found),
+        }
+    }
+
+    /// One record is gone.
+    fn removed(
+        &self,
+        history: &History,
+        writes: &SessionWrites,
+        whole: &MediumImage,
+        removals: &[C],
+    ) -> Result<Option<NoticedChange>, String> {
+        // One record alone is everything.
+        if self.promises.len() < 2 {
+            return Ok(None);
+        }
+        let mut tried = Vec::new();
+        if let Some(next) = next_line(&self.promises) {
+            let longer = [&self.promises[..], &[&next]].concat();
+            if let Some(finding) = self.find(whole, &longer, None)? {
+                tried.push((format!("the promise `{next}`, which nobody kept"), finding));
+            }
+        }
+        let said: Vec<Instant> =
+            history.marks.iter().filter(|(_, mark)| matches!(mark, HistoryMark::Said(_))).map(|it| it.0).collect();
+        let mut back = 1;
+        while back < said.len() && !tried.last().is_some_and(is_noticed) {
+            let earlier = received(writes, said[said.len() - 1 - back]);
+            // Only a medium that holds what was promised by then misses nothing else.
+            let by_then = self.find(&earlier, &self.promises[..said.len() - back], None)?;
+            if by_then.is_some_and(|found| found.verdict == CrashVerdict::Consistent)
+                && let Some(finding) = self.find(&earlier, &self.promises, None)?
+            {
+                tried.push((format!("the medium as it was {back} promises before the last"), finding));
+            }
+            back *= 2;
+        }
+        for removal in removals {
+            if tried.last().is_some_and(is_noticed) {
+                break;
+            }
+            if let Some(finding) = self.find(whole, &self.promises, Some(removal))? {
+                tried.push((removal.to_string(), finding));
+            }
+        }
+        noticed(tried).map_err(|tried| {
+            format!(
+                "the check does not notice that a promised record is missing: it passes with {tried}; expected exit code 11, or 10 \
+                 if that loss is allowed. Let it look on the medium for each line of $SEEKWISE_PROMISES. {HINT}"
+            )
+        })
+    }
+
+    /// One record is another.
+    fn altered(&self, whole: &MediumImage, alterations: &[C]) -> Result<Option<NoticedChange>, String> {
+        let mut tried = Vec::new();
+        for alteration in alterations {
+            if tried.last().is_some_and(is_noticed) {
+                break;
+            }
+            if let Some(finding) = self.find(whole, &self.promises, Some(alteration))? {
+                tried.push((alteration.to_string(), finding));
+            }
+        }
+        noticed(tried).map_err(|tried| {
+            format!(
+                "the check does not notice altered data: it passes with {tried}; expected exit code 11, or 1 for a corrupt medium. Let \
+                 it compare contents, not only names, sizes or counts. {HINT}"
+            )
+        })
+    }
+}
+
+/// A change that was tried, and the finding.
+type TriedChange = (String, CrashFinding);
+
+fn is_noticed((_, finding): &TriedChange) -> bool {
+    finding.verdict != CrashVerdict::Consistent
+}
+
+/// The last change if it was noticed; an error lists some of those that were not.
+fn noticed(mut tried: Vec<TriedChange>) -> Result<Option<NoticedChange>, String> {
+    const NAMED: usize = 3;
+    match tried.pop() {
+        None => Ok(None),
+        Some((change, finding)) if finding.verdict != CrashVerdict::Consistent => {
+            Ok(Some(NoticedChange { change, finding }))
+        }
+        Some(last) => {
+            tried.push(last);
+            let more = tried.len().saturating_sub(NAMED);
+            let named: Vec<&str> = tried.iter().take(NAMED).map(|it| it.0.as_str()).collect();
+            let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+            Err(format!("{}{more}", named.join(", or ")))
+        }
+    }
+}
+
+/// The medium with everything that the disk had accepted by `at`.
+pub fn received(writes: &SessionWrites, at: Instant) -> MediumImage {
+    MediumImage::without(writes, at, &[])
+}
+
+fn just_before(at: Instant) -> Instant {
+    Instant::from_nanos(at.nanos().saturating_sub(1))
+}
+
+fn spoken(finding: &CrashFinding) -> String {
+    let said = if finding.words.is_empty() { "it said nothing" } else { finding.words.trim_end_matches('.') };
+    format!("{} ({said})", finding.verdict.words())
+}
+
+/// The line that would follow if the last two differ in their last number alone.
+fn next_line(lines: &[&str]) -> Option<String> {
+    let [.., before, last] = lines else { return None };
+    let ((head, first, tail), (last_head, second, last_tail)) = (parted(before)?, parted(last)?);
+    let (from, to): (u64, u64) = (first.parse().ok()?, second.parse().ok()?);
+    let next = to.checked_add(to.checked_sub(from).filter(|step| *step > 0)?)?;
+    let width = if second.starts_with('0') { second.len() } else { 0 };
+    ((head, tail) == (last_head, last_tail)).then(|| format!("{head}{next:0width$}{tail}"))
+}
+
+/// A line around its last number.
+fn parted(line: &str) -> Option<(&str, &str, &str)> {
+    let end = line.rfind(|c: char| c.is_ascii_digit())? + 1;
+    let begin = line[..end]
+        .rfind(|c: char| !c.is_ascii_digit())
+        .map_or(0, |at| at + line[at..].chars().next().map_or(1, char::len_utf8));
+    Some((&line[..begin], &line[begin..end], &line[end..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::next_line;
+
+    #[test]
+    fn a_list_of_numbers_goes_on() {
+        for (lines, next) in [
+            (&["commit 8", "commit 9"][..], Some("commit 10")),
+            (&["record 4096", "record 8192"], Some("record 12288")),
+            (&["f007 is there", "f008 is there"], Some("f009 is there")),
+            (&["é1", "é2"], Some("é3")),
+            (&["1", "2"], Some("3")),
+            (&["a 1", "b 2"], None),
+            (&["a 2", "a 2"], None),
+            (&["a 3", "a 2"], None),
+            (&["copied", "moved"], None),
+            (&["a 1"], None),
+            (&["a 1", "a 18446744073709551615"], None),
+        ] {
+            assert_eq!(next_line(lines).as_deref(), next, "{lines:?}");
+        }
+    }
+}

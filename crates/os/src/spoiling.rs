@@ -1,0 +1,276 @@
+//! Changes of a medium that a check must notice: a file is gone or shorter, a byte is another. They are drawn among the bytes that a
+//! workload changed, and made in a mounted file system, or in the file of a bare disk.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use seekwise_model::rng::Rng;
+
+use crate::outputs::open_update;
+
+/// Bytes of a file, or of the bare disk, that a workload changed.
+#[derive(Clone, Debug)]
+pub struct ChangedBytes {
+    /// Below the mount; `None` for the bare disk.
+    pub file: Option<PathBuf>,
+    pub length: u64,
+    /// From, and up to; in order.
+    pub ranges: Vec<(u64, u64)>,
+}
+
+/// One change.
+#[derive(Clone, Debug)]
+pub enum MediumChange {
+    /// A byte that is not zero, the first of these that is a letter or digit, or else the first: another of its kind stands there.
+    Altered {
+        /// Below the mount; `None` for the bare disk.
+        file: Option<PathBuf>,
+        from: u64,
+        to: u64,
+    },
+    /// The file is gone.
+    Removed { file: PathBuf },
+    /// A text ends before its last line, another file before its last part of `parts`.
+    Shortened { file: PathBuf, parts: u64 },
+}
+
+impl fmt::Display for MediumChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MediumChange::Altered { file: Some(file), from, .. } => {
+                write!(f, "a byte of /{} altered, behind byte {from}", file.display())
+            }
+            MediumChange::Altered { file: None, from, .. } => {
+                write!(f, "a byte of the disk altered, behind byte {from}")
+            }
+            MediumChange::Removed { file } => write!(f, "/{} removed", file.display()),
+            MediumChange::Shortened { file, .. } => write!(f, "/{} without its last record", file.display()),
+        }
+    }
+}
+
+/// Of what a workload changed, the pages that hold records, as far as can be told: of their bytes that are not zero, half are letters and
+/// digits. If there are none, all pages that are not zero. `root` is a mount, or the file of a bare disk.
+pub fn records(changed: &[ChangedBytes], root: &Path) -> Vec<ChangedBytes> {
+    let (mut texts, mut others) = (Vec::new(), Vec::new());
+    for of in changed {
+        let Ok(Some(file)) = opened(&of.path(root)) else { continue };
+        let none = || ChangedBytes { ranges: Vec::new(), ..of.clone() };
+        let (mut text, mut other) = (none(), none());
+        for (from, to) in of.ranges.iter().flat_map(|range| pages(*range)) {
+            let mut page = vec![0; (to - from) as usize];
+            if file.read_exact_at(&mut page, from).is_err() {
+                continue;
+            }
+            let count = |is: fn(&u8) -> bool| page.iter().filter(|byte| is(byte)).count();
+            let (words, written) = (count(u8::is_ascii_alphanumeric), count(|&byte| byte != 0));
+            if written > 0 {
+                let of = if 2 * words >= written { &mut text } else { &mut other };
+                of.ranges.push((from, to));
+            }
+        }
+        texts.push(text);
+        others.push(other);
+    }
+    if texts.iter().all(|of| of.ranges.is_empty()) { others } else { texts }
+}
+
+/// The parts of a range in pages.
+fn pages((from, to): (u64, u64)) -> impl Iterator<Item = (u64, u64)> {
+    const PAGE: u64 = 4096;
+    let edges = (from / PAGE + 1..=to.saturating_sub(1) / PAGE).map(|page| page * PAGE);
+    let begins = [from].into_iter().chain(edges.clone());
+    begins.zip(edges.chain([to])).filter(|(from, to)| from < to)
+}
+
+impl ChangedBytes {
+    fn path(&self, root: &Path) -> PathBuf {
+        self.file.as_ref().map_or_else(|| root.to_owned(), |file| root.join(file))
+    }
+}
+
+/// How far a byte is looked for that can be altered.
+const FAR: u64 = 1 << 20;
+
+/// Draws `most` alterations: half of them choose a file, then a byte of it, so that a large file hides no small one; the others choose
+/// among all bytes.
+pub fn alterations(changed: &[ChangedBytes], most: usize, chance: &mut Rng) -> Vec<MediumChange> {
+    let size = |of: &ChangedBytes| of.ranges.iter().map(|(from, to)| to - from).sum::<u64>();
+    let files: Vec<(&ChangedBytes, u64)> = changed.iter().map(|it| (it, size(it))).filter(|it| it.1 > 0).collect();
+    let all: u64 = files.iter().map(|it| it.1).sum();
+    let mut drawn = Vec::new();
+    for number in 0..if all == 0 { 0 } else { most } {
+        let (of, mut at) = match number % 2 {
+            0 => {
+                let (of, size) = files[chance.below(files.len() as u64) as usize];
+                (of, chance.below(size))
+            }
+            _ => {
+                let mut at = chance.below(all);
+                let before = |(_, size): &&(&ChangedBytes, u64)| {
+                    let inside = at < *size;
+                    at -= if inside { 0 } else { *size };
+                    inside
+                };
+                let of = files.iter().find(before).unwrap_or(&files[0]);
+                (of.0, at.min(of.1 - 1))
+            }
+        };
+        for (from, to) in &of.ranges {
+            if at < to - from {
+                drawn.push(MediumChange::Altered {
+                    file: of.file.clone(),
+                    from: from + at,
+                    to: (*to).min(from + at + FAR),
+                });
+                break;
+            }
+            at -= to - from;
+        }
+    }
+    drawn
+}
+
+/// The ways to take one of `records` away from some of these files: each alone removed, if there are several, and each shortened.
+pub fn removals(changed: &[ChangedBytes], records: u64) -> Vec<MediumChange> {
+    /// Files that are tried.
+    const MOST: usize = 8;
+    let files: Vec<&PathBuf> = changed.iter().filter_map(|it| it.file.as_ref()).collect();
+    let step = files.len().div_ceil(MOST).max(1);
+    let some = || files.iter().step_by(step).map(|file| (*file).clone());
+    let removed = some().filter(|_| files.len() > 1).map(|file| MediumChange::Removed { file });
+    removed.chain(some().map(|file| MediumChange::Shortened { file, parts: records.max(1) })).collect()
+}
+
+impl MediumChange {
+    /// Makes the change below a mount, or in the file of a bare disk. False if it does not apply.
+    pub fn make(&self, root: &Path) -> io::Result<bool> {
+        match self {
+            MediumChange::Altered { file, from, to } => {
+                let path = file.as_ref().map_or_else(|| root.to_owned(), |file| root.join(file));
+                alter(&path, *from, *to)
+            }
+            MediumChange::Removed { file } => match fs::remove_file(root.join(file)) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+                done => done.map(|()| true),
+            },
+            MediumChange::Shortened { file, parts } => shorten(&root.join(file), *parts),
+        }
+    }
+}
+
+/// A file that may be written; `None` if there is none, if it is no regular file, or if it has other names too.
+fn opened(path: &Path) -> io::Result<Option<File>> {
+    use io::ErrorKind::{InvalidInput, IsADirectory, NotFound};
+    match open_update(path) {
+        Err(error) if matches!(error.kind(), InvalidInput | IsADirectory | NotFound) => Ok(None),
+        opened => opened.map(Some),
+    }
+}
+
+fn alter(path: &Path, from: u64, to: u64) -> io::Result<bool> {
+    let Some(file) = opened(path)? else { return Ok(false) };
+    let end = to.min(file.metadata()?.len());
+    let mut bytes = vec![0; end.saturating_sub(from) as usize];
+    file.read_exact_at(&mut bytes, from)?;
+    let place = bytes.iter().position(u8::is_ascii_alphanumeric).or_else(|| bytes.iter().position(|&byte| byte != 0));
+    let Some(place) = place else { return Ok(false) };
+    let other = match bytes[place] {
+        b'9' | b'z' | b'Z' => bytes[place] - 1,
+        byte if byte.is_ascii_alphanumeric() => byte + 1,
+        byte => !byte,
+    };
+    file.write_all_at(&[other], from + place as u64)?;
+    Ok(true)
+}
+
+fn shorten(path: &Path, parts: u64) -> io::Result<bool> {
+    /// The longest last line.
+    const LINE: u64 = 64 << 10;
+    let Some(file) = opened(path)? else { return Ok(false) };
+    let length = file.metadata()?.len();
+    let from = length.saturating_sub(LINE);
+    let mut last = vec![0; (length - from) as usize];
+    file.read_exact_at(&mut last, from)?;
+    let lines = last.strip_suffix(b"\n").and_then(|rest| rest.iter().rposition(|&byte| byte == b'\n'));
+    let left = match lines {
+        Some(end) if std::str::from_utf8(&last).is_ok() => from + end as u64 + 1,
+        _ => length - length / parts.max(1),
+    };
+    file.set_len(left)?;
+    Ok(left < length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seekwise_model::rng::Seed;
+
+    #[test]
+    fn a_record_is_altered_removed_or_cut_off_and_nothing_else_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let make = |change: MediumChange, text: &str| {
+            fs::write(&path, text).unwrap();
+            let made = change.make(folder.path()).unwrap();
+            (made, fs::read_to_string(&path).ok())
+        };
+        let altered = |from, to| MediumChange::Altered { file: Some("log".into()), from, to };
+        // A line stays a line: whoever counts lines sees no difference.
+        assert_eq!(make(altered(1, 9), "a\n\nentry 9\n"), (true, Some("a\n\nfntry 9\n".to_owned())));
+        assert_eq!(make(altered(0, 3), "9"), (true, Some("8".to_owned())), "it ends before");
+        assert_eq!(make(altered(0, 2), "\0\0"), (false, Some("\0\0".to_owned())), "nobody's record");
+        let shorter = MediumChange::Shortened { file: "log".into(), parts: 4 };
+        assert_eq!(make(shorter.clone(), "one\ntwo\nthree\n"), (true, Some("one\ntwo\n".to_owned())));
+        assert_eq!(make(shorter.clone(), "12345678"), (true, Some("123456".to_owned())), "no lines: a fourth");
+        assert_eq!(make(shorter, ""), (false, Some(String::new())));
+        assert_eq!(make(MediumChange::Removed { file: "log".into() }, "x"), (true, None));
+        assert!(!MediumChange::Removed { file: "log".into() }.make(folder.path()).unwrap(), "there is none");
+    }
+
+    #[test]
+    fn records_are_where_text_is_and_never_where_nothing_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let of = |file: &str, length: usize| ChangedBytes {
+            file: Some(file.into()),
+            length: length as u64,
+            ranges: vec![(0, length as u64)],
+        };
+        let ranges = |changed: &[ChangedBytes]| -> Vec<Vec<(u64, u64)>> {
+            records(changed, folder.path()).into_iter().map(|it| it.ranges).collect()
+        };
+        let binary = [vec![0; 4096], vec![0x81; 4096], vec![0; 4096]].concat();
+        fs::write(folder.path().join("binary"), &binary).unwrap();
+        assert_eq!(ranges(&[of("binary", binary.len())]), [[(4096, 8192)]]);
+        let text = [vec![0; 4096], b"record 1".to_vec()].concat();
+        fs::write(folder.path().join("text"), &text).unwrap();
+        let both = [of("binary", binary.len()), of("text", text.len()), of("missing", 9)];
+        assert_eq!(ranges(&both), [vec![], vec![(4096, 4104)]], "text before all others");
+        assert_eq!(pages((10, 9000)).collect::<Vec<_>>(), [(10, 4096), (4096, 8192), (8192, 9000)]);
+        assert_eq!(pages((4096, 8192)).collect::<Vec<_>>(), [(4096, 8192)]);
+    }
+
+    #[test]
+    fn a_large_file_hides_no_small_one() {
+        let of =
+            |file: &str, ranges: Vec<(u64, u64)>| ChangedBytes { file: Some(file.into()), length: 1 << 30, ranges };
+        let changed =
+            [of("large", vec![(4096, 1 << 30)]), of("small", vec![(0, 10), (4096, 4106)]), of("none", vec![])];
+        let drawn = alterations(&changed, 40, &mut Seed(1).stream("test"));
+        let mut counts = [0, 0];
+        for change in &drawn {
+            let MediumChange::Altered { file: Some(file), from, to } = change else { panic!("{change:?}") };
+            let of = changed.iter().find(|it| it.file.as_ref() == Some(file)).unwrap();
+            assert!(of.ranges.iter().any(|range| range.0 <= *from && from < to && *to <= range.1), "{change:?}");
+            counts[usize::from(file == Path::new("small"))] += 1;
+        }
+        assert!(drawn.len() == 40 && counts[1] > 5 && counts[0] > 20, "{counts:?}");
+        assert!(alterations(&[of("none", vec![])], 5, &mut Seed(1).stream("test")).is_empty());
+        let removed = removals(&changed, 10);
+        assert_eq!(removed.len(), 6, "each of three, alone and shorter");
+        assert!(matches!(&removals(&changed[..1], 10)[..], [MediumChange::Shortened { .. }]), "alone it is everything");
+    }
+}
