@@ -28,7 +28,7 @@ use seekwise_lab::run::RunRecord;
 
 use crate::error::Error;
 use crate::shell::quoted;
-use seekwise_os::outputs::{create_folder, open_append, open_update, write_whole};
+use seekwise_os::outputs::{admit_folder, create_folder, open_append, open_update, write_whole};
 use seekwise_os::unfinished::hold;
 use sums::SUMS;
 pub(crate) use sums::sealed;
@@ -295,9 +295,7 @@ impl ResultFolder {
 
 /// Makes room for results in `folder`: those that it holds are removed, with `force`.
 fn free(folder: &Path, study: &str, force: bool) -> Result<(), FolderError> {
-    if folder.exists() && !folder.is_dir() {
-        return Err(FolderError::Unfit(folder.to_owned(), "it is a file; expected a folder".to_owned()));
-    }
+    admit_folder(folder).map_err(|why| FolderError::Unfit(folder.to_owned(), why.to_string()))?;
     if !says(folder) {
         // The study itself may lie there.
         let same = fs::read(folder.join(STUDY)).is_ok_and(|there| there == study.as_bytes());
