@@ -176,11 +176,13 @@ mod matrix {
         judge(&DRIVES, 10);
     }
 
-    /// Nothing rotates, and nothing is known of a power failure.
+    /// Nothing rotates, and nothing is known of a power failure. On a busy machine RAM can be as slow as a disk: then it cannot tell.
     #[track_caller]
     fn is_ram(said: &Said, what: &str) {
-        assert_eq!((verdict(said).as_str(), said.code), ("nothing-rotates", 1), "{what}");
-        println!("| {what} | nothing-rotates | 1 |");
+        let verdict = verdict(said);
+        println!("| {what} | {verdict} | {} |", said.code);
+        assert!(["nothing-rotates", "cannot-tell"].contains(&verdict.as_str()), "{what}: {verdict}");
+        assert_eq!(said.code, 1, "{what}: {verdict}");
     }
 
     #[test]

@@ -486,6 +486,28 @@ fn a_file_takes_writes_of_any_length_at_any_place() {
     assert_eq!(said.code, 0, "{}{}", said.out, said.err);
 }
 
+/// A program that opens the file with O_DSYNC is promised that each write is on the medium when it returns.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_forced_write_to_the_file_is_forced() {
+    if !is_root() || !std::path::Path::new("/dev/fuse").exists() {
+        return eprintln!("skipped: --fuse, which takes root and /dev/fuse");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    fs::create_dir(at.join("m")).unwrap();
+    // The first has no FUA: a write and a flush.
+    for (drive, forced) in [(DRIVE, ",flush,0,0,0,"), ("exos-x18", ",write,")] {
+        let script = "dd if=/dev/zero of=$SEEKWISE_FILE bs=4k count=5 oflag=dsync conv=notrunc status=none";
+        let serve = ["serve", drive, "--fuse", "m", "--record", "r.csv", "--run", "--", "sh", "-c", script];
+        seekwise(at, &serve).done();
+        let recorded = fs::read_to_string(at.join("r.csv")).unwrap();
+        let is_forced = |line: &&str| line.contains(forced) && (drive == DRIVE || line.rsplit(',').nth(1) == Some("1"));
+        assert_eq!(recorded.lines().filter(is_forced).count(), 5, "{drive}: {recorded}");
+        fs::remove_file(at.join("r.csv")).unwrap();
+    }
+}
+
 /// Tools that write a superblock word by word, on the file itself.
 #[test]
 #[cfg(target_os = "linux")]

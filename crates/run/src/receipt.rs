@@ -152,30 +152,32 @@ impl Receipt {
         (lateness, late)
     }
 
-    /// What of a client's waiting is none of the model's, through each door that reads or writes came through.
+    /// What of a client's waiting is none of the model's, through each door that requests came through.
     pub fn losses(&self) -> Vec<DoorCost> {
         let doors = [(Door::Network, &self.ways.network), (Door::File, &self.ways.file)];
-        let of = |(door, way): (Door, &DoorLatency)| {
-            let (modelled, late) = (way.modelled.mean()?, way.late.mean()?);
-            let slow = |of: &Lateness| of.quantile(0.99);
-            let slow = match way.path.count() {
-                0..JOURNEYS => None,
-                _ => slow(&way.modelled)
-                    .zip(slow(&way.path))
-                    .zip(slow(&way.late))
-                    .map(|((model, path), late)| (model, path + late)),
-            };
-            let (ends, other) = match door {
-                Door::Network => (self.ways.client, LatencyWitness::Client),
-                Door::File => (self.ways.device, LatencyWitness::Kernel),
-            };
-            let (by, added) = match ends.filter(DoorEnds::is_alone) {
-                Some(ends) => (other, ends.added()),
-                None => (LatencyWitness::Probe, way.path.mean()? + late),
-            };
-            Some(DoorCost { door, by, modelled, added, slow })
+        doors.into_iter().filter_map(|(door, way)| self.loss(door, way)).collect()
+    }
+
+    /// The same of one door; nothing if no request or no round trip was measured.
+    fn loss(&self, door: Door, way: &DoorLatency) -> Option<DoorCost> {
+        let (modelled, late) = (way.modelled.mean()?, way.late.mean()?);
+        let slow = |of: &Lateness| of.quantile(0.99);
+        let slow = match way.path.count() {
+            0..JOURNEYS => None,
+            _ => slow(&way.modelled)
+                .zip(slow(&way.path))
+                .zip(slow(&way.late))
+                .map(|((model, path), late)| (model, path + late)),
         };
-        doors.into_iter().filter_map(of).collect()
+        let (ends, other) = match door {
+            Door::Network => (self.ways.client, LatencyWitness::Client),
+            Door::File => (self.ways.device, LatencyWitness::Kernel),
+        };
+        let (by, added) = match ends.filter(DoorEnds::is_alone) {
+            Some(ends) => (other, ends.added()),
+            None => (LatencyWitness::Probe, way.path.mean()? + late),
+        };
+        Some(DoorCost { door, by, modelled, added, slow })
     }
 
     /// The share of the clock for which the disk's thread worked.

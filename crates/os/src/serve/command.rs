@@ -88,7 +88,7 @@ mod tests {
 
     fn ended(script: &str, signal: Option<i32>) -> u8 {
         let (tells, hears) = channel();
-        let started = BesideCommand::start(Command::new("sh").args(["-c", script]), move || drop(tells.send(())));
+        let started = BesideCommand::start(Command::new("sh").args(["-c", script]), move || tells.send(()).unwrap());
         let command = started.unwrap();
         if let Some(signal) = signal {
             assert_eq!(command.code(), None);

@@ -86,31 +86,29 @@ impl Receipt {
     pub fn pace(&self) -> Pace {
         let mut kept = false;
         let mut open: Option<(u64, String)> = None;
-        for loss in self.losses() {
-            let way = if loss.door == Door::Network { &self.ways.network } else { &self.ways.file };
-            match self.at_door(&loss, way) {
+        for (door, way) in [(Door::Network, &self.ways.network), (Door::File, &self.ways.file)] {
+            let requests = way.modelled.count();
+            match self.at_door(door, way) {
                 Pace::KeptUp => kept = true,
-                Pace::TooFew(why) if open.as_ref().is_none_or(|it| it.0 < way.modelled.count()) => {
-                    open = Some((way.modelled.count(), why));
-                }
+                Pace::TooFew(why) if open.as_ref().is_none_or(|it| it.0 < requests) => open = Some((requests, why)),
                 Pace::TooFew(_) => {}
                 behind => return behind,
             }
         }
         match open {
-            _ if kept => Pace::KeptUp,
-            Some((_, why)) => Pace::TooFew(why),
-            None => Pace::TooFew("no request was answered".to_owned()),
+            Some((_, why)) if !kept => Pace::TooFew(why),
+            _ => Pace::KeptUp,
         }
     }
 
     /// The verdict on requests through one door.
-    fn at_door(&self, loss: &DoorCost, way: &DoorLatency) -> Pace {
-        let (requests, journeys) = (way.modelled.count(), way.path.count());
-        if self.speed.of(loss.modelled) < SOME {
+    fn at_door(&self, door: Door, way: &DoorLatency) -> Pace {
+        let (Some(modelled), Some(slow)) = (way.modelled.mean(), way.modelled.quantile(0.99)) else {
+            return Pace::TooFew("no request was answered".to_owned());
+        };
+        if self.speed.of(modelled) < SOME {
             return Pace::TooFew("the disk answers at once, so no request took time of its own".to_owned());
         }
-        let slow = way.modelled.quantile(0.99).unwrap_or_default();
         let much = Span::from_nanos((slow.nanos() as f64 * TAIL / (1.0 - TAIL)) as u64);
         let held_up = |of: &Lateness| share_limit(of.over(much), of.count());
         let words = |of: &Lateness, what: &str| {
@@ -121,8 +119,9 @@ impl Receipt {
                 much.nanos() / 1000
             )
         };
+        let loss = self.loss(door, way);
         let limits = [
-            (mean_limit(loss, way), loss.words()),
+            loss.map_or((Limit::Open, String::new()), |loss| (mean_limit(&loss, way), loss.words())),
             (held_up(&way.late), words(&way.late, "answers")),
             (held_up(&way.path), words(&way.path, "round trips")),
         ];
@@ -132,27 +131,38 @@ impl Receipt {
         if limits.iter().all(|limit| limit.0 == Limit::Kept) {
             return Pace::KeptUp;
         }
+        let (requests, journeys) = (way.modelled.count(), way.path.count());
+        let adds = loss.map_or(String::new(), |loss| {
+            format!(
+                ", and more if what the machine adds ({:.1} % of the mean response) is close to a limit",
+                100.0 * loss.share()
+            )
+        });
         Pace::TooFew(format!(
-            "{requests} requests were answered and {journeys} round trips measured; expected {ENOUGH} of each, and more \
-             if what the machine adds ({:.1} % of the mean response) is close to a limit",
-            100.0 * loss.share()
+            "{requests} requests were answered and {journeys} round trips measured; expected {ENOUGH} of each{adds}"
         ))
     }
 }
 
 /// Judges the mean: what the machine adds, less its limit, is positive or not. The samples count as independent.
 fn mean_limit(loss: &DoorCost, way: &DoorLatency) -> Limit {
-    let (added, modelled) = (loss.added.nanos() as f64, loss.modelled.nanos() as f64);
-    let excess = (1.0 - MEAN) * added - MEAN * modelled;
-    // A kernel or a run counts all of its own requests: nothing of the round trip is a sample.
-    let path = if loss.by == LatencyWitness::Probe { way.path.standard_error() } else { 0.0 };
+    if way.modelled.count() < FEWEST {
+        return Limit::Open;
+    }
+    // A kernel or a run counts all of its own requests. Too few round trips say nothing: then they took no time, at least.
+    let counted = loss.by != LatencyWitness::Probe;
+    let known = counted || way.path.count() >= FEWEST;
+    let added = if known { loss.added } else { way.late.mean().unwrap_or_default() };
+    let path = if counted || !known { 0.0 } else { way.path.standard_error() };
+    let excess = (1.0 - MEAN) * added.nanos() as f64 - MEAN * loss.modelled.nanos() as f64;
     let of_added = (1.0 - MEAN) * way.late.standard_error().hypot(path);
     let error = SURE * of_added.hypot(MEAN * way.modelled.standard_error());
-    match way.modelled.count() {
-        0..FEWEST => Limit::Open,
-        _ if excess - error > 0.0 => Limit::Exceeded,
-        _ if excess + error <= 0.0 => Limit::Kept,
-        _ => Limit::Open,
+    if excess - error > 0.0 {
+        Limit::Exceeded
+    } else if known && excess + error <= 0.0 {
+        Limit::Kept
+    } else {
+        Limit::Open
     }
 }
 
@@ -241,6 +251,21 @@ mod tests {
         (0..5).for_each(|_| way.path.add(Span::from_millis(2)));
         let Pace::FellBehind(why) = receipt.pace() else { panic!() };
         assert!(why.starts_with("5 of 100 round trips took over "), "{why}");
+    }
+
+    #[test]
+    fn without_round_trips_only_late_answers_show_that_it_fell_behind() {
+        let mut receipt = session(5_000, 60, (1, 0), 60);
+        let way = receipt.ways.of(Door::Network);
+        way.path = Lateness::default();
+        let Pace::TooFew(why) = receipt.pace() else { panic!() };
+        assert_eq!(why, "5000 requests were answered and 0 round trips measured; expected 268 of each");
+        let way = receipt.ways.of(Door::Network);
+        (0..FEWEST - 1).for_each(|_| way.path.add(Span::from_micros(5)));
+        assert_eq!(word(&receipt), "too-few-requests");
+        (0..400)
+            .for_each(|_| receipt.ways.of(Door::Network).answered(Span::from_micros(60), Span::from_micros(90), true));
+        assert_eq!(word(&receipt), "fell-behind");
     }
 
     #[test]
