@@ -13,6 +13,7 @@ from seekwise import _html, _native, _plots
 from seekwise._error import SeekwiseError
 from seekwise._figures import Interval, Parts, Requests
 from seekwise._native import Table
+from seekwise._stores import write_whole
 
 #: A study of a review, or the one that there is: its name there, title, question, cells, intervals, curves, page.
 StudyPart = tuple[str, str, str, Table, Table, Table, Path]
@@ -29,7 +30,7 @@ class Report:
 
     def save(self, file: str | Path) -> None:
         """Writes the page to a file."""
-        Path(file).write_text(self.html, encoding="utf-8")
+        write_whole(Path(file), self.html.encode())
 
     def _repr_html_(self) -> str:
         return _html.frame(self.html)
@@ -452,7 +453,7 @@ class FitResult(Result):
 
     def save(self, file: str | Path) -> None:
         """Writes the fitted profile to a file, which `on=` takes."""
-        Path(file).write_text(self.profile, encoding="utf-8")
+        write_whole(Path(file), self.profile.encode())
 
     def __repr__(self) -> str:
         return f"<FitResult: {len(self.moved)} figures moved, {self._data['tried']} points tried>"

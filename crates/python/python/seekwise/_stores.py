@@ -64,6 +64,21 @@ def _check_size(place: object, size: int, most: int) -> None:
         raise UnusableFile(f"{place}: has {size} bytes; expected at most {most}")
 
 
+def write_whole(place: Path, content: bytes) -> None:
+    """Writes a file, whole or not at all. A link in its place is replaced, not followed."""
+    # Two workers may write the same part at once: each has a file of its own.
+    beside = place.with_name(f"{place.name}.{secrets.token_hex(4)}.unfinished")
+    made = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | GUARDED, 0o666)
+    try:
+        with open(made, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(place)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
 @dataclass(frozen=True, slots=True)
 class FolderStore:
     """A folder. A file is written beside its name and takes its place when it is complete."""
@@ -98,22 +113,12 @@ class FolderStore:
 
     def write(self, name: str, content: bytes) -> None:
         """Keeps a file, whole or not at all, whatever lies under its name."""
-        Path(self.folder).mkdir(parents=True, exist_ok=True)
-        # Two workers may write the same part at once: each has a file of its own.
-        place, ours = Path(self.folder, name), secrets.token_hex(4)
-        beside = place.with_name(f"{name}.{ours}.unfinished")
-        made = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | GUARDED, 0o666)
-        try:
-            with open(made, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            if place.is_dir() and not place.is_symlink():
-                # No file takes a folder's place, and what is in it is somebody's.
-                place.rename(place.with_name(f"{name}.{ours}.set-aside"))
-            beside.replace(place)
-        finally:
-            beside.unlink(missing_ok=True)
+        place = Path(self.folder, name)
+        place.parent.mkdir(parents=True, exist_ok=True)
+        if place.is_dir() and not place.is_symlink():
+            # No file takes a folder's place, and what is in it is somebody's.
+            place.rename(place.with_name(f"{name}.{secrets.token_hex(4)}.set-aside"))
+        write_whole(place, content)
 
 
 #: A URL's password, with what stands before it.
