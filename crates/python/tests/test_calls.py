@@ -206,6 +206,12 @@ def test_a_fit(here: Path) -> None:
     check(result, here / "again")
     assert (here / "again/f.toml").read_bytes() == (here / "f.toml").read_bytes()
     kept_nowhere = sw.fit(file, drive="atlas-10k-v-300", only=["overhead"], generations=1, points=25)
+    (here / "elsewhere").write_text("somebody's")
+    (here / "g.toml").symlink_to("elsewhere")
+    with pytest.raises(sw.SeekwiseError, match="it is a link to elsewhere"):
+        kept_nowhere.save("g.toml")
+    assert (here / "elsewhere").read_text() == "somebody's"
+    (here / "g.toml").unlink()
     kept_nowhere.save("g.toml")
     assert sw.run("random-read", on="g.toml", runtime="1s").iops > 0
     assert not list(here.glob("fitted*"))
@@ -217,6 +223,8 @@ def test_power_cuts(here: Path) -> None:
     assert result.acknowledged_lost["writes"] > 0 and len(result.at_risk) > 10
     check(result, here)
     check(sw.power_cut("random-write", on="barracuda-7200.7", at=["1 s", "1.5s"], runtime="2s"), here)
+    with pytest.raises(sw.SeekwiseError, match="expected 1 or more"):
+        sw.power_cut("random-write", on=DRIVE, cuts=0, runtime="2s")
     with pytest.raises(sw.SeekwiseError, match="conflict"):
         sw.power_cut("random-write", on=DRIVE, at=["1 s"], after="1 s")
 

@@ -219,6 +219,10 @@ def test_a_folder_of_parts_that_is_a_link_is_not_followed(here: Path) -> None:
     with pytest.raises(sw.SeekwiseError, match="is a link; expected a folder"):
         swept("out")
     assert not os.listdir("elsewhere")
+    os.mkfifo(here / "out/made-from.json")
+    (here / "out/parts").unlink()
+    with pytest.raises(sw.SeekwiseError, match="is a pipe; expected a file"):
+        swept("out")
     (here / "file").mkdir()
     (here / "file/parts").write_text("x")
     with pytest.raises(sw.SeekwiseError, match="expected a folder"):
@@ -259,7 +263,12 @@ def changed(chance: random.Random, whole: bytes, other: bytes) -> bytes:
 
 def test_a_part_that_somebody_changed_is_made_again(here: Path, caplog: pytest.LogCaptureFixture) -> None:
     """`SEEKWISE_PARTS=20000` for more of them."""
-    swept("out", batch=1)
+    grid = sw.grid(on="fireball-plus-as-30", **{"job.depth": range(1, 25)})
+
+    def swept(engine: sw.Engine) -> None:
+        sw.sweep("random-read", grid, runs=1, runtime="0.1s", out="out", engine=engine, batch=1)
+
+    swept(Unreliable(1, 0.0, False))
     expected = bytes_of("out")
     parts = sorted(Path("out/parts").glob("part-*.parquet"))
     wholes = [part.read_bytes() for part in parts]
@@ -273,7 +282,7 @@ def test_a_part_that_somebody_changed_is_made_again(here: Path, caplog: pytest.L
                 wrong.add(part.name)
         tried += len(wrong)
         engine = Unreliable(1, 0.0, False)
-        swept("out", engine=engine, batch=1)
+        swept(engine)
         assert set(engine.ran) == wrong
         assert bytes_of("out") == expected and [part.read_bytes() for part in parts] == wholes
         caplog.clear()

@@ -51,6 +51,10 @@ pub fn power_cut(setup: &Setup, when: CutTime, bounds: &Bounds, observer: &dyn O
         CutTime::At(ref instants) => (1, 1, 1, instants.len() as u32),
         CutTime::After { cuts, .. } | CutTime::Off(cuts) => (u64::from(cuts), 1, 0, cuts),
     };
+    // No cut loses nothing, which is no answer.
+    if cuts == 0 {
+        return Err(Error::new("--cuts 0: expected 1 or more"));
+    }
     let cells = from_ref(&prepared);
     let cuts = if runs == 1 { cuts } else { 1 };
     bounds.admit(&RunPlan { cells, runs, cuts, times, threads, seed: setup.seed, until_decided: false })?;
