@@ -275,7 +275,9 @@ fn a_full_disk_is_named_and_a_closed_pipe_changes_no_answer() {
         let error = "error: standard output: No space left on device";
         assert!(said.code == 2 && said.err.starts_with(error), "{args:?}: {}", said.err);
     }
-    fails(&run(at, &["--log", "/dev/full"]), "error: /dev/full: No space left on device");
+    let log = said(command(at).args(job).args(["--log", "/dev/stdout"]).stdout(full()).output().unwrap());
+    fails(&log, "error: /dev/stdout: No space left on device");
+    fails(&run(at, &["--log", "/dev/full"]), "error: /dev/full: it is a character device; expected a file");
     fails(&run(at, &["--out", "/dev/full"]), "/dev/full: it is a file; expected a folder");
     fails(&run(at, &["--out", "j.fio/out"]), "j.fio/out: cannot be created: ");
     // A "no" stays one when its reader has gone.
