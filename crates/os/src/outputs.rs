@@ -52,8 +52,11 @@ impl OutputFile {
             // As any new file: the umask takes its part of it. What replaces another is private until it has the same mode.
             builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         }
+        // Whoever ends the process finds all that there is.
+        let mut now = hold();
         let new = builder.tempfile_in(folder_of(path))?;
-        hold().remove(new.path());
+        now.remove(new.path());
+        drop(now);
         let to = new.as_file().try_clone();
         let part = PartFile { new: Some(new), path: path.to_owned(), force };
         let output = OutputFile { to: to?, part: Some(part) };
