@@ -593,7 +593,7 @@ fn restore_by_another_user_minds_its_own() {
     let out = String::from_utf8_lossy(&said.stdout).into_owned();
     assert_eq!(said.status.code(), Some(0), "{out}{}", String::from_utf8_lossy(&said.stderr));
     assert!(out.contains("/run/seekwise: belongs to root: left alone"), "{out}");
-    assert!(at.join("d").exists());
-    let own = seekwise(at, &["restore"]).done();
-    assert!(own.contains("taken away: the socket") && !at.join("d").exists(), "{own}");
+    // Others may restore at this moment, too.
+    seekwise(at, &["restore"]).done();
+    assert!(!at.join("d").exists());
 }

@@ -57,6 +57,7 @@ pub fn serve(args: &args::ServeArgs, bounds: &Bounds, json: bool) -> CommandResu
     let [control, folder] = [control(args), args.fuse.clone()].map(|path| path.map(std::path::absolute).transpose());
     let (control, folder) = (control.map_err(CommandError::new)?, folder.map_err(CommandError::new)?);
     let address = args.nbd.clone().map(ListenAddress::absolute).transpose().map_err(CommandError::new)?;
+    let _note = note(args, control.as_deref());
     // A signal that comes now is heeded when the disk can be stopped: nothing of ours stays.
     let signals = interrupt::hold();
     let doors = ServerSockets::open(address.as_ref(), control.as_deref()).map_err(|error| {
@@ -78,7 +79,6 @@ pub fn serve(args: &args::ServeArgs, bounds: &Bounds, json: bool) -> CommandResu
     let disk = if let Some(stack) = stack { disk.without(lacking(&stack)).judged(&stack) } else { disk };
     let disk = disk.within(room).admitting(args.max_clients);
     let disk = if let Some(recorder) = recorder { disk.recorded(recorder) } else { disk };
-    let _note = note(args, control.as_deref());
     let (mut command, mut mounted) = (None, None);
     let (exported, measured) = (export.clone(), disk.measured());
     let receipt = serve_to(disk, export, doors, |inbox| {
