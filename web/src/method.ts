@@ -1,9 +1,9 @@
 // How the figures were obtained, how to obtain them again, and what the words mean.
 
-import { counted, quantity } from "./format";
+import { count, counted, number, quantity } from "./format";
 import { el, section, type Child } from "./dom";
 import { markOf } from "./verdicts";
-import type { Report } from "./report";
+import type { Figure, Report } from "./report";
 
 const ALWAYS: [string, string][] = [
   ["response time", "From the moment a request was handed over until it was answered."],
@@ -28,7 +28,7 @@ export function method(report: Report): HTMLElement {
   const apiece = report.runs_planned > 1 ? " each" : "";
   const all: [string, Child][] = [
     ["run it again", command(report.command)],
-    ["runs", `${counted(report.runs_per_cell, "run")}${each}, ${quantity(report.runtime_s, "s")} ${clock}${apiece}`],
+    ["runs", `${runs(report.runs_per_cell)}${each}, ${seconds(report.runtime_s)} ${clock}${apiece}`],
     ["intervals", report.interval],
     ["seed", el("code", {}, report.seed)],
     ["version", `Seekwise ${report.version}`],
@@ -37,6 +37,16 @@ export function method(report: Report): HTMLElement {
     ...provenance.notes.map((note): [string, Child] => ["note", note]),
   ];
   return section("method", "How it was measured", null, facts(all), words(report));
+}
+
+/** How many runs, or from how many to how many. */
+function runs([least, most]: [number, number]): string {
+  return least === most ? counted(most, "run") : `${count(least)} to ${counted(most, "run")}`;
+}
+
+/** How long, or from how long to how long. */
+function seconds([least, most]: [Figure, Figure]): string {
+  return least === most ? quantity(most, "s") : `${number(least)} to ${quantity(most, "s")}`;
 }
 
 /** What can be said of how it was measured, without what is empty. */

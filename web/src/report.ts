@@ -240,10 +240,10 @@ export interface Report {
   command: string;
   version: string;
   seed: string;
-  runs_per_cell: number;
+  runs_per_cell: [number, number];
   runs_planned: number;
   runs_done: number;
-  runtime_s: Figure;
+  runtime_s: [Figure, Figure];
   virtual_time: boolean;
   interval: string;
   verdicts: Verdict[];

@@ -193,7 +193,7 @@ describe("a single run", () => {
       factors: [],
       verdicts: [],
       claims: [],
-      runs_per_cell: 1,
+      runs_per_cell: [1, 1],
       runs_planned: 1,
       runs_done: 1,
       cells: [one],
@@ -222,6 +222,14 @@ describe("a single run", () => {
     const named = { ...single(), warnings: ["drive: `cache.segments`: at most 64 <b>"] };
     expect(warnings(named)?.querySelector("code")?.textContent).toBe("cache.segments");
     expect(warnings(named)?.textContent).toContain("drive: cache.segments: at most 64 <b>");
+  });
+});
+
+describe("a study that was sampled until decided", () => {
+  it("says how many runs its cells took, and how long they were", () => {
+    const words = (of: Partial<Report>): string => method({ ...report(), ...of }).textContent!.replace(/\s/g, " ");
+    expect(words({ runs_per_cell: [3, 7], runtime_s: [5, 7.5] })).toContain("3 to 7 runs in each cell, 5.00 to 7.50 s of virtual");
+    expect(words({ runs_per_cell: [3, 3], runtime_s: [5, 5] })).toContain("3 runs in each cell, 5.00 s of virtual");
   });
 });
 

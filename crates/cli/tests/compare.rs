@@ -76,7 +76,8 @@ fn the_parts_make_the_difference() {
             assert_eq!(sum(key), ns(figure(cause, &[key])), "{key}: {cause}");
         }
         assert_eq!(sum("to_ms") - sum("from_ms"), sum("difference_ms"));
-        assert!(cause["text"].as_str().unwrap().starts_with("mean response of "), "{cause}");
+        let of = cause["of"].as_str().unwrap();
+        assert!(cause["text"].as_str().unwrap().starts_with(&format!("{of}, for each: ")), "{cause}");
     }
     // The parts are of the requests that are judged.
     let cause = &value["comparisons"][0]["cause"];

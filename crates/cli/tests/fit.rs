@@ -146,8 +146,11 @@ fn what_a_key_can_move_and_what_moves_nothing_are_said() {
     assert!(miss["percent"].as_f64().unwrap() > 1.0 && miss["searched"].as_bool() == Some(true), "{miss}");
     let flush = key("overhead.flush_ms");
     assert_eq!((flush["percent"].as_f64(), flush["searched"].as_bool()), (Some(0.0), Some(false)));
-    let text = fit(folder.path(), &["t.csv"], &[&only[..], &["--force"]].concat()).done();
-    assert!(text.contains("No simulated time depends on: overhead.flush_ms."), "{text}");
+    let text = fit(folder.path(), &["t.csv"], &[&only[..], &["--force", "--page", "out.html"]].concat()).done();
+    assert!(text.contains("No simulated time depends on it: overhead.flush_ms."), "{text}");
+    let page = fs::read_to_string(folder.path().join("out.html")).unwrap();
+    let stayed = page.split_once("<h2>What stayed</h2>").unwrap().1;
+    assert!(stayed.contains("No simulated time depends on it") && !page.contains("NotFelt"), "{stayed}");
     assert!(text.contains("moves most, over its range"), "{text}");
 }
 

@@ -8,7 +8,7 @@ use crate::seekwise::seekwise;
 use serde_json::Value;
 
 /// The data of a folder's page.
-fn data(folder: &Path) -> Value {
+pub fn data(folder: &Path) -> Value {
     let page = fs::read_to_string(folder.join("report.html")).unwrap();
     let (_, rest) = page.split_once(r#"<script type="application/json" id="report-data">"#).unwrap();
     serde_json::from_str(rest.split_once("</script").unwrap().0).unwrap()

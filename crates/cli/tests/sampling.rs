@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
+use crate::page::data;
 use crate::seekwise::{Said, command, seekwise};
 
 /// Pairs whose sides are equal, whose effect shows at once, and in between.
@@ -52,6 +53,11 @@ fn the_same_bytes_on_one_core_and_two_and_cut_short_anywhere() {
     let runs = |cell: u64| lines.iter().filter(|line| of(line, "cell") == cell).count();
     let counts: Vec<usize> = (0..12).map(runs).collect();
     assert!(counts.iter().min() < counts.iter().max(), "some pairs stop before others: {counts:?}");
+    let page = data(&one.path().join("out"));
+    assert_eq!(page["runs_per_cell"], serde_json::json!([counts.iter().min(), counts.iter().max()]));
+    let account = page["interval"].as_str().unwrap();
+    let [shortest, longest] = [0, 1].map(|end| page["runtime_s"][end].as_f64().unwrap());
+    assert!(shortest < 60.0 && account.contains(&format!("runs of {shortest} to {longest} s")), "{account}");
     assert!((0..6).all(|cell| counts[cell] == counts[cell + 6]), "both sides of a pair have as many runs: {counts:?}");
 
     // In the first round, at its end, in the middle of a line, and of a later round.

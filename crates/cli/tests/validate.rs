@@ -214,3 +214,22 @@ fn requests_that_are_off_together_are_named_and_linked_to_what_an_import_left() 
     assert!(places.split(", ").any(|one| one == place), "{text}");
     assert_eq!(says.trim_end(), "Use separate write segment = 1 (a:37): reads would have no segment left");
 }
+
+/// Reads all over the drive, each in 0.2 ms: a cache or flash was measured.
+#[test]
+fn times_that_no_platter_gives_are_doubted() {
+    let folder = folder();
+    let rows = |ms: f64| -> String {
+        let row = |at: u64| format!("{},{},8,R,{ms},20,Miss\n", at * 30, at * 7_654_321 % 17_000_000);
+        (0..40).map(row).collect()
+    };
+    let head = CSV.lines().next().unwrap();
+    for (ms, doubted) in [(0.2, 1), (6.0, 0)] {
+        fs::write(folder.path().join("quick.csv"), format!("{head}\n{}", rows(ms))).unwrap();
+        let value = validate(folder.path(), "quick.csv", &["--json"]).json();
+        let doubts = value["doubts"].as_array().unwrap();
+        assert_eq!(doubts.len(), doubted, "{value}");
+        let said = validate(folder.path(), "quick.csv", &[]).done();
+        assert_eq!(said.contains("Note: half of the measured reads took 0.200 ms"), doubted == 1, "{said}");
+    }
+}

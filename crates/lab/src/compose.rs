@@ -39,6 +39,7 @@ pub struct ReportMaterial<'a> {
 pub fn report(material: &ReportMaterial<'_>) -> Report {
     let ReportMaterial { study, made, records, command } = *material;
     let evidence = Evidence::new(study, made, records);
+    let account = SamplingAccount::of(&evidence);
     let (findings, overall) = evidence.findings();
     let overall_verdicts = overall.iter().map(|summary| overall_verdict(material, summary, findings));
     let mut verdicts: Vec<report::ReportVerdict> = overall_verdicts.collect();
@@ -58,12 +59,12 @@ pub fn report(material: &ReportMaterial<'_>) -> Report {
         command: command.to_owned(),
         version: made.program.version.clone(),
         seed: study.seed,
-        runs_per_cell: study.runs,
+        runs_per_cell: account.as_ref().map_or([study.runs.into(); 2], |it| [it.least_runs, it.most_runs]),
         runs_planned: runs_planned(study, made, records),
         runs_done: records.len() as u64,
-        runtime_s: runtime_s(study, made, records),
+        runtime_s: account.as_ref().and_then(|it| it.runtime_s).unwrap_or([runtime_s(study, made, records); 2]),
         virtual_time: !made.is_measured(),
-        interval: interval_text(study, &evidence),
+        interval: interval_text(study, &evidence, account.as_ref()),
         meanings: meanings(),
         stretches: stretches(made, &shown(&verdicts, &evidence, made)),
         verdicts,
@@ -130,9 +131,9 @@ fn runs_planned(study: &Study, made: &StudyProvenance, records: &[RunRecord]) ->
     rounds::order(study, made, records).len() as u64
 }
 
-fn interval_text(study: &Study, evidence: &Evidence<'_>) -> String {
+fn interval_text(study: &Study, evidence: &Evidence<'_>, account: Option<&SamplingAccount>) -> String {
     let paired = paired(evidence.made);
-    match (SamplingAccount::of(evidence), study.runs) {
+    match (account, study.runs) {
         (Some(account), _) => format!(
             "{} Intervals of ratios hold 95 % of the time whenever runs stop (Student t intervals of the deciding look, its \
              share of 5 %); ratios are paired run by run {paired}, and verdicts are Holm-corrected over all comparisons.",
@@ -356,7 +357,7 @@ fn cause(cause: &Cause) -> report::ReportCause {
         of: cause.of.clone(),
         from_ms: ms(cause.from()),
         to_ms: ms(cause.to()),
-        parts: changed.map(|change| (change.part.name(), ms(change.difference()))).collect(),
+        parts: changed.map(|change| (change.name(), ms(change.difference()))).collect(),
         text: cause.text(),
     }
 }

@@ -42,13 +42,14 @@ pub struct Report {
     /// The seed of every stream. Text in JSON, because a page's numbers are exact only to 2^53.
     #[serde(serialize_with = "as_text")]
     pub seed: u64,
-    pub runs_per_cell: u32,
+    /// The fewest and the most runs of a cell; a study that is sampled until decided has as many as it took.
+    pub runs_per_cell: [u64; 2],
     /// Runs in all cells together.
     pub runs_planned: u64,
     /// How many of them were done.
     pub runs_done: u64,
-    /// Length of a run, in seconds of the clock that `virtual_time` names.
-    pub runtime_s: f64,
+    /// The shortest and the longest counted time of a run, in seconds of the clock that `virtual_time` names.
+    pub runtime_s: [f64; 2],
     /// True if the runs were simulated, so that `runtime_s` is virtual time; otherwise it is the wall clock's.
     pub virtual_time: bool,
     /// What every interval on the page means, as one sentence: method, level and unit of sampling.

@@ -13,10 +13,10 @@ mod troubles;
 use std::collections::BTreeMap;
 
 use seekwise_model::block::asked::Asked;
+use seekwise_model::block::busy::BusyCurve;
 use seekwise_model::engine::fingerprint::StreamHash;
 use seekwise_model::record::{DriveLog, Record};
 use seekwise_model::rng::Seed;
-use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{Tell, Window};
 use seekwise_run::cutoff::RunCutoff;
@@ -306,21 +306,23 @@ pub struct CpuRecord {
 }
 
 impl CpuRecord {
-    /// The use in a run on a modelled processor of `cores` cores.
-    fn of(run: &RunTally, cores: u32) -> CpuRecord {
-        let all = run.all();
-        CpuRecord::new(run.busy() as f64, run.elapsed(), cores, all.tally.ios(), &all)
+    /// The use of a modelled processor in the stretches in which a run counts.
+    fn of(run: &RunTally, cores: &BusyCurve, counted: &[Window]) -> CpuRecord {
+        let (all, units) = (run.all(), cores.units() as f64);
+        let busy = counted.iter().map(|window| cores.between(window.from, window.until).nanos() as f64).sum();
+        CpuRecord::new(busy, run.elapsed(), units, all.tally.ios(), &all)
     }
 
     /// The use that the kernel reported of a run of `issued` requests.
     fn measured(usage: &Usage, run: &RunTally, issued: u64) -> CpuRecord {
-        CpuRecord::new(usage.processor().nanos() as f64, usage.wall(), usage.system.cores.max(1), issued, &run.all())
+        let cores = f64::from(usage.system.cores.max(1));
+        CpuRecord::new(usage.processor().nanos() as f64, usage.wall(), cores, issued, &run.all())
     }
 
     /// `busy` ns of `cores` cores over a time, for so many requests.
-    fn new(busy: f64, over: Span, cores: u32, requests: u64, all: &TallySummary) -> CpuRecord {
+    fn new(busy: f64, over: Span, cores: f64, requests: u64, all: &TallySummary) -> CpuRecord {
         let share = |of: f64, whole: f64| if whole > 0.0 { of / whole } else { 0.0 };
-        let percent = 100.0 * share(busy, over.nanos() as f64 * f64::from(cores));
+        let percent = 100.0 * share(busy, over.nanos() as f64 * cores);
         CpuRecord {
             percent,
             ios_per_cpu_second: share(requests as f64, busy / 1e9),
@@ -651,6 +653,7 @@ pub fn measure_telling(
         return Err(RunError::Unfit(format!("the trace changed while it was played: {fault}")));
     }
     let windows = source.windows(figures.end);
+    let counted = recorder.counted(&windows);
     let run = recorder.finish(&windows);
     let arrivals = Arrivals::of(work, &windows, &run);
     let real = look.filter(|_| figures.usage.is_some()).map(RealRecorder::finish);
@@ -665,12 +668,11 @@ pub fn measure_telling(
         let moved = [RequestKind::Read, RequestKind::Write].map(|kind| run.kind(kind).tally.bytes());
         figures.troubles.extend(real.doubts(&figures, moved));
     }
-    let modelled = target.stack().and_then(Stack::processor).map(|processor| processor.cores);
     Ok(MeasuredRun {
         link: target.stack().map(|stack| stack.profile.link.rate).or(real::link(&figures)),
         cpu: match &real {
             Some(_) => figures.usage.as_ref().map(|usage| CpuRecord::measured(usage, &run, figures.issued)),
-            None => modelled.map(|cores| CpuRecord::of(&run, cores)),
+            None => figures.cores.as_ref().map(|cores| CpuRecord::of(&run, cores, &counted)),
         },
         issuer: IssuerFigures::of(&source, work, &windows),
         first_off: source.compared().and_then(|compared| compared.first),

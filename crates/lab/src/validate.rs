@@ -4,6 +4,7 @@
 //! It fits nothing and judges nothing; `docs/validation.md` says what the figures mean.
 
 pub mod circumstances;
+pub mod platter;
 pub mod plot;
 
 use std::fmt;
@@ -94,6 +95,19 @@ impl ResponseSamples {
             measured: self.measured[rows.clone()].to_vec(),
             simulated: self.simulated[rows].to_vec(),
         }
+    }
+
+    /// What shows that no platter with this time of a revolution was measured.
+    pub fn doubts(&self, revolution: Span) -> Vec<String> {
+        let of = |(reads, words): (bool, &str)| {
+            let (measured, simulated) = self.both(Some(reads));
+            let [measured, simulated] = [measured, simulated].map(|mut times| {
+                times.sort_unstable();
+                quantile(&times, 0.5).nanos() as f64 / 1e6
+            });
+            platter::doubt(words, measured, simulated, revolution)
+        };
+        [(true, "reads"), (false, "writes")].into_iter().filter_map(of).collect()
     }
 
     /// Their errors.
@@ -206,7 +220,7 @@ pub fn play(
     };
     replay(&Stack::bare(profile.clone()), &trace.rows, timing, cutoff, seed, &mut record)?;
     if let Some((row, status)) = refused {
-        let message = format!("the drive does not do request {}: it ends as {status:?}", row + 1);
+        let message = format!("the drive does not do request {}: {status}", row + 1);
         return Err(Diagnostic::at(file, trace.lines[row], message).into());
     }
     let read = trace.rows.iter().map(|row| row.op == Op::Read).collect();

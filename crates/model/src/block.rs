@@ -28,9 +28,13 @@
 
 pub mod asked;
 pub mod assurance;
+pub mod busy;
 pub mod cut;
 
+use core::fmt;
+
 use self::asked::Asked;
+use self::busy::BusyCurve;
 use crate::parts::{DriveLog, Effort, Part, Parts};
 use crate::time::{Instant, Span};
 
@@ -158,6 +162,19 @@ pub enum Status {
     Unsupported,
     /// The medium could not be read or written.
     MediumError,
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Status::Done => "it was done",
+            Status::Aborted => "it was aborted",
+            Status::PowerLost => "the power failed before it was done",
+            Status::OutOfRange => "it reaches past the end of the device",
+            Status::Unsupported => "the device does not support it",
+            Status::MediumError => "the medium could not be read or written",
+        })
+    }
 }
 
 /// The answer to a request.
@@ -368,6 +385,10 @@ pub trait Device {
     fn asked(&self, _now: Instant) -> Asked {
         Asked::ALL
     }
+    /// How its processor's cores worked until `now`; `None` if it has no processor.
+    fn cores(&self, _now: Instant) -> Option<BusyCurve> {
+        None
+    }
     /// True if the device is at rest and would see this request through by itself, with nothing to do and nothing to answer
     /// between its coming and its end: then [`Device::go_alone`] may be called instead of [`Device::submit`].
     fn goes_alone(&self, _request: &Request) -> bool {
@@ -431,6 +452,9 @@ impl<D: Device + ?Sized> Device for alloc::boxed::Box<D> {
     }
     fn asked(&self, now: Instant) -> Asked {
         (**self).asked(now)
+    }
+    fn cores(&self, now: Instant) -> Option<BusyCurve> {
+        (**self).cores(now)
     }
     fn goes_alone(&self, request: &Request) -> bool {
         (**self).goes_alone(request)

@@ -13,6 +13,7 @@ pub mod fingerprint;
 pub mod joined;
 
 use alloc::vec::Vec;
+use core::fmt;
 
 use crate::block::{Accounting, Completion, Control, Device, ForcedWrite, Request, Source, SourcePoll, Status};
 use crate::record::{Part, Record};
@@ -52,6 +53,16 @@ pub enum EngineError {
     Instant(Instant),
     /// The device holds requests but will never complete them.
     Silent(Instant),
+}
+
+impl fmt::Display for EngineError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (at, why) = match self {
+            EngineError::Instant(at) => (at, "time no longer advances"),
+            EngineError::Silent(at) => (at, "a request is never answered"),
+        };
+        write!(f, "{why} after {} ns", at.nanos())
+    }
 }
 
 impl<S: Source, D: Device> Engine<S, D> {

@@ -157,14 +157,11 @@ pub struct Effort {
     pub parity: u32,
     /// How long the processor moved its data itself, a word at a time (PIO).
     pub programmed: Span,
-    /// Core time spent on it; nothing where no processor is modelled.
-    pub busy: Span,
 }
 
 impl Effort {
     /// Nothing.
-    pub const NONE: Effort =
-        Effort { commands: 0, interrupts: 0, copied: 0, parity: 0, programmed: Span::ZERO, busy: Span::ZERO };
+    pub const NONE: Effort = Effort { commands: 0, interrupts: 0, copied: 0, parity: 0, programmed: Span::ZERO };
     /// One command, answered by one interrupt.
     pub const COMMAND: Effort = Effort { commands: 1, interrupts: 1, ..Effort::NONE };
 
@@ -176,7 +173,6 @@ impl Effort {
         self.copied = self.copied.saturating_add(other.copied);
         self.parity = self.parity.saturating_add(other.parity);
         self.programmed += other.programmed;
-        self.busy += other.busy;
     }
 }
 

@@ -132,8 +132,7 @@ impl Record {
         let mut parts = Parts::default();
         parts.add(Part::Processor, computed);
         parts.add(Part::Driver, finished.since(issued) - computed);
-        let effort = Effort { busy: computed, ..Effort::default() };
-        let completion = Completion { tag: 0, status, submitted: issued, finished, parts, effort };
+        let completion = Completion { tag: 0, status, submitted: issued, finished, parts, effort: Effort::NONE };
         Record { worker, request, intended, issued, completion }
     }
 

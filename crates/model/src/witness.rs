@@ -5,6 +5,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
 use crate::block::asked::Asked;
+use crate::block::busy::BusyCurve;
 use crate::block::{
     Completion, Control, ControlError, Device, DeviceProgress, Flags, Landing, Limits, Request, Status,
 };
@@ -161,6 +162,10 @@ impl<D: Device, W: Witness> Device for WatchedDevice<D, W> {
 
     fn asked(&self, now: Instant) -> Asked {
         self.device.asked(now)
+    }
+
+    fn cores(&self, now: Instant) -> Option<BusyCurve> {
+        self.device.cores(now)
     }
 
     fn poll_landing(&mut self) -> Option<Landing> {

@@ -35,6 +35,13 @@ fn all(device: &mut dyn Device) -> Vec<Completion> {
     core::iter::from_fn(|| device.proceed(Instant::FAR)).collect()
 }
 
+/// The core time until `end`, which no core can have worked for longer.
+fn worked(device: &dyn Device, end: Instant) -> Span {
+    let cores = device.cores(end).expect("a processor");
+    assert_eq!((cores.overload(), cores.between(Instant::ZERO, end)), (None, cores.total()));
+    cores.total()
+}
+
 fn of(done: &[Completion], tag: u32) -> Completion {
     *done.iter().find(|completion| completion.tag == tag).expect("done")
 }
@@ -62,7 +69,7 @@ fn parity_is_paid_for_when_the_request_comes_back() {
     let done = device.proceed(Instant::FAR).expect("an answer");
     let parity = Span::from_nanos(32 * 512 * 1_000_000_000 / SPEC.parity);
     assert_eq!((done.effort.commands, done.effort.parity), (3, 32));
-    assert_eq!(done.effort.busy, Span::from_micros(50 + 10 + 3 * 20) + parity);
+    assert_eq!(worked(&device, done.finished), Span::from_micros(50 + 10 + 3 * 20) + parity);
 }
 
 #[test]
@@ -75,7 +82,7 @@ fn a_request_costs_its_issue_its_interrupt_and_its_return() {
     let done = all(&mut device)[0];
     assert_eq!(done.finished, below.finished + SPEC.interrupt + SPEC.finish);
     assert_eq!(done.parts.get(Part::Processor), Span::from_micros(80));
-    assert_eq!(done.effort, Effort { busy: Span::from_micros(80), ..Effort::COMMAND });
+    assert_eq!((done.effort, worked(&device, done.finished)), (Effort::COMMAND, Span::from_micros(80)));
 }
 
 #[test]
@@ -117,16 +124,42 @@ fn programmed_transfers_take_the_cores_idle_time_and_no_more() {
     ask(&mut device, Instant::ZERO, 0, Op::Read, 0, 64);
     let alone = all(&mut device)[0];
     assert_eq!(alone.effort.interrupts, 4);
-    assert_eq!(alone.effort.busy, transfer + SPEC.issue + SPEC.interrupt.times(4) + SPEC.finish);
+    let busy = worked(&device, alone.finished);
+    assert_eq!(busy, transfer + SPEC.issue + SPEC.interrupt.times(4) + SPEC.finish);
     // With a program on the only core all the time, the work of both takes as long as both.
     let mut device = Processor::above(SPEC, programmed(1_000_000));
     ask(&mut device, Instant::ZERO, 0, Op::Read, 0, 64);
     ask(&mut device, Instant::ZERO, 1, Op::Compute, 0, 500_000);
     let done = all(&mut device);
-    let work = Span::from_micros(500_000) + alone.effort.busy;
+    let work = Span::from_micros(500_000) + busy;
     let end = of(&done, 0).finished.max(of(&done, 1).finished);
     assert_eq!(end, Instant::ZERO + work);
     assert!(of(&done, 0).finished > alone.finished);
+}
+
+/// Requests come together, so each is handed over while the work for others still waits for the core. That work takes its
+/// idle time away when it is done, not when it is ordered.
+#[test]
+fn a_core_works_no_longer_than_all_the_time() {
+    for (count, sectors) in [(2, 8), (8, 8), (8, 1), (8, 64)] {
+        let spec = ControllerSpec {
+            programmed: Some(ProgrammedIo { rate: 16_000_000, block: 16 }),
+            ..ControllerSpec::plain(8, Span::ZERO, 1_000_000_000)
+        };
+        let buffered = SmallDrive::default().buffered(4, 256).queued(8, Policy::Fcfs).drive();
+        let mut device = Processor::above(SPEC, Box::new(Controller::above(spec, Box::new(buffered))));
+        let mut end = Instant::ZERO;
+        for turn in 0..4 {
+            for tag in 0..count {
+                ask(&mut device, end, tag, Op::Read, u64::from(tag * sectors), sectors);
+            }
+            let done = all(&mut device);
+            end = done.iter().map(|completion| completion.finished).max().expect("answers");
+            let transfers = SPEC.issue + SPEC.interrupt.times(sectors.div_ceil(16).into()) + SPEC.finish;
+            let each = transfers + Span::from_micros(u64::from(sectors) * 32);
+            assert_eq!(worked(&device, end), each.times((turn + 1) * u64::from(count)), "{count} of {sectors}");
+        }
+    }
 }
 
 #[test]

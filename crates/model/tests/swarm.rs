@@ -155,8 +155,17 @@ fn run(seed: u64, draw: fn(&mut Rng) -> SmallStack) {
     // A write that is sent again is reported again. The drive also aborts what waits when a read of a layer's own
     // fails.
     sent_again |= !stack.drive.weak.is_empty() && stack.drive.link.queuing.is_ata();
+    check_cores(engine.device(), engine.now());
     if engine.failures() == 0 {
         check_landings(&mut engine, &stack, written, !sent_again);
+    }
+}
+
+/// No core works for longer than there is time, in any stretch of the run.
+fn check_cores(device: &dyn Device, end: Instant) {
+    if let Some(cores) = device.cores(end) {
+        assert_eq!((cores.overload(), cores.until()), (None, end));
+        assert_eq!(cores.between(Instant::ZERO, end), cores.total(), "each work has its time");
     }
 }
 

@@ -54,6 +54,18 @@ pub enum AuditAction {
     Flush,
 }
 
+impl AuditAction {
+    /// What was asked, in words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            AuditAction::Read => "read",
+            AuditAction::Write => "write",
+            AuditAction::Force => "forced write",
+            AuditAction::Flush => "flush",
+        }
+    }
+}
+
 /// From when it was asked until it was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AuditInterval {

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use seekwise_model::block::asked::Asked;
+use seekwise_model::block::busy::BusyCurve;
 use seekwise_model::block::{Device, Limits, Source};
 use seekwise_model::engine::computing::ComputeSource;
 use seekwise_model::engine::fingerprint::{Fingerprint, StreamHash};
@@ -40,6 +41,8 @@ pub struct RunFigures {
     pub log: DriveLog,
     /// What was asked of the settings of a modelled stack that stayed as they were.
     pub asked: Option<Asked>,
+    /// How the cores of a modelled processor worked.
+    pub cores: Option<BusyCurve>,
     /// What the run took of this machine, where that is measured.
     pub cost: Option<RunCost>,
     /// By worker: a hash of its first requests.
@@ -87,7 +90,7 @@ impl fmt::Display for RunError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             RunError::Unfit(text) => f.write_str(text),
-            RunError::Stuck(stuck) => write!(f, "the model stopped short ({stuck:?}); please report this job"),
+            RunError::Stuck(stuck) => write!(f, "the model stopped short ({stuck}); please report this job"),
             RunError::Cancelled => f.write_str("cancelled"),
         }
     }
@@ -126,11 +129,21 @@ pub fn part<S: Source, D: Device>(engine: Engine<RunSource<'_, S>, D>) -> (RunOu
     let (end, failures) = (engine.now(), engine.failures());
     let (source, device) = engine.into_parts();
     let (stream_hash, issued, log) = (source.hash(), source.issued(), device.log());
-    let asked = Some(device.asked(end));
+    let (asked, cores) = (Some(device.asked(end)), device.cores(end));
     let streams = source.streams().to_vec();
     let source = source.into_source().into_source();
     let cancelled = source.was_cancelled();
-    let figures =
-        RunFigures { end, failures, stream_hash, issued, log, asked, streams, cancelled, ..RunFigures::default() };
+    let figures = RunFigures {
+        end,
+        failures,
+        stream_hash,
+        issued,
+        log,
+        asked,
+        cores,
+        streams,
+        cancelled,
+        ..RunFigures::default()
+    };
     (RunOutcome { source: source.into_source(), figures }, device)
 }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use seekwise_model::block::{Accounting, Completion, Limits, Op, Source, SourcePoll};
 use seekwise_model::files::buffered::{BufferedSource, BufferedSpec};
+use seekwise_model::files::call::Reads;
 use seekwise_model::files::note::FileNotes;
 use seekwise_model::files::scene::{Operation, ProgramError, Scene, SceneEnd, SceneError, SceneSpec};
-use seekwise_model::files::system::Reads;
 use seekwise_model::rng::Seed;
 use seekwise_model::time::Instant;
 use seekwise_model::workload::recorded::{RecordedSession, ReplayComparison, SessionReplay};
@@ -176,7 +176,7 @@ impl Work {
 fn made(scene: Result<Scene, SceneError>) -> Result<Issuer, RunError> {
     match scene {
         Ok(made) => Ok(Issuer::Scene(Box::new(made))),
-        Err(unfit) => Err(RunError::Unfit(format!("the scene does not fit what it is to run on: {unfit:?}"))),
+        Err(unfit) => Err(RunError::Unfit(format!("the scene does not fit what it is to run on: {unfit}"))),
     }
 }
 
@@ -214,12 +214,12 @@ impl Issuer {
         }
     }
 
-    /// What was read through a page cache; nothing where there is none.
+    /// What counted requests read through a page cache; nothing if there is none.
     pub fn reads(&self) -> Option<Reads> {
         let reads = match self {
             Issuer::Workload(_) | Issuer::Apart(_) | Issuer::Play(_) | Issuer::Trace(_) => return None,
             Issuer::Buffered(buffered) => buffered.reads(),
-            Issuer::Scene(scene) => scene.system().reads(),
+            Issuer::Scene(scene) => scene.reads(),
         };
         (reads.asked > 0).then_some(reads)
     }

@@ -10,8 +10,10 @@ use seekwise_lab::stats::demerit::of_histograms;
 use seekwise_lab::stats::response::Response;
 use seekwise_lab::stats::{Histogram, Interval, mean_interval};
 use seekwise_lab::study::record;
+use seekwise_lab::validate::platter;
 use seekwise_model::block::SECTOR;
 use seekwise_model::rng::Seed;
+use seekwise_model::time::Span;
 use serde_json::{Value, json};
 
 use crate::bounds::{Bounds, RunPlan};
@@ -50,6 +52,8 @@ pub struct Prediction {
     pub predictions: Vec<RunRecord>,
     /// Runs on the real file or device.
     pub measurements: Vec<RunRecord>,
+    /// A revolution of the modelled drive's platter.
+    pub revolution: Span,
 }
 
 /// Predicts `setup` on `drive`, then measures it, in so many runs each.
@@ -88,7 +92,9 @@ pub fn against(
     };
     // What is computed first stands beside nothing that is measured.
     let (predictions, measurements) = (run(&predicted)?, run(&measured)?);
-    let prediction = Prediction { drive: drive.to_owned(), predictions, measurements };
+    let stack = predicted.target.stack().expect("it is modelled");
+    let revolution = stack.profile.mechanics.revolution();
+    let prediction = Prediction { drive: drive.to_owned(), predictions, measurements, revolution };
     prediction.check()?;
     Ok(prediction)
 }
@@ -165,6 +171,20 @@ impl Prediction {
         (ms, if mean > 0.0 { 100.0 * ms / mean } else { 0.0 })
     }
 
+    /// What shows that no platter of the modelled drive's speed was measured: medians of reads and of writes.
+    pub fn doubts(&self) -> Vec<String> {
+        let kinds: [(&str, fn(&RunRecord) -> &KindRecord); 2] =
+            [("reads", |run| &run.read), ("writes", |run| &run.write)];
+        let median = |runs: &[RunRecord], of: fn(&RunRecord) -> &KindRecord| {
+            let times: Vec<f64> = runs.iter().filter_map(|run| of(run).response_ms).map(|times| times.p50).collect();
+            times.iter().sum::<f64>() / times.len().max(1) as f64
+        };
+        let doubt = |(words, of): (&str, fn(&RunRecord) -> &KindRecord)| {
+            platter::doubt(words, median(&self.measurements, of), median(&self.predictions, of), self.revolution)
+        };
+        kinds.into_iter().filter_map(doubt).collect()
+    }
+
     /// What the runs say of themselves, each once.
     pub fn warnings(&self) -> BTreeSet<&String> {
         self.predictions.iter().chain(&self.measurements).flat_map(|run| &run.warnings).collect()
@@ -186,7 +206,7 @@ impl Prediction {
         let pools = self.pooled().map(|pool| Response::of(&pool));
         json!({"against": self.drive, "runs": self.measurements.len(), "figures": figures,
                "response_ms": {"predicted": pools[0], "measured": pools[1]},
-               "demerit_ms": demerit_ms, "demerit_percent": demerit_percent, "same_requests": self.same_requests(),
+               "demerit_ms": demerit_ms, "demerit_percent": demerit_percent, "same_requests": self.same_requests(), "doubts": self.doubts(),
                "predicted": self.predictions, "measured": self.measurements, "warnings": self.warnings()})
     }
 }

@@ -47,13 +47,16 @@ pub struct ValidationResult {
     pub errors: Validation,
     /// Requests that are off together, those first that are so by most in sum.
     pub off: Vec<OffRequests>,
+    /// What shows that no platter of the drive's speed was measured.
+    pub doubts: Vec<String>,
 }
 
 impl ValidationResult {
     /// How far measured and simulated times are apart, and what is off, in one value.
     pub fn json(&self) -> serde_json::Value {
         let off = self.off.iter().map(|one| ShownOff::of(one, &self.drive.not_modelled)).collect();
-        serde_json::to_value(ShownValidation { errors: &self.errors, off }).expect("it has no keys but strings")
+        serde_json::to_value(ShownValidation { errors: &self.errors, off, doubts: &self.doubts })
+            .expect("it has no keys but strings")
     }
 }
 
@@ -63,6 +66,7 @@ struct ShownValidation<'a> {
     #[serde(flatten)]
     errors: &'a Validation,
     off: Vec<ShownOff>,
+    doubts: &'a [String],
 }
 
 /// Requests that are off together, as JSON.
@@ -130,7 +134,8 @@ pub fn validate(
     log.check()?;
     log.finish()?;
     let (errors, off) = (samples.errors(), circumstances::off(&rows.rows, &samples));
-    Ok(ValidationResult { drive, samples, errors, off })
+    let doubts = samples.doubts(profile.mechanics.revolution());
+    Ok(ValidationResult { drive, samples, errors, off, doubts })
 }
 
 /// A drive of the catalogue or of a profile file, with `--set` on top.

@@ -34,12 +34,15 @@ pub fn validate(args: &args::ValidateArgs, json: bool) -> CommandResult {
     let line = Line::new();
     let result = seekwise::validate::validate(&args.trace, &options, &line)?;
     drop(line);
-    let ValidationResult { drive, samples, errors, off } = &result;
+    let ValidationResult { drive, samples, errors, off, doubts } = &result;
     args.pictures.write(args.force, || plot::svg(&drive.title, samples))?;
     if json {
         print_json(&result.json())?;
     } else {
-        let text = text(&drive.title, errors, samples, (off, &drive.not_modelled), &args.columns.names)?;
+        let mut text = text(&drive.title, errors, samples, (off, &drive.not_modelled), &args.columns.names)?;
+        for doubt in doubts {
+            text += &format!("\n\n{}", wrapped(&format!("Note: {doubt}."), screen::width()));
+        }
         print(&text)?;
     }
     Ok(args.at_most.map_or(CommandAnswer::Done, |limit| answer(errors, limit)))

@@ -95,7 +95,7 @@ pub(crate) fn run() -> Report {
     let mut report = frame(vec![cell(&SIDES[3], &PATTERNS[0], 64)], Vec::new());
     report.cells[0].levels.clear();
     report.cells[0].runs = 1;
-    (report.runs_per_cell, report.runs_planned, report.runs_done) = (1, 1, 1);
+    (report.runs_per_cell, report.runs_planned, report.runs_done) = ([1; 2], 1, 1);
     report.title = "File Server on the new drive".to_owned();
     report.question = "What does File Server at depth 64 look like on this stack?".to_owned();
     report.command = "seekwise run file-server --on stack.toml --seed 20041201".to_owned();
@@ -111,12 +111,12 @@ fn frame(cells: Vec<ReportCell>, factors: Vec<ReportFactor>) -> Report {
     Report {
         version: "0.1.0".to_owned(),
         seed: 20_041_201,
-        runs_per_cell: RUNS,
+        runs_per_cell: [RUNS.into(); 2],
         runs_planned: runs,
         runs_done: runs,
         meanings: Outcome::ALL.map(meaning).to_vec(),
         stretches: cells.iter().take(2).map(|cell| stretch(&cell.id)).collect(),
-        runtime_s: RUNTIME_S,
+        runtime_s: [RUNTIME_S; 2],
         virtual_time: true,
         interval: "95 % bootstrap interval of the mean; the unit is the run, and runs of the two sides share their \
                    random numbers."

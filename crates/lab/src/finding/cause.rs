@@ -1,7 +1,12 @@
-//! Which parts of the mean response changed between two sides, and their shares of the difference.
+//! Which parts of the mean response changed between two sides, and which of them is the cause.
 //!
 //! These are means over runs, each part in whole nanoseconds: a response here is the sum of its parts, so the
 //! differences of the parts add up exactly to the difference of the responses.
+//!
+//! In a closed loop a request is issued when another ends, so the requests outstanding are given, and waiting is what is
+//! left for those that are not at work: by Little's law, waiting = (outstanding - at work) / rate, and rate = at work /
+//! own work. There the own work is the cause and comes first. With arrivals of its own a request may find others before
+//! it, so waiting may be the cause, and parts come by their size.
 
 use seekwise_formats::metric::MetricScope;
 use seekwise_model::record::Part;
@@ -18,26 +23,54 @@ const NAMED: f64 = 0.05;
 /// default.
 const CHANGED: f64 = 0.02;
 
-/// Parts in which a request waits for others. With a fixed number of requests outstanding they follow from the rest:
-/// each waits for the work of those before it.
-const WAITING: [Part; 3] = [Part::Driver, Part::Flush, Part::Queue];
+/// Requests outstanding, or at work, count as equal within this share: those in flight at the ends of a run are counted
+/// for one side or the other (inferred: 32 in flight among some hundred requests).
+const EQUAL: f64 = 0.05;
+
+/// Parts in which a request waits for others: behind them, or in the drive's buffer for work on other blocks.
+const WAITING: [Part; 4] = [Part::Driver, Part::Flush, Part::Queue, Part::Cache];
 
 /// A part of the mean response on both sides, in ns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartChange {
     pub part: Part,
+    /// In it a request waits for others.
+    pub waits: bool,
     /// On the base's side.
     pub from: i64,
     /// On the other side.
     pub to: i64,
 }
 
+/// Both sides of a closed loop: the base, the other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ClosedLoop {
+    /// Requests outstanding, in the mean over time.
+    pub outstanding: [f64; 2],
+    /// How many of these do not wait for others.
+    pub at_work: [f64; 2],
+    /// Time in flushes for each request, in ns: it is outside the response, and part of the loop.
+    pub flushes: [i64; 2],
+}
+
+/// How requests come, and so what may be a cause.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Arrival {
+    /// At times of their own, on one side at least.
+    Open,
+    /// Each after another has ended. Nothing is known of the loop if the requests are some of those in it.
+    Closed(Option<ClosedLoop>),
+    /// The run was measured: how much of a part is waiting is not known.
+    Measured,
+}
+
 /// A mean response by parts on both sides: the parts that either side has, in the order in which a request meets them.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Cause {
     /// The requests, in words.
     pub of: String,
     pub parts: Vec<PartChange>,
+    pub arrival: Arrival,
 }
 
 impl PartChange {
@@ -46,9 +79,12 @@ impl PartChange {
         self.to - self.from
     }
 
-    /// True if a request waits for others in it.
-    pub fn waits(&self) -> bool {
-        WAITING.contains(&self.part)
+    /// Its name. Time at the processor is apart from the wait for one of its cores.
+    pub fn name(&self) -> &'static str {
+        match (self.part, self.waits) {
+            (Part::Processor, true) => "processor queue",
+            (part, _) => part.name(),
+        }
     }
 }
 
@@ -77,26 +113,120 @@ fn parts<'a>(whose: &MetricScope, run: &'a RunRecord) -> Option<&'a MeanParts> {
 /// folder's may, and sums of such parts would overflow.
 const LONGEST: f64 = (1_u64 << 50) as f64;
 
-/// The mean of each part over runs, in ns; `None` if a part is longer than [`LONGEST`].
-fn mean(whose: &MetricScope, runs: &[&RunRecord]) -> Option<[i64; Part::COUNT]> {
-    let parts: Vec<_> = runs.iter().map(|run| parts(whose, run)).collect::<Option<_>>()?;
-    let of = |part: Part| {
-        let sum: f64 = parts.iter().map(|parts| parts.get(part)).sum();
-        (sum * 1e6 / parts.len() as f64).round()
-    };
-    let means = Part::ALL.map(of);
-    let sound = !parts.is_empty() && means.iter().all(|mean| mean.abs() <= LONGEST);
-    sound.then(|| means.map(|mean| mean as i64))
+/// The mean of some milliseconds over runs, in ns; `None` if it is longer than [`LONGEST`].
+fn mean(runs: &[&RunRecord], ms: impl Fn(&RunRecord) -> f64) -> Option<i64> {
+    let sum: f64 = runs.iter().map(|run| ms(run)).sum();
+    let mean = (sum * 1e6 / runs.len() as f64).round();
+    (mean.abs() <= LONGEST).then_some(mean as i64)
+}
+
+/// The mean of each part over runs, in ns; `None` if a run has no such request, or a part that is too long.
+fn means(whose: &MetricScope, runs: &[&RunRecord]) -> Option<[i64; Part::COUNT]> {
+    if runs.is_empty() || runs.iter().any(|run| parts(whose, run).is_none()) {
+        return None;
+    }
+    let mut means = [0; Part::COUNT];
+    for (mean_of, part) in means.iter_mut().zip(Part::ALL) {
+        *mean_of = mean(runs, |run| parts(whose, run).map_or(0.0, |parts| parts.get(part)))?;
+    }
+    Some(means)
+}
+
+/// Core time for a request in ms, if a modelled processor served reads and writes alone.
+fn core_ms(run: &RunRecord) -> Option<f64> {
+    let cpu = run.cpu.filter(|cpu| cpu.ios_per_cpu_second > 0.0 && run.flush.ios == 0)?;
+    (!run.is_measured() && run.issuer.operations.is_empty()).then(|| 1e3 / cpu.ios_per_cpu_second)
+}
+
+/// How much of the time at the processor is the wait for a core, in ns: what is longer than the cores worked for a request.
+fn core_wait(whose: &MetricScope, runs: &[&RunRecord], at_processor: i64) -> i64 {
+    let known = *whose == MetricScope::All && runs.iter().all(|run| core_ms(run).is_some());
+    let work = mean(runs, |run| core_ms(run).unwrap_or(0.0)).filter(|_| known);
+    work.map_or(0, |work| (at_processor - work).max(0))
+}
+
+/// True if two figures differ by no more than [`EQUAL`].
+fn are_equal([from, to]: [f64; 2]) -> bool {
+    (to - from).abs() <= EQUAL * from.max(to)
+}
+
+impl ClosedLoop {
+    /// The loop of some requests; `None` if others take part in it.
+    fn between(
+        whose: &MetricScope,
+        sides: [&[&RunRecord]; 2],
+        own: [i64; 2],
+        response: [i64; 2],
+    ) -> Option<ClosedLoop> {
+        // Flushes follow what they flush.
+        if *whose == MetricScope::Flush {
+            return None;
+        }
+        let mut all = ClosedLoop { outstanding: [0.0; 2], at_work: [0.0; 2], flushes: [0; 2] };
+        for (side, runs) in sides.into_iter().enumerate() {
+            let mut rate = 0.0;
+            for run in runs {
+                let of = view(whose, run)?;
+                if !matches!(whose, MetricScope::Job(_)) && of.ios != run.all.ios {
+                    return None;
+                }
+                rate += of.iops / runs.len() as f64 / 1e9;
+            }
+            let flush = |run: &RunRecord| run.flush.mean_ms() * run.flush.ios as f64 / run.all.ios.max(1) as f64;
+            all.flushes[side] = mean(runs, flush).filter(|_| !matches!(whose, MetricScope::Job(_))).unwrap_or(0);
+            all.outstanding[side] = rate * (response[side] + all.flushes[side]) as f64;
+            all.at_work[side] = rate * (own[side] + all.flushes[side]) as f64;
+        }
+        Some(all)
+    }
+
+    /// Why waiting is what it is, in words.
+    fn why(&self) -> String {
+        let [from, to] = self.outstanding;
+        let at_work = match self.at_work {
+            at_work if are_equal(at_work) => None,
+            [from, to] => Some(format!("{to:.1} at work at once instead of {from:.1}")),
+        };
+        match (are_equal(self.outstanding), at_work) {
+            (true, None) => {
+                format!("follows, with {:.1} outstanding on average on both sides", f64::midpoint(from, to))
+            }
+            (true, Some(at_work)) => format!("with {at_work} on average"),
+            (false, None) => format!("with {to:.1} outstanding on average instead of {from:.1}"),
+            (false, Some(at_work)) => {
+                format!("with {to:.1} outstanding on average instead of {from:.1}, and {at_work}")
+            }
+        }
+    }
 }
 
 impl Cause {
     /// The cause between the runs of two sides; `None` if one has no such request, or keeps no parts.
     pub fn between(whose: &MetricScope, from: &[&RunRecord], to: &[&RunRecord]) -> Option<Cause> {
-        let (from, to) = (mean(whose, from)?, mean(whose, to)?);
-        let changes = Part::ALL.into_iter().zip(from.into_iter().zip(to));
-        let parts = changes.map(|(part, (from, to))| PartChange { part, from, to });
-        let parts = parts.filter(|change| change.from != 0 || change.to != 0).collect();
-        Some(Cause { of: requests(whose), parts })
+        let sides = [from, to];
+        let means = [means(whose, from)?, means(whose, to)?];
+        let waits = |part: Part| WAITING.contains(&part) && !(part == Part::Flush && *whose == MetricScope::Flush);
+        let mut parts = Vec::new();
+        for (place, part) in Part::ALL.into_iter().enumerate() {
+            let [from, to] = means.map(|means| means[place]);
+            if part == Part::Processor {
+                let wait = [0, 1].map(|side| core_wait(whose, sides[side], means[side][place]));
+                parts.push(PartChange { part, waits: true, from: wait[0], to: wait[1] });
+                parts.push(PartChange { part, waits: false, from: from - wait[0], to: to - wait[1] });
+            } else {
+                parts.push(PartChange { part, waits: waits(part), from, to });
+            }
+        }
+        parts.retain(|change| change.from != 0 || change.to != 0);
+        let runs = || from.iter().chain(to);
+        let mut cause = Cause { of: requests(whose), parts, arrival: Arrival::Open };
+        if runs().any(|run| run.is_measured()) {
+            cause.arrival = Arrival::Measured;
+        } else if runs().all(|run| run.arrivals.is_none()) {
+            let (own, response) = (cause.sums(false), [cause.from(), cause.to()]);
+            cause.arrival = Arrival::Closed(ClosedLoop::between(whose, sides, own, response));
+        }
+        Some(cause)
     }
 
     /// The mean response of the base, in ns.
@@ -121,51 +251,130 @@ impl Cause {
         (whole != 0 && whole.abs() * 2 >= moved).then(|| difference as f64 / whole as f64)
     }
 
+    /// Waiting, or the work itself, on both sides, in ns.
+    fn sums(&self, waits: bool) -> [i64; 2] {
+        let own = || self.parts.iter().filter(|change| change.waits == waits);
+        [own().map(|change| change.from).sum(), own().map(|change| change.to).sum()]
+    }
+
     /// The parts of waiting, or of the work itself, that make its difference, the largest first.
     fn main(&self, waits: bool) -> Vec<PartChange> {
-        let own = || self.parts.iter().filter(|change| change.waits() == waits);
+        let own = || self.parts.iter().filter(|change| change.waits == waits);
         let most = own().map(|change| change.difference().abs()).max().unwrap_or(0);
-        let named =
-            |change: &&PartChange| change.difference() != 0 && change.difference().abs() as f64 >= NAMED * most as f64;
+        let named = |change: &&PartChange| {
+            us(change.difference()) != 0 && change.difference().abs() as f64 >= NAMED * most as f64
+        };
         let mut main: Vec<PartChange> = own().filter(named).copied().collect();
         main.sort_by_key(|change| -change.difference().abs());
         main
     }
 
-    /// In one sentence: what the waiting and what the work itself adds, and which parts of each. Parts without a name
-    /// are *the rest*, so that the printed figures add up.
+    /// In a sentence or two. Parts without a name are *the rest*, so that the printed figures add up.
     pub fn text(&self) -> String {
         let (from, to) = (us(self.from()), us(self.to()));
-        let head = format!("mean response of {} {} -> {} ms", self.of, ms(from), ms(to));
-        let waiting: i64 = self.parts.iter().filter(|change| change.waits()).map(PartChange::difference).sum();
-        let sums = [(true, "waiting", us(waiting)), (false, "own work", to - from - us(waiting))];
-        let said: Vec<String> = sums.into_iter().filter_map(|(waits, word, sum)| self.side(waits, word, sum)).collect();
-        match said.is_empty() {
-            true => format!("{head}: no part of it changed"),
-            false => format!("{head}, {} ms: {}", signed(to - from), said.join("; ")),
+        let waiting = self.sums(true).map(us);
+        let own = [from - waiting[0], to - waiting[1]];
+        match self.arrival {
+            Arrival::Closed(closed) => self.of_loop(own, waiting, closed),
+            arrival => self.by_size(own[1] - own[0], waiting[1] - waiting[0], arrival == Arrival::Measured),
         }
     }
 
-    /// What waiting, or the work itself, adds: `sum` in µs.
-    fn side(&self, waits: bool, word: &str, sum: i64) -> Option<String> {
-        let own = || self.parts.iter().filter(move |change| change.waits() == waits);
-        let most = own().map(|change| change.from).sum::<i64>().max(own().map(|change| change.to).sum());
-        let moved = own().map(|change| change.difference().abs()).max().unwrap_or(0);
-        let main: Vec<PartChange> =
-            self.main(waits).into_iter().filter(|change| us(change.difference()) != 0).collect();
-        if main.is_empty() || (moved as f64) < CHANGED * most as f64 {
+    /// The difference of the mean response, then what waiting and what the work itself adds to it.
+    fn by_size(&self, own: i64, waiting: i64, is_measured: bool) -> String {
+        let (from, to) = (us(self.from()), us(self.to()));
+        let head = format!("mean response of {} {} -> {} ms", self.of, ms(from), ms(to));
+        let sums = [(true, "waiting", waiting), (false, "own work", own)];
+        let side = |(waits, word, sum): (bool, &str, i64)| {
+            let parts = self.changed(waits, sum)?;
+            let share = self.share_of(self.sums(waits)[1] - self.sums(waits)[0]);
+            let share = share.map_or(String::new(), |share| format!(", {:.0} %", share * 100.0));
+            Some(match is_measured {
+                true => parts,
+                false => format!("{word} {}{share} ({parts})", signed(sum)),
+            })
+        };
+        let said: Vec<String> = sums.into_iter().filter_map(side).collect();
+        let rest = if is_measured { "; how much of it is waiting was not measured" } else { "" };
+        match said.is_empty() {
+            true => format!("{head}: no part of it changed"),
+            false => format!("{head}, {} ms: {}{rest}", signed(to - from), said.join("; ")),
+        }
+    }
+
+    /// The work for a request first, in µs, then flushes, then the waiting that follows, then all of it.
+    fn of_loop(&self, own: [i64; 2], waiting: [i64; 2], closed: Option<ClosedLoop>) -> String {
+        let all = [own[0] + waiting[0], own[1] + waiting[1]];
+        let [own_parts, waiting_parts] =
+            [(false, own), (true, waiting)].map(|(waits, [a, b])| self.changed(waits, b - a));
+        let flushes = closed.map_or([0; 2], |closed| closed.flushes.map(us));
+        let flushed = (flushes[1] - flushes[0]).abs() as f64 >= CHANGED * flushes[0].max(flushes[1]).max(1) as f64;
+        let is_deeper = closed.is_some_and(|closed| !are_equal(closed.outstanding));
+        if own_parts.is_none() && waiting_parts.is_none() && !flushed && !is_deeper {
+            return format!("mean response of {} {} -> {} ms: no part of it changed", self.of, ms(all[0]), ms(all[1]));
+        }
+        let mut work = vec![match own_parts {
+            Some(parts) => format!("own work {} ({parts})", moved(own)),
+            None => format!("own work {} ms on both sides", ms((own[0] + own[1]) / 2)),
+        }];
+        if flushed {
+            work.push(format!("flushes between them {}", moved(flushes)));
+            // The larger change comes first.
+            if (flushes[1] - flushes[0]).abs() > (own[1] - own[0]).abs() {
+                work.reverse();
+            }
+        }
+        let mut text = format!("{}, for each: {}", self.of, work.join("; "));
+        match (waiting_parts, closed) {
+            (Some(parts), _) if self.is_buffers() => {
+                text += &format!(". Waiting {} ({parts}); cache is {}", moved(waiting), Part::Cache.meaning());
+            }
+            (Some(parts), Some(closed)) => {
+                text += &format!(". Waiting {} ({parts}) {}", moved(waiting), closed.why());
+            }
+            (Some(parts), None) => text += &format!(". Waiting {} ({parts})", moved(waiting)),
+            (None, Some(closed)) if is_deeper => text += &format!(", {}", closed.why()),
+            (None, _) => {}
+        }
+        match waiting {
+            [0, 0] => text,
+            _ => format!("{text}. Mean response {}", moved(all)),
+        }
+    }
+
+    /// True if the drive's buffer makes at least half of the changes of waiting: the drive then works on blocks of requests
+    /// that are answered, or that nobody has asked for yet, so those at work say nothing of the rate.
+    fn is_buffers(&self) -> bool {
+        let waiting = self.parts.iter().filter(|change| change.waits);
+        let moved = |cache: bool| {
+            let of = waiting.clone().filter(|change| (change.part == Part::Cache) == cache);
+            of.map(|change| change.difference().abs()).sum::<i64>()
+        };
+        moved(true) > 0 && moved(true) >= moved(false)
+    }
+
+    /// The named parts of a change of `sum` µs; `None` if none changed enough.
+    fn changed(&self, waits: bool, sum: i64) -> Option<String> {
+        let own = || self.parts.iter().filter(move |change| change.waits == waits);
+        let [from, to] = self.sums(waits);
+        let most_moved = own().map(|change| change.difference().abs()).max().unwrap_or(0);
+        let main = self.main(waits);
+        if main.is_empty() || (most_moved as f64) < CHANGED * from.max(to) as f64 {
             return None;
         }
         let mut parts: Vec<String> =
-            main.iter().map(|change| format!("{} {}", change.part.name(), signed(us(change.difference())))).collect();
+            main.iter().map(|change| format!("{} {}", change.name(), signed(us(change.difference())))).collect();
         let rest = sum - main.iter().map(|change| us(change.difference())).sum::<i64>();
         if rest != 0 {
             parts.push(format!("the rest {}", signed(rest)));
         }
-        let share = self.share_of(own().map(PartChange::difference).sum());
-        let share = share.map_or(String::new(), |share| format!(", {:.0} %", share * 100.0));
-        Some(format!("{word} {}{share} ({})", signed(sum), parts.join(", ")))
+        Some(parts.join(", "))
     }
+}
+
+/// A time on both sides in µs, and its difference.
+fn moved([from, to]: [i64; 2]) -> String {
+    format!("{} -> {} ms, {}", ms(from), ms(to), signed(to - from))
 }
 
 /// Whole microseconds.
@@ -194,8 +403,16 @@ impl Serialize for Cause {
             share: Option<f64>,
         }
         #[derive(Serialize)]
+        struct Loop {
+            outstanding: [f64; 2],
+            at_work: [f64; 2],
+            flushes_ms: [f64; 2],
+        }
+        #[derive(Serialize)]
         struct Whole<'a> {
             of: &'a str,
+            arrival: &'static str,
+            closed_loop: Option<Loop>,
             from_ms: f64,
             to_ms: f64,
             difference_ms: f64,
@@ -204,57 +421,30 @@ impl Serialize for Cause {
         }
         let ms = |ns: i64| ns as f64 / 1e6;
         let row = |change: &PartChange| Row {
-            part: change.part.name(),
-            waits: change.waits(),
+            part: change.name(),
+            waits: change.waits,
             from_ms: ms(change.from),
             to_ms: ms(change.to),
             difference_ms: ms(change.difference()),
             share: self.share(change),
         };
+        let (arrival, closed) = match self.arrival {
+            Arrival::Open => ("open", None),
+            Arrival::Closed(closed) => ("closed", closed),
+            Arrival::Measured => ("measured", None),
+        };
+        let closed_loop = closed.map(|ClosedLoop { outstanding, at_work, flushes }| Loop {
+            outstanding,
+            at_work,
+            flushes_ms: flushes.map(ms),
+        });
         let (from, to) = (self.from(), self.to());
         let parts = self.parts.iter().map(row).collect();
         let (from_ms, to_ms, difference_ms) = (ms(from), ms(to), ms(to - from));
-        Whole { of: &self.of, from_ms, to_ms, difference_ms, parts, text: self.text() }.serialize(serializer)
+        let (of, text) = (&*self.of, self.text());
+        Whole { of, arrival, closed_loop, from_ms, to_ms, difference_ms, parts, text }.serialize(serializer)
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn cause(parts: &[(Part, i64, i64)]) -> Cause {
-        let parts = parts.iter().map(|&(part, from, to)| PartChange { part, from, to }).collect();
-        Cause { of: "reads".to_owned(), parts }
-    }
-
-    #[test]
-    fn parts_add_up_to_the_difference_as_computed_and_as_printed() {
-        let cause = cause(&[
-            (Part::Queue, 0, 70_123_456),
-            (Part::Seek, 4_000_400, 3_500_900),
-            (Part::Rotation, 4_100_400, 4_100_900),
-            (Part::Link, 30_400, 30_400),
-        ]);
-        let sum: i64 = cause.parts.iter().map(PartChange::difference).sum();
-        assert_eq!(sum, cause.to() - cause.from());
-        // 70.123 - 0.498 makes the figure before the colon, and each bracket the figure before it.
-        assert_eq!(
-            cause.text(),
-            "mean response of reads 8.131 -> 77.756 ms, +69.625 ms: waiting +70.123, 101 % (queue +70.123); \
-             own work -0.498, -1 % (seek -0.500, the rest +0.002)"
-        );
-    }
-
-    #[test]
-    fn shares_of_what_cancels_are_not_said() {
-        let cause = cause(&[(Part::Queue, 9_000_000, 1_000_000), (Part::Driver, 0, 7_900_000)]);
-        assert_eq!(cause.share(&cause.parts[0]), None);
-        assert!(cause.text().ends_with("-0.100 ms: waiting -0.100 (queue -8.000, driver +7.900)"), "{}", cause.text());
-    }
-
-    #[test]
-    fn equal_sides_have_no_cause() {
-        let text = cause(&[(Part::Queue, 5_000, 5_000)]).text();
-        assert_eq!(text, "mean response of reads 0.005 -> 0.005 ms: no part of it changed");
-    }
-}
+mod tests;

@@ -60,6 +60,30 @@ pub enum RejectionReason {
     NotBetter,
 }
 
+impl RejectionReason {
+    /// All of them, those that are least the data's doing first.
+    pub const ALL: [RejectionReason; 6] = [
+        RejectionReason::NotFelt,
+        RejectionReason::TooLittle,
+        RejectionReason::NotJudged,
+        RejectionReason::NotTold,
+        RejectionReason::NotBetter,
+        RejectionReason::NotMoved,
+    ];
+
+    /// Why a figure stayed, in words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            RejectionReason::NotFelt => "No simulated time depends on it",
+            RejectionReason::TooLittle => "It moves what was measured by less than that is known, over its whole range",
+            RejectionReason::NotJudged => "Not judged, as the fit ended early",
+            RejectionReason::NotTold => "The data are met as well without a change of it",
+            RejectionReason::NotBetter => "No significant improvement on held-out data by another value",
+            RejectionReason::NotMoved => "Its value is the best one",
+        }
+    }
+}
+
 /// Puts back what the seen data do not need: a number goes back if the others, following, meet them as well. They follow on
 /// short jobs; whether they meet the data as well is judged on whole ones.
 pub fn thin(

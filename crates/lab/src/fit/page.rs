@@ -42,7 +42,7 @@ pub fn page(title: &str, report: &FitReport, data: &str, search: &[(u64, f64)]) 
         [vec![point.what.clone(), point.figure.clone(), part.to_owned()], figures.to_vec(), vec![off]].concat()
     });
     section(&mut text, "Jobs", &["job", "figure", "part", "measured", "before", "after", "off %"], rows);
-    let rows = report.left.iter().map(|left| vec![left.name.clone(), left.value.clone(), format!("{:?}", left.why)]);
+    let rows = report.left.iter().map(|left| vec![left.name.clone(), left.value.clone(), left.why.words().to_owned()]);
     section(&mut text, "What stayed", &["figure", "is", "why"], rows);
     let rows = report.trades.iter().map(|(a, b)| vec![a.clone(), b.clone()]);
     section(&mut text, "What the data tell together only", &["figure", "and"], rows);

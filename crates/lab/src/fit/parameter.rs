@@ -42,6 +42,20 @@ pub enum FigureMark {
     Named,
 }
 
+impl FigureMark {
+    /// In a word, as in JSON.
+    pub const fn word(self) -> &'static str {
+        match self {
+            FigureMark::Imported => "imported",
+            FigureMark::Inferred => "inferred",
+            FigureMark::Provisional => "provisional",
+            FigureMark::Fitted => "fitted",
+            FigureMark::Absent => "absent",
+            FigureMark::Named => "named",
+        }
+    }
+}
+
 /// The values of a parameter.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ParameterDomain {

@@ -16,7 +16,7 @@ use super::parameter::{FigureMark, apply};
 use super::points::MeasuredPoint;
 use super::strain::{self, StrainedFigure};
 use crate::stats::demerit::demerit;
-use crate::validate::{ResponseSamples, Validation};
+use crate::validate::{ResponseSamples, Validation, platter};
 
 /// Above this share of the measured mean, the held-back reads are not explained: DiskSim's worst drive is at 7 %, a
 /// drive taken for another far above.
@@ -130,6 +130,9 @@ pub struct TraceErrors {
     /// Times after the fit, for pictures: of the held-back requests, else of all.
     #[serde(skip)]
     pub samples: ResponseSamples,
+    /// What shows that no platter of the drive's speed was measured; it is said in the report's warnings.
+    #[serde(skip)]
+    pub doubts: Vec<String>,
 }
 
 /// Errors of another simulator on the same trace.
@@ -203,7 +206,7 @@ pub fn report(drive: &DriveFile, data: &[FitData], fitted: &FitResult) -> Result
             }
         }
     }
-    report.warnings = warnings(&report, data);
+    report.warnings = warnings(&report, data, drive.profile()?.mechanics.revolution());
     Ok(report)
 }
 
@@ -268,6 +271,7 @@ fn keys(fitted: &FitResult) -> Vec<KeyEffect> {
 }
 
 fn of_trace(traced: &FitTrace, [before, rules, after]: [&DriveFile; 3]) -> Result<TraceErrors, Vec<Diagnostic>> {
+    let revolution = before.profile()?.mechanics.revolution();
     let [before, rules, after] = [traced.samples(before)?, traced.samples(rules)?, traced.samples(after)?];
     let all = after.read.len();
     let both = |range: std::ops::Range<usize>| {
@@ -283,6 +287,7 @@ fn of_trace(traced: &FitTrace, [before, rules, after]: [&DriveFile; 3]) -> Resul
         beside: traced.beside.as_ref().map(|beside| of_other(beside, traced.seen, &after)),
         remains: remains(traced, &after, shown.clone()),
         samples: after.part(shown),
+        doubts: before.doubts(revolution),
     })
 }
 
@@ -360,9 +365,14 @@ fn of_point(point: &MeasuredPoint, before: &DriveFile, after: &DriveFile) -> Res
     Ok(figures.map(one).collect())
 }
 
-fn warnings(report: &FitReport, data: &[FitData]) -> Vec<String> {
+fn warnings(report: &FitReport, data: &[FitData], revolution: Span) -> Vec<String> {
     let mut all = Vec::new();
+    let medians = report.points.iter().filter(|point| point.figure.ends_with("p50"));
+    all.extend(medians.filter_map(|point| {
+        platter::doubt(&format!("requests of {}", point.what), point.measured, point.before, revolution)
+    }));
     for trace in &report.traces {
+        all.extend(trace.doubts.iter().map(|doubt| format!("{}: {doubt}", trace.file)));
         let [_, errors] = trace.held.or(trace.seen).unwrap_or([trace.whole; 2]);
         let before = &trace.rules;
         if errors.reads.n > 0 && errors.reads.demerit_percent > NOT_EXPLAINED {

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use seekwise_model::files::system::Reads;
+use seekwise_model::files::call::Reads;
 use seekwise_model::workload::Window;
 use seekwise_run::work::{Issuer, Work};
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,8 @@ use super::operations::{self, OperationRecord};
 /// What is known of the source, as the record keeps it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct IssuerFigures {
-    /// Percentage of the bytes read through a page cache that were in memory: no read of the drive fetched them.
+    /// Percentage of the bytes read through a page cache by counted requests that were in memory: no read of the drive
+    /// fetched them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory_percent: Option<f64>,
     /// For a recorded session: how many of its requests ended at the recorded nanosecond.

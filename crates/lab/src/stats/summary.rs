@@ -69,8 +69,6 @@ pub struct RequestTally {
     service: u128,
     parts: [u128; Part::COUNT],
     failed: u64,
-    /// Core time, of requests of every status.
-    busy: u128,
 }
 
 impl RequestTally {
@@ -90,7 +88,6 @@ impl RequestTally {
     #[inline]
     pub fn count(&mut self, record: &Record) {
         let done = &record.completion;
-        self.busy += u128::from(done.effort.busy.nanos());
         if done.status != Status::Done {
             self.failed += 1;
             return;
@@ -118,12 +115,6 @@ impl RequestTally {
             *sum += more;
         }
         self.failed += other.failed;
-        self.busy += other.busy;
-    }
-
-    /// Core time in ns of the requests, including failed ones; 0 if no processor is modelled.
-    pub fn busy(&self) -> u128 {
-        self.busy
     }
 
     /// Requests done.
@@ -255,6 +246,20 @@ impl RunRecorder {
     /// beginning to its last worker's end, the whole over the time in which any group counts. The ramps between the
     /// stages of a job count for none.
     pub fn finish(self, windows: &[Option<Window>]) -> RunTally {
+        let of_groups = self.of_groups(windows);
+        let length = |window: &Window| window.until.saturating_since(window.from);
+        let elapsed = joined(&of_groups).iter().map(length).fold(Span::ZERO, |sum, span| sum + span);
+        let windows = of_groups.iter().map(|window| window.as_ref().map_or(Span::ZERO, length)).collect();
+        RunTally { elapsed, windows, groups: self.groups }
+    }
+
+    /// The stretches of time in which any group counts.
+    pub fn counted(&self, windows: &[Option<Window>]) -> Vec<Window> {
+        joined(&self.of_groups(windows))
+    }
+
+    /// By group: from its first worker's beginning to its last worker's end.
+    fn of_groups(&self, windows: &[Option<Window>]) -> Vec<Option<Window>> {
         let mut of_groups: Vec<Option<Window>> = vec![None; self.groups.len()];
         for (&group, window) in self.group_of.iter().zip(windows) {
             let of_group = &mut of_groups[usize::from(group)];
@@ -265,10 +270,7 @@ impl RunRecorder {
                 })
                 .or(*of_group);
         }
-        let length = |window: &Window| window.until.saturating_since(window.from);
-        let elapsed = joined(&of_groups).iter().map(length).fold(Span::ZERO, |sum, span| sum + span);
-        let windows = of_groups.iter().map(|window| window.as_ref().map_or(Span::ZERO, length)).collect();
-        RunTally { elapsed, windows, groups: self.groups }
+        of_groups
     }
 
     /// The run, with each group and the whole counted for `elapsed`, if the caller knows better.
@@ -334,11 +336,6 @@ impl RunTally {
     /// Requests of every kind that ended with an error.
     pub fn failed(&self) -> u64 {
         self.groups.iter().flatten().map(RequestTally::failed).sum()
-    }
-
-    /// Core time in ns of all requests, of every kind.
-    pub fn busy(&self) -> u128 {
-        self.groups.iter().flatten().map(RequestTally::busy).sum()
     }
 
     /// Adds another run of the same job; the times add up, so rates become those of both runs together. Panics if the

@@ -367,7 +367,7 @@ impl FileJudge {
                         left.count(true, FileLossKind::FileUnreadable, || self.file(file, &told));
                     }
                 }
-                role => left.count(true, FileLossKind::Metadata, || format!("{}: {role:?}", self.volumes[volume])),
+                role => left.count(true, FileLossKind::Metadata, || format!("{}: {role}", self.volumes[volume])),
             }
         }
         let lost: BTreeSet<u64> = overlay.gone.iter().flat_map(|&run| image.held(run).map(|it| it.1)).collect();

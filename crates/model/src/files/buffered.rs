@@ -15,8 +15,8 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::call::{Call, CallResult, File, OpenMode};
-use super::system::{Reads, System, SystemSpec};
+use super::call::{Call, CallResult, File, OpenMode, Reads};
+use super::system::{System, SystemSpec};
 use super::volume::{Aging, FileName, Partition, ROOT, SyncScope, Volume, VolumeFormat, VolumeSpec};
 use crate::block::{
     Accounting, Completion, Flags, ForcedWrite, Limits, Op, Request, SECTOR, ServedRequest, Source, SourcePoll, Status,
@@ -58,6 +58,7 @@ pub struct BufferedSource<S> {
     workers: Vec<Worker>,
     /// Calls under way.
     busy: u32,
+    reads: Reads,
 }
 
 /// The state of a worker.
@@ -102,6 +103,7 @@ impl<S: Source> BufferedSource<S> {
             sectors,
             workers: spec.workers.iter().map(worker).collect(),
             busy: 0,
+            reads: Reads::default(),
         }
     }
 
@@ -110,9 +112,9 @@ impl<S: Source> BufferedSource<S> {
         &self.source
     }
 
-    /// Bytes that were read through the cache, and how many of these came from the device.
+    /// What the requests that are counted read through the cache.
     pub fn reads(&self) -> Reads {
-        self.system.reads()
+        self.reads
     }
 
     /// True if a request bypasses the cache.
@@ -175,6 +177,7 @@ impl<S: Source> BufferedSource<S> {
             self.begin(now, next);
         }
         let Accounting::In { worker, intended, served } = counted else { return None };
+        self.reads.add(returned.reads);
         let own = ForcedWrite { op: request.op, sectors: request.sectors, issued: from };
         let ForcedWrite { op, sectors, issued } = served.unwrap_or(own);
         let (lba, intended) = (request.lba, intended.min(issued));

@@ -115,6 +115,23 @@ impl Call {
     }
 }
 
+/// Bytes of reads through the page cache.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reads {
+    /// Bytes that programs asked for.
+    pub asked: u64,
+    /// Bytes that were read from the device for them, including read-ahead.
+    pub fetched: u64,
+}
+
+impl Reads {
+    /// Adds those of another call.
+    pub fn add(&mut self, other: Reads) {
+        self.asked += other.asked;
+        self.fetched += other.fetched;
+    }
+}
+
 /// The result of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallResult {
@@ -126,6 +143,8 @@ pub struct CallResult {
     pub file: Option<File>,
     /// Bytes read or written.
     pub bytes: u64,
+    /// Of a read through the page cache: where the bytes came from.
+    pub reads: Reads,
     /// Why the call was refused.
     pub refused: Option<VolumeError>,
     /// A request below failed: a read or write error, or a power cut.

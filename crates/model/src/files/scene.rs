@@ -7,10 +7,11 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeSet, VecDeque};
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt;
 
 use self::layout::PlacedScene;
 pub use self::layout::SceneLayout;
-use super::call::{Call, CallResult, File};
+use super::call::{Call, CallResult, File, Reads};
 use super::note::{FileNote, FileNotes, IssuedWrite};
 use super::program::{FileSet, Program, ProgramAction, ProgramSpec};
 use super::system::{System, SystemSpec};
@@ -88,6 +89,16 @@ pub enum SceneError {
     Program(usize, VolumeError),
 }
 
+impl fmt::Display for SceneError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SceneError::Volume(at, misfit) => write!(f, "volume {}: {misfit}", at + 1),
+            SceneError::Files(at, refused) => write!(f, "files of volume {}: {refused}", at + 1),
+            SceneError::Program(at, refused) => write!(f, "files of program {}: {refused}", at + 1),
+        }
+    }
+}
+
 /// An operation of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Operation {
@@ -109,6 +120,8 @@ pub enum ProgramError {
 /// A running scene.
 pub struct Scene {
     system: System,
+    /// What programs read through the page cache.
+    reads: Reads,
     volumes: u8,
     programs: Vec<Running>,
     threads: Vec<Thread>,
@@ -242,6 +255,7 @@ impl Scene {
         let units = core::iter::once(limits).chain(&spec.beside);
         Ok(Scene {
             system,
+            reads: Reads::default(),
             volumes: spec.volumes.len() as u8,
             left: spec.programs.iter().filter(|program| !program.background).count(),
             programs: running,
@@ -326,6 +340,11 @@ impl Scene {
         self.programs.iter().enumerate().filter_map(move |(at, program)| Some((at, trouble(program)?)))
     }
 
+    /// What programs read through the page cache.
+    pub fn reads(&self) -> Reads {
+        self.reads
+    }
+
     /// The system, with its volumes.
     pub fn system(&self) -> &System {
         &self.system
@@ -374,6 +393,7 @@ impl Scene {
     fn returned(&mut self, now: Instant, returned: &CallResult) {
         let (thread, at) = (returned.thread, usize::from(self.threads[usize::from(returned.thread)].program));
         self.threads[usize::from(thread)].state = Does::Nothing;
+        self.reads.add(returned.reads);
         let done = returned.refused.is_none() && !returned.failed;
         self.tell(now, FileNote::Returned(thread, returned.file, done));
         if at == self.programs.len() {

@@ -28,7 +28,7 @@ use core::cmp::Reverse;
 
 use self::cache::CacheService;
 use self::issue::PlanIssuer;
-use super::call::{Call, CallResult, File, OpenMode, ThreadId};
+use super::call::{Call, CallResult, File, OpenMode, Reads, ThreadId};
 use super::pagecache::PageCacheSpec;
 use super::volume::{FileId, IoPlan, PlanStep, SyncScope, Volume, VolumeError};
 use crate::block::{Completion, Flags, Request, Status};
@@ -66,16 +66,6 @@ pub struct System {
     computing: VecDeque<(ThreadId, u32)>,
     /// By time, then thread.
     returned: VecDeque<CallResult>,
-    reads: Reads,
-}
-
-/// What was read through the page cache.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Reads {
-    /// Bytes that programs asked for.
-    pub asked: u64,
-    /// Bytes that were read from the device, including read-ahead.
-    pub fetched: u64,
 }
 
 /// The owner of a plan, and what its end means.
@@ -129,6 +119,8 @@ struct Caller {
     /// The result so far.
     file: Option<File>,
     bytes: u64,
+    /// What it reads through the page cache.
+    reads: Reads,
     refused: Option<VolumeError>,
     failed: bool,
     /// Computing not yet charged.
@@ -138,8 +130,9 @@ struct Caller {
 impl Caller {
     fn calling(call: Option<Call>, owed: Span) -> Caller {
         let (stage, pending, at, end) = (Stage::Last, 0, 0, 0);
-        let (seen, grew) = (false, false);
-        Caller { call, stage, pending, at, end, seen, grew, file: None, bytes: 0, refused: None, failed: false, owed }
+        let (seen, grew, file, bytes, refused, failed) = (false, false, None, 0, None, false);
+        let reads = Reads::default();
+        Caller { call, stage, pending, at, end, seen, grew, file, bytes, reads, refused, failed, owed }
     }
 }
 
@@ -153,7 +146,6 @@ impl System {
             waiting: BinaryHeap::new(),
             computing: VecDeque::new(),
             returned: VecDeque::new(),
-            reads: Reads::default(),
             volumes,
             spec,
         }
@@ -184,11 +176,6 @@ impl System {
     /// The same, to place files before the run or to take its changes.
     pub fn volume_mut(&mut self, volume: u8) -> &mut Volume {
         &mut self.volumes[volume as usize]
-    }
-
-    /// What was read through the page cache so far.
-    pub fn reads(&self) -> Reads {
-        self.reads
     }
 
     /// The thread that computes in the request with this tag, if it is computing.
@@ -321,9 +308,9 @@ impl System {
     fn finish(&mut self, at: Instant, thread: ThreadId) {
         let caller = &mut self.callers[thread as usize];
         caller.call = None;
-        let Caller { file, bytes, refused, failed, .. } = *caller;
+        let Caller { file, bytes, reads, refused, failed, .. } = *caller;
         let place = self.returned.iter().rposition(|other| (other.at, other.thread) < (at, thread));
-        let returned = CallResult { thread, at, file, bytes, refused, failed };
+        let returned = CallResult { thread, at, file, bytes, reads, refused, failed };
         self.returned.insert(place.map_or(0, |place| place + 1), returned);
     }
 

@@ -30,6 +30,7 @@ use alloc::vec::Vec;
 
 use super::carried::CarriedWrites;
 use crate::block::asked::Asked;
+use crate::block::busy::BusyCurve;
 use crate::block::{Completion, Control, ControlError, Device, DeviceProgress, Landing, Limits, Request, Status};
 use crate::record::{Account, DriveLog, Part};
 use crate::slab::Slab;
@@ -117,6 +118,11 @@ pub trait HostLayer: Sized {
     /// What was asked by `now` of those of its settings that [`Asked`] knows.
     fn asked(&self, _now: Instant) -> Asked {
         Asked::NOTHING
+    }
+
+    /// How its own cores worked until `now`.
+    fn cores(&self, _now: Instant) -> Option<BusyCurve> {
+        None
     }
 
     /// Applies a control.
@@ -593,6 +599,10 @@ impl<L: HostLayer> Device for LayeredDevice<L> {
 
     fn asked(&self, now: Instant) -> Asked {
         self.layer.asked(now).and(self.crank.below.asked(now))
+    }
+
+    fn cores(&self, now: Instant) -> Option<BusyCurve> {
+        self.layer.cores(now).or_else(|| self.crank.below.cores(now))
     }
 
     fn poll_landing(&mut self) -> Option<Landing> {

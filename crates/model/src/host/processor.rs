@@ -7,7 +7,8 @@
 //!
 //! With programmed I/O, a core moves the data while the device has the request: it uses the cores' idle time between
 //! the request's going down and its coming back, at most that of one core. The remainder is done afterwards and delays
-//! the request. So a transfer costs its whole time, and no core is busy twice.
+//! the request. So a transfer costs its whole time, and no core is busy twice: only work that has been done takes idle
+//! time away ([`BusyCurve`]).
 //!
 //! The layers below count a request's work ([`Effort`](crate::record::Effort)); the [`ProcessorSpec`] gives the cost of
 //! each unit. Parity is charged when the request comes back, though an array computes it between its reads and its
@@ -18,6 +19,7 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use super::layer::{Crank, HostLayer, LayeredDevice};
+use crate::block::busy::BusyCurve;
 use crate::block::{Completion, Device, Limits, Op, Request, SECTOR, Status};
 use crate::record::Part;
 use crate::time::{Instant, Rate, Span};
@@ -50,10 +52,8 @@ pub struct Processor {
     waiting: VecDeque<(Span, Work)>,
     /// Programs' work and how much of it is left; the first ones have the free cores.
     computing: VecDeque<(Span, u32)>,
-    /// The instant for which `computing` is up to date.
-    computed: Instant,
-    /// Core time spent until now; running work counts as a whole.
-    busy: Span,
+    /// How the cores worked, up to the instant for which `computing` is up to date.
+    cores: BusyCurve,
 }
 
 /// When a request went down, and the core time spent by then.
@@ -83,8 +83,7 @@ impl Processor {
             running: Vec::with_capacity(spec.cores as usize),
             waiting: VecDeque::new(),
             computing: VecDeque::new(),
-            computed: Instant::ZERO,
-            busy: Span::ZERO,
+            cores: BusyCurve::new(spec.cores),
             spec,
         };
         LayeredDevice::new(processor, below.limits(0).depth.max(1), below)
@@ -95,13 +94,19 @@ impl Processor {
         self.spec.cores as usize - self.running.len()
     }
 
-    /// Advances the programs' work to `now`.
+    /// Advances the work on the cores to `now`.
     #[inline]
-    fn compute(&mut self, now: Instant) {
+    fn advance(&mut self, now: Instant) {
         if !self.computing.is_empty() {
-            self.go_on(now.saturating_since(self.computed));
+            self.go_on(now.saturating_since(self.cores.until()));
         }
-        self.computed = self.computed.max(now);
+        self.cores.work(now, self.working());
+    }
+
+    /// How many cores work.
+    #[inline]
+    fn working(&self) -> u32 {
+        (self.running.len() + self.left().min(self.computing.len())) as u32
     }
 
     /// Advances the programs' work on the free cores by `passed`.
@@ -110,7 +115,6 @@ impl Processor {
         for (rest, _) in self.computing.iter_mut().take(left) {
             let done = passed.min(*rest);
             *rest = *rest - done;
-            self.busy += done;
         }
     }
 
@@ -120,19 +124,18 @@ impl Processor {
         if self.computing.is_empty() {
             return system;
         }
-        let programs = self.computing.iter().take(self.left()).map(|&(rest, _)| self.computed + rest);
+        let programs = self.computing.iter().take(self.left()).map(|&(rest, _)| self.cores.until() + rest);
         programs.fold(system, Instant::min)
     }
 
     /// Queues the system's work for a core. Returns when it ends, if it has begun.
     #[inline(always)]
     fn queue(&mut self, now: Instant, takes: Span, work: Work) -> Instant {
-        self.busy += takes;
         if self.left() == 0 {
             self.waiting.push_back((takes, work));
             return Instant::FAR;
         }
-        self.compute(now);
+        self.advance(now);
         self.run(now + takes, work);
         now + takes
     }
@@ -162,9 +165,9 @@ impl Processor {
         }
         let window = now.since(down);
         let all = Span::from_nanos(window.nanos() * u64::from(self.spec.cores));
-        let idle = all.saturating_sub(self.busy - before).min(window);
+        let idle = all.saturating_sub(self.cores.total() - before).min(window);
         let meanwhile = takes.min(idle);
-        self.busy += meanwhile;
+        self.cores.place(down, meanwhile);
         meanwhile
     }
 }
@@ -188,9 +191,8 @@ impl HostLayer for Processor {
         if request.op != Op::Compute {
             return self.queue(now, self.spec.issue, Work::Issue(slot));
         }
-        self.compute(now);
+        self.advance(now);
         let takes = Span::from_micros(u64::from(request.sectors));
-        crank.slots[slot].account().effort.busy = takes;
         self.computing.push_back((takes, slot));
         now
     }
@@ -198,13 +200,12 @@ impl HostLayer for Processor {
     #[inline(always)]
     fn up(&mut self, crank: &mut Crank<Self>, completion: &mut Completion) -> Instant {
         let (slot, now, effort) = (completion.tag, completion.finished, &mut completion.effort);
-        self.compute(now);
+        self.advance(now);
         let meanwhile = self.programmed(now, crank.slots[slot].note, effort.programmed);
         let copied = self.copy.time(u64::from(effort.copied) * SECTOR);
         let parity = self.parity.time(u64::from(effort.parity) * SECTOR);
         let interrupts = Span::from_nanos(self.spec.interrupt.nanos() * u64::from(effort.interrupts));
         let takes = interrupts + copied + parity + (effort.programmed - meanwhile) + self.spec.finish;
-        effort.busy += self.spec.issue + meanwhile + takes;
         crank.adopt(slot, completion);
         crank.slots[slot].status = completion.status;
         self.queue(now, takes, Work::Finish(slot))
@@ -212,12 +213,12 @@ impl HostLayer for Processor {
 
     #[inline(always)]
     fn turn(&mut self, crank: &mut Crank<Self>, now: Instant) -> Instant {
-        self.compute(now);
+        self.advance(now);
         if let Some((_, work)) = self.running.pop_if(|&mut (at, _)| at <= now) {
             self.resume(now);
             match work {
                 Work::Issue(slot) => {
-                    crank.slots[slot].note = HandoverMark(now, self.busy);
+                    crank.slots[slot].note = HandoverMark(now, self.cores.total());
                     crank.pass(now, slot);
                 }
                 Work::Finish(slot) => crank.answer(now, slot, crank.slots[slot].status),
@@ -231,6 +232,12 @@ impl HostLayer for Processor {
         self.soonest()
     }
 
+    fn cores(&self, now: Instant) -> Option<BusyCurve> {
+        let mut cores = self.cores.clone();
+        cores.work(now, self.working());
+        Some(cores)
+    }
+
     /// By tag.
     fn held(&self, crank: &Crank<Self>) -> Vec<u32> {
         let work = self.running.iter().map(|it| it.1).chain(self.waiting.iter().map(|it| it.1)).map(Work::slot);
@@ -239,14 +246,10 @@ impl HostLayer for Processor {
         slots
     }
 
-    /// Frees a core that works for the request at once; its full cost stays counted.
+    /// Frees a core that works for the request at once.
     fn withdraw(&mut self, crank: &mut Crank<Self>, now: Instant, slot: u32, _: Status) -> bool {
         let was_here = self.held(crank).contains(&slot);
-        let mut work = self.running.iter().map(|it| it.1).chain(self.waiting.iter().map(|it| it.1));
-        if work.any(|work| work == Work::Issue(slot)) {
-            crank.slots[slot].account().effort.busy += self.spec.issue;
-        }
-        self.compute(now);
+        self.advance(now);
         self.running.retain(|(_, work)| work.slot() != slot);
         self.waiting.retain(|(_, work)| work.slot() != slot);
         self.computing.retain(|(_, other)| *other != slot);

@@ -191,7 +191,7 @@ impl AuditSubject for DirectFile {
 
     fn act(&mut self, act: AuditAction, block: u64) -> Result<AuditInterval, String> {
         let from = self.clock.now();
-        self.asked(act, block).map_err(|error| format!("{act:?} of block {block}: {}", explained(&error)))?;
+        self.asked(act, block).map_err(|error| format!("{} of block {block}: {}", act.words(), explained(&error)))?;
         Ok(AuditInterval { from, to: self.clock.now() })
     }
 

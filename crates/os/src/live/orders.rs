@@ -141,7 +141,11 @@ impl LiveDisk {
         let power = if self.powered { "on" } else { "off" };
         let gone = match self.content.gone() {
             gone if gone.is_empty() => String::new(),
-            gone => format!("; without drives {gone:?} (a replaced drive counts again after its rebuild and a flush)"),
+            gone => {
+                let gone: Vec<String> = gone.iter().map(ToString::to_string).collect();
+                let gone = gone.join(", ");
+                format!("; without drives {gone} (a replaced drive counts again after its rebuild and a flush)")
+            }
         };
         let kept = self.content.kept().map_or(String::new(), |kept| format!("; {kept} bytes kept for cuts"));
         format!(

@@ -26,7 +26,7 @@ fn request(act: AuditAction, block: u64, tag: u32, stamp: u64) -> Request {
 fn done(completion: &Completion) -> Result<AuditInterval, String> {
     match completion.status {
         Status::Done => Ok(AuditInterval { from: completion.submitted, to: completion.finished }),
-        other => Err(format!("a request failed ({other:?})")),
+        other => Err(format!("a request failed: {other}")),
     }
 }
 

@@ -63,6 +63,9 @@ impl Shown<'_> {
             true => "Both sides drew the same requests.\n",
             false => "Note: the two sides did not draw the same requests.\n",
         });
+        for doubt in self.0.doubts() {
+            text.push_str(&format!("Note: {doubt}.\n"));
+        }
         for warning in self.0.warnings() {
             text.push_str(&format!("Note: {warning}.\n"));
         }

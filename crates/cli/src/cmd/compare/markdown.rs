@@ -80,21 +80,23 @@ impl Compared<'_> {
 /// What changed by less reads as no change in thousandths of a millisecond, and is the rest.
 const SHOWN_NS: u64 = 500;
 
-/// The parts of the mean response on both sides, the largest change first.
+/// What the difference comes from, then the parts of the mean response on both sides: the work itself before the waiting
+/// for others, the largest change of each first.
 fn parts(cause: &Cause, [from, to]: &[String; 2]) -> String {
     let ms = |ns: i64| format!("{:.3}", ns as f64 / 1e6);
     let (mut parts, rest): (Vec<&PartChange>, Vec<&PartChange>) =
         cause.parts.iter().partition(|change| change.difference().unsigned_abs() >= SHOWN_NS);
-    parts.sort_by_key(|change| std::cmp::Reverse(change.difference().abs()));
+    parts.sort_by_key(|change| (change.waits, -change.difference().abs()));
     let row = |name: &str, from: i64, to: i64| {
         format!("| {name} | {} | {} | {:+.3} |\n", ms(from), ms(to), (to - from) as f64 / 1e6)
     };
-    let rows: String = parts.iter().map(|change| row(change.part.name(), change.from, change.to)).collect();
+    let rows: String = parts.iter().map(|change| row(change.name(), change.from, change.to)).collect();
     let (from_rest, to_rest) = rest.iter().fold((0, 0), |(from, to), change| (from + change.from, to + change.to));
     let rest = if rest.is_empty() { String::new() } else { row("the rest", from_rest, to_rest) };
     format!(
-        "Where the difference comes from: the mean response of {}, part by part, in ms.\n\n\
+        "Where the difference comes from: {}.\n\nThe mean response of {}, part by part, in ms:\n\n\
          | part | {from} | {to} | change |\n|---|--:|--:|--:|\n{rows}{rest}{}\n",
+        escaped(&cause.text()),
         escaped(&cause.of),
         row("**mean response**", cause.from(), cause.to()),
     )

@@ -38,13 +38,12 @@ fn moved(report: &FitReport) -> String {
         let interval = figure.interval.map_or(String::new(), |(low, high)| format!("{low} … {high}"));
         let wide = if figure.wide { " (hardly told)" } else { "" };
         let end = figure.end.map_or(String::new(), |end| format!(" (the {end})"));
-        let marked = format!("{:?}", figure.marked).to_lowercase();
         rows.add_row([
             &figure.name,
             &figure.before,
             &format!("{}{end}", figure.after),
             &format!("{interval}{wide}"),
-            &marked,
+            figure.marked.word(),
         ]);
     }
     rows.to_string()
@@ -179,17 +178,10 @@ fn remains(trace: &TraceErrors) -> String {
 
 fn stayed(report: &FitReport) -> String {
     let mut text = String::new();
-    for (why, words) in [
-        (RejectionReason::NotFelt, "No simulated time depends on"),
-        (RejectionReason::TooLittle, "Moves what was measured by less than that is known, over its whole range"),
-        (RejectionReason::NotJudged, "Not judged, as the fit ended early"),
-        (RejectionReason::NotTold, "Fits as well without a change of"),
-        (RejectionReason::NotBetter, "No significant improvement on held-out data by another"),
-        (RejectionReason::NotMoved, "Best unchanged"),
-    ] {
+    for why in RejectionReason::ALL {
         let names: Vec<&str> = report.left.iter().filter(|left| left.why == why).map(|it| it.name.as_str()).collect();
         if !names.is_empty() {
-            text.push_str(&lines(&format!("{words}: {}.", names.join(", "))));
+            text.push_str(&lines(&format!("{}: {}.", why.words(), names.join(", "))));
             text.push('\n');
         }
     }

@@ -65,7 +65,7 @@ impl System {
             }
             Call::Read { file, from, bytes, .. } => {
                 let end = self.volumes[file.volume as usize].bytes(file.id).min(from + bytes).max(from);
-                self.reads.asked += end - from;
+                self.callers[thread as usize].reads.asked = end - from;
                 self.begin_pieces(thread, Stage::Fetch, from, end);
             }
             Call::Write { from, bytes, .. } => self.begin_pieces(thread, Stage::Admit, from, from + bytes),
@@ -172,7 +172,7 @@ impl System {
         let cached = self.cached.as_mut().expect("a page cache");
         let volume = &mut self.volumes[file.volume as usize];
         let mut plan = self.issue.plan();
-        let (mut at, mut first) = (from, None);
+        let (mut at, mut first, mut fetched) = (from, None, 0);
         while at < to
             && let Some((gap, end)) = cached.cache.missing(file, at, to)
         {
@@ -181,7 +181,7 @@ impl System {
             let most = if self.spec.family == SystemFamily::Linux { u64::MAX } else { gap + FAULT / PAGE };
             let end = end.min(most);
             volume.read(file.id, gap * PAGE, (end - gap) * PAGE, &mut plan);
-            self.reads.fetched += (end - gap) * PAGE;
+            fetched += (end - gap) * PAGE;
             if self.spec.family != SystemFamily::Linux {
                 plan.then();
             }
@@ -194,6 +194,11 @@ impl System {
         };
         if self.spec.family == SystemFamily::Linux {
             plan.round_up(PAGE / SECTOR);
+        }
+        // Pages that a write changes in part are read for it: nobody asked for their bytes.
+        let caller = &mut self.callers[thread as usize];
+        if matches!(caller.call, Some(Call::Read { .. })) {
+            caller.reads.fetched += fetched;
         }
         let fill = cached.fills.put(Fill { file, from: first, to: at });
         cached.filling.push(fill);

@@ -57,6 +57,35 @@ pub enum SectorRole {
     Barrier,
 }
 
+impl fmt::Display for SectorRole {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            SectorRole::Data { .. } => "data of a file",
+            SectorRole::Directory(_) => "a directory",
+            SectorRole::Boot => "the boot sector",
+            SectorRole::FsInfo => "the sector of free clusters",
+            SectorRole::Fat(0) => "the file allocation table",
+            SectorRole::Fat(_) => "the second file allocation table",
+            SectorRole::MftRecords => "records of the MFT",
+            SectorRole::MftBitmap => "the bitmap of the MFT",
+            SectorRole::MftMirror => "the mirror of the MFT",
+            SectorRole::ClusterBitmap => "the map of clusters",
+            SectorRole::LogRecords => "pages of the log",
+            SectorRole::LogRestart => "a restart page of the log",
+            SectorRole::SuperBlock => "the superblock",
+            SectorRole::GroupDescriptors => "group descriptors",
+            SectorRole::BlockBitmap => "a bitmap of blocks",
+            SectorRole::InodeBitmap => "a bitmap of inodes",
+            SectorRole::Inodes => "an inode table",
+            SectorRole::Extents(_) => "an extent tree",
+            SectorRole::JournalBlocks => "blocks of the journal",
+            SectorRole::JournalCommit => "a commit block of the journal",
+            SectorRole::JournalSuper => "the superblock of the journal",
+            SectorRole::Barrier => "a flush",
+        })
+    }
+}
+
 impl SectorRole {
     /// True for the log, from which a mount restores all other metadata.
     pub fn is_log(self) -> bool {

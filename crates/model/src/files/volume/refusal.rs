@@ -31,6 +31,21 @@ pub enum VolumeMisfit {
     },
 }
 
+impl fmt::Display for VolumeMisfit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            VolumeMisfit::BeyondDrive { end, drive } => {
+                write!(f, "it ends at sector {end}, and the drive has {drive} sectors")
+            }
+            VolumeMisfit::Cluster { least, most } => {
+                write!(f, "its clusters are not a power of two from {least} to {most} bytes")
+            }
+            VolumeMisfit::TooSmall { least } => write!(f, "its file system needs at least {least} sectors"),
+            VolumeMisfit::TooLarge { most } => write!(f, "its file system has at most {most} clusters"),
+        }
+    }
+}
+
 /// Why an operation was not done. Nothing has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VolumeError {

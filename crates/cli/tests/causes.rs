@@ -1,0 +1,206 @@
+//! What `seekwise compare` gives as the cause of a difference, in loops of each kind: the sentence, and the figures that
+//! it must not contradict. Shares of busy resources, and measurements that no platter gave.
+
+use std::fs;
+
+use crate::seekwise::seekwise;
+use serde_json::Value;
+
+const DRIVE: &str = "barracuda-7200.7-ncq";
+
+/// A job that forces each write, and one whose requests come by themselves.
+const JOBS: [(&str, &str); 2] = [
+    ("sync.fio", "[j]\nioengine=libaio\ndirect=1\nrw=randwrite\nbs=4k\nsize=1g\nfdatasync=1\ntime_based\nruntime=4\n"),
+    (
+        "paced.fio",
+        "[j]\nioengine=libaio\ndirect=1\nrw=randread\nbs=4k\nsize=1g\niodepth=64\nrate_iops=60\nrate_process=poisson\n\
+         time_based\nruntime=20\n",
+    ),
+];
+
+fn said(words: &[&str]) -> Value {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in JOBS {
+        fs::write(folder.path().join(name), text).unwrap();
+    }
+    seekwise(folder.path(), words).json()
+}
+
+/// A comparison of three runs a side; the sentence of its cause.
+fn cause(job: &str, more: &[&str]) -> (Value, String) {
+    let value = said(&[&["compare", job, "--on", DRIVE, "--runs", "3", "--json"], more].concat());
+    let text = value["cause"]["text"].as_str().unwrap().to_owned();
+    (value, text)
+}
+
+fn figure(value: &Value, path: &str) -> f64 {
+    value.pointer(path).and_then(Value::as_f64).unwrap_or_else(|| panic!("{path}: {value}"))
+}
+
+/// The own work of a request, or its waiting, on both sides in ms.
+fn sums(value: &Value, waits: bool) -> [f64; 2] {
+    let parts = || value["cause"]["parts"].as_array().unwrap().iter().filter(|part| part["waits"] == waits);
+    ["/from_ms", "/to_ms"].map(|side| parts().map(|part| figure(part, side)).sum())
+}
+
+/// True if two figures are within 4 % of one another.
+fn near(one: f64, other: f64) -> bool {
+    (one / other - 1.0).abs() < 0.04
+}
+
+const DEEP: [&str; 4] = ["--set", "job.depth=32", "--runtime", "10 s"];
+
+#[test]
+fn of_another_order_the_work_is_the_cause_and_the_waiting_follows() {
+    let order = ["--vary", "drive.firmware.queue.policy=fcfs,sptf", "--set", "drive.firmware.depth=32"];
+    let (value, text) = cause("random-read", &[&order[..], &DEEP].concat());
+    assert!(text.starts_with("reads and writes, for each: own work "), "{text}");
+    assert!(
+        text.contains(") follows, with 3") && text.contains(" outstanding on average on both sides. Mean response "),
+        "{text}"
+    );
+    let ([work, less], ratio) = (sums(&value, false), figure(&value, "/ratio/estimate"));
+    assert!(ratio > 1.5 && near(work / less, ratio), "the work alone makes the rate: {ratio}, {text}");
+    for side in ["/cause/closed_loop/at_work/0", "/cause/closed_loop/at_work/1"] {
+        assert!(near(figure(&value, side), 1.0), "one drive works on one request: {text}");
+    }
+}
+
+/// The drive's queue takes what waited in the driver: part of the waiting moves, part of it goes.
+#[test]
+fn waiting_that_moves_still_adds_up() {
+    let (value, text) = cause("random-read", &[&["--vary", "drive.firmware.depth=1,32"], &DEEP[..]].concat());
+    let [own, waiting] = [false, true].map(|waits| sums(&value, waits));
+    assert!(text.contains("(driver -") && text.contains(", queue +") && text.contains(" follows, with 3"), "{text}");
+    let all = ["/cause/from_ms", "/cause/to_ms"].map(|side| figure(&value, side));
+    assert!((0..2).all(|side| (own[side] + waiting[side] - all[side]).abs() < 1e-6), "{value}");
+}
+
+#[test]
+fn a_deeper_job_has_more_outstanding() {
+    let (value, text) = cause("random-read", &["--vary", "job.depth=1,32", "--runtime", "10 s"]);
+    assert!(text.contains(" outstanding on average instead of 1.0"), "{text}");
+    assert!(sums(&value, true)[0] < 0.001 && near(figure(&value, "/cause/closed_loop/outstanding/1"), 32.0), "{text}");
+}
+
+#[test]
+fn a_write_cache_takes_work_from_each_write() {
+    for depth in ["job.depth=1", "job.depth=32"] {
+        let cached = ["--vary", "drive.cache.write_back=false,true", "--set", depth, "--runtime", "10 s"];
+        let (value, text) = cause("random-write", &cached);
+        assert!(text.starts_with("reads and writes, for each: own work ") && text.contains("rotation -"), "{text}");
+        assert!(text.contains("cache +") && text.contains("; cache is waiting for a segment"), "{text}");
+        assert!(
+            !text.contains("at work") && sums(&value, false)[1] < 0.2,
+            "writes wait for the drive's work on others: {text}"
+        );
+    }
+}
+
+#[test]
+fn flushes_that_are_dropped_are_the_cause() {
+    let (value, text) = cause("sync.fio", &["--set", "driver=windows-2000", "--vary", "driver.flush=forward,drop"]);
+    assert!(text.starts_with("reads and writes, for each: flushes between them "), "{text}");
+    let of = |side: usize| figure(&value, &format!("/cause/closed_loop/flushes_ms/{side}"));
+    assert!(of(0) > 4.0 && of(1) < 0.1, "{text}");
+    // The loop is a write and its flush, one after another.
+    for side in [0, 1] {
+        assert!(near(figure(&value, &format!("/cause/closed_loop/outstanding/{side}")), 1.0), "{value}");
+    }
+}
+
+#[test]
+fn more_drives_work_on_more_at_once() {
+    let array = ["--set", "array=raid-0", "--vary", "array.drives=2,4", "--set", "job.depth=16", "--runtime", "10 s"];
+    let (value, text) = cause("random-read", &array);
+    assert!(text.contains(" at work at once instead of "), "{text}");
+    let at_work = [0, 1].map(|side| figure(&value, &format!("/cause/closed_loop/at_work/{side}")));
+    let work = sums(&value, false);
+    let rate = at_work[1] / at_work[0] * work[0] / work[1];
+    assert!(near(rate, figure(&value, "/ratio/estimate")) && at_work[1] > 1.5 * at_work[0], "{text}");
+}
+
+/// A processor that takes longer for a request than the drive does.
+#[test]
+fn a_processor_that_is_the_bound_is_named_with_its_queue() {
+    let slow = ["--set", "processor=pentium-iii-800", "--set", "processor.request_us=30000", "--set", "job.depth=16"];
+    let run = |vary: &str| cause("random-read", &[&slow[..], &["--vary", vary, "--runtime", "10 s"]].concat());
+    let (_, text) = run("processor.cores=1,2");
+    assert!(text.contains("processor queue -") && text.contains(" at work at once instead of "), "{text}");
+    let (value, text) = run("processor.speed=1,2");
+    assert!(text.contains("own work") && text.contains("(processor -") && text.contains("processor queue -"), "{text}");
+    assert!(
+        value["cause"]["parts"].as_array().unwrap().iter().any(|part| part["part"] == "processor queue"),
+        "{value}"
+    );
+}
+
+#[test]
+fn of_requests_that_come_by_themselves_the_parts_come_by_size() {
+    let order = ["--vary", "drive.firmware.queue.policy=fcfs,sptf", "--set", "drive.firmware.depth=32"];
+    let (value, text) = cause("paced.fio", &order);
+    assert!(text.starts_with("mean response of reads and writes ") && text.contains(": waiting -"), "{text}");
+    assert_eq!((&value["cause"]["arrival"], &value["cause"]["closed_loop"]), (&"open".into(), &Value::Null));
+}
+
+/// Reads from the buffer by programmed I/O, 32 at once, under a system that takes long for each: the core has no time left.
+#[test]
+fn a_core_is_busy_for_all_the_time_at_most() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = "[j]\nioengine=libaio\ndirect=1\nrw=randread\nnorandommap\nbs=4k\nsize=256k\niodepth=32\ntime_based\nruntime=2\n";
+    fs::write(folder.path().join("j.fio"), job).unwrap();
+    let run = |mode: &str, request: u32| {
+        let [mode, request] = [format!("controller.mode={mode}"), format!("processor.request_us={request}")];
+        let on = ["run", "j.fio", "--on", "fireball-plus-as-30", "--json", "--set", "driver=windows-2000"];
+        let more = ["--set", "controller=ide", "--set", "processor=pentium-iii-800", "--set", &mode, "--set", &request];
+        figure(&seekwise(folder.path(), &[&on[..], &more].concat()).json(), "/cpu/percent")
+    };
+    for (mode, request) in [("pio-0", 200), ("pio-0", 1000), ("pio-4", 200)] {
+        let percent = run(mode, request);
+        assert!((95.0..=100.0).contains(&percent), "{percent} % by {mode}, {request} us a request");
+    }
+    assert!(run("udma-5", 50) < 95.0);
+}
+
+/// Read twice in the ramp, a file is in memory when counting begins.
+#[test]
+fn reads_of_the_ramp_are_no_reads_from_memory() {
+    let folder = tempfile::tempdir().unwrap();
+    let job = |ramp: &str| {
+        format!(
+            "[j]\nioengine=psync\nrw=randread\nnorandommap\nbs=64k\nsize=16m\ntime_based\nruntime=2\nramp_time={ramp}\n"
+        )
+    };
+    fs::write(folder.path().join("warm.fio"), job("20")).unwrap();
+    fs::write(folder.path().join("cold.fio"), job("0")).unwrap();
+    let percent = |name: &str| {
+        let run = ["run", name, "--on", DRIVE, "--set", "pagecache.mib=512", "--json"];
+        figure(&seekwise(folder.path(), &run).json(), "/memory_percent")
+    };
+    assert_eq!(percent("warm.fio"), 100.0);
+    assert!(percent("cold.fio") < 100.0);
+}
+
+/// The null target answers at once, as a cache does.
+#[test]
+fn a_measurement_that_no_platter_gave_is_doubted() {
+    let folder = tempfile::tempdir().unwrap();
+    let against = |job: &str| {
+        ["compare", job, "--on", "null", "--against", DRIVE, "--runs", "2", "--runtime", "50 ms"].map(str::to_owned)
+    };
+    let run = |job: &str, more: &[&str]| {
+        let words = against(job);
+        seekwise(folder.path(), &[&words.each_ref().map(String::as_str)[..], more].concat())
+    };
+    let value = run("random-read", &["--json"]).json();
+    let [doubt] = &value["doubts"].as_array().unwrap()[..] else { panic!("{value}") };
+    assert!(doubt.as_str().unwrap().starts_with("half of the measured reads took "), "{doubt}");
+    let text = run("random-read", &[]).done().replace('\n', " ");
+    assert!(
+        text.contains("Note: half of the measured reads took ") && text.contains("below half a revolution"),
+        "{text}"
+    );
+    // A stream does not wait for the platter in the model either.
+    let value = run("sequential-read", &["--json"]).json();
+    assert!(value["doubts"].as_array().unwrap().is_empty(), "{value}");
+}
