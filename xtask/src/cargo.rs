@@ -4,7 +4,7 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::process::Command;
 
-use crate::steps::{Ended, command};
+use crate::steps::{Ended, command, run_tests};
 
 /// One format.
 pub fn fmt() -> Ended {
@@ -30,9 +30,10 @@ pub fn doc() -> Ended {
     command(&["cargo", "doc", "--workspace", "--no-deps", "--locked"], &[("RUSTDOCFLAGS", "-D warnings")])
 }
 
-/// All tests, in the dev profile (the model optimised, see `Cargo.toml`).
-pub fn test() -> Ended {
-    command(&["cargo", "test", "--workspace", "--locked", "--no-fail-fast"], &[])
+/// All tests, in the dev profile (the model optimised, see `Cargo.toml`). Passed ones show what they print: why they skip.
+pub fn test(skipped: &mut Vec<String>) -> Ended {
+    let words = ["cargo", "test", "--workspace", "--locked", "--no-fail-fast", "--", "--show-output"];
+    run_tests(&crate::root(), &words, &[], skipped)
 }
 
 /// The program as users build it.

@@ -40,10 +40,14 @@ pub fn excerpt(output: &Output) -> Vec<String> {
     lines.iter().map(|line| line.chars().take(WIDTH).collect()).collect()
 }
 
-/// What each failed test printed, its heading first.
+/// What each failed test printed, its heading first. Passed ones may have printed too, under `successes:`.
 fn blocks(lines: &[String]) -> Vec<&[String]> {
-    let starts = lines.iter().enumerate().filter(|(_, line)| name(line).is_some()).map(|(at, _)| at);
-    let block = |start: usize| {
+    let mut failed = false;
+    let starts = lines.iter().enumerate().filter(|(_, line)| {
+        failed = line.as_str() == "failures:" || failed && line.as_str() != "successes:";
+        failed && name(line).is_some()
+    });
+    let block = |(start, _): (usize, &String)| {
         let ends = |line: &String| name(line).is_some() || line == "failures:";
         let length = lines[start + 1..].iter().position(ends).unwrap_or(lines.len() - start - 1);
         &lines[start..=start + length]
@@ -98,7 +102,9 @@ mod tests {
     #[test]
     fn many_failed_tests_leave_room_for_all_names() {
         let out: String = (0..25).map(|test| format!("---- t{test} stdout ----\n{}", "words\n".repeat(50))).collect();
-        let shown = excerpt(&Output { out: lines(&out), err: Vec::new() });
+        let passed = "successes:\n\n---- quiet stdout ----\nskipped: no fio\n\nsuccesses:\n    quiet\n\nfailures:\n\n";
+        let shown = excerpt(&Output { out: lines(&format!("{passed}{out}")), err: Vec::new() });
+        assert!(!shown.iter().any(|line| line.contains("quiet")), "what passed is not shown: {shown:#?}");
         assert!(shown.len() <= LINES + 25 * 4 + 1 && shown.last().unwrap() == "    t24", "{}", shown.len());
     }
 

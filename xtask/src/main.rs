@@ -5,7 +5,7 @@
 //! | `steps` | the steps, and how they are run and counted |
 //! | `excerpt` | what of a failed step is shown again at the end |
 //! | `cargo` | format, lints, tests, documentation, release build, licences: what cargo does |
-//! | `readme` | the commands of the README and of pages of the manual, run as written |
+//! | `readme` | the commands of the README and of pages of the manual, run as written; what their prose concludes, checked |
 //! | `twice` | one study twice, on one core and on two: equal bytes |
 //! | `web` | the report page rebuilt and tested |
 //! | `tidy` | rules about the source that no compiler checks |
@@ -27,7 +27,7 @@
 //! | `site` | the documents as a site |
 //! | `validation` | the traces played again, and what is committed of them rewritten |
 //!
-//! No dependencies, so that it builds in a second.
+//! JSON is the one dependency, so that it builds in seconds.
 
 #![allow(clippy::disallowed_methods, reason = "builds and checks write in the repository and its target folder")]
 
@@ -67,6 +67,7 @@ fn main() -> ExitCode {
         ["bench", "beside", ref options @ ..] => beside::beside(options),
         ["bench", "real", ref options @ ..] => bench_real::bench(options),
         ["cuts", ref options @ ..] => cuts::cuts(options),
+        ["readme", ref pages @ ..] if !pages.is_empty() => readme::some(pages),
         ["mutate", ref options @ ..] if !options.is_empty() => mutate::mutate(options),
         ["dist", ref targets @ ..] => dist::dist(targets),
         ["site"] => site::site(),
@@ -94,11 +95,12 @@ fn main() -> ExitCode {
 }
 
 /// What is not in ci: the words, and what they do.
-const APART: [(&str, &str); 19] = [
+const APART: [(&str, &str); 20] = [
     ("bench", "simulated requests a second, beside DiskSim's"),
     ("bench beside --disksim PATH", "DiskSim's own program in turn with ours"),
     ("bench real [FOLDER] [ROUNDS] [SECONDS]", "beside fio on a real file"),
     ("cuts", "power cuts on random stacks: --stacks 200 --cuts 100000 --seed 1"),
+    ("readme PAGE …", "these pages alone, such as docs/tutorial.md, by the release build that is there"),
     ("mutate --runs 10000 --seed 1", "so many changed inputs of each kind (ci: a few hundred)"),
     ("sampling [FOLDER]", "every study by both samples, side by side"),
     ("validation", "play measured traces again, rewrite figures and pictures"),

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use crate::steps::{Ended, command, run_in};
+use crate::steps::{Ended, command, run_in, run_tests};
 
 /// Targets of wheels without names.
 const TARGETS: [&str; 2] = ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"];
@@ -50,7 +50,7 @@ const OLDEST: &str = "import sys; sys.exit(sys.version_info < (3, 10))";
 /// The compiler looks at the module, which is no part of the workspace.
 pub fn check() -> Ended {
     if !Command::new("python3").args(["-c", OLDEST]).status().is_ok_and(|status| status.success()) {
-        return Ended::Skipped("no python3 of 3.10 or newer".to_owned());
+        return Ended::Skipped("no python3 of 3.10 or newer; install one".to_owned());
     }
     let (manifest, target) = (crate::root().join("crates/python/Cargo.toml"), crate::target());
     let (manifest, target) = (manifest.display().to_string(), target.display().to_string());
@@ -69,16 +69,19 @@ fn tool(name: &str) -> String {
 fn environment(packages: &[&str]) -> Result<(), String> {
     let fits = Command::new("python3").args(["-c", OLDEST]).status();
     if !fits.is_ok_and(|status| status.success()) {
-        return Err("no python3 of 3.10 or newer".to_owned());
+        return Err("no python3 of 3.10 or newer; install one".to_owned());
     }
     let folder = crate::target().join("python/venv");
     if !Path::new(&tool("python")).exists() {
         let made = command(&["python3", "-m", "venv", &folder.display().to_string()], &[]);
-        passed(made).map_err(|_| "python3 has no venv".to_owned())?;
+        passed(made).map_err(|_| "python3 has no venv; Debian's is in python3-venv".to_owned())?;
     }
     let python = tool("python");
     let install = [&[&python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"], packages].concat();
-    passed(command(&install, &[])).map_err(|_| "pip could not install what builds and tests the module".to_owned())
+    passed(command(&install, &[])).map_err(|_| {
+        "pip could not install what builds and tests the module: too old, or no registry (its words are above)"
+            .to_owned()
+    })
 }
 
 fn passed(ended: Ended) -> Result<(), String> {
@@ -88,9 +91,14 @@ fn passed(ended: Ended) -> Result<(), String> {
     }
 }
 
-/// Runs a command as after the environment's `activate`: so pyright finds the module and maturin finds zig. Cargo builds into the
-/// project's own target folder, for which the module's crate has the same profiles.
+/// Runs a command as after the environment's `activate`: so pyright finds the module and maturin finds zig.
 fn in_environment(folder: &Path, words: &[&str]) -> Ended {
+    activated(|environment| run_in(folder, words, environment))
+}
+
+/// Calls `run` with the variables of the environment. Cargo builds into the project's own target folder, for which the module's
+/// crate has the same profiles.
+fn activated(run: impl FnOnce(&[(&str, &str)]) -> Ended) -> Ended {
     let venv = crate::target().join("python/venv");
     let mut paths = vec![venv.join("bin")];
     paths.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
@@ -99,7 +107,7 @@ fn in_environment(folder: &Path, words: &[&str]) -> Ended {
         Err(error) => return Ended::Failed(format!("PATH: {error}")),
     };
     let (venv, target) = (venv.display().to_string(), crate::target().display().to_string());
-    run_in(folder, words, &[("VIRTUAL_ENV", &venv), ("PATH", &path), ("CARGO_TARGET_DIR", &target)])
+    run(&[("VIRTUAL_ENV", &venv), ("PATH", &path), ("CARGO_TARGET_DIR", &target)])
 }
 
 /// Builds.
@@ -108,11 +116,11 @@ fn built(words: &[&str]) -> Ended {
 }
 
 /// The module's tests, then its types.
-pub fn test() -> Ended {
+pub fn test(skipped: &mut Vec<String>) -> Ended {
     if let Err(why) = environment(&[&[BUILDER], &TESTERS[..]].concat()) {
         return Ended::Skipped(why);
     }
-    if let Err(why) = try_test() {
+    if let Err(why) = try_test(skipped) {
         return Ended::Failed(why);
     }
     // Its package is a starter: the checker itself comes from npm at its first call.
@@ -155,17 +163,15 @@ pub fn pages(notebooks: &[String], into: &Path) -> Result<(), String> {
     Ok(())
 }
 
-fn try_test() -> Result<(), String> {
+fn try_test(skipped: &mut Vec<String>) -> Result<(), String> {
     let folder = crate::scratch("python").map_err(|error| error.to_string())?;
     install(&folder)?;
     let python = tool("python");
     let tests = crate::root().join("crates/python/tests").display().to_string();
     // From a folder in which no source of the module lies: what is tested is the wheel.
-    let checks: [&[&str]; 2] = [
-        &[&python, "-m", "pytest", "-q", "--durations=10", "-p", "no:cacheprovider", &tests],
-        &[&tool("stubtest"), "seekwise"],
-    ];
-    checks.iter().try_for_each(|words| passed(in_environment(&folder, words)))
+    let pytest = [&python, "-m", "pytest", "-q", "-rs", "--durations=10", "-p", "no:cacheprovider", &tests];
+    passed(activated(|environment| run_tests(&folder, &pytest, environment, skipped)))?;
+    passed(in_environment(&folder, &[&tool("stubtest"), "seekwise"]))
 }
 
 /// The one file of a folder.

@@ -2,16 +2,26 @@
 //! written and must end as said, and a block marked `text` below it must stand in what it prints.
 //!
 //! A command stands on one line; a `\` at its end joins the next. `# exits N` behind it states its exit code, else 0.
-//! Three things are changed: the folder `out` lies in a scratch folder, so that nothing of the user's is touched,
-//! `seekwise` is the release build, and the terminal is as wide as `WIDTH`. What builds, installs or checks the whole
+//! Three things are changed: the folder `out` lies in a scratch folder, so that nothing of the user's is touched, `seekwise` and
+//! `cargo run --release --` are the release build, and the terminal is as wide as `WIDTH`. What builds, installs or checks the whole
 //! repository is held by other steps, and not run again (`ELSEWHERE`).
 //!
 //! A block marked `text` belongs to the last command before it. Its lines are lines of standard output, one after another;
 //! a line `…` stands for any number of others. `SEEKWISE_UPDATE=1 cargo xtask readme` writes the lines anew: each run of lines
 //! begins where its first line comes nearest, and keeps its length.
+//!
+//! A comment `<!-- holds: ratio.high < 1; verdict == "slower" -->` states what the prose concludes from the last command before
+//! it (`holds`). It is checked on the command's `--json`, also when samples are written anew. A comparison is run once more
+//! with the values of `--vary` in reverse, and one of its assertions must fail then. Each sample has an assertion, and so
+//! has each section that draws a conclusion (`prose`).
+
+mod holds;
+mod prose;
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, ExitCode};
+
+use serde_json::Value;
 
 use crate::steps::{Ended, shown};
 
@@ -25,12 +35,24 @@ const WIDTH: &str = "100";
 /// What a sample leaves out.
 const LEFT_OUT: &str = "…";
 
-/// One command, the exit code it is to have, and samples of what it prints.
+/// How a page states what it concludes.
+const HOLDS: &str = "<!-- holds:";
+
+/// One command, the exit code it is to have, samples of what it prints, and what is concluded from it.
 #[derive(Debug, Default, PartialEq)]
 struct Promise {
     line: String,
     code: i32,
     samples: Vec<Sample>,
+    assertions: Vec<Assertion>,
+}
+
+/// What a page concludes from a command.
+#[derive(Debug, PartialEq)]
+struct Assertion {
+    /// The page's line, from 0.
+    at: usize,
+    text: String,
 }
 
 /// Lines of a command's output, in the README.
@@ -42,13 +64,14 @@ struct Sample {
 }
 
 /// The pages whose commands are run, in this order: later ones may use what earlier ones left in `out`.
-const PAGES: [&str; 9] = [
+const PAGES: [&str; 10] = [
     "README.md",
     "docs/install.md",
     "docs/command-line.md",
     "docs/tour.md",
     "docs/tutorial.md",
     "docs/how-to/fio.md",
+    "docs/how-to/fsync.md",
     "docs/how-to/own-drive.md",
     "docs/how-to/flush-audit.md",
     "docs/how-to/power-cut.md",
@@ -56,11 +79,26 @@ const PAGES: [&str; 9] = [
 
 /// Runs the step.
 pub fn readme() -> Ended {
+    check(&PAGES)
+}
+
+/// Checks these pages alone, with the release build that is there.
+pub fn some(pages: &[&str]) -> ExitCode {
+    match check(pages) {
+        Ended::Passed => ExitCode::SUCCESS,
+        Ended::Skipped(why) | Ended::Failed(why) => {
+            eprintln!("{why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn check(pages: &[&str]) -> Ended {
     let scratch = match crate::scratch("readme") {
         Ok(folder) => folder,
         Err(error) => return Ended::Failed(format!("no scratch folder: {error}")),
     };
-    let wrong: Vec<String> = PAGES.iter().flat_map(|page| wrong(page, &scratch.join("out"))).collect();
+    let wrong: Vec<String> = pages.iter().flat_map(|page| wrong(page, &scratch.join("out"))).collect();
     match wrong.len() {
         0 => Ended::Passed,
         count => Ended::Failed(format!("{count} promises are not kept\n{}", wrong.join("\n"))),
@@ -88,28 +126,83 @@ fn wrong(page: &str, out: &Path) -> Vec<String> {
             }
             Err(why) => wrong.push(why),
         }
+        wrong.extend(not_held(promise, |line| json(line, promise.code, out)));
     }
+    wrong.extend(prose::unfounded(&text));
     let written = if update { std::fs::write(&path, lines.join("\n") + "\n") } else { Ok(()) };
     wrong.extend(written.err().map(|error| error.to_string()));
     wrong.into_iter().map(|why| format!("{page}: {why}")).collect()
 }
 
+/// What the page concludes from a command and its JSON does not say, and conclusions that would hold with the sides swapped too.
+fn not_held(promise: &Promise, json: impl Fn(&str) -> Result<Value, String>) -> Vec<String> {
+    let shown = promise.samples.first().map(|sample| sample.at);
+    let Some(first) = promise.assertions.first() else {
+        let unproven = |at| format!("line {at}: a sample of `{}` has no `{HOLDS} … -->`", promise.line);
+        return shown.map(unproven).into_iter().collect();
+    };
+    let said = match json(&promise.line) {
+        Ok(said) => said,
+        Err(why) => return vec![format!("line {}: {why}", first.at + 1)],
+    };
+    let fails = |it: &Assertion| {
+        let why = holds::check(&it.text, &said).err()?;
+        Some(format!("line {}: `{}` does not hold for `{}`: {why}; mend the prose", it.at + 1, it.text, promise.line))
+    };
+    let mut wrong: Vec<String> = promise.assertions.iter().filter_map(fails).collect();
+    if let (true, Some(line)) = (wrong.is_empty(), swapped(&promise.line)) {
+        let tells = |swapped: Value| promise.assertions.iter().any(|it| holds::check(&it.text, &swapped).is_err());
+        match json(&line).map(tells) {
+            Ok(true) => {}
+            // Equal sides are equal either way.
+            Ok(false) if said["verdict"].as_str().is_some_and(|it| it.starts_with("no difference")) => {}
+            Ok(false) => wrong.push(format!("line {}: all of it holds for `{line}` too", first.at + 1)),
+            Err(why) => wrong.push(format!("line {}: {why}", first.at + 1)),
+        }
+    }
+    wrong
+}
+
+/// A comparison with the values of `--vary` in reverse.
+fn swapped(line: &str) -> Option<String> {
+    let (before, rest) = line.split_once(" --vary ")?;
+    let (pair, after) = rest.split_once(' ').map_or((rest, String::new()), |(pair, rest)| (pair, format!(" {rest}")));
+    let (key, values) = pair.split_once('=')?;
+    let reversed: Vec<&str> = values.split(',').rev().collect();
+    Some(format!("{before} --vary {key}={}{after}", reversed.join(",")))
+}
+
+/// What a command prints as JSON.
+fn json(line: &str, code: i32, out: &Path) -> Result<Value, String> {
+    let line = format!("{line} --json{}", if line.contains(" out/") { " --force" } else { "" });
+    let output = shell(&line, out).output().map_err(|error| format!("`{line}` did not start: {error}"))?;
+    if output.status.code() != Some(code) {
+        return Err(format!("`{line}` ended with {}, not {code}", output.status));
+    }
+    serde_json::from_slice(&output.stdout).map_err(|error| format!("`{line}` printed no JSON: {error}"))
+}
+
 /// Runs one command; what it prints on standard output.
 fn keep(promise: &Promise, out: &Path) -> Result<Vec<String>, String> {
     println!("$ {}", promise.line);
-    let release = crate::target().join("release");
-    let path = std::env::var("PATH").unwrap_or_default();
-    let mut command = Command::new("sh");
-    command
-        .args(["-c", &elsewhere(&promise.line, &out.display().to_string())])
-        .env("PATH", format!("{}:{path}", release.display()))
-        .env("COLUMNS", WIDTH)
-        .current_dir(crate::root());
-    match shown(&mut command) {
+    match shown(&mut shell(&promise.line, out)) {
         Ok((status, output)) if status.code() == Some(promise.code) => Ok(output.out),
         Ok((status, _)) => Err(format!("`{}` ended with {status}, not {}", promise.line, promise.code)),
         Err(error) => Err(format!("`{}` did not start: {error}", promise.line)),
     }
+}
+
+/// A command in a shell that finds the release build.
+fn shell(line: &str, out: &Path) -> Command {
+    let release = crate::target().join("release");
+    let path = std::env::var("PATH").unwrap_or_default();
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", &elsewhere(line, &out.display().to_string())])
+        .env("PATH", format!("{}:{path}", release.display()))
+        .env("COLUMNS", WIDTH)
+        .current_dir(crate::root());
+    command
 }
 
 /// The commands of all blocks marked `sh`, with the samples below them.
@@ -126,10 +219,22 @@ fn promises(text: &str) -> Vec<Promise> {
         match (block, found.last_mut().and_then(|last| last.samples.last_mut())) {
             ("sh", _) => found.extend(promise(line.trim(), &mut joined)),
             ("text", Some(sample)) => sample.lines.push(line.to_owned()),
+            ("", _) => {
+                if let Some(last) = found.last_mut() {
+                    last.assertions.extend(assertions(at, line));
+                }
+            }
             _ => {}
         }
     }
     found
+}
+
+/// What a line of a page says that holds.
+fn assertions(at: usize, line: &str) -> impl Iterator<Item = Assertion> {
+    let inside = line.trim().strip_prefix(HOLDS).and_then(|rest| rest.strip_suffix("-->"));
+    let each = inside.into_iter().flat_map(|inside| inside.split(';'));
+    each.map(move |text| Assertion { at, text: text.trim().to_owned() })
 }
 
 /// The command that a line ends, if it does.
@@ -146,7 +251,7 @@ fn promise(line: &str, joined: &mut String) -> Option<Promise> {
         Some((command, code)) => (command, code.trim().parse().expect("`# exits` is followed by a number")),
         None => (line.split_once(" # ").map_or(line.as_str(), |(command, _)| command), 0),
     };
-    Some(Promise { line: command.trim().to_owned(), code, samples: Vec::new() })
+    Some(Promise { line: command.trim().to_owned(), code, ..Promise::default() })
 }
 
 /// The runs of a sample's lines that follow one another, each with its place in the sample.
@@ -190,8 +295,9 @@ fn renew(lines: &mut [String], promise: &Promise, printed: &[String]) {
     }
 }
 
-/// The command with the folder `out` put elsewhere.
+/// The command with the folder `out` put elsewhere, and the program built already.
 fn elsewhere(line: &str, out: &str) -> String {
+    let line = line.replace("cargo run --release --", "seekwise");
     let word = |word: &str| match word.strip_prefix("out") {
         Some(rest) if rest.is_empty() || rest.starts_with('/') => format!("'{out}'{rest}"),
         _ => word.to_owned(),
@@ -211,14 +317,51 @@ mod tests {
     fn commands_are_found_with_their_codes() {
         let text = "x\n```sh\na --out out\n# talk\nb \\\n  c   # why\nd # exits 2\n```\nwords\n```text\n 1\n 2\n```\n";
         let found = promises(text);
-        let line = |line: &str, code| Promise { line: line.to_owned(), code, samples: Vec::new() };
+        let line = |line: &str, code| Promise { line: line.to_owned(), code, ..Promise::default() };
         let sample = Sample { at: 10, lines: lines(" 1\n 2") };
         assert_eq!(found, [line("a --out out", 0), line("b c", 0), Promise { samples: vec![sample], ..line("d", 2) }]);
+    }
+
+    /// What a comparison prints whose first side is quicker by this factor.
+    fn compared(line: &str) -> Result<Value, String> {
+        let (ratio, verdict) = if line.contains("=on,off") { (0.465, "slower") } else { (2.15, "faster") };
+        Ok(serde_json::json!({"ratio": {"estimate": ratio}, "verdict": verdict, "runs": 10}))
+    }
+
+    fn judged(vary: &str, assertions: &str) -> Vec<String> {
+        let sample = "```text\nslower\n```\n";
+        let text =
+            format!("```sh\nx compare j --vary cache={vary} --runs 9\n```\n{sample}{assertions}\nCommits fall.\n");
+        not_held(&promises(&text)[0], compared)
+    }
+
+    #[test]
+    fn a_conclusion_fails_when_the_sides_are_swapped() {
+        let holds = "<!-- holds: ratio.estimate < 0.5; verdict == \"slower\" -->";
+        assert_eq!(judged("on,off", holds), Vec::<String>::new());
+        let wrong = judged("off,on", holds).join("\n");
+        let said = "line 7: `ratio.estimate < 0.5` does not hold for `x compare j --vary cache=off,on --runs 9`: \
+                    found 2.15 < 0.5; mend the prose\nline 7: `verdict";
+        assert!(wrong.starts_with(said), "{wrong}");
+    }
+
+    #[test]
+    fn a_conclusion_that_holds_either_way_is_none() {
+        let said = judged("on,off", "<!-- holds: runs == 10 -->").join("\n");
+        assert_eq!(said, "line 7: all of it holds for `x compare j --vary cache=off,on --runs 9` too");
+        assert!(judged("on,off", "<!-- holds: run == 10 -->")[0].contains("there is no `run`"));
+    }
+
+    #[test]
+    fn a_sample_has_a_conclusion() {
+        let said = judged("on,off", "").join("\n");
+        assert!(said.starts_with("line 4: a sample of `x compare j --vary cache=on,off --runs 9` has no"), "{said}");
     }
 
     #[test]
     fn only_the_folder_out_is_moved() {
         assert_eq!(elsewhere("x --out out --log out/y output", "/t/out"), "x --out '/t/out' --log '/t/out'/y output");
+        assert_eq!(elsewhere("cargo run --release -- drives", "/t/out"), "seekwise drives");
     }
 
     #[test]

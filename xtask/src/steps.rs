@@ -1,7 +1,10 @@
 //! The steps of `cargo xtask ci`: each is passed, failed, or skipped with the reason. All are tried, whatever failed
-//! before. Below the table stands again what each failed step said last; the last line counts the steps.
+//! before. Below the table stands again what each failed step said last, then what was skipped. The last line counts the steps;
+//! a test that skips itself inside a passed step, for want of a program or a right, counts as skipped too.
 
+use std::fmt;
 use std::io::{BufRead, BufReader, IsTerminal, Read, Write};
+use std::path::Path;
 use std::process::{Command, ExitCode, ExitStatus, Stdio};
 use std::time::Instant;
 
@@ -25,51 +28,100 @@ pub struct Step {
     pub name: &'static str,
     /// What it checks.
     pub what: &'static str,
-    run: fn() -> Ended,
+    /// Runs it; tests that skip themselves are added to the list.
+    run: fn(&mut Vec<String>) -> Ended,
 }
 
 /// All steps, the quickest to fail first. What builds in the same profile stands together.
 pub const ALL: &[Step] = &[
-    Step { name: "fmt", what: "one format for all source", run: cargo::fmt },
-    Step { name: "tidy", what: "rules that no compiler checks", run: tidy::tidy },
-    Step { name: "deny", what: "licences and origins of dependencies", run: cargo::deny },
-    Step { name: "clippy", what: "no lint anywhere", run: cargo::clippy },
-    Step { name: "module", what: "the Python module compiles, without a lint", run: python::check },
-    Step { name: "doc", what: "documentation without a broken link", run: cargo::doc },
+    Step { name: "fmt", what: "one format for all source", run: |_| cargo::fmt() },
+    Step { name: "tidy", what: "rules that no compiler checks", run: |_| tidy::tidy() },
+    Step { name: "deny", what: "licences and origins of dependencies", run: |_| cargo::deny() },
+    Step { name: "clippy", what: "no lint anywhere", run: |_| cargo::clippy() },
+    Step { name: "module", what: "the Python module compiles, without a lint", run: |_| python::check() },
+    Step { name: "doc", what: "documentation without a broken link", run: |_| cargo::doc() },
     Step { name: "test", what: "all tests", run: cargo::test },
     Step { name: "python", what: "the Python module: tests, notebooks, types", run: python::test },
-    Step { name: "release", what: "the program as users build it", run: cargo::release },
-    Step { name: "twice", what: "a study twice, on one core and on two: equal bytes", run: twice::twice },
-    Step { name: "mutate", what: "changed inputs of every kind through the program", run: mutate::short },
-    Step { name: "readme", what: "the commands of README and manual, as written", run: readme::readme },
-    Step { name: "page", what: "the report page, rebuilt: equal to the one committed", run: web::page },
-    Step { name: "webtest", what: "the report page's tests", run: web::test },
+    Step { name: "release", what: "the program as users build it", run: |_| cargo::release() },
+    Step { name: "twice", what: "a study twice, on one core and on two: equal bytes", run: |_| twice::twice() },
+    Step { name: "mutate", what: "changed inputs of every kind through the program", run: |_| mutate::short() },
+    Step { name: "readme", what: "the commands of README and manual, as written", run: |_| readme::readme() },
+    Step { name: "page", what: "the report page, rebuilt: equal to the one committed", run: |_| web::page() },
+    Step { name: "webtest", what: "the report page's tests", run: |_| web::test() },
 ];
 
 /// Runs steps and counts them.
 pub fn run(steps: &[Step]) -> ExitCode {
-    let (mut passed, mut failed, mut lines, mut ends) = (0, 0, Vec::new(), String::new());
+    let (mut counts, mut lines, mut ends, mut skipped) = (Counts::default(), Vec::new(), String::new(), Vec::new());
     for step in steps {
         println!("==== {}: {}", step.name, step.what);
-        let start = Instant::now();
-        let ended = (step.run)();
+        let (start, mut inside) = (Instant::now(), Vec::new());
+        let ended = (step.run)(&mut inside);
         let seconds = start.elapsed().as_secs_f64();
+        counts.add(&ended, inside.len());
         let (word, reason) = match ended {
             Ended::Passed => ("passed", String::new()),
             Ended::Skipped(reason) => ("skipped", format!(": {reason}")),
             Ended::Failed(reason) => ("FAILED", format!(": {reason}")),
         };
-        passed += usize::from(word == "passed");
-        failed += usize::from(word == "FAILED");
         let (reason, end) = reason.split_once('\n').unwrap_or((&reason, ""));
         if !end.is_empty() {
             ends.push_str(&format!("==== {} FAILED{reason}\n{end}\n\n", step.name));
         }
+        if word == "skipped" {
+            skipped.push(format!("skipped: {}{reason}", step.name));
+        }
+        skipped.extend(inside.into_iter().map(|why| format!("skipped in {}: {why}", step.name)));
         lines.push(format!("{:8} {word:8} {seconds:7.1} s{reason}", step.name));
         println!("==== {}", lines[lines.len() - 1]);
     }
-    println!("\n{}\n\n{ends}{passed} passed, {failed} failed", lines.join("\n"));
-    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    let skipped: String = skipped.iter().map(|line| format!("{line}\n")).collect();
+    println!("\n{}\n\n{ends}{skipped}{counts}", lines.join("\n"));
+    if counts.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// How many steps passed and failed, and how many steps and tests were skipped.
+#[derive(Default)]
+struct Counts {
+    passed: usize,
+    failed: usize,
+    skipped: usize,
+}
+
+impl Counts {
+    /// Counts a step in which so many tests skipped themselves.
+    fn add(&mut self, ended: &Ended, inside: usize) {
+        let count = match ended {
+            Ended::Passed => &mut self.passed,
+            Ended::Failed(_) => &mut self.failed,
+            Ended::Skipped(_) => &mut self.skipped,
+        };
+        *count += 1;
+        self.skipped += inside;
+    }
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)
+    }
+}
+
+/// The reasons of tests that skipped themselves: ours print `skipped: …` or `skipped, …`, pytest `SKIPPED [1] …`.
+fn skips(lines: &[String]) -> impl Iterator<Item = String> {
+    let reason = |line: &String| {
+        let rest = line.strip_prefix("skipped").or_else(|| line.strip_prefix("SKIPPED"))?;
+        let reason = rest.trim_start_matches([':', ',', ' ']);
+        (reason.len() < rest.len()).then(|| reason.to_owned())
+    };
+    lines.iter().filter_map(reason)
+}
+
+/// Runs tests in a folder whose output is complete, also that of passed ones; adds the reasons of those that skip themselves.
+pub fn run_tests(folder: &Path, words: &[&str], environment: &[(&str, &str)], skipped: &mut Vec<String>) -> Ended {
+    let (ended, output) = run_kept(folder, words, environment);
+    skipped.extend(skips(&output.out).chain(skips(&output.err)));
+    ended
 }
 
 /// Runs a command in the repository's folder; its own output stays visible.
@@ -78,15 +130,23 @@ pub fn command(words: &[&str], environment: &[(&str, &str)]) -> Ended {
 }
 
 /// Runs a command in a folder.
-pub fn run_in(folder: &std::path::Path, words: &[&str], environment: &[(&str, &str)]) -> Ended {
+pub fn run_in(folder: &Path, words: &[&str], environment: &[(&str, &str)]) -> Ended {
+    run_kept(folder, words, environment).0
+}
+
+/// Runs a command in a folder, and keeps what it prints.
+fn run_kept(folder: &Path, words: &[&str], environment: &[(&str, &str)]) -> (Ended, Output) {
     let line = words.join(" ");
     println!("$ {line}");
     let mut command = Command::new(words[0]);
     command.args(&words[1..]).envs(environment.iter().copied()).current_dir(folder);
     match shown(&mut command) {
-        Ok((status, _)) if status.success() => Ended::Passed,
-        Ok((status, output)) => Ended::Failed(format!("`{line}` ended with {status}\n{}", excerpt(&output).join("\n"))),
-        Err(error) => Ended::Failed(format!("`{line}` did not start: {error}")),
+        Ok((status, output)) if status.success() => (Ended::Passed, output),
+        Ok((status, output)) => {
+            let why = format!("`{line}` ended with {status}\n{}", excerpt(&output).join("\n"));
+            (Ended::Failed(why), output)
+        }
+        Err(error) => (Ended::Failed(format!("`{line}` did not start: {error}")), Output::default()),
     }
 }
 
@@ -114,4 +174,31 @@ fn pass_on(from: impl Read, mut to: impl Write) -> std::io::Result<Vec<String>> 
         line.clear();
     }
     Ok(lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &str) -> Vec<String> {
+        text.lines().map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn the_last_line_counts_what_was_skipped_too() {
+        let mut counts = Counts::default();
+        counts.add(&Ended::Passed, 0);
+        counts.add(&Ended::Passed, 2);
+        counts.add(&Ended::Skipped("no node".to_owned()), 0);
+        counts.add(&Ended::Failed("b".to_owned()), 0);
+        assert_eq!(counts.to_string(), "2 passed, 1 failed, 3 skipped");
+    }
+
+    #[test]
+    fn tests_that_skip_themselves_are_found() {
+        let out = "test a ... ok\n---- a stdout ----\nskipped: no fio 3.33\nskipped, sqlite: no root\nskippedness\n\
+                   SKIPPED [1] test_ray.py:3: no ray\n all skipped: no\n";
+        let found: Vec<String> = skips(&lines(out)).collect();
+        assert_eq!(found, ["no fio 3.33", "sqlite: no root", "[1] test_ray.py:3: no ray"]);
+    }
 }

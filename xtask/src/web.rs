@@ -49,11 +49,11 @@ fn missing() -> Option<String> {
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
     };
     let (Some(node), Some(_)) = (version("node"), version("npm")) else {
-        return Some("node or npm is not installed".to_owned());
+        return Some("node or npm is not installed; `.ci/run` brings both".to_owned());
     };
     let mut numbers = node.trim_start_matches('v').split('.').map_while(|number| number.parse::<u32>().ok());
     match (numbers.next(), numbers.next()) {
         (Some(major), Some(minor)) if (major, minor) >= NODE => None,
-        _ => Some(format!("node {node} is older than {}.{}", NODE.0, NODE.1)),
+        _ => Some(format!("node {node} is older than {}.{}; `.ci/run` brings a newer one", NODE.0, NODE.1)),
     }
 }

@@ -133,7 +133,7 @@ Examples:
     #[command(after_help = "\
 Examples:
   seekwise compare web-server --on barracuda-7200.7-ncq --vary drive.firmware.depth=1,32 --set job.depth=32
-  seekwise compare job.fio --on cheetah-15k.4 --vary drive.cache.write_back=true,false --metric p99 --metric flush
+  seekwise compare job.fio --on cheetah-15k.4 --vary drive.cache.write_back=true,false --metric p99 --metric flush.iops
   seekwise compare web-server --on barracuda-7200.7-ncq --vary job.depth=1..32
   seekwise compare web-server --on exos-x18 --vary drive=exos-x18,wd140edfz
   seekwise compare job.fio --on file:/mnt/test --vary real.direct=true,false --dry-run

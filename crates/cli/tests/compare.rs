@@ -15,6 +15,7 @@ const JOB: &str = "[global]\nioengine=libaio\ndirect=1\nsize=1g\ntime_based\nrun
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("log.fio"), JOB).unwrap();
+    fs::write(folder.path().join("oltp.fio"), include_str!("../../../docs/examples/oltp.fio")).unwrap();
     fs::write(folder.path().join("kinds.fio"), JOB.replace("rw=randread", "rw=${KIND}")).unwrap();
     folder
 }
@@ -85,6 +86,23 @@ fn the_parts_make_the_difference() {
     assert!((figure(cause, &["from_ms"]) - mean).abs() < 1e-4, "{cause} of {mean} ms");
     let mean = figure(&value["sides"][1], &["response_ms", "mean"]);
     assert!((figure(&value["comparisons"][1]["cause"], &["to_ms"]) - mean).abs() < 1e-4);
+}
+
+#[test]
+fn a_shorter_flush_with_fewer_commits_is_said() {
+    // Without the cache the write before the flush waits for the medium in its place, and the pages gain what the log loses.
+    let metrics = ["--metric", "flush", "--metric", "iops", "--runtime", "20 s"];
+    let value = compare("oltp.fio", &[&CACHE[..], &metrics, &["--json"]].concat()).json();
+    for (at, ratio) in [(0, 0.0..0.9), (1, 1.05..2.0)] {
+        let comparison = &value["comparisons"][at];
+        assert_eq!(comparison["verdict"], "faster", "{comparison}");
+        assert!(ratio.contains(&figure(comparison, &["ratio", "estimate"])), "{comparison}");
+        let beside = comparison["beside"].as_array().unwrap();
+        let rate = beside.iter().find(|it| it["metric"] == "flush.iops").expect("commits are named");
+        assert!(rate["worse"] == true && figure(rate, &["ratio", "high"]) < 0.6, "{rate}");
+    }
+    let said = compare("oltp.fio", &[&CACHE[..], &metrics].concat()).done();
+    assert_eq!(said.matches("\n  But: flushes per second is worse: 0.").count(), 2, "{said}");
 }
 
 #[test]

@@ -147,6 +147,7 @@ fn prose(readme: &str) -> Vec<(usize, String)> {
         match line {
             fence if fence.starts_with("```") => fenced = !fenced,
             "<!-- end -->" => block = false,
+            conclusion if conclusion.starts_with("<!-- holds:") => {}
             marker if marker.starts_with("<!-- ") => block = true,
             _ if fenced || block => {}
             line => {

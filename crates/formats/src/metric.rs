@@ -214,10 +214,17 @@ impl Metric {
         Metric { whose: MetricScope::All, figure }
     }
 
+    /// The rate of flushes: of commits, if each ends in one.
+    pub fn flushes_per_second() -> Metric {
+        Metric { whose: MetricScope::Flush, figure: Iops }
+    }
+
     /// The title in reports: `p99 of the response time of reads`.
     pub fn title(&self) -> String {
-        if let (MetricScope::Operations(name), Iops) = (&self.whose, self.figure) {
-            return format!("operations per second of {name}");
+        match (&self.whose, self.figure) {
+            (MetricScope::Operations(name), Iops) => return format!("operations per second of {name}"),
+            (MetricScope::Flush, Iops) => return "flushes per second".to_owned(),
+            _ => {}
         }
         let title = FIGURES[self.figure as usize].2;
         self.whose.words().map_or(title.to_owned(), |whose| format!("{title} of {whose}"))
@@ -227,6 +234,7 @@ impl Metric {
     pub fn unit(&self) -> &'static str {
         match (&self.whose, self.figure) {
             (MetricScope::Operations(_), Iops) => "operations/s",
+            (MetricScope::Flush, Iops) => "flushes/s",
             (_, figure) => figure.unit(),
         }
     }

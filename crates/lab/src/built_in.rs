@@ -181,6 +181,11 @@ pub const SCENES: &[BuiltInScene] = &[
         text: include_str!("../../../studies/jobs/copy.toml"),
     },
     BuiltInScene {
+        name: "fsync",
+        purpose: "what an fsync costs, by kind of program",
+        text: include_str!("../../../studies/jobs/fsync.toml"),
+    },
+    BuiltInScene {
         name: "database-beside-copy",
         purpose: "clients of a database commit while files are copied on the same drive",
         text: include_str!("../../../studies/jobs/database-beside-copy.toml"),

@@ -109,7 +109,7 @@ pub struct OverallComparison {
     pub tally: CellTally,
     /// In which of them the effect is.
     pub place: Option<EffectLocation>,
-    /// Of a smaller share of the processor: that it did less work with it, and how much it did for each second.
+    /// Rates that went the other way. Of a smaller share of the processor also how much it did for each second of it.
     pub beside: Vec<SecondaryFigure>,
     /// Of the processor's share: what each cell says of its time for a request, in the findings' order.
     pub per_request: Vec<(Outcome, f64)>,
@@ -251,7 +251,8 @@ impl<'a> Evidence<'a> {
             let each =
                 of().map(|it| (outcome(it.judgement.as_ref(), None), it.judgement.map_or(1.0, |j| j.ratio.estimate)));
             let (cells, tally) = (of().count(), CellTally::of(each));
-            let beside = self.beside(compare, judgement.as_ref(), &of().collect::<Vec<_>>());
+            let unrefused = judgement.as_ref().filter(|_| refused.is_none());
+            let beside = self.beside(compare, unrefused, &of().collect::<Vec<_>>());
             let per_request = self.per_request(compare, &of().collect::<Vec<_>>());
             OverallComparison {
                 compare,
@@ -447,21 +448,24 @@ impl<'a> Evidence<'a> {
         place::describe(&axes, &places, Saying { margin: self.study.margin_percent / 100.0, words })
     }
 
-    /// What stands beside a comparison over all its cells. A side that uses less of the processor and does less work is not
-    /// better by that: its rate is said, and what it does for each second of the processor.
+    /// The rate beside a time that is compared over all cells, if it went the other way. A side that uses less of the
+    /// processor and does less work is not better by that: what it does for each second of the processor stands beside its rate.
     fn beside(&self, compare: usize, judgement: Option<&Judgement>, of: &[&Finding]) -> Vec<SecondaryFigure> {
         let metric = self.study.compare[compare].metric();
-        let Some(judgement) = judgement.filter(|_| metric.figure == Statistic::Cpu) else { return Vec::new() };
+        let Some(judgement) = judgement else { return Vec::new() };
         let runs = of.iter().map(|it| self.by_cell[it.from].len().min(self.by_cell[it.to].len())).min().unwrap_or(0);
-        let ratio = |figure: Statistic| {
-            let metric = Metric { whose: metric.whose.clone(), figure };
-            Some((self.together(&metric, of, runs)?.ratio(0.05), metric))
-        };
-        let less = ratio(Statistic::Iops).and_then(|(ratio, metric)| {
+        let ratio = |metric: Metric| Some((self.together(&metric, of, runs)?.ratio(0.05), metric));
+        let rates = beside::companions(metric).into_iter().filter(|companion| companion.figure == Statistic::Iops);
+        let against = rates.filter_map(ratio).filter_map(|(ratio, metric)| {
             beside::contradicts(metric, ratio, judgement.verdict, self.study.margin_percent / 100.0)
         });
-        let Some(less) = less.filter(|less| less.worse) else { return Vec::new() };
-        let each = ratio(Statistic::IosPerCpuSecond);
+        let against: Vec<SecondaryFigure> = against.collect();
+        if metric.figure != Statistic::Cpu {
+            return against;
+        }
+        let less = against.into_iter().find(|it| it.worse && it.metric.whose == metric.whose);
+        let Some(less) = less else { return Vec::new() };
+        let each = ratio(Metric { whose: metric.whose.clone(), figure: Statistic::IosPerCpuSecond });
         let each = each.map(|(ratio, metric)| SecondaryFigure { metric, ratio, worse: ratio.estimate < 1.0 });
         [less].into_iter().chain(each).collect()
     }

@@ -9,17 +9,14 @@ use super::Text;
 /// The table of contents of the site.
 pub const SUMMARY: &str = "docs/SUMMARY.md";
 
-/// Lines of ARCHITECTURE.md at most, so that it is read.
-const ARCHITECTURE: usize = 400;
+/// Documents with their lines at most, so that they are read.
+const LENGTHS: [(&str, usize); 2] = [("ARCHITECTURE.md", 400), ("README.md", 160)];
 
 /// Runs the rules.
 pub fn check(root: &Path, files: &[Text], faults: &mut Vec<String>) {
     let text = |path: &str| files.iter().find(|file| file.path == path).map_or("", |file| file.text.as_str());
-    let architecture = text("ARCHITECTURE.md");
-    if architecture.lines().count() > ARCHITECTURE {
-        faults.push(format!("ARCHITECTURE.md: more than {ARCHITECTURE} lines"));
-    }
-    same("ARCHITECTURE.md", "room", &listed(architecture, "## Rooms"), &rooms(files), faults);
+    lengths(files, faults);
+    same("ARCHITECTURE.md", "room", &listed(text("ARCHITECTURE.md"), "## Rooms"), &rooms(files), faults);
     lists(files, faults);
     let contributing = text("CONTRIBUTING.md");
     tested(contributing, files, faults);
@@ -28,6 +25,16 @@ pub fn check(root: &Path, files: &[Text], faults: &mut Vec<String>) {
     links(root, files, faults);
     contents(files, faults);
     built_in(files, faults);
+}
+
+/// Documents that are too long to be read.
+fn lengths(files: &[Text], faults: &mut Vec<String>) {
+    for (path, most) in LENGTHS {
+        let lines = files.iter().find(|file| file.path == path).map_or(0, |file| file.text.lines().count());
+        if lines > most {
+            faults.push(format!("{path}: {lines} lines; at most {most}"));
+        }
+    }
 }
 
 /// The first code word of each table row in a section of a document.
@@ -191,6 +198,15 @@ mod tests {
             "docs/SUMMARY.md: docs/b.md is not in it",
         ];
         assert_eq!(faults, told);
+    }
+
+    #[test]
+    fn a_readme_is_short() {
+        let of = |lines: usize| Text { path: "README.md".to_owned(), text: "x\n".repeat(lines) };
+        let mut faults = Vec::new();
+        lengths(&[of(160)], &mut faults);
+        lengths(&[of(161)], &mut faults);
+        assert_eq!(faults, ["README.md: 161 lines; at most 160"]);
     }
 
     #[test]

@@ -23,20 +23,25 @@ impl SecondaryFigure {
     }
 }
 
-/// The figures to compare with a judged one, of the same requests. There are none for the time of a whole run, in which
-/// a program may get by with fewer and longer requests.
+/// The figures to compare with a judged one: of the same requests their rate, mean and tail, and of all requests the rate of
+/// flushes, which is that of commits. A time alone misleads: a flush gets shorter if the write before it waits longer.
+/// There are none for the time of a whole run, in which a program may get by with fewer and longer requests.
 pub fn companions(of: &Metric) -> Vec<Metric> {
-    let figures: &[Statistic] = match of.whose {
-        _ if of.figure == Statistic::Elapsed => &[],
-        MetricScope::Flush => &[Statistic::Mean, Statistic::P99, Statistic::P999],
-        // The rate of an open arrival process is given.
-        _ if of.figure.since_due().is_some() => {
-            &[Statistic::SinceDue, Statistic::SinceDueP99, Statistic::SinceDueP999, Statistic::Mean, Statistic::P99]
-        }
+    let figures: &[Statistic] = match of.figure {
+        Statistic::Elapsed => return Vec::new(),
+        figure if figure.since_due().is_some() => &[
+            Statistic::Iops,
+            Statistic::SinceDue,
+            Statistic::SinceDueP99,
+            Statistic::SinceDueP999,
+            Statistic::Mean,
+            Statistic::P99,
+        ],
         _ => &[Statistic::Iops, Statistic::Mean, Statistic::P99, Statistic::P999],
     };
     let others = figures.iter().filter(|figure| **figure != of.figure);
-    others.map(|&figure| Metric { whose: of.whose.clone(), figure }).collect()
+    let commits = (of.whose == MetricScope::All).then(Metric::flushes_per_second);
+    others.map(|&figure| Metric { whose: of.whose.clone(), figure }).chain(commits).collect()
 }
 
 /// The companion, if it contradicts the verdict: its interval excludes 1, it differs by more than the margin, and it
@@ -85,8 +90,26 @@ mod tests {
     fn what_is_judged_is_not_beside_itself() {
         let words = |word: &str| companions(&word.parse().unwrap()).iter().map(Metric::to_string).collect::<Vec<_>>();
         assert_eq!(words("read.p99"), ["read.iops", "read.mean", "read.p99.9"]);
-        assert_eq!(words("flush"), ["flush.p99", "flush.p99.9"]);
-        assert_eq!(words("iops"), ["mean", "p99", "p99.9"]);
+        assert_eq!(words("flush"), ["flush.iops", "flush.p99", "flush.p99.9"]);
+        assert_eq!(words("iops"), ["mean", "p99", "p99.9", "flush.iops"]);
         assert!(words("elapsed").is_empty());
+    }
+
+    #[test]
+    fn a_time_never_stands_without_its_rate() {
+        for whose in ["", "read.", "write.", "flush.", "job:log.", "operations.copy."] {
+            for figure in ["mean", "p50", "p99", "max"] {
+                let metric: Metric = format!("{whose}{figure}").parse().unwrap();
+                let rate = Metric { figure: Statistic::Iops, ..metric.clone() };
+                assert!(companions(&metric).contains(&rate), "{metric}");
+            }
+        }
+        let commits = Metric::flushes_per_second();
+        assert_eq!((commits.to_string(), commits.unit()), ("flush.iops".to_owned(), "flushes/s"));
+        let ratio = Interval { estimate: 0.465, low: 0.454, high: 0.476 };
+        let said = contradicts(commits, ratio, Verdict::Faster, 0.02).map(|it| it.text());
+        assert_eq!(said.as_deref(), Some("flushes per second is worse: 0.465 × [0.454, 0.476]"));
+        let due: Metric = "read.since_due.p99".parse().unwrap();
+        assert!(companions(&due).contains(&"read.iops".parse().unwrap()));
     }
 }
