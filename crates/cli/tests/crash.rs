@@ -279,6 +279,9 @@ fn a_missing_flush_of_a_directory_is_named_as_one() {
     let document = serde_json::json!({ "name": "/document", "change": "earlier", "stands_as": "/new" });
     assert_eq!(said["unflushed_names"], serde_json::json!([document]), "{said}");
     assert_eq!(said["unflushed"], serde_json::json!([]), "all bytes were flushed: {said}");
+    let at_cut = said["not_given_names"].as_array().unwrap();
+    assert!(at_cut.len() == 1 && at_cut[0]["name"] == "/document" && at_cut[0]["stands_as"] == "/new", "{said}");
+    assert_eq!(said["not_given"], serde_json::json!([]), "what the next flush brought is not missed: {said}");
     let (code, out, err) = crash(&[&run[..], &["rename-no-directory-fsync", "--env", "VERSIONS=12"]].concat());
     assert!(code == 1 && out.replace('\n', " ").contains("Is an fsync of the directory missing"), "{out}\n{err}");
     assert!(!out.contains("Written, never flushed"), "{out}");

@@ -331,7 +331,7 @@ fn instants_are_different_in_order_and_on_both_sides_of_flushes() {
 
 /// A landing of many sectors in a session that is idle otherwise.
 #[test]
-fn a_third_of_the_cuts_falls_within_landings_and_none_if_time_alone_decides() {
+fn a_quarter_of_the_cuts_falls_within_landings_and_none_if_time_alone_decides() {
     let mut made = Made::default();
     let one = made.take(0, Op::Write, Flags::NONE, (0, 32));
     made.end(10, one);
@@ -346,7 +346,7 @@ fn a_third_of_the_cuts_falls_within_landings_and_none_if_time_alone_decides() {
         (chosen.len(), within.count())
     };
     let (all, within) = reasons(InstantWeights::Mixed);
-    assert!(all == 300 && (70..=100).contains(&within), "{within} of {all}: a third, less what was drawn twice");
+    assert!(all == 300 && (55..=75).contains(&within), "{within} of {all}: a quarter, less what was drawn twice");
     assert_eq!(reasons(InstantWeights::Time), (300, 0));
     assert_eq!(landing_time(&made.history, span).nanos(), 319);
 }
@@ -360,7 +360,7 @@ fn session(lies: bool, sectors: u32) -> (Stack, History) {
     let stack = Stack::bare(drive.profile());
     let mut writing = Writing::default();
     let mut marks = vec![(Instant::ZERO, HistoryMark::Begin)];
-    let mut now = Instant::ZERO;
+    let mut now = at(1000);
     {
         let mut device = WatchedDevice::new(stack.build(Seed(1)), &mut writing);
         for record in 0..20u64 {
@@ -450,6 +450,11 @@ fn a_program_that_flushes_nothing_loses_all_that_it_promised() {
         }
     }
     history.marks.iter_mut().filter(|it| it.1 == HistoryMark::End).for_each(|it| it.0 = end);
+    // All of them at the very end: hardly a cut at any time would come after them.
+    let said = history.marks.len() - 2;
+    for place in 0..said {
+        history.marks[1 + place].0 = at(end.nanos() - (said - place) as u64);
+    }
     let first = history.marks[1].0;
     let check = |_: usize, image: &MediumImage, promises: &[&str]| {
         let lost = promises.len() - kept(image, &history, 8).len().min(promises.len());
@@ -461,7 +466,8 @@ fn a_program_that_flushes_nothing_loses_all_that_it_promised() {
         let all = format!("{0} of {0} are lost", tried.case.promises);
         assert_eq!((tried.is_bad(), &tried.finding.words), (tried.case.at >= first, &all), "{:?}", tried.case);
     }
-    assert!(outcome.tried.iter().any(CrashTrial::is_bad) && outcome.disk_broke == 0);
+    let after = outcome.tried.iter().filter(|tried| tried.case.why == InstantReason::Promised).count();
+    assert!(after == 15 && outcome.disk_broke == 0, "{after} cuts just after a promise");
 }
 
 /// A lying drive loses records at once; a program that promises only to keep those that are old is judged by them.

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use seekwise_model::rng::Rng;
 
+use crate::kernel::pages::{NameChange, UnflushedName};
 use crate::outputs::open_update;
 
 /// Bytes of a file, or of the bare disk, that a workload changed.
@@ -16,7 +17,6 @@ use crate::outputs::open_update;
 pub struct ChangedBytes {
     /// Below the mount; `None` for the bare disk.
     pub file: Option<PathBuf>,
-    pub length: u64,
     /// From, and up to; in order.
     pub ranges: Vec<(u64, u64)>,
 }
@@ -35,6 +35,8 @@ pub enum MediumChange {
     Removed { file: PathBuf },
     /// A text ends before its last line, another file before its last part of `parts`.
     Shortened { file: PathBuf, parts: u64 },
+    /// Files get the names that their folders were to have, and lose those that were deleted.
+    Named(Vec<UnflushedName>),
 }
 
 impl fmt::Display for MediumChange {
@@ -48,6 +50,7 @@ impl fmt::Display for MediumChange {
             }
             MediumChange::Removed { file } => write!(f, "/{} removed", file.display()),
             MediumChange::Shortened { file, .. } => write!(f, "/{} without its last record", file.display()),
+            MediumChange::Named(names) => write!(f, "{} names as they were to be", names.len()),
         }
     }
 }
@@ -158,6 +161,9 @@ impl MediumChange {
                 done => done.map(|()| true),
             },
             MediumChange::Shortened { file, parts } => shorten(&root.join(file), *parts),
+            MediumChange::Named(names) => {
+                names.iter().try_for_each(|of| give_name(root, of)).map(|()| !names.is_empty())
+            }
         }
     }
 }
@@ -168,6 +174,21 @@ fn opened(path: &Path) -> io::Result<Option<File>> {
     match open_update(path) {
         Err(error) if matches!(error.kind(), InvalidInput | IsADirectory | NotFound) => Ok(None),
         opened => opened.map(Some),
+    }
+}
+
+/// Makes one change of a folder. One that needs more than a name is left as it is.
+#[expect(clippy::disallowed_methods, reason = "a medium of ours, mounted")]
+fn give_name(root: &Path, of: &UnflushedName) -> io::Result<()> {
+    match &of.change {
+        NameChange::Missing { stands_as } | NameChange::Earlier { stands_as } => {
+            fs::rename(root.join(stands_as), root.join(&of.name))
+        }
+        NameChange::Remains => match fs::remove_file(root.join(&of.name)) {
+            Err(error) if error.kind() == io::ErrorKind::IsADirectory => Ok(()),
+            done => done,
+        },
+        NameChange::Absent => Ok(()),
     }
 }
 
@@ -229,16 +250,21 @@ mod tests {
         assert_eq!(make(shorter, ""), (false, Some(String::new())));
         assert_eq!(make(MediumChange::Removed { file: "log".into() }, "x"), (true, None));
         assert!(!MediumChange::Removed { file: "log".into() }.make(folder.path()).unwrap(), "there is none");
+        for (name, text) in [("new", "2"), ("document", "1"), ("deleted", "x")] {
+            fs::write(folder.path().join(name), text).unwrap();
+        }
+        let of = |name: &str, change| UnflushedName { name: name.into(), change };
+        let earlier = of("document", NameChange::Earlier { stands_as: "new".into() });
+        let named = MediumChange::Named(vec![earlier, of("deleted", NameChange::Remains)]);
+        assert!(named.make(folder.path()).unwrap());
+        assert_eq!(fs::read_to_string(folder.path().join("document")).unwrap(), "2");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
     }
 
     #[test]
     fn records_are_where_text_is_and_never_where_nothing_is() {
         let folder = tempfile::tempdir().unwrap();
-        let of = |file: &str, length: usize| ChangedBytes {
-            file: Some(file.into()),
-            length: length as u64,
-            ranges: vec![(0, length as u64)],
-        };
+        let of = |file: &str, length: usize| ChangedBytes { file: Some(file.into()), ranges: vec![(0, length as u64)] };
         let ranges = |changed: &[ChangedBytes]| -> Vec<Vec<(u64, u64)>> {
             records(changed, folder.path()).into_iter().map(|it| it.ranges).collect()
         };
@@ -255,8 +281,7 @@ mod tests {
 
     #[test]
     fn a_large_file_hides_no_small_one() {
-        let of =
-            |file: &str, ranges: Vec<(u64, u64)>| ChangedBytes { file: Some(file.into()), length: 1 << 30, ranges };
+        let of = |file: &str, ranges: Vec<(u64, u64)>| ChangedBytes { file: Some(file.into()), ranges };
         let changed =
             [of("large", vec![(4096, 1 << 30)]), of("small", vec![(0, 10), (4096, 4106)]), of("none", vec![])];
         let drawn = alterations(&changed, 40, &mut Seed(1).stream("test"));

@@ -158,7 +158,12 @@ fn later(
     let check = |worker: usize, image: &MediumImage, promises: &[&str]| bench.look(worker, image, promises);
     let kept = kept_at(&outcome.writes, bench.history(), tried, &check).map_err(CommandError::new)?;
     let Some(kept) = kept else { return Ok(None) };
-    Ok(bench.received_between(tried.case.at, kept)?.map(|received| (kept, received)))
+    let Some(mut received) = bench.received_between(tried.case.at, kept)? else { return Ok(None) };
+    // What came with the names and is not missed is the work that followed.
+    if bench.passes_with_names(&tried.case, &received.names)? {
+        received.files.clear();
+    }
+    Ok(Some((kept, received)))
 }
 
 fn keep(path: Option<&Path>, bench: &CheckBench<'_>, image: &MediumImage) -> Result<(), CommandError> {

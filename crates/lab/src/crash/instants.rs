@@ -1,9 +1,10 @@
-//! The instants at which a session's power is cut: at ends of flushes, while sectors reach the medium, and at random.
+//! The instants at which a session's power is cut: at ends of flushes, while sectors reach the medium, after promises, and
+//! at random.
 
 use std::collections::BTreeMap;
 
 use seekwise_model::block::{LandingKind, Op, Status};
-use seekwise_model::history::{History, HistoryEvent};
+use seekwise_model::history::{History, HistoryEvent, HistoryMark};
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::time::{Instant, Span};
 use serde::Serialize;
@@ -18,6 +19,8 @@ pub enum InstantReason {
     Unflushed,
     /// Sectors are reaching the medium.
     Landing,
+    /// A promise has just been made.
+    Promised,
     /// Drawn evenly over the session.
     Drawn,
 }
@@ -29,6 +32,7 @@ impl InstantReason {
             InstantReason::Flushed => "a flush has completed",
             InstantReason::Unflushed => "a flush is about to complete",
             InstantReason::Landing => "a write is reaching the medium",
+            InstantReason::Promised => "a promise has been made",
             InstantReason::Drawn => "anywhere",
         }
     }
@@ -38,16 +42,18 @@ impl InstantReason {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum InstantWeights {
-    /// A third at ends of flushes, a third evenly over the time of landings, the rest evenly over the session.
+    /// A quarter at ends of flushes, one evenly over the time of landings, one just after promises, the rest evenly over
+    /// the session.
     #[default]
     Mixed,
     /// All evenly over the session, as power fails.
     Time,
 }
 
-/// `n` different instants in `span`, in order. [`InstantWeights::Mixed`]: a third of them on both sides of the ends of
-/// flushes (all, if there are so few), a third evenly over the time in which the heads write, the rest evenly over the
-/// session. The seed's stream `cut` draws. Fewer only if the span has fewer nanoseconds.
+/// `n` different instants in `span`, in order. [`InstantWeights::Mixed`]: a quarter of them on both sides of the ends of
+/// flushes (all, if there are so few), one evenly over the time in which the heads write, one just after promises (all, if
+/// there are so few), the rest evenly over the session. The seed's stream `cut` draws. Fewer only if the span has fewer
+/// nanoseconds.
 pub fn choose(
     history: &History,
     span: (Instant, Instant),
@@ -58,8 +64,9 @@ pub fn choose(
     let mut chance = seed.stream("cut");
     let mut chosen = BTreeMap::new();
     if weights == InstantWeights::Mixed {
-        draw(&mut flush_ends(history, span), n / 3, &mut chosen, &mut chance);
-        draw_landings(&landings(history, span), n / 3, &mut chosen, &mut chance);
+        draw(flush_ends(history), span, n / 4, &mut chosen, &mut chance);
+        draw(promises(history), span, n / 4, &mut chosen, &mut chance);
+        draw_landings(&landings(history, span), n / 4, &mut chosen, &mut chance);
     }
     let length = span.1.since(span.0).nanos().saturating_add(1);
     let all = (n as u64).min(length) as usize;
@@ -70,7 +77,7 @@ pub fn choose(
 }
 
 /// The last instant of each completed flush, and the one before it.
-fn flush_ends(history: &History, span: (Instant, Instant)) -> Vec<(Instant, InstantReason)> {
+fn flush_ends(history: &History) -> Vec<(Instant, InstantReason)> {
     let mut ends = Vec::new();
     for event in &history.events {
         match event {
@@ -81,10 +88,13 @@ fn flush_ends(history: &History, span: (Instant, Instant)) -> Vec<(Instant, Inst
             _ => {}
         }
     }
-    ends.retain(|(at, _)| span.0 <= *at && *at <= span.1);
-    ends.sort_unstable();
-    ends.dedup_by_key(|it| it.0);
     ends
+}
+
+/// When each promise was made.
+fn promises(history: &History) -> Vec<(Instant, InstantReason)> {
+    let said = history.marks.iter().filter(|(_, mark)| matches!(mark, HistoryMark::Said(_)));
+    said.map(|(at, _)| (*at, InstantReason::Promised)).collect()
 }
 
 /// The time of each landing in the span, without its two ends: there the write is whole or has not begun.
@@ -125,16 +135,21 @@ fn draw_landings(
     }
 }
 
-/// Moves some of `from` to `to`, until there are `most` or none is left.
+/// Draws `most` of these instants within the span; all of them if there are fewer.
 fn draw(
-    from: &mut Vec<(Instant, InstantReason)>,
+    mut from: Vec<(Instant, InstantReason)>,
+    span: (Instant, Instant),
     most: usize,
     to: &mut BTreeMap<Instant, InstantReason>,
     chance: &mut Rng,
 ) {
-    while to.len() < most && !from.is_empty() {
+    from.retain(|(at, _)| span.0 <= *at && *at <= span.1 && !to.contains_key(at));
+    from.sort_unstable();
+    from.dedup_by_key(|it| it.0);
+    let enough = to.len() + most;
+    while to.len() < enough && !from.is_empty() {
         let (at, why) = from.swap_remove(chance.below(from.len() as u64) as usize);
-        to.entry(at).or_insert(why);
+        to.insert(at, why);
     }
 }
 

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use seekwise_formats::ext4::Ext4BlockMap;
 use seekwise_lab::crash::places::words;
 use seekwise_lab::crash::proof::{CheckProof, MediumChanges, prove, received};
+use seekwise_lab::crash::trial::CrashCase;
 use seekwise_lab::crash::verdict::CheckOutput;
 use seekwise_model::block::SECTOR;
 use seekwise_model::durability::image::{LostWrite, MediumImage};
@@ -16,7 +17,7 @@ use seekwise_model::history::History;
 use seekwise_model::rng::Seed;
 use seekwise_model::time::Instant;
 use seekwise_os::checking::{CheckResult, ImageChecker, ImageContent};
-use seekwise_os::kernel::pages::UnflushedState;
+use seekwise_os::kernel::pages::{UnflushedName, UnflushedState};
 use seekwise_os::kernel::{ExitCause, FileSystemKind, ProgramBounds};
 use seekwise_os::outputs::create_like_parent;
 use seekwise_os::session::SessionRecord;
@@ -109,14 +110,10 @@ impl<'a> CheckBench<'a> {
                 (lba * SECTOR, lba * SECTOR + part.bytes())
             };
             let ranges: Vec<(u64, u64)> = pieces.iter().map(run).collect();
-            let length = ranges.last().map_or(0, |run| run.1);
-            return Ok(vec![ChangedBytes { file: None, length, ranges }]);
+            return Ok(vec![ChangedBytes { file: None, ranges }]);
         };
-        let of = |it: seekwise_os::kernel::pages::UnflushedPages| ChangedBytes {
-            file: Some(it.file),
-            length: it.length,
-            ranges: it.ranges,
-        };
+        let of =
+            |it: seekwise_os::kernel::pages::UnflushedPages| ChangedBytes { file: Some(it.file), ranges: it.ranges };
         Ok(missing.files.into_iter().map(of).collect())
     }
 
@@ -133,6 +130,16 @@ impl<'a> CheckBench<'a> {
         let pages = self.checker.pages(&at(to)).map_err(CommandError::new)?;
         let Some(pages) = pages else { return Ok(None) };
         self.checker.missing(&at(from), &pages).map_err(CommandError::new)
+    }
+
+    /// True if the check passes on the medium of a case with everything received by then, once these names are as they were to be: the
+    /// bytes are all there.
+    pub fn passes_with_names(&self, case: &CrashCase, names: &[UnflushedName]) -> Result<bool, CommandError> {
+        let due: Vec<&str> = self.history().said(case.at).take(case.due).collect();
+        let named = MediumChange::Named(names.to_vec());
+        let looked = self.look_changed(0, &received(&self.writes, case.at), &due, Some(&named));
+        let found = looked.and_then(|output| output.map(|it| it.finding()).transpose()).map_err(CommandError::new)?;
+        Ok(found.is_some_and(|finding| !finding.verdict.is_bad()))
     }
 
     /// The purpose of lost writes in the file system as it would be with all of them: mounted once, so that its journal is replayed.

@@ -103,13 +103,14 @@ pub fn text(args: &args::CrashArgs, plan: &CrashPlan, report: &Report) -> String
 }
 
 /// The reasons for the instants of cuts, as columns.
-const REASONS: [(&str, &[InstantReason]); 3] = [
+const REASONS: [(&str, &[InstantReason]); 4] = [
     ("at flushes", &[InstantReason::Flushed, InstantReason::Unflushed]),
     ("in landings", &[InstantReason::Landing]),
+    ("after promises", &[InstantReason::Promised]),
     ("at any time", &[InstantReason::Drawn]),
 ];
 
-fn because(report: &Report, reasons: &'static [InstantReason]) -> impl Iterator<Item = &CrashTrial> {
+fn because<'a>(report: &'a Report, reasons: &'static [InstantReason]) -> impl Iterator<Item = &'a CrashTrial> {
     cuts(report).filter(move |tried| reasons.contains(&tried.case.why))
 }
 
@@ -122,6 +123,8 @@ fn table(report: &Report) -> tables::Table {
     let heads = columns.iter().map(|column| column.0.to_owned());
     let mut table = tables::wide(["outcome".to_owned()].into_iter().chain(heads).collect());
     tables::figures_from(&mut table, 1);
+    // On a narrow screen all cuts, those at any time and other orders stay.
+    tables::dispensable(&mut table, &REASONS.map(|reason| reason.0)[..3]);
     for verdict in CrashVerdict::ALL {
         let figures = columns.iter().map(|column| column.1.0.get(&verdict).copied().unwrap_or(0).to_string());
         table.add_row([verdict.words().to_owned()].into_iter().chain(figures));
@@ -138,14 +141,14 @@ fn weighting(plan: &CrashPlan, report: &Report) -> String {
     let history = &report.recorded.history;
     let (from, to) = history.span().unwrap_or((Instant::ZERO, Instant::ZERO));
     let number = REASONS.map(|(_, reasons)| because(report, reasons).count());
-    let [flushes, landings, drawn] = number;
-    let bad = because(report, REASONS[2].1).filter(|tried| tried.is_bad()).count();
+    let [flushes, landings, promised, drawn] = number;
+    let bad = because(report, REASONS[3].1).filter(|tried| tried.is_bad()).count();
     let any = format!("{drawn} evenly over the whole {:.3} s", seconds(to) - seconds(from));
-    let weights = match flushes + landings {
+    let weights = match flushes + landings + promised {
         0 => format!("The cuts: {any}."),
         _ => format!(
             "The cuts: {flushes} just before and after the ends of flushes, {landings} evenly over the {:.3} s in which the heads wrote, \
-             {any}.",
+             {promised} just after promises, {any}.",
             landing_time(history, (from, to)).nanos() as f64 / 1e9
         ),
     };
@@ -245,7 +248,7 @@ fn fewest(report: &Report, tried: &CrashTrial, shrunk: &ShrinkResult, width: usi
                 0 => "everything that the disk had received is on the medium".to_owned(),
                 n => format!("with the {n} lost writes restored, the check gives the same result ({})", said(finding)),
             };
-            let who = "The promised data had not reached the disk by then, or the check is wrong";
+            let who = "The program promised before the disk had received what it promised";
             return wrapped(&format!("Lost writes are not the cause: {all}. {who}."), width);
         }
     };
@@ -356,7 +359,7 @@ fn weighting_json(args: &args::CrashArgs, report: &Report) -> Value {
     let of = |place: usize| counted(counts(because(report, REASONS[place].1)));
     json!({
         "instants": args.instants.weights(), "landings_s": landing_time(&report.recorded.history, span).nanos() as f64 / 1e9,
-        "at_flushes": of(0), "in_landings": of(1), "at_any_time": of(2),
+        "at_flushes": of(0), "in_landings": of(1), "after_promises": of(2), "at_any_time": of(3),
     })
 }
 
