@@ -185,13 +185,11 @@ fn reads_of_the_ramp_are_no_reads_from_memory() {
 #[test]
 fn a_measurement_that_no_platter_gave_is_doubted() {
     let folder = tempfile::tempdir().unwrap();
-    let against = |job: &str| {
-        ["compare", job, "--on", "null", "--against", DRIVE, "--runs", "2", "--runtime", "50 ms"].map(str::to_owned)
+    let against = |job: &'static str| {
+        let words = ["compare", job, "--on", "null", "--against", DRIVE, "--runs", "2", "--runtime", "100 ms"];
+        [&words[..], &["--set", "job.span=1g"]].concat()
     };
-    let run = |job: &str, more: &[&str]| {
-        let words = against(job);
-        seekwise(folder.path(), &[&words.each_ref().map(String::as_str)[..], more].concat())
-    };
+    let run = |job: &'static str, more: &[&'static str]| seekwise(folder.path(), &[&against(job)[..], more].concat());
     let value = run("random-read", &["--json"]).json();
     let [doubt] = &value["doubts"].as_array().unwrap()[..] else { panic!("{value}") };
     assert!(doubt.as_str().unwrap().starts_with("half of the measured reads took "), "{doubt}");
@@ -201,6 +199,6 @@ fn a_measurement_that_no_platter_gave_is_doubted() {
         "{text}"
     );
     // A stream does not wait for the platter in the model either.
-    let value = run("sequential-read", &["--json"]).json();
+    let value = run("streaming-read", &["--json"]).json();
     assert!(value["doubts"].as_array().unwrap().is_empty(), "{value}");
 }

@@ -14,8 +14,8 @@ pub fn doubt(requests: &str, measured_ms: f64, modelled_ms: f64, revolution: Spa
     (measured_ms > 0.0 && measured_ms < half && modelled_ms >= half).then(|| {
         format!(
             "half of the measured {requests} took {measured_ms:.3} ms or less, below half a revolution ({half:.3} ms at {:.0} \
-             rpm), in which the modelled drive's median is {modelled_ms:.3} ms: no platter of this speed answered them, but a \
-             cache, flash or memory",
+             rpm), and the modelled drive's median is {modelled_ms:.3} ms: no platter of this speed answered them, but a cache, \
+             flash or memory",
             60_000.0 / turn
         )
     })
