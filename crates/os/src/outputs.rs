@@ -249,6 +249,32 @@ pub fn create_scratch(parent: &Path, prefix: &str) -> io::Result<TempDir> {
     builder.tempdir_in(parent)
 }
 
+/// A folder that goes away when it is dropped; it is listed as unfinished meanwhile.
+#[derive(Debug)]
+pub struct ScratchFolder(TempDir);
+
+impl ScratchFolder {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for ScratchFolder {
+    fn drop(&mut self) {
+        hold().leave(self.0.path());
+    }
+}
+
+/// A new one, for its owner alone.
+pub fn scratch() -> io::Result<ScratchFolder> {
+    let folder = create_scratch(&std::env::temp_dir(), "seekwise-");
+    let folder =
+        folder.map_err(|error| io::Error::new(error.kind(), format!("cannot create a temporary folder: {error}")))?;
+    hold().remove(folder.path());
+    Ok(ScratchFolder(folder))
+}
+
 /// Makes a new folder for those who may enter the folder that it lies in: with that one's group and mode.
 #[cfg(unix)]
 pub fn create_like_parent(path: &Path) -> io::Result<()> {
@@ -324,8 +350,8 @@ fn look(path: &Path, force: bool) -> io::Result<Option<Metadata>> {
 
 #[cfg(target_os = "linux")]
 fn users(there: &Metadata) -> Vec<String> {
-    use crate::real::in_use::{FileIdentity, of_file};
-    of_file(FileIdentity::of(there), &crate::real::system::SystemRoot::here())
+    use crate::system::in_use::{FileIdentity, of_file};
+    of_file(FileIdentity::of(there), &crate::system::SystemRoot::here())
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -432,7 +458,7 @@ mod tests {
         assert!(said(admit(folder.path(), true)).contains("it is a directory"));
         assert!(said(admit(Path::new("-"), true)).contains("standard output"));
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");
-        // What came meanwhile stays.
+        // A file that came meanwhile stays.
         let late = folder.path().join("late");
         let mut output = OutputFile::create(&late, false).unwrap();
         output.write_all(b"new").unwrap();
