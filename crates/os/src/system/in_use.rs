@@ -166,6 +166,7 @@ fn writes(information: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::kernel::{ProgramBounds, tool};
     use std::process::Stdio;
 
     #[test]
