@@ -5,9 +5,9 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use super::super::system::{BlockDevice, SystemRoot};
 use super::{Change, value, write};
 use crate::kernel::debris::{by_owner, create_note, folders};
+use crate::system::{BlockDevice, SystemRoot};
 
 const TITLE: &str = "seekwise settings 1";
 
