@@ -7,7 +7,6 @@
 
 use seekwise_model::time::Span;
 
-use super::lateness::Lateness;
 use super::ways::{Door, DoorLatency};
 use super::{DoorCost, LatencyWitness, Receipt};
 
@@ -201,6 +200,7 @@ fn share_limit(share: f64, all: u64) -> Limit {
 mod tests {
     use super::*;
     use crate::receipt::ClockSpeed;
+    use crate::receipt::lateness::Lateness;
     use crate::receipt::ways::{DoorEnds, RequestTotals};
 
     /// A session of `requests` of `modelled` microseconds. Every `each`th is late by `late` microseconds; a round trip of `path`
