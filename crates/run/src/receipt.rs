@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn quantiles_are_an_eighth_above_at_most() {
+    fn quantiles_are_a_thirty_second_above_at_most() {
         let mut lateness = Lateness::default();
         assert_eq!(lateness.quantile(0.5), None);
         for micros in 1..=1000 {
@@ -350,7 +350,7 @@ mod tests {
         }
         for (share, true_us) in [(0.5, 500.0), (0.99, 990.0), (1.0, 1000.0)] {
             let told = lateness.quantile(share).unwrap().nanos() as f64 / 1e3;
-            assert!((true_us..=true_us * 1.125).contains(&told), "{share}: {told}");
+            assert!((true_us..=true_us * 1.04).contains(&told), "{share}: {told}");
         }
         assert_eq!(lateness.latest(), Span::from_millis(1));
         let mut none = Lateness::default();

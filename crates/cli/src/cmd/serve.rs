@@ -375,7 +375,7 @@ fn text(receipt: &Receipt) -> String {
     };
     format!(
         "Served for {seconds:.1} s: {reads} reads, {writes} writes, {flushes} flushes; {failures} failed.{cut}\n\nHow \
-         late answers left, compared with the model (in real time; percentiles are up to an eighth too high; \"over 200 us\" counts the \
+         late answers left, compared with the model (in real time; percentiles are up to 3 % too high; \"over 200 us\" counts the \
          disk's time):\n{table}\n\n{}",
         machine(receipt)
     )

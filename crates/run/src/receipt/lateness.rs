@@ -2,10 +2,10 @@
 
 use seekwise_model::time::Span;
 
-/// Parts of each power of two that lateness is told apart by: an eighth is 12.5 %.
-const PARTS: u32 = 8;
+/// Parts of each power of two that lateness is told apart by: a thirty-second is 3 %.
+const PARTS: u32 = 32;
 
-/// Lateness (or other spans) by size, in nanoseconds: quantiles are at most 12.5 % above what they stand for.
+/// Lateness (or other spans) by size, in nanoseconds: quantiles are at most 3.2 % above what they stand for.
 #[derive(Clone, Debug)]
 pub struct Lateness {
     counts: Vec<u64>,
@@ -88,8 +88,15 @@ impl Lateness {
         (variance / count).sqrt()
     }
 
-    /// How many exceed `span`. One that exceeds it by less than an eighth may not be counted.
+    /// How many exceed `span`. One that exceeds it by less than 3 % may not be counted.
     pub fn over(&self, span: Span) -> u64 {
         self.counts[Lateness::bucket(span.nanos()) + 1..].iter().sum()
+    }
+
+    /// Sizes, each at most 3 % below what it stands for, and how many there are.
+    pub fn sizes(&self) -> impl Iterator<Item = (Span, u64)> {
+        let floor = |bucket: usize| if bucket == 0 { 0 } else { Lateness::edge(bucket - 1) };
+        let counts = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
+        counts.map(move |(bucket, &count)| (Span::from_nanos(floor(bucket)).min(self.latest), count))
     }
 }

@@ -20,6 +20,8 @@ pub struct DoorLatency {
     pub modelled: Lateness,
     /// How late their answers left.
     pub late: Lateness,
+    /// Both together: each response as it left.
+    pub response: Lateness,
     /// What the way there and back took a client of our own meanwhile.
     pub path: Lateness,
     /// Reads and writes among them, by the model: what a kernel counts at the other end.
@@ -31,6 +33,7 @@ impl DoorLatency {
     pub fn answered(&mut self, modelled: Span, late: Span, moves: bool) {
         self.modelled.add(modelled);
         self.late.add(late);
+        self.response.add(modelled + late);
         if moves {
             self.moves.requests += 1;
             self.moves.took += modelled;
