@@ -244,6 +244,20 @@ fn the_largest_difference_stands_first_on_the_page() {
 }
 
 #[test]
+fn shorter_flushes_that_are_fewer_are_no_plain_gain() {
+    let study = "title = 't'\nquestion = 'q'\nruns = 3\nruntime = '20 s'\njob = 'oltp.fio'\n[stack]\n\
+                 drive = 'barracuda-7200.7-ncq'\n[[factor]]\nname = 'cache'\nkey = 'drive.cache.write_back'\n\
+                 levels = ['on', 'off']\n[[factor]]\nname = 'queue'\nkey = 'drive.firmware.depth'\nlevels = [16, 32]\n\
+                 [[compare]]\nname = 'c'\nfactor = 'cache'\nfrom = 'on'\nto = 'off'\nmetric = 'flush'\n";
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("oltp.fio"), include_str!("../../../docs/examples/oltp.fio")).unwrap();
+    fs::write(folder.path().join("flush.toml"), study).unwrap();
+    let said = seekwise(folder.path(), &["study", "flush.toml", "--out", "out"]).done();
+    assert!(said.contains("c: shorter, "), "{said}");
+    assert!(said.contains("\nBut: flushes per second is worse: 0.4"), "{said}");
+}
+
+#[test]
 fn less_of_the_processor_for_less_work_is_no_plain_gain() {
     // A driver that does not sort makes the arm slow, so there is less to do for the processor.
     let study = "title = 't'\nquestion = 'q'\nruns = 3\nruntime = '20 s'\njob = 'random-read'\n[stack]\n\

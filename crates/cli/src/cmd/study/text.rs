@@ -4,7 +4,7 @@ use std::path::Path;
 
 use seekwise_formats::study::Study;
 use seekwise_lab::compose;
-use seekwise_lab::finding::{ClaimJudgement, Evidence, Finding, OverallComparison};
+use seekwise_lab::finding::{ClaimJudgement, Evidence, Finding, OverallComparison, SecondaryFigure};
 use seekwise_lab::outcome::{DifferenceWords, Outcome, ratio_text};
 use seekwise_lab::rounds::SamplingAccount;
 use seekwise_lab::run::{CpuRecord, Response, by_group, pooled};
@@ -78,7 +78,10 @@ pub fn text(evidence: &Evidence<'_>, listing: &Listing<'_>) -> Result<String, Co
             let of: Vec<&Finding> = findings.iter().filter(|finding| finding.compare == summary.compare).collect();
             let extremes = compose::extremes(compare.metric(), &of);
             let extremes = extremes.map_or(String::new(), |line| format!("\n{}", wrapped(&line, width)));
-            add(&format!("{}{extremes}", wrapped(&line, width)));
+            let beside = if let [one] = of[..] { &one.beside } else { &summary.beside };
+            let but = |it: &SecondaryFigure| format!("\n{}", wrapped(&format!("But: {}", it.text()), width));
+            let buts: String = beside.iter().map(but).collect();
+            add(&format!("{}{extremes}{buts}", wrapped(&line, width)));
         }
     }
     let refused = overall.iter().filter_map(|overall| Some((overall.compare, overall.refused.as_ref()?)));
