@@ -97,7 +97,10 @@ const APART: [(&str, &str); 19] = [
     ("bench beside --disksim PATH", "DiskSim's own program in turn with ours"),
     ("bench real [FOLDER] [ROUNDS] [SECONDS]", "beside fio on a real file"),
     ("cuts", "power cuts on random stacks: --stacks 200 --cuts 100000 --seed 1"),
-    ("mutate --runs 10000 --seed 1", "so many changed inputs of each kind (ci: a few hundred)"),
+    (
+        "mutate --runs 10000 --seed 1",
+        "so many changed inputs of each kind (ci: a few hundred); --program PATH for another build",
+    ),
     ("sampling [FOLDER]", "every study by both samples, side by side"),
     ("validation", "play measured traces again, rewrite figures and pictures"),
     ("fit [DRIVE …]", "the measured drives fitted anew, profiles rewritten"),

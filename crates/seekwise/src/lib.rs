@@ -19,6 +19,8 @@
 //! | [`error`](mod@error) | why something could not be done |
 //! | [`unfinished`] | what a program that ends at once would leave half done |
 //! | [`whole`] | files, whole or not at all |
+//! | [`foreign`] | files that may come from somebody else |
+//! | [`lock`] | one writer of a folder or a journal |
 //! | [`shell`] | words of a command |
 //! | [`observer`] | progress and cancelling |
 //! | [`reading`] | files, standard input and pipes as texts and traces |
@@ -55,8 +57,10 @@ pub mod error;
 pub mod explain;
 pub mod fio_output;
 pub mod fit;
+pub mod foreign;
 mod iolog;
 pub mod journal;
+pub mod lock;
 mod logging;
 pub mod observer;
 pub mod planned;

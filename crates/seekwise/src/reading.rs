@@ -1,8 +1,10 @@
 //! Files that a command names: read whole, with an error that says which and why not. `-` is standard input; what can be
-//! read only once is kept (`once`).
+//! read only once is kept (`once`). No text is longer than its limit (`bounded`).
 
+mod bounded;
 mod once;
 
+pub use self::bounded::{limit_texts, read_line, whole};
 pub use self::once::with_text;
 
 use std::fs;
@@ -40,7 +42,7 @@ pub fn text(path: &str) -> io::Result<String> {
     if Path::new(path).is_dir() {
         return Err(io::Error::new(ErrorKind::IsADirectory, "it is a directory; expected a file"));
     }
-    let bytes = if once::is_once(path)? { short(path)? } else { fs::read(path)? };
+    let bytes = if once::is_once(path)? { short(path)? } else { whole(fs::File::open(path)?)? };
     if bytes.contains(&0) {
         return Err(io::Error::new(ErrorKind::InvalidData, "it contains null bytes; expected a text file"));
     }
