@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use seekwise::whole::{admit, write_whole};
+use seekwise::Error;
+use seekwise::outputs::{admit, write_whole};
+use seekwise::reading::mark_inputs;
 use seekwise_lab::plot::png;
 
 use crate::args::PictureArgs;
@@ -10,8 +12,8 @@ use crate::exit::CommandError;
 use crate::output::say;
 
 impl PictureArgs {
-    /// Makes sure, before there is work done for them, that they may be written.
-    pub fn admit(&self, force: bool) -> Result<(), CommandError> {
+    /// Makes sure, before there is work done for them, that they may be written; `inputs` are files that the command reads.
+    pub fn admit(&self, force: bool, inputs: &[&str]) -> Result<(), CommandError> {
         let both = [("--svg", "svg", &self.svg), ("--png", "png", &self.png)];
         let both = both.map(|(option, ending, path)| path.as_deref().map(|path| (option, ending, path)));
         let ends = |path: &Path, with: &str| path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case(with));
@@ -30,7 +32,11 @@ impl PictureArgs {
         {
             return Err(CommandError::new(format!("--svg and --png: both name {}; expected two files", svg.display())));
         }
-        Ok(both.into_iter().flatten().try_for_each(|(_, _, path)| admit(path, force))?)
+        mark_inputs(inputs);
+        for (_, _, path) in both.into_iter().flatten() {
+            admit(path, force).map_err(|why| Error::of_file(path, &why))?;
+        }
+        Ok(())
     }
 
     /// Whether any is asked for.
@@ -38,21 +44,21 @@ impl PictureArgs {
         self.svg.is_some() || self.png.is_some()
     }
 
-    /// Writes what was let pass, and says where it is; `svg` draws the picture, where one is asked for.
-    pub fn write(&self, svg: impl FnOnce() -> String) -> Result<(), CommandError> {
+    /// Writes what was let pass, and says where it is; `svg` draws the picture, if one is asked for.
+    pub fn write(&self, force: bool, svg: impl FnOnce() -> String) -> Result<(), CommandError> {
         if !self.any() {
             return Ok(());
         }
         let svg = svg();
         if let Some(path) = &self.svg {
-            write_picture(path, svg.as_bytes())?;
+            write_picture(path, svg.as_bytes(), force)?;
         }
-        self.png.as_deref().map_or(Ok(()), |path| write_picture(path, &png(&svg)))
+        self.png.as_deref().map_or(Ok(()), |path| write_picture(path, &png(&svg), force))
     }
 }
 
-fn write_picture(path: &Path, picture: &[u8]) -> Result<(), CommandError> {
-    write_whole(path, picture).map_err(|error| CommandError::new(format!("{}: {error}", path.display())))?;
+fn write_picture(path: &Path, picture: &[u8], force: bool) -> Result<(), CommandError> {
+    write_whole(path, picture, force).map_err(|why| Error::of_file(path, &why))?;
     say(format!("Picture: {}", path.display()));
     Ok(())
 }

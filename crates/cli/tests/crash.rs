@@ -178,7 +178,10 @@ fn what_cannot_be_done_is_refused_and_says_why() {
         &[&own[..], &["--fs", "exxt4"]].concat(),
         "--fs: unknown file system `exxt4`; expected ext4, xfs, btrfs; did you mean `ext4`?",
     );
-    refused(&[&own[..], &["--size", "64m"]].concat(), "--prepare and --size need a file system; expected --fs ext4");
+    refused(
+        &[&own[..], &["--size", "64m"]].concat(),
+        "--prepare, --size and --user need a file system; expected --fs ext4",
+    );
     refused(&own, "the workload wrote nothing to the disk while it ran");
     refused(&["--workload", "exit 3", "--check", "true"], "the workload ended with exit code 3");
     refused(&["--workload", "sleep 60", "--check", "true", "--limit", "100ms"], "the workload had not ended after");

@@ -131,7 +131,11 @@ fn a_journal_of_other_data_is_not_gone_on_with() {
     let said = fit(folder.path(), &["t.csv"], &QUICK);
     assert!(said.err.contains("its run was interrupted; --resume continues it, --force starts over"), "{}", said.err);
     let said = fit(folder.path(), &["t.csv"], &[&QUICK[..], &["--resume"]].concat());
-    assert!(said.err.contains("it belongs to other data, another profile or other options"), "{}", said.err);
+    assert!(
+        said.err.contains("it belongs to other data, another profile, other options or another build"),
+        "{}",
+        said.err
+    );
     fit(folder.path(), &["t.csv"], &[&QUICK[..], &["--force"]].concat()).done();
 }
 

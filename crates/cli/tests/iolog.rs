@@ -66,19 +66,24 @@ fn a_written_log_is_fios_own_and_fio_plays_it() {
 }
 
 #[test]
-fn a_log_is_written_below_the_current_folder_and_replaces_nothing_unasked() {
+fn a_log_is_written_in_the_current_folder_and_replaces_logs_alone() {
     let here = folder(JOB);
     run(here.path(), &[]).done();
     assert_eq!(names(here.path()), ["a.log", "b.log", "j.fio"]);
     let again = run(here.path(), &[]);
     assert!(again.code == 2 && again.err.contains("a.log: already exists"), "{}", again.err);
     run(here.path(), &["--force"]).done();
-    for path in ["../out.log", "/tmp/out.log"] {
+    for path in ["../out.log", "/tmp/out.log", "logs/a.log", "./a.log", ".profile", "-rf", ".."] {
         let here = folder(&JOB.replace("a.log", path));
-        let said = run(here.path(), &[]);
-        assert!(said.code == 2 && said.err.contains("does not lie below the current folder"), "{}", said.err);
+        let said = run(here.path(), &["--force"]);
+        assert!(said.code == 2 && said.err.contains("expected a file name without a folder"), "{path}: {}", said.err);
         assert_eq!(names(here.path()), ["j.fio"]);
     }
+    fs::write(here.path().join("a.log"), "mine").unwrap();
+    let said = run(here.path(), &["--force"]);
+    assert!(said.code == 2 && said.err.contains("exists and is no log of fio's"), "{}", said.err);
+    assert_eq!(fs::read(here.path().join("a.log")).unwrap(), b"mine");
+    fs::remove_file(here.path().join("a.log")).unwrap();
     let two = folder(&JOB.replace("b.log", "a.log"));
     assert!(run(two.path(), &[]).err.contains("is the log of another worker too"));
     let compared = seekwise(here.path(), &["compare", "j.fio", "--on", DRIVE, "--vary", "job.depth=1,2"]);

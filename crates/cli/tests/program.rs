@@ -1,5 +1,7 @@
 //! All tests of the program, in one program of their own: each would be linked by itself, of the same size.
 
+#![allow(clippy::disallowed_methods, reason = "a test makes what it looks at")]
+
 mod score;
 mod seekwise;
 
@@ -21,6 +23,7 @@ mod hostile_clients;
 mod import;
 mod iolog;
 mod limits;
+mod outputs;
 mod paced;
 mod page;
 mod places;

@@ -29,6 +29,8 @@
 //! | [`study`] | study files (studies/*.toml) |
 //! | [`trace`] | recorded and measured traces |
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "a test makes what it looks at"))]
+
 pub mod concern;
 pub mod diagnostic;
 pub mod disksim;

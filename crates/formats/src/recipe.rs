@@ -5,6 +5,7 @@
 //! needs = ["sqlite3"]            # required programs
 //! fs = "ext4"                    # a file system, with mount options after a colon; default: none
 //! size = "64m"                   # of the file system
+//! user = "postgres"              # a user whose programs need the file system; default: root alone reaches it
 //! env = ["COMMITS"]              # environment variables to pass on
 //! prepare = "…"                  # shell command before the disk is served; optional
 //! workload = "…"                 # shell command; each line that it prints is a promise
@@ -36,6 +37,8 @@ pub struct Recipe {
     pub fs: Option<String>,
     /// Bytes of the file system.
     pub size: Option<u64>,
+    /// A user whose programs reach the mounted file system; without one, root alone does.
+    pub user: Option<String>,
     /// Environment variables to pass on to all commands.
     pub env: Vec<String>,
     /// Shell command before the disk is served.
@@ -58,7 +61,7 @@ const TEXTS: &[(&str, &str)] = &[
 ];
 
 /// Keys of a file.
-const KEYS: [&str; 9] = ["title", "needs", "fs", "size", "env", "prepare", "workload", "check", "variant"];
+const KEYS: [&str; 10] = ["title", "needs", "fs", "size", "user", "env", "prepare", "workload", "check", "variant"];
 
 /// Keys of a variant.
 const VARIANT: [&str; 3] = ["title", "fs", "set"];
@@ -171,6 +174,7 @@ fn field(reader: &mut FigureReader<'_>, recipe: &mut Recipe, line: usize, key: &
     };
     match key {
         "title" => recipe.title = text,
+        "user" => recipe.user = Some(text),
         "fs" => recipe.fs = Some(text),
         "size" => match dotted::size(&text) {
             Some(size) => recipe.size = Some(size),

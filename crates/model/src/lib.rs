@@ -97,6 +97,7 @@
 //! assert_eq!(answer.parts.total(), answer.finished.since(answer.submitted));
 //! ```
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "a test makes what it looks at"))]
 #![no_std]
 #![forbid(unsafe_code)]
 extern crate alloc;

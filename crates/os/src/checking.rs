@@ -4,13 +4,14 @@
 //! A file refuses no read: a sector that cannot be read holds a pattern of its own here.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use crate::bytes::zero_at;
 use crate::kernel::pages::{FilePages, UnflushedPages};
 use crate::kernel::{FileSystemKind, MountedFileSystem, ProgramBounds, ProgramExit, ShellProgram};
+use crate::outputs::{create_like_parent, create_private};
 use seekwise_model::history::DataPart;
 
 /// Bytes of the base that are told apart: what is zero stays a hole.
@@ -75,9 +76,13 @@ impl<'a> ImageChecker<'a> {
         Ok(checker)
     }
 
-    /// Writes the disk to a file that there was not.
+    /// Writes the disk to a new file for its owner alone; nothing of it remains after an error.
     pub fn write(&self, path: &Path, content: &ImageContent<'_>) -> io::Result<()> {
-        let file = File::create_new(path)?;
+        let file = create_private(path)?;
+        self.fill(&file, content).inspect_err(|_| drop(std::fs::remove_file(path)))
+    }
+
+    fn fill(&self, file: &File, content: &ImageContent<'_>) -> io::Result<()> {
         file.set_len(self.length)?;
         for (at, bytes) in &self.base {
             file.write_all_at(bytes, *at)?;
@@ -87,7 +92,7 @@ impl<'a> ImageChecker<'a> {
             let within = self.length.saturating_sub(lba * 512).min(part.bytes());
             match part {
                 DataPart::Bytes(bytes) => file.write_all_at(&bytes[..within as usize], lba * 512)?,
-                DataPart::Zeroes { .. } => zero_at(&file, lba * 512, within, false)?,
+                DataPart::Zeroes { .. } => zero_at(file, lba * 512, within, false)?,
             }
         }
         for sector in content.torn.iter().flat_map(|&(from, end)| from..end) {
@@ -101,7 +106,8 @@ impl<'a> ImageChecker<'a> {
         let Some(system) = self.system else { return Ok(None) };
         let folder = self.folder.join("given");
         let (image, mount) = (folder.join("image"), folder.join("mount"));
-        std::fs::create_dir_all(&mount)?;
+        create_like_parent(&folder)?;
+        create_like_parent(&mount)?;
         self.write(&image, content)?;
         let found = match mounted(system, &image, &mount, self.program.bounds)? {
             Ok(mounted) => {
@@ -128,10 +134,11 @@ impl<'a> ImageChecker<'a> {
         let place = |name: &str| folder.join(name);
         let (image, mount, scratch, told) = (place("image"), place("mount"), place("scratch"), place("promises"));
         for new in [folder, &mount, &scratch] {
-            std::fs::create_dir(new)?;
+            create_like_parent(new)?;
         }
         self.write(&image, content)?;
-        std::fs::write(&told, promises.iter().map(|line| format!("{line}\n")).collect::<String>())?;
+        let lines: String = promises.iter().map(|line| format!("{line}\n")).collect();
+        create_private(&told)?.write_all(lines.as_bytes())?;
         let shown = |path: &PathBuf| path.display().to_string();
         let mut program = self.program.clone();
         for (name, path) in [("SEEKWISE_IMAGE", &image), ("SEEKWISE_PROMISES", &told), ("SEEKWISE_SCRATCH", &scratch)] {

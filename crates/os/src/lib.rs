@@ -2,6 +2,8 @@
 //!
 //! | room | what it is |
 //! |---|---|
+//! | [`unfinished`] | what a program that ends at once would leave half done |
+//! | [`outputs`] | files and folders that commands write, whole or not at all |
 //! | [`clock`] | the one file that reads real time |
 //! | [`accounts`] | the kernel's accounts of processor time and disks |
 //! | [`real_time`] | what a place in real time provides, and the crank that the clock turns |
@@ -23,6 +25,8 @@
 //!
 //! The only crate that reads a clock ([`clock`]), and the only one with sockets ([`serve`]) and devices ([`real`], [`audit`]).
 
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "a test makes what it looks at"))]
+
 pub mod accounts;
 pub mod audit;
 pub mod bytes;
@@ -36,6 +40,7 @@ pub mod live;
 pub mod measured;
 pub mod nbd;
 pub mod null;
+pub mod outputs;
 pub mod places;
 pub mod real;
 pub mod real_time;
@@ -44,3 +49,4 @@ pub mod serve;
 #[cfg(target_os = "linux")]
 pub mod session;
 mod threads;
+pub mod unfinished;

@@ -27,7 +27,7 @@ mod device;
 #[cfg(target_os = "linux")]
 mod file;
 #[cfg(target_os = "linux")]
-mod in_use;
+pub(crate) mod in_use;
 #[cfg(target_os = "linux")]
 mod own;
 #[cfg(target_os = "linux")]
@@ -39,7 +39,7 @@ pub mod probe;
 #[cfg(target_os = "linux")]
 pub mod settings;
 #[cfg(target_os = "linux")]
-mod system;
+pub(crate) mod system;
 #[cfg(target_os = "linux")]
 mod uring;
 

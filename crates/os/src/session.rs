@@ -21,6 +21,7 @@ use crate::kernel::pages::{self, FilePages};
 use crate::kernel::{ExitCause, FileSystemKind, LoopDevice, MountedFileSystem, ProgramBounds, ShellProgram, leave};
 use crate::live::{DiskMessage, DiskOrder, Inbox, LiveDisk, MemoryRoom};
 use crate::nbd::Export;
+use crate::outputs::create_like_parent;
 use crate::serve::fuse::FuseFolder;
 use crate::serve::{FILE, ListenAddress, ServerSockets, serve};
 use seekwise_model::history::{History, HistoryMark};
@@ -95,7 +96,7 @@ impl ProgramSession<'_> {
         };
         let place = |name: &str| {
             let path = self.folder.join(name);
-            std::fs::create_dir(&path).map(|()| path)
+            create_like_parent(&path).map(|()| path)
         };
         let (disk, mount) = (place("disk")?, place("mount")?);
         let folder = FuseFolder::mount(&disk, export, MemoryRoom::default().callers(), inbox.clone())?;

@@ -1,5 +1,7 @@
 //! A disk that is served, from a client's side: bytes, flushes, power cuts, what is refused, several connections. Waits on
 //! the clock, as all of the live target does; no time is judged.
+
+#![allow(clippy::disallowed_methods, reason = "a test makes what it looks at")]
 #![cfg(unix)]
 
 mod served;

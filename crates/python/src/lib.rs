@@ -12,14 +12,24 @@ mod calls;
 mod tables;
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use pyo3::prelude::*;
+use seekwise::Error;
+use seekwise::outputs::write_whole;
 use seekwise_lab::provenance::ProgramVersion;
 
 /// The program `seekwise`: words are its name and its arguments. Answers its exit code.
 #[pyfunction]
 fn program(py: Python<'_>, words: Vec<OsString>) -> u8 {
     py.detach(|| seekwise_cli::program(&words))
+}
+
+/// Writes a file whole or not at all, under the rules of all outputs; one that is there is replaced.
+#[pyfunction]
+fn write_file(py: Python<'_>, path: PathBuf, content: Vec<u8>) -> PyResult<()> {
+    let written = py.detach(|| write_whole(&path, &content, true));
+    written.map_err(|why| boundary::fault::exception(py, &Error::of_file(&path, &why)))
 }
 
 /// Runs, comparisons, studies and sweeps of the library.
@@ -32,6 +42,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<boundary::watch::CancelFlag>()?;
     module.add_class::<calls::sweeps::Plan>()?;
     module.add_function(wrap_pyfunction!(program, module)?)?;
+    module.add_function(wrap_pyfunction!(write_file, module)?)?;
     module.add_function(wrap_pyfunction!(tables::table::table_of_bytes, module)?)?;
     module.add_function(wrap_pyfunction!(calls::run, module)?)?;
     module.add_function(wrap_pyfunction!(calls::compare, module)?)?;

@@ -30,7 +30,7 @@ use crate::planned::{self, PlannedStudy, ResultsOptions, StudySession};
 use crate::reading;
 use crate::results::{self, ResultFolder};
 use crate::study::{self, warn};
-use crate::unfinished::scratch;
+use seekwise_os::unfinished::scratch;
 
 /// What is said of a finding.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -127,7 +127,7 @@ pub fn claims(claims: &Claims, bounds: &Bounds, observer: &dyn Observer) -> Resu
     let folder = match &claims.out {
         Some(out) => out.as_path(),
         None => {
-            kept = scratch()?;
+            kept = scratch().map_err(Error::new)?;
             kept.path()
         }
     };

@@ -23,7 +23,7 @@ use crate::planned::{self, StudySession};
 use crate::setup::{Setup, reject_repeated_keys};
 use crate::shell::quoted;
 use crate::study::{self, StudyOptions, StudyResult, again, finished, missing_runs, require_requests, run_session};
-use crate::unfinished::scratch;
+use seekwise_os::unfinished::scratch;
 
 /// What is compared.
 #[derive(Clone, Debug)]
@@ -83,7 +83,7 @@ impl Comparison {
 
     /// The same within other bounds.
     pub fn run_within(&self, bounds: Bounds, observer: &dyn Observer) -> Result<ComparisonResult, Error> {
-        let folder = scratch()?;
+        let folder = scratch().map_err(Error::new)?;
         self.run_beside(folder.path(), bounds, observer)
     }
 

@@ -2,6 +2,7 @@
 //! run that did not end, also why.
 
 use std::fmt;
+use std::path::Path;
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_lab::validate::ReplayError;
@@ -26,6 +27,11 @@ impl Error {
     /// One fault that concerns no file.
     pub fn new(text: impl ToString) -> Error {
         Error::from(Diagnostic::at("", 0, text.to_string()))
+    }
+
+    /// What is wrong with a file or folder.
+    pub fn of_file(path: &Path, why: &impl fmt::Display) -> Error {
+        Error::new(format!("{}: {why}", path.display()))
     }
 
     /// The work was cancelled by its observer; what is complete is kept.

@@ -22,7 +22,7 @@ use crate::journal::{JournalOptions, SearchJournal};
 use crate::observer::Observer;
 use crate::reading::{self, FileKind};
 use crate::study::warn;
-use crate::whole::{admit, write_whole};
+use seekwise_os::outputs::{admit, write_whole};
 
 /// What is fitted to what.
 #[derive(Clone, Debug)]
@@ -65,11 +65,12 @@ struct Given {
 /// far ([`Observer::is_enough`]) or without a profile ([`Observer::is_cancelled`]). Either way the points stay in the journal beside
 /// the profile, and [`Fit::resume`] goes on with them.
 pub fn fit(fit: &Fit, observer: &dyn Observer) -> Result<FitReport, Error> {
-    for path in std::iter::once(&fit.out).chain(&fit.page) {
-        // A fit that goes on replaces what it wrote when it ended early.
-        admit(path, fit.force || fit.resume)?;
-    }
     let given = given(fit)?;
+    // A fit that goes on replaces what it wrote when it ended early.
+    let force = fit.force || fit.resume;
+    for path in std::iter::once(&fit.out).chain(&fit.page) {
+        admit(path, force).map_err(|why| Error::of_file(path, &why))?;
+    }
     let parameters = parameter::of(&given.drive, &fit.only);
     if parameters.is_empty() {
         return Err(nothing(fit));
@@ -89,7 +90,7 @@ pub fn fit(fit: &Fit, observer: &dyn Observer) -> Result<FitReport, Error> {
     // What is written is what will be read: a profile that its own reader refuses is a fault of ours.
     profile::parse(&fit.out.to_string_lossy(), &profile)?.profile()?;
     let written = |path: &PathBuf, text: &str| {
-        write_whole(path, text.as_bytes()).map_err(|error| Error::new(format!("{}: {error}", path.display())))
+        write_whole(path, text.as_bytes(), force).map_err(|why| Error::of_file(path, &why))
     };
     written(&fit.out, &profile)?;
     if let Some(page) = &fit.page {

@@ -1,7 +1,7 @@
 //! The logs that a fio job asks for (`write_iolog`), in fio's own form: each request of a worker as it is issued, the ramp's
-//! too. Written as all files are ([`crate::whole`]), below the current folder alone: job files come from others.
+//! too. Written as all files are ([`crate::outputs`]), in the current folder alone: job files come from others.
 
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, Read, Write};
 use std::path::{Component, Path};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -10,8 +10,12 @@ use seekwise_model::block::Request;
 use seekwise_model::time::Instant;
 use seekwise_model::workload::Tell;
 
+use seekwise_os::outputs::{OutputFile, admit, open_read};
+
 use crate::error::Error;
-use crate::whole::{OutputFile, admit};
+
+/// How all versions of fio's logs begin.
+const HEAD: &[u8; 12] = b"fio version ";
 
 /// The logs of a run, by worker. Workers may be threads: each has a lock of its own.
 pub struct Iologs(Arc<Vec<Option<Mutex<Open>>>>);
@@ -26,44 +30,52 @@ struct Open {
     failed: Option<std::io::Error>,
 }
 
-/// Makes sure that the logs may be written, before there is work done for them; `log` is what else is written.
+/// Makes sure that the logs may be written, before there is work done for them; `log` is what else is written. A job comes from
+/// anybody, so its logs go to the current folder alone, under plain names that no program reads by itself, and replace nothing
+/// but logs: with `force`.
 pub fn admit_all(logs: &[LogOf], force: bool, log: Option<&Path>) -> Result<(), Error> {
-    for LogOf { path, place: (file, line), .. } in logs {
-        let below = Path::new(path).components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
-        if !below {
-            return Err(Error::new(format!(
-                "{file}:{line}: `write_iolog`: `{path}` does not lie below the current folder; expected a path that does"
-            )));
+    for LogOf { path: name, place: (file, line), .. } in logs {
+        let refused = |why: String| Err(Error::new(format!("{file}:{line}: `write_iolog`: `{name}` {why}")));
+        let path = Path::new(name);
+        if !is_plain(name) {
+            return refused(
+                "is not accepted from a job; expected a file name without a folder, which begins with a letter, a digit \
+                 or `_`: the log goes to the current folder"
+                    .to_owned(),
+            );
         }
-        if log.is_some_and(|log| log == Path::new(path)) {
-            return Err(Error::new(format!(
-                "{file}:{line}: `write_iolog`: `{path}` is what --log names; expected two files"
-            )));
+        if log.is_some_and(|log| log.components().eq(path.components())) {
+            return refused("is what --log names; expected two files".to_owned());
         }
-        admit(Path::new(path), force)?;
-        if !is_below(Path::new(path)) {
-            return Err(Error::new(format!(
-                "{file}:{line}: `write_iolog`: `{path}` leads out of the current folder by a link; expected a path below it"
-            )));
+        if path.symlink_metadata().is_ok_and(|there| there.is_file()) && !is_log(path) {
+            return refused(
+                "exists and is no log of fio's; a job replaces no other file, whatever --force says".to_owned(),
+            );
         }
+        admit(path, force).map_err(|why| Error::of_file(path, &why))?;
     }
     Ok(())
 }
 
-/// Whether the folder of a path lies below the current one, links followed.
-fn is_below(path: &Path) -> bool {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let whole = |path: &Path| path.canonicalize().ok();
-    whole(folder).zip(whole(Path::new("."))).is_some_and(|(folder, current)| folder.starts_with(current))
+/// Whether a name says no folder, and no file that programs look for by themselves (`.profile`) or take for an option.
+fn is_plain(name: &str) -> bool {
+    let begins = name.starts_with(|c: char| c.is_alphanumeric() || c == '_');
+    begins && matches!(Path::new(name).components().collect::<Vec<_>>()[..], [Component::Normal(only)] if only == name)
+}
+
+/// Whether a file begins as fio's logs do.
+fn is_log(path: &Path) -> bool {
+    let mut head = [0; HEAD.len()];
+    open_read(path).and_then(|mut file| file.read_exact(&mut head)).is_ok_and(|()| head == *HEAD)
 }
 
 impl Iologs {
-    /// Begins them.
-    pub fn create(logs: &[LogOf]) -> Result<Iologs, Error> {
+    /// Begins them; logs that are there give way only by `force`.
+    pub fn create(logs: &[LogOf], force: bool) -> Result<Iologs, Error> {
         let workers = logs.iter().map(|log| usize::from(log.worker) + 1).max().unwrap_or(0);
         let mut all: Vec<Option<Mutex<Open>>> = (0..workers).map(|_| None).collect();
         for of in logs {
-            let begun = OutputFile::create(Path::new(&of.path)).map(BufWriter::new).and_then(|mut to| {
+            let begun = OutputFile::create(Path::new(&of.path), force).map(BufWriter::new).and_then(|mut to| {
                 to.write_all(of.head().as_bytes())?;
                 Ok(Open { of: of.clone(), to, instants: None, failed: None })
             });
@@ -110,5 +122,5 @@ impl Open {
 }
 
 fn failed(of: &LogOf, why: &std::io::Error) -> Error {
-    Error::new(format!("{}: {why}", of.path))
+    Error::of_file(Path::new(&of.path), why)
 }

@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -21,7 +21,8 @@ use seekwise_lab::digest::sha256;
 use crate::error::Error;
 use crate::foreign::{self, is_there};
 use crate::lock::WriteLock;
-use crate::unfinished::hold;
+use seekwise_os::outputs::open_append;
+use seekwise_os::unfinished::hold;
 
 /// Digits of a sum.
 const DIGITS: usize = 16;
@@ -116,7 +117,7 @@ fn open_at(path: &Path, hash: &str, whole: u64) -> std::io::Result<File> {
     if whole == 0 && is_there(path) {
         fs::remove_file(path)?;
     }
-    let mut file = foreign::open_as(path, OpenOptions::new().append(true).create(true))?;
+    let mut file = open_append(path)?;
     match whole {
         0 => file.write_all(format!("{hash}\n").as_bytes())?,
         whole => file.set_len(whole)?,

@@ -17,9 +17,7 @@
 //! | room | what it is |
 //! |---|---|
 //! | [`error`](mod@error) | why something could not be done |
-//! | [`unfinished`] | what a program that ends at once would leave half done |
-//! | [`whole`] | files, whole or not at all |
-//! | [`foreign`] | files that may come from somebody else |
+//! | [`foreign`] | texts of a folder that may come from somebody else |
 //! | [`lock`] | one writer of a folder or a journal |
 //! | [`shell`] | words of a command |
 //! | [`observer`] | progress and cancelling |
@@ -46,6 +44,8 @@
 //! | `logging` | the log of a run, where this build can write one |
 //! | `request_log` (feature `parquet`) | every request as Parquet |
 //! | [`fio_output`] | a run as fio's JSON |
+
+#![cfg_attr(test, allow(clippy::disallowed_methods, reason = "a test makes what it looks at"))]
 
 pub mod against;
 pub mod answer;
@@ -75,12 +75,12 @@ pub mod shell;
 pub mod study;
 #[cfg(feature = "parquet")]
 pub mod sweep;
-pub mod unfinished;
 pub mod validate;
 pub mod values;
-pub mod whole;
 
 pub use self::bounds::Bounds;
 pub use self::error::Error;
 pub use self::observer::Observer;
 pub use self::setup::Setup;
+/// Files and folders that are written; what a program that ends at once would leave half done.
+pub use seekwise_os::{outputs, unfinished};

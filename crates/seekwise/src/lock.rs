@@ -1,12 +1,12 @@
 //! One process at a time writes a result folder or a journal. It locks a file beside what it writes, in which its number stands,
 //! and removes that file when it has ended. The system lets go of the lock of a process that dies; its file is taken over.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
-use crate::foreign;
-use crate::unfinished::hold;
+use seekwise_os::outputs::{create_private, open_update};
+use seekwise_os::unfinished::hold;
 
 /// The locked file of a folder.
 const NAME: &str = ".lock";
@@ -44,15 +44,20 @@ impl WriteLock {
 
     fn take(path: PathBuf) -> io::Result<WriteLock> {
         for _ in 0..ATTEMPTS {
-            let mut options = OpenOptions::new();
-            options.read(true).write(true).create(true).truncate(false);
-            let opened = foreign::open_as(&path, &mut options);
-            let mut file =
-                opened.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?;
+            let mut file = match opened(&path) {
+                // Its last holder removed it at this moment.
+                Err(error) if error.kind() == ErrorKind::NotFound && parent_is_there(&path) => continue,
+                opened => {
+                    opened.map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))?
+                }
+            };
             match file.try_lock() {
                 Err(TryLockError::WouldBlock) => return Err(in_use(&mut file)),
-                Err(TryLockError::Error(error)) if !knows_no_locks(&error) => return Err(error),
-                _ => {}
+                // Some file systems have no locks.
+                Err(TryLockError::Error(error)) => {
+                    log::warn!("{}: cannot be locked ({error}); nobody else may write there", path.display());
+                }
+                Ok(()) => {}
             }
             // Its last holder may have removed it since it was opened.
             if is_still(&path, &file)? {
@@ -77,20 +82,23 @@ impl Drop for WriteLock {
     }
 }
 
+/// A new file for its owner alone, or the one that another process left or holds.
+fn opened(path: &Path) -> io::Result<File> {
+    match create_private(path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => open_update(path),
+        made => made,
+    }
+}
+
+fn parent_is_there(path: &Path) -> bool {
+    path.parent().is_none_or(|parent| parent.as_os_str().is_empty() || parent.is_dir())
+}
+
 fn in_use(file: &mut File) -> io::Error {
     let mut said = String::new();
     let number = file.take(DIGITS).read_to_string(&mut said).ok().and_then(|_| said.trim().parse::<u32>().ok());
     let who = number.map_or("another process".to_owned(), |number| format!("process {number}"));
     io::Error::new(ErrorKind::ResourceBusy, format!("{who} is writing here; wait until it ends, or use another name"))
-}
-
-/// Whether a file system has no locks: then there is nothing to hold.
-fn knows_no_locks(error: &io::Error) -> bool {
-    #[cfg(unix)]
-    if error.raw_os_error() == Some(rustix::io::Errno::NOLCK.raw_os_error()) {
-        return true;
-    }
-    error.kind() == ErrorKind::Unsupported
 }
 
 #[cfg(unix)]

@@ -16,6 +16,7 @@ use seekwise_formats::scene::SceneFile;
 use seekwise_formats::trace::{HEAD, TracePart, unpacked};
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::trace;
+use seekwise_os::outputs::mark_input;
 use seekwise_os::places::PLACES;
 
 use crate::error::Error;
@@ -42,11 +43,23 @@ pub fn text(path: &str) -> io::Result<String> {
     if Path::new(path).is_dir() {
         return Err(io::Error::new(ErrorKind::IsADirectory, "it is a directory; expected a file"));
     }
-    let bytes = if once::is_once(path)? { short(path)? } else { whole(fs::File::open(path)?)? };
+    let bytes = if once::is_once(path)? { short(path)? } else { whole(open(path)?)? };
     if bytes.contains(&0) {
         return Err(io::Error::new(ErrorKind::InvalidData, "it contains null bytes; expected a text file"));
     }
     Ok(String::from_utf8(bytes).unwrap_or_else(|error| error.as_bytes().iter().map(|&byte| char::from(byte)).collect()))
+}
+
+/// Files that a command will read, if there are any of these names: none of its outputs may take their place.
+pub fn mark_inputs(names: &[&str]) {
+    names.iter().filter_map(|name| fs::metadata(name).ok()).for_each(|of| mark_input(&of));
+}
+
+/// Opens an input for reading: no output of the command may take its place.
+fn open(path: &str) -> io::Result<fs::File> {
+    let file = fs::File::open(path)?;
+    mark_input(&file.metadata()?);
+    Ok(file)
 }
 
 /// What came of something that can be read only once, where it can be a text.
@@ -74,7 +87,7 @@ pub fn parts(path: &str) -> io::Result<Vec<TracePart>> {
         return Ok(vec![(spoken(path).to_owned(), unpacked(once::kept(path)?.reader())?)]);
     }
     let open = |path: String| -> io::Result<TracePart> {
-        let input = unpacked(Box::new(fs::File::open(&path)?))?;
+        let input = unpacked(Box::new(self::open(&path)?))?;
         Ok((path, input))
     };
     processors(path).into_iter().map(open).collect()

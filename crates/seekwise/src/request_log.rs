@@ -2,7 +2,7 @@
 //!
 //! What each column holds stands in the file itself, as key-value metadata: `column.NAME` is its unit and its meaning
 //! (`parquet-cli meta`, DuckDB's `parquet_kv_metadata`, pyarrow's `schema.metadata` show it); the other keys say what
-//! made the file. Written as all files are ([`crate::whole`]).
+//! made the file. Written as all files are ([`crate::outputs`]).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use seekwise_model::block::{Op, Status};
 use seekwise_model::record::{Part, Record};
 
 use crate::error::Error;
-use crate::whole::OutputFile;
+use seekwise_os::outputs::OutputFile;
 
 /// Rows held back and written together: 18 columns of them are 19 MB.
 const ROWS: usize = 131_072;
@@ -112,12 +112,12 @@ pub struct ParquetLog {
 }
 
 impl ParquetLog {
-    /// Begins a log that is to be `path`.
-    pub fn create(path: &Path, of: &LogHeader<'_>) -> Result<ParquetLog, Error> {
+    /// Begins a log that is to be `path`; a file that is there gives way only by `force`.
+    pub fn create(path: &Path, force: bool, of: &LogHeader<'_>) -> Result<ParquetLog, Error> {
         let columns = columns(of.measured);
         let fields: String = columns.iter().map(|(name, _)| format!("required int64 {name};")).collect();
         let schema = parse_message_type(&format!("message requests {{ {fields} }}")).map_err(|e| failed(path, &e))?;
-        let file = OutputFile::create(path).map_err(|error| Error::new(format!("{}: {error}", path.display())))?;
+        let file = OutputFile::create(path, force).map_err(|error| Error::of_file(path, &error))?;
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
             .set_key_value_metadata(Some(of.metadata(&columns)))
@@ -157,7 +157,7 @@ impl ParquetLog {
             self.write_rows()?;
         }
         let file = self.writer.into_inner().map_err(|error| failed(&self.path, &error))?;
-        file.finish().map_err(|error| Error::new(format!("{}: {error}", self.path.display())))
+        file.finish().map_err(|error| Error::of_file(&self.path, &error))
     }
 }
 

@@ -22,7 +22,7 @@
 
 mod sums;
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
 
@@ -36,8 +36,8 @@ use crate::foreign::{self, is_there};
 use crate::lock::WriteLock;
 use crate::reading;
 use crate::shell::quoted;
-use crate::unfinished::hold;
-use crate::whole::write_whole;
+use seekwise_os::outputs::{create_folder, open_append, open_read, open_update, write_whole};
+use seekwise_os::unfinished::hold;
 use sums::SUMS;
 
 const STUDY: &str = "study.toml";
@@ -283,7 +283,10 @@ fn write_kept(folder: &Path, study: &str, made: &str) -> Result<(), FolderError>
     remove(&folder.join(SUMS))?;
     for (name, text) in [(STUDY, study), (MADE, made)] {
         let path = folder.join(name);
-        write_whole(&path, text.as_bytes()).map_err(io_error(&path))?;
+        // The study itself may lie there.
+        if !foreign::text(&path).is_ok_and(|there| there == text) {
+            write_whole(&path, text.as_bytes(), true).map_err(io_error(&path))?;
+        }
     }
     sums::write(folder, &[(STUDY, study), (MADE, made)])
 }
@@ -302,7 +305,7 @@ impl ResultFolder {
     pub fn begin(folder: &Path, study: &str, made: &StudyProvenance, force: bool) -> Result<ResultFolder, FolderError> {
         admit(folder, study, force)?;
         let unmade = |error| FolderError::Unfit(folder.to_owned(), format!("cannot be created: {error}"));
-        fs::create_dir_all(folder).map_err(unmade)?;
+        create_folder(folder).map_err(unmade)?;
         let lock = WriteLock::of_folder(folder).map_err(io_error(folder))?;
         ResultFolder::begin_locked(lock, folder, study, made, force)
     }
@@ -339,7 +342,7 @@ impl ResultFolder {
         let (done, whole) = parse(&path, kept)?;
         hold().count(done.len() as u64);
         let cut_off = |file: File| if file.metadata()?.len() > whole { file.set_len(whole) } else { Ok(()) };
-        foreign::open_as(&path, OpenOptions::new().write(true)).and_then(cut_off).map_err(io_error(&path))?;
+        open_update(&path).and_then(cut_off).map_err(io_error(&path))?;
         Ok((ResultFolder::append_to(lock, folder)?, done))
     }
 
@@ -350,7 +353,7 @@ impl ResultFolder {
 
     fn append_to(lock: WriteLock, folder: &Path) -> Result<ResultFolder, FolderError> {
         let path = folder.join(LINES);
-        let lines = foreign::open_as(&path, OpenOptions::new().create(true).append(true)).map_err(io_error(&path))?;
+        let lines = open_append(&path).map_err(io_error(&path))?;
         Ok(ResultFolder { path, lines, _lock: lock })
     }
 
@@ -404,7 +407,7 @@ pub(crate) fn line_of(record: &RunRecord) -> String {
 
 /// How many lines of a file have their end.
 fn whole_lines(path: &Path) -> io::Result<usize> {
-    let (mut lines, mut line, mut count) = (BufReader::new(foreign::open(path)?), Vec::new(), 0);
+    let (mut lines, mut line, mut count) = (BufReader::new(open_read(path)?), Vec::new(), 0);
     loop {
         reading::read_line(&mut lines, &mut line)?;
         match line.ends_with(b"\n") {
@@ -452,7 +455,7 @@ pub fn records(folder: &Path, kept: &StudyManifest) -> Result<Vec<RunRecord>, Fo
 /// The records of lines that have their end, and the bytes of these. It is read line by line: a file of a review's part has tens
 /// of megabytes.
 fn parse(path: &Path, kept: &StudyManifest) -> Result<(Vec<RunRecord>, u64), FolderError> {
-    let mut lines = BufReader::new(foreign::open(path).map_err(io_error(path))?);
+    let mut lines = BufReader::new(open_read(path).map_err(io_error(path))?);
     let (mut records, mut whole) = (Vec::new(), 0);
     let (mut order, mut line) = (Vec::new(), Vec::new());
     loop {

@@ -121,7 +121,7 @@ impl<'a> PreparedRun<'a> {
             prepared.target.is_measured(),
         )?;
         let kept = options.out.map(|out| Folder::begin(setup, options, cell, &prepared, taken, out)).transpose()?;
-        let iologs = Iologs::create(&prepared.logs)?;
+        let iologs = Iologs::create(&prepared.logs, options.force)?;
         let tell = iologs.tell();
         let mut progress = Progress::begin(&prepared, observer);
         let cancelled = || observer.is_cancelled();

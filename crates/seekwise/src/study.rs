@@ -27,7 +27,7 @@ use crate::planned::{self, PlannedStudy, ResultsOptions, StudySession};
 use crate::reading::{self, FileKind};
 use crate::results::{self, PAGE, ResultFolder, StudyManifest};
 use crate::shell::quoted;
-use crate::whole::OutputFile;
+use seekwise_os::outputs::OutputFile;
 
 /// What the reader of a page does to have the same again; it stands in the folder that the page lies in.
 const COMMAND: &str = "seekwise study . --out again";
@@ -339,7 +339,7 @@ fn composed(
 /// Writes a page into `folder`, whole or not at all, and answers its path.
 fn write_page(folder: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<PathBuf, Error> {
     let path = folder.join(PAGE);
-    let written = OutputFile::create(&path).and_then(|file| {
+    let written = OutputFile::create(&path, true).and_then(|file| {
         let mut to = BufWriter::new(file);
         write(&mut to)?;
         to.into_inner()?.finish()

@@ -364,10 +364,10 @@ const TRACES: [&str; 9] = [
 ];
 
 const FIO_JSON: &str = "{\"fio version\":\"fio-3.33\",\"timestamp\":1,\"global options\":{\"rw\":\"randread\",\"bs\":\"4k\",\
-\"ioengine\":\"libaio\",\"direct\":\"1\"},\"jobs\":[{\"jobname\":\"a\",\"job options\":{\"iodepth\":\"1\",\"runtime\":\"10\"},\
+\"ioengine\":\"libaio\",\"direct\":\"1\",\"size\":\"1g\"},\"jobs\":[{\"jobname\":\"a\",\"job options\":{\"iodepth\":\"1\",\"runtime\":\"10\"},\
 \"read\":{\"io_bytes\":2867200,\"iops\":70.0,\"runtime\":10000,\"total_ios\":700,\"clat_ns\":{\"min\":300000,\"max\":50000000,\
 \"mean\":14200000.0,\"N\":700,\"percentile\":{\"50.000000\":14000000,\"99.000000\":24000000}}}},{\"jobname\":\"b\",\
-\"job options\":{\"iodepth\":\"4\",\"runtime\":\"10\"},\"read\":{\"io_bytes\":4096000,\"iops\":100.0,\"runtime\":10000,\
+\"job options\":{\"iodepth\":\"4\",\"stonewall\":\"1\",\"runtime\":\"10\"},\"read\":{\"io_bytes\":4096000,\"iops\":100.0,\"runtime\":10000,\
 \"total_ios\":1000,\"clat_ns\":{\"min\":300000,\"max\":90000000,\"mean\":40000000.0,\"N\":1000,\"percentile\":\
 {\"50.000000\":39000000,\"99.000000\":84000000}}}}]}\n";
 

@@ -48,6 +48,10 @@ pub struct CrashArgs {
     /// The size of the file system, such as 512m [default: 64m; xfs 300m, btrfs 256m].
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub size: Option<u64>,
+    /// A user who may reach the mounted file system too, by his group, if the commands run programs as him. The medium itself
+    /// and the promises are root's alone.
+    #[arg(long, value_name = "NAME", value_parser = name)]
+    pub user: Option<String>,
     /// A shell command that fills the file system before the disk is served.
     #[arg(long, value_name = "CMD")]
     pub prepare: Option<String>,

@@ -32,7 +32,7 @@ pub fn compare(args: &args::CompareArgs, bounds: &Bounds, json: bool) -> Command
         return against::against(args, drive, bounds, json);
     }
     let format = form(args.format, json)?;
-    args.pictures.admit(args.force)?;
+    args.pictures.admit(args.force, &[&args.job, &args.on.target])?;
     if args.force && args.out.is_none() && !args.pictures.any() {
         return Err(CommandError::new(
             "--force: there is nothing to overwrite; expected --out, --svg or --png as well",
@@ -57,7 +57,7 @@ pub fn compare(args: &args::CompareArgs, bounds: &Bounds, json: bool) -> Command
     };
     drop(line);
     let answer = Compared(compared.answer());
-    args.pictures.write(|| comparison::svg(&answer.picture()))?;
+    args.pictures.write(args.force, || comparison::svg(&answer.picture()))?;
     match format {
         AnswerFormat::Json => print_json(&answer.json())?,
         AnswerFormat::Markdown => print(&answer.markdown(&comparison.command(None)))?,

@@ -2,7 +2,8 @@
 //! at each completion ([`answer`]), so drives, patterns, studies and keys are those of this program.
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
+use std::io;
+use std::path::Path;
 
 use clap::{Command, CommandFactory};
 use clap_complete::CompleteEnv;
@@ -13,11 +14,12 @@ use seekwise_formats::program::programs;
 use seekwise_formats::stack::layers;
 use seekwise_lab::catalogue::studies::{BUILT_IN, REVIEWS};
 use seekwise_lab::{built_in, catalogue, jobs};
+use seekwise_os::outputs::{create_folder, write_whole};
 use seekwise_os::places::PLACES;
 
 use super::print;
 use crate::args::{self, Cli, Shell};
-use crate::exit::{CommandAnswer, CommandError, CommandResult};
+use crate::exit::{CommandAnswer, CommandResult};
 
 /// The variable by which a script asks; `COMPLETE` alone might be a program's own.
 const VARIABLE: &str = "SEEKWISE_COMPLETE";
@@ -163,10 +165,22 @@ pub fn completions(args: &args::CompletionsArgs) -> CommandResult {
 
 /// Writes a manual page for the program and each command.
 pub fn man(args: &args::ManArgs) -> CommandResult {
-    let failed = |error| CommandError::new(format!("{}: {error}", args.folder.display()));
-    fs::create_dir_all(&args.folder).map_err(failed)?;
-    clap_mangen::generate_to(Cli::command(), &args.folder).map_err(failed)?;
+    let mut program = Cli::command().disable_help_subcommand(true);
+    program.build();
+    let written = create_folder(&args.folder).and_then(|()| write_pages(program, &args.folder));
+    written.map_err(|why| seekwise::Error::of_file(&args.folder, &why))?;
     Ok(CommandAnswer::Done)
+}
+
+/// A page for a command and each one below it.
+fn write_pages(command: clap::Command, folder: &Path) -> io::Result<()> {
+    command
+        .get_subcommands()
+        .filter(|below| !below.is_hide_set())
+        .try_for_each(|below| write_pages(below.clone(), folder))?;
+    let (page, mut text) = (clap_mangen::Man::new(command), Vec::new());
+    page.render(&mut text)?;
+    write_whole(&folder.join(page.get_filename()), &text, true)
 }
 
 #[cfg(test)]

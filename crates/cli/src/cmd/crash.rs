@@ -23,6 +23,7 @@ use seekwise_os::checking::{CheckResult, ImageChecker, ImageContent};
 use seekwise_os::kernel::debris::{DebrisItem, DebrisNote};
 use seekwise_os::kernel::pages::UnflushedPages;
 use seekwise_os::kernel::{ExitCause, FileSystemKind, ProgramBounds, ShellProgram};
+use seekwise_os::outputs::{self, create_like_parent};
 use seekwise_os::session::{ProgramSession, SessionRecord};
 
 use self::plan::CrashPlan;
@@ -37,6 +38,9 @@ use crate::progress::ProgressLine;
 pub fn crash(args: &args::CrashArgs, json: bool) -> Ended {
     if args.recipes {
         return plan::list(args, json);
+    }
+    if let Some(path) = &args.keep {
+        outputs::admit(path, false).map_err(|why| not_kept(path, &why))?;
     }
     let plan = CrashPlan::of(args)?;
     warn(&plan.warnings);
@@ -71,11 +75,11 @@ struct Report {
 }
 
 fn laboratory(args: &args::CrashArgs, plan: &CrashPlan, stop: &AtomicBool) -> Result<Report, CommandError> {
-    let scratch = plan::scratch(args)?;
+    let bounds = ProgramBounds { limit: Duration::from_nanos(args.limit.nanos), stop };
+    let scratch = plan::scratch(args, plan.recipe.user.as_deref(), bounds)?;
     let folder = &*scratch.path().to_owned();
     // They go in this order: while there is a folder, a note says so.
     let _held = (scratch, DebrisNote::write(&[DebrisItem::Folder(folder.to_owned())]));
-    let bounds = ProgramBounds { limit: Duration::from_nanos(args.limit.nanos), stop };
     let base = plan.base(folder, bounds)?;
     let base = base.as_deref().zip(plan.system.as_ref());
     say(format!("Running the workload on {}", seekwise::reading::spoken(&plan.target)));
@@ -157,7 +161,7 @@ fn located(
     use std::os::unix::fs::FileExt;
     let (path, mount) = (folder.join("whole"), folder.join("whole-mount"));
     checker.write(&path, whole)?;
-    std::fs::create_dir(&mount)?;
+    create_like_parent(&mount)?;
     system.mount(&path, &mount, bounds)?.end()?;
     let file = std::fs::File::open(&path)?;
     let read = |offset: u64, length: usize| {
@@ -190,7 +194,15 @@ fn look(
 
 fn keep(path: Option<&Path>, checker: &ImageChecker<'_>, content: &ImageContent<'_>) -> Result<(), CommandError> {
     let Some(path) = path else { return Ok(()) };
-    checker.write(path, content).map_err(|error| CommandError::new(format!("--keep {}: {error}", path.display())))?;
+    checker.write(path, content).map_err(|why| not_kept(path, &why))?;
     say(format!("Its medium: {}", path.display()));
     Ok(())
+}
+
+fn not_kept(path: &Path, why: &io::Error) -> CommandError {
+    let why = match why.kind() {
+        io::ErrorKind::AlreadyExists => "already exists; expected a new file".to_owned(),
+        _ => why.to_string(),
+    };
+    CommandError::new(format!("--keep {}: {why}", path.display()))
 }

@@ -36,8 +36,8 @@ pub fn drives(args: &args::DrivesArgs, json: bool) -> CommandResult {
     let drive = load(name)?;
     let sheet = show::sheet(&drive)?;
     warn(drive.warnings());
-    args.pictures.admit(args.force)?;
-    args.pictures.write(|| picture(&sheet))?;
+    args.pictures.admit(args.force, &[name])?;
+    args.pictures.write(args.force, || picture(&sheet))?;
     if json {
         print_json(&sheet)?;
     } else {

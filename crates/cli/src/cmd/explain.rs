@@ -2,11 +2,11 @@
 
 use seekwise::Bounds;
 use seekwise::explain::{Explain, Explanation, FoundLever};
-use seekwise::whole;
+use seekwise::{Error, outputs};
 
 use super::{print, print_json};
 use crate::args;
-use crate::exit::{CommandAnswer, CommandError, CommandResult};
+use crate::exit::{CommandAnswer, CommandResult};
 use crate::progress::Line;
 use crate::screen;
 use crate::tables::{self, Table};
@@ -16,7 +16,7 @@ pub fn explain(args: &args::ExplainArgs, bounds: &Bounds, json: bool) -> Command
     let &args::ExplainArgs { alone, runs, force, resume, threads, .. } = args;
     let (id, only, out) = (args.id.clone(), args.only.clone(), args.out.clone());
     if let Some(out) = &args.out {
-        whole::admit(out, force || resume)?;
+        outputs::admit(out, force || resume).map_err(|why| Error::of_file(out, &why))?;
     }
     let line = Line::new();
     let asked = Explain { id, runs, only, alone, out, resume, force, threads };
@@ -24,8 +24,8 @@ pub fn explain(args: &args::ExplainArgs, bounds: &Bounds, json: bool) -> Command
     drop(line);
     if let Some(out) = &args.out {
         let text = serde_json::to_string_pretty(&explained).expect("its keys are strings") + "\n";
-        let wrong = |error| CommandError::new(format!("{}: {error}", out.display()));
-        whole::write_whole(out, text.as_bytes()).map_err(wrong)?;
+        let written = outputs::write_whole(out, text.as_bytes(), force || resume);
+        written.map_err(|why| Error::of_file(out, &why))?;
     }
     match json {
         true => print_json(&explained)?,

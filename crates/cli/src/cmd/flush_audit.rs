@@ -33,7 +33,7 @@ const COLUMNS: usize = 90;
 
 /// Runs the command.
 pub fn flush_audit(args: &FlushAuditArgs, json: bool) -> CommandResult {
-    args.pictures.admit(args.force)?;
+    args.pictures.admit(args.force, &[&args.target])?;
     let opened = open(args)?;
     let Opened { mut subject, on, held, bench } = opened;
     let progress = ProgressLine::unknown("steps");
@@ -51,7 +51,7 @@ pub fn flush_audit(args: &FlushAuditArgs, json: bool) -> CommandResult {
     warn(bench.changes());
     let judgement = judge(&timings);
     let points = evidence(&timings);
-    args.pictures.write(|| plot::svg(&picture(&points), PICTURE.0, PICTURE.1))?;
+    args.pictures.write(args.force, || plot::svg(&picture(&points), PICTURE.0, PICTURE.1))?;
     match json {
         true => print_json(&as_json(args, &on, &judgement, &timings, &bench))?,
         false => print(&text(&on, &judgement, &points))?,

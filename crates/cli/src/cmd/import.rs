@@ -10,8 +10,9 @@ use crate::args::{self, ImportSource};
 use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::output::say;
 use crate::tables::table;
+use seekwise::Error;
+use seekwise::outputs::{admit, write_whole};
 use seekwise::reading;
-use seekwise::whole::{admit, write_whole};
 
 /// An import as JSON.
 #[derive(Serialize)]
@@ -53,9 +54,8 @@ pub fn import(args: &args::ImportArgs, json: bool) -> CommandResult {
     let found = disksim::import(&args.file, &text, &load, args.drive.as_deref(), &name)?;
     warn(&found.warnings);
     if let Some(path) = out {
-        admit(path, args.force)?;
-        write_whole(path, found.toml.as_bytes())
-            .map_err(|error| CommandError::new(format!("{}: {error}", path.display())))?;
+        let written = admit(path, args.force).and_then(|()| write_whole(path, found.toml.as_bytes(), args.force));
+        written.map_err(|why| Error::of_file(path, &why))?;
     }
     match (json, out) {
         (true, _) => print_json(&shown(&found))?,

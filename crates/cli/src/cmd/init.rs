@@ -14,7 +14,8 @@ use crate::args::{self, Template};
 use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::output::say;
 use crate::screen;
-use seekwise::whole::{admit, write_whole};
+use seekwise::Error;
+use seekwise::outputs::{admit, write_whole};
 
 /// The study that `init study` writes, under this name.
 const STUDY: &str = include_str!("../../../../docs/examples/study.toml");
@@ -68,8 +69,8 @@ pub fn init(args: &args::InitArgs) -> CommandResult {
         print(&text)?;
         return Ok(CommandAnswer::Done);
     };
-    admit(path, args.force)?;
-    write_whole(path, text.as_bytes()).map_err(|error| CommandError::new(format!("{}: {error}", path.display())))?;
+    let written = admit(path, args.force).and_then(|()| write_whole(path, text.as_bytes(), args.force));
+    written.map_err(|why| Error::of_file(path, &why))?;
     say(format!("Written: {}", path.display()));
     Ok(CommandAnswer::Done)
 }

@@ -22,14 +22,15 @@ const CURVE: (usize, usize) = (108, 11);
 /// Runs the command.
 pub fn power_cut(args: &args::PowerCutArgs, bounds: &Bounds, json: bool) -> CommandResult {
     choose(&mut [&mut headed(), &mut headed_files()], &args.columns.names)?;
-    args.pictures.admit(args.force)?;
+    args.pictures.admit(args.force, &[&args.job, &args.on.target])?;
     let setup = args.on.setup(&args.job);
     let line = Line::new();
     let cut = seekwise::power_cut::power_cut(&setup, when(args), bounds, &line)?;
     drop(line);
     let title = setup.title();
-    args.pictures
-        .write(|| plot::svg(&format!("{title}: what a power cut would lose, moment by moment"), &cut.report))?;
+    args.pictures.write(args.force, || {
+        plot::svg(&format!("{title}: what a power cut would lose, moment by moment"), &cut.report)
+    })?;
     if json {
         print_json(&cut.json(&setup))?;
     } else {

@@ -7,6 +7,7 @@ use seekwise::results::{self, ReviewManifest};
 use seekwise::study::again_from;
 use seekwise::study::review::again_from_review;
 use seekwise_lab::forest::{self, Forest};
+use seekwise_os::outputs::create_scratch;
 use serde_json::json;
 
 use super::python_module;
@@ -19,16 +20,24 @@ const PAGE: &str = "report.html";
 
 /// Runs the command.
 pub fn report(args: &args::ReportArgs, json: bool) -> CommandResult {
-    args.pictures.admit(args.force)?;
+    let kept = kept(&args.folder);
+    args.pictures.admit(args.force, &kept.iter().map(String::as_str).collect::<Vec<_>>())?;
     match args.folder.to_str().filter(|name| name.contains("://") && !args.folder.exists()) {
         Some(url) => report_elsewhere(args, url, json),
         None => report_in(args, &args.folder, json),
     }
 }
 
+/// What a report is made from: all files of its folder but the page.
+fn kept(folder: &Path) -> Vec<String> {
+    let paths = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    paths.filter(|path| !path.ends_with(PAGE)).map(|path| path.display().to_string()).collect()
+}
+
 /// The same of a folder that is no folder of this machine.
 fn report_elsewhere(args: &args::ReportArgs, url: &str, json: bool) -> CommandResult {
-    let folder = tempfile::tempdir().map_err(|error| CommandError::new(format!("report: {error}")))?;
+    let folder = create_scratch(&std::env::temp_dir(), "seekwise-")
+        .map_err(|error| CommandError::new(format!("report: {error}")))?;
     let copied = |way: &str| {
         let words = json!({"url": url, "folder": folder.path(), "copy": way});
         python_module::ask("report", words, "a copied folder needs no module")
@@ -59,7 +68,7 @@ fn report_in(args: &args::ReportArgs, from: &Path, json: bool) -> CommandResult 
         let drawn = Forest::of(&studied.evidence());
         let drawn = drawn
             .ok_or_else(|| CommandError::new(format!("{folder}: nothing is compared in it: there is no picture")))?;
-        args.pictures.write(|| forest::svg(&drawn))?;
+        args.pictures.write(args.force, || forest::svg(&drawn))?;
     }
     if from != args.folder {
         studied.page = PathBuf::from(format!("{folder}/{PAGE}"));

@@ -30,6 +30,7 @@ use crate::interrupt;
 use crate::output::say;
 use crate::tables;
 use seekwise::Bounds;
+use seekwise::outputs::{self, OutputFile};
 use seekwise::reading::spoken;
 use seekwise::setup;
 
@@ -132,16 +133,25 @@ fn fits(stack: &Stack) -> Result<(), CommandError> {
 
 /// What the disk holds at first.
 fn content(args: &args::ServeArgs, bytes: u64) -> Result<Bytes, CommandError> {
-    let platters = args.image.as_deref().map(|path| image(path, bytes, args.base.is_some())).transpose()?;
+    let base = args.base.as_deref().map(|path| base(path, bytes)).transpose()?;
+    let platters = args.image.as_deref().map(|path| image(path, bytes, base.is_some())).transpose()?;
     let content = Bytes::on(platters.unwrap_or_default());
-    let Some(path) = &args.base else { return Ok(content) };
+    let (Some(path), Some(base)) = (&args.base, base) else { return Ok(content) };
+    content.begun_with(base).map_err(|error| CommandError::new(format!("--base {}: {error}", path.display())))
+}
+
+/// What the disk begins with; nothing is written there.
+fn base(path: &Path, bytes: u64) -> Result<File, CommandError> {
     let wrong = |what: String| CommandError::new(format!("--base {}: {what}", path.display()));
     let base = File::open(path).map_err(|error| wrong(error.to_string()))?;
-    let length = base.metadata().map_err(|error| wrong(error.to_string()))?.len();
-    if length > bytes {
-        return Err(wrong(format!("has {length} bytes; expected at most {bytes}, the size of the disk")));
+    let is = base.metadata().map_err(|error| wrong(error.to_string()))?;
+    outputs::mark_input(&is);
+    match is.len() {
+        length if length > bytes => {
+            Err(wrong(format!("has {length} bytes; expected at most {bytes}, the size of the disk")))
+        }
+        _ => Ok(base),
     }
-    content.begun_with(base).map_err(|error| wrong(error.to_string()))
 }
 
 /// A folder with the disk as a file.
@@ -204,11 +214,10 @@ impl Mounted {
     }
 }
 
-/// The file of the platters: made if it is not there, and nobody else's meanwhile.
+/// The file of the platters: made if it is not there, refused if anything else uses it.
 fn image(path: &Path, bytes: u64, is_new: bool) -> Result<PlatterMedium, CommandError> {
     let wrong = |what: String| CommandError::new(format!("--image {}: {what}", path.display()));
-    let opened = File::options().read(true).write(true).create(true).truncate(false).open(path);
-    let file = opened.map_err(|error| wrong(error.to_string()))?;
+    let file = outputs::open_image(path).map_err(|error| wrong(error.to_string()))?;
     if file.try_lock().is_err() {
         return Err(wrong("another server is using it".to_owned()));
     }
@@ -225,15 +234,26 @@ fn image(path: &Path, bytes: u64, is_new: bool) -> Result<PlatterMedium, Command
 
 /// Writes what passes to a file, which there is not yet.
 fn recorder(path: &Path, args: &args::ServeArgs) -> Result<DiskRecorder, CommandError> {
-    let wrong = |error: io::Error| CommandError::new(format!("--record {}: {error}", path.display()));
-    let mut out = BufWriter::new(File::create_new(path).map_err(wrong)?);
+    let wrong = |error: io::Error| {
+        let why = match error.kind() {
+            io::ErrorKind::AlreadyExists => "already exists; expected a new file".to_owned(),
+            _ => error.to_string(),
+        };
+        CommandError::new(format!("--record {}: {why}", path.display()))
+    };
+    let mut out = BufWriter::new(OutputFile::create(path, false).map_err(wrong)?);
     let set: String = args.set.iter().map(|(key, value)| format!(", {key} = {value}")).collect();
     let made_on = format!("{}{set}, seed {}", spoken(&args.target), args.seed);
     out.write_all(recording::head(&made_on.replace('\n', " ")).as_bytes()).map_err(wrong)?;
-    Ok(Box::new(move |passed| match passed {
-        RecorderEvent::Request(entry) => out.write_all(recording::line(entry).as_bytes()),
-        RecorderEvent::Order(at, words) => out.write_all(recording::order(at, words).as_bytes()),
-        RecorderEvent::End => out.flush(),
+    let mut out = Some(out);
+    Ok(Box::new(move |passed| match (passed, &mut out) {
+        (RecorderEvent::Request(entry), Some(out)) => out.write_all(recording::line(entry).as_bytes()),
+        (RecorderEvent::Order(at, words), Some(out)) => out.write_all(recording::order(at, words).as_bytes()),
+        (RecorderEvent::End, _) => match out.take() {
+            Some(out) => out.into_inner()?.finish(),
+            None => Ok(()),
+        },
+        (_, None) => Ok(()),
     }))
 }
 

@@ -24,7 +24,7 @@ pub fn validate(args: &args::ValidateArgs, json: bool) -> CommandResult {
             "--force: there is nothing to overwrite; expected --svg, --png or --log as well",
         ));
     }
-    args.pictures.admit(args.force)?;
+    args.pictures.admit(args.force, &[&args.trace, &args.drive])?;
     let timing = match args.replay {
         ReplayTiming::Think => Timing::Think,
         ReplayTiming::Arrival => Timing::Arrival,
@@ -35,7 +35,7 @@ pub fn validate(args: &args::ValidateArgs, json: bool) -> CommandResult {
     let result = seekwise::validate::validate(&args.trace, &options, &line)?;
     drop(line);
     let ValidationResult { drive, samples, errors, off } = &result;
-    args.pictures.write(|| plot::svg(&drive.title, samples))?;
+    args.pictures.write(args.force, || plot::svg(&drive.title, samples))?;
     if json {
         print_json(&result.json())?;
     } else {

@@ -6,6 +6,8 @@
 //! cargo run -p seekwise-lab --example sample_report -- out
 //! ```
 
+#![allow(clippy::disallowed_methods, reason = "its pages are for tests of ours")]
+
 use std::path::Path;
 
 use seekwise_lab::report::html;

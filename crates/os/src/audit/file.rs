@@ -3,6 +3,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -65,6 +66,7 @@ impl Drop for DirectFile {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "a claimed device, or a new file that loses its name at once")]
 fn direct(dsync: bool) -> OpenOptions {
     let flags = if dsync { OFlags::DIRECT | OFlags::DSYNC } else { OFlags::DIRECT };
     let mut options = OpenOptions::new();
@@ -89,8 +91,9 @@ impl DirectFile {
         }
         let path = folder.join(format!(".seekwise-flush-audit-{}", std::process::id()));
         let plain = direct(false).create_new(true).mode(0o600).open(&path).map_err(wrong)?;
-        let forced = direct(true).open(&path);
         std::fs::remove_file(&path).map_err(wrong)?;
+        // Again by its descriptor: its name may be another file's by now.
+        let forced = direct(true).open(format!("/proc/self/fd/{}", plain.as_raw_fd()));
         let file = DirectFile::of(plain, forced.map_err(wrong)?, bytes / BLOCK)?;
         far("filling the scratch file");
         file.fill(bytes).map_err(wrong)?;

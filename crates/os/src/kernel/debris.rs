@@ -6,7 +6,7 @@
 //! folder of our name and our owner, a mount of ours, a socket that nobody answers. A note is a few lines, its words apart by tabs.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::UnixStream;
@@ -16,6 +16,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rustix::process::geteuid;
 
 use super::{ProgramBounds, group, process, tool};
+use crate::outputs::{create_folder, create_private};
 
 const TITLE: &str = "seekwise run 1";
 
@@ -90,10 +91,10 @@ impl DebrisNote {
         }
         let path = folders().into_iter().find_map(|folder| {
             let path = folder.join(&name);
-            fs::create_dir_all(&folder).ok()?;
+            create_folder(&folder).ok()?;
             // One of the same name is of a process that is gone, whose number we have.
             let _ = fs::remove_file(&path);
-            File::create_new(&path).and_then(|mut file| file.write_all(text.as_bytes())).ok().map(|()| path)
+            create_private(&path).and_then(|mut file| file.write_all(text.as_bytes())).ok().map(|()| path)
         });
         DebrisNote { path, made: made.to_vec() }
     }

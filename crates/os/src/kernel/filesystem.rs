@@ -9,6 +9,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::program::run_tool;
 use super::{ExitCause, ProgramBounds, named, pause, process, tool};
+use crate::outputs::create_private;
 
 /// What is to be known of a kind.
 #[derive(Debug)]
@@ -117,7 +118,7 @@ impl FileSystemKind {
 
     /// Makes it in `file`, which there is not yet, of so many bytes; all that is zero stays a hole.
     pub fn make(&self, file: &Path, bytes: u64, bounds: ProgramBounds<'_>) -> io::Result<()> {
-        std::fs::File::create_new(file)?.set_len(bytes)?;
+        create_private(file)?.set_len(bytes)?;
         let [program, words @ ..] = self.kind.make else { return Ok(()) };
         tool(program, words.iter().map(OsStr::new).chain([file.as_os_str()]), bounds).map(drop)
     }

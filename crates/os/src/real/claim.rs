@@ -3,6 +3,8 @@
 //! or volume. A file is locked (`flock`) against other runs of this program. Who else used it meanwhile is asked again at
 //! the end.
 
+#![expect(clippy::disallowed_methods, reason = "claims the file or device of a run")]
+
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;

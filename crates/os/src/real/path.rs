@@ -4,6 +4,8 @@
 //!
 //! Whether it may be written is said by `probe` of devices, by `claim` of files.
 
+#![expect(clippy::disallowed_methods, reason = "opens the file or device of a run, which `claim` judges")]
+
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::os::fd::AsRawFd;
@@ -11,16 +13,13 @@ use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use rustix::fs::{
-    AtFlags, CWD, Mode, OFlags, RenameFlags, StatxFlags, fstatfs, ioctl_blksszget, linkat, open, renameat_with,
-    statvfs, statx,
-};
-use rustix::io::Errno;
+use rustix::fs::{AtFlags, OFlags, StatxFlags, fstatfs, ioctl_blksszget, statvfs, statx};
 use seekwise_model::block::SECTOR;
 use seekwise_model::rng::Seed;
 
 use super::in_use::FileIdentity;
 use super::pattern;
+use crate::outputs::{OutputFile, mark_input};
 
 /// The file in a folder that is given for a file.
 pub const DATA: &str = "seekwise.data";
@@ -95,6 +94,8 @@ pub fn find(path: &Path, kind: PathKind, layout: Option<u64>) -> Result<Resolved
     {
         return Err(format!("{shown}: is a file of the kernel's ({name}); expected one on a disk"));
     }
+    // A job runs on it: nothing else of the command takes its place.
+    mark_input(&is);
     let bytes = file.seek(SeekFrom::End(0)).map_err(|why| format!("{shown}: its length: {why}"))?;
     if bytes < SECTOR {
         return Err(format!("{shown}: holds {bytes} bytes; expected {}", LONGER));
@@ -117,11 +118,12 @@ fn to_make(path: &Path, bytes: u64) -> Result<ResolvedPath, String> {
         return Err(format!("{shown}: {bytes} bytes are asked for (real.layout), and {free} are free there"));
     }
     let path = folder.join(name);
-    let part = PartFile::new(&path).map_err(|why| format!("{shown}: cannot be made: {why}"))?;
-    if let Some(name) = kernels_own(&part.file) {
+    let probe = tempfile::tempfile_in(&folder).map_err(|why| format!("{shown}: cannot be made: {why}"))?;
+    if let Some(name) = kernels_own(&probe) {
         return Err(format!("{shown}: is in a file system of the kernel's ({name}); expected one on a disk"));
     }
-    let direct = direct_alignment(&part.opened_at(), &part.file, PathKind::File);
+    let by_number = format!("/proc/self/fd/{}", probe.as_raw_fd());
+    let direct = direct_alignment(Path::new(&by_number), &probe, PathKind::File);
     Ok(ResolvedPath { path, kind: PathKind::File, identity: Arc::default(), sectors: bytes / SECTOR, direct })
 }
 
@@ -210,7 +212,7 @@ impl ResolvedPath {
         }
         let makes = fs::symlink_metadata(&self.path).is_err();
         if makes {
-            let made = PartFile::new(&self.path).and_then(|part| part.filled(self.sectors * SECTOR, &self.path));
+            let made = OutputFile::create(&self.path, false).and_then(|file| write_all(file, self.sectors * SECTOR));
             made.map_err(|why| format!("{}: cannot be made: {why}", self.path.display()))?;
         }
         // An earlier run of this command may have made it, or somebody else something of its name.
@@ -235,62 +237,7 @@ impl ResolvedPath {
     }
 }
 
-/// A file without its name yet. The system removes it when the program ends, if its file system can have files without a name;
-/// else it is called `NAME.part` meanwhile.
-struct PartFile {
-    file: File,
-    part: Option<PathBuf>,
-}
-
-impl PartFile {
-    /// A file that is to be called `path`.
-    fn new(path: &Path) -> io::Result<PartFile> {
-        let mode = Mode::from_raw_mode(0o666);
-        match open(folder_of(path), OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC, mode) {
-            Ok(file) => return Ok(PartFile { file: file.into(), part: None }),
-            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::NOENT | Errno::INVAL) => {}
-            Err(why) => return Err(why.into()),
-        }
-        let mut part = path.as_os_str().to_owned();
-        part.push(".part");
-        let part = PathBuf::from(part);
-        let file = OpenOptions::new().read(true).write(true).create_new(true).open(&part);
-        let file = file.map_err(|why| match why.kind() {
-            io::ErrorKind::AlreadyExists => io::Error::other(format!(
-                "{} is left from a layout that was broken off; expected it gone",
-                part.display()
-            )),
-            _ => why,
-        })?;
-        Ok(PartFile { file, part: Some(part) })
-    }
-
-    /// A path by which it can be opened again.
-    fn opened_at(&self) -> PathBuf {
-        self.part.clone().unwrap_or_else(|| format!("/proc/self/fd/{}", self.file.as_raw_fd()).into())
-    }
-
-    /// Fills it with so many bytes and gives it its name. Whoever made a file of that name meanwhile keeps it.
-    fn filled(mut self, bytes: u64, path: &Path) -> io::Result<()> {
-        write_all(&self.file, bytes)?;
-        match &self.part {
-            None => linkat(CWD, self.opened_at(), CWD, path, AtFlags::SYMLINK_FOLLOW)?,
-            Some(part) => renameat_with(CWD, part, CWD, path, RenameFlags::NOREPLACE)?,
-        }
-        self.part = None;
-        Ok(())
-    }
-}
-
-impl Drop for PartFile {
-    fn drop(&mut self) {
-        if let Some(part) = &self.part {
-            let _ = fs::remove_file(part);
-        }
-    }
-}
-
-fn write_all(mut file: &File, bytes: u64) -> io::Result<()> {
+fn write_all(mut output: OutputFile, bytes: u64) -> io::Result<()> {
     let mut piece = vec![0; PIECE];
     pattern::fill(&mut piece, Seed(0));
     let mut left = bytes;
@@ -298,11 +245,11 @@ fn write_all(mut file: &File, bytes: u64) -> io::Result<()> {
     while left > 0 {
         pattern::stamp(&mut piece, number);
         let some = left.min(PIECE as u64);
-        file.write_all(&piece[..some as usize])?;
+        output.write_all(&piece[..some as usize])?;
         left -= some;
         number += 1;
     }
-    file.sync_all()
+    output.finish()
 }
 
 #[cfg(test)]

@@ -6,6 +6,8 @@
 //! what would be lost. While judging it is opened for reading alone. Whoever then writes claims it: `claim` opens it for us
 //! alone and judges it again.
 
+#![expect(clippy::disallowed_methods, reason = "probes a device, read only")]
+
 use std::fmt;
 use std::fs::File;
 use std::io;

@@ -165,6 +165,7 @@ fn value(path: &Path) -> Result<String, String> {
 }
 
 /// Writes a value and reads it back.
+#[expect(clippy::disallowed_methods, reason = "a setting of the kernel's is no file")]
 fn write(path: &Path, wanted: &str) -> Result<(), String> {
     fs::write(path, wanted).map_err(|error| format!("{} = {wanted}: {error}", path.display()))?;
     match value(path)? {

@@ -24,6 +24,7 @@ __all__ = [
     "study",
     "table_of_bytes",
     "validate",
+    "write_file",
 ]
 
 VERSION: str
@@ -116,6 +117,8 @@ class Plan:
 def program(words: Sequence[str]) -> int:
     """The program `seekwise`: words are its name and its arguments. Answers its exit code."""
 
+def write_file(path: Path, content: bytes) -> None:
+    """Writes a file whole or not at all, under the rules of all outputs; one that is there is replaced."""
 def table_of_bytes(bytes: bytes) -> Table:
     """A table of the bytes of an Arrow IPC stream, as `Table.to_bytes` writes them."""
 

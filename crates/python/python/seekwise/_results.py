@@ -29,7 +29,7 @@ class Report:
 
     def save(self, file: str | Path) -> None:
         """Writes the page to a file."""
-        Path(file).write_text(self.html, encoding="utf-8")
+        _native.write_file(Path(file), self.html.encode())
 
     def _repr_html_(self) -> str:
         return _html.frame(self.html)
@@ -443,7 +443,7 @@ class FitResult(Result):
 
     def save(self, file: str | Path) -> None:
         """Writes the fitted profile to a file, which `on=` takes."""
-        Path(file).write_text(self.profile, encoding="utf-8")
+        _native.write_file(Path(file), self.profile.encode())
 
     def __repr__(self) -> str:
         return f"<FitResult: {len(self.moved)} figures moved, {self._data['tried']} points tried>"

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -15,6 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
+from seekwise import _native
 from seekwise._error import SeekwiseError
 
 
@@ -61,16 +61,7 @@ class FolderStore:
     def write(self, name: str, content: bytes) -> None:
         """Keeps a file, whole or not at all."""
         Path(self.folder).mkdir(parents=True, exist_ok=True)
-        # Two workers may write the same part at once: each has a file of its own.
-        beside = Path(self.folder, f"{name}.{secrets.token_hex(4)}.unfinished")
-        try:
-            with beside.open("wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            beside.replace(Path(self.folder, name))
-        finally:
-            beside.unlink(missing_ok=True)
+        _native.write_file(Path(self.folder, name), content)
 
 
 @contextmanager
@@ -167,7 +158,7 @@ def fetch(url: str, folder: Path, options: Mapping[str, Any] | None = None) -> N
         raise SeekwiseError(f"{url}: holds no results; expected what a sweep has kept there")
     for name, content in files.items():
         if content is not None:
-            (folder / name).write_bytes(content)
+            _native.write_file(folder / name, content)
 
 
 def store(out: str, options: dict[str, Any] | None = None) -> Store:

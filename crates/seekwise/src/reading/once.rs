@@ -8,6 +8,8 @@ use std::fs::File;
 use std::io::{self, ErrorKind, IsTerminal, Read, Write};
 use std::sync::{Arc, Mutex};
 
+use seekwise_os::outputs::mark_input;
+
 use super::{STANDARD_INPUT, spoken};
 
 /// Bytes that are kept in memory: no text of a job, a scene or a stack is nearly as long, and a trace gains nothing by it.
@@ -104,6 +106,10 @@ fn read(name: &str) -> io::Result<BufferedInput> {
     }
     if io::stdin().is_terminal() {
         log::info!("reading standard input, until Ctrl-D");
+    }
+    #[cfg(unix)]
+    if let Ok(file) = std::os::fd::AsFd::as_fd(&io::stdin()).try_clone_to_owned() {
+        mark_input(&File::from(file).metadata()?);
     }
     keep(io::stdin().lock(), name)
 }

@@ -11,7 +11,7 @@ use seekwise_lab::digest::sha256;
 
 use super::FolderError;
 use crate::foreign;
-use crate::whole::write_whole;
+use seekwise_os::outputs::write_whole;
 
 /// The file of sums.
 pub const SUMS: &str = "sums.txt";
@@ -38,7 +38,7 @@ fn of_text<'a>(name: &'a str, text: &'a str) -> impl Iterator<Item = String> + '
 pub fn write(folder: &Path, texts: &[(&str, &str)]) -> Result<(), FolderError> {
     let sums: String = texts.iter().flat_map(|(name, text)| of_text(name, text)).collect();
     let path = folder.join(SUMS);
-    write_whole(&path, sums.as_bytes()).map_err(|error| FolderError::Io(path, error))
+    write_whole(&path, sums.as_bytes(), true).map_err(|error| FolderError::Io(path, error))
 }
 
 /// Holds these texts, which lie in `folder` under these names, against their sums. Answers whether there are any: a folder of

@@ -1,6 +1,7 @@
 //! What `seekwise crash` is to do: a recipe, what replaces parts of it, and the disk; refused before anything begins where it cannot be
 //! done here.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 use seekwise_formats::diagnostic::Diagnostic;
@@ -9,7 +10,8 @@ use seekwise_formats::spelling::nearest;
 use seekwise_lab::crash::trial;
 use seekwise_model::stack::Stack;
 use seekwise_os::kernel::debris::FOLDER;
-use seekwise_os::kernel::{FILE_SYSTEMS, FileSystemKind, ProgramBounds, ShellProgram, is_root};
+use seekwise_os::kernel::{FILE_SYSTEMS, FileSystemKind, ProgramBounds, ShellProgram, is_root, tool};
+use seekwise_os::outputs::{create_like_parent, create_scratch};
 use serde_json::json;
 
 use crate::args;
@@ -41,6 +43,7 @@ impl CrashPlan {
         }
         recipe.fs = args.fs.clone().or(recipe.fs);
         recipe.prepare = args.prepare.clone().or(recipe.prepare);
+        recipe.user = args.user.clone().or(recipe.user);
         let target = args.target.clone().unwrap_or_default();
         let (stack, warnings) = setup::stack(&target, &args.set)?;
         if let Some(change) = stack.changes.first() {
@@ -69,8 +72,8 @@ impl CrashPlan {
     fn fits(&self, args: &args::CrashArgs) -> Result<(), CommandError> {
         let bytes = self.stack.sectors() * 512;
         match &self.system {
-            None if self.recipe.prepare.is_some() || args.size.is_some() => {
-                return Err(CommandError::new("--prepare and --size need a file system; expected --fs ext4"));
+            None if self.recipe.prepare.is_some() || args.size.is_some() || self.recipe.user.is_some() => {
+                return Err(CommandError::new("--prepare, --size and --user need a file system; expected --fs ext4"));
             }
             None => {}
             Some(_) if !is_root() => {
@@ -107,7 +110,7 @@ impl CrashPlan {
         let base = folder.join("base");
         system.make(&base, self.size, bounds).map_err(CommandError::new)?;
         let mount = folder.join("prepare");
-        let made = std::fs::create_dir(&mount);
+        let made = create_like_parent(&mount);
         made.map_err(|error| CommandError::new(format!("{}: {error}", mount.display())))?;
         // Also where nothing is prepared: options that the mount refuses are known before the disk is served.
         let mounted = system.mount(&base, &mount, bounds);
@@ -190,17 +193,26 @@ fn is_there(program: &str) -> bool {
     std::env::split_paths(&path).chain(more).any(|folder| folder.join(program).is_file())
 }
 
-/// A folder for media, in memory where that can be had.
-pub fn scratch(args: &args::CrashArgs) -> Result<tempfile::TempDir, CommandError> {
-    use std::os::unix::fs::PermissionsExt;
+/// A folder for media, in memory if that can be had: for its owner alone, and for the group of `user` to pass through.
+pub fn scratch(
+    args: &args::CrashArgs,
+    user: Option<&str>,
+    bounds: ProgramBounds<'_>,
+) -> Result<tempfile::TempDir, CommandError> {
+    use std::os::unix::fs::{PermissionsExt, chown};
     const MEMORY: &str = "/dev/shm";
     let own = std::env::temp_dir();
     let memory = Path::new(MEMORY);
     let parent = args.scratch.as_deref().unwrap_or(if memory.is_dir() { memory } else { &own });
     let wrong = |error: std::io::Error| CommandError::new(format!("{}: {error}", parent.display()));
-    let folder = tempfile::Builder::new().prefix(FOLDER).tempdir_in(parent).map_err(wrong)?;
-    // Programs that run as somebody else pass through; what is in it they do not see.
-    std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o711)).map_err(wrong)?;
+    let folder = create_scratch(parent, FOLDER).map_err(wrong)?;
+    if let Some(user) = user {
+        let unknown =
+            |why: &dyn Display| CommandError::new(format!("--user {user}: {why}; expected a user of this machine"));
+        let group = tool("id", ["-g", "--", user], bounds).map_err(|why| unknown(&why))?;
+        chown(folder.path(), None, Some(group.parse().map_err(|why| unknown(&why))?)).map_err(wrong)?;
+        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o710)).map_err(wrong)?;
+    }
     Ok(folder)
 }
 
@@ -210,7 +222,7 @@ pub fn list(args: &args::CrashArgs, json: bool) -> CommandResult {
     let shown = |recipe: &Recipe| {
         json!({
             "name": recipe.name, "title": recipe.title, "needs": recipe.needs, "fs": recipe.fs, "size": recipe.size,
-            "env": recipe.env, "prepare": recipe.prepare, "workload": recipe.workload, "check": recipe.check,
+            "user": recipe.user, "env": recipe.env, "prepare": recipe.prepare, "workload": recipe.workload, "check": recipe.check,
             "set": recipe.set.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
         })
     };
@@ -223,9 +235,10 @@ pub fn list(args: &args::CrashArgs, json: bool) -> CommandResult {
         let set: String = recipe.set.iter().map(|(name, value)| format!("{name}={value} ")).collect();
         let part = |what: &str, text: &str| format!("\n{what}:\n\n    {}\n", text.trim().replace('\n', "\n    "));
         let fs = recipe.fs.as_deref().unwrap_or("none: the bare disk");
+        let user = recipe.user.as_deref().map_or(String::new(), |user| format!(" (programs run as {user})"));
         let prepare = recipe.prepare.as_deref().map(|text| part("Before", text)).unwrap_or_default();
         print(&format!(
-            "{}: {}\n\nFile system: {fs}\nNeeds: {}\nSets: {set}\nTakes from the environment: {}\n{prepare}{}{}",
+            "{}: {}\n\nFile system: {fs}{user}\nNeeds: {}\nSets: {set}\nTakes from the environment: {}\n{prepare}{}{}",
             recipe.name,
             recipe.title,
             recipe.needs.join(", "),

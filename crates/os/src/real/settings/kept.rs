@@ -1,13 +1,13 @@
 //! The file that keeps what a device's settings were: written, and on the disk, before any of them changes. A line a fact,
 //! its words apart by tabs.
 
-use std::fs::{self, File};
-use std::io::Write;
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::super::system::{BlockDevice, SystemRoot};
 use super::{Change, value, write};
 use crate::kernel::debris::folders;
+use crate::outputs::{create_folder, write_whole};
 
 const TITLE: &str = "seekwise settings 1";
 
@@ -63,11 +63,8 @@ impl SettingsRecord {
         let mut why = String::new();
         for folder in folders {
             let path = folder.join(format!("{}.settings", self.disk));
-            match fs::create_dir_all(folder).and_then(|()| File::create_new(&path)) {
-                Ok(mut file) => {
-                    let kept = file.write_all(self.text().as_bytes()).and_then(|()| file.sync_all());
-                    return kept.map(|()| path.clone()).map_err(|error| format!("{}: {error}", path.display()));
-                }
+            match create_folder(folder).and_then(|()| write_whole(&path, self.text().as_bytes(), false)) {
+                Ok(()) => return Ok(path),
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
                     return Err(format!(
                         "{}: {} is set for another run, or for one that was killed; expected that run to end, or `seekwise restore`",

@@ -2,12 +2,13 @@
 //! ends the process (a signal handler, say) takes [`hold`] first, removes what it lists, and exits while it holds it: then no
 //! line and no file is half written.
 //!
-//! It is the process's, so it is the library's one variable that all of it shares.
+//! It is the process's, so it is one variable that all of it shares.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::error::Error;
+use crate::outputs::create_scratch;
 
 /// What is unfinished, and how many records are on their way to the disk.
 #[derive(Debug)]
@@ -67,10 +68,11 @@ impl Drop for ScratchFolder {
     }
 }
 
-/// A new one.
-pub fn scratch() -> Result<ScratchFolder, Error> {
-    let folder = tempfile::tempdir();
-    let folder = folder.map_err(|error| Error::new(format!("cannot create a temporary folder: {error}")))?;
+/// A new one, for its owner alone.
+pub fn scratch() -> io::Result<ScratchFolder> {
+    let folder = create_scratch(&std::env::temp_dir(), "seekwise-");
+    let folder =
+        folder.map_err(|error| io::Error::new(error.kind(), format!("cannot create a temporary folder: {error}")))?;
     hold().remove(folder.path());
     Ok(ScratchFolder(folder))
 }

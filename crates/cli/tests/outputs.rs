@@ -1,0 +1,498 @@
+//! Everything that a command writes, against all that may lie in its way: a table of options and dangers. Each run is refused and
+//! changes nothing, or its file is whole and nothing else changed. `--nocapture` prints the table.
+//!
+//! Links to other places, devices, images of mounted disks, the command's own input, a `NAME.part` of somebody else, folders of
+//! others, a second run of the same command, a full and a read-only file system. What needs root is skipped without.
+
+#![cfg(target_os = "linux")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+
+use crate::seekwise::{Said, command, said};
+
+const DRIVE: &str = "barracuda-7200.7-ncq";
+
+/// A command that writes something. `OUT` in its words stands for the name of that.
+#[derive(Clone, Copy)]
+struct Writer {
+    /// As the table says it.
+    name: &'static str,
+    words: &'static str,
+    /// Its own input, which may not be its output; none if all that it reads is built in.
+    input: Option<&'static str>,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// A file, the same bytes each time.
+    Same,
+    /// A file whose bytes have instants of real time in them, or which is not compared.
+    File,
+    /// A file that a job names.
+    Named,
+    /// A folder, the same bytes each time.
+    Folder,
+}
+
+const fn writer(name: &'static str, kind: Kind, input: Option<&'static str>, words: &'static str) -> Writer {
+    Writer { name, words, input, kind }
+}
+
+/// All options that write. `j.fio`, `t.csv`, `x.parv`, `d.toml` and the result folder `kept` lie beside.
+const WRITERS: &[Writer] = &[
+    writer("run --log", Kind::Same, Some("j.fio"), "run j.fio --on d.toml --log OUT --force"),
+    writer("run: write_iolog", Kind::Named, Some("n.fio"), "run n.fio --on d.toml --force"),
+    writer("run --out", Kind::Folder, Some("j.fio"), "run j.fio --on d.toml --out OUT --force"),
+    writer(
+        "compare --svg",
+        Kind::Same,
+        Some("j.fio"),
+        "compare j.fio --on d.toml --vary job.depth=1,2 --runs 2 --svg OUT --force",
+    ),
+    writer(
+        "compare --png",
+        Kind::Same,
+        Some("d.toml"),
+        "compare j.fio --on d.toml --vary job.depth=1,2 --runs 2 --png OUT --force",
+    ),
+    writer(
+        "compare --out",
+        Kind::Folder,
+        Some("j.fio"),
+        "compare j.fio --on d.toml --vary job.depth=1,2 --runs 2 --out OUT --force",
+    ),
+    writer("study --out", Kind::Folder, Some("s.toml"), "study s.toml --out OUT --force"),
+    writer("power-cut --svg", Kind::Same, Some("j.fio"), "power-cut j.fio --on d.toml --cuts 2 --svg OUT --force"),
+    writer("drives --svg", Kind::Same, Some("d.toml"), "drives d.toml --svg OUT --force"),
+    writer("validate --svg", Kind::Same, Some("t.csv"), "validate t.csv --drive d.toml --svg OUT --force"),
+    writer("validate --log", Kind::Same, Some("t.csv"), "validate t.csv --drive d.toml --log OUT --force"),
+    writer("report --svg", Kind::Same, Some("kept/results.jsonl"), "report kept --svg OUT --force"),
+    writer("flush-audit --svg", Kind::Same, Some("d.toml"), "flush-audit d.toml --svg OUT --force"),
+    writer(
+        "fit --out",
+        Kind::Same,
+        Some("t.csv"),
+        "fit t.csv --drive d.toml --only overhead.read_miss_ms --generations 1 -o OUT --force",
+    ),
+    writer(
+        "fit --page",
+        Kind::Same,
+        Some("d.toml"),
+        "fit t.csv --drive d.toml --only overhead.read_miss_ms --generations 1 -o f.toml --page OUT --force",
+    ),
+    writer("explain --out", Kind::Same, None, "explain c3 --only drive.link.rate_mb_s --alone --out OUT --force"),
+    writer("import --out", Kind::Same, Some("x.parv"), "import disksim x.parv --out OUT --force"),
+    writer("init --out", Kind::Same, None, "init stack --out OUT --force"),
+    writer(
+        "serve --image",
+        Kind::File,
+        Some("d.img"),
+        "serve d.toml --nbd unix:s --base d.img --image OUT --run -- true",
+    ),
+    writer("serve --record", Kind::File, Some("d.toml"), "serve d.toml --nbd unix:s --record OUT --run -- true"),
+    writer("man", Kind::Folder, None, "man OUT"),
+];
+
+/// What may lie in the way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Danger {
+    Link,
+    DanglingLink,
+    Device,
+    MountedLoop,
+    OwnInput,
+    ForeignPart,
+    ForeignFolder,
+    TwoWriters,
+    NoSpace,
+    ReadOnly,
+}
+
+const DANGERS: [Danger; 10] = [
+    Danger::Link,
+    Danger::DanglingLink,
+    Danger::Device,
+    Danger::MountedLoop,
+    Danger::OwnInput,
+    Danger::ForeignPart,
+    Danger::ForeignFolder,
+    Danger::TwoWriters,
+    Danger::NoSpace,
+    Danger::ReadOnly,
+];
+
+/// What came of a cell; an error is a failure of the test.
+type Cell = Result<&'static str, String>;
+
+const REFUSED: Cell = Ok("refused");
+const WHOLE: Cell = Ok("whole");
+const SKIPPED: Cell = Ok("skipped");
+const NONE: Cell = Ok("-");
+
+/// A trace for `fit` and `validate`, a drive whose capacity images can have, jobs that are quick.
+fn fill(folder: &Path, log: &str) {
+    let at = |name: &str| folder.join(name);
+    let mut trace = "lba,sectors,op,measured_response_ms,think_ms\n".to_owned();
+    for index in 0..400_u64 {
+        let (lba, ms) = (index * 7_368_787 % 300_000_000, 6.0 + (index * 37 % 120) as f64 / 10.0);
+        trace += &format!("{lba},8,R,{ms},5\n");
+    }
+    let job = "[j]\nioengine=libaio\ndirect=1\nrw=randrw\nbs=4k\nsize=1g\nnumber_ios=50\n";
+    fs::write(at("t.csv"), trace).unwrap();
+    fs::write(at("j.fio"), job).unwrap();
+    fs::write(at("n.fio"), format!("{job}write_iolog={log}\n")).unwrap();
+    fs::write(at("d.toml"), include_str!("../../../drives/barracuda-7200.7-ncq.toml")).unwrap();
+    fs::write(at("x.parv"), PARV).unwrap();
+    fs::write(at("d.img"), "begins so").unwrap();
+    fs::write(at("precious"), "mine").unwrap();
+    let study = "title = 'Depth'\nquestion = 'Does a queue help?'\nruns = 2\njob = 'j.fio'\n[stack]\n\
+                 drive = 'barracuda-7200.7-ncq'\n[[factor]]\nname = 'depth'\nkey = 'job.depth'\nlevels = [1, 8]\n\
+                 [[compare]]\nname = 'queue'\nfactor = 'depth'\nfrom = '1'\nto = '8'\n";
+    fs::write(at("s.toml"), study).unwrap();
+}
+
+const PARV: &str = "disksim_disk T { Model = dm_disk T {\n Number of data surfaces = 2, Number of cylinders = 8,\n\
+Block count = 160,\n Layout Model = dm_layout_g1 { LBN-to-PBN mapping scheme = 0, Sparing scheme used = 0, Zones = [\n\
+dm_layout_g1_zone { First cylinder number = 0, Last cylinder number = 7, Blocks per track = 10 } ] },\n\
+Mechanical Model = dm_mech_g1 { Seek type = constant, Constant seek time = 2.0,\n\
+Head switch time = 0.5, Rotation speed (in rpms) = 6000 } },\n Bulk sector transfer time = 0.0 }\n";
+
+/// What lies below a folder: kind and mode, length and inode, and content or where a link leads; empty folders do not count.
+fn seen(folder: &Path) -> BTreeMap<PathBuf, String> {
+    let mut all = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(inside) = folders.pop() {
+        for entry in fs::read_dir(&inside).unwrap() {
+            let path = entry.unwrap().path();
+            let of = fs::symlink_metadata(&path).unwrap();
+            let what = match of.file_type() {
+                kind if kind.is_dir() => {
+                    folders.push(path);
+                    continue;
+                }
+                kind if kind.is_symlink() => fs::read_link(&path).unwrap().display().to_string(),
+                // What is larger is an image: its beginning is enough.
+                kind if kind.is_file() => {
+                    use std::io::Read;
+                    let mut head = Vec::new();
+                    fs::File::open(&path).unwrap().take(9 << 20).read_to_end(&mut head).unwrap();
+                    seekwise_lab::digest::sha256(&head)
+                }
+                _ => "special".to_owned(),
+            };
+            let name = path.strip_prefix(folder).unwrap().to_owned();
+            all.insert(name, format!("{:o} {} {what}", of.mode(), of.len()));
+        }
+    }
+    // A socket's end is its server's matter.
+    all.remove(Path::new("s"));
+    all
+}
+
+/// The command of a writer in a folder, with `out` for its output.
+fn prepared(writer: &Writer, folder: &Path, out: &str) -> Command {
+    let mut command = command(folder);
+    command.args(writer.words.split(' ').map(|word| if word == "OUT" { out } else { word }));
+    command
+}
+
+fn run(writer: &Writer, folder: &Path, out: &str) -> Said {
+    said(prepared(writer, folder, out).output().unwrap())
+}
+
+/// An output that has to be refused: nothing else changes, and the error names it.
+fn refused(writer: &Writer, folder: &Path, out: &str) -> Cell {
+    let before = seen(folder);
+    let found = run(writer, folder, out);
+    let changed = seen(folder) != before;
+    match found.code {
+        2 if !changed && found.err.replace("\n  ", "").contains(out.rsplit('/').next().unwrap_or(out)) => REFUSED,
+        code => Err(format!("exit {code}, changed: {changed}: {}", found.err)),
+    }
+}
+
+/// An output that has to be whole: `reference` says what it is, and nothing else changes.
+fn whole(writer: &Writer, folder: &Path, out: &str, reference: &Reference) -> Cell {
+    let before = seen(folder);
+    let found = run(writer, folder, out);
+    match found.code {
+        0 => made(writer, folder, out, &before, reference),
+        code => Err(format!("exit {code}: {}", found.err)),
+    }
+}
+
+/// Whether a run left what the reference is, and nothing else.
+fn made(writer: &Writer, folder: &Path, out: &str, before: &BTreeMap<PathBuf, String>, reference: &Reference) -> Cell {
+    let mut after = seen(folder);
+    let mut own = BTreeMap::new();
+    for name in after.keys().cloned().collect::<Vec<_>>() {
+        if before.get(&name) != after.get(&name) && (name.starts_with(out) || name.starts_with("f.toml")) {
+            own.insert(name.clone(), after.remove(&name).unwrap());
+        }
+    }
+    // What was there of it before stands in neither.
+    let others: BTreeMap<_, _> = before.iter().filter(|(name, _)| !own.contains_key(*name)).collect();
+    let same = after.iter().collect::<BTreeMap<_, _>>() == others;
+    match (same, own.is_empty(), writer.kind) {
+        (false, ..) => Err(format!("something else changed: {after:?}")),
+        (_, true, _) => Err("there is no output".to_owned()),
+        (_, _, Kind::Same | Kind::Folder) if own != reference.0 => Err(format!("it is not whole: {own:?}")),
+        _ => WHOLE,
+    }
+}
+
+/// What a writer makes where nothing is in its way.
+struct Reference(BTreeMap<PathBuf, String>);
+
+impl Reference {
+    fn of(writer: &Writer, out: &str) -> Reference {
+        let folder = sandbox(out);
+        let before = seen(folder.path());
+        let found = run(writer, folder.path(), out);
+        assert_eq!(found.code, 0, "{}: {}", writer.name, found.err);
+        let mut after = seen(folder.path());
+        after.retain(|name, _| !before.contains_key(name));
+        assert!(!after.is_empty(), "{}: there is no output", writer.name);
+        Reference(after)
+    }
+}
+
+fn sandbox(out: &str) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    populate(folder.path(), out);
+    folder
+}
+
+/// Inputs, and a result folder, which is made once.
+fn populate(folder: &Path, out: &str) {
+    fill(folder, out);
+    static KEPT: Mutex<BTreeMap<String, Vec<u8>>> = Mutex::new(BTreeMap::new());
+    let mut kept = KEPT.lock().unwrap();
+    if kept.is_empty() {
+        let place = tempfile::tempdir().unwrap();
+        fill(place.path(), out);
+        said(command(place.path()).args(["study", "s.toml", "--out", "kept"]).output().unwrap()).done();
+        for entry in fs::read_dir(place.path().join("kept")).unwrap() {
+            let entry = entry.unwrap();
+            kept.insert(entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap());
+        }
+    }
+    fs::create_dir(folder.join("kept")).unwrap();
+    kept.iter().for_each(|(name, bytes)| fs::write(folder.join("kept").join(name), bytes).unwrap());
+}
+
+fn is_root() -> bool {
+    fs::metadata("/proc/self").unwrap().uid() == 0
+}
+
+fn tool(words: &[&str]) -> Result<String, String> {
+    let (program, words) = words.split_first().unwrap();
+    let output = Command::new(program).args(words).output().map_err(|error| format!("{program}: {error}"))?;
+    let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    output.status.success().then_some(text).ok_or(String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// Something mounted, until this goes.
+struct Mount(PathBuf);
+
+impl Mount {
+    fn tmpfs(on: &Path, options: &str) -> Option<Mount> {
+        let done = tool(&["mount", "-t", "tmpfs", "-o", options, "tmpfs", on.to_str()?]);
+        done.ok().map(|_| Mount(on.to_owned()))
+    }
+}
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        let _ = tool(&["umount", "-d", &self.0.display().to_string()]);
+    }
+}
+
+/// The name of the output in the table's sandboxes; jobs accept no folder.
+const OUT: &str = "out.file";
+
+fn cell(writer: &Writer, danger: Danger, reference: &Reference) -> Cell {
+    let folder = sandbox(OUT);
+    let at = folder.path();
+    match danger {
+        Danger::Link => {
+            let to = if writer.kind == Kind::Folder { "kept" } else { "precious" };
+            symlink(to, at.join(OUT)).unwrap();
+            refused(writer, at, OUT)
+        }
+        Danger::DanglingLink => {
+            symlink("nowhere", at.join(OUT)).unwrap();
+            refused(writer, at, OUT)
+        }
+        Danger::Device if writer.kind == Kind::Named => device(writer, at),
+        Danger::Device => refused(writer, at, "/dev/zero").and_then(|_| device(writer, at)),
+        Danger::MountedLoop => mounted_loop(writer, at),
+        Danger::OwnInput => own_input(writer, at),
+        Danger::ForeignPart => {
+            symlink("precious", at.join(format!("{OUT}.part"))).unwrap();
+            if writer.kind == Kind::Folder {
+                fs::create_dir(at.join(OUT)).unwrap();
+                for name in ["report.html", "made-from.json", "study.toml", "sums.txt", "results.jsonl", "seekwise.1"] {
+                    symlink("../precious", at.join(OUT).join(format!("{name}.part"))).unwrap();
+                }
+            }
+            whole(writer, at, OUT, reference)
+        }
+        Danger::ForeignFolder => foreign_folder(writer, at),
+        // A result folder of two runs is locked: see the tests of that.
+        Danger::TwoWriters if writer.kind == Kind::Folder => NONE,
+        Danger::TwoWriters => two_writers(writer, at, reference),
+        Danger::NoSpace => no_space(writer, reference),
+        Danger::ReadOnly => read_only(writer),
+    }
+}
+
+/// A block device under a name in the folder.
+fn device(writer: &Writer, at: &Path) -> Cell {
+    // A number that no driver has: what is opened there is nobody's.
+    match tool(&["mknod", &at.join(OUT).display().to_string(), "b", "240", "77"]) {
+        Ok(_) => refused(writer, at, OUT),
+        Err(_) => SKIPPED,
+    }
+}
+
+/// The file of a file system that is mounted.
+fn mounted_loop(writer: &Writer, at: &Path) -> Cell {
+    let (image, mount) = (at.join(OUT), tempfile::tempdir().unwrap());
+    let file = fs::File::create(&image).unwrap();
+    // As large as the drive: an image of another size would be refused for that.
+    file.set_len(160_041_885_696).unwrap();
+    let (image, on) = (image.display().to_string(), mount.path().display().to_string());
+    let made = tool(&["mkfs.ext4", "-q", "-F", "-E", "nodiscard", &image, "8m"])
+        .and_then(|_| tool(&["mount", "-o", "loop,ro", &image, &on]));
+    if !is_root() || made.is_err() {
+        return SKIPPED;
+    }
+    let _mounted = Mount(mount.path().to_owned());
+    let mut writer = *writer;
+    // With a base an image has to be new, which would be refused for that.
+    let words = writer.words.replace(" --base d.img", "");
+    writer.words = words.leak();
+    let cell = refused(&writer, at, OUT)?;
+    assert!(mount.path().join("lost+found").exists());
+    Ok(cell)
+}
+
+fn own_input(writer: &Writer, at: &Path) -> Cell {
+    let Some(input) = writer.input else { return NONE };
+    if writer.kind == Kind::Named {
+        fill(at, input);
+    }
+    refused(writer, at, input)
+}
+
+/// As somebody else in a folder of a third, who lets him look.
+fn foreign_folder(writer: &Writer, at: &Path) -> Cell {
+    const NOBODY: u32 = 65534;
+    let as_nobody = |mut command: Command| command.uid(NOBODY).gid(NOBODY).stdin(Stdio::null()).output();
+    let mut version = command(at);
+    version.arg("--version");
+    if !is_root() || !as_nobody(version).is_ok_and(|output| output.status.success()) {
+        return SKIPPED;
+    }
+    chown(at, Some(12345), Some(12345)).unwrap();
+    let before = seen(at);
+    let found = said(as_nobody(prepared(writer, at, OUT)).unwrap());
+    match found.code {
+        2 if seen(at) == before => REFUSED,
+        code => Err(format!("exit {code}: {}", found.err)),
+    }
+}
+
+/// Two at once, with and without --force.
+fn two_writers(writer: &Writer, at: &Path, reference: &Reference) -> Cell {
+    for force in [" --force", ""] {
+        let other = Writer { words: writer.words.replace(" --force", force).leak(), ..*writer };
+        let before = seen(at);
+        // Each has a socket of its own.
+        let second = Writer { words: other.words.replace("unix:s", "unix:s2").leak(), ..other };
+        let start =
+            |writer: &Writer| prepared(writer, at, OUT).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let running = [start(&other), start(&second)];
+        let ended = running.map(|run| said(run.wait_with_output().unwrap()));
+        let codes = ended.each_ref().map(|said| said.code);
+        if !codes.contains(&0) || codes.iter().any(|code| ![0, 2].contains(code)) {
+            return Err(format!("{codes:?}: {}{}", ended[0].err, ended[1].err));
+        }
+        made(writer, at, OUT, &before, reference)?;
+        for name in [OUT, "f.toml"] {
+            let _ = fs::remove_file(at.join(name));
+        }
+    }
+    WHOLE
+}
+
+fn no_space(writer: &Writer, reference: &Reference) -> Cell {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let Some(_mounted) = Mount::tmpfs(at, "size=2m") else { return SKIPPED };
+    populate(at, OUT);
+    // Until no byte more goes in.
+    let _ = fs::write(at.join("filler"), vec![1; 2 << 20]);
+    let before = seen(at);
+    let found = run(writer, at, OUT);
+    match found.code {
+        // An image without a write takes no space.
+        0 => made(writer, at, OUT, &before, reference),
+        2 if seen(at) == before => REFUSED,
+        code => Err(format!("exit {code}, {:?}: {}", seen(at), found.err)),
+    }
+}
+
+fn read_only(writer: &Writer) -> Cell {
+    let folder = tempfile::tempdir().unwrap();
+    let at = folder.path();
+    let Some(_mounted) = Mount::tmpfs(at, "size=2m") else { return SKIPPED };
+    populate(at, OUT);
+    if tool(&["mount", "-o", "remount,ro", &at.display().to_string()]).is_err() {
+        return SKIPPED;
+    }
+    let found = run(writer, at, OUT);
+    match found.code {
+        2 => REFUSED,
+        code => Err(format!("exit {code}: {}", found.err)),
+    }
+}
+
+#[test]
+fn every_output_is_refused_or_whole() {
+    let next = Mutex::new(WRITERS.iter());
+    let rows = Mutex::new(BTreeMap::new());
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    let Some(writer) = next.lock().unwrap().next() else { return };
+                    let reference = Reference::of(writer, OUT);
+                    let cells = DANGERS.map(|danger| cell(writer, danger, &reference));
+                    rows.lock().unwrap().insert(writer.name, cells);
+                }
+            });
+        }
+    });
+    let rows = rows.into_inner().unwrap();
+    println!("| option | {} |", DANGERS.map(|danger| format!("{danger:?}")).join(" | "));
+    let mut failed = Vec::new();
+    for writer in WRITERS {
+        let cells = &rows[writer.name];
+        let words = cells.iter().map(|cell| cell.as_ref().map_or("FAILED", |word| word));
+        println!("| {} | {} |", writer.name, words.collect::<Vec<_>>().join(" | "));
+        for (danger, cell) in DANGERS.iter().zip(cells) {
+            failed.extend(cell.as_ref().err().map(|why| format!("{}, {danger:?}: {why}", writer.name)));
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}

@@ -1,0 +1,504 @@
+//! All files and folders that a command writes are made here, and clippy refuses the standard library's own ways elsewhere.
+//!
+//! - **Whole or not at all.** [`OutputFile`] is written beside its name and renamed when it is complete. The file beside it
+//!   has a random name and is made with `O_EXCL`, so it never takes a file that is there.
+//! - **Regular files only.** No link is followed in the last component of a path. Devices, pipes and sockets are refused.
+//!   `/dev/null`, and descriptors that the caller opened (`/dev/stdout`, `/dev/stderr`, a pipe in `/dev/fd`), are written to.
+//! - **Nothing in use.** A file is refused, whatever `force` says, if it is an input of the same command ([`guard_inputs`]),
+//!   below a loop device, swap, or open for writing in another program.
+//!
+//! What is not for others is private: [`create_private`] makes a file for its owner alone, [`create_private_folder`] a folder.
+//! The kernel's own files (`/proc`, `/sys`) and real devices are no outputs: `real` and `kernel` open them.
+//!
+//! Source: open(2), rename(2), proc_pid_fd(5).
+
+#![expect(clippy::disallowed_methods, reason = "other rooms write through this one")]
+
+use std::cell::RefCell;
+use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::{NamedTempFile, TempDir};
+
+use crate::unfinished::hold;
+
+/// A file that is being written.
+pub struct OutputFile {
+    to: File,
+    /// What takes the place of another name; nothing for a descriptor that the caller opened.
+    part: Option<PartFile>,
+}
+
+/// A new file, and the name that it is to have.
+struct PartFile {
+    /// Nothing once it has its name.
+    new: Option<NamedTempFile>,
+    path: PathBuf,
+    force: bool,
+}
+
+impl OutputFile {
+    /// Begins what is to be at `path`; a file that is there gives way only by `force`. See [`admit`] for what is refused.
+    pub fn create(path: &Path, force: bool) -> io::Result<OutputFile> {
+        if let Some(to) = descriptor(path)? {
+            return Ok(OutputFile { to, part: None });
+        }
+        let there = look(path, force)?;
+        let mut builder = tempfile::Builder::new();
+        builder.prefix("seekwise-").suffix(".part").rand_bytes(12);
+        #[cfg(unix)]
+        if there.is_none() {
+            // As any new file: the umask takes its part of it. What replaces another is private until it has the same mode.
+            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        }
+        let new = builder.tempfile_in(folder_of(path))?;
+        hold().remove(new.path());
+        let to = new.as_file().try_clone();
+        let part = PartFile { new: Some(new), path: path.to_owned(), force };
+        let output = OutputFile { to: to?, part: Some(part) };
+        #[cfg(unix)]
+        if let Some(there) = there {
+            use std::os::unix::fs::PermissionsExt;
+            output.to.set_permissions(fs::Permissions::from_mode(there.permissions().mode() & 0o777))?;
+        }
+        Ok(output)
+    }
+
+    /// It is complete and takes its place, if nothing stands against that by now.
+    pub fn finish(mut self) -> io::Result<()> {
+        self.to.flush()?;
+        let Some(PartFile { new, path, force }) = &mut self.part else { return Ok(()) };
+        self.to.sync_all()?;
+        look(path, *force)?;
+        let Some(part) = new.take() else { return Ok(()) };
+        let name = part.path().to_owned();
+        let mut now = hold();
+        let named = if *force { part.persist(&*path) } else { part.persist_noclobber(&*path) };
+        let named = named.or_else(|failed| match failed.error.kind() {
+            io::ErrorKind::AlreadyExists => Err(taken()),
+            // A file system that can neither refuse to replace nor link: whether the name is free is known from before.
+            _ if !*force => failed.file.persist(&*path).map_err(|failed| failed.error),
+            _ => Err(failed.error),
+        });
+        now.leave(&name);
+        named.map(drop)
+    }
+}
+
+impl Write for OutputFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.to.write(bytes)
+    }
+    fn flush(&mut self) -> io::Result<()> {
+        self.to.flush()
+    }
+}
+
+impl Drop for PartFile {
+    fn drop(&mut self) {
+        if let Some(new) = self.new.take() {
+            let name = new.path().to_owned();
+            // There is nobody to be told, and nothing else to be done.
+            let _ = new.close();
+            hold().leave(&name);
+        }
+    }
+}
+
+/// Writes `bytes` to `path`, whole or not at all; a file that is there gives way only by `force`.
+pub fn write_whole(path: &Path, bytes: &[u8], force: bool) -> io::Result<()> {
+    let mut output = OutputFile::create(path, force)?;
+    output.write_all(bytes)?;
+    output.finish()
+}
+
+/// Makes sure that a file may be written at `path`, before there is work done for it: folders on the way are made, and a
+/// file that is there gives way only by `force`.
+pub fn admit(path: &Path, force: bool) -> io::Result<()> {
+    if path.as_os_str() == "-" {
+        return Err(invalid("standard output is used for the answer; expected a file name"));
+    }
+    if descriptor(path)?.is_some() {
+        return Ok(());
+    }
+    match look(path, force)? {
+        Some(_) => log::info!("overwriting {}", path.display()),
+        None => fs::create_dir_all(folder_of(path))
+            .map_err(|error| io::Error::new(error.kind(), format!("cannot create its folder: {error}")))?,
+    }
+    // Begun and given up at once: whether it can be written is known before the work.
+    OutputFile::create(path, force).map(drop)
+}
+
+/// Opens a regular file for reading, follows no link in its last component and never waits for a pipe: for files in a
+/// folder that somebody else may have made.
+pub fn open_read(path: &Path) -> io::Result<File> {
+    open_regular(path, OpenOptions::new().read(true), false)
+}
+
+/// Opens a regular file to append to, which is made if there is none; follows no link, and refuses a file that has other names
+/// too, which would change with it.
+pub fn open_append(path: &Path) -> io::Result<File> {
+    open_regular(path, OpenOptions::new().create(true).append(true), true)
+}
+
+/// Opens a regular file that is there for reading and writing in place, under the rules of [`open_append`].
+pub fn open_update(path: &Path) -> io::Result<File> {
+    open_regular(path, OpenOptions::new().read(true).write(true), true)
+}
+
+/// Opens a regular file for reading and writing in place that lasts beyond the command, such as the image of a disk: made if
+/// there is none, and refused if it is in use or an input.
+pub fn open_image(path: &Path) -> io::Result<File> {
+    if look(path, true)?.is_none() {
+        let mut options = OpenOptions::new();
+        return options.read(true).write(true).create_new(true).open(path);
+    }
+    open_update(path)
+}
+
+fn open_regular(path: &Path, options: &mut OpenOptions, writes: bool) -> io::Result<File> {
+    match fs::symlink_metadata(path) {
+        Ok(there) => regular(path, &there)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    #[cfg(unix)]
+    {
+        use rustix::fs::OFlags;
+        use std::os::unix::fs::OpenOptionsExt;
+        options.custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY).bits() as i32);
+    }
+    let file = options.open(path)?;
+    let opened = file.metadata()?;
+    regular(path, &opened)?;
+    #[cfg(unix)]
+    if writes && std::os::unix::fs::MetadataExt::nlink(&opened) > 1 {
+        return Err(invalid("has other names too (hard links), which would change with it; expected a copy"));
+    }
+    #[cfg(not(unix))]
+    let _ = writes;
+    Ok(file)
+}
+
+/// Makes a new file for its owner alone, open for reading and writing; never one that is there.
+pub fn create_private(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
+}
+
+/// Makes a folder, and those on the way to it; one that is there stays. A link is no folder.
+pub fn create_folder(path: &Path) -> io::Result<()> {
+    // Without the last `/`, by which a link would be followed.
+    let path: PathBuf = path.components().collect();
+    if let Ok(there) = fs::symlink_metadata(&path)
+        && there.is_symlink()
+    {
+        return Err(link(&path));
+    }
+    match fs::create_dir_all(&path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(invalid("it is a file; expected a folder")),
+        made => made,
+    }
+}
+
+/// Makes a new folder for its owner alone; never one that is there.
+pub fn create_private_folder(path: &Path) -> io::Result<()> {
+    let builder = &mut DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(builder, 0o700);
+    builder.create(path)
+}
+
+/// Makes a new folder for its owner alone, under a name that nobody can guess; it goes away when it is dropped.
+pub fn create_scratch(parent: &Path, prefix: &str) -> io::Result<TempDir> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(prefix);
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+    builder.tempdir_in(parent)
+}
+
+/// Makes a new folder for those who may enter the folder that it lies in: with that one's group and mode.
+#[cfg(unix)]
+pub fn create_like_parent(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    create_private_folder(path)?;
+    let parent = fs::metadata(folder_of(path))?;
+    std::os::unix::fs::chown(path, None, Some(parent.gid()))?;
+    fs::set_permissions(path, fs::Permissions::from_mode(parent.mode() & 0o777))
+}
+
+thread_local! {
+    /// Files that the command of this thread has read; nothing outside of [`guard_inputs`].
+    static INPUTS: RefCell<Option<Vec<FileKey>>> = const { RefCell::new(None) };
+}
+
+/// Device and inode.
+type FileKey = (u64, u64);
+
+/// Does `work`, a command, during which no file that this thread has read ([`mark_input`]) is written.
+pub fn guard_inputs<R>(work: impl FnOnce() -> R) -> R {
+    /// Puts back what was there, also after a panic.
+    struct Before(Option<Vec<FileKey>>);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            INPUTS.set(self.0.take());
+        }
+    }
+    let _before = Before(INPUTS.replace(Some(Vec::new())));
+    work()
+}
+
+/// A file that the command reads: it is no output of it, by whatever name.
+pub fn mark_input(of: &Metadata) {
+    let Some(key) = key(of).filter(|_| of.is_file()) else { return };
+    INPUTS.with_borrow_mut(|inputs| inputs.iter_mut().for_each(|inputs| inputs.push(key)));
+}
+
+fn is_input(of: &Metadata) -> bool {
+    key(of).is_some_and(|key| INPUTS.with_borrow(|inputs| inputs.as_ref().is_some_and(|all| all.contains(&key))))
+}
+
+#[cfg(unix)]
+fn key(of: &Metadata) -> Option<FileKey> {
+    use std::os::unix::fs::MetadataExt;
+    Some((of.dev(), of.ino()))
+}
+
+#[cfg(not(unix))]
+fn key(_: &Metadata) -> Option<FileKey> {
+    None
+}
+
+/// The file at a path that may be replaced, if there is one; an error if what is there may not.
+fn look(path: &Path, force: bool) -> io::Result<Option<Metadata>> {
+    let there = match fs::symlink_metadata(path) {
+        Ok(there) => there,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    regular(path, &there)?;
+    if is_input(&there) {
+        return Err(invalid("this command reads it; expected another file"));
+    }
+    if !force {
+        return Err(taken());
+    }
+    let used = users(&there);
+    match used.is_empty() {
+        true => Ok(Some(there)),
+        false => Err(invalid(format!("{}; expected a file that nothing uses, whatever --force says", used.join(", ")))),
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn users(there: &Metadata) -> Vec<String> {
+    use crate::real::in_use::{FileIdentity, of_file};
+    of_file(FileIdentity::of(there), &crate::real::system::SystemRoot::here())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn users(_: &Metadata) -> Vec<String> {
+    Vec::new()
+}
+
+/// An error if something is no regular file.
+fn regular(path: &Path, there: &Metadata) -> io::Result<()> {
+    let kind = there.file_type();
+    match () {
+        () if kind.is_file() => Ok(()),
+        () if kind.is_symlink() => Err(link(path)),
+        () if kind.is_dir() => Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory; expected a file")),
+        () => Err(invalid(format!("it is {}; expected a file", special(kind)))),
+    }
+}
+
+#[cfg(unix)]
+fn special(kind: fs::FileType) -> &'static str {
+    use std::os::unix::fs::FileTypeExt;
+    match () {
+        () if kind.is_block_device() => "a block device",
+        () if kind.is_char_device() => "a character device",
+        () if kind.is_fifo() => "a pipe, which `>(command)` of a shell reaches",
+        () => "a socket",
+    }
+}
+
+#[cfg(not(unix))]
+fn special(_: fs::FileType) -> &'static str {
+    "no regular file"
+}
+
+fn link(path: &Path) -> io::Error {
+    let to = fs::read_link(path).map_or("another place".to_owned(), |to| to.display().to_string());
+    invalid(format!("it is a link to {to}; expected the name of the file itself"))
+}
+
+fn taken() -> io::Error {
+    io::Error::new(io::ErrorKind::AlreadyExists, "already exists; --force overwrites it")
+}
+
+fn invalid(why: impl ToString) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, why.to_string())
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// What the caller has opened itself, or the device that forgets all; nothing for any other path.
+#[cfg(unix)]
+fn descriptor(path: &Path) -> io::Result<Option<File>> {
+    use std::os::fd::AsFd;
+    use std::os::unix::fs::FileTypeExt;
+    let number = ["/dev/fd", "/proc/self/fd"].iter().find_map(|folder| path.strip_prefix(folder).ok()?.to_str());
+    let copy = |opened: std::os::fd::BorrowedFd<'_>| opened.try_clone_to_owned().map(|copy| Some(File::from(copy)));
+    match (path.to_str(), number) {
+        (Some("/dev/null"), _) => OpenOptions::new().write(true).open(path).map(Some),
+        (Some("/dev/stdout"), _) | (_, Some("1")) => copy(io::stdout().as_fd()),
+        (Some("/dev/stderr"), _) | (_, Some("2")) => copy(io::stderr().as_fd()),
+        // Opened anew a file could be one that is only read.
+        (_, Some(_)) if fs::metadata(path)?.file_type().is_fifo() => pipe(path).map(Some),
+        _ => Ok(None),
+    }
+}
+
+/// A pipe whose reader is there: it is not waited for.
+#[cfg(unix)]
+fn pipe(path: &Path) -> io::Result<File> {
+    use rustix::fs::OFlags;
+    use std::os::unix::fs::OpenOptionsExt;
+    let mut options = OpenOptions::new();
+    let pipe = options.write(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path)?;
+    rustix::fs::fcntl_setfl(&pipe, OFlags::empty())?;
+    Ok(pipe)
+}
+
+#[cfg(not(unix))]
+fn descriptor(_: &Path) -> io::Result<Option<File>> {
+    Ok(None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said<T>(result: io::Result<T>) -> String {
+        result.map(drop).map_err(|error| error.to_string()).unwrap_err()
+    }
+
+    #[test]
+    fn what_is_there_gives_way_only_by_force() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new/deep/f");
+        admit(&path, false).unwrap();
+        assert_eq!(fs::read_dir(folder.path().join("new/deep")).unwrap().count(), 0);
+        fs::write(&path, "old").unwrap();
+        assert_eq!(said(admit(&path, false)), "already exists; --force overwrites it");
+        assert_eq!(said(write_whole(&path, b"new", false)), "already exists; --force overwrites it");
+        admit(&path, true).unwrap();
+        assert!(admit(&path.join("below"), true).is_err());
+        assert!(said(admit(folder.path(), true)).contains("it is a directory"));
+        assert!(said(admit(Path::new("-"), true)).contains("standard output"));
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        // What came meanwhile stays.
+        let late = folder.path().join("late");
+        let mut output = OutputFile::create(&late, false).unwrap();
+        output.write_all(b"new").unwrap();
+        fs::write(&late, "theirs").unwrap();
+        assert_eq!(said(output.finish()), "already exists; --force overwrites it");
+        assert_eq!(fs::read_to_string(&late).unwrap(), "theirs");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_file_is_replaced_whole_and_nothing_remains_of_one_that_failed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        fs::write(&path, "old").unwrap();
+        let mut output = OutputFile::create(&path, true).unwrap();
+        output.write_all(b"new").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "old");
+        assert_eq!(hold().paths().iter().filter(|part| part.starts_with(folder.path())).count(), 1);
+        drop(output);
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no part");
+        write_whole(&path, b"new", true).unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(hold().paths().iter().filter(|part| part.starts_with(folder.path())).count(), 0);
+    }
+
+    #[test]
+    fn an_input_is_no_output_by_any_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("job"), "mine").unwrap();
+        fs::hard_link(at("job"), at("other")).unwrap();
+        guard_inputs(|| {
+            mark_input(&fs::metadata(at("job")).unwrap());
+            for (name, force) in [("job", true), ("job", false), ("other", true)] {
+                assert_eq!(said(admit(&at(name), force)), "this command reads it; expected another file", "{name}");
+            }
+            assert!(open_image(&at("job")).is_err());
+        });
+        // Another command.
+        guard_inputs(|| write_whole(&at("job"), b"new", true)).unwrap();
+        assert_eq!(fs::read_to_string(at("other")).unwrap(), "mine");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_and_special_files_are_refused() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::write(at("there"), "mine").unwrap();
+        fs::create_dir(at("folder")).unwrap();
+        symlink("there", at("link")).unwrap();
+        symlink("nowhere", at("dangling")).unwrap();
+        symlink("folder", at("way")).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(at("pipe")).status().unwrap().success());
+        for (name, why) in [("link", "a link to there"), ("dangling", "a link to nowhere"), ("socket", "a socket")] {
+            assert!(said(admit(&at(name), true)).contains(why), "{name}");
+            assert!(said(open_append(&at(name))).contains(why), "{name}");
+            assert!(said(open_image(&at(name))).contains(why), "{name}");
+        }
+        assert!(said(open_read(&at("pipe"))).contains("it is a pipe"));
+        assert!(said(admit(Path::new("/dev/zero"), true)).contains("a character device"));
+        for name in ["way", "way/"] {
+            assert!(said(create_folder(&at(name))).contains("a link to folder"), "{name}");
+        }
+        create_folder(&at("way/below")).unwrap();
+        write_whole(&at("way/below/f"), b"x", false).unwrap();
+        assert!(!at("nowhere").exists() && fs::read_to_string(at("there")).unwrap() == "mine");
+        fs::hard_link(at("there"), at("second")).unwrap();
+        assert!(said(open_append(&at("second"))).contains("hard links"));
+        write_whole(Path::new("/dev/null"), b"x", false).unwrap();
+        assert!(!fs::metadata("/dev/null").unwrap().is_file());
+        create_private(&at("own")).unwrap();
+        create_private_folder(&at("alone")).unwrap();
+        let mode = |name: &str| fs::metadata(at(name)).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode("own"), mode("alone")), (0o600, 0o700));
+        assert!(create_private(&at("own")).is_err() && create_private_folder(&at("alone")).is_err());
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_another_program_writes_is_not_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        fs::write(&path, "theirs").unwrap();
+        let file = OpenOptions::new().append(true).open(&path).unwrap();
+        let mut program = std::process::Command::new("sleep").arg("1000").stdout(file).spawn().unwrap();
+        let refused = [said(admit(&path, true)), said(open_image(&path))];
+        program.kill().unwrap();
+        program.wait().unwrap();
+        assert!(refused.iter().all(|why| why.contains("has it open for writing")), "{refused:?}");
+        write_whole(&path, b"ours", true).unwrap();
+    }
+}
