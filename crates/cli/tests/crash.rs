@@ -101,6 +101,37 @@ fn without_barriers_a_flush_of_ext4_promises_what_the_drive_was_not_asked_for() 
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
+/// Media and promises are for their owner alone; with --user, programs of that user reach the mounted file system and nothing else.
+#[test]
+fn nobody_else_reads_media_and_promises() {
+    if skips("who reaches a medium", &["runuser"]) {
+        return;
+    }
+    let work = "for i in 1 2 3 4; do echo $i > $SEEKWISE_MOUNT/$i; sync $SEEKWISE_MOUNT/$i; echo $i; done";
+    let check = "nobody() { runuser -u nobody -- \"$@\" > /dev/null 2>&1; }; \
+                 { stat -c %a $SEEKWISE_IMAGE $SEEKWISE_PROMISES $SEEKWISE_SCRATCH $(dirname $(dirname $SEEKWISE_IMAGE)) | tr '\\n' ' '; \
+                   nobody ls $SEEKWISE_MOUNT && echo -n reached; nobody cat $SEEKWISE_PROMISES && echo -n read; \
+                   nobody ls $SEEKWISE_SCRATCH && echo -n listed; echo; } >> $SEEN; \
+                 for i in $(cat $SEEKWISE_PROMISES); do test \"$(cat $SEEKWISE_MOUNT/$i)\" = $i || exit 11; done";
+    let folder = tempfile::tempdir().unwrap();
+    for (more, expected) in [(&[][..], "600 600 700 700 "), (&["--user", "nobody"], "600 600 710 710 reached")] {
+        let file = folder.path().join(expected.replace(' ', "-"));
+        let seen = format!("SEEN={}", file.display());
+        let words = ["--on", "barracuda-7200.7", "--fs", "ext4", "--workload", work, "--check", check, "--speed", "20"];
+        let (code, out, err) = crash(&[&words[..], &["--cuts", "5", "--env", &seen], more].concat());
+        assert_eq!(code, 0, "{out}\n{err}");
+        let lines = std::fs::read_to_string(&file).unwrap();
+        assert!(!lines.is_empty() && lines.lines().all(|line| line == expected), "{lines}");
+    }
+    let own = ["--on", "barracuda-7200.7", "--fs", "ext4", "--workload", work, "--check", "true"];
+    let (code, _, err) = crash(&[&own[..], &["--user", "no-such-user"]].concat());
+    assert!(code == 2 && err.contains("--user no-such-user") && err.contains("expected a user"), "{err}");
+    let there = folder.path().join("there");
+    std::fs::write(&there, "mine").unwrap();
+    let (code, _, err) = crash(&[&own[..], &["--keep", there.to_str().unwrap()]].concat());
+    assert!(code == 2 && err.contains("already exists; expected a new file"), "{err}");
+}
+
 /// What an honest drive has promised stays on each file system, also where another order of its writes could have been.
 #[test]
 fn what_was_flushed_stays_on_xfs_and_on_btrfs() {

@@ -150,12 +150,33 @@ pub fn open_update(path: &Path) -> io::Result<File> {
 
 /// Opens a regular file for reading and writing in place that lasts beyond the command, such as the image of a disk: made if
 /// there is none, and refused if it is in use or an input.
-pub fn open_image(path: &Path) -> io::Result<File> {
+pub fn open_image(path: &Path) -> io::Result<(File, NewFile)> {
     if look(path, true)?.is_none() {
         let mut options = OpenOptions::new();
-        return options.read(true).write(true).create_new(true).open(path);
+        let file = options.read(true).write(true).create_new(true).open(path)?;
+        return Ok((file, NewFile(Some(path.to_owned()))));
     }
-    open_update(path)
+    Ok((open_update(path)?, NewFile(None)))
+}
+
+/// A file that the command has made, if it has. It goes when this is dropped, unless it is kept.
+#[derive(Debug)]
+pub struct NewFile(Option<PathBuf>);
+
+impl NewFile {
+    /// What the file was made for has begun.
+    pub fn keep(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for NewFile {
+    fn drop(&mut self) {
+        if let Some(path) = &self.0 {
+            // There is nobody to be told, and nothing else to be done.
+            let _ = fs::remove_file(path);
+        }
+    }
 }
 
 fn open_regular(path: &Path, options: &mut OpenOptions, writes: bool) -> io::Result<File> {
@@ -191,18 +212,20 @@ pub fn create_private(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Makes a folder, and those on the way to it; one that is there stays. A link is no folder.
+/// Makes a folder, and those on the way to it; one that is there stays. See [`admit_folder`] for what is refused.
 pub fn create_folder(path: &Path) -> io::Result<()> {
+    admit_folder(path)?;
+    fs::create_dir_all(path)
+}
+
+/// An error if what lies at a path is no folder: a link is none, wherever it leads.
+pub fn admit_folder(path: &Path) -> io::Result<()> {
     // Without the last `/`, by which a link would be followed.
     let path: PathBuf = path.components().collect();
-    if let Ok(there) = fs::symlink_metadata(&path)
-        && there.is_symlink()
-    {
-        return Err(link(&path));
-    }
-    match fs::create_dir_all(&path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(invalid("it is a file; expected a folder")),
-        made => made,
+    match fs::symlink_metadata(&path) {
+        Ok(there) if there.is_symlink() => Err(link(&path)),
+        Ok(there) if !there.is_dir() => Err(invalid("it is a file; expected a folder")),
+        _ => Ok(()),
     }
 }
 
@@ -336,7 +359,7 @@ fn special(_: fs::FileType) -> &'static str {
 
 fn link(path: &Path) -> io::Error {
     let to = fs::read_link(path).map_or("another place".to_owned(), |to| to.display().to_string());
-    invalid(format!("it is a link to {to}; expected the name of the file itself"))
+    invalid(format!("it is a link to {to}; expected the file or folder itself"))
 }
 
 fn taken() -> io::Error {
@@ -480,6 +503,11 @@ mod tests {
         assert!(said(open_append(&at("second"))).contains("hard links"));
         write_whole(Path::new("/dev/null"), b"x", false).unwrap();
         assert!(!fs::metadata("/dev/null").unwrap().is_file());
+        drop(open_image(&at("image")).unwrap());
+        assert!(!at("image").exists(), "what it was made for never began");
+        open_image(&at("image")).unwrap().1.keep();
+        drop(open_image(&at("image")).unwrap());
+        assert!(at("image").exists());
         create_private(&at("own")).unwrap();
         create_private_folder(&at("alone")).unwrap();
         let mode = |name: &str| fs::metadata(at(name)).unwrap().permissions().mode() & 0o777;

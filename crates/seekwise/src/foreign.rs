@@ -18,13 +18,3 @@ pub fn text(path: &Path) -> io::Result<String> {
     let bytes = reading::whole(open_read(path)?)?;
     String::from_utf8(bytes).map_err(|error| io::Error::new(ErrorKind::InvalidData, error.utf8_error()))
 }
-
-/// An error if a folder is a link, perhaps out of the one that it lies in.
-pub fn require_no_link(path: &Path) -> io::Result<()> {
-    match path.symlink_metadata() {
-        Ok(there) if there.is_symlink() => {
-            Err(io::Error::new(ErrorKind::InvalidInput, "it is a link; expected the folder itself"))
-        }
-        _ => Ok(()),
-    }
-}

@@ -36,7 +36,7 @@ use crate::foreign::{self, is_there};
 use crate::lock::WriteLock;
 use crate::reading;
 use crate::shell::quoted;
-use seekwise_os::outputs::{create_folder, open_append, open_read, open_update, write_whole};
+use seekwise_os::outputs::{admit_folder, create_folder, open_append, open_read, open_update, write_whole};
 use seekwise_os::unfinished::hold;
 use sums::SUMS;
 
@@ -159,7 +159,7 @@ pub fn lock(folder: &Path) -> Result<Option<WriteLock>, FolderError> {
 /// The folder of this name in another one, which must not lead out of it.
 pub fn below(parent: &Path, name: &str) -> Result<PathBuf, FolderError> {
     let folder = parent.join(name);
-    foreign::require_no_link(&folder).map_err(io_error(&folder))?;
+    admit_folder(&folder).map_err(io_error(&folder))?;
     Ok(folder)
 }
 
@@ -369,9 +369,7 @@ impl ResultFolder {
 
 /// Whether results of `study` may go to `folder`; nothing is changed. It takes no plan, so it is asked before one is made.
 pub fn admit(folder: &Path, study: &str, force: bool) -> Result<(), FolderError> {
-    if folder.exists() && !folder.is_dir() {
-        return Err(FolderError::Unfit(folder.to_owned(), "it is a file; expected a folder".to_owned()));
-    }
+    admit_folder(folder).map_err(|why| FolderError::Unfit(folder.to_owned(), why.to_string()))?;
     let same = || read_text(folder, STUDY).is_ok_and(|there| there == study);
     if !says(folder) {
         // The study itself may lie there.

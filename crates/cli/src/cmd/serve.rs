@@ -30,7 +30,7 @@ use crate::interrupt;
 use crate::output::say;
 use crate::tables;
 use seekwise::Bounds;
-use seekwise::outputs::{self, OutputFile};
+use seekwise::outputs::{self, NewFile, OutputFile};
 use seekwise::reading::spoken;
 use seekwise::setup;
 
@@ -48,7 +48,7 @@ pub fn serve(args: &args::ServeArgs, bounds: &Bounds, json: bool) -> CommandResu
     let bytes = limits.sectors * SECTOR;
     let room = MemoryRoom::within(bounds.memory(), args.max_clients);
     let room = room.map_err(|why| CommandError::new(format!("--max-memory: {why}")))?;
-    let content = content(args, bytes)?;
+    let (content, image) = content(args, bytes)?;
     let export = Export { fast_zeroes: args.target == NullPlace::NAME, ..Export::of(&limits, about) };
     let recorder = args.record.as_deref().map(|path| recorder(path, args)).transpose()?;
     let control = control(args);
@@ -65,6 +65,7 @@ pub fn serve(args: &args::ServeArgs, bounds: &Bounds, json: bool) -> CommandResu
         say(format!("Orders: seekwise disk power cut --control {}", control.display()));
     }
     let path = path_cost().map_err(|error| CommandError::new(format!("the cost of a connection: {error}")))?;
+    image.into_iter().for_each(NewFile::keep);
     let disk = LiveDisk::new(device, content, args.speed, plan(args)).along(path);
     let disk = if let Some(stack) = stack { disk.without(lacking(&stack)).judged(&stack) } else { disk };
     let disk = disk.within(room).admitting(args.max_clients);
@@ -131,13 +132,16 @@ fn fits(stack: &Stack) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// What the disk holds at first.
-fn content(args: &args::ServeArgs, bytes: u64) -> Result<Bytes, CommandError> {
+/// What the disk holds at first, and its image until it is served.
+fn content(args: &args::ServeArgs, bytes: u64) -> Result<(Bytes, Option<NewFile>), CommandError> {
     let base = args.base.as_deref().map(|path| base(path, bytes)).transpose()?;
-    let platters = args.image.as_deref().map(|path| image(path, bytes, base.is_some())).transpose()?;
+    let image = args.image.as_deref().map(|path| image(path, bytes, base.is_some())).transpose()?;
+    let (platters, image) = image.unzip();
     let content = Bytes::on(platters.unwrap_or_default());
-    let (Some(path), Some(base)) = (&args.base, base) else { return Ok(content) };
-    content.begun_with(base).map_err(|error| CommandError::new(format!("--base {}: {error}", path.display())))
+    let (Some(path), Some(base)) = (&args.base, base) else { return Ok((content, image)) };
+    let begun = content.begun_with(base);
+    let content = begun.map_err(|error| CommandError::new(format!("--base {}: {error}", path.display())))?;
+    Ok((content, image))
 }
 
 /// What the disk begins with; nothing is written there.
@@ -215,9 +219,9 @@ impl Mounted {
 }
 
 /// The file of the platters: made if it is not there, refused if anything else uses it.
-fn image(path: &Path, bytes: u64, is_new: bool) -> Result<PlatterMedium, CommandError> {
+fn image(path: &Path, bytes: u64, is_new: bool) -> Result<(PlatterMedium, NewFile), CommandError> {
     let wrong = |what: String| CommandError::new(format!("--image {}: {what}", path.display()));
-    let file = outputs::open_image(path).map_err(|error| wrong(error.to_string()))?;
+    let (file, made) = outputs::open_image(path).map_err(|error| wrong(error.to_string()))?;
     if file.try_lock().is_err() {
         return Err(wrong("another server is using it".to_owned()));
     }
@@ -229,7 +233,7 @@ fn image(path: &Path, bytes: u64, is_new: bool) -> Result<PlatterMedium, Command
         return Err(wrong(format!("has {length} bytes; expected {bytes}, the size of the disk, or a new file")));
     }
     file.set_len(bytes).map_err(|error| wrong(error.to_string()))?;
-    Ok(PlatterMedium::File(file))
+    Ok((PlatterMedium::File(file), made))
 }
 
 /// Writes what passes to a file, which there is not yet.
