@@ -24,7 +24,6 @@ use serde::Serialize;
 
 use crate::bounds::Bounds;
 use crate::error::Error;
-use crate::lock::WriteLock;
 use crate::observer::Observer;
 use crate::planned::{self, PlannedStudy, ResultsOptions, StudySession};
 use crate::reading;
@@ -131,7 +130,7 @@ pub fn claims(claims: &Claims, bounds: &Bounds, observer: &dyn Observer) -> Resu
             kept.path()
         }
     };
-    let locked = WriteLock::of_known(folder).map_err(|error| Error::new(format!("{}: {error}", folder.display())))?;
+    let locked = results::lock(folder)?;
     observer.begin(Some(runs(claims, &wanted)?), 0, "runs");
     let running = Running { args: claims, bounds, folder, observer, count: AtomicU64::new(0) };
     let mut verdicts: Vec<ClaimVerdict> = Vec::new();

@@ -153,6 +153,7 @@ pub fn says(folder: &Path) -> bool {
 
 /// The right to write a folder, if it is there already.
 pub fn lock(folder: &Path) -> Result<Option<WriteLock>, FolderError> {
+    admit_folder(folder).map_err(|why| FolderError::Unfit(folder.to_owned(), why.to_string()))?;
     WriteLock::of_known(folder).map_err(io_error(folder))
 }
 
