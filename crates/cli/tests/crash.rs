@@ -118,7 +118,7 @@ fn nobody_else_reads_media_and_promises() {
         let file = folder.path().join(expected.replace(' ', "-"));
         let seen = format!("SEEN={}", file.display());
         let words = ["--on", "barracuda-7200.7", "--fs", "ext4", "--workload", work, "--check", check, "--speed", "20"];
-        let (code, out, err) = crash(&[&words[..], &["--cuts", "5", "--env", &seen], more].concat());
+        let (code, out, err) = crash(&[&words[..], &["--cuts", "5", "--jobs", "1", "--env", &seen], more].concat());
         assert_eq!(code, 0, "{out}\n{err}");
         let lines = std::fs::read_to_string(&file).unwrap();
         assert!(!lines.is_empty() && lines.lines().all(|line| line == expected), "{lines}");

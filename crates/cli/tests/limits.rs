@@ -140,15 +140,21 @@ fn nobody_has_to_listen_to_standard_error() {
 
 #[cfg(unix)]
 #[test]
-fn devices_are_written_to_and_links_followed() {
+fn what_the_caller_opened_is_written_to_and_no_other_device_or_link() {
     let folder = folder(&[("j.fio", JOB)]);
     run(folder.path(), &["--log", "/dev/null"]).done();
     assert!(!fs::metadata("/dev/null").unwrap().is_file(), "a device stays one");
+    let shell = format!("{} run j.fio {} --log >(wc -c > count)", env!("CARGO_BIN_EXE_seekwise"), ON.join(" "));
+    let piped = Command::new("bash").args(["-c", &format!("{shell}; wait $!")]).current_dir(folder.path()).output();
+    assert!(piped.unwrap().status.success());
+    let count = fs::read_to_string(folder.path().join("count")).unwrap();
+    assert!(count.trim().parse::<u64>().unwrap() > 1000, "{count}");
     std::os::unix::fs::symlink("kept.parquet", folder.path().join("link.parquet")).unwrap();
-    run(folder.path(), &["--log", "link.parquet"]).done();
-    assert_eq!(names(folder.path()), ["j.fio", "kept.parquet", "link.parquet"]);
-    let full = run(folder.path(), &["--log", "/dev/full"]);
-    assert!(full.code == 2 && full.err.contains("/dev/full"), "{}", full.err);
+    for (name, why) in [("link.parquet", "it is a link to kept.parquet"), ("/dev/full", "it is a character device")] {
+        let refused = run(folder.path(), &["--log", name, "--force"]);
+        assert!(refused.code == 2 && refused.err.contains(why), "{}", refused.err);
+    }
+    assert_eq!(names(folder.path()), ["count", "j.fio", "link.parquet"]);
 }
 
 #[test]

@@ -98,7 +98,7 @@ const WRITERS: &[Writer] = &[
     writer("man", Kind::Folder, None, "man OUT"),
 ];
 
-/// What may lie in the way.
+/// Dangers at the path of an output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Danger {
     Link,
@@ -126,7 +126,7 @@ const DANGERS: [Danger; 10] = [
     Danger::ReadOnly,
 ];
 
-/// What came of a cell; an error is a failure of the test.
+/// The result of a cell; an error is a failure of the test.
 type Cell = Result<&'static str, String>;
 
 const REFUSED: Cell = Ok("refused");
@@ -156,7 +156,7 @@ fn fill(folder: &Path, log: &str) {
     fs::write(at("s.toml"), study).unwrap();
 }
 
-/// What lies below a folder: kind and mode, length and inode, and content or where a link leads; empty folders do not count.
+/// The content of a folder: kind and mode, length and inode, and content or where a link leads; empty folders do not count.
 fn seen(folder: &Path) -> BTreeMap<PathBuf, String> {
     let mut all = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
@@ -170,7 +170,7 @@ fn seen(folder: &Path) -> BTreeMap<PathBuf, String> {
                     continue;
                 }
                 kind if kind.is_symlink() => fs::read_link(&path).unwrap().display().to_string(),
-                // What is larger is an image: its beginning is enough.
+                // Only images are larger: the beginning is enough.
                 kind if kind.is_file() => {
                     use std::io::Read;
                     let mut head = Vec::new();
@@ -229,7 +229,6 @@ fn made(writer: &Writer, folder: &Path, out: &str, before: &BTreeMap<PathBuf, St
             own.insert(name.clone(), after.remove(&name).unwrap());
         }
     }
-    // What was there of it before stands in neither.
     let others: BTreeMap<_, _> = before.iter().filter(|(name, _)| !own.contains_key(*name)).collect();
     let same = after.iter().collect::<BTreeMap<_, _>>() == others;
     match (same, own.is_empty(), writer.kind) {
@@ -240,7 +239,7 @@ fn made(writer: &Writer, folder: &Path, out: &str, before: &BTreeMap<PathBuf, St
     }
 }
 
-/// What a writer makes where nothing is in its way.
+/// The output of a writer that nothing hinders.
 struct Reference(BTreeMap<PathBuf, String>);
 
 impl Reference {

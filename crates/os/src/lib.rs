@@ -3,6 +3,7 @@
 //! | room | what it is |
 //! |---|---|
 //! | [`unfinished`] | what a program that ends at once would leave half done |
+//! | `system` | what the kernel tells of its devices; who uses a file or device now |
 //! | [`outputs`] | files and folders that commands write, whole or not at all |
 //! | [`clock`] | the one file that reads real time |
 //! | [`accounts`] | the kernel's accounts of processor time and disks |
@@ -48,5 +49,7 @@ pub mod remote;
 pub mod serve;
 #[cfg(target_os = "linux")]
 pub mod session;
+#[cfg(target_os = "linux")]
+mod system;
 mod threads;
 pub mod unfinished;

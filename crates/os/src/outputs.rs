@@ -1,4 +1,4 @@
-//! All files and folders that a command writes are made here, and clippy refuses the standard library's own ways elsewhere.
+//! Makes all files and folders that a command writes; clippy refuses the standard library's own ways elsewhere.
 //!
 //! - **Whole or not at all.** [`OutputFile`] is written beside its name and renamed when it is complete. The file beside it
 //!   has a random name and is made with `O_EXCL`, so it never takes a file that is there.
@@ -7,7 +7,7 @@
 //! - **Nothing in use.** A file is refused, whatever `force` says, if it is an input of the same command ([`guard_inputs`]),
 //!   below a loop device, swap, or open for writing in another program.
 //!
-//! What is not for others is private: [`create_private`] makes a file for its owner alone, [`create_private_folder`] a folder.
+//! [`create_private`] makes a file for its owner alone, [`create_private_folder`] a folder.
 //! The kernel's own files (`/proc`, `/sys`) and real devices are no outputs: `real` and `kernel` open them.
 //!
 //! Source: open(2), rename(2), proc_pid_fd(5).
@@ -26,7 +26,7 @@ use crate::unfinished::hold;
 /// A file that is being written.
 pub struct OutputFile {
     to: File,
-    /// What takes the place of another name; nothing for a descriptor that the caller opened.
+    /// The new file; nothing for a descriptor that the caller opened.
     part: Option<PartFile>,
 }
 
@@ -39,7 +39,7 @@ struct PartFile {
 }
 
 impl OutputFile {
-    /// Begins what is to be at `path`; a file that is there gives way only by `force`. See [`admit`] for what is refused.
+    /// Begins a file that is to be at `path`; a file that is there gives way only by `force`. See [`admit`] for what is refused.
     pub fn create(path: &Path, force: bool) -> io::Result<OutputFile> {
         if let Some(to) = descriptor(path)? {
             return Ok(OutputFile { to, part: None });
@@ -49,11 +49,14 @@ impl OutputFile {
         builder.prefix("seekwise-").suffix(".part").rand_bytes(12);
         #[cfg(unix)]
         if there.is_none() {
-            // As any new file: the umask takes its part of it. What replaces another is private until it has the same mode.
+            // As any new file, less the umask. A file that replaces another is private until it has that one's mode.
             builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         }
+        // Whoever ends the process finds all that there is.
+        let mut now = hold();
         let new = builder.tempfile_in(folder_of(path))?;
-        hold().remove(new.path());
+        now.remove(new.path());
+        drop(now);
         let to = new.as_file().try_clone();
         let part = PartFile { new: Some(new), path: path.to_owned(), force };
         let output = OutputFile { to: to?, part: Some(part) };
@@ -65,7 +68,7 @@ impl OutputFile {
         Ok(output)
     }
 
-    /// It is complete and takes its place, if nothing stands against that by now.
+    /// Completes the file and renames it, if nothing forbids that by now.
     pub fn finish(mut self) -> io::Result<()> {
         self.to.flush()?;
         let Some(PartFile { new, path, force }) = &mut self.part else { return Ok(()) };
@@ -131,8 +134,8 @@ pub fn admit(path: &Path, force: bool) -> io::Result<()> {
     OutputFile::create(path, force).map(drop)
 }
 
-/// Opens a regular file for reading, follows no link in its last component and never waits for a pipe: for files in a
-/// folder that somebody else may have made.
+/// Opens a regular file for reading; follows no link in the last component and never waits for a pipe. For folders that
+/// somebody else may have made.
 pub fn open_read(path: &Path) -> io::Result<File> {
     open_regular(path, OpenOptions::new().read(true), false)
 }
@@ -164,7 +167,7 @@ pub fn open_image(path: &Path) -> io::Result<(File, NewFile)> {
 pub struct NewFile(Option<PathBuf>);
 
 impl NewFile {
-    /// What the file was made for has begun.
+    /// Keeps the file: the work that it was made for has begun.
     pub fn keep(mut self) {
         self.0 = None;
     }
@@ -246,6 +249,32 @@ pub fn create_scratch(parent: &Path, prefix: &str) -> io::Result<TempDir> {
     builder.tempdir_in(parent)
 }
 
+/// A folder that goes away when it is dropped; it is listed as unfinished meanwhile.
+#[derive(Debug)]
+pub struct ScratchFolder(TempDir);
+
+impl ScratchFolder {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for ScratchFolder {
+    fn drop(&mut self) {
+        hold().leave(self.0.path());
+    }
+}
+
+/// A new one, for its owner alone.
+pub fn scratch() -> io::Result<ScratchFolder> {
+    let folder = create_scratch(&std::env::temp_dir(), "seekwise-");
+    let folder =
+        folder.map_err(|error| io::Error::new(error.kind(), format!("cannot create a temporary folder: {error}")))?;
+    hold().remove(folder.path());
+    Ok(ScratchFolder(folder))
+}
+
 /// Makes a new folder for those who may enter the folder that it lies in: with that one's group and mode.
 #[cfg(unix)]
 pub fn create_like_parent(path: &Path) -> io::Result<()> {
@@ -264,7 +293,7 @@ thread_local! {
 /// Device and inode.
 type FileKey = (u64, u64);
 
-/// Does `work`, a command, during which no file that this thread has read ([`mark_input`]) is written.
+/// Runs `work`, a command; files that it reads on this thread ([`mark_input`]) are refused as its outputs.
 pub fn guard_inputs<R>(work: impl FnOnce() -> R) -> R {
     /// Puts back what was there, also after a panic.
     struct Before(Option<Vec<FileKey>>);
@@ -277,7 +306,7 @@ pub fn guard_inputs<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// A file that the command reads: it is no output of it, by whatever name.
+/// Marks a file as an input of the command: under no name is it an output.
 pub fn mark_input(of: &Metadata) {
     let Some(key) = key(of).filter(|_| of.is_file()) else { return };
     INPUTS.with_borrow_mut(|inputs| inputs.iter_mut().for_each(|inputs| inputs.push(key)));
@@ -321,8 +350,8 @@ fn look(path: &Path, force: bool) -> io::Result<Option<Metadata>> {
 
 #[cfg(target_os = "linux")]
 fn users(there: &Metadata) -> Vec<String> {
-    use crate::real::in_use::{FileIdentity, of_file};
-    of_file(FileIdentity::of(there), &crate::real::system::SystemRoot::here())
+    use crate::system::in_use::{FileIdentity, of_file};
+    of_file(FileIdentity::of(there), &crate::system::SystemRoot::here())
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -374,7 +403,7 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// What the caller has opened itself, or the device that forgets all; nothing for any other path.
+/// Opens a descriptor of the caller's, or `/dev/null`; nothing for any other path.
 #[cfg(unix)]
 fn descriptor(path: &Path) -> io::Result<Option<File>> {
     use std::os::fd::AsFd;
@@ -391,7 +420,7 @@ fn descriptor(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// A pipe whose reader is there: it is not waited for.
+/// Opens a pipe without waiting for a reader.
 #[cfg(unix)]
 fn pipe(path: &Path) -> io::Result<File> {
     use rustix::fs::OFlags;
@@ -429,7 +458,7 @@ mod tests {
         assert!(said(admit(folder.path(), true)).contains("it is a directory"));
         assert!(said(admit(Path::new("-"), true)).contains("standard output"));
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");
-        // What came meanwhile stays.
+        // A file that came meanwhile stays.
         let late = folder.path().join("late");
         let mut output = OutputFile::create(&late, false).unwrap();
         output.write_all(b"new").unwrap();

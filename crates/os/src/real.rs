@@ -10,13 +10,11 @@
 //! | `claim` | what is written, judged and held while it is |
 //! | `device` | requests to the kernel, and what comes back |
 //! | `file` | the place: what it is made ready for, what is refused |
-//! | `in_use` | who uses a file or device now |
 //! | `own` | whether a file holds anything that Seekwise did not write |
 //! | `path` | what a path names; files made where that is asked for |
 //! | `pattern` | what is written |
 //! | [`probe`] | whether a device may be written |
 //! | [`settings`] | settings of a device for a run, and what they were before |
-//! | `system` | what the kernel tells of its devices |
 //! | `uring` | the kernel's ring: the one file with `unsafe` code |
 
 pub mod bench;
@@ -27,8 +25,6 @@ mod device;
 #[cfg(target_os = "linux")]
 mod file;
 #[cfg(target_os = "linux")]
-pub(crate) mod in_use;
-#[cfg(target_os = "linux")]
 mod own;
 #[cfg(target_os = "linux")]
 pub(crate) mod path;
@@ -38,8 +34,6 @@ mod pattern;
 pub mod probe;
 #[cfg(target_os = "linux")]
 pub mod settings;
-#[cfg(target_os = "linux")]
-pub(crate) mod system;
 #[cfg(target_os = "linux")]
 mod uring;
 

@@ -4,11 +4,8 @@
 //!
 //! It is the process's, so it is one variable that all of it shares.
 
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-
-use crate::outputs::create_scratch;
 
 /// What is unfinished, and how many records are on their way to the disk.
 #[derive(Debug)]
@@ -49,30 +46,4 @@ impl UnfinishedFiles {
     pub fn paths(&self) -> &[PathBuf] {
         &self.paths
     }
-}
-
-/// A folder that goes away when it is dropped; it is listed as unfinished meanwhile.
-#[derive(Debug)]
-pub struct ScratchFolder(tempfile::TempDir);
-
-impl ScratchFolder {
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        self.0.path()
-    }
-}
-
-impl Drop for ScratchFolder {
-    fn drop(&mut self) {
-        hold().leave(self.0.path());
-    }
-}
-
-/// A new one, for its owner alone.
-pub fn scratch() -> io::Result<ScratchFolder> {
-    let folder = create_scratch(&std::env::temp_dir(), "seekwise-");
-    let folder =
-        folder.map_err(|error| io::Error::new(error.kind(), format!("cannot create a temporary folder: {error}")))?;
-    hold().remove(folder.path());
-    Ok(ScratchFolder(folder))
 }

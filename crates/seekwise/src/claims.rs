@@ -29,7 +29,7 @@ use crate::planned::{self, PlannedStudy, ResultsOptions, StudySession};
 use crate::reading;
 use crate::results::{self, ResultFolder};
 use crate::study::{self, warn};
-use seekwise_os::unfinished::scratch;
+use seekwise_os::outputs::scratch;
 
 /// What is said of a finding.
 #[derive(Clone, Debug, Default, Serialize)]

@@ -23,7 +23,7 @@ use crate::planned::{self, StudySession};
 use crate::setup::{Setup, reject_repeated_keys};
 use crate::shell::quoted;
 use crate::study::{self, StudyOptions, StudyResult, again, finished, missing_runs, require_requests, run_session};
-use seekwise_os::unfinished::scratch;
+use seekwise_os::outputs::scratch;
 
 /// What is compared.
 #[derive(Clone, Debug)]

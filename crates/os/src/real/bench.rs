@@ -9,7 +9,7 @@ use std::path::Path;
 use seekwise_run::testbed::{DeviceInfo, FileSystemInfo, TestBench};
 
 #[cfg(target_os = "linux")]
-use super::system::{BlockDevice, DeviceNumber, MountLine, SystemRoot};
+use crate::system::{BlockDevice, DeviceNumber, MountLine, SystemRoot};
 
 /// What a measurement at `path` stands on: a block device, or a file or folder on one.
 #[cfg(target_os = "linux")]

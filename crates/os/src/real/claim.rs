@@ -13,10 +13,10 @@ use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use seekwise_model::block::SECTOR;
 
-use super::in_use::{self, FileIdentity};
 use super::path::{PathKind, PathMode, ResolvedPath};
-use super::system::SystemRoot;
 use super::{own, probe};
+use crate::system::SystemRoot;
+use crate::system::in_use::{self, FileIdentity};
 
 /// What may be written, until this goes.
 #[derive(Debug)]

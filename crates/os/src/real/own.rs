@@ -15,9 +15,9 @@ use std::sync::Mutex;
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
 
-use super::in_use::FileIdentity;
 use super::pattern;
 use super::uring::{ALIGNMENT, SlotMemory};
+use crate::system::in_use::FileIdentity;
 
 /// Bytes that are read at once.
 const PIECE: usize = 1 << 20;

@@ -17,9 +17,9 @@ use rustix::fs::{AtFlags, OFlags, StatxFlags, fstatfs, ioctl_blksszget, statvfs,
 use seekwise_model::block::SECTOR;
 use seekwise_model::rng::Seed;
 
-use super::in_use::FileIdentity;
 use super::pattern;
 use crate::outputs::{OutputFile, mark_input};
+use crate::system::in_use::FileIdentity;
 
 /// The file in a folder that is given for a file.
 pub const DATA: &str = "seekwise.data";

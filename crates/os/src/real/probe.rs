@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::OFlags;
 use seekwise_formats::signature::{DiskEnds, HEAD, Signature, TAIL, is_blank, signatures};
 
-use super::in_use;
-use super::system::{BlockDevice, DeviceNumber, SystemRoot};
+use crate::system::in_use;
+use crate::system::{BlockDevice, DeviceNumber, SystemRoot};
 
 /// What was found of a block device.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,8 +10,8 @@ mod kept;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::system::{BlockDevice, DeviceNumber, SystemRoot};
 use crate::kernel::debris::folders;
+use crate::system::{BlockDevice, DeviceNumber, SystemRoot};
 use kept::SettingsRecord;
 pub use kept::{RestoreResult, restore};
 

@@ -4,10 +4,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::super::system::{BlockDevice, SystemRoot};
 use super::{Change, value, write};
 use crate::kernel::debris::folders;
 use crate::outputs::{create_folder, write_whole};
+use crate::system::{BlockDevice, SystemRoot};
 
 const TITLE: &str = "seekwise settings 1";
 

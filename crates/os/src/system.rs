@@ -3,6 +3,8 @@
 //!
 //! Source: Linux, Documentation/ABI/stable/sysfs-block, Documentation/filesystems/proc.rst (3.5 mountinfo).
 
+pub(crate) mod in_use;
+
 use std::fs;
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
