@@ -3,18 +3,18 @@
 //! A new parser is one function here, one line in [`ALL`], one file in `fuzz_targets` and its `[[bin]]`.
 #![allow(dead_code, reason = "each fuzz target uses one entry")]
 
-use seekwise_formats::study as studies;
+use seekwise_formats::study::{self as studies, review as reviews};
 use seekwise_formats::{
     diagnostic::Diagnostic, disksim as parameters, expression as expressions, fio, fio_json as json, iometer,
-    profile as profiles, recording as recordings, signature as signatures, stack as stacks, trace as traces,
-    trace::measured,
+    profile as profiles, recipe as recipes, recording as recordings, scene as scenes, signature as signatures,
+    stack as stacks, trace as traces, trace::measured,
 };
 
 /// Takes any bytes and returns.
 pub(crate) type Entry = fn(&[u8]);
 
 /// All entries by name.
-pub(crate) const ALL: [(&str, Entry); 13] = [
+pub(crate) const ALL: [(&str, Entry); 16] = [
     ("icf", icf),
     ("results_csv", results_csv),
     ("fio_json", fio_json),
@@ -28,6 +28,9 @@ pub(crate) const ALL: [(&str, Entry); 13] = [
     ("recorded_trace", recorded_trace),
     ("disksim", disksim),
     ("signature", signature),
+    ("scene", scene),
+    ("review", review),
+    ("recipe", recipe),
 ];
 
 /// A drive for stacks to stand on.
@@ -185,4 +188,25 @@ pub(crate) fn signature(data: &[u8]) {
         let found = signatures::signatures(signatures::DiskEnds { head: data, tail: data, bytes });
         assert!(found.iter().all(|it| it.at < bytes), "what was found stands on the disk");
     }
+}
+
+/// A scene.
+pub(crate) fn scene(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let _ = scenes::SceneFile::looks_like(&text);
+    let _ = scenes::SceneFile::parse("fuzz.toml", &text);
+}
+
+/// A review; the folder of each part is a name below the review's own.
+pub(crate) fn review(data: &[u8]) {
+    let Ok(review) = reviews::Review::parse("fuzz.toml", &String::from_utf8_lossy(data)) else { return };
+    let is_below = |part: &reviews::ReviewPart| !part.folder().is_empty() && !part.folder().contains(['/', '\\']);
+    assert!(review.part.iter().all(is_below), "a part's folder leads elsewhere");
+    assert!(review.part.iter().all(|part| !part.folder().starts_with('.')), "a part's folder leads up");
+    assert!(review.paragraphs().all(|paragraph| !paragraph.is_empty()));
+}
+
+/// A file of recipes. No command of it is run.
+pub(crate) fn recipe(data: &[u8]) {
+    let _ = recipes::parse("fuzz.toml", &String::from_utf8_lossy(data));
 }

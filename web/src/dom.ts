@@ -32,6 +32,11 @@ function furnish(element: Element, attributes: Attributes, children: Child[]): v
   }
 }
 
+/** The address of a file in a folder beside this page. No name of a folder makes it lead elsewhere or run: it stays relative. */
+export function below(folder: string, file: string): string {
+  return `./${encodeURIComponent(folder)}/${file}`;
+}
+
 /** Words in which `a name` stands between backticks, as on a terminal: here in another type. */
 export function prose(words: string): Child[] {
   return words.split("`").map((part, place) => (place % 2 === 1 ? el("code", {}, part) : part));

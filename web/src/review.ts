@@ -8,7 +8,7 @@ import { Choice, type State } from "./choice";
 import { badge, cameAgain, claims, result } from "./claims";
 import { curves } from "./curves";
 import { csvButton, files } from "./download";
-import { el, section } from "./dom";
+import { below, el, section } from "./dom";
 import { command, facts, words } from "./method";
 import { unbroken } from "./format";
 import { unfinished, warnings } from "./overview";
@@ -157,7 +157,7 @@ function chapter({ folder, heading: title, why, report }: Chapter, number: numbe
     report.cells.length > 0 ? anatomy(choice) : null,
     claims(report),
   ].filter((part) => part !== null);
-  const page = `${folder}/report.html`;
+  const page = below(folder, "report.html");
   const own = el("p", { class: "own" }, "Every figure, the spread, the requests one by one, the arm and the whole stack: ");
   own.append(el("a", { href: page }, "the part's own page"), ".");
   const body = el(

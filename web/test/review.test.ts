@@ -56,6 +56,20 @@ describe("a review", () => {
     expect(first).toEqual(["best", "findings", "compared"]);
   });
 
+  it("leads to the pages of parts alone, whatever their folders are called", () => {
+    for (const folder of ["javascript:alert(document.domain)%2f", "//example.org", "data:text/html,x", "a b#c?d"]) {
+      const of = { ...sample(), chapters: [chapter(folder, [claim("Q1", true)])] };
+      const links = [...page(of).querySelectorAll("a")].map((link) => link.getAttribute("href")!);
+      const away = links.filter((href) => !href.startsWith("#"));
+      expect(away.length).toBeGreaterThan(0);
+      for (const href of away) {
+        const { protocol, host, pathname } = new URL(href, "file:///results/report.html");
+        expect([protocol, host, pathname.endsWith("/report.html")]).toEqual(["file:", "", true]);
+        expect(decodeURIComponent(pathname)).toBe(`/results/${folder}/report.html`);
+      }
+    }
+  });
+
   it("names a kind of work in which no level is best", () => {
     const share = (level: string, alike: boolean) => ({ level, ratio: alike ? 1 : 0.5, low: 1, high: 1, alike });
     const row = (work: string, ...alike: [boolean, boolean]) => ({
@@ -207,7 +221,7 @@ describe("a review", () => {
     for (const link of all.querySelectorAll("a")) {
       const href = link.getAttribute("href")!;
       if (href.startsWith("#")) expect(names).toContain(href.slice(1));
-      else expect(href).toMatch(/^(late|early)\/report\.html/);
+      else expect(href).toMatch(/^\.\/(late|early)\/report\.html/);
     }
     for (const named of all.querySelectorAll("[aria-labelledby]")) {
       expect(names).toContain(named.getAttribute("aria-labelledby"));

@@ -101,7 +101,10 @@ const APART: [(&str, &str); 20] = [
     ("bench real [FOLDER] [ROUNDS] [SECONDS]", "beside fio on a real file"),
     ("cuts", "power cuts on random stacks: --stacks 200 --cuts 100000 --seed 1"),
     ("readme PAGE …", "these pages alone, such as docs/tutorial.md, by the release build that is there"),
-    ("mutate --runs 10000 --seed 1", "so many changed inputs of each kind (ci: a few hundred)"),
+    (
+        "mutate --runs 10000 --seed 1",
+        "so many changed inputs of each kind (ci: a few hundred); --program PATH for another build",
+    ),
     ("sampling [FOLDER]", "every study by both samples, side by side"),
     ("validation", "play measured traces again, rewrite figures and pictures"),
     ("fit [DRIVE …]", "the measured drives fitted anew, profiles rewritten"),

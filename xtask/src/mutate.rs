@@ -1,6 +1,7 @@
 //! Changed inputs of every kind through the real program, each in a child with a limit of time and of memory: no input may
-//! make it panic, die or end otherwise than with 0, 1 or 2. Prints what each kind came to; keeps inputs that failed, and
-//! those that were stopped, in `target/xtask/mutate`.
+//! make it panic, die or end otherwise than with 0, 1 or 2. No change of a sealed kind (a result folder, a journal) may be taken
+//! as measured: with other figures and exit 0. Prints what each kind came to; keeps inputs that failed, and those that were
+//! stopped, in `target/xtask/mutate`.
 //!
 //! It finds what the parsers' own fuzz entries cannot: what becomes of a value that was read. Changes are seeded: the same
 //! `--seed` makes the same inputs.
@@ -15,11 +16,11 @@ use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use self::seeds::{KINDS, Kind};
+use self::seeds::{KINDS, Kind, STDOUT};
 use crate::steps::Ended;
 
 /// Inputs of each kind in `ci`: a few hundred in all.
-const IN_CI: u64 = 40;
+const IN_CI: u64 = 20;
 
 /// A child that computes for more seconds is stopped. It may be right: a job may be long.
 const CPU_SECONDS: u64 = 5;
@@ -83,6 +84,7 @@ const WORDS: [&str; 34] = [
 struct Tally {
     exits: [u64; 3],
     stopped: u64,
+    silent: u64,
     failed: u64,
     longest: Duration,
     most_kib: u64,
@@ -97,27 +99,32 @@ enum End {
 
 /// The step of `ci`.
 pub fn short() -> Ended {
-    match run(IN_CI, 1) {
+    match run(&release(), IN_CI, 1) {
         Ok(0) => Ended::Passed,
         Ok(failed) => Ended::Failed(format!("{failed} inputs made the program fail; they are in target/xtask/mutate")),
         Err(error) => Ended::Failed(error.to_string()),
     }
 }
 
-/// `cargo xtask mutate --runs N --seed S`.
+fn release() -> PathBuf {
+    crate::target().join("release/seekwise")
+}
+
+/// `cargo xtask mutate --runs N --seed S --program PATH`.
 pub fn mutate(arguments: &[&str]) -> ExitCode {
-    let (mut runs, mut seed) = (1000, 1);
+    let (mut runs, mut seed, mut program) = (1000, 1, release());
     for pair in arguments.chunks(2) {
-        match (pair[0], pair.get(1).and_then(|text| text.parse().ok())) {
-            ("--runs", Some(number)) => runs = number,
-            ("--seed", Some(number)) => seed = number,
+        match (pair[0], pair.get(1), pair.get(1).and_then(|text| text.parse().ok())) {
+            ("--runs", _, Some(number)) => runs = number,
+            ("--seed", _, Some(number)) => seed = number,
+            ("--program", Some(path), _) => program = path.into(),
             _ => {
-                eprintln!("{pair:?}: expected --runs N (inputs of each kind) and --seed S");
+                eprintln!("{pair:?}: expected --runs N (inputs of each kind), --seed S, --program PATH");
                 return ExitCode::from(2);
             }
         }
     }
-    match run(runs, seed) {
+    match run(&program, runs, seed) {
         Ok(0) => ExitCode::SUCCESS,
         Ok(_) => ExitCode::FAILURE,
         Err(error) => {
@@ -128,27 +135,27 @@ pub fn mutate(arguments: &[&str]) -> ExitCode {
 }
 
 /// Runs `runs` inputs of each kind; answers how many failed.
-fn run(runs: u64, seed: u64) -> std::io::Result<u64> {
-    let program = crate::target().join("release/seekwise");
-    if !program.exists() {
-        return Err(std::io::Error::other(format!("{}: build it first (cargo xtask release)", program.display())));
-    }
+fn run(program: &Path, runs: u64, seed: u64) -> std::io::Result<u64> {
+    let missing =
+        |why| std::io::Error::other(format!("{}: {why}; build it first (cargo xtask release)", program.display()));
+    // Children start elsewhere.
+    let program = program.canonicalize().map_err(missing)?;
     let scratch = crate::scratch("mutate")?;
     println!(
-        "{:<10}{:>8}{:>9}{:>9}{:>9}{:>9}{:>9}{:>12}{:>12}",
-        "kind", "inputs", "exit 0", "exit 1", "exit 2", "stopped", "FAILED", "longest s", "most MB"
+        "{:<10}{:>8}{:>9}{:>9}{:>9}{:>9}{:>9}{:>9}{:>12}{:>12}",
+        "kind", "inputs", "exit 0", "exit 1", "exit 2", "stopped", "SILENT", "FAILED", "longest s", "most MB"
     );
     let mut failed = 0;
     for kind in KINDS {
         let tally = inputs(&program, &scratch, kind, runs, seed)?;
-        let Tally { exits: [done, no, refused], stopped, failed: bad, longest, most_kib } = tally;
+        let Tally { exits: [done, no, refused], stopped, silent, failed: bad, longest, most_kib } = tally;
         println!(
-            "{:<10}{runs:>8}{done:>9}{no:>9}{refused:>9}{stopped:>9}{bad:>9}{:>12.2}{:>12.1}",
+            "{:<10}{runs:>8}{done:>9}{no:>9}{refused:>9}{stopped:>9}{silent:>9}{bad:>9}{:>12.2}{:>12.1}",
             kind.name,
             longest.as_secs_f64(),
             most_kib as f64 / 1024.0
         );
-        failed += bad;
+        failed += bad + silent;
     }
     Ok(failed)
 }
@@ -160,12 +167,19 @@ fn inputs(program: &Path, scratch: &Path, kind: &Kind, runs: u64, seed: u64) -> 
     let work = |core: usize| -> std::io::Result<()> {
         let folder = scratch.join(format!("{}-{core}", kind.name));
         kind.prepare(program, &folder)?;
+        let reference = reference(program, kind, &folder)?;
         loop {
             let run = next.fetch_add(1, Ordering::Relaxed);
             if run >= runs {
                 return Ok(());
             }
-            one(program, scratch, kind, &folder, (run, seed), &tally)?;
+            one(
+                program,
+                scratch,
+                &Worker { kind, folder: &folder, reference: reference.as_deref() },
+                (run, seed),
+                &tally,
+            )?;
         }
     };
     thread::scope(|scope| {
@@ -175,11 +189,28 @@ fn inputs(program: &Path, scratch: &Path, kind: &Kind, runs: u64, seed: u64) -> 
     Ok(tally.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
+/// What changes inputs of a kind in a folder of its own.
+struct Worker<'a> {
+    kind: &'a Kind,
+    folder: &'a Path,
+    /// The figures of the unchanged input, of a sealed kind.
+    reference: Option<&'a str>,
+}
+
+/// The figures of the unchanged input, of a sealed kind.
+fn reference(program: &Path, kind: &Kind, folder: &Path) -> std::io::Result<Option<String>> {
+    if kind.answer.is_none() {
+        return Ok(None);
+    }
+    kind.place(folder, &kind.text(folder, 0)?)?;
+    child(program, folder, kind)?;
+    kind.figures(folder)
+}
+
 fn one(
     program: &Path,
     scratch: &Path,
-    kind: &Kind,
-    folder: &Path,
+    &Worker { kind, folder, reference }: &Worker<'_>,
     (run, seed): (u64, u64),
     tally: &Mutex<Tally>,
 ) -> std::io::Result<()> {
@@ -190,26 +221,37 @@ fn one(
     let before = kind.text(folder, which)?;
     let input = if unchanged { before } else { changed(&before, &mut chance) };
     kind.place(folder, &input)?;
-    let (end, took, kib) = child(program, folder, kind.arguments)?;
+    let (end, took, kib) = child(program, folder, kind)?;
+    let silent = matches!(end, End::Exit(0)) && Kind::is_silent(kind.figures(folder)?.as_deref(), reference);
     let mut tally = tally.lock().unwrap_or_else(PoisonError::into_inner);
     (tally.longest, tally.most_kib) = (tally.longest.max(took), tally.most_kib.max(kib));
     match end {
+        End::Exit(0) if silent => {
+            tally.silent += 1;
+            keep(scratch, kind, run, &input, "taken with other figures")?;
+        }
         End::Exit(code @ 1..) if unchanged => {
-            keep(scratch, kind, run, &input, &format!("unchanged: exit {code}"), &mut tally)?
+            tally.failed += 1;
+            keep(scratch, kind, run, &input, &format!("unchanged: exit {code}"))?;
         }
         End::Exit(code @ 0..=2) => tally.exits[code as usize] += 1,
         End::Stopped => {
             tally.stopped += 1;
             fs::write(scratch.join(format!("stopped-{}-{run}", kind.name)), &input)?;
         }
-        End::Exit(code) => keep(scratch, kind, run, &input, &format!("exit {code}"), &mut tally)?,
-        End::Died(how) => keep(scratch, kind, run, &input, &how, &mut tally)?,
+        End::Exit(code) => {
+            tally.failed += 1;
+            keep(scratch, kind, run, &input, &format!("exit {code}"))?;
+        }
+        End::Died(how) => {
+            tally.failed += 1;
+            keep(scratch, kind, run, &input, &how)?;
+        }
     }
     Ok(())
 }
 
-fn keep(scratch: &Path, kind: &Kind, run: u64, input: &[u8], how: &str, tally: &mut Tally) -> std::io::Result<()> {
-    tally.failed += 1;
+fn keep(scratch: &Path, kind: &Kind, run: u64, input: &[u8], how: &str) -> std::io::Result<()> {
     let path: PathBuf = scratch.join(format!("failed-{}-{run}", kind.name));
     fs::write(&path, input)?;
     println!("{}: {how}", path.display());
@@ -217,8 +259,8 @@ fn keep(scratch: &Path, kind: &Kind, run: u64, input: &[u8], how: &str, tally: &
 }
 
 /// The program on one input: how it ended, after how long, and the most memory that was seen (KiB).
-fn child(program: &Path, folder: &Path, arguments: &[&str]) -> std::io::Result<(End, Duration, u64)> {
-    let said = folder.join("stderr");
+fn child(program: &Path, folder: &Path, kind: &Kind) -> std::io::Result<(End, Duration, u64)> {
+    let (said, arguments) = (folder.join("stderr"), kind.arguments);
     let limited = format!("ulimit -v {ADDRESS_SPACE} 2>/dev/null; ulimit -S -t {CPU_SECONDS}; exec \"$0\" \"$@\"");
     let start = Instant::now();
     let mut child = Command::new("sh")
@@ -228,7 +270,7 @@ fn child(program: &Path, folder: &Path, arguments: &[&str]) -> std::io::Result<(
         .args(if BOUNDED.contains(&arguments[0]) { &["--max-memory", TOLD][..] } else { &[] })
         .current_dir(folder)
         .stdin(Stdio::null())
-        .stdout(Stdio::null())
+        .stdout(File::create(folder.join(STDOUT))?)
         .stderr(File::create(&said)?)
         .spawn()?;
     let mut most = 0;

@@ -44,6 +44,7 @@ pub fn dispatch(cli: Cli, words: &[OsString]) -> CommandResult {
         ));
     }
     let bounds = Bounds::new(cli.max_memory);
+    seekwise::reading::limit_texts(bounds.memory());
     match cli.command {
         CliCommand::Drives(args) => drives::drives(&args, cli.json),
         CliCommand::Studies(args) => studies::studies(&args, cli.json),

@@ -98,13 +98,44 @@ fn a_slip_in_only_is_named() {
 }
 
 #[test]
+fn a_changed_journal_is_refused_with_its_line() {
+    let folder = folder();
+    let at = folder.path().join("out.toml.journal");
+    let early = [&QUICK[..], &["--points", "12"]].concat();
+    fit(folder.path(), &["t.csv"], &early).done();
+    let whole = fs::read_to_string(&at).unwrap();
+    let result = fs::read_to_string(folder.path().join("out.toml")).unwrap();
+    let resume = [&early[..], &["--resume"]].concat();
+    for (line, text) in whole.lines().enumerate().skip(1) {
+        // Any digit of the answer: a figure that nobody measured.
+        let (question, answer) = text.split_once(" = ").unwrap();
+        let digit = if answer.starts_with('1') { '2' } else { '1' };
+        let changed = format!("{question} = {digit}{}", &answer[1..]);
+        fs::write(&at, whole.replace(text, &changed)).unwrap();
+        let said = fit(folder.path(), &["t.csv"], &resume);
+        assert_eq!(said.code, 2, "{}", said.err);
+        let named = format!("out.toml.journal:{}: it was changed after it was written", line + 1);
+        assert!(said.err.contains(&named), "{}", said.err);
+    }
+    // A writer that was killed has left a part of its last line.
+    fs::write(&at, &whole[..whole.len() - 7]).unwrap();
+    fit(folder.path(), &["t.csv"], &resume).done();
+    assert_eq!(fs::read_to_string(folder.path().join("out.toml")).unwrap(), result);
+    assert_eq!(fs::read_to_string(&at).unwrap(), whole);
+}
+
+#[test]
 fn a_journal_of_other_data_is_not_gone_on_with() {
     let folder = folder();
     fs::write(folder.path().join("out.toml.journal"), "0123\nSeen 1 = 2\n").unwrap();
     let said = fit(folder.path(), &["t.csv"], &QUICK);
     assert!(said.err.contains("its run was interrupted; --resume continues it, --force starts over"), "{}", said.err);
     let said = fit(folder.path(), &["t.csv"], &[&QUICK[..], &["--resume"]].concat());
-    assert!(said.err.contains("it belongs to other data, another profile or other options"), "{}", said.err);
+    assert!(
+        said.err.contains("it belongs to other data, another profile, other options or another build"),
+        "{}",
+        said.err
+    );
     fit(folder.path(), &["t.csv"], &[&QUICK[..], &["--force"]].concat()).done();
 }
 

@@ -17,6 +17,7 @@ mod finding;
 mod fio_rates;
 mod fit;
 mod flush_audit;
+mod folders;
 mod help;
 mod hostile;
 mod hostile_clients;

@@ -126,6 +126,12 @@ fn what_could_destroy_something_or_does_not_fit_is_refused() {
     has(said(&["reads.fio", "--on", "file"]), "expected file:PATH");
     has(said(&["reads.fio", "--on", "device:d"]), "is no block device");
     assert!(names(&at.join("d")).is_empty());
+    // A file that is asked for is not made for a run that does not begin.
+    let laid = |bytes: &str, more: &[&str]| said(&[&["reads.fio", "--on", "file:d", "--set", bytes], more].concat());
+    has(laid(LAYOUT, &["--set", "job.depth=30000", "--max-memory", "100m"]), "this may take up to 2");
+    has(laid("real.layout=4m", &[]), "asks for 8388608 bytes");
+    has(laid(LAYOUT, &["--set", "pagecache.mib=5"]), "the system's own page cache");
+    assert!(names(&at.join("d")).is_empty());
     fs::write(at.join("thesis"), vec![b'x'; 32 << 20]).unwrap();
     has(said(&["writes.fio", "--on", "file:thesis"]), "holds something that Seekwise did not write");
     has(said(&["writes.fio", "--on", "file:thesis", "--destroy", "other"]), "or `--destroy thesis`");

@@ -142,6 +142,14 @@ Seek distances measured: 4\n5, 3.0, 0.1\n2, 1.0, 0.1\nx\n3\t2.0\t0.1\n3 2.0 0.1\
 const STACK: &[u8] = b"driver = \"windows-xp\"\n[drive]\nname = \"barracuda-7200.7\"\ncache.segments = 4\n\
 firmware.queue.policy = \"sptf\"\n[controller]\nname = \"sii-3112\"\nrate_mb_s = 90\n";
 
+const COPY: &[u8] = include_bytes!("../../../studies/jobs/copy.toml");
+const RECORDS: &[u8] = include_bytes!("../../../studies/jobs/records.toml");
+
+const REVIEW: &[u8] = b"title = 't'\nquestion = 'q'\nintroduction = \"\"\"\none\ntwo\n\nthree\n\"\"\"\n[[part]]\n\
+study = \"d-modes\"\nwhy = 'w'\nanswers = true\nhalf = 'In an array'\n[[part]]\nstudy = \"own/queue.toml\"\n";
+
+const RECIPE: &[u8] = include_bytes!("../../../recipes/sqlite.toml");
+
 /// A disk with a table, a label of LVM, a superblock of ext4 and a swap area, one over the other.
 const DISK: &[u8] = &{
     const fn put(mut disk: [u8; 5000], at: usize, bytes: &[u8]) -> [u8; 5000] {
@@ -235,6 +243,11 @@ fn the_seeds_are_valid() {
         };
         assert!(seekwise_formats::disksim::import("seed", parts[0], &load, None, "seed").is_ok());
     }
+    for bytes in [COPY, RECORDS] {
+        assert!(seekwise_formats::scene::SceneFile::parse("seed", text(bytes)).is_ok());
+    }
+    assert_eq!(study::review::Review::parse("seed", text(REVIEW)).unwrap().part.len(), 2);
+    assert!(seekwise_formats::recipe::parse("seed", text(RECIPE)).unwrap().len() > 1);
     let ends = signature::DiskEnds { head: DISK, tail: DISK, bytes: DISK.len() as u64 };
     assert_eq!(signature::signatures(ends).len(), 4);
     assert_eq!(trace::measured::parse("seed", text(DISKSIM_TRACE)).unwrap().rows.len(), 2);
@@ -258,6 +271,9 @@ fn seeds(name: &str) -> Vec<Vec<u8>> {
         "trace" => (&[TRACE, DISKSIM_TRACE, OTHER_TRACE], "wild/fio-examples", NONE),
         "disksim" => (&[DISKSIM, DISKSIM_VARIANT, DISKSIM_TABLE], "wild/fio-examples", NONE),
         "signature" => (&[DISK], "wild/fio-examples", NONE),
+        "scene" => (&[COPY, RECORDS], "wild/fio-examples", NONE),
+        "review" => (&[REVIEW], "wild/fio-examples", NONE),
+        "recipe" => (&[RECIPE], "wild/fio-examples", NONE),
         other => panic!("no seeds for {other}"),
     };
     let wild = shared_files::files(folder, ends).into_iter().filter_map(|path| std::fs::read(path).ok());

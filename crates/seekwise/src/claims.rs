@@ -27,7 +27,7 @@ use crate::error::Error;
 use crate::observer::Observer;
 use crate::planned::{self, PlannedStudy, ResultsOptions, StudySession};
 use crate::reading;
-use crate::results::ResultFolder;
+use crate::results::{self, ResultFolder};
 use crate::study::{self, warn};
 use seekwise_os::outputs::scratch;
 
@@ -130,6 +130,7 @@ pub fn claims(claims: &Claims, bounds: &Bounds, observer: &dyn Observer) -> Resu
             kept.path()
         }
     };
+    let locked = results::lock(folder)?;
     observer.begin(Some(runs(claims, &wanted)?), 0, "runs");
     let running = Running { args: claims, bounds, folder, observer, count: AtomicU64::new(0) };
     let mut verdicts: Vec<ClaimVerdict> = Vec::new();
@@ -142,6 +143,7 @@ pub fn claims(claims: &Claims, bounds: &Bounds, observer: &dyn Observer) -> Resu
         .iter()
         .map(|known| verdicts.iter().find(|verdict| verdict.id == known.id).cloned().unwrap_or_else(|| absent(known)))
         .collect();
+    drop(locked);
     together(&mut verdicts)?;
     Ok(verdicts)
 }
@@ -298,7 +300,7 @@ impl Running<'_> {
         let text = self.args.runs.map_or_else(|| text.to_owned(), |runs| with_runs(text, runs));
         // Kept beside the results, so that one draw is not resumed as another.
         let text = self.args.draw.map_or(text.clone(), |draw| format!("# Draw {draw} of what is inferred.\n{text}"));
-        let folder = self.folder.join(name);
+        let folder = results::below(self.folder, name)?;
         let plan = || match self.args.draw {
             Some(draw) => planned::plan_drawn(name, &text, draw),
             None => planned::plan_file(name, &text),
@@ -382,7 +384,7 @@ impl Running<'_> {
             let located = |fault| placed(name, &planned.text, fault);
             prepared.map_err(|faults| Error::from(faults.into_iter().map(located).collect::<Vec<_>>()))
         };
-        let folder = self.folder.join(name).join(format!("{}-{how}", claim.id));
+        let folder = results::below(&results::below(self.folder, name)?, &format!("{}-{how}", claim.id))?;
         let opened = self.opening(&folder).open(name, &text, plan, self.observer)?;
         let StudySession { planned: again, results, done, threads } = opened;
         warn(&again.made.warnings);

@@ -30,7 +30,7 @@ use serde::Serialize;
 use crate::bounds::Bounds;
 use crate::claims::carried;
 use crate::error::Error;
-use crate::journal::SearchJournal;
+use crate::journal::{JournalOptions, SearchJournal};
 use crate::observer::Observer;
 use crate::planned::{self, PlannedStudy};
 use crate::reading;
@@ -142,7 +142,11 @@ pub fn explain(asked: &Explain, bounds: &Bounds, observer: &dyn Observer) -> Res
     let id = id.ok_or_else(|| Error::new(format!("{}: unknown finding; expected D1 to C28", asked.id)))?;
     let (journal, known) = match &asked.out {
         Some(out) => {
-            let (journal, known) = SearchJournal::open(out, &hash(asked), asked.resume, asked.force)?;
+            let options = JournalOptions { hash: &hash(asked), resume: asked.resume, force: asked.force };
+            let (journal, known) = SearchJournal::open(out, options, &|_, answer| match answer {
+                [-1.0 | 0.0 | 1.0] => Ok(()),
+                _ => Err("it holds no verdict; expected -1, 0 or 1".to_owned()),
+            })?;
             (Some(journal), known)
         }
         None => (None, BTreeMap::new()),

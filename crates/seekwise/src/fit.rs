@@ -8,16 +8,17 @@ use seekwise_formats::profile::{self, DriveFile};
 use seekwise_lab::catalogue;
 use seekwise_lab::digest::sha256;
 use seekwise_lab::fit::data::{DataSplit, FitData};
-use seekwise_lab::fit::evaluator::{FitEvent, FitListener};
+use seekwise_lab::fit::evaluator::{FitEvent, FitListener, check_answer};
 use seekwise_lab::fit::report::FitReport;
 use seekwise_lab::fit::search::SearchEffort;
 use seekwise_lab::fit::sources::{self, FileArgument};
 use seekwise_lab::fit::{self, FitTask, parameter, report, write};
+use seekwise_lab::provenance::ProgramVersion;
 use seekwise_os::clock::Clock;
 
 use crate::bounds::wall;
 use crate::error::Error;
-use crate::journal::SearchJournal;
+use crate::journal::{JournalOptions, SearchJournal};
 use crate::observer::Observer;
 use crate::reading::{self, FileKind};
 use crate::study::warn;
@@ -74,7 +75,9 @@ pub fn fit(fit: &Fit, observer: &dyn Observer) -> Result<FitReport, Error> {
     if parameters.is_empty() {
         return Err(nothing(fit));
     }
-    let (journal, known) = SearchJournal::open(&fit.out, &given.hash, fit.resume, fit.force)?;
+    let options = JournalOptions { hash: &given.hash, resume: fit.resume, force: fit.force };
+    let fits = |question: &str, answer: &[f64]| check_answer(&given.data, question, answer);
+    let (journal, known) = SearchJournal::open(&fit.out, options, &fits)?;
     // From now on points are kept.
     observer.begin(Some(fit::forecast(&parameters, effort(fit, &given))), 0, "points");
     let (fitted, search) = searched(fit, &given, parameters, &journal, known, observer)?;
@@ -125,7 +128,8 @@ fn given(args: &Fit) -> Result<Given, Error> {
     let drive = profile::parse(&args.drive, &text)?;
     known_keys(&args.only)?;
     let generations = args.generations.map_or("usual".to_owned(), |generations| generations.to_string());
-    let mut all = format!("{} {generations} {}\n{text}", args.hold, args.only.join(","));
+    let (this, only) = (ProgramVersion::this(), args.only.join(","));
+    let mut all = format!("{this} {} {generations} {only}\n{text}", args.hold);
     let mut texts = Vec::new();
     for named in &named {
         let read = reading::read(&named.file)?;

@@ -3,8 +3,11 @@
 //!
 //! ```text
 //! first line   the hash of all that the result is made from
-//! others       QUESTION VALUE … = LOSS …, numbers as short as they can be said and read back the same
+//! others       QUESTION = VALUE … #SUM, numbers as short as they can be said and read back the same
 //! ```
+//!
+//! A sum is the first 16 digits of the SHA-256 of the first line and its own line, so a changed line is found and named. The last
+//! line may have been cut short by the end of its writer. One process at a time writes a journal.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -13,49 +16,80 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use seekwise_lab::digest::sha256;
+
 use crate::error::Error;
-use seekwise_os::outputs::{open_append, write_whole};
+use crate::foreign::{self, is_there};
+use crate::lock::WriteLock;
+use seekwise_os::outputs::open_append;
 use seekwise_os::unfinished::hold;
+
+/// Digits of a sum.
+const DIGITS: usize = 16;
 
 /// An open journal.
 pub struct SearchJournal {
     path: PathBuf,
+    hash: String,
     lines: Mutex<File>,
     failure: Mutex<Option<Error>>,
+    _lock: WriteLock,
 }
 
 /// Answers by their questions.
 type Known = BTreeMap<String, Vec<f64>>;
 
+/// Whether values can answer a question; an error says why not.
+pub type AnswerCheck<'a> = &'a dyn Fn(&str, &[f64]) -> Result<(), String>;
+
+/// What a journal begins from.
+#[derive(Clone, Copy, Debug)]
+pub struct JournalOptions<'a> {
+    /// The hash of all that the result is made from.
+    pub hash: &'a str,
+    /// Go on with what is known.
+    pub resume: bool,
+    /// Replace what is there.
+    pub force: bool,
+}
+
 impl SearchJournal {
     /// The journal beside `out`, with what is known already.
-    pub fn open(out: &Path, hash: &str, resume: bool, force: bool) -> Result<(SearchJournal, Known), Error> {
+    pub fn open(
+        out: &Path,
+        options: JournalOptions<'_>,
+        check: AnswerCheck<'_>,
+    ) -> Result<(SearchJournal, Known), Error> {
         let mut path = OsString::from(out.as_os_str());
         path.push(".journal");
         let path = PathBuf::from(path);
         let wrong = |why: String| Error::new(format!("{}: {why}", path.display()));
-        let known = match (fs::read_to_string(&path), resume) {
-            (Ok(text), true) => read(&text, hash).map_err(wrong)?,
-            (Ok(_), false) if !force => {
+        let lock = WriteLock::of_file(&path).map_err(|error| wrong(error.to_string()))?;
+        let JournalOptions { hash, resume, force } = options;
+        let text = match is_there(&path) && (resume || !force) {
+            true => Some(foreign::text(&path).map_err(|error| wrong(error.to_string()))?),
+            false => None,
+        };
+        let (known, whole) = match (&text, resume) {
+            (Some(text), true) => read(text, hash, check)
+                .map_err(|(line, why)| Error::new(format!("{}:{line}: {why}; --force starts over", path.display())))?,
+            (Some(text), false) if !is_begun(text, hash) => {
                 return Err(wrong("its run was interrupted; --resume continues it, --force starts over".to_owned()));
             }
-            (Err(error), true) => return Err(wrong(format!("there is nothing to go on with: {error}"))),
-            _ => Known::new(),
+            (None, true) => return Err(wrong("there is nothing to go on with".to_owned())),
+            _ => (Known::new(), 0),
         };
-        // Written anew, so that a line cut short does not stay.
-        let mut text = format!("{hash}\n");
-        known.iter().for_each(|(question, answer)| text.push_str(&line(question, answer)));
-        write_whole(&path, text.as_bytes(), true).map_err(|error| wrong(error.to_string()))?;
-        let file = open_append(&path).map_err(|error| wrong(error.to_string()))?;
+        let file = open_at(&path, hash, whole).map_err(|error| wrong(error.to_string()))?;
         hold().count(known.len() as u64);
-        Ok((SearchJournal { path, lines: Mutex::new(file), failure: Mutex::new(None) }, known))
+        let (lines, hash) = (Mutex::new(file), hash.to_owned());
+        Ok((SearchJournal { path, hash, lines, failure: Mutex::new(None), _lock: lock }, known))
     }
 
     /// Writes an answer down.
     pub fn write(&self, question: &str, answer: &[f64]) {
         let mut now = hold();
         let mut lines = self.lines.lock().expect("no holder panics");
-        match lines.write_all(line(question, answer).as_bytes()) {
+        match lines.write_all(line(&self.hash, question, answer).as_bytes()) {
             Ok(()) => now.count(1),
             Err(error) => {
                 let failure = Error::new(format!("{}: {error}", self.path.display()));
@@ -71,46 +105,152 @@ impl SearchJournal {
 
     /// The result is there.
     pub fn done(self) {
-        let _now = hold();
+        let now = hold();
         // One that stays is found by the next one, which says so.
         let _ = fs::remove_file(&self.path);
+        drop(now);
     }
 }
 
-fn line(question: &str, answer: &[f64]) -> String {
+/// Opens a journal of which so many bytes are good: none of a new one, which replaces whatever has its name.
+fn open_at(path: &Path, hash: &str, whole: u64) -> std::io::Result<File> {
+    if whole == 0 && is_there(path) {
+        fs::remove_file(path)?;
+    }
+    let mut file = open_append(path)?;
+    match whole {
+        0 => file.write_all(format!("{hash}\n").as_bytes())?,
+        whole => file.set_len(whole)?,
+    }
+    Ok(file)
+}
+
+/// Whether this is all that a writer leaves that was killed before its first answer.
+fn is_begun(text: &str, hash: &str) -> bool {
+    match text.split_once('\n') {
+        Some((first, rest)) => first == hash && !rest.contains('\n'),
+        None => hash.starts_with(text),
+    }
+}
+
+fn line(hash: &str, question: &str, answer: &[f64]) -> String {
     let answer: Vec<String> = answer.iter().map(ToString::to_string).collect();
-    format!("{question} = {}\n", answer.join(" "))
+    let said = format!("{question} = {}", answer.join(" "));
+    format!("{said} #{}\n", sum(hash, &said))
 }
 
-fn read(text: &str, hash: &str) -> Result<Known, String> {
+fn sum(hash: &str, said: &str) -> String {
+    let mut sum = sha256(format!("{hash}\n{said}").as_bytes());
+    sum.truncate(DIGITS);
+    sum
+}
+
+/// The answers of a journal, and how many of its bytes are good. An error names the line.
+fn read(text: &str, hash: &str, check: AnswerCheck<'_>) -> Result<(Known, u64), (usize, String)> {
+    if is_begun(text, hash) {
+        return Ok((Known::new(), 0));
+    }
     let mut lines = text.split_inclusive('\n');
-    match lines.next().map(str::trim_end) {
-        Some(first) if first == hash => {}
-        _ => return Err("it belongs to other data, another profile or other options; --force starts over".to_owned()),
+    let first = lines.next().unwrap_or_default();
+    if first != format!("{hash}\n") {
+        return Err((1, "it belongs to other data, another profile, other options or another build".to_owned()));
     }
-    let mut known = Known::new();
+    let (mut known, mut whole) = (Known::new(), first.len());
     // The last line may have been cut short.
-    for (number, line) in lines.filter(|line| line.ends_with('\n')).enumerate() {
-        let wrong = || format!("line {} is no answer; --force starts over", number + 2);
-        let (question, answer) = line.trim_end().split_once(" = ").ok_or_else(wrong)?;
-        let answer: Result<Vec<f64>, _> = answer.split(' ').map(str::parse).collect();
-        known.insert(question.to_owned(), answer.map_err(|_| wrong())?);
+    for (index, line) in lines.enumerate().filter(|(_, line)| line.ends_with('\n')) {
+        let (question, answer) = answered(hash, line.trim_end_matches('\n'), check).map_err(|why| (index + 2, why))?;
+        known.insert(question, answer);
+        whole += line.len();
     }
-    Ok(known)
+    Ok((known, whole as u64))
+}
+
+/// The question and the answer of a line.
+fn answered(hash: &str, line: &str, check: AnswerCheck<'_>) -> Result<(String, Vec<f64>), String> {
+    let (said, kept) =
+        line.rsplit_once(" #").ok_or("it does not end in its sum: it was changed after it was written")?;
+    let made = sum(hash, said);
+    if made != kept {
+        return Err(format!("it was changed after it was written: its sum is {made}; expected {kept}"));
+    }
+    let (question, answer) = said.split_once(" = ").ok_or("it is no answer")?;
+    let answer: Result<Vec<f64>, _> = answer.split(' ').map(str::parse).collect();
+    let answer = answer.map_err(|_| "its answer is no list of numbers")?;
+    check(question, &answer)?;
+    Ok((question.to_owned(), answer))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const ANY: AnswerCheck<'static> = &|_, _| Ok(());
+
+    fn text() -> String {
+        "abc\n".to_owned() + &line("abc", "Seen 0.1 2", &[1.0 / 3.0]) + &line("abc", "Held 0.1 2", &[2.5, 1e-9])
+    }
+
     #[test]
     fn what_was_written_is_read_back_and_a_torn_line_is_left_out() {
-        let mut text = "abc\n".to_owned() + &line("Seen 0.1 2", &[1.0 / 3.0]) + &line("Held 0.1 2", &[2.5, 1e-9]);
-        text.push_str("Seen 0.1 3 = 0.33");
-        let known = read(&text, "abc").unwrap();
-        assert_eq!(known.len(), 2);
+        let (whole, torn) = (text(), text() + "Seen 0.1 3 = 0.33");
+        let (known, bytes) = read(&torn, "abc", ANY).unwrap();
+        assert_eq!((known.len(), bytes), (2, whole.len() as u64));
         assert_eq!((known["Seen 0.1 2"][0], known["Held 0.1 2"][1]), (1.0 / 3.0, 1e-9));
-        assert!(read(&text, "abd").unwrap_err().contains("other data"));
-        assert!(read("abc\nSeen 1\n", "abc").unwrap_err().starts_with("line 2"));
+        assert!(read(&torn, "abd", ANY).unwrap_err().1.contains("other data"));
+        assert_eq!(read("abc\nSeen 1\n", "abc", ANY).unwrap_err().0, 2);
+        let refused = read(&whole, "abc", &|question, _| Err(format!("{question} has no such answer"))).unwrap_err();
+        assert_eq!(refused, (2, "Seen 0.1 2 has no such answer".to_owned()));
+    }
+
+    /// Of each byte every bit but the highest, which makes no text.
+    #[test]
+    fn each_changed_byte_is_refused_with_its_line_or_changes_no_answer() {
+        let whole = text();
+        let (before, _) = read(&whole, "abc", ANY).unwrap();
+        for at in 0..whole.len() {
+            for bit in 0..7 {
+                let mut bytes = whole.clone().into_bytes();
+                bytes[at] ^= 1 << bit;
+                let changed = String::from_utf8(bytes).unwrap();
+                match read(&changed, "abc", ANY) {
+                    Err((line, _)) => assert_eq!(line, 1 + whole[..at].matches('\n').count(), "{changed}"),
+                    Ok((known, _)) => {
+                        assert!(at == whole.len() - 1, "only a last line without its end may be left out: {changed}");
+                        assert!(known.iter().all(|(question, answer)| before[question] == *answer));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_writer_that_is_killed_at_once_leaves_a_journal_that_the_next_one_takes() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("f");
+        let open = |resume| {
+            SearchJournal::open(&out, JournalOptions { hash: "abc", resume, force: false }, ANY).map(|it| it.1.len())
+        };
+        for left in ["", "a", "abc", "abc\n", "abc\nSeen 1 ="] {
+            for resume in [false, true] {
+                fs::write(folder.path().join("f.journal"), left).unwrap();
+                assert_eq!(open(resume).unwrap(), 0, "{left:?} {resume}");
+                assert_eq!(fs::read_to_string(folder.path().join("f.journal")).unwrap(), "abc\n");
+            }
+        }
+        fs::write(folder.path().join("f.journal"), text()).unwrap();
+        assert!(open(false).unwrap_err().to_string().contains("was interrupted"));
+        assert_eq!(open(true).unwrap(), 2);
+    }
+
+    #[test]
+    fn a_journal_has_one_writer() {
+        let folder = tempfile::tempdir().unwrap();
+        let out = folder.path().join("f");
+        let open = || SearchJournal::open(&out, JournalOptions { hash: "abc", resume: false, force: true }, ANY);
+        let (first, _) = open().unwrap();
+        let said = open().map(drop).unwrap_err().to_string();
+        assert!(said.contains("f.journal: process "), "{said}");
+        first.done();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }
 }

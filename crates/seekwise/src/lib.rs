@@ -17,6 +17,8 @@
 //! | room | what it is |
 //! |---|---|
 //! | [`error`](mod@error) | why something could not be done |
+//! | [`foreign`] | texts of a folder that may come from somebody else |
+//! | [`lock`] | one writer of a folder or a journal |
 //! | [`shell`] | words of a command |
 //! | [`observer`] | progress and cancelling |
 //! | [`reading`] | files, standard input and pipes as texts and traces |
@@ -55,8 +57,10 @@ pub mod error;
 pub mod explain;
 pub mod fio_output;
 pub mod fit;
+pub mod foreign;
 mod iolog;
 pub mod journal;
+pub mod lock;
 mod logging;
 pub mod observer;
 pub mod planned;

@@ -18,6 +18,7 @@ use seekwise_os::places::PLACES;
 
 use crate::bounds::{Bounds, RunPlan};
 use crate::error::Error;
+use crate::lock::WriteLock;
 use crate::observer::{Observer, PILOT_RUNS};
 use crate::reading;
 use crate::results::{self, ResultFolder, StudyManifest};
@@ -135,7 +136,9 @@ impl ResultsOptions<'_> {
         observer: &dyn Observer,
     ) -> Result<StudySession, Error> {
         let folder = self.folder;
+        let lock = results::lock(folder)?;
         if !(self.resume && results::holds(folder)) {
+            results::admit(folder, text, self.force)?;
             let planned = plan()?;
             let said = self.sampling.or(planned.study.sampling);
             let wanted =
@@ -143,7 +146,7 @@ impl ResultsOptions<'_> {
                     true => Sampling::UntilDecided,
                     false => Sampling::Fixed,
                 });
-            return self.begin(planned, Some(wanted), observer);
+            return self.begin(lock, planned, Some(wanted), observer);
         }
         let kept = results::kept(folder)?;
         let changed = |what: &str, lines: &str| {
@@ -161,15 +164,16 @@ impl ResultsOptions<'_> {
         for gone in changes.gone {
             log::info!("{gone}; continuing with the text kept in {}", folder.display());
         }
-        self.go_on(kept)
+        self.go_on(lock, kept)
     }
 
     /// Opens results for what the folder `of` keeps: in another folder anew, in itself to go on.
     pub fn of_folder(&self, of: &Path, observer: &dyn Observer) -> Result<StudySession, Error> {
+        let lock = results::lock(self.folder)?;
         let kept = results::kept(of)?;
         if self.resume && same_place(of, self.folder) {
             self.sampled_alike(&kept)?;
-            return self.go_on(kept);
+            return self.go_on(lock, kept);
         }
         if self.resume && results::holds(self.folder) {
             return Err(Error::new("--resume with a result folder continues in that folder; --out must name it too"));
@@ -183,6 +187,7 @@ impl ResultsOptions<'_> {
                 of.display()
             )));
         }
+        results::admit(self.folder, &kept.study, self.force)?;
         let (before, planned) = (kept.made.clone(), plan_kept(of, kept)?);
         let hashes = |made: &StudyProvenance| made.cells.iter().map(|cell| cell.hash.clone()).collect::<Vec<_>>();
         if before.program != planned.made.program {
@@ -195,12 +200,13 @@ impl ResultsOptions<'_> {
                 of.display()
             )));
         }
-        self.begin(planned, self.sampling, observer)
+        self.begin(lock, planned, self.sampling, observer)
     }
 
     /// Begins what is planned, sampled as it is `wanted` or, without that, as it is planned.
     fn begin(
         &self,
+        lock: Option<WriteLock>,
         planned: PlannedStudy,
         wanted: Option<Sampling>,
         observer: &dyn Observer,
@@ -210,7 +216,11 @@ impl ResultsOptions<'_> {
             Some(Sampling::UntilDecided) if planned.made.sampling.is_none() => sampled(planned, threads, observer)?,
             _ => planned,
         };
-        let results = ResultFolder::begin(self.folder, &planned.text, &planned.made, self.force)?;
+        let (text, made) = (&planned.text, &planned.made);
+        let results = match lock {
+            Some(lock) => ResultFolder::begin_locked(lock, self.folder, text, made, self.force)?,
+            None => ResultFolder::begin(self.folder, text, made, self.force)?,
+        };
         Ok(StudySession { planned, results, done: Vec::new(), threads })
     }
 
@@ -229,8 +239,9 @@ impl ResultsOptions<'_> {
     }
 
     /// Goes on with what the folder holds, from what it keeps.
-    fn go_on(&self, kept: StudyManifest) -> Result<StudySession, Error> {
+    fn go_on(&self, lock: Option<WriteLock>, kept: StudyManifest) -> Result<StudySession, Error> {
         let folder = self.folder;
+        let lock = lock.ok_or_else(|| Error::new(format!("{}: is no folder any more", folder.display())))?;
         let made = kept.made.clone();
         if made.program != ProgramVersion::this() {
             let (before, this) = (&made.program, ProgramVersion::this());
@@ -242,7 +253,7 @@ impl ResultsOptions<'_> {
             return Err(Error::new(format!("{}: its made-from.json does not match its other files", folder.display())));
         }
         let threads = self.admit(&planned, None)?;
-        let (results, done) = ResultFolder::go_on(folder, &kept)?;
+        let (results, done) = ResultFolder::go_on(lock, folder, &kept)?;
         Ok(StudySession { planned, results, done, threads })
     }
 

@@ -1,8 +1,10 @@
 //! Files that a command names: read whole, with an error that says which and why not. `-` is standard input; what can be
-//! read only once is kept (`once`).
+//! read only once is kept (`once`). No text is longer than its limit (`bounded`).
 
+mod bounded;
 mod once;
 
+pub use self::bounded::{limit_texts, read_line, whole};
 pub use self::once::with_text;
 
 use std::fs;
@@ -41,7 +43,7 @@ pub fn text(path: &str) -> io::Result<String> {
     if Path::new(path).is_dir() {
         return Err(io::Error::new(ErrorKind::IsADirectory, "it is a directory; expected a file"));
     }
-    let bytes = if once::is_once(path)? { short(path)? } else { read_whole(path)? };
+    let bytes = if once::is_once(path)? { short(path)? } else { whole(open(path)?)? };
     if bytes.contains(&0) {
         return Err(io::Error::new(ErrorKind::InvalidData, "it contains null bytes; expected a text file"));
     }
@@ -51,13 +53,6 @@ pub fn text(path: &str) -> io::Result<String> {
 /// Files that a command will read, if there are any of these names: none of its outputs may take their place.
 pub fn mark_inputs(names: &[&str]) {
     names.iter().filter_map(|name| fs::metadata(name).ok()).for_each(|of| mark_input(&of));
-}
-
-/// The bytes of a file, which is an input from now on.
-fn read_whole(path: &str) -> io::Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    open(path)?.read_to_end(&mut bytes)?;
-    Ok(bytes)
 }
 
 /// Opens an input for reading: no output of the command may take its place.

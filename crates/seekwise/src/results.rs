@@ -14,21 +14,29 @@
 //! folder for each part.
 //!
 //! What is read is held against its sums, and a record's figures against one another. A folder of an earlier version has no
-//! sums: it opens with a warning.
+//! sums: it opens with a warning. A folder may come from somebody else: no link in it is followed ([`foreign`](crate::foreign)).
+//! One process at a time writes it ([`lock`](crate::lock)).
+//!
+//! A process that is killed before its first run leaves some of the first three files. Whoever starts the same study there again
+//! takes them over; another study needs `force`.
 
 mod sums;
 
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, BufReader, Write};
 use std::path::{Path, PathBuf};
 
+use seekwise_formats::study::review::{Review, ReviewPart};
 use seekwise_lab::provenance::StudyProvenance;
 use seekwise_lab::provenance::parts::ReviewProvenance;
 use seekwise_lab::run::RunRecord;
 
 use crate::error::Error;
+use crate::foreign::{self, is_there};
+use crate::lock::WriteLock;
+use crate::reading;
 use crate::shell::quoted;
-use seekwise_os::outputs::{admit_folder, create_folder, open_append, open_update, write_whole};
+use seekwise_os::outputs::{admit_folder, create_folder, open_append, open_read, open_update, write_whole};
 use seekwise_os::unfinished::hold;
 use sums::SUMS;
 pub(crate) use sums::sealed;
@@ -40,10 +48,11 @@ const LINES: &str = "results.jsonl";
 /// The page.
 pub const PAGE: &str = "report.html";
 
-/// An open result folder.
+/// An open result folder, which nobody else writes.
 pub struct ResultFolder {
     path: PathBuf,
     lines: File,
+    _lock: WriteLock,
 }
 
 /// What a folder says of its results.
@@ -64,6 +73,8 @@ pub enum FolderError {
     Io(PathBuf, io::Error),
     /// The folder holds results already, and going on was not asked for.
     Holds(PathBuf),
+    /// The folder has no results yet, and this file of it is that of another study or was changed.
+    Begun(PathBuf),
     /// A file lies where one of a result folder is to be, and the folder is none of ours.
     Foreign(PathBuf),
     /// The folder does not say what made its results.
@@ -92,6 +103,12 @@ impl std::fmt::Display for FolderError {
                  --resume` continues them",
                 path.display(),
                 quoted(&path.to_string_lossy())
+            ),
+            FolderError::Begun(path) => write!(
+                f,
+                "{}: is not the one that this study writes: another study was begun here, or the file was changed; --force \
+                 overwrites it, another --out keeps it",
+                path.display()
             ),
             FolderError::Foreign(path) => write!(
                 f,
@@ -126,12 +143,32 @@ fn io_error(path: &Path) -> impl FnOnce(io::Error) -> FolderError {
 
 /// Whether a folder holds results.
 pub fn holds(folder: &Path) -> bool {
-    folder.join(LINES).exists()
+    // Empty it is what a process leaves that was killed before its first run ended.
+    folder.join(LINES).symlink_metadata().is_ok_and(|there| !there.is_file() || there.len() > 0)
 }
 
 /// Whether a folder says what made its results.
 pub fn says(folder: &Path) -> bool {
-    folder.join(MADE).exists()
+    is_there(&folder.join(MADE))
+}
+
+/// The right to write a folder, if it is there already.
+pub fn lock(folder: &Path) -> Result<Option<WriteLock>, FolderError> {
+    admit_folder(folder).map_err(|why| FolderError::Unfit(folder.to_owned(), why.to_string()))?;
+    WriteLock::of_known(folder).map_err(io_error(folder))
+}
+
+/// The folder of this name in another one, which must not lead out of it.
+pub fn below(parent: &Path, name: &str) -> Result<PathBuf, FolderError> {
+    let folder = parent.join(name);
+    admit_folder(&folder).map_err(io_error(&folder))?;
+    Ok(folder)
+}
+
+/// A text of a folder.
+fn read_text(folder: &Path, name: &str) -> Result<String, FolderError> {
+    let path = folder.join(name);
+    foreign::text(&path).map_err(io_error(&path))
 }
 
 /// What a folder says of its results; a folder without sums is told.
@@ -149,17 +186,17 @@ fn read_kept(folder: &Path, without_sums: fn(&Path)) -> Result<StudyManifest, Fo
         return Err(FolderError::Unfit(folder.to_owned(), "it is a file; expected a result folder".to_owned()));
     }
     fs::read_dir(folder).map_err(io_error(folder))?;
-    let read = |name: &str| {
-        let path = folder.join(name);
-        fs::read_to_string(&path).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => FolderError::Unknown(folder.to_owned()),
-            _ => FolderError::Io(path, error),
-        })
+    let read = |name: &str| match read_text(folder, name) {
+        Err(FolderError::Io(_, error)) if error.kind() == io::ErrorKind::NotFound => {
+            Err(FolderError::Unknown(folder.to_owned()))
+        }
+        read => read,
     };
     let unfit = |why: String| FolderError::Unfit(folder.join(MADE), why);
     let (study, made) = (read(STUDY)?, read(MADE)?);
     let sealed = sums::check(folder, &[(STUDY, &study), (MADE, &made)])?;
-    if !sealed {
+    // One without results was begun by a process that was killed: it is sealed when it goes on.
+    if !sealed && holds(folder) {
         without_sums(folder);
     }
     let made: StudyProvenance = serde_json::from_str(&made).map_err(|error| unfit(error.to_string()))?;
@@ -184,37 +221,39 @@ pub struct ReviewManifest {
 
 /// What a folder says of a review's results; nothing where it is a study's. Each part must be what the review was made of.
 pub fn kept_review(folder: &Path) -> Result<Option<ReviewManifest>, FolderError> {
-    let (path, of_study) = (folder.join(MADE), folder.join(STUDY));
-    let made = fs::read_to_string(&path).map_err(io_error(&path))?;
-    let bytes = made;
+    let bytes = read_text(folder, MADE)?;
     let Ok(made) = serde_json::from_str::<ReviewProvenance>(&bytes) else { return Ok(None) };
-    let text = fs::read_to_string(&of_study).map_err(io_error(&of_study))?;
+    let text = read_text(folder, STUDY)?;
     if !sums::check(folder, &[(STUDY, &text), (MADE, &bytes)])? {
         warn_of_no_sums(folder);
     }
-    made.check(&text).map_err(|why| FolderError::Unfit(path.clone(), why))?;
-    for (place, part) in made.parts.iter().enumerate() {
-        made.fits(place, &kept(&folder.join(&part.folder))?.made)
-            .map_err(|why| FolderError::Unfit(path.clone(), why))?;
+    let unfit = |why: String| FolderError::Unfit(folder.join(MADE), why);
+    made.check(&text).map_err(unfit)?;
+    let review = Review::parse(STUDY, &text).map_err(|faults| unfit(Error::from(faults).to_string()))?;
+    // A name in the file alone could lead anywhere.
+    if !review.part.iter().map(ReviewPart::folder).eq(made.parts.iter().map(|part| part.folder.as_str())) {
+        return Err(unfit(format!("its parts are not those of {STUDY}")));
+    }
+    for (place, part) in review.part.iter().enumerate() {
+        made.fits(place, &kept(&below(folder, part.folder())?)?.made).map_err(unfit)?;
     }
     Ok(Some(ReviewManifest { text, made }))
 }
 
 /// Whether a folder says that it holds the parts of a review.
 fn is_review(folder: &Path) -> bool {
-    fs::read_to_string(folder.join(MADE)).is_ok_and(|made| serde_json::from_str::<ReviewProvenance>(&made).is_ok())
+    read_text(folder, MADE).is_ok_and(|made| serde_json::from_str::<ReviewProvenance>(&made).is_ok())
 }
 
 /// Whether a review's results may go to `folder`: with `resume`, on from those of the same review; with `force`, instead
 /// of what it holds.
 pub fn admit_review(folder: &Path, text: &str, resume: bool, force: bool) -> Result<(), FolderError> {
-    if !says(folder) || holds(folder) {
-        return free(folder, text, force);
+    if !says(folder) || !is_review(folder) {
+        return admit(folder, text, force);
     }
-    let there = fs::read_to_string(folder.join(STUDY)).unwrap_or_default();
     match (resume, force) {
         (_, true) => Ok(()),
-        (true, _) if there == text => Ok(()),
+        (true, _) if read_text(folder, STUDY)? == text => Ok(()),
         (true, _) => {
             let why = "cannot continue: it holds results of another study; use another --out".to_owned();
             Err(FolderError::Unfit(folder.to_owned(), why))
@@ -223,9 +262,21 @@ pub fn admit_review(folder: &Path, text: &str, resume: bool, force: bool) -> Res
     }
 }
 
-/// Writes a review, and what made its parts, beside them.
-pub fn say_review(folder: &Path, text: &str, made: &ReviewProvenance) -> Result<(), FolderError> {
-    write_kept(folder, text, &made.text())
+/// Writes a review, and what made its parts, beside them. What is there and differs gives way by `force` only.
+pub fn say_review(folder: &Path, text: &str, made: &ReviewProvenance, force: bool) -> Result<(), FolderError> {
+    let made = made.text();
+    if !force {
+        require_same(folder, &made)?;
+    }
+    write_kept(folder, text, &made)
+}
+
+/// An error if the folder says something else than `made` of what makes its results.
+fn require_same(folder: &Path, made: &str) -> Result<(), FolderError> {
+    match says(folder) && read_text(folder, MADE)? != made {
+        true => Err(FolderError::Begun(folder.join(MADE))),
+        false => Ok(()),
+    }
 }
 
 /// Writes a study or review, what made its results, and then their sums; results come behind them. Sums of what was there go
@@ -235,7 +286,7 @@ fn write_kept(folder: &Path, study: &str, made: &str) -> Result<(), FolderError>
     for (name, text) in [(STUDY, study), (MADE, made)] {
         let path = folder.join(name);
         // The study itself may lie there.
-        if !fs::read(&path).is_ok_and(|there| there == text.as_bytes()) {
+        if !foreign::text(&path).is_ok_and(|there| there == text) {
             write_whole(&path, text.as_bytes(), true).map_err(io_error(&path))?;
         }
     }
@@ -254,22 +305,47 @@ impl ResultFolder {
     /// Makes `folder` one of results that `made` makes of `study`. Any that it holds already give way only by `force`,
     /// and what Seekwise did not write never.
     pub fn begin(folder: &Path, study: &str, made: &StudyProvenance, force: bool) -> Result<ResultFolder, FolderError> {
-        free(folder, study, force)?;
+        admit(folder, study, force)?;
         let unmade = |error| FolderError::Unfit(folder.to_owned(), format!("cannot be created: {error}"));
         create_folder(folder).map_err(unmade)?;
-        write_kept(folder, study, &made.text())?;
-        ResultFolder::append_to(folder)
+        let lock = WriteLock::of_folder(folder).map_err(io_error(folder))?;
+        ResultFolder::begin_locked(lock, folder, study, made, force)
+    }
+
+    /// The same of a folder that is there and locked.
+    pub fn begin_locked(
+        lock: WriteLock,
+        folder: &Path,
+        study: &str,
+        made: &StudyProvenance,
+        force: bool,
+    ) -> Result<ResultFolder, FolderError> {
+        admit(folder, study, force)?;
+        let text = made.text();
+        match force {
+            true => clear(folder)?,
+            false => require_same(folder, &text)?,
+        }
+        write_kept(folder, study, &text)?;
+        ResultFolder::append_to(lock, folder)
     }
 
     /// Goes on in a folder that says this of its results: hands back the runs that are there. What was being written when
     /// a run was killed is cut off, to be made again.
-    pub fn go_on(folder: &Path, kept: &StudyManifest) -> Result<(ResultFolder, Vec<RunRecord>), FolderError> {
+    pub fn go_on(
+        lock: WriteLock,
+        folder: &Path,
+        kept: &StudyManifest,
+    ) -> Result<(ResultFolder, Vec<RunRecord>), FolderError> {
+        if !holds(folder) {
+            return Ok((ResultFolder::begin_locked(lock, folder, &kept.study, &kept.made, false)?, Vec::new()));
+        }
         let path = folder.join(LINES);
         let (done, whole) = parse(&path, kept)?;
         hold().count(done.len() as u64);
         let cut_off = |file: File| if file.metadata()?.len() > whole { file.set_len(whole) } else { Ok(()) };
         open_update(&path).and_then(cut_off).map_err(io_error(&path))?;
-        Ok((ResultFolder::append_to(folder)?, done))
+        Ok((ResultFolder::append_to(lock, folder)?, done))
     }
 
     /// Where it is.
@@ -277,10 +353,10 @@ impl ResultFolder {
         self.path.parent().expect("results are in a folder")
     }
 
-    fn append_to(folder: &Path) -> Result<ResultFolder, FolderError> {
+    fn append_to(lock: WriteLock, folder: &Path) -> Result<ResultFolder, FolderError> {
         let path = folder.join(LINES);
         let lines = open_append(&path).map_err(io_error(&path))?;
-        Ok(ResultFolder { path, lines })
+        Ok(ResultFolder { path, lines, _lock: lock })
     }
 
     /// Appends a run; it is on its way to the disk when this returns.
@@ -293,26 +369,33 @@ impl ResultFolder {
     }
 }
 
-/// Makes room for results in `folder`: those that it holds are removed, with `force`.
-fn free(folder: &Path, study: &str, force: bool) -> Result<(), FolderError> {
+/// Whether results of `study` may go to `folder`; nothing is changed. It takes no plan, so it is asked before one is made.
+pub fn admit(folder: &Path, study: &str, force: bool) -> Result<(), FolderError> {
     admit_folder(folder).map_err(|why| FolderError::Unfit(folder.to_owned(), why.to_string()))?;
+    let same = || read_text(folder, STUDY).is_ok_and(|there| there == study);
     if !says(folder) {
         // The study itself may lie there.
-        let same = fs::read(folder.join(STUDY)).is_ok_and(|there| there == study.as_bytes());
-        let files = [STUDY, LINES, SUMS, PAGE].into_iter().skip(usize::from(same));
-        let there = files.map(|name| folder.join(name)).find(|path| path.symlink_metadata().is_ok());
+        let files = [STUDY, LINES, SUMS, PAGE].into_iter().skip(usize::from(same()));
+        let there = files.map(|name| folder.join(name)).find(|path| is_there(path));
         return there.map_or(Ok(()), |path| Err(FolderError::Foreign(path)));
     }
-    if !holds(folder) && !is_review(folder) {
-        return Ok(());
+    match force {
+        true => Ok(()),
+        false if holds(folder) || is_review(folder) => Err(FolderError::Holds(folder.to_owned())),
+        false if is_there(&folder.join(STUDY)) && !same() => Err(FolderError::Begun(folder.join(STUDY))),
+        false => Ok(()),
     }
-    if !force {
-        return Err(FolderError::Holds(folder.to_owned()));
-    }
+}
+
+/// Removes the results in `folder`.
+fn clear(folder: &Path) -> Result<(), FolderError> {
     let lines = folder.join(LINES);
-    let runs = if holds(folder) { whole_lines(&lines).map_err(io_error(&lines))? } else { 0 };
-    let runs = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
-    log::info!("overwriting the results in {} ({runs})", folder.display());
+    if holds(folder) || is_review(folder) {
+        // A file that is none of ours has no runs.
+        let runs = whole_lines(&lines).unwrap_or(0);
+        let runs = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
+        log::info!("overwriting the results in {} ({runs})", folder.display());
+    }
     let _now = hold();
     [LINES, SUMS, PAGE].into_iter().try_for_each(|name| remove(&folder.join(name)))
 }
@@ -324,10 +407,9 @@ pub(crate) fn line_of(record: &RunRecord) -> String {
 
 /// How many lines of a file have their end.
 fn whole_lines(path: &Path) -> io::Result<usize> {
-    let (mut lines, mut line, mut count) = (BufReader::new(File::open(path)?), Vec::new(), 0);
+    let (mut lines, mut line, mut count) = (BufReader::new(open_read(path)?), Vec::new(), 0);
     loop {
-        line.clear();
-        lines.read_until(b'\n', &mut line)?;
+        reading::read_line(&mut lines, &mut line)?;
         match line.ends_with(b"\n") {
             true => count += 1,
             false => return Ok(count),
@@ -373,12 +455,11 @@ pub fn records(folder: &Path, kept: &StudyManifest) -> Result<Vec<RunRecord>, Fo
 /// The records of lines that have their end, and the bytes of these. It is read line by line: a file of a review's part has tens
 /// of megabytes.
 fn parse(path: &Path, kept: &StudyManifest) -> Result<(Vec<RunRecord>, u64), FolderError> {
-    let mut lines = BufReader::new(File::open(path).map_err(io_error(path))?);
+    let mut lines = BufReader::new(open_read(path).map_err(io_error(path))?);
     let (mut records, mut whole) = (Vec::new(), 0);
     let (mut order, mut line) = (Vec::new(), Vec::new());
     loop {
-        line.clear();
-        lines.read_until(b'\n', &mut line).map_err(io_error(path))?;
+        reading::read_line(&mut lines, &mut line).map_err(io_error(path))?;
         if !line.ends_with(b"\n") {
             return Ok((records, whole));
         }

@@ -1,6 +1,7 @@
 //! The kinds of input: what is changed, where it is put, and what reads it. Each begins from small valid files, so that
 //! most changes are read a good way.
 
+use std::fmt::Write;
 use std::fs;
 use std::io::Result;
 use std::path::Path;
@@ -9,62 +10,248 @@ use std::process::{Command, Stdio};
 /// A kind of input.
 pub(super) struct Kind {
     pub(super) name: &'static str,
-    /// The file that the program reads; one of a result folder, where it begins from none.
+    /// The file that the program reads.
     file: &'static str,
-    /// What it begins from: texts, or files of the repository where they begin with `@`.
-    from: &'static [&'static str],
+    from: Origin,
+    /// Other files that it reads, which are not changed.
+    beside: &'static [(&'static str, fn() -> String)],
+    /// What an earlier run has left, which goes before each.
+    left: &'static [&'static str],
     /// The program's arguments.
     pub(super) arguments: &'static [&'static str],
+    /// Of a sealed kind the file that holds the figures ([`STDOUT`]: what is printed): no change may give others.
+    pub(super) answer: Option<&'static str>,
 }
+
+/// What a kind begins from.
+enum Origin {
+    /// Texts, or files of the repository where they begin with `@`.
+    Texts(&'static [&'static str]),
+    /// What the program makes by these commands.
+    Made(&'static [&'static [&'static str]]),
+    /// The same without its sums, as of an earlier version: a sum would refuse each change before its figures are read.
+    Bare(&'static [&'static [&'static str]]),
+}
+
+use Origin::{Bare, Made, Texts};
+
+/// What the program printed, as a file of the folder.
+pub(super) const STDOUT: &str = "stdout";
+
+/// What a report says of a folder in which runs are missing, as after an interruption.
+const FEWER: &str = "\"missing_runs\"";
 
 const ON: &str = "barracuda-7200.7-ncq";
 
+/// A kind of which nothing else is to be said.
+const PLAIN: Kind = Kind { name: "", file: "", from: Texts(&[]), beside: &[], left: &[], arguments: &[], answer: None };
+
+/// A result folder.
+const STUDIED: &[&[&str]] = &[&["study", "s.toml"]];
+
+/// The folder of a review.
+const REVIEWED: &[&[&str]] = &[&["study", "r.toml"]];
+
+/// A fit that ended early, as one that was interrupted.
+const FITTED: &[&[&str]] = &[&[
+    "fit",
+    "t.csv",
+    "--drive",
+    ON,
+    "-o",
+    "f.toml",
+    "--only",
+    "overhead.read_miss_ms",
+    "--generations",
+    "3",
+    "--points",
+    "12",
+]];
+
+const OF_STUDY: &[(&str, fn() -> String)] = &[("s.toml", || STUDY.to_owned())];
+
+const OF_REVIEW: &[(&str, fn() -> String)] = &[("s.toml", || STUDY.to_owned()), ("r.toml", || REVIEW.to_owned())];
+
+/// A file of a sealed result folder, of which a report is made.
+const fn sealed(name: &'static str, file: &'static str) -> Kind {
+    let arguments = &["report", "out", "--json"];
+    Kind { name, file, from: Made(STUDIED), beside: OF_STUDY, arguments, answer: Some(STDOUT), ..PLAIN }
+}
+
 /// All of them.
 pub(super) const KINDS: &[Kind] = &[
-    Kind { name: "fio", file: "j.fio", from: &[FIO, STREAMS], arguments: &["run", "j.fio", "--on", ON, "--json"] },
+    Kind {
+        name: "fio",
+        file: "j.fio",
+        from: Texts(&[FIO, STREAMS]),
+        arguments: &["run", "j.fio", "--on", ON, "--json"],
+        ..PLAIN
+    },
     Kind {
         name: "icf",
         file: "j.icf",
-        from: &[ICF],
+        from: Texts(&[ICF]),
         arguments: &["run", "j.icf", "--on", ON, "--json", "--runtime", "20 ms"],
+        ..PLAIN
     },
-    Kind { name: "study", file: "s.toml", from: &[STUDY, ARRAY], arguments: &["study", "s.toml", "--threads", "1"] },
+    Kind {
+        name: "study",
+        file: "s.toml",
+        from: Texts(&[STUDY, ARRAY]),
+        left: &["out"],
+        arguments: &["study", "s.toml", "--threads", "1"],
+        ..PLAIN
+    },
+    Kind {
+        name: "review",
+        file: "r.toml",
+        from: Texts(&[REVIEW]),
+        beside: OF_STUDY,
+        left: &["out"],
+        arguments: &["study", "r.toml", "--threads", "1"],
+        ..PLAIN
+    },
     Kind {
         name: "stack",
         file: "k.toml",
-        from: &[STACK, ACCELERATED],
+        from: Texts(&[STACK, ACCELERATED]),
         arguments: &["run", "random-write", "--on", "k.toml", "--runtime", "5 s", "--json"],
+        ..PLAIN
     },
     Kind {
         name: "drive",
         file: "d.toml",
-        from: &["@drives/barracuda-7200.7.toml", "@drives/wd140edfz.toml", "@drives/cheetah-15k.4.toml"],
+        from: Texts(&["@drives/barracuda-7200.7.toml", "@drives/wd140edfz.toml", "@drives/cheetah-15k.4.toml"]),
         arguments: &["run", "file-server", "--on", "d.toml", "--runtime", "50 ms"],
+        ..PLAIN
     },
     Kind {
         name: "sheet",
         file: "d.toml",
-        from: &["@drives/atlas-10k-v-300.toml", "@validation/drives/hp_c2247a.toml"],
-        arguments: &["drives", "d.toml", "--svg", "/dev/null"],
+        from: Texts(&["@drives/atlas-10k-v-300.toml", "@validation/drives/hp_c2247a.toml"]),
+        arguments: &["drives", "d.toml", "--svg", "d.svg", "--force"],
+        ..PLAIN
     },
     Kind {
         name: "scene",
         file: "c.toml",
-        from: &["@studies/jobs/copy.toml", "@studies/jobs/records.toml"],
+        from: Texts(&["@studies/jobs/copy.toml", "@studies/jobs/records.toml"]),
         arguments: &["run", "c.toml", "--on", ON, "--json"],
+        ..PLAIN
     },
-    Kind { name: "records", file: "out/results.jsonl", from: &[], arguments: &["report", "out"] },
-    Kind { name: "made-from", file: "out/made-from.json", from: &[], arguments: &["report", "out"] },
-    Kind { name: "disksim", file: "x.parv", from: &[DISKSIM], arguments: &["import", "disksim", "x.parv"] },
+    Kind {
+        name: "recording",
+        file: "w.csv",
+        from: Texts(&[RECORDING]),
+        arguments: &["run", "w.csv", "--on", ON, "--json"],
+        ..PLAIN
+    },
+    Kind {
+        name: "replay",
+        file: "t.trace",
+        from: Texts(&TRACES),
+        arguments: &["run", "t.trace", "--on", ON, "--json", "--runtime", "50 ms"],
+        ..PLAIN
+    },
+    Kind {
+        name: "records",
+        file: "out/results.jsonl",
+        from: Bare(STUDIED),
+        beside: OF_STUDY,
+        arguments: &["report", "out"],
+        ..PLAIN
+    },
+    Kind {
+        name: "made-from",
+        file: "out/made-from.json",
+        from: Bare(STUDIED),
+        beside: OF_STUDY,
+        arguments: &["report", "out"],
+        ..PLAIN
+    },
+    sealed("sealed-1", "out/results.jsonl"),
+    sealed("sealed-2", "out/made-from.json"),
+    sealed("sealed-3", "out/study.toml"),
+    sealed("sealed-4", "out/sums.txt"),
+    Kind {
+        name: "sealed-5",
+        file: "out/made-from.json",
+        from: Made(REVIEWED),
+        beside: OF_REVIEW,
+        arguments: &["report", "out", "--json"],
+        answer: Some(STDOUT),
+        ..PLAIN
+    },
+    Kind {
+        name: "resumed",
+        file: "out/results.jsonl",
+        from: Made(STUDIED),
+        beside: OF_STUDY,
+        arguments: &["study", "out", "--resume", "--threads", "1", "--json"],
+        answer: Some(STDOUT),
+        ..PLAIN
+    },
+    Kind {
+        name: "journal",
+        file: "f.toml.journal",
+        from: Made(FITTED),
+        beside: &[("t.csv", measured)],
+        left: &["f.toml"],
+        arguments: &[
+            "fit",
+            "t.csv",
+            "--drive",
+            ON,
+            "-o",
+            "f.toml",
+            "--only",
+            "overhead.read_miss_ms",
+            "--generations",
+            "3",
+            "--points",
+            "12",
+            "--resume",
+        ],
+        answer: Some("f.toml"),
+    },
+    Kind {
+        name: "disksim",
+        file: "x.parv",
+        from: Texts(&[DISKSIM]),
+        arguments: &["import", "disksim", "x.parv"],
+        ..PLAIN
+    },
     Kind {
         name: "trace",
         file: "t.csv",
-        from: &[TRACE, DISKSIM_TRACE],
+        from: Texts(&[TRACE, DISKSIM_TRACE]),
         arguments: &["validate", "t.csv", "--drive", ON, "--json"],
+        ..PLAIN
+    },
+    Kind {
+        name: "fio-json",
+        file: "r.json",
+        from: Texts(&[FIO_JSON]),
+        arguments: &[
+            "fit",
+            "r.json",
+            "--drive",
+            ON,
+            "-o",
+            "f.toml",
+            "--only",
+            "overhead.read_miss_ms",
+            "--generations",
+            "1",
+            "--points",
+            "3",
+            "--force",
+        ],
+        ..PLAIN
     },
 ];
 
-/// A result folder's file, unchanged.
+/// What a made file is kept as, unchanged.
 const WHOLE: &str = "whole";
 
 /// Parts of one text that are files beside it, as DiskSim's set-ups have them.
@@ -74,43 +261,47 @@ impl Kind {
     /// A folder in which the program can read it.
     pub(super) fn prepare(&self, program: &Path, folder: &Path) -> Result<()> {
         fs::create_dir_all(folder)?;
-        if self.from.is_empty() {
-            fs::write(folder.join("s.toml"), STUDY)?;
-            let mut study = Command::new(program);
-            study.args(["study", "s.toml"]).current_dir(folder).stdout(Stdio::null()).stderr(Stdio::null());
-            let made = study.status()?;
-            assert!(made.success(), "the study of the result folder is a valid one");
-            // Without sums, as of an earlier version: a sum would refuse each change before its figures are read.
-            fs::remove_file(folder.join("out/sums.txt"))?;
-            let bare =
-                |line: &str| line.split_once(",\"sum\":").map_or(line.to_owned(), |(bare, _)| format!("{bare}}}"));
-            let whole: String =
-                fs::read_to_string(folder.join(self.file))?.lines().map(|line| bare(line) + "\n").collect();
-            fs::write(folder.join(WHOLE), whole)?;
+        for (name, text) in self.beside {
+            fs::write(folder.join(name), text())?;
         }
-        Ok(())
+        let (Made(commands) | Bare(commands)) = self.from else { return Ok(()) };
+        for words in commands {
+            let mut making = Command::new(program);
+            making.args(*words).current_dir(folder).stdout(Stdio::null()).stderr(Stdio::null());
+            assert!(making.status()?.success(), "{}: {words:?} makes what is changed", self.name);
+        }
+        let made = fs::read_to_string(folder.join(self.file))?;
+        let whole = match self.from {
+            Bare(_) => {
+                fs::remove_file(folder.join("out/sums.txt"))?;
+                made.lines().map(|line| without_sum(line) + "\n").collect()
+            }
+            _ => made,
+        };
+        fs::write(folder.join(WHOLE), whole)
     }
 
     /// How many files it begins from.
     pub(super) fn texts(&self) -> u64 {
-        self.from.len().max(1) as u64
+        match self.from {
+            Texts(texts) => texts.len() as u64,
+            Made(_) | Bare(_) => 1,
+        }
     }
 
     /// One of the files that it begins from.
     pub(super) fn text(&self, folder: &Path, which: u64) -> Result<Vec<u8>> {
-        let Some(from) = self.from.get(which as usize) else {
-            return fs::read(folder.join(WHOLE));
-        };
-        match from.strip_prefix('@') {
+        let Texts(from) = self.from else { return fs::read(folder.join(WHOLE)) };
+        match from[which as usize].strip_prefix('@') {
             Some(path) => fs::read(crate::root().join(path)),
-            None => Ok(from.as_bytes().to_vec()),
+            None => Ok(from[which as usize].as_bytes().to_vec()),
         }
     }
 
     /// Puts the changed text where it is read.
     pub(super) fn place(&self, folder: &Path, input: &[u8]) -> Result<()> {
-        if self.name == "study" && folder.join("out").exists() {
-            fs::remove_dir_all(folder.join("out"))?;
+        for path in self.left.iter().map(|name| folder.join(name)).filter(|path| path.exists()) {
+            if path.is_dir() { fs::remove_dir_all(path)? } else { fs::remove_file(path)? }
         }
         let text = String::from_utf8_lossy(input);
         if self.name != "disksim" {
@@ -125,7 +316,60 @@ impl Kind {
         }
         Ok(())
     }
+
+    /// The figures of the last run, of a sealed kind.
+    pub(super) fn figures(&self, folder: &Path) -> Result<Option<String>> {
+        self.answer.map(|name| fs::read_to_string(folder.join(name))).transpose()
+    }
+
+    /// Whether figures are others than the unchanged input has. A folder with fewer runs may say less, and says so.
+    pub(super) fn is_silent(figures: Option<&str>, reference: Option<&str>) -> bool {
+        figures != reference && !figures.is_some_and(|figures| figures.contains(FEWER))
+    }
 }
+
+/// A line of results without its sum.
+fn without_sum(line: &str) -> String {
+    line.split_once(",\"sum\":").map_or(line.to_owned(), |(bare, _)| format!("{bare}}}"))
+}
+
+/// A measured trace: reads all over the drive.
+fn measured() -> String {
+    let mut text = "lba,sectors,op,measured_response_ms,think_ms\n".to_owned();
+    for index in 0..400_u64 {
+        let (lba, ms) = (index * 7_368_787 % 150_000_000, 6.0 + (index * 37 % 120) as f64 / 10.0);
+        writeln!(text, "{lba},8,R,{ms},5").expect("a text takes all that is written");
+    }
+    text
+}
+
+const REVIEW: &str = "title = 't'\nquestion = 'q'\nintroduction = 'i'\n[[part]]\nstudy = \"s.toml\"\nwhy = 'w'\nanswers = true\n\
+half = 'In an array'\ntitle = 'One'\n";
+
+const RECORDING: &str = "# seekwise recording 1\n# a drive, seed 1\nstamp,at_ns,done_ns,status,op,lba,sectors,fua,tag\n\
+1,10,9000000,done,read,7,1,0,1\n2,20,9900000,done,write,100,8,1,0\n3,9900098,9900099,done,flush,0,0,0,0\n";
+
+/// A few lines of each format of traces that is text.
+const TRACES: [&str; 9] = [
+    "  8,16 5 2 0.000001850 18615 Q R 144464566 + 8 [java]\n  8,16 5 6 0.000009 18615 Q FWFS 8 + 8 [j]\n\
+      8,16 5 7 0.00001 0 C R 144464566 + 8 [0]\nCPU0 (8,16):\n",
+    "128166372003061629,usr,0,Read,7014609920,24576,41286\n128166372003062000,usr,0,Write,0,512,9\n",
+    "0,303567,3584,w,0.000000\n1 , 55590,3072,R,1e-3,more\n",
+    "0.000 5 17084370 56 1\n1.037 5 17084376 120 0x80\n",
+    "R Miss 100 8 5250.0 10000\nW Doub 7 1 500 0\n",
+    "fio version 2 iolog\nf add\nf open\nf write 4096 4096\nf wait 1000 0\nf sync 0 0\nf wait 10 0\nf read 0 512\nf close\n",
+    "fio version 3 iolog\n2 f add\n3 f open\n878 f trim 0 16384\n899 f read 512 512\n900 f close\n",
+    "419,W,8792731648,16384,1577808144360767\n725,R,0,512,1577808144360900\n",
+    "TIME(s) COMM PID DISK T SECTOR BYTES QUE(ms) LAT(ms)\n0.000004 a b 1 sda W 8 4096 0.1 0.74\n",
+];
+
+const FIO_JSON: &str = "{\"fio version\":\"fio-3.33\",\"timestamp\":1,\"global options\":{\"rw\":\"randread\",\"bs\":\"4k\",\
+\"ioengine\":\"libaio\",\"direct\":\"1\",\"size\":\"1g\"},\"jobs\":[{\"jobname\":\"a\",\"job options\":{\"iodepth\":\"1\",\"runtime\":\"10\"},\
+\"read\":{\"io_bytes\":2867200,\"iops\":70.0,\"runtime\":10000,\"total_ios\":700,\"clat_ns\":{\"min\":300000,\"max\":50000000,\
+\"mean\":14200000.0,\"N\":700,\"percentile\":{\"50.000000\":14000000,\"99.000000\":24000000}}}},{\"jobname\":\"b\",\
+\"job options\":{\"iodepth\":\"4\",\"stonewall\":\"1\",\"runtime\":\"10\"},\"read\":{\"io_bytes\":4096000,\"iops\":100.0,\"runtime\":10000,\
+\"total_ios\":1000,\"clat_ns\":{\"min\":300000,\"max\":90000000,\"mean\":40000000.0,\"N\":1000,\"percentile\":\
+{\"50.000000\":39000000,\"99.000000\":84000000}}}}]}\n";
 
 const FIO: &str = "[global]\nioengine=libaio\ndirect=1\niodepth=4\nsize=64m\nrandseed=7\n[a]\nrw=randrw\nrwmixread=70\n\
 bssplit=4k/60:64k/40,8k\nrandom_distribution=zipf:1.2\nnumjobs=2\nruntime=50ms\nramp_time=10ms\ntime_based\n[b]\n\

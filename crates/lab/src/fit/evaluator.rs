@@ -25,6 +25,9 @@ use super::slope::{SimulatedValue, SlopeTarget};
 /// The loss of a point of which no drive can be made.
 const IMPOSSIBLE: f64 = 1e6;
 
+/// Before the questions about shorter data.
+const ROUGH: &str = "Rough";
+
 /// Resamples of what the search sees; intervals are made of them.
 pub const SEEN_DRAWS: usize = 40;
 
@@ -187,7 +190,7 @@ impl<'a> PointEvaluator<'a> {
             drive: self.drive,
             parameters: self.parameters,
             data,
-            prefix: "Rough",
+            prefix: ROUGH,
             draws: self.draws.clone(),
             targets: self.targets.clone(),
             shared: self.shared.clone(),
@@ -423,6 +426,29 @@ fn answers(question: Question) -> usize {
 
 fn impossible(question: Question) -> Vec<f64> {
     vec![IMPOSSIBLE; answers(question)]
+}
+
+/// Checks that `answer` can answer `question`, as it is written down, of these data; an error says what was expected.
+pub fn check_answer(data: &[FitData], question: &str, answer: &[f64]) -> Result<(), String> {
+    let word = question.split(' ').next().unwrap_or_default();
+    let word = word.strip_prefix(ROUGH).unwrap_or(word);
+    let expected = match (word, data) {
+        ("Seen", _) => answers(Question::Seen),
+        ("Drawn", _) => answers(Question::Drawn),
+        ("Held", _) => answers(Question::Held),
+        // No drive can be made of the point.
+        ("Figures" | "HeldFigures", [FitData::Points(_)]) if answer.len() == 1 && answer[0].is_nan() => return Ok(()),
+        ("Figures", [FitData::Points(points)]) => points::count(points, DataSplit::Seen),
+        ("HeldFigures", [FitData::Points(points)]) => points::count(points, DataSplit::Held),
+        _ => return Err(format!("`{word}` is no question of this fit")),
+    };
+    if answer.len() != expected {
+        return Err(format!("`{word}` has {} values; expected {expected}", answer.len()));
+    }
+    match answer.iter().find(|value| !value.is_finite() || **value < 0.0) {
+        Some(value) => Err(format!("`{word}` has the value {value}; expected a finite one, 0 or more")),
+        None => Ok(()),
+    }
 }
 
 /// How a question is written down.

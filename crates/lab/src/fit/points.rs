@@ -286,6 +286,11 @@ fn of_part(points: &[MeasuredPoint], part: DataSplit) -> impl Iterator<Item = &M
     points.iter().filter(move |point| point.held == (part == DataSplit::Held))
 }
 
+/// How many figures a part of `points` has.
+pub fn count(points: &[MeasuredPoint], part: DataSplit) -> usize {
+    of_part(points, part).map(|point| point.figures.len()).sum()
+}
+
 /// The figures of a part of `points` on `drive`, one behind the other.
 pub fn figures(points: &[MeasuredPoint], drive: &DriveFile, part: DataSplit) -> Result<Vec<f64>, Vec<Diagnostic>> {
     let of_part: Vec<&MeasuredPoint> = of_part(points, part).collect();

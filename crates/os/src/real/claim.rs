@@ -91,7 +91,8 @@ pub fn may_write(found: &ResolvedPath, destroy: Option<&str>) -> Result<(), Stri
         ));
     }
     let name = found.path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    if destroy == Some(name) {
+    if destroy == Some(name) || found.identity().is_none() {
+        // It may be destroyed, or it is not made yet.
         return Ok(());
     }
     let file = found.open(PathMode { write: false, direct: found.direct.is_some() })?;
@@ -107,9 +108,10 @@ pub fn may_write(found: &ResolvedPath, destroy: Option<&str>) -> Result<(), Stri
 
 fn users(found: &ResolvedPath) -> Vec<String> {
     let system = SystemRoot::here();
-    match found.identity {
-        FileIdentity::File { .. } => in_use::of_file(found.identity, &system),
-        FileIdentity::Device(number) => {
+    match found.identity() {
+        None => Vec::new(),
+        Some(file @ FileIdentity::File { .. }) => in_use::of_file(file, &system),
+        Some(FileIdentity::Device(number)) => {
             system.node(number).map_or(Vec::new(), |node| in_use::of_device(&node, &system))
         }
     }

@@ -72,13 +72,13 @@ impl RealPlace {
         if path.is_empty() {
             return Err("expected a path behind the colon".to_owned());
         }
-        let found = path::find(Path::new(path), kind, wanted.layout)?;
-        let handle = RealHandle { direct: found.direct.is_some(), ..RealHandle::default() };
-        let fit = Fit { handles: vec![handle], depths: vec![1], largest: 0, reads: false, writes: false };
         let mut settings = DeviceSettings::default();
         for (key, value) in &wanted.settings {
             settings.set(key, value)?;
         }
+        let found = path::find(Path::new(path), kind, wanted.layout)?;
+        let handle = RealHandle { direct: found.direct.is_some(), ..RealHandle::default() };
+        let fit = Fit { handles: vec![handle], depths: vec![1], largest: 0, reads: false, writes: false };
         Ok(Arc::new(Measured(RealPlace { found, wanted: wanted.clone(), settings, fit })))
     }
 
@@ -128,6 +128,13 @@ impl RealPlace {
             PathKind::Device => probe::may_write(&self.found.path, destroy),
             PathKind::File => claim::may_write(&self.found, destroy),
         }
+    }
+
+    /// Claims what is written, and sets the disk.
+    fn held(&self) -> Result<During, String> {
+        let claim = || WriteClaim::of(&self.found, self.wanted.destroy.as_deref());
+        let claim = self.fit.writes.then(claim).transpose()?;
+        Ok(During { settings: self.settings.apply(&self.found.path)?, claim })
     }
 
     /// Its device for the workers from `first` on, with these handles.
@@ -297,10 +304,13 @@ impl RealTime for RealPlace {
     }
 
     fn hold(&self) -> Result<Option<Box<dyn RunGuard>>, String> {
-        let claim = || WriteClaim::of(&self.found, self.wanted.destroy.as_deref());
-        let claim = self.fit.writes.then(claim).transpose()?;
-        let settings = self.settings.apply(&self.found.path)?;
-        Ok(Some(Box::new(During { settings, claim })))
+        let made = self.found.make()?;
+        let held = self.held();
+        if made && held.is_err() {
+            // Nobody else has it yet, and the run that it was made for does not begin.
+            let _ = std::fs::remove_file(&self.found.path);
+        }
+        held.map(|held| Some(Box::new(held) as Box<dyn RunGuard>))
     }
 
     fn bench(&self) -> Option<TestBench> {

@@ -1,5 +1,6 @@
-//! Which file or device a path names, how long it is and how it must be read; how it is opened, and made where that is
-//! asked for. Reading never opens for writing. Nothing is grown, cut off or replaced.
+//! Which file or device a path names, how long it is and how it must be read; how it is opened. A file that is asked for
+//! (`real.layout`) is made when a run begins, after all that could refuse the run. Reading never opens for writing. Nothing is
+//! grown, cut off or replaced.
 //!
 //! Whether it may be written is said by `probe` of devices, by `claim` of files.
 
@@ -7,8 +8,10 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use rustix::fs::{AtFlags, OFlags, StatxFlags, fstatfs, ioctl_blksszget, statvfs, statx};
 use seekwise_model::block::SECTOR;
@@ -40,15 +43,15 @@ pub struct ResolvedPath {
     pub path: PathBuf,
     /// What of the two.
     pub kind: PathKind,
-    /// Which one it is, whatever has this path later.
-    pub identity: FileIdentity,
+    /// Which one it is, whatever has this path later; nothing of a file before it is made.
+    identity: Arc<OnceLock<FileIdentity>>,
     /// Whole sectors of 512 bytes.
     pub sectors: u64,
     /// Bytes that places and lengths past the page cache are multiples of; nothing where it cannot be gone past.
     pub direct: Option<u32>,
 }
 
-/// What `path` names. A file that is not there is made of `layout` bytes, where so many are asked for.
+/// What `path` names. A file that is not there will be made of `layout` bytes, if so many are asked for.
 pub fn find(path: &Path, kind: PathKind, layout: Option<u64>) -> Result<ResolvedPath, String> {
     let shown = path.display();
     let path = match fs::metadata(path) {
@@ -58,8 +61,10 @@ pub fn find(path: &Path, kind: PathKind, layout: Option<u64>) -> Result<Resolved
     if fs::symlink_metadata(&path).is_ok_and(|is| is.is_symlink()) && path.ends_with(DATA) {
         return Err(format!("{}: is a link out of the folder; expected the file itself", path.display()));
     }
-    if let (Some(bytes), PathKind::File) = (layout, kind) {
-        lay_out(&path, bytes)?;
+    if let (Some(bytes), PathKind::File) = (layout, kind)
+        && fs::symlink_metadata(&path).is_err_and(|why| why.kind() == io::ErrorKind::NotFound)
+    {
+        return to_make(&path, bytes);
     }
     let is = fs::metadata(&path).map_err(|why| absent(&path, kind, &why))?;
     let path = fs::canonicalize(&path).map_err(|why| format!("{shown}: {why}"))?;
@@ -96,7 +101,34 @@ pub fn find(path: &Path, kind: PathKind, layout: Option<u64>) -> Result<Resolved
         return Err(format!("{shown}: holds {bytes} bytes; expected {}", LONGER));
     }
     let direct = direct_alignment(&path, &file, kind);
-    Ok(ResolvedPath { path, kind, identity, sectors: bytes / SECTOR, direct })
+    Ok(ResolvedPath { path, kind, identity: Arc::new(identity.into()), sectors: bytes / SECTOR, direct })
+}
+
+/// A file that is not there, and can be made.
+fn to_make(path: &Path, bytes: u64) -> Result<ResolvedPath, String> {
+    let shown = path.display();
+    if bytes < SECTOR {
+        return Err(format!("{shown}: {bytes} bytes are asked for (real.layout); expected a sector (512) or more"));
+    }
+    let (folder, name) = (folder_of(path), path.file_name().ok_or_else(|| format!("{shown}: expected a file's name"))?);
+    let folder = fs::canonicalize(folder).map_err(|why| format!("{}: {why}", folder.display()))?;
+    let free = statvfs(&folder).map_err(|why| format!("{}: {}", folder.display(), io::Error::from(why)))?;
+    let free = free.f_bavail.saturating_mul(free.f_frsize);
+    if bytes > free {
+        return Err(format!("{shown}: {bytes} bytes are asked for (real.layout), and {free} are free there"));
+    }
+    let path = folder.join(name);
+    let probe = tempfile::tempfile_in(&folder).map_err(|why| format!("{shown}: cannot be made: {why}"))?;
+    if let Some(name) = kernels_own(&probe) {
+        return Err(format!("{shown}: is in a file system of the kernel's ({name}); expected one on a disk"));
+    }
+    let by_number = format!("/proc/self/fd/{}", probe.as_raw_fd());
+    let direct = direct_alignment(Path::new(&by_number), &probe, PathKind::File);
+    Ok(ResolvedPath { path, kind: PathKind::File, identity: Arc::default(), sectors: bytes / SECTOR, direct })
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// The file system, where it is one whose files are doors into the kernel and no data (Linux `include/uapi/linux/magic.h`).
@@ -168,31 +200,41 @@ impl ResolvedPath {
         Ok(file)
     }
 
+    /// Which file or device it is; nothing of a file before it is made.
+    pub fn identity(&self) -> Option<FileIdentity> {
+        self.identity.get().copied()
+    }
+
+    /// Makes the file that is to be made, if it is not there. Answers whether it did.
+    pub fn make(&self) -> Result<bool, String> {
+        if self.identity().is_some() {
+            return Ok(false);
+        }
+        let makes = fs::symlink_metadata(&self.path).is_err();
+        if makes {
+            let made = OutputFile::create(&self.path, false).and_then(|file| write_all(file, self.sectors * SECTOR));
+            made.map_err(|why| format!("{}: cannot be made: {why}", self.path.display()))?;
+        }
+        // An earlier run of this command may have made it, or somebody else something of its name.
+        let found = find(&self.path, PathKind::File, None)?;
+        if found.sectors < self.sectors {
+            let (has, meant) = (found.sectors * SECTOR, self.sectors * SECTOR);
+            return Err(format!("{}: holds {has} bytes; expected {meant} (real.layout)", self.path.display()));
+        }
+        if let Some(identity) = found.identity() {
+            let _ = self.identity.set(identity);
+        }
+        Ok(makes)
+    }
+
     /// An error where what is open is another file or device than the one that was found.
     pub fn is_still(&self, file: &File) -> Result<(), String> {
         let now = file.metadata().map_err(|why| format!("{}: {why}", self.path.display()))?;
-        match FileIdentity::of(&now) == self.identity {
+        match Some(FileIdentity::of(&now)) == self.identity() {
             true => Ok(()),
             false => Err(format!("{}: is another file than the one that was looked at", self.path.display())),
         }
     }
-}
-
-/// Makes a file of so many bytes, all written, where there is none. It gets its name when it is whole.
-fn lay_out(path: &Path, bytes: u64) -> Result<(), String> {
-    let shown = path.display();
-    if fs::symlink_metadata(path).is_ok() {
-        return Ok(());
-    }
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let free = statvfs(folder).map_err(|why| format!("{}: {}", folder.display(), io::Error::from(why)))?;
-    let free = free.f_bavail.saturating_mul(free.f_frsize);
-    if bytes > free {
-        return Err(format!("{shown}: {bytes} bytes are asked for (real.layout), and {free} are free there"));
-    }
-    // Whoever made a file of that name meanwhile keeps it.
-    let output = OutputFile::create(path, false);
-    output.and_then(|output| write_all(output, bytes)).map_err(|why| format!("{shown}: cannot be made: {why}"))
 }
 
 fn write_all(mut output: OutputFile, bytes: u64) -> io::Result<()> {
@@ -215,6 +257,14 @@ mod tests {
     use super::*;
     use crate::real::claim;
 
+    fn direct_of(folder: &Path) -> Option<u32> {
+        let path = folder.join("probe");
+        fs::write(&path, vec![0; 4096]).unwrap();
+        let direct = find(&path, PathKind::File, None).unwrap().direct;
+        fs::remove_file(path).unwrap();
+        direct
+    }
+
     fn beginning(path: &Path) -> Vec<u8> {
         fs::read(path).unwrap()[..8].to_vec()
     }
@@ -225,11 +275,19 @@ mod tests {
         let said = find(folder.path(), PathKind::File, None).unwrap_err();
         assert!(said.contains("seekwise.data: there is no such file") && said.contains("real.layout=SIZE"), "{said}");
         let found = find(folder.path(), PathKind::File, Some(3 << 20)).unwrap();
+        assert!(found.sectors == 6144 && found.identity().is_none() && found.direct == direct_of(folder.path()));
+        assert_eq!(claim::may_write(&found, None), Ok(()));
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "a plan makes nothing");
+        assert_eq!((found.make(), found.make()), (Ok(true), Ok(false)));
         assert_eq!((found.sectors, beginning(&found.path)), (6144, pattern::MARK.to_vec()));
         assert_eq!(claim::may_write(&found, None), Ok(()));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
         // What is there stays as long as it is.
         assert_eq!(find(folder.path(), PathKind::File, Some(9 << 20)).unwrap().sectors, 6144);
+        let longer = find(&folder.path().join("longer"), PathKind::File, Some(9 << 20)).unwrap();
+        fs::copy(&found.path, folder.path().join("longer")).unwrap();
+        assert!(longer.make().unwrap_err().contains("holds 3145728 bytes; expected 9437184"));
+        fs::remove_file(folder.path().join("longer")).unwrap();
         let said = find(&folder.path().join("big"), PathKind::File, Some(1 << 60)).unwrap_err();
         assert!(said.contains("are free there"), "{said}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);

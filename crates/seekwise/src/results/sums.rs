@@ -4,13 +4,13 @@
 //! for it is written when its run is over. A sum is the first 16 digits of a SHA-256. It finds accidents and edits by
 //! hand. It is no signature: who changes a line can write its sum anew.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 
 use seekwise_lab::digest::sha256;
 
 use super::FolderError;
+use crate::foreign;
 use seekwise_os::outputs::write_whole;
 
 /// The file of sums.
@@ -45,7 +45,7 @@ pub fn write(folder: &Path, texts: &[(&str, &str)]) -> Result<(), FolderError> {
 /// an earlier version has none.
 pub fn check(folder: &Path, texts: &[(&str, &str)]) -> Result<bool, FolderError> {
     let path = folder.join(SUMS);
-    let kept = match fs::read_to_string(&path) {
+    let kept = match foreign::text(&path) {
         Ok(kept) => kept,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
         Err(error) => return Err(FolderError::Io(path, error)),

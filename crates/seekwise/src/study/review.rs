@@ -24,6 +24,7 @@ use super::{
     write_page,
 };
 use crate::error::Error;
+use crate::lock::WriteLock;
 use crate::observer::Observer;
 use crate::planned::{self, StudySession, WaitingSession};
 use crate::results;
@@ -43,7 +44,7 @@ impl ReviewResult {
     /// What came of each part, in its order, read from its folder when its turn comes.
     pub fn parts(&self) -> impl Iterator<Item = Result<(&ReviewPart, StudyResult), Error>> {
         let read = if self.warned { super::read } else { super::kept_in };
-        self.review.part.iter().map(move |part| Ok((part, read(&self.folder.join(part.folder()))?)))
+        self.review.part.iter().map(move |part| Ok((part, read(&results::below(&self.folder, part.folder())?)?)))
     }
 
     /// What came out, as one value, of the summaries of its parts in their order.
@@ -64,6 +65,7 @@ pub struct PendingReview {
     review: Review,
     made: ReviewProvenance,
     opened: Vec<WaitingSession>,
+    _lock: WriteLock,
 }
 
 impl PendingReview {
@@ -77,19 +79,23 @@ impl PendingReview {
     ) -> Result<PendingReview, Error> {
         let review = Review::parse(name, text)?;
         let out = options.folder;
+        let lock = results::lock(out)?;
         results::admit_review(out, text, options.resume, options.force)?;
         let open = |part: &ReviewPart| open(part, from, options, observer).map(StudySession::wait);
         let opened = review.part.iter().map(open).collect::<Result<Vec<_>, _>>()?;
         let made =
             review.part.iter().map(ReviewPart::folder).zip(opened.iter().map(|opened| opened.made_sha256.clone()));
         let made = ReviewProvenance::new(text, made);
-        results::say_review(out, text, &made)?;
-        Ok(PendingReview { review, made, opened })
+        // There is a folder now, that of its parts.
+        let lock = lock.map_or_else(|| results::lock(out), |lock| Ok(Some(lock)))?;
+        let lock = lock.ok_or_else(|| Error::new(format!("{}: is no folder any more", out.display())))?;
+        results::say_review(out, text, &made, options.force)?;
+        Ok(PendingReview { review, made, opened, _lock: lock })
     }
 
     /// Runs what is not done, part by part, and makes the pages.
     pub fn finish(self, options: &StudyOptions<'_>, observer: &dyn Observer) -> Result<ReviewResult, Error> {
-        let PendingReview { review, made, opened } = self;
+        let PendingReview { review, made, opened, _lock } = self;
         let mut count: u64 = opened.iter().map(|opened| opened.done as u64).sum();
         observer.begin(opened.iter().map(|opened| opened.runs).sum(), count, "runs");
         let mut chapters = Vec::new();
@@ -103,7 +109,7 @@ impl PendingReview {
             })?;
             // What it ran is held no longer than it runs.
             let (study, made) = planned.ran();
-            let (page, report) = composed(&study, &made, &records, &options.folder.join(part.folder()))?;
+            let (page, report) = composed(&study, &made, &records, &results::below(options.folder, part.folder())?)?;
             let studied = StudyResult { study, made, records, page };
             require_requests(&studied.evidence())?;
             let chapter = chapter(part, &studied.study, report);
@@ -119,7 +125,7 @@ impl PendingReview {
 pub fn again_from_review(folder: &Path, text: &str, made: &ReviewProvenance) -> Result<ReviewResult, Error> {
     let review = Review::parse(&folder.join("study.toml").display().to_string(), text)?;
     let again = |part: &ReviewPart| {
-        let (studied, report) = recomposed(&folder.join(part.folder()))?;
+        let (studied, report) = recomposed(&results::below(folder, part.folder())?)?;
         Ok(chapter(part, &studied.study, report))
     };
     let chapters = review.part.iter().map(again).collect::<Result<_, Error>>()?;
@@ -139,11 +145,11 @@ fn open(
     options: &StudyOptions<'_>,
     observer: &dyn Observer,
 ) -> Result<StudySession, Error> {
-    let folder = options.folder.join(part.folder());
+    let folder = results::below(options.folder, part.folder())?;
     let options = StudyOptions { folder: &folder, ..*options };
     let opening = options.opening();
     if let Some(from) = from {
-        return opening.of_folder(&from.join(part.folder()), observer);
+        return opening.of_folder(&results::below(from, part.folder())?, observer);
     }
     let (name, text) = named(&part.study)?;
     if Review::looks_like(&text) {
@@ -174,7 +180,7 @@ fn finish(
     folder: &Path,
 ) -> Result<ReviewResult, Error> {
     let part = |part: &ReviewPart| {
-        let folder = folder.join(part.folder());
+        let folder = results::below(folder, part.folder())?;
         let kept = results::kept_as_judged(&folder)?;
         Ok((kept_study(&folder, &kept)?, kept.made))
     };

@@ -1,0 +1,20 @@
+//! Texts of a folder that may come from somebody else. No link is followed in the last component of a path, only regular files are
+//! read, and no reading waits, as that of a pipe without a writer would ([`open_read`]).
+
+use std::io::{self, ErrorKind};
+use std::path::Path;
+
+use seekwise_os::outputs::open_read;
+
+use crate::reading;
+
+/// Whether something has this name, also a link that leads nowhere.
+pub fn is_there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
+/// The text of a file, no longer than a text may be ([`reading::whole`]).
+pub fn text(path: &Path) -> io::Result<String> {
+    let bytes = reading::whole(open_read(path)?)?;
+    String::from_utf8(bytes).map_err(|error| io::Error::new(ErrorKind::InvalidData, error.utf8_error()))
+}
