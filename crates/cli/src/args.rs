@@ -73,9 +73,11 @@ pub struct Cli {
 /// The commands.
 #[derive(Debug, Subcommand)]
 pub enum CliCommand {
-    /// List the modelled drives; with a name, show its figures, checks and curves.
+    /// List the modelled drives, or those that words fit; with a name, show its figures, checks and curves.
     #[command(after_help = "\
 Examples:
+  seekwise drives seagate
+  seekwise drives 18tb
   seekwise drives atlas-10k-v-300 --png atlas.png
   seekwise drives exos-x18 --check
   seekwise drives --check
@@ -107,8 +109,8 @@ Examples:
   seekwise keys drive.cache.segments
 
 A layer's name (drive, driver, controller, array, accelerator, processor, bus; also stack, job, real, scene, profile, study, review)
-lists its keys. A full key shows its value in each drive or preset, with kind and source. Any other words search for
-related keys.")]
+lists its keys. A full key shows its value in each drive or preset, with kind and source. A word of the field (fsync, latency,
+power loss) is explained, with its keys and metrics. Any other words search for related keys.")]
     Keys(KeysArgs),
     /// Write an annotated, ready-to-run file: a stack, a study, a scene or a drive.
     #[command(after_help = "\
@@ -138,8 +140,13 @@ Examples:
   seekwise compare web-server --on exos-x18 --vary drive=exos-x18,wd140edfz
   seekwise compare job.fio --on file:/mnt/test --vary real.direct=true,false --dry-run
   seekwise compare job.fio --on device:/dev/sdb --against exos-x18
+  seekwise compare old.fio new.fio --on exos-x18
+  seekwise compare before after
 
-Metrics of reads and writes together: iops (the default), bytes_per_s or MB/s, and the response time's mean, p50, p90, p99,
+Two jobs are compared on one target; their difference is credited to all in which they differ. Two result folders (before,
+after) are compared cell by cell, as they were kept.
+
+Metrics of reads and writes together: iops (the default), bytes_per_s or MB/s, and the response time's mean, p50, p90, p95, p99,
 p99.9, p99.99, max. A prefix selects some of them: read.p99, write.mean, flush.p99 (flush alone is the mean), job:NAME.p99
 (a section of a fio file, a worker of Iometer). Metrics of the run: cpu, ios_per_cpu_second. docs/statistics.md defines them.
 
@@ -382,7 +389,7 @@ pub struct ManArgs {
 #[derive(Args, Debug)]
 #[command(group(ArgGroup::new("curves").args(["svg", "png"]).multiple(true).requires("name")))]
 pub struct DrivesArgs {
-    /// A drive's name, or a profile file.
+    /// A drive's name, a profile file, or words to search for: a maker, a line, a capacity, a model number.
     #[arg(value_parser = name)]
     pub name: Option<String>,
     /// What is drawn.
@@ -410,8 +417,8 @@ pub struct ColumnsArgs {
 /// What a job runs on.
 #[derive(Args, Debug, Clone)]
 pub struct TargetArgs {
-    #[arg(long = "on", value_name = "TARGET", value_parser = name, help = targets())]
-    pub target: String,
+    #[arg(long = "on", value_name = "TARGET", value_parser = name, help = targets(), required = true)]
+    pub target: Option<String>,
     /// Set a dotted key of the stack or the job; may be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub set: Vec<(String, String)>,
@@ -430,10 +437,15 @@ pub struct TargetArgs {
 }
 
 impl TargetArgs {
+    /// Its name; empty if there is none, which only `compare` allows.
+    pub fn name(&self) -> &str {
+        self.target.as_deref().unwrap_or_default()
+    }
+
     /// A job on it.
     pub fn setup(&self, job: &str) -> Setup {
-        let TargetArgs { target, set, seed, runtime, destroy, trace_format } = self.clone();
-        Setup { job: job.to_owned(), target, set, seed, runtime, destroy, trace_format }
+        let TargetArgs { set, seed, runtime, destroy, trace_format, .. } = self.clone();
+        Setup { job: job.to_owned(), target: self.name().to_owned(), set, seed, runtime, destroy, trace_format }
     }
 }
 

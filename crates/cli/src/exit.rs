@@ -1,12 +1,18 @@
 //! How a command ends: done (0), answered "no" (1), could not run (2), stopped by a signal (130), or as the command that it ran.
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use seekwise::reading::holds_results;
+use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_formats::limits::terms;
+use seekwise_formats::{drives, fio};
+use seekwise_lab::catalogue::studies::{BUILT_IN, REVIEWS};
+use seekwise_lab::jobs::patterns;
 
 use crate::output::say;
 use crate::screen::talk;
-use seekwise_formats::diagnostic::Diagnostic;
 
 /// The exit code of a program that was stopped: 128 and the number of SIGINT, as shells have it.
 pub const STOPPED: u8 = 130;
@@ -115,14 +121,75 @@ const TIPS: [(&str, &str); 6] = [
     ("<STUDY>", "`seekwise studies` lists the built-in studies; `seekwise init study` writes one"),
 ];
 
-/// Tips for the arguments that are missing.
-fn tips(error: &clap::Error) -> Vec<&'static str> {
-    let missing = match error.get(ContextKind::InvalidArg) {
-        Some(ContextValue::Strings(all)) if error.kind() == ErrorKind::MissingRequiredArgument => all.as_slice(),
-        _ => &[],
+/// Tips for arguments that are missing, are fio's, or are given twice, and for a word in a command's place.
+fn tips(error: &clap::Error) -> Vec<String> {
+    let named: Vec<&str> = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::Strings(all)) => all.iter().map(String::as_str).collect(),
+        Some(ContextValue::String(one)) => vec![one],
+        _ => Vec::new(),
     };
-    TIPS.iter()
-        .filter(|(argument, _)| missing.iter().any(|one| one.starts_with(argument)))
-        .map(|(_, tip)| *tip)
-        .collect()
+    match error.kind() {
+        ErrorKind::MissingRequiredArgument => {
+            let missing = |argument: &str| named.iter().any(|one| one.starts_with(argument));
+            TIPS.iter().filter(|(argument, _)| missing(argument)).map(|(_, tip)| (*tip).to_owned()).collect()
+        }
+        ErrorKind::UnknownArgument => named.iter().filter_map(|argument| of_fio(argument)).collect(),
+        ErrorKind::ArgumentConflict if named.iter().all(|one| one.starts_with("--vary ")) && !named.is_empty() => {
+            vec![TWO_FACTORS.to_owned()]
+        }
+        ErrorKind::InvalidSubcommand => match error.get(ContextKind::InvalidSubcommand) {
+            Some(ContextValue::String(word)) => in_place_of_a_command(word).into_iter().collect(),
+            _ => Vec::new(),
+        },
+        _ => Vec::new(),
+    }
+}
+
+/// What varies two settings.
+const TWO_FACTORS: &str = "`compare` varies one setting; a study varies several: `seekwise init study -o my-study.toml` \
+                           writes one, `seekwise study my-study.toml` runs it";
+
+/// Options of fio's command line or of its jobs that have an argument here.
+const OF_FIO: [(&str, &str); 9] = [
+    ("output", "`--json > FILE` prints to a file, `--out DIR` keeps results and a page"),
+    ("output-format", "`--format json`, `--format fio-json` or `--format csv` says how a run is printed"),
+    ("minimal", "`--format csv` prints one line"),
+    ("filename", "`--on device:/dev/sdX` or `--on file:PATH` says what a job runs on"),
+    ("iodepth", "`--set job.depth=N` overrides the depth of any job"),
+    ("size", "`--set job.span=SIZE` limits a job to the start of its target"),
+    ("ramp_time", "`--set job.ramp=T` overrides the ramp of any job"),
+    ("randseed", "`--seed N` is the seed of all random numbers"),
+    ("runtime", "`--runtime T` overrides the run time of any job"),
+];
+
+/// A tip for an option of fio's.
+fn of_fio(argument: &str) -> Option<String> {
+    let name = argument.trim_start_matches('-').split('=').next().unwrap_or_default();
+    let here = OF_FIO.iter().find(|(known, _)| *known == name).map(|(_, here)| *here);
+    let of_jobs = "is an option of fio's jobs: write it into a job file, which `seekwise run job.fio --on DRIVE` runs";
+    match (fio::is_option(name), here) {
+        (true, None) => Some(format!("`{name}` {of_jobs} (docs/how-to/fio.md)")),
+        (true, Some(here)) => Some(format!("`{name}` {of_jobs}; {here}")),
+        (false, Some(here)) => Some(format!("`{name}` is an option of fio's command line; here {here}")),
+        (false, None) => None,
+    }
+}
+
+/// A tip for a word that is no command.
+fn in_place_of_a_command(word: &str) -> Option<String> {
+    let is_study = || REVIEWS.iter().chain(BUILT_IN).any(|(name, _)| *name == word);
+    let tip = match () {
+        () if holds_results(Path::new(word)) => format!("`seekwise report {word}` shows the results of a folder"),
+        () if Path::new(word).is_file() => {
+            format!("`seekwise run {word} --on DRIVE` runs a job, `seekwise study {word}` a study")
+        }
+        () if is_study() => format!("`seekwise study {word}` runs this study"),
+        () if patterns().iter().any(|pattern| pattern.name == word) => {
+            format!("`seekwise run {word} --on DRIVE` runs this pattern")
+        }
+        () if !drives::matching(word).is_empty() => format!("`seekwise drives {word}` shows the drive"),
+        () if terms::find(word).is_some() => format!("`seekwise keys {word}` says what it is here"),
+        () => return None,
+    };
+    Some(tip)
 }

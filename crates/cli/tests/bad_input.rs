@@ -185,7 +185,7 @@ fn names_that_there_are_not() {
     refused(
         &[],
         &["study", "ncq-alon"],
-        "error: ncq-alon: no study file, and no built-in study with that name (see `seekwise studies`); did you mean `ncq-alone`?",
+        "error: ncq-alon: no study file, and no built-in study with that name; expected one that `seekwise studies` lists; did you mean `ncq-alone`?",
     );
     refused(&[], &["report", "nowhere"], "error: nowhere: No such file or directory (os error 2)");
     refused(
@@ -212,7 +212,7 @@ fn files_that_cannot_be_read() {
     refused_in(
         path,
         &["run", "random-read", "--on", "jobs"],
-        "error: jobs: cannot be read: it is a directory; expected a file",
+        "error: jobs: is a folder; expected --on file:jobs to measure a file in it",
     );
     refused_in(path, &["study", "jobs"], "error: jobs: cannot be read: it is a directory; expected a file");
     refused_in(
@@ -308,7 +308,7 @@ fn a_study_with_a_slip() {
     );
     study(
         &STUDY.replace("barracuda-7200.7-ncq", "barracuda"),
-        "error: s.toml:7: `barracuda`: no such file, and no built-in drive of that name",
+        "error: s.toml:7: `barracuda`: no such file, and no built-in drive of that name; expected one of barracuda-7200.7, barracuda-7200.7-ncq, barracuda-2t-st2000dm006",
     );
     study(&STUDY.replace("[stack]", "[stack"), "error: s.toml:6: unclosed table, expected `]`");
     study(

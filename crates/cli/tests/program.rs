@@ -44,6 +44,7 @@ mod trust;
 mod validate;
 mod widths;
 mod wild;
+mod words;
 
 /// A file beside this one that is not named above would never run.
 #[test]

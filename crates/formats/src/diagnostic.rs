@@ -5,8 +5,8 @@
 
 use std::fmt;
 
-use crate::limits;
-use crate::spelling::nearest;
+use crate::limits::{self, terms};
+use crate::spelling::{beginning, nearest};
 
 /// The message about an unknown key.
 pub(crate) const UNKNOWN_KEY: &str = "unknown key";
@@ -46,21 +46,32 @@ impl Diagnostic {
         self
     }
 
-    /// If the unknown `word` is a known limit of the model, says so instead of suggesting another word.
+    /// If the unknown `word` is a known limit of the model, or a word of the field that leads elsewhere, says so instead of
+    /// suggesting another word.
     pub fn limited(self, word: &str) -> Diagnostic {
-        match limits::known(word) {
-            Some(says) if self.message == UNKNOWN_KEY => {
-                Diagnostic { message: says, expected: None, nearest: None, ..self }
-            }
-            Some(says) => Diagnostic { message: format!("{}: {says}", self.message), nearest: None, ..self },
-            None => self,
+        let (says, keys) = match (limits::known(word), terms::find(word)) {
+            (Some(says), _) => (says, None),
+            (None, Some(term)) => (term.says.to_owned(), terms::listed(term.keys)),
+            (None, None) => return self,
+        };
+        match self.message == UNKNOWN_KEY {
+            true => Diagnostic { message: says, expected: keys, nearest: None, ..self },
+            false => Diagnostic { message: format!("{}: {says}", self.message), nearest: None, ..self },
         }
     }
 
-    /// Suggests the nearest of the `known` words to `word`, if one is close enough.
-    pub fn nearest_to<'a>(mut self, word: &str, known: impl IntoIterator<Item = &'a str>) -> Diagnostic {
-        self.nearest = nearest(word, known).map(str::to_owned);
-        self
+    /// The same for the value that an unknown key is set to: `drive.type=smr`.
+    pub(crate) fn limited_value(self, value: &str) -> Diagnostic {
+        if self.message == UNKNOWN_KEY { self.limited(value) } else { self }
+    }
+
+    /// Suggests the nearest of the `known` words to `word`, if one is close enough, or those that begin with it, if several do.
+    pub fn nearest_to<'a>(self, word: &str, known: impl IntoIterator<Item = &'a str>) -> Diagnostic {
+        let known: Vec<&str> = known.into_iter().collect();
+        match beginning(word, &known)[..] {
+            [] | [_] => Diagnostic { nearest: nearest(word, known).map(str::to_owned), ..self },
+            ref several => Diagnostic { nearest: None, expected: terms::listed(several), ..self },
+        }
     }
 }
 
@@ -118,5 +129,17 @@ mod tests {
             diagnostic.to_string(),
             "a.fio:3: `iodeph`: unknown option; expected a fio option; did you mean `iodepth`?"
         );
+    }
+
+    #[test]
+    fn several_words_that_begin_alike_are_all_named() {
+        let studies = ["ncq-alone", "ncq-layers", "q-tcq-and-ncq"];
+        let said = |word: &str| Diagnostic::at(word, 0, "no such study").expected("a study").nearest_to(word, studies);
+        assert_eq!(said("ncq").to_string(), "ncq: no such study; expected one of ncq-alone, ncq-layers");
+        assert_eq!(
+            said("ncq-aloen").to_string(),
+            "ncq-aloen: no such study; expected a study; did you mean `ncq-alone`?"
+        );
+        assert_eq!(said("zzz").to_string(), "zzz: no such study; expected a study");
     }
 }

@@ -10,6 +10,11 @@
 //! assert_eq!(profile.geometry.sectors(), 312_581_808);
 //! ```
 
+mod lines;
+mod search;
+
+pub(crate) use self::search::not_a_key;
+pub use self::search::{lead, matching};
 use crate::diagnostic::Diagnostic;
 use crate::profile::{self, DriveFile};
 
@@ -46,12 +51,13 @@ pub fn text(name: &str) -> Option<&'static str> {
     DRIVES.iter().find(|drive| drive.0 == name).map(|drive| drive.1)
 }
 
-/// The same, for [`StackFile::build`](crate::stack::StackFile::build). An unknown name is an error that names the nearest.
+/// The same, for [`StackFile::build`](crate::stack::StackFile::build). An unknown name is an error that names the nearest, or says
+/// what is known of such a drive.
 pub fn read(name: &str) -> Result<String, Vec<Diagnostic>> {
     text(name).map(str::to_owned).ok_or_else(|| {
         let unknown = Diagnostic::at(name, 0, "no such built-in drive");
         let unknown = unknown.expected("a name that `seekwise drives` lists");
-        vec![unknown.nearest_to(name, names()).limited(name)]
+        vec![lead(unknown.nearest_to(name, names()), name)]
     })
 }
 

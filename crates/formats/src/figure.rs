@@ -4,12 +4,13 @@
 //! rpm = { value = 7200, datasheet = "product manual, p. 12" }
 //! ```
 //!
-//! The rooms that use figures define their keys.
+//! The rooms that use figures define their keys. A quantity as people write it, in a key's unit, is [`units`].
 
 mod figures;
 mod key;
 mod reader;
 mod setting;
+pub mod units;
 mod value;
 mod vocabulary;
 

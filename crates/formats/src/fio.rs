@@ -57,6 +57,11 @@ pub use opened::{AccessHint, FioOpenFlags};
 pub use replay::Replayed;
 use settings::FioSettings;
 
+/// Whether fio has an option of this name in job files.
+pub fn is_option(name: &str) -> bool {
+    options::names().any(|known| known == name)
+}
+
 /// Reads a job file. All errors are collected; warnings come out of [`JobFile::job`].
 pub fn parse(file_name: &str, text: &str, context: &FioContext) -> Result<JobFile, Vec<Diagnostic>> {
     let mut errors = Vec::new();

@@ -8,7 +8,10 @@ use serde::Serialize;
 
 use crate::diagnostic::Diagnostic;
 use crate::figure::{KeyDomain, Plain};
+use crate::limits::terms;
+use crate::metric::Metric;
 use crate::scene;
+use crate::spelling::is_same;
 pub use crate::stack::JOB;
 use crate::stack::{self, KINDS, STACK, VOCABULARY, keys_of, unnumbered};
 use crate::trace::keys::KEYS as TRACE;
@@ -19,7 +22,7 @@ pub struct KeySection {
     /// Its name, which is the first part of its keys, except in studies.
     pub name: &'static str,
     /// What it is.
-    pub what: &'static str,
+    pub what: String,
     pub keys: Vec<KeyEntry>,
 }
 
@@ -202,7 +205,11 @@ const HEAD: &[Plain] = &[
 /// All sections: the layers from the program down, then the stack as a whole, the job, and the kinds of files.
 pub fn sections() -> Vec<KeySection> {
     let layers = KINDS.iter().map(|kind| layer(kind.name, kind.otherwise, kind.what));
-    let plain = |name, what, keys: &[Plain]| KeySection { name, what, keys: keys.iter().map(plain).collect() };
+    let plain = |name, what: &str, keys: &[Plain]| KeySection {
+        name,
+        what: what.to_owned(),
+        keys: keys.iter().map(plain).collect(),
+    };
     let others = [
         plain("stack", "the stack as a whole", STACK),
         plain("job", "the job to run", JOB),
@@ -245,7 +252,7 @@ fn layer(name: &'static str, otherwise: &'static str, what: &'static str) -> Key
         meaning: key.meaning,
         also: key.also.to_vec(),
     });
-    KeySection { name, what, keys: std::iter::once(whole).chain(keys).collect() }
+    KeySection { name, what: what.to_owned(), keys: std::iter::once(whole).chain(keys).collect() }
 }
 
 /// The keys of scenes: names, then figures.
@@ -268,7 +275,7 @@ fn scene() -> KeySection {
         })
     });
     let what = "programs on volumes, through a page cache";
-    KeySection { name: "scene", what, keys: names.chain(figures).collect() }
+    KeySection { name: "scene", what: what.to_owned(), keys: names.chain(figures).collect() }
 }
 
 fn plain(&(key, takes, otherwise, meaning): &Plain) -> KeyEntry {
@@ -312,9 +319,34 @@ pub fn scaled(key: &str, value: &str, factor: f64) -> Option<String> {
     }
 }
 
+/// What a word of the field leads to: its keys under its explanation, and other keys that are also called so; of a metric, what it
+/// is.
+pub fn about(word: &str) -> Option<Vec<KeySection>> {
+    let Some(term) = terms::find(word) else {
+        let metric = word.parse::<Metric>().ok()?;
+        let what = format!("{}, in {}: `--metric {word}` judges it", metric.title(), metric.unit());
+        return Some(vec![KeySection { name: "metric", what, keys: Vec::new() }]);
+    };
+    let all = sections();
+    let own = term.keys.iter().filter_map(|key| all.iter().flat_map(|section| &section.keys).find(|it| it.key == *key));
+    let own: Vec<KeyEntry> = own.cloned().collect();
+    let metrics = match term.metrics {
+        [] => String::new(),
+        metrics => format!("; --metric {}", metrics.join(", ")),
+    };
+    let first = KeySection { name: term.words[0], what: format!("{}{metrics}", term.says), keys: own };
+    let others = all.into_iter().filter_map(|mut section| {
+        section.keys.retain(|entry| {
+            !term.keys.contains(&entry.key.as_str()) && entry.also.iter().any(|also| is_same(also, word))
+        });
+        (!section.keys.is_empty()).then_some(section)
+    });
+    Some(std::iter::once(first).chain(others).collect())
+}
+
 /// An error about a key that neither a stack nor a job has: it suggests the key or the setting that was meant.
 pub fn unknown(file: &str, line: usize, key: &str) -> Diagnostic {
-    VOCABULARY.unknown(file, line, key)
+    stack::unknown(file, line, key)
 }
 
 #[cfg(test)]

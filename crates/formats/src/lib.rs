@@ -17,7 +17,7 @@
 //! | [`iometer`] | Iometer configurations (.icf) and results.csv |
 //! | `kept` | the last things that were made in a process, each with what it was made from |
 //! | [`keys`] | all keys of stacks, jobs, drives and studies, and their meaning |
-//! | [`limits`] | known limits: what is not modelled |
+//! | [`limits`] | known limits: what is not modelled; where other words of the field lead (`terms`) |
 //! | [`metric`] | what a comparison judges |
 //! | [`profile`] | drive profiles (drives/*.toml) |
 //! | [`program`] | programs (programs/*.toml): an engine of the model and its figures |

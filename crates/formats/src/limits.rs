@@ -1,6 +1,8 @@
 //! Known limits of the model: words that people look for, and what is not modelled. Errors about unknown keys, drives, jobs and
 //! values refer to it. A test keeps a table of `docs/model.md` equal to this one.
 
+pub mod terms;
+
 use crate::spelling::is_same;
 
 /// A known limit.

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! metric = [whose "."] figure          whose  = "all" | "read" | "write" | "flush" | "job:" NAME | "operations." NAME
-//!        | whole                          figure = "iops" | "bytes_per_s" | "mean" | "p50" | … | "p99.99" | "max"
+//!        | whole                          figure = "iops" | "bytes_per_s" | "mean" | "p50" | "p90" | "p95" | … | "max"
 //!                                         | "since_due" | "since_due.p50" | … | "since_due.max"
 //! whole  = "cpu" | "ios_per_cpu_second" | "wall_ns" | "processor_ns" | "elapsed"
 //! ```
@@ -18,6 +18,7 @@ use std::str::FromStr;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _};
 
+use crate::limits::{self, terms};
 use crate::spelling::nearest;
 
 /// A metric.
@@ -56,12 +57,14 @@ pub enum Statistic {
     Iops,
     /// Bytes a second; more is better.
     BytesPerS,
-    /// Mean response time; less is better, as for the next six.
+    /// Mean response time; less is better, as for the next seven.
     Mean,
     /// Its median.
     P50,
     /// 90th percentile.
     P90,
+    /// 95th percentile.
+    P95,
     /// 99th percentile.
     P99,
     /// 99.9th percentile.
@@ -71,12 +74,14 @@ pub enum Statistic {
     /// Maximum.
     Max,
     /// Mean time from when a request was due, by a rate or a trace, to its completion; less is better, as for the next
-    /// six.
+    /// seven.
     SinceDue,
     /// Its median.
     SinceDueP50,
     /// 90th percentile.
     SinceDueP90,
+    /// 95th percentile.
+    SinceDueP95,
     /// 99th percentile.
     SinceDueP99,
     /// 99.9th percentile.
@@ -100,12 +105,13 @@ pub enum Statistic {
 use Statistic::*;
 
 /// All figures: the word, the title, and the unit.
-const FIGURES: [(Statistic, &str, &str, &str); 21] = [
+const FIGURES: [(Statistic, &str, &str, &str); 23] = [
     (Iops, "iops", "requests per second", "requests/s"),
     (BytesPerS, "bytes_per_s", "bytes per second", "bytes/s"),
     (Mean, "mean", "mean response time", "ms"),
     (P50, "p50", "median response time", "ms"),
     (P90, "p90", "p90 of the response time", "ms"),
+    (P95, "p95", "p95 of the response time", "ms"),
     (P99, "p99", "p99 of the response time", "ms"),
     (P999, "p99.9", "p99.9 of the response time", "ms"),
     (P9999, "p99.99", "p99.99 of the response time", "ms"),
@@ -113,6 +119,7 @@ const FIGURES: [(Statistic, &str, &str, &str); 21] = [
     (SinceDue, "since_due", "mean response time since requests were due", "ms"),
     (SinceDueP50, "since_due.p50", "median response time since requests were due", "ms"),
     (SinceDueP90, "since_due.p90", "p90 of the response time since requests were due", "ms"),
+    (SinceDueP95, "since_due.p95", "p95 of the response time since requests were due", "ms"),
     (SinceDueP99, "since_due.p99", "p99 of the response time since requests were due", "ms"),
     (SinceDueP999, "since_due.p99.9", "p99.9 of the response time since requests were due", "ms"),
     (SinceDueP9999, "since_due.p99.99", "p99.99 of the response time since requests were due", "ms"),
@@ -125,8 +132,24 @@ const FIGURES: [(Statistic, &str, &str, &str); 21] = [
 ];
 
 /// Other words for figures: those of older studies, common ones, and those of `seekwise run --json`.
-const ALIASES: [(&str, Statistic); 28] = [
+const ALIASES: [(&str, Statistic); 46] = [
     ("requests/s", Iops),
+    ("throughput", BytesPerS),
+    ("bandwidth", BytesPerS),
+    ("bw", BytesPerS),
+    ("latency", Mean),
+    ("lat", Mean),
+    ("response time", Mean),
+    ("average", Mean),
+    ("avg", Mean),
+    ("median", P50),
+    ("p999", P999),
+    ("p9999", P9999),
+    ("maximum", Max),
+    ("worst", Max),
+    ("time", Elapsed),
+    ("duration", Elapsed),
+    ("runtime", Elapsed),
     ("MB/s", BytesPerS),
     ("mb_per_s", BytesPerS),
     ("response", Mean),
@@ -134,6 +157,7 @@ const ALIASES: [(&str, Statistic); 28] = [
     ("response_ms.mean", Mean),
     ("response_ms.p50", P50),
     ("response_ms.p90", P90),
+    ("response_ms.p95", P95),
     ("response_ms.p99", P99),
     ("response_ms.p99_9", P999),
     ("response_ms.p99_99", P9999),
@@ -143,6 +167,7 @@ const ALIASES: [(&str, Statistic); 28] = [
     ("since_due_ms.mean", SinceDue),
     ("since_due_ms.p50", SinceDueP50),
     ("since_due_ms.p90", SinceDueP90),
+    ("since_due_ms.p95", SinceDueP95),
     ("since_due_ms.p99", SinceDueP99),
     ("since_due_ms.p99_9", SinceDueP999),
     ("since_due_ms.p99_99", SinceDueP9999),
@@ -157,7 +182,7 @@ const ALIASES: [(&str, Statistic); 28] = [
 ];
 
 /// The words that an error expects.
-const EXPECTED: &str = "iops, bytes_per_s (MB/s), mean, p50, p90, p99, p99.9, p99.99, max, of paced jobs since_due, \
+const EXPECTED: &str = "iops, bytes_per_s (MB/s), mean, p50, p90, p95, p99, p99.9, p99.99, max, of paced jobs since_due, \
                         since_due.p99, …, alone or behind `read.`, `write.`, `flush.`, `job:NAME.` or `operations.NAME.` \
                         (per_s, mean, …); cpu, ios_per_cpu_second, elapsed; where runs are measured, wall_ns, processor_ns";
 
@@ -189,8 +214,8 @@ impl Statistic {
     }
 
     fn named(word: &str) -> Option<Statistic> {
-        let own = FIGURES.iter().find(|(_, known, ..)| *known == word).map(|(figure, ..)| *figure);
-        own.or_else(|| ALIASES.iter().find(|(alias, _)| *alias == word).map(|(_, figure)| *figure))
+        let own = FIGURES.iter().find(|(_, known, ..)| known.eq_ignore_ascii_case(word)).map(|(figure, ..)| *figure);
+        own.or_else(|| ALIASES.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(word)).map(|(_, figure)| *figure))
     }
 }
 
@@ -280,6 +305,13 @@ impl Metric {
     }
 
     fn unknown(word: &str) -> String {
+        if let Some(limit) = limits::known(word) {
+            return format!("unknown metric `{word}`: {limit}");
+        }
+        if let Some(term) = terms::find(word) {
+            let expected = terms::listed(term.metrics).unwrap_or_else(|| EXPECTED.to_owned());
+            return format!("unknown metric `{word}`: {}; expected {expected}", term.says);
+        }
         let words: Vec<String> = Metric::words().collect();
         let near = nearest(word, words.iter().map(String::as_str));
         let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
@@ -380,6 +412,8 @@ mod tests {
         for word in [
             "iops",
             "p99.9",
+            "p95",
+            "read.since_due.p95",
             "since_due",
             "read.since_due.p99.9",
             "job:a.b.since_due.max",
@@ -397,6 +431,15 @@ mod tests {
         }
         for (word, is) in [
             ("response_ms", "mean"),
+            ("IOPS", "iops"),
+            ("latency", "mean"),
+            ("write.latency", "write.mean"),
+            ("median", "p50"),
+            ("read.avg", "read.mean"),
+            ("p999", "p99.9"),
+            ("P95", "p95"),
+            ("throughput", "bytes_per_s"),
+            ("read.bandwidth", "read.bytes_per_s"),
             ("MB/s", "bytes_per_s"),
             ("read.response_ms.p99_9", "read.p99.9"),
             ("all.iops", "iops"),
@@ -418,6 +461,13 @@ mod tests {
         assert!(said("reed.p99").ends_with("did you mean `read.p99`?"), "{}", said("reed.p99"));
         assert!(said("read.cpu").starts_with("unknown metric `read.cpu`; expected iops, "));
         assert!(said("flush.MB/s").contains("flushes have no bytes"));
+        assert!(
+            said("fsync").ends_with("expected one of flush, flush.p99, flush.iops, write.mean"),
+            "{}",
+            said("fsync")
+        );
+        assert!(said("smr").contains("shingled tracks and zoned drives are not modelled"), "{}", said("smr"));
+        assert!(said("qd").contains("a job is how many requests it has in flight"), "{}", said("qd"));
         assert!(said("job:.p99").contains("unknown metric"));
         assert!(said("operations.copy.bytes_per_s").contains("unknown metric"));
     }

@@ -41,10 +41,11 @@ pub fn endings<'a>(word: &str, known: &[&'a str]) -> Vec<&'a str> {
     if dotted.is_empty() { by(parts) } else { dotted }
 }
 
+/// Too many words start with fewer letters.
+const LEAST: usize = 3;
+
 /// The only known word that has all parts of `word` in the same order, or starts with it.
 fn contains<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    /// Too many words start with fewer letters.
-    const LEAST: usize = 3;
     let (sought, begin) = (parts(word), letters(word));
     let begins = |known: &str| {
         let cut = |rest: &str| {
@@ -54,6 +55,17 @@ fn contains<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     };
     let fits = |known: &&&str| begin.len() >= LEAST && (begins(known) || is_subsequence(&sought, &parts(known)));
     only(&known.iter().filter(fits).copied().collect::<Vec<_>>())
+}
+
+/// The known words that begin with `word`; none if one of them is the word, or if they are too many to choose from.
+pub fn beginning<'a>(word: &str, known: &[&'a str]) -> Vec<&'a str> {
+    const MOST: usize = 12;
+    let begin = letters(word);
+    if begin.len() < LEAST || known.iter().any(|known| letters(known) == begin) {
+        return Vec::new();
+    }
+    let found: Vec<&str> = known.iter().filter(|known| letters(known).starts_with(&begin)).copied().collect();
+    if found.len() > MOST { Vec::new() } else { found }
 }
 
 /// The largest edit distance: a third of the length of a word, and at most 1 for words of up to four letters.
@@ -147,5 +159,9 @@ mod tests {
         assert_eq!(endings("depth", &keys), ["driver.depth", "array.depth"]);
         assert_eq!(nearest("mq-deadline", ["linux-none", "linux-mq-deadline"]), Some("linux-mq-deadline"));
         assert_eq!(nearest("wd140", ["wd140edfz", "exos-x18"]), Some("wd140edfz"));
+        let recipes = ["sqlite-wal-full", "sqlite-wal-off", "lmdb-sync"];
+        assert_eq!(beginning("sqlite", &recipes), ["sqlite-wal-full", "sqlite-wal-off"]);
+        assert!(beginning("SQLite-WAL-off", &recipes).is_empty(), "it is the word");
+        assert!(beginning("s", &recipes).is_empty() && beginning("", &recipes).is_empty());
     }
 }

@@ -50,12 +50,14 @@ use serde::{Deserialize, Serialize};
 use toml::Spanned;
 use toml::de::DeValue;
 
-use crate::diagnostic::{Diagnostic, in_order};
+use crate::diagnostic::{Diagnostic, UNKNOWN_KEY, in_order};
 use crate::dotted::flatten;
+use crate::drives;
 use crate::duration::Duration;
 use crate::figure::{
     Figure, FigureInput, FigureOrigin as Origin, FigureReader, Figures, KeyDomain, join, setting, switch,
 };
+use crate::metric::Metric;
 use crate::profile::{self, DriveFile};
 pub use hosts::{HostPreset, hosts};
 pub use keys::JOB;
@@ -174,7 +176,7 @@ impl StackFile {
                     let read = read_layer(&mut reader, layer, line, value);
                     stack.layer_mut(layer).into_iter().for_each(|asked| *asked = read.clone());
                 }
-                other => reader.errors.push(VOCABULARY.unknown(file, line, other)),
+                other => reader.errors.push(unknown(file, line, other)),
             }
         }
         if stack.drive().is_empty() {
@@ -262,8 +264,10 @@ impl StackFile {
         }
         let (name, below) = key.split_once('.').unwrap_or((key, "name"));
         let Some(layer) = self.layer_mut(name) else {
-            let mut wrong = VOCABULARY.unknown("--set", 0, key);
-            wrong.expected.get_or_insert("a key of a stack layer or of the job (see `seekwise keys`)".to_owned());
+            let mut wrong = unknown("--set", 0, key).limited_value(text);
+            if wrong.message == UNKNOWN_KEY {
+                wrong.expected.get_or_insert("a key of a stack layer or of the job (see `seekwise keys`)".to_owned());
+            }
             return Err(vec![wrong]);
         };
         if below == "name" {
@@ -456,6 +460,17 @@ impl StackFile {
         }
         Ok(figures)
     }
+}
+
+/// An error about a key that neither a stack nor a job has: it suggests the key, the setting or the drive that was meant.
+pub(crate) fn unknown(file: &str, line: usize, key: &str) -> Diagnostic {
+    let wrong = VOCABULARY.unknown(file, line, key);
+    let is_open = wrong.message == UNKNOWN_KEY && wrong.nearest.is_none() && wrong.expected.is_none();
+    if is_open && key.parse::<Metric>().is_ok() {
+        let message = "is a result, and no key".to_owned();
+        return Diagnostic { message, expected: Some(format!("--metric {key}")), ..wrong };
+    }
+    if is_open { drives::not_a_key(wrong, key) } else { wrong }
 }
 
 /// What the key `order` accepts.

@@ -25,7 +25,8 @@ use seekwise_formats::profile::DriveFile;
 pub fn load(name: &str) -> Result<DriveFile, Vec<Diagnostic>> {
     drives::load(name).map_err(|mut errors| {
         let expected = errors.iter_mut().filter_map(|error| error.expected.as_mut());
-        expected.for_each(|expected| expected.push_str(", or a profile's file"));
+        let general = expected.filter(|expected| expected.ends_with("lists"));
+        general.for_each(|expected| expected.push_str(", or a profile's file"));
         errors
     })
 }

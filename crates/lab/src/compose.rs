@@ -585,6 +585,7 @@ mod tests {
                 at_once: Vec::new(),
                 refused: None,
                 cause: None,
+                unasked: None,
                 beside: Vec::new(),
                 thin: false,
             }

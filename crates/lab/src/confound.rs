@@ -166,6 +166,12 @@ fn differing(sides: &[ComparisonSide<'_>; 2]) -> Vec<(String, Concern)> {
     keys.into_iter().filter_map(|key| concern_of(&key).map(|concern| (key, concern))).collect()
 }
 
+/// The concerns in which two cells differ.
+pub fn differing_concerns(made: &StudyProvenance, from: usize, to: usize) -> Vec<Concern> {
+    let differ = differing(&[from, to].map(|cell| ComparisonSide::of(made, cell)));
+    differ.into_iter().map(|(_, concern)| concern).collect::<BTreeSet<Concern>>().into_iter().collect()
+}
+
 /// True if the sides have drives of different names.
 fn other_drive(sides: &[ComparisonSide<'_>; 2]) -> bool {
     let name = |side: &ComparisonSide<'_>| {

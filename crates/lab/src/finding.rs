@@ -11,6 +11,7 @@
 //! | `place` | in which cells the effect is |
 //! | `price` | what a power cut loses on either side |
 //! | `tally` | what the cells of a comparison say together |
+//! | `unasked` | why a change of settings changed nothing |
 //! | `until` | the verdicts of studies that are sampled until decided, and which pairs are open |
 //! | `vote` | at which places of its range a claim holds, and how far it is from its bounds |
 
@@ -22,6 +23,7 @@ mod metric;
 mod place;
 mod price;
 mod tally;
+mod unasked;
 mod until;
 mod vote;
 
@@ -88,6 +90,8 @@ pub struct Finding {
     pub refused: Option<String>,
     /// Which parts of the mean response changed.
     pub cause: Option<Cause>,
+    /// Why the settings in which the sides differ changed nothing, if both are the same run.
+    pub unasked: Option<String>,
     /// Figures that went the other way.
     pub beside: Vec<SecondaryFigure>,
     /// The metric is a percentile, and a run has too few requests for it.
@@ -337,7 +341,7 @@ impl<'a> Evidence<'a> {
                 Some(_) => Vec::new(),
                 None => confound::at_once(compare, &self.study.factor[factor], &sides),
             };
-            let (judgement, pairs, cause, beside, thin) = (None, None, None, Vec::new(), false);
+            let (judgement, pairs, cause, unasked, beside, thin) = (None, None, None, None, Vec::new(), false);
             Some(Finding {
                 compare: index,
                 from,
@@ -349,6 +353,7 @@ impl<'a> Evidence<'a> {
                 at_once,
                 refused,
                 cause,
+                unasked,
                 beside,
                 thin,
             })
@@ -406,6 +411,7 @@ impl<'a> Evidence<'a> {
         let asked = |runs: &[&RunRecord]| runs.iter().map(|run| run.all.ios).sum::<u64>();
         let follows = metric.figure != Statistic::Elapsed || asked(from) == asked(to);
         finding.cause = if follows { Cause::between(&metric.whose, from, to) } else { None };
+        finding.unasked = self.unasked(finding.from, finding.to);
         let supported = |metric: &Metric| from.iter().chain(to).all(|run| metric::supported(metric, run));
         finding.thin = !supported(metric);
         let Some(judgement) = finding.judgement.filter(|_| finding.refused.is_none()) else { return };

@@ -174,7 +174,7 @@ fn load_any(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &JobQuery<'_>)
     };
     let names = patterns.iter().map(|pattern| pattern.name.as_str()).chain(JOBS.iter().map(|job| job.name));
     let names = names.chain(SCENES.iter().map(|scene| scene.name));
-    let absent = |why: io::Error| vec![absent(name, &why, "no built-in pattern or job with that name", names)];
+    let absent = |why: io::Error| vec![absent(name, &why, names)];
     let heeded = TraceLimits { depth, runtime, limits };
     let traced = match built_in::text(name) {
         None => trace::load(name, sectors, inputs, keys.trace, heeded).map_err(|fault| vec![fault])?,
@@ -215,16 +215,12 @@ fn load_any(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &JobQuery<'_>)
     fio_job(name, &text, sectors, inputs, keys, &|key| given(key).or_else(|| inputs.variable(key))).and_then(all_used)
 }
 
-/// Why `name`, which might be a file or one of the `known` words, is unknown.
-pub(crate) fn absent<'a>(
-    name: &str,
-    why: &io::Error,
-    otherwise: &str,
-    known: impl IntoIterator<Item = &'a str>,
-) -> Diagnostic {
+/// Why `name`, which might be a file or one of the `known` jobs, is unknown.
+fn absent<'a>(name: &str, why: &io::Error, known: impl IntoIterator<Item = &'a str>) -> Diagnostic {
     match why.kind() {
         ErrorKind::NotFound => {
-            let absent = Diagnostic::at(name, 0, format!("no such file, and {otherwise}")).nearest_to(name, known);
+            let absent = Diagnostic::at(name, 0, "no such file, and no built-in pattern or job with that name");
+            let absent = absent.nearest_to(name, known);
             // A path is meant as a file, whatever words are in it.
             if name.contains(['/', '.']) { absent } else { absent.limited(name) }
         }

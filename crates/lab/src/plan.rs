@@ -8,10 +8,12 @@ pub mod draw;
 mod real;
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::dotted::{flatten, plain, size};
+use seekwise_formats::drives;
 use seekwise_formats::duration::Duration;
 use seekwise_formats::figure::FigureOrigin;
 use seekwise_formats::fio::{FioOpenFlags, LogOf};
@@ -36,7 +38,7 @@ use self::real::RealKeys;
 use crate::catalogue;
 use crate::digest::of_settings;
 use crate::inputs::{InputRole, Inputs};
-use crate::jobs::{JobOrigin, JobQuery, LoadedJob, absent};
+use crate::jobs::{JobOrigin, JobQuery, LoadedJob};
 use crate::{job_settings, trace};
 
 /// A combination of levels.
@@ -343,7 +345,13 @@ fn modelled(
 /// The profile of a built-in drive, or of a file.
 fn drive(name: &str, inputs: &Inputs<'_>) -> Result<String, Vec<Diagnostic>> {
     let known = catalogue::names().chain(inputs.places().iter().map(|kind| kind.name));
-    let absent = |why| vec![absent(name, &why, "no built-in drive of that name", known)];
+    let absent = |why: io::Error| match why.kind() {
+        ErrorKind::NotFound => {
+            let absent = Diagnostic::at(name, 0, "no such file, and no built-in drive of that name");
+            vec![drives::lead(absent.nearest_to(name, known), name)]
+        }
+        _ => vec![Diagnostic::at(name, 0, format!("cannot be read: {why}"))],
+    };
     inputs.text(InputRole::Drive, name).map_err(absent)
 }
 

@@ -115,6 +115,39 @@ impl StudyProvenance {
         }
     }
 
+    /// Cells of two results as those of one: of each pair the first result's, then of each the second's, with the name of its
+    /// result before its own levels. It has no sampling plan: what was run is judged as it is.
+    pub fn beside(sides: [(&str, &StudyProvenance); 2], pairs: &[(usize, usize)]) -> StudyProvenance {
+        let (mut varied, mut cells) = (Vec::new(), Vec::new());
+        for (place, (name, made)) in sides.into_iter().enumerate() {
+            let (first, shared) = (varied.len(), made.shared.len());
+            varied.extend(made.shared.iter().chain(&made.varied).cloned());
+            cells.extend(pairs.iter().map(|pair| {
+                let CellProvenance { cell, hash, varied } = &made.cells[[pair.0, pair.1][place]];
+                let levels = std::iter::once(name.to_owned()).chain(cell.levels.iter().cloned()).collect();
+                let own = varied.iter().map(|index| index + shared);
+                CellProvenance {
+                    cell: Cell { levels, settings: cell.settings.clone() },
+                    hash: hash.clone(),
+                    varied: (0..shared).chain(own).map(|index| first + index).collect(),
+                }
+            }));
+        }
+        let [(_, from), (_, to)] = sides;
+        let both = |of: fn(&StudyProvenance) -> &Vec<String>| {
+            of(from).iter().chain(of(to)).cloned().collect::<BTreeSet<String>>().into_iter().collect()
+        };
+        StudyProvenance {
+            sampling: None,
+            drives: both(|made| &made.drives),
+            warnings: both(|made| &made.warnings),
+            shared: Vec::new(),
+            varied,
+            cells,
+            ..from.clone()
+        }
+    }
+
     /// The settings of a cell: those that all share, then its own.
     pub fn settings(&self, cell: usize) -> impl Iterator<Item = &Setting> {
         let own = self.cells.get(cell).into_iter().flat_map(|cell| &cell.varied);
@@ -284,6 +317,17 @@ mod tests {
         let back: StudyProvenance = serde_json::from_str(&text).unwrap();
         assert_eq!(back, made);
         assert_eq!(back.check(STUDY), Ok(()));
+    }
+
+    #[test]
+    fn cells_of_two_results_keep_their_settings() {
+        let made = made();
+        let both = StudyProvenance::beside([("a", &made), ("b", &made)], &[(0, 3), (2, 1)]);
+        let levels: Vec<String> = both.cells.iter().map(|made| made.cell.levels.join(" ")).collect();
+        assert_eq!(levels, ["a 1 1", "a 8 1", "b 8 32", "b 1 32"]);
+        for (cell, of) in [(0, 0), (1, 2), (2, 3), (3, 1)] {
+            assert!(both.settings(cell).eq(made.settings(of)), "{cell}");
+        }
     }
 
     #[test]

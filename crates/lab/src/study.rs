@@ -85,7 +85,7 @@ fn program_of(figure: &str) -> Option<&str> {
 }
 
 /// Figures of operations, as in a metric.
-const FIGURES: [&str; 9] = ["count", "per_s", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "max"];
+const FIGURES: [&str; 10] = ["count", "per_s", "mean", "p50", "p90", "p95", "p99", "p99.9", "p99.99", "max"];
 
 /// The error for a program that no scene has; what follows a known program was meant as a figure.
 fn unknown_program(file: &str, program: &str, known: &[String]) -> Diagnostic {

@@ -1,13 +1,17 @@
 //! A job on two or more values of one setting, on the same random numbers or in turn: a verdict on each metric asked for, with
 //! its cause.
 
+pub mod baseline;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::slice::from_ref;
 
+use seekwise_formats::concern::Concern;
 use seekwise_formats::metric::Metric;
 use seekwise_formats::study::{ComparisonSpec, Sampling, Study};
 use seekwise_lab::compose::paired;
+use seekwise_lab::confound::differing_concerns;
 use seekwise_lab::finding::{Evidence, Finding, SecondaryFigure};
 use seekwise_lab::outcome::DifferenceWords;
 use seekwise_lab::provenance::{StudyProvenance, differences};
@@ -20,7 +24,8 @@ use crate::bounds::Bounds;
 use crate::error::Error;
 use crate::observer::Observer;
 use crate::planned::{self, StudySession};
-use crate::setup::{Setup, reject_repeated_keys};
+use crate::reading;
+use crate::setup::{Setup, is_job, reject_repeated_keys};
 use crate::shell::quoted;
 use crate::study::{self, StudyOptions, StudyResult, again, finished, missing_runs, require_requests, run_session};
 use seekwise_os::outputs::scratch;
@@ -43,6 +48,9 @@ pub struct Comparison {
     /// Whether there are as many runs, or short ones until verdicts stand.
     pub sampling: Sampling,
 }
+
+/// The key whose values are jobs.
+pub const JOB: &str = "job";
 
 /// Runs of a side where nobody says how many.
 pub const RUNS: u32 = 10;
@@ -146,7 +154,7 @@ impl Comparison {
 
     fn open(&self, options: &StudyOptions<'_>, observer: &dyn Observer) -> Result<StudySession, Error> {
         reject_repeated_keys(&[from_ref(&(self.key.clone(), String::new())), &self.setup.set[..]].concat())?;
-        let text = self.study()?;
+        let text = if self.key == JOB { self.study_of_jobs()? } else { self.study(&[])? };
         let plan = || planned::plan("command line", text.clone()).map_err(Error::from);
         options.opening().open("command line", &text, plan, observer)
     }
@@ -172,14 +180,32 @@ impl Comparison {
         }
         let metrics: Vec<String> = self.metrics.iter().map(|metric| format!(" --metric '{metric}'")).collect();
         let list = self.list.clone().unwrap_or_else(|| self.values.join(","));
-        let vary = quoted(&format!("{}={list}", self.key));
         let (words, seed) = (self.setup.words(), self.setup.seed);
+        let varied = match words.strip_prefix(&quoted(&self.setup.job)) {
+            Some(rest) if self.key == JOB => {
+                let jobs: Vec<String> = self.values.iter().map(|job| quoted(job)).collect();
+                format!("{}{rest}", jobs.join(" "))
+            }
+            _ => format!("{words} --vary {}", quoted(&format!("{}={list}", self.key))),
+        };
         let until = if self.sampling == Sampling::UntilDecided { " --until-decided" } else { "" };
-        format!("seekwise compare {words} --vary {vary}{} --runs {} --seed {seed}{until}", metrics.concat(), self.runs)
+        format!("seekwise compare {varied}{} --runs {} --seed {seed}{until}", metrics.concat(), self.runs)
     }
 
-    /// The comparison as a study: it is run, kept and reported as one.
-    fn study(&self) -> Result<String, Error> {
+    /// The study of two or more jobs. Each difference is credited to all in which its jobs differ: whoever names two jobs asks for
+    /// that.
+    fn study_of_jobs(&self) -> Result<String, Error> {
+        let names: Vec<&str> = self.values.iter().map(String::as_str).collect();
+        reading::one_standard_input(&[&names[..], &[&self.setup.target]].concat())?;
+        names.iter().try_for_each(|name| is_job(name))?;
+        let made = planned::plan("command line", self.study(&[])?)?.made;
+        let credits: Vec<Vec<Concern>> = (1..names.len()).map(|cell| differing_concerns(&made, 0, cell)).collect();
+        self.study(&credits)
+    }
+
+    /// The comparison as a study: it is run, kept and reported as one. Of each value but the first, what its difference is
+    /// credited to; nothing for the key itself.
+    fn study(&self, credits: &[Vec<Concern>]) -> Result<String, Error> {
         let (key, values) = (self.key.as_str(), &self.values[..]);
         if values.len() < 2 {
             return Err(Error::new(format!("`{key}`: expected two values or more to compare")));
@@ -201,7 +227,7 @@ impl Comparison {
         if metrics.is_empty() {
             metrics.push(None);
         }
-        let compare = |metric: Option<&Metric>, value: &str| {
+        let compare = |metric: Option<&Metric>, place: usize, value: &str| {
             let what =
                 metric.filter(|metric| **metric != Metric::default()).map_or(String::new(), |it| format!(": {it}"));
             let mut compare = toml::Table::from_iter([
@@ -212,12 +238,17 @@ impl Comparison {
                 ("headline".to_owned(), toml::Value::Boolean(true)),
             ]);
             compare.extend(metric.map(|metric| ("metric".to_owned(), text(&metric.to_string()))));
+            let credit = credits.get(place).filter(|credit| !credit.is_empty());
+            let words = |credit: &Vec<Concern>| credit.iter().map(|concern| text(concern.word())).collect();
+            compare.extend(credit.map(|credit| ("credit".to_owned(), toml::Value::Array(words(credit)))));
             toml::Value::Table(compare)
         };
+        let others = || values[1..].iter().enumerate();
         let compares =
-            metrics.iter().flat_map(|metric| values[1..].iter().map(|value| compare(*metric, value))).collect();
+            metrics.iter().flat_map(|metric| others().map(|(place, value)| compare(*metric, place, value))).collect();
         let job = self.setup.title();
         let question = match values {
+            [base, other] if key == JOB => format!("Is {other} faster than {base} on {}?", self.setup.target),
             [base, other] => {
                 format!("Is {job} faster with {key} = {other} than with {key} = {base}?")
             }
@@ -361,7 +392,7 @@ impl ComparisonAnswer<'_> {
             let metric = self.metric(finding);
             let verdict =
                 finding.refused.as_ref().map_or_else(|| judgement.verdict.to_string(), |_| "refused".to_owned());
-            json!({
+            let mut said = json!({
                 "metric": metric.to_string(), "title": metric.title(),
                 "unit": metric.unit(), "better": metric.better(),
                 "from": self.side(finding.from), "to": self.side(finding.to),
@@ -372,7 +403,11 @@ impl ComparisonAnswer<'_> {
                 "beside": finding.beside.iter().map(beside).collect::<Vec<_>>(),
                 "too_few_requests": finding.thin,
                 "differs": self.differs(finding),
-            })
+            });
+            if let Some(unasked) = &finding.unasked {
+                said["unasked"] = unasked.as_str().into();
+            }
+            said
         };
         let comparisons: Vec<Value> = self.findings.iter().map(comparison).collect();
         let mut value = comparisons.first().cloned().unwrap_or_default();

@@ -149,6 +149,14 @@ fn unreadable(path: &str, error: &io::Error) -> Error {
     Error::new(format!("{path}: cannot be read: {error}"))
 }
 
+/// The file of a result folder that says what made its results.
+pub const MADE: &str = "made-from.json";
+
+/// Whether a folder says that it holds results.
+pub fn holds_results(folder: &Path) -> bool {
+    folder.join(MADE).symlink_metadata().is_ok()
+}
+
 /// What a file is, as far as its own words tell.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
@@ -160,6 +168,10 @@ pub enum FileKind {
     Profile,
     /// A measured trace.
     Trace,
+    /// The JSON that fio printed.
+    FioOutput,
+    /// The JSON that Seekwise printed.
+    Answer,
 }
 
 impl FileKind {
@@ -171,7 +183,12 @@ impl FileKind {
             lines().any(key)
         };
         let opens = |heads: &[&str]| lines().any(|line| heads.iter().any(|head| line.starts_with(head)));
+        let is_json = text.trim_start().starts_with('{');
         match () {
+            () if is_json && text.contains("\"fio version\"") => Some(FileKind::FioOutput),
+            () if is_json && (text.contains("\"stream_hash\"") || text.contains("\"comparisons\"")) => {
+                Some(FileKind::Answer)
+            }
             () if SceneFile::looks_like(text) || recording::looks_like(text) => Some(FileKind::Job),
             () if opens(&["[geometry"]) => Some(FileKind::Profile),
             () if opens(&["[[factor]]", "[[compare]]"]) || sets(&["question"]) => Some(FileKind::Study),
@@ -190,6 +207,17 @@ impl FileKind {
             FileKind::Stack => ("a stack", format!("`--on {name}` runs a job on it")),
             FileKind::Profile => ("a drive's profile", format!("`--on {name}` runs a job on it")),
             FileKind::Trace => ("a trace", format!("`seekwise validate {name} --drive DRIVE` plays it")),
+            FileKind::FioOutput => (
+                "what fio measured",
+                format!(
+                    "`seekwise fit {name} --drive DRIVE -o FILE` fits a drive to it, and `seekwise compare JOB --on \
+                     device:PATH --against DRIVE` sets a measurement beside a prediction"
+                ),
+            ),
+            FileKind::Answer => (
+                "an answer of Seekwise in JSON",
+                "the job that it names runs again; results to compare are kept by `--out DIR`".to_owned(),
+            ),
         }
     }
 }

@@ -34,7 +34,7 @@ use seekwise_lab::run::RunRecord;
 use crate::error::Error;
 use crate::foreign::{self, is_there};
 use crate::lock::WriteLock;
-use crate::reading;
+use crate::reading::{self, MADE, holds_results};
 use crate::shell::quoted;
 use seekwise_os::outputs::{admit_folder, create_folder, open_append, open_read, open_update, write_whole};
 use seekwise_os::unfinished::hold;
@@ -42,7 +42,6 @@ use sums::SUMS;
 pub(crate) use sums::sealed;
 
 const STUDY: &str = "study.toml";
-const MADE: &str = "made-from.json";
 const LINES: &str = "results.jsonl";
 
 /// The page.
@@ -149,7 +148,7 @@ pub fn holds(folder: &Path) -> bool {
 
 /// Whether a folder says what made its results.
 pub fn says(folder: &Path) -> bool {
-    is_there(&folder.join(MADE))
+    holds_results(folder)
 }
 
 /// The right to write a folder, if it is there already.

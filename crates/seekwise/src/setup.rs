@@ -1,6 +1,9 @@
 //! What is run on what: a job, a target, and settings on top, as users name them; as a cell of a plan, and as the study that
 //! results are kept of.
 
+use std::io::ErrorKind;
+use std::path::Path;
+
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::plan::{self, Cell, PreparedCell};
@@ -78,6 +81,9 @@ impl Setup {
     pub fn cell(&self) -> Result<Cell, Error> {
         reading::one_standard_input(&[&self.job, &self.target])?;
         is_job(&self.job)?;
+        if let Some(fault) = no_target(&self.target) {
+            return Err(fault);
+        }
         let target = target(&self.target)?;
         reject_repeated_keys(&self.set)?;
         self.free(&target)?;
@@ -199,9 +205,13 @@ pub fn prepare(cell: &Cell, inputs: &Inputs<'_>) -> Result<PreparedCell, Error> 
 /// The modelled stack that a target names, without a job, and what its reader has to say.
 pub fn stack(name: &str, set: &[(String, String)]) -> Result<(Stack, Vec<Diagnostic>), Error> {
     reject_repeated_keys(set)?;
+    let unmodelled = || Error::new(format!("{name}: not a modelled disk; expected a drive or a stack file"));
+    if no_target(name).is_some() {
+        return Err(unmodelled());
+    }
     let mut settings = target(name)?;
     if settings.iter().any(|(key, _)| key == plan::PLACE) {
-        return Err(Error::new(format!("{name}: not a modelled disk; expected a drive or a stack file")));
+        return Err(unmodelled());
     }
     if let Some((key, _)) = set.iter().find(|(key, _)| key.starts_with("job.")) {
         return Err(Error::new(format!("--set: `{key}`: there is no job; expected a key of the stack")));
@@ -222,6 +232,31 @@ pub fn nothing_set(set: &[(String, String)]) -> Result<(), Error> {
             Err(Error::new(format!("--set {key}: there is no modelled stack; expected none with `null`")))
         }
     }
+}
+
+/// An error where a target is a job, or the path of a device, a folder or a file of data: measured runs say which of them they
+/// are on.
+fn no_target(name: &str) -> Option<Error> {
+    let path = Path::new(name);
+    if place::named(PLACES, name).is_some() || catalogue::text(name).is_some() {
+        return None;
+    }
+    let is_data = || reading::text(name).is_err_and(|why| why.kind() == ErrorKind::InvalidData);
+    let (what, expected) = match () {
+        () if is_built_in(name) => ("is a job", format!("a drive: `seekwise run {name} --on DRIVE` runs it")),
+        () if path.starts_with("/dev") => ("is a device", format!("--on device:{name} to measure it")),
+        () if reading::holds_results(path) => {
+            ("is a result folder", format!("a drive; `seekwise report {}` shows the results", quoted(name)))
+        }
+        () if path.is_dir() => ("is a folder", format!("--on file:{name} to measure a file in it")),
+        () if path.is_file() && is_data() => ("is a file of data", format!("--on file:{name} to measure it")),
+        () if path.is_absolute() && !path.exists() && !name.ends_with(".toml") => {
+            let made = format!("--on file:{name} --set real.layout=1g to make a file there and measure it");
+            ("is no drive and no file", made)
+        }
+        () => return None,
+    };
+    Some(Diagnostic::at(name, 0, what).expected(expected).into())
 }
 
 /// The key that a target's name stands for: a place, a stack file, a drive's profile, or a drive of the catalogue.
@@ -261,11 +296,26 @@ fn target(name: &str) -> Result<Vec<(String, String)>, Error> {
     Ok(vec![(key.to_owned(), name.to_owned())])
 }
 
+/// Whether a job or a pattern of that name is built in.
+fn is_built_in(name: &str) -> bool {
+    built_in::text(name).is_some() || jobs::patterns().iter().any(|pattern| pattern.name == name)
+}
+
 /// An error where a job's name is that of a file of another kind.
-fn is_job(name: &str) -> Result<(), Error> {
-    let built_in = built_in::text(name).is_some() || jobs::patterns().iter().any(|pattern| pattern.name == name);
-    if built_in || reading::is_trace(name) {
+pub(crate) fn is_job(name: &str) -> Result<(), Error> {
+    if is_built_in(name) || reading::is_trace(name) {
         return Ok(());
+    }
+    if catalogue::text(name).is_some() {
+        let fault = Diagnostic::at(name, 0, "is a drive");
+        return Err(fault.expected(format!("a job: `--on {name}` runs a job on it")).into());
+    }
+    if reading::holds_results(Path::new(name)) {
+        let (folder, again) = (quoted(name), quoted(&format!("{}-again", name.trim_end_matches('/'))));
+        let expected = format!(
+            "a job; `seekwise report {folder}` shows the results, `seekwise study {folder} --out {again}` makes them again"
+        );
+        return Err(Diagnostic::at(name, 0, "is a result folder").expected(expected).into());
     }
     match reading::text(name) {
         Ok(text) => reading::expect(name, &text, &[FileKind::Job]),

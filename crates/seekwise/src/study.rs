@@ -5,6 +5,7 @@ pub mod review;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::metric::Metric;
 use seekwise_formats::study::review::Review;
 use seekwise_formats::study::{ComparisonSpec, Sampling, Study};
@@ -260,11 +261,9 @@ pub(crate) fn named(name: &str) -> Result<(String, String), Error> {
             Ok((name.to_owned(), text))
         }
         None => {
-            let near = seekwise_formats::spelling::nearest(name, known().map(|(name, _)| *name));
-            let hint = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-            Err(Error::new(format!(
-                "{name}: no study file, and no built-in study with that name (see `seekwise studies`){hint}"
-            )))
+            let fault = Diagnostic::at(name, 0, "no study file, and no built-in study with that name");
+            let fault = fault.expected("one that `seekwise studies` lists");
+            Err(fault.nearest_to(name, known().map(|(name, _)| *name)).limited(name).into())
         }
     }
 }

@@ -35,15 +35,17 @@ impl SamplingArgs {
 
 /// Arguments of `compare`.
 #[derive(Args, Debug)]
+#[command(mut_arg("target", |target| target.required(false)))]
 pub struct CompareArgs {
-    /// A fio job file, an Iometer .icf, a scene, a recorded trace, `-` (standard input), or a built-in pattern.
-    #[arg(value_parser = name)]
-    pub job: String,
+    /// A fio job file, an Iometer .icf, a scene, a recorded trace, `-` (standard input), or a built-in pattern. Of two or more,
+    /// each is compared with the first. Two result folders are compared as they are.
+    #[arg(id = "job", value_parser = name, value_name = "JOB", required = true)]
+    pub jobs: Vec<String>,
     /// What it runs on.
     #[command(flatten)]
     pub on: TargetArgs,
     /// The key that differs and its values, two or more; the first is the base. `drive=A,B` compares drives.
-    #[arg(long, value_name = "KEY=A,B", value_parser = key_value, required_unless_present = "against")]
+    #[arg(long, value_name = "KEY=A,B", value_parser = key_value)]
     pub vary: Option<(String, String)>,
     /// Compare a real file or device with the prediction for this modelled drive or stack.
     #[arg(long, value_name = "DRIVE|STACK", value_parser = name,

@@ -1,6 +1,7 @@
 //! Figures of a datasheet, of which `init drive` makes a drive. What they mean together is not looked at here.
 
 use clap::Args;
+use seekwise_formats::figure::units;
 
 /// What is known of a drive that `init drive` makes.
 #[derive(Args, Clone, Copy, Debug)]
@@ -10,20 +11,27 @@ pub struct DatasheetArgs {
     #[arg(long, value_name = "SIZE", value_parser = drive_size)]
     pub capacity: Option<u64>,
     /// Revolutions per minute.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = |text: &str| in_unit(text, "rpm"))]
     pub rpm: Option<f64>,
     /// Sustained rate of the outermost zone in MB/s (10^6 bytes).
-    #[arg(long, value_name = "MB/S")]
+    #[arg(long, value_name = "MB/S", value_parser = |text: &str| in_unit(text, "MB/s"))]
     pub outer: Option<f64>,
     /// Sustained rate of the innermost zone in MB/s.
-    #[arg(long, value_name = "MB/S")]
+    #[arg(long, value_name = "MB/S", value_parser = |text: &str| in_unit(text, "MB/s"))]
     pub inner: Option<f64>,
     /// Average read seek in milliseconds.
-    #[arg(long, value_name = "MS")]
+    #[arg(long, value_name = "MS", value_parser = |text: &str| in_unit(text, "ms"))]
     pub seek: Option<f64>,
     /// Number of heads.
     #[arg(long, value_name = "N")]
     pub heads: Option<u32>,
+}
+
+/// `285`, `285MB/s` or `272 MiB/s`: a number, alone or with a unit.
+fn in_unit(text: &str, unit: &str) -> Result<f64, String> {
+    let number = text.trim().parse::<f64>().ok().or_else(|| units::amount(text, unit));
+    let wrong = || format!("`{text}` is not understood; expected {} as a number", units::name(unit));
+    number.filter(|number| number.is_finite()).ok_or_else(wrong)
 }
 
 /// `8t`, `500 GB`, `1.2tb`, `8 TiB` or bytes; a drive's powers are of 1000, those with an `i` of 1024.

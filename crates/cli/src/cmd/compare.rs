@@ -1,7 +1,8 @@
-//! `seekwise compare`: a job on two or more values of one key, on the same random numbers or in turn, and a verdict on
-//! each metric asked for, with its cause.
+//! `seekwise compare`: a job on two or more values of one key, or two jobs, on the same random numbers or in turn, and a verdict
+//! on each metric asked for, with its cause; two result folders as they are.
 
 mod against;
+mod baseline;
 mod dry;
 mod markdown;
 mod picture;
@@ -28,8 +29,14 @@ use crate::tables;
 
 /// Runs the command.
 pub fn compare(args: &args::CompareArgs, bounds: &Bounds, json: bool) -> CommandResult {
+    if args.on.target.is_none() {
+        return baseline::compare(args, json);
+    }
     if let Some(drive) = &args.against {
-        return against::against(args, drive, bounds, json);
+        return match args.jobs.len() {
+            1 => against::against(args, drive, bounds, json),
+            _ => Err(CommandError::new("--against: predicts one job; expected one job")),
+        };
     }
     let format = form(args.format, json)?;
     args.pictures.admit(args.force, &[&args.job, &args.on.target])?;
@@ -38,11 +45,11 @@ pub fn compare(args: &args::CompareArgs, bounds: &Bounds, json: bool) -> Command
             "--force: there is nothing to overwrite; expected --out, --svg or --png as well",
         ));
     }
-    let (key, list) = args.vary.as_ref().expect("without --against");
-    let (setup, values) = (args.on.setup(&args.job), values::of(key, list)?);
+    let (key, values, list) = varied(args)?;
+    let setup = args.on.setup(&args.jobs[0]);
     let (metrics, runs) = (args.metric.clone(), args.runs);
     let sampling = args.sampling.wanted().unwrap_or(Sampling::Fixed);
-    let comparison = Comparison { setup, key: key.clone(), values, list: Some(list.clone()), metrics, runs, sampling };
+    let comparison = Comparison { setup, key, values, list: Some(list), metrics, runs, sampling };
     if let Some(drive) = &args.dry_run {
         return dry::dry_run(&comparison, drive, json);
     }
@@ -67,6 +74,25 @@ pub fn compare(args: &args::CompareArgs, bounds: &Bounds, json: bool) -> Command
         }
     }
     Ok(if answer.is_refused() { CommandAnswer::No } else { CommandAnswer::Done })
+}
+
+/// What varies: its key, its values, and these as a list; of several jobs the job.
+fn varied(args: &args::CompareArgs) -> Result<(String, Vec<String>, String), CommandError> {
+    match (&args.vary, &args.jobs[..]) {
+        (Some((key, list)), [_]) => Ok((key.clone(), values::of(key, list)?, list.clone())),
+        (Some((key, _)), jobs) => Err(CommandError::new(format!(
+            "--vary {key}: {} jobs vary already; expected one job, or a study of both: `seekwise init study -o my-study.toml`",
+            jobs.len()
+        ))),
+        (None, [_]) => Err(CommandError::new(
+            "compare: nothing varies; expected --vary KEY=A,B (`seekwise keys` lists keys; drive=A,B compares two drives), a \
+             second job, or --against DRIVE",
+        )),
+        (None, jobs) => match (1..jobs.len()).find(|place| jobs[..*place].contains(&jobs[*place])) {
+            Some(twice) => Err(CommandError::new(format!("{}: is named twice; expected different jobs", jobs[twice]))),
+            None => Ok((compare::JOB.to_owned(), jobs.to_vec(), jobs.join(","))),
+        },
+    }
 }
 
 /// The form that is asked for, by `--format` or by `--json`.
@@ -123,18 +149,9 @@ impl Compared<'_> {
         text
     }
 
-    /// A side's figure with how far its interval reaches, of one run without; bytes as megabytes.
+    /// A side's figure.
     fn amount(&self, metric: &Metric, cell: usize) -> String {
-        let Interval { estimate, low, high } = scaled(metric, self.mean_of(cell, metric));
-        let places = match metric.unit() {
-            "bytes/s" => 2,
-            "ms" => 3,
-            _ => 1,
-        };
-        match self.evidence.runs(cell).len() {
-            1 => format!("{estimate:.places$}"),
-            _ => format!("{estimate:.places$} ± {:.places$}", (high - low) / 2.0),
-        }
+        amount(metric, self.mean_of(cell, metric), self.evidence.runs(cell).len())
     }
 
     /// The same with its unit.
@@ -182,15 +199,38 @@ impl Compared<'_> {
             return text;
         }
         if let Some(cause) = &finding.cause {
-            text.push_str(&format!("  Why: {}\n", cause.text()));
+            let unasked = finding.unasked.as_ref().map_or(String::new(), |why| format!("; {why}"));
+            text.push_str(&format!("  Why: {}{unasked}\n", cause.text()));
         }
         for beside in &finding.beside {
             text.push_str(&format!("  But: {}\n", beside.text()));
+        }
+        if !finding.at_once.is_empty() {
+            text.push_str(&format!("  Note: {}\n", at_once(&finding.at_once)));
         }
         if finding.thin {
             text.push_str("  Note: a run has fewer requests than this percentile needs (docs/statistics.md, Flags)\n");
         }
         text
+    }
+}
+
+/// What a comparison of sides that differ in several things cannot tell.
+fn at_once(concerns: &[&str]) -> String {
+    format!("they differ in {} at once; this comparison cannot tell what each does by itself", concerns.join(", "))
+}
+
+/// A figure with how far its interval reaches, of one run without; bytes as megabytes.
+fn amount(metric: &Metric, figure: Interval, runs: usize) -> String {
+    let Interval { estimate, low, high } = scaled(metric, figure);
+    let places = match metric.unit() {
+        "bytes/s" => 2,
+        "ms" => 3,
+        _ => 1,
+    };
+    match runs {
+        1 => format!("{estimate:.places$}"),
+        _ => format!("{estimate:.places$} ± {:.places$}", (high - low) / 2.0),
     }
 }
 

@@ -1,9 +1,12 @@
-//! `seekwise drives`: the catalogue as a list; one drive with its figures, checks and curves; everyday work on them.
+//! `seekwise drives`: the catalogue as a list, whole or those that a word fits; one drive with its figures, checks and curves;
+//! everyday work on them.
 
 mod everyday;
 mod text;
 
+use seekwise_formats::drives::matching;
 use seekwise_formats::profile::{self, DriveFile};
+use seekwise_lab::catalogue::show::DriveSummary;
 use seekwise_lab::catalogue::{self, show};
 use seekwise_lab::everyday::arithmetic::RateLaw;
 use seekwise_lab::everyday::{CaseVerdict, EverydayReport, plan};
@@ -13,6 +16,7 @@ use serde_json::json;
 use super::{print, print_json, warn};
 use crate::args;
 use crate::exit::{CommandAnswer, CommandError, CommandResult};
+use crate::output::say;
 use crate::progress::ProgressLine;
 use crate::screen;
 use seekwise::reading::{self, FileKind};
@@ -25,14 +29,13 @@ pub fn drives(args: &args::DrivesArgs, json: bool) -> CommandResult {
     if args.check {
         return check(args.name.as_deref(), &args.columns.names, json);
     }
-    let Some(name) = &args.name else {
-        if json {
-            print_json(&show::summaries()?)?;
-        } else {
-            print(&text::list(&show::summaries()?, &args.columns.names, screen::width())?)?;
-        }
-        return Ok(CommandAnswer::Done);
-    };
+    let Some(name) = &args.name else { return list(show::summaries()?, args, json) };
+    let matching = if is_exact(name)? { Vec::new() } else { matching(name) };
+    if !matching.is_empty() && !args.pictures.any() {
+        let mut drives = show::summaries()?;
+        drives.retain(|drive| matching.contains(&drive.name.as_str()));
+        return list(drives, args, json);
+    }
     let drive = load(name)?;
     let sheet = show::sheet(&drive)?;
     warn(drive.warnings());
@@ -47,6 +50,28 @@ pub fn drives(args: &args::DrivesArgs, json: bool) -> CommandResult {
     Ok(if sheet.checks.iter().all(|check| check.ok) { CommandAnswer::Done } else { CommandAnswer::No })
 }
 
+/// Prints a list of drives.
+fn list(drives: Vec<DriveSummary>, args: &args::DrivesArgs, json: bool) -> CommandResult {
+    match json {
+        true => print_json(&drives)?,
+        false => print(&text::list(&drives, &args.columns.names, screen::width())?)?,
+    }
+    if let (Some(_), [drive]) = (&args.name, &drives[..]) {
+        say(format!("In full: seekwise drives {}", drive.name));
+    }
+    Ok(CommandAnswer::Done)
+}
+
+/// Whether this is the name of a built-in drive or of a file; other words are searched for.
+fn is_exact(name: &str) -> Result<bool, CommandError> {
+    Ok(is_path(name) || catalogue::text(name).is_some() || reading::find(name)?.is_some())
+}
+
+/// Whether it can only be a file's: a path is no name that is misspelt.
+fn is_path(name: &str) -> bool {
+    name.contains(['/', '\\']) || name.ends_with(".toml")
+}
+
 /// A built-in drive, or a profile's file.
 fn load(name: &str) -> Result<DriveFile, CommandError> {
     Ok(match (catalogue::text(name), reading::find(name)?) {
@@ -54,10 +79,7 @@ fn load(name: &str) -> Result<DriveFile, CommandError> {
             reading::expect(name, &text, &[FileKind::Profile])?;
             profile::parse(name, &text)?
         }
-        // A path is no name that is misspelt.
-        (None, None) if name.contains(['/', '\\']) || name.ends_with(".toml") => {
-            profile::parse(name, &reading::read(name)?)?
-        }
+        (None, None) if is_path(name) => profile::parse(name, &reading::read(name)?)?,
         _ => catalogue::load(name)?,
     })
 }

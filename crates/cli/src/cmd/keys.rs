@@ -1,7 +1,7 @@
 //! `seekwise keys`: the keys there are, layer by layer; of one key, what each drive or preset has.
 
 use seekwise_formats::figure::Figure;
-use seekwise_formats::keys::{KeyEntry, KeySection, sections, unknown};
+use seekwise_formats::keys::{KeyEntry, KeySection, about as about_word, sections, unknown};
 use seekwise_formats::spelling::is_same;
 use seekwise_formats::stack::hosts;
 use seekwise_lab::catalogue;
@@ -49,7 +49,8 @@ pub fn keys(args: &args::KeysArgs, json: bool) -> CommandResult {
     Ok(CommandAnswer::Done)
 }
 
-/// The sections of that name; the key of that name; else the keys that have to do with all words.
+/// The sections of that name; the key of that name; what a word of the field leads to; else the keys that have to do with all
+/// words.
 fn find(all: Vec<KeySection>, asked: &str) -> Vec<KeySection> {
     if asked.is_empty() {
         return all;
@@ -59,6 +60,9 @@ fn find(all: Vec<KeySection>, asked: &str) -> Vec<KeySection> {
     }
     let exact = |entry: &KeyEntry| is_same(&entry.key, asked);
     let is_key = all.iter().any(|section| section.keys.iter().any(exact));
+    if let Some(led) = (!is_key).then(|| about_word(asked)).flatten() {
+        return led;
+    }
     let words: Vec<String> = asked.split_whitespace().map(str::to_lowercase).collect();
     let about = |entry: &KeyEntry| {
         let text = format!("{} {} {} {}", entry.key, entry.also.join(" "), entry.takes, entry.meaning).to_lowercase();
@@ -92,7 +96,7 @@ fn value((name, figure): &(String, Figure)) -> Value {
 }
 
 fn described(section: &KeySection, width: usize) -> String {
-    let mut text = format!("{}: {}\n", section.name, section.what);
+    let mut text = set_in(&format!("{}: {}", section.name, section.what), width, 0);
     for entry in &section.keys {
         let unit = if entry.unit.is_empty() { String::new() } else { format!(" {}", entry.unit) };
         text += &set_in(&format!("{}  {}{unit}", entry.key, entry.takes), width, 2);
@@ -122,6 +126,8 @@ mod tests {
         assert!(found("write cache").contains(&"drive.cache.write_back".to_owned()));
         assert!(found("nr_requests").contains(&"driver.capacity".to_owned()));
         assert!(found("zzz").is_empty());
+        assert_eq!(found("short stroke"), ["job.span"]);
+        assert!(found("fsync").starts_with(&["driver.flush".to_owned(), "drive.cache.write_back".to_owned()]));
         assert!(found("").len() > 150);
     }
 

@@ -155,7 +155,8 @@ struct Extent {
 fn one(name: &str, json: bool) -> CommandResult {
     let Some(&(name, text)) = BUILT_IN.iter().find(|(known, _)| *known == name) else {
         let fault = Diagnostic::at(name, 0, "no built-in study with that name");
-        return Err(fault.nearest_to(name, REVIEWS.iter().chain(BUILT_IN).map(|study| study.0)).into());
+        let fault = fault.nearest_to(name, REVIEWS.iter().chain(BUILT_IN).map(|study| study.0));
+        return Err(fault.limited(name).into());
     };
     let study = parse(name, text)?;
     let extent = extent(name, text, &study)?;

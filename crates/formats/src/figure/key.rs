@@ -31,6 +31,11 @@ impl KeyDomain {
         words.iter().copied()
     }
 
+    /// Whether it accepts numbers.
+    pub(crate) fn is_number(&self) -> bool {
+        matches!(self, KeyDomain::Whole(..) | KeyDomain::Number(..))
+    }
+
     /// What it accepts, for a table.
     pub fn range(&self) -> String {
         match self {

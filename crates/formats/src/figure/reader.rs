@@ -146,7 +146,7 @@ impl<'a> FigureReader<'a> {
             Err((at, found)) => {
                 let wrong = Diagnostic::at(self.file, at, found).key(key.path);
                 let word = entry.value.get_ref().as_str().unwrap_or("");
-                self.errors.push(self.vocabulary.refused(&key.accepts, word, wrong));
+                self.errors.push(self.vocabulary.refused(key, word, wrong));
                 None
             }
         }

@@ -30,10 +30,11 @@ pub(crate) fn setting(
     let Some(known) = keys.iter().find(|known| known.path == key) else {
         let paths: Vec<String> = keys.iter().map(|k| join(layer, k.path)).collect();
         let here = wrong("unknown key".to_owned()).nearest_to(&full, paths.iter().map(String::as_str));
-        return Err(vec![if here.nearest.is_some() && limits::known(key).is_none() {
+        let is_limit = limits::known(key).is_some() || limits::known(text).is_some();
+        return Err(vec![if here.nearest.is_some() && !is_limit {
             here
         } else {
-            Diagnostic { key: here.key, ..vocabulary.unknown("--set", 0, key) }
+            Diagnostic { key: here.key, ..vocabulary.unknown("--set", 0, key) }.limited_value(text)
         }]);
     };
     let may_be_none = !known.required && !known.accepts.words().any(|word| word == NONE);
@@ -41,7 +42,7 @@ pub(crate) fn setting(
         return Ok(FigureInput::None(known.path));
     }
     let refused = |found| {
-        let refused = vocabulary.refused(&known.accepts, text, wrong(found));
+        let refused = vocabulary.refused(known, text, wrong(found));
         // This goes before the hint about the word itself.
         let takes = known.accepts.to_string();
         let or_none = |expected: String| match may_be_none {

@@ -2,7 +2,9 @@
 //! presets. Each reader passes in the vocabulary of its file or setting.
 
 use super::key::{KeyDomain, ProfileKey};
+use super::units::{self, amount};
 use crate::diagnostic::{Diagnostic, UNKNOWN_KEY};
+use crate::limits::terms;
 use crate::spelling::{endings, is_same, meant, nearest};
 
 /// The words that are allowed in a file or a setting.
@@ -34,6 +36,11 @@ impl Vocabulary {
         let also = self.figures.iter().filter(|(_, known)| known.also.iter().any(|word| is_same(word, key)));
         let also: Vec<String> = also.map(|(name, _)| name.clone()).collect();
         let wrong = Diagnostic::at(file, line, UNKNOWN_KEY).key(key);
+        // What a word of the field leads to was chosen with care; a key that only ends like it was not.
+        let is_key = names.iter().any(|name| is_same(name, key));
+        if !is_key && terms::is_term(key) {
+            return wrong.limited(key);
+        }
         let one = |nearest: String| Diagnostic { nearest: Some(nearest), ..wrong.clone() };
         if let Some(name) = meant(key, names.iter().copied()) {
             return one(name.to_owned());
@@ -52,8 +59,13 @@ impl Vocabulary {
         wrong.nearest_to(key, names).limited(key)
     }
 
-    /// Completes an error about a `word` that a key does not take: what it takes, and the word that was meant.
-    pub(crate) fn refused(&self, accepts: &KeyDomain, word: &str, wrong: Diagnostic) -> Diagnostic {
+    /// Completes an error about a `word` that `key` does not take: what it takes, and the word or the number that was meant.
+    pub(crate) fn refused(&self, key: &ProfileKey, word: &str, wrong: Diagnostic) -> Diagnostic {
+        let accepts = &key.accepts;
+        if let Some(amount) = amount(word, key.unit).filter(|_| accepts.is_number()) {
+            let expected = format!("{} as a number: {}", units::name(key.unit), plain(amount, accepts));
+            return wrong.expected(expected);
+        }
         let is_word = matches!(accepts, KeyDomain::Word(_));
         let nearest = match is_word {
             true => self.value_meant(word, accepts.words()),
@@ -96,6 +108,11 @@ impl Vocabulary {
         let words = self.figures.iter().flat_map(|(path, key)| key.accepts.words().map(move |word| (path, word)));
         words.filter(|(_, known)| is_same(known, word)).map(|(path, known)| setting(path, known)).collect()
     }
+}
+
+/// A number as a key takes it: whole, if it counts.
+fn plain(amount: f64, accepts: &KeyDomain) -> String {
+    if matches!(accepts, KeyDomain::Whole(..)) { format!("{amount:.0}") } else { amount.to_string() }
 }
 
 /// A caution about a suggested word or setting: SATA's modes are often called by their generation.

@@ -62,8 +62,28 @@ fn what_may_be_several_is_not_guessed() {
         said("depth"),
         "; expected one of driver.depth, array.depth, controller.depth, drive.firmware.depth, job.depth"
     );
-    assert!(said("readahead").starts_with("; expected one of accelerator.read_ahead_kib, drive.cache.read_ahead."));
+    assert!(said("multcount").contains("controller.interrupt_block_sectors"), "{}", said("multcount"));
     assert_eq!(said("zzzzzz"), "");
+}
+
+#[test]
+fn a_word_of_the_field_leads_to_its_keys() {
+    let whole = |key: &str| unknown("--set", 0, key).to_string();
+    let read_ahead = whole("readahead");
+    assert!(
+        read_ahead.ends_with(
+            "expected one of drive.cache.read_ahead.max_sectors, pagecache.read_ahead_kib, accelerator.read_ahead_kib"
+        ),
+        "{read_ahead}"
+    );
+    assert_eq!(
+        whole("latency"),
+        "--set: `latency`: response times are a result: `--metric mean`, p50, p90, p95, p99, p99.9, p99.99 or max, alone or \
+         after `read.`, `write.`, `flush.`"
+    );
+    assert_eq!(whole("p95"), "--set: `p95`: is a result, and no key; expected --metric p95");
+    assert_eq!(whole("18tb"), "--set: `18tb`: is a drive, and no key; expected `--on exos-x18`");
+    assert!(whole("ironwolf").contains("Seagate IronWolf records conventionally"), "{}", whole("ironwolf"));
 }
 
 #[test]

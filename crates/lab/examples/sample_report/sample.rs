@@ -262,8 +262,8 @@ fn around(estimate: f64, half_width: f64) -> ReportInterval {
 fn response(mean: f64, spread: f64) -> Response {
     let p50 = mean * (-spread * spread / 2.0).exp();
     let at = |z: f64| p50 * (spread * z).exp();
-    let [p90, p99, p99_9, p99_99, max] = [1.2816, 2.3263, 3.0902, 3.7190, 4.7534].map(at);
-    Response { mean, p50, p90, p99, p99_9, p99_99, max }
+    let [p90, p95, p99, p99_9, p99_99, max] = [1.2816, 1.6449, 2.3263, 3.0902, 3.7190, 4.7534].map(at);
+    Response { mean, p50, p90, p95: Some(p95), p99, p99_9, p99_99, max }
 }
 
 /// The same distribution in buckets 6 % wide.

@@ -45,6 +45,7 @@ pub fn value(metric: &Metric, record: &RunRecord) -> Option<f64> {
         Statistic::Mean | Statistic::SinceDue => response.mean,
         Statistic::P50 | Statistic::SinceDueP50 => response.p50,
         Statistic::P90 | Statistic::SinceDueP90 => response.p90,
+        Statistic::P95 | Statistic::SinceDueP95 => return response.p95,
         Statistic::P99 | Statistic::SinceDueP99 => response.p99,
         Statistic::P999 | Statistic::SinceDueP999 => response.p99_9,
         Statistic::P9999 | Statistic::SinceDueP9999 => response.p99_99,
@@ -66,7 +67,7 @@ pub fn better(metric: &Metric) -> BetterDirection {
 /// The percentile of a figure, if it is one.
 fn percentile(figure: Statistic) -> Option<Percentile> {
     let word = figure.since_due().unwrap_or(figure.word());
-    Percentile::LISTED.into_iter().find(|percentile| percentile.name() == word.replace('.', "_"))
+    Percentile::KEPT.into_iter().find(|percentile| percentile.name() == word.replace('.', "_"))
 }
 
 /// How many requests of a run a metric is of.
@@ -85,5 +86,5 @@ pub fn needs(metric: &Metric, beyond: u64) -> Option<u64> {
 /// True if the run has enough requests for the metric, if that is a percentile.
 pub fn supported(metric: &Metric, record: &RunRecord) -> bool {
     let ios = requests(metric, record);
-    percentile(metric.figure).is_none_or(|wanted| quality::supported(ios).any(|one| one == wanted))
+    percentile(metric.figure).is_none_or(|wanted| quality::is_supported(wanted, ios))
 }

@@ -121,6 +121,8 @@ impl KindRecord {
         let rising = [
             ("p50", of.p50),
             ("p90", of.p90),
+            // A record of before it was kept has none.
+            ("p95", of.p95.unwrap_or(of.p90)),
             ("p99", of.p99),
             ("p99_9", of.p99_9),
             ("p99_99", of.p99_99),

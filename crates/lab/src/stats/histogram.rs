@@ -23,6 +23,15 @@ pub struct Percentile(u32);
 impl Percentile {
     /// Thousandths of a per cent in the whole.
     const WHOLE: u32 = 100_000;
+    /// The percentiles that records keep: those that results list, and p95.
+    pub const KEPT: [Percentile; 6] = [
+        Percentile(50_000),
+        Percentile(90_000),
+        Percentile(95_000),
+        Percentile(99_000),
+        Percentile(99_900),
+        Percentile(99_990),
+    ];
     /// The percentiles that results list.
     pub const LISTED: [Percentile; 5] =
         [Percentile(50_000), Percentile(90_000), Percentile(99_000), Percentile(99_900), Percentile(99_990)];

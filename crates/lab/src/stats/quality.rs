@@ -93,11 +93,14 @@ impl fmt::Display for Flag {
     }
 }
 
+/// Whether `ios` values support a percentile.
+pub fn is_supported(percentile: Percentile, ios: u64) -> bool {
+    percentile.needs(BEYOND).is_some_and(|needed| ios >= needed)
+}
+
 /// The listed percentiles that `ios` values support.
 pub fn supported(ios: u64) -> impl Iterator<Item = Percentile> {
-    Percentile::LISTED
-        .into_iter()
-        .filter(move |percentile| percentile.needs(BEYOND).is_some_and(|needed| ios >= needed))
+    Percentile::LISTED.into_iter().filter(move |percentile| is_supported(*percentile, ios))
 }
 
 /// The flags of one run, or of several merged.

@@ -13,6 +13,9 @@ pub struct Response {
     /// The median.
     pub p50: f64,
     pub p90: f64,
+    /// Absent in records of before it was kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p95: Option<f64>,
     pub p99: f64,
     pub p99_9: f64,
     pub p99_99: f64,
@@ -23,8 +26,9 @@ impl Response {
     /// The figures of a histogram; `None` if it is empty.
     pub fn of(histogram: &Histogram) -> Option<Response> {
         let ms = |span: Span| span.nanos() as f64 / 1e6;
-        let [p50, p90, p99, p99_9, p99_99] = histogram.percentiles(Percentile::LISTED)?.map(ms);
-        Some(Response { mean: histogram.mean()? / 1e6, p50, p90, p99, p99_9, p99_99, max: ms(histogram.max()?) })
+        let [p50, p90, p95, p99, p99_9, p99_99] = histogram.percentiles(Percentile::KEPT)?.map(ms);
+        let (mean, p95, max) = (histogram.mean()? / 1e6, Some(p95), ms(histogram.max()?));
+        Some(Response { mean, p50, p90, p95, p99, p99_9, p99_99, max })
     }
 
     /// Reads what a record keeps: older ones have zeroes where nothing happened.
@@ -39,10 +43,31 @@ impl Response {
             mean: mean(|r| r.mean),
             p50: mean(|r| r.p50),
             p90: mean(|r| r.p90),
+            p95: runs.iter().map(|r| r.p95).sum::<Option<f64>>().map(|sum| sum / runs.len() as f64),
             p99: mean(|r| r.p99),
             p99_9: mean(|r| r.p99_9),
             p99_99: mean(|r| r.p99_99),
             max: runs.iter().map(|r| r.max).fold(0.0, f64::max),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_of_before_it_was_kept_have_no_p95() {
+        let mut times = Histogram::default();
+        (1..=100).for_each(|ms| times.record(Span::from_nanos(ms * 1_000_000)));
+        let new = Response::of(&times).unwrap();
+        let p95 = new.p95.unwrap();
+        assert!((95.0..=95.0 * (1.0 + 1.0 / 128.0)).contains(&p95), "{p95}");
+        let mut text = serde_json::to_value(new).unwrap();
+        text.as_object_mut().unwrap().remove("p95");
+        let old: Response = serde_json::from_value(text.clone()).unwrap();
+        assert_eq!(old, Response { p95: None, ..new });
+        assert_eq!(serde_json::to_value(old).unwrap(), text);
+        assert_eq!((Response::average(&[new, new]).p95, Response::average(&[new, old]).p95), (new.p95, None));
     }
 }

@@ -42,6 +42,8 @@ class Response:
     p99_9: float
     p99_99: float
     max: float
+    #: None in results of before it was kept.
+    p95: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +93,11 @@ class Requests:
     def p90(self) -> float | None:
         """Nine of ten responses are no longer, in milliseconds."""
         return None if self.response_ms is None else self.response_ms.p90
+
+    @property
+    def p95(self) -> float | None:
+        """All but one in twenty responses are no longer, in milliseconds."""
+        return None if self.response_ms is None else self.response_ms.p95
 
     @property
     def p99(self) -> float | None:

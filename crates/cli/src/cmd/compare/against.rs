@@ -28,7 +28,7 @@ const SHARES: [(f64, &str); 8] = [
 
 /// Predicts, measures, and says both.
 pub fn against(args: &args::CompareArgs, drive: &str, bounds: &Bounds, json: bool) -> CommandResult {
-    let setup = args.on.setup(&args.job);
+    let setup = args.on.setup(&args.jobs[0]);
     let line = Line::new();
     let prediction = against::against(&setup, drive, args.runs, bounds, &line)?;
     drop(line);
@@ -49,8 +49,8 @@ impl Shown<'_> {
     fn text(&self, args: &args::CompareArgs) -> String {
         let mut text = format!(
             "{}: measured on {}, predicted on {}\n\n",
-            spoken(&args.job),
-            spoken(&args.on.target),
+            spoken(&args.jobs[0]),
+            spoken(args.on.name()),
             spoken(&self.0.drive)
         );
         text.push_str(&format!("{}\n\n{}\n\n", self.figures(), self.shares()));

@@ -67,6 +67,9 @@ impl Compared<'_> {
     fn behind(&self, finding: &Finding) -> String {
         let sides = [finding.from, finding.to].map(|cell| escaped(&self.side(cell)));
         let mut text = finding.cause.as_ref().map_or(String::new(), |cause| parts(cause, &sides));
+        if let Some(unasked) = &finding.unasked {
+            text += &format!("Nothing changed: {}.\n\n", escaped(unasked));
+        }
         for beside in &finding.beside {
             text += &format!("But: {}\n\n", escaped(&SecondaryFigure::text(beside)));
         }

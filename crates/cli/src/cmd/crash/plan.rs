@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::recipe::{self, Recipe};
-use seekwise_formats::spelling::nearest;
 use seekwise_lab::crash::trial;
 use seekwise_model::stack::Stack;
 use seekwise_os::kernel::debris::FOLDER;
@@ -178,11 +177,8 @@ fn named(name: &str) -> Result<Recipe, CommandError> {
             Err(CommandError::new(format!("{file}: has {} recipes; expected {file}:NAME, of {expected}", all.len())))
         }
         Some(which) => all.iter().find(|recipe| recipe.name == which).cloned().ok_or_else(|| {
-            let near = nearest(which, own.iter().copied()).map(|near| format!("; did you mean `{near}`?"));
-            CommandError::new(format!(
-                "{file}: has no recipe `{which}`; expected {expected}{}",
-                near.unwrap_or_default()
-            ))
+            let fault = Diagnostic::at(file, 0, format!("has no recipe `{which}`")).expected(expected.as_str());
+            fault.nearest_to(which, own.iter().copied()).into()
         }),
     }
 }

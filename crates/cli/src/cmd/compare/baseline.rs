@@ -1,0 +1,117 @@
+//! `compare A B`: the results of two folders side by side, as text or JSON.
+
+use seekwise::compare::baseline::{self, BaselineComparison};
+use seekwise_formats::metric::Metric;
+use seekwise_lab::finding::Finding;
+use seekwise_lab::outcome::{DifferenceWords, Outcome, ratio_text};
+
+use super::super::{print, print_json};
+use super::{amount, at_once, unit};
+use crate::args;
+use crate::exit::{CommandAnswer, CommandError, CommandResult};
+use crate::screen;
+use crate::tables;
+
+/// Settings in which sides differ that are named one by one.
+const NAMED: usize = 12;
+
+/// Compares what two folders keep.
+pub fn compare(args: &args::CompareArgs, json: bool) -> CommandResult {
+    if !baseline::are_results(&args.jobs) {
+        return Err(CommandError::new(
+            "compare: --on is missing; expected --on DRIVE (`seekwise drives` lists drives), a stack file, or two result folders \
+             without a job",
+        ));
+    }
+    if args.vary.is_some() || args.against.is_some() || args.dry_run.is_some() || args.out.is_some() {
+        return Err(CommandError::new(
+            "compare: results are compared as they are; expected two result folders and --metric alone",
+        ));
+    }
+    let compared = baseline::compare(&args.jobs, &args.metric)?;
+    match json {
+        true => print_json(&compared.json())?,
+        false => print(&screen::wrapped(&text(&compared), screen::width()))?,
+    }
+    let refused = compared.evidence().findings().0.iter().any(|finding| finding.refused.is_some());
+    Ok(if refused { CommandAnswer::No } else { CommandAnswer::Done })
+}
+
+fn text(compared: &BaselineComparison) -> String {
+    let evidence = compared.evidence();
+    let (findings, overall) = evidence.findings();
+    let [from, to] = &compared.folders;
+    let mut text = String::new();
+    for (place, all) in overall.iter().enumerate() {
+        let metric = compared.study.compare[place].metric();
+        let of: Vec<&Finding> = findings.iter().filter(|finding| finding.compare == place).collect();
+        text += &format!("Judged: {} ({metric}); {} is better.\n", metric.title(), metric.better());
+        text += &format!("{}\n\n", cells(compared, metric, &of));
+        if let (true, Some(judgement)) = (of.len() > 1, &all.judgement) {
+            let words = DifferenceWords::of(metric);
+            let verdict = words.word(all.outcome(findings));
+            text += &format!("{to} against {from}, over {} cells: {verdict} — {}\n", of.len(), words.ratio(judgement));
+        }
+        if let [finding] = of[..] {
+            if let Some(cause) = &finding.cause {
+                text += &format!("  Why: {}\n", cause.text());
+            }
+            for beside in &finding.beside {
+                text += &format!("  But: {}\n", beside.text());
+            }
+        }
+        if !all.at_once.is_empty() {
+            text += &format!("  Note: {}\n", at_once(&all.at_once));
+        }
+        text.push('\n');
+    }
+    text + &account(compared)
+}
+
+/// A row for each cell.
+fn cells(compared: &BaselineComparison, metric: &Metric, of: &[&Finding]) -> String {
+    let evidence = compared.evidence();
+    let [from, to] = compared.folders.each_ref().map(|folder| format!("{folder}, {}", unit(metric)));
+    let mut table = tables::table(["cell", &from, &to, "second against first", "verdict"]);
+    for finding in of {
+        let mean = |cell: usize| {
+            evidence.mean_of(cell, metric).map_or(String::new(), |mean| amount(metric, mean, evidence.runs(cell).len()))
+        };
+        let (ratio, verdict) = match (&finding.refused, &finding.judgement) {
+            (None, Some(judgement)) => (ratio_text(judgement), DifferenceWords::of(metric).verdict(judgement.verdict)),
+            (refused, _) => {
+                ("–".to_owned(), refused.clone().unwrap_or_else(|| Outcome::NotEnoughData.name().to_owned()))
+            }
+        };
+        let cell = if finding.cell.is_empty() { "all" } else { &finding.cell };
+        table.add_row([cell.to_owned(), mean(finding.from), mean(finding.to), ratio, verdict]);
+    }
+    table.to_string()
+}
+
+/// How they were compared, and in which settings they differ.
+fn account(compared: &BaselineComparison) -> String {
+    let paired = match compared.paired {
+        true => "paired on the same random numbers",
+        false => {
+            "in the order in which they were made; they were not made in turn, so what drifted between them counts as a difference"
+        }
+    };
+    let mut text = format!("{} runs a side of each cell, {paired}; 95 % intervals.", compared.runs());
+    if compared.unmatched > 0 {
+        text += &format!("\n{} cells that only one of them has are left out.", compared.unmatched);
+    }
+    if let Some([from, to]) = &compared.programs {
+        text += &format!("\nNote: they were made by different programs: {from}; {to}.");
+    }
+    let mut differ: Vec<String> = (0..compared.cells).flat_map(|cell| compared.differs(cell)).collect();
+    differ.sort_unstable();
+    differ.dedup();
+    let more = differ.len().saturating_sub(NAMED);
+    differ.truncate(NAMED);
+    match (&differ[..], more) {
+        ([], _) => text + "\nBoth were made with the same settings.",
+        (named, 0) => text + &format!("\nThe sides differ in: {}", named.join(", ")),
+        (named, more) => text + &format!("\nThe sides differ in: {} and {more} more", named.join(", ")),
+    }
+}

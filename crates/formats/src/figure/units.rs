@@ -1,0 +1,128 @@
+//! A quantity as people write it, `256MB`, `285 MB/s` or `8.5ms`, in the unit of a key. Keys take plain numbers; what is
+//! written with a unit is shown the number that would have been right.
+
+/// The unit of a size, in bytes, by what stands before the `b`. Where a key counts in KiB, MiB or GiB, `MB` means what it means
+/// for memory: powers of 1024.
+const SIZES: [(&str, u32); 5] = [("", 0), ("k", 1), ("m", 2), ("g", 3), ("t", 4)];
+
+/// Units of time, in seconds.
+const TIMES: [(&str, f64); 12] = [
+    ("ns", 1e-9),
+    ("us", 1e-6),
+    ("µs", 1e-6),
+    ("usec", 1e-6),
+    ("ms", 1e-3),
+    ("msec", 1e-3),
+    ("s", 1.0),
+    ("sec", 1.0),
+    ("min", 60.0),
+    ("m", 60.0),
+    ("h", 3600.0),
+    ("hours", 3600.0),
+];
+
+/// What a key's unit is called in a sentence.
+pub fn name(unit: &str) -> &str {
+    match unit {
+        "KiB" => "kibibytes",
+        "MiB" => "mebibytes",
+        "GiB" => "gibibytes",
+        "MB" => "megabytes",
+        "MB/s" => "megabytes a second",
+        "us" => "microseconds",
+        "ms" => "milliseconds",
+        "s" => "seconds",
+        "rpm" => "revolutions a minute",
+        "%" => "percent",
+        unit => unit,
+    }
+}
+
+/// The number in `unit` that `text` means: a number and a unit of the same kind. `None` without a unit, or with one of another
+/// kind.
+///
+/// ```
+/// use seekwise_formats::figure::units::amount;
+///
+/// assert_eq!(amount("256MB", "KiB"), Some(262_144.0));
+/// assert_eq!(amount("8.5 ms", "us"), Some(8_500.0));
+/// assert_eq!(amount("7.2k", "rpm"), Some(7_200.0));
+/// assert_eq!(amount("256", "KiB"), None);
+/// assert_eq!(amount("256MB", "ms"), None);
+/// ```
+pub fn amount(text: &str, unit: &str) -> Option<f64> {
+    let text = text.trim().trim_matches('"').to_lowercase();
+    let end = text.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | '_')).filter(|end| *end > 0)?;
+    let (number, written) = (text[..end].replace('_', "").parse::<f64>().ok()?, text[end..].trim());
+    let of_size = |base: f64, whole: &str| Some(bytes(written, base)? / bytes(whole, base)?);
+    let factor = match unit {
+        "KiB" | "MiB" | "GiB" => of_size(1024.0, unit),
+        "bytes" => bytes(written, 1024.0),
+        "sectors" => bytes(written, 1024.0).map(|bytes| bytes / 512.0),
+        "MB" => of_size(1000.0, unit),
+        "MB/s" => rate(written),
+        "us" | "ms" | "s" => Some(seconds(written)? / seconds(unit)?),
+        "rpm" => match written {
+            "rpm" | "u/min" | "/min" => Some(1.0),
+            "k" | "krpm" | "k rpm" => Some(1000.0),
+            _ => None,
+        },
+        "%" => matches!(written, "%" | "percent" | "per cent").then_some(1.0),
+        _ => None,
+    }?;
+    Some(number * factor).filter(|amount| amount.is_finite())
+}
+
+/// Bytes in a unit of size such as `kib`, `MB` or `g`: with an `i` powers of 1024, else of `base`.
+fn bytes(unit: &str, base: f64) -> Option<f64> {
+    let unit = unit.to_lowercase();
+    let unit = unit.strip_suffix("bytes").or(unit.strip_suffix("byte")).or(unit.strip_suffix('b')).unwrap_or(&unit);
+    let (prefix, base) = unit.strip_suffix('i').map_or((unit, base), |prefix| (prefix, 1024.0));
+    SIZES.iter().find(|(known, _)| *known == prefix).map(|(_, power)| base.powi(*power as i32))
+}
+
+/// Megabytes a second in a unit such as `MiB/s`, `mbps` or `kb/s`.
+fn rate(unit: &str) -> Option<f64> {
+    let size = unit.strip_suffix("/s").or(unit.strip_suffix("/sec")).or(unit.strip_suffix("ps"))?;
+    Some(bytes(size, 1000.0)? / 1e6)
+}
+
+fn seconds(unit: &str) -> Option<f64> {
+    TIMES.iter().find(|(known, _)| *known == unit).map(|(_, seconds)| *seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_come_in_the_unit_of_the_key() {
+        for (text, unit, is) in [
+            ("256MB", "KiB", 262_144.0),
+            ("256 MiB", "KiB", 262_144.0),
+            ("64k", "KiB", 64.0),
+            ("1g", "MiB", 1024.0),
+            ("2 GB", "MB", 2000.0),
+            ("285MB/s", "MB/s", 285.0),
+            ("285 mbps", "MB/s", 285.0),
+            ("100 MiB/s", "MB/s", 104.857_6),
+            ("4096 B", "bytes", 4096.0),
+            ("4k", "bytes", 4096.0),
+            ("128 KiB", "sectors", 256.0),
+            ("8.5ms", "ms", 8.5),
+            ("1 s", "ms", 1000.0),
+            ("50us", "ms", 0.05),
+            ("5 min", "s", 300.0),
+            ("7200rpm", "rpm", 7200.0),
+            ("10k", "rpm", 10_000.0),
+            ("50%", "%", 50.0),
+        ] {
+            let found = amount(text, unit).unwrap_or(f64::NAN);
+            assert!((found / is - 1.0).abs() < 1e-9, "{text} in {unit}: {found}");
+        }
+        for (text, unit) in [("256", "KiB"), ("MB", "KiB"), ("8 parsecs", "ms"), ("256MB", "ms"), ("3", ""), ("3x", "")]
+        {
+            assert_eq!(amount(text, unit), None, "{text} in {unit}");
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Words of the field that users type first, and where each leads: keys, metrics, and a sentence with the page or the
+//! command that answers. Errors about unknown keys, metrics, jobs and drives say it, and `seekwise keys WORD` shows it.
+//!
+//! Words that name something that is not modelled are in [`limits`](crate::limits); words for one key alone stand beside that key.
+
+use crate::spelling::is_same;
+
+/// A word of the field.
+#[derive(Clone, Copy, Debug)]
+pub struct Term {
+    /// The word, and others for it.
+    pub words: &'static [&'static str],
+    /// The explanation, without a period at its end.
+    pub says: &'static str,
+    /// Keys that set it.
+    pub keys: &'static [&'static str],
+    /// Metrics that show it.
+    pub metrics: &'static [&'static str],
+}
+
+/// All terms.
+pub const TERMS: &[Term] = &[
+    Term {
+        words: &["fsync", "fdatasync", "commit", "commits", "sync", "durable write"],
+        says: "an fsync writes what is dirty, and then flushes the drive's write cache; docs/how-to/fsync.md says what it costs. \
+               A fio job issues one by its option fsync, and `--metric flush` judges the flush alone",
+        keys: &["driver.flush", "drive.cache.write_back", "volume.NAME.barrier", "program.NAME.sync"],
+        metrics: &["flush", "flush.p99", "flush.iops", "write.mean"],
+    },
+    Term {
+        words: &["cache flush", "flush", "flush cache", "synchronize cache", "flush cache ext"],
+        says: "a flush empties the drive's write cache; `driver.flush` says whether the driver forwards it",
+        keys: &["driver.flush", "drive.cache.write_back", "drive.overhead.flush_ms", "accelerator.flush"],
+        metrics: &["flush", "flush.p99", "flush.iops"],
+    },
+    Term {
+        words: &["barrier", "barriers", "write barrier", "nobarrier"],
+        says: "a barrier is a flush that the file system asks for; without it a power cut may lose what was promised \
+               (docs/power-cut.md)",
+        keys: &["volume.NAME.barrier", "driver.flush"],
+        metrics: &["flush", "flush.iops"],
+    },
+    Term {
+        words: &["fua", "forced unit access", "write through"],
+        says: "a write with FUA is on the platter before it is answered",
+        keys: &["drive.link.fua", "driver.write_through", "drive.faults.ignores_fua"],
+        metrics: &["write.mean", "write.p99"],
+    },
+    Term {
+        words: &["power loss", "power cut", "power failure", "data loss", "ups"],
+        says: "`seekwise power-cut JOB --on DRIVE` says what a power cut loses, `seekwise crash` tries a program of yours \
+               (docs/power-cut.md). A UPS is a run without a cut",
+        keys: &["drive.power.protected", "drive.power.cut_sector", "drive.cache.write_back", "driver.flush"],
+        metrics: &[],
+    },
+    Term {
+        words: &["plp", "power loss protection", "bbu", "bbwc", "supercapacitor", "protected cache"],
+        says: "a drive or a controller with power-loss protection keeps its buffer through a power cut (docs/power-cut.md)",
+        keys: &["drive.power.protected", "drive.cache.flash_kib"],
+        metrics: &[],
+    },
+    Term {
+        words: &["qd", "queue depth", "iodepth", "io depth", "outstanding", "concurrency"],
+        says: "the depth of a job is how many requests it has in flight; a drive and a driver have limits of their own",
+        keys: &["job.depth", "drive.firmware.depth", "driver.depth", "controller.depth", "array.depth"],
+        metrics: &[],
+    },
+    Term {
+        words: &["iops", "requests per second", "tps"],
+        says: "requests a second are a result: `--metric iops`, which is what `compare` judges by itself",
+        keys: &[],
+        metrics: &["iops", "read.iops", "write.iops"],
+    },
+    Term {
+        words: &[
+            "latency",
+            "response time",
+            "lat",
+            "clat",
+            "slat",
+            "await",
+            "service time",
+            "tail latency",
+            "percentile",
+        ],
+        says: "response times are a result: `--metric mean`, p50, p90, p95, p99, p99.9, p99.99 or max, alone or after `read.`, \
+               `write.`, `flush.`",
+        keys: &[],
+        metrics: &["mean", "p50", "p95", "p99", "max"],
+    },
+    Term {
+        words: &["throughput", "bandwidth", "bw", "transfer rate", "mb/s"],
+        says: "bytes a second are a result: `--metric MB/s`; the rates of a drive follow from its zones and its speed",
+        keys: &["drive.link.rate_mb_s", "drive.geometry.zones", "drive.mechanics.rpm"],
+        metrics: &["bytes_per_s", "read.bytes_per_s", "write.bytes_per_s"],
+    },
+    Term {
+        words: &["elevator", "scheduler", "io scheduler", "reordering"],
+        says: "the host sorts requests in its driver (`driver=linux-mq-deadline`, `driver=linux-bfq`), the drive in its queue; \
+               `real.scheduler` sets the kernel's for a measured run",
+        keys: &["driver", "driver.queue.policy", "drive.firmware.queue.policy", "real.scheduler"],
+        metrics: &[],
+    },
+    Term {
+        words: &["trim", "discard", "unmap", "fstrim"],
+        says: "the modelled drives have no TRIM: a fio job of rw=trim fails on them, as it does on a hard disk without discard",
+        keys: &[],
+        metrics: &[],
+    },
+    Term {
+        words: &["cmr", "pmr", "conventional", "conventional magnetic recording"],
+        says: "all built-in drives record conventionally (CMR): tracks do not overlap. Shingled ones (SMR) are not modelled",
+        keys: &[],
+        metrics: &[],
+    },
+    Term {
+        words: &["stripe size", "stripe", "stripe width", "strip size", "chunk", "chunk size", "stripe unit"],
+        says: "the part of an array's row that lies on one drive is its chunk",
+        keys: &["array.chunk_kib", "array.drives", "array"],
+        metrics: &[],
+    },
+    Term {
+        words: &[
+            "alignment",
+            "misalignment",
+            "misaligned",
+            "partition alignment",
+            "512e",
+            "4kn",
+            "512n",
+            "sector size",
+            "4k sectors",
+        ],
+        says: "a drive of 512-byte addresses over 4096-byte sectors (512e) reads before it writes what does not begin and end on \
+               a sector",
+        keys: &["drive.geometry.physical_sector", "partitions.alignment"],
+        metrics: &[],
+    },
+    Term {
+        words: &["short stroke", "short stroking", "short-stroked"],
+        says: "a job that stays at the start of the drive seeks less: `--set job.span=SIZE`, or fio's size and offset",
+        keys: &["job.span"],
+        metrics: &[],
+    },
+    Term {
+        words: &["fragmentation", "fragments", "fragmented", "defrag", "defragment", "defragmentation"],
+        says: "a scene lays files out in fragments, and `seekwise study f-defragment` asks what that costs (docs/scenes.md)",
+        keys: &["volume.NAME.fragments", "volume.NAME.gap_kib", "volume.NAME.spread"],
+        metrics: &["elapsed"],
+    },
+    Term {
+        words: &["read-ahead", "readahead", "read ahead", "prefetch", "look-ahead"],
+        says: "the drive, the page cache and a cache in host memory each read ahead",
+        keys: &["drive.cache.read_ahead.max_sectors", "pagecache.read_ahead_kib", "accelerator.read_ahead_kib"],
+        metrics: &[],
+    },
+    Term {
+        words: &["dirty ratio", "dirty_ratio", "dirty_background_ratio", "page cache", "buffered"],
+        says: "the page cache of a scene or a buffered fio job holds dirty pages up to a share of its memory (docs/pagecache.md)",
+        keys: &[
+            "pagecache.dirty_percent",
+            "pagecache.background_percent",
+            "pagecache.mib",
+            "accelerator.dirty_percent",
+        ],
+        metrics: &[],
+    },
+    Term {
+        words: &["degraded", "failed drive", "drive failure"],
+        says: "an array lacks a drive from `array.lose` on, and gets another by `array.replace` (docs/stack.md)",
+        keys: &["array.lose", "at.TIME.KEY"],
+        metrics: &[],
+    },
+    Term {
+        words: &["rebuild", "resilver", "resilvering", "recovery", "resync"],
+        says: "a replaced drive is rebuilt at a rate; `at.TIME.array.replace` begins it during a run (docs/stack.md)",
+        keys: &["array.rebuild_mb_s", "array.rebuild_run_kib", "array.lose", "at.TIME.KEY"],
+        metrics: &[],
+    },
+    Term {
+        words: &["hot spare", "hotspare", "spare drive"],
+        says: "arrays have no spare that joins by itself: `at.TIME.array.replace` puts a drive in at a time that you set",
+        keys: &["array.lose", "array.rebuild_mb_s", "at.TIME.KEY"],
+        metrics: &[],
+    },
+];
+
+/// The term that `word` means, by itself or as the last part of a dotted key: `drive.fsync`.
+pub fn find(word: &str) -> Option<&'static Term> {
+    let tail = word.rsplit('.').next().unwrap_or(word);
+    let means = |term: &&Term| term.words.iter().any(|known| is_same(known, word) || is_same(known, tail));
+    TERMS.iter().find(means)
+}
+
+/// Whether `word` as it stands is a term.
+pub(crate) fn is_term(word: &str) -> bool {
+    TERMS.iter().any(|term| term.words.iter().any(|known| is_same(known, word)))
+}
+
+/// What an error expects where there are several words; nothing without any.
+pub(crate) fn listed(words: &[&str]) -> Option<String> {
+    match words {
+        [] => None,
+        [only] => Some((*only).to_owned()),
+        several => Some(format!("one of {}", several.join(", "))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::sections;
+    use crate::limits;
+    use crate::metric::Metric;
+
+    #[test]
+    fn what_a_term_names_is_there() {
+        let keys: Vec<String> =
+            sections().into_iter().flat_map(|section| section.keys).map(|entry| entry.key).collect();
+        for term in TERMS {
+            for key in term.keys {
+                assert!(keys.iter().any(|known| known == key), "{}: {key}", term.words[0]);
+            }
+            for metric in term.metrics {
+                assert!(metric.parse::<Metric>().is_ok(), "{}: {metric}", term.words[0]);
+            }
+            assert!(!term.says.is_empty() && !term.says.ends_with('.'), "{}", term.words[0]);
+        }
+    }
+
+    #[test]
+    fn a_word_is_in_one_place() {
+        let all: Vec<&str> = TERMS.iter().flat_map(|term| term.words).copied().collect();
+        for (place, word) in all.iter().enumerate() {
+            assert!(limits::known(word).is_none(), "{word} is a limit");
+            assert!(!all[..place].contains(word), "{word} stands twice");
+        }
+    }
+
+    #[test]
+    fn words_are_found_in_any_spelling_and_as_the_end_of_a_key() {
+        for word in ["fsync", "FSYNC", "drive.fsync", "Cache Flush", "cache-flush", "QD", "dirty_ratio", "4Kn"] {
+            assert!(find(word).is_some(), "{word}");
+        }
+        for word in ["", "seek", "fsynced", "rpm"] {
+            assert!(find(word).is_none(), "{word}");
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! Two result folders side by side: the cells that both have, run by run, as they were kept. Nothing is run.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use seekwise_formats::diagnostic::Diagnostic;
+use seekwise_formats::metric::{Metric, Statistic};
+use seekwise_formats::study::Study;
+use seekwise_lab::finding::Evidence;
+use seekwise_lab::outcome::DifferenceWords;
+use seekwise_lab::provenance::{StudyProvenance, differences};
+use seekwise_lab::run::RunRecord;
+use seekwise_lab::stats::{Interval, Judgement};
+use serde_json::{Value, json};
+
+use crate::error::Error;
+use crate::reading::{self, FileKind};
+use crate::results;
+use crate::study::{StudyResult, kept_in};
+
+/// The factor whose levels are the two folders.
+const FACTOR: &str = "results";
+
+/// Runs of a cell below which there is no interval.
+const LEAST: usize = 2;
+
+/// Results of two folders, cell by cell.
+#[derive(Debug)]
+pub struct BaselineComparison {
+    /// The folders; the first is the base.
+    pub folders: [String; 2],
+    /// The study of both: its first factor is the folder.
+    pub study: Study,
+    pub made: StudyProvenance,
+    pub records: Vec<RunRecord>,
+    /// How many cells both have.
+    pub cells: usize,
+    /// How many cells only one of them has.
+    pub unmatched: usize,
+    /// Runs of the same number have the same seed, in virtual time.
+    pub paired: bool,
+    /// The programs that made them, if they differ.
+    pub programs: Option<[String; 2]>,
+}
+
+/// Whether all of `names` are results that were kept or printed: result folders, or JSON of fio or of Seekwise.
+pub fn are_results(names: &[String]) -> bool {
+    let is_printed = |name: &String| {
+        let text = reading::text(name).ok();
+        text.and_then(|text| FileKind::of(&text))
+            .is_some_and(|kind| matches!(kind, FileKind::FioOutput | FileKind::Answer))
+    };
+    !names.is_empty() && names.iter().all(|name| results::says(Path::new(name)) || is_printed(name))
+}
+
+/// Compares the results of two folders by `metrics`, or by what the first judges.
+pub fn compare(names: &[String], metrics: &[Metric]) -> Result<BaselineComparison, Error> {
+    let [from, to] = names else {
+        let fault = Diagnostic::at("compare", 0, format!("{} results are named", names.len()));
+        return Err(fault.expected("two result folders, the base first").into());
+    };
+    if from == to {
+        return Err(Diagnostic::at(from, 0, "is named twice").expected("two result folders, the base first").into());
+    }
+    if let Some(printed) = names.iter().find(|name| !results::says(Path::new(name.as_str()))) {
+        let fault = Diagnostic::at(printed, 0, "holds figures of one run, and one run has no interval");
+        return Err(fault.expected(TWO_FOLDERS).into());
+    }
+    let sides = [read(from)?, read(to)?];
+    let pairs = pairs(&sides);
+    if pairs.is_empty() {
+        let fault = Diagnostic::at(to, 0, format!("has no cell of {from}: their factors or levels differ"));
+        return Err(fault.expected("two results of the same study").into());
+    }
+    let (records, runs, paired) = taken(&sides, &pairs);
+    if runs < LEAST {
+        let fault = Diagnostic::at(to, 0, format!("shares one run with {from}, and one run has no interval"));
+        return Err(fault.expected(TWO_FOLDERS).into());
+    }
+    let folders = [from.clone(), to.clone()];
+    let made = StudyProvenance::beside([(from, &sides[0].made), (to, &sides[1].made)], &pairs);
+    let study = study(&folders, &sides[0].study, &made, metrics, runs)?;
+    let programs = [&sides[0], &sides[1]].map(|side| side.made.program.to_string());
+    let all = sides[0].made.cells.len() + sides[1].made.cells.len();
+    let compared = BaselineComparison {
+        folders,
+        study,
+        made,
+        records,
+        cells: pairs.len(),
+        unmatched: all - 2 * pairs.len(),
+        paired,
+        programs: (programs[0] != programs[1]).then_some(programs),
+    };
+    compared.check()?;
+    Ok(compared)
+}
+
+/// What results of several runs are made by.
+const TWO_FOLDERS: &str = "two result folders of two runs or more, as `seekwise compare JOB --on TARGET --vary KEY=A,B --out DIR` \
+                           or `seekwise study FILE --out DIR` keeps them; `seekwise compare JOB --on TARGET --vary KEY=A,B` makes \
+                           and compares both sides at once";
+
+/// What a folder keeps.
+fn read(name: &str) -> Result<StudyResult, Error> {
+    let folder = Path::new(name);
+    match results::kept_review(folder)? {
+        None => kept_in(folder),
+        Some(_) => {
+            let fault = Diagnostic::at(name, 0, "holds a review");
+            Err(fault.expected("a folder of one of its parts, which lie in it").into())
+        }
+    }
+}
+
+/// The cells of equal levels, in the first's order. Results of one cell each are a pair whatever their levels.
+fn pairs([from, to]: &[StudyResult; 2]) -> Vec<(usize, usize)> {
+    let names = |side: &StudyResult| side.study.factor.iter().map(|factor| factor.name.clone()).collect::<Vec<_>>();
+    if names(from) != names(to) {
+        return Vec::new();
+    }
+    let other = |levels: &[String]| to.made.cells.iter().position(|cell| cell.cell.levels == levels);
+    let each = from.made.cells.iter().enumerate();
+    each.filter_map(|(place, cell)| Some((place, other(&cell.cell.levels)?))).collect()
+}
+
+/// The records of these cells, as many of each as both sides have of all; how many that is; and whether equal numbers have equal
+/// seeds in virtual time.
+fn taken(sides: &[StudyResult; 2], pairs: &[(usize, usize)]) -> (Vec<RunRecord>, usize, bool) {
+    let of = |side: usize, cell: usize| sides[side].records.iter().filter(move |record| record.cell == cell);
+    let count = |&(from, to): &(usize, usize)| of(0, from).count().min(of(1, to).count());
+    let runs = pairs.iter().map(count).min().unwrap_or(0);
+    let mut records = Vec::new();
+    for side in [0, 1] {
+        for (place, pair) in pairs.iter().enumerate() {
+            let cell = side * pairs.len() + place;
+            let own = of(side, [pair.0, pair.1][side]).take(runs);
+            records.extend(own.map(|record| RunRecord { cell, ..record.clone() }));
+        }
+    }
+    let (from, to) = records.split_at(records.len() / 2);
+    let alike =
+        |one: &RunRecord, other: &RunRecord| one.seed == other.seed && !one.is_measured() && !other.is_measured();
+    let paired = from.iter().zip(to).all(|(one, other)| alike(one, other));
+    (records, runs, paired)
+}
+
+/// The study of both: the folder as its first factor, credited with all in which the cells differ.
+fn study(
+    [from, to]: &[String; 2],
+    base: &Study,
+    made: &StudyProvenance,
+    metrics: &[Metric],
+    runs: usize,
+) -> Result<Study, Error> {
+    let cells = made.cells.len() / 2;
+    let differ: BTreeSet<String> =
+        (0..cells).flat_map(|cell| differences(made.settings(cell), made.settings(cells + cell))).collect();
+    let text = |text: &str| toml::Value::String(text.to_owned());
+    let set = toml::Table::from_iter(differ.iter().map(|key| (key.clone(), text("as kept"))));
+    let bundle = |name: &str| {
+        toml::Value::Table(toml::Table::from_iter([
+            ("name".to_owned(), text(name)),
+            ("set".to_owned(), toml::Value::Table(set.clone())),
+        ]))
+    };
+    let factor = toml::Table::from_iter([
+        ("name".to_owned(), text(FACTOR)),
+        ("bundle".to_owned(), toml::Value::Array(vec![bundle(from), bundle(to)])),
+    ]);
+    let mut judged: Vec<Option<Metric>> = metrics.iter().cloned().map(Some).collect();
+    if judged.is_empty() {
+        judged.extend(base.compare.iter().map(|compare| compare.metric.clone()));
+        let mut known = Vec::new();
+        judged.retain(|metric| {
+            !known.contains(metric) && {
+                known.push(metric.clone());
+                true
+            }
+        });
+    }
+    if judged.is_empty() {
+        judged.push(None);
+    }
+    let compare = |metric: &Option<Metric>| {
+        let mut compare = toml::Table::from_iter([
+            ("name".to_owned(), text(&format!("{to} against {from}"))),
+            ("factor".to_owned(), text(FACTOR)),
+            ("from".to_owned(), text(from)),
+            ("to".to_owned(), text(to)),
+            ("headline".to_owned(), toml::Value::Boolean(true)),
+        ]);
+        compare.extend(metric.as_ref().map(|metric| ("metric".to_owned(), text(&metric.to_string()))));
+        toml::Value::Table(compare)
+    };
+    let study = toml::Table::from_iter([
+        ("title".to_owned(), text(&format!("{to} against {from}"))),
+        ("question".to_owned(), text(&format!("Is {to} better than {from}?"))),
+        ("runs".to_owned(), toml::Value::Integer(runs as i64)),
+        ("margin_percent".to_owned(), toml::Value::Float(base.margin_percent)),
+        ("factor".to_owned(), toml::Value::Array(vec![toml::Value::Table(factor)])),
+        ("compare".to_owned(), toml::Value::Array(judged.iter().map(compare).collect())),
+    ]);
+    let mut study: Study = study.try_into().map_err(Error::new)?;
+    study.factor.extend(base.factor.iter().cloned());
+    seekwise_lab::study::judge(&mut study, made);
+    Ok(study)
+}
+
+impl BaselineComparison {
+    /// What the records say.
+    pub fn evidence(&self) -> Evidence<'_> {
+        Evidence::new(&self.study, &self.made, &self.records)
+    }
+
+    /// Runs of each cell that are compared.
+    pub fn runs(&self) -> u32 {
+        self.study.runs
+    }
+
+    /// The settings in which the sides of a cell differ.
+    pub fn differs(&self, cell: usize) -> Vec<String> {
+        differences(self.made.settings(cell), self.made.settings(self.cells + cell))
+    }
+
+    /// Whether every metric has a value on every side.
+    fn check(&self) -> Result<(), Error> {
+        let evidence = self.evidence();
+        for compare in &self.study.compare {
+            let metric = compare.metric();
+            if let Some(cell) = (0..2 * self.cells).find(|cell| evidence.mean_of(*cell, metric).is_none()) {
+                let folder = &self.folders[cell / self.cells];
+                let is_p95 = matches!(metric.figure, Statistic::P95 | Statistic::SinceDueP95);
+                let why = if is_p95 { "; results of earlier versions do not have it" } else { "" };
+                return Err(Error::new(format!("--metric {metric}: a run of {folder} has no value{why}")));
+            }
+        }
+        match evidence.findings().0.iter().find(|finding| finding.judgement.is_none()) {
+            Some(finding) => Err(Error::new(format!(
+                "--metric {}: a run has the value 0, so that there is no ratio",
+                self.study.compare[finding.compare].metric()
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// All in one value.
+    pub fn json(&self) -> Value {
+        let evidence = self.evidence();
+        let (findings, overall) = evidence.findings();
+        let interval = |it: Interval| json!({"estimate": it.estimate, "low": it.low, "high": it.high});
+        let judged = |metric: &Metric, judgement: Option<&Judgement>| {
+            judgement.map(|it| {
+                json!({"ratio": interval(it.ratio), "verdict": it.verdict.to_string(), "p_adjusted": it.p_holm,
+                       "said": DifferenceWords::of(metric).said(it)})
+            })
+        };
+        let comparison = |(place, all): (usize, &seekwise_lab::finding::OverallComparison)| {
+            let metric = self.study.compare[place].metric();
+            let of = findings.iter().filter(|finding| finding.compare == place);
+            let cell = |finding: &seekwise_lab::finding::Finding| {
+                let mean = |cell: usize| evidence.mean_of(cell, metric).map(interval);
+                json!({"cell": finding.cell, "from": mean(finding.from), "to": mean(finding.to),
+                       "result": judged(metric, finding.judgement.as_ref()), "refused": finding.refused,
+                       "differs": self.differs(finding.from), "cause": finding.cause})
+            };
+            json!({"metric": metric.to_string(), "unit": metric.unit(), "better": metric.better(),
+                   "overall": judged(metric, all.judgement.as_ref()), "cells": of.map(cell).collect::<Vec<_>>()})
+        };
+        json!({"from": self.folders[0], "to": self.folders[1], "runs": self.runs(), "paired": self.paired,
+               "unmatched_cells": self.unmatched,
+               "comparisons": overall.iter().enumerate().map(comparison).collect::<Vec<_>>()})
+    }
+}
