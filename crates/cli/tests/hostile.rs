@@ -60,7 +60,7 @@ const CHECKS: [(&str, &str, End); 12] = [
     (
         "dies of some media",
         "grep -q done $SEEKWISE_PROMISES || kill -SEGV $$",
-        (2, "when nothing was promised: corrupt (the check died of SIGSEGV)"),
+        (2, "when nothing was promised: corrupt (the check died of SIGSEGV"),
     ),
     ("is not there", "no-such-check", (2, "the check could not run (exit code 127)")),
     ("looks for secrets", "test -z \"$SECRET\" && test \"$GIVEN\" = here || exit 11", KEPT),

@@ -284,7 +284,7 @@ mod tests {
         let of = |file: &str, ranges: Vec<(u64, u64)>| ChangedBytes { file: Some(file.into()), ranges };
         let changed =
             [of("large", vec![(4096, 1 << 30)]), of("small", vec![(0, 10), (4096, 4106)]), of("none", vec![])];
-        let drawn = alterations(&changed, 40, &mut Seed(1).stream("test"));
+        let drawn = alterations(&changed, 200, &mut Seed(1).stream("test"));
         let mut counts = [0, 0];
         for change in &drawn {
             let MediumChange::Altered { file: Some(file), from, to } = change else { panic!("{change:?}") };
@@ -292,7 +292,7 @@ mod tests {
             assert!(of.ranges.iter().any(|range| range.0 <= *from && from < to && *to <= range.1), "{change:?}");
             counts[usize::from(file == Path::new("small"))] += 1;
         }
-        assert!(drawn.len() == 40 && counts[1] > 5 && counts[0] > 20, "{counts:?}");
+        assert!(drawn.len() == 200 && counts[1] > 25 && counts[0] > 100, "{counts:?}");
         assert!(alterations(&[of("none", vec![])], 5, &mut Seed(1).stream("test")).is_empty());
         let removed = removals(&changed, 10);
         assert_eq!(removed.len(), 6, "each of three, alone and shorter");

@@ -127,7 +127,9 @@ impl FilePages {
         let by_inode: BTreeMap<u64, &PathBuf> = there.iter().map(|(name, inode)| (*inode, name)).collect();
         let (mut lacks, mut moved) = (UnflushedState::default(), BTreeSet::new());
         for (name, state) in &self.files {
-            let stands_as = by_inode.get(&state.inode).filter(|_| there.get(name) != Some(&state.inode));
+            // An inode may be used again, and empty files are all alike.
+            let moved_to = |_: &&&PathBuf| state.length > 0 && there.get(name) != Some(&state.inode);
+            let stands_as = by_inode.get(&state.inode).filter(moved_to);
             match stands_as.filter(|it| state.missing(name, &root.join(it)).is_none()) {
                 Some(&stands_as) => {
                     moved.insert(stands_as);
