@@ -173,13 +173,13 @@ impl Prediction {
 
     /// What shows that no platter of the modelled drive's speed was measured: medians of reads and of writes.
     pub fn doubts(&self) -> Vec<String> {
-        let kinds: [(&str, fn(&RunRecord) -> &KindRecord); 2] =
-            [("reads", |run| &run.read), ("writes", |run| &run.write)];
-        let median = |runs: &[RunRecord], of: fn(&RunRecord) -> &KindRecord| {
+        type OfRun = fn(&RunRecord) -> &KindRecord;
+        let kinds: [(&str, OfRun); 2] = [("reads", |run| &run.read), ("writes", |run| &run.write)];
+        let median = |runs: &[RunRecord], of: OfRun| {
             let times: Vec<f64> = runs.iter().filter_map(|run| of(run).response_ms).map(|times| times.p50).collect();
             times.iter().sum::<f64>() / times.len().max(1) as f64
         };
-        let doubt = |(words, of): (&str, fn(&RunRecord) -> &KindRecord)| {
+        let doubt = |(words, of): (&str, OfRun)| {
             platter::doubt(words, median(&self.measurements, of), median(&self.predictions, of), self.revolution)
         };
         kinds.into_iter().filter_map(doubt).collect()

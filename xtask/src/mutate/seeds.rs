@@ -7,6 +7,9 @@ use std::io::Result;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+/// A file's name, and what makes its text.
+type FileSource = (&'static str, fn() -> String);
+
 /// A kind of input.
 pub(super) struct Kind {
     pub(super) name: &'static str,
@@ -14,7 +17,7 @@ pub(super) struct Kind {
     file: &'static str,
     from: Origin,
     /// Other files that it reads, which are not changed.
-    beside: &'static [(&'static str, fn() -> String)],
+    beside: &'static [FileSource],
     /// What an earlier run has left, which goes before each.
     left: &'static [&'static str],
     /// The program's arguments.
@@ -68,9 +71,9 @@ const FITTED: &[&[&str]] = &[&[
     "12",
 ]];
 
-const OF_STUDY: &[(&str, fn() -> String)] = &[("s.toml", || STUDY.to_owned())];
+const OF_STUDY: &[FileSource] = &[("s.toml", || STUDY.to_owned())];
 
-const OF_REVIEW: &[(&str, fn() -> String)] = &[("s.toml", || STUDY.to_owned()), ("r.toml", || REVIEW.to_owned())];
+const OF_REVIEW: &[FileSource] = &[("s.toml", || STUDY.to_owned()), ("r.toml", || REVIEW.to_owned())];
 
 /// A file of a sealed result folder, of which a report is made.
 const fn sealed(name: &'static str, file: &'static str) -> Kind {

@@ -39,7 +39,8 @@ pub fn compare(args: &args::CompareArgs, bounds: &Bounds, json: bool) -> Command
         };
     }
     let format = form(args.format, json)?;
-    args.pictures.admit(args.force, &[&args.job, &args.on.target])?;
+    let inputs: Vec<&str> = args.jobs.iter().chain(&args.on.target).map(String::as_str).collect();
+    args.pictures.admit(args.force, &inputs)?;
     if args.force && args.out.is_none() && !args.pictures.any() {
         return Err(CommandError::new(
             "--force: there is nothing to overwrite; expected --out, --svg or --png as well",

@@ -5,6 +5,7 @@ mod plan;
 mod text;
 mod unflushed;
 
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

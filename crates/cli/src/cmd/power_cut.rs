@@ -22,7 +22,7 @@ const CURVE: (usize, usize) = (108, 11);
 /// Runs the command.
 pub fn power_cut(args: &args::PowerCutArgs, bounds: &Bounds, json: bool) -> CommandResult {
     choose(&mut [&mut headed(), &mut headed_files()], &args.columns.names)?;
-    args.pictures.admit(args.force, &[&args.job, &args.on.target])?;
+    args.pictures.admit(args.force, &[&args.job, args.on.target.as_deref().unwrap_or_default()])?;
     let setup = args.on.setup(&args.job);
     let line = Line::new();
     let cut = seekwise::power_cut::power_cut(&setup, when(args), bounds, &line)?;

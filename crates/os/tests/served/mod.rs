@@ -1,5 +1,6 @@
 //! A small disk that is served, and a client of it: the protocol by hand, so that what goes over the wire is what the test says.
 #![allow(dead_code, reason = "each test file uses a part of it")]
+#![allow(clippy::disallowed_methods, reason = "a test makes what it looks at")]
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
