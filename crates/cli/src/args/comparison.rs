@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{Arg, Args, ValueEnum};
 use seekwise_formats::metric::Metric;
 use seekwise_formats::study::Sampling;
 
@@ -33,9 +33,18 @@ impl SamplingArgs {
     }
 }
 
+/// Two result folders are compared as they are: what says how to run needs a target.
+fn of_runs(arg: Arg) -> Arg {
+    match arg.get_id().as_str() {
+        "target" => arg.required(false),
+        "job" | "metric" => arg,
+        _ => arg.requires("target"),
+    }
+}
+
 /// Arguments of `compare`.
 #[derive(Args, Debug)]
-#[command(mut_arg("target", |target| target.required(false)))]
+#[command(mut_args(of_runs))]
 pub struct CompareArgs {
     /// A fio job file, an Iometer .icf, a scene, a recorded trace, `-` (standard input), or a built-in pattern. Of two or more,
     /// each is compared with the first. Two result folders are compared as they are.

@@ -23,11 +23,6 @@ pub fn compare(args: &args::CompareArgs, json: bool) -> CommandResult {
              without a job",
         ));
     }
-    if args.vary.is_some() || args.against.is_some() || args.dry_run.is_some() || args.out.is_some() {
-        return Err(CommandError::new(
-            "compare: results are compared as they are; expected two result folders and --metric alone",
-        ));
-    }
     let compared = baseline::compare(&args.jobs, &args.metric)?;
     match json {
         true => print_json(&compared.json())?,
