@@ -1,3 +1,5 @@
+//! Causes as they are printed: closed loops, arrivals of their own, measured runs.
+
 use super::*;
 
 fn cause(parts: &[(Part, i64, i64)], arrival: Arrival) -> Cause {
