@@ -235,7 +235,11 @@ mod tests {
     #[test]
     fn what_is_wrong_is_named_with_its_line() {
         for (from, to, said) in [
-            ("check =", "chekc =", "r.toml:4: `chekc`: unknown key; expected title, needs, fs, size, env, prepare"),
+            (
+                "check =",
+                "chekc =",
+                "r.toml:4: `chekc`: unknown key; expected title, needs, fs, size, user, env, prepare",
+            ),
             ("size = \"8m\"", "env = [\"A\", \"HOME\"]", "r.toml:2: `HOME`: not a valid name of a variable"),
             ("check = \"c\"\n", "", "r.toml: `check`: missing key; expected a command for a shell"),
             ("title =", "may_lose =", "r.toml:6: `may_lose`: `t` is not a duration; expected such as 1s or 200ms"),

@@ -306,6 +306,7 @@ mod tests {
         let text = review(folder.path(), "place = 'null'");
         let pending = PendingReview::open(&text, "r.toml", None, &options, &()).unwrap();
         assert_eq!(prepared(&pending), [2, 2], "they hold what they run on");
+        drop(pending);
         let text = review(folder.path(), "drive = 'barracuda-7200.7-ncq'");
         let last = folder.path().join("two.toml");
         let fault = fs::read_to_string(&last).unwrap().replace("barracuda", "baracuda");
