@@ -65,7 +65,7 @@ const METRICS: Metric[] = [
     name: `response time, ${name}`,
     unit: "ms",
     moreIsFaster: false,
-    read: (cell) => ({ estimate: cell.response_ms[key] ?? null, low: null, high: null }),
+    read: (cell) => ({ estimate: cell.response_ms[key], low: null, high: null }),
   })),
 ];
 

@@ -101,7 +101,7 @@ export interface Response {
   mean: Figure;
   p50: Figure;
   p90: Figure;
-  p95?: Figure;
+  p95: Figure;
   p99: Figure;
   p99_9: Figure;
   p99_99: Figure;

@@ -272,7 +272,7 @@ describe("a scene", () => {
     program,
     count: 20,
     per_s: interval(per_s),
-    response_ms: { mean: 81, p50: 80, p90: 90, p99: 97, p99_9: 97, p99_99: 97, max: 97 },
+    response_ms: { mean: 81, p50: 80, p90: 90, p95: null, p99: 97, p99_9: 97, p99_99: 97, max: 97 },
   });
   const scene = (): Report => {
     const whole = report();

@@ -16,7 +16,7 @@ export function cell(levels: string[], iops: number): Cell {
     ios: 1000,
     iops: interval(iops),
     bytes_per_s: interval(iops * 4096),
-    response_ms: { mean: 11, p50: 10, p90: 20, p99: 30, p99_9: 40, p99_99: 50, max: 60 },
+    response_ms: { mean: 11, p50: 10, p90: 20, p95: null, p99: 30, p99_9: 40, p99_99: 50, max: 60 },
     reads: null,
     writes: null,
     flushes: null,

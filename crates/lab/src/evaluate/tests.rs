@@ -23,7 +23,7 @@ const FILES: &str = r#""files":{"promised_lost":{"cuts_with_loss":1,"count":2},"
     "unpromised_lost":{"cuts_with_loss":0,"count":0},"in_part":{"cuts_with_loss":0,"count":0}}"#;
 
 fn record(cell: usize, run: usize) -> RunRecord {
-    let times = r#"{"mean":1.0,"p50":1.0,"p90":1.0,"p99":1.0,"p99_9":1.0,"p99_99":1.0,"max":1.0}"#;
+    let times = r#"{"mean":1.0,"p50":1.0,"p90":1.0,"p95":1.0,"p99":1.0,"p99_9":1.0,"p99_99":1.0,"max":1.0}"#;
     let view = |iops: f64| {
         format!(r#"{{"ios":1,"iops":{iops},"bytes_per_s":1.0,"response_ms":{times},"since_due_ms":{times}}}"#)
     };
