@@ -7,18 +7,18 @@ const SIZES: [(&str, u32); 5] = [("", 0), ("k", 1), ("m", 2), ("g", 3), ("t", 4)
 
 /// Units of time, in seconds.
 const TIMES: [(&str, f64); 12] = [
-    ("ns", 1e-9),
-    ("us", 1e-6),
-    ("µs", 1e-6),
-    ("usec", 1e-6),
-    ("ms", 1e-3),
-    ("msec", 1e-3),
-    ("s", 1.0),
-    ("sec", 1.0),
-    ("min", 60.0),
-    ("m", 60.0),
-    ("h", 3600.0),
-    ("hours", 3600.0),
+    ("ns", 1.0),
+    ("us", 1e3),
+    ("µs", 1e3),
+    ("usec", 1e3),
+    ("ms", 1e6),
+    ("msec", 1e6),
+    ("s", 1e9),
+    ("sec", 1e9),
+    ("min", 6e10),
+    ("m", 6e10),
+    ("h", 3.6e12),
+    ("hours", 3.6e12),
 ];
 
 /// What a key's unit is called in a sentence.
@@ -61,7 +61,7 @@ pub fn amount(text: &str, unit: &str) -> Option<f64> {
         "sectors" => bytes(written, 1024.0).map(|bytes| bytes / 512.0),
         "MB" => of_size(1000.0, unit),
         "MB/s" => rate(written),
-        "us" | "ms" | "s" => Some(seconds(written)? / seconds(unit)?),
+        "us" | "ms" | "s" => Some(nanoseconds(written)? / nanoseconds(unit)?),
         "rpm" => match written {
             "rpm" | "u/min" | "/min" => Some(1.0),
             "k" | "krpm" | "k rpm" => Some(1000.0),
@@ -87,8 +87,8 @@ fn rate(unit: &str) -> Option<f64> {
     Some(bytes(size, 1000.0)? / 1e6)
 }
 
-fn seconds(unit: &str) -> Option<f64> {
-    TIMES.iter().find(|(known, _)| *known == unit).map(|(_, seconds)| *seconds)
+fn nanoseconds(unit: &str) -> Option<f64> {
+    TIMES.iter().find(|(known, _)| *known == unit).map(|(_, nanoseconds)| *nanoseconds)
 }
 
 #[cfg(test)]
