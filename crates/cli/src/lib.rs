@@ -28,7 +28,7 @@ mod talk;
 
 use std::ffi::OsString;
 
-use seekwise_os::outputs::guard_inputs;
+use seekwise_os::outputs::guard_files;
 
 /// The program: `words` are its name and its arguments. Answers its exit code.
 pub fn program(words: &[OsString]) -> u8 {
@@ -38,7 +38,7 @@ pub fn program(words: &[OsString]) -> u8 {
     interrupt::heed();
     talk::begin();
     match args::parse(words) {
-        Ok(cli) => exit::code(guard_inputs(|| cmd::dispatch(cli, words))),
+        Ok(cli) => exit::code(guard_files(|| cmd::dispatch(cli, words))),
         Err(error) => exit::of_arguments(&error, words),
     }
 }

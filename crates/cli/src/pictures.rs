@@ -27,11 +27,6 @@ impl PictureArgs {
                 )));
             }
         }
-        if let [Some((_, _, svg)), Some((_, _, png))] = both
-            && svg == png
-        {
-            return Err(CommandError::new(format!("--svg and --png: both name {}; expected two files", svg.display())));
-        }
         mark_inputs(inputs);
         for (_, _, path) in both.into_iter().flatten() {
             admit(path, force).map_err(|why| Error::of_file(path, &why))?;

@@ -50,6 +50,7 @@ fn a_folder_has_one_writer_and_any_reader() {
         std::thread::yield_now();
     }
     let who = format!("out: process {} is writing here", first.id());
+    assert_eq!(names(&out), ["made-from.json", "results.jsonl", "study.toml", "sums.txt"], "no file is a lock");
     for words in [
         &["study", "s.toml"][..],
         &["study", "s.toml", "--resume"],
@@ -102,14 +103,12 @@ fn no_link_and_no_pipe_of_a_folder_is_followed() {
             refused(&said(waits.unwrap()), "it is a pipe");
         }
     }
-    for name in [".lock", "report.html"] {
-        begun(at, &FILES);
-        fs::write(at.join("elsewhere"), "mine").unwrap();
-        symlink(at.join("elsewhere"), out.join(name)).unwrap();
-        for words in [commands[1], &["study", "s.toml", "--force"]] {
-            let _ = seekwise(at, words);
-            assert!(fs::read(at.join("elsewhere")).unwrap() == b"mine", "{name} {words:?}");
-        }
+    begun(at, &FILES);
+    fs::write(at.join("elsewhere"), "mine").unwrap();
+    symlink(at.join("elsewhere"), out.join("report.html")).unwrap();
+    for words in [commands[1], &["study", "s.toml", "--force"]] {
+        let _ = seekwise(at, words);
+        assert!(fs::read(at.join("elsewhere")).unwrap() == b"mine", "{words:?}");
     }
 }
 
@@ -158,7 +157,6 @@ fn what_a_killed_start_leaves_is_taken_over() {
             if left == FILES.len() {
                 fs::write(out.join("results.jsonl"), "").unwrap();
             }
-            fs::write(out.join(".lock"), "4194305\n").unwrap();
         };
         let ways: [&[&str]; 3] =
             [&["study", "s.toml"], &["study", "s.toml", "--resume"], &["study", "out", "--resume"]];
@@ -169,6 +167,21 @@ fn what_a_killed_start_leaves_is_taken_over() {
             assert!(!came.err.contains("warning"), "{}", came.err);
             came.done();
             same(&format!("{left} files, {words:?}"));
+        }
+    }
+}
+
+#[test]
+fn a_file_of_somebody_else_stays_in_a_result_folder() {
+    let folder = studied();
+    let at = folder.path();
+    for name in [".lock", "out.lock", "notes"] {
+        begun(at, &FILES);
+        let theirs = at.join("out").join(name);
+        fs::write(&theirs, "theirs").unwrap();
+        for words in [&["study", "s.toml", "--force"][..], &["study", "out", "--resume"]] {
+            seekwise(at, words).done();
+            assert_eq!(fs::read_to_string(&theirs).unwrap(), "theirs", "{name} {words:?}");
         }
     }
 }

@@ -243,7 +243,8 @@ fn what_is_wrong_is_said_and_nothing_is_written() {
     for (more, error) in [
         (&["--svg", "x.png"][..], "--svg x.png: SVG would be in it; expected --png x.png"),
         (&["--png", "x.SVG"], "--png x.SVG: PNG would be in it; expected --svg x.SVG"),
-        (&["--png", "x", "--svg", "x"], "--svg and --png: both name x; expected two files"),
+        (&["--png", "x", "--svg", "x"], "x: another output of this command goes there; expected two files"),
+        (&["--png", "./x", "--svg", "x"], "./x: another output of this command goes there; expected two files"),
         (&["--force"], "<--svg <FILE>|--png <FILE>>"),
     ] {
         let said = cut(folder.path(), "w.fio", more);

@@ -4,8 +4,8 @@
 //!   has a random name and is made with `O_EXCL`, so it never takes a file that is there.
 //! - **Regular files only.** No link is followed in the last component of a path. Devices, pipes and sockets are refused.
 //!   `/dev/null`, and descriptors that the caller opened (`/dev/stdout`, `/dev/stderr`, a pipe in `/dev/fd`), are written to.
-//! - **Nothing in use.** A file is refused, whatever `force` says, if it is an input of the same command ([`guard_inputs`]),
-//!   below a loop device, swap, or open for writing in another program.
+//! - **Nothing in use.** A file is refused, whatever `force` says, if it is an input or another output of the same command
+//!   ([`guard_files`]), below a loop device, swap, or open for writing in another program.
 //!
 //! [`create_private`] makes a file for its owner alone, [`create_private_folder`] a folder.
 //! The kernel's own files (`/proc`, `/sys`) and real devices are no outputs: `real` and `kernel` open them.
@@ -15,6 +15,7 @@
 #![expect(clippy::disallowed_methods, reason = "other rooms write through this one")]
 
 use std::cell::RefCell;
+use std::ffi::OsString;
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -49,7 +50,7 @@ impl OutputFile {
         builder.prefix("seekwise-").suffix(".part").rand_bytes(12);
         #[cfg(unix)]
         if there.is_none() {
-            // As any new file, less the umask. A file that replaces another is private until it has that one's mode.
+            // As any new file, less the umask. A file that replaces another is private until it has that one's owner, group and mode.
             builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         }
         // Whoever ends the process finds all that there is.
@@ -62,8 +63,11 @@ impl OutputFile {
         let output = OutputFile { to: to?, part: Some(part) };
         #[cfg(unix)]
         if let Some(there) = there {
-            use std::os::unix::fs::PermissionsExt;
-            output.to.set_permissions(fs::Permissions::from_mode(there.permissions().mode() & 0o777))?;
+            use std::os::unix::fs::{MetadataExt, PermissionsExt};
+            // Its group and the others may do as before only if its owner and group are as before.
+            let kept = std::os::unix::fs::fchown(&output.to, Some(there.uid()), Some(there.gid()));
+            let mode = there.mode() & if kept.is_ok() { 0o777 } else { 0o700 };
+            output.to.set_permissions(fs::Permissions::from_mode(mode))?;
         }
         Ok(output)
     }
@@ -117,7 +121,7 @@ pub fn write_whole(path: &Path, bytes: &[u8], force: bool) -> io::Result<()> {
 }
 
 /// Makes sure that a file may be written at `path`, before there is work done for it: folders on the way are made, and a
-/// file that is there gives way only by `force`.
+/// file that is there gives way only by `force`. Each output of a command is admitted once.
 pub fn admit(path: &Path, force: bool) -> io::Result<()> {
     if path.as_os_str() == "-" {
         return Err(invalid("standard output is used for the answer; expected a file name"));
@@ -130,6 +134,7 @@ pub fn admit(path: &Path, force: bool) -> io::Result<()> {
         None => fs::create_dir_all(folder_of(path))
             .map_err(|error| io::Error::new(error.kind(), format!("cannot create its folder: {error}")))?,
     }
+    mark_output(path)?;
     // Begun and given up at once: whether it can be written is known before the work.
     OutputFile::create(path, force).map(drop)
 }
@@ -140,10 +145,10 @@ pub fn open_read(path: &Path) -> io::Result<File> {
     open_regular(path, OpenOptions::new().read(true), false)
 }
 
-/// Opens a regular file to append to, which is made if there is none; follows no link, and refuses a file that has other names
-/// too, which would change with it.
+/// Opens a regular file for reading and to append to, which is made if there is none; follows no link, and refuses a file that
+/// has other names too, which would change with it.
 pub fn open_append(path: &Path) -> io::Result<File> {
-    open_regular(path, OpenOptions::new().create(true).append(true), true)
+    open_regular(path, OpenOptions::new().create(true).read(true).append(true), true)
 }
 
 /// Opens a regular file that is there for reading and writing in place, under the rules of [`open_append`].
@@ -152,12 +157,10 @@ pub fn open_update(path: &Path) -> io::Result<File> {
 }
 
 /// Opens a regular file for reading and writing in place that lasts beyond the command, such as the image of a disk: made if
-/// there is none, and refused if it is in use or an input.
+/// there is none, for its owner alone, and refused if it is in use or an input.
 pub fn open_image(path: &Path) -> io::Result<(File, NewFile)> {
     if look(path, true)?.is_none() {
-        let mut options = OpenOptions::new();
-        let file = options.read(true).write(true).create_new(true).open(path)?;
-        return Ok((file, NewFile(Some(path.to_owned()))));
+        return Ok((create_private(path)?, NewFile(Some(path.to_owned()))));
     }
     Ok((open_update(path)?, NewFile(None)))
 }
@@ -213,6 +216,38 @@ pub fn create_private(path: &Path) -> io::Result<File> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     options.open(path)
+}
+
+/// Opens a folder to lock it; a link is none.
+#[cfg(unix)]
+pub fn open_folder(path: &Path) -> io::Result<File> {
+    use rustix::fs::OFlags;
+    use std::os::unix::fs::OpenOptionsExt;
+    let flags = (OFlags::NOFOLLOW | OFlags::DIRECTORY).bits() as i32;
+    OpenOptions::new().read(true).custom_flags(flags).open(path)
+}
+
+/// Opens a folder to lock it.
+#[cfg(windows)]
+pub fn open_folder(path: &Path) -> io::Result<File> {
+    use std::os::windows::fs::OpenOptionsExt;
+    /// Without it, no folder is opened (`FILE_FLAG_BACKUP_SEMANTICS`).
+    const FOLDERS_TOO: u32 = 0x0200_0000;
+    OpenOptions::new().read(true).custom_flags(FOLDERS_TOO).open(path)
+}
+
+/// The process that holds the lock of an open file or folder, if the system tells.
+pub fn lock_holder(opened: &File) -> Option<u32> {
+    #[cfg(target_os = "linux")]
+    {
+        use crate::system::in_use::{FileIdentity, lock_holder};
+        lock_holder(FileIdentity::of(&opened.metadata().ok()?), &crate::system::SystemRoot::here())
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = opened;
+        None
+    }
 }
 
 /// Makes a folder, and those on the way to it; one that is there stays. See [`admit_folder`] for what is refused.
@@ -286,34 +321,76 @@ pub fn create_like_parent(path: &Path) -> io::Result<()> {
 }
 
 thread_local! {
-    /// Files that the command of this thread has read; nothing outside of [`guard_inputs`].
-    static INPUTS: RefCell<Option<Vec<FileKey>>> = const { RefCell::new(None) };
+    /// The files of this thread's command; nothing outside of [`guard_files`].
+    static FILES: RefCell<Option<CommandFiles>> = const { RefCell::new(None) };
+}
+
+/// The files of a command.
+#[derive(Default)]
+struct CommandFiles {
+    /// Files that it has read.
+    inputs: Vec<FileKey>,
+    /// Files that it is to write: the folder, and the name in it.
+    outputs: Vec<(FolderKey, OsString)>,
 }
 
 /// Device and inode.
 type FileKey = (u64, u64);
 
-/// Runs `work`, a command; files that it reads on this thread ([`mark_input`]) are refused as its outputs.
-pub fn guard_inputs<R>(work: impl FnOnce() -> R) -> R {
+#[cfg(unix)]
+type FolderKey = FileKey;
+
+#[cfg(not(unix))]
+type FolderKey = PathBuf;
+
+/// Runs `work`, a command. On this thread, a file that it reads ([`mark_input`]) is refused as its output, and so is a second
+/// output of the same name ([`admit`]).
+pub fn guard_files<R>(work: impl FnOnce() -> R) -> R {
     /// Puts back what was there, also after a panic.
-    struct Before(Option<Vec<FileKey>>);
+    struct Before(Option<CommandFiles>);
     impl Drop for Before {
         fn drop(&mut self) {
-            INPUTS.set(self.0.take());
+            FILES.set(self.0.take());
         }
     }
-    let _before = Before(INPUTS.replace(Some(Vec::new())));
+    let _before = Before(FILES.replace(Some(CommandFiles::default())));
     work()
 }
 
 /// Marks a file as an input of the command: under no name is it an output.
 pub fn mark_input(of: &Metadata) {
     let Some(key) = key(of).filter(|_| of.is_file()) else { return };
-    INPUTS.with_borrow_mut(|inputs| inputs.iter_mut().for_each(|inputs| inputs.push(key)));
+    FILES.with_borrow_mut(|files| files.iter_mut().for_each(|files| files.inputs.push(key)));
 }
 
 fn is_input(of: &Metadata) -> bool {
-    key(of).is_some_and(|key| INPUTS.with_borrow(|inputs| inputs.as_ref().is_some_and(|all| all.contains(&key))))
+    key(of).is_some_and(|key| FILES.with_borrow(|files| files.as_ref().is_some_and(|all| all.inputs.contains(&key))))
+}
+
+/// Marks a path as an output of the command; an error if another of its outputs has that name, however it is spelled.
+fn mark_output(path: &Path) -> io::Result<()> {
+    let Some(name) = path.file_name() else { return Ok(()) };
+    let output = (folder_key(folder_of(path))?, name.to_owned());
+    FILES.with_borrow_mut(|files| match files {
+        Some(files) if files.outputs.contains(&output) => {
+            Err(invalid("another output of this command goes there; expected two files"))
+        }
+        files => {
+            files.iter_mut().for_each(|files| files.outputs.push(output.clone()));
+            Ok(())
+        }
+    })
+}
+
+#[cfg(unix)]
+fn folder_key(folder: &Path) -> io::Result<FolderKey> {
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata(folder).map(|of| (of.dev(), of.ino()))
+}
+
+#[cfg(not(unix))]
+fn folder_key(folder: &Path) -> io::Result<FolderKey> {
+    fs::canonicalize(folder)
 }
 
 #[cfg(unix)]
@@ -490,7 +567,7 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         fs::write(at("job"), "mine").unwrap();
         fs::hard_link(at("job"), at("other")).unwrap();
-        guard_inputs(|| {
+        guard_files(|| {
             mark_input(&fs::metadata(at("job")).unwrap());
             for (name, force) in [("job", true), ("job", false), ("other", true)] {
                 assert_eq!(said(admit(&at(name), force)), "this command reads it; expected another file", "{name}");
@@ -498,8 +575,47 @@ mod tests {
             assert!(open_image(&at("job")).is_err());
         });
         // Another command.
-        guard_inputs(|| write_whole(&at("job"), b"new", true)).unwrap();
+        guard_files(|| write_whole(&at("job"), b"new", true)).unwrap();
         assert_eq!(fs::read_to_string(at("other")).unwrap(), "mine");
+    }
+
+    #[test]
+    fn two_outputs_of_a_command_have_two_names() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        fs::create_dir(at("below")).unwrap();
+        guard_files(|| {
+            admit(&at("out"), false).unwrap();
+            for name in ["out", "./out", "below/../out"] {
+                let why = said(admit(&at(name), true));
+                assert_eq!(why, "another output of this command goes there; expected two files", "{name}");
+            }
+            admit(&at("below/out"), false).unwrap();
+            #[cfg(unix)]
+            {
+                std::os::unix::fs::symlink("below", at("way")).unwrap();
+                assert!(said(admit(&at("way/out"), false)).starts_with("another output"));
+            }
+        });
+        // Another command.
+        guard_files(|| admit(&at("out"), false)).unwrap();
+    }
+
+    /// As root, else the owner is the same anyway.
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_replaces_another_has_its_owner_group_and_mode() {
+        use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("f");
+        fs::write(&path, "old").unwrap();
+        // Only root may.
+        let _ = chown(&path, Some(12345), Some(54321));
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o640)).unwrap();
+        let of = || fs::metadata(&path).map(|of| (of.uid(), of.gid(), of.mode() & 0o7777)).unwrap();
+        let before = of();
+        write_whole(&path, b"new", true).unwrap();
+        assert_eq!((of(), &*fs::read_to_string(&path).unwrap()), (before, "new"));
     }
 
     #[cfg(unix)]
@@ -535,6 +651,8 @@ mod tests {
         drop(open_image(&at("image")).unwrap());
         assert!(!at("image").exists(), "what it was made for never began");
         open_image(&at("image")).unwrap().1.keep();
+        let image = fs::metadata(at("image")).unwrap();
+        assert_eq!(image.permissions().mode() & 0o777, 0o600);
         drop(open_image(&at("image")).unwrap());
         assert!(at("image").exists());
         create_private(&at("own")).unwrap();

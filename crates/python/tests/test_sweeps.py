@@ -18,6 +18,7 @@ from typing import Any
 import pytest
 import seekwise as sw
 from conftest import DRIVE, STUDY, interrupted_when, interrupting, shell
+from seekwise import _stores
 from seekwise._native import BUILD, Plan
 
 GRID = sw.grid(on=[DRIVE, "caviar-wd400jb"], **{"job.depth": [1, 4, 8], "drive.cache.write_back": [True, False]})
@@ -424,6 +425,34 @@ def test_an_object_store(here: Path) -> None:
         swept("nosuch://a/b")
 
 
+def test_a_url_is_shown_as_scheme_host_and_path() -> None:
+    for url, shown in (
+        ("s3://lab/a", "s3://lab/a"),
+        ("simplecache::s3://lab/a", "simplecache::s3://lab/a"),
+        ("https://T0KEN@lab/a", "https://***@lab/a"),
+        ("https://user:T0KEN@lab:8080/a", "https://***@lab:8080/a"),
+        ("s3://AKIA:wJ/T0KEN/b@lab/a", "s3://***@lab/a"),
+        ("s3://AKIA:a@T0KEN@lab/a", "s3://***@lab/a"),
+        ("s3://AKIA:T0?KEN@lab/a", "s3://***"),
+        ("https://lab/a?sv=1&sig=T0KEN", "https://lab/a?***"),
+        ("https://lab/a?T0KEN", "https://lab/a?***"),
+        ("https://lab/a#T0KEN", "https://lab/a#***"),
+        ("https://user:T0KEN@lab/a?sig=T0KEN", "https://***@lab/a?***"),
+        ("https://lab/a?user=a@b&sig=T0KEN", "https://***"),
+        ("zip://a.zip::https://user:T0KEN@lab/a", "zip://***@lab/a"),
+        ("folder/a@b?c", "folder/a@b?c"),
+    ):
+        assert _stores.shown(url) == shown, url
+
+
+def test_no_error_of_a_store_tells_a_secret_of_its_url() -> None:
+    for url in ("https://lab/a?sv=1&sig=T0%2BKEN", "https://T0+KEN@lab/a", "s3://AKIA:T0+KEN@lab/a", "https://lab/a?T0+KEN"):
+        for text in (f"404: '{url}' is not there", "403: T0+KEN/x", "403: T0%2BKEN", f"{url}&more=T0+KEN"):
+            with pytest.raises(sw.SeekwiseError) as why, _stores.UrlStore(url)._told():
+                raise RuntimeError(text)
+            assert "KEN" not in str(why.value) and why.value.__cause__ is None, (url, text)
+
+
 def test_no_secret_of_a_store_is_shown(here: Path) -> None:
     secret = "Sesame-0pen"
     url = f"s3://user:{secret}@lab/a"
@@ -432,7 +461,7 @@ def test_no_secret_of_a_store_is_shown(here: Path) -> None:
     work = sw.Work("plan", store)
     for shown in (repr(store), str(work), f"{[store]}", repr(sw.Outcome((0, 1, "x"), lost=True))):
         assert secret not in shown
-    assert "secret=…" in repr(store) and "s3://user:***@lab/a" in repr(store)
+    assert "secret=…" in repr(store) and "s3://***@lab/a" in repr(store)
     # Workers need it.
     assert pickle.loads(pickle.dumps(work)) == work
     pytest.importorskip("fsspec")
@@ -446,7 +475,7 @@ def test_no_secret_of_a_store_is_shown(here: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("fsspec.core.url_to_fs", failed)
         for call in (store.names, lambda: store.read("x"), lambda: store.write("x", b""), lambda: sw.open(url)):
-            with pytest.raises(sw.SeekwiseError, match="no key of s3://user") as why:
+            with pytest.raises(sw.SeekwiseError, match=r"no key of s3://\*\*\*@lab/a") as why:
                 call()
             assert secret not in said(why.value)
     # A fault that tells no secret keeps its cause.

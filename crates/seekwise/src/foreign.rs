@@ -1,6 +1,7 @@
 //! Texts of a folder that may come from somebody else. No link is followed in the last component of a path, only regular files are
 //! read, and no reading waits, as that of a pipe without a writer would ([`open_read`]).
 
+use std::fs::File;
 use std::io::{self, ErrorKind};
 use std::path::Path;
 
@@ -15,6 +16,11 @@ pub fn is_there(path: &Path) -> bool {
 
 /// The text of a file, no longer than a text may be ([`reading::whole`]).
 pub fn text(path: &Path) -> io::Result<String> {
-    let bytes = reading::whole(open_read(path)?)?;
+    text_of(&open_read(path)?)
+}
+
+/// The text of an open file, no longer than a text may be.
+pub fn text_of(file: &File) -> io::Result<String> {
+    let bytes = reading::whole(file)?;
     String::from_utf8(bytes).map_err(|error| io::Error::new(ErrorKind::InvalidData, error.utf8_error()))
 }

@@ -30,10 +30,9 @@ struct Open {
     failed: Option<std::io::Error>,
 }
 
-/// Makes sure that the logs may be written, before there is work done for them; `log` is what else is written. A job comes from
-/// anybody, so its logs go to the current folder alone, under plain names that no program reads by itself, and replace nothing
-/// but logs: with `force`.
-pub fn admit_all(logs: &[LogOf], force: bool, log: Option<&Path>) -> Result<(), Error> {
+/// Makes sure that the logs may be written, before there is work done for them. A job comes from anybody, so its logs go to the
+/// current folder alone, under plain names that no program reads by itself, and replace nothing but logs: with `force`.
+pub fn admit_all(logs: &[LogOf], force: bool) -> Result<(), Error> {
     for LogOf { path: name, place: (file, line), .. } in logs {
         let refused = |why: String| Err(Error::new(format!("{file}:{line}: `write_iolog`: `{name}` {why}")));
         let path = Path::new(name);
@@ -43,9 +42,6 @@ pub fn admit_all(logs: &[LogOf], force: bool, log: Option<&Path>) -> Result<(), 
                  or `_`: the log goes to the current folder"
                     .to_owned(),
             );
-        }
-        if log.is_some_and(|log| log.components().eq(path.components())) {
-            return refused("is what --log names; expected two files".to_owned());
         }
         if path.symlink_metadata().is_ok_and(|there| there.is_file()) && !is_log(path) {
             return refused(

@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -23,6 +23,9 @@ use crate::foreign::{self, is_there};
 use crate::lock::WriteLock;
 use seekwise_os::outputs::open_append;
 use seekwise_os::unfinished::hold;
+
+/// Attempts at a journal that others remove meanwhile.
+const ATTEMPTS: u32 = 100;
 
 /// Digits of a sum.
 const DIGITS: usize = 16;
@@ -64,22 +67,21 @@ impl SearchJournal {
         path.push(".journal");
         let path = PathBuf::from(path);
         let wrong = |why: String| Error::new(format!("{}: {why}", path.display()));
-        let lock = WriteLock::of_file(&path).map_err(|error| wrong(error.to_string()))?;
+        let failed = |error: io::Error| wrong(error.to_string());
         let JournalOptions { hash, resume, force } = options;
-        let text = match is_there(&path) && (resume || !force) {
-            true => Some(foreign::text(&path).map_err(|error| wrong(error.to_string()))?),
-            false => None,
-        };
-        let (known, whole) = match (&text, resume) {
-            (Some(text), true) => read(text, hash, check)
+        if resume && !is_there(&path) {
+            return Err(wrong("there is nothing to go on with".to_owned()));
+        }
+        let (lock, mut file) = locked(&path, force && !resume).map_err(failed)?;
+        let (known, whole) = match resume {
+            true => read(&foreign::text_of(&file).map_err(failed)?, hash, check)
                 .map_err(|(line, why)| Error::new(format!("{}:{line}: {why}; --force starts over", path.display())))?,
-            (Some(text), false) if !is_begun(text, hash) => {
+            false if !force && !is_begun(&foreign::text_of(&file).map_err(failed)?, hash) => {
                 return Err(wrong("its run was interrupted; --resume continues it, --force starts over".to_owned()));
             }
-            (None, true) => return Err(wrong("there is nothing to go on with".to_owned())),
-            _ => (Known::new(), 0),
+            false => (Known::new(), 0),
         };
-        let file = open_at(&path, hash, whole).map_err(|error| wrong(error.to_string()))?;
+        cut_off(&mut file, hash, whole).map_err(failed)?;
         hold().count(known.len() as u64);
         let (lines, hash) = (Mutex::new(file), hash.to_owned());
         Ok((SearchJournal { path, hash, lines, failure: Mutex::new(None), _lock: lock }, known))
@@ -112,17 +114,39 @@ impl SearchJournal {
     }
 }
 
-/// Opens a journal of which so many bytes are good: none of a new one, which replaces whatever has its name.
-fn open_at(path: &Path, hash: &str, whole: u64) -> std::io::Result<File> {
-    if whole == 0 && is_there(path) {
-        fs::remove_file(path)?;
+/// The journal, made if there is none, and the right to write it. With `instead` it replaces a link or whatever else is no
+/// journal.
+fn locked(path: &Path, instead: bool) -> io::Result<(WriteLock, File)> {
+    for _ in 0..ATTEMPTS {
+        if instead && path.symlink_metadata().is_ok_and(|there| !there.is_file()) {
+            fs::remove_file(path)?;
+        }
+        let file = open_append(path)?;
+        let lock = WriteLock::of_opened(file.try_clone()?, path)?;
+        // Its last writer may have removed it since it was opened.
+        if is_at(path, &file)? {
+            return Ok((lock, file));
+        }
     }
-    let mut file = open_append(path)?;
-    match whole {
-        0 => file.write_all(format!("{hash}\n").as_bytes())?,
-        whole => file.set_len(whole)?,
-    }
-    Ok(file)
+    Err(io::Error::other("others make and remove it all the time"))
+}
+
+#[cfg(unix)]
+fn is_at(path: &Path, file: &File) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt;
+    let own = file.metadata()?;
+    Ok(path.symlink_metadata().is_ok_and(|there| (there.dev(), there.ino()) == (own.dev(), own.ino())))
+}
+
+#[cfg(not(unix))]
+fn is_at(path: &Path, _: &File) -> io::Result<bool> {
+    Ok(is_there(path))
+}
+
+/// Cuts off all but the bytes that are good; if none is, the journal begins.
+fn cut_off(file: &mut File, hash: &str, whole: u64) -> io::Result<()> {
+    file.set_len(whole)?;
+    if whole == 0 { file.write_all(format!("{hash}\n").as_bytes()) } else { Ok(()) }
 }
 
 /// Whether this is all that a writer leaves that was killed before its first answer.
@@ -249,7 +273,8 @@ mod tests {
         let open = || SearchJournal::open(&out, JournalOptions { hash: "abc", resume: false, force: true }, ANY);
         let (first, _) = open().unwrap();
         let said = open().map(drop).unwrap_err().to_string();
-        assert!(said.contains("f.journal: process "), "{said}");
+        assert!(said.contains("f.journal: ") && said.contains(" is writing here"), "{said}");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "the journal alone");
         first.done();
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
     }

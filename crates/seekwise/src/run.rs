@@ -112,7 +112,7 @@ impl<'a> PreparedRun<'a> {
         let plan =
             RunPlan { cells: from_ref(&prepared), runs: 1, cuts: 0, times: 1, threads: 1, seed, until_decided: false };
         options.bounds.admit(&plan)?;
-        iolog::admit_all(&prepared.logs, options.force, options.log)?;
+        iolog::admit_all(&prepared.logs, options.force)?;
         let mut log = RequestLog::create(
             (&setup.job, &setup.target),
             seed,

@@ -12,6 +12,7 @@ use seekwise_model::block::SECTOR;
 use seekwise_model::time::Span;
 
 use crate::clock::{Clock, give_up_precedence, take_precedence};
+use crate::outputs::create_private;
 use crate::real::claim::WriteClaim;
 use crate::real::path::{self, PathKind};
 use seekwise_run::audit::{AREA, AuditAction, AuditInterval, AuditSubject, BLOCK};
@@ -66,7 +67,7 @@ impl Drop for DirectFile {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "a claimed device, or a new file that loses its name at once")]
+#[expect(clippy::disallowed_methods, reason = "a claimed device, or a new file by its descriptor")]
 fn direct(dsync: bool) -> OpenOptions {
     let flags = if dsync { OFlags::DIRECT | OFlags::DSYNC } else { OFlags::DIRECT };
     let mut options = OpenOptions::new();
@@ -90,11 +91,11 @@ impl DirectFile {
             ));
         }
         let path = folder.join(format!(".seekwise-flush-audit-{}", std::process::id()));
-        let plain = direct(false).create_new(true).mode(0o600).open(&path).map_err(wrong)?;
+        let made = create_private(&path).map_err(wrong)?;
         std::fs::remove_file(&path).map_err(wrong)?;
         // Again by its descriptor: its name may be another file's by now.
-        let forced = direct(true).open(format!("/proc/self/fd/{}", plain.as_raw_fd()));
-        let file = DirectFile::of(plain, forced.map_err(wrong)?, bytes / BLOCK)?;
+        let open = |dsync| direct(dsync).open(format!("/proc/self/fd/{}", made.as_raw_fd())).map_err(wrong);
+        let file = DirectFile::of(open(false)?, open(true)?, bytes / BLOCK)?;
         far("filling the scratch file");
         file.fill(bytes).map_err(wrong)?;
         Ok(file)

@@ -5,7 +5,7 @@
 //! Not seen: programs of other users where we are not root, and servers inside the kernel that show no file of theirs (iSCSI
 //! and NVMe targets).
 //!
-//! Source: proc_pid_fd(5), proc_pid_fdinfo(5), proc_swaps(5), sysfs-block-loop, losetup(8).
+//! Source: proc_pid_fd(5), proc_pid_fdinfo(5), proc_swaps(5), proc_locks(5), sysfs-block-loop, losetup(8).
 
 use std::fs::{self, Metadata};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -157,6 +157,23 @@ fn writers(is_it: &dyn Fn(FileIdentity) -> Option<String>, system: &SystemRoot) 
     found
 }
 
+/// The process that holds the lock of a file or folder; nothing of those that are not to see from here.
+pub fn lock_holder(file: FileIdentity, system: &SystemRoot) -> Option<u32> {
+    let text = system.text("proc/locks")?;
+    text.lines().filter_map(held).find(|(of, _)| *of == file).map(|(_, process)| process)
+}
+
+/// `2: FLOCK  ADVISORY  WRITE 28390 fe:00:10051587 0 EOF`; who waits for a lock has `->` in its line, before the kind.
+fn held(line: &str) -> Option<(FileIdentity, u32)> {
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let [_, "FLOCK", _, "WRITE", process, of, ..] = words[..] else { return None };
+    let [major, minor, inode] = of.split(':').collect::<Vec<_>>()[..] else { return None };
+    let number = |text| u32::from_str_radix(text, 16).ok();
+    let device = makedev(number(major)?, number(minor)?);
+    let process = process.parse().ok().filter(|process| *process != 0)?;
+    Some((FileIdentity::File { device, inode: inode.parse().ok()? }, process))
+}
+
 /// Whether the flags of an open file, in octal, are those of one that is open for writing (`O_WRONLY`, `O_RDWR`).
 fn writes(information: &str) -> bool {
     let flags = information.lines().find_map(|line| line.strip_prefix("flags:"));
@@ -220,6 +237,21 @@ mod tests {
         assert_eq!(opened(fs::File::options().read(true)).1, Vec::<String>::new());
         let (child, used) = opened(fs::File::options().read(true).write(true));
         assert_eq!(used, [format!("sleep (process {child}) has it open for writing")]);
+    }
+
+    #[test]
+    fn what_the_system_says_of_locks_is_read() {
+        let it = FileIdentity::File { device: makedev(254, 16), inode: 10_051_587 };
+        assert_eq!(held("2: FLOCK  ADVISORY  WRITE 28390 fe:10:10051587 0 EOF"), Some((it, 28_390)));
+        for other in [
+            "1: FLOCK  ADVISORY  READ 28390 fe:10:10051587 0 EOF",
+            "1: -> FLOCK  ADVISORY  WRITE 28390 fe:10:10051587 0 EOF",
+            "1: POSIX  ADVISORY  WRITE 28390 fe:10:10051587 0 EOF",
+            // Of a process that is not to be seen from here.
+            "1: FLOCK  ADVISORY  WRITE 0 fe:10:10051587 0 EOF",
+        ] {
+            assert_eq!(held(other), None, "{other}");
+        }
     }
 
     #[test]

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import quote, unquote, unquote_plus
 
 from seekwise import _native
 from seekwise._error import SeekwiseError
@@ -112,13 +113,38 @@ class FolderStore:
         _native.write_file(place, content)
 
 
-#: A URL's password, with what stands before it.
-PASSWORD = re.compile(r"(://[^/@:\s]*:)([^/@\s]+)@")
+#: A URL in a text.
+URL = re.compile(r"[\w.+-]+://[^\s'\"<>]+")
 
 
 def shown(url: str) -> str:
-    """A URL without its password, for whatever is printed."""
-    return PASSWORD.sub(r"\1***@", url)
+    """A URL for whatever is printed: scheme, host and path alone. All before the last `@` counts as a user and a password, which
+    may hold a `/`. Query and fragment are left out: keys are in them."""
+    if not is_url(url):
+        return url
+    scheme, _, rest = url.partition("://")
+    place, mark, more = _parted(rest)
+    if "@" in more:
+        # Nothing tells a query from a password that holds a `?`.
+        return f"{scheme}://***"
+    _, at, place = place.rpartition("@")
+    return f"{scheme}://{at and '***@'}{place}{mark and mark + '***'}"
+
+
+def _parted(rest: str) -> tuple[str, str, str]:
+    """What comes before the query or the fragment, its mark, and what comes after that."""
+    place = re.split(r"[?#]", rest, maxsplit=1)[0]
+    return place, rest[len(place) : len(place) + 1], rest[len(place) + 1 :]
+
+
+def _keys(url: str) -> Iterator[str]:
+    """The parts of a URL that are secret: as they are, decoded and encoded."""
+    rest = url.partition("://")[2]
+    before = rest.rpartition("@")[0]
+    _, _, more = _parted(rest)
+    values = (part.partition("=")[2] or part for part in re.split(r"[&;#]", more))
+    for key in (before, before.partition(":")[2], *values):
+        yield from {key, unquote(key), unquote_plus(key), quote(unquote(key), safe="")} - {""}
 
 
 def _secrets(options: Iterable[tuple[str, Any]], secret: bool = False) -> Iterator[str]:
@@ -154,9 +180,11 @@ class UrlStore:
         except (SeekwiseError, FileNotFoundError):
             raise
         except Exception as error:
-            text = shown(str(error)) or type(error).__name__
-            for secret in (*_secrets(self.options), *(found[2] for found in PASSWORD.finditer(self.url))):
+            text = str(error).replace(self.url, shown(self.url)) or type(error).__name__
+            # The longest first: a shorter one may be a part of it.
+            for secret in sorted((*_secrets(self.options), *_keys(self.url)), key=len, reverse=True):
                 text = text.replace(secret, "***")
+            text = URL.sub(lambda found: shown(found[0]), text)
             # An error whose text has a secret is not handed on.
             cause = error if text == str(error) else None
             raise SeekwiseError(f"{shown(self.url)}: {text}") from cause

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
-use seekwise::outputs::guard_inputs;
+use seekwise::outputs::guard_files;
 use seekwise::{Error, Observer};
 
 use super::{fault, notes};
@@ -108,7 +108,7 @@ pub fn watched<T: Send>(
     let (ended, interrupted) = thread::scope(|scope| {
         let working = scope.spawn(|| {
             // A bug of ours is an exception there, not the end of the process.
-            let ended = catch_unwind(AssertUnwindSafe(|| guard_inputs(|| work(&watch))));
+            let ended = catch_unwind(AssertUnwindSafe(|| guard_files(|| work(&watch))));
             // Said before: the thread itself takes a moment more to end, and the caller would wait for the next look.
             over.store(true, Ordering::Release);
             waiting.unpark();

@@ -1,8 +1,8 @@
 //! Whether the machine kept up with the model: yes, no, or too few requests to tell.
 //!
 //! A client waits for the model's time of each request, and also for what the machine adds to it: lateness of the answer and the
-//! round trip. The machine kept up if it adds little to the mean response ([`MEAN`]) and to its 99th percentile ([`TAIL`]). A
-//! session is a sample of what its machine does, so each limit is judged with 95 % confidence: surely kept, surely exceeded, or
+//! round trip. The machine kept up if it adds little to the mean response ([`MEAN`]) and makes few responses exceed the model's
+//! 99th percentile by much ([`TAIL`]); responses that take so long in the model itself do not count. A session is a sample of what its machine does, so each limit is judged with 95 % confidence: surely kept, surely exceeded, or
 //! neither. All of it comes from the session's own requests and round trips.
 
 use seekwise_model::time::Span;
@@ -14,10 +14,10 @@ use super::{DoorCost, LatencyWitness, Receipt};
 /// (`docs/statistics.md`).
 pub const MEAN: f64 = 0.05;
 
-/// Largest share of a client's 99th percentile that may be the machine's.
+/// Largest share of a long response that may be the machine's: the limit is the model's 99th percentile over the rest.
 pub const TAIL: f64 = 0.1;
 
-/// Share of responses above the 99th percentile.
+/// Largest share of responses that the machine may take beyond that limit.
 const SLOWEST: f64 = 0.01;
 
 /// Standard errors of a one-sided 95 % confidence bound.
@@ -26,9 +26,8 @@ const SURE: f64 = 1.645;
 /// Fewest requests of any verdict: below it the normal approximation of a mean does not hold.
 const FEWEST: u64 = 30;
 
-/// Fewest requests that can show that at most [`SLOWEST`] of all take longer than a limit: if none does, the confidence bound
-/// is `SURE^2 / (n + SURE^2)`.
-pub const ENOUGH: u64 = 268;
+/// Requests that no session has: what needs more of them is said to be at its limit.
+const MOST: f64 = 1e7;
 
 /// Shortest time that a disk takes for a request, in its own time: what answers sooner (`null`) has no time of its own.
 const SOME: Span = Span::from_micros(5);
@@ -73,69 +72,63 @@ impl Pace {
 }
 
 /// Whether a limit is kept, as far as a sample shows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Limit {
     Kept,
     Exceeded,
-    Open,
+    /// Neither is sure; so many requests would show it, if they are like those of the sample.
+    Open(f64),
 }
 
 impl Receipt {
-    /// The verdict on the session. A door without a verdict of its own does not change that of another.
+    /// The verdict on the session: it kept up if it did at each door that had requests.
     pub fn pace(&self) -> Pace {
-        let mut kept = false;
-        let mut open: Option<(u64, String)> = None;
-        for (door, way) in [(Door::Network, &self.ways.network), (Door::File, &self.ways.file)] {
-            let requests = way.modelled.count();
-            match self.at_door(door, way) {
-                Pace::KeptUp => kept = true,
-                Pace::TooFew(why) if open.as_ref().is_none_or(|it| it.0 < requests) => open = Some((requests, why)),
-                Pace::TooFew(_) => {}
-                behind => return behind,
-            }
+        let doors = [(Door::Network, &self.ways.network), (Door::File, &self.ways.file)];
+        let verdicts: Vec<Pace> = doors.into_iter().filter_map(|(door, way)| self.at_door(door, way)).collect();
+        if verdicts.is_empty() {
+            return Pace::TooFew("no request was answered".to_owned());
         }
-        match open {
-            Some((_, why)) if !kept => Pace::TooFew(why),
-            _ => Pace::KeptUp,
-        }
+        let behind = verdicts.iter().find(|pace| matches!(pace, Pace::FellBehind(_)));
+        let open = || verdicts.iter().find(|pace| matches!(pace, Pace::TooFew(_)));
+        behind.or_else(open).cloned().unwrap_or(Pace::KeptUp)
     }
 
-    /// The verdict on requests through one door.
-    fn at_door(&self, door: Door, way: &DoorLatency) -> Pace {
-        let (Some(modelled), Some(slow)) = (way.modelled.mean(), way.modelled.quantile(0.99)) else {
-            return Pace::TooFew("no request was answered".to_owned());
-        };
+    /// The verdict on requests through one door; nothing if there were none.
+    fn at_door(&self, door: Door, way: &DoorLatency) -> Option<Pace> {
+        let (modelled, slow) = (way.modelled.mean()?, way.modelled.quantile(0.99)?);
         if self.speed.of(modelled) < SOME {
-            return Pace::TooFew("the disk answers at once, so no request took time of its own".to_owned());
+            let why = "the disk answers at once, so no request took time of its own";
+            return Some(Pace::TooFew(why.to_owned()));
         }
-        let loss = self.loss(door, way);
-        let limits = [
-            loss.map_or((Limit::Open, String::new()), |loss| (mean_limit(&loss, way), loss.words())),
-            tail_limit(way, slow),
-        ];
+        let mean = self.loss(door, way).map(|loss| (mean_limit(&loss, way), loss.words()));
+        let limits = [mean.unwrap_or((Limit::Open(FEWEST as f64), String::new())), tail_limit(way, slow)];
         if let Some((_, why)) = limits.iter().find(|limit| limit.0 == Limit::Exceeded) {
-            return Pace::FellBehind(why.clone());
+            return Some(Pace::FellBehind(why.clone()));
         }
-        if limits.iter().all(|limit| limit.0 == Limit::Kept) {
-            return Pace::KeptUp;
-        }
+        let needed = |limit: &(Limit, String)| if let Limit::Open(needed) = limit.0 { Some(needed) } else { None };
+        let Some(needed) = limits.iter().filter_map(needed).reduce(f64::max) else { return Some(Pace::KeptUp) };
         let (requests, journeys) = (way.modelled.count(), way.path.count());
-        let adds = loss.map_or(String::new(), |loss| {
-            format!(
-                ", and more if what the machine adds ({:.1} % of the mean response) is close to a limit",
-                100.0 * loss.share()
-            )
-        });
-        Pace::TooFew(format!(
-            "{requests} requests were answered and {journeys} round trips measured; expected {ENOUGH} of each{adds}"
-        ))
+        let place = if door == Door::Network { "over the connection" } else { "through the file" };
+        let found = format!("{requests} requests were answered {place} and {journeys} round trips measured");
+        Some(Pace::TooFew(match needed.max(FEWEST as f64).ceil() {
+            needed if needed < MOST => {
+                format!("{found}; expected {needed} of each, if the machine adds as much to them")
+            }
+            _ => format!("{found}, and what the machine adds is at a limit"),
+        }))
     }
+}
+
+/// How many samples decide, if `all` of them lie `distance` from a limit with an error of `error`: the error shrinks with the
+/// square root of their number.
+fn needed(all: u64, error: f64, distance: f64) -> f64 {
+    all as f64 * (error / distance).powi(2)
 }
 
 /// Judges the mean: what the machine adds, less its limit, is positive or not. The samples count as independent.
 fn mean_limit(loss: &DoorCost, way: &DoorLatency) -> Limit {
     if way.modelled.count() < FEWEST {
-        return Limit::Open;
+        return Limit::Open(FEWEST as f64);
     }
     // A kernel or a run counts all of its own requests. Too few round trips say nothing: then they took no time, at least.
     let counted = loss.by != LatencyWitness::Probe;
@@ -149,17 +142,22 @@ fn mean_limit(loss: &DoorCost, way: &DoorLatency) -> Limit {
         Limit::Exceeded
     } else if known && excess + error <= 0.0 {
         Limit::Kept
+    } else if known {
+        Limit::Open(needed(way.modelled.count(), error, excess))
     } else {
-        Limit::Open
+        Limit::Open(FEWEST as f64)
     }
 }
 
-/// Judges the tail: how many responses take longer than the model's 99th percentile, `slow`, and what the machine may add to it.
-/// Any request may meet any round trip.
+/// Judges the tail: how many responses the machine takes beyond the model's 99th percentile, `slow`, and what it may add to it.
+/// A request that takes so long in the model takes no less with the machine, so the difference of both counts is the number of
+/// requests that only the machine makes so long. Any request may meet any round trip.
 fn tail_limit(way: &DoorLatency, slow: Span) -> (Limit, String) {
     let limit = Span::from_nanos((slow.nanos() as f64 / (1.0 - TAIL)) as u64);
     let (requests, journeys) = (way.response.count(), way.path.count());
-    let over = |path: Span| way.response.over(limit.saturating_sub(path)) as f64 / requests as f64;
+    let modelled = way.modelled.over(limit);
+    let over =
+        |path: Span| way.response.over(limit.saturating_sub(path)).saturating_sub(modelled) as f64 / requests as f64;
     // Too few round trips say nothing: then they took no time, at least.
     let known = journeys >= FEWEST;
     let share = match known {
@@ -167,12 +165,13 @@ fn tail_limit(way: &DoorLatency, slow: Span) -> (Limit, String) {
         false => over(Span::ZERO),
     };
     let judged = match share_limit(share, if known { requests.min(journeys) } else { requests }) {
-        Limit::Kept if !known => Limit::Open,
+        Limit::Kept if !known => Limit::Open(requests_for(share)),
         judged => judged,
     };
     let [slow, limit] = [slow, limit].map(|span| span.nanos() / 1000);
     let why = format!(
-        "{:.1} % of a client's responses took over {limit} us; in the model the 99th percentile is {slow} us",
+        "{:.1} % of a client's responses took over {limit} us by the machine alone; in the model the 99th percentile is \
+         {slow} us",
         100.0 * share
     );
     (judged, why)
@@ -181,7 +180,7 @@ fn tail_limit(way: &DoorLatency, slow: Span) -> (Limit, String) {
 /// Judges whether `share` of `all` shows a share of at most [`SLOWEST`], by Wilson's interval.
 fn share_limit(share: f64, all: u64) -> Limit {
     if all < FEWEST {
-        return Limit::Open;
+        return Limit::Open(requests_for(share));
     }
     let all = all as f64;
     let square = SURE * SURE / all;
@@ -192,8 +191,13 @@ fn share_limit(share: f64, all: u64) -> Limit {
     } else if bound(1.0) <= SLOWEST {
         Limit::Kept
     } else {
-        Limit::Open
+        Limit::Open(requests_for(share))
     }
+}
+
+/// Requests of which `share` shows on which side of [`SLOWEST`] it is: Wilson's interval ends there.
+fn requests_for(share: f64) -> f64 {
+    needed(1, SURE * (SLOWEST * (1.0 - SLOWEST)).sqrt(), share - SLOWEST)
 }
 
 #[cfg(test)]
@@ -202,6 +206,9 @@ mod tests {
     use crate::receipt::ClockSpeed;
     use crate::receipt::lateness::Lateness;
     use crate::receipt::ways::{DoorEnds, RequestTotals};
+
+    /// Requests that show that the machine kept up, if it makes none slow.
+    const ENOUGH: u64 = 268;
 
     /// A session of `requests` of `modelled` microseconds. Every `each`th is late by `late` microseconds; a round trip of `path`
     /// microseconds goes beside each.
@@ -229,12 +236,15 @@ mod tests {
 
     #[test]
     fn enough_requests_are_those_that_the_bound_needs() {
-        assert_eq!(share_limit(0.0, ENOUGH), Limit::Kept);
-        assert_eq!(share_limit(0.0, ENOUGH - 1), Limit::Open);
-        assert_eq!(share_limit(0.001, 1_000), Limit::Kept);
-        assert_eq!(share_limit(0.01, 1_000), Limit::Open);
-        assert_eq!(share_limit(0.02, 1_000), Limit::Exceeded);
-        assert_eq!(share_limit(1.0, FEWEST - 1), Limit::Open);
+        assert_eq!(requests_for(0.0).ceil() as u64, ENOUGH);
+        for share in [0.0, 0.001, 0.005, 0.008, 0.013, 0.02] {
+            let enough = requests_for(share).ceil() as u64;
+            let decided = if share < SLOWEST { Limit::Kept } else { Limit::Exceeded };
+            assert_eq!(share_limit(share, enough), decided, "{share}");
+            assert_eq!(share_limit(share, enough - 1), Limit::Open(requests_for(share)), "{share}");
+        }
+        assert_eq!(share_limit(SLOWEST, 1_000_000), Limit::Open(f64::INFINITY));
+        assert_eq!(share_limit(1.0, FEWEST - 1), Limit::Open(requests_for(1.0)));
     }
 
     #[test]
@@ -248,7 +258,7 @@ mod tests {
         assert_eq!(word(&session(300, 8_000, (300, 30_000), 60)), "too-few-requests");
         assert_eq!(word(&session(2_000, 8_000, (1_000, 30_000), 60)), "kept-up");
         let Pace::FellBehind(why) = session(400, 8_000, (20, 2_000), 60).pace() else { panic!() };
-        assert!(why.starts_with("5.0 % of a client's responses took over 8888 us; in the model the 99th"), "{why}");
+        assert!(why.starts_with("5.0 % of a client's responses took over 8888 us by the machine alone; in"), "{why}");
         let Pace::FellBehind(why) = session(40, 100, (1, 5), 30).pace() else { panic!() };
         assert!(why.starts_with("26 % of a client's mean response over its connection is not the model's"), "{why}");
         let Pace::FellBehind(why) = session(400, 40_000, (1, 0), 9_000).pace() else { panic!() };
@@ -279,7 +289,11 @@ mod tests {
         let way = receipt.ways.of(Door::Network);
         way.path = Lateness::default();
         let Pace::TooFew(why) = receipt.pace() else { panic!() };
-        assert_eq!(why, "5000 requests were answered and 0 round trips measured; expected 268 of each");
+        assert_eq!(
+            why,
+            "5000 requests were answered over the connection and 0 round trips measured; expected 268 of each, if the \
+             machine adds as much to them"
+        );
         let way = receipt.ways.of(Door::Network);
         (0..FEWEST - 1).for_each(|_| way.path.add(Span::from_micros(5)));
         assert_eq!(word(&receipt), "too-few-requests");
@@ -296,11 +310,42 @@ mod tests {
     }
 
     #[test]
-    fn a_door_with_few_requests_says_nothing_about_the_other() {
+    fn each_door_with_requests_has_to_keep_up() {
         let mut receipt = session(300, 8_000, (1, 20), 60);
-        receipt.ways.of(Door::File).answered(Span::from_micros(8_000), Span::from_millis(30), true);
-        receipt.ways.of(Door::File).path.add(Span::from_micros(2));
         assert_eq!(receipt.pace(), Pace::KeptUp);
+        let way = receipt.ways.of(Door::File);
+        (0..FEWEST - 1).for_each(|_| way.answered(Span::from_micros(8_000), Span::ZERO, true));
+        way.path.add(Span::from_micros(2));
+        let Pace::TooFew(why) = receipt.pace() else { panic!() };
+        assert!(why.starts_with("29 requests were answered through the file and 1 round trips measured;"), "{why}");
+        let way = receipt.ways.of(Door::File);
+        (0..400).for_each(|_| way.answered(Span::from_micros(8_000), Span::from_millis(30), true));
+        assert_eq!(word(&receipt), "fell-behind");
+    }
+
+    #[test]
+    fn the_models_own_tail_is_not_the_machines() {
+        // In the model 0.9 % of requests take far longer than its 99th percentile.
+        let tail = |late: u64| {
+            let mut receipt = Receipt { seconds: 1.0, ..Receipt::default() };
+            let way = receipt.ways.of(Door::Network);
+            for request in 0..2_000 {
+                let modelled = Span::from_micros(if request % 1_000 < 9 { 80_000 } else { 8_000 });
+                let late = Span::from_micros(if request % 400 == 399 { late } else { 5 });
+                way.answered(modelled, late, true);
+                way.path.add(Span::from_micros(60));
+            }
+            receipt
+        };
+        assert_eq!(tail(5).pace(), Pace::KeptUp);
+        // The machine makes 0.25 % more so slow.
+        assert_eq!(tail(2_000).pace(), Pace::KeptUp);
+        // A number that is asked for is above those that were answered.
+        for (each, requests) in [(150, 300), (120, 1_711), (90, 2_000)] {
+            let Pace::TooFew(why) = session(requests, 8_000, (each, 3_000), 60).pace() else { panic!("{each}") };
+            let asked = why.split("expected ").nth(1).and_then(|rest| rest.split(' ').next()?.parse::<u64>().ok());
+            assert!(asked.is_some_and(|asked| asked > requests), "{why}");
+        }
     }
 
     #[test]
