@@ -78,7 +78,7 @@ fn the_parts_make_the_difference() {
         }
         assert_eq!(sum("to_ms") - sum("from_ms"), sum("difference_ms"));
         let of = cause["of"].as_str().unwrap();
-        assert!(cause["text"].as_str().unwrap().starts_with(&format!("{of}, for each: ")), "{cause}");
+        assert!(cause["text"].as_str().unwrap().contains(&format!("mean response of {of} ")), "{cause}");
     }
     // The parts are of the requests that are judged.
     let cause = &value["comparisons"][0]["cause"];

@@ -32,6 +32,7 @@ use std::collections::BTreeMap;
 
 use seekwise_formats::expression::Expression;
 use seekwise_formats::metric::{Metric, MetricScope, Statistic};
+use seekwise_formats::stack::Setting;
 use seekwise_formats::study::{Claim, ClaimClass, ComparisonSpec, Study};
 use serde::{Deserialize, Serialize};
 
@@ -46,7 +47,7 @@ use crate::stats::{Criteria, Interval, Judgement, PairedComparison, PairedRatios
 
 pub use self::beside::SecondaryFigure;
 pub use self::best::{BestLevel, LevelShare};
-pub use self::cause::{Cause, PartChange};
+pub use self::cause::{Cause, HiddenWork, PartChange};
 pub use self::metric::{needs as metric_needs, requests as requests_of};
 pub(crate) use self::place::listed;
 pub use self::place::{CellRegion, EffectLocation, RatioRange};
@@ -410,17 +411,30 @@ impl<'a> Evidence<'a> {
         // How long a run took follows from its responses only if both sides issue the same amount.
         let asked = |runs: &[&RunRecord]| runs.iter().map(|run| run.all.ios).sum::<u64>();
         let follows = metric.figure != Statistic::Elapsed || asked(from) == asked(to);
-        finding.cause = if follows { Cause::between(&metric.whose, from, to) } else { None };
+        let hidden = self.hidden_work([finding.from, finding.to]);
+        finding.cause = if follows { Cause::between(&metric.whose, from, to, hidden) } else { None };
         finding.unasked = self.unasked(finding.from, finding.to);
         let supported = |metric: &Metric| from.iter().chain(to).all(|run| metric::supported(metric, run));
         finding.thin = !supported(metric);
         let Some(judgement) = finding.judgement.filter(|_| finding.refused.is_none()) else { return };
+        if let Some(cause) = &mut finding.cause {
+            cause.oppose(judgement.verdict);
+        }
         let margin = self.study.margin_percent / 100.0;
         let beside = beside::companions(metric).into_iter().filter(|metric| supported(metric)).filter_map(|metric| {
             let ratio = self.pair(finding, &metric)?.ratio(0.05);
             beside::contradicts(metric, ratio, judgement.verdict, margin)
         });
         finding.beside = beside.collect();
+    }
+
+    /// Settings of cells that hide work for a request.
+    fn hidden_work(&self, cells: [usize; 2]) -> HiddenWork {
+        let any = |is: fn(&Setting) -> bool| cells.iter().any(|&cell| self.made.settings(cell).any(is));
+        HiddenWork {
+            has_array: any(|it| it.key == "array" && it.value != "none"),
+            caches_writes: any(|it| it.key.ends_with(".write_back") && it.value == "true"),
+        }
     }
 
     /// Where the effect of a comparison is, by the levels of the other factors.

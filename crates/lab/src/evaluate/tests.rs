@@ -217,14 +217,14 @@ fn what_is_asked_twice_is_one_test() {
 /// A damaged result folder: sums of such parts overflowed.
 #[test]
 fn parts_too_long_to_be_measured_have_no_cause() {
-    use crate::finding::Cause;
+    use crate::finding::{Cause, HiddenWork};
     use seekwise_formats::metric::MetricScope;
     use seekwise_model::parts::Part;
 
     let (sound, mut damaged) = (record(0, 0), record(0, 1));
-    assert!(Cause::between(&MetricScope::All, &[&sound], &[&sound]).is_some());
+    assert!(Cause::between(&MetricScope::All, &[&sound], &[&sound], HiddenWork::default()).is_some());
     for long in [9.2e12, -9.2e12, f64::INFINITY, f64::NAN] {
         damaged.anatomy_ms.set(Part::Rotation, long);
-        assert!(Cause::between(&MetricScope::All, &[&sound], &[&damaged]).is_none(), "{long}");
+        assert!(Cause::between(&MetricScope::All, &[&sound], &[&damaged], HiddenWork::default()).is_none(), "{long}");
     }
 }

@@ -5,15 +5,20 @@
 //!
 //! In a closed loop a request is issued when another ends, so the requests outstanding are given, and waiting is what is
 //! left for those that are not at work: by Little's law, waiting = (outstanding - at work) / rate, and rate = at work /
-//! own work. There the own work is the cause and comes first. With arrivals of its own a request may find others before
-//! it, so waiting may be the cause, and parts come by their size.
+//! own work. There the own work is the cause and comes first, if the parts show all of it. They do not behind a cache of
+//! writes or an array, if flushes wait for others, or if other jobs make up another share of the requests: then parts come
+//! by their size. With arrivals of its own a request may find others before it, so parts come by their size too.
 
 use seekwise_formats::metric::MetricScope;
 use seekwise_model::record::Part;
 use serde::{Serialize, Serializer};
 
+use self::mix::ShareChange;
 use super::metric::view;
 use crate::run::{MeanParts, RunRecord};
+use crate::stats::Verdict;
+
+mod mix;
 
 /// A part is named if it makes at least this share of the largest change beside it (inferred: smaller parts tell a
 /// reader nothing that the largest do not).
@@ -26,6 +31,9 @@ const CHANGED: f64 = 0.02;
 /// Requests outstanding, or at work, count as equal within this share: those in flight at the ends of a run are counted
 /// for one side or the other (inferred: 32 in flight among some hundred requests).
 const EQUAL: f64 = 0.05;
+
+/// Waiting follows the work if at most this share of its change has another reason (inferred).
+const UNEXPLAINED: f64 = 0.1;
 
 /// Parts in which a request waits for others: behind them, or in the drive's buffer for work on other blocks.
 const WAITING: [Part; 4] = [Part::Driver, Part::Flush, Part::Queue, Part::Cache];
@@ -47,8 +55,8 @@ pub struct PartChange {
 pub struct ClosedLoop {
     /// Requests outstanding, in the mean over time.
     pub outstanding: [f64; 2],
-    /// How many of these do not wait for others.
-    pub at_work: [f64; 2],
+    /// How many of these do not wait for others; `None` if the parts of a response do not say it.
+    pub at_work: Option<[f64; 2]>,
     /// Time in flushes for each request, in ns: it is outside the response, and part of the loop.
     pub flushes: [i64; 2],
 }
@@ -64,6 +72,23 @@ pub enum Arrival {
     Measured,
 }
 
+/// Settings of either side by which a request's parts do not show all the work that it makes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HiddenWork {
+    /// Several drives are one: a request may make work on each of them, at the same time.
+    pub has_array: bool,
+    /// Writes are acknowledged from a cache: the work for them comes later.
+    pub caches_writes: bool,
+}
+
+/// Mean times of a commit on both sides, in ns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Commit {
+    pub write: [i64; 2],
+    /// The flush after it.
+    pub flush: [i64; 2],
+}
+
 /// A mean response by parts on both sides: the parts that either side has, in the order in which a request meets them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cause {
@@ -71,6 +96,14 @@ pub struct Cause {
     pub of: String,
     pub parts: Vec<PartChange>,
     pub arrival: Arrival,
+    /// Each part is either waiting or own work.
+    pub is_split: bool,
+    /// Jobs, or kinds of requests, whose shares of the requests changed enough to move the mean.
+    pub mix: Vec<ShareChange>,
+    /// If flushes are judged, and each follows a write.
+    pub commit: Option<Commit>,
+    /// The judged figure got better and the mean response longer, or the reverse.
+    pub is_opposed: bool,
 }
 
 impl PartChange {
@@ -88,10 +121,15 @@ impl PartChange {
     }
 }
 
-/// The words for the requests of the mean.
-fn requests(whose: &MetricScope) -> String {
+/// The words for the requests of the mean: the kinds that there are.
+fn requests(whose: &MetricScope, sides: [&[&RunRecord]; 2]) -> String {
+    let has = |ios: fn(&RunRecord) -> u64| sides.iter().flat_map(|runs| runs.iter()).any(|run| ios(run) > 0);
     match whose {
-        MetricScope::All => "reads and writes".to_owned(),
+        MetricScope::All => match (has(|run| run.read.ios), has(|run| run.write.ios)) {
+            (true, false) => "reads".to_owned(),
+            (false, true) => "writes".to_owned(),
+            _ => "reads and writes".to_owned(),
+        },
         MetricScope::Read => "reads".to_owned(),
         MetricScope::Write => "writes".to_owned(),
         MetricScope::Flush => "flushes".to_owned(),
@@ -145,67 +183,128 @@ fn core_wait(whose: &MetricScope, runs: &[&RunRecord], at_processor: i64) -> i64
     work.map_or(0, |work| (at_processor - work).max(0))
 }
 
+/// True if a request may wait for others in `part`. A flush alone waits there for the medium.
+fn waits(whose: &MetricScope, part: Part, is_single: bool) -> bool {
+    WAITING.contains(&part) && !(part == Part::Flush && *whose == MetricScope::Flush && is_single)
+}
+
+/// True if memory or a cache answers requests of a run, and the drive works for them at another time.
+fn is_answered_early(run: &RunRecord, hidden: HiddenWork) -> bool {
+    (hidden.caches_writes && run.write.ios > 0)
+        || run.issuer.memory_percent.is_some()
+        || !run.issuer.operations.is_empty()
+}
+
+impl Commit {
+    /// The commits of both sides; `None` unless flushes are judged and each follows a write.
+    fn between(whose: &MetricScope, sides: [&[&RunRecord]; 2]) -> Option<Commit> {
+        let is_commit = |run: &&RunRecord| {
+            let counts = [run.write.ios, run.flush.ios].map(|ios| ios as f64);
+            run.read.ios == 0 && run.groups.is_empty() && run.issuer.operations.is_empty() && are_equal(counts)
+        };
+        if *whose != MetricScope::Flush || !sides.iter().all(|runs| runs.iter().all(is_commit)) {
+            return None;
+        }
+        let mut commit = Commit { write: [0; 2], flush: [0; 2] };
+        for (side, runs) in sides.into_iter().enumerate() {
+            commit.write[side] = mean(runs, |run| run.write.mean_ms())?;
+            commit.flush[side] = mean(runs, |run| run.flush.mean_ms())?;
+        }
+        Some(commit)
+    }
+}
+
 /// True if two figures differ by no more than [`EQUAL`].
 fn are_equal([from, to]: [f64; 2]) -> bool {
     (to - from).abs() <= EQUAL * from.max(to)
 }
 
+/// Requests outstanding in a run, flushes too, in the mean over time: by Little's law their rate times their response.
+fn outstanding(run: &RunRecord) -> f64 {
+    [&run.all, &run.flush].map(|view| view.iops * view.mean_ms() / 1e3).iter().sum()
+}
+
+/// True if one request at a time is outstanding.
+fn is_single(run: &RunRecord) -> bool {
+    run.arrivals.is_none() && run.streams.len() < 2 && outstanding(run) <= 1.0 + EQUAL
+}
+
 impl ClosedLoop {
-    /// The loop of some requests; `None` if others take part in it.
+    /// The loop of some requests; `None` if others take part in it. Those at work are known if `shows_work`, and if no
+    /// flush waits for another request.
     fn between(
         whose: &MetricScope,
         sides: [&[&RunRecord]; 2],
         own: [i64; 2],
         response: [i64; 2],
+        shows_work: bool,
     ) -> Option<ClosedLoop> {
         // Flushes follow what they flush.
         if *whose == MetricScope::Flush {
             return None;
         }
-        let mut all = ClosedLoop { outstanding: [0.0; 2], at_work: [0.0; 2], flushes: [0; 2] };
+        let is_known =
+            shows_work && sides.iter().flat_map(|runs| runs.iter()).all(|run| run.flush.ios == 0 || is_single(run));
+        let (mut all, mut at_work) = (ClosedLoop { outstanding: [0.0; 2], at_work: None, flushes: [0; 2] }, [0.0; 2]);
         for (side, runs) in sides.into_iter().enumerate() {
             let mut rate = 0.0;
             for run in runs {
-                let of = view(whose, run)?;
-                if !matches!(whose, MetricScope::Job(_)) && of.ios != run.all.ios {
-                    return None;
-                }
+                let of = view(whose, run).filter(|of| of.ios == run.all.ios)?;
                 rate += of.iops / runs.len() as f64 / 1e9;
             }
             let flush = |run: &RunRecord| run.flush.mean_ms() * run.flush.ios as f64 / run.all.ios.max(1) as f64;
-            all.flushes[side] = mean(runs, flush).filter(|_| !matches!(whose, MetricScope::Job(_))).unwrap_or(0);
+            all.flushes[side] = mean(runs, flush)?;
             all.outstanding[side] = rate * (response[side] + all.flushes[side]) as f64;
-            all.at_work[side] = rate * (own[side] + all.flushes[side]) as f64;
+            at_work[side] = rate * (own[side] + all.flushes[side]) as f64;
         }
+        all.at_work = is_known.then_some(at_work);
         Some(all)
+    }
+
+    /// How many are outstanding, in words.
+    fn depth(&self) -> String {
+        let [from, to] = self.outstanding.map(|of| format!("{of:.1}"));
+        match from == to {
+            true => format!("with {to} outstanding on average on both sides"),
+            false => format!("with {to} outstanding on average instead of {from}"),
+        }
     }
 
     /// Why waiting is what it is, in words.
     fn why(&self) -> String {
-        let [from, to] = self.outstanding;
-        let at_work = match self.at_work {
-            at_work if are_equal(at_work) => None,
-            [from, to] => Some(format!("{to:.1} at work at once instead of {from:.1}")),
-        };
-        match (are_equal(self.outstanding), at_work) {
-            (true, None) => {
-                format!("follows, with {:.1} outstanding on average on both sides", f64::midpoint(from, to))
-            }
-            (true, Some(at_work)) => format!("with {at_work} on average"),
-            (false, None) => format!("with {to:.1} outstanding on average instead of {from:.1}"),
-            (false, Some(at_work)) => {
-                format!("with {to:.1} outstanding on average instead of {from:.1}, and {at_work}")
-            }
+        match self.at_work.filter(|at_work| !are_equal(*at_work)) {
+            None => self.depth(),
+            Some([from, to]) => format!("{}, and {to:.1} at work at once instead of {from:.1}", self.depth()),
         }
+    }
+
+    /// The change of flushes in words, if it is one.
+    fn flushed(&self) -> Option<String> {
+        let flushes = self.flushes.map(us);
+        let is_one = (flushes[1] - flushes[0]).abs() as f64 >= CHANGED * flushes[0].max(flushes[1]).max(1) as f64;
+        let waiting = if self.at_work.is_none() { ", with their own waiting" } else { "" };
+        is_one.then(|| format!("flushes between them {}{waiting}", moved(flushes)))
+    }
+
+    /// True if the work for a request makes the change of waiting: by Little's law each request waits for the work of
+    /// those outstanding before it.
+    fn follows(&self, own: [i64; 2], waiting: [i64; 2]) -> bool {
+        let Some(at_work) = self.at_work else { return false };
+        let others = [0, 1].map(|side| self.outstanding[side] / at_work[side].max(f64::MIN_POSITIVE) - 1.0);
+        let work = [0, 1].map(|side| (own[side] + us(self.flushes[side])) as f64);
+        let explained = f64::midpoint(others[0], others[1]) * (work[1] - work[0]);
+        let waited = (waiting[1] - waiting[0]) as f64;
+        (waited - explained).abs() <= UNEXPLAINED * waited.abs()
     }
 }
 
 impl Cause {
     /// The cause between the runs of two sides; `None` if one has no such request, or keeps no parts.
-    pub fn between(whose: &MetricScope, from: &[&RunRecord], to: &[&RunRecord]) -> Option<Cause> {
+    pub fn between(whose: &MetricScope, from: &[&RunRecord], to: &[&RunRecord], hidden: HiddenWork) -> Option<Cause> {
         let sides = [from, to];
         let means = [means(whose, from)?, means(whose, to)?];
-        let waits = |part: Part| WAITING.contains(&part) && !(part == Part::Flush && *whose == MetricScope::Flush);
+        let runs = || from.iter().chain(to);
+        let is_single = runs().all(|run| is_single(run));
         let mut parts = Vec::new();
         for (place, part) in Part::ALL.into_iter().enumerate() {
             let [from, to] = means.map(|means| means[place]);
@@ -214,19 +313,35 @@ impl Cause {
                 parts.push(PartChange { part, waits: true, from: wait[0], to: wait[1] });
                 parts.push(PartChange { part, waits: false, from: from - wait[0], to: to - wait[1] });
             } else {
-                parts.push(PartChange { part, waits: waits(part), from, to });
+                parts.push(PartChange { part, waits: waits(whose, part, is_single), from, to });
             }
         }
         parts.retain(|change| change.from != 0 || change.to != 0);
-        let runs = || from.iter().chain(to);
-        let mut cause = Cause { of: requests(whose), parts, arrival: Arrival::Open };
-        if runs().any(|run| run.is_measured()) {
+        let is_measured = runs().any(|run| run.is_measured());
+        let mix = mix::changes(whose, sides);
+        let is_mixed = *whose == MetricScope::Flush && !is_single;
+        let is_split = !is_measured && !hidden.has_array && mix.is_empty() && !is_mixed;
+        let of = requests(whose, sides);
+        let mut cause = Cause { of, parts, arrival: Arrival::Open, is_split, mix, commit: None, is_opposed: false };
+        if is_measured {
             cause.arrival = Arrival::Measured;
         } else if runs().all(|run| run.arrivals.is_none()) {
+            let is_early = runs().any(|run| is_answered_early(run, hidden));
             let (own, response) = (cause.sums(false), [cause.from(), cause.to()]);
-            cause.arrival = Arrival::Closed(ClosedLoop::between(whose, sides, own, response));
+            let shows_work = is_split && !is_early && !cause.waits_for_buffer();
+            cause.arrival = Arrival::Closed(ClosedLoop::between(whose, sides, own, response, shows_work));
+            cause.commit = Commit::between(whose, sides);
         }
         Some(cause)
+    }
+
+    /// Compares the mean response with the verdict on the judged figure.
+    pub fn oppose(&mut self, verdict: Verdict) {
+        self.is_opposed = match verdict {
+            Verdict::Faster => self.to() > self.from(),
+            Verdict::Slower => self.to() < self.from(),
+            Verdict::NoDifference { .. } | Verdict::NotEnoughData { .. } => false,
+        };
     }
 
     /// The mean response of the base, in ns.
@@ -257,111 +372,147 @@ impl Cause {
         [own().map(|change| change.from).sum(), own().map(|change| change.to).sum()]
     }
 
-    /// The parts of waiting, or of the work itself, that make its difference, the largest first.
-    fn main(&self, waits: bool) -> Vec<PartChange> {
-        let own = || self.parts.iter().filter(|change| change.waits == waits);
-        let most = own().map(|change| change.difference().abs()).max().unwrap_or(0);
-        let named = |change: &&PartChange| {
-            us(change.difference()) != 0 && change.difference().abs() as f64 >= NAMED * most as f64
-        };
-        let mut main: Vec<PartChange> = own().filter(named).copied().collect();
-        main.sort_by_key(|change| -change.difference().abs());
-        main
-    }
-
     /// In a sentence or two. Parts without a name are *the rest*, so that the printed figures add up.
     pub fn text(&self) -> String {
         let (from, to) = (us(self.from()), us(self.to()));
         let waiting = self.sums(true).map(us);
         let own = [from - waiting[0], to - waiting[1]];
-        match self.arrival {
-            Arrival::Closed(closed) => self.of_loop(own, waiting, closed),
-            arrival => self.by_size(own[1] - own[0], waiting[1] - waiting[0], arrival == Arrival::Measured),
+        let mut text = match self.arrival {
+            Arrival::Closed(Some(closed)) if closed.at_work.is_some() => self.of_loop(own, waiting, closed),
+            _ => self.by_size(own[1] - own[0], waiting[1] - waiting[0]),
+        };
+        if self.is_opposed && from != to {
+            let way = if to > from { "longer" } else { "shorter" };
+            text = format!("the mean moved the other way ({way}): {text}");
+        }
+        if let Some(Commit { write, flush }) = self.commit {
+            let [write, flush] = [write, flush].map(|[from, to]| format!("{} -> {} ms", ms(us(from)), ms(us(to))));
+            text = format!("a commit is a write and its flush: write {write}, flush {flush}; {text}");
+        }
+        text
+    }
+
+    /// No part changed enough to be named.
+    fn unchanged(&self) -> String {
+        let head = format!("mean response of {} {} -> {} ms", self.of, ms(us(self.from())), ms(us(self.to())));
+        match self.parts.iter().all(|change| us(change.difference()) == 0) {
+            true => format!("{head}: no part of it changed"),
+            false => format!("{head}: no part changes it by {:.0} %", CHANGED * 100.0),
         }
     }
 
     /// The difference of the mean response, then what waiting and what the work itself adds to it.
-    fn by_size(&self, own: i64, waiting: i64, is_measured: bool) -> String {
+    fn by_size(&self, own: i64, waiting: i64) -> String {
         let (from, to) = (us(self.from()), us(self.to()));
-        let head = format!("mean response of {} {} -> {} ms", self.of, ms(from), ms(to));
-        let sums = [(true, "waiting", waiting), (false, "own work", own)];
         let side = |(waits, word, sum): (bool, &str, i64)| {
-            let parts = self.changed(waits, sum)?;
+            let parts = self.changed(Some(waits), sum)?;
             let share = self.share_of(self.sums(waits)[1] - self.sums(waits)[0]);
             let share = share.map_or(String::new(), |share| format!(", {:.0} %", share * 100.0));
-            Some(match is_measured {
-                true => parts,
-                false => format!("{word} {}{share} ({parts})", signed(sum)),
-            })
+            Some(format!("{word} {}{share} ({parts})", signed(sum)))
         };
-        let said: Vec<String> = sums.into_iter().filter_map(side).collect();
-        let rest = if is_measured { "; how much of it is waiting was not measured" } else { "" };
-        match said.is_empty() {
-            true => format!("{head}: no part of it changed"),
-            false => format!("{head}, {} ms: {}{rest}", signed(to - from), said.join("; ")),
+        let mut said = Vec::new();
+        if !self.mix.is_empty() {
+            let shares: Vec<String> = self.mix.iter().map(ShareChange::text).collect();
+            said.push(format!("the mix changed ({} of the requests)", shares.join(", ")));
         }
+        match self.is_split {
+            true => said.extend([(true, "waiting", waiting), (false, "own work", own)].into_iter().filter_map(side)),
+            false => said.extend(self.changed(None, to - from)),
+        }
+        if let Arrival::Closed(Some(closed)) = self.arrival {
+            said.extend(closed.flushed());
+            said.extend((!are_equal(closed.outstanding)).then(|| closed.depth()));
+        }
+        if said.is_empty() {
+            return self.unchanged();
+        }
+        if self.is_buffers() {
+            said.push(format!("cache is {}", Part::Cache.meaning()));
+        }
+        if self.arrival == Arrival::Measured {
+            said.push("how much of it is waiting was not measured".to_owned());
+        }
+        let head = format!("mean response of {} {} -> {} ms", self.of, ms(from), ms(to));
+        format!("{head}, {} ms: {}", signed(to - from), said.join("; "))
     }
 
     /// The work for a request first, in µs, then flushes, then the waiting that follows, then all of it.
-    fn of_loop(&self, own: [i64; 2], waiting: [i64; 2], closed: Option<ClosedLoop>) -> String {
-        let all = [own[0] + waiting[0], own[1] + waiting[1]];
+    fn of_loop(&self, own: [i64; 2], waiting: [i64; 2], closed: ClosedLoop) -> String {
         let [own_parts, waiting_parts] =
-            [(false, own), (true, waiting)].map(|(waits, [a, b])| self.changed(waits, b - a));
-        let flushes = closed.map_or([0; 2], |closed| closed.flushes.map(us));
-        let flushed = (flushes[1] - flushes[0]).abs() as f64 >= CHANGED * flushes[0].max(flushes[1]).max(1) as f64;
-        let is_deeper = closed.is_some_and(|closed| !are_equal(closed.outstanding));
-        if own_parts.is_none() && waiting_parts.is_none() && !flushed && !is_deeper {
-            return format!("mean response of {} {} -> {} ms: no part of it changed", self.of, ms(all[0]), ms(all[1]));
+            [(false, own), (true, waiting)].map(|(waits, [a, b])| self.changed(Some(waits), b - a));
+        let is_deeper = !are_equal(closed.outstanding);
+        let flushed = closed.flushed();
+        if own_parts.is_none() && waiting_parts.is_none() && flushed.is_none() && !is_deeper {
+            return self.unchanged();
         }
+        let has_more = own_parts.is_some() || flushed.is_some();
         let mut work = vec![match own_parts {
             Some(parts) => format!("own work {} ({parts})", moved(own)),
-            None => format!("own work {} ms on both sides", ms((own[0] + own[1]) / 2)),
+            None if own[0] == own[1] => format!("own work {} ms on both sides", ms(own[0])),
+            None => format!("own work {}", moved(own)),
         }];
-        if flushed {
-            work.push(format!("flushes between them {}", moved(flushes)));
-            // The larger change comes first.
-            if (flushes[1] - flushes[0]).abs() > (own[1] - own[0]).abs() {
-                work.reverse();
-            }
+        work.extend(flushed);
+        // The larger change comes first.
+        if us(closed.flushes[1] - closed.flushes[0]).abs() > (own[1] - own[0]).abs() {
+            work.reverse();
         }
-        let mut text = format!("{}, for each: {}", self.of, work.join("; "));
-        match (waiting_parts, closed) {
-            (Some(parts), _) if self.is_buffers() => {
-                text += &format!(". Waiting {} ({parts}); cache is {}", moved(waiting), Part::Cache.meaning());
+        let mut text = format!("each {}: {}", self.each(), work.join("; "));
+        match waiting_parts {
+            Some(parts) if has_more && closed.follows(own, waiting) => {
+                let way = if waiting[1] > waiting[0] { "rises" } else { "falls" };
+                text += &format!(". Waiting {way} with it: {} ({parts}), {}", moved(waiting), closed.why());
             }
-            (Some(parts), Some(closed)) => {
-                text += &format!(". Waiting {} ({parts}) {}", moved(waiting), closed.why());
-            }
-            (Some(parts), None) => text += &format!(". Waiting {} ({parts})", moved(waiting)),
-            (None, Some(closed)) if is_deeper => text += &format!(", {}", closed.why()),
-            (None, _) => {}
+            Some(parts) => text += &format!(". Waiting {} ({parts}), {}", moved(waiting), closed.why()),
+            None if is_deeper => text += &format!(", {}", closed.why()),
+            None => {}
         }
         match waiting {
             [0, 0] => text,
-            _ => format!("{text}. Mean response {}", moved(all)),
+            _ => format!("{text}. Mean response {}", moved([own[0] + waiting[0], own[1] + waiting[1]])),
         }
     }
 
-    /// True if the drive's buffer makes at least half of the changes of waiting: the drive then works on blocks of requests
-    /// that are answered, or that nobody has asked for yet, so those at work say nothing of the rate.
+    /// A request, in words.
+    fn each(&self) -> String {
+        match &*self.of {
+            "reads" => "read".to_owned(),
+            "writes" => "write".to_owned(),
+            "reads and writes" => "request".to_owned(),
+            job => format!("request of {job}"),
+        }
+    }
+
+    /// True if a request waits for the drive's buffer: the drive then works on blocks of requests that are answered, or that
+    /// nobody has asked for yet, so those at work say nothing of the rate.
+    fn waits_for_buffer(&self) -> bool {
+        let mut cache = self.parts.iter().filter(|change| change.part == Part::Cache);
+        let is_named = |cache: i64, all: i64| cache as f64 >= CHANGED * all as f64;
+        cache.any(|cache| is_named(cache.from, self.from()) || is_named(cache.to, self.to()))
+    }
+
+    /// True if the drive's buffer makes at least half of the changes of waiting.
     fn is_buffers(&self) -> bool {
         let waiting = self.parts.iter().filter(|change| change.waits);
         let moved = |cache: bool| {
             let of = waiting.clone().filter(|change| (change.part == Part::Cache) == cache);
-            of.map(|change| change.difference().abs()).sum::<i64>()
+            of.map(|change| us(change.difference()).abs()).sum::<i64>()
         };
         moved(true) > 0 && moved(true) >= moved(false)
     }
 
-    /// The named parts of a change of `sum` µs; `None` if none changed enough.
-    fn changed(&self, waits: bool, sum: i64) -> Option<String> {
-        let own = || self.parts.iter().filter(move |change| change.waits == waits);
-        let [from, to] = self.sums(waits);
-        let most_moved = own().map(|change| change.difference().abs()).max().unwrap_or(0);
-        let main = self.main(waits);
-        if main.is_empty() || (most_moved as f64) < CHANGED * from.max(to) as f64 {
+    /// The named parts of a change of `sum` µs, of waiting, of own work or of both, the largest first; `None` if none
+    /// changed enough.
+    fn changed(&self, waits: Option<bool>, sum: i64) -> Option<String> {
+        let of = || self.parts.iter().filter(|change| waits.is_none_or(|waits| change.waits == waits));
+        let [from, to]: [i64; 2] = [of().map(|change| change.from).sum(), of().map(|change| change.to).sum()];
+        let most = of().map(|change| change.difference().abs()).max().unwrap_or(0) as f64;
+        let is_named =
+            |change: &&PartChange| us(change.difference()) != 0 && change.difference().abs() as f64 >= NAMED * most;
+        let mut main: Vec<&PartChange> = of().filter(is_named).collect();
+        if main.is_empty() || most < CHANGED * from.max(to) as f64 {
             return None;
         }
+        main.sort_by_key(|change| -change.difference().abs());
         let mut parts: Vec<String> =
             main.iter().map(|change| format!("{} {}", change.name(), signed(us(change.difference())))).collect();
         let rest = sum - main.iter().map(|change| us(change.difference())).sum::<i64>();
@@ -405,7 +556,7 @@ impl Serialize for Cause {
         #[derive(Serialize)]
         struct Loop {
             outstanding: [f64; 2],
-            at_work: [f64; 2],
+            at_work: Option<[f64; 2]>,
             flushes_ms: [f64; 2],
         }
         #[derive(Serialize)]
