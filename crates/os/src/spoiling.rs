@@ -161,9 +161,10 @@ impl MediumChange {
                 done => done.map(|()| true),
             },
             MediumChange::Shortened { file, parts } => shorten(&root.join(file), *parts),
-            MediumChange::Named(names) => {
-                names.iter().try_for_each(|of| give_name(root, of)).map(|()| !names.is_empty())
-            }
+            MediumChange::Named(names) => match give_names(root, names) {
+                Err(error) if is_other_tree(&error) => Ok(false),
+                given => given.map(|()| !names.is_empty()),
+            },
         }
     }
 }
@@ -177,19 +178,50 @@ fn opened(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Makes one change of a folder. One that needs more than a name is left as it is.
+/// Makes these changes of folders. A name may be taken by a file that is to have another: so all files that move leave their names first.
 #[expect(clippy::disallowed_methods, reason = "a medium of ours, mounted")]
-fn give_name(root: &Path, of: &UnflushedName) -> io::Result<()> {
-    match &of.change {
-        NameChange::Missing { stands_as } | NameChange::Earlier { stands_as } => {
-            fs::rename(root.join(stands_as), root.join(&of.name))
+fn give_names(root: &Path, names: &[UnflushedName]) -> io::Result<()> {
+    let mut moves: Vec<(&Path, &Path)> = Vec::new();
+    for of in names {
+        if let NameChange::Missing { stands_as } | NameChange::Earlier { stands_as } = &of.change {
+            moves.push((stands_as, &of.name));
         }
-        NameChange::Remains => match fs::remove_file(root.join(&of.name)) {
-            Err(error) if error.kind() == io::ErrorKind::IsADirectory => Ok(()),
-            done => done,
-        },
-        NameChange::Absent => Ok(()),
     }
+    // From the last to the first: a file leaves its folder before the folder moves.
+    moves.sort();
+    let between = |number: usize| root.join(format!(".seekwise-moves-{number}"));
+    for (number, (stands_as, _)) in moves.iter().enumerate().rev() {
+        fs::rename(root.join(stands_as), between(number))?;
+    }
+    let remain = names.iter().filter(|of| of.change == NameChange::Remains);
+    for gone in remain.rev().map(|of| root.join(&of.name)) {
+        match fs::remove_file(&gone) {
+            // A folder that is not empty holds names that nobody told of.
+            Err(error) if error.kind() == io::ErrorKind::IsADirectory => drop(fs::remove_dir(&gone)),
+            done => done?,
+        }
+    }
+    let mut targets: Vec<(&Path, Option<usize>)> = moves.iter().enumerate().map(|it| (it.1.1, Some(it.0))).collect();
+    let folders = names.iter().filter(|of| of.change == NameChange::Absent { folder: true });
+    targets.extend(folders.map(|of| (&*of.name, None)));
+    targets.sort();
+    for (name, moved) in targets {
+        let target = root.join(name);
+        match moved {
+            Some(number) => {
+                fs::create_dir_all(target.parent().unwrap_or(root))?;
+                fs::rename(between(number), &target)?;
+            }
+            None => fs::create_dir_all(&target)?,
+        }
+    }
+    Ok(())
+}
+
+/// True for an error that says that a tree is another than names were told of.
+fn is_other_tree(error: &io::Error) -> bool {
+    use io::ErrorKind::{AlreadyExists, DirectoryNotEmpty, IsADirectory, NotADirectory, NotFound};
+    matches!(error.kind(), AlreadyExists | DirectoryNotEmpty | IsADirectory | NotADirectory | NotFound)
 }
 
 fn alter(path: &Path, from: u64, to: u64) -> io::Result<bool> {
@@ -259,6 +291,41 @@ mod tests {
         assert!(named.make(folder.path()).unwrap());
         assert_eq!(fs::read_to_string(folder.path().join("document")).unwrap(), "2");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
+    }
+
+    /// Each file holds the name that it is to have.
+    #[test]
+    fn files_that_take_each_others_names_are_all_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        for (name, text) in [("log", "log.1"), ("log.1", "log.2"), ("a", "b"), ("b", "a"), ("f", "made/below/f")] {
+            fs::write(root.join(name), text).unwrap();
+        }
+        let earlier = |name: &str, stands_as: &str| {
+            let change = NameChange::Earlier { stands_as: stands_as.into() };
+            UnflushedName { name: name.into(), change }
+        };
+        let missing = |name: &str, stands_as: &str| {
+            let change = NameChange::Missing { stands_as: stands_as.into() };
+            UnflushedName { name: name.into(), change }
+        };
+        let empty = UnflushedName { name: "empty".into(), change: NameChange::Absent { folder: true } };
+        let names = [
+            earlier("a", "b"),
+            earlier("b", "a"),
+            empty,
+            earlier("log.1", "log"),
+            missing("log.2", "log.1"),
+            missing("made/below/f", "f"),
+        ];
+        assert!(MediumChange::Named(names.to_vec()).make(root).unwrap());
+        for name in ["a", "b", "log.1", "log.2", "made/below/f"] {
+            assert_eq!(fs::read_to_string(root.join(name)).unwrap(), name);
+        }
+        assert!(root.join("empty").is_dir());
+        assert_eq!(fs::read_dir(root).unwrap().count(), 6, "nothing else is left");
+        let other = MediumChange::Named(vec![missing("x", "no such file")]);
+        assert!(!other.make(root).unwrap(), "it is not the tree that the names were told of");
     }
 
     #[test]

@@ -12,6 +12,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
 
 use crate::outputs::create_private;
 
@@ -35,14 +36,28 @@ pub struct FilePages {
 /// A regular file.
 #[derive(Clone, Debug)]
 struct FileState {
-    inode: u64,
     length: u64,
     /// A hash of each page.
     pages: Vec<u64>,
 }
 
-/// The inode of each name below a mount.
-type FileNames = BTreeMap<PathBuf, u64>;
+/// The entry behind each name below a mount.
+type FileNames = BTreeMap<PathBuf, EntryId>;
+
+/// An entry of a file system: an inode is used again, by an entry of another kind or another time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct EntryId {
+    inode: u64,
+    folder: bool,
+    /// `None` if the file system keeps no such time.
+    created: Option<SystemTime>,
+}
+
+impl EntryId {
+    fn of(of: &fs::Metadata) -> EntryId {
+        EntryId { inode: of.ino(), folder: of.is_dir(), created: of.created().ok() }
+    }
+}
 
 /// What a disk was not given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -74,12 +89,12 @@ pub struct UnflushedName {
 /// What a folder on the disk says of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NameChange {
-    /// It has no such name; the file is there under the other.
+    /// It has no such name; the file or folder is there under the other.
     Missing { stands_as: PathBuf },
     /// The name is still that of an earlier file; the new one is there under the other.
     Earlier { stands_as: PathBuf },
-    /// It has no such name, of a folder, a link, or a file that was not looked at.
-    Absent,
+    /// It has no such name, of a new folder, a link, or a file that was not looked at.
+    Absent { folder: bool },
     /// The name is still there, although it was deleted.
     Remains,
 }
@@ -101,7 +116,7 @@ impl FilePages {
     pub fn of(root: &Path, since: (i64, i64), stop: &AtomicBool) -> FilePages {
         let (mut pages, mut bytes) = (FilePages::default(), 0);
         pages.left_out = walk(root, stop, &mut |name, of| {
-            pages.names.insert(name.to_owned(), of.ino());
+            pages.names.insert(name.to_owned(), EntryId::of(of));
             if !of.is_file() || changed(of) < since {
                 return true;
             }
@@ -110,7 +125,7 @@ impl FilePages {
                 return false;
             };
             bytes += of.len();
-            pages.files.insert(name.to_owned(), FileState { inode: of.ino(), length: of.len(), pages: hashes });
+            pages.files.insert(name.to_owned(), FileState { length: of.len(), pages: hashes });
             true
         });
         pages
@@ -121,18 +136,25 @@ impl FilePages {
         static NEVER: AtomicBool = AtomicBool::new(false);
         let mut there = FileNames::new();
         walk(root, &NEVER, &mut |name, of| {
-            there.insert(name.to_owned(), of.ino());
+            there.insert(name.to_owned(), EntryId::of(of));
             true
         });
-        let by_inode: BTreeMap<u64, &PathBuf> = there.iter().map(|(name, inode)| (*inode, name)).collect();
-        let (mut lacks, mut moved) = (UnflushedState::default(), BTreeSet::new());
-        for (name, state) in &self.files {
-            // An inode may be used again, and empty files are all alike.
-            let moved_to = |_: &&&PathBuf| state.length > 0 && there.get(name) != Some(&state.inode);
-            let stands_as = by_inode.get(&state.inode).filter(moved_to);
-            match stands_as.filter(|it| state.missing(name, &root.join(it)).is_none()) {
+        let by_entry: BTreeMap<EntryId, &PathBuf> = there.iter().map(|(name, id)| (*id, name)).collect();
+        let (mut lacks, mut moved) = (UnflushedState::default(), BTreeMap::new());
+        // In order of names: a folder comes before what is in it.
+        for (name, id) in &self.names {
+            let state = self.files.get(name);
+            let elsewhere = by_entry.get(id).filter(|_| there.get(name) != Some(id));
+            let is_same = |it: &&&PathBuf| match state {
+                // Empty files are all alike.
+                Some(state) => state.length > 0 && state.missing(name, &root.join(it)).is_none(),
+                // A file that was not looked at was not renamed, but a folder above it may have been.
+                None => id.folder || went_along(name, it, &moved),
+            };
+            match elsewhere.filter(is_same) {
+                Some(&stands_as) if went_along(name, stands_as, &moved) => drop(moved.insert(name, stands_as)),
                 Some(&stands_as) => {
-                    moved.insert(stands_as);
+                    moved.insert(name, stands_as);
                     let stands_as = stands_as.clone();
                     let change = match there.contains_key(name) {
                         true => NameChange::Earlier { stands_as },
@@ -140,17 +162,28 @@ impl FilePages {
                     };
                     lacks.names.push(UnflushedName { name: name.clone(), change });
                 }
-                None => lacks.files.extend(state.missing(name, &root.join(name))),
+                None => match state {
+                    Some(state) => lacks.files.extend(state.missing(name, &root.join(name))),
+                    None if there.contains_key(name) => {}
+                    None => {
+                        let change = NameChange::Absent { folder: id.folder };
+                        lacks.names.push(UnflushedName { name: name.clone(), change });
+                    }
+                },
             }
         }
-        for name in self.names.keys().filter(|name| !there.contains_key(*name) && !self.files.contains_key(*name)) {
-            lacks.names.push(UnflushedName { name: name.clone(), change: NameChange::Absent });
-        }
+        let moved: BTreeSet<&PathBuf> = moved.into_values().collect();
         for name in there.keys().filter(|name| !self.names.contains_key(*name) && !moved.contains(name)) {
             lacks.names.push(UnflushedName { name: name.clone(), change: NameChange::Remains });
         }
         lacks
     }
+}
+
+/// True if `name` stands in a renamed folder as it stood in the folder's earlier name.
+fn went_along(name: &Path, stands_as: &Path, moved: &BTreeMap<&PathBuf, &PathBuf>) -> bool {
+    let folder = name.parent().and_then(|folder| moved.get(&folder.to_owned()));
+    name.file_name() == stands_as.file_name() && folder.map(|it| it.as_path()) == stands_as.parent()
 }
 
 /// Shows each entry below `root`, a folder before what is in it. `look` answers whether it looked at it; counts those that it did not, and
@@ -220,6 +253,7 @@ fn hashes(path: &Path, length: u64) -> io::Result<Vec<u64>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::spoiling::MediumChange;
 
     #[test]
     fn what_is_missing_is_named_by_page() {
@@ -288,13 +322,39 @@ mod tests {
             said.names,
             [
                 of("document", NameChange::Earlier { stands_as: "new".into() }),
+                of("folder", NameChange::Absent { folder: true }),
                 of("letter", NameChange::Missing { stands_as: "temporary".into() }),
-                of("folder", NameChange::Absent),
                 of("deleted", NameChange::Remains),
             ]
         );
         let files: Vec<&Path> = said.files.iter().map(|it| &*it.file).collect();
         assert_eq!(files, [Path::new("folder/file")], "no byte of the renamed ones is missing");
         assert_eq!(pages.missing(&seen), UnflushedState::default());
+    }
+
+    /// A tree that is renamed while it is looked at is the same entry, as on a disk that has its old name.
+    #[test]
+    fn a_renamed_folder_is_one_change_with_all_that_is_in_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        fs::create_dir(root.join("after")).unwrap();
+        for (name, text) in [("after/file", "one"), ("after/taken-out", "two")] {
+            fs::write(root.join(name), text).unwrap();
+        }
+        std::os::unix::fs::symlink("nowhere", root.join("after/link")).unwrap();
+        fs::create_dir(root.join("after/folder")).unwrap();
+        fs::rename(root.join("after/taken-out"), root.join("out")).unwrap();
+        let pages = FilePages::of(root, EARLIEST, &AtomicBool::new(false));
+        fs::rename(root.join("out"), root.join("after/taken-out")).unwrap();
+        fs::rename(root.join("after"), root.join("before")).unwrap();
+        let of = |name: &str, stands_as: &str| {
+            let change = NameChange::Missing { stands_as: stands_as.into() };
+            UnflushedName { name: name.into(), change }
+        };
+        let said = pages.missing(root);
+        assert_eq!(said.names, [of("after", "before"), of("out", "before/taken-out")]);
+        assert_eq!(said.files, []);
+        assert!(MediumChange::Named(said.names).make(root).unwrap());
+        assert_eq!(pages.missing(root), UnflushedState::default(), "all names are as they were to be");
     }
 }

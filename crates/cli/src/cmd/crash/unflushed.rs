@@ -97,12 +97,12 @@ fn name(of: &UnflushedName) -> String {
     let own = of.name.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let said = match &of.change {
         NameChange::Missing { stands_as } => {
-            format!("`{own}` is not in it yet; the file is still /{}", stands_as.display())
+            format!("`{own}` is not in it yet; it is still /{}", stands_as.display())
         }
         NameChange::Earlier { stands_as } => {
             format!("`{own}` is still the file from before; the new one is still /{}", stands_as.display())
         }
-        NameChange::Absent => format!("`{own}` is not in it yet"),
+        NameChange::Absent { .. } => format!("`{own}` is not in it yet"),
         NameChange::Remains => format!("`{own}` is still in it, although it was deleted"),
     };
     format!("directory /{folder}: {said}")
@@ -120,7 +120,7 @@ pub fn names_json(state: &UnflushedState) -> Vec<Value> {
         let (change, stands_as) = match &it.change {
             NameChange::Missing { stands_as } => ("missing", Some(stands_as)),
             NameChange::Earlier { stands_as } => ("earlier", Some(stands_as)),
-            NameChange::Absent => ("absent", None),
+            NameChange::Absent { .. } => ("absent", None),
             NameChange::Remains => ("remains", None),
         };
         let stands_as = stands_as.map(|it| format!("/{}", it.display()));
