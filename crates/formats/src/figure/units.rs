@@ -5,7 +5,7 @@
 /// for memory: powers of 1024.
 const SIZES: [(&str, u32); 5] = [("", 0), ("k", 1), ("m", 2), ("g", 3), ("t", 4)];
 
-/// Units of time, in seconds.
+/// Units of time, in nanoseconds.
 const TIMES: [(&str, f64); 12] = [
     ("ns", 1.0),
     ("us", 1e3),
