@@ -339,8 +339,6 @@ fn cell(writer: &Writer, danger: Danger, reference: &Reference) -> Cell {
             whole(writer, at, OUT, reference)
         }
         Danger::ForeignFolder => foreign_folder(writer, at),
-        // A result folder of two runs is locked: see the tests of that.
-        Danger::TwoWriters if writer.kind == Kind::Folder => NONE,
         Danger::TwoWriters => two_writers(writer, at, reference),
         Danger::NoSpace => no_space(writer, reference),
         Danger::ReadOnly => read_only(writer),
@@ -423,6 +421,7 @@ fn two_writers(writer: &Writer, at: &Path, reference: &Reference) -> Cell {
         for name in [OUT, "f.toml"] {
             let _ = fs::remove_file(at.join(name));
         }
+        let _ = fs::remove_dir_all(at.join(OUT));
     }
     WHOLE
 }
@@ -457,6 +456,43 @@ fn read_only(writer: &Writer) -> Cell {
         2 => REFUSED,
         code => Err(format!("exit {code}: {}", found.err)),
     }
+}
+
+/// However the second is spelled.
+#[test]
+fn two_outputs_of_a_command_under_one_name_are_refused() {
+    let folder = sandbox("out.log");
+    let at = folder.path();
+    let before = seen(at);
+    for words in [
+        "run n.fio --on d.toml --log ./out.log --force",
+        "drives d.toml --svg p --png ./p --force",
+        "fit t.csv --drive d.toml --only overhead.read_miss_ms --generations 1 -o f.toml --page kept/../f.toml --force",
+    ] {
+        let found = said(command(at).args(words.split(' ')).output().unwrap());
+        assert!(found.code == 2 && found.err.contains("another output of this command goes there"), "{}", found.err);
+        assert_eq!(seen(at), before, "{words}");
+    }
+}
+
+/// As root, else skipped.
+#[test]
+fn a_file_that_changes_its_owner_by_force_is_its_new_owners_alone() {
+    const NOBODY: u32 = 65534;
+    let folder = sandbox(OUT);
+    let at = folder.path();
+    let path = at.join(OUT);
+    fs::write(&path, "old").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o664)).unwrap();
+    let mut init = command(at);
+    init.args(["init", "stack", "--out", OUT, "--force"]).uid(NOBODY).gid(NOBODY).stdin(Stdio::null());
+    if !is_root() || chown(&path, Some(12345), Some(12345)).is_err() || chown(at, Some(NOBODY), Some(NOBODY)).is_err() {
+        return println!("skipped: only root gives files away");
+    }
+    let Ok(output) = init.output() else { return println!("skipped: nobody else may run the program") };
+    said(output).done();
+    let of = fs::metadata(&path).unwrap();
+    assert_eq!((of.uid(), of.gid(), of.mode() & 0o777), (NOBODY, NOBODY, 0o600));
 }
 
 #[test]
