@@ -237,6 +237,7 @@ fn a_check_that_is_broken_or_sees_nothing_is_no_judge() {
             "test ! -s $SEEKWISE_PROMISES || test $(wc -l < $SEEKWISE_MOUNT/log) -ge $(wc -l < $SEEKWISE_PROMISES) || exit 11",
             "does not notice altered data",
         ),
+        (&*WHOLE_LOG.replace("exit 11", "exit 10"), "promises are lost: lost, but allowed"),
     ] {
         for work in [LOG, LOG_NO_SYNC] {
             let (code, out, err) = log_of("ext4", work, check, &[]);
@@ -289,6 +290,51 @@ fn a_missing_flush_of_a_directory_is_named_as_one() {
     assert_eq!(code, 0, "{out}\n{err}");
     let said: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(said["unflushed_names"], serde_json::json!([]), "{said}");
+}
+
+/// Renamed into a new directory, and in a chain: all bytes are on the disk, and only directories are named.
+#[test]
+fn renamed_files_find_their_directories_and_lose_no_bytes() {
+    if skips("chains of renamed files", &["stdbuf"]) {
+        return;
+    }
+    let run = |work: &str, check: &str| {
+        let (code, out, err) = log_of("ext4", work, check, &["--json"]);
+        assert_eq!(code, 1, "{out}\n{err}");
+        let said: Value = serde_json::from_str(&out).unwrap();
+        assert_eq!(said["not_given"], serde_json::json!([]), "{said}");
+        said["not_given_names"].as_array().unwrap().iter().map(|it| it["name"].clone()).collect::<Vec<_>>()
+    };
+    let begin = "cd $SEEKWISE_MOUNT; put() { echo $2 > $1; sync $1; };";
+    let moved = "put f zero; sync .; mkdir d; mv f d/f; echo moved; sleep 1; sync d .; put g one; sync .; echo made";
+    let check = "cd $SEEKWISE_MOUNT; has() { test \"$(cat $1)\" = $2 || exit 11; }; \
+                 for line in $(cat $SEEKWISE_PROMISES); do case $line in moved) has d/f zero ;; made) has g one ;; esac; done";
+    let names = run(&format!("{begin} {moved}"), check);
+    assert!(names.contains(&"/d".into()) && names.contains(&"/d/f".into()), "{names:?}");
+    let rotated = "put log.1 older; put log newer; sync .; echo start; mv log.1 log.2; mv log log.1; echo rotated; sleep 1; \
+                   put log third; sync .; echo end";
+    let check = "cd $SEEKWISE_MOUNT; has() { test \"$(cat $1)\" = $2 || exit 11; }; \
+                 case $(tail -n 1 $SEEKWISE_PROMISES) in start) grep -q older log.* && grep -q newer log log.1 || exit 11 ;; \
+                 rotated) has log.2 older; has log.1 newer ;; end) has log.2 older; has log.1 newer; has log third ;; esac";
+    let names = run(&format!("{begin} {rotated}"), check);
+    assert!(names.contains(&"/log.1".into()) && names.contains(&"/log.2".into()), "{names:?}");
+}
+
+/// A record that is never flushed is lost long after it was promised: a check of the newest promise would pass.
+#[test]
+fn a_check_of_the_newest_file_alone_is_no_judge() {
+    if skips("a check of the newest file", &[]) {
+        return;
+    }
+    let work =
+        "cd $SEEKWISE_MOUNT; for i in $(seq 20); do echo record $i > r$i; [ $i = 5 ] || sync r$i .; echo $i; done";
+    let each =
+        "for i in $(cat $SEEKWISE_PROMISES); do test \"$(cat $SEEKWISE_MOUNT/r$i)\" = \"record $i\" || exit 11; done";
+    let (code, out, err) = log_of("ext4", &work.replace("[ $i = 5 ] ||", ""), each, &[]);
+    assert_eq!(code, 0, "{out}\n{err}");
+    let newest = each.replace("$(cat $SEEKWISE_PROMISES)", "$(tail -n 1 $SEEKWISE_PROMISES)");
+    let (code, out, err) = log_of("ext4", work, &newest, &[]);
+    assert!(code == 2 && err.contains("forgets an earlier promise"), "{code} {out}\n{err}");
 }
 
 /// One that flushes once in a while, and says that it may lose what came since.

@@ -140,7 +140,7 @@ pub fn alterations(changed: &[ChangedBytes], most: usize, chance: &mut Rng) -> V
 /// The ways to take one of `records` away from some of these files: each alone removed, if there are several, and each shortened.
 pub fn removals(changed: &[ChangedBytes], records: u64) -> Vec<MediumChange> {
     /// Files that are tried.
-    const MOST: usize = 8;
+    const MOST: usize = 64;
     let files: Vec<&PathBuf> = changed.iter().filter_map(|it| it.file.as_ref()).collect();
     let step = files.len().div_ceil(MOST).max(1);
     let some = || files.iter().step_by(step).map(|file| (*file).clone());
@@ -149,6 +149,17 @@ pub fn removals(changed: &[ChangedBytes], records: u64) -> Vec<MediumChange> {
 }
 
 impl MediumChange {
+    /// The file that it changes, or the disk, in words.
+    pub fn place(&self) -> String {
+        match self {
+            MediumChange::Altered { file: Some(file), .. }
+            | MediumChange::Removed { file }
+            | MediumChange::Shortened { file, .. } => format!("/{}", file.display()),
+            MediumChange::Altered { file: None, .. } => "the disk".to_owned(),
+            MediumChange::Named(_) => "names".to_owned(),
+        }
+    }
+
     /// Makes the change below a mount, or in the file of a bare disk. False if it does not apply.
     pub fn make(&self, root: &Path) -> io::Result<bool> {
         match self {

@@ -1,11 +1,13 @@
 //! A check is tried before it judges, on media whose answer is known. It must pass on the whole medium, and on the one from
-//! before the workload as long as nothing is promised; it must notice that everything promised is gone, that one record
+//! before the workload as long as nothing is promised; it must call it bad that everything promised is gone, that one record
 //! is, and that one is altered. A check that does not is no judge: the error says which answer was wrong and what to do.
 //!
 //! This room knows no file system: changes of files come from the caller. A record is taken away in three ways, until
-//! the check notices one: the list of promises goes on by one that nobody kept, the medium is that of an earlier
-//! promise, a file is gone or shorter.
+//! the check notices one: the medium is that of an earlier promise, a file is gone or shorter, and only if no file can be changed
+//! the list of promises goes on by one that nobody kept. Files of early promises come besides: a check that notices the loss of one
+//! at its promise must still notice it at the end.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 use std::io;
 
@@ -21,8 +23,20 @@ use super::verdict::{CheckOutput, CrashFinding, CrashVerdict};
 pub struct MediumChanges<C> {
     /// Each takes a record away.
     pub removals: Vec<C>,
-    /// Each alters a record.
-    pub alterations: Vec<C>,
+    /// Each alters a record, in the file named before it.
+    pub alterations: Vec<(String, C)>,
+    /// Each takes a file of an early promise away or alters it.
+    pub early: Vec<EarlyChange<C>>,
+}
+
+/// A change of a file that appeared with one promise and stayed as it was until the end.
+#[derive(Clone, Debug)]
+pub struct EarlyChange<C> {
+    /// The instant of that promise.
+    pub at: Instant,
+    /// Promises by then.
+    pub promises: usize,
+    pub change: C,
 }
 
 /// A check of a medium with these promises, and with one of the changes; `None` if that change does not apply.
@@ -45,6 +59,10 @@ pub struct CheckProof {
     pub removed: Option<NoticedChange>,
     /// With one record altered; `None` if the workload left nothing that could be.
     pub altered: Option<NoticedChange>,
+    /// Files in which the check noticed no altered byte, though it did in another.
+    pub unnoticed: Vec<String>,
+    /// Changes of files of early promises, if there are files of which this can be told.
+    pub early: Vec<NoticedChange>,
 }
 
 /// The last words of each error.
@@ -78,7 +96,8 @@ pub fn prove<C: Display>(
     }
     let empty = prover.empty(&before)?;
     let removed = prover.removed(history, writes, &whole, &changes.removals)?;
-    let altered = prover.altered(&whole, &changes.alterations)?;
+    let early = prover.early(writes, &whole, &changes.early)?;
+    let (altered, unnoticed) = prover.altered(&whole, &changes.alterations)?;
     if empty.is_none() && altered.is_none() {
         return Err(
             "the workload printed no promise and left no changed file: nothing can be lost; expected a workload that \
@@ -86,7 +105,7 @@ pub fn prove<C: Display>(
                 .to_owned(),
         );
     }
-    Ok(CheckProof { empty, removed, altered })
+    Ok(CheckProof { empty, removed, altered, unnoticed, early })
 }
 
 /// A check, and everything that was promised.
@@ -108,10 +127,12 @@ impl<C: Display> Prover<'_, C> {
         }
         let found = self.find(before, &self.promises, None)?;
         match found {
-            Some(found) if found.verdict == CrashVerdict::Consistent => Err(format!(
-                "the check passes on the medium from before the workload, on which all of the {} promises are lost; expected exit \
-                 code 11. Let it look on the medium for each line of $SEEKWISE_PROMISES. {HINT}",
-                self.promises.len()
+            Some(found) if !found.verdict.is_bad() => Err(format!(
+                "the check passes on the medium from before the workload, on which all of the {} promises are lost: {}; expected exit \
+                 code 11. Let it look on the medium for each line of $SEEKWISE_PROMISES, and let the workload print no line for what \
+                 may always be lost. {HINT}",
+                self.promises.len(),
+                spoken(&found)
             )),
             found => Ok(found),
         }
@@ -130,17 +151,15 @@ impl<C: Display> Prover<'_, C> {
             return Ok(None);
         }
         let mut tried = Vec::new();
-        if let Some(next) = next_line(&self.promises) {
-            let longer = [&self.promises[..], &[&next]].concat();
-            if let Some(finding) = self.find(whole, &longer, None)? {
-                tried.push((format!("the promise `{next}`, which nobody kept"), finding));
-            }
-        }
         let said: Vec<Instant> =
             history.marks.iter().filter(|(_, mark)| matches!(mark, HistoryMark::Said(_))).map(|it| it.0).collect();
-        let mut back = 1;
-        while back < said.len() && !tried.last().is_some_and(is_noticed) {
-            let earlier = received(writes, said[said.len() - 1 - back]);
+        let most = said.len().saturating_sub(1);
+        let doubled = std::iter::successors(Some(1), |back| Some(2 * back)).take_while(|back| *back < most);
+        for back in doubled.chain([most].into_iter().filter(|most| *most > 0)) {
+            if tried.last().is_some_and(is_noticed) {
+                break;
+            }
+            let earlier = received(writes, said[most - back]);
             // Only a medium that holds what was promised by then misses nothing else.
             let by_then = self.find(&earlier, &self.promises[..said.len() - back], None)?;
             if by_then.is_some_and(|found| found.verdict == CrashVerdict::Consistent)
@@ -148,49 +167,116 @@ impl<C: Display> Prover<'_, C> {
             {
                 tried.push((format!("the medium as it was {back} promises before the last"), finding));
             }
-            back *= 2;
         }
+        let mut changed = false;
         for removal in removals {
             if tried.last().is_some_and(is_noticed) {
                 break;
             }
             if let Some(finding) = self.find(whole, &self.promises, Some(removal))? {
+                changed = true;
                 tried.push((removal.to_string(), finding));
+            }
+        }
+        if let Some(next) = next_line(&self.promises).filter(|_| !changed && !tried.last().is_some_and(is_noticed)) {
+            let longer = [&self.promises[..], &[&next]].concat();
+            if let Some(finding) = self.find(whole, &longer, None)? {
+                tried.push((format!("the promise `{next}`, which nobody kept"), finding));
             }
         }
         noticed(tried).map_err(|tried| {
             format!(
-                "the check does not notice that a promised record is missing: it passes with {tried}; expected exit code 11, or 10 \
-                 if that loss is allowed. Let it look on the medium for each line of $SEEKWISE_PROMISES. {HINT}"
+                "the check does not notice that a promised record is missing: it passes with {tried}; expected exit code 11. \
+                 Let it look on the medium for each line of $SEEKWISE_PROMISES. {HINT}"
             )
         })
     }
 
-    /// One record is another.
-    fn altered(&self, whole: &MediumImage, alterations: &[C]) -> Result<Option<NoticedChange>, String> {
-        let mut tried = Vec::new();
-        for alteration in alterations {
-            if tried.last().is_some_and(is_noticed) {
-                break;
+    /// A record of an early promise is gone or altered: noticed at that promise, and at the end.
+    fn early(
+        &self,
+        writes: &SessionWrites,
+        whole: &MediumImage,
+        changes: &[EarlyChange<C>],
+    ) -> Result<Vec<NoticedChange>, String> {
+        let (mut noticed, mut passes) = (Vec::new(), BTreeMap::new());
+        for EarlyChange { at, promises, change } in changes {
+            let (earlier, by_then) = (received(writes, *at), &self.promises[..*promises]);
+            if !passes.contains_key(promises) {
+                let found = self.find(&earlier, by_then, None)?;
+                passes.insert(*promises, found.is_some_and(|found| found.verdict == CrashVerdict::Consistent));
             }
-            if let Some(finding) = self.find(whole, &self.promises, Some(alteration))? {
-                tried.push((alteration.to_string(), finding));
+            let is_bad = |found: Option<CrashFinding>| found.is_some_and(|found| found.verdict.is_bad());
+            // Other files than records appear with a promise too: nobody looks at them.
+            if !passes[promises] || !is_bad(self.find(&earlier, by_then, Some(change))?) {
+                continue;
+            }
+            match self.find(whole, &self.promises, Some(change))? {
+                None => {}
+                Some(finding) if finding.verdict.is_bad() => {
+                    noticed.push(NoticedChange { change: change.to_string(), finding });
+                }
+                Some(finding) => {
+                    return Err(format!(
+                        "the check forgets an earlier promise: it notices {change} as long as there are {promises} promises, and not \
+                         with all {}: {}; expected exit code 11. Let it look on the medium for each line of $SEEKWISE_PROMISES, and \
+                         let the workload delete what a later promise replaces. {HINT}",
+                        self.promises.len(),
+                        spoken(&finding)
+                    ));
+                }
             }
         }
-        noticed(tried).map_err(|tried| {
+        Ok(noticed)
+    }
+
+    /// One record is another. Also the files in which that was never noticed, though it was in another.
+    fn altered(
+        &self,
+        whole: &MediumImage,
+        alterations: &[(String, C)],
+    ) -> Result<(Option<NoticedChange>, Vec<String>), String> {
+        /// Files that are tried once the check has noticed a change of one.
+        const MOST: usize = 8;
+        let (mut first, mut tried, mut known) = (None, Vec::new(), BTreeSet::new());
+        let mut blind = BTreeSet::new();
+        for (place, alteration) in alterations {
+            if first.is_some() && (known.contains(place) || known.len() >= MOST) {
+                continue;
+            }
+            let Some(finding) = self.find(whole, &self.promises, Some(alteration))? else { continue };
+            known.insert(place);
+            match (finding.verdict.is_bad(), first.is_some()) {
+                (true, true) => {}
+                (true, false) => {
+                    blind.remove(place);
+                    first = Some(NoticedChange { change: alteration.to_string(), finding });
+                }
+                (false, noticed) => {
+                    blind.insert(place);
+                    tried.extend((!noticed).then(|| (alteration.to_string(), finding)));
+                }
+            }
+        }
+        if first.is_some() {
+            return Ok((first, blind.into_iter().cloned().collect()));
+        }
+        let none = noticed(tried).map_err(|tried| {
             format!(
                 "the check does not notice altered data: it passes with {tried}; expected exit code 11, or 1 for a corrupt medium. Let \
                  it compare contents, not only names, sizes or counts. {HINT}"
             )
-        })
+        })?;
+        Ok((none, Vec::new()))
     }
 }
 
 /// A change that was tried, and the finding.
 type TriedChange = (String, CrashFinding);
 
+/// A loss that a check allows is not noticed: everything could be lost so.
 fn is_noticed((_, finding): &TriedChange) -> bool {
-    finding.verdict != CrashVerdict::Consistent
+    finding.verdict.is_bad()
 }
 
 /// The last change if it was noticed; an error lists some of those that were not.
@@ -198,9 +284,7 @@ fn noticed(mut tried: Vec<TriedChange>) -> Result<Option<NoticedChange>, String>
     const NAMED: usize = 3;
     match tried.pop() {
         None => Ok(None),
-        Some((change, finding)) if finding.verdict != CrashVerdict::Consistent => {
-            Ok(Some(NoticedChange { change, finding }))
-        }
+        Some((change, finding)) if finding.verdict.is_bad() => Ok(Some(NoticedChange { change, finding })),
         Some(last) => {
             tried.push(last);
             let more = tried.len().saturating_sub(NAMED);

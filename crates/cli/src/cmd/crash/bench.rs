@@ -1,19 +1,19 @@
 //! The user's check at work on media of one session: what it says of each, and what files lack on them.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use seekwise_formats::ext4::Ext4BlockMap;
 use seekwise_lab::crash::places::words;
-use seekwise_lab::crash::proof::{CheckProof, MediumChanges, prove, received};
+use seekwise_lab::crash::proof::{CheckProof, EarlyChange, MediumChanges, prove, received};
 use seekwise_lab::crash::trial::CrashCase;
 use seekwise_lab::crash::verdict::CheckOutput;
 use seekwise_model::block::SECTOR;
 use seekwise_model::durability::image::{LostWrite, MediumImage};
 use seekwise_model::durability::terms::DriveTerms;
 use seekwise_model::durability::writes::SessionWrites;
-use seekwise_model::history::History;
+use seekwise_model::history::{History, HistoryMark};
 use seekwise_model::rng::Seed;
 use seekwise_model::time::Instant;
 use seekwise_os::checking::{CheckResult, ImageChecker, ImageContent};
@@ -90,14 +90,59 @@ impl<'a> CheckBench<'a> {
         let promises = self.history().said(Instant::FAR).count() as u64;
         let whole = self.content(&received(&self.writes, Instant::FAR));
         let held = self.checker.records(&whole, &changed).map_err(CommandError::new)?;
+        let altered = alterations(&held, ALTERATIONS, &mut seed.stream("proof"));
         let changes = MediumChanges {
             removals: removals(&changed, promises),
-            alterations: alterations(&held, ALTERATIONS, &mut seed.stream("proof")),
+            alterations: altered.into_iter().map(|change| (change.place(), change)).collect(),
+            early: self.early(&changed)?,
         };
         let check = |image: &MediumImage, promises: &[&str], change: Option<&MediumChange>| {
             self.look_changed(0, image, promises, change)
         };
         prove(self.history(), &self.writes, &changes, &check).map_err(CommandError::new)
+    }
+
+    /// Changes of files that appeared with one of some early promises and stayed as they were until the end.
+    fn early(&self, changed: &[ChangedBytes]) -> Result<Vec<EarlyChange<MediumChange>>, CommandError> {
+        /// Promises that are looked at, and files of each.
+        const PROMISES: usize = 3;
+        const FILES: usize = 3;
+        let is_said = |(_, mark): &&(Instant, HistoryMark)| matches!(mark, HistoryMark::Said(_));
+        let said: Vec<Instant> = self.history().marks.iter().filter(is_said).map(|it| it.0).collect();
+        // A lone file holds the record of each promise, and goes on to change.
+        if said.len() < 2 || changed.iter().filter(|it| it.file.is_some()).count() < 2 {
+            return Ok(Vec::new());
+        }
+        let begin = self.history().span().map_or(Instant::ZERO, |span| span.0);
+        let mut early = Vec::new();
+        let mut places: Vec<usize> = (0..PROMISES).map(|it| it * said.len() / PROMISES).collect();
+        places.dedup();
+        for place in places.into_iter().filter(|place| place + 1 < said.len()) {
+            let from = if place == 0 { Instant::from_nanos(begin.nanos().saturating_sub(1)) } else { said[place - 1] };
+            for (file, length) in self.stayed(from, said[place])?.into_iter().take(FILES) {
+                let altered = MediumChange::Altered { file: Some(file.clone()), from: 0, to: length };
+                for change in [MediumChange::Removed { file }, altered] {
+                    early.push(EarlyChange { at: said[place], promises: place + 1, change });
+                }
+            }
+        }
+        Ok(early)
+    }
+
+    /// Files that the disk received between two instants, and that were the same when all was received; with their bytes.
+    fn stayed(&self, from: Instant, to: Instant) -> Result<Vec<(PathBuf, u64)>, CommandError> {
+        let Some(new) = self.received_between(from, to)? else { return Ok(Vec::new()) };
+        let new: Vec<_> = new.files.into_iter().filter(|it| !it.named && !it.ranges.is_empty()).collect();
+        if new.is_empty() {
+            return Ok(Vec::new());
+        }
+        // Seen from both sides: a file that grew lacks nothing, and one that was deleted is not there to lack anything.
+        let (later, gone) = (self.received_between(to, Instant::FAR)?, self.received_between(Instant::FAR, to)?);
+        let other = |name: &Path, state: &UnflushedState| {
+            state.files.iter().any(|it| it.file == name) || state.names.iter().any(|it| it.name == name)
+        };
+        let same = |name: &Path| !later.iter().chain(&gone).any(|state| other(name, state));
+        Ok(new.into_iter().filter(|it| same(&it.file)).map(|it| (it.file, it.length)).collect())
     }
 
     /// The bytes that the workload changed: of its files, or of the bare disk.

@@ -175,6 +175,13 @@ fn proof(proof: &CheckProof) -> String {
     }
     noticed.extend(proof.removed.iter().map(|it| format!("a missing record ({})", it.change)));
     noticed.extend(proof.altered.iter().map(|it| format!("an altered one ({})", it.change)));
+    if let Some(first) = proof.early.first() {
+        noticed.push(format!(
+            "changes of records of early promises ({}, first of {})",
+            first.change,
+            proof.early.len()
+        ));
+    }
     let mut untried = Vec::new();
     if proof.empty.is_none() {
         untried.push("a loss, for nothing was promised");
@@ -188,8 +195,15 @@ fn proof(proof: &CheckProof) -> String {
         true => String::new(),
         false => format!(" Not tried: {}.", untried.join("; ")),
     };
+    let unnoticed = match &proof.unnoticed[..] {
+        [] => String::new(),
+        files => format!(
+            " It did not notice another byte in {}: a loss there is not found. Do these hold nothing that was promised?",
+            files.join(", ")
+        ),
+    };
     format!(
-        "The check was tried before: it passes with all that was written, and notices {}.{untried}",
+        "The check was tried before: it passes with all that was written, and notices {}.{untried}{unnoticed}",
         noticed.join(", ")
     )
 }
@@ -351,6 +365,7 @@ fn proof_json(proof: &CheckProof) -> Value {
     json!({
         "empty": proof.empty.as_ref().map(|it| json!({ "verdict": it.verdict, "words": it.words })),
         "removed": proof.removed.as_ref().map(noticed), "altered": proof.altered.as_ref().map(noticed),
+        "early": proof.early.iter().map(noticed).collect::<Vec<_>>(), "unnoticed": proof.unnoticed,
     })
 }
 
