@@ -70,6 +70,7 @@ const OUTPUTS: [(&str, &[&[&str]]); 12] = [
         &[
             &["compare", "mix.fio", "--on", DRIVE, "--vary", "drive.firmware.depth=1,8", "--runs", "2"],
             &["compare", "paced.fio", "--on", DRIVE, "--vary", "drive.firmware.depth=1,8", "--runs", "2"],
+            &["compare", "random-read", "--on", DRIVE, "--vary", "drive.firmware.depth=1,8", "--runs", "2"],
             &UNTIL_DECIDED,
             // Decided by nothing, and never shortened.
             &[
