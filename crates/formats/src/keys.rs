@@ -7,7 +7,7 @@
 use serde::Serialize;
 
 use crate::diagnostic::Diagnostic;
-use crate::figure::{KeyDomain, Plain, ProfileKey};
+use crate::figure::{KeyDomain, Plain};
 use crate::limits::terms;
 use crate::metric::Metric;
 use crate::scene;
@@ -241,7 +241,7 @@ fn layer(name: &'static str, otherwise: &'static str, what: &'static str) -> Key
     };
     let keys = keys_of(name).iter().map(|key| KeyEntry {
         key: format!("{name}.{}", key.path),
-        takes: taken(key),
+        takes: key.accepts.range(),
         unit: key.unit,
         required: key.required,
         otherwise: match (key.required, name) {
@@ -253,13 +253,6 @@ fn layer(name: &'static str, otherwise: &'static str, what: &'static str) -> Key
         also: key.also.to_vec(),
     });
     KeySection { name, what: what.to_owned(), keys: std::iter::once(whole).chain(keys).collect() }
-}
-
-/// The range of a layer's key; `none` removes an optional one.
-fn taken(key: &ProfileKey) -> String {
-    let is_none = matches!(key.accepts, KeyDomain::Word(words) if words.contains(&"none"));
-    let range = key.accepts.range();
-    if key.required || is_none { range } else { format!("{range}, or none") }
 }
 
 /// The keys of scenes: names, then figures.
