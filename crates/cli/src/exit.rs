@@ -7,6 +7,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use seekwise::reading::holds_results;
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::limits::terms;
+use seekwise_formats::spelling::is_same;
 use seekwise_formats::{drives, fio};
 use seekwise_lab::catalogue::studies::{BUILT_IN, REVIEWS};
 use seekwise_lab::jobs::patterns;
@@ -94,13 +95,14 @@ pub fn code(outcome: CommandResult) -> u8 {
 }
 
 /// The exit code where the arguments are no command: help and versions are printed, too.
-pub fn of_arguments(error: &clap::Error, words: &[OsString]) -> u8 {
+pub fn of_arguments(mut error: clap::Error, words: &[OsString]) -> u8 {
     if error.kind() == ErrorKind::InvalidUtf8 {
         let wrong = words.iter().find(|word| word.to_str().is_none()).cloned().unwrap_or_default();
         return code(Err(CommandError::new(format!("{}: not valid UTF-8", wrong.display()))));
     }
+    without_escape(&mut error);
     let printed = error.print();
-    for tip in tips(error) {
+    for tip in tips(&error) {
         say(talk(&format!("tip: {tip}")));
     }
     match printed {
@@ -108,6 +110,16 @@ pub fn of_arguments(error: &clap::Error, words: &[OsString]) -> u8 {
             code(Err(CommandError::new(format!("standard output: {why}"))))
         }
         _ => error.exit_code() as u8,
+    }
+}
+
+/// Removes clap's tip to pass an unknown option as a value: no command takes one.
+fn without_escape(error: &mut clap::Error) {
+    if let Some(ContextValue::StyledStrs(mut tips)) = error.remove(ContextKind::Suggested) {
+        tips.retain(|tip| !tip.to_string().contains("as a value"));
+        if !tips.is_empty() {
+            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+        }
     }
 }
 
@@ -171,8 +183,19 @@ fn of_fio(argument: &str) -> Option<String> {
         (true, None) => Some(format!("`{name}` {of_jobs} (docs/how-to/fio.md)")),
         (true, Some(here)) => Some(format!("`{name}` {of_jobs}; {here}")),
         (false, Some(here)) => Some(format!("`{name}` is an option of fio's command line; here {here}")),
-        (false, None) => None,
+        (false, None) => of_field(name),
     }
+}
+
+/// A tip for an option that names a word of the field.
+fn of_field(name: &str) -> Option<String> {
+    if is_same(name, "metric") {
+        let others = "`seekwise run` prints all figures: `--columns p95,max` selects columns, `--json` has all";
+        return Some(format!("`seekwise compare … --metric NAME` judges by one figure; {others}"));
+    }
+    let term = terms::find(name)?;
+    let set = if term.keys.first() == Some(&"job.depth") { "`--set job.depth=N` sets it for any job; " } else { "" };
+    Some(format!("{set}`seekwise keys {name}` says what `{name}` is here"))
 }
 
 /// A tip for a word that is no command.

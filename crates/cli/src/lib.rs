@@ -39,6 +39,6 @@ pub fn program(words: &[OsString]) -> u8 {
     talk::begin();
     match args::parse(words) {
         Ok(cli) => exit::code(guard_files(|| cmd::dispatch(cli, words))),
-        Err(error) => exit::of_arguments(&error, words),
+        Err(error) => exit::of_arguments(error, words),
     }
 }

@@ -53,6 +53,8 @@ struct Column {
     least: usize,
     /// Columns with a higher rank are left out first.
     rank: usize,
+    /// Shown only if `--columns` names it.
+    on_request: bool,
 }
 
 /// How a table fits.
@@ -85,6 +87,7 @@ pub fn wide(header: Vec<String>) -> Table {
         figure: false,
         least: if place == 0 { NAME } else { TEXT },
         rank: place,
+        on_request: false,
     };
     Table {
         columns: header.into_iter().enumerate().map(column).collect(),
@@ -122,6 +125,13 @@ pub fn dispensable(table: &mut Table, headings: &[&str]) {
         for column in table.columns.iter_mut().filter(|column| column.heading == *heading) {
             column.rank = most - place;
         }
+    }
+}
+
+/// The columns with these headings are shown only if `--columns` names them.
+pub fn on_request(table: &mut Table, headings: &[&str]) {
+    for column in table.columns.iter_mut().filter(|column| headings.contains(&column.heading.as_str())) {
+        column.on_request = true;
     }
 }
 
@@ -207,7 +217,8 @@ impl Table {
 
     /// The table on `width` columns.
     pub fn draw(&self, width: usize) -> String {
-        let has = |&column: &usize| column == 0 || self.rows.iter().any(|row| !row[column].is_empty());
+        let is_filled = |column: usize| self.rows.iter().any(|row| !row[column].is_empty());
+        let has = |&column: &usize| column == 0 || !self.columns[column].on_request && is_filled(column);
         let mut shown: Vec<usize> = match &self.chosen {
             Some(chosen) => chosen.clone(),
             None => (0..self.columns.len()).filter(has).collect(),

@@ -45,24 +45,35 @@ const WORDS: &[(&str, i32, &str)] = &[
     ("fragmentation", 0, "volume.NAME.fragments"),
     ("read-ahead", 0, "drive.cache.read_ahead.max_sectors"),
     ("dirty ratio", 0, "pagecache.dirty_percent"),
-    ("ironwolf", 2, "Seagate IronWolf records conventionally"),
+    ("ironwolf", 2, "no Seagate IronWolf is built in (it records conventionally"),
     ("exos", 2, "--on exos-x18"),
     ("wd red", 2, "WD20EFAX to WD60EFAX, are shingled (SMR)"),
     ("st18000nm000j", 2, "--on exos-x18"),
     ("18tb", 2, "--on exos-x18"),
     ("seagate", 2, "--on exos-x18"),
+    ("bs", 0, "a fio job file with rw and bs"),
+    ("rw", 0, "a pattern of `seekwise patterns`"),
 ];
 
 /// Words of drives: what `drives WORD` and `--on WORD` say.
 const DRIVES: &[(&str, i32, &str, &str)] = &[
     ("18tb", 0, "exos-x18", "did you mean `exos-x18`?"),
     ("18 TB", 0, "exos-x18", "did you mean `exos-x18`?"),
-    ("ST18000NM000J", 0, "exos-x18", "did you mean `exos-x18`?"),
+    ("ST18000NM", 0, "exos-x18", "did you mean `exos-x18`?"),
     ("exos", 0, "exos-x18", "did you mean `exos-x18`?"),
     ("seagate", 0, "cheetah-15k.4", "expected one of barracuda-7200.7, barracuda-7200.7-ncq, cheetah-15k.4"),
     ("barracuda-7200", 0, "barracuda-7200.7-ncq", "expected one of barracuda-7200.7, barracuda-7200.7-ncq"),
     ("exos-x17", 2, "expected exos-x18, the nearest by name", "expected exos-x18, the nearest by name"),
-    ("ironwolf", 2, "none is built in; expected exos-x18", "none is built in; expected exos-x18"),
+    (
+        "ironwolf",
+        2,
+        "no Seagate IronWolf is built in (it records conventionally",
+        "ironwolf: no Seagate IronWolf is built in (it records conventionally",
+    ),
+    ("skyhawk ai", 2, "no Seagate SkyHawk AI is built in", "no Seagate SkyHawk AI is built in"),
+    ("HDWD320", 2, "Toshiba's announcement of 2022", "Toshiba P300 of 2 TB and 256 MB of buffer is shingled"),
+    ("WD Red SN700", 2, "WD Red SN700 is flash", "WD Red SN700 is flash"),
+    ("WD221KFGX", 2, "as the built-in drives do; its datasheet", "no WD Red Pro from 16 TB on is built in"),
     ("wd red", 2, "are shingled (SMR)", "are shingled (SMR)"),
     ("WD40EFAX", 2, "is shingled (SMR;", "shingled tracks and zoned drives are not modelled"),
     ("ST8000DM004-2CX188", 2, "is shingled (SMR;", "shingled tracks and zoned drives are not modelled"),
@@ -90,6 +101,9 @@ const METRICS: &[(&str, i32, &str)] = &[
     ("FUA", 2, "expected one of write.mean, write.p99"),
     ("QD", 2, "how many requests it has in flight"),
     ("scrub", 2, "are not modelled"),
+    ("commits", 2, "flush.iops of a fio job, operations.NAME.per_s of a program in a scene"),
+    ("flush.iops", 2, "has no value: this job issues no flushes (fio: fsync=1)"),
+    ("write.p99", 2, "has no value: this job writes nothing"),
 ];
 
 /// Mistakes: the arguments, and what is said. None of them runs.
@@ -149,7 +163,7 @@ const MISTAKES: &[(&[&str], &str)] = &[
     (&["run", "real.json", "--on", "exos-x18"], "`seekwise fit real.json --drive DRIVE -o FILE` fits a drive to it"),
     (&["run", "random-read", "--on", "exos-x18", "--set", "drive=18tb"], "--on names the drive"),
     (&["compare", "random-read", "--on", "exos-x18", "--vary", "drive=exos-x18,18tb"], "did you mean `exos-x18`?"),
-    (&["bench", "--drive", "ironwolf"], "Seagate IronWolf records conventionally"),
+    (&["bench", "--drive", "ironwolf"], "no Seagate IronWolf is built in"),
     (&["fit", "real.json", "--drive", "exos-x17", "-o", "x.toml"], "expected exos-x18, the nearest by name"),
     (
         &["compare", "random-read", "--on", "exos-x18", "--vary", "job.depth=1,2", "--vary", "job.depth=1,4"],
@@ -168,6 +182,36 @@ const MISTAKES: &[(&[&str], &str)] = &[
         "expected one of postgresql-async, postgresql-fsync, postgresql-no-fsync",
     ),
     (&["patterns", "commit"], "docs/how-to/fsync.md"),
+    (
+        &["run", "rand-read", "--on", "exos-x18"],
+        "expected random-read (`seekwise patterns` lists all), or a fio job file",
+    ),
+    (&["run", "randwrite", "--on", "exos-x18"], "expected random-write"),
+    (&["run", "sequential-read", "--on", "exos-x18"], "expected streaming-read"),
+    (&["run", "seq-read", "--on", "exos-x18"], "expected streaming-read"),
+    (&["run", "read", "--on", "exos-x18"], "expected streaming-read"),
+    (&["run", "randrw", "--on", "exos-x18"], "expected one of oltp-4k, random-8k-70%read, file-server"),
+    (&["run", "random-read", "--on", "exos-x18", "--set", "job.bs=4k"], "a fio job file with rw and bs"),
+    (&["run", "random-read", "--on", "exos-x18", "--QD", "4"], "`--set job.depth=N` sets it for any job"),
+    (&["run", "random-read", "--on", "exos-x18", "--metric", "p95"], "`--columns p95,max` selects columns"),
+    (&["run", "random-read", "--on", "sda"], "is a device; expected --on device:/dev/sda to measure it"),
+    (
+        &["run", "random-read", "--on", "exos-x18", "--set", "array.drives=4"],
+        "`array.drives`: needs an array; expected a preset (linear, matrix, raid-0, raid-1, raid-10, raid-5, raid-6), as in \
+         `array=raid-6`",
+    ),
+    (
+        &["run", "random-read", "--on", "exos-x18", "--set", "drive.mechanics.seek.average_ms=4"],
+        "average_ms=4 and full_ms=",
+    ),
+    (
+        &["compare", "exos-x18", "wd140edfz"],
+        "`seekwise compare JOB --on exos-x18 --vary drive=exos-x18,wd140edfz` compares drives",
+    ),
+    (
+        &["compare", "a.fio", "--on", "exos-x18", "--vary", "drive.cache.write_back=on,true"],
+        "duplicate value `true`, which means `on`",
+    ),
 ];
 
 const JOB: &str = "[j]\nrw=randread\nbs=4k\nsize=1g\ntime_based\nruntime=1\n";
@@ -268,6 +312,8 @@ fn two_jobs_are_compared_and_what_differs_is_named() {
     assert_eq!(run.code, 0, "{said}");
     assert!(said.contains("job=b.fio against job=a.fio: slower"), "{said}");
     assert!(!said.contains("at once"), "only the size differs: {said}");
+    assert!(said.contains("The sides differ in: job.size.blocks (4096 bytes → 65536 bytes)"), "{said}");
+    assert!(said.contains("But: bytes per second is better:"), "{said}");
     fs::write(folder.path().join("c.fio"), JOB.replace("bs=4k", "bs=64k").replace("randread", "randwrite")).unwrap();
     says(
         folder.path(),
@@ -316,6 +362,9 @@ fn two_result_folders_are_compared_as_they_are() {
     assert!(text.contains("3 runs a side of each cell, paired on the same random numbers"), "{text}");
     assert!(text.contains("The sides differ in: drive"), "{text}");
     says(folder.path(), &["compare", "before", "before"], 2, "is named twice");
+    says(folder.path(), &["compare", "before", "before/"], 2, "is named twice");
+    says(folder.path(), &["compare", "before", "none"], 2, "none: no such folder; expected two result folders");
+    says(folder.path(), &["compare", "before", "a.fio"], 2, "a.fio: holds no results; expected two result folders");
     // One run has no interval.
     for out in ["one", "two"] {
         let run = seekwise(folder.path(), &["run", "a.fio", "--on", "exos-x18", "--out", out]);
@@ -325,11 +374,77 @@ fn two_result_folders_are_compared_as_they_are() {
         folder.path(),
         &["compare", "one", "two"],
         2,
-        "one run has no interval; expected two result folders of two runs",
+        "one, two: each holds one run; an interval needs two or more; expected two result folders of two runs",
     );
+    // A switch in other words is the same level.
+    for (out, values, seed) in [("words", "on,off", "1"), ("flags", "true,false", "7")] {
+        let vary = format!("drive.cache.write_back={values}");
+        let args =
+            ["compare", "a.fio", "--on", "exos-x18", "--vary", &vary, "--runs", "2", "--seed", seed, "--out", out];
+        assert_eq!(seekwise(folder.path(), &args).code, 0, "{out}");
+    }
+    let text = self::said(&seekwise(folder.path(), &["compare", "words", "flags"]));
+    assert!(text.contains("whose seeds differ") && !text.contains("drifted"), "nothing drifts in a model: {text}");
+    assert!(text.contains("over 2 cells"), "{text}");
     says(folder.path(), &["compare", "before", "one"], 2, "their factors or levels differ");
     says(folder.path(), &["run", "before", "--on", "exos-x18"], 2, "`seekwise report before` shows the results");
     says(folder.path(), &["run", "a.fio", "--on", "before"], 2, "`seekwise report before` shows the results");
+}
+
+#[test]
+fn options_that_there_are_not_are_never_passed_as_values() {
+    let folder = folder();
+    let run = seekwise(folder.path(), &["run", "random-read", "--on", "exos-x18", "--QD", "4"]);
+    assert!(run.code == 2 && !run.err.contains("as a value"), "{}", run.err);
+    let run = seekwise(folder.path(), &["run", "random-read", "--on", "exos-x18", "--sed", "4"]);
+    assert!(run.code == 2 && run.err.contains("'--seed'"), "clap's own suggestion stays: {}", run.err);
+}
+
+#[test]
+fn a_model_number_or_other_capitals_name_a_drive() {
+    let folder = folder();
+    let figures =
+        |drive: &str| seekwise(folder.path(), &["run", "a.fio", "--on", drive, "--json"]).json()["all"].clone();
+    let exos = figures("exos-x18");
+    for other in ["ST18000NM000J", "st18000nm000j", "Exos-X18"] {
+        assert_eq!(figures(other), exos, "{other}");
+    }
+}
+
+#[test]
+fn patterns_are_listed_by_a_part_of_their_names() {
+    let folder = folder();
+    let list = |word: &str| {
+        let list = seekwise(folder.path(), &["patterns", word, "--json"]).json();
+        let names = list.as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap().to_owned());
+        names.collect::<Vec<_>>()
+    };
+    assert!(list("random").contains(&"random-read".to_owned()), "{:?}", list("random"));
+    assert!(list("random").iter().all(|name| name.contains("random")));
+    assert_eq!(list("rand-read"), ["random-read"]);
+    says(folder.path(), &["patterns", "streaming"], 0, "streaming-read");
+}
+
+#[test]
+fn p95_is_a_column_on_request() {
+    let folder = folder();
+    let run = seekwise(folder.path(), &["run", "a.fio", "--on", "exos-x18"]);
+    assert!(run.code == 0 && !run.out.contains("p95"), "{}", run.out);
+    says(folder.path(), &["run", "a.fio", "--on", "exos-x18", "--columns", "p95"], 0, "p95 ms");
+}
+
+#[test]
+fn two_degraded_arrays_say_so() {
+    let folder = folder();
+    let vary = |values: &str| {
+        let values = format!("array.lose={values}");
+        let args = ["compare", "a.fio", "--on", "exos-x18", "--set", "array=raid-5", "--vary", &values, "--runs", "2"];
+        said(&seekwise(folder.path(), &args))
+    };
+    let both = vary("0,1");
+    assert!(both.contains("both sides lack a drive (number 0, number 1): `--vary array.lose=none,1`"), "{both}");
+    assert!(!vary("none,1").contains("both sides lack"));
+    says(folder.path(), &["keys", "array.lose"], 0, "`none`: the array is whole");
 }
 
 #[test]

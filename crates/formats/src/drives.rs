@@ -17,6 +17,7 @@ pub(crate) use self::search::not_a_key;
 pub use self::search::{lead, matching};
 use crate::diagnostic::Diagnostic;
 use crate::profile::{self, DriveFile};
+use crate::spelling::is_same;
 
 macro_rules! drives {
     ($($name:literal),+ $(,)?) => {
@@ -46,9 +47,20 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     DRIVES.iter().map(|drive| drive.0)
 }
 
-/// The profile of a built-in drive as TOML.
+/// The profile of a built-in drive as TOML. Its model number, if no other drive has it, names it too; capitals and punctuation
+/// do not matter.
 pub fn text(name: &str) -> Option<&'static str> {
-    DRIVES.iter().find(|drive| drive.0 == name).map(|drive| drive.1)
+    let of = |name: &str| DRIVES.iter().find(|drive| drive.0 == name).map(|drive| drive.1);
+    of(name).or_else(|| called(name).and_then(of))
+}
+
+/// The drive that is called by another spelling of its name, or by its model number.
+fn called(name: &str) -> Option<&'static str> {
+    // A path is meant as a file.
+    if name.contains(['/', '\\']) || name.ends_with(".toml") {
+        return None;
+    }
+    names().find(|known| is_same(known, name)).or_else(|| search::of_model(name))
 }
 
 /// The same, for [`StackFile::build`](crate::stack::StackFile::build). An unknown name is an error that names the nearest, or says
@@ -74,6 +86,24 @@ mod tests {
     fn every_drive_carries_its_own_name() {
         for name in names() {
             assert_eq!(load(name).unwrap().name, name);
+        }
+    }
+
+    #[test]
+    fn a_drive_is_called_by_its_model_number_too() {
+        for (called, name) in [
+            ("Exos-X18", "exos-x18"),
+            ("exos x18", "exos-x18"),
+            ("ST18000NM000J", "exos-x18"),
+            ("st18000nm000j", "exos-x18"),
+            ("ST2000DM006", "barracuda-2t-st2000dm006"),
+            ("WD740GD", "raptor-wd740gd"),
+            ("Barracuda-7200.7", "barracuda-7200.7"),
+        ] {
+            assert_eq!(text(called), text(name), "{called}");
+        }
+        for other in ["18tb", "exos", "160", "st18000nm", "7200.7", "ST18000NM000J.toml", "./exos-x18", ""] {
+            assert_eq!(text(other), None, "{other}");
         }
     }
 

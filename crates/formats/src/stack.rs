@@ -447,8 +447,16 @@ impl StackFile {
         if missing.len() > 1 && matches!(asked.name.as_str(), "" | "none") {
             let presets: Vec<&str> = of_kind().map(|host| host.name.as_str()).collect();
             let absent: Vec<&str> = missing.iter().filter_map(|one| one.key.as_deref()).collect();
-            let wrong = Diagnostic::at(&self.file, asked.line, "missing key").key(&asked.layer);
-            let all = format!("a preset ({}), or all of {}", presets.join(", "), absent.join(", "));
+            let such = presets.last().map_or(String::new(), |last| format!(", as in `{}={last}`", asked.layer));
+            let all = format!("a preset ({}){such}, or all of {}", presets.join(", "), absent.join(", "));
+            let wrong = match asked.figures.first() {
+                Some(figure) => {
+                    let article = if kind.name.starts_with('a') { "an" } else { "a" };
+                    let why = format!("needs {article} {}", kind.name);
+                    Diagnostic::at(&self.file, asked.line, why).key(format!("{}.{}", asked.layer, figure.key))
+                }
+                None => Diagnostic::at(&self.file, asked.line, "missing key").key(&asked.layer),
+            };
             return Err(vec![wrong.expected(all)]);
         }
         if !missing.is_empty() {

@@ -421,7 +421,13 @@ impl<'a> Evidence<'a> {
             cause.oppose(judgement.verdict);
         }
         let margin = self.study.margin_percent / 100.0;
-        let beside = beside::companions(metric).into_iter().filter(|metric| supported(metric)).filter_map(|metric| {
+        // Bytes a second say nothing more than requests a second if these are of one size.
+        let size = |runs: &[&RunRecord]| {
+            runs.iter().map(|run| run.all.bytes_per_s).sum::<f64>() / runs.iter().map(|run| run.all.iops).sum::<f64>()
+        };
+        let resized = (size(to) / size(from) - 1.0).abs() > margin;
+        let tells = |metric: &Metric| supported(metric) && (resized || metric.figure != Statistic::BytesPerS);
+        let beside = beside::companions(metric).into_iter().filter(tells).filter_map(|metric| {
             let ratio = self.pair(finding, &metric)?.ratio(0.05);
             beside::contradicts(metric, ratio, judgement.verdict, margin)
         });

@@ -7,6 +7,7 @@ use std::io::{self, ErrorKind};
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::recording::{self, Recording};
 use seekwise_formats::scene::SceneFile;
+use seekwise_formats::spelling::is_same;
 use seekwise_formats::stack::Setting;
 use seekwise_formats::trace::keys::TraceOptions as TraceKeys;
 use seekwise_formats::{fio, iometer};
@@ -215,11 +216,32 @@ fn load_any(name: &str, sectors: u64, inputs: &Inputs<'_>, asked: &JobQuery<'_>)
     fio_job(name, &text, sectors, inputs, keys, &|key| given(key).or_else(|| inputs.variable(key))).and_then(all_used)
 }
 
+/// Words of fio and of benchmarks for what patterns do.
+const MEANT: [(&[&str], &[&str]); 6] = [
+    (&["rand-read", "random-reads"], &["random-read"]),
+    (&["rand-write", "random-writes"], &["random-write"]),
+    (&["read", "seq-read", "sequential-read", "sequential-reads"], &["streaming-read"]),
+    (&["write", "seq-write", "sequential-write", "sequential-writes"], &["streaming-write"]),
+    (&["seq", "sequential", "stream", "streaming"], &["streaming-read", "streaming-write"]),
+    (&["rand-rw", "rw", "read-write", "mixed"], &["oltp-4k", "random-8k-70%read", "file-server"]),
+];
+
+/// The patterns that `word` means to those who know fio; none if it is not one of its words.
+pub fn meant_by(word: &str) -> &'static [&'static str] {
+    MEANT.iter().find(|(words, _)| words.iter().any(|known| is_same(known, word))).map_or(&[], |(_, meant)| *meant)
+}
+
 /// Why `name`, which might be a file or one of the `known` jobs, is unknown.
 fn absent<'a>(name: &str, why: &io::Error, known: impl IntoIterator<Item = &'a str>) -> Diagnostic {
     match why.kind() {
         ErrorKind::NotFound => {
             let absent = Diagnostic::at(name, 0, "no such file, and no built-in pattern or job with that name");
+            if let [first, more @ ..] = meant_by(name) {
+                let meant =
+                    if more.is_empty() { (*first).to_owned() } else { format!("one of {}", meant_by(name).join(", ")) };
+                let own = "or a fio job file of your own (docs/how-to/fio.md)";
+                return absent.expected(format!("{meant} (`seekwise patterns` lists all), {own}"));
+            }
             let absent = absent.nearest_to(name, known);
             // A path is meant as a file, whatever words are in it.
             if name.contains(['/', '.']) { absent } else { absent.limited(name) }
@@ -376,6 +398,18 @@ mod tests {
         assert_eq!(loaded("parallel-streams", "", &[]), Ok(4));
         assert_eq!(loaded("parallel-streams", "", &[("STREAMS", "7")]), Ok(7));
         JOBS.iter().for_each(|job| assert!(loaded(job.name, "", &[]).is_ok(), "{}", job.name));
+    }
+
+    #[test]
+    fn words_of_fio_mean_patterns_that_there_are() {
+        let names: Vec<String> = patterns().into_iter().map(|pattern| pattern.name).collect();
+        for (words, meant) in MEANT {
+            assert!(meant.iter().all(|name| names.iter().any(|known| known == name)), "{meant:?}");
+            assert!(words.iter().all(|word| !names.iter().any(|known| known == word)), "{words:?}");
+        }
+        assert_eq!(meant_by("randread"), ["random-read"]);
+        assert_eq!(meant_by("Seq_Read"), ["streaming-read"]);
+        assert!(meant_by("oltp").is_empty());
     }
 
     #[test]

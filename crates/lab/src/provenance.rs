@@ -124,7 +124,9 @@ impl StudyProvenance {
             varied.extend(made.shared.iter().chain(&made.varied).cloned());
             cells.extend(pairs.iter().map(|pair| {
                 let CellProvenance { cell, hash, varied } = &made.cells[[pair.0, pair.1][place]];
-                let levels = std::iter::once(name.to_owned()).chain(cell.levels.iter().cloned()).collect();
+                // The first side's words: `on` of one side is `true` of the other.
+                let own = &sides[0].1.cells[pair.0].cell.levels;
+                let levels = std::iter::once(name.to_owned()).chain(own.iter().cloned()).collect();
                 let own = varied.iter().map(|index| index + shared);
                 CellProvenance {
                     cell: Cell { levels, settings: cell.settings.clone() },

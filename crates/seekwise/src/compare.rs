@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::slice::from_ref;
 
 use seekwise_formats::concern::Concern;
-use seekwise_formats::metric::Metric;
+use seekwise_formats::metric::{Metric, MetricScope};
 use seekwise_formats::study::{ComparisonSpec, Sampling, Study};
 use seekwise_lab::compose::paired;
 use seekwise_lab::confound::differing_concerns;
@@ -342,7 +342,10 @@ impl ComparisonAnswer<'_> {
             let missing = (0..self.values.len()).find(|cell| self.evidence.mean_of(*cell, metric).is_none());
             if let Some(cell) = missing {
                 let side = format!("{}={}", self.key, self.values[cell]);
-                return Err(Error::new(format!("--metric {metric}: a run with {side} has no value")));
+                return Err(Error::new(format!(
+                    "--metric {metric}: a run with {side} has no value{}",
+                    no_value(metric)
+                )));
             }
         }
         let unjudged = self.findings.iter().find(|finding| finding.judgement.is_none());
@@ -363,6 +366,15 @@ impl ComparisonAnswer<'_> {
     /// The settings in which the sides of a finding differ.
     pub fn differs(&self, finding: &Finding) -> Vec<String> {
         differences(self.evidence.made.settings(finding.from), self.evidence.made.settings(finding.to))
+    }
+
+    /// A finding whose sides both lack a drive of their arrays: it says nothing of what a failed drive costs.
+    pub fn both_degraded(&self, finding: &Finding) -> Option<String> {
+        const LOSE: &str = "array.lose";
+        let lost = |cell: usize| self.evidence.made.setting(cell, LOSE).map(|setting| setting.value.as_str());
+        let (from, to) = (lost(finding.from)?, lost(finding.to)?);
+        let whole = format!("`--vary {LOSE}=none,{to}` compares a whole array with a degraded one");
+        (self.key == LOSE).then(|| format!("both sides lack a drive (number {from}, number {to}): {whole}"))
     }
 
     /// The mean of a metric on a side. Panics where a run has none: an answer is checked before it is handed out.
@@ -406,6 +418,9 @@ impl ComparisonAnswer<'_> {
             });
             if let Some(unasked) = &finding.unasked {
                 said["unasked"] = unasked.as_str().into();
+            }
+            if let Some(note) = self.both_degraded(finding) {
+                said["note"] = note.into();
             }
             said
         };
@@ -461,6 +476,16 @@ impl ComparisonAnswer<'_> {
             }
         }
         doubts
+    }
+}
+
+/// Why a run has no value of a metric, behind the statement that it has none.
+fn no_value(metric: &Metric) -> &'static str {
+    match metric.whose {
+        MetricScope::Flush => ": this job issues no flushes (fio: fsync=1)",
+        MetricScope::Read => ": this job reads nothing",
+        MetricScope::Write => ": this job writes nothing",
+        _ => "",
     }
 }
 

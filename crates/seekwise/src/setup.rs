@@ -245,6 +245,7 @@ fn no_target(name: &str) -> Option<Error> {
     let (what, expected) = match () {
         () if is_built_in(name) => ("is a job", format!("a drive: `seekwise run {name} --on DRIVE` runs it")),
         () if path.starts_with("/dev") => ("is a device", format!("--on device:{name} to measure it")),
+        () if is_device(name) => ("is a device", format!("--on device:/dev/{name} to measure it")),
         () if reading::holds_results(path) => {
             ("is a result folder", format!("a drive; `seekwise report {}` shows the results", quoted(name)))
         }
@@ -257,6 +258,18 @@ fn no_target(name: &str) -> Option<Error> {
         () => return None,
     };
     Some(Diagnostic::at(name, 0, what).expected(expected).into())
+}
+
+/// Whether a bare word names a block device as Linux does: `sda`, `vdb1`, `nvme0n1`.
+fn is_device(name: &str) -> bool {
+    let rest = ["xvd", "sd", "vd"].iter().find_map(|kind| name.strip_prefix(kind));
+    let is_disk = |rest: &str| {
+        let letters = rest.trim_end_matches(|c: char| c.is_ascii_digit());
+        (1..=2).contains(&letters.len()) && letters.chars().all(|c| c.is_ascii_lowercase())
+    };
+    let numbered = ["nvme", "mmcblk"].iter().find_map(|kind| name.strip_prefix(kind));
+    let is_numbered = numbered.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    !Path::new(name).exists() && (is_numbered || rest.is_some_and(is_disk))
 }
 
 /// The key that a target's name stands for: a place, a stack file, a drive's profile, or a drive of the catalogue.

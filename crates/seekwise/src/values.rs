@@ -1,5 +1,7 @@
 //! The values that `--vary` names: a list, and ranges of whole numbers in it.
 
+use seekwise_formats::figure::switch;
+
 use crate::error::Error;
 
 /// The most values that a range may stand for: each is a cell with all its runs.
@@ -15,8 +17,10 @@ pub fn of(key: &str, text: &str) -> Result<Vec<String>, Error> {
             Some((first, last, step)) => spread(first, last, step).map_err(fault)?,
             None => vec![word.to_owned()],
         };
-        if let Some(twice) = more.iter().find(|value| values.contains(value)) {
-            return Err(fault(format!("duplicate value `{twice}`; expected different values")));
+        let twice = |value: &&String| values.iter().find(|known| is_same(known, value));
+        if let Some((value, known)) = more.iter().find_map(|value| Some((value, twice(&value)?))) {
+            let means = if value == known { String::new() } else { format!(", which means `{known}`") };
+            return Err(fault(format!("duplicate value `{value}`{means}; expected different values")));
         }
         values.extend(more);
     }
@@ -24,6 +28,11 @@ pub fn of(key: &str, text: &str) -> Result<Vec<String>, Error> {
         0 | 1 => Err(fault(format!("expected at least two values, as in --vary {key}=A,B or {key}=1..32"))),
         _ => Ok(values),
     }
+}
+
+/// Whether two values are one: equal, or one position of a switch in two of its words, such as `on` and `true`.
+pub fn is_same(value: &str, other: &str) -> bool {
+    value == other || switch(value).is_some_and(|one| switch(other) == Some(one))
 }
 
 /// `first..last` or `first..last:step`.
@@ -73,6 +82,7 @@ mod tests {
         assert_eq!(values("3..20"), "3 6 12");
         assert_eq!(values("1..9:2"), "1 3 5 7 9");
         assert_eq!(values("0,1..4,100"), "0 1 2 4 100");
+        assert_eq!(values("on,off"), "on off");
         assert_eq!(values("../a.toml,../b.toml"), "../a.toml ../b.toml");
     }
 

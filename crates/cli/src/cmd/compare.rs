@@ -143,11 +143,32 @@ impl Compared<'_> {
         }
         text.push('.');
         account.iter().for_each(|account| text.push_str(&format!("\n{account}")));
-        let differs = self.findings.first().map_or(Vec::new(), |finding| self.differs(finding));
-        if differs.len() > 1 {
-            text.push_str(&format!("\nThe sides differ in: {}", differs.join(", ")));
+        let differs = self.findings.first().map_or(Vec::new(), |finding| self.changes(finding));
+        if differs.len() > 1 || self.key == compare::JOB {
+            let named = if differs.is_empty() { "nothing".to_owned() } else { differs.join(", ") };
+            text.push_str(&format!("\nThe sides differ in: {named}"));
         }
         text
+    }
+
+    /// The settings in which the sides of a finding differ; of a few, with both values.
+    fn changes(&self, finding: &Finding) -> Vec<String> {
+        /// More settings, and longer values, are named alone.
+        const FEW: usize = 4;
+        const SHORT: usize = 40;
+        let differs = self.differs(finding);
+        if differs.len() > FEW || self.values.len() > 2 {
+            return differs;
+        }
+        let value = |cell: usize, key: &str| {
+            let value = self.evidence.made.setting(cell, key).map_or("none", |setting| setting.value.as_str());
+            Some(value.to_owned()).filter(|value| value.chars().count() <= SHORT)
+        };
+        let change = |key: String| match (value(finding.from, &key), value(finding.to, &key)) {
+            (Some(from), Some(to)) => format!("{key} ({from} → {to})"),
+            _ => key,
+        };
+        differs.into_iter().map(change).collect()
     }
 
     /// A side's figure.
@@ -208,6 +229,9 @@ impl Compared<'_> {
         }
         if !finding.at_once.is_empty() {
             text.push_str(&format!("  Note: {}\n", at_once(&finding.at_once)));
+        }
+        if let Some(note) = self.both_degraded(finding) {
+            text.push_str(&format!("  Note: {note}\n"));
         }
         if finding.thin {
             text.push_str("  Note: a run has fewer requests than this percentile needs (docs/statistics.md, Flags)\n");

@@ -1,7 +1,7 @@
 //! `seekwise patterns`: the built-in patterns, jobs and scenes; of one, what it is made of.
 
 use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_lab::built_in::{BuiltInJob, BuiltInScene, JOBS, SCENES};
+use seekwise_lab::built_in::{self, BuiltInJob, BuiltInScene, JOBS, SCENES};
 use seekwise_lab::jobs::{self, BuiltInPattern};
 use seekwise_model::time::Span;
 use seekwise_model::workload::AccessLine;
@@ -25,23 +25,81 @@ const NO_FIO: &str =
 /// Lists them, or shows one.
 pub fn patterns(args: &args::NamedArgs, json: bool) -> CommandResult {
     let patterns = jobs::patterns();
-    if let Some(name) = &args.name {
+    let all =
+        Listed { patterns: patterns.iter().collect(), jobs: JOBS.iter().collect(), scenes: SCENES.iter().collect() };
+    let Some(name) = &args.name else { return list(&all, json) };
+    let matching = all.matching(name);
+    if matching.is_empty() || built_in::text(name).is_some() || patterns.iter().any(|pattern| pattern.name == *name) {
         return one(&patterns, name, json);
     }
+    list(&matching, json)
+}
+
+/// What is listed.
+struct Listed<'a> {
+    patterns: Vec<&'a BuiltInPattern>,
+    jobs: Vec<&'a BuiltInJob>,
+    scenes: Vec<&'a BuiltInScene>,
+}
+
+impl<'a> Listed<'a> {
+    /// Those with all words of `text` in their names, or that it means to those who know fio.
+    fn matching(&self, text: &str) -> Listed<'a> {
+        /// Shorter words are in too many names.
+        const LEAST: usize = 3;
+        let meant = jobs::meant_by(text);
+        let words: Vec<String> = text.split([' ', '-']).map(str::to_lowercase).collect();
+        let searched = words.iter().all(|word| word.len() >= LEAST);
+        let fits =
+            |name: &str| meant.contains(&name) || searched && words.iter().all(|word| name.contains(word.as_str()));
+        Listed {
+            patterns: self.patterns.iter().copied().filter(|pattern| fits(&pattern.name)).collect(),
+            jobs: self.jobs.iter().copied().filter(|job| fits(job.name)).collect(),
+            scenes: self.scenes.iter().copied().filter(|scene| fits(scene.name)).collect(),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.patterns.is_empty() && self.jobs.is_empty() && self.scenes.is_empty()
+    }
+}
+
+/// Lists patterns, jobs and scenes.
+fn list(all: &Listed<'_>, json: bool) -> CommandResult {
+    let Listed { patterns, jobs, scenes } = all;
     if json {
-        print_json(
-            &patterns
-                .iter()
-                .map(pattern_json)
-                .chain(JOBS.iter().map(job_json))
-                .chain(SCENES.iter().map(scene_json))
-                .collect::<Vec<_>>(),
-        )?;
+        let patterns = patterns.iter().map(|pattern| pattern_json(pattern));
+        let jobs = jobs.iter().map(|job| job_json(job));
+        print_json(&patterns.chain(jobs).chain(scenes.iter().map(|scene| scene_json(scene))).collect::<Vec<_>>())?;
         return Ok(CommandAnswer::Done);
     }
+    let mut text = Vec::new();
+    if !patterns.is_empty() {
+        text.push(format!("{}\n{}\n", pattern_table(patterns), wrapped(EACH, screen::width())));
+    }
+    if !jobs.is_empty() {
+        let mut table = tables::table(["job", "variables (--set job.env.NAME=VALUE)", "what it does"]);
+        for job in jobs {
+            let variables = job.variables.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>();
+            table.add_row([job.name, &variables.join(" "), job.purpose]);
+        }
+        text.push(table.to_string());
+    }
+    if !scenes.is_empty() {
+        let mut table = tables::table(["scene", "what happens in it"]);
+        for scene in scenes {
+            table.add_row([scene.name, scene.purpose]);
+        }
+        text.push(table.to_string());
+    }
+    print(&text.join("\n"))?;
+    Ok(CommandAnswer::Done)
+}
+
+fn pattern_table(patterns: &[&BuiltInPattern]) -> String {
     let mut table = tables::table(["pattern", "reads %", "random %", "request sizes"]);
     tables::figures(&mut table, &["reads %", "random %"]);
-    for pattern in &patterns {
+    for pattern in patterns {
         let lines = &pattern.spec.lines;
         let sizes: Vec<String> = lines.iter().map(|line| sized(line, lines.len())).collect();
         let percent = |value: fn(&AccessLine) -> u8| {
@@ -54,20 +112,7 @@ pub fn patterns(args: &args::NamedArgs, json: bool) -> CommandResult {
         };
         table.add_row([pattern.name.clone(), percent(|l| l.reads), percent(|l| l.random), sizes.join(", ")]);
     }
-    print(&table.to_string())?;
-    print(&format!("\n{}\n", wrapped(EACH, screen::width())))?;
-    let mut table = tables::table(["job", "variables (--set job.env.NAME=VALUE)", "what it does"]);
-    for job in JOBS {
-        let variables = job.variables.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>();
-        table.add_row([job.name, &variables.join(" "), job.purpose]);
-    }
-    print(&table.to_string())?;
-    let mut table = tables::table(["scene", "what happens in it"]);
-    for scene in SCENES {
-        table.add_row([scene.name, scene.purpose]);
-    }
-    print(&format!("\n{table}"))?;
-    Ok(CommandAnswer::Done)
+    format!("{table}\n")
 }
 
 fn sized(line: &AccessLine, lines: usize) -> String {

@@ -234,7 +234,7 @@ fn files(report: &CutReport) -> Option<String> {
     let cuts = report.cuts;
     let (file, operation) = (&files.promised_lost, &operations.promised_lost);
     let broken = match (file.count, operation.count) {
-        (0, 0) => "Files: nothing promised was lost".to_owned(),
+        (0, 0) => "Files: no promised file or operation was lost".to_owned(),
         (0, _) => {
             format!("Operations: {} of {cuts} cuts lost promised ones", operation.cuts_with_loss)
         }
@@ -257,7 +257,8 @@ fn files(report: &CutReport) -> Option<String> {
     let allowed = match &files.unpromised_lost {
         LossCount { count: 0, .. } => String::new(),
         count => format!(
-            " {} cuts lost files that were never promised: they were in the system's memory or the drive's buffer.",
+            " In {} cuts a file lacked bytes written after its last fsync, or a new one was missing before its first: they \
+             were in the system's memory or the drive's buffer.",
             count.cuts_with_loss
         ),
     };

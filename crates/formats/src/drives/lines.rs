@@ -1,5 +1,6 @@
 //! Lines of drives on the market, by the names that people know them by: whether a line is recorded conventionally, shingled, or
-//! is flash, and the built-in drive that is nearest. Names and recording alone, from makers' public lists; no figure.
+//! is flash, and the built-in drive that is nearest. Names and recording alone, from makers' public lists; no figure. A row names
+//! those models alone that its source covers: lists of a date say nothing of later models.
 
 use crate::limits;
 use crate::spelling::is_same;
@@ -63,15 +64,21 @@ pub(super) static LINES: &[DriveLine] = &[
     line(
         "WD Red Pro",
         "red pro",
-        "wd2002ffsx wd4003ffbx wd6003ffbx wd8003ffbx wd102kfbx wd161kfgx wd181kfgx wd201kfgx wd221kfgx",
+        "wd2002ffsx wd4003ffbx wd6003ffbx wd8003ffbx wd102kfbx wd121kfbx wd141kfgx",
         Conventional, "wd140edfz", WD,
+    ),
+    line(
+        "WD Red Pro from 16 TB on",
+        "",
+        "wd161kfgx wd181kfgx wd201kfgx wd221kfgx",
+        Conventional, "exos-x18", DATASHEET,
     ),
     line(
         "WD Red Plus",
         "red plus",
-        "wd10efrx wd20efrx wd30efrx wd40efrx wd60efrx wd40efzx wd80efax wd80efzx wd80efbx wd100efax wd101efbx \
+        "wd10efrx wd20efrx wd30efrx wd40efrx wd60efrx wd40efzx wd80efax wd80efzx wd80efbx wd101efax wd101efbx \
          wd120efax wd120efbx wd140effx wd140efgx",
-        Conventional, "wd140edfz", WD,
+        Conventional, "wd140edfz", DATASHEET,
     ),
     line(
         "WD Red of 2 to 6 TB",
@@ -80,11 +87,17 @@ pub(super) static LINES: &[DriveLine] = &[
         Shingled, "wd140edfz", WD,
     ),
     line(
+        "WD Red SN700",
+        "wd red sn700, red sn700",
+        "sn700",
+        Flash, "", DATASHEET,
+    ),
+    line(
         "WD Red",
         "wd red, western digital red",
         "",
-        Mixed("its models of 2 to 6 TB, WD20EFAX to WD60EFAX, are shingled (SMR); WD Red Plus, WD Red Pro and \
-               models from 8 TB on are not"), "wd140edfz", WD,
+        Mixed("its models of 2 to 6 TB, WD20EFAX to WD60EFAX, are shingled (SMR); those of 1 TB and from 8 TB \
+               on, and WD Red Pro, are not"), "wd140edfz", WD,
     ),
     line(
         "WD Blue of 2 and 6 TB",
@@ -108,19 +121,19 @@ pub(super) static LINES: &[DriveLine] = &[
     line(
         "WD Black SN",
         "wd black sn",
-        "sn700 sn750 sn770 sn850",
+        "sn750 sn770 sn850",
         Flash, "", DATASHEET,
     ),
     line(
         "WD Black",
         "wd black, western digital black",
-        "wd1003fzex wd2003fzex wd4005fzbx wd6003fzbx wd8001fzbx wd101fzbx",
+        "wd1003fzex wd2003fzex wd4005fzbx wd6003fzbx",
         Conventional, "barracuda-2t-st2000dm006", WD,
     ),
     line(
         "WD Purple",
         "wd purple, western digital purple",
-        "wd10purz wd20purz wd40purz wd60purz wd84purz",
+        "wd10purz wd20purz wd40purz wd60purz",
         Conventional, "wd140edfz", WD,
     ),
     line(
@@ -155,9 +168,15 @@ pub(super) static LINES: &[DriveLine] = &[
         Conventional, "exos-x18", SEAGATE,
     ),
     line(
+        "Seagate SkyHawk AI",
+        "skyhawk ai",
+        "st8000ve st10000ve st12000ve st14000ve st16000ve",
+        Conventional, "exos-x18", SEAGATE,
+    ),
+    line(
         "Seagate SkyHawk",
         "skyhawk",
-        "st1000vx st2000vx st3000vx st4000vx st6000vx st8000ve st10000ve st12000ve st14000ve st16000ve",
+        "st1000vx st2000vx st3000vx st4000vx st6000vx",
         Mixed("some of its models are shingled (SMR); SkyHawk AI is not"), "wd140edfz", SEAGATE,
     ),
     line(
@@ -195,7 +214,7 @@ pub(super) static LINES: &[DriveLine] = &[
     line(
         "Seagate FireCuda",
         "firecuda",
-        "st1000lx015 st2000lx001 st1000dx002 st2000dx002 st4000dx005 st8000dx001",
+        "st1000lx015 st2000lx001 st1000dx002 st2000dx002",
         Mixed("its models of 2.5 inches are shingled (SMR), and hybrid ones hold flash; those of 3.5 inches \
                record conventionally"), "barracuda-2t-st2000dm006", SEAGATE,
     ),
@@ -209,26 +228,32 @@ pub(super) static LINES: &[DriveLine] = &[
     line(
         "Toshiba P300 and DT02 of 4 and 6 TB",
         "dt02",
-        "hdwd240 hdwd260 hdwd320 dt02aba400 dt02aba600",
+        "hdwd240 hdwd260 dt02aba400 dt02aba600",
         Shingled, "barracuda-2t-st2000dm006", TOSHIBA,
+    ),
+    line(
+        "Toshiba P300 of 2 TB and 256 MB of buffer",
+        "",
+        "hdwd320",
+        Shingled, "barracuda-2t-st2000dm006", "Toshiba's announcement of 2022",
     ),
     line(
         "Toshiba P300",
         "toshiba p300, p300",
         "hdwd105 hdwd110 hdwd120 hdwd130",
-        Mixed("its models of 4 and 6 TB, HDWD240 and HDWD260, and later ones of 2 TB are shingled (SMR)"),
-        "barracuda-2t-st2000dm006", TOSHIBA,
+        Mixed("its models of 4 and 6 TB, HDWD240 and HDWD260, and HDWD320 of 2 TB are shingled (SMR)"),
+        "barracuda-2t-st2000dm006", "Toshiba's list of 2020-04-28, and its announcement of 2022",
     ),
     line(
         "Toshiba L200 and MQ04",
         "toshiba l200, l200, mq04",
-        "hdwl110 hdwl120 mq04abf100 mq04abd200 mq04ubd200",
+        "hdwl110 hdwl120 mq04abf100 mq04abd200",
         Shingled, "travelstar-5k250-160", TOSHIBA,
     ),
     line(
         "Toshiba N300",
         "n300, toshiba n300",
-        "hdwg440 hdwg480 hdwg11a hdwg21c hdwg21e hdwg31g",
+        "hdwg440 hdwg480 hdwg11a hdwg21c hdwg21e",
         Conventional, "wd140edfz", TOSHIBA,
     ),
     line(
@@ -303,7 +328,9 @@ impl DriveLine {
         let DriveLine { title, recording, source, .. } = self;
         let limit = |word: &str| limits::known(word).unwrap_or_default();
         match recording {
-            Conventional => format!("{title} records conventionally (CMR; {source}), and none is built in"),
+            Conventional => {
+                format!("no {title} is built in (it records conventionally, CMR, as the built-in drives do; {source})")
+            }
             Shingled => format!("{title} is shingled (SMR; {source}); {}", limit("smr")),
             Mixed(which) => {
                 format!("{title}: {which} ({source}); none is built in, and shingled tracks are not modelled")
@@ -315,7 +342,7 @@ impl DriveLine {
     /// What can be had instead; nothing of flash.
     pub fn instead(&self) -> Option<String> {
         let own = "a drive of your own by its datasheet's figures (`seekwise init drive --help`)";
-        (self.recording != Flash).then(|| format!("{}, the nearest built-in drive, or {own}", self.like))
+        (self.recording != Flash).then(|| format!("{} (the nearest built-in drive), or {own}", self.like))
     }
 }
 
@@ -336,6 +363,21 @@ mod tests {
                 let found = find(model).unwrap_or_else(|| panic!("{model}"));
                 assert!(std::ptr::eq(found, line), "{model} is {}", found.title);
             }
+        }
+        for (model, title) in [
+            ("WD221KFGX", "WD Red Pro from 16 TB on"),
+            ("HDWD320UZSVA", "Toshiba P300 of 2 TB and 256 MB of buffer"),
+            ("ST16000VE002", "Seagate SkyHawk AI"),
+            ("SkyHawk AI", "Seagate SkyHawk AI"),
+            ("WD Red SN700", "WD Red SN700"),
+            ("WD Black SN850", "WD Black SN"),
+        ] {
+            assert_eq!(find(model).map(|line| line.title), Some(title), "{model}");
+        }
+        // A list of a date says nothing of what came later.
+        for line in LINES.iter().filter(|line| line.source == WD) {
+            let later = ["wd161kfgx", "wd181kfgx", "wd201kfgx", "wd221kfgx", "wd8001fzbx", "wd101fzbx", "wd84purz"];
+            assert!(!line.models().any(|model| later.contains(&model)), "{}", line.title);
         }
         assert!(names().all(|name| find(name).is_none()), "a built-in drive is no line that is not built in");
     }

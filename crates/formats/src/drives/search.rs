@@ -13,6 +13,8 @@ struct DriveWords {
     name: &'static str,
     /// All of its words, in lower case.
     words: Vec<String>,
+    /// The words of its title that are model numbers.
+    models: Vec<String>,
     /// Gigabytes by its maker's count, as its title says.
     gigabytes: Option<f64>,
 }
@@ -31,7 +33,11 @@ static KNOWN: LazyLock<Vec<DriveWords>> = LazyLock::new(|| {
             () => {}
         }
         let gigabytes = self::words(&drive.title).iter().find_map(|word| gigabytes(word));
-        DriveWords { name, words, gigabytes }
+        // `5K250`, `10K` and `73` are parts of lines' names.
+        let is_model =
+            |word: &String| word.len() > 5 && word.chars().any(|c| c.is_ascii_digit()) && !word.contains('.');
+        let models = self::words(&drive.title).into_iter().filter(is_model).collect();
+        DriveWords { name, words, models, gigabytes }
     };
     names().map(known).collect()
 });
@@ -95,6 +101,22 @@ pub fn matching(text: &str) -> Vec<&'static str> {
     KNOWN.iter().filter(fits).map(|known| known.name).collect()
 }
 
+/// The only drive whose title has `name` as a model number: letters and digits, no size.
+pub(super) fn of_model(name: &str) -> Option<&'static str> {
+    let has = |is: fn(&char) -> bool| name.chars().any(|c| is(&c));
+    let is_word = name.chars().all(|c| c.is_ascii_alphanumeric());
+    if !is_word
+        || !has(char::is_ascii_digit)
+        || !has(char::is_ascii_alphabetic)
+        || gigabytes(&name.to_lowercase()).is_some()
+    {
+        return None;
+    }
+    let name = name.to_lowercase();
+    let mut found = KNOWN.iter().filter(|known| known.models.contains(&name));
+    found.next().filter(|_| found.next().is_none()).map(|known| known.name)
+}
+
 fn sought(text: &str) -> Vec<String> {
     let mut words = words(text);
     words.retain(|word| !NOISE.contains(&word.as_str()));
@@ -128,8 +150,7 @@ pub fn lead(fault: Diagnostic, name: &str) -> Diagnostic {
             return Diagnostic { nearest: None, expected: terms::listed(&found), ..fault };
         }
         Some(DriveHint::OfLine(line)) => {
-            let message = format!("{}: {}", fault.message, line.says());
-            return Diagnostic { message, nearest: None, expected: line.instead(), ..fault };
+            return Diagnostic { message: line.says(), nearest: None, expected: line.instead(), ..fault };
         }
         None if fault.nearest.is_some() => return fault,
         None => {}
@@ -230,20 +251,20 @@ mod tests {
     #[test]
     fn what_is_not_built_in_leads_somewhere() {
         for (name, said) in [
-            ("ironwolf", "Seagate IronWolf records conventionally"),
+            ("ironwolf", "ironwolf: no Seagate IronWolf is built in (it records conventionally"),
             ("wd red", "WD20EFAX to WD60EFAX, are shingled (SMR)"),
             ("WD40EFAX", "WD Red of 2 to 6 TB is shingled"),
             ("WD40EFAX-68JH4N1", "is shingled"),
             ("ST8000DM004-2CX188", "is shingled"),
             ("ST8000AS0002", "Seagate Archive HDD is shingled"),
-            ("ST8000VN004", "expected exos-x18, the nearest built-in drive"),
+            ("ST8000VN004", "expected exos-x18 (the nearest built-in drive)"),
             ("samsung 870 evo", "is flash; solid-state drives are not modelled"),
             ("exos-x17", "expected exos-x18, the nearest by name"),
             ("seagate barracuda 3tb", "expected one of barracuda-7200.7, barracuda-7200.7-ncq, barracuda-2t"),
             ("8tb", "barracuda-2t-st2000dm006 (2 TB) or wd140edfz (14 TB)"),
             ("20 TB", "exos-x18 (18 TB), or a drive of your own: `seekwise init drive --capacity 20000g"),
             ("barracuda-7200", "expected one of barracuda-7200.7, barracuda-7200.7-ncq"),
-            ("st18000nm000j", "did you mean `exos-x18`?"),
+            ("st18000nm", "did you mean `exos-x18`?"),
             ("smr", "shingled tracks and zoned drives are not modelled"),
             ("ssd", "solid-state drives are not modelled"),
             ("exos-x81", "did you mean `exos-x18`?"),

@@ -462,7 +462,7 @@ fn scalar(accepts: &KeyDomain, value: &DeValue<'_>) -> Result<FigureValue, Strin
 }
 
 /// A switch in any of the usual words. It is always stored as `true` or `false`.
-pub(crate) fn switch(text: &str) -> Option<bool> {
+pub fn switch(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase().as_str() {
         "true" | "on" | "yes" | "1" => Some(true),
         "false" | "off" | "no" | "0" => Some(false),

@@ -23,7 +23,8 @@ pub const TERMS: &[Term] = &[
     Term {
         words: &["fsync", "fdatasync", "commit", "commits", "sync", "durable write"],
         says: "an fsync writes what is dirty, and then flushes the drive's write cache; docs/how-to/fsync.md says what it costs. \
-               A fio job issues one by its option fsync, and `--metric flush` judges the flush alone",
+               A fio job issues one by its option fsync, and `--metric flush` judges the flush alone. Commits a second are \
+               flush.iops of a fio job, operations.NAME.per_s of a program in a scene",
         keys: &["driver.flush", "drive.cache.write_back", "volume.NAME.barrier", "program.NAME.sync"],
         metrics: &["flush", "flush.p99", "flush.iops", "write.mean"],
     },
@@ -63,6 +64,13 @@ pub const TERMS: &[Term] = &[
         words: &["qd", "queue depth", "iodepth", "io depth", "outstanding", "concurrency"],
         says: "the depth of a job is how many requests it has in flight; a drive and a driver have limits of their own",
         keys: &["job.depth", "drive.firmware.depth", "driver.depth", "controller.depth", "array.depth"],
+        metrics: &[],
+    },
+    Term {
+        words: &["bs", "blocksize", "rw", "readwrite", "randread", "randwrite", "randrw", "rwmixread", "numjobs"],
+        says: "a job says what is read or written, and in what size: a pattern of `seekwise patterns`, or a fio job file with \
+               rw and bs (docs/how-to/fio.md); `--set job.depth=N` and `--set job.span=SIZE` change any job",
+        keys: &[],
         metrics: &[],
     },
     Term {

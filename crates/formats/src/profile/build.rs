@@ -413,23 +413,39 @@ fn seek_curve(figures: &Drive<'_>, cylinders: u32) -> Result<SeekCurve, Errors> 
     if !missing.is_empty() {
         return Err(missing);
     }
-    let spans = || THREE.map(|key| figures.span(key));
+    let through = |[single, average, full]: [f64; 3]| match form {
+        "sibling" => seek::sibling(single, average, full, cylinders),
+        "lee" => SeekCurve::lee(span(single), span(average), span(full), cylinders),
+        _ => SeekCurve::three_point(span(single), span(average), span(full), cylinders),
+    };
     let curve = match form {
         "table" => SeekCurve::table(&figures.points("mechanics.seek.points"), cylinders),
-        "sibling" => {
-            let [single, average, full] = THREE.map(|key| figures.number(key));
-            seek::sibling(single, average, full, cylinders)
-        }
-        "lee" => {
-            let [min, avg, max] = spans();
-            SeekCurve::lee(min, avg, max, cylinders)
-        }
-        _ => {
-            let [min, avg, max] = spans();
-            SeekCurve::three_point(min, avg, max, cylinders)
-        }
+        _ => through(THREE.map(|key| figures.number(key))),
     };
-    curve.map_err(|error| vec![figures.seek_error(error)])
+    curve.map_err(|error| {
+        let fault = figures.seek_error(error);
+        if form == "table" || error != SeekError::Times {
+            return vec![fault];
+        }
+        let [single, average, full] = THREE.map(|key| figures.number(key));
+        let message = format!("no rising seek curve has single_ms={single}, average_ms={average} and full_ms={full}");
+        let rises = |average: &f64| through([single, *average, full]).is_ok();
+        let expected = match averages(single, full, rises) {
+            Some([low, high]) => format!("average_ms from {low:.2} to {high:.2} with the other two"),
+            None => "single_ms below average_ms below full_ms".to_owned(),
+        };
+        vec![Diagnostic { message, ..fault }.expected(expected)]
+    })
+}
+
+/// The least and the largest average, of a hundred between the two ends, at which a curve rises.
+fn averages(single: f64, full: f64, rises: impl Fn(&f64) -> bool) -> Option<[f64; 2]> {
+    const STEPS: u32 = 100;
+    let step = |step: u32| single + (full - single) * f64::from(step) / f64::from(STEPS);
+    let low = (0..=STEPS).map(step).find(&rises)?;
+    let high = (0..=STEPS).rev().map(step).find(&rises)?;
+    // Two digits are printed, and what is printed must do.
+    Some([(low * 100.0).ceil() / 100.0, (high * 100.0).floor() / 100.0])
 }
 
 /// A drive's figures, with the lines of its file.

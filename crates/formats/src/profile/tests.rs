@@ -203,7 +203,8 @@ fn refuses_a_curve_that_does_not_rise() {
         "single_ms = { value = 1.0",
         "single_ms = { value = 5.0",
         "d.toml:25: `mechanics.seek.average_ms`: \
-         no rising curve has these single-track, average and full-stroke times",
+         no rising seek curve has single_ms=5, average_ms=4 and full_ms=8; \
+         expected average_ms from 5.00 to 8.00 with the other two",
     );
 }
 

@@ -79,8 +79,8 @@ static KEYS: &[ProfileKey] = &[
         "lose",
         "",
         KeyDomain::Whole(0, 31),
-        "none is missing",
-        "a drive that is missing from the start, counted from 0",
+        "none",
+        "a drive that is missing from the start, counted from 0; `none`: the array is whole",
     )
     .also(&["degraded", "failed drive"]),
     ProfileKey::may(

@@ -252,7 +252,10 @@ fn an_accelerator_is_a_name_and_overrides() {
     let said = error_of("drive = \"barracuda\"\naccelerator = \"maxbost\"\n");
     assert!(said.contains("unknown accelerator `maxbost`") && said.contains("maxboost"), "{said}");
     let said = error_of("drive = \"barracuda\"\n[accelerator]\nsize_mb = 16\n");
-    assert!(said.contains("accelerator.hit_us") && said.contains("missing key"), "{said}");
+    assert!(
+        said.contains("accelerator.hit_us") && said.contains("`accelerator.size_mb`: needs an accelerator"),
+        "{said}"
+    );
     let said = error_of("drive = \"barracuda\"\n[accelerator]\nname = \"maxboost\"\nwrite_back = false\nidle_ms = 3\n");
     assert!(said.contains("has no effect") && said.contains("`accelerator.write_back` = true as well"), "{said}");
 }

@@ -23,7 +23,8 @@ impl SecondaryFigure {
     }
 }
 
-/// The figures to compare with a judged one: of the same requests their rate, mean and tail, and of all requests the rate of
+/// The figures to compare with a judged one: of the same requests their rate, mean and tail (beside requests a second, bytes a
+/// second, which say something else if the sides' requests differ in size), and of all requests the rate of
 /// flushes, which is that of commits. A time alone misleads: a flush gets shorter if the write before it waits longer.
 /// There are none for the time of a whole run, in which a program may get by with fewer and longer requests.
 pub fn companions(of: &Metric) -> Vec<Metric> {
@@ -37,6 +38,7 @@ pub fn companions(of: &Metric) -> Vec<Metric> {
             Statistic::Mean,
             Statistic::P99,
         ],
+        Statistic::Iops => &[Statistic::BytesPerS, Statistic::Mean, Statistic::P99, Statistic::P999],
         _ => &[Statistic::Iops, Statistic::Mean, Statistic::P99, Statistic::P999],
     };
     let others = figures.iter().filter(|figure| **figure != of.figure);
@@ -91,7 +93,7 @@ mod tests {
         let words = |word: &str| companions(&word.parse().unwrap()).iter().map(Metric::to_string).collect::<Vec<_>>();
         assert_eq!(words("read.p99"), ["read.iops", "read.mean", "read.p99.9"]);
         assert_eq!(words("flush"), ["flush.iops", "flush.p99", "flush.p99.9"]);
-        assert_eq!(words("iops"), ["mean", "p99", "p99.9", "flush.iops"]);
+        assert_eq!(words("iops"), ["bytes_per_s", "mean", "p99", "p99.9", "flush.iops"]);
         assert!(words("elapsed").is_empty());
     }
 

@@ -1,6 +1,7 @@
 //! Two result folders side by side: the cells that both have, run by run, as they were kept. Nothing is run.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::path::Path;
 
 use seekwise_formats::diagnostic::Diagnostic;
@@ -17,6 +18,7 @@ use crate::error::Error;
 use crate::reading::{self, FileKind};
 use crate::results;
 use crate::study::{StudyResult, kept_in};
+use crate::values::is_same;
 
 /// The factor whose levels are the two folders.
 const FACTOR: &str = "results";
@@ -59,7 +61,8 @@ pub fn compare(names: &[String], metrics: &[Metric]) -> Result<BaselineCompariso
         let fault = Diagnostic::at("compare", 0, format!("{} results are named", names.len()));
         return Err(fault.expected("two result folders, the base first").into());
     };
-    if from == to {
+    let place = |name: &str| fs::canonicalize(name).ok();
+    if from == to || place(from).is_some_and(|first| place(to) == Some(first)) {
         return Err(Diagnostic::at(from, 0, "is named twice").expected("two result folders, the base first").into());
     }
     if let Some(printed) = names.iter().find(|name| !results::says(Path::new(name.as_str()))) {
@@ -74,8 +77,7 @@ pub fn compare(names: &[String], metrics: &[Metric]) -> Result<BaselineCompariso
     }
     let (records, runs, paired) = taken(&sides, &pairs);
     if runs < LEAST {
-        let fault = Diagnostic::at(to, 0, format!("shares one run with {from}, and one run has no interval"));
-        return Err(fault.expected(TWO_FOLDERS).into());
+        return Err(too_few(names, &sides).expected(TWO_FOLDERS).into());
     }
     let folders = [from.clone(), to.clone()];
     let made = StudyProvenance::beside([(from, &sides[0].made), (to, &sides[1].made)], &pairs);
@@ -97,9 +99,30 @@ pub fn compare(names: &[String], metrics: &[Metric]) -> Result<BaselineCompariso
 }
 
 /// What results of several runs are made by.
-const TWO_FOLDERS: &str = "two result folders of two runs or more, as `seekwise compare JOB --on TARGET --vary KEY=A,B --out DIR` \
-                           or `seekwise study FILE --out DIR` keeps them; `seekwise compare JOB --on TARGET --vary KEY=A,B` makes \
-                           and compares both sides at once";
+const TWO_FOLDERS: &str = "two result folders of two runs or more, as `seekwise compare JOB --on TARGET --vary KEY=A,B --runs 10 \
+                           --out DIR` or `seekwise study FILE --out DIR` keeps them; without --out, `seekwise compare JOB --on \
+                           TARGET --vary KEY=A,B` makes and compares both sides at once";
+
+/// Which of the folders hold too few runs of a cell for an interval.
+fn too_few(names: &[String], sides: &[StudyResult; 2]) -> Diagnostic {
+    let least = |side: &StudyResult| {
+        let of = |cell: usize| side.records.iter().filter(|record| record.cell == cell).count();
+        (0..side.made.cells.len()).map(of).min().unwrap_or(0)
+    };
+    let few: Vec<(&str, usize)> =
+        names.iter().zip(sides).map(|(name, side)| (name.as_str(), least(side))).filter(|it| it.1 < LEAST).collect();
+    let needs = "an interval needs two or more";
+    match few[..] {
+        [(first, 1), (second, 1)] => {
+            Diagnostic::at(&format!("{first}, {second}"), 0, format!("each holds one run; {needs}"))
+        }
+        [(name, 1)] => Diagnostic::at(name, 0, format!("holds one run; {needs}")),
+        _ => {
+            let names: Vec<&str> = few.iter().map(|it| it.0).collect();
+            Diagnostic::at(&names.join(", "), 0, format!("runs of a cell are missing; {needs}"))
+        }
+    }
+}
 
 /// What a folder keeps.
 fn read(name: &str) -> Result<StudyResult, Error> {
@@ -119,7 +142,10 @@ fn pairs([from, to]: &[StudyResult; 2]) -> Vec<(usize, usize)> {
     if names(from) != names(to) {
         return Vec::new();
     }
-    let other = |levels: &[String]| to.made.cells.iter().position(|cell| cell.cell.levels == levels);
+    let are_same = |levels: &[String], others: &[String]| {
+        levels.len() == others.len() && levels.iter().zip(others).all(|(level, other)| is_same(level, other))
+    };
+    let other = |levels: &[String]| to.made.cells.iter().position(|cell| are_same(&cell.cell.levels, levels));
     let each = from.made.cells.iter().enumerate();
     each.filter_map(|(place, cell)| Some((place, other(&cell.cell.levels)?))).collect()
 }
@@ -211,6 +237,11 @@ impl BaselineComparison {
     /// What the records say.
     pub fn evidence(&self) -> Evidence<'_> {
         Evidence::new(&self.study, &self.made, &self.records)
+    }
+
+    /// Whether runs of it were measured on a real target.
+    pub fn is_measured(&self) -> bool {
+        self.records.iter().any(RunRecord::is_measured)
     }
 
     /// Runs of each cell that are compared.

@@ -1,6 +1,9 @@
 //! `compare A B`: the results of two folders side by side, as text or JSON.
 
+use std::path::Path;
+
 use seekwise::compare::baseline::{self, BaselineComparison};
+use seekwise_formats::drives;
 use seekwise_formats::metric::Metric;
 use seekwise_lab::finding::Finding;
 use seekwise_lab::outcome::{DifferenceWords, Outcome, ratio_text};
@@ -18,10 +21,7 @@ const NAMED: usize = 12;
 /// Compares what two folders keep.
 pub fn compare(args: &args::CompareArgs, json: bool) -> CommandResult {
     if !baseline::are_results(&args.jobs) {
-        return Err(CommandError::new(
-            "compare: --on is missing; expected --on DRIVE (`seekwise drives` lists drives), a stack file, or two result folders \
-             without a job",
-        ));
+        return Err(CommandError::new(neither(&args.jobs)));
     }
     let compared = baseline::compare(&args.jobs, &args.metric)?;
     match json {
@@ -30,6 +30,24 @@ pub fn compare(args: &args::CompareArgs, json: bool) -> CommandResult {
     }
     let refused = compared.evidence().findings().0.iter().any(|finding| finding.refused.is_some());
     Ok(if refused { CommandAnswer::No } else { CommandAnswer::Done })
+}
+
+/// Why these are no two results, and no job without a target either.
+fn neither(names: &[String]) -> String {
+    let is_result = |name: &&String| baseline::are_results(std::slice::from_ref(*name));
+    if let (true, Some(other)) = (names.iter().any(|name| is_result(&name)), names.iter().find(|name| !is_result(name)))
+    {
+        let why = if Path::new(other).exists() { "holds no results" } else { "no such folder" };
+        return format!("{other}: {why}; expected two result folders, the base first");
+    }
+    if let (true, [first, ..]) = (names.iter().all(|name| drives::text(name).is_some()), names) {
+        let all = if names.len() > 1 { names.join(",") } else { format!("{first},OTHER") };
+        let all = format!("`seekwise compare JOB --on {first} --vary drive={all}`");
+        return format!("{}: these are drives; expected a job: {all} compares drives", names.join(", "));
+    }
+    "compare: --on is missing; expected --on DRIVE (`seekwise drives` lists drives), a stack file, or two result folders without a \
+     job"
+        .to_owned()
 }
 
 fn text(compared: &BaselineComparison) -> String {
@@ -86,9 +104,10 @@ fn cells(compared: &BaselineComparison, metric: &Metric, of: &[&Finding]) -> Str
 
 /// How they were compared, and in which settings they differ.
 fn account(compared: &BaselineComparison) -> String {
-    let paired = match compared.paired {
-        true => "paired on the same random numbers",
-        false => {
+    let paired = match (compared.paired, compared.is_measured()) {
+        (true, _) => "paired on the same random numbers",
+        (false, false) => "whose seeds differ, paired in the order of their numbers",
+        (false, true) => {
             "in the order in which they were made; they were not made in turn, so what drifted between them counts as a difference"
         }
     };

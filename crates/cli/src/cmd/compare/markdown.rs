@@ -73,6 +73,9 @@ impl Compared<'_> {
         for beside in &finding.beside {
             text += &format!("But: {}\n\n", escaped(&SecondaryFigure::text(beside)));
         }
+        if let Some(note) = self.both_degraded(finding) {
+            text += &format!("Note: {}.\n\n", escaped(&note));
+        }
         if finding.thin {
             text += "A run has fewer requests than this percentile needs.\n\n";
         }

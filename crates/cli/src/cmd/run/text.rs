@@ -12,11 +12,25 @@ use seekwise_run::receipt::Receipt;
 use super::{histogram, trace};
 use crate::exit::CommandError;
 use crate::screen::{bar, wrapped};
-use crate::tables::{Table, choose, dispensable, figures_from, whole, wide};
+use crate::tables::{Table, choose, dispensable, figures_from, on_request, whole, wide};
 
 /// What every table of a run says of a kind of requests.
-const FIGURES: [&str; 10] =
-    ["requests", "requests/s", "MB/s", "mean ms", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "p99.99 ms", "max ms"];
+const FIGURES: [&str; 11] = [
+    "requests",
+    "requests/s",
+    "MB/s",
+    "mean ms",
+    "p50 ms",
+    "p90 ms",
+    "p95 ms",
+    "p99 ms",
+    "p99.9 ms",
+    "p99.99 ms",
+    "max ms",
+];
+
+/// Which are shown only if they are asked for.
+const ON_REQUEST: [&str; 1] = ["p95 ms"];
 
 /// Which go first where the screen is narrow: those between others.
 const DISPENSABLE: [&str; 6] = ["p99.99 ms", "p90 ms", "p99.9 ms", "MB/s", "p50 ms", "max ms"];
@@ -225,14 +239,20 @@ fn headed(first: &[&str]) -> Table {
     let mut table = wide(first.iter().chain(&FIGURES).map(|&heading| heading.to_owned()).collect());
     figures_from(&mut table, first.len());
     dispensable(&mut table, &DISPENSABLE);
+    on_request(&mut table, &ON_REQUEST);
     table
 }
 
 fn figures(view: &KindRecord) -> Vec<String> {
-    let times = view.response_ms.map(|r| [r.mean, r.p50, r.p90, r.p99, r.p99_9, r.p99_99, r.max]);
+    let times = view.response_ms.map(|r| {
+        let [mean, p50, p90, p99, p99_9, p99_99, max] =
+            [r.mean, r.p50, r.p90, r.p99, r.p99_9, r.p99_99, r.max].map(Some);
+        [mean, p50, p90, r.p95, p99, p99_9, p99_99, max]
+    });
     let rate = if view.bytes_per_s > 0.0 { format!("{:.2}", view.bytes_per_s / 1e6) } else { "–".to_owned() };
     let mut figures = vec![view.ios.to_string(), format!("{:.1}", view.iops), rate];
-    figures.extend(times.map_or([(); 7].map(|()| "–".to_owned()), |times| times.map(|ms| format!("{ms:.3}"))));
+    let shown = |ms: Option<f64>| ms.map_or("–".to_owned(), |ms| format!("{ms:.3}"));
+    figures.extend(times.unwrap_or_default().map(shown));
     figures
 }
 
