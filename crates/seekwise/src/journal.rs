@@ -81,7 +81,13 @@ impl SearchJournal {
             }
             false => (Known::new(), 0),
         };
-        cut_off(&mut file, hash, whole).map_err(failed)?;
+        cut_off(&mut file, hash, whole).map_err(|error| {
+            if whole == 0 {
+                // There is nothing in it. Why it could not be begun is the error that counts.
+                let _ = fs::remove_file(&path);
+            }
+            failed(error)
+        })?;
         hold().count(known.len() as u64);
         let (lines, hash) = (Mutex::new(file), hash.to_owned());
         Ok((SearchJournal { path, hash, lines, failure: Mutex::new(None), _lock: lock }, known))
