@@ -177,7 +177,7 @@ const MISTAKES: &[(&[&str], &str)] = &[
     (&["study", "ncq"], "expected one of ncq-ahci, ncq-arrays, ncq-alone"),
     (&["studies", "ncq"], "expected one of ncq-ahci, ncq-arrays, ncq-alone"),
     (&["crash", "--recipe", "sqlite", "--on", "exos-x18"], "expected one of sqlite-"),
-    (&["crash", "--recipe", "postgresql", "--on", "exos-x18"], "expected one of postgresql-fsync, postgresql-no-fsync"),
+    (&["crash", "--recipe", "postgresql", "--on", "exos-x18"], "expected one of postgresql-async, postgresql-fsync"),
     (&["patterns", "commit"], "docs/how-to/fsync.md"),
     (
         &["run", "rand-read", "--on", "exos-x18"],
