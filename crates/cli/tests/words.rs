@@ -191,7 +191,6 @@ const MISTAKES: &[(&[&str], &str)] = &[
     (&["run", "seq-read", "--on", "exos-x18"], "expected streaming-read"),
     (&["run", "read", "--on", "exos-x18"], "expected streaming-read"),
     (&["run", "randrw", "--on", "exos-x18"], "expected one of oltp-4k, random-8k-70%read, file-server"),
-    (&["run", "random-read", "--on", "exos-x18", "--set", "job.bs=4k"], "a fio job file with rw and bs"),
     (&["run", "random-read", "--on", "exos-x18", "--QD", "4"], "`--set job.depth=N` sets it for any job"),
     (&["run", "random-read", "--on", "exos-x18", "--metric", "p95"], "`--columns p95,max` selects columns"),
     (&["run", "random-read", "--on", "sda"], "is a device; expected --on device:/dev/sda to measure it"),

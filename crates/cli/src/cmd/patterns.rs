@@ -43,13 +43,13 @@ struct Listed<'a> {
 }
 
 impl<'a> Listed<'a> {
-    /// Those with all words of `text` in their names, or that it means to those who know fio.
+    /// Those that `text` means to those who know fio, or else those with all of its words in their names.
     fn matching(&self, text: &str) -> Listed<'a> {
         /// Shorter words are in too many names.
         const LEAST: usize = 3;
         let meant = jobs::meant_by(text);
         let words: Vec<String> = text.split([' ', '-']).map(str::to_lowercase).collect();
-        let searched = words.iter().all(|word| word.len() >= LEAST);
+        let searched = meant.is_empty() && words.iter().all(|word| word.len() >= LEAST);
         let fits =
             |name: &str| meant.contains(&name) || searched && words.iter().all(|word| name.contains(word.as_str()));
         Listed {

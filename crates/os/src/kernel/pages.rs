@@ -12,7 +12,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::SystemTime;
+use std::time::{Duration, UNIX_EPOCH};
 
 use crate::outputs::create_private;
 
@@ -49,13 +49,14 @@ type FileNames = BTreeMap<PathBuf, EntryId>;
 struct EntryId {
     inode: u64,
     folder: bool,
-    /// `None` if the file system keeps no such time.
-    created: Option<SystemTime>,
+    /// After 1970; `None` if the file system keeps no such time.
+    created: Option<Duration>,
 }
 
 impl EntryId {
     fn of(of: &fs::Metadata) -> EntryId {
-        EntryId { inode: of.ino(), folder: of.is_dir(), created: of.created().ok() }
+        let created = of.created().ok().and_then(|created| created.duration_since(UNIX_EPOCH).ok());
+        EntryId { inode: of.ino(), folder: of.is_dir(), created }
     }
 }
 
