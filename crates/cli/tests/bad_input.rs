@@ -141,7 +141,7 @@ fn keys_and_values_that_there_are_not() {
     );
     run_refused(
         &["--seed", "-1"],
-        "error: unexpected argument '-1' found\n\n  tip: to pass '-1' as a value, use '-- -1'\n\nUsage: seekwise run [OPTIONS] --on <TARGET> <JOB>\n\nFor more information, try '--help'.",
+        "error: unexpected argument '-1' found\n\nUsage: seekwise run [OPTIONS] --on <TARGET> <JOB>\n\nFor more information, try '--help'.",
     );
     run_refused(
         &["--format", "xml"],
