@@ -14,7 +14,7 @@
 //! folder for each part.
 //!
 //! What is read is held against its sums, and a record's figures against one another. A folder of an earlier version has no
-//! sums: it opens with a warning. A folder may come from somebody else: no link in it is followed ([`foreign`](crate::foreign)).
+//! sums: it opens with a warning. A folder may come from somebody else: no link in it is followed ([`foreign`]).
 //! One process at a time writes it ([`lock`](crate::lock)).
 //!
 //! A process that is killed before its first run leaves some of the first three files. Whoever starts the same study there again
