@@ -23,7 +23,7 @@ use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::outcome::{RunCost, RunError, RunFigures, RunOutcome};
 use seekwise_run::place::Target;
 use seekwise_run::receipt::Receipt;
-use seekwise_run::receipt::pace::Pace;
+use seekwise_run::receipt::pace::PaceVerdict;
 use seekwise_run::sim;
 use seekwise_run::usage::Usage;
 use seekwise_run::work::Work;
@@ -659,7 +659,7 @@ pub fn measure_telling(
     let real = look.filter(|_| figures.usage.is_some()).map(RealRecorder::finish);
     let said = troubles(target, work, &figures).into_iter().chain(issuer::troubles(&source, work));
     figures.troubles.splice(..0, said);
-    if let Some(Pace::FellBehind(why)) = figures.receipt.as_ref().map(Receipt::pace) {
+    if let Some(PaceVerdict::FellBehind(why)) = figures.receipt.as_ref().map(Receipt::pace) {
         figures.troubles.push(format!("the machine fell behind the disk: {why}"));
     }
     let behind = arrivals.filter(|arrivals| !arrivals.kept);

@@ -22,7 +22,7 @@ use seekwise_os::serve::command::BesideCommand;
 use seekwise_os::serve::fuse::FuseFolder;
 use seekwise_os::serve::{FILE, ListenAddress, ServerSockets, path_cost, serve as serve_to};
 use seekwise_run::receipt::Receipt;
-use seekwise_run::receipt::pace::Pace;
+use seekwise_run::receipt::pace::PaceVerdict;
 use serde_json::json;
 
 use super::{print, print_json, warn};
@@ -97,7 +97,7 @@ pub fn serve(args: &args::ServeArgs, bounds: &Bounds, json: bool) -> CommandResu
         // It is deaf to signals, and the disk was stopped all the same.
         Some(None) => CommandAnswer::Stopped,
         Some(Some(code)) if code != 0 => CommandAnswer::HandedOn(code),
-        _ if args.strict && matches!(receipt.pace(), Pace::FellBehind(_)) => CommandAnswer::No,
+        _ if args.strict && matches!(receipt.pace(), PaceVerdict::FellBehind(_)) => CommandAnswer::No,
         _ => CommandAnswer::Done,
     })
 }

@@ -34,7 +34,7 @@ const SOME: Span = Span::from_micros(5);
 
 /// Whether the machine kept up.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Pace {
+pub enum PaceVerdict {
     /// It surely kept both limits.
     KeptUp,
     /// It surely exceeded one of them; why, in words.
@@ -43,30 +43,30 @@ pub enum Pace {
     TooFew(String),
 }
 
-impl Pace {
+impl PaceVerdict {
     /// The word in JSON.
     pub fn word(&self) -> &'static str {
         match self {
-            Pace::KeptUp => "kept-up",
-            Pace::FellBehind(_) => "fell-behind",
-            Pace::TooFew(_) => "too-few-requests",
+            PaceVerdict::KeptUp => "kept-up",
+            PaceVerdict::FellBehind(_) => "fell-behind",
+            PaceVerdict::TooFew(_) => "too-few-requests",
         }
     }
 
     /// Why, in words; nothing if it kept up.
     pub fn why(&self) -> Option<&str> {
         match self {
-            Pace::KeptUp => None,
-            Pace::FellBehind(why) | Pace::TooFew(why) => Some(why),
+            PaceVerdict::KeptUp => None,
+            PaceVerdict::FellBehind(why) | PaceVerdict::TooFew(why) => Some(why),
         }
     }
 
     /// The verdict in a sentence.
     pub fn sentence(&self) -> String {
         match self {
-            Pace::KeptUp => "The machine kept up.".to_owned(),
-            Pace::FellBehind(why) => format!("The machine fell behind: {why}."),
-            Pace::TooFew(why) => format!("Too few requests to tell whether the machine kept up: {why}."),
+            PaceVerdict::KeptUp => "The machine kept up.".to_owned(),
+            PaceVerdict::FellBehind(why) => format!("The machine fell behind: {why}."),
+            PaceVerdict::TooFew(why) => format!("Too few requests to tell whether the machine kept up: {why}."),
         }
     }
 }
@@ -82,35 +82,35 @@ enum Limit {
 
 impl Receipt {
     /// The verdict on the session: it kept up if it did at each door that had requests.
-    pub fn pace(&self) -> Pace {
+    pub fn pace(&self) -> PaceVerdict {
         let doors = [(Door::Network, &self.ways.network), (Door::File, &self.ways.file)];
-        let verdicts: Vec<Pace> = doors.into_iter().filter_map(|(door, way)| self.at_door(door, way)).collect();
+        let verdicts: Vec<PaceVerdict> = doors.into_iter().filter_map(|(door, way)| self.at_door(door, way)).collect();
         if verdicts.is_empty() {
-            return Pace::TooFew("no request was answered".to_owned());
+            return PaceVerdict::TooFew("no request was answered".to_owned());
         }
-        let behind = verdicts.iter().find(|pace| matches!(pace, Pace::FellBehind(_)));
-        let open = || verdicts.iter().find(|pace| matches!(pace, Pace::TooFew(_)));
-        behind.or_else(open).cloned().unwrap_or(Pace::KeptUp)
+        let behind = verdicts.iter().find(|pace| matches!(pace, PaceVerdict::FellBehind(_)));
+        let open = || verdicts.iter().find(|pace| matches!(pace, PaceVerdict::TooFew(_)));
+        behind.or_else(open).cloned().unwrap_or(PaceVerdict::KeptUp)
     }
 
     /// The verdict on requests through one door; nothing if there were none.
-    fn at_door(&self, door: Door, way: &DoorLatency) -> Option<Pace> {
+    fn at_door(&self, door: Door, way: &DoorLatency) -> Option<PaceVerdict> {
         let (modelled, slow) = (way.modelled.mean()?, way.modelled.quantile(0.99)?);
         if self.speed.of(modelled) < SOME {
             let why = "the disk answers at once, so no request took time of its own";
-            return Some(Pace::TooFew(why.to_owned()));
+            return Some(PaceVerdict::TooFew(why.to_owned()));
         }
         let mean = self.loss(door, way).map(|loss| (mean_limit(&loss, way), loss.words()));
         let limits = [mean.unwrap_or((Limit::Open(FEWEST as f64), String::new())), tail_limit(way, slow)];
         if let Some((_, why)) = limits.iter().find(|limit| limit.0 == Limit::Exceeded) {
-            return Some(Pace::FellBehind(why.clone()));
+            return Some(PaceVerdict::FellBehind(why.clone()));
         }
         let needed = |limit: &(Limit, String)| if let Limit::Open(needed) = limit.0 { Some(needed) } else { None };
-        let Some(needed) = limits.iter().filter_map(needed).reduce(f64::max) else { return Some(Pace::KeptUp) };
+        let Some(needed) = limits.iter().filter_map(needed).reduce(f64::max) else { return Some(PaceVerdict::KeptUp) };
         let (requests, journeys) = (way.modelled.count(), way.path.count());
         let place = if door == Door::Network { "over the connection" } else { "through the file" };
         let found = format!("{requests} requests were answered {place} and {journeys} round trips measured");
-        Some(Pace::TooFew(match needed.max(FEWEST as f64).ceil() {
+        Some(PaceVerdict::TooFew(match needed.max(FEWEST as f64).ceil() {
             needed if needed < MOST => {
                 format!("{found}; expected {needed} of each, if the machine adds as much to them")
             }
@@ -231,7 +231,7 @@ mod tests {
     fn a_session_without_requests_has_too_few_however_busy_it_was() {
         let mut receipt = Receipt { seconds: 0.01, worked: Span::from_millis(10), ..Receipt::default() };
         receipt.stalls.add(seekwise_model::time::Instant::ZERO, seekwise_model::time::Instant::from_nanos(9_000_000));
-        assert_eq!(receipt.pace(), Pace::TooFew("no request was answered".to_owned()));
+        assert_eq!(receipt.pace(), PaceVerdict::TooFew("no request was answered".to_owned()));
     }
 
     #[test]
@@ -257,11 +257,11 @@ mod tests {
         assert_eq!(word(&session(40, 8_000, (40, 30_000), 60)), "too-few-requests");
         assert_eq!(word(&session(300, 8_000, (300, 30_000), 60)), "too-few-requests");
         assert_eq!(word(&session(2_000, 8_000, (1_000, 30_000), 60)), "kept-up");
-        let Pace::FellBehind(why) = session(400, 8_000, (20, 2_000), 60).pace() else { panic!() };
+        let PaceVerdict::FellBehind(why) = session(400, 8_000, (20, 2_000), 60).pace() else { panic!() };
         assert!(why.starts_with("5.0 % of a client's responses took over 8888 us by the machine alone; in"), "{why}");
-        let Pace::FellBehind(why) = session(40, 100, (1, 5), 30).pace() else { panic!() };
+        let PaceVerdict::FellBehind(why) = session(40, 100, (1, 5), 30).pace() else { panic!() };
         assert!(why.starts_with("26 % of a client's mean response over its connection is not the model's"), "{why}");
-        let Pace::FellBehind(why) = session(400, 40_000, (1, 0), 9_000).pace() else { panic!() };
+        let PaceVerdict::FellBehind(why) = session(400, 40_000, (1, 0), 9_000).pace() else { panic!() };
         assert!(why.contains("mean response"), "{why}");
     }
 
@@ -272,7 +272,7 @@ mod tests {
         way.path = Lateness::default();
         (0..95).for_each(|_| way.path.add(Span::from_micros(60)));
         (0..5).for_each(|_| way.path.add(Span::from_millis(2)));
-        let Pace::FellBehind(why) = receipt.pace() else { panic!() };
+        let PaceVerdict::FellBehind(why) = receipt.pace() else { panic!() };
         assert!(why.starts_with("5.0 % of a client's responses took over "), "{why}");
         // They change no percentile of a disk whose own responses differ by more: 0.6 % of the mean is the machine's.
         let mut spread = Receipt { seconds: 1.0, ..Receipt::default() };
@@ -280,7 +280,7 @@ mod tests {
         (0..1_000).for_each(|request| way.answered(Span::from_millis(1 + request % 50), Span::ZERO, true));
         (0..1_000).for_each(|trip| way.path.add(Span::from_micros(if trip % 40 == 0 { 6_000 } else { 5 })));
         assert!((spread.losses()[0].share() - 0.006).abs() < 0.001, "{:?}", spread.losses());
-        assert_eq!(spread.pace(), Pace::KeptUp);
+        assert_eq!(spread.pace(), PaceVerdict::KeptUp);
     }
 
     #[test]
@@ -288,7 +288,7 @@ mod tests {
         let mut receipt = session(5_000, 60, (1, 0), 60);
         let way = receipt.ways.of(Door::Network);
         way.path = Lateness::default();
-        let Pace::TooFew(why) = receipt.pace() else { panic!() };
+        let PaceVerdict::TooFew(why) = receipt.pace() else { panic!() };
         assert_eq!(
             why,
             "5000 requests were answered over the connection and 0 round trips measured; expected 268 of each, if the \
@@ -312,11 +312,11 @@ mod tests {
     #[test]
     fn each_door_with_requests_has_to_keep_up() {
         let mut receipt = session(300, 8_000, (1, 20), 60);
-        assert_eq!(receipt.pace(), Pace::KeptUp);
+        assert_eq!(receipt.pace(), PaceVerdict::KeptUp);
         let way = receipt.ways.of(Door::File);
         (0..FEWEST - 1).for_each(|_| way.answered(Span::from_micros(8_000), Span::ZERO, true));
         way.path.add(Span::from_micros(2));
-        let Pace::TooFew(why) = receipt.pace() else { panic!() };
+        let PaceVerdict::TooFew(why) = receipt.pace() else { panic!() };
         assert!(why.starts_with("29 requests were answered through the file and 1 round trips measured;"), "{why}");
         let way = receipt.ways.of(Door::File);
         (0..400).for_each(|_| way.answered(Span::from_micros(8_000), Span::from_millis(30), true));
@@ -337,12 +337,12 @@ mod tests {
             }
             receipt
         };
-        assert_eq!(tail(5).pace(), Pace::KeptUp);
+        assert_eq!(tail(5).pace(), PaceVerdict::KeptUp);
         // The machine makes 0.25 % more so slow.
-        assert_eq!(tail(2_000).pace(), Pace::KeptUp);
+        assert_eq!(tail(2_000).pace(), PaceVerdict::KeptUp);
         // A number that is asked for is above those that were answered.
         for (each, requests) in [(150, 300), (120, 1_711), (90, 2_000)] {
-            let Pace::TooFew(why) = session(requests, 8_000, (each, 3_000), 60).pace() else { panic!("{each}") };
+            let PaceVerdict::TooFew(why) = session(requests, 8_000, (each, 3_000), 60).pace() else { panic!("{each}") };
             let asked = why.split("expected ").nth(1).and_then(|rest| rest.split(' ').next()?.parse::<u64>().ok());
             assert!(asked.is_some_and(|asked| asked > requests), "{why}");
         }
@@ -353,9 +353,9 @@ mod tests {
         let mut receipt = session(300, 1_000, (1, 0), 20);
         let counted = |micros: u64| RequestTotals { requests: 300, took: Span::from_nanos(1000 * 300 * micros) };
         receipt.ways.client = Some(DoorEnds { far: counted(1_250), near: counted(1_000) });
-        let Pace::FellBehind(why) = receipt.pace() else { panic!() };
+        let PaceVerdict::FellBehind(why) = receipt.pace() else { panic!() };
         assert!(why.starts_with("20 % of a client's mean response over its connection"), "{why}");
         receipt.ways.client = Some(DoorEnds { far: counted(1_030), near: counted(1_000) });
-        assert_eq!(receipt.pace(), Pace::KeptUp);
+        assert_eq!(receipt.pace(), PaceVerdict::KeptUp);
     }
 }
