@@ -8,6 +8,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
 
+use crate::shared_files;
 use seekwise_formats::disksim;
 use seekwise_formats::figure::FigureValue;
 use seekwise_formats::profile::{self, DriveFile};
@@ -17,8 +18,6 @@ use seekwise_model::drive::mechanics::Arm;
 use seekwise_model::drive::profile::Profile;
 use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
-
-mod shared_files;
 
 /// A drive, what its file claims (`Block count`), and what its zones hold by DiskSim's own sums: cylinders times surfaces
 /// times blocks a track, less the front and the spares of the scheme; for the last, slots of the index less slips.

@@ -1,8 +1,5 @@
 //! The layout of an ext4 file system, held against what e2fsprogs say of the same image. Skipped with its reason where they are not there.
 
-#![allow(clippy::disallowed_methods, reason = "a test makes what it looks at")]
-#![cfg(unix)]
-
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Command;

@@ -1,11 +1,8 @@
 //! fio's JSON: what we write we read again, and what others wrote we read.
 
-#![allow(clippy::disallowed_methods, reason = "a test makes what it looks at")]
-
-mod shared_files;
-
 use std::collections::BTreeMap;
 
+use crate::shared_files;
 use seekwise_formats::fio_json::{
     self, DirectionResult, DiskUtil, FioOutput, JobResult, LatencyBuckets, LatencySummary, PERCENTILES, SampleSummary,
 };

@@ -8,8 +8,8 @@
 //! The test takes a sample of a few seconds. The large comparison, and one job of it by its number, are
 //!
 //! ```text
-//! SEEKWISE_FIO_JOBS=2000 cargo test -p seekwise-formats --test fio_random random_jobs -- --nocapture
-//! SEEKWISE_FIO_JOB=17 cargo test -p seekwise-formats --test fio_random random_jobs -- --nocapture
+//! SEEKWISE_FIO_JOBS=2000 cargo test -p seekwise-formats --test whole fio_random::random_jobs -- --nocapture
+//! SEEKWISE_FIO_JOB=17 cargo test -p seekwise-formats --test whole fio_random::random_jobs -- --nocapture
 //! ```
 //!
 //! The same for `random_engines`, whose jobs try what engines do. How far a thread that time ends came is the machine's
@@ -19,8 +19,6 @@
 //! `SEEKWISE_FIO_FIRST=5000` beside the first begins at that number: jobs never drawn before.
 //!
 //! Skipped, with the reason printed, without fio 3.33: other versions draw otherwise.
-
-#![allow(clippy::disallowed_methods, reason = "a test makes what it looks at")]
 
 use std::collections::BTreeMap;
 use std::ops::Range;

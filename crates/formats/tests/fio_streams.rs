@@ -6,8 +6,6 @@
 //! with the reason printed, where there is no fio on the path. fio 3.33 is what the streams were made to; other
 //! versions seed differently, so there only the statistics are asked for.
 
-#![allow(clippy::disallowed_methods, reason = "a test makes what it looks at")]
-
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;

@@ -7,10 +7,10 @@
 mod change;
 #[path = "../../../fuzz/entries.rs"]
 mod entries;
-mod shared_files;
 
 use std::time::Instant;
 
+use crate::shared_files;
 use change::change;
 use seekwise_model::rng::{Rng, Seed};
 

@@ -1,7 +1,6 @@
 //! Results of Iometer: old and new columns, repeated blocks, rows that do not fit.
 
-mod shared_files;
-
+use crate::shared_files;
 use seekwise_formats::iometer::results::{self, IometerTest, ResultSubject};
 
 /// As 2003 to 2008 wrote them: `MBps` counts MiB, no histogram, a processor's row with too few commas.

@@ -1,10 +1,9 @@
 //! Configurations from the wild: each becomes a job or is refused with a reason, and is read as Iometer read it.
 
-mod shared_files;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use crate::shared_files;
 use seekwise_formats::iometer::icf::{self, IometerConfig};
 use seekwise_formats::iometer::standard;
 

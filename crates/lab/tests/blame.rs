@@ -1,11 +1,9 @@
 //! A level blamed for a broken promise did break it: with its settings made honest, nothing is lost any more; and a
 //! stack without blame loses nothing. Over random stacks with liars at every level, from one run each.
 
-mod really;
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use really::{merging, pick, random_changes, random_job, random_stack, small_writes};
+use crate::really::{merging, pick, random_changes, random_job, random_stack, small_writes};
 use seekwise_lab::cut::blame::BlamedLevel;
 use seekwise_lab::cut::{CutReport, CutTime, judge};
 use seekwise_model::block::assurance::Assurance;

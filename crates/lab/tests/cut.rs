@@ -1,11 +1,11 @@
 //! Cuts computed from one run, compared with real cuts: the same run, cut at the same instant, judged by counting
 //! sectors from what a client saw and what the medium received.
 
-mod really;
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use really::{Found, Gone, Life, Log, cut_really, merging, random_changes, random_job, random_stack, small_writes};
+use crate::really::{
+    Found, Gone, Life, Log, cut_really, merging, random_changes, random_job, random_stack, small_writes,
+};
 use seekwise_lab::cut::{CutTime, judge};
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::jobs;

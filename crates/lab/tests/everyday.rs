@@ -2,8 +2,6 @@
 //!
 //! `SEEKWISE_UPDATE=1` rewrites the tables of `docs/everyday.md`; they must be what the drives do now.
 
-#![allow(clippy::disallowed_methods, reason = "a test makes what it looks at")]
-
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;

@@ -6,8 +6,6 @@
 //! FreeBSD's `diskinfo -t`, whose requests are simple enough to be made here. `SEEKWISE_UPDATE=1` rewrites the tables of
 //! `docs/validation.md`, which otherwise must be what is found.
 
-#![allow(clippy::disallowed_methods, reason = "a test makes what it looks at")]
-
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};

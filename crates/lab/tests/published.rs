@@ -4,8 +4,6 @@
 //! figures to the last digit. So neither becomes outdated. `SEEKWISE_UPDATE=1` writes the page's figures instead of
 //! comparing them. Drives that are not built in have their profiles in `validation/published`.
 
-#![allow(clippy::disallowed_methods, reason = "a test makes what it looks at")]
-
 use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};

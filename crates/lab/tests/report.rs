@@ -1,8 +1,6 @@
 //! The report from outside: what a stranger's file names can and cannot do to the page, and that both sides of the page
 //! agree on its data. `SEEKWISE_UPDATE=1` writes the page's list of parts from the model's.
 
-#![allow(clippy::disallowed_methods, reason = "a test makes what it looks at")]
-
 use seekwise_lab::report::review::{Chapter, ReviewReport};
 use seekwise_lab::report::{Report, html};
 use seekwise_model::record::Part;

@@ -1,12 +1,11 @@
 //! What a power cut leaves of a served array that lacks a drive: what its bytes then read as, compared with what the
 //! drives really received, sector by sector; and a served disk by hand. It waits for its clients, never for the clock.
 
-mod really;
 #[cfg(unix)]
 #[path = "../../os/tests/served/mod.rs"]
 mod server;
 
-use really::{Found, Log, cut_before, merging, pick, random_changes, random_job, random_stack, small_writes};
+use crate::really::{Found, Log, cut_before, merging, pick, random_changes, random_job, random_stack, small_writes};
 use seekwise_model::block::{Completion, Control, Device, Flags, Landing, LandingKind, Op, Request, SECTOR};
 use seekwise_model::history::WriteData;
 use seekwise_model::host::array::layout::{RaidLevel, VolumeShare};
@@ -48,7 +47,7 @@ fn data(request: &Request) -> Vec<u8> {
 /// True if two writes, by their stamps, were under way at the same time.
 fn at_once(log: &Log, one: u64, other: u64) -> bool {
     let [Some(one), Some(other)] = [one, other].map(|stamp| log.lives.get(&stamp)) else { return false };
-    let end = |life: &really::Life| life.ended.map_or(usize::MAX, |ended| ended.1);
+    let end = |life: &crate::really::Life| life.ended.map_or(usize::MAX, |ended| ended.1);
     one.begun < end(other) && other.begun < end(one)
 }
 

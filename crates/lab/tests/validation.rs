@@ -5,8 +5,6 @@
 //! passes. `SEEKWISE_UPDATE=1` (`cargo xtask validation`) rewrites the committed figures, the table and the pictures of
 //! `docs/validation.md` instead of comparing, and then fails without traces.
 
-#![allow(clippy::disallowed_methods, reason = "a test makes what it looks at")]
-
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::fs;

@@ -3,7 +3,7 @@
 //! More random stacks and arrays, from seeds never drawn before:
 //!
 //! ```text
-//! SEEKWISE_CONFORMANCE_SEEDS=10000 SEEKWISE_CONFORMANCE_FIRST=20000 cargo test -p seekwise-model --test conformance random
+//! SEEKWISE_CONFORMANCE_SEEDS=10000 SEEKWISE_CONFORMANCE_FIRST=20000 cargo test -p seekwise-model --test whole conformance::random
 //! ```
 
 use std::cell::Cell;

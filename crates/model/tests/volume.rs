@@ -2,8 +2,6 @@
 //! flushes of each operation, `volume/real_ext4.rs` compares them with the kernel's, `volume/copying.rs` takes volumes
 //! to a drive and back, `volume/swarm.rs` runs random operations.
 
-#![allow(clippy::disallowed_methods, reason = "a test makes what it looks at")]
-
 mod volume {
     mod copying;
     mod operations;

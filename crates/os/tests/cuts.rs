@@ -1,8 +1,5 @@
 //! The power of a served disk fails a hundred times under the load of four clients, and comes back each time: nothing hangs, nothing that
 //! was flushed is lost, and nothing is left over. Waits for its clients, never for the clock.
-#![cfg(unix)]
-
-mod served;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -12,7 +9,7 @@ use seekwise_model::rng::Seed;
 use seekwise_model::testing::SmallDrive;
 use seekwise_os::nbd::wire;
 
-use self::served::{Client, READ, Server, WRITE, drive};
+use crate::served::{Client, READ, Server, WRITE, drive};
 
 const CLIENTS: u64 = 4;
 /// Blocks of 4 KiB that each client has for itself.

@@ -1,9 +1,6 @@
 //! The safety matrix: what tools write to a disk is found, refused and left untouched. On loop devices, as root; skipped with
 //! the reason where there are none. What tools need a kernel for that this one may lack (md, ZFS) is written as bytes.
 
-#![allow(clippy::disallowed_methods, reason = "a test makes what it looks at")]
-#![cfg(target_os = "linux")]
-
 use std::fs::{self, File};
 use std::hash::{DefaultHasher, Hasher};
 use std::io::Read;

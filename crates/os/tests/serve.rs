@@ -1,11 +1,6 @@
 //! A disk that is served, from a client's side: bytes, flushes, power cuts, what is refused, several connections. Waits on
 //! the clock, as all of the live target does; no time is judged.
 
-#![allow(clippy::disallowed_methods, reason = "a test makes what it looks at")]
-#![cfg(unix)]
-
-mod served;
-
 use std::io::{Read, Write};
 use std::sync::mpsc::{Receiver, channel};
 
@@ -21,7 +16,7 @@ use seekwise_os::bytes::{Bytes, PlatterMedium};
 use seekwise_os::live::{Caller, CutPlan, DiskMessage, DiskRequest, LiveDisk, ReplyTo};
 use seekwise_os::nbd::wire::{self, HEAD, NbdCommand, RequestHead, error};
 
-use self::served::{DISCONNECT, READ, Server, WRITE, WRITE_ZEROES, drive};
+use crate::served::{DISCONNECT, READ, Server, WRITE, WRITE_ZEROES, drive};
 
 #[test]
 fn a_cut_loses_what_was_cached_and_nothing_that_was_flushed_or_forced() {
