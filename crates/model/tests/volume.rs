@@ -2,13 +2,11 @@
 //! flushes of each operation, `volume/real_ext4.rs` compares them with the kernel's, `volume/copying.rs` takes volumes
 //! to a drive and back, `volume/swarm.rs` runs random operations.
 
-mod volume {
-    mod copying;
-    mod operations;
-    #[cfg(target_os = "linux")]
-    mod real_ext4;
-    mod swarm;
-}
+mod copying;
+mod operations;
+#[cfg(target_os = "linux")]
+mod real_ext4;
+mod swarm;
 
 use seekwise_model::block::{Flags, Op};
 use seekwise_model::files::volume::{
