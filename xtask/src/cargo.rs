@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::PathBuf;
 use std::process::Command;
 
 use crate::steps::{Ended, command, run_tests};
@@ -30,10 +31,37 @@ pub fn doc() -> Ended {
     command(&["cargo", "doc", "--workspace", "--no-deps", "--locked"], &[("RUSTDOCFLAGS", "-D warnings")])
 }
 
-/// All tests, in the dev profile (the model optimised, see `Cargo.toml`). Passed ones show what they print: why they skip.
+/// What builds the tests, and the program for them, in the dev profile (the model optimised, see `Cargo.toml`). Examples are built by
+/// nobody: `clippy` looks at them.
+const TESTS: [&str; 7] = ["cargo", "test", "--workspace", "--locked", "--lib", "--bins", "--tests"];
+
+/// All tests but those in the documentation. Passed ones show what they print: why they skip.
 pub fn test(skipped: &mut Vec<String>) -> Ended {
-    let words = ["cargo", "test", "--workspace", "--locked", "--no-fail-fast", "--", "--show-output"];
+    let words = [&TESTS[..], &["--no-fail-fast", "--", "--show-output"]].concat();
     run_tests(&crate::root(), &words, &[], skipped)
+}
+
+/// The tests of one package. What it stands on may be built once more: cargo unites features over what is asked for.
+pub fn test_package(package: &str, skipped: &mut Vec<String>) -> Ended {
+    let words =
+        ["cargo", "test", "--package", package, "--locked", "--lib", "--bins", "--tests", "--", "--show-output"];
+    // Some packages have no library, which `--lib` would ask for.
+    let words: Vec<&str> = words.into_iter().filter(|word| package != "xtask" || *word != "--lib").collect();
+    run_tests(&crate::root(), &words, &[], skipped)
+}
+
+/// The examples in the documentation.
+pub fn doctest() -> Ended {
+    command(&["cargo", "test", "--workspace", "--locked", "--no-fail-fast", "--doc"], &[])
+}
+
+/// Builds the program as the tests have it, if it is not there, and says where it is. A build of its own, such as the release build,
+/// would take minutes and behave the same.
+pub fn program() -> Result<PathBuf, String> {
+    match command(&[&TESTS[..], &["--no-run", "--quiet"]].concat(), &[]) {
+        Ended::Passed => Ok(crate::target().join("debug/seekwise")),
+        Ended::Failed(why) | Ended::Skipped(why) => Err(why),
+    }
 }
 
 /// The program as users build it.

@@ -3,6 +3,7 @@
 //! | file | what it does |
 //! |---|---|
 //! | `steps` | the steps, and how they are run and counted |
+//! | `check` | which steps a change needs |
 //! | `excerpt` | what of a failed step is shown again at the end |
 //! | `cargo` | format, lints, tests, documentation, release build, licences: what cargo does |
 //! | `readme` | the commands of the README and of pages of the manual, run as written; what their prose concludes, checked |
@@ -35,6 +36,7 @@ mod bench;
 mod bench_real;
 mod beside;
 mod cargo;
+mod check;
 mod cuts;
 mod dist;
 mod excerpt;
@@ -62,7 +64,9 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["ci"] => steps::run(steps::ALL),
+        ["ci"] => steps::run(&steps::due()),
+        ["ci", "--all"] => steps::ci_all(),
+        ["check", ref options @ ..] => check::check(options),
         ["bench"] => bench::bench(),
         ["bench", "beside", ref options @ ..] => beside::beside(options),
         ["bench", "real", ref options @ ..] => bench_real::bench(options),
@@ -83,10 +87,7 @@ fn main() -> ExitCode {
         ["score"] => score::score(),
         ["explain", ref claims @ ..] => explain::explain(claims),
         ["robust", ref options @ ..] => robust::robust(options),
-        [name] if steps::ALL.iter().any(|step| step.name == name) => {
-            let named: Vec<_> = steps::ALL.iter().filter(|step| step.name == name).copied().collect();
-            steps::run(&named)
-        }
+        [name] if steps::named(name).is_some() => steps::run(steps::named(name).as_slice()),
         _ => {
             help();
             ExitCode::from(2)
@@ -95,12 +96,18 @@ fn main() -> ExitCode {
 }
 
 /// What is not in ci: the words, and what they do.
-const APART: [(&str, &str); 20] = [
+const APART: [(&str, &str); 23] = [
+    (
+        "check [--since REVISION]",
+        "what a change touches, in under two minutes; by default since origin/main, or what is not committed",
+    ),
+    ("ci --all", "before a release: tests draw all that they can, and the release build"),
+    ("release", "the release build alone"),
     ("bench", "simulated requests a second, beside DiskSim's"),
     ("bench beside --disksim PATH", "DiskSim's own program in turn with ours"),
     ("bench real [FOLDER] [ROUNDS] [SECONDS]", "beside fio on a real file"),
     ("cuts", "power cuts on random stacks: --stacks 200 --cuts 100000 --seed 1"),
-    ("readme PAGE …", "these pages alone, such as docs/tutorial.md, by the release build that is there"),
+    ("readme PAGE …", "these pages alone, such as docs/tutorial.md"),
     (
         "mutate --runs 10000 --seed 1",
         "so many changed inputs of each kind (ci: a few hundred); --program PATH for another build",

@@ -17,6 +17,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use self::seeds::{KINDS, Kind, STDOUT};
+use crate::cargo;
 use crate::steps::Ended;
 
 /// Inputs of each kind in `ci`: a few hundred in all.
@@ -99,7 +100,11 @@ enum End {
 
 /// The step of `ci`.
 pub fn short() -> Ended {
-    match run(&release(), IN_CI, 1) {
+    let program = match cargo::program() {
+        Ok(program) => program,
+        Err(why) => return Ended::Failed(why),
+    };
+    match run(&program, IN_CI, 1) {
         Ok(0) => Ended::Passed,
         Ok(failed) => Ended::Failed(format!("{failed} inputs made the program fail; they are in target/xtask/mutate")),
         Err(error) => Ended::Failed(error.to_string()),

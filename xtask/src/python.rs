@@ -2,9 +2,8 @@
 //! notebooks and the checks of its types; `cargo xtask wheel [TARGET …]` makes wheels and the source package in `target/dist`.
 //!
 //! `ci` has the compiler look at the module early (`module`), which needs no Python package, and runs the tests behind the
-//! workspace's, in the same profile. What both ask for alike is built once. That is less than it seems: pyo3's macros turn on a
-//! feature of syn, and all that stands on serde follows. So the laboratory is built again, which is cheapest here: in the release profile it
-//! takes 150 processor seconds more. Without a registry of Python packages the step says that it is skipped. Wheels are no
+//! workspace's, in the same profile. What both ask for alike is built once, and they ask alike (`SHARED`, and what is said in
+//! `xtask/Cargo.toml`): the laboratory and all below it. Without a registry of Python packages the step says that it is skipped. Wheels are no
 //! part of `ci`; they are linked by zig against the libc of manylinux2014 (glibc 2.17), so that older systems take them too.
 
 use std::fs;
@@ -15,6 +14,9 @@ use crate::steps::{Ended, command, run_in, run_tests};
 
 /// Targets of wheels without names.
 const TARGETS: [&str; 2] = ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"];
+
+/// The module's feature that asks of what it stands on what the workspace's tests ask.
+const SHARED: &str = "as-tested";
 
 /// What builds the module.
 const BUILDER: &str = "maturin>=1.9,<2";
@@ -55,7 +57,20 @@ pub fn check() -> Ended {
     let (manifest, target) = (crate::root().join("crates/python/Cargo.toml"), crate::target());
     let (manifest, target) = (manifest.display().to_string(), target.display().to_string());
     command(
-        &["cargo", "clippy", "--locked", "--manifest-path", &manifest, "--target-dir", &target, "--", "-D", "warnings"],
+        &[
+            "cargo",
+            "clippy",
+            "--locked",
+            "--manifest-path",
+            &manifest,
+            "--target-dir",
+            &target,
+            "--features",
+            SHARED,
+            "--",
+            "-D",
+            "warnings",
+        ],
         &[],
     )
 }
@@ -139,7 +154,7 @@ pub fn test(skipped: &mut Vec<String>) -> Ended {
 /// Builds the module and installs it into the environment.
 fn install(folder: &Path) -> Result<(), String> {
     let wheels = folder.join("wheels");
-    passed(built(&["build", "--locked", "--out", &wheels.display().to_string()]))?;
+    passed(built(&["build", "--locked", "--features", SHARED, "--out", &wheels.display().to_string()]))?;
     let wheel = only(&wheels)?;
     let python = tool("python");
     let install = [&python, "-m", "pip", "install", "--quiet", "--force-reinstall", "--no-deps", &wheel];

@@ -3,7 +3,7 @@
 //!
 //! A command stands on one line; a `\` at its end joins the next. `# exits N` behind it states its exit code, else 0.
 //! Three things are changed: the folder `out` lies in a scratch folder, so that nothing of the user's is touched, `seekwise` and
-//! `cargo run --release --` are the release build, and the terminal is as wide as `WIDTH`. What builds, installs or checks the whole
+//! `cargo run --release --` are the program as the tests have it, and the terminal is as wide as `WIDTH`. What builds, installs or checks the whole
 //! repository is held by other steps, and not run again (`ELSEWHERE`).
 //!
 //! A block marked `text` belongs to the last command before it. Its lines are lines of standard output, one after another;
@@ -23,6 +23,7 @@ use std::process::{Command, ExitCode};
 
 use serde_json::Value;
 
+use crate::cargo;
 use crate::steps::{Ended, shown};
 
 /// Commands that other steps hold: this one, the release build and its packing.
@@ -82,7 +83,7 @@ pub fn readme() -> Ended {
     check(&PAGES)
 }
 
-/// Checks these pages alone, with the release build that is there.
+/// Checks these pages alone.
 pub fn some(pages: &[&str]) -> ExitCode {
     match check(pages) {
         Ended::Passed => ExitCode::SUCCESS,
@@ -94,6 +95,9 @@ pub fn some(pages: &[&str]) -> ExitCode {
 }
 
 fn check(pages: &[&str]) -> Ended {
+    if let Err(why) = cargo::program() {
+        return Ended::Failed(why);
+    }
     let scratch = match crate::scratch("readme") {
         Ok(folder) => folder,
         Err(error) => return Ended::Failed(format!("no scratch folder: {error}")),
@@ -192,14 +196,14 @@ fn keep(promise: &Promise, out: &Path) -> Result<Vec<String>, String> {
     }
 }
 
-/// A command in a shell that finds the release build.
+/// A command in a shell that finds the program.
 fn shell(line: &str, out: &Path) -> Command {
-    let release = crate::target().join("release");
+    let folder = crate::target().join("debug");
     let path = std::env::var("PATH").unwrap_or_default();
     let mut command = Command::new("sh");
     command
         .args(["-c", &elsewhere(line, &out.display().to_string())])
-        .env("PATH", format!("{}:{path}", release.display()))
+        .env("PATH", format!("{}:{path}", folder.display()))
         .env("COLUMNS", WIDTH)
         .current_dir(crate::root());
     command

@@ -29,26 +29,83 @@ pub struct Step {
     /// What it checks.
     pub what: &'static str,
     /// Runs it; tests that skip themselves are added to the list.
-    run: fn(&mut Vec<String>) -> Ended,
+    run: Run,
+}
+
+/// What a step does.
+#[derive(Clone, Copy)]
+enum Run {
+    Call(fn(&mut Vec<String>) -> Ended),
+    /// The tests of the package that the step is named by.
+    TestsOfPackage,
+}
+
+impl Step {
+    /// A step of this name.
+    pub const fn new(name: &'static str, what: &'static str, run: fn(&mut Vec<String>) -> Ended) -> Self {
+        Self { name, what, run: Run::Call(run) }
+    }
+
+    /// The tests of one package.
+    pub const fn of_package(package: &'static str) -> Self {
+        Self { name: package, what: "its own tests", run: Run::TestsOfPackage }
+    }
+
+    fn run(&self, skipped: &mut Vec<String>) -> Ended {
+        match self.run {
+            Run::Call(call) => call(skipped),
+            Run::TestsOfPackage => cargo::test_package(self.name, skipped),
+        }
+    }
 }
 
 /// All steps, the quickest to fail first. What builds in the same profile stands together.
 pub const ALL: &[Step] = &[
-    Step { name: "fmt", what: "one format for all source", run: |_| cargo::fmt() },
-    Step { name: "tidy", what: "rules that no compiler checks", run: |_| tidy::tidy() },
-    Step { name: "deny", what: "licences and origins of dependencies", run: |_| cargo::deny() },
-    Step { name: "clippy", what: "no lint anywhere", run: |_| cargo::clippy() },
-    Step { name: "module", what: "the Python module compiles, without a lint", run: |_| python::check() },
-    Step { name: "doc", what: "documentation without a broken link", run: |_| cargo::doc() },
-    Step { name: "test", what: "all tests", run: cargo::test },
-    Step { name: "python", what: "the Python module: tests, notebooks, types", run: python::test },
-    Step { name: "release", what: "the program as users build it", run: |_| cargo::release() },
-    Step { name: "twice", what: "a study twice, on one core and on two: equal bytes", run: |_| twice::twice() },
-    Step { name: "mutate", what: "changed inputs of every kind through the program", run: |_| mutate::short() },
-    Step { name: "readme", what: "the commands of README and manual, as written", run: |_| readme::readme() },
-    Step { name: "page", what: "the report page, rebuilt: equal to the one committed", run: |_| web::page() },
-    Step { name: "webtest", what: "the report page's tests", run: |_| web::test() },
+    Step::new("fmt", "one format for all source", |_| cargo::fmt()),
+    Step::new("tidy", "rules that no compiler checks", |_| tidy::tidy()),
+    Step::new("deny", "licences and origins of dependencies", |_| cargo::deny()),
+    Step::new("clippy", "no lint anywhere", |_| cargo::clippy()),
+    Step::new("module", "the Python module compiles, without a lint", |_| python::check()),
+    Step::new("doc", "documentation without a broken link", |_| cargo::doc()),
+    Step::new("test", "all tests but those in the documentation", cargo::test),
+    Step::new("doctest", "the examples in the documentation", |_| cargo::doctest()),
+    Step::new("python", "the Python module: tests, notebooks, types", python::test),
+    Step::new("twice", "a study twice, on one core and on two: equal bytes", |_| twice::twice()),
+    Step::new("mutate", "changed inputs of every kind through the program", |_| mutate::short()),
+    Step::new("readme", "the commands of README and manual, as written", |_| readme::readme()),
+    Step::new("page", "the report page, rebuilt: equal to the one committed", |_| web::page()),
+    Step::new("webtest", "the report page's tests", |_| web::test()),
 ];
+
+/// What `ci --all` adds, before a release.
+pub const BEFORE_RELEASE: &[Step] = &[Step::new("release", "the program as users build it", |_| cargo::release())];
+
+/// The variable that has tests draw all that they can.
+const DRAWS: &str = "SEEKWISE_DRAWS";
+
+/// What `ci` runs.
+pub fn due() -> Vec<Step> {
+    let before_release = std::env::var_os(DRAWS).is_some_and(|draws| draws == "all");
+    ALL.iter().chain(BEFORE_RELEASE.iter().filter(|_| before_release)).copied().collect()
+}
+
+/// `ci --all`: this program again, with all draws.
+pub fn ci_all() -> ExitCode {
+    let again = std::env::current_exe().and_then(|this| Command::new(this).arg("ci").env(DRAWS, "all").status());
+    match again {
+        Ok(status) if status.success() => ExitCode::SUCCESS,
+        Ok(_) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("`cargo xtask ci` did not start: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The step of this name.
+pub fn named(name: &str) -> Option<Step> {
+    ALL.iter().chain(BEFORE_RELEASE).find(|step| step.name == name).copied()
+}
 
 /// Runs steps and counts them.
 pub fn run(steps: &[Step]) -> ExitCode {
@@ -56,7 +113,7 @@ pub fn run(steps: &[Step]) -> ExitCode {
     for step in steps {
         println!("==== {}: {}", step.name, step.what);
         let (start, mut inside) = (Instant::now(), Vec::new());
-        let ended = (step.run)(&mut inside);
+        let ended = step.run(&mut inside);
         let seconds = start.elapsed().as_secs_f64();
         counts.add(&ended, inside.len());
         let (word, reason) = match ended {

@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::cargo;
 use crate::steps::{Ended, run_in};
 
 const STUDY: &str = include_str!("small.toml");
@@ -13,8 +14,12 @@ const FILES: [&str; 4] = ["study.toml", "made-from.json", "results.jsonl", "repo
 
 /// Runs the step.
 pub fn twice() -> Ended {
+    let program = match cargo::program() {
+        Ok(program) => program,
+        Err(why) => return Ended::Failed(why),
+    };
     for how in ["--fixed", "--until-decided"] {
-        match try_twice(how).unwrap_or_else(|error| Ended::Failed(error.to_string())) {
+        match try_twice(&program, how).unwrap_or_else(|error| Ended::Failed(error.to_string())) {
             Ended::Passed => {}
             ended => return ended,
         }
@@ -22,16 +27,15 @@ pub fn twice() -> Ended {
     Ended::Passed
 }
 
-fn try_twice(how: &str) -> std::io::Result<Ended> {
+fn try_twice(program: &Path, how: &str) -> std::io::Result<Ended> {
     let scratch = crate::scratch("twice")?;
     fs::write(scratch.join("small.toml"), STUDY)?;
-    let program = crate::target().join("release/seekwise");
     let results = |threads: &str| -> std::io::Result<Result<PathBuf, Ended>> {
         // The report names the command that made it, so both runs use one folder's name.
         let folder = scratch.join(threads);
         fs::create_dir(&folder)?;
         fs::copy(scratch.join("small.toml"), folder.join("small.toml"))?;
-        Ok(study(&program, &folder, &["--threads", threads, how]).map(|()| folder.join("out")))
+        Ok(study(program, &folder, &["--threads", threads, how]).map(|()| folder.join("out")))
     };
     let (one, two) = match (results("1")?, results("2")?) {
         (Ok(one), Ok(two)) => (one, two),
@@ -49,7 +53,7 @@ fn try_twice(how: &str) -> std::io::Result<Ended> {
     fs::write(two.join("results.jsonl"), &whole[..whole.len() / 2])?;
     fs::remove_file(two.join("report.html"))?;
     let folder = two.parent().expect("out lies in a folder");
-    if let Err(ended) = study(&program, folder, &["--resume"]) {
+    if let Err(ended) = study(program, folder, &["--resume"]) {
         return Ok(ended);
     }
     Ok(match differing(&one, &two)? {
