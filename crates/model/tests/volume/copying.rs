@@ -19,7 +19,7 @@ use seekwise_model::rng::Seed;
 use seekwise_model::testing::SmallDrive;
 use seekwise_model::time::{Instant, Span};
 
-use super::super::{FAT32, NTFS, ext4};
+use super::{FAT32, NTFS, ext4};
 
 /// The largest request in sectors.
 const MOST: u64 = 128;

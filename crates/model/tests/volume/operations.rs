@@ -7,7 +7,7 @@ use seekwise_model::files::volume::{
 };
 use seekwise_model::time::Instant;
 
-use super::super::{FAT32, NTFS, at, create_64k, ext4, mounted, rest, settled_64k, steps};
+use super::{FAT32, NTFS, at, create_64k, ext4, mounted, rest, settled_64k, steps};
 
 /// Appends a page and flushes the file.
 fn append(volume: &mut Volume, file: FileId, seconds: u64) -> Vec<String> {

@@ -10,7 +10,7 @@ use seekwise_model::files::volume::{
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::time::{Instant, Span};
 
-use super::super::{FAT32, ext4};
+use super::{FAT32, ext4};
 
 /// 600 MiB, at the place of a second partition of an old drive.
 const PARTITION: Partition = Partition { first: 16_065 * 30 + 63, sectors: 600 << 11 };
@@ -208,7 +208,7 @@ fn anything_in_any_order() {
     let no_barrier = VolumeFormat::Ext4(Ext4Spec { barrier: false, ..Ext4Spec::default() });
     let small = VolumeFormat::Ntfs(NtfsSpec { cluster: 1024, mft_at: Some(8 << 20) });
     let large = VolumeFormat::Ntfs(NtfsSpec { cluster: 65_536, mft_at: None });
-    for format in [FAT32, super::super::NTFS, small, large, ext4(), no_barrier] {
+    for format in [FAT32, super::NTFS, small, large, ext4(), no_barrier] {
         for seed in 0..6 {
             assert_eq!(run(format, seed), run(format, seed), "the same each time");
         }
