@@ -420,7 +420,8 @@ fn a_plug_is_pulled_by_its_number_of_commands_its_time_or_a_barrier() {
     let spec = DriverSpec { plug, merge: true, timeout: None, ..timed() };
     let flush = request(9, Op::Flush, 0, 0);
     // Requests and when they come; when the first command goes down, and how many do then.
-    let cases: [(&[(u64, Request)], (u64, usize)); 6] = [
+    type Case<'a> = (&'a [(u64, Request)], (u64, usize));
+    let cases: [Case<'_>; 6] = [
         (&[(0, read(0, 0)), (2, read(1, 100))], (3, 2)),
         (&[(0, read(0, 0)), (1, read(1, 100)), (2, read(2, 200))], (2, 3)),
         // Two of them are one command.

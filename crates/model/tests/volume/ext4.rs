@@ -155,7 +155,7 @@ fn a_directory_that_moves_names_its_new_parent_in_its_first_block() {
     let (there, here) = (Flex::of(&volume, to), Flex::of(&volume, moved));
     assert_ne!(there.blocks, here.blocks, "the second is where the fewest inodes are in use");
     volume.rename(at(100), moved, to, FileName::SHORT, &mut IoPlan::new()).expect("room");
-    let mut places = vec![
+    let mut places = [
         (INODES, "Inodes".to_owned()),
         (ROOT_BLOCK, directory(ROOT)),
         (there.inodes, "Inodes".to_owned()),
