@@ -1,10 +1,17 @@
 //! Arrays by hand and by swarm: the cost of each level, a member lost at any instant, the rebuild, the write hole.
 
-use seekwise_model::block::{Completion, Control, Device, Flags, Landing, LandingKind, Op, Request, Status};
+use std::cell::RefCell;
+use std::collections::{BTreeSet, VecDeque};
+use std::rc::Rc;
+
+use seekwise_model::block::{
+    Completion, Control, ControlError, Device, Flags, Landing, LandingKind, Limits, Op, Request, Status,
+};
 use seekwise_model::host::array::layout::{RaidLevel, VolumeShare};
 use seekwise_model::host::array::{Array, ArraySpec, ParityWrite, ReadBalance};
 use seekwise_model::host::layer::LayeredDevice;
 use seekwise_model::host::ports::Ports;
+use seekwise_model::parts::{DriveLog, Effort, Part, Parts};
 use seekwise_model::queue::{Discipline, Policy};
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::testing::{
@@ -353,4 +360,250 @@ fn a_rebuild_keeps_to_its_rate_and_ends() {
     let least = bytes as f64 / 1e6;
     assert!(took >= least * 0.9 && took < least * 1.3, "{took} s for {least} s at the rate");
     assert_eq!((progress.sectors * 512, progress.unread, device.layer().lost()), (bytes, 0, 0));
+}
+
+// Members that are scripted: which sectors of which of them a request reaches, and what an error of one of them does to it.
+
+/// A command that reached a member: which, whether it writes, the first sector and the one behind the last.
+type Reached = (u32, bool, u64, u64);
+
+/// Members that take a millisecond for each command, all of them at once; some sectors of some cannot be read.
+struct Members {
+    sectors: u64,
+    unreadable: Vec<(u32, u64)>,
+    reached: Rc<RefCell<Vec<Reached>>>,
+    under_way: VecDeque<Completion>,
+    ready: VecDeque<Completion>,
+}
+
+const TAKES: Span = Span::from_millis(1);
+
+impl Device for Members {
+    fn limits(&self, _: u8) -> Limits {
+        Limits { sectors: self.sectors, depth: 64, ..SmallDrive::default().drive().limits(0) }
+    }
+    fn submit(&mut self, now: Instant, request: Request) -> Result<Instant, Request> {
+        let (member, writes) = (u32::from(request.unit), request.op == Op::Write);
+        let spoilt = |at: &(u32, u64)| at.0 == member && (request.lba..request.end()).contains(&at.1);
+        let fails = !writes && self.unreadable.iter().any(spoilt);
+        if request.op != Op::Flush {
+            self.reached.borrow_mut().push((member, writes, request.lba, request.end()));
+        }
+        let (tag, status) = (request.tag, if fails { Status::MediumError } else { Status::Done });
+        let (mut parts, effort) = (Parts::NONE, Effort { commands: 1, ..Effort::NONE });
+        parts.add(Part::Transfer, TAKES);
+        self.under_way.push_back(Completion { tag, status, submitted: now, finished: now + TAKES, parts, effort });
+        Ok(self.under_way[0].finished)
+    }
+    fn control(&mut self, _: Instant, _: &Control<'_>) -> Result<(), ControlError> {
+        Ok(())
+    }
+    fn poll_timeout(&self) -> Option<Instant> {
+        self.under_way.front().map(|it| it.finished)
+    }
+    fn handle_timeout(&mut self, now: Instant) {
+        while let Some(done) = self.under_way.pop_front() {
+            if done.finished > now {
+                return self.under_way.push_front(done);
+            }
+            self.ready.push_back(done);
+        }
+    }
+    fn poll_completion(&mut self) -> Option<Completion> {
+        self.ready.pop_front()
+    }
+    fn log(&self) -> DriveLog {
+        DriveLog::default()
+    }
+    fn poll_landing(&mut self) -> Option<Landing> {
+        None
+    }
+    fn unsettled(&self, _: &mut dyn FnMut(u64)) {}
+}
+
+/// Ten rows of chunks of 16 sectors and five sectors that stay unused.
+const MEMBER: u64 = 165;
+
+/// What one request reached, and its answer.
+fn reach(spec: &ArraySpec, unreadable: &[(u32, u64)], what: Request) -> (Vec<Reached>, Completion) {
+    let reached = Rc::new(RefCell::new(Vec::new()));
+    let (under_way, ready) = Default::default();
+    let members =
+        Members { sectors: MEMBER, unreadable: unreadable.to_vec(), reached: reached.clone(), under_way, ready };
+    let done = serve(&mut Array::above(spec.clone(), Box::new(members)), Instant::ZERO, what);
+    assert_eq!(done.parts.total(), done.finished.since(done.submitted));
+    let mut all = reached.borrow().clone();
+    all.sort_unstable();
+    (all, done)
+}
+
+/// Every level, with a number of members.
+fn levels() -> [(RaidLevel, u32); 6] {
+    [
+        (RaidLevel::Linear, 3),
+        (RaidLevel::Raid0, 3),
+        (RaidLevel::Raid1, 3),
+        (RaidLevel::Raid10, 4),
+        (RaidLevel::Raid5, 4),
+        (RaidLevel::Raid6, 5),
+    ]
+}
+
+/// Where block `lba` of an array of chunks of 16 lies: member and sector of each copy.
+fn copies(level: RaidLevel, members: u64, lba: u64) -> Vec<(u32, u64)> {
+    let (chunk, within) = (lba / 16, lba % 16);
+    let at = |member: u64, row: u64| (member as u32, row * 16 + within);
+    match level {
+        RaidLevel::Linear => vec![((lba / 160) as u32, lba % 160)],
+        RaidLevel::Raid0 => vec![at(chunk % members, chunk / members)],
+        RaidLevel::Raid1 => (0..members).map(|member| at(member, chunk)).collect(),
+        RaidLevel::Raid10 => {
+            let (pairs, pair) = (members / 2, chunk % (members / 2));
+            [0, 1].map(|copy| at(2 * pair + copy, chunk / pairs)).to_vec()
+        }
+        // Left-symmetric: parity goes one to the left with each row, and data begin behind it.
+        RaidLevel::Raid5 | RaidLevel::Raid6 => {
+            let parities = if level == RaidLevel::Raid5 { 1 } else { 2 };
+            let (row, column) = (chunk / (members - parities), chunk % (members - parities));
+            let first = members - 1 - row % members;
+            vec![at((first + parities + column) % members, row)]
+        }
+    }
+}
+
+/// The sectors of runs, one by one.
+fn sectors(reached: &[Reached], writes: bool) -> Vec<(u32, u64)> {
+    let runs = reached.iter().filter(|run| run.1 == writes);
+    runs.flat_map(|&(member, _, from, end)| (from..end).map(move |sector| (member, sector))).collect()
+}
+
+/// Runs of sectors that are contiguous on a member.
+fn runs(of: &BTreeSet<(u32, u64)>) -> usize {
+    of.iter().filter(|(member, sector)| *sector == 0 || !of.contains(&(*member, sector - 1))).count()
+}
+
+#[test]
+fn each_request_reaches_the_sectors_that_its_level_defines_and_no_others() {
+    for (level, members) in levels() {
+        let spec = spec(level, members);
+        let capacity = 160 * copies_in_all(level, members);
+        let mut rng = Seed(u64::from(members)).stream("reach");
+        for case in 0..300 {
+            // Every border of a chunk comes up: within it, up to it, over it, and the array's end.
+            let lba = if case % 10 == 0 { capacity - 1 - rng.below(40) } else { rng.below(capacity) };
+            let length = (1 + rng.below(90)).min(capacity - lba);
+            let what = format!("{level:?}: {length} from {lba}");
+            let blocks = lba..lba + length;
+            let (reads, done) = reach(&spec, &[], request(0, Op::Read, lba, length as u32));
+            let read: BTreeSet<(u32, u64)> = sectors(&reads, false).into_iter().collect();
+            let of = |block: u64| copies(level, members.into(), block);
+            let hit = blocks.clone().filter(|&block| of(block).iter().filter(|at| read.contains(at)).count() == 1);
+            assert_eq!((hit.count() as u64, read.len() as u64), (length, length), "{what}: one copy of each block");
+            assert_eq!((reads.len(), usize::from(done.effort.commands)), (runs(&read), runs(&read)), "{what}: joined");
+            let (writes, _) = reach(&spec, &[], request(0, Op::Write, lba, length as u32));
+            let written: BTreeSet<(u32, u64)> = sectors(&writes, true).into_iter().collect();
+            let data: BTreeSet<(u32, u64)> = blocks.flat_map(of).collect();
+            assert!(written.is_superset(&data), "{what}: all copies");
+            // Beside them parity: of each row that is written, at the same sectors of the chunk or between them.
+            let parities = match level {
+                RaidLevel::Raid5 => 1,
+                RaidLevel::Raid6 => 2,
+                _ => 0,
+            };
+            for row in 0..10 {
+                let in_row = |set: &BTreeSet<(u32, u64)>| -> BTreeSet<u64> {
+                    set.iter().map(|at| at.1).filter(|sector| sector / 16 == row).collect()
+                };
+                let (own, parity) = (in_row(&data), written.difference(&data).copied().collect());
+                let parity_sectors = in_row(&parity);
+                if parities == 0 || own.is_empty() {
+                    assert!(parity_sectors.is_empty(), "{what}: row {row}");
+                    continue;
+                }
+                let hull = *own.first().expect("one")..=*own.last().expect("one");
+                assert!(
+                    parity_sectors.is_superset(&own) && parity_sectors.iter().all(|at| hull.contains(at)),
+                    "{what}"
+                );
+                let first = (members - 1 + members - (row % u64::from(members)) as u32) % members;
+                let holders: BTreeSet<u32> =
+                    parity.iter().filter(|at: &&(u32, u64)| at.1 / 16 == row).map(|at| at.0).collect();
+                let expected: BTreeSet<u32> = (0..parities).map(|which| (first + which) % members).collect();
+                assert_eq!(holders, expected, "{what}: row {row}");
+            }
+        }
+    }
+}
+
+/// Chunks of data in a row.
+fn copies_in_all(level: RaidLevel, members: u32) -> u64 {
+    match level {
+        RaidLevel::Linear | RaidLevel::Raid0 => members.into(),
+        RaidLevel::Raid1 => 1,
+        RaidLevel::Raid10 => u64::from(members) / 2,
+        RaidLevel::Raid5 => u64::from(members) - 1,
+        RaidLevel::Raid6 => u64::from(members) - 2,
+    }
+}
+
+#[test]
+fn without_a_member_each_block_comes_from_it_or_from_all_others_of_its_row() {
+    for (level, members) in [(RaidLevel::Raid5, 4), (RaidLevel::Raid6, 5)] {
+        let capacity = 160 * copies_in_all(level, members);
+        let mut rng = Seed(7).stream("degraded");
+        for _ in 0..300 {
+            let lost = rng.below(members.into()) as u32;
+            let (lba, length) = (rng.below(capacity), 1 + rng.below(70));
+            let length = length.min(capacity - lba);
+            let spec = ArraySpec { lost: 1 << lost, ..spec(level, members) };
+            let (reads, done) = reach(&spec, &[], request(0, Op::Read, lba, length as u32));
+            let read: BTreeSet<(u32, u64)> = sectors(&reads, false).into_iter().collect();
+            assert!(done.status == Status::Done && read.iter().all(|at| at.0 != lost), "{level:?} without {lost}");
+            for block in lba..lba + length {
+                let (member, sector) = copies(level, members.into(), block)[0];
+                let others = (0..members).filter(|&other| other != lost && read.contains(&(other, sector))).count();
+                // As many of the row as it has data: with the second parity one more than that is left.
+                let enough = others as u64 >= copies_in_all(level, members);
+                assert!(if member == lost { enough } else { read.contains(&(member, sector)) }, "{level:?}: {block}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_error_of_one_member_is_made_good_where_the_level_can_and_told_once_where_it_cannot() {
+    let (done, error) = (Status::Done, Status::MediumError);
+    let read = |lba, sectors| request(0, Op::Read, lba, sectors);
+    let write = |lba, sectors| request(0, Op::Write, lba, sectors);
+    // Level, members, what cannot be read, the request; status, milliseconds, commands. A command takes one.
+    type Case<'a> = (RaidLevel, u32, &'a [(u32, u64)], Request, (Status, u64, u16));
+    let cases: [Case<'_>; 15] = [
+        (RaidLevel::Raid0, 3, &[(1, 3)], read(0, 48), (error, 1, 3)),
+        (RaidLevel::Raid0, 3, &[(1, 3)], read(0, 16), (done, 1, 1)),
+        (RaidLevel::Raid0, 3, &[(1, 3)], read(19, 1), (error, 1, 1)),
+        (RaidLevel::Raid0, 3, &[(1, 3)], read(20, 12), (done, 1, 1)),
+        (RaidLevel::Raid0, 3, &[(0, 0), (2, 0)], read(0, 48), (error, 1, 3)),
+        // The copy of the chunks that failed, and then nothing more.
+        (RaidLevel::Raid1, 2, &[(0, 3)], read(0, 16), (done, 2, 2)),
+        (RaidLevel::Raid1, 2, &[(0, 3), (1, 3)], read(0, 16), (error, 2, 2)),
+        (RaidLevel::Raid1, 3, &[(0, 3), (1, 4)], read(0, 16), (done, 3, 3)),
+        (RaidLevel::Raid10, 4, &[(2, 3)], read(0, 32), (done, 2, 3)),
+        // The other three of the row; all four commands count.
+        (RaidLevel::Raid5, 4, &[(0, 3)], read(0, 16), (done, 2, 4)),
+        (RaidLevel::Raid5, 4, &[(0, 3), (1, 3)], read(0, 16), (error, 2, 4)),
+        // The sectors of the other beside the lost ones were not needed.
+        (RaidLevel::Raid5, 4, &[(0, 3), (1, 20)], read(0, 16), (done, 2, 4)),
+        // A write that reads old data and old parity first: one more round by the others.
+        (RaidLevel::Raid5, 5, &[], write(0, 8), (done, 2, 4)),
+        (RaidLevel::Raid5, 5, &[(0, 3)], write(0, 8), (done, 3, 7)),
+        (RaidLevel::Raid5, 5, &[(0, 3), (1, 3)], write(0, 8), (error, 2, 5)),
+    ];
+    for (level, members, unreadable, what, (status, ms, commands)) in cases {
+        let (reached, answer) = reach(&spec(level, members), unreadable, what);
+        let found = (answer.status, answer.finished.nanos() / 1_000_000, answer.effort.commands);
+        assert_eq!(found, (status, ms, commands), "{level:?} of {members}, {unreadable:?}, {what:?}: {reached:?}");
+        // A read's record has the time of its last command, a write's that of the reads before it too; the rest is the driver's.
+        let members = if what.op == Op::Write { TAKES.times(ms) } else { TAKES };
+        assert_eq!(answer.parts.get(Part::Transfer), members, "{level:?} {unreadable:?}");
+    }
 }

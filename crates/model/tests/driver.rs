@@ -14,6 +14,8 @@ use seekwise_model::record::Part;
 use seekwise_model::testing::{SmallDrive, conformance};
 use seekwise_model::time::{Instant, Span};
 
+mod scripted;
+
 const PLAIN: DriverSpec = DriverSpec::plain(256, 1, Discipline::plain(Policy::Fcfs), 64);
 
 fn request(tag: u32, op: Op, lba: u64, sectors: u32) -> Request {

@@ -328,6 +328,46 @@ fn back_to_back_requests_lose_a_revolution_with_overhead() {
     }
 }
 
+/// The same request as a read and as a write, from where a fresh drive's arm is: a write settles once after each movement.
+/// The platter turns meanwhile, so that it ends when the read does, or whole revolutions later.
+#[test]
+fn a_write_pays_its_settle_once_for_each_movement_and_nothing_else() {
+    // First block and length, switches of heads (500 us) and seeks of one cylinder (600 us). A track has 64 blocks, a
+    // cylinder two tracks; skews leave 20 us more than the movement takes.
+    let ways = [
+        (0, 64, 0, 0),
+        (64, 8, 1, 0),
+        (128, 8, 0, 1),
+        (192, 8, 0, 1),
+        (0, 192, 1, 1),
+        (60, 140, 2, 1),
+        (130, 190, 1, 2),
+    ];
+    for settle in [0, 1, 10_000, 30_000, 500_000, 2_000_000] {
+        for (lba, sectors, switches, seeks) in ways {
+            let small = SmallDrive { write_settle: Span::from_nanos(settle), ..swift() };
+            let done = [Op::Read, Op::Write].map(|op| ask(&mut small.drive(), Instant::ZERO, op, lba, sectors));
+            let what = format!("settle {settle}, {sectors} at {lba}");
+            for (answer, settled) in done.iter().zip([0, (switches + seeks) * settle]) {
+                let part = |part| answer.parts.get(part).nanos();
+                assert_eq!(
+                    (part(Part::Settle), part(Part::Seek)),
+                    (settled, 500_000 * switches + 600_000 * seeks),
+                    "{what}"
+                );
+                near(part(Part::Transfer), u64::from(sectors) * REVOLUTION / 64, 10, &what);
+            }
+            let [read, write] = done.map(|answer| answer.finished.nanos());
+            let turns = (write - read + 10) / REVOLUTION;
+            near(write - read, turns * REVOLUTION, 6, &what);
+            // Within an access the skew leaves 20 us: each movement that settles longer costs a revolution.
+            let within = (lba + u64::from(sectors) - 1) / 64 - lba / 64;
+            let missed = if settle > 20_000 { within } else { 0 };
+            assert!((missed..=missed + 1).contains(&turns), "{what}: {turns} revolutions later, {missed} missed");
+        }
+    }
+}
+
 #[test]
 fn the_angle_drifts_less_than_a_microsecond_in_ten_days() {
     for millirpm in [4_200_000u64, 5_400_000, 7_200_000, 10_025_000, 15_000_000] {

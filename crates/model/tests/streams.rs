@@ -4,7 +4,7 @@
 use seekwise_model::block::{Completion, Control, Device, Flags, LandingKind, Op, Request};
 use seekwise_model::drive::Drive;
 use seekwise_model::drive::geometry::TrackOrder;
-use seekwise_model::drive::profile::ReadAheadHold;
+use seekwise_model::drive::profile::{ReadAheadEnd, ReadAheadHold};
 use seekwise_model::queue::Policy;
 use seekwise_model::record::Part;
 use seekwise_model::rng::Seed;
@@ -435,6 +435,55 @@ fn a_read_is_followed_as_far_as_the_caching_page_says() {
         let words = (multiplied, ceiling, longest_read);
         assert!((4..4 + ahead).all(|block| !moved(block)), "{words:?}: not as far as {ahead}");
         assert!(moved(4 + ahead), "{words:?}: farther than {ahead}");
+    }
+}
+
+/// One read of eight blocks from a segment of 64: its read-ahead ends with the segment, with its own length, with the track or
+/// the cylinder behind the read, or with the drive, whichever comes first. The block before the end is a hit, the next is not.
+#[test]
+fn a_read_ahead_ends_where_the_first_of_its_limits_is() {
+    // Forty cylinders of two tracks of 64 blocks, then forty of 48.
+    let drive_end = 40 * 128 + 40 * 96;
+    let track = |block: u64, length: u64| match block.checked_sub(5_120) {
+        None => (block / length + 1) * length,
+        Some(beyond) => 5_120 + (beyond / (length / 4 * 3) + 1) * (length / 4 * 3),
+    };
+    let mut places: Vec<u64> = [0, 1, 47, 48, 55, 56, 57, 63, 64, 100, 119, 120, 5_111, 5_112, 5_160].to_vec();
+    places.extend([8, 9, 10, 40, 56, 57, 64, 65, 72].map(|before: u64| drive_end - before));
+    for (until, max, over_requested) in [
+        (ReadAheadEnd::Segment, 0, false),
+        (ReadAheadEnd::Segment, 1, false),
+        (ReadAheadEnd::Segment, 55, false),
+        (ReadAheadEnd::Segment, 56, false),
+        (ReadAheadEnd::Segment, 57, false),
+        (ReadAheadEnd::Segment, 63, true),
+        (ReadAheadEnd::Segment, 65, true),
+        (ReadAheadEnd::Track, 64, false),
+        (ReadAheadEnd::Cylinder, 64, false),
+    ] {
+        for &lba in &places {
+            let end = lba + 8;
+            let moved = |block: u64| {
+                let mut small = SmallDrive::default().buffered(4, 64);
+                let words = &mut small.cache.read_ahead;
+                (words.max, words.until, words.over_requested) = (max, until, over_requested);
+                let mut drive = small.drive();
+                submit(&mut drive, Instant::ZERO, request(0, Op::Read, lba, 8));
+                let pause = next(&mut drive).finished + Span::from_millis(51);
+                submit(&mut drive, pause, request(1, Op::Read, block, 1));
+                next(&mut drive).parts.get(Part::Transfer) > Span::ZERO
+            };
+            let room = if over_requested { 64 } else { 56 };
+            let mut limit = (end + u64::from(max).min(room)).min(drive_end);
+            match until {
+                ReadAheadEnd::Track => limit = limit.min(track(end, 64)),
+                ReadAheadEnd::Cylinder => limit = limit.min(track(end, 128)),
+                _ => {}
+            }
+            let what = format!("{until:?}, {max} blocks, from {lba}, over the read {over_requested}");
+            assert!(!moved(limit - 1), "{what}: not as far as {limit}");
+            assert!(limit == drive_end || moved(limit), "{what}: farther than {limit}");
+        }
     }
 }
 

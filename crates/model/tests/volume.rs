@@ -1,12 +1,14 @@
 //! Laws of volumes: where files lie, what is read, what is refused. `volume/operations.rs` has the reads, writes and
-//! flushes of each operation, `volume/real_ext4.rs` compares them with the kernel's, `volume/copying.rs` takes volumes
-//! to a drive and back, `volume/swarm.rs` runs random operations.
+//! flushes of each operation, `volume/ext4.rs` and `volume/windows.rs` have more of them; `volume/real_ext4.rs` compares
+//! them with the kernel's, `volume/copying.rs` takes volumes to a drive and back, `volume/swarm.rs` runs random operations.
 
 mod copying;
+mod ext4;
 mod operations;
 #[cfg(target_os = "linux")]
 mod real_ext4;
 mod swarm;
+mod windows;
 
 use seekwise_model::block::{Flags, Op};
 use seekwise_model::files::volume::{

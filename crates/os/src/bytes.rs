@@ -8,6 +8,8 @@
 //! Where that does not hold, of an array that lacks a drive, somebody else works it out ([`Bytes::leave`]); until then what lay
 //! where something was put is kept ([`Bytes::keep_former`]).
 
+#[cfg(test)]
+mod oracle;
 mod platters;
 mod runs;
 
@@ -244,8 +246,13 @@ impl Bytes {
         let settled: Vec<u64> = self.written.iter().filter_map(over).collect();
         for stamp in settled {
             let written = self.take(stamp).expect("it was just found");
-            for (from, end) in self.seen_of(stamp, written.lba, written.end()) {
+            // Also below a newer write: that one may fail.
+            let covered = self.above.within(written.lba, written.end());
+            let settled: Vec<(u64, u64)> = covered.flat_map(|run| written.unheard(run.0, run.1)).collect();
+            for (from, end) in settled {
                 self.put(from, &written.part(from, end))?;
+            }
+            for (from, end) in self.seen_of(stamp, written.lba, written.end()) {
                 self.above.clear(from, end);
             }
         }
@@ -549,6 +556,18 @@ mod tests {
         bytes.forget(2);
         bytes.forget(3);
         assert_eq!(seen(&bytes, 10, 3), [1, 0, 0]);
+    }
+
+    #[test]
+    fn what_is_settled_outlives_a_newer_write_that_fails() {
+        let mut bytes = Bytes::default();
+        write(&mut bytes, 1, 10, 2);
+        bytes.done(1, 1);
+        write(&mut bytes, 3, 11, 2);
+        bytes.settle(2).unwrap();
+        assert_eq!((seen(&bytes, 10, 3), bytes.at_risk()), (vec![1, 3, 3], 2 * SECTOR));
+        bytes.forget(3);
+        assert_eq!((seen(&bytes, 10, 3), bytes.at_risk()), (vec![1, 1, 0], 0));
     }
 
     #[test]

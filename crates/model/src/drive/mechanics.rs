@@ -667,4 +667,43 @@ mod tests {
             }
         }
     }
+
+    /// 7,200 rpm are 8,333,333 1/3 ns a revolution. From cylinder 5 on head 0: 400 us to the next cylinder and 900 us more over
+    /// the next 49; 700 us for the other head; 250 us of settling.
+    #[test]
+    fn what_writing_adds_is_its_settle_after_a_movement_and_what_is_missing_of_the_least() {
+        let points = [(1, Span::from_micros(400)), (50, Span::from_micros(1300))];
+        let curve = SeekCurve::table(&points, 51).expect("rises");
+        let plain = Mechanics::new(curve, Span::from_micros(700), Span::from_micros(250), 7_200_000).expect("turns");
+        let least = plain.clone().with_least_write(Span::from_millis(1));
+        // Cylinder, head; movement, settle, and settle where positioning takes a millisecond at least.
+        let places = [
+            (5, 0, 0, 0, 1_000_000),
+            (5, 1, 700_000, 250_000, 300_000),
+            (6, 0, 400_000, 250_000, 600_000),
+            (4, 1, 700_000, 250_000, 300_000),
+            (30, 0, 840_816, 250_000, 250_000),
+            (55, 1, 1_300_000, 250_000, 250_000),
+        ];
+        let arm = Arm { cylinder: 5, head: 0 };
+        for (cylinder, head, seek, settle, at_least) in places {
+            for (mechanics, settle) in [(&plain, settle), (&least, at_least)] {
+                let extent =
+                    Extent { lba: 0, sectors: 1, cylinder, head, angle: 0, slot: 1 << 58, before: 0, behind: 63 };
+                for begun in [0, 1_000_000, 7_700_000] {
+                    let position = |write| mechanics.position(Instant::from_nanos(begun), arm, &extent, write);
+                    let (read, written) = (position(false), position(true));
+                    assert_eq!((read.seek.nanos(), read.settle.nanos()), (seek, 0), "{cylinder} {head}");
+                    assert_eq!((written.seek.nanos(), written.settle.nanos()), (seek, settle), "{cylinder} {head}");
+                    // The slot begins at whole revolutions: the first that the head is there for.
+                    for (place, ready) in [(read, begun + seek), (written, begun + seek + settle)] {
+                        let turns = ready.saturating_sub(2).div_ceil(8_333_333);
+                        let passes = (turns * 25_000_000) / 3;
+                        let found = begun + place.total().nanos();
+                        assert!(found.abs_diff(passes) <= 2, "{cylinder} {head} {begun}: {found} for {passes}");
+                    }
+                }
+            }
+        }
+    }
 }

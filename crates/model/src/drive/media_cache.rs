@@ -203,3 +203,157 @@ impl Stretch {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drive::geometry::{Skews, TrackOrder, Zone};
+    use crate::rng::{Rng, Seed};
+
+    /// Two heads, 30 cylinders of 16 slots a track: 960 slots, of which 400 to 448 and 720 to 768 are reserved.
+    fn geometry() -> Geometry {
+        let zones = Zone::lay(0, 30, TrackOrder::Cylinder, &[16, 16], Skews { head: 0, cylinder: 0 });
+        Geometry::new(960 - 96, &zones, &[(400, 48), (720, 48)], &[]).expect("a layout that fits")
+    }
+
+    const STRETCHES: [(u64, u64); 2] = [(400, 448), (720, 768)];
+    const BLOCKS: u64 = 120;
+
+    /// Which slot each block is in, if any: nothing is known of runs.
+    struct Table {
+        slots: Vec<Option<u64>>,
+        /// By stretch: the slot behind the last write into it.
+        next: [u64; 2],
+    }
+
+    impl Table {
+        fn live(&self, stretch: usize) -> usize {
+            let within = |slot: &u64| (STRETCHES[stretch].0..STRETCHES[stretch].1).contains(slot);
+            self.slots.iter().flatten().filter(|slot| within(slot)).count()
+        }
+
+        fn forget(&mut self, lba: u64, end: u64) {
+            (lba..end).for_each(|block| self.slots[block as usize] = None);
+            for stretch in 0..2 {
+                if self.live(stretch) == 0 {
+                    self.next[stretch] = STRETCHES[stretch].0;
+                }
+            }
+        }
+
+        /// Slot by slot: the first place of the stretch on one track of 16 slots, aligned as the blocks are.
+        fn room(&self, stretch: usize, lba: u64, unit: u64, sectors: u64) -> Option<u64> {
+            let end = STRETCHES[stretch].1;
+            let aligned = self.next[stretch].next_multiple_of(unit);
+            (aligned..end).find(|slot| slot % unit == lba % unit && slot % 16 + sectors <= 16 && slot + sectors <= end)
+        }
+
+        /// In the nearer stretch with room; the first of equals.
+        fn place(&self, cylinder: u64, lba: u64, unit: u64, sectors: u64) -> Option<(u64, usize)> {
+            let places = (0..2).filter_map(|stretch| Some((self.room(stretch, lba, unit, sectors)?, stretch)));
+            places.min_by_key(|(slot, stretch)| ((slot / 32).abs_diff(cylinder), *stretch))
+        }
+    }
+
+    fn write(rng: &mut Rng, media: &mut MediaCache, geometry: &Geometry, table: &mut Table) {
+        let unit = if rng.percent(50) { 8 } else { 1 };
+        let sectors = 1 + rng.below(9);
+        let (cylinder, lba) = (rng.below(30), rng.below(BLOCKS - sectors));
+        let found = media.place((geometry, unit), cylinder as u32, lba, sectors as u32);
+        let expected = if sectors > 8 { None } else { table.place(cylinder, lba, unit, sectors) };
+        assert_eq!(
+            found.map(|(extent, stretch)| (extent.lba, stretch)),
+            expected,
+            "{sectors} of {lba} from {cylinder}"
+        );
+        let Some((slot, stretch)) = expected else { return };
+        media.begin(lba, sectors as u32, slot, stretch);
+        assert!(media.is_writing());
+        if rng.percent(10) {
+            media.cut_off();
+            // Its slots stay behind, unless nothing else is there.
+            table.next[stretch] = slot + sectors;
+            table.forget(0, 0);
+        } else {
+            assert!(media.end() && !media.end());
+            table.next[stretch] = slot + sectors;
+            for block in 0..sectors {
+                table.slots[(lba + block) as usize] = Some(slot + block);
+            }
+            table.forget(0, 0);
+        }
+        assert!(!media.is_writing());
+    }
+
+    /// What is in it of some blocks is what is there of each of them, in the pieces that lie one behind another.
+    fn compare(media: &MediaCache, geometry: &Geometry, table: &Table, lba: u64, end: u64) {
+        let first = (lba..end).find(|&block| table.slots[block as usize].is_some());
+        let found = media.first_part(geometry, lba, end);
+        assert_eq!(found.map(|extent| extent.lba), first, "{lba}..{end}");
+        let (Some(first), Some(found)) = (first, found) else { return };
+        let slot = table.slots[first as usize].expect("it was found");
+        let there = geometry.at_slot(slot, found.sectors);
+        assert_eq!((found.cylinder, found.head, found.angle), (there.cylinder, there.head, there.angle));
+        for block in 0..u64::from(found.sectors) {
+            assert_eq!(table.slots[(first + block) as usize], Some(slot + block), "{lba}..{end}, {block}");
+        }
+        assert!(first + u64::from(found.sectors) <= end);
+    }
+
+    #[test]
+    fn it_holds_what_a_table_of_blocks_holds() {
+        let geometry = geometry();
+        let spec = Spec { stretches: 2, slots: 48, first_slot: 400, stride: 320, largest: 8 };
+        let (mut full, mut moved) = (0, 0);
+        for seed in 0..20 {
+            let mut rng = Seed(seed).stream("media cache");
+            let mut media = MediaCache::new(&spec);
+            let mut table = Table { slots: alloc::vec![None; BLOCKS as usize], next: [400, 720] };
+            for _ in 0..500 {
+                match rng.below(10) {
+                    0..6 => write(&mut rng, &mut media, &geometry, &mut table),
+                    6..9 => {
+                        let lba = rng.below(BLOCKS);
+                        let end = (lba + 1 + rng.below(30)).min(BLOCKS);
+                        media.forget(lba, end);
+                        table.forget(lba, end);
+                    }
+                    _ => moved += move_track(&mut rng, &mut media, &geometry, &mut table),
+                }
+                let lba = rng.below(BLOCKS);
+                compare(&media, &geometry, &table, lba, (lba + rng.below(40)).min(BLOCKS));
+                compare(&media, &geometry, &table, 0, BLOCKS);
+                assert_eq!(media.is_empty(), table.slots.iter().all(Option::is_none));
+                full += u32::from(table.place(0, 0, 1, 8).is_none());
+            }
+        }
+        assert!(full > 50 && moved > 200, "{full} times full, {moved} moved");
+    }
+
+    /// An idle drive takes up the track nearest to the arm, and brings home what is still there when its turn comes.
+    fn move_track(rng: &mut Rng, media: &mut MediaCache, geometry: &Geometry, table: &mut Table) -> u32 {
+        let cylinder = rng.below(30);
+        let slots: Vec<u64> = table.slots.iter().flatten().copied().collect();
+        let far = |slot: &u64| ((slot / 32).abs_diff(cylinder), *slot);
+        let nearest = slots.iter().min_by_key(|slot| far(slot)).map(|slot| slot / 16);
+        let taken = media.take_up_track(geometry, cylinder as u32);
+        let on_track: Vec<u64> = slots.iter().filter(|slot| Some(*slot / 16) == nearest).copied().collect();
+        let ends = on_track.iter().min().map(|&low| (low, on_track.iter().max().expect("one") + 1));
+        assert_eq!(taken, ends, "from cylinder {cylinder}");
+        // Some of it is written anew, or to its home, before its turn.
+        let gone = rng.below(BLOCKS);
+        media.forget(gone, (gone + 4).min(BLOCKS));
+        table.forget(gone, (gone + 4).min(BLOCKS));
+        let mut moved = 0;
+        while let Some((lba, sectors)) = media.pop_moving() {
+            for block in lba..lba + u64::from(sectors) {
+                let slot = table.slots[block as usize].expect("what is moved is there");
+                assert!(on_track.contains(&slot), "block {block} was not taken up");
+            }
+            media.forget(lba, lba + u64::from(sectors));
+            table.forget(lba, lba + u64::from(sectors));
+            moved += sectors;
+        }
+        moved
+    }
+}

@@ -177,3 +177,53 @@ impl StretchLocks {
         None
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Seed;
+
+    #[test]
+    fn a_portion_runs_as_soon_as_no_earlier_one_in_its_range_is_left() {
+        let mut waits = 0;
+        for seed in 0..30 {
+            let mut rng = Seed(seed).stream("locks");
+            let (mut portions, mut locks) = (Slab::with_capacity(0), StretchLocks::default());
+            // In the order of coming: number, first sector and end, columns; and those that run.
+            let mut all: Vec<(u32, u64, u64, u64)> = Vec::new();
+            let mut running: Vec<u32> = Vec::new();
+            for _ in 0..400 {
+                if rng.percent(55) && all.len() < 12 {
+                    let (from, lanes) = (rng.below(40), rng.below(8));
+                    let span = (from, from + 1 + rng.below(8));
+                    let number = portions.put(Portion { span, lanes, ..Portion::open(NOBODY, Instant::ZERO) });
+                    if locks.take(&portions, number) {
+                        running.push(number);
+                    } else {
+                        waits += 1;
+                    }
+                    all.push((number, span.0, span.1, lanes));
+                } else if !all.is_empty() {
+                    // Any of them ends, also one that waits: its request was aborted.
+                    let (number, .., lanes) = all.remove(rng.below(all.len() as u64) as usize);
+                    running.retain(|&other| other != number);
+                    if lanes != 0 {
+                        locks.let_go(number);
+                    }
+                    portions.free(number);
+                }
+                while let Some(number) = locks.next(&portions) {
+                    running.push(number);
+                }
+                for (place, &(number, from, end, lanes)) in all.iter().enumerate() {
+                    let meets = |other: &(u32, u64, u64, u64)| {
+                        other.3 & lanes != 0 && (from..end).any(|sector| (other.1..other.2).contains(&sector))
+                    };
+                    let free = !all[..place].iter().any(meets);
+                    assert_eq!(running.contains(&number), free, "seed {seed}: {from}..{end} in {lanes:b}");
+                }
+            }
+        }
+        assert!(waits > 300, "{waits}");
+    }
+}

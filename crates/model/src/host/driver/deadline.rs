@@ -209,3 +209,135 @@ impl DeadlineScheduler {
         number
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::Seed;
+
+    const SPEC: DeadlineSpec = DeadlineSpec {
+        read_expire: Span::from_nanos(6),
+        write_expire: Span::from_nanos(15),
+        writes_starved: 2,
+        fifo_batch: 3,
+        prio_aging: Span::from_nanos(25),
+    };
+
+    fn request(op: Op, lba: u64, urgent: bool) -> Request {
+        let flags = if urgent { Flags::PRIORITY } else { Flags::NONE };
+        Request { op, flags, lba, sectors: u32::from(op != Op::Flush), ..Request::NONE }
+    }
+
+    /// One list of all commands in the order of their coming, and the rules of the module's head, each a search of it.
+    #[derive(Default)]
+    struct Plain {
+        waiting: Vec<(u32, u64, Request)>,
+        /// By class and direction: where the last command sent began.
+        positions: [[u64; 2]; 2],
+        writes: bool,
+        batch: u32,
+        starved: u32,
+    }
+
+    impl Plain {
+        fn of(&self, class: usize, writes: bool) -> impl Iterator<Item = &(u32, u64, Request)> {
+            let ours = move |it: &&(u32, u64, Request)| {
+                let other = usize::from(!it.2.flags.has(Flags::PRIORITY));
+                it.2.op != Op::Flush && other == class && (it.2.op != Op::Read) == writes
+            };
+            self.waiting.iter().filter(ours)
+        }
+
+        /// The lowest of those that lie no lower than the last one.
+        fn onward(&self, class: usize, writes: bool) -> Option<u64> {
+            let from = self.positions[class][usize::from(writes)];
+            self.of(class, writes).map(|it| it.2.lba).filter(|&lba| lba >= from).min()
+        }
+
+        fn next(&mut self, now: u64) -> Option<u32> {
+            if let Some(at) = self.waiting.iter().position(|it| it.2.op == Op::Flush) {
+                return Some(self.waiting.remove(at).0);
+            }
+            let any = |class: usize, writes: bool| self.of(class, writes).next().is_some();
+            let aged = [false, true].iter().any(|&writes| self.of(1, writes).any(|it| it.1 + 25 <= now));
+            let class = usize::from(aged || !(any(0, false) || any(0, true)));
+            let (reads, writes) = (any(class, false), any(class, true));
+            if self.batch < 3 && self.onward(class, self.writes).is_some() {
+                let lba = self.onward(class, self.writes).expect("just found");
+                return Some(self.send(class, self.writes, |it| it.2.lba == lba));
+            }
+            if !reads && !writes {
+                return None;
+            }
+            // Writes that wait have been passed over by two batches of reads: the third is theirs.
+            self.starved += u32::from(reads && writes);
+            let chosen = !reads || (writes && self.starved > 2);
+            if chosen {
+                self.starved = 0;
+            }
+            let oldest = self.of(class, chosen).next().copied().expect("one waits");
+            let expired = oldest.1 + if chosen { 15 } else { 6 } <= now;
+            let onward = self.onward(class, chosen).filter(|_| !expired);
+            (self.writes, self.batch) = (chosen, 0);
+            Some(match onward {
+                Some(lba) => self.send(class, chosen, |it| it.2.lba == lba),
+                None => self.send(class, chosen, |it| it.0 == oldest.0),
+            })
+        }
+
+        fn send(&mut self, class: usize, writes: bool, which: impl Fn(&(u32, u64, Request)) -> bool) -> u32 {
+            let (number, _, request) = *self.of(class, writes).find(|it| which(it)).expect("it waits");
+            self.waiting.retain(|it| it.0 != number);
+            self.positions[class][usize::from(writes)] = request.lba;
+            self.batch += 1;
+            number
+        }
+    }
+
+    #[test]
+    fn the_next_command_is_that_which_a_search_by_the_rules_finds() {
+        let mut sent = [0; 2];
+        for seed in 0..40 {
+            let mut rng = Seed(seed).stream("deadline");
+            let (mut ours, mut plain) = (DeadlineScheduler::new(SPEC), Plain::default());
+            let (mut now, mut number, busy) = (0, 0, rng.percent(50));
+            for step in 0..600 {
+                now += rng.below(if busy { 2 } else { 4 });
+                let at = Instant::from_nanos(now);
+                match rng.below(10) {
+                    0..5 if plain.waiting.len() < 40 => {
+                        number += 1;
+                        let op = [Op::Read, Op::Write, Op::Write, Op::Read, Op::WriteZeroes, Op::Flush]
+                            [rng.below(6) as usize];
+                        let op = if op == Op::Flush && rng.percent(80) { Op::Read } else { op };
+                        // Places are apart, so that none begins where another does.
+                        let lba = 100_000 + rng.below(100) * 1_000 + u64::from(number);
+                        let request = request(op, lba, rng.percent(20));
+                        ours.add(at, number, &request);
+                        plain.waiting.push((number, now, request));
+                    }
+                    5 if !plain.waiting.is_empty() => {
+                        let which = rng.below(plain.waiting.len() as u64) as usize;
+                        if rng.percent(50) {
+                            let (number, _, request) = plain.waiting.remove(which);
+                            ours.remove(number, &request);
+                        } else if plain.waiting[which].2.op != Op::Flush {
+                            // A neighbour has joined it in front.
+                            let kept = &mut plain.waiting[which];
+                            let (number, before) = (kept.0, kept.2);
+                            kept.2.lba = before.lba.saturating_sub(500);
+                            ours.moved(number, &before, &kept.2);
+                        }
+                    }
+                    _ => {
+                        let found = ours.next(at);
+                        assert_eq!(found, plain.next(now), "seed {seed}, step {step}");
+                        sent[usize::from(plain.writes)] += u32::from(found.is_some());
+                    }
+                }
+                assert_eq!(ours.len(), plain.waiting.len());
+            }
+        }
+        assert!(sent.iter().all(|&count| count > 1_000), "{sent:?} reads and writes");
+    }
+}

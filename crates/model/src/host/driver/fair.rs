@@ -291,3 +291,139 @@ impl FairScheduler {
         turn.map_or(Instant::FAR, |turn| turn.idle_until.min(turn.began + self.spec.timeout))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: u64 = 1_000_000;
+
+    fn at(nanos: u64) -> Instant {
+        Instant::from_nanos(nanos)
+    }
+
+    fn request(origin: u16, op: Op, lba: u64, sectors: u32) -> Request {
+        Request { origin, op, lba, sectors, ..Request::NONE }
+    }
+
+    /// 30 sectors or 10 ms a turn.
+    const SHORT: FairSpec = FairSpec { max_budget: 30, timeout: Span::from_millis(10), ..FairSpec::LINUX };
+
+    /// Two programs, each with eight commands of so many sectors; tens are the second's. The order in which they go down.
+    fn order(spec: FairSpec, op: Op, sectors: u32) -> Vec<u32> {
+        let mut fair = FairScheduler::new(spec);
+        for index in 0..8 {
+            for origin in 0..2 {
+                let lba = u64::from(origin) * 10_000 + u64::from(index) * u64::from(sectors);
+                fair.add(at(0), u32::from(origin) * 10 + index, &request(origin, op, lba, sectors));
+            }
+        }
+        core::iter::from_fn(|| fair.next(at(0))).collect()
+    }
+
+    #[test]
+    fn a_turn_ends_with_its_budget_and_the_others_follow() {
+        let threes = [0, 1, 2, 10, 11, 12, 3, 4, 5, 13, 14, 15, 6, 7];
+        assert_eq!(order(SHORT, Op::Read, 10)[..14], threes, "three of ten sectors are 30");
+        assert_eq!(order(FairSpec { max_budget: 31, ..SHORT }, Op::Read, 10)[..9], [0, 1, 2, 3, 10, 11, 12, 13, 4]);
+        assert_eq!(order(SHORT, Op::Write, 10)[..14], threes, "a program's own writes count as reads do");
+        let cached = FairSpec { sync_writes: false, ..SHORT };
+        assert_eq!(order(cached, Op::Write, 10)[..4], [0, 10, 1, 11], "from a page cache they count three times");
+        assert_eq!(order(cached, Op::Write, 9)[..5], [0, 1, 10, 11, 2], "27 are not 30 yet");
+    }
+
+    #[test]
+    fn it_goes_up_from_the_end_of_the_last_command_and_then_from_the_lowest() {
+        let mut fair = FairScheduler::new(FairSpec::LINUX);
+        let add = |fair: &mut FairScheduler, number, lba| fair.add(at(0), number, &request(0, Op::Read, lba, 8));
+        add(&mut fair, 1, 100);
+        assert_eq!(fair.next(at(0)), Some(1));
+        // It ended at 108: one that begins there is next, one before it last.
+        [(2, 107), (3, 300), (4, 108), (5, 109)].iter().for_each(|&(number, lba)| add(&mut fair, number, lba));
+        let flush = request(0, Op::Flush, 0, 0);
+        fair.add(at(0), 9, &flush);
+        assert_eq!(core::iter::from_fn(|| fair.next(at(0))).collect::<Vec<_>>(), [9, 4, 3, 2, 5]);
+        assert_eq!(fair.len(), 0);
+    }
+
+    #[test]
+    fn it_waits_for_a_program_to_the_nanosecond() {
+        let scene = || {
+            let mut fair = FairScheduler::new(FairSpec::LINUX);
+            fair.add(at(0), 1, &request(0, Op::Read, 0, 8));
+            fair.add(at(0), 2, &request(1, Op::Read, 5_000, 8));
+            assert_eq!(fair.next(at(0)), Some(1));
+            fair
+        };
+        // Below: as long as its turn lasts.
+        let mut fair = scene();
+        assert_eq!((fair.next(at(125 * MS - 1)), fair.when()), (None, at(125 * MS)));
+        assert_eq!(fair.next(at(125 * MS)), Some(2));
+        // Back at 1 ms: eight more.
+        let mut fair = scene();
+        fair.completed(at(MS), &request(0, Op::Read, 0, 8));
+        assert_eq!((fair.next(at(9 * MS - 1)), fair.when()), (None, at(9 * MS)));
+        assert_eq!(fair.next(at(9 * MS)), Some(2));
+        // It comes in time, and its turn goes on.
+        let mut fair = scene();
+        fair.completed(at(MS), &request(0, Op::Read, 0, 8));
+        fair.add(at(9 * MS - 1), 3, &request(0, Op::Read, 8, 8));
+        assert_eq!((fair.next(at(9 * MS - 1)), fair.next(at(9 * MS))), (Some(3), None));
+        // Nobody else waits: there is nothing to wake up for.
+        let mut fair = FairScheduler::new(FairSpec::LINUX);
+        fair.add(at(0), 1, &request(0, Op::Read, 0, 8));
+        assert_eq!((fair.next(at(0)), fair.when()), (Some(1), Instant::FAR));
+    }
+
+    #[test]
+    fn a_program_that_thinks_for_long_is_not_waited_for() {
+        // Means of seven parts before and one part now: five times 16 ms make 7.8 ms, six 8.8; more than 16 count as 16.
+        for (gap, times, waits) in [(16, 5, true), (16, 6, false), (17, 5, true), (8, 7, true)] {
+            let mut fair = FairScheduler::new(FairSpec::LINUX);
+            let mut now = 0;
+            for number in 0..=times {
+                now = u64::from(number) * gap * MS;
+                fair.add(at(now), number, &request(0, Op::Read, u64::from(number) * 8, 8));
+                assert_eq!(fair.next(at(now)), Some(number));
+                fair.completed(at(now), &request(0, Op::Read, u64::from(number) * 8, 8));
+            }
+            fair.add(at(now), 99, &request(1, Op::Read, 5_000, 8));
+            assert_eq!(fair.next(at(now)), if waits { None } else { Some(99) }, "{times} times {gap} ms");
+        }
+    }
+
+    #[test]
+    fn a_program_seeks_if_more_than_19_of_32_commands_lie_farther_than_800_sectors() {
+        for (far, distance, idle) in [(19, 801, 8), (20, 801, 2), (31, 800, 8), (31, 801, 2)] {
+            let mut fair = FairScheduler::new(FairSpec::LINUX);
+            let mut lba = 0;
+            for number in 0..32 {
+                let request = request(0, Op::Read, lba, 8);
+                fair.add(at(0), number, &request);
+                assert_eq!(fair.next(at(0)), Some(number));
+                fair.completed(at(0), &request);
+                lba += 8 + if number < far { distance } else { 0 };
+            }
+            fair.add(at(0), 99, &request(1, Op::Read, 50, 8));
+            assert_eq!((fair.next(at(0)), fair.when()), (None, at(idle * MS)), "{far} of {distance}");
+        }
+    }
+
+    #[test]
+    fn a_slow_turn_is_charged_for_its_time() {
+        // A third of 30 sectors left or more when the time is over: as if it had used all.
+        for (used, ended, charged) in [(20, 10 * MS, 30), (21, 10 * MS, 21), (20, 10 * MS + 5, 30), (30, 3 * MS, 30)] {
+            let mut fair = FairScheduler::new(SHORT);
+            fair.add(at(0), 1, &request(0, Op::Read, 0, used));
+            fair.add(at(0), 2, &request(1, Op::Read, 5_000, 8));
+            assert_eq!(fair.next(at(0)), Some(1));
+            assert_eq!(fair.next(at(ended)), Some(2), "{used} sectors by {ended}");
+            assert_eq!(fair.flows[0].start, charged * FINE, "{used} sectors by {ended}");
+            assert_eq!(
+                (fair.flows[0].finish, fair.time),
+                (charged * FINE, charged * FINE / 2),
+                "two programs were at work"
+            );
+        }
+    }
+}

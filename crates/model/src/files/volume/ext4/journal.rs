@@ -238,6 +238,7 @@ impl Ext4Journal {
 mod tests {
     use super::*;
     use crate::block::Op;
+    use alloc::vec;
 
     fn sums(plan: &IoPlan) -> Vec<(SectorRole, u64, u64)> {
         plan.steps().iter().filter(|s| s.op == Op::Write).map(|s| (s.role, s.lba / BLOCK, s.sectors / BLOCK)).collect()
@@ -298,5 +299,190 @@ mod tests {
         assert_eq!(homes, 56);
         assert!(sums(&plan).iter().any(|(role, ..)| *role == SectorRole::JournalSuper));
         assert_eq!(plan.steps()[0].role, SectorRole::Inodes, "before the ring is used again");
+    }
+
+    /// The ring as an array of blocks, each with the transaction that it belongs to, and the blocks that wait to go home.
+    struct Ring {
+        blocks: Vec<u64>,
+        /// By block: the last transaction that committed it.
+        waiting: BTreeMap<u64, u64>,
+        /// Where each transaction begins, counted from the first block ever written.
+        starts: Vec<u64>,
+        written: u64,
+        /// What the superblock on the drive says: from here on the log is needed.
+        tail: u64,
+    }
+
+    impl Ring {
+        fn new(blocks: u64) -> Ring {
+            Ring { blocks: vec![0; blocks as usize], waiting: BTreeMap::new(), starts: vec![0], written: 0, tail: 0 }
+        }
+
+        fn size(&self) -> u64 {
+            self.blocks.len() as u64
+        }
+
+        /// Where the oldest transaction begins with a block that only the log has.
+        fn needed(&self) -> u64 {
+            self.waiting.values().min().map_or(self.written, |&oldest| self.starts[oldest as usize])
+        }
+
+        /// Applies a write; `transaction` is the one under way.
+        fn apply(&mut self, journal: u64, step: &super::super::super::plan::PlanStep, transaction: u64) {
+            let (first, count) = (step.lba / BLOCK, step.sectors / BLOCK);
+            match step.role {
+                SectorRole::JournalBlocks | SectorRole::JournalCommit => {
+                    let at = first - journal - 1;
+                    assert_eq!(at, self.written % self.size(), "the ring is written in order");
+                    for block in at..at + count {
+                        let owner = self.blocks[block as usize];
+                        let needs = self.waiting.values().any(|&waits| waits == owner && waits != transaction);
+                        assert!(!needs, "transaction {owner} is not home, and {transaction} is written over it");
+                        self.blocks[block as usize] = transaction;
+                    }
+                    self.written += count;
+                    assert!(self.written - self.tail <= self.size(), "the superblock still needs what is overwritten");
+                }
+                SectorRole::JournalSuper => self.tail = self.needed(),
+                _ => (first..first + count).for_each(|block| {
+                    let waited = self.waiting.remove(&block);
+                    assert!(waited.is_some_and(|waits| waits < transaction), "block {block} goes home once");
+                }),
+            }
+        }
+    }
+
+    /// Random transactions, blocks that are forgotten between them, and time that passes or does not.
+    #[test]
+    fn a_ring_is_written_in_order_and_never_over_what_is_not_home() {
+        const JOURNAL: u64 = 1_000;
+        for seed in 0..40 {
+            let mut chance = crate::rng::Seed(seed).stream("ring");
+            let ring_blocks = 16 + chance.below(50);
+            let mut ring = Ring::new(ring_blocks);
+            let mut journal = Ext4Journal::new(JOURNAL * BLOCK, ring_blocks + 1, true, Span::from_secs(5));
+            let (mut pages, mut plan) = (MetadataPages::default(), IoPlan::new());
+            let (mut now, mut rounds) = (Instant::ZERO, 0);
+            for transaction in 1..200 {
+                now += Span::from_secs(chance.below(12));
+                let blocks = 1 + chance.below(ring_blocks - 3);
+                let changed: BTreeMap<u64, ()> = (0..blocks).map(|_| (2_000 + chance.below(90), ())).collect();
+                changed.keys().for_each(|block| pages.touch(block * BLOCK, BLOCK, SectorRole::Inodes, transaction));
+                let (used, count) = (ring.written - ring.tail, changed.len() as u64 + 2);
+                plan.clear();
+                journal.commit(&mut pages, now, &mut plan);
+                ring.starts.push(ring.written);
+                let mut steps = plan.steps().iter().filter(|step| step.op == Op::Write).peekable();
+                // All goes home first if, and only if, there is no room.
+                let first = steps.peek().expect("a commit").role;
+                let (fits, is_log) = (used + count <= ring_blocks, first.is_log());
+                if ring.waiting.is_empty() && !fits {
+                    assert_eq!(first, SectorRole::JournalSuper);
+                } else {
+                    assert_eq!(is_log, fits, "{used} of {ring_blocks} used, {count} more");
+                }
+                rounds += u64::from(!fits);
+                let (mut committed, mut saved) = (false, false);
+                for step in steps {
+                    let before = ring.tail;
+                    ring.apply(JOURNAL, step, transaction);
+                    if committed {
+                        saved = true;
+                        assert!(ring.tail - before >= ring_blocks / 4, "a superblock that frees too little");
+                    }
+                    if step.role == SectorRole::JournalCommit {
+                        changed.keys().for_each(|block| _ = ring.waiting.insert(*block, transaction));
+                        committed = true;
+                    }
+                }
+                assert!(saved || ring.needed() - ring.tail < ring_blocks / 4, "a quarter could have been freed");
+                // Freed blocks: never written home.
+                for block in 0..chance.below(30) {
+                    let gone = 2_000 + chance.below(80) + block / 8;
+                    journal.forget(gone * BLOCK, 2 * BLOCK);
+                    ring.waiting.remove(&gone);
+                    ring.waiting.remove(&(gone + 1));
+                }
+                // What is thirty seconds old goes home, at the first look from then on.
+                while journal.due() <= now {
+                    plan.clear();
+                    journal.elapse(&mut pages, journal.due(), &mut plan);
+                    plan.steps().iter().for_each(|step| ring.apply(JOURNAL, step, transaction + 1));
+                }
+                let ours: Vec<u64> = journal.homes.keys().map(|lba| lba / BLOCK).collect();
+                assert_eq!(ours, ring.waiting.keys().copied().collect::<Vec<u64>>());
+            }
+            assert!(rounds > 5 && ring.written > 20 * ring_blocks, "the ring wraps often");
+            plan.clear();
+            journal.checkpoint(&mut plan);
+            plan.steps().iter().filter(|s| s.op == Op::Write).for_each(|step| ring.apply(JOURNAL, step, 1_000));
+            assert!(ring.waiting.is_empty() && ring.tail == ring.written, "a checkpoint leaves nothing");
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "is not home")]
+    fn the_ring_notices_a_block_that_is_overwritten_too_early() {
+        let mut ring = Ring::new(4);
+        let mut plan = IoPlan::new();
+        for at in 0..5 {
+            plan.write((1_001 + at % 4) * BLOCK, BLOCK, Flags::NONE, SectorRole::JournalBlocks, 0);
+        }
+        for (step, transaction) in plan.steps().iter().zip(1..) {
+            ring.starts.push(ring.written);
+            ring.apply(1_000, step, transaction);
+            ring.waiting.insert(2_000 + transaction, transaction);
+        }
+    }
+
+    #[test]
+    fn a_transaction_of_254_blocks_has_one_descriptor_and_a_ring_wraps_within_one() {
+        let (mut pages, mut plan) = (MetadataPages::default(), IoPlan::new());
+        let mut journal = Ext4Journal::new(8_000, 401, true, Span::from_secs(5));
+        for transaction in 1..=2 {
+            for block in 0..254 {
+                pages.touch((5_000 + 2 * block) * BLOCK, BLOCK, SectorRole::Inodes, transaction);
+            }
+            plan.clear();
+            journal.commit(&mut pages, Instant::ZERO, &mut plan);
+        }
+        // The first took 255 blocks and a commit: 144 are left, too few, so that all 254 go home before.
+        let log: Vec<_> =
+            sums(&plan).into_iter().filter(|it| it.0.is_log() || it.0 == SectorRole::JournalSuper).collect();
+        assert_eq!(
+            log,
+            [
+                (SectorRole::JournalSuper, 1_000, 1),
+                (SectorRole::JournalBlocks, 1_257, 144),
+                (SectorRole::JournalBlocks, 1_001, 111),
+                (SectorRole::JournalCommit, 1_112, 1),
+            ]
+        );
+        let homes = sums(&plan).iter().filter(|it| it.0 == SectorRole::Inodes).count();
+        assert_eq!((homes, plan.steps()[254].op), (254, Op::Flush), "home, on the medium, then the superblock");
+    }
+
+    #[test]
+    fn a_commit_is_due_five_seconds_after_the_first_change_and_old_blocks_after_thirty() {
+        let (mut pages, mut plan) = (MetadataPages::default(), IoPlan::new());
+        let mut journal = Ext4Journal::new(8_000, 1024, true, Span::from_secs(5));
+        let at = |nanos: u64| Instant::from_nanos(nanos);
+        let second = 1_000_000_000;
+        journal.begin(at(second));
+        journal.begin(at(3 * second));
+        pages.touch(0, BLOCK, SectorRole::Inodes, 1);
+        assert_eq!(journal.due(), at(6 * second));
+        journal.elapse(&mut pages, at(6 * second - 1), &mut plan);
+        assert!(plan.steps().is_empty(), "not a nanosecond early");
+        journal.elapse(&mut pages, at(6 * second), &mut plan);
+        assert_eq!((sums(&plan).len(), journal.due()), (2, at(11 * second)));
+        for look in [11, 16, 21, 26, 31] {
+            plan.clear();
+            journal.elapse(&mut pages, at(look * second), &mut plan);
+            assert_eq!((sums(&plan).len(), journal.due()), (0, at((look + 5) * second)));
+        }
+        plan.clear();
+        journal.elapse(&mut pages, at(36 * second), &mut plan);
+        assert_eq!((sums(&plan), journal.due()), (vec![(SectorRole::Inodes, 0, 1)], Instant::FAR));
     }
 }

@@ -1,0 +1,483 @@
+//! [`Bytes`] against an array of sectors: random writes, landings in any order, failures, flushes of an array without a
+//! drive, cuts. The array knows every write of a sector and what became of it, and nothing of runs, pieces or files.
+//!
+//! The law: a read finds the newest write of a sector that did not fail, on its way or landed; where that one has landed it
+//! finds what landed last. A cut leaves what landed last.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+
+use seekwise_model::block::{Flags, Landing, LandingKind, MemberRole, Op, Request, SECTOR};
+use seekwise_model::history::{CutRemains, History, WriteData};
+use seekwise_model::rng::{Rng, Seed};
+use seekwise_model::time::Instant;
+
+use super::{Bytes, PlatterMedium};
+
+/// Sectors of the disk: pieces of eight, and its end within none.
+const SECTORS: u64 = 96;
+/// What a disk that begins with an image holds before the first write, by sector; beyond it zeroes.
+const BASE: u64 = 70;
+const BASED: u64 = 1 << 40;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum State {
+    Pending,
+    Landed,
+    Gone,
+}
+
+/// One sector: what landed last, and every write of it, oldest first.
+#[derive(Clone, Debug, Default)]
+struct Sector {
+    platter: u64,
+    torn: bool,
+    /// Stamp, value (0: zeroes), and what became of it.
+    writes: Vec<(u64, u64, State)>,
+}
+
+impl Sector {
+    /// What a read finds; nothing where the sector is unreadable.
+    fn shown(&self) -> Option<u64> {
+        let newest = self.writes.iter().rev().find(|write| write.2 != State::Gone);
+        let value = newest.filter(|write| write.2 == State::Pending).map_or(self.platter, |write| write.1);
+        (!self.torn).then_some(value)
+    }
+
+    fn pending(&self) -> impl Iterator<Item = u64> + '_ {
+        self.writes.iter().filter(|write| write.2 == State::Pending).map(|write| write.0)
+    }
+
+    /// No write landed over an older one that is still on its way.
+    fn in_order(&self) -> bool {
+        let landed = self.writes.iter().rposition(|write| write.2 == State::Landed);
+        self.writes[..landed.unwrap_or(0)].iter().all(|write| write.2 != State::Pending)
+    }
+
+    fn hear(&mut self, stamp: u64, kind: LandingKind) {
+        self.torn |= kind == LandingKind::Torn;
+        let Some(write) = self.writes.iter_mut().find(|write| write.0 == stamp) else { return };
+        if kind == LandingKind::Landed {
+            (self.platter, write.2) = (write.1, State::Landed);
+        } else {
+            write.2 = State::Gone;
+        }
+    }
+}
+
+/// A planted fault: what the bytes are not told, or told wrongly, while the array is told the truth.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Fault {
+    None,
+    /// Of two overlapping writes the older one is told to land last.
+    Swapped,
+    /// One landing in twenty is not told.
+    Untold,
+    /// One landing in twenty is told as that of a second copy.
+    OtherCopy,
+    /// One landing in twenty is told as discarded.
+    TakenBack,
+    /// Failed writes are not forgotten.
+    Remembered,
+    /// The power cut is not told.
+    Uncut,
+    /// What the platters held is not kept when the history begins.
+    Unkept,
+}
+
+struct Trial {
+    bytes: Bytes,
+    sectors: Vec<Sector>,
+    rng: Rng,
+    fault: Fault,
+    stamp: u64,
+    /// By stamp: first sector and length; and the last stamp given when it was answered as done.
+    writes: BTreeMap<u64, (u64, u64)>,
+    done: BTreeMap<u64, u64>,
+    /// What passed since the former content was kept, and what that was.
+    history: History,
+    former: Option<Vec<(u64, bool)>>,
+}
+
+impl Trial {
+    fn new(bytes: Bytes, based: bool, fault: Fault, seed: u64) -> Trial {
+        let mut sectors = vec![Sector::default(); SECTORS as usize];
+        if based {
+            (0..BASE).for_each(|at| sectors[at as usize].platter = BASED + at);
+        }
+        let (writes, done) = (BTreeMap::new(), BTreeMap::new());
+        let (rng, history) = (Seed(seed).stream("bytes"), History::default());
+        Trial { bytes, sectors, rng, fault, stamp: 0, writes, done, history, former: None }
+    }
+
+    fn sector(&mut self, at: u64) -> &mut Sector {
+        &mut self.sectors[at as usize]
+    }
+
+    fn next_stamp(&mut self) -> u64 {
+        self.stamp += 1;
+        self.stamp
+    }
+
+    /// One of the writes on their way.
+    fn draw(&mut self) -> Option<u64> {
+        let index = self.rng.below(self.writes.len().max(1) as u64) as usize;
+        self.writes.keys().nth(index).copied()
+    }
+
+    fn write(&mut self) {
+        let lba = self.rng.below(SECTORS);
+        let sectors = (1 + self.rng.below(24)).min(SECTORS - lba);
+        let (stamp, zeroes) = (self.next_stamp(), self.rng.percent(25));
+        let data = if zeroes {
+            WriteData::Zeroes { bytes: sectors * SECTOR, allocated: self.rng.percent(50) }
+        } else {
+            WriteData::Bytes(sector_of(stamp).repeat(sectors as usize))
+        };
+        let (tag, unit, origin, op, flags) = (0, 0, 0, Op::Write, Flags::NONE);
+        let request = Request { tag, unit, origin, op, flags, lba, sectors: sectors as u32, stamp };
+        self.history.taken(Instant::ZERO, &request, Some(&data));
+        self.bytes.accept(&request, data);
+        self.writes.insert(stamp, (lba, sectors));
+        for at in lba..lba + sectors {
+            self.sector(at).torn = false;
+            self.sector(at).writes.push((stamp, if zeroes { 0 } else { stamp }, State::Pending));
+        }
+    }
+
+    fn tell(&mut self, lba: u64, sectors: u64, stamp: u64, kind: LandingKind, role: MemberRole) {
+        let landing = Landing::new((lba, sectors as u32), stamp, (Instant::ZERO, Instant::ZERO), kind);
+        self.bytes.land(&Landing { role, ..landing }).unwrap();
+    }
+
+    /// Something became of a run of a write's sectors.
+    fn hear(&mut self, lba: u64, sectors: u64, stamp: u64, kind: LandingKind) {
+        (lba..lba + sectors).for_each(|at| self.sector(at).hear(stamp, kind));
+        let spoilt = kind == LandingKind::Landed && self.rng.percent(5);
+        let role = if self.rng.percent(10) { MemberRole::Every } else { MemberRole::Copy(0) };
+        match self.fault {
+            Fault::Untold if spoilt => {}
+            Fault::OtherCopy if spoilt => self.tell(lba, sectors, stamp, kind, MemberRole::Copy(1)),
+            Fault::TakenBack if spoilt => self.tell(lba, sectors, stamp, LandingKind::Discarded, role),
+            _ => self.tell(lba, sectors, stamp, kind, role),
+        }
+    }
+
+    /// A run of a write that is on its way and of which nothing was heard: its first sector and its length.
+    fn unheard_run(&mut self, stamp: u64) -> Option<(u64, u64)> {
+        let (lba, sectors) = self.writes[&stamp];
+        let waits = |trial: &Trial, at: u64| trial.sectors[at as usize].pending().any(|it| it == stamp);
+        let open: Vec<u64> = (lba..lba + sectors).filter(|&at| waits(self, at)).collect();
+        let from = *open.get(self.rng.below(open.len().max(1) as u64) as usize)?;
+        let most = 1 + self.rng.below(12);
+        Some((from, (0..most).take_while(|far| open.contains(&(from + far))).count() as u64))
+    }
+
+    /// Something becomes of a run of a random write: mostly it lands, whatever came before or after it.
+    fn land(&mut self) {
+        let Some(stamp) = self.draw() else { return };
+        let Some((from, sectors)) = self.unheard_run(stamp) else { return };
+        let kind = match self.rng.below(10) {
+            0 => LandingKind::Discarded,
+            1 => LandingKind::Dropped,
+            _ => LandingKind::Landed,
+        };
+        if kind == LandingKind::Landed {
+            self.hear(from, sectors, stamp, kind);
+            if self.rng.percent(5) {
+                // Landed again at once, as of a drive whose cache is switched off meanwhile.
+                self.tell(from, sectors, stamp, kind, MemberRole::Copy(0));
+            }
+        } else {
+            let sound = (from..from + sectors).take_while(|&at| self.sectors[at as usize].in_order()).count() as u64;
+            self.hear(from, sound, stamp, kind);
+        }
+        self.drop_heard(stamp);
+    }
+
+    /// Of two writes on their way that overlap the older one lands and then the newer one.
+    fn land_both(&mut self) {
+        let at = self.rng.below(SECTORS);
+        let pending: Vec<u64> = self.sectors[at as usize].pending().collect();
+        let [.., older, newer] = pending[..] else { return };
+        let kind = LandingKind::Landed;
+        [older, newer].iter().for_each(|&stamp| self.sector(at).hear(stamp, kind));
+        let told = if self.fault == Fault::Swapped { [newer, older] } else { [older, newer] };
+        told.iter().for_each(|&stamp| self.tell(at, 1, stamp, kind, MemberRole::Copy(0)));
+        [older, newer].iter().for_each(|&stamp| self.drop_heard(stamp));
+    }
+
+    /// Landings that tell nothing of what a read finds.
+    fn land_elsewhere(&mut self) {
+        let Some(stamp) = self.draw() else { return };
+        let (lba, sectors) = self.writes[&stamp];
+        let other =
+            [MemberRole::Copy(1), MemberRole::Parity(0), MemberRole::RebuiltCopy(0), MemberRole::RebuiltParity(1)];
+        let role = other[self.rng.below(4) as usize];
+        self.tell(lba, sectors, stamp, LandingKind::Landed, role);
+        self.tell(lba, sectors, stamp, LandingKind::Torn, role);
+        let undecided = [LandingKind::Taken, LandingKind::Gone, LandingKind::Whole][self.rng.below(3) as usize];
+        self.tell(lba, sectors, stamp, undecided, MemberRole::Copy(0));
+        self.tell(lba, sectors, 0, LandingKind::Landed, MemberRole::Copy(0));
+    }
+
+    fn answer(&mut self) {
+        let Some(stamp) = self.draw() else { return };
+        if !self.done.contains_key(&stamp) {
+            self.done.insert(stamp, self.stamp);
+            self.bytes.done(stamp, self.stamp);
+            self.drop_heard(stamp);
+        }
+    }
+
+    /// A write that was answered and of which all was heard is over.
+    fn drop_heard(&mut self, stamp: u64) {
+        let waits = |sector: &Sector| sector.pending().any(|it| it == stamp);
+        if self.done.contains_key(&stamp) && !self.sectors.iter().any(waits) {
+            self.writes.remove(&stamp);
+        }
+    }
+
+    fn all_in_order(&self, stamp: u64) -> bool {
+        let (lba, sectors) = self.writes[&stamp];
+        (lba..lba + sectors).all(|at| self.sectors[at as usize].in_order())
+    }
+
+    /// A write that was not answered fails.
+    fn fail(&mut self) {
+        let Some(stamp) = self.draw() else { return };
+        if self.done.contains_key(&stamp) || !self.all_in_order(stamp) {
+            return;
+        }
+        let (lba, sectors) = self.writes.remove(&stamp).expect("it was drawn");
+        for at in lba..lba + sectors {
+            let open = self.sectors[at as usize].pending().any(|it| it == stamp);
+            if open {
+                self.sector(at).hear(stamp, LandingKind::Discarded);
+            }
+        }
+        if self.fault != Fault::Remembered {
+            self.bytes.forget(stamp);
+        }
+    }
+
+    /// A flush of an array without a drive is over: what was answered before it began is on the media.
+    fn settle(&mut self) {
+        let newest = self.next_stamp();
+        let flush = newest - self.rng.below(newest.min(12));
+        let settled = self.done.iter().filter(|it| *it.1 < flush && self.writes.contains_key(it.0));
+        let settled: Vec<u64> = settled.map(|it| *it.0).collect();
+        if !settled.iter().all(|&stamp| self.all_in_order(stamp)) {
+            return;
+        }
+        for stamp in settled {
+            let (lba, sectors) = self.writes.remove(&stamp).expect("it is there");
+            for at in lba..lba + sectors {
+                if self.sectors[at as usize].pending().any(|it| it == stamp) {
+                    self.sector(at).hear(stamp, LandingKind::Landed);
+                }
+            }
+        }
+        self.bytes.settle(flush).unwrap();
+    }
+
+    /// The power fails: of what was on its way some lands, one sector tears, some is told to be lost, of the rest nothing is.
+    fn cut(&mut self) {
+        for at in 0..SECTORS {
+            let pending: Vec<u64> = self.sectors[at as usize].pending().collect();
+            for stamp in pending {
+                let kind = match self.rng.below(20) {
+                    0 => LandingKind::Torn,
+                    1..8 => LandingKind::Landed,
+                    8..14 => LandingKind::Discarded,
+                    _ => continue,
+                };
+                if kind == LandingKind::Landed || self.sectors[at as usize].in_order() {
+                    self.hear(at, 1, stamp, kind);
+                }
+            }
+        }
+        self.over();
+        if self.fault != Fault::Uncut {
+            self.bytes.cut();
+        }
+    }
+
+    /// Nothing is on its way any more.
+    fn over(&mut self) {
+        self.writes.clear();
+        self.done.clear();
+        self.sectors.iter_mut().for_each(|sector| sector.writes.clear());
+    }
+
+    /// The history begins.
+    fn keep(&mut self) {
+        self.former = Some(self.sectors.iter().map(|sector| (sector.platter, sector.torn)).collect());
+        self.bytes.keep_former(self.fault != Fault::Unkept);
+    }
+
+    /// The power fails, and somebody worked out what that leaves: random parts of random writes, over what was there.
+    fn leave(&mut self) {
+        let Some(former) = self.former.take() else { return };
+        self.over();
+        for (sector, (platter, torn)) in self.sectors.iter_mut().zip(former) {
+            (sector.platter, sector.torn) = (platter, torn);
+        }
+        let mut left = CutRemains::default();
+        let mut from = 0;
+        while from < SECTORS {
+            let end = (from + 1 + self.rng.below(9)).min(SECTORS);
+            let covers = |write: &(u64, u64, u64, bool)| write.1 <= from && end <= write.2;
+            let brings = |request: &Request| {
+                let zero = matches!(self.history.data[&request.stamp], WriteData::Zeroes { .. });
+                (request.stamp, request.lba, request.end(), zero)
+            };
+            let fit: Vec<_> = self.history.writes().map(|it| brings(it.1)).filter(covers).collect();
+            let drawn = fit.get(self.rng.below(fit.len().max(1) as u64) as usize);
+            if let Some(&(stamp, .., zero)) = drawn.filter(|_| self.rng.percent(50)) {
+                left.held.push(((from, end), stamp));
+                for at in from..end {
+                    let sector = self.sector(at);
+                    (sector.platter, sector.torn) = (if zero { 0 } else { stamp }, false);
+                }
+            } else if self.rng.percent(10) {
+                left.unreadable.push((from, end));
+                (from..end).for_each(|at| self.sector(at).torn = true);
+            }
+            from = end;
+        }
+        self.bytes.leave(&left, &self.history).unwrap();
+    }
+
+    fn step(&mut self) {
+        match self.rng.below(100) {
+            0..30 => self.write(),
+            30..66 => self.land(),
+            66..72 => self.land_both(),
+            72..74 => self.land_elsewhere(),
+            74..88 => self.answer(),
+            88..93 => self.fail(),
+            93..96 => self.settle(),
+            96 => self.cut(),
+            97 => self.keep(),
+            98 => self.leave(),
+            _ => self.walk(),
+        }
+    }
+
+    /// What lies in a run, sector by sector, against the array.
+    fn compare(&self, from: u64, end: u64) -> Option<String> {
+        let shown = |at: u64| self.sectors[at as usize].shown();
+        let torn = (from..end).find(|&at| shown(at).is_none());
+        let found = match (self.bytes.read(from, end - from), torn) {
+            (Err(unreadable), torn) if torn == Some(unreadable.0) => return None,
+            (Ok(read), None) => read.unwrap(),
+            (found, torn) => return Some(format!("{from}..{end}: {:?} for {torn:?}", found.map(|_| ()))),
+        };
+        let wrong = (from..end).zip(found.chunks(SECTOR as usize)).find(|(at, data)| {
+            let value = shown(*at).expect("none is torn");
+            *data != sector_of(value).as_slice()
+        });
+        let value = |data: &[u8]| u64::from_le_bytes(data[..8].try_into().unwrap());
+        wrong.map(|(at, data)| format!("{at}: {} for {:?}", value(data), shown(at)))
+    }
+
+    /// Stretches that are said to be zeroes are, and a walk over them ends.
+    fn walk(&mut self) {
+        let zeroes = |from: u64, end: u64| {
+            (from..end).all(|at| self.sectors[at as usize].shown().is_none_or(|value| value == 0))
+        };
+        let (from, end) = (self.rng.below(SECTORS), SECTORS);
+        let mut at = from;
+        while at < end {
+            let data = self.bytes.data_from(at, end);
+            assert!(data >= at && data <= end && (self.fault != Fault::None || zeroes(at, data)), "{at}..{data}");
+            let hole = self.bytes.hole_from(data, end);
+            assert!(data == end || hole > data, "data at {data} are a sector at least, and end at {hole}");
+            at = hole.max(data);
+        }
+    }
+
+    /// What is at risk: bytes whose newest write is on its way, and those of them that were answered.
+    fn count(&self) -> Option<String> {
+        let newest = |sector: &Sector| sector.writes.iter().rev().find(|write| write.2 != State::Gone).copied();
+        let above = self.sectors.iter().filter_map(newest).filter(|write| write.2 == State::Pending);
+        let (mut risk, mut acknowledged) = (0, 0);
+        for write in above {
+            risk += SECTOR;
+            acknowledged += if self.done.contains_key(&write.0) { SECTOR } else { 0 };
+        }
+        let torn = self.sectors.iter().filter(|sector| sector.torn).count() as u64;
+        let told = (self.bytes.at_risk(), self.bytes.acknowledged_at_risk(), self.bytes.torn());
+        (told != (risk, acknowledged, torn)).then(|| format!("{told:?} for {:?}", (risk, acknowledged, torn)))
+    }
+
+    /// The first difference of so many steps; at the end all has landed and been answered, and nothing is left in memory.
+    fn differs(&mut self, steps: u32) -> Option<String> {
+        for step in 0..steps {
+            self.step();
+            let from = self.rng.below(SECTORS);
+            let end = (from + 1 + self.rng.below(20)).min(SECTORS);
+            let (from, end) = if step % 32 == 0 { (0, SECTORS) } else { (from, end) };
+            if let Some(difference) = self.compare(from, end).or_else(|| self.count()) {
+                return Some(format!("step {step}: {difference}"));
+            }
+        }
+        for (stamp, (lba, sectors)) in std::mem::take(&mut self.writes) {
+            for at in lba..lba + sectors {
+                if self.sectors[at as usize].pending().any(|it| it == stamp) {
+                    self.hear(at, 1, stamp, LandingKind::Landed);
+                }
+            }
+            self.bytes.done(stamp, self.stamp);
+        }
+        let left = (self.bytes.written.len(), self.bytes.writing, self.bytes.above.len());
+        let left = (left != (0, 0, 0)).then(|| format!("left in memory: {left:?}"));
+        left.or_else(|| self.compare(0, SECTORS)).or_else(|| self.count())
+    }
+}
+
+/// A sector full of one value.
+fn sector_of(value: u64) -> Vec<u8> {
+    value.to_le_bytes().repeat(SECTOR as usize / 8)
+}
+
+/// The first difference on a disk in memory or in a file, that begins empty or with an image.
+fn differs(on_file: bool, based: bool, fault: Fault, seed: u64) -> Option<String> {
+    let mut bytes = Bytes::default();
+    if on_file {
+        let file = tempfile::tempfile().unwrap();
+        file.set_len(SECTORS * SECTOR).unwrap();
+        bytes = Bytes::on(PlatterMedium::File(file));
+    }
+    if based {
+        bytes = bytes.begun_with(base()).unwrap();
+    }
+    Trial::new(bytes, based, fault, seed).differs(400)
+}
+
+fn base() -> File {
+    let mut file = tempfile::tempfile().unwrap();
+    let content: Vec<u8> = (0..BASE).flat_map(|at| sector_of(BASED + at)).collect();
+    std::io::Write::write_all(&mut file, &content).unwrap();
+    file
+}
+
+#[test]
+fn a_read_finds_what_an_array_of_sectors_finds_in_whatever_order_writes_land() {
+    for seed in 0..24 {
+        for (on_file, based) in [(false, false), (false, true), (true, false), (true, true)] {
+            let found = differs(on_file, based, Fault::None, seed);
+            assert_eq!(found, None, "seed {seed}, in a file {on_file}, with an image {based}");
+        }
+    }
+}
+
+#[test]
+fn each_planted_fault_is_noticed() {
+    use Fault::*;
+    for fault in [Swapped, Untold, OtherCopy, TakenBack, Remembered, Uncut, Unkept] {
+        let found = (0..8).filter(|&seed| differs(false, false, fault, seed).is_some()).count();
+        assert!(found >= 4, "{fault:?}: noticed in {found} of 8 trials");
+    }
+}
