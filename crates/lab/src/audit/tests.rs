@@ -375,7 +375,7 @@ fn a_verdict_changes_at_its_bounds() {
 #[test]
 fn a_period_is_no_spindle_s_where_one_sign_contradicts() {
     use AuditVerdict::{CacheOff, CannotTell, Honest};
-    let said = |change: &dyn Fn(&mut super::Evidence)| found(|it| change(it)).0;
+    let said = |change: &dyn Fn(&mut super::Evidence)| found(change).0;
     // 32 scattered blocks within a revolution: written in 3.2 ms and flushed in the rest of 8.333.
     let scattered = |ms: f64| said(&|it| it.figures.scattered_flush_ms = ms);
     assert_eq!([scattered(5.1), scattered(5.2)], [CannotTell, Honest]);

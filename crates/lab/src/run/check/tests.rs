@@ -100,8 +100,8 @@ fn percentiles_rise_and_the_mean_is_below_the_most() {
         |it| &mut it.max,
     ];
     let names = ["p50", "p90", "p95", "p99", "p99_9", "p99_99", "max"];
-    for place in 0..6 {
-        let said = fault(|record| *fields[place](response(&mut record.flush)) = 1.5);
+    for (place, field) in fields.into_iter().take(6).enumerate() {
+        let said = fault(|record| *field(response(&mut record.flush)) = 1.5);
         let expected =
             format!("`flush.response_ms.{}` is 1.5; expected at most `{}`, 1", names[place], names[place + 1]);
         assert_eq!(said, expected);
