@@ -24,6 +24,9 @@ fn sound() -> RunRecord {
     record
 }
 
+/// A change of a record.
+type Change = fn(&mut RunRecord);
+
 /// What is wrong after a change.
 fn fault(change: impl FnOnce(&mut RunRecord)) -> String {
     let mut record = sound();
@@ -67,7 +70,7 @@ fn a_rate_is_the_requests_over_the_time() {
 
 #[test]
 fn reads_and_writes_make_the_whole() {
-    let cases: [(fn(&mut RunRecord), &str); 5] = [
+    let cases: [(Change, &str); 5] = [
         (|record| record.all.bytes_per_s += 1.0, "`all.bytes_per_s` is 8193; expected 8192"),
         (|record| response(&mut record.all).max = 9.0, "`all.response_ms.max` is 9; expected 8"),
         (|record| record.anatomy_ms.set(Part::Rotation, 5.1), "`anatomy_ms.rotation` is 5.1; expected 5"),
