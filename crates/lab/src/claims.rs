@@ -135,4 +135,47 @@ mod tests {
             assert!(known[..place].iter().all(|other| other.id != *id), "{id} stands there twice");
         }
     }
+
+    const STUDY: &str = "title = 't'\nquestion = 'q'\nruns = 2\njob = 'random-read'\n[[factor]]\nname = 'mode'\n\
+        key = 'drive.cache.write_back'\nlevels = [true, false]\n[[factor]]\nname = 'depth'\nkey = 'job.depth'\n\
+        levels = [1, 2, 8]\n";
+
+    fn claim(more: &str) -> Claim {
+        let head = "id = 'T1'\nclass = 'N'\nfinding = 'f'\ncondition = 'c'\nmechanism = 'm'\n";
+        toml::from_str(&format!("{head}{more}")).unwrap_or_else(|fault| panic!("{more}: {fault}"))
+    }
+
+    /// A planted difference changes the cells that it names, of those that the claim checks, and no others.
+    #[test]
+    fn a_change_is_made_in_the_cells_that_it_names() {
+        let study = seekwise_formats::study::parse("s.toml", STUDY).unwrap();
+        let cells = cells(&study);
+        let changed = |more: &str| -> Vec<(String, usize)> {
+            let claim = claim(&format!(
+                "check = ['iops[mode=true, depth=8] > iops[mode=true, depth=1]', 'iops[mode=false, depth=8] > 1']\n{more}"
+            ));
+            let change = claim.plant.clone().unwrap();
+            let found = changed(&study, &cells, &claim, &change);
+            found.iter().map(|cell| (cell.levels.join(" "), cell.settings.len() - cells[0].settings.len())).collect()
+        };
+        let of = |settings: [usize; 3]| {
+            ["true 1", "true 8", "false 8"].into_iter().map(str::to_owned).zip(settings).collect::<Vec<_>>()
+        };
+        assert_eq!(changed("plant = { 'drive.firmware.depth' = 1 }"), of([1, 1, 1]), "everywhere");
+        assert_eq!(changed("plant = { 'drive.firmware.depth' = 1, in = { depth = 8 } }"), of([0, 1, 1]));
+        assert_eq!(changed("plant = { 'drive.firmware.depth' = 1, in = { depth = 8, mode = true } }"), of([0, 1, 0]));
+        assert_eq!(
+            changed("plant = { 'drive.firmware.depth' = 1, 'job.size' = '8k', in = { depth = 2 } }"),
+            of([0, 0, 0])
+        );
+    }
+
+    #[test]
+    fn another_level_is_that_of_the_only_factor_that_differs() {
+        let study = seekwise_formats::study::parse("s.toml", STUDY).unwrap();
+        let cells = cells(&study);
+        let level = |from: usize, to: usize| other_level(&study, &cells[from], &cells[to]);
+        assert_eq!([level(0, 2), level(0, 3)], [Some("depth 8".to_owned()), Some("mode false".to_owned())]);
+        assert_eq!([level(0, 0), level(0, 5)], [None, None]);
+    }
 }

@@ -79,12 +79,12 @@ const CONCERNS: [(Concern, &[&str]); 34] = [
     (Workers, &["job.workers"]),
     (Program, &["program"]),
     (Depth, &["job.depth"]),
-    (Pattern, &["job.pattern", "trace"]),
     (Size, &["job.size"]),
     (Place, &["job.place", "trace.map", "trace.device"]),
     (Rate, &["job.rate", "trace.loop", "trace.speed"]),
     (Flushes, &["job.flush"]),
     (Duration, &["job.duration"]),
+    (Pattern, &["job.pattern", "trace"]),
 ];
 
 /// What comes with another drive. Its queue, its write cache and its interface are what results are most often wrongly
@@ -270,3 +270,6 @@ fn said(concern: Concern, keys: &[&str]) -> String {
         [first, rest @ ..] => format!("{title} ({first} and {} more)", rest.len()),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -23,6 +23,8 @@ mod metric;
 mod place;
 mod price;
 mod tally;
+#[cfg(test)]
+mod tests;
 mod unasked;
 mod until;
 mod vote;

@@ -173,6 +173,28 @@ mod tests {
     }
 
     #[test]
+    fn a_ratio_stands_with_its_interval_if_there_is_one() {
+        let said = |metric: &str, variant: &[f64]| {
+            use crate::stats::{BetterDirection, Criteria, PairedComparison, PairedRatios, judge};
+            let paired = PairedRatios::new(&vec![1.0; variant.len()], variant).unwrap();
+            let judged = judge(&[PairedComparison { paired, better: BetterDirection::Lower }], &Criteria::default())[0];
+            (words(metric).said(&judged), ratio_text(&judged))
+        };
+        let both = |a: &str, b: &str| (a.to_owned(), b.to_owned());
+        assert_eq!(
+            said("mean", &[0.725; 3]),
+            both("shorter, 0.725 × as long [0.725, 0.725]", "0.725 × [0.725, 0.725]")
+        );
+        assert_eq!(
+            said("mean", &[1.2724; 3]),
+            both("longer, 1.272 × as long [1.272, 1.272]", "1.272 × [1.272, 1.272]")
+        );
+        let one = said("mean", &[0.5]);
+        assert_eq!(one, both("not enough data, 4 more runs, 0.500 × as long, of one run", "0.500 × of one run"));
+        assert_eq!(said("cpu", &[0.5]).0, "not enough data, 4 more runs, 0.500 × as much, of one run");
+    }
+
+    #[test]
     fn a_ratio_says_of_what_it_is() {
         assert_eq!(words("iops").times("1.60"), "1.60 ×");
         assert_eq!(words("elapsed").times("0.82"), "0.82 × as long");

@@ -105,3 +105,65 @@ impl SamplingPlan {
         if fits { Ok(()) } else { Err("`sampling` does not fit its cells and seeds".to_owned()) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn group(looks: &[u32], fixed: bool) -> SampledGroup {
+        SampledGroup {
+            looks: looks.to_vec(),
+            fixed: fixed.then(|| "why".to_owned()),
+            runtime_ns: Some(2_000_000_000),
+            ramp_ns: 500_000_000,
+            settled_ns: None,
+        }
+    }
+
+    /// Cells 0 and 1 are looked at after 3, 5, 8 and 12 runs, cell 2 after 3, 5 and 8, cell 3 after 5 as the study says.
+    fn plan() -> SamplingPlan {
+        let groups = vec![group(&[3, 5, 8, 12], false), group(&[3, 5, 8], false), group(&[5], true)];
+        SamplingPlan { of_cell: vec![0, 0, 1, 2], groups, pilot_ns: 0, fixed_ns: None }
+    }
+
+    #[test]
+    fn cells_are_looked_at_together_where_all_of_them_are() {
+        let plan = plan();
+        assert_eq!((plan.first(0), plan.first(3), plan.most()), (3, 5, 12));
+        assert_eq!((plan.looks(1), plan.looks(2)), (&[3, 5, 8, 12][..], &[3, 5, 8][..]));
+        let of = |cells: &[usize], most: u32| plan.looks_of_all(cells.iter().copied(), most);
+        assert_eq!(of(&[0, 1], 20), [3, 5, 8, 12]);
+        assert_eq!(of(&[0, 1], 12), [3, 5, 8, 12]);
+        assert_eq!(of(&[0, 1], 11), [3, 5, 8]);
+        assert_eq!(of(&[0, 2], 20), [3, 5, 8], "the other ends there");
+        assert_eq!(of(&[2, 0, 3], 20), [3, 5]);
+        assert_eq!(of(&[3], 2), [5], "the only look, however few are wanted");
+    }
+
+    #[test]
+    fn a_plan_fits_its_cells_and_seeds_and_its_looks_rise() {
+        assert_eq!(plan().check(4, 12), Ok(()));
+        assert!([(3, 12), (5, 12), (4, 11), (4, 13)].iter().all(|&(cells, seeds)| plan().check(cells, seeds).is_err()));
+        for looks in [&[][..], &[0, 12], &[3, 3, 12], &[5, 3, 12]] {
+            let mut plan = plan();
+            plan.groups[0].looks = looks.to_vec();
+            assert!(plan.check(4, plan.most() as usize).is_err(), "{looks:?}");
+        }
+        let mut beyond = plan();
+        beyond.of_cell[3] = 3;
+        assert!(beyond.check(4, 12).is_err());
+    }
+
+    #[test]
+    fn runs_are_as_long_as_their_group_s_unless_the_study_says_how_long() {
+        let cell = Cell { levels: Vec::new(), settings: vec![("job.depth".to_owned(), "1".to_owned())] };
+        let cells = plan().lengthened([&cell; 4].into_iter());
+        let with = |of: &Cell| {
+            of.settings[1..].iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ")
+        };
+        for longer in &cells[..3] {
+            assert_eq!(with(longer), "job.runtime=2 s job.ramp=0.5 s job.counted=window");
+        }
+        assert_eq!(cells[3], cell);
+    }
+}

@@ -11,12 +11,15 @@
 //! | [`sequential`] | the same verdicts while runs are still being added |
 //! | [`demerit`] | the distance of two distributions of response times |
 //! | [`quality`] | what should make a reader doubt a figure |
+//! | `draws` | how often tests draw, and what chance then allows |
 //!
 //! These are values and pure functions: the same records give the same figures. The unit of comparison is the run,
 //! never the request: requests within a run depend on each other. Samples are never dropped. `docs/statistics.md` has
 //! the meaning of each number, with formulas and sources.
 
 pub mod demerit;
+#[cfg(test)]
+pub(crate) mod draws;
 pub mod histogram;
 pub mod interval;
 pub mod packed;

@@ -269,3 +269,162 @@ fn nothing_measured_is_nothing_told() {
     let said = judge(&AuditTimings::default());
     assert_eq!((said.verdict, said.revolution), (AuditVerdict::CannotTell, None));
 }
+
+/// A period that fits so well, with a small error.
+fn lattice(period_ms: f64, held: f64) -> super::Lattice {
+    super::Lattice { period_ms, rpm: 60_000.0 / period_ms, held, number: 119, error_ms: 0.0 }
+}
+
+/// The period of 7,200 a minute in ms.
+const TURN_MS: f64 = TURN as f64 / 1e6;
+
+/// The evidence of an honest disk of 7,200 a minute.
+fn honest() -> super::Evidence {
+    super::Evidence {
+        flushes: lattice(TURN_MS, 0.9),
+        writes: lattice(5.0, 0.1),
+        forced: lattice(TURN_MS, 0.9),
+        signs: super::Signs { reads_apart: 0.8, reads_held: 0.1, places_held: 0.9, places_alike: 0.1 },
+        figures: super::AuditMedians {
+            read_ms: 12.0,
+            read_again_ms: 0.3,
+            empty_flush_ms: 0.2,
+            write_ms: 0.3,
+            flush_ms: 8.0,
+            forced_ms: 8.0,
+            scattered_write_ms: 0.1,
+            scattered_flush_ms: 90.0,
+            read_beside_flush_ms: 40.0,
+            path_ms: 0.1,
+        },
+        forces: Some(true),
+    }
+}
+
+/// What is found after a change of the honest disk's evidence.
+fn found(change: impl FnOnce(&mut super::Evidence)) -> (AuditVerdict, Certainty) {
+    let mut evidence = honest();
+    change(&mut evidence);
+    let (verdict, certainty, why) = evidence.verdict();
+    assert!(!why.is_empty());
+    (verdict, certainty)
+}
+
+#[test]
+fn a_verdict_changes_at_its_bounds() {
+    use AuditVerdict::{CacheOff, CannotTell, FlushIgnored, FuaIgnored, Honest, NothingRotates, Protected};
+    use Certainty::{Certain, Likely, Open};
+    assert_eq!(found(|_| ()), (Honest, Certain));
+    assert_eq!(found(|it| it.flushes.number = 0), (CannotTell, Open));
+    // How well its period is kept: a spindle from a half on, certain from 0.73 on.
+    for (held, expected) in
+        [(0.73, (Honest, Certain)), (0.7299, (Honest, Likely)), (0.5, (Honest, Likely)), (0.4999, (CannotTell, Open))]
+    {
+        assert_eq!(found(|it| it.flushes.held = held), expected, "{held}");
+    }
+    assert_eq!(found(|it| it.flushes = lattice(60_000.0 / 7_300.0, 0.9)), (Honest, Likely), "a speed that is not sold");
+    assert_eq!(found(|it| it.signs.reads_apart = 0.5), (Honest, Likely), "reads that wait for no spindle");
+    for (held, expected) in [(0.9, (CacheOff, Certain)), (0.5, (CacheOff, Likely)), (0.4999, (Honest, Certain))] {
+        assert_eq!(found(|it| it.writes = lattice(TURN_MS, held)), expected, "{held}");
+    }
+    // Forced writes that wait for nothing.
+    let forced = |held: f64, ms: f64, forces: Option<bool>| {
+        found(|it| (it.forced.held, it.figures.forced_ms, it.forces) = (held, ms, forces)).0
+    };
+    assert_eq!(
+        [Some(true), None, Some(false)].map(|forces| forced(0.1, 1.9, forces)),
+        [FuaIgnored, FuaIgnored, Honest]
+    );
+    assert_eq!(
+        [forced(0.5, 1.9, None), forced(0.4999, 1.9, None), forced(0.1, 2.0, None)],
+        [Honest, FuaIgnored, Honest]
+    );
+    // Flushes that do not wait: forced writes show a spindle, or reads alone do.
+    let early = |forced_held: f64, flush_ms: f64, scattered_ms: f64, read_ms: f64| {
+        found(|it| {
+            it.flushes.held = 0.1;
+            it.forced.held = forced_held;
+            (it.figures.flush_ms, it.figures.scattered_flush_ms, it.figures.read_ms) =
+                (flush_ms, scattered_ms, read_ms);
+        })
+    };
+    assert_eq!(
+        [early(0.9, 1.9, 90.0, 12.0), early(0.6, 1.9, 90.0, 12.0)],
+        [(FlushIgnored, Certain), (FlushIgnored, Likely)]
+    );
+    assert_eq!([early(0.9, 2.0, 90.0, 12.0), early(0.4, 1.9, 90.0, 12.0)], [(CannotTell, Open); 2]);
+    assert_eq!([early(0.4, 1.9, 1.9, 0.99), early(0.4, 9.0, 9.0, 0.99)], [(NothingRotates, Likely); 2]);
+    assert_eq!([early(0.4, 2.0, 1.9, 1.0), early(0.4, 1.9, 2.0, 1.0)], [(CannotTell, Open); 2]);
+    let answered = |forced_ms: f64, forces: Option<bool>, empty_ms: f64, write_ms: f64, again_ms: f64| {
+        found(|it| {
+            (it.flushes.held, it.forced.held, it.forces) = (0.1, 0.1, forces);
+            (it.figures.flush_ms, it.figures.scattered_flush_ms, it.figures.forced_ms) = (1.0, 1.0, forced_ms);
+            (it.figures.empty_flush_ms, it.figures.write_ms, it.figures.read_again_ms) = (empty_ms, write_ms, again_ms);
+        })
+    };
+    assert_eq!(answered(1.9, Some(true), 0.2, 0.3, 0.3), (Protected, Likely));
+    assert_eq!([answered(2.0, Some(true), 0.2, 0.3, 0.3), answered(1.9, None, 0.2, 0.3, 0.3)], [(CannotTell, Open); 2]);
+    // The path takes 0.1: a flush of 0.05 reaches the disk if a block takes 0.4, and not if it takes 0.6, be it written or read.
+    assert_eq!(answered(1.9, Some(true), 0.15, 0.7, 0.7), (FlushIgnored, Likely));
+    assert_eq!(
+        [answered(1.9, Some(true), 0.15, 0.5, 0.7), answered(1.9, Some(true), 0.15, 0.7, 0.5)],
+        [(Protected, Likely); 2]
+    );
+}
+
+#[test]
+fn a_period_is_no_spindle_s_where_one_sign_contradicts() {
+    use AuditVerdict::{CacheOff, CannotTell, Honest};
+    let said = |change: &dyn Fn(&mut super::Evidence)| found(change).0;
+    // 32 scattered blocks within a revolution: written in 3.2 ms and flushed in the rest of 8.333.
+    let scattered = |ms: f64| said(&|it| it.figures.scattered_flush_ms = ms);
+    assert_eq!([scattered(5.1), scattered(5.2)], [CannotTell, Honest]);
+    // Reads that end at one angle, unless they are answered without a wait, in a quarter of a revolution.
+    let reads = |held: f64, ms: f64| said(&|it| (it.signs.reads_held, it.figures.read_ms) = (held, ms));
+    assert_eq!(
+        [reads(0.5, 12.0), reads(0.4999, 12.0), reads(0.9, 2.08), reads(0.9, 2.09)],
+        [CannotTell, Honest, Honest, CannotTell]
+    );
+    // A timer's period, and no place has an angle of its own; a speed that is sold and reads that turn take that back.
+    let timer = |period_ms: f64, places_alike: f64, apart: f64| {
+        said(&|it| {
+            (it.flushes, it.signs.places_alike, it.signs.reads_apart) = (lattice(period_ms, 0.9), places_alike, apart);
+        })
+    };
+    assert_eq!([timer(9.0, 0.9, 0.8), timer(9.0, 0.1, 0.8)], [CannotTell, Honest]);
+    assert_eq!([timer(6.0, 0.9, 0.8), timer(6.0, 0.9, 0.4)], [Honest, CannotTell], "10,000 a minute");
+    let alone = |alike: f64| found(|it| (it.writes, it.signs.places_alike) = (lattice(9.0, 0.9), alike)).0;
+    assert_eq!([alone(0.1), alone(0.9)], [CacheOff, CannotTell], "of writes without a flush as well");
+}
+
+#[test]
+fn speeds_are_sold_within_a_hundredth_and_ticks_lie_within_two_clocks() {
+    for speed in super::SPEEDS {
+        let sold = |by: f64| lattice(60_000.0 / (speed * by), 0.9).sold();
+        assert_eq!([sold(1.0), sold(1.0099), sold(0.9901)], [Some(speed); 3]);
+        assert!(sold(1.0101) != Some(speed) && sold(0.9899) != Some(speed));
+    }
+    let tick = |period_ms: f64, error_ms: f64| super::Lattice { error_ms, ..lattice(period_ms, 0.9) }.may_be_a_tick();
+    assert!(tick(8.0, 0.0) && tick(8.0039, 0.0) && tick(7.9961, 0.0) && tick(8.3, 0.3));
+    assert!(!tick(8.0042, 0.0) && !tick(7.9958, 0.0) && !tick(8.3, 0.29) && !tick(8.5, 0.4));
+    let signs = |apart: f64, reads: f64, places: f64, alike: f64| {
+        let signs = super::Signs { reads_apart: apart, reads_held: reads, places_held: places, places_alike: alike };
+        (signs.reads_turn(), signs.places_differ())
+    };
+    assert_eq!(signs(0.5001, 0.4999, 0.73, 0.4999), (true, true));
+    assert_eq!(signs(0.5, 0.4999, 0.7299, 0.4999), (false, false));
+    assert_eq!(signs(0.5001, 0.5, 0.73, 0.5), (false, false));
+}
+
+/// Of several periods that fit, the longest is the spindle's; a shorter one within a twentieth of it is that too, if it fits better.
+#[test]
+fn a_spindle_has_the_longest_period() {
+    let found = |of: &[(f64, f64)]| {
+        let all: Vec<_> = of.iter().map(|&(period, held)| lattice(period, held)).collect();
+        super::spindle(&all).map(|it| it.period_ms)
+    };
+    assert_eq!(found(&[(8.0, 0.6), (4.0, 0.99), (12.0, 0.49)]), Some(8.0));
+    assert_eq!(found(&[(8.0, 0.6), (7.7, 0.9)]), Some(7.7));
+    assert_eq!(found(&[(8.0, 0.6), (7.6, 0.9)]), Some(8.0));
+    assert_eq!(found(&[(8.0, 0.4)]), None);
+}

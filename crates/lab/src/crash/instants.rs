@@ -156,3 +156,6 @@ fn draw(
 fn before(at: Instant) -> Instant {
     Instant::from_nanos(at.nanos().saturating_sub(1))
 }
+
+#[cfg(test)]
+mod tests;

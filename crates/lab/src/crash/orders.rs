@@ -53,3 +53,75 @@ fn halved(write: &SessionWrite, unit: u64, chance: &mut Rng) -> LostWrite {
     let part = if chance.percent(50) { (from, edge) } else { (edge, end) };
     LostWrite { write: *write, parts: vec![part] }
 }
+
+#[cfg(test)]
+mod tests {
+    use seekwise_model::block::{Flags, Op, Request};
+    use seekwise_model::history::History;
+    use seekwise_model::rng::Seed;
+
+    use super::*;
+
+    /// Six writes of 32 sectors, one every 10 ns from 10 on, from sector 64 on and each 64 further; none is ever covered.
+    fn session() -> SessionWrites {
+        let mut history = History::default();
+        for stamp in 1..=6 {
+            let (lba, at) = (64 * stamp, Instant::from_nanos(10 * stamp));
+            let request =
+                Request { tag: 0, unit: 0, origin: 0, op: Op::Write, flags: Flags::NONE, lba, sectors: 32, stamp };
+            history.taken(at, &request, None);
+        }
+        SessionWrites::of(&history, true)
+    }
+
+    /// The stamps of what is lost, and whether each is lost whole.
+    fn drawn(at: u64, number: u32, unit: u64, seed: u64) -> Vec<(u64, bool)> {
+        let lost = draw(&session(), Instant::from_nanos(at), number, unit, &mut Seed(seed).stream("orders"));
+        let whole = |it: &LostWrite| it.parts == [it.write.run];
+        lost.iter().map(|it| (it.write.stamp, whole(it))).collect()
+    }
+
+    #[test]
+    fn the_first_orders_lose_all_one_and_all_but_one() {
+        for seed in 0..20 {
+            assert_eq!(drawn(60, 0, 8, seed), [1, 2, 3, 4, 5, 6].map(|stamp| (stamp, true)));
+            let (one, others) = (drawn(60, 1, 8, seed), drawn(60, 2, 8, seed));
+            assert!(one.len() == 1 && others.len() == 5 && !others.contains(&one[0]), "{one:?} {others:?}");
+            assert!(one.iter().chain(&others).all(|it| it.1), "they are lost whole");
+        }
+        let ones: std::collections::BTreeSet<u64> = (0..100).map(|seed| drawn(60, 1, 8, seed)[0].0).collect();
+        assert_eq!(ones.len(), 6, "any of them may be the one");
+        // Only what the disk has accepted can be lost.
+        assert_eq!([drawn(9, 0, 8, 1).len(), drawn(10, 0, 8, 1).len(), drawn(39, 0, 8, 1).len()], [0, 1, 3]);
+    }
+
+    #[test]
+    fn the_others_lose_one_side_of_a_physical_sector_s_edge() {
+        let (mut sides, mut edges, mut whole) = ([0; 2], std::collections::BTreeSet::new(), 0);
+        for seed in 0..200 {
+            let lost = draw(&session(), Instant::from_nanos(60), 3, 8, &mut Seed(seed).stream("orders"));
+            for LostWrite { write, parts } in lost {
+                let (from, end) = write.run;
+                let [(first, last)] = parts[..] else { panic!("{parts:?}") };
+                if (first, last) == (from, end) {
+                    whole += 1;
+                    continue;
+                }
+                let (side, edge) = if first == from { (0, last) } else { (1, first) };
+                assert!(side == 0 || last == end, "{parts:?} of {from} to {end}");
+                assert!(from < edge && edge < end && edge % 8 == 0);
+                sides[side] += 1;
+                edges.insert(edge - from);
+            }
+        }
+        // A quarter of them in part, either side as often, at each edge.
+        let parts = sides[0] + sides[1];
+        assert!(
+            whole > 2 * parts && whole < 5 * parts && sides.iter().all(|side| 3 * side > parts),
+            "{whole} {sides:?}"
+        );
+        assert_eq!(edges.into_iter().collect::<Vec<u64>>(), [8, 16, 24]);
+        // A physical sector as large as the write has no edge in it.
+        assert!((0..50).all(|seed| drawn(60, 3, 32, seed).iter().all(|it| it.1)));
+    }
+}

@@ -40,3 +40,6 @@ fn is_rest(kinds: &[String], kind: &str) -> bool {
     let begins = |kind: &String| kind.starts_with("journal: beginning");
     kind == "journal: blocks of a transaction" && kinds.last().is_some_and(begins)
 }
+
+#[cfg(test)]
+mod tests;

@@ -130,6 +130,52 @@ mod tests {
         assert_eq!(said(None, None).words, "the check died of SIGSEGV; before, it said: the last");
     }
 
+    /// A medium that cannot be mounted says so first; then a check that could not run; then a fault; then how the check died.
+    #[test]
+    fn the_first_reason_is_the_one_that_is_said() {
+        let text = |is: bool, text: &str| is.then(|| text.to_owned());
+        for code in [Some(0), Some(10), Some(11), Some(1), Some(125), Some(126), Some(127), Some(128), None] {
+            for bits in 0..8 {
+                let [unmountable, fault, silent] = [1, 2, 4].map(|bit| bits & bit != 0);
+                let printed = if silent { " \n" } else { "one\n two " }.to_owned();
+                let (died, cannot_run) = (text(code.is_none(), "took too long"), matches!(code, Some(126 | 127)));
+                let checked = CheckOutput {
+                    code,
+                    died,
+                    printed,
+                    unmountable: text(unmountable, "no super block"),
+                    fault: text(fault, "a bad bitmap"),
+                };
+                let said = match (silent, code.is_none()) {
+                    (true, true) => "the check took too long",
+                    (false, true) => "the check took too long; before, it said: two",
+                    (true, false) => "",
+                    (false, false) => "two",
+                };
+                let verdict = match code {
+                    Some(0) => CrashVerdict::Consistent,
+                    Some(10) => CrashVerdict::LostAllowed,
+                    Some(11) => CrashVerdict::LostPromised,
+                    _ => CrashVerdict::Corrupt,
+                };
+                let expected = match (unmountable, cannot_run, fault) {
+                    (true, ..) => Some((CrashVerdict::Corrupt, "no super block")),
+                    (_, true, _) => None,
+                    (.., true) => Some((CrashVerdict::Corrupt, "a bad bitmap")),
+                    _ => Some((verdict, said)),
+                };
+                let expected = expected.map(|(verdict, words)| CrashFinding { verdict, words: words.to_owned() });
+                assert_eq!(checked.finding().ok(), expected, "{checked:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_promise_is_broken_by_its_loss_and_by_nonsense() {
+        assert_eq!(CrashVerdict::ALL.map(CrashVerdict::is_bad), [false, false, true, true]);
+        assert!(CrashVerdict::ALL.is_sorted());
+    }
+
     #[test]
     fn a_check_that_cannot_run_is_no_answer() {
         let printed = "sh: x: not found".into();

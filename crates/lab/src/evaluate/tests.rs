@@ -228,3 +228,155 @@ fn parts_too_long_to_be_measured_have_no_cause() {
         assert!(Cause::between(&MetricScope::All, &[&sound], &[&damaged], HiddenWork::default()).is_none(), "{long}");
     }
 }
+
+fn runs_of(values: &[f64]) -> Value {
+    Value::Runs(values.to_vec())
+}
+
+#[test]
+fn a_relation_holds_of_means_and_at_its_bound() {
+    for (order, below, at, above) in [
+        (Relation::Below, true, false, false),
+        (Relation::AtMost, true, true, false),
+        (Relation::Above, false, false, true),
+        (Relation::AtLeast, false, true, true),
+        (Relation::Equal, false, true, false),
+        (Relation::Unequal, true, false, true),
+    ] {
+        // Runs of 1 and 4 are 2.5 on average.
+        let of = |bound: f64| compare(&runs_of(&[1.0, 4.0]), order, &runs_of(&[bound]));
+        assert_eq!([of(2.6), of(2.5), of(2.4)], [below, at, above], "{order:?}");
+    }
+    let word = |text: &str| Value::Word(text.to_owned());
+    let of_words = |a: &str, order, b: &str| compare(&word(a), order, &word(b));
+    assert!(of_words("on", Relation::Equal, "on") && !of_words("on", Relation::Equal, "off"));
+    assert!(of_words("on", Relation::Unequal, "off") && !of_words("on", Relation::Unequal, "on"));
+    assert!(!of_words("a", Relation::Below, "b") && !of_words("b", Relation::AtLeast, "a"), "words have no order");
+    assert!(of_words("2.0", Relation::Equal, "2") && of_words("8", Relation::Below, "16"), "levels that are numbers");
+}
+
+#[test]
+fn a_distance_is_a_share_of_its_bound_and_negative_with_that_to_spare() {
+    let of = |value: f64, order, bound: f64| distance(&runs_of(&[value]), order, &runs_of(&[bound]));
+    let near = |found: Option<f64>, expected: f64| (found.unwrap() - expected).abs() < 1e-12;
+    for (value, bound, above) in [(110.0, 100.0, 0.1), (90.0, 100.0, -0.1), (-90.0, -100.0, 0.1), (100.0, 100.0, 0.0)] {
+        for order in [Relation::Below, Relation::AtMost] {
+            assert!(near(of(value, order, bound), above), "{value} {order:?} {bound}");
+        }
+        for order in [Relation::Above, Relation::AtLeast] {
+            assert!(near(of(value, order, bound), -above), "{value} {order:?} {bound}");
+        }
+        assert!(near(of(value, Relation::Equal, bound), f64::abs(above)));
+        assert_eq!(of(value, Relation::Unequal, bound), None);
+    }
+    assert_eq!(of(1.0, Relation::Below, 0.0), None, "no share of nothing");
+    assert_eq!(distance(&Value::Word("on".to_owned()), Relation::Equal, &runs_of(&[1.0])), None);
+    assert_eq!(
+        [farther(Some(0.1), Some(-0.2)), farther(None, Some(-0.2)), farther(None, None)],
+        [Some(0.1), Some(-0.2), None]
+    );
+    // Of a range the nearer end: 101 of 100 to 110 has a hundredth to spare below. Of a chain the worst link.
+    let share = |text: &str| check_of(text, &[0, 1, 2, 3, 4, 5])[0].distance.unwrap();
+    assert!((share("101 in 100..110") + 0.01).abs() < 1e-12 && (share("120 in 100..110") - 1.0 / 11.0).abs() < 1e-12);
+    assert!((share("1 < 2 < 1.6") - 0.25).abs() < 1e-12);
+}
+
+#[test]
+fn many_cells_are_reduced_run_by_run() {
+    let names = ["1", "2", "4"].map(str::to_owned);
+    let figures = [vec![2.0, 4.0], vec![8.0, 8.0], vec![4.0, 2.0]];
+    let of = |reduction, log2| reduce(reduction, &names, &figures, log2).unwrap();
+    let near = |found: Value, expected: [f64; 2]| {
+        let Value::Runs(runs) = found else { panic!("{found:?}") };
+        assert!(runs.len() == 2 && runs.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12), "{runs:?}");
+    };
+    near(of(Reduction::Max, false), [8.0, 8.0]);
+    near(of(Reduction::Min, false), [2.0, 2.0]);
+    near(of(Reduction::Sum, false), [14.0, 14.0]);
+    near(of(Reduction::Mean, false), [14.0 / 3.0, 14.0 / 3.0]);
+    // The cube root of 2 · 8 · 4.
+    near(of(Reduction::Geomean, false), [4.0, 4.0]);
+    near(of(Reduction::Spread, false), [3.0, 3.0]);
+    // About 7/3: (-4/3 · 2 - 1/3 · 8 + 5/3 · 4) / (16/9 + 1/9 + 25/9) = 4/3 / (14/3); and -4/3 · 4 - 8/3 + 10/3 = -14/3 over it.
+    near(of(Reduction::Slope, false), [2.0 / 7.0, -1.0]);
+    // Over the doublings 0, 1, 2: (4 - 2) / 2 and (2 - 4) / 2.
+    near(of(Reduction::Slope, true), [1.0, -1.0]);
+    assert_eq!(of(Reduction::ArgMax, false), Value::Word("2".to_owned()));
+    let least = reduce(Reduction::ArgMin, &names, &[vec![3.0], vec![2.0], vec![5.0]], false);
+    assert_eq!(least, Some(Value::Word("2".to_owned())));
+    for (figures, rises, falls) in [
+        ([1.0, 2.0, 3.0], true, false),
+        ([3.0, 2.0, 1.0], false, true),
+        ([1.0, 2.0, 2.0], false, false),
+        ([2.0, 2.0, 1.0], false, false),
+    ] {
+        let figures = figures.map(|figure| vec![figure]);
+        let steps = |reduction| reduce(reduction, &names, &figures, false);
+        assert_eq!(steps(Reduction::Rising), Some(Value::Truth(rises)));
+        assert_eq!(steps(Reduction::Falling), Some(Value::Truth(falls)));
+    }
+    assert_eq!(reduce(Reduction::Sum, &[], &[], false), None);
+    assert_eq!(
+        reduce(Reduction::Slope, &["a".to_owned(), "b".to_owned()], &figures[..2], false),
+        None,
+        "names have no distance"
+    );
+}
+
+#[test]
+fn functions_go_run_by_run() {
+    // On at depth 1: 100 and 102; at depth 2: 150 and 153; off at depth 2: 90 and 110.
+    for (text, expected) in [
+        ("max(iops[mode=off, depth=2], 100)", "105.0"),
+        ("min(iops[mode=off, depth=2], 100)", "95.00"),
+        ("max(iops[mode=off, depth=2], 100, 104)", "107.0"),
+        ("abs(100 - iops[mode=off, depth=2])", "10.00"),
+        ("log2(8)", "3.000"),
+        ("-(3)", "-3.000"),
+        ("2 + 3 * 4 - 6 / 2", "11.00"),
+        ("iops[mode=on, depth=2] - iops[mode=on, depth=1]", "50.50"),
+        ("iops[mode=on, depth=2] / iops[mode=on, depth=1]", "1.500"),
+    ] {
+        let value = check_of(text, &[0, 1, 2, 3, 4, 5])[0].value.clone();
+        assert_eq!(value.split(" ±").next(), Some(expected), "{text}: {value}");
+    }
+    // 101 ± 12.706: 88.294 to 113.706.
+    for (text, holds) in [
+        ("88.2 < low(iops[mode=on, depth=1]) < 88.4", true),
+        ("113.6 < high(iops[mode=on, depth=1]) < 113.8", true),
+        ("low(iops[mode=on, depth=1]) < 88.2", false),
+        ("high(iops[mode=on, depth=1]) > 113.8", false),
+    ] {
+        assert_eq!(check_of(text, &[0])[0].holds, Some(holds), "{text}");
+    }
+}
+
+#[test]
+fn the_level_nearest_to_a_figure_counts() {
+    let value = |text: &str| check_of(text, &[0, 1, 2, 3, 4, 5])[0].value.clone();
+    assert_eq!(value("(iops[mode=off, depth=1])[depth=8]"), "100.0");
+    assert!(value("(iops[depth=8] / iops)[mode=on, depth=1]").starts_with("2.029"));
+}
+
+#[test]
+fn a_figure_has_four_digits_or_all_before_the_point() {
+    for (value, text) in [
+        (0.0, "0.000"),
+        (1.0, "1.000"),
+        (9.999_4, "9.999"),
+        (-12.345, "-12.35"),
+        (999.95, "1000.0"),
+        (1234.4, "1234"),
+        (12_345.6, "12346"),
+        (0.001_234_4, "0.001234"),
+        (1e-12, "0.000000000"),
+        (f64::INFINITY, "inf"),
+    ] {
+        assert_eq!(short(value), text);
+    }
+    assert_eq!(
+        [text(None), text(Some(&Value::Truth(true))), text(Some(&Value::Truth(false)))],
+        ["not run", "so", "not so"]
+    );
+    assert_eq!(text(Some(&runs_of(&[2.0, 2.0]))), "2.000", "runs that are equal have no interval");
+}

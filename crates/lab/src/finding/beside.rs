@@ -80,6 +80,31 @@ mod tests {
         assert_eq!(of(Statistic::Iops, 0.7, 0.8, 0.9, Verdict::Faster), Some(true));
     }
 
+    /// Of a rate and of a time, above and below: what goes against the verdict is said from the margin on, if its interval leaves 1.
+    #[test]
+    fn a_contradiction_begins_at_the_margin_and_off_one() {
+        let same = Verdict::NoDifference { margin: 0.02 };
+        let edge = 1.02;
+        for (figure, is_rate) in [(Statistic::Iops, true), (Statistic::P99, false)] {
+            for is_above in [true, false] {
+                let worse = is_above != is_rate;
+                let said = |estimate: f64, near: f64| {
+                    let far = estimate * estimate;
+                    let (low, high) = if is_above { (near, far) } else { (far, near) };
+                    let ratio = Interval { estimate, low, high };
+                    [Verdict::Faster, Verdict::Slower, same, Verdict::NotEnoughData { more_runs: 1 }]
+                        .map(|verdict| contradicts(Metric::of_all(figure), ratio, verdict, 0.02).map(|it| it.worse))
+                };
+                let at = |by: f64| if is_above { by } else { 1.0 / by };
+                let beyond = at(edge * 1.0001);
+                let expected = [Some(worse).filter(|it| *it), Some(worse).filter(|it| !it), Some(worse), None];
+                assert_eq!(said(beyond, at(1.0001)), expected, "{figure:?} {is_above}");
+                assert_eq!(said(beyond, 1.0), [None; 4], "its interval touches 1");
+                assert_eq!(said(at(edge * 0.9999), at(1.0001)), [None; 4], "within the margin");
+            }
+        }
+    }
+
     #[test]
     fn beside_no_difference_either_way_is_said() {
         let same = Verdict::NoDifference { margin: 0.02 };

@@ -78,4 +78,18 @@ mod tests {
         }
         assert_eq!(BestLevel::between(&[], &[], 0.02), None);
     }
+
+    #[test]
+    fn a_level_is_as_good_up_to_the_margin_itself() {
+        let levels = ["a", "b", "c"].map(str::to_owned);
+        // 75, 74 and 100 in every run: a share has no interval, and a quarter is the margin.
+        let answer = BestLevel::between(&levels, &[vec![75.0; 3], vec![74.0; 3], vec![100.0; 3]], 0.25).unwrap();
+        let alike: Vec<bool> = answer.shares.iter().map(|share| share.alike).collect();
+        assert_eq!((alike, answer.best), (vec![true, false, true], 2));
+        // Run by run: halves of the best's runs, whatever these are.
+        let answer = BestLevel::between(&levels[..2], &[vec![5.0, 10.0], vec![10.0, 20.0]], 0.02).unwrap();
+        assert_eq!(answer.shares[0].ratio, Interval { estimate: 0.5, low: 0.5, high: 0.5 });
+        let once = BestLevel::between(&levels[..2], &[vec![99.0], vec![100.0]], 0.02).unwrap();
+        assert_eq!((once.shares[0].ratio.low, once.shares[0].alike), (0.99, true), "a single run is its own interval");
+    }
 }

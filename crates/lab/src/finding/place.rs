@@ -535,6 +535,65 @@ mod tests {
     }
 
     #[test]
+    fn a_ratio_is_a_percentage_from_a_half_to_below_twice() {
+        let by = |low: f64, high: f64| RATES.by(RatioRange { low, high });
+        for (ratio, text) in [
+            (1.0, "+0 %"),
+            (1.004_9, "+0 %"),
+            (1.005_1, "+1 %"),
+            (0.994_9, "-1 %"),
+            (0.5, "-50 %"),
+            (0.499, "0.50 ×"),
+            (1.994_9, "+99 %"),
+            (2.0, "2.00 ×"),
+            (12.345, "12.35 ×"),
+            (0.095_1, "0.10 ×"),
+            (0.094_9, "0.095 ×"),
+            (0.009_949, "0.0099 ×"),
+            (0.000_001, "0.000001 ×"),
+        ] {
+            assert_eq!(by(ratio, ratio), text, "{ratio}");
+        }
+        assert_eq!(
+            [by(0.5, 1.999), by(0.499, 1.5), by(0.9, 2.0)],
+            ["-50 to +100 %", "0.50 to 1.50 ×", "0.90 to 2.00 ×"]
+        );
+        let within = |margin: f64| Saying { margin, ..RATES }.figures(NoDifference, RatioRange { low: 0.9, high: 1.1 });
+        assert_eq!([within(0.02), within(0.005), within(0.1)], ["within ±2 %", "within ±0.5 %", "within ±10 %"]);
+    }
+
+    #[test]
+    fn a_range_has_the_least_and_the_largest_ratio() {
+        let of = |ratios: &[f64]| RatioRange::of(ratios.iter().copied());
+        assert_eq!(of(&[1.1, 0.9, 1.0]), Some(RatioRange { low: 0.9, high: 1.1 }));
+        assert_eq!(of(&[1.1]), Some(RatioRange { low: 1.1, high: 1.1 }));
+        assert_eq!(of(&[]), None);
+    }
+
+    /// Where the answer changes is said if every row that changes does so between the same two levels, and once.
+    #[test]
+    fn an_answer_turns_where_all_rows_turn() {
+        let turns = |outcome: &dyn Fn(&str, u32) -> Outcome| {
+            super::turns(&axes(), &places(|pattern, depth| (outcome(pattern, depth), 1.0)))
+        };
+        let at = |depth: u32, edge: u32| if depth < edge { NoDifference } else { Faster };
+        assert_eq!(turns(&|_, depth| at(depth, 8)), ["between depth 4 and 8"]);
+        assert_eq!(
+            turns(&|pattern, depth| if pattern == "random" { at(depth, 64) } else { Slower }),
+            ["between depth 8 and 64"]
+        );
+        assert!(
+            turns(&|pattern, depth| at(depth, if pattern == "random" { 8 } else { 64 })).is_empty(),
+            "elsewhere in another row"
+        );
+        assert!(turns(&|_, depth| if depth == 4 { Faster } else { NoDifference }).is_empty(), "twice");
+        assert!(turns(&|_, _| Faster).is_empty());
+        // An undecided cell between leaves a wider gap.
+        let gap = |_: &str, depth: u32| if depth == 4 { NotEnoughData } else { at(depth, 8) };
+        assert_eq!(turns(&gap), ["between depth 1 and 8"]);
+    }
+
+    #[test]
     fn all_cells_alike_are_said_once() {
         assert_eq!(said(|_, _| (Slower, 0.9)), "slower, -10 % in all 12 cells");
         assert_eq!(said(|_, _| (NoDifference, 1.0)), "no difference within ±2 % in all 12 cells");

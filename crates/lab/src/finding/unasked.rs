@@ -95,3 +95,117 @@ fn named(keys: &[String]) -> String {
         [] => String::new(),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{ask, made, plain, runs};
+    use super::*;
+    use crate::provenance::StudyProvenance;
+    use crate::run::RunRecord;
+
+    /// Why a difference in `key` between cells 0 and 2 (depth 1), or 1 and 3 (depth 8), cannot matter to runs that read, write and flush
+    /// so often in all.
+    fn reason(key: &str, cells: (usize, usize), [reads, writes, flushes]: [u64; 3]) -> Option<String> {
+        let change = |run: &mut RunRecord| {
+            let once = u64::from(run.run == 2);
+            (run.read.ios, run.write.ios, run.flush.ios) = (reads * once, writes * once, flushes * once);
+            true
+        };
+        ask(&plain(), change, |evidence| evidence.reason(key, cells.0, cells.1))
+    }
+
+    #[test]
+    fn a_setting_matters_only_to_the_requests_that_ask_for_it() {
+        let (alone, deep) = ((0, 2), (1, 3));
+        for (key, cells, counts, words) in [
+            (
+                "drive.cache.write_back",
+                deep,
+                [9, 0, 0],
+                Some("the job writes nothing, so a cache of writes cannot matter"),
+            ),
+            (
+                "drive.cache.write_back.more",
+                deep,
+                [9, 0, 0],
+                Some("the job writes nothing, so a cache of writes cannot matter"),
+            ),
+            ("drive.cache.write_backs", deep, [9, 0, 0], None),
+            ("drive.cache.write_back", deep, [9, 1, 0], None),
+            (
+                "driver.flush",
+                deep,
+                [9, 1, 0],
+                Some("the job flushes nothing, so what becomes of a flush cannot matter"),
+            ),
+            ("driver.flush", deep, [9, 1, 1], None),
+            (
+                "drive.cache.read_ahead.after",
+                deep,
+                [0, 1, 1],
+                Some("the job reads nothing, so reading ahead cannot matter"),
+            ),
+            ("drive.cache.read_ahead.after", deep, [1, 1, 1], None),
+            ("drive.firmware.queue.policy", alone, [1, 1, 1], Some("one request in flight leaves nothing to sort")),
+            ("drive.firmware.destage.policy", alone, [1, 1, 1], Some("one request in flight leaves nothing to sort")),
+            ("drive.firmware.queue.policy", deep, [1, 1, 1], None),
+            ("drive.firmware.queue.policy", (0, 3), [1, 1, 1], None),
+            ("drive.mechanics.rpm", alone, [1, 1, 1], None),
+            (
+                "drive.firmware.depth",
+                alone,
+                [1, 1, 1],
+                Some("the job has at most one request in flight, and both sides take as many"),
+            ),
+            ("drive.firmware.depth", deep, [1, 1, 1], None),
+            ("controller.depth", alone, [1, 1, 1], None),
+        ] {
+            assert_eq!(reason(key, cells, counts).as_deref(), words, "{key} {cells:?} {counts:?}");
+        }
+    }
+
+    /// What made the results, with other values of some settings in every cell that has them.
+    fn with(settings: &[(&str, &str)]) -> StudyProvenance {
+        let mut json = serde_json::to_value(made()).unwrap();
+        for list in ["shared", "varied"] {
+            for setting in json[list].as_array_mut().unwrap() {
+                let key = setting["key"].as_str().unwrap().to_owned();
+                for (_, value) in settings.iter().filter(|(other, _)| *other == key) {
+                    setting["value"] = (*value).into();
+                }
+            }
+        }
+        serde_json::from_value(json).unwrap()
+    }
+
+    #[test]
+    fn requests_in_flight_are_those_of_all_workers() {
+        let records = runs(&plain(), |_| true);
+        let in_flight = |depth: &str, workers: &str| {
+            let (study, made) = (plain(), with(&[("job.depth", depth), ("job.workers.count", workers)]));
+            Evidence::new(&study, &made, &records).in_flight(0)
+        };
+        assert_eq!([in_flight("1", "1"), in_flight("8", "1"), in_flight("8", "3")], [Some(1), Some(8), Some(24)]);
+        assert_eq!(in_flight("1 (4 workers), 32", "5"), Some(36));
+        assert_eq!(in_flight("2 (3 workers), 4 (2 workers)", "5"), Some(14));
+        assert_eq!([in_flight("x", "1"), in_flight("1", "x"), in_flight("1 (x workers), 2", "3")], [None; 3]);
+        // Three workers of eight have 24 in flight, which a queue of 32 takes; nine of eight, 72, it does not.
+        let enough = |workers: &str| {
+            let (study, made) =
+                (plain(), with(&[("job.depth", "8"), ("job.workers.count", workers), ("drive.firmware.depth", "32")]));
+            Evidence::new(&study, &made, &records).reason("drive.firmware.depth", 1, 3)
+        };
+        let words =
+            |count: u32| Some(format!("the job has at most {count} requests in flight, and both sides take as many"));
+        assert_eq!([enough("3"), enough("4"), enough("5")], [words(24), words(32), None]);
+    }
+
+    #[test]
+    fn keys_are_named_by_the_first_and_the_number_of_the_others() {
+        let of = |keys: &[&str]| named(&keys.iter().map(|key| (*key).to_owned()).collect::<Vec<_>>());
+        assert_eq!(
+            [of(&[]), of(&["a"]), of(&["a", "b"]), of(&["a", "b", "c"])],
+            ["", "a", "a (and 1 more)", "a (and 2 more)"]
+        );
+    }
+}

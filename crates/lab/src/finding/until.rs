@@ -130,3 +130,6 @@ impl<'a> Evidence<'a> {
         Some(logs.sum::<Option<f64>>()? / of.len() as f64)
     }
 }
+
+#[cfg(test)]
+mod tests;

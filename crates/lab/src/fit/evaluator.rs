@@ -463,3 +463,8 @@ pub fn share_better(changed: &[f64], same: &[f64]) -> f64 {
     let better = pairs.clone().filter(|(changed, same)| changed < same).count();
     better as f64 / pairs.count().max(1) as f64
 }
+
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+pub(super) mod toy;

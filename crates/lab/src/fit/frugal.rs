@@ -204,3 +204,54 @@ fn followed(evaluator: &PointEvaluator<'_>, point: Vec<f64>, free: &[bool]) -> V
     }
     best
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fit::evaluator::toy::{Toy, number, rule};
+
+    /// Two rules of which the second does nothing before the first has changed, and in whose section it is.
+    fn found(second: &'static str, losses: [[f64; 2]; 2], free: [bool; 2]) -> (Vec<f64>, [bool; 2]) {
+        let other = Parameter { key: second, name: second.to_owned(), ..rule(&["a", "b"]) };
+        let toy =
+            Toy::new(vec![rule(&["1", "2"]), other], &|point, _| losses[point[0] as usize][point[1] as usize], None);
+        let mut free = free;
+        (rules(&toy.evaluator(), toy.origin(), &mut free), free)
+    }
+
+    #[test]
+    fn a_changed_rule_has_the_others_of_its_section_tried_again() {
+        let losses = [[10.0, 10.0], [9.0, 8.0]];
+        let neighbour = "cache.read_ahead.until";
+        assert_eq!(found(neighbour, losses, [true, false]), (vec![1.0, 1.0], [true, true]));
+        assert_eq!(found("firmware.queue.policy", losses, [true, false]), (vec![1.0, 0.0], [true, false]));
+        assert_eq!(found(neighbour, losses, [false, false]), (vec![0.0, 0.0], [false, false]), "nothing is free");
+        // What changes the loss is felt, whether it lowers it or not.
+        assert_eq!(found(neighbour, [[10.0, 11.0], [9.0, 9.5]], [true, false]), (vec![1.0, 0.0], [true, true]));
+        // A change is worth more than 0.2 % of the loss.
+        assert_eq!(found(neighbour, [[10.0, 10.0], [9.981, 9.981]], [true, false]).0, [0.0, 0.0]);
+        assert_eq!(found(neighbour, [[10.0, 10.0], [9.979, 9.979]], [true, false]).0, [1.0, 0.0]);
+    }
+
+    #[test]
+    fn every_choice_of_every_rule_is_one_and_a_number_is_none() {
+        let parameters = [rule(&["1", "2"]), number(0, 8, 0.0), rule(&["1", "2", "3"])];
+        let all: Vec<(usize, f64)> = choices(&parameters).collect();
+        assert_eq!(all, [(0, 0.0), (0, 1.0), (2, 0.0), (2, 1.0), (2, 2.0)]);
+        assert_eq!([section(&parameters[0]), section(&parameters[1])], ["cache.read_ahead", "overhead"]);
+        assert_eq!(changed(&[1.0, 2.0, 3.0], 1, 5.0), [1.0, 5.0, 3.0]);
+    }
+
+    #[test]
+    fn a_plan_counts_the_points_of_its_stages() {
+        let parameters = [rule(&["1", "2"]), number(0, 8, 0.0), rule(&["1", "2", "3"]), number(1, 8, 0.0)];
+        let plan = |free: [bool; 4]| {
+            FrugalPlan::of(&parameters, &free, SearchEffort { thorough: false, ..SearchEffort::thorough(2) })
+        };
+        // Two numbers: a step takes 12 points. Three other choices. Two generations of 18.
+        assert_eq!(plan([true; 4]).0, [48, 30, 30, 18, 60, 24]);
+        assert_eq!(plan([false, true, true, false]).0, [44, 26, 26, 15, 58, 22]);
+        let whole = plan([true; 4]);
+        assert_eq!([whole.left(0), whole.left(4), whole.left(5)], [210 + 324, 84 + 324, 24 + 324]);
+    }
+}

@@ -267,31 +267,4 @@ fn trades(slopes: &Slopes, moved: &[usize]) -> Vec<(usize, usize, f64)> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::fit::parameter::{FigureMark, ParameterDomain};
-    use crate::fit::ranges;
-
-    #[test]
-    fn where_a_number_went_back_it_has_no_interval_and_those_that_followed_lie_in_theirs() {
-        let number = |origin| Parameter {
-            name: "overhead.read_hit_ms".to_owned(),
-            key: "overhead.read_hit_ms",
-            bend: None,
-            form: ParameterDomain::Number(ranges::of("overhead.read_hit_ms", 1.0).unwrap()),
-            origin,
-            marked: FigureMark::Inferred,
-        };
-        let intervals = Intervals { of: vec![Some((0.0, 2.0)), Some((1.0, 2.0))], pairs: vec![(0, 1, 0.9)] };
-        let found = intervals.at(&[number(1.0), number(1.0)], &[1.0, 2.5]);
-        assert_eq!(found, Intervals { of: vec![None, Some((1.0, 2.5))], pairs: Vec::new() });
-    }
-
-    #[test]
-    fn what_is_worse_in_most_draws_does_not_count() {
-        let tried =
-            [(vec![1.0], vec![1.0, 1.0, 2.0]), (vec![2.0], vec![1.1, 1.2, 1.5]), (vec![3.0], vec![1.4, 1.4, 2.4])];
-        assert_eq!(no_worse(&tried[0].1, &tried), [&[1.0][..], &[2.0][..]]);
-        assert_eq!(no_worse(&tried[2].1, &tried).len(), 3, "a better one than the fit's is no worse");
-    }
-}
+mod tests;

@@ -244,3 +244,6 @@ pub fn better(evaluator: &PointEvaluator<'_>, origin: &[f64], point: &[f64], sha
     let held = |point: &[f64]| evaluator.ask(Question::Held, point);
     evaluator.holds_back().then(|| share_better(&held(point), &held(origin)) >= shares.sure)
 }
+
+#[cfg(test)]
+mod tests;

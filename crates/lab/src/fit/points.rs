@@ -404,4 +404,75 @@ mod tests {
         let many = again(&[&point; 30], &mut chance);
         assert!(many.iter().map(|again| again.counts).sum::<u32>() == 30 && many.iter().any(|again| again.counts != 1));
     }
+
+    #[test]
+    fn every_other_point_of_a_series_is_held_back_by_its_order() {
+        let one =
+            |series: &str, order: f64| MeasuredPoint { series: series.to_owned(), order, ..point(&[("iops", 1.0)]) };
+        let mut points = vec![
+            one("b", 2.0),
+            one("a", 8.0),
+            one("a", 1.0),
+            one("a", 2.0),
+            one("a", 4.0),
+            one("a", 2.0),
+            one("b", 1.0),
+            one("c", 5.0),
+        ];
+        hold_every_other(&mut points);
+        let held: Vec<(&str, f64)> =
+            points.iter().filter(|point| point.held).map(|point| (point.series.as_str(), point.order)).collect();
+        // Of 1, 2, 2, 4, 8 those of order 2 and 8; of 1, 2 the second; a single one is seen.
+        assert_eq!(held, [("b", 2.0), ("a", 8.0), ("a", 2.0), ("a", 2.0)]);
+        assert_eq!([count(&points, DataSplit::Seen), count(&points, DataSplit::Held)], [4, 4]);
+    }
+
+    #[test]
+    fn a_loss_is_ten_times_the_mean_of_its_jobs_and_each_draw_s_own() {
+        let (one, other) = (point(&[("iops", 100.0), ("p50", 5.0)]), point(&[("mean", 10.0)]));
+        let points = [one, MeasuredPoint { held: true, ..point(&[("mean", 1.0)]) }, other];
+        // Twice the rate, of two thirds of its job; the mean is right.
+        let figures = [200.0, 5.0, 10.0];
+        let ln2 = std::f64::consts::LN_2;
+        let weight = |counts: u32, off: &[f64]| PointWeight { counts, off: off.to_vec() };
+        let draws = [
+            vec![weight(1, &[0.0, 0.0]), weight(1, &[0.0])],
+            vec![weight(2, &[0.0, 0.0]), weight(0, &[0.0])],
+            vec![weight(1, &[ln2, 0.0]), weight(3, &[ln2])],
+        ];
+        let found = losses(&points, DataSplit::Seen, &figures, &draws).unwrap();
+        // The draws: as the whole; the first job alone; the rate had been measured as simulated, and three times half of the mean.
+        let expected = [10.0 * ln2 / 3.0, 10.0 * ln2 / 3.0, 20.0 * ln2 / 3.0, 10.0 * 0.75 * ln2];
+        assert!(
+            found.len() == 4 && found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-9),
+            "{found:?} {expected:?}"
+        );
+        assert_eq!(losses(&points[..1], DataSplit::Held, &[], &[]), None);
+        let held = losses(&points, DataSplit::Held, &[0.5], &[]).unwrap();
+        assert!((held[0] - 10.0 * ln2).abs() < 1e-9 && held.len() == 1);
+    }
+
+    #[test]
+    fn targets_values_and_errors_stand_in_one_order_with_one_weight() {
+        let points = [point(&[("iops", 100.0), ("p50", 5.0)]), MeasuredPoint { held: true, ..point(&[("mean", 1.0)]) }];
+        let (targets, values, errors) = (targets(&points), values(&points, &[100.0, 5.0]), errors(&points));
+        assert_eq!([targets.len(), values.len(), errors.len()], [2, 2, 2]);
+        for (place, weight) in [(0, 2.0 / 3.0), (1, 1.0 / 3.0)] {
+            assert!((targets[place].measured - values[place].value).abs() < 1e-12, "measured as simulated");
+            assert!((targets[place].cut - weight * std::f64::consts::LN_2).abs() < 1e-12);
+            // 1.5 % from run to run, and 1 % of its own.
+            assert!((errors[place].1 - 0.018_027_756).abs() < 1e-8 && (errors[place].2 - weight).abs() < 1e-12);
+        }
+        assert_eq!([errors[0].0.as_str(), errors[1].0.as_str()], [": iops", ": p50"]);
+    }
+
+    #[test]
+    fn names_of_figures_are_rates_means_and_percentiles_below_the_most() {
+        for name in ["iops", "mib_s", "mb_s", "mean", "p50", "p99.9", "read.iops", "write.p99", "p0.1"] {
+            assert!(is_figure(name), "{name}");
+        }
+        for name in ["p0", "p100", "p", "max", "kb_s", "write.max", "read.write.iops", "p-1"] {
+            assert!(!is_figure(name), "{name}");
+        }
+    }
 }

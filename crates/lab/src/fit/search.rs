@@ -191,3 +191,83 @@ pub fn numbers(
         _ => point,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fit::evaluator::toy::{Toy, number, rule};
+
+    #[test]
+    fn a_number_is_felt_at_five_places_of_its_range_and_a_rule_at_any_choice() {
+        let felt_of = |loss: &dyn Fn(&[f64]) -> f64| {
+            let parameters = vec![number(0, 100, 0.0), rule(&["1", "2", "3"])];
+            let toy = Toy::new(parameters, &|point, _| loss(point), None);
+            felt(&toy.evaluator(), &toy.origin())
+        };
+        for at in [0.02, 0.045, 0.07, 0.1] {
+            assert_eq!(felt_of(&|point| if point[0] == at { 2.0 } else { 1.0 }), [true, false], "{at}");
+        }
+        assert_eq!(
+            felt_of(&|point| if point[0] == 0.03 { 2.0 } else { 1.0 }),
+            [false, false],
+            "a place that is not tried"
+        );
+        assert_eq!(felt_of(&|point| if point[1] == 2.0 { 0.5 } else { 1.0 }), [false, true]);
+        assert_eq!(felt_of(&|_| 1.0), [false, false]);
+        // At the origin too, everything else is worse.
+        assert_eq!(felt_of(&|point| if point == [0.0, 0.0] { 2.0 } else { 1.0 }), [true, true]);
+    }
+
+    #[test]
+    fn the_best_rules_are_found_one_after_another_while_each_is_worth_it() {
+        let found = |losses: [[f64; 3]; 2], free: [bool; 2]| {
+            let parameters = vec![rule(&["1", "2"]), rule(&["1", "2", "3"])];
+            let toy = Toy::new(parameters, &|point, _| losses[point[0] as usize][point[1] as usize], None);
+            rules(&toy.evaluator(), toy.origin(), &free)
+        };
+        let both = [true, true];
+        assert_eq!(found([[10.0, 9.0, 8.0], [9.5, 9.0, 9.0]], both), [0.0, 2.0], "the best change first");
+        assert_eq!(found([[10.0, 9.0, 9.5], [9.5, 8.0, 9.0]], both), [1.0, 1.0], "then the next");
+        // The second change is better only with the first, and alone would not have been tried.
+        assert_eq!(found([[10.0, 11.0, 11.0], [9.0, 11.0, 7.0]], both), [1.0, 2.0]);
+        assert_eq!(
+            found([[10.0, 9.0, 8.0], [1.0, 1.0, 1.0]], [false, true]),
+            [0.0, 2.0],
+            "a rule that is not free stays"
+        );
+        // A change is worth more than 0.2 % of the loss.
+        assert_eq!(found([[10.0, 9.981, 10.0], [10.0; 3]], both), [0.0, 0.0]);
+        assert_eq!(found([[10.0, 9.979, 10.0], [10.0; 3]], both), [0.0, 1.0]);
+    }
+
+    #[test]
+    fn numbers_are_found_together_and_a_search_never_ends_worse() {
+        let squares = |point: &[f64], _: Option<usize>| {
+            1.0 + (1000.0 * point[0] - 40.0).powi(2) + (1000.0 * point[1] - 20.0).powi(2)
+        };
+        let toy = Toy::new(vec![number(0, 64, 0.0), number(1, 64, 0.0)], &squares, None);
+        let evaluator = toy.evaluator();
+        let found =
+            |free: [bool; 2], generations: usize| numbers(&evaluator, vec![0.03, 0.03], &free, 0.15, generations);
+        assert_eq!(found([true, true], 40), [0.04, 0.02]);
+        assert_eq!(found([true, false], 40), [0.04, 0.03], "what is not free stays");
+        assert_eq!([found([true, true], 0), found([false, false], 40)], [[0.03, 0.03]; 2]);
+        let flat = Toy::new(vec![number(0, 64, 0.0)], &|_, _| 1.0, None);
+        assert_eq!(numbers(&flat.evaluator(), vec![0.03], &[true], 0.15, 3), [0.03], "an equal point is no better");
+    }
+
+    #[test]
+    fn a_search_after_a_change_has_a_share_of_the_generations() {
+        let following = |generations: usize| SearchEffort::thorough(generations).following();
+        assert_eq!([0, 1, 8, 9, 120, 240].map(following), [0, 1, 1, 2, 14, 28]);
+        let planned = SearchEffort { thorough: false, ..SearchEffort::thorough(120) };
+        assert_eq!((planned.following(), planned.steps().len(), SearchEffort::thorough(1).steps().len()), (0, 1, 4));
+        let of = |data: &[FitData], generations: Option<usize>| {
+            let effort = SearchEffort::of(data, generations);
+            (effort.generations, effort.thorough)
+        };
+        let jobs = [FitData::Points(Vec::new())];
+        assert_eq!([of(&[], None), of(&jobs, None)], [(120, true), (40, false)]);
+        assert_eq!([of(&[], Some(7)), of(&jobs, Some(7))], [(7, true), (7, false)]);
+    }
+}

@@ -433,6 +433,22 @@ mod tests {
     }
 
     #[test]
+    fn a_step_is_a_whole_one_and_goes_inwards_at_the_end() {
+        let range = ParameterRange { low: 0.0, high: 10.0, step: 1.0, log: false };
+        let step = |value: f64, share: f64| {
+            let (moved, by) = stepped(&range, &[7.0, value], 1, share);
+            assert_eq!(moved[0], 7.0);
+            (moved[1], (by * 1e6).round() / 1e6)
+        };
+        assert_eq!(step(5.0, 0.1), (6.0, 0.1));
+        // A fifth of a step is none, two fifths neither; four fifths are one.
+        assert_eq!(step(5.0, 0.02), (6.0, 0.1));
+        assert_eq!([step(10.0, 0.1), step(9.0, 0.1), step(9.0, 0.2)], [(9.0, -0.1), (10.0, 0.1), (7.0, -0.2)]);
+        // Eight times the share are less than half a step.
+        assert_eq!(step(5.0, 0.005), (5.0, 0.0));
+    }
+
+    #[test]
     fn equations_are_solved() {
         let found =
             solved(vec![vec![0.0, 2.0, 1.0], vec![1.0, -1.0, 0.0], vec![3.0, 0.0, -2.0]], vec![7.0, -1.0, -3.0]);

@@ -125,6 +125,49 @@ mod tests {
     }
 
     #[test]
+    fn figures_stand_in_the_table_with_their_digits() {
+        let interval = |estimate: f64, low: f64, high: f64| ReportInterval { estimate, low, high };
+        let mut cell = ReportCell { levels: vec!["8".to_owned()], ..ReportCell::default() };
+        (cell.iops, cell.bytes_per_s) = (interval(123.456, 119.96, 127.04), interval(1_234_999.0, 0.0, 0.0));
+        (cell.response_ms.mean, cell.response_ms.p99) = (8.126, 20.004);
+        let verdict = |range| ReportVerdict {
+            headline: "b is faster".to_owned(),
+            word: "faster".to_owned(),
+            ratio: Some(interval(1.234_56, 1.2, 1.269_96)),
+            range,
+            price: Some("but it loses 2 writes".to_owned()),
+            ..ReportVerdict::default()
+        };
+        let range = crate::finding::RatioRange { low: 0.95, high: 1.5 };
+        let report = Report {
+            cells: vec![cell],
+            verdicts: vec![
+                verdict(None),
+                verdict(Some(range)),
+                ReportVerdict { ratio: None, price: None, ..verdict(None) },
+            ],
+            factors: vec![ReportFactor {
+                name: "depth".to_owned(),
+                unit: Some("requests".to_owned()),
+                says: None,
+                levels: vec!["8".to_owned()],
+            }],
+            ..Report::default()
+        };
+        let page = html(&report);
+        for part in [
+            "<tr><td>8</td><td>123.5</td><td>120.0 to 127.0</td><td>1.23</td><td>8.13</td><td>20.00</td></tr>",
+            "<li>b is faster; but it loses 2 writes (faster; 1.235 times, interval 1.200 to 1.270)</li>",
+            "<li>b is faster; but it loses 2 writes (faster; 0.950 to 1.500 times, mean 1.235, interval 1.200 to 1.270)</li>",
+            "<li>b is faster (faster)</li>",
+            "<th scope=\"col\">depth, requests</th>",
+        ] {
+            assert!(page.contains(part), "{part}\n{page}");
+        }
+        assert!(!html(&Report::default()).contains("<h2>Verdicts</h2>"));
+    }
+
+    #[test]
     fn names_from_files_stay_text() {
         let hostile = "</noscript><img src=x onerror=alert(1)>".to_owned();
         let report = Report {

@@ -182,3 +182,6 @@ impl KindRecord {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

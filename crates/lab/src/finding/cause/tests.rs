@@ -1,6 +1,7 @@
 //! Causes as they are printed: closed loops, arrivals of their own, measured runs.
 
 use super::*;
+use crate::run::KindRecord;
 
 fn cause(parts: &[(Part, i64, i64)], arrival: Arrival) -> Cause {
     let change = |&(part, from, to): &(Part, i64, i64)| PartChange { part, waits: WAITING.contains(&part), from, to };
@@ -140,4 +141,239 @@ fn equal_sides_have_no_cause() {
         let text = cause(&[(Part::Queue, 5_000_000, 5_010_000)], arrival).text();
         assert_eq!(text, "mean response of reads 5.000 -> 5.010 ms: no part changes it by 2 %");
     }
+}
+
+/// A run of 1000 reads, 100 a second, one at a time: each takes 10 ms of rotation.
+fn run() -> RunRecord {
+    let mut run = super::super::tests::record(0, 0);
+    (run.all.ios, run.read.ios) = (1000, 1000);
+    run.cpu = None;
+    run
+}
+
+/// The cause between two sides of one run each, the other with its parts and figures changed.
+fn between(
+    whose: &str,
+    hidden: HiddenWork,
+    both: impl Fn(&mut RunRecord),
+    other: impl Fn(&mut RunRecord),
+) -> Option<Cause> {
+    let scope = format!("{whose}mean").parse::<seekwise_formats::metric::Metric>().unwrap().whose;
+    let mut sides = [run(), run()];
+    sides.iter_mut().for_each(&both);
+    other(&mut sides[1]);
+    let [from, to] = &sides;
+    Cause::between(&scope, &[from], &[to], hidden)
+}
+
+/// Half of the rotation: twice the rate.
+fn faster(run: &mut RunRecord) {
+    run.anatomy_ms.set(Part::Rotation, 5.0);
+    (run.all.iops, run.read.iops) = (200.0, 200.0);
+    run.all.response_ms.as_mut().unwrap().mean = 5.0;
+}
+
+fn at_work(cause: &Cause) -> Option<[f64; 2]> {
+    let Arrival::Closed(Some(closed)) = cause.arrival else { return None };
+    closed.at_work
+}
+
+#[test]
+fn a_closed_loop_is_told_from_its_records() {
+    let cause = between("", HiddenWork::default(), |_| (), faster).unwrap();
+    assert_eq!(cause.parts, [PartChange { part: Part::Rotation, waits: false, from: 10_000_000, to: 5_000_000 }]);
+    let known = ClosedLoop { outstanding: [1.0, 1.0], at_work: Some([1.0, 1.0]), flushes: [0, 0] };
+    assert_eq!((cause.arrival, cause.is_split, cause.commit), (Arrival::Closed(Some(known)), true, None));
+    assert_eq!(cause.text(), "each read: own work 10.000 -> 5.000 ms, -5.000 (rotation -5.000)");
+    assert!(cause.mix.is_empty() && !cause.is_opposed);
+}
+
+#[test]
+fn parts_that_do_not_show_all_work_tell_nothing_of_the_loop() {
+    let nothing = HiddenWork::default();
+    let cached = |run: &mut RunRecord| run.anatomy_ms.set(Part::Cache, 0.2);
+    let less = |run: &mut RunRecord| {
+        run.anatomy_ms.set(Part::Rotation, 9.8);
+        run.anatomy_ms.set(Part::Cache, 0.19);
+    };
+    let writes = |run: &mut RunRecord| run.write.ios = 1;
+    let memory = |run: &mut RunRecord| run.issuer.memory_percent = Some(0.0);
+    let (array, cache) = (HiddenWork { has_array: true, ..nothing }, HiddenWork { caches_writes: true, ..nothing });
+    let is_known = |hidden: HiddenWork, both: &dyn Fn(&mut RunRecord)| {
+        let cause = between("", hidden, both, |_| ()).unwrap();
+        assert!(matches!(cause.arrival, Arrival::Closed(Some(_))));
+        (at_work(&cause).is_some(), cause.is_split)
+    };
+    assert_eq!(is_known(nothing, &less), (true, true));
+    assert_eq!(is_known(nothing, &cached), (true, true), "1.96 % of 10.2 ms");
+    let more = |run: &mut RunRecord| run.anatomy_ms.set(Part::Cache, 0.21);
+    assert_eq!(is_known(nothing, &more), (false, true), "2.06 % of 10.21 ms");
+    assert_eq!(
+        [is_known(array, &|_| ()), is_known(cache, &|_| ()), is_known(cache, &writes)],
+        [(false, false), (true, true), (false, true)]
+    );
+    assert_eq!([is_known(nothing, &writes), is_known(nothing, &memory)], [(true, true), (false, true)]);
+}
+
+#[test]
+fn requests_come_by_themselves_if_any_run_says_so() {
+    let due = |run: &mut RunRecord| {
+        let backlog_ms = crate::run::arrivals::Backlog { mean: 0.0, max: 0.0 };
+        run.arrivals = Some(crate::run::Arrivals {
+            asked_iops: None,
+            asked_bytes_per_s: None,
+            reached_iops: 100.0,
+            reached_bytes_per_s: 0.0,
+            backlog_ms,
+            all: true,
+            kept: true,
+        });
+    };
+    let arrival = |both: &dyn Fn(&mut RunRecord), other: &dyn Fn(&mut RunRecord)| {
+        let cause = between("", HiddenWork::default(), both, other).unwrap();
+        (cause.arrival, cause.is_split)
+    };
+    assert_eq!([arrival(&due, &|_| ()), arrival(&|_| (), &due)], [(Arrival::Open, true); 2]);
+    let measured = |run: &mut RunRecord| run.place = "real".to_owned();
+    assert_eq!([arrival(&|_| (), &measured), arrival(&due, &measured)], [(Arrival::Measured, false); 2]);
+}
+
+#[test]
+fn time_at_the_processor_beyond_its_work_is_waiting_for_a_core() {
+    // 500 requests a core-second are 2 ms of work each.
+    let busy = |run: &mut RunRecord| {
+        run.cpu = Some(crate::run::CpuRecord { percent: 20.0, ios_per_cpu_second: 500.0, ..Default::default() });
+        run.anatomy_ms.set(Part::Processor, 3.0);
+    };
+    let parts =
+        |both: &dyn Fn(&mut RunRecord), other: &dyn Fn(&mut RunRecord)| -> Vec<(&'static str, bool, i64, i64)> {
+            let cause = between("", HiddenWork::default(), both, other).unwrap();
+            let of = cause.parts.iter().filter(|change| change.part == Part::Processor);
+            of.map(|change| (change.name(), change.waits, change.from, change.to)).collect()
+        };
+    let more = |run: &mut RunRecord| run.anatomy_ms.set(Part::Processor, 5.0);
+    assert_eq!(
+        parts(&busy, &more),
+        [("processor queue", true, 1_000_000, 3_000_000), ("processor", false, 2_000_000, 2_000_000)]
+    );
+    let less = |run: &mut RunRecord| run.anatomy_ms.set(Part::Processor, 1.5);
+    assert_eq!(
+        parts(&busy, &less),
+        [("processor queue", true, 1_000_000, 0), ("processor", false, 2_000_000, 1_500_000)]
+    );
+    // With flushes among them the cores' time is not that of reads and writes alone.
+    let flushes = |run: &mut RunRecord| {
+        busy(run);
+        run.flush.ios = 1;
+    };
+    assert_eq!(parts(&flushes, &more), [("processor", false, 3_000_000, 5_000_000)]);
+}
+
+#[test]
+fn without_requests_or_parts_there_is_no_cause() {
+    let of =
+        |whose: &str, change: &dyn Fn(&mut RunRecord)| between(whose, HiddenWork::default(), |_| (), change).is_some();
+    assert!(of("", &|_| ()) && !of("write.", &|_| ()) && !of("flush.", &|_| ()));
+    assert!(!of("read.", &|_| ()), "its own parts are not kept");
+    assert!(!of("", &|run| run.anatomy_ms = MeanParts::default()));
+    let one = run();
+    assert!(Cause::between(&MetricScope::All, &[], &[&one], HiddenWork::default()).is_none());
+    assert!(Cause::between(&MetricScope::All, &[&one], &[], HiddenWork::default()).is_none());
+    // The mean over the runs of a side: 10 and 20 ms.
+    let mut other = run();
+    other.anatomy_ms.set(Part::Rotation, 20.0);
+    let cause = Cause::between(&MetricScope::All, &[&one, &other], &[&other], HiddenWork::default()).unwrap();
+    assert_eq!((cause.from(), cause.to()), (15_000_000, 20_000_000));
+}
+
+/// As many flushes as writes, within a twentieth, and nothing else: each follows a write.
+#[test]
+fn a_flush_after_each_write_is_a_commit() {
+    let commit = |writes: u64, flushes: u64, reads: u64| {
+        let both = |run: &mut RunRecord| {
+            let (all, times) = (run.all.clone(), run.all.response_ms);
+            (run.write, run.flush) = (all.clone(), all);
+            run.flush.anatomy_ms.set(Part::Rotation, 8.0);
+            (run.write.ios, run.flush.ios, run.read.ios) = (writes, flushes, reads);
+            (run.write.response_ms, run.flush.response_ms) = (times, times);
+            run.flush.response_ms.as_mut().unwrap().mean = 8.0;
+            run.write.response_ms.as_mut().unwrap().mean = 1.0;
+        };
+        let other = |run: &mut RunRecord| {
+            run.flush.response_ms.as_mut().unwrap().mean = 4.0;
+            run.write.response_ms.as_mut().unwrap().mean = 2.0;
+        };
+        between("flush.", HiddenWork::default(), both, other).unwrap().commit
+    };
+    let known = Some(Commit { write: [1_000_000, 2_000_000], flush: [8_000_000, 4_000_000] });
+    assert_eq!([commit(100, 100, 0), commit(100, 105, 0), commit(100, 95, 0)], [known; 3]);
+    assert_eq!([commit(100, 106, 0), commit(106, 100, 0), commit(100, 100, 1)], [None; 3]);
+}
+
+#[test]
+fn flushes_are_in_the_loop_and_at_work_only_one_at_a_time() {
+    let known = |flush_ms: f64| {
+        let flushed = |run: &mut RunRecord| {
+            run.flush = KindRecord { ios: 500, iops: 50.0, response_ms: run.all.response_ms, ..run.flush.clone() };
+            run.flush.response_ms.as_mut().unwrap().mean = flush_ms;
+        };
+        let cause = between("", HiddenWork::default(), flushed, |_| ()).unwrap();
+        let Arrival::Closed(Some(closed)) = cause.arrival else { panic!("{cause:?}") };
+        closed
+    };
+    // Half a flush a request: 100 a second of 10 and half of 0.8 ms.
+    let single = known(0.8);
+    assert_eq!(single.flushes, [400_000; 2]);
+    assert!(single.outstanding.iter().all(|of| (of - 1.04).abs() < 1e-9) && single.at_work.is_some(), "{single:?}");
+    // 1.06 outstanding: some flush waits for another request.
+    assert_eq!(known(1.2).at_work, None);
+}
+
+/// A group of this share of 1000 requests that take so many ms, all of it work.
+fn job(name: &str, ios: u64, ms: f64) -> crate::run::GroupRecord {
+    let mut all = run().all;
+    all.ios = ios;
+    all.response_ms.as_mut().unwrap().mean = ms;
+    all.anatomy_ms.set(Part::Rotation, ms);
+    crate::run::GroupRecord { name: name.to_owned(), all, histogram: Vec::<(u64, u64)>::new().into_iter().collect() }
+}
+
+#[test]
+fn another_mix_of_jobs_is_named_if_it_moves_the_mean() {
+    let mix = |from: [(u64, f64); 2], to: [(u64, f64); 2]| {
+        let with = |of: [(u64, f64); 2]| vec![job("log", of[0].0, of[0].1), job("data", of[1].0, of[1].1)];
+        let both = |run: &mut RunRecord| run.groups = with(from);
+        let cause = between("", HiddenWork::default(), both, |run| run.groups = with(to)).unwrap();
+        assert_eq!(cause.is_split, cause.mix.is_empty());
+        cause.mix.iter().map(mix::ShareChange::text).collect::<Vec<_>>()
+    };
+    let changed = ["job log 50.0 -> 90.0 %", "job data 50.0 -> 10.0 %"];
+    assert_eq!(mix([(500, 1.0), (500, 9.0)], [(900, 1.0), (100, 9.0)]), changed);
+    assert!(
+        mix([(500, 5.0), (500, 5.0)], [(900, 5.0), (100, 5.0)]).is_empty(),
+        "they take as long: the mean does not move"
+    );
+    assert!(mix([(500, 1.0), (500, 9.0)], [(500, 2.0), (500, 4.0)]).is_empty(), "the same mix");
+    // 0.1 % of the requests more that take twice as long move a mean of 1 by 0.1 %.
+    assert!(mix([(999, 1.0), (1, 2.0)], [(998, 1.0), (2, 2.0)]).is_empty());
+    // If they take 50 times as long it is 4.9 %.
+    assert_eq!(mix([(999, 1.0), (1, 50.0)], [(998, 1.0), (2, 50.0)]), ["job data 0.10 -> 0.20 %"]);
+}
+
+#[test]
+fn another_mix_of_reads_and_writes_is_named() {
+    let kinds = |reads: u64| {
+        move |run: &mut RunRecord| {
+            let [read, write] = [job("", reads, 10.0).all, job("", 1000 - reads, 2.0).all];
+            (run.read, run.write) = (read, write);
+        }
+    };
+    let cause = between("", HiddenWork::default(), kinds(500), kinds(800)).unwrap();
+    let said: Vec<String> = cause.mix.iter().map(mix::ShareChange::text).collect();
+    assert_eq!((said.join(", ").as_str(), cause.is_split), ("reads 50.0 -> 80.0 %, writes 50.0 -> 20.0 %", false));
+    assert!(between("", HiddenWork::default(), kinds(500), kinds(500)).unwrap().mix.is_empty());
+    assert!(
+        between("read.", HiddenWork::default(), kinds(500), kinds(800)).unwrap().mix.is_empty(),
+        "of reads alone nothing changed"
+    );
 }
