@@ -15,6 +15,7 @@
 //! | `cuts` | power cuts on random stacks, by the hundred thousand |
 //! | `guest` | a guest in QEMU on a modelled disk, behind two controllers |
 //! | `live` | findings of the source studies by real software on served disks, and their table |
+//! | `mutants` | planted faults, and which tests notice them |
 //! | `mutate` | changed inputs of every kind through the program |
 //! | `robust` | the claims with what is inferred drawn otherwise, and what is committed of that rewritten |
 //! | `explain` | claims that do not come out explained, and what is committed of that rewritten |
@@ -27,7 +28,7 @@
 //! | `site` | the documents as a site |
 //! | `validation` | the traces played again, and what is committed of them rewritten |
 //!
-//! JSON is the one dependency, so that it builds in seconds.
+//! JSON and a parser of Rust (for `mutants`) are all it depends on, so that it builds in seconds.
 
 #![allow(clippy::disallowed_methods, reason = "builds and checks write in the repository and its target folder")]
 
@@ -43,6 +44,7 @@ mod fit;
 mod guest;
 mod links;
 mod live;
+mod mutants;
 mod mutate;
 mod python;
 mod readme;
@@ -69,6 +71,7 @@ fn main() -> ExitCode {
         ["cuts", ref options @ ..] => cuts::cuts(options),
         ["readme", ref pages @ ..] if !pages.is_empty() => readme::some(pages),
         ["mutate", ref options @ ..] if !options.is_empty() => mutate::mutate(options),
+        ["mutants", ref options @ ..] => mutants::mutants(options),
         ["dist", ref targets @ ..] => dist::dist(targets),
         ["site"] => site::site(),
         ["fit", "--recovery"] => fit::recovery(),
@@ -95,7 +98,7 @@ fn main() -> ExitCode {
 }
 
 /// What is not in ci: the words, and what they do.
-const APART: [(&str, &str); 20] = [
+const APART: [(&str, &str); 21] = [
     ("bench", "simulated requests a second, beside DiskSim's"),
     ("bench beside --disksim PATH", "DiskSim's own program in turn with ours"),
     ("bench real [FOLDER] [ROUNDS] [SECONDS]", "beside fio on a real file"),
@@ -104,6 +107,10 @@ const APART: [(&str, &str); 20] = [
     (
         "mutate --runs 10000 --seed 1",
         "so many changed inputs of each kind (ci: a few hundred); --program PATH for another build",
+    ),
+    (
+        "mutants --seed 1 --faults 400",
+        "planted faults and the tests that notice; --files PATH,… --budget MINUTES --jobs J --again ID,…",
     ),
     ("sampling [FOLDER]", "every study by both samples, side by side"),
     ("validation", "play measured traces again, rewrite figures and pictures"),
