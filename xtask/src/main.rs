@@ -16,6 +16,7 @@
 //! | `cuts` | power cuts on random stacks, by the hundred thousand |
 //! | `guest` | a guest in QEMU on a modelled disk, behind two controllers |
 //! | `live` | findings of the source studies by real software on served disks, and their table |
+//! | `mutants` | planted faults, and which tests notice them |
 //! | `mutate` | changed inputs of every kind through the program |
 //! | `robust` | the claims with what is inferred drawn otherwise, and what is committed of that rewritten |
 //! | `explain` | claims that do not come out explained, and what is committed of that rewritten |
@@ -28,7 +29,7 @@
 //! | `site` | the documents as a site |
 //! | `validation` | the traces played again, and what is committed of them rewritten |
 //!
-//! JSON is the one dependency, so that it builds in seconds.
+//! JSON and a parser of Rust (for `mutants`) are all it depends on, so that it builds in seconds.
 
 #![allow(clippy::disallowed_methods, reason = "builds and checks write in the repository and its target folder")]
 
@@ -45,6 +46,7 @@ mod fit;
 mod guest;
 mod links;
 mod live;
+mod mutants;
 mod mutate;
 mod python;
 mod readme;
@@ -73,6 +75,7 @@ fn main() -> ExitCode {
         ["cuts", ref options @ ..] => cuts::cuts(options),
         ["readme", ref pages @ ..] if !pages.is_empty() => readme::some(pages),
         ["mutate", ref options @ ..] if !options.is_empty() => mutate::mutate(options),
+        ["mutants", ref options @ ..] => mutants::mutants(options),
         ["dist", ref targets @ ..] => dist::dist(targets),
         ["site"] => site::site(),
         ["fit", "--recovery"] => fit::recovery(),
@@ -96,7 +99,7 @@ fn main() -> ExitCode {
 }
 
 /// What is not in ci: the words, and what they do.
-const APART: [(&str, &str); 23] = [
+const APART: [(&str, &str); 24] = [
     (
         "check [--since REVISION]",
         "what a change touches, in under two minutes; by default since origin/main, or what is not committed",
@@ -111,6 +114,10 @@ const APART: [(&str, &str); 23] = [
     (
         "mutate --runs 10000 --seed 1",
         "so many changed inputs of each kind (ci: a few hundred); --program PATH for another build",
+    ),
+    (
+        "mutants --seed 1 --faults 400",
+        "planted faults and the tests that notice; --files PATH,… --budget MINUTES --jobs J --again ID,…",
     ),
     ("sampling [FOLDER]", "every study by both samples, side by side"),
     ("validation", "play measured traces again, rewrite figures and pictures"),

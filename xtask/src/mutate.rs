@@ -358,11 +358,12 @@ fn value_about(input: &[u8], at: usize) -> std::ops::Range<usize> {
     start..end
 }
 
-/// A small generator of chance (xorshift64*, Vigna 2016).
-struct Chance(u64);
+/// A small generator of chance (xorshift64*, Vigna 2016); its first number is not 0.
+pub struct Chance(pub u64);
 
 impl Chance {
-    fn below(&mut self, n: u64) -> u64 {
+    /// A number below `n`.
+    pub fn below(&mut self, n: u64) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;

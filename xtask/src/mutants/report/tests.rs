@@ -1,0 +1,71 @@
+//! Tables and lists of invented outcomes.
+
+use super::super::sites::Site;
+use super::*;
+
+fn outcome(id: u32, own: Verdict, others: Verdict) -> Outcome {
+    let site = Site {
+        file: "crates/run/src/a.rs".to_owned(),
+        line: 3,
+        function: "held 40".to_owned(),
+        kind: Kind::Comparison,
+        span: 0..5,
+        changes: Vec::new(),
+    };
+    let fault = Fault { id, site, before: "a <  b".to_owned(), after: "a <= b".to_owned() };
+    Outcome { fault, line: "  if a <  b {".to_owned(), is_built: true, own, others, equal: None }
+}
+
+fn noticed() -> Verdict {
+    Verdict::Noticed("crates/run run: a_law".to_owned())
+}
+
+/// One of each fate: 7 planted, 6 built, one of them equal, one untried, so 4 tried; 1 noticed by its own, 2 by all.
+fn outcomes() -> Vec<Outcome> {
+    let mut all = vec![
+        outcome(1, noticed(), Verdict::Untried),
+        outcome(2, Verdict::Survived, noticed()),
+        outcome(3, Verdict::Survived, Verdict::Survived),
+        outcome(4, Verdict::Unreached, Verdict::Unreached),
+        outcome(5, Verdict::Survived, Verdict::Untried),
+        outcome(6, Verdict::Survived, Verdict::Survived),
+        outcome(7, Verdict::Untried, Verdict::Untried),
+    ];
+    all[5].equal = Some("Equal ones never meet.".to_owned());
+    all[6].is_built = false;
+    all
+}
+
+#[test]
+fn a_table_counts_each_fate() {
+    let text = summary(&outcomes());
+    assert!(text.contains("| crates/run | 7 | 6 | 1 | 1 | 1 | 25 % | 2 | 50 % |\n"), "{text}");
+    assert!(text.contains("| 1 comparison | 7 |"), "{text}");
+}
+
+#[test]
+fn survivors_are_what_nobody_notices_though_all_were_asked() {
+    let text = survivors(&outcomes());
+    let expected = "- 3 crates/run/src/a.rs:3 in `held`, comparison: a < b -> a <= b; tests of its crate and of others reach \
+                    it. The line: `if a <  b {`\n";
+    assert!(text.starts_with(expected), "{text}");
+    assert!(text.contains("- 4 ") && text.contains("no test reaches it"), "{text}");
+    assert_eq!(text.lines().count(), 2, "{text}");
+}
+
+#[test]
+fn a_report_has_all_lists_and_is_read_back() {
+    let tests =
+        [Test { program: 0, name: "odd".to_owned(), seconds: 1.0, reached: vec![], unfit: Some("dies".to_owned()) }];
+    let text = report("Head.", &outcomes(), &tests);
+    for heading in ["Survivors", "Noticed only", "Change nothing", "Not tried", "Do not build", "Tests left out"] {
+        assert!(text.contains(&format!("## {heading}")), "{heading}: {text}");
+    }
+    let faults: Vec<Fault> = outcomes().into_iter().map(|outcome| outcome.fault).collect();
+    let lines = vec!["  if a <  b {".to_owned(); faults.len()];
+    let again = start(&faults, &BTreeSet::from([7]), &lines, &[], &json(&outcomes()));
+    let verdicts = |outcomes: &[Outcome]| -> Vec<_> {
+        outcomes.iter().map(|outcome| (outcome.own.clone(), outcome.others.clone(), outcome.is_built)).collect()
+    };
+    assert_eq!(verdicts(&again), verdicts(&outcomes()));
+}
