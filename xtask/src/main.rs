@@ -16,6 +16,7 @@
 //! | `guest` | a guest in QEMU on a modelled disk, behind two controllers |
 //! | `live` | findings of the source studies by real software on served disks, and their table |
 //! | `mutate` | changed inputs of every kind through the program |
+//! | `results` | hashes of what must come out the same after every change, compared with those committed |
 //! | `robust` | the claims with what is inferred drawn otherwise, and what is committed of that rewritten |
 //! | `explain` | claims that do not come out explained, and what is committed of that rewritten |
 //! | `sampling` | every study by both samples, side by side |
@@ -27,7 +28,7 @@
 //! | `site` | the documents as a site |
 //! | `validation` | the traces played again, and what is committed of them rewritten |
 //!
-//! JSON is the one dependency, so that it builds in seconds.
+//! JSON and SHA-256 are the only dependencies, so that it builds in seconds.
 
 #![allow(clippy::disallowed_methods, reason = "builds and checks write in the repository and its target folder")]
 
@@ -46,6 +47,7 @@ mod live;
 mod mutate;
 mod python;
 mod readme;
+mod results;
 mod robust;
 mod sampling;
 mod score;
@@ -81,6 +83,7 @@ fn main() -> ExitCode {
         ["validation"] => validation::validation(),
         ["sampling", ref options @ ..] => sampling::sampling(options),
         ["score"] => score::score(),
+        ["results", ref options @ ..] => results::results(options),
         ["explain", ref claims @ ..] => explain::explain(claims),
         ["robust", ref options @ ..] => robust::robust(options),
         [name] if steps::ALL.iter().any(|step| step.name == name) => {
@@ -95,7 +98,7 @@ fn main() -> ExitCode {
 }
 
 /// What is not in ci: the words, and what they do.
-const APART: [(&str, &str); 20] = [
+const APART: [(&str, &str); 21] = [
     ("bench", "simulated requests a second, beside DiskSim's"),
     ("bench beside --disksim PATH", "DiskSim's own program in turn with ours"),
     ("bench real [FOLDER] [ROUNDS] [SECONDS]", "beside fio on a real file"),
@@ -106,6 +109,10 @@ const APART: [(&str, &str); 20] = [
         "so many changed inputs of each kind (ci: a few hundred); --program PATH for another build",
     ),
     ("sampling [FOLDER]", "every study by both samples, side by side"),
+    (
+        "results [ROW …]",
+        "hashes of what must come out the same after every change, compared with validation/results.txt; --write renews them",
+    ),
     ("validation", "play measured traces again, rewrite figures and pictures"),
     ("fit [DRIVE …]", "the measured drives fitted anew, profiles rewritten"),
     ("fit --recovery", "fits whose truth is known, rewrite the table in docs/fit.md"),
