@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use self::plan::{Plan, SHARED};
+use self::plan::{Plan, SHARED, Take};
 use self::table::{Change, Row};
 use crate::cargo;
 
@@ -73,12 +73,21 @@ fn run(asked: &Asked) -> Result<bool, String> {
         return Err(format!("no row begins with {}", asked.rows.join(" or ")));
     }
     crate::scratch("results").map_err(|why| format!("{}: {why}", kept.display()))?;
-    let mut rows = pool::run(&program, &pieces, &kept)?;
+    println!(
+        "{} runs, {} of studies first",
+        pieces.len(),
+        pieces.iter().filter(|piece| piece.take == Take::Study).count()
+    );
+    let (mut rows, faults) = pool::run(&program, &pieces, &kept);
+    faults.iter().for_each(|fault| eprintln!("failed: {fault}"));
     rows.retain(|row| asked.rows.is_empty() || asked.rows.iter().any(|named| row.name.starts_with(named.as_str())));
     rows.sort_unstable();
     println!("{} rows of {} runs in {:.0} s", rows.len(), pieces.len(), begun.elapsed().as_secs_f64());
     if plan.lacks_shared {
         println!("no shared files: rows below `{SHARED}` are neither run nor compared (set SEEKWISE_SHARED)");
+    }
+    if asked.write && !faults.is_empty() {
+        return Err(format!("{TABLE} stays as it is: {} runs failed", faults.len()));
     }
     if asked.write {
         return write(&rows, plan.lacks_shared).map(|()| true);
@@ -88,7 +97,7 @@ fn run(asked: &Asked) -> Result<bool, String> {
         let run = asked.rows.is_empty() || asked.rows.iter().any(|named| row.name.starts_with(named.as_str()));
         run && !(plan.lacks_shared && row.name.starts_with(SHARED))
     });
-    Ok(tell(&table::changes(&expected.collect::<Vec<_>>(), &rows), &kept))
+    Ok(tell(&table::changes(&expected.collect::<Vec<_>>(), &rows), &kept) && faults.is_empty())
 }
 
 /// Prints what changed; true if nothing did.

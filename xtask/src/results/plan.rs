@@ -100,7 +100,7 @@ impl Piece {
     }
 }
 
-/// All runs, the longest first.
+/// All runs, those of studies first, since they are the longest.
 pub struct Plan {
     pub pieces: Vec<Piece>,
     pub lacks_shared: bool,
@@ -184,85 +184,62 @@ fn seconds(value: &str) -> Option<f64> {
     number.parse::<f64>().ok().map(|number| number * unit)
 }
 
-/// Runs of one command each: cuts, fits, comparisons, logs, recordings, forms of output.
+/// Power cuts: what is run, on what, and how it is cut.
+const CUT: [(&str, &str); 5] = [
+    ("flushed", "critical-writes --on caviar-wd400jb --cuts 100 --runtime 10s"),
+    ("unflushed", "random-write --on barracuda-7200.7-ncq --cuts 200 --runtime 10s"),
+    ("raid-5", "random-write --on cheetah-15k.4 --set array=raid-5 --cuts 200 --runtime 10s"),
+    ("scene", "database-beside-copy --on barracuda-7200.7 --set volume.data.barrier=off --cuts 50"),
+    ("shutdown", "random-write --on caviar-wd400jb --set driver=windows-98 --shutdown --cuts 10 --runtime 2s"),
+];
+
+/// A comparison, a fit, logs and recordings: the row, the command without the drive, and the file that is there before.
+const SINGLE: [(&str, &str, Take, Option<(&str, &str)>); 6] = [
+    (
+        "compare/depth",
+        "compare random-write --vary drive.firmware.depth=1,32 --set job.depth=32 --runtime 1s --metric iops --metric p99 --json --out out",
+        Take::Answer,
+        None,
+    ),
+    (
+        "fit/curve",
+        "fit curve.csv,hold=none -o fitted.toml --points 60 --only overhead,firmware.queue --json",
+        Take::Answer,
+        Some(("curve.csv", CURVE)),
+    ),
+    (
+        "log/parquet",
+        "run file-server --runtime 2s --set job.depth=8 --log log.parquet",
+        Take::Parquet("log.parquet"),
+        None,
+    ),
+    ("log/iolog", "run job.fio --seed 5", Take::Logs("log"), Some(("job.fio", LOGGED))),
+    ("recording/played", "run session.csv --json", Take::Answer, Some(("session.csv", RECORDING))),
+    (
+        "recording/as-trace",
+        "run session.csv --trace-format recording --json",
+        Take::Answer,
+        Some(("session.csv", RECORDING)),
+    ),
+];
+
+/// Runs of one command each, and other forms of output.
 fn fixed() -> Vec<Piece> {
-    let cut = |name: &str, words: &[&str]| {
-        let words: Vec<&str> = ["power-cut"].iter().chain(words).chain(&["--json", "--seed", "3"]).copied().collect();
-        Piece::new(format!("cut/{name}"), &words, Take::Answer)
-    };
-    let compare = [
-        "compare",
-        "random-write",
-        "--on",
-        DRIVE,
-        "--vary",
-        "drive.firmware.depth=1,32",
-        "--set",
-        "job.depth=32",
-        "--runtime",
-        "1s",
-    ];
-    let compare: Vec<&str> =
-        compare.iter().chain(&["--metric", "iops", "--metric", "p99", "--json", "--out", "out"]).copied().collect();
-    let fit = [
-        "fit",
-        "curve.csv,hold=none",
-        "--drive",
-        DRIVE,
-        "-o",
-        "fitted.toml",
-        "--points",
-        "60",
-        "--only",
-        "overhead,firmware.queue",
-        "--json",
-    ];
-    let logged =
-        ["run", "file-server", "--on", DRIVE, "--runtime", "2s", "--set", "job.depth=8", "--log", "log.parquet"];
-    let answer = |name: &str, words: &[&str], take: Take| Piece::new(name.to_owned(), words, take);
-    let mut pieces = vec![
-        cut("flushed", &["critical-writes", "--on", "caviar-wd400jb", "--cuts", "100", "--runtime", "10s"]),
-        cut("unflushed", &["random-write", "--on", DRIVE, "--cuts", "200", "--runtime", "10s"]),
-        cut(
-            "raid-5",
-            &["random-write", "--on", "cheetah-15k.4", "--set", "array=raid-5", "--cuts", "200", "--runtime", "10s"],
-        ),
-        cut(
-            "scene",
-            &["database-beside-copy", "--on", "barracuda-7200.7", "--set", "volume.data.barrier=off", "--cuts", "50"],
-        ),
-        cut(
-            "shutdown",
-            &[
-                "random-write",
-                "--on",
-                "caviar-wd400jb",
-                "--set",
-                "driver=windows-98",
-                "--shutdown",
-                "--cuts",
-                "10",
-                "--runtime",
-                "2s",
-            ],
-        ),
-        answer("compare/depth", &compare, Take::Answer),
-        answer("fit/curve", &fit, Take::Answer).with("curve.csv", CURVE),
-        answer("log/parquet", &logged, Take::Parquet("log.parquet")),
-        answer("log/iolog", &["run", "job.fio", "--on", DRIVE, "--seed", "5"], Take::Logs("log"))
-            .with("job.fio", LOGGED),
-        answer("recording/played", &["run", "session.csv", "--on", DRIVE, "--json"], Take::Answer)
-            .with("session.csv", RECORDING),
-        answer(
-            "recording/as-trace",
-            &["run", "session.csv", "--on", "exos-x18", "--trace-format", "recording", "--json"],
-            Take::Answer,
-        )
-        .with("session.csv", RECORDING),
-    ];
-    for format in ["fio-json", "csv"] {
+    let words = |line: &'static str| line.split(' ').collect::<Vec<_>>();
+    let mut pieces: Vec<Piece> = CUT
+        .iter()
+        .map(|(name, line)| {
+            let words = [&["power-cut"][..], &words(line), &["--json", "--seed", "3"]].concat();
+            Piece::new(format!("cut/{name}"), &words, Take::Answer)
+        })
+        .collect();
+    for (name, line, take, file) in SINGLE {
+        let on = if line.starts_with("fit ") { "--drive" } else { "--on" };
+        let piece = Piece::new(name.to_owned(), &[&words(line)[..], &[on, DRIVE]].concat(), take);
+        pieces.push(file.into_iter().fold(piece, |piece, (file, text)| piece.with(file, text)));
+    }
+    for (format, take) in [("fio-json", Take::Answer), ("csv", Take::Text)] {
         let words = ["run", "docs/examples/oltp.fio", "--on", "exos-x18", "--runtime", "1s", "--format", format];
-        let take = if format == "csv" { Take::Text } else { Take::Answer };
         pieces.push(Piece::new(format!("format/{format}"), &words, take).within(&crate::root()));
     }
     pieces
@@ -342,14 +319,14 @@ fn patterns(list: &Value) -> Result<Vec<Piece>, String> {
     Ok(names(list)?.into_iter().zip(scenes).map(piece).collect())
 }
 
-/// The jobs and files of the repository.
+/// The jobs and files of the manual; those of studies/jobs are built in, and run by their names.
 fn examples() -> Result<Vec<Piece>, String> {
     let root = crate::root();
     let is_job = |path: &Path| path.extension().is_some_and(|end| end == "fio" || end == "icf");
-    let named = |folder: &str| files(&root.join(folder), &is_job);
-    let jobs = named("docs/examples")?.into_iter().chain(named("studies/jobs")?);
+    let jobs = files(&root.join("docs/examples"), &is_job)?;
     let name = |path: PathBuf| path.strip_prefix(&root).unwrap_or(&path).to_string_lossy().into_owned();
     let mut pieces: Vec<Piece> = jobs
+        .into_iter()
         .map(name)
         .map(|job| Piece::job(format!("job/{job}"), &job, DRIVE, Some("2s"), &[]).within(&root))
         .collect();

@@ -13,8 +13,8 @@ use super::figures;
 use super::plan::{Piece, Take};
 use super::table::Row;
 
-/// Runs all pieces in a folder that keeps what they leave.
-pub fn run(program: &Path, pieces: &[Piece], kept: &Path) -> Result<Vec<Row>, String> {
+/// Runs all pieces in a folder that keeps what they leave: their rows, and why others have none.
+pub fn run(program: &Path, pieces: &[Piece], kept: &Path) -> (Vec<Row>, Vec<String>) {
     let (next, rows) = (AtomicUsize::new(0), Mutex::new((Vec::new(), Vec::new())));
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let work = || {
@@ -30,7 +30,7 @@ pub fn run(program: &Path, pieces: &[Piece], kept: &Path) -> Result<Vec<Row>, St
     std::thread::scope(|scope| (0..cores).for_each(|_| drop(scope.spawn(work))));
     let (rows, mut faults) = rows.into_inner().expect("no run panics");
     faults.sort_unstable();
-    if faults.is_empty() { Ok(rows) } else { Err(faults.join("\n")) }
+    (rows, faults)
 }
 
 /// Runs one piece, keeps its figures and makes its rows.
