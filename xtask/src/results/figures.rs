@@ -1,5 +1,7 @@
 //! What of an output is a result: the JSON without prose, paths and versions, its keys in order; and its hash.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -47,7 +49,9 @@ pub fn kept(value: Value) -> Value {
         Value::Object(fields) => {
             let stays = |key: &str| LEFT_OUT.iter().all(|(left_out, _)| *left_out != key);
             let fields = fields.into_iter().filter(|(key, value)| stays(key) || value.is_number());
-            Value::Object(fields.map(|(key, value)| (key, kept(value))).collect())
+            // A build of the whole workspace keeps keys as they were put in.
+            let sorted: BTreeMap<String, Value> = fields.map(|(key, value)| (key, kept(value))).collect();
+            Value::Object(sorted.into_iter().collect())
         }
         Value::Array(values) => Value::Array(values.into_iter().map(kept).collect()),
         value => value,

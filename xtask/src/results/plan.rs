@@ -193,8 +193,11 @@ const CUT: [(&str, &str); 5] = [
     ("shutdown", "random-write --on caviar-wd400jb --set driver=windows-98 --shutdown --cuts 10 --runtime 2s"),
 ];
 
+/// A file's name, and what stands in it.
+type NamedText = (&'static str, &'static str);
+
 /// A comparison, a fit, logs and recordings: the row, the command without the drive, and the file that is there before.
-const SINGLE: [(&str, &str, Take, Option<(&str, &str)>); 6] = [
+const SINGLE: [(&str, &str, Take, Option<NamedText>); 6] = [
     (
         "compare/depth",
         "compare random-write --vary drive.firmware.depth=1,32 --set job.depth=32 --runtime 1s --metric iops --metric p99 --json --out out",
