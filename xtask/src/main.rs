@@ -18,6 +18,7 @@
 //! | `live` | findings of the source studies by real software on served disks, and their table |
 //! | `mutants` | planted faults, and which tests notice them |
 //! | `mutate` | changed inputs of every kind through the program |
+//! | `results` | hashes of what must come out the same after every change, compared with those committed |
 //! | `robust` | the claims with what is inferred drawn otherwise, and what is committed of that rewritten |
 //! | `explain` | claims that do not come out explained, and what is committed of that rewritten |
 //! | `sampling` | every study by both samples, side by side |
@@ -29,7 +30,7 @@
 //! | `site` | the documents as a site |
 //! | `validation` | the traces played again, and what is committed of them rewritten |
 //!
-//! JSON and a parser of Rust (for `mutants`) are all it depends on, so that it builds in seconds.
+//! JSON, SHA-256 and a parser of Rust (for `mutants`) are all it depends on, so that it builds in seconds.
 
 #![allow(clippy::disallowed_methods, reason = "builds and checks write in the repository and its target folder")]
 
@@ -50,6 +51,7 @@ mod mutants;
 mod mutate;
 mod python;
 mod readme;
+mod results;
 mod robust;
 mod sampling;
 mod score;
@@ -88,6 +90,7 @@ fn main() -> ExitCode {
         ["validation"] => validation::validation(),
         ["sampling", ref options @ ..] => sampling::sampling(options),
         ["score"] => score::score(),
+        ["results", ref options @ ..] => results::results(options),
         ["explain", ref claims @ ..] => explain::explain(claims),
         ["robust", ref options @ ..] => robust::robust(options),
         [name] if steps::named(name).is_some() => steps::run(steps::named(name).as_slice()),
@@ -99,7 +102,7 @@ fn main() -> ExitCode {
 }
 
 /// What is not in ci: the words, and what they do.
-const APART: [(&str, &str); 24] = [
+const APART: [(&str, &str); 25] = [
     (
         "check [--since REVISION]",
         "what a change touches, in under two minutes; by default since origin/main, or what is not committed",
@@ -120,6 +123,10 @@ const APART: [(&str, &str); 24] = [
         "planted faults and the tests that notice; --files PATH,… --budget MINUTES --jobs J --again ID,…",
     ),
     ("sampling [FOLDER]", "every study by both samples, side by side"),
+    (
+        "results [ROW …]",
+        "hashes of what must come out the same after every change, compared with validation/results.txt; --write renews them",
+    ),
     ("validation", "play measured traces again, rewrite figures and pictures"),
     ("fit [DRIVE …]", "the measured drives fitted anew, profiles rewritten"),
     ("fit --recovery", "fits whose truth is known, rewrite the table in docs/fit.md"),

@@ -452,3 +452,52 @@ fn zones_that_fio_keeps_itself() {
     assert!(said[0].message.contains("share its zones"), "{}", said[0]);
     assert!(warned("max_open_zones=3", "max_open_zones").message.contains("without zonemode=zbd"));
 }
+
+#[test]
+fn a_mix_may_be_all_reads_or_all_writes() {
+    let mix = |lines: &str| pattern(&format!("rw=randrw\n{lines}")).mix_read;
+    for percent in [0, 1, 50, 99, 100] {
+        assert_eq!(mix(&format!("rwmixread={percent}")), percent);
+        assert_eq!(mix(&format!("rwmixwrite={percent}")), 100 - percent);
+    }
+    assert_eq!(mix(""), 50);
+    for key in ["rwmixread", "rwmixwrite"] {
+        refused(&format!("filename=/dev/sdb\n{key}=101"), 2, key);
+    }
+}
+
+#[test]
+fn a_job_may_end_where_its_drive_does_and_not_beyond() {
+    let last = DRIVE - 4096;
+    let whole = Region { start: last, bytes: 4096 };
+    assert_eq!(pattern(&format!("offset={last}\nsize=4096")).files, [whole]);
+    assert_eq!(pattern(&format!("offset={last}")).files, [whole], "without a size it goes to the end");
+    refused(&format!("filename=/dev/sdb\noffset={last}\nsize=8192"), 3, "size");
+    refused(&format!("filename=/dev/sdb\noffset={DRIVE}"), 2, "offset");
+    refused("filename=/dev/sdb\noffset=100", 2, "offset");
+    refused(&format!("filename=/dev/sdb\nbs=8k\noffset={last}"), 0, "size");
+}
+
+#[test]
+fn an_offset_in_percent_is_rounded_up_to_a_block() {
+    for percent in [1, 33, 50, 99] {
+        let exact = DRIVE * percent / 100;
+        for (lines, unit) in [("bs=4k", 4096), ("bs=512", 512), ("bs=4k\noffset_align=1m", 1 << 20)] {
+            let start = exact.div_ceil(unit) * unit;
+            let files = pattern(&format!("{lines}\noffset={percent}%")).files;
+            assert_eq!(files, [Region { start, bytes: DRIVE - start }], "{percent} % with {lines}");
+        }
+    }
+}
+
+/// Zones of 64 KiB: what is no whole zone at the end is not written.
+#[test]
+fn zones_are_written_whole() {
+    const ZONE: u64 = 64 << 10;
+    for bytes in (ZONE..=3 * ZONE).step_by(4096) {
+        let lines = format!("rw=write\nfilename=f\nzonemode=zbd\nzonesize=64k\nsize={bytes}");
+        let fio = pattern(&lines);
+        let cut = bytes - bytes / ZONE * ZONE;
+        assert_eq!((fio.zoned.unwrap().cut, fio.files[0].bytes, fio.bytes), (cut, bytes - cut, bytes));
+    }
+}

@@ -170,7 +170,7 @@ fn damaged_files_never_panic() {
     };
     for path in &paths {
         let bytes = fs::read(path).unwrap();
-        for _ in 0..20 {
+        for _ in 0..crate::drawn(20) {
             let mut damaged = bytes.clone();
             for _ in 0..=next(8) {
                 let at = next(damaged.len());

@@ -188,7 +188,7 @@ const WORDS: [&[u8]; 16] = [
 #[test]
 fn parsers_return_on_changed_files() {
     let asked = std::env::var("SEEKWISE_FUZZ_CASES").ok().and_then(|text| text.parse().ok());
-    let cases = |name| asked.unwrap_or(if HEAVY.contains(&name) { CASES / 10 } else { CASES });
+    let cases = |name| asked.unwrap_or(crate::drawn(if HEAVY.contains(&name) { CASES / 10 } else { CASES }));
     // One thread a parser: the streams of chance are named, so order does not matter.
     std::thread::scope(|scope| {
         for (name, entry) in entries::ALL {

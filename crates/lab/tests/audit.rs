@@ -81,7 +81,7 @@ fn eight_behaviours_and_three_tickers() {
         for (at, (name, set)) in BEHAVIOURS.iter().enumerate() {
             let stack = stack(drive, &settings(drive, set));
             let fua = stack.profile.link.fua;
-            for seed in 1..=SEEDS {
+            for seed in 1..=crate::drawn(SEEDS) {
                 let said = audit(&stack, seed);
                 count(at, format!("{name}, {} FUA", if fua { "with" } else { "without" }), &said);
                 if said.verdict != expected(name, fua) {
@@ -92,7 +92,7 @@ fn eight_behaviours_and_three_tickers() {
     }
     for (kind, imitates) in [Imitates::Flushes, Imitates::All, Imitates::Disk].into_iter().enumerate() {
         for tick_ms in [2, 4, 10] {
-            for seed in 1..=SEEDS {
+            for seed in 1..=crate::drawn(SEEDS) {
                 let mut ticker = Ticker::new(tick_ms, imitates, seed);
                 let said = judge(&measure(&mut ticker, Seed(seed), &mut |_| ()).expect("it answers"));
                 count(BEHAVIOURS.len() + kind, format!("{tick_ms} ms tick: {}", imitates.words()), &said);

@@ -20,6 +20,13 @@ mod report;
 mod served;
 mod validation;
 
+/// So many draws of a test: one in five, or all where `SEEKWISE_DRAWS=all` is set, as before a release. What they must have met at
+/// least follows them.
+fn drawn(all: u64) -> u64 {
+    let every = std::env::var("SEEKWISE_DRAWS").is_ok_and(|draws| draws == "all");
+    if every { all } else { all.div_ceil(5) }
+}
+
 /// A file beside this one that is not named above would never run.
 #[test]
 fn every_file_here_is_part_of_the_tests() {

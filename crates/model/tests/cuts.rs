@@ -73,7 +73,7 @@ fn offline_is_real(seed: u64) {
 /// One run with landings on gives the result of a cut at any instant.
 #[test]
 fn a_cut_is_answered_without_cutting() {
-    for seed in 0..300 {
+    for seed in 0..crate::drawn(300) {
         offline_is_real(seed);
     }
 }
@@ -87,9 +87,9 @@ fn the_cut_runs_write() {
         whole.work(Instant::ZERO + Span::from_millis(400));
         whole.landings.iter().filter(|landing| landing.kind == LandingKind::Landed).count()
     };
-    let counts: Vec<usize> = (0..300).map(landed).collect();
+    let counts: Vec<usize> = (0..crate::drawn(300)).map(landed).collect();
     let some = counts.iter().filter(|&&count| count > 10).count();
-    assert!(some > 200, "runs with more than ten landings: {some}");
+    assert!(some > crate::drawn(200) as usize, "runs with more than ten landings: {some}");
 }
 
 /// A part of `cargo xtask cuts`: how many stacks, and how many power failures of each.
@@ -99,12 +99,16 @@ const EACH: u64 = 250;
 #[test]
 fn honest_drives_lose_nothing_durable() {
     let mut sum = CutTally::default();
-    for seed in 0..STACKS {
+    for seed in 0..crate::drawn(STACKS) {
         sum.add(&cuts(seed, EACH, None));
     }
     assert_eq!(sum.first, None);
     let Toll { acknowledged, durable, lost } = sum.toll;
-    assert!(durable > 5000 && lost > 500 && acknowledged > durable, "the cuts mattered: {:?}", sum.toll);
+    assert!(
+        durable > crate::drawn(5000) && lost > crate::drawn(500) && acknowledged > durable,
+        "the cuts mattered: {:?}",
+        sum.toll
+    );
 }
 
 /// Found in 20,000 stacks: a write behind blocks that a read had brought counted as the growth of a stream and let a later
@@ -140,8 +144,9 @@ fn a_saved_buffer_leaves_the_newest_of_what_was_on_its_way() {
 
 #[test]
 fn every_fault_is_caught() {
+    let stacks = crate::drawn(STACKS);
     for (fault, name) in DriveFault::ALL {
-        let caught = (0..STACKS).filter(|&seed| cuts(seed, EACH, Some(fault)).broken() > 0).count() as u64;
-        assert!(caught >= STACKS * 9 / 10, "{name} in {caught} of {STACKS} stacks");
+        let caught = (0..stacks).filter(|&seed| cuts(seed, EACH, Some(fault)).broken() > 0).count() as u64;
+        assert!(caught >= stacks * 9 / 10, "{name} in {caught} of {stacks} stacks");
     }
 }

@@ -1,4 +1,4 @@
-//! A thousand random stacks under random closed loops: one seed, its options, one run, and checks of what can be seen
+//! A thousand random stacks (two hundred by default, see `drawn`) under random closed loops: one seed, its options, one run, and checks of what can be seen
 //! while it goes. On failure the seed and the options are printed; a seed that failed once stays as a named case.
 //!
 //! The anatomy check does not know how long a part should take, only that the parts leave no gap; the laws do.
@@ -192,8 +192,8 @@ fn check_landings(engine: &mut Engine<Loop, Box<dyn Device>>, stack: &SmallStack
 }
 
 #[test]
-fn a_thousand_random_stacks_add_up() {
-    for seed in 0..1000 {
+fn random_stacks_add_up() {
+    for seed in 0..crate::drawn(1000) {
         run(seed, random_stack);
     }
 }
@@ -223,7 +223,7 @@ fn bare_planner(rng: &mut Rng) -> SmallStack {
 
 #[test]
 fn drives_that_plan_ahead_add_up() {
-    for seed in 0..500 {
+    for seed in 0..crate::drawn(500) {
         run(seed, random_planner);
     }
 }
@@ -238,7 +238,7 @@ fn drives_that_plan_ahead_keep_the_contract() {
 /// Up to six layers: four, an array and the bus of its members.
 #[test]
 fn random_arrays_add_up() {
-    for seed in 0..500 {
+    for seed in 0..crate::drawn(500) {
         run(seed, random_array);
     }
 }
@@ -247,7 +247,7 @@ fn random_arrays_add_up() {
 /// instant.
 #[test]
 fn running_others_is_stepping_them() {
-    for seed in 0..300 {
+    for seed in 0..crate::drawn(300) {
         for draw in [random_array, random_planner, bare_planner] {
             let of = |by_steps| records_of(draw(&mut Seed(seed).stream("array")), seed, by_steps);
             assert_eq!(of(false), of(true), "seed {seed}");
@@ -356,7 +356,7 @@ fn what_a_run_did_not_ask_changes_nothing() {
 /// A drive that runs to its next completion, and serves a lone read in one go, does the same as instant by instant.
 #[test]
 fn running_is_stepping() {
-    for seed in 0..1000 {
+    for seed in 0..crate::drawn(1000) {
         let bare = seed % 4 > 0;
         let (run, stepped) = (records(seed, bare, false), records(seed, bare, true));
         let differ = run.0.iter().zip(&stepped.0).find(|(a, b)| a != b);
@@ -455,7 +455,7 @@ fn comes_to_an_end(seed: u64) {
 
 #[test]
 fn every_stack_with_faults_comes_to_an_end() {
-    for seed in 0..1000 {
+    for seed in 0..crate::drawn(1000) {
         comes_to_an_end(seed);
     }
 }

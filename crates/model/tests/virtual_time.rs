@@ -152,7 +152,7 @@ fn who_proceeds_meets_what_who_steps_meets() {
 #[test]
 fn what_goes_alone_meets_what_it_meets_otherwise() {
     let (mut alone, mut answered) = (0, 0);
-    for seed in 0..600 {
+    for seed in 0..crate::drawn(600) {
         let drive = random_profile(&mut Seed(seed).stream("drive"));
         let [stepping, seen_through] = [Passing::Stepping, Passing::Alone]
             .map(|passing| heard(Box::new(drive.drive()), seed, SPARSE, passing, false));
@@ -160,11 +160,15 @@ fn what_goes_alone_meets_what_it_meets_otherwise() {
         assert_eq!(stepping.device.log(), seen_through.device.log(), "seed {seed}: {drive:?}");
         (alone, answered) = (alone + seen_through.went_alone, answered + stepping.heard.completions.len());
     }
-    assert!(alone > 1_000 && answered > 20_000, "{alone} of {answered} went alone");
+    assert!(
+        alone > crate::drawn(1_000) && answered > crate::drawn(20_000) as usize,
+        "{alone} of {answered} went alone"
+    );
 }
 
 #[test]
 fn above_arrays_too() {
-    let answered: usize = (0..100).map(|seed| compare(&random_array(&mut Seed(seed).stream("array")), seed)).sum();
-    assert!(answered > 3_000, "{answered} answers");
+    let answered: usize =
+        (0..crate::drawn(100)).map(|seed| compare(&random_array(&mut Seed(seed).stream("array")), seed)).sum();
+    assert!(answered > crate::drawn(3_000) as usize, "{answered} answers");
 }

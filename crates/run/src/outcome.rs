@@ -147,3 +147,26 @@ pub fn part<S: Source, D: Device>(engine: Engine<RunSource<'_, S>, D>) -> (RunOu
     };
     (RunOutcome { source: source.into_source(), figures }, device)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cancelled_run_is_no_whole_one() {
+        for cancelled in [false, true] {
+            let figures = RunFigures { cancelled, issued: 7, ..RunFigures::default() };
+            let whole = RunOutcome { source: (), figures }.whole();
+            assert_eq!(
+                whole.map(|outcome| outcome.figures.issued),
+                if cancelled { Err(RunError::Cancelled) } else { Ok(7) }
+            );
+        }
+    }
+
+    #[test]
+    fn an_error_says_whose_it_is() {
+        assert_eq!(RunError::Unfit("too deep".to_owned()).to_string(), "too deep");
+        assert_eq!(RunError::Cancelled.to_string(), "cancelled");
+    }
+}

@@ -375,6 +375,34 @@ mod tests {
         );
     }
 
+    /// Spans [from, to], ends included, as a plain search finds them.
+    #[test]
+    fn a_stall_touches_what_it_shares_an_instant_with() {
+        let windows = [(10, 20), (30, 30), (40, 45)];
+        let mut stalls = Stalls::default();
+        windows.iter().for_each(|&(from, to)| stalls.add(at(from), at(to)));
+        for from in 0..50 {
+            for to in from..50 {
+                let touched = windows.iter().any(|window| window.0 <= to && from <= window.1);
+                assert_eq!(stalls.touch(at(from), at(to)), touched, "{from} to {to}");
+            }
+        }
+        let total = (stalls.count, stalls.total, stalls.longest);
+        assert_eq!(total, (3, Span::from_micros(15), Span::from_micros(10)));
+    }
+
+    #[test]
+    fn an_answer_is_late_beyond_two_hundred_microseconds_of_the_disk_s_time() {
+        for (nanos, late) in [(0, 0), (199_999, 0), (200_000, 0), (200_001, 1)] {
+            let mut receipt = Receipt::default();
+            receipt.answered(at(1), at(1) + Span::from_nanos(nanos));
+            assert_eq!((receipt.late, receipt.kept.len() as u64, receipt.lateness.count()), (late, late, 1), "{nanos}");
+        }
+        let mut early = Receipt::default();
+        early.answered(at(9), at(1));
+        assert_eq!((early.late, early.lateness.latest()), (0, Span::ZERO));
+    }
+
     #[test]
     fn what_clients_wait_for_beside_the_model_stands_among_the_figures() {
         let mut receipt = Receipt { seconds: 1.0, ..Receipt::default() };

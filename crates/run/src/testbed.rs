@@ -179,3 +179,111 @@ pub fn changed(before: &TestBench, after: &TestBench) -> Vec<String> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn bench() -> TestBench {
+        let word = |text: &str| Some(text.to_owned());
+        let device = DeviceInfo {
+            name: "sda".to_owned(),
+            model: word("M"),
+            serial: word("abc"),
+            firmware: word("1"),
+            bytes: Some(1_500_000_000),
+            logical_sector: Some(512),
+            physical_sector: Some(4096),
+            write_cache: word("write back"),
+            fua: Some(false),
+            scheduler: word("none"),
+            link: Some(600_000_000),
+            queue_depth: Some(32),
+            requests: Some(64),
+            rotational: Some(true),
+            zones: word("none"),
+        };
+        let file = FileSystemInfo {
+            kind: "ext4".to_owned(),
+            source: "/dev/sda".to_owned(),
+            point: "/m".to_owned(),
+            options: "rw".to_owned(),
+        };
+        TestBench {
+            device: Some(device),
+            file_system: Some(file),
+            kernel: word("6"),
+            governor: word("g"),
+            load: Some(0.5),
+            free_memory_mib: Some(9),
+        }
+    }
+
+    /// Every figure but load and free memory, which a run changes itself.
+    #[test]
+    fn every_figure_that_changes_is_said_and_load_and_memory_are_not() {
+        assert_eq!(changed(&bench(), &bench()), Vec::<String>::new());
+        for (what, change) in CHANGES {
+            let mut after = bench();
+            change(&mut after);
+            let said = changed(&bench(), &after);
+            assert_eq!(said.len(), 1, "{what}: {said:?}");
+            assert!(said[0].starts_with(&format!("{what} changed during the run: it was `")), "{}", said[0]);
+        }
+        let mut after = bench();
+        (after.load, after.free_memory_mib) = (Some(9.0), None);
+        assert_eq!(changed(&bench(), &after), Vec::<String>::new());
+        after.kernel = None;
+        assert_eq!(changed(&bench(), &after), ["kernel changed during the run: it was `6`, and is not known"]);
+    }
+
+    type BenchChange = (&'static str, fn(&mut TestBench));
+
+    fn device(bench: &mut TestBench) -> &mut DeviceInfo {
+        bench.device.as_mut().unwrap()
+    }
+
+    const CHANGES: [BenchChange; 18] = [
+        ("device", |bench| device(bench).name = "sdb".to_owned()),
+        ("model", |bench| device(bench).model = Some("N".to_owned())),
+        ("serial number", |bench| device(bench).serial = None),
+        ("firmware", |bench| device(bench).firmware = Some("2".to_owned())),
+        ("bytes", |bench| device(bench).bytes = Some(1)),
+        ("logical sector", |bench| device(bench).logical_sector = Some(4096)),
+        ("physical sector", |bench| device(bench).physical_sector = Some(512)),
+        ("write cache", |bench| device(bench).write_cache = Some("write through".to_owned())),
+        ("FUA", |bench| device(bench).fua = Some(true)),
+        ("scheduler", |bench| device(bench).scheduler = Some("bfq".to_owned())),
+        ("link's bytes a second", |bench| device(bench).link = Some(300_000_000)),
+        ("queue depth", |bench| device(bench).queue_depth = Some(31)),
+        ("requests at once", |bench| device(bench).requests = Some(63)),
+        ("rotational", |bench| device(bench).rotational = Some(false)),
+        ("zones", |bench| device(bench).zones = Some("host-managed".to_owned())),
+        ("mount options", |bench| bench.file_system.as_mut().unwrap().options = "ro".to_owned()),
+        ("kernel", |bench| bench.kernel = Some("7".to_owned())),
+        ("governor", |bench| bench.governor = None),
+    ];
+
+    #[test]
+    fn a_bench_in_a_line_has_each_figure_in_its_unit() {
+        assert_eq!(
+            bench().words(),
+            "sda: M, abc, 1.5 GB, sectors 512/4096, rotating, cache write back, no FUA, scheduler none, link 600 MB/s, depth 32; \
+             ext4 on /m (rw); kernel 6; governor g; load 0.5; 9 MiB free"
+        );
+        assert_eq!(TestBench::default().words(), "");
+    }
+
+    /// SHA-256 of `abc`, the first example of FIPS 180-2.
+    #[test]
+    fn a_hashed_serial_number_is_the_same_for_the_same_disk_alone() {
+        let hashed = |serial: &str| {
+            let mut bench = bench();
+            device(&mut bench).serial = Some(serial.to_owned());
+            device(&mut bench.hashed()).serial.clone().unwrap()
+        };
+        assert_eq!(hashed("abc"), "sha256:ba7816bf8f01cfea");
+        assert_ne!(hashed("abd"), hashed("abc"));
+        assert_eq!(TestBench::default().hashed(), TestBench::default());
+    }
+}

@@ -114,4 +114,30 @@ mod tests {
             Usage { threads: vec![thread(97), thread(50), ThreadUsage::default()], system: SystemUsage::default() };
         assert_eq!((usage.saturated(), usage.processor()), (1, Span::from_millis(147)));
     }
+
+    #[test]
+    fn a_thread_is_busy_beyond_nineteen_twentieths_of_its_time() {
+        for (user, system, saturated) in [(950, 0, 0), (951, 0, 1), (475, 476, 1), (475, 475, 0)] {
+            let [user, system] = [user, system].map(Span::from_millis);
+            let thread = ThreadUsage { user, system, wall: Span::from_secs(1), ..ThreadUsage::default() };
+            let usage = Usage { threads: vec![thread], ..Usage::default() };
+            assert_eq!((usage.saturated(), usage.wall()), (saturated, Span::from_secs(1)));
+        }
+        assert_eq!(Usage::default().wall(), Span::ZERO);
+    }
+
+    #[test]
+    fn what_came_between_two_looks_is_each_figure_s_difference() {
+        let usage = |by: u64| ThreadUsage {
+            user: Span::from_nanos(by),
+            system: Span::from_nanos(2 * by),
+            switches: 3 * by,
+            major: 4 * by,
+            minor: 5 * by,
+            wall: Span::from_nanos(6 * by),
+        };
+        let wall = Span::from_nanos(99);
+        assert_eq!(usage(10).since(&usage(3), wall), ThreadUsage { wall, ..usage(7) });
+        assert_eq!(usage(10).processor(), Span::from_nanos(30));
+    }
 }

@@ -125,4 +125,57 @@ mod tests {
             assert_eq!(amount(text, unit), None, "{text} in {unit}");
         }
     }
+
+    /// A prefix is a power of 1000 or 1024, whatever word for bytes stands behind it; an `i` means 1024 wherever it stands.
+    #[test]
+    fn every_prefix_is_its_power_in_every_spelling() {
+        for (power, prefix) in ["", "k", "m", "g", "t"].into_iter().enumerate() {
+            for word in ["", "b", "byte", "bytes"].into_iter().filter(|word| !(prefix.is_empty() && word.is_empty())) {
+                let [plain, binary] = [format!("3{prefix}{word}"), format!("3 {prefix}i{word}")];
+                let [by_1000, by_1024] = [1000f64, 1024.0].map(|base| 3.0 * base.powi(power as i32));
+                for (text, unit, expected) in [
+                    (&plain, "bytes", by_1024),
+                    (&binary, "bytes", by_1024),
+                    (&plain, "sectors", by_1024 / 512.0),
+                    (&plain, "KiB", by_1024 / 1024.0),
+                    (&plain, "MiB", by_1024 / 1_048_576.0),
+                    (&plain, "GiB", by_1024 / 1_073_741_824.0),
+                    (&plain, "MB", by_1000 / 1e6),
+                    (&binary, "MB", by_1024 / 1e6),
+                ] {
+                    let found = amount(text, unit).unwrap_or(f64::NAN);
+                    assert!((found / expected - 1.0).abs() < 1e-12, "{text} in {unit}: {found}, not {expected}");
+                }
+                for second in ["/s", "/sec", "ps"] {
+                    let found = amount(&format!("{plain}{second}"), "MB/s").unwrap_or(f64::NAN);
+                    assert!((found / (by_1000 / 1e6) - 1.0).abs() < 1e-12, "{plain}{second}: {found}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_word_of_a_time_is_its_length() {
+        let words = [
+            (1e-9, "ns"),
+            (1e-6, "us"),
+            (1e-6, "µs"),
+            (1e-6, "usec"),
+            (1e-3, "ms"),
+            (1e-3, "msec"),
+            (1.0, "s"),
+            (1.0, "sec"),
+            (60.0, "m"),
+            (60.0, "min"),
+            (3600.0, "h"),
+            (3600.0, "hours"),
+        ];
+        for (seconds, word) in words {
+            for (unit, factor) in [("s", 1.0), ("ms", 1e3), ("us", 1e6)] {
+                let found = amount(&format!("2.5 {word}"), unit).unwrap_or(f64::NAN);
+                assert!((found / (2.5 * seconds * factor) - 1.0).abs() < 1e-9, "2.5 {word} in {unit}: {found}");
+            }
+            assert_eq!(amount(&format!("2{word}"), "MB/s"), None, "{word} is no rate");
+        }
+    }
 }

@@ -194,4 +194,60 @@ mod tests {
         }
         assert_eq!(read("zoned", Some("60/10:40/90,50/10:50/90")), None, "differs between directions");
     }
+
+    /// All pairs of percentages: more than 100 is refused, less goes to the largest size with a note.
+    #[test]
+    fn percentages_of_a_split_are_a_hundred_in_all() {
+        for (small, large) in (0..=100u8).flat_map(|small| (0..=100u8).map(move |large| (small, large))) {
+            let mut notes = Vec::new();
+            let read = split(&format!("8k/{large}:4k/{small}"), 1024, &mut notes);
+            match small + large > 100 {
+                true => assert!(read.is_err(), "{small} and {large}"),
+                false => assert_eq!(read, Ok(vec![(4096, small), (8192, 100 - small)])),
+            }
+            assert_eq!(notes.len(), usize::from(small + large < 100), "{small} and {large}");
+        }
+    }
+
+    #[test]
+    fn empty_percentages_share_the_rest_evenly_and_the_largest_has_the_remainder() {
+        for given in 0..=100u8 {
+            let mut notes = Vec::new();
+            let each = (100 - given) / 3;
+            let expected = vec![(4096, given), (8192, each), (16384, each), (32768, 100 - given - 2 * each)];
+            assert_eq!(split(&format!("4k/{given}:8k/:16k:32k/"), 1024, &mut notes), Ok(expected));
+            assert_eq!(notes, Vec::<String>::new());
+        }
+    }
+
+    #[test]
+    fn a_split_has_sixty_four_sizes_at_most_and_each_is_one() {
+        let sizes = |count: u64| (1..=count).map(|size| format!("{size}k")).collect::<Vec<_>>().join(":");
+        let read = |text: &str| split(text, 1024, &mut Vec::new());
+        assert_eq!(read(&sizes(64)).map(|table| table.len()), Ok(64));
+        for wrong in [&*sizes(65), "", ":", "0/50:4k/50", "4k/101", "4k/-1"] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn parameters_end_where_the_model_does() {
+        let read = |word, rest: &str| distribution(word, Some(rest), 1024).is_ok();
+        for (word, good, wrong) in [
+            ("zipf", &["0.000001", "0.999999", "1.000001", "1.2:0", "1.2:1"][..], &["0", "1", "1.2:1.000001", "x"][..]),
+            ("pareto", &["0.000001", "0.999999"], &["0", "1"]),
+            ("normal", &["0", "99.999999"], &["100", "-1"]),
+            ("zoned", &["100/100", "50/50:50/50,50/50:50/50"], &["99/100", "50/50:51/50", "50/60:50/50", "101/10"]),
+            ("zoned_abs", &["100/4k"], &["100/0", "99/4k"]),
+        ] {
+            for rest in good {
+                assert!(read(word, rest), "{word}:{rest}");
+            }
+            for rest in wrong {
+                assert!(!read(word, rest), "{word}:{rest}");
+            }
+        }
+        let zones = |more: usize| format!("100/100{}", ":0/0".repeat(more));
+        assert!(read("zoned", &zones(255)) && !read("zoned", &zones(256)), "256 zones at most");
+    }
 }

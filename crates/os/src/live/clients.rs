@@ -76,7 +76,7 @@ impl Messages {
     }
 
     /// The next message that is there.
-    pub(super) fn next(&self) -> Option<DiskMessage> {
+    pub(crate) fn next(&self) -> Option<DiskMessage> {
         self.messages.try_recv().ok()
     }
 }
@@ -280,5 +280,127 @@ impl Connection {
 impl std::fmt::Debug for Connection {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Connection")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nbd::wire::REQUEST;
+    use crate::nbd::{Export, TransmissionTerms};
+
+    fn export() -> Export {
+        Export {
+            description: String::new(),
+            bytes: 1 << 30,
+            smallest: 512,
+            preferred: 4096,
+            largest: 1 << 25,
+            fast_zeroes: false,
+        }
+    }
+
+    /// A client's end, and the disk's.
+    fn client(ours: bool) -> (Box<dyn NbdWire>, Connection) {
+        let (near, wire) = pair().unwrap();
+        near.without_waiting().unwrap();
+        wire.without_waiting().unwrap();
+        (near, Connection { wire, line: Transmission::new(export(), TransmissionTerms::default()), ours })
+    }
+
+    fn is_left(near: &mut dyn NbdWire) -> bool {
+        near.read(&mut [0; 64]).is_ok_and(|came| came == 0)
+    }
+
+    /// A read of so many bytes.
+    fn asks(near: &mut dyn NbdWire, length: u32) {
+        let head = [&REQUEST.to_be_bytes()[..], &[0; 4], &[9; 8], &0u64.to_be_bytes(), &length.to_be_bytes()].concat();
+        near.write_all(&head).unwrap();
+    }
+
+    fn within(limit: usize) -> Clients {
+        let clients = Clients::default();
+        clients.book.write(|book| book.limit = limit);
+        clients
+    }
+
+    /// Hears what has come.
+    fn turn(clients: &mut Clients) {
+        let (_, mut messages) = inbox().unwrap();
+        clients.wait(&mut messages, &Clock::start(), Some(Span::ZERO));
+    }
+
+    #[test]
+    fn beyond_the_limit_the_first_silent_one_gives_way_and_else_the_new_one() {
+        let mut clients = within(2);
+        let mut ends = Vec::new();
+        let mut add = |clients: &mut Clients, ours: bool| {
+            let (near, connection) = client(ours);
+            clients.add(connection, Instant::from_nanos(0));
+            ends.push(near);
+            ends.len() - 1
+        };
+        let own = add(&mut clients, true);
+        let (first, second) = (add(&mut clients, false), add(&mut clients, false));
+        assert_eq!(clients.book.read().most, 2, "our own is not counted");
+        let third = add(&mut clients, false);
+        let another_own = add(&mut clients, true);
+        let book = clients.book.read();
+        assert_eq!((book.gave_way, book.turned_away, book.most), (1, 0, 2));
+        let left: Vec<bool> = ends.iter_mut().map(|it| is_left(&mut **it)).collect();
+        assert_eq!(
+            (left[own], left[first], left[second], left[third], left[another_own]),
+            (false, true, false, false, false)
+        );
+        // Once all have asked, none of them gives way.
+        for at in [second, third] {
+            asks(&mut *ends[at], 512);
+        }
+        turn(&mut clients);
+        assert_eq!(clients.asked().count(), 2);
+        let (mut near, connection) = client(false);
+        clients.add(connection, Instant::from_nanos(0));
+        let book = clients.book.read();
+        assert_eq!((book.gave_way, book.turned_away, is_left(&mut *near)), (1, 1, true));
+        assert!(!clients.give_way(), "our own stays, however silent");
+    }
+
+    #[test]
+    fn clients_share_the_memory_and_give_it_back() {
+        let mut clients = within(8);
+        clients.within(1 << 26);
+        let (mut near, connection) = client(false);
+        clients.add(connection, Instant::from_nanos(0));
+        let alone = clients.held();
+        asks(&mut *near, 1 << 20);
+        turn(&mut clients);
+        assert!(clients.has_asked() && clients.held() >= alone + (1 << 20));
+        let asked: Vec<_> = clients.asked().collect();
+        assert!(!clients.has_asked());
+        assert!(clients.answer(asked[0].0).is_some() && clients.answer(asked[0].0 + 1).is_none());
+        drop(near);
+        // It has left, and is to be answered; then there is nobody to be written to.
+        turn(&mut clients);
+        assert!(clients.held() > 0);
+        turn(&mut clients);
+        assert_eq!(clients.held(), 0, "who hangs up has nothing any more");
+        assert!(clients.answer(asked[0].0).is_none());
+    }
+
+    #[test]
+    fn a_bell_that_rings_wakes_once_and_messages_come_in_order() {
+        let (inbox, mut messages) = inbox().unwrap();
+        let mut clients = within(1);
+        let clock = Clock::start();
+        assert!(!clients.wait(&mut messages, &clock, Some(Span::ZERO)) && messages.next().is_none());
+        inbox.send(DiskMessage::Stop).unwrap();
+        let (answer, _hears) = channel();
+        inbox.send(DiskMessage::Crowded(answer)).unwrap();
+        assert!(clients.wait(&mut messages, &clock, None));
+        assert!(matches!(messages.next(), Some(DiskMessage::Stop)));
+        assert!(matches!(messages.next(), Some(DiskMessage::Crowded(_))) && messages.next().is_none());
+        assert!(!clients.wait(&mut messages, &clock, Some(Span::ZERO)), "it is quiet again");
+        inbox.send(DiskMessage::Stop).unwrap();
+        assert!(clients.wait(&mut messages, &clock, None), "and rings again");
     }
 }

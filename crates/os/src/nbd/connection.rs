@@ -462,6 +462,155 @@ mod tests {
         assert_eq!(said(of(NbdCommand::Unknown(77), 0, 512)), Some(error::INVALID));
     }
 
+    /// proto.md: zero lengths, parts of blocks, and ranges beyond the end are invalid; writes beyond the end have no space.
+    #[test]
+    fn every_range_about_the_ends_is_judged_as_the_specification_says() {
+        const BYTES: u128 = 1 << 20;
+        let export = Export { bytes: 1 << 20, largest: 1 << 16, ..export() };
+        let terms = TransmissionTerms { structured: true, status: true };
+        let end = 1u64 << 20;
+        let offsets = [0, 1, 511, 512, end - 1024, end - 512, end, end + 512, u64::MAX - 511, u64::MAX];
+        let lengths = [0, 1, 511, 512, 1024, 1536, (1 << 16) - 512, 1 << 16, (1 << 16) + 512, 1 << 20, 0xffff_fe00];
+        use NbdCommand::{BlockStatus, Read, Trim, Write, WriteZeroes};
+        for (offset, length) in offsets.into_iter().flat_map(|offset| lengths.map(|length| (offset, length))) {
+            let whole = offset % 512 == 0 && length % 512 == 0 && length > 0;
+            let fits = u128::from(offset) + u128::from(length) <= BYTES;
+            for command in [Read, Write, Trim, WriteZeroes, BlockStatus] {
+                let carried = matches!(command, Read | Write);
+                let grows = matches!(command, Write | WriteZeroes);
+                let expected = match (whole && !(carried && length > 1 << 16), fits) {
+                    (true, true) => None,
+                    (true, false) if grows => Some(error::NO_SPACE),
+                    _ => Some(error::INVALID),
+                };
+                let head = of(command, offset, length);
+                assert_eq!(fault(&head, &export, terms), expected, "{command:?} {offset} {length}");
+            }
+            let flush = fault(&of(NbdCommand::Flush, offset, length), &export, terms);
+            assert_eq!(flush.is_none(), offset == 0 && length == 0);
+        }
+    }
+
+    /// Bits 0 to 4 are known; the others are refused whatever the command.
+    #[test]
+    fn every_flag_of_a_command_is_known_or_refused() {
+        use NbdCommand::{BlockStatus, Flush, Read, Trim, Write, WriteZeroes};
+        let terms = TransmissionTerms { structured: true, status: true };
+        for command in [Read, Write, Trim, WriteZeroes, BlockStatus, Flush] {
+            let length = if command == Flush { 0 } else { 512 };
+            for bit in 0..16 {
+                let head = RequestHead { flags: 1 << bit, ..of(command, 0, length) };
+                let fast = Export { fast_zeroes: true, ..export() };
+                let expected = (bit > 4).then_some(error::INVALID);
+                assert_eq!(fault(&head, &fast, terms), expected, "{command:?}, bit {bit}");
+                let slow = (command == WriteZeroes && bit == 4).then_some(error::UNSUPPORTED);
+                assert_eq!(fault(&head, &export(), terms), expected.or(slow), "{command:?}, bit {bit}");
+            }
+        }
+        // A range that makes no sense is said before zeroes that are slow.
+        let head = RequestHead { flags: wire::FAST_ZERO, ..of(WriteZeroes, 0, 1) };
+        assert_eq!(fault(&head, &export(), terms), Some(error::INVALID));
+        assert_eq!(fault(&of(BlockStatus, 0, 512), &export(), TransmissionTerms::default()), Some(error::INVALID));
+    }
+
+    #[test]
+    fn zeroes_and_trims_are_long_beyond_a_mebibyte_and_nothing_else_is() {
+        use NbdCommand::{Read, Trim, Write, WriteZeroes};
+        for (command, may_be) in [(Trim, true), (WriteZeroes, true), (Read, false), (Write, false)] {
+            let long = [(1 << 20) - 1, 1 << 20, (1 << 20) + 1].map(|length| is_long(&of(command, 0, length)));
+            assert_eq!(long, [false, false, may_be], "{command:?}");
+        }
+    }
+
+    #[test]
+    fn a_client_may_fill_its_budget_to_the_last_byte() {
+        let export = || Export { smallest: 256, ..export() };
+        // Two requests of 32 MiB with their own 256 bytes each are the budget.
+        let full = (32 << 20) - 256;
+        for (second, fits) in [(full, true), (full + 256, false)] {
+            let mut line = Transmission::new(export(), TransmissionTerms::default());
+            line.read_from(&mut &[request(0, 0, full), request(0, 0, second)].concat()[..]).unwrap();
+            let first = line.request().unwrap().0;
+            assert_eq!((line.request().is_some(), line.hears()), (fits, fits));
+            assert!(!line.is_short(), "its own requests are in the way");
+            line.done(&first, |_| Ok(()));
+            assert_eq!((line.speaks(), line.owes(), line.is_over()), (true, true, false));
+        }
+    }
+
+    #[test]
+    fn a_small_request_alone_has_room_where_all_is_taken() {
+        let share = Arc::new(MemoryShare::of(0));
+        for (length, has_room) in [((16 << 10) - 256, true), (16 << 10, false)] {
+            let mut line = Transmission::new(Export { smallest: 256, ..export() }, TransmissionTerms::default());
+            line.sharing(Arc::clone(&share));
+            line.read_from(&mut &[request(0, 0, length), request(0, 0, 256)].concat()[..]).unwrap();
+            assert_eq!((line.request().is_some(), line.is_short()), (has_room, !has_room), "{length}");
+            assert!(line.request().is_none() && line.is_short(), "a second one waits");
+        }
+        let share = MemoryShare::of(100);
+        assert!(share.take(60, false) && share.take(40, false) && !share.take(1, false) && share.take(1, true));
+        share.give_back(100);
+        assert_eq!(share.taken(), 1);
+    }
+
+    #[test]
+    fn answers_are_chunks_only_of_reads_and_status_where_that_was_agreed() {
+        use NbdCommand::{BlockStatus, Read, Trim, Write};
+        for (command, structured, in_chunks) in [
+            (Read, true, true),
+            (BlockStatus, true, true),
+            (Write, true, false),
+            (Trim, true, false),
+            (Read, false, false),
+        ] {
+            let terms = TransmissionTerms { structured, status: structured };
+            let head = of(command, 512, 512);
+            let said = |answer: &dyn Fn(&mut Transmission)| {
+                let mut line = Transmission::new(export(), terms);
+                answer(&mut line);
+                line.out.clone()
+            };
+            let error = if in_chunks { wire::error_chunk(1, error::IO) } else { wire::simple(error::IO, 1).to_vec() };
+            assert_eq!(said(&|line| line.failed(&head, error::IO)), error, "{command:?}");
+            assert_eq!(said(&|line| line.done(&head, |_| Err(error::IO))), error, "{command:?}");
+            if command == BlockStatus {
+                let extents = [(512, 3), (1024, 0)];
+                assert_eq!(said(&|line| line.extents(&head, &extents)), wire::status_chunk(1, ALLOCATION_ID, &extents));
+                continue;
+            }
+            let length = if command == Read { 512 } else { 0 };
+            let begin = if in_chunks { wire::data_chunk(1, 512, length).to_vec() } else { wire::simple(0, 1).to_vec() };
+            let filled = said(&|line| {
+                line.done(&head, |data| {
+                    data.fill(7);
+                    Ok(())
+                });
+            });
+            assert_eq!(filled, [begin, vec![7; length]].concat(), "{command:?}");
+        }
+    }
+
+    #[test]
+    fn bytes_of_both_directions_and_whole_requests_are_counted() {
+        let mut line = Transmission::new(export(), TransmissionTerms::default());
+        line.begin_with(&[1, 2, 3]);
+        assert!(line.speaks() && line.owes());
+        let write = [request(1, 0, 512), vec![1; 512]].concat();
+        line.read_from(&mut &write[..HEAD + 100]).unwrap();
+        assert!(line.request().is_none());
+        assert_eq!((line.moved(), line.requests()), ((HEAD + 100) as u64, 0));
+        line.read_from(&mut &write[HEAD + 100..]).unwrap();
+        let (head, data) = line.request().unwrap();
+        assert_eq!((data, line.moved(), line.requests()), (vec![1; 512], (HEAD + 512) as u64, 1));
+        line.done(&head, |_| Ok(()));
+        line.write_to(&mut io::sink(), |_, _| ()).unwrap();
+        assert_eq!((line.moved(), line.owes()), ((HEAD + 512 + 3 + 16) as u64, false));
+        // A goodbye is no request.
+        line.read_from(&mut &request(2, 0, 0)[..]).unwrap();
+        assert!(line.request().is_none() && line.is_over() && line.requests() == 1);
+    }
+
     fn request(command: u16, offset: u64, length: u32) -> Vec<u8> {
         let numbers = [&wire::REQUEST.to_be_bytes()[..], &0u16.to_be_bytes(), &command.to_be_bytes(), &[9; 8]];
         [numbers.concat(), offset.to_be_bytes().to_vec(), length.to_be_bytes().to_vec()].concat()

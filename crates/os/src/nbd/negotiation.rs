@@ -318,6 +318,7 @@ fn meta(option: u32, queries: &[&str], negotiated: &mut TransmissionTerms) -> Ve
 #[cfg(test)]
 mod tests {
     use super::*;
+    use seekwise_model::block::Queuing;
 
     /// What a client sends, and what it is sent.
     struct Both<'a> {
@@ -424,6 +425,148 @@ mod tests {
         assert_eq!(negotiated.unwrap(), None);
         use answer::*;
         assert_eq!(kinds(&got), [INVALID, UNKNOWN, INVALID, INVALID, TOO_BIG, ACK]);
+    }
+
+    /// Data of the replies to options, by kind.
+    fn replies(mut bytes: &[u8]) -> Vec<(u32, Vec<u8>)> {
+        let mut all = Vec::new();
+        while !bytes.is_empty() {
+            let mut reader = WireReader(bytes);
+            assert_eq!(reader.u64(), Some(wire::OPTION_REPLY));
+            let (_, kind, length) = (reader.u32(), reader.u32().unwrap(), reader.u32().unwrap());
+            all.push((kind, reader.take(length as usize).unwrap().to_vec()));
+            bytes = reader.0;
+        }
+        all
+    }
+
+    /// proto.md of the protocol: flags are bit 0; flush, FUA, rotational, trim, zeroes are bits 2 to 6, one reply a read bit 7,
+    /// several connections bit 8, fast zeroes bit 11. Read-only (1), resize (9) and cache (10) are never promised.
+    #[test]
+    fn the_flags_promise_what_a_disk_does_and_no_more() {
+        let all = [0, 2, 3, 4, 5, 6, 8, 11].iter().map(|bit| 1u16 << bit).sum::<u16>();
+        let (_, got) = talk(3, &[option(option::EXPORT_NAME, &[])]);
+        assert_eq!(got[8..10], all.to_be_bytes());
+        for (options, expected) in [
+            (vec![option(option::GO, GO)], all),
+            (vec![option(option::STRUCTURED_REPLY, &[]), option(option::GO, GO)], all | 1 << 7),
+        ] {
+            let got = replies(&talk(3, &options).1);
+            let export = got.iter().find(|(kind, data)| *kind == answer::INFO && data[..2] == [0, 0]).unwrap();
+            assert_eq!(export.1, [&[0, 0][..], &(1u64 << 30).to_be_bytes(), &expected.to_be_bytes()].concat());
+        }
+    }
+
+    #[test]
+    fn information_is_what_was_asked_for_and_what_a_client_must_know() {
+        let sizes = [&[0, 3][..], &512u32.to_be_bytes(), &4096u32.to_be_bytes(), &(1u32 << 20).to_be_bytes()].concat();
+        for (wanted, more) in [
+            (&[][..], vec![]),
+            (&[info::NAME][..], vec![vec![0, 1]]),
+            (&[info::DESCRIPTION][..], vec![[&[0, 2][..], b"a disk"].concat()]),
+            (&[info::BLOCK_SIZE, 77][..], vec![]),
+        ] {
+            let count = u16::try_from(wanted.len()).unwrap();
+            let asked: Vec<u8> =
+                [0, 0, 0, 0].into_iter().chain([count].iter().chain(wanted).flat_map(|it| it.to_be_bytes())).collect();
+            for (number, goes) in [(option::INFO, false), (option::GO, true)] {
+                let (negotiated, got) = talk(3, &[option(number, &asked), option(option::ABORT, &[])]);
+                assert_eq!(negotiated.unwrap().is_some(), goes, "only GO goes");
+                let mut got = replies(&got);
+                got.truncate(3 + more.len());
+                assert_eq!(got.pop(), Some((answer::ACK, vec![])));
+                assert_eq!(got.remove(0).1[..2], [0, 0]);
+                let told: Vec<Vec<u8>> = got.into_iter().map(|(_, data)| data).collect();
+                assert_eq!(told, [&[sizes.clone()][..], &more].concat(), "{wanted:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn contexts_are_listed_and_chosen_only_with_chunks() {
+        let asked = |name: &str, queries: &[&str]| {
+            let texts = queries.iter().flat_map(|it| [&(it.len() as u32).to_be_bytes()[..], it.as_bytes()].concat());
+            let head = [&(name.len() as u32).to_be_bytes()[..], name.as_bytes(), &(queries.len() as u32).to_be_bytes()];
+            head.concat().into_iter().chain(texts).collect::<Vec<u8>>()
+        };
+        use answer::{ACK, INVALID, META_CONTEXT, UNKNOWN};
+        let (list, set) = (option::LIST_META_CONTEXT, option::SET_META_CONTEXT);
+        for (number, data, kinds_with_chunks, chosen) in [
+            (list, asked("", &[]), vec![META_CONTEXT, ACK], false),
+            (list, asked("", &["base:"]), vec![META_CONTEXT, ACK], false),
+            (list, asked("", &["base:allocation"]), vec![META_CONTEXT, ACK], false),
+            (list, asked("", &["", ""]), vec![ACK], false),
+            (set, asked("", &["base:allocation"]), vec![META_CONTEXT, ACK], true),
+            (set, asked("", &["x:", "base:allocation"]), vec![META_CONTEXT, ACK], true),
+            (set, asked("", &["base:"]), vec![ACK], false),
+            (set, asked("", &[]), vec![ACK], false),
+            (set, asked("disk", &["base:allocation"]), vec![UNKNOWN], false),
+            (set, [asked("", &["base:allocation"]), vec![0]].concat(), vec![INVALID], false),
+        ] {
+            let options = [option(option::STRUCTURED_REPLY, &[]), option(number, &data), option(option::GO, GO)];
+            let (negotiated, got) = talk(3, &options);
+            assert_eq!(negotiated.unwrap(), Some(TransmissionTerms { structured: true, status: chosen }), "{data:?}");
+            assert_eq!(kinds(&got)[1..=kinds_with_chunks.len()], kinds_with_chunks, "{data:?}");
+            // The context has the number 1 where it is chosen, and none where it is listed.
+            let told = replies(&got).into_iter().find(|(kind, _)| *kind == META_CONTEXT);
+            let number = [0, 0, 0, u8::from(number == set)];
+            assert!(told.is_none_or(|(_, data)| data == [&number[..], b"base:allocation"].concat()));
+            let (negotiated, got) = talk(3, &[options[1].clone(), option(option::GO, GO)]);
+            assert_eq!(negotiated.unwrap(), Some(TransmissionTerms::default()));
+            let named = kinds_with_chunks == [UNKNOWN];
+            assert_eq!(kinds(&got)[0], if named { UNKNOWN } else { INVALID }, "a status is a chunk");
+        }
+    }
+
+    #[test]
+    fn an_option_has_its_data_or_none() {
+        let go = |more: &[u8]| option(option::GO, &[GO, more].concat());
+        for (wrong, expected) in [
+            (option(option::LIST, &[1]), answer::INVALID),
+            (option(option::STRUCTURED_REPLY, &[1]), answer::INVALID),
+            (go(&[0]), answer::INVALID),
+            (option(99, &vec![0; LONGEST as usize]), answer::UNSUPPORTED),
+            (option(99, &vec![0; LONGEST as usize + 1]), answer::TOO_BIG),
+            (option(option::ABORT, &[]), answer::ACK),
+        ] {
+            let (negotiated, got) = talk(3, &[wrong, option(option::ABORT, &[])]);
+            assert_eq!((negotiated.unwrap(), kinds(&got)[0]), (None, expected));
+        }
+        assert_eq!(talk(3, &[option(option::EXPORT_NAME, b"disk")]).0.unwrap(), None, "there is no other export");
+    }
+
+    #[test]
+    fn a_client_may_know_two_flags_and_is_left_with_any_other() {
+        for flag in 0..32 {
+            let negotiated = talk(1 << flag, &[option(option::GO, GO)]).0.unwrap();
+            assert_eq!(negotiated.is_some(), flag < 2, "bit {flag}");
+        }
+    }
+
+    #[test]
+    fn an_export_has_the_limits_of_its_disk() {
+        // Logical and physical bytes, the longest transfer in sectors; preferred and largest bytes.
+        for (logical, physical, longest, preferred, largest) in [
+            (512, 512, 2560, 4096, 2560 * 512),
+            (512, 4096, 65_535, 4096, 65_535 * 512),
+            (4096, 4096, 65_536, 4096, 32 << 20),
+            (512, 65_536, 65_537, 65_536, 32 << 20),
+        ] {
+            let limits = Limits {
+                sectors: 1000,
+                logical,
+                physical,
+                max_transfer: longest,
+                depth: 1,
+                fua: true,
+                volatile_cache: true,
+                queuing: Queuing::None,
+                computes: false,
+            };
+            let export = Export::of(&limits, String::new());
+            assert_eq!((export.bytes, export.smallest), (1000 * 512, logical));
+            assert_eq!((export.preferred, export.largest, export.fast_zeroes), (preferred, largest, false));
+        }
     }
 
     #[test]

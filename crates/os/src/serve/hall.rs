@@ -424,3 +424,7 @@ impl PendingClients {
 fn reserve() -> Option<File> {
     File::open(if cfg!(windows) { "NUL" } else { "/dev/null" }).ok()
 }
+
+#[cfg(all(test, unix))]
+#[path = "hall/tests.rs"]
+mod tests;

@@ -28,11 +28,12 @@ impl Lateness {
         (power * PARTS) as usize + part as usize
     }
 
-    /// The first size beyond a bucket.
-    fn edge(bucket: usize) -> u64 {
+    /// The first size of a bucket, and the first beyond it.
+    fn edges(bucket: usize) -> (u64, u64) {
         let (power, part) = (bucket as u32 / PARTS, bucket as u64 % u64::from(PARTS));
         let step = 1u64 << (power - PARTS.ilog2());
-        (1u64 << power).saturating_add(step.saturating_mul(part + 1))
+        let first = (1u64 << power) + step * part;
+        (first, first.saturating_add(step))
     }
 
     /// One more.
@@ -59,7 +60,7 @@ impl Lateness {
             seen += count;
             seen >= wanted
         })?;
-        Some(Span::from_nanos(Lateness::edge(bucket)).min(self.latest))
+        Some(Span::from_nanos(Lateness::edges(bucket).1).min(self.latest))
     }
 
     /// The latest.
@@ -95,8 +96,70 @@ impl Lateness {
 
     /// Sizes, each at most 3 % below what it stands for, and how many there are.
     pub fn sizes(&self) -> impl Iterator<Item = (Span, u64)> {
-        let floor = |bucket: usize| if bucket == 0 { 0 } else { Lateness::edge(bucket - 1) };
         let counts = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
-        counts.map(move |(bucket, &count)| (Span::from_nanos(floor(bucket)).min(self.latest), count))
+        counts.map(move |(bucket, &count)| (Span::from_nanos(Lateness::edges(bucket).0).min(self.latest), count))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(nanos: &[u64]) -> Lateness {
+        let mut lateness = Lateness::default();
+        nanos.iter().for_each(|&nanos| lateness.add(Span::from_nanos(nanos)));
+        lateness
+    }
+
+    #[test]
+    fn a_bucket_is_a_thirty_second_wide_and_holds_what_it_says() {
+        let powers = (5..63).flat_map(|power| [-1i64, 0, 1].map(|by| (1u64 << power).wrapping_add_signed(by)));
+        for nanos in (32..3000).chain(powers.filter(|nanos| *nanos >= 32)).chain([u64::MAX]) {
+            let (first, beyond) = Lateness::edges(Lateness::bucket(nanos));
+            assert!(first <= nanos && (nanos < beyond || beyond == u64::MAX), "{nanos}: {first} to {beyond}");
+            assert!(u128::from(beyond - first) * 32 <= u128::from(first) + 31, "{nanos}: {first} to {beyond}");
+        }
+    }
+
+    /// A clock may tell nothing at all of a short journey.
+    #[test]
+    fn a_size_of_nothing_is_one_too() {
+        let sizes = |nanos: &[u64]| of(nanos).sizes().map(|(span, count)| (span.nanos(), count)).collect::<Vec<_>>();
+        assert_eq!(sizes(&[0, 0]), [(0, 2)]);
+        assert_eq!(sizes(&[]), []);
+        assert_eq!(sizes(&[32]), [(32, 1)]);
+        // 1000 lies in the bucket from 992 to 1008.
+        assert_eq!(sizes(&[1000, 1007, 1008]), [(992, 2), (1008, 1)]);
+    }
+
+    /// The law of a quantile: the least size that so large a share does not exceed; of 1 to 10, by hand.
+    #[test]
+    fn a_quantile_is_the_first_size_that_the_share_does_not_exceed() {
+        let sizes: Vec<u64> = (1..=10).map(|at| at << 20).collect();
+        let lateness = of(&sizes);
+        for (share, which) in [(0.0, 1), (0.1, 1), (0.11, 2), (0.5, 5), (0.51, 6), (0.9, 9), (0.91, 10), (1.0, 10)] {
+            let told = lateness.quantile(share).unwrap().nanos();
+            let size = which << 20;
+            assert!(told >= size && told <= size + size / 32, "{share}: {told}");
+        }
+        assert_eq!(of(&[]).quantile(0.5), None);
+    }
+
+    #[test]
+    fn mean_error_and_count_are_those_of_the_sizes_that_are_left() {
+        // 2, 4 and 9 have the mean 5 and the sample variance 13.
+        let mut lateness = of(&[2, 4, 9, 70]);
+        lateness.take_off(Span::from_nanos(70));
+        assert_eq!((lateness.count(), lateness.mean()), (3, Some(Span::from_nanos(5))));
+        assert!((lateness.standard_error() - (13.0f64 / 3.0).sqrt()).abs() < 1e-9, "{}", lateness.standard_error());
+        assert_eq!((of(&[]).mean(), of(&[]).count()), (None, 0));
+        assert!(of(&[7]).standard_error().is_infinite() && of(&[7, 7]).standard_error() == 0.0);
+    }
+
+    #[test]
+    fn what_exceeds_a_span_by_a_thirty_second_is_over_it() {
+        let lateness = of(&[1000, 2000, 4000]);
+        let over = |nanos: u64| lateness.over(Span::from_nanos(nanos));
+        assert_eq!((over(100), over(1000), over(1900), over(3999), over(4000)), (3, 2, 2, 0, 0));
     }
 }

@@ -111,3 +111,59 @@ impl DoorLatencies {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_is_alone_if_the_counts_agree_within_a_tenth() {
+        let ends = |asked: u64, came: u64| {
+            let totals = |requests| RequestTotals { requests, took: Span::ZERO };
+            DoorEnds { far: totals(asked), near: totals(came) }.is_alone()
+        };
+        for came in [10, 100, 1009] {
+            let tenth = came / 10;
+            for (asked, alone) in [
+                (came - tenth - 1, false),
+                (came - tenth, true),
+                (came, true),
+                (came + tenth, true),
+                (came + tenth + 1, false),
+            ] {
+                assert_eq!(ends(asked, came), alone, "{asked} asked, {came} came");
+            }
+        }
+        // Below ten no difference is borne; without requests nobody is there.
+        assert_eq!(
+            [ends(9, 9), ends(8, 9), ends(10, 9), ends(0, 0), ends(0, 10), ends(1, 0)],
+            [true, false, false, false, false, false]
+        );
+    }
+
+    #[test]
+    fn what_the_way_adds_is_the_difference_of_the_means_and_never_negative() {
+        let totals = |requests, nanos| RequestTotals { requests, took: Span::from_nanos(nanos) };
+        let added = |far, near| DoorEnds { far, near }.added().nanos();
+        assert_eq!(added(totals(4, 400), totals(5, 300)), 40);
+        assert_eq!(added(totals(5, 300), totals(4, 400)), 0);
+        assert_eq!(totals(0, 0).mean(), Span::ZERO);
+        assert_eq!(totals(7, 700).since(totals(3, 100)), totals(4, 600));
+        assert_eq!(totals(3, 100).since(totals(7, 700)), totals(0, 0));
+    }
+
+    #[test]
+    fn a_response_is_the_model_s_time_and_the_lateness_and_only_reads_and_writes_move() {
+        let mut ways = DoorLatencies::default();
+        let (modelled, late) = (Span::from_nanos(1 << 20), Span::from_nanos(1 << 10));
+        ways.of(Door::File).answered(modelled, late, true);
+        ways.of(Door::File).answered(modelled, late, false);
+        assert_eq!((ways.network.modelled.count(), ways.file.modelled.count()), (0, 2), "each door has its own");
+        let way = &ways.file;
+        assert_eq!(
+            (way.response.mean(), way.modelled.mean(), way.late.mean()),
+            (Some(modelled + late), Some(modelled), Some(late))
+        );
+        assert_eq!(RequestTotals::from(way), RequestTotals { requests: 1, took: modelled });
+    }
+}
