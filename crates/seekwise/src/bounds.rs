@@ -159,3 +159,55 @@ fn machine() -> Option<u64> {
     let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     total.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Setup;
+
+    fn cell() -> PreparedCell {
+        Setup::new("random-read", "barracuda-7200.7-ncq").with_runtime("1 s").prepare().unwrap()
+    }
+
+    fn admitted(memory: u64, cell: &PreparedCell, runs: u64, threads: usize) -> Result<usize, String> {
+        let cells = std::slice::from_ref(cell);
+        let plan = RunPlan { cells, runs, cuts: 0, times: 1, threads, seed: 1, until_decided: false };
+        Bounds::new(Some(memory)).admit(&plan).map_err(|why| why.to_string())
+    }
+
+    #[test]
+    fn as_many_cores_as_fit_in_the_memory_and_not_even_one_is_refused() {
+        let cell = cell();
+        let most = demand::of_run(&cell.target, &cell.job, 0);
+        for runs in [3, 100] {
+            let needs = |cores: u64| demand::of_plan(most, cores, runs);
+            assert!(needs(1) < needs(2) && needs(2) < needs(3));
+            for (memory, expected) in
+                [(needs(1), 1), (needs(2) - 1, 1), (needs(2), 2), (needs(3) - 1, 2), (needs(3), 3), (u64::MAX, 3)]
+            {
+                assert_eq!(admitted(memory, &cell, runs, 3), Ok(expected), "{memory} bytes");
+            }
+            let why = admitted(needs(1) - 1, &cell, runs, 3).unwrap_err();
+            assert!(why.starts_with("this may take up to ") && why.ends_with("(--max-memory)"), "{why}");
+        }
+        // A run more than there are needs no core of its own: what was asked for stays.
+        assert_eq!(admitted(demand::of_plan(most, 1, 1), &cell, 1, 8), Ok(8));
+        assert_eq!(admitted(u64::MAX, &cell, 5, 0), Ok(0), "all cores");
+    }
+
+    #[test]
+    fn a_bound_is_what_was_given_or_a_quarter_of_the_machine_s() {
+        assert_eq!(Bounds::new(Some(7)).memory(), 7);
+        assert_eq!(Bounds::new(None).memory(), machine().map_or(UNKNOWN, |bytes| bytes / 4));
+        let why = Bounds::new(None).refusal(1);
+        assert!(why.ends_with("(a quarter of the machine's; --max-memory changes it)"), "{why}");
+    }
+
+    #[test]
+    fn times_and_sizes_change_their_unit_where_it_is_too_small() {
+        let times = [0.4, 89.4, 89.999, 90.0, 5399.0, 5400.0, 36_000.0].map(wall);
+        assert_eq!(times, ["0 s", "89 s", "90 s", "2 min", "90 min", "1.5 h", "10.0 h"]);
+        let sizes = [0, 999_000_000, 1_000_000_000, 2_500_000_000, u64::MAX].map(size);
+        assert_eq!(sizes, ["0.0 MB", "999.0 MB", "1.0 GB", "2.5 GB", "more than 10^18 bytes"]);
+    }
+}

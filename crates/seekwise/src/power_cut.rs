@@ -120,3 +120,51 @@ fn instants(when: &CutTime) -> &'static str {
         CutTime::Off(_) => "shutdown",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use seekwise_model::time::Span;
+
+    fn cut(job: &str, when: CutTime) -> Result<PowerCut, String> {
+        let setup = Setup::new(job, "barracuda-7200.7").with_runtime("1 s");
+        power_cut(&setup, when, &Bounds::new(None), &()).map_err(|why| why.to_string())
+    }
+
+    fn at(nanos: u64) -> CutTime {
+        CutTime::At(vec![Instant::from_nanos(nanos)])
+    }
+
+    #[test]
+    fn a_cut_is_within_the_run_and_has_something_to_lose() {
+        let end = cut("random-write", CutTime::Random(3)).unwrap().report.elapsed_s;
+        assert!(end >= 1.0, "{end}");
+        assert_eq!(cut("random-write", at(500_000_000)).unwrap().report.cuts, 1);
+        let late = cut("random-write", at((end * 1e9) as u64 + 1_000_000)).map(drop).unwrap_err();
+        assert!(late.starts_with("--at 1.") && late.contains("the run ended at"), "{late}");
+        for none in [
+            CutTime::Random(0),
+            CutTime::At(Vec::new()),
+            CutTime::Off(0),
+            CutTime::After { pause: Span::ZERO, cuts: 0 },
+        ] {
+            assert_eq!(cut("random-write", none).map(drop), Err("--cuts 0: expected 1 or more".to_owned()));
+        }
+        let reads = cut("random-read", CutTime::Random(3)).map(drop).unwrap_err();
+        assert!(reads.contains("acknowledged no writes"), "{reads}");
+    }
+
+    #[test]
+    fn the_answer_names_what_was_cut_and_how() {
+        for (when, word) in [(CutTime::Random(2), "random"), (at(500_000_000), "given"), (CutTime::Off(1), "shutdown")]
+        {
+            let cut = cut("random-write", when).unwrap();
+            let json = cut.json(&Setup::new("random-write", "barracuda-7200.7").with_seed(7));
+            assert_eq!((json["instants"].as_str(), json["seed"].as_u64()), (Some(word), Some(7)));
+            assert_eq!(
+                (json["job"].as_str(), json["target"].as_str()),
+                (Some("random-write"), Some("barracuda-7200.7"))
+            );
+        }
+    }
+}

@@ -344,3 +344,92 @@ pub fn reject_repeated_keys(set: &[(String, String)]) -> Result<(), Error> {
         None => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn setup() -> Setup {
+        Setup::new("random-read", "barracuda-7200.7-ncq")
+    }
+
+    fn keys(setup: &Setup) -> Result<Vec<String>, String> {
+        let cell = setup.cell().map_err(|why| why.to_string())?;
+        Ok(cell.settings.into_iter().map(|(key, value)| format!("{key}={value}")).collect())
+    }
+
+    #[test]
+    fn a_cell_has_the_job_the_target_and_what_is_set_in_this_order() {
+        let full = setup().with("driver", "linux-none").with_runtime("2 s").with("job.depth", 4);
+        let expected =
+            ["job=random-read", "drive=barracuda-7200.7-ncq", "job.runtime=2 s", "driver=linux-none", "job.depth=4"];
+        assert_eq!(keys(&full).unwrap(), expected);
+        assert_eq!(keys(&Setup::new("random-read", "null")).unwrap(), ["job=random-read", "place=null"]);
+    }
+
+    /// What one argument says no other may say; without the first, the second is free to.
+    #[test]
+    fn a_key_that_an_argument_names_is_not_set_again() {
+        for (key, said) in [
+            ("job", "names the job"),
+            ("stack", "names the stack"),
+            ("place", "names the place"),
+            ("drive", "names the drive"),
+        ] {
+            let why = keys(&setup().with(key, "x")).unwrap_err();
+            assert!(why.starts_with(&format!("--set {key}=x: ")) && why.contains(said), "{why}");
+        }
+        assert!(keys(&setup().with("job.runtime", "1 s")).is_ok());
+        assert!(keys(&setup().with("job.runtime", "1 s").with_runtime("2 s")).unwrap_err().contains("--runtime sets"));
+        let formatted = Setup { trace_format: Some("spc".to_owned()), ..setup() };
+        assert!(keys(&formatted).unwrap().contains(&"trace.format=spc".to_owned()));
+        assert!(keys(&setup().with("trace.format", "spc")).is_ok());
+        assert!(keys(&formatted.with("trace.format", "spc")).unwrap_err().contains("--trace-format names"));
+        let twice = setup().with("job.depth", 1).with("job.span", "1g").with("job.depth", 2);
+        assert_eq!(keys(&twice), Err("--set job.depth=2: `job.depth` is set twice".to_owned()));
+    }
+
+    #[test]
+    fn only_what_holds_data_is_destroyed_and_by_one_name() {
+        let why = keys(&setup().with_destroy("Z1")).unwrap_err();
+        assert!(why.contains("barracuda-7200.7-ncq holds nothing to destroy"), "{why}");
+        let file = Setup::new("random-read", "file:/tmp/there-is-none").with_destroy("there-is-none");
+        assert!(keys(&file).unwrap().contains(&format!("{}=there-is-none", plan::DESTROY)));
+        let why = keys(&file.with(plan::DESTROY, "other")).unwrap_err();
+        assert!(why.contains("conflicts with --set"), "{why}");
+    }
+
+    #[test]
+    fn words_of_linux_s_disks_are_devices_and_others_are_not() {
+        for name in ["sda", "sdab", "sda1", "vdb12", "xvdc", "nvme0n1", "mmcblk0"] {
+            assert!(is_device(name), "{name}");
+        }
+        for name in ["sd", "sdabc", "sdA", "sd1", "nvme", "nvmexy", "hda", "barracuda-7200.7", ""] {
+            assert!(!is_device(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_job_and_a_target_are_not_taken_for_one_another() {
+        for (job, target, said) in [
+            ("exos-x18", "exos-x18", "is a drive"),
+            ("random-read", "random-write", "is a job"),
+            ("random-read", "sda", "is a device"),
+            ("random-read", "/tmp", "is a folder"),
+            ("random-read", "/there/is/none", "is no drive and no file"),
+            ("-", "-", "standard input"),
+        ] {
+            let why = keys(&Setup::new(job, target)).unwrap_err();
+            assert!(why.contains(said), "{job} on {target}: {why}");
+        }
+    }
+
+    #[test]
+    fn the_words_of_a_setup_are_those_that_make_it() {
+        let full = setup().with("a", "b c").with_runtime("2 s").with_destroy("Z 1").with_seed(9);
+        let words = full.words();
+        assert!(words.starts_with("random-read --on barracuda-7200.7-ncq --set 'a=b c' --runtime '2 s'"), "{words}");
+        assert!(words.contains("--destroy 'Z 1'"), "{words}");
+        assert_eq!(full.title(), "random-read on barracuda-7200.7-ncq");
+    }
+}

@@ -97,4 +97,32 @@ mod tests {
         assert!(said("1..8:0").contains("the step is 0"));
         assert!(said("1..99999999:1").contains("more than 1000 values"));
     }
+
+    #[test]
+    fn a_range_ends_at_a_thousand_values_and_at_its_own_last() {
+        let last = |text: &str| read(text).map(|values| (values.len(), values.last().cloned().unwrap()));
+        assert_eq!(last("1..1000:1"), Ok((1000, "1000".to_owned())));
+        assert!(read("1..1001:1").is_err());
+        assert_eq!(last("1..10:3"), Ok((4, "10".to_owned())));
+        assert_eq!(last("1..9:3"), Ok((3, "7".to_owned())));
+        // Beyond the largest number there is none.
+        assert_eq!(last(&format!("{}..{}:1", u64::MAX - 1, u64::MAX)), Ok((2, u64::MAX.to_string())));
+        assert_eq!(last(&format!("1..{}", u64::MAX)), Ok((64, (1u64 << 63).to_string())));
+        assert!(read("5..5:1,7").is_err(), "it does not rise");
+    }
+
+    #[test]
+    fn a_switch_has_two_positions_in_any_words() {
+        for (one, other, same) in [
+            ("on", "on", true),
+            ("on", "true", true),
+            ("off", "false", true),
+            ("on", "off", false),
+            ("on", "8", false),
+            ("8", "08", false),
+        ] {
+            assert_eq!((is_same(one, other), is_same(other, one)), (same, same), "{one} and {other}");
+        }
+        assert!(read("on,true").unwrap_err().contains("duplicate value `true`, which means `on`"));
+    }
 }
