@@ -161,7 +161,7 @@ fn what_goes_alone_meets_what_it_meets_otherwise() {
         (alone, answered) = (alone + seen_through.went_alone, answered + stepping.heard.completions.len());
     }
     assert!(
-        alone > crate::drawn(1_000) && answered > crate::drawn(20_000) as usize,
+        alone > crate::drawn(1_000) as usize && answered > crate::drawn(20_000) as usize,
         "{alone} of {answered} went alone"
     );
 }
