@@ -63,7 +63,7 @@ fn asked(options: &[&str]) -> Result<Asked, String> {
 fn run(asked: &Asked) -> Result<bool, String> {
     let program = match &asked.program {
         Some(path) => std::path::absolute(path).map_err(|why| format!("{}: {why}", path.display()))?,
-        None => cargo::release_build().map(|_| crate::target().join("release/seekwise"))?,
+        None => cargo::program()?,
     };
     let begun = Instant::now();
     let kept = crate::target().join("xtask/results");
