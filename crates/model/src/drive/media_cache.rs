@@ -234,9 +234,9 @@ mod tests {
 
         fn forget(&mut self, lba: u64, end: u64) {
             (lba..end).for_each(|block| self.slots[block as usize] = None);
-            for stretch in 0..2 {
+            for (stretch, (first, _)) in STRETCHES.into_iter().enumerate() {
                 if self.live(stretch) == 0 {
-                    self.next[stretch] = STRETCHES[stretch].0;
+                    self.next[stretch] = first;
                 }
             }
         }
