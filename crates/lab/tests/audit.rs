@@ -109,6 +109,9 @@ fn eight_behaviours_and_three_tickers() {
     let rows = rows(&matrix);
     println!("{rows}");
     assert!(wrong.is_empty(), "{} wrong\n{}", wrong.len(), wrong.join("\n"));
+    if crate::drawn(SEEDS) < SEEDS {
+        return println!("the document's table has all draws (SEEKWISE_DRAWS=all)");
+    }
     let document = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/flush-audit.md");
     let document = std::fs::read_to_string(document).expect("it is there");
     assert!(document.contains(&rows), "docs/flush-audit.md has another table; this one belongs there:\n{rows}");
