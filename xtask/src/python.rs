@@ -2,8 +2,8 @@
 //! notebooks and the checks of its types; `cargo xtask wheel [TARGET …]` makes wheels and the source package in `target/dist`.
 //!
 //! `ci` has the compiler look at the module early (`module`), which needs no Python package, and runs the tests behind the
-//! workspace's, in the same profile. What both ask for alike is built once, and they ask alike (`SHARED`, and what is said in
-//! `xtask/Cargo.toml`): the laboratory and all below it. Without a registry of Python packages the step says that it is skipped. Wheels are no
+//! workspace's, in the same profile. Of other people's crates both ask alike (`SHARED`, and what is said in
+//! `xtask/Cargo.toml`), so these are built once; ours are built again. Without a registry of Python packages the step says that it is skipped. Wheels are no
 //! part of `ci`; they are linked by zig against the libc of manylinux2014 (glibc 2.17), so that older systems take them too.
 
 use std::fs;
