@@ -301,7 +301,7 @@ fn honest() -> super::Evidence {
     }
 }
 
-/// What is found after a change of the honest disk's evidence.
+/// Changes the evidence of an honest disk, and judges it.
 fn found(change: impl FnOnce(&mut super::Evidence)) -> (AuditVerdict, Certainty) {
     let mut evidence = honest();
     change(&mut evidence);

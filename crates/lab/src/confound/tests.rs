@@ -25,7 +25,7 @@ fn key(key: &str, levels: &str) -> String {
     )
 }
 
-/// What is said of the study's comparison with this credit: the credit, what changes at once, the refusal, the concerns that differ.
+/// Judges the study's comparison with this credit. Returns the credit, what changes at once, the refusal, the concerns that differ.
 fn said(text: &str, credit_of: Option<&[Concern]>) -> (String, Vec<&'static str>, Option<String>, Vec<Concern>) {
     let mut study: Study = study::parse("s.toml", text).unwrap_or_else(|faults| panic!("{text}: {faults:?}"));
     study.compare[0].credit = credit_of.map(<[Concern]>::to_vec);

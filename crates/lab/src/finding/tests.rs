@@ -20,7 +20,7 @@ const STUDY: &str = "title = 't'\nquestion = 'q'\nruns = 4\njob = 'random-read'\
 /// Cells of the longer queue: what cell 0 is compared with, and cell 1.
 const LONGER: [usize; 2] = [2, 3];
 
-/// What made the results: the settings of the four cells.
+/// The settings of the four cells; they never change, so they are made once.
 pub(super) fn made() -> &'static StudyProvenance {
     static MADE: OnceLock<StudyProvenance> = OnceLock::new();
     MADE.get_or_init(|| {

@@ -66,7 +66,7 @@ fn journal(kind: u32, transaction: u32) -> Vec<u8> {
     block
 }
 
-/// What is said of the lost `parts`, in sectors, of a write from block `from` on with these bytes.
+/// The words for a write of these bytes at block `from` that lost `parts` (in sectors).
 fn said_of(from: u64, bytes: Vec<u8>, parts: &[(u64, u64)]) -> String {
     let medium = medium();
     let read = |at: u64, bytes: usize| medium.get(at as usize..at as usize + bytes).map(<[u8]>::to_vec);
@@ -80,7 +80,7 @@ fn said_of(from: u64, bytes: Vec<u8>, parts: &[(u64, u64)]) -> String {
     words(&layout, &LostWrite { write, parts: parts.to_vec() }, &history, &read)
 }
 
-/// What is said of a lost write of these blocks of zeroes.
+/// The words for a lost write of zeroes to these blocks.
 fn said(blocks: std::ops::Range<u64>) -> String {
     let sectors = BLOCK / SECTOR;
     let bytes = vec![0; ((blocks.end - blocks.start) * BLOCK) as usize];
