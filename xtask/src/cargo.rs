@@ -21,23 +21,30 @@ pub fn deny() -> Ended {
     command(&["cargo", "deny", "--locked", "check", "--hide-inclusion-graph", "licenses", "bans", "sources"], &[])
 }
 
+/// What cargo is asked for: everything but the Python module, for which a Python and arrow would be needed (see `python`).
+pub const ALL: [&str; 3] = ["--workspace", "--exclude", "seekwise-python"];
+
 /// No lint.
 pub fn clippy() -> Ended {
-    command(&["cargo", "clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"], &[])
+    let words = [&["cargo", "clippy"], &ALL[..], &["--all-targets", "--locked", "--", "-D", "warnings"]].concat();
+    command(&words, &[])
 }
 
 /// Documentation without a warning.
 pub fn doc() -> Ended {
-    command(&["cargo", "doc", "--workspace", "--no-deps", "--locked"], &[("RUSTDOCFLAGS", "-D warnings")])
+    let words = [&["cargo", "doc"], &ALL[..], &["--no-deps", "--locked"]].concat();
+    command(&words, &[("RUSTDOCFLAGS", "-D warnings")])
 }
 
 /// What builds the tests, and the program for them, in the dev profile (the model optimised, see `Cargo.toml`). Examples are built by
 /// nobody: `clippy` looks at them.
-const TESTS: [&str; 7] = ["cargo", "test", "--workspace", "--locked", "--lib", "--bins", "--tests"];
+fn build_tests() -> Vec<&'static str> {
+    [&["cargo", "test"], &ALL[..], &["--locked", "--lib", "--bins", "--tests"]].concat()
+}
 
 /// All tests but those in the documentation. Passed ones show what they print: why they skip.
 pub fn test(skipped: &mut Vec<String>) -> Ended {
-    let words = [&TESTS[..], &["--no-fail-fast", "--", "--show-output"]].concat();
+    let words = [&build_tests()[..], &["--no-fail-fast", "--", "--show-output"]].concat();
     run_tests(&crate::root(), &words, &[], skipped)
 }
 
@@ -52,13 +59,13 @@ pub fn test_package(package: &str, skipped: &mut Vec<String>) -> Ended {
 
 /// The examples in the documentation.
 pub fn doctest() -> Ended {
-    command(&["cargo", "test", "--workspace", "--locked", "--no-fail-fast", "--doc"], &[])
+    command(&[&["cargo", "test"], &ALL[..], &["--locked", "--no-fail-fast", "--doc"]].concat(), &[])
 }
 
 /// Builds the program as the tests have it, if it is not there, and says where it is. A build of its own, such as the release build,
 /// would take minutes and behave the same.
 pub fn program() -> Result<PathBuf, String> {
-    match command(&[&TESTS[..], &["--no-run", "--quiet"]].concat(), &[]) {
+    match command(&[&build_tests()[..], &["--no-run", "--quiet"]].concat(), &[]) {
         Ended::Passed => Ok(crate::target().join("debug/seekwise")),
         Ended::Failed(why) | Ended::Skipped(why) => Err(why),
     }

@@ -2,8 +2,8 @@
 //! notebooks and the checks of its types; `cargo xtask wheel [TARGET …]` makes wheels and the source package in `target/dist`.
 //!
 //! `ci` has the compiler look at the module early (`module`), which needs no Python package, and runs the tests behind the
-//! workspace's, in the same profile. Of other people's crates both ask alike (`SHARED`, and what is said in
-//! `xtask/Cargo.toml`), so these are built once; ours are built again. Without a registry of Python packages the step says that it is skipped. Wheels are no
+//! workspace's, in the same profile. Both ask alike of what they stand on (`SHARED`, and what is said in `xtask/Cargo.toml`), so
+//! that this is built once. Without a registry of Python packages the step says that it is skipped. Wheels are no
 //! part of `ci`; they are linked by zig against the libc of manylinux2014 (glibc 2.17), so that older systems take them too.
 
 use std::fs;
@@ -49,30 +49,13 @@ const TESTERS: [&str; 18] = [
 /// Below this, the stable interface that the module is built for does not exist.
 const OLDEST: &str = "import sys; sys.exit(sys.version_info < (3, 10))";
 
-/// The compiler looks at the module, which is no part of the workspace.
+/// The compiler looks at the module, which `clippy` leaves out.
 pub fn check() -> Ended {
     if !Command::new("python3").args(["-c", OLDEST]).status().is_ok_and(|status| status.success()) {
         return Ended::Skipped("no python3 of 3.10 or newer; install one".to_owned());
     }
-    let (manifest, target) = (crate::root().join("crates/python/Cargo.toml"), crate::target());
-    let (manifest, target) = (manifest.display().to_string(), target.display().to_string());
-    command(
-        &[
-            "cargo",
-            "clippy",
-            "--locked",
-            "--manifest-path",
-            &manifest,
-            "--target-dir",
-            &target,
-            "--features",
-            SHARED,
-            "--",
-            "-D",
-            "warnings",
-        ],
-        &[],
-    )
+    let words = ["cargo", "clippy", "--package", "seekwise-python", "--locked", "--features", SHARED];
+    command(&[&words[..], &["--", "-D", "warnings"]].concat(), &[])
 }
 
 /// A program of the environment.
@@ -111,8 +94,7 @@ fn in_environment(folder: &Path, words: &[&str]) -> Ended {
     activated(|environment| run_in(folder, words, environment))
 }
 
-/// Calls `run` with the variables of the environment. Cargo builds into the project's own target folder, for which the module's
-/// crate has the same profiles.
+/// Calls `run` with the variables of the environment. Cargo builds into the project's own target folder.
 fn activated(run: impl FnOnce(&[(&str, &str)]) -> Ended) -> Ended {
     let venv = crate::target().join("python/venv");
     let mut paths = vec![venv.join("bin")];

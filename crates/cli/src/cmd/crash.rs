@@ -2,6 +2,8 @@
 
 mod bench;
 mod plan;
+#[cfg(test)]
+mod tests;
 mod text;
 mod unflushed;
 

@@ -158,6 +158,7 @@ fn weighting(plan: &CrashPlan, report: &Report) -> String {
     };
     let partial = match report.outcome.partial {
         0 => String::new(),
+        1 => " At 1 cut a write was on the medium in part: some of its sectors were new, others old.".to_owned(),
         n => format!(" At {n} cuts a write was on the medium in part: some of its sectors were new, others old."),
     };
     let young = match plan.recipe.may_lose.nanos {
@@ -202,10 +203,8 @@ fn proof(proof: &CheckProof) -> String {
             files.join(", ")
         ),
     };
-    format!(
-        "The check was tried before: it passes with all that was written, and notices {}.{untried}{unnoticed}",
-        noticed.join(", ")
-    )
+    let notices = if noticed.is_empty() { String::new() } else { format!(", and notices {}", noticed.join(", ")) };
+    format!("The check was tried before: it passes with all that was written{notices}.{untried}{unnoticed}")
 }
 
 /// A tenth of a speed, in as many digits as one would type: 0.7 / 10 is 0.06999999999999999.
@@ -223,7 +222,8 @@ fn disk(args: &args::CrashArgs, report: &Report) -> String {
                 true => String::new(),
                 false => format!(" The cause is {}: {}.", blame::levels(blamed), blame::settings(blamed)),
             };
-            let broke = format!("The disk broke its promises: {n} cuts lost writes that it had promised.{by}");
+            let cuts = if n == 1 { "1 cut" } else { &format!("{n} cuts") };
+            let broke = format!("The disk broke its promises: {cuts} lost writes that it had promised.{by}");
             match report.outcome.tried.iter().any(CrashTrial::is_bad) {
                 true => broke,
                 // See docs/crash.md, Time.

@@ -80,7 +80,8 @@ fn ranges(of: &UnflushedPages) -> String {
     let each = ranges.iter().take(RANGES).map(|(from, to)| format!("{from} to {}", to - 1));
     let mut each = each.collect::<Vec<_>>().join(", ");
     if ranges.len() > RANGES {
-        each.push_str(&format!(", and {} more ranges", ranges.len() - RANGES));
+        let more = ranges.len() - RANGES;
+        each.push_str(&format!(", and {more} more range{}", if more == 1 { "" } else { "s" }));
     }
     let what = match &ranges[..] {
         [] => "its name; it is empty".to_owned(),

@@ -1,0 +1,201 @@
+//! The words and figures of a session written by hand, whose every number can be counted: no disk is served and nothing is mounted.
+
+use clap::Parser;
+use seekwise_lab::crash::instants::InstantReason;
+use seekwise_lab::crash::proof::{CheckProof, NoticedChange};
+use seekwise_lab::crash::shrink::MinimalSet;
+use seekwise_lab::crash::trial::CrashCase;
+use seekwise_lab::crash::verdict::{CrashFinding, CrashVerdict};
+use seekwise_lab::cut::blame::BlamedLevel;
+use seekwise_model::block::{Completion, Landing, LandingKind, MemberRole, Op, Request, Status, TrackRun};
+use seekwise_model::durability::image::LostWrite;
+use seekwise_model::durability::writes::SessionWrites;
+use seekwise_model::history::{History, HistoryEvent, HistoryMark};
+use seekwise_os::kernel::pages::{NameChange, UnflushedName, UnflushedPages};
+
+use super::*;
+
+#[derive(Parser)]
+struct Words {
+    #[command(flatten)]
+    args: args::CrashArgs,
+}
+
+/// What was asked, as people type it.
+fn asked(more: &[&str]) -> (args::CrashArgs, CrashPlan) {
+    let words = ["crash", "--on", "barracuda-7200.7", "--workload", "work", "--check", "check"];
+    let args = Words::try_parse_from(words.iter().chain(more)).map_err(|why| why.to_string()).unwrap().args;
+    let Ok(plan) = CrashPlan::of(&args) else { panic!("it can be planned") };
+    (args, plan)
+}
+
+fn ms(ms: u64) -> Instant {
+    Instant::from_nanos(ms * 1_000_000)
+}
+
+fn write(stamp: u64, lba: u64, sectors: u32) -> Request {
+    Request { op: Op::Write, lba, sectors, stamp, ..Request::NONE }
+}
+
+fn over(request: Request, from: u64, to: u64) -> HistoryEvent {
+    let status = Status::Done;
+    HistoryEvent::Over(request, Completion { status, submitted: ms(from), finished: ms(to), ..Completion::NONE })
+}
+
+fn landing(stamp: u64, lba: u64, sectors: u32, from: u64, to: u64) -> Landing {
+    let (from, to) = (ms(from), ms(to));
+    let run = TrackRun { sector: lba, sectors, from, to };
+    let (role, kind) = (MemberRole::Copy(0), LandingKind::Landed);
+    Landing { member: 0, role, lba, sectors, stamp, number: 0, from, to, kind, sector: lba, run }
+}
+
+/// Ten to a hundred and ten milliseconds: three writes, of which a flush covers the first; two promises.
+fn history() -> History {
+    let flush = Request { op: Op::Flush, stamp: 3, ..Request::NONE };
+    let (first, second, third) = (write(1, 0, 8), write(2, 100, 16), write(4, 200, 8));
+    History {
+        events: vec![
+            HistoryEvent::Taken(ms(20), first),
+            over(first, 20, 21),
+            HistoryEvent::Taken(ms(30), flush),
+            HistoryEvent::Landed(landing(1, 0, 8, 32, 36)),
+            over(flush, 30, 40),
+            HistoryEvent::Taken(ms(50), second),
+            over(second, 50, 52),
+            HistoryEvent::Taken(ms(90), third),
+        ],
+        marks: vec![
+            (ms(10), HistoryMark::Begin),
+            (ms(45), HistoryMark::Said("one".to_owned())),
+            (ms(60), HistoryMark::Said("two".to_owned())),
+            (ms(110), HistoryMark::End),
+        ],
+        ..History::default()
+    }
+}
+
+fn finding(verdict: CrashVerdict, words: &str) -> CrashFinding {
+    CrashFinding { verdict, words: words.to_owned() }
+}
+
+fn trial(at: u64, why: InstantReason, order: Option<u32>, state: usize, found: CrashFinding) -> CrashTrial {
+    let promises = history().said(ms(at)).count();
+    let case = CrashCase { at: ms(at), why, order, promises, due: promises };
+    CrashTrial { case, state, finding: found, readable: None }
+}
+
+fn lost(report: &CrashResults, stamp: u64, parts: &[(u64, u64)]) -> LostWrite {
+    let write = *report.writes.taken(Instant::FAR).find(|write| write.stamp == stamp).unwrap();
+    LostWrite { write, parts: parts.to_vec() }
+}
+
+fn noticed(change: &str) -> NoticedChange {
+    NoticedChange { change: change.to_owned(), finding: finding(CrashVerdict::Corrupt, "bad") }
+}
+
+/// Five cuts and one other order; the second cut lost half of the second write and the third write.
+fn report() -> Report {
+    let history = history();
+    let writes = SessionWrites::of(&history, true);
+    let gone = || finding(CrashVerdict::LostPromised, "record two is not there.");
+    let mut unreadable = trial(95, InstantReason::Drawn, None, 3, finding(CrashVerdict::Corrupt, "a hole"));
+    unreadable.readable = Some(CrashVerdict::Consistent);
+    let tried = vec![
+        trial(40, InstantReason::Flushed, None, 0, finding(CrashVerdict::Consistent, "")),
+        trial(34, InstantReason::Landing, None, 1, finding(CrashVerdict::LostAllowed, "older")),
+        trial(61, InstantReason::Promised, None, 2, gone()),
+        unreadable,
+        trial(100, InstantReason::Drawn, None, 0, finding(CrashVerdict::Consistent, "")),
+        trial(61, InstantReason::Promised, Some(4), 2, gone()),
+    ];
+    let image = MediumImage::without(&writes, ms(61), []);
+    let mut outcome = CrashResults {
+        tried,
+        checked: 4,
+        disk_broke: 0,
+        partial: 2,
+        broken_by: Vec::new(),
+        writes,
+        first: [(CrashVerdict::LostPromised, (2, image))].into(),
+    };
+    let left = vec![lost(&outcome, 2, &[(108, 116)]), lost(&outcome, 4, &[(200, 208)])];
+    let shrunk = ShrinkResult::To { lost: MinimalSet { left, trials: 7, complete: true }, of: 3, finding: gone() };
+    outcome.disk_broke = 0;
+    let proof = CheckProof {
+        empty: Some(finding(CrashVerdict::LostPromised, "nothing")),
+        removed: Some(noticed("without b")),
+        altered: Some(noticed("a byte of a")),
+        unnoticed: vec!["/c".to_owned()],
+        early: vec![noticed("early a"), noticed("early b")],
+    };
+    let case = outcome.tried[2].clone();
+    let mut recorded = SessionRecord { history, receipt: Default::default(), pages: Default::default() };
+    recorded.receipt.flushes = 9;
+    let places = vec![(2, "the journal".to_owned())];
+    Report { recorded, proof, outcome, shrunk: Some((case, shrunk)), places, unflushed: None, later: None }
+}
+
+/// The text is that of the file beside this one, which was read and counted once; SEEKWISE_UPDATE=1 writes it anew.
+fn equals(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/cmd/crash/tests").join(name);
+    if std::env::var_os("SEEKWISE_UPDATE").is_some() {
+        std::fs::write(&path, text).unwrap();
+    }
+    assert_eq!(text, std::fs::read_to_string(&path).unwrap(), "{name}");
+}
+
+fn text_of(more: &[&str], report: &Report) -> String {
+    let (args, plan) = asked(more);
+    text::text(&args, &plan, report)
+}
+
+#[test]
+fn a_session_by_hand_is_told_with_its_own_figures() {
+    equals("lost.txt", &text_of(&[], &report()));
+}
+
+#[test]
+fn lost_writes_that_are_not_the_cause_and_what_came_too_late_are_told() {
+    let mut report = report();
+    let file = UnflushedPages { file: "a".into(), length: 4096, ranges: vec![(0, 4096)], named: true };
+    let ranges = vec![(0, 10), (20, 30), (40, 50), (60, 70), (80, 90)];
+    let parts = UnflushedPages { file: "d/b".into(), length: 100, ranges, named: false };
+    let empty = UnflushedPages { file: "e".into(), length: 0, ranges: Vec::new(), named: false };
+    let name = |name: &str, change| UnflushedName { name: name.into(), change };
+    let names = vec![
+        name("d/b", NameChange::Missing { stands_as: "d/b.tmp".into() }),
+        name("c", NameChange::Earlier { stands_as: "c.new".into() }),
+        name("d/new", NameChange::Absent { folder: true }),
+        name("old", NameChange::Remains),
+    ];
+    report.unflushed = Some(UnflushedState { files: vec![file.clone(), parts, empty], names: names.clone() });
+    report.recorded.pages.left_out = 3;
+    let found = finding(CrashVerdict::LostPromised, "record two is not there.");
+    report.shrunk.as_mut().unwrap().1 = ShrinkResult::NotLost { of: 3, finding: found };
+    report.later = Some((ms(86), UnflushedState { files: vec![file], names: names[3..].to_vec() }));
+    report.outcome.disk_broke = 2;
+    let (level, setting, value) = ("drive".to_owned(), "cache.flush".to_owned(), "ignore".to_owned());
+    report.outcome.broken_by = vec![BlamedLevel { level, setting, value }];
+    equals("late.txt", &text_of(&[], &report));
+}
+
+#[test]
+fn a_disk_that_broke_its_promises_without_harm_is_told_with_a_slower_speed() {
+    let mut report = report();
+    report.outcome.tried.retain(|tried| tried.state == 0);
+    report.outcome.disk_broke = 1;
+    let found = finding(CrashVerdict::Consistent, "");
+    report.shrunk.as_mut().unwrap().1 = ShrinkResult::NotAgain(found);
+    report.proof = CheckProof { empty: None, removed: None, altered: None, unnoticed: Vec::new(), early: Vec::new() };
+    equals("slower.txt", &text_of(&["--speed", "0.5", "--set", "driver.flush=drop"], &report));
+}
+
+#[test]
+fn json_of_a_session_by_hand_has_its_own_figures() {
+    let (args, plan) = asked(&["--may-lose", "2s"]);
+    let mut value = text::as_json(&args, &plan, &report());
+    for key in ["version", "build"] {
+        value.as_object_mut().unwrap().remove(key);
+    }
+    equals("lost.json", &serde_json::to_string_pretty(&value).unwrap());
+}
