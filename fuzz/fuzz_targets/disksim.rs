@@ -4,4 +4,4 @@
 #[path = "../entries.rs"]
 mod entries;
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| entries::disksim(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| entries::disksim(data, &mut |_| ()));

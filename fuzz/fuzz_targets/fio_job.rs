@@ -4,4 +4,4 @@
 #[path = "../entries.rs"]
 mod entries;
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| entries::fio_job(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| entries::fio_job(data, &mut |_| ()));

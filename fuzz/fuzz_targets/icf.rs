@@ -4,4 +4,4 @@
 #[path = "../entries.rs"]
 mod entries;
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| entries::icf(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| entries::icf(data, &mut |_| ()));

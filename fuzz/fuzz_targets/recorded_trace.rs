@@ -4,4 +4,4 @@
 #[path = "../entries.rs"]
 mod entries;
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| entries::recorded_trace(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| entries::recorded_trace(data, &mut |_| ()));

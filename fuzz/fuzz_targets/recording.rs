@@ -4,4 +4,4 @@
 #[path = "../entries.rs"]
 mod entries;
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| entries::recording(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| entries::recording(data, &mut |_| ()));

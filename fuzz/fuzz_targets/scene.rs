@@ -4,4 +4,4 @@
 #[path = "../entries.rs"]
 mod entries;
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| entries::scene(data));
+libfuzzer_sys::fuzz_target!(|data: &[u8]| entries::scene(data, &mut |_| ()));

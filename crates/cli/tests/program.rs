@@ -18,6 +18,7 @@ mod fio_rates;
 mod fit;
 mod flush_audit;
 mod folders;
+mod golden;
 mod help;
 mod hostile;
 mod hostile_clients;

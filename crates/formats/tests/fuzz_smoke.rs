@@ -6,7 +6,7 @@
 #[path = "../../../fuzz/change.rs"]
 mod change;
 #[path = "../../../fuzz/entries.rs"]
-mod entries;
+pub mod entries;
 
 use std::time::Instant;
 
@@ -205,7 +205,7 @@ fn try_cases(name: &str, entry: entries::Entry, cases: u64) {
     for _ in 0..cases {
         let case = changed(&seeds, &mut rng);
         let begun = Instant::now();
-        if std::panic::catch_unwind(|| entry(&case)).is_err() {
+        if std::panic::catch_unwind(|| entry(&case, &mut |_| ())).is_err() {
             panic!("{name} panics on {:?}", String::from_utf8_lossy(&case));
         }
         longest = longest.max(begun.elapsed().as_millis());
@@ -256,8 +256,9 @@ fn the_seeds_are_valid() {
 /// No file of other people ends so: the seeds are our own.
 const NONE: &[&str] = &[];
 
-fn seeds(name: &str) -> Vec<Vec<u8>> {
-    let (own, folder, ends): (&[&[u8]], _, &[&str]) = match name {
+/// Of a parser: seeds of our own, and the folder and ends of other people's.
+pub fn sources(name: &str) -> (&'static [&'static [u8]], &'static str, &'static [&'static str]) {
+    match name {
         "icf" => (&[ICF, OLD_ICF], "wild/iometer", &[".icf", ".save.txt"]),
         "results_csv" => (&[CSV], "wild/iometer/results-golden", &[".txt"]),
         "fio_json" => (&[JSON], "wild/fio-json", &[".json", ".output"]),
@@ -275,7 +276,11 @@ fn seeds(name: &str) -> Vec<Vec<u8>> {
         "review" => (&[REVIEW], "wild/fio-examples", NONE),
         "recipe" => (&[RECIPE], "wild/fio-examples", NONE),
         other => panic!("no seeds for {other}"),
-    };
+    }
+}
+
+fn seeds(name: &str) -> Vec<Vec<u8>> {
+    let (own, folder, ends) = sources(name);
     let wild = shared_files::files(folder, ends).into_iter().filter_map(|path| std::fs::read(path).ok());
     let mut seeds: Vec<Vec<u8>> = own.iter().map(|seed| seed.to_vec()).chain(wild).collect();
     seeds.iter_mut().for_each(|seed| seed.truncate(LONGEST_SEED));
@@ -283,7 +288,7 @@ fn seeds(name: &str) -> Vec<Vec<u8>> {
 }
 
 /// A seed with one to eight changes.
-fn changed(seeds: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
+pub fn changed(seeds: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
     // Our own seeds are whole and short, so half of the cases come from the first.
     let index = if rng.percent(50) { 0 } else { rng.below(seeds.len() as u64) as usize };
     let mut case = seeds[index].clone();

@@ -15,6 +15,7 @@ mod fio_random;
 mod fio_streams;
 mod fio_wild;
 mod fuzz_smoke;
+mod golden;
 mod iometer_icf;
 mod iometer_results;
 mod iometer_standard;

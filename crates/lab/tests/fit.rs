@@ -24,7 +24,7 @@ use seekwise_model::time::Span;
 use seekwise_model::workload::replay::{ReplayRow, Timing};
 use seekwise_run::cutoff::RunCutoff;
 
-const DRIVE: &str = "barracuda-7200.7";
+pub const DRIVE: &str = "barracuda-7200.7";
 
 /// Two thirds reads, a fifth continuing the last request; pauses of 0 to 20 ms.
 fn rows(sectors: u64, n: usize) -> Vec<ReplayRow> {
@@ -41,7 +41,7 @@ fn rows(sectors: u64, n: usize) -> Vec<ReplayRow> {
 }
 
 /// The stream as `truth` answers it, with noise of 0.05 ms either way.
-fn measured(truth: &DriveFile, n: usize) -> MeasuredTrace {
+pub fn measured(truth: &DriveFile, n: usize) -> MeasuredTrace {
     let profile = truth.profile().unwrap();
     let rows = rows(profile.geometry.sectors() - 64, n);
     let lines = (1..=n).collect();
@@ -54,7 +54,7 @@ fn measured(truth: &DriveFile, n: usize) -> MeasuredTrace {
     trace
 }
 
-fn fitted(
+pub fn fitted(
     trace: MeasuredTrace,
     only: &[&str],
     known: BTreeMap<String, Vec<f64>>,
@@ -75,13 +75,13 @@ fn fitted(
     (found, asked)
 }
 
-fn truth(set: &[(&str, &str)]) -> DriveFile {
+pub fn truth(set: &[(&str, &str)]) -> DriveFile {
     let mut drive = catalogue::load(DRIVE).unwrap();
     set.iter().for_each(|(key, value)| drive.set(key, value).unwrap());
     drive
 }
 
-const ONLY: [&str; 3] = ["overhead.read_miss_ms", "cache.read_ahead.after", "overhead.flush_ms"];
+pub const ONLY: [&str; 3] = ["overhead.read_miss_ms", "cache.read_ahead.after", "overhead.flush_ms"];
 
 #[test]
 fn what_was_moved_is_found_and_what_is_not_felt_is_named() {
@@ -179,15 +179,21 @@ fn the_profile_says_what_it_was_fitted_to_and_is_read_back() {
     assert!(after.reads.demerit_ms < before.reads.demerit_ms);
 }
 
-/// The same of jobs: their figures are those of the drive with another overhead and a shorter dispatch.
-fn of_jobs(threads: usize, most: Option<u64>) -> FitResult {
+/// Figures of four jobs.
+pub fn curve() -> Vec<FitData> {
     let drive = catalogue::load(DRIVE).unwrap();
-    let only = ["overhead.read_miss_ms", "overhead.flush_ms", "mechanics.seek.average_ms", "firmware.queue.ahead"];
-    let only: Vec<String> = only.iter().map(|key| (*key).to_owned()).collect();
     let curve =
         "rw,depth,iops,mean\nrandread,1,70,14.3\nrandread,2,70,28.6\nrandread,4,71,56.3\nrandwrite,1,150,6.67\n";
     let named = [FileArgument::parse("c.csv,hold=none").unwrap()];
-    let (data, _) = sources::data(&named, &[curve.to_owned()], 0.0, &drive, catalogue::text(DRIVE).unwrap()).unwrap();
+    sources::data(&named, &[curve.to_owned()], 0.0, &drive, catalogue::text(DRIVE).unwrap()).unwrap().0
+}
+
+/// The same of jobs: their figures are those of the drive with another overhead and a shorter dispatch.
+pub fn of_jobs(threads: usize, most: Option<u64>) -> FitResult {
+    let drive = catalogue::load(DRIVE).unwrap();
+    let only = ["overhead.read_miss_ms", "overhead.flush_ms", "mechanics.seek.average_ms", "firmware.queue.ahead"];
+    let only: Vec<String> = only.iter().map(|key| (*key).to_owned()).collect();
+    let data = curve();
     let (parameters, effort) = (parameter::of(&drive, &only), SearchEffort::of(&data, Some(2)));
     let task = FitTask { drive: &drive, parameters, data: &data, effort, most, known: BTreeMap::new() };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();

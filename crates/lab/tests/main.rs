@@ -13,8 +13,11 @@ mod cut;
 mod everyday;
 mod files;
 mod fit;
+mod golden;
 mod ladder;
 mod little;
+#[allow(dead_code, reason = "the program's tests use the rest")]
+mod outline;
 mod published;
 mod report;
 mod served;

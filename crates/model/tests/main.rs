@@ -10,6 +10,7 @@ mod buses;
 mod conformance;
 mod cuts;
 mod driver;
+mod golden;
 mod laws;
 mod media_cache;
 mod power;

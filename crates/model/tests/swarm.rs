@@ -211,13 +211,13 @@ fn seed_11613_what_a_cache_sends_again_is_reported_again() {
 }
 
 /// The drive chooses some commands before their turn.
-fn random_planner(rng: &mut Rng) -> SmallStack {
+pub fn random_planner(rng: &mut Rng) -> SmallStack {
     let mut stack = random_stack(rng);
     stack.drive.firmware.ahead = 1 + rng.below(8) as u32;
     stack
 }
 
-fn bare_planner(rng: &mut Rng) -> SmallStack {
+pub fn bare_planner(rng: &mut Rng) -> SmallStack {
     SmallStack { layers: Vec::new(), ..random_planner(rng) }
 }
 
@@ -264,7 +264,7 @@ fn records(seed: u64, bare: bool, by_steps: bool) -> (Vec<String>, Instant) {
     records_of(stack, seed, by_steps)
 }
 
-fn records_of(stack: SmallStack, seed: u64, by_steps: bool) -> (Vec<String>, Instant) {
+pub fn records_of(stack: SmallStack, seed: u64, by_steps: bool) -> (Vec<String>, Instant) {
     let (records, engine) = ran(&stack, seed, by_steps);
     (records, engine.now())
 }

@@ -173,6 +173,8 @@ fn effort(args: &Fit, given: &Given) -> SearchEffort {
 #[derive(Default)]
 struct Heard {
     tried: u64,
+    /// The least loss.
+    least: Option<f64>,
     search: Search,
     stage: &'static str,
 }
@@ -201,16 +203,21 @@ fn searched(
                     journal.write(question, answer);
                 }
             }
-            FitEvent::Best(loss) if now.search.last().is_none_or(|step| loss < step.1) => {
-                let tried = now.tried;
-                now.search.push((tried, loss));
+            FitEvent::Best(loss) if now.least.is_none_or(|least| loss < least) => {
+                now.least = Some(loss);
                 observer.doing(&format!("{}: {loss:.4}", now.stage));
             }
             FitEvent::Best(_) => {}
+            FitEvent::Paused(loss) => {
+                if now.search.last().is_none_or(|step| loss < step.1) {
+                    let tried = now.tried;
+                    now.search.push((tried, loss));
+                }
+            }
             FitEvent::Stage { name, expected } => {
                 now.stage = name;
                 observer.begin(Some(now.tried + expected), now.tried, "points");
-                observer.doing(&now.search.last().map_or(name.to_owned(), |step| format!("{name}: {:.4}", step.1)));
+                observer.doing(&now.least.map_or(name.to_owned(), |least| format!("{name}: {least:.4}")));
             }
         }
     };

@@ -58,6 +58,8 @@ pub enum FitEvent<'a> {
     Tried { question: &'a str, answer: &'a [f64], known: bool },
     /// The least loss of the seen data so far.
     Best(f64),
+    /// The same where no point is being tried: how far the search is there does not depend on the number of cores.
+    Paused(f64),
     /// A stage of the search begins, and so many points are expected to follow until the end.
     Stage { name: &'static str, expected: u64 },
 }
@@ -238,6 +240,10 @@ impl<'a> PointEvaluator<'a> {
             self.end(&mut now, EarlyEnd::Points);
         }
         drop(now);
+        let least = self.best.lock().expect("no holder panics").as_ref().map(|best| best.0);
+        if let Some(least) = least {
+            (self.listener.heard)(FitEvent::Paused(least));
+        }
         self.is_over()
     }
 

@@ -1,5 +1,7 @@
 //! The words and figures of a session written by hand, whose every number can be counted: no disk is served and nothing is mounted.
 
+#![allow(clippy::disallowed_methods, reason = "SEEKWISE_UPDATE writes texts beside the test")]
+
 use clap::Parser;
 use seekwise_lab::crash::instants::InstantReason;
 use seekwise_lab::crash::proof::{CheckProof, NoticedChange};

@@ -77,7 +77,7 @@ fn a_listener_hears_each_fall_of_the_loss_and_what_was_known() {
     let hears = |event: FitEvent<'_>| match event {
         FitEvent::Best(loss) => heard.lock().unwrap().push(loss),
         FitEvent::Tried { known, .. } => assert!(known),
-        FitEvent::Stage { .. } => {}
+        FitEvent::Stage { .. } | FitEvent::Paused(_) => {}
     };
     let evaluator = PointEvaluator { listener: FitListener::hearing(&hears), ..toy.evaluator() };
     for value in [0.0, 0.006, 0.001, 0.002, 0.004, 0.003] {

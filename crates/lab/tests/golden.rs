@@ -1,0 +1,238 @@
+//! What the laboratory makes of a few studies and fits, whole: reports, accounts of sampling, fitted profiles and their pages are those
+//! that were read last (`golden/`). Tests elsewhere ask whether they are right.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use seekwise_lab::catalogue::sketch::{Datasheet, sketch};
+use seekwise_lab::catalogue::{self, check, show};
+use seekwise_lab::compose::{ReportMaterial, report};
+use seekwise_lab::finding::Evidence;
+use seekwise_lab::fit::data::{FitData, FitTrace};
+use seekwise_lab::fit::{page, parameter, report as fit_report, write};
+use seekwise_lab::inputs::Inputs;
+use seekwise_lab::plan::{self, Cell, PreparedCell};
+use seekwise_lab::provenance::StudyProvenance;
+use seekwise_lab::rounds::pilot::PilotWatch;
+use seekwise_lab::rounds::{self, SamplingAccount};
+use seekwise_lab::run::RunRecord;
+use seekwise_lab::study::{EarlierRuns, ExecutionLimits, execute_order, judge};
+use seekwise_lab::{cut, lever, plot, validate};
+use seekwise_model::rng::Seed;
+use seekwise_model::time::Instant;
+use seekwise_model::workload::replay::Timing;
+use seekwise_run::cutoff::RunCutoff;
+
+use crate::{fit, outline};
+
+const TINY: &str = r#"title = "Tiny"
+question = "Is it faster with a queue?"
+seed = 3
+runs = 4
+runtime = "20 s"
+ramp = "1 s"
+
+[stack]
+controller = "ahci"
+
+[[factor]]
+name = "drive"
+key = "drive"
+levels = ["barracuda-7200.7-ncq", "exos-x18"]
+
+[[factor]]
+name = "depth"
+key = "job.depth"
+levels = [1, 8]
+
+[[factor]]
+name = "pattern"
+key = "job"
+levels = ["random-read", "file-server"]
+
+[[compare]]
+name = "A queue"
+factor = "depth"
+from = 1
+to = 8
+headline = true
+
+[[compare]]
+name = "Waiting"
+factor = "depth"
+from = 1
+to = 8
+metric = "response_ms.p99"
+"#;
+
+/// The built-in studies that take no time.
+const STUDIES: [(&str, &str); 5] = [
+    ("tiny", TINY),
+    ("q-two-revolutions", include_str!("../../../studies/q-two-revolutions.toml")),
+    ("q-repeat", include_str!("../../../studies/q-repeat.toml")),
+    ("f-option", include_str!("../../../studies/f-option.toml")),
+    ("f-heads", include_str!("../../../studies/f-heads.toml")),
+];
+
+type Prepared = (seekwise_formats::study::Study, Vec<PreparedCell>, StudyProvenance);
+
+fn prepared(text: &str, cells: Option<Vec<Cell>>) -> Prepared {
+    let mut study = seekwise_formats::study::parse("study.toml", text).unwrap();
+    let read = |name: &str| Err(std::io::Error::other(format!("{name}: no file is read here")));
+    let inputs = Inputs::today(&read);
+    let cells = cells.unwrap_or_else(|| plan::cells(&study));
+    let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare("study.toml", cell, &inputs).unwrap()).collect();
+    let made = StudyProvenance::new(text, &study, &cells, &prepared, inputs.taken());
+    judge(&mut study, &made);
+    (study, prepared, made)
+}
+
+/// The records of all runs, as far as they are decided.
+fn run((study, prepared, made): &Prepared) -> Vec<RunRecord> {
+    let (mut records, limits) = (Vec::new(), ExecutionLimits { threads: 2, cutoff: RunCutoff::NEVER });
+    loop {
+        let order = rounds::order(study, made, &records);
+        let done = records.len();
+        if done >= order.len() {
+            return records;
+        }
+        execute_order(study, prepared, (&made.seeds, &order), &EarlierRuns::default(), done, limits, |result| {
+            records.push(result.expect("a run"));
+            true
+        });
+    }
+}
+
+/// A study as it says, and sampled until it is decided, if that may be.
+fn both(text: &str) -> Vec<(&'static str, Prepared)> {
+    let fixed = prepared(text, None);
+    let (study, cells, made) = &fixed;
+    if !rounds::may_shorten(study, made, cells) {
+        return vec![("fixed", fixed)];
+    }
+    let plan = rounds::plan(study, made, cells, 2, &PilotWatch::NONE).unwrap();
+    let mut sampled = prepared(text, Some(plan.lengthened(made.cells.iter().map(|made| &made.cell))));
+    (sampled.2.seeds, sampled.2.sampling) = (plan.seeds(&sampled.0), Some(plan));
+    vec![("fixed", fixed), ("decided", sampled)]
+}
+
+/// What is made of each drive of the catalogue: its sheet and pictures, what a fit may move and how far, one sketched after it, and what
+/// of its model an explanation would try.
+fn drives() -> Vec<(String, String)> {
+    let mut all = String::new();
+    for name in catalogue::names() {
+        let drive = catalogue::load(name).unwrap();
+        let sheet = show::sheet(&drive).unwrap();
+        let mut add = |what: &str, text: &str| all.push_str(&format!("{name} {what}: {}\n", outline::brief(text, 60)));
+        add("sheet", &serde_json::to_string(&sheet).unwrap());
+        add("seeks", &plot::svg(&show::seek_picture(&sheet), 640, 360));
+        add("rates", &plot::svg(&show::rate_picture(&sheet), 640, 360));
+        add("rates on a screen", &plot::terminal(&show::rate_picture(&sheet), 80, 12));
+        for parameter in parameter::of(&drive, &[]) {
+            add(&parameter.name.clone(), &format!("{parameter:?}"));
+        }
+        let given = Datasheet {
+            rpm: Some(5400.0),
+            outer: Some(150.0),
+            inner: Some(70.0),
+            seek: Some(11.0),
+            ..Datasheet::default()
+        };
+        let larger = Datasheet { capacity: Some(3_000_000_000_000), heads: Some(6), ..Datasheet::default() };
+        for (what, given) in [("slower", given), ("larger", larger)] {
+            add(what, &sketch(name, &given, "mine").unwrap_or_else(|why| why));
+        }
+        let checks = format!("{:?}", check::checks(&drive, &drive.profile().unwrap()));
+        add("checks", &checks);
+    }
+    let levers = lever::levers(&prepared(STUDIES[0].1, None).1);
+    for lever in levers {
+        let tries = lever.tries();
+        all.push_str(&format!("lever {lever:?} {} {}: {tries:?}\n", lever.place(), lever.range()));
+    }
+    vec![("drives".to_owned(), all)]
+}
+
+/// What power cuts leave, of a drive and of an array, and a trace that is played: reports and pictures.
+fn cuts_and_traces() -> Vec<(String, String)> {
+    let read = |name: &str| Err(std::io::Error::other(format!("{name}: no file is read here")));
+    let inputs = Inputs::today(&read);
+    let mut all = String::new();
+    let stacks: [&[(&str, &str)]; 3] = [
+        &[("drive", "barracuda-7200.7")],
+        &[("drive", "exos-x18"), ("array", "raid-5"), ("array.drives", "4")],
+        &[("drive", "caviar-wd400jb"), ("driver", "windows-98")],
+    ];
+    for settings in stacks {
+        for job in ["random-write", "file-server"] {
+            let mut set: Vec<(String, String)> =
+                vec![("job".to_owned(), job.to_owned()), ("job.runtime".to_owned(), "2 s".to_owned())];
+            set.extend(settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())));
+            let cell = Cell { levels: Vec::new(), settings: set };
+            let ready = plan::prepare("golden", &cell, &inputs).unwrap();
+            let stack = cut::modelled(&ready.target).unwrap();
+            let instants: Vec<Instant> = (1..20).map(|at| Instant::from_nanos(at * 97_000_000)).collect();
+            let report = cut::judge(stack, &ready.job, 3, &cut::CutTime::At(instants), &|_, _| ()).unwrap();
+            all.push_str(&outline::json(&serde_json::to_string(&report).unwrap(), 4).unwrap());
+            all.push_str(&outline::brief(&cut::plot::svg("cuts", &report), 60));
+            all.push_str(&format!("\n{:?}\n", cut::plot::terminal(&report, 80, 12)));
+        }
+    }
+    let trace = fit::measured(&fit::truth(&[("overhead.read_miss_ms", "1.4")]), 800);
+    let profile = catalogue::load(fit::DRIVE).unwrap().profile().unwrap();
+    let samples = validate::play("t", &trace, &profile, Timing::Think, RunCutoff::NEVER, Seed(1), &mut |_| ()).unwrap();
+    let off = validate::circumstances::off(&trace.rows, &samples);
+    all.push_str(&format!("{}\n", serde_json::to_string(&samples.errors()).unwrap()));
+    off.iter()
+        .for_each(|off| all.push_str(&format!("{} {}\n", off.sentence(trace.rows.len()), off.circumstance.words())));
+    all.push_str(&outline::brief(&validate::plot::svg("times", &samples), 60));
+    vec![("cuts-and-traces".to_owned(), all)]
+}
+
+fn folder() -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
+}
+
+#[test]
+fn reports_and_fits_are_those_that_were_read_last() {
+    let mut texts = Vec::new();
+    for (name, text) in STUDIES {
+        for (how, planned) in both(text) {
+            let records = run(&planned);
+            let (study, _, made) = &planned;
+            let account = SamplingAccount::of(&Evidence::new(study, made, &records));
+            let account = account.map_or(String::new(), |account| account.text() + "\n");
+            let report = report(&ReportMaterial { study, made, records: &records, command: "again" });
+            let report = outline::json(&serde_json::to_string(&report).unwrap(), 3).unwrap();
+            let records: String = records.iter().map(|record| serde_json::to_string(record).unwrap()).collect();
+            texts.push((
+                format!("study-{name}-{how}"),
+                format!("{account}{report}{}", outline::json(&records, 1).unwrap()),
+            ));
+        }
+    }
+    texts.extend(fits());
+    texts.extend(drives());
+    texts.extend(cuts_and_traces());
+    outline::compare(&folder(), &texts);
+}
+
+fn fits() -> Vec<(String, String)> {
+    let drive = catalogue::load(fit::DRIVE).unwrap();
+    let real = fit::truth(&[("overhead.read_miss_ms", "1.4"), ("cache.read_ahead.after", "2")]);
+    let trace = fit::measured(&real, 1600);
+    let (traced, _) = fit::fitted(trace.clone(), &fit::ONLY, BTreeMap::new());
+    let of_trace = vec![FitData::Traced(Box::new(FitTrace::new("t", trace, 0.5, Timing::Think, Vec::new()).unwrap()))];
+    let all = [("trace", of_trace, traced), ("jobs", fit::curve(), fit::of_jobs(2, None))];
+    let mut texts = Vec::new();
+    for (name, data, found) in all {
+        let said = fit_report::report(&drive, &data, &found).unwrap();
+        let lines = outline::json(&serde_json::to_string(&said).unwrap(), 4).unwrap();
+        texts.push((format!("fit-{name}"), lines));
+        let search: Vec<(u64, f64)> = (1..20).map(|at| (at * 10, 1.0 / at as f64)).collect();
+        texts.push((format!("fit-{name}-page"), outline::page(&page::page("A fit", &said, "data", &search))));
+        let text = catalogue::text(fit::DRIVE).unwrap();
+        texts.push((format!("fit-{name}-profile"), write::profile(text, &drive, &found, "mine", "rows").unwrap()));
+    }
+    texts
+}

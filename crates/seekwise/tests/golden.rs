@@ -1,0 +1,91 @@
+//! What the library answers to a few questions, whole: as it was read last (`golden/`). Tests elsewhere ask whether it is right.
+
+#![allow(clippy::disallowed_methods, reason = "a test makes what it looks at")]
+
+use std::fs;
+use std::path::Path;
+
+use seekwise::claims::{Claims, claims};
+use seekwise::compare::Comparison;
+use seekwise::fit::{Fit, fit};
+use seekwise::power_cut::{CutTime, power_cut};
+use seekwise::study::{StudyOptions, StudyOutcome, study};
+use seekwise::validate::{ValidationOptions, validate};
+use seekwise::{Bounds, Setup, run};
+use seekwise_model::workload::replay::Timing;
+use serde_json::{Value, to_value};
+
+#[allow(dead_code, reason = "the program's tests use the rest")]
+#[path = "../../lab/tests/outline.rs"]
+mod outline;
+
+fn setup(job: &str, drive: &str) -> Setup {
+    Setup::new(job, drive).with_runtime("2 s")
+}
+
+/// By name, and down to which depth each is kept.
+fn answers(folder: &Path) -> Vec<(&'static str, Value, usize)> {
+    let path = |name: &str| folder.join(name).display().to_string();
+    let read = run::run(&setup("random-read", "barracuda-7200.7-ncq").with("job.depth", 4), &()).unwrap();
+    let array = setup("file-server", "exos-x18").with("array", "raid-5").with("array.drives", 4);
+    let array = run::run(&array, &()).unwrap();
+    let deeper = setup("random-read", "barracuda-7200.7-ncq").with("job.depth", 32);
+    let compared = Comparison { runs: 3, ..Comparison::new(deeper, "drive.firmware.depth", ["1", "8", "32"]) };
+    let compared = compared.run(&()).unwrap();
+    let writes = setup("random-write", "barracuda-7200.7");
+    let cut = power_cut(&writes, CutTime::Random(20), &Bounds::new(None), &()).unwrap();
+    fs::write(folder.join("trace.csv"), outline::trace()).unwrap();
+    let options = ValidationOptions {
+        drive: "atlas-10k-v-300",
+        set: &[],
+        timing: Timing::Think,
+        seed: 1,
+        log: None,
+        force: false,
+    };
+    let played = validate(&path("trace.csv"), &options, &()).unwrap();
+    let fitted = Fit {
+        data: vec![path("trace.csv")],
+        drive: "atlas-10k-v-300".to_owned(),
+        hold: 0.5,
+        only: vec!["overhead".to_owned()],
+        out: folder.join("fitted.toml"),
+        page: None,
+        generations: None,
+        time: None,
+        points: Some(40),
+        resume: false,
+        force: false,
+    };
+    let fitted = fit(&fitted, &()).unwrap();
+    let asked = Claims { ids: vec!["N9".to_owned()], ablate: true, runs: Some(2), ..Claims::default() };
+    let judged = claims(&asked, &Bounds::new(None), &()).unwrap();
+    let into = folder.join("study");
+    let StudyOutcome::Study(studied) = study("q-two-revolutions", &StudyOptions::into(&into), &()).unwrap() else {
+        panic!("it is one study")
+    };
+    let mut summary = studied.summary();
+    summary["report"] = Value::Null;
+    vec![
+        ("run", read.json(), 4),
+        ("run-array", array.json(), 3),
+        ("compare", compared.answer().json(), 5),
+        ("power-cut", cut.json(&writes), 3),
+        ("validate", played.json(), 4),
+        ("fit", to_value(&fitted).unwrap(), 4),
+        ("claims", to_value(&judged).unwrap(), 4),
+        ("study", summary, 5),
+    ]
+}
+
+#[test]
+fn answers_are_those_that_were_read_last() {
+    let folder = tempfile::tempdir().unwrap();
+    let temporary = folder.path().display().to_string();
+    let text = |(name, value, depth): (&str, Value, usize)| {
+        let text = value.to_string().replace(&temporary, "FOLDER");
+        (name.to_owned(), outline::json(&text, depth).expect("JSON"))
+    };
+    let texts: Vec<(String, String)> = answers(folder.path()).into_iter().map(text).collect();
+    outline::compare(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden"), &texts);
+}
