@@ -20,8 +20,10 @@ fn bare(rng: &mut Rng) -> SmallStack {
     stack
 }
 
+type Draw = fn(&mut Rng) -> SmallStack;
+
 /// How stacks are drawn, by name.
-const KINDS: [(&str, fn(&mut Rng) -> SmallStack); 5] = [
+const KINDS: [(&str, Draw); 5] = [
     ("drive", bare),
     ("drive that plans ahead", bare_planner),
     ("stack", random_stack),
