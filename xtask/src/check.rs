@@ -8,11 +8,11 @@
 use std::collections::BTreeSet;
 use std::process::{Command, ExitCode};
 
-use crate::steps::{self, Step};
+use crate::steps::{self, Ended, Step};
 use crate::{python, web};
 
 /// What lies in a folder touches these packages.
-const PACKAGES: [(&str, &[&str]); 16] = [
+const PACKAGES: [(&str, &[&str]); 19] = [
     ("crates/model/", &["seekwise-model"]),
     ("crates/formats/", &["seekwise-formats"]),
     ("crates/run/", &["seekwise-run"]),
@@ -27,21 +27,53 @@ const PACKAGES: [(&str, &[&str]); 16] = [
     ("fuzz/", &["seekwise-formats", "seekwise-os"]),
     ("drives/", &["seekwise-formats", "seekwise-lab"]),
     ("programs/", &["seekwise-formats"]),
+    ("recipes/", &["seekwise-formats"]),
     ("studies/", &["seekwise-lab"]),
     ("validation/", &["seekwise-lab"]),
+    ("web/dist/", &["seekwise-lab"]),
+    ("crates/lab/tests/outline.rs", &["seekwise"]),
 ];
 
-/// What lies in a folder is held by these steps.
-const STEPS: [(&str, &[Step]); 2] = [
-    ("crates/python/", &[Step::new("module", "the Python module compiles, without a lint", |_| python::check())]),
+/// What lies in these touches every package.
+const ROOT: [&str; 4] = ["Cargo.toml", "Cargo.lock", ".cargo/", "clippy.toml"];
+
+/// What stands below the Python module.
+const BELOW_PYTHON: [&str; 7] = [
+    "crates/python/",
+    "crates/cli/",
+    "crates/seekwise/",
+    "crates/lab/",
+    "crates/run/",
+    "crates/formats/",
+    "crates/model/",
+];
+
+/// Compiles the Python module.
+const MODULE: Step = Step::new("module", "the Python module compiles, without a lint", |_| python::check());
+
+/// What lies in these is looked at by tests that take too long here: said as a skipped step.
+const LEFT: [(&[&str], Step); 2] = [
+    (&["crates/python/"], Step::new("python", "the Python module's tests", |_| left("`cargo xtask python`"))),
     (
-        "web/",
-        &[
-            Step::new("page", "the report page, rebuilt: equal to the one committed", |_| web::page()),
-            Step::new("webtest", "the report page's tests", |_| web::test()),
-        ],
+        &["README.md", "docs/", "drives/", "studies/", "validation/", "programs/", "recipes/"],
+        Step::new("program", "tests of the program that read the manual, drives and studies", |_| {
+            left("`cargo test --package seekwise-cli`, and of the manual `cargo xtask readme`")
+        }),
     ),
 ];
+
+fn left(command: &str) -> Ended {
+    Ended::Skipped(format!("takes too long here: {command}"))
+}
+
+/// What lies in a folder is held by these steps.
+const STEPS: [(&str, &[Step]); 1] = [(
+    "web/",
+    &[
+        Step::new("page", "the report page, rebuilt: equal to the one committed", |_| web::page()),
+        Step::new("webtest", "the report page's tests", |_| web::test()),
+    ],
+)];
 
 /// Runs the command.
 pub fn check(options: &[&str]) -> ExitCode {
@@ -73,14 +105,18 @@ fn due(paths: &[String]) -> Vec<Step> {
         due.push(Step::of_package(package));
     }
     let touched = |folder: &str| paths.iter().any(|path| path.starts_with(folder));
+    due.extend(BELOW_PYTHON.iter().any(|folder| touched(folder)).then_some(MODULE));
     due.extend(STEPS.iter().filter(|(folder, _)| touched(folder)).flat_map(|(_, steps)| *steps));
+    due.extend(LEFT.iter().filter(|(folders, _)| folders.iter().any(|folder| touched(folder))).map(|(_, step)| *step));
     due
 }
 
 /// The packages that these files touch, in the order of the table.
 fn packages(paths: &[String]) -> Vec<&'static str> {
     let mut seen = BTreeSet::new();
-    let touched = PACKAGES.iter().filter(|(folder, _)| paths.iter().any(|path| path.starts_with(folder)));
+    let begins = |folder: &str| paths.iter().any(|path| path.starts_with(folder));
+    let all = ROOT.iter().any(|root| begins(root));
+    let touched = PACKAGES.iter().filter(|(folder, _)| all || begins(folder));
     touched.flat_map(|(_, packages)| *packages).copied().filter(|package| seen.insert(*package)).collect()
 }
 
@@ -92,9 +128,11 @@ fn base() -> Result<String, String> {
 
 /// The files that differ, and those that git does not know.
 fn changed(since: &str) -> Result<Vec<String>, String> {
-    let known = git(&["diff", "--name-only", since, "--"])?;
-    let new = git(&["ls-files", "--others", "--exclude-standard"])?;
-    Ok(known.lines().chain(new.lines()).map(str::to_owned).collect())
+    // A file that was moved is gone from where it was.
+    let known = git(&["diff", "--no-renames", "-z", "--name-only", since, "--"])?;
+    let new = git(&["ls-files", "-z", "--others", "--exclude-standard"])?;
+    let paths = known.split('\0').chain(new.split('\0'));
+    Ok(paths.filter(|path| !path.is_empty()).map(str::to_owned).collect())
 }
 
 fn git(words: &[&str]) -> Result<String, String> {
@@ -118,10 +156,14 @@ mod tests {
     #[test]
     fn a_change_runs_the_tests_of_what_it_touches() {
         let always = ["fmt", "tidy", "clippy"];
-        assert_eq!(names(&["README.md", "docs/fit.md"]), always);
-        assert_eq!(names(&["crates/model/src/rng.rs", "web/src/a.ts"])[3..], ["seekwise-model", "page", "webtest"]);
-        assert_eq!(names(&["drives/x.toml", "crates/lab/src/a.rs"])[3..], ["seekwise-lab", "seekwise-formats"]);
-        assert_eq!(names(&["crates/python/src/lib.rs"])[3..], ["module"]);
+        assert_eq!(names(&["ARCHITECTURE.md"]), always);
+        assert_eq!(names(&["README.md", "docs/fit.md"])[3..], ["program"]);
+        let rng = ["seekwise-model", "module", "page", "webtest"];
+        assert_eq!(names(&["crates/model/src/rng.rs", "web/src/a.ts"])[3..], rng);
+        let drive = ["seekwise-lab", "seekwise-formats", "module", "program"];
+        assert_eq!(names(&["drives/x.toml", "crates/lab/src/a.rs"])[3..], drive);
+        assert_eq!(names(&["crates/python/src/lib.rs"])[3..], ["module", "python"]);
+        assert!(names(&["Cargo.lock"]).len() > 12, "all packages");
     }
 
     #[test]
@@ -129,8 +171,8 @@ mod tests {
         let manifest = std::fs::read_to_string(crate::root().join("Cargo.toml")).unwrap();
         let members = manifest.split("members = [").nth(1).unwrap().split(']').next().unwrap();
         for member in members.split('"').skip(1).step_by(2) {
-            let (folder, mut named) =
-                (format!("{member}/"), PACKAGES.iter().map(|it| it.0).chain(STEPS.iter().map(|it| it.0)));
+            let folder = format!("{member}/");
+            let mut named = PACKAGES.iter().map(|it| it.0).chain(BELOW_PYTHON);
             assert!(named.any(|known| known == folder), "{member}");
         }
     }

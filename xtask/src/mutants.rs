@@ -63,7 +63,8 @@ pub fn mutants(arguments: &[&str]) -> ExitCode {
         return ExitCode::from(2);
     };
     match run(&order) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
         Err(why) => {
             eprintln!("{why}");
             ExitCode::from(2)
@@ -90,7 +91,8 @@ fn order(arguments: &[&str]) -> Option<Order> {
     Some(order)
 }
 
-fn run(order: &Order) -> Result<(), String> {
+/// Whether enough are noticed.
+fn run(order: &Order) -> Result<bool, String> {
     let said = |why: io::Error| why.to_string();
     let root = crate::root();
     let texts = tree::sources(&root).map_err(said)?;
@@ -129,7 +131,9 @@ fn run(order: &Order) -> Result<(), String> {
     let outcomes = court.outcomes.into_inner().unwrap_or_else(PoisonError::into_inner);
     println!("\n{}Survivors:\n{}", report::summary(&outcomes), report::survivors(&outcomes));
     println!("{}", tree::home().join("report.md").display());
-    Ok(())
+    let short = report::short(&outcomes);
+    short.iter().for_each(|line| println!("{line}"));
+    Ok(short.is_empty())
 }
 
 /// The faults of an order, and how many sites there were.

@@ -1,7 +1,7 @@
 //! The Python module: `cargo xtask python` builds it, installs it into an environment of its own and runs its tests, the site's
 //! notebooks and the checks of its types; `cargo xtask wheel [TARGET …]` makes wheels and the source package in `target/dist`.
 //!
-//! `ci` has the compiler look at the module early (`module`), which needs no Python package, and runs the tests behind the
+//! `ci` has the compiler look at the module early (`module`), which needs no Python package, and runs its tests after the
 //! workspace's, in the same profile. Both ask alike of what they stand on (`SHARED`, and what is said in `xtask/Cargo.toml`), so
 //! that this is built once. Without a registry of Python packages the step says that it is skipped. Wheels are no
 //! part of `ci`; they are linked by zig against the libc of manylinux2014 (glibc 2.17), so that older systems take them too.
@@ -165,7 +165,7 @@ fn try_test(skipped: &mut Vec<String>) -> Result<(), String> {
     install(&folder)?;
     let python = tool("python");
     let tests = crate::root().join("crates/python/tests").display().to_string();
-    // From a folder in which no source of the module lies: what is tested is the wheel.
+    // From a folder in which no source of the module lies: what is tested is a wheel, in the tests' profile and with their features.
     let pytest = [&python, "-m", "pytest", "-q", "-rs", "--durations=10", "-p", "no:cacheprovider", &tests];
     passed(activated(|environment| run_tests(&folder, &pytest, environment, skipped)))?;
     passed(in_environment(&folder, &[&tool("stubtest"), "seekwise"]))

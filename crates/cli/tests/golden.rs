@@ -1,4 +1,4 @@
-//! What commands say, whole: each prints the same bytes as when a person read them last, in `golden/`. Tests elsewhere ask whether an
+//! Golden outputs of commands: each prints the same bytes as when a person read them last, in `golden/`. Tests elsewhere ask whether an
 //! answer is right; these notice that a figure or a word that nobody asks about has changed.
 //!
 //! `SEEKWISE_UPDATE=1` writes what is said now: read the difference before you commit it.
@@ -97,8 +97,7 @@ fn what_commands_say_is_what_was_read_last() {
         fs::write(folder.path().join(name), text).unwrap();
     }
     let version = said(command(folder.path()).arg("--version").output().unwrap()).done();
-    let build =
-        version.split(['(', ')', ' ', '\n']).filter(|word| word.len() >= 12).max().unwrap_or("no build").to_owned();
+    let build = version.split(['(', ')', ' ', '\n']).max_by_key(|word| word.len()).unwrap().to_owned();
     let mut texts = Vec::new();
     for (name, words) in COMMANDS {
         let output = command(folder.path()).args(words.split(' ')).env("COLUMNS", "100").output().unwrap();

@@ -162,7 +162,7 @@ fn known_keys(only: &[String]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The least error of what was seen, each time that it fell, and after how many points.
+/// The least error of what was seen, at each pause of the search at which it had fallen, and after how many points.
 type Search = Vec<(u64, f64)>;
 
 fn effort(args: &Fit, given: &Given) -> SearchEffort {

@@ -97,6 +97,7 @@ impl Place {
             .env("TMPDIR", &self.folder)
             .env("HOME", &self.folder)
             .env("RUST_BACKTRACE", "0")
+            .env_remove("SEEKWISE_UPDATE")
             .env(environment.0, environment.1)
             .stdin(Stdio::null())
             .stdout(File::create(&said)?)

@@ -42,10 +42,15 @@ pub fn tests(programs: &[Program], jobs: usize) -> io::Result<Vec<Test>> {
         fs::read(record()).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default();
     known.retain(|hash, _| programs.iter().any(|program| program.hash == *hash));
     for program in programs {
-        if !known.contains_key(&program.hash) {
-            let names = listed(program)?;
+        // A test that failed may have had a reason that has gone.
+        let fit: Vec<Value> = known.remove(&program.hash).and_then(fit_ones).unwrap_or_default();
+        let is_known = |name: &String| fit.iter().any(|test| test["name"] == **name);
+        let names: Vec<String> = listed(program)?.into_iter().filter(|name| !is_known(name)).collect();
+        if names.is_empty() {
+            known.insert(program.hash.clone(), Value::from(fit));
+        } else {
             println!("reach: {} {}: {} tests", program.home, program.name, names.len());
-            let asked: Vec<Value> = ask(program, &names, jobs)?;
+            let asked: Vec<Value> = fit.into_iter().chain(ask(program, &names, jobs)?).collect();
             known.insert(program.hash.clone(), Value::from(asked));
             fs::write(record(), serde_json::to_vec(&known)?)?;
         }
@@ -54,6 +59,11 @@ pub fn tests(programs: &[Program], jobs: usize) -> io::Result<Vec<Test>> {
         known[&program.hash].as_array().into_iter().flatten().map(|test| read(number, test)).collect()
     };
     Ok(programs.iter().enumerate().flat_map(own).collect())
+}
+
+/// The tests that passed.
+fn fit_ones(asked: Value) -> Option<Vec<Value>> {
+    Some(asked.as_array()?.iter().filter(|test| test["unfit"].is_null()).cloned().collect())
 }
 
 /// A test as it was asked.
@@ -76,6 +86,9 @@ fn listed(program: &Program) -> io::Result<Vec<String>> {
             .args(also)
             .current_dir(&program.folder)
             .output()?;
+        if !output.status.success() {
+            return Err(io::Error::other(format!("{}: does not list its tests", program.path.display())));
+        }
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         Ok(text.lines().filter_map(|line| line.strip_suffix(": test")).map(str::to_owned).collect())
     };

@@ -68,9 +68,13 @@ impl Counts {
         self.all += usize::from(outcome.is_noticed());
     }
 
+    fn tried(&self) -> usize {
+        self.built - self.equal - self.untried
+    }
+
     fn row(&self, name: &str) -> String {
         let Counts { planted, built, equal, untried, own, all } = *self;
-        let tried = built - equal - untried;
+        let tried = self.tried();
         let percent = |part: usize| match tried {
             0 => "–".to_owned(),
             _ => format!("{:.0} %", 100.0 * part as f64 / tried as f64),
@@ -78,6 +82,27 @@ impl Counts {
         let (own_part, all_part) = (percent(own), percent(all));
         format!("| {name} | {planted} | {built} | {equal} | {untried} | {own} | {own_part} | {all} | {all_part} |\n")
     }
+}
+
+/// Of a hundred faults that change something, so many are to be noticed; and so many of a file's, if it has [`FEW`] or more.
+const AIM: usize = 95;
+const AIM_OF_FILE: usize = 85;
+const FEW: usize = 5;
+
+/// What is short of the aim, by all tests; empty if nothing is.
+pub fn short(outcomes: &[Outcome]) -> Vec<String> {
+    let (mut files, mut sum) = (BTreeMap::<&str, Counts>::new(), Counts::default());
+    for outcome in outcomes {
+        files.entry(&outcome.fault.site.file).or_default().add(outcome);
+        sum.add(outcome);
+    }
+    let is_short = |counts: &Counts, aim: usize| 100 * counts.all < aim * counts.tried();
+    let of_file = |(file, counts): (&str, Counts)| {
+        let is_short = counts.tried() >= FEW && is_short(&counts, AIM_OF_FILE);
+        is_short.then(|| format!("{file}: {} of {} noticed; expected {AIM_OF_FILE} %", counts.all, counts.tried()))
+    };
+    let all = is_short(&sum, AIM).then(|| format!("{} of {} noticed; expected {AIM} %", sum.all, sum.tried()));
+    all.into_iter().chain(files.into_iter().filter_map(of_file)).collect()
 }
 
 fn table(what: &str, outcomes: &[Outcome], name: impl Fn(&Outcome) -> String) -> String {
@@ -115,7 +140,7 @@ pub fn summary(outcomes: &[Outcome]) -> String {
 pub fn survivors(outcomes: &[Outcome]) -> String {
     let survivor = |outcome: &Outcome| {
         let reached = match (&outcome.own, &outcome.others) {
-            (Verdict::Unreached, Verdict::Unreached) => "no test reaches it",
+            (Verdict::Unreached, Verdict::Unreached) => "no test that passes reaches it",
             (Verdict::Unreached, _) => "only tests of other crates reach it",
             (_, Verdict::Unreached) => "only tests of its crate reach it",
             _ => "tests of its crate and of others reach it",
@@ -176,20 +201,21 @@ pub fn start(
     list: &[Entry],
     earlier: &Value,
 ) -> Vec<Outcome> {
-    let before = |fault: &Fault| {
+    let before = |fault: &Fault, line: &str| {
         earlier.as_array().into_iter().flatten().find(|old| {
-            old["id"] == fault.id && old["file"] == *fault.site.file && old["change"] == equal::change(fault)
+            let is_same = old["id"] == fault.id && old["file"] == *fault.site.file && old["text"] == line.trim();
+            is_same && old["change"] == equal::change(fault)
         })
     };
-    let verdict = |fault: &Fault, key: &str| {
-        before(fault).and_then(|old| old[key].as_str()).map_or(Verdict::Untried, Verdict::read)
+    let verdict = |fault: &Fault, line: &str, key: &str| {
+        before(fault, line).and_then(|old| old[key].as_str()).map_or(Verdict::Untried, Verdict::read)
     };
     let one = |(fault, line): (&Fault, &String)| Outcome {
         fault: fault.clone(),
         line: line.clone(),
         is_built: !dropped.contains(&fault.id),
-        own: verdict(fault, "own"),
-        others: verdict(fault, "others"),
+        own: verdict(fault, line, "own"),
+        others: verdict(fault, line, "others"),
         equal: equal::entry(list, fault, line).map(|entry| entry.reason.clone()),
     };
     faults.iter().zip(lines).map(one).collect()

@@ -94,18 +94,19 @@ pub fn trial(place: &Place, fault: &Fault, programs: &[Program], groups: &[Vec<&
         let limit = Duration::from_secs_f64(10.0 + 5.0 * seconds(group));
         let named = |test: &str, how: &str| Verdict::Noticed(format!("{} {}: {test}{how}", program.home, program.name));
         let (end, _) = place.run(program, &names, ("SEEKWISE_FAULT", &id), limit)?;
-        match end {
-            End::Passed => {}
-            End::Died(test) => return Ok(named(&test, " (its program dies)")),
-            End::Stopped(test) => return Ok(named(&test, " (stopped at its limit)")),
-            End::Failed(failed) => {
-                // A test that fails only beside others, or by chance, has noticed nothing.
-                for test in failed {
-                    let (again, _) = place.run(program, &[&test], ("SEEKWISE_FAULT", &id), limit)?;
-                    if again != End::Passed {
-                        return Ok(named(&test, ""));
-                    }
-                }
+        let failed = match end {
+            End::Passed => continue,
+            End::Failed(failed) => failed,
+            End::Died(test) | End::Stopped(test) => vec![test],
+        };
+        // A test that fails only beside others, or by chance, has noticed nothing.
+        for test in failed {
+            let alone: &[&str] = if test.is_empty() { &names } else { &[&test] };
+            match place.run(program, alone, ("SEEKWISE_FAULT", &id), limit)?.0 {
+                End::Passed => {}
+                End::Failed(_) => return Ok(named(&test, "")),
+                End::Died(_) => return Ok(named(&test, " (its program dies)")),
+                End::Stopped(_) => return Ok(named(&test, " (stopped at its limit)")),
             }
         }
     }

@@ -22,7 +22,7 @@ const LEFT_OUT: [(&str, &str); 24] = [
     ("not_modelled", "prose"),
     ("note", "prose"),
     ("notes", "prose"),
-    ("place", "a region in words; its cells and ratio stand beside it"),
+    ("place", "of a claim a region in words; its cells and ratio stand beside it"),
     ("program", "the program's version"),
     ("question", "prose of the study"),
     ("reason", "prose"),
@@ -48,7 +48,10 @@ pub fn kept(value: Value) -> Value {
     match value {
         Value::Object(fields) => {
             let stays = |key: &str| LEFT_OUT.iter().all(|(left_out, _)| *left_out != key);
-            let fields = fields.into_iter().filter(|(key, value)| stays(key) || value.is_number());
+            // Of a study a place is no sentence but the cells.
+            let is_cells = |key: &str, value: &Value| key == "place" && value.is_object();
+            let stays = |key: &str, value: &Value| stays(key) || value.is_number() || is_cells(key, value);
+            let fields = fields.into_iter().filter(|(key, value)| stays(key, value));
             // A build of the whole workspace keeps keys as they were put in.
             let sorted: BTreeMap<String, Value> = fields.map(|(key, value)| (key, kept(value))).collect();
             Value::Object(sorted.into_iter().collect())

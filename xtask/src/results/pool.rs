@@ -56,13 +56,21 @@ fn one(program: &Path, piece: &Piece, runs: &Path, kept: &Path) -> Result<Vec<Ro
     figures.into_iter().map(row).collect()
 }
 
+/// Why a file is refused: the line and the key of its first error, without the sentence.
+fn refusal(errors: &str) -> String {
+    let first = errors.lines().find_map(|line| line.strip_prefix("error: ")).unwrap_or("");
+    let line = first.split(": ").next().and_then(|place| place.rsplit_once(':')).map_or("", |place| place.1);
+    let key = first.split('`').nth(1).unwrap_or("");
+    format!("refused {line} {key}\n")
+}
+
 /// What is hashed, by row.
 fn figures(piece: &Piece, output: &Output, own: &Path) -> Result<Vec<(String, Vec<u8>)>, String> {
     let said = || String::from_utf8_lossy(&output.stdout).into_owned();
     let code = output.status.code();
     let refused = code == Some(2) && output.stdout.is_empty();
     if refused && piece.may_refuse {
-        return Ok(vec![(piece.name.clone(), b"refused\n".to_vec())]);
+        return Ok(vec![(piece.name.clone(), refusal(&String::from_utf8_lossy(&output.stderr)).into_bytes())]);
     }
     // 1: the answer is no, such as a claim that does not hold.
     let Some(code @ (0 | 1)) = code else {

@@ -34,6 +34,7 @@ use crate::exit::{CommandAnswer, CommandError, CommandResult as Ended};
 use crate::interrupt;
 use crate::output::say;
 use crate::progress::ProgressLine;
+use crate::screen;
 
 /// Runs the command.
 pub fn crash(args: &args::CrashArgs, json: bool) -> Ended {
@@ -56,7 +57,7 @@ pub fn crash(args: &args::CrashArgs, json: bool) -> Ended {
     let report = found?;
     match json {
         true => print_json(&text::as_json(args, &plan, &report))?,
-        false => print(&text::text(args, &plan, &report))?,
+        false => print(&text::text(args, &plan, &report, screen::width()))?,
     }
     Ok(if report.outcome.tried.iter().any(CrashTrial::is_bad) { CommandAnswer::No } else { CommandAnswer::Done })
 }

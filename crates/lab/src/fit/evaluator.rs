@@ -58,7 +58,7 @@ pub enum FitEvent<'a> {
     Tried { question: &'a str, answer: &'a [f64], known: bool },
     /// The least loss of the seen data so far.
     Best(f64),
-    /// The same where no point is being tried: how far the search is there does not depend on the number of cores.
+    /// The least loss, told only while no point is being tried: how far the search is there does not depend on the number of cores.
     Paused(f64),
     /// A stage of the search begins, and so many points are expected to follow until the end.
     Stage { name: &'static str, expected: u64 },

@@ -111,7 +111,7 @@ fn report() -> Report {
         trial(61, InstantReason::Promised, Some(4), 2, gone()),
     ];
     let image = MediumImage::without(&writes, ms(61), []);
-    let mut outcome = CrashResults {
+    let outcome = CrashResults {
         tried,
         checked: 4,
         disk_broke: 0,
@@ -122,7 +122,6 @@ fn report() -> Report {
     };
     let left = vec![lost(&outcome, 2, &[(108, 116)]), lost(&outcome, 4, &[(200, 208)])];
     let shrunk = ShrinkResult::To { lost: MinimalSet { left, trials: 7, complete: true }, of: 3, finding: gone() };
-    outcome.disk_broke = 0;
     let proof = CheckProof {
         empty: Some(finding(CrashVerdict::LostPromised, "nothing")),
         removed: Some(noticed("without b")),
@@ -148,7 +147,7 @@ fn equals(name: &str, text: &str) {
 
 fn text_of(more: &[&str], report: &Report) -> String {
     let (args, plan) = asked(more);
-    text::text(&args, &plan, report)
+    text::text(&args, &plan, report, 120)
 }
 
 #[test]

@@ -17,7 +17,7 @@ use super::Report;
 use super::plan::CrashPlan;
 use super::unflushed;
 use crate::args;
-use crate::screen::{self, wrapped};
+use crate::screen::wrapped;
 use crate::tables;
 use seekwise::reading::spoken;
 
@@ -58,12 +58,11 @@ fn title(args: &args::CrashArgs, plan: &CrashPlan) -> String {
     format!("{} on {}{set}", spoken(what), spoken(&plan.target))
 }
 
-/// In words.
-pub fn text(args: &args::CrashArgs, plan: &CrashPlan, report: &Report) -> String {
+/// In words, in lines of this width.
+pub fn text(args: &args::CrashArgs, plan: &CrashPlan, report: &Report, width: usize) -> String {
     let outcome = &report.outcome;
     let (from, to) = report.recorded.history.span().unwrap_or((Instant::ZERO, Instant::ZERO));
     let promises = report.recorded.history.said(to).count();
-    let width = screen::width();
     let head = format!(
         "{}: {:.1} s of the disk's time, {} writes, {} flushes, {promises} promises.",
         title(args, plan),
