@@ -282,7 +282,7 @@ fn reads_of_the_ramp_are_no_reads_from_memory() {
 fn a_measurement_that_no_platter_gave_is_doubted() {
     let folder = tempfile::tempdir().unwrap();
     let against = |job: &'static str| {
-        let words = ["compare", job, "--on", "null", "--against", DRIVE, "--runs", "2", "--runtime", "20 ms"];
+        let words = ["compare", job, "--on", "null", "--against", DRIVE, "--runs", "2", "--runtime", "200 ms"];
         [&words[..], &["--set", "job.span=1g", "--set", "job.ramp=0 s"]].concat()
     };
     let run = |job: &'static str, more: &[&'static str]| seekwise(folder.path(), &[&against(job)[..], more].concat());
