@@ -21,6 +21,8 @@ const STUDY: &str = "title = \"Tiny\"\nquestion = \"Is it faster with a queue?\"
                      levels = [\"random-read\", \"file-server\"]\n\n[[compare]]\nname = \"A queue\"\nfactor = \"depth\"\nfrom = 1\n\
                      to = 8\nheadline = true\n";
 
+const RECIPE: &str = "title = \"mine\"\nworkload = \"work\"\ncheck = \"look\"\n\n[variant.mine]\ntitle = \"alone\"\n";
+
 /// The name of the file, and the words of the command.
 const COMMANDS: &[(&str, &str)] = &[
     ("drives", "drives"),
@@ -44,6 +46,7 @@ const COMMANDS: &[(&str, &str)] = &[
     ("keys-json", "keys array --json"),
     ("recipes", "crash --recipes"),
     ("recipe", "crash --recipes --recipe sqlite-delete-full"),
+    ("recipe-of-file", "crash --recipes --recipe recipe.toml"),
     ("recipe-json", "crash --recipes --recipe sqlite-wal-full --json"),
     ("run", "run job.fio --on barracuda-7200.7-ncq --plot"),
     ("run-json", "run job.fio --on barracuda-7200.7-ncq --json"),
@@ -61,9 +64,14 @@ const COMMANDS: &[(&str, &str)] = &[
     ("compare", "compare job.fio --on barracuda-7200.7-ncq --vary drive.firmware.depth=1,32 --runs 3"),
     ("compare-json", "compare job.fio --on barracuda-7200.7-ncq --vary drive.firmware.depth=1,32 --runs 3 --json"),
     ("compare-levels", "compare random-read --on barracuda-7200.7-ncq --vary job.depth=1,4,16 --runs 3 --runtime 2s"),
+    (
+        "compare-dry",
+        "compare random-read --on barracuda-7200.7-ncq --vary job.depth=1,2 --runs 1000000 --fixed --dry-run",
+    ),
     ("power-cut", "power-cut random-write --on caviar-wd400jb --set driver=windows-98 --runtime 2s --cuts 20"),
     ("power-cut-json", "power-cut random-write --on caviar-wd400jb --runtime 2s --cuts 20 --json"),
     ("study", "study tiny.toml --out tiny"),
+    ("study-claims", "study q-two-revolutions --out claims"),
     ("study-as-json", "study tiny.toml --out again --json"),
     ("claim", "claims N9 --runs 2"),
     ("claim-json", "claims N9 --runs 2 --json"),
@@ -93,7 +101,9 @@ fn readable(text: &str, build: &str) -> String {
 #[test]
 fn what_commands_say_is_what_was_read_last() {
     let folder = tempfile::tempdir().unwrap();
-    for (name, text) in [("job.fio", JOB), ("trace.csv", &outline::trace()), ("tiny.toml", STUDY)] {
+    for (name, text) in
+        [("job.fio", JOB), ("trace.csv", &outline::trace()), ("tiny.toml", STUDY), ("recipe.toml", RECIPE)]
+    {
         fs::write(folder.path().join(name), text).unwrap();
     }
     let version = said(command(folder.path()).arg("--version").output().unwrap()).done();

@@ -7,6 +7,7 @@ mod shared_files;
 mod disksim_layouts;
 mod disksim_unseen;
 mod disksim_variants;
+mod edges;
 #[cfg(unix)]
 mod ext4;
 mod fio;

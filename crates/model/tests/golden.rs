@@ -1,4 +1,4 @@
-//! What random stacks do, to the nanosecond, is what they did when it was looked at last: of each seed the number of records, their hash and
+//! What random stacks and programs do, to the nanosecond, is what they did when it was looked at last: of each the number of records, their hash and
 //! the last instant stand in `golden/stacks.txt`. The laws say what is right; this notices that anything moved. `SEEKWISE_UPDATE=1` writes it anew:
 //! say in the commit why results change.
 
@@ -9,6 +9,7 @@ use std::path::Path;
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::testing::{SmallStack, random_array, random_stack};
 
+use crate::scene;
 use crate::swarm::{bare_planner, random_planner, records_of};
 
 /// Seeds of each kind of stack.
@@ -46,6 +47,9 @@ fn random_stacks_do_what_they_did() {
             writeln!(said, "{kind} {seed}: {} records, {:016x}, {} ns", records.len(), hash(&records), end.nanos())
                 .unwrap();
         }
+    }
+    for (name, lines) in scene::told() {
+        writeln!(said, "{name}: {} lines, {:016x}", lines.len(), hash(&lines)).unwrap();
     }
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/stacks.txt");
     if std::env::var_os("SEEKWISE_UPDATE").is_some() {

@@ -294,9 +294,9 @@ fn records(transaction: u32) -> RecordsSpec {
     }
 }
 
-#[test]
-fn every_program_comes_to_its_end_on_every_file_system_the_same_each_time() {
-    let systems = [
+/// Each file system by a system that has it, with a small page cache.
+fn systems() -> [(SystemFamily, VolumeFormat, PageCacheSpec); 4] {
+    [
         (SystemFamily::WindowsNt, FAT32, PageCacheSpec::windows_nt(4 << 20)),
         (SystemFamily::WindowsNt, NTFS, PageCacheSpec::windows_nt(4 << 20)),
         (
@@ -305,8 +305,42 @@ fn every_program_comes_to_its_end_on_every_file_system_the_same_each_time() {
             PageCacheSpec::windows_98(4 << 20),
         ),
         (SystemFamily::Linux, VolumeFormat::Ext4(Ext4Spec::default()), PageCacheSpec::linux(4 << 20)),
-    ];
-    for (family, format, cache) in systems {
+    ]
+}
+
+/// What each program asks of a disk on each system, alone and beside its neighbour in the list, with a page cache and without: names, and
+/// the records and operations as text.
+pub fn told() -> Vec<(String, Vec<String>)> {
+    let programs: Vec<ProgramSpec> = all().into_iter().map(|(program, _)| program).collect();
+    let mut all = Vec::new();
+    for (family, format, cache) in systems() {
+        for (at, program) in programs.iter().enumerate() {
+            let beside = programs[(at + 1) % programs.len()];
+            for (how, doing, cache) in [
+                ("alone", vec![*program], None),
+                ("cached", vec![*program], Some(cache)),
+                ("beside", vec![*program, beside], Some(cache)),
+            ] {
+                let mut spec = scene(family, format, doing);
+                spec.system.cache = cache;
+                spec.volumes[0].aging = Aging { fragments: 250, gap_kib: 1024 };
+                let ran = run(&spec);
+                let mut lines: Vec<String> = ran.records.iter().map(|record| format!("{record:?}")).collect();
+                lines.extend(ran.operations().iter().map(|operation| format!("{operation:?}")));
+                all.push((format!("{family:?}, program {at} {how} on {}", short(&format)), lines));
+            }
+        }
+    }
+    all
+}
+
+fn short(format: &VolumeFormat) -> String {
+    format!("{format:?}").chars().take_while(|letter| letter.is_alphanumeric()).collect()
+}
+
+#[test]
+fn every_program_comes_to_its_end_on_every_file_system_the_same_each_time() {
+    for (family, format, cache) in systems() {
         for (doing, count) in all() {
             for cache in [None, Some(cache)] {
                 let mut spec = scene(family, format, [doing]);

@@ -169,7 +169,9 @@ fn lost_writes_that_are_not_the_cause_and_what_came_too_late_are_told() {
         name("d/new", NameChange::Absent { folder: true }),
         name("old", NameChange::Remains),
     ];
-    report.unflushed = Some(UnflushedState { files: vec![file.clone(), parts, empty], names: names.clone() });
+    let mut files = vec![file.clone(), parts, empty];
+    files.extend((0..11).map(|at| UnflushedPages { file: format!("n{at}").into(), ..file.clone() }));
+    report.unflushed = Some(UnflushedState { files, names: names.clone() });
     report.recorded.pages.left_out = 3;
     let found = finding(CrashVerdict::LostPromised, "record two is not there.");
     report.shrunk.as_mut().unwrap().1 = ShrinkResult::NotLost { of: 3, finding: found };
