@@ -164,7 +164,7 @@ fn choices(
         share_better(fit, &evaluator.ask(Question::Drawn, &settled)) < SURE
     };
     let all: Vec<usize> = (0..numbers.len()).collect();
-    // One after another, as each may pause: the losses inside go on all cores.
+    // One after another, since each may pause; the losses inside are found on all cores.
     let found: Vec<f64> = all.into_iter().filter(no_worse).map(|choice| numbers[choice]).collect();
     let own = numbers[asked.point[index] as usize];
     Some(found.iter().fold((own, own), |(low, high), it| (low.min(*it), high.max(*it))))
