@@ -243,7 +243,7 @@ fn who_writes_more_than_there_is_memory_for_is_told_so() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::begin(folder.path(), "null");
     let mut stream = server.client().unwrap();
-    // What a busy machine takes longer for is no other answer.
+    // A busy machine may take long to answer.
     stream.set_read_timeout(Some(Duration::from_secs(300))).unwrap();
     stream.set_write_timeout(None).unwrap();
     let (mut written, mut refused) = (0, 0);

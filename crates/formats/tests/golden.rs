@@ -1,5 +1,5 @@
-//! What every parser makes of its seeds, and of seeds that are changed: values and errors are those that were read last. The same
-//! entries as the fuzz targets, which ask only that they return. `SEEKWISE_UPDATE=1` writes what is said now.
+//! Golden outputs of the parsers: values and errors of seeds, and of changed seeds. The fuzz targets run the same entries and ask only that
+//! they return. `SEEKWISE_UPDATE=1` writes the outputs anew.
 
 use std::fmt::{Debug, Write};
 use std::fs;

@@ -1,5 +1,5 @@
-//! What the laboratory makes of a few studies and fits, whole: reports, accounts of sampling, fitted profiles and their pages are those
-//! that were read last (`golden/`). Tests elsewhere ask whether they are right.
+//! Golden outputs of the laboratory: reports and accounts of sampling of a few studies, fits with their profiles and pages, drives, cuts.
+//! Tests elsewhere ask whether they are right.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -121,8 +121,8 @@ fn both(text: &str) -> Vec<(&'static str, Prepared)> {
     vec![("fixed", fixed), ("decided", sampled)]
 }
 
-/// What is made of each drive of the catalogue: its sheet and pictures, what a fit may move and how far, one sketched after it, and what
-/// of its model an explanation would try.
+/// Each drive of the catalogue: its sheet, its pictures, the ranges of a fit, two drives sketched after it, its checks; and the levers of an
+/// explanation.
 fn drives() -> Vec<(String, String)> {
     let mut all = String::new();
     for name in catalogue::names() {
@@ -158,7 +158,7 @@ fn drives() -> Vec<(String, String)> {
     vec![("drives".to_owned(), all)]
 }
 
-/// What power cuts leave, of a drive and of an array, and a trace that is played: reports and pictures.
+/// Reports and pictures of power cuts, on drives and on an array, and of a trace that is played.
 fn cuts_and_traces() -> Vec<(String, String)> {
     let read = |name: &str| Err(std::io::Error::other(format!("{name}: no file is read here")));
     let inputs = Inputs::today(&read);
@@ -220,6 +220,17 @@ fn reports_and_fits_are_those_that_were_read_last() {
     texts.extend(drives());
     texts.extend(cuts_and_traces());
     outline::compare(&folder(), &texts);
+}
+
+#[test]
+fn one_changed_letter_or_a_missing_text_is_a_difference() {
+    let known = std::fs::read_to_string(folder().join("drives.txt")).unwrap();
+    let differ = |name: &str, text: String| outline::differences(&folder(), &[(name.to_owned(), text)]);
+    assert!(differ("drives", known.clone()).is_empty());
+    for changed in [known.replacen('0', "1", 1), format!("{known}more\n"), known.trim_end().to_owned(), String::new()] {
+        assert_eq!(differ("drives", changed).len(), 1);
+    }
+    assert_eq!(differ("no-such-text", known).len(), 1);
 }
 
 fn fits() -> Vec<(String, String)> {

@@ -76,14 +76,20 @@ pub fn page(text: &str) -> String {
 /// Whether these texts are those of the folder, by name, and no other is there.
 #[track_caller]
 pub fn compare(known: &Path, texts: &[(String, String)]) {
+    if std::env::var_os("SEEKWISE_UPDATE").is_some() {
+        fs::create_dir_all(known).unwrap();
+        texts.iter().for_each(|(name, text)| fs::write(known.join(format!("{name}.txt")), text).unwrap());
+    }
+    let changed = differences(known, texts);
+    assert!(changed.is_empty(), "SEEKWISE_UPDATE=1 writes them anew; read the difference.\n{}", changed.join("\n"));
+    assert_eq!(fs::read_dir(known).unwrap().count(), texts.len(), "a file in {} that nothing writes", known.display());
+}
+
+/// The first line of each text that differs from the kept one.
+pub fn differences(known: &Path, texts: &[(String, String)]) -> Vec<String> {
     let mut changed = Vec::new();
     for (name, text) in texts {
-        let path = known.join(format!("{name}.txt"));
-        if std::env::var_os("SEEKWISE_UPDATE").is_some() {
-            fs::create_dir_all(known).unwrap();
-            fs::write(&path, text).unwrap();
-        }
-        let before = fs::read_to_string(&path).unwrap_or_default();
+        let before = fs::read_to_string(known.join(format!("{name}.txt"))).unwrap_or_default();
         if before != *text {
             let lines = before.lines().chain([""]).zip(text.lines().chain([""])).enumerate();
             let end = ("its end", "another end");
@@ -91,8 +97,7 @@ pub fn compare(known: &Path, texts: &[(String, String)]) {
             changed.push(format!("{name}, line {}:\n  was {was}\n  is  {is}", line + 1));
         }
     }
-    assert!(changed.is_empty(), "SEEKWISE_UPDATE=1 writes them anew; read the difference.\n{}", changed.join("\n"));
-    assert_eq!(fs::read_dir(known).unwrap().count(), texts.len(), "a file in {} that nothing writes", known.display());
+    changed
 }
 
 /// A trace that nobody measured, long enough for a fit: near and far requests, every third a write.

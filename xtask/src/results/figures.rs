@@ -88,6 +88,12 @@ mod tests {
     }
 
     #[test]
+    fn the_cells_of_a_place_stay_and_its_words_do_not() {
+        let text = r#"{"place": {"cells": [1], "said": "x"}, "rows": [{"place": "at depth 8"}]}"#;
+        assert_eq!(of_json(text).unwrap(), "{\"place\":{\"cells\":[1]},\"rows\":[{}]}\n");
+    }
+
+    #[test]
     fn keys_stand_in_order_and_lines_stay_apart() {
         assert_eq!(of_json("{\"b\":1,\"a\":2}\n{\"a\":3}").unwrap(), "{\"a\":2,\"b\":1}\n{\"a\":3}\n");
         assert!(of_json("").is_err() && of_json("{").is_err() && of_json("{} error").is_err());

@@ -128,6 +128,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_refusal_is_known_by_its_line_and_key() {
+        assert_eq!(refusal("error: a/b.fio:3: `ioengine`: no such engine\nerror: more\n"), "refused 3 ioengine\n");
+        assert_ne!(refusal("error: b.fio:4: `ioengine`: x\n"), refusal("error: b.fio:3: `ioengine`: x\n"));
+        assert_eq!(refusal(""), "refused  \n");
+    }
+
+    #[test]
     fn a_study_has_rows_of_its_records_its_verdicts_and_each_claim() {
         let said =
             r#"{"title": "x", "comparisons": [{"outcome": "faster"}], "claims": [{"id": "Q1", "reproduced": true}]}"#;

@@ -54,6 +54,20 @@ fn survivors_are_what_nobody_notices_though_all_were_asked() {
 }
 
 #[test]
+fn a_sum_and_a_file_below_the_aim_are_told() {
+    let all = |noticed_ones: usize, count: usize| -> Vec<Outcome> {
+        let one = |at: usize| {
+            outcome(at as u32, if at < noticed_ones { noticed() } else { Verdict::Survived }, Verdict::Survived)
+        };
+        (0..count).map(one).collect()
+    };
+    assert!(short(&all(95, 100)).is_empty() && short(&[]).is_empty());
+    assert_eq!(short(&all(94, 100)), ["94 of 100 noticed; expected 95 %"]);
+    assert_eq!(short(&all(4, 5)).len(), 2, "the sum and the file");
+    assert_eq!(short(&all(3, 4)).len(), 1, "too few for a file");
+}
+
+#[test]
 fn a_report_has_all_lists_and_is_read_back() {
     let tests =
         [Test { program: 0, name: "odd".to_owned(), seconds: 1.0, reached: vec![], unfit: Some("dies".to_owned()) }];
@@ -68,4 +82,7 @@ fn a_report_has_all_lists_and_is_read_back() {
         outcomes.iter().map(|outcome| (outcome.own.clone(), outcome.others.clone(), outcome.is_built)).collect()
     };
     assert_eq!(verdicts(&again), verdicts(&outcomes()));
+    let elsewhere = vec!["another line".to_owned(); faults.len()];
+    let again = start(&faults, &BTreeSet::new(), &elsewhere, &[], &json(&outcomes()));
+    assert!(again.iter().all(|outcome| outcome.own == Verdict::Untried), "the line has changed");
 }

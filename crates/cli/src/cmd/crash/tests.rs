@@ -23,7 +23,7 @@ struct Words {
     args: args::CrashArgs,
 }
 
-/// What was asked, as people type it.
+/// The options and the plan of a command line.
 fn asked(more: &[&str]) -> (args::CrashArgs, CrashPlan) {
     let words = ["crash", "--on", "barracuda-7200.7", "--workload", "work", "--check", "check"];
     let args = Words::try_parse_from(words.iter().chain(more)).map_err(|why| why.to_string()).unwrap().args;
