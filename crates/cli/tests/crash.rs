@@ -259,10 +259,13 @@ fn a_program_that_never_flushes_loses_every_promise() {
         assert_eq!(code, 1, "{words:?} {out}\n{err}");
         let said: Value = serde_json::from_str(&out).unwrap();
         assert_eq!((&said["disk_broke"], &said["at_cuts"]["lost_allowed"]), (&0.into(), &0.into()), "{words:?} {said}");
-        assert!(said["at_cuts"]["lost_promised"].as_u64() > Some(10), "{words:?} {said}");
+        // The log takes milliseconds, at the end of its mount: of instants at any time, none may lie behind its first promise.
+        let weighting = &said["weighting"];
+        assert_eq!(weighting["after_promises"]["consistent"], 0, "{words:?} {said}");
+        assert!(weighting["after_promises"]["lost_promised"].as_u64() > Some(5), "{words:?} {said}");
+        let any = weighting["at_any_time"]["lost_promised"].as_u64();
+        assert!(words[0] != "--recipe" || any > Some(0), "{words:?} {said}");
         assert!(!said["unflushed"].as_array().unwrap().is_empty(), "{words:?} {said}");
-        let uniform = &said["weighting"]["at_any_time"];
-        assert!(uniform["lost_promised"].as_u64() > Some(0), "{words:?} {said}");
     }
 }
 

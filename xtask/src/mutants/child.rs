@@ -1,16 +1,16 @@
-//! Tests of a program, in a child with a limit of time and of memory. The child is never root: a fault in what guards a device must
-//! not be able to write to one.
+//! Tests of a program, in a child with a limit of time and of memory. A fault in what guards a device must not be able to write to
+//! one: root's children have mounts, devices and process numbers of their own, where nothing else can be written (`apart.sh`).
 
 use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::built::Program;
+use super::built::{self, Program};
 use super::tree;
 
 /// Memory that a child may map, in KiB.
@@ -19,8 +19,8 @@ const ADDRESS_SPACE: u64 = 6 << 20;
 /// Between looks at a child.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// Who runs the tests in place of root: nobody.
-const NOBODY: &str = "65534";
+/// Where root's tests are shut in.
+const APART: &str = include_str!("apart.sh");
 
 /// How tests ended.
 #[derive(Debug, PartialEq)]
@@ -38,7 +38,7 @@ pub enum End {
 /// A place to run tests in, one at a time.
 pub struct Place {
     folder: PathBuf,
-    is_nobodys: bool,
+    is_apart: bool,
 }
 
 impl Place {
@@ -47,28 +47,35 @@ impl Place {
         Place::of(tree::home().join("tmp").join(number.to_string()), is_root()?)
     }
 
-    /// A folder as such a place; whether its tests run as nobody.
-    pub fn of(folder: PathBuf, is_nobodys: bool) -> io::Result<Place> {
-        let place = Place { folder, is_nobodys };
+    /// A folder as such a place; whether its tests are shut in.
+    pub fn of(folder: PathBuf, is_apart: bool) -> io::Result<Place> {
+        let place = Place { folder, is_apart };
         place.clear()?;
         Ok(place)
     }
 
-    /// Removes what tests left, which root may have to.
+    /// Removes what tests left.
     fn clear(&self) -> io::Result<()> {
+        if self.is_apart {
+            detach_loops(&self.folder)?;
+        }
         if self.folder.exists() {
             fs::remove_dir_all(&self.folder)?;
         }
-        fs::create_dir_all(&self.folder)?;
-        fs::set_permissions(&self.folder, fs::Permissions::from_mode(0o777))
+        fs::create_dir_all(&self.folder)
     }
 
-    /// A command that lays down root's rights first, if it has them.
+    /// A command that shuts itself in first, if it is root's.
     fn command(&self) -> Command {
-        let mut command = Command::new(if self.is_nobodys { "setpriv" } else { "env" });
-        if self.is_nobodys {
-            command.args(["--reuid", NOBODY, "--regid", NOBODY, "--clear-groups"]);
+        if !self.is_apart {
+            return Command::new("env");
         }
+        let mut command = Command::new("unshare");
+        command
+            .args(["--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--mount-proc"])
+            .args(["sh", "-c", APART, "apart"])
+            .env("SEEKWISE_PLACE", &self.folder)
+            .env("SEEKWISE_WRITTEN", built::target().join("tmp"));
         command
     }
 
@@ -129,12 +136,19 @@ fn shared() -> Option<PathBuf> {
     std::env::var_os("SEEKWISE_SHARED").map(PathBuf::from).or(beside).filter(|folder| folder.is_dir())
 }
 
-/// Gives nobody a folder that tests write in.
-pub fn give(folder: &Path) -> io::Result<()> {
-    fs::create_dir_all(folder)?;
-    if is_root()? {
-        let number = NOBODY.parse().ok();
-        std::os::unix::fs::chown(folder, number, number)?;
+/// Detaches loop devices of a folder's files, which a test that was ended leaves attached. They are known by inode: the path that
+/// the kernel gives begins at the mount of a namespace that is gone.
+fn detach_loops(folder: &Path) -> io::Result<()> {
+    let lines = |command: &mut Command| -> io::Result<String> {
+        let output = command.stderr(Stdio::null()).output()?;
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let files = lines(Command::new("find").arg(folder).args(["-xdev", "-type", "f", "-printf", "%i\n"]))?;
+    let list = lines(Command::new("losetup").args(["--list", "--noheadings", "--raw", "--output", "NAME,BACK-INO"]))?;
+    for (device, inode) in list.lines().filter_map(|line| line.split_once(' ')) {
+        if files.lines().any(|file| file == inode) {
+            Command::new("losetup").args(["--detach", device]).stderr(Stdio::null()).status()?;
+        }
     }
     Ok(())
 }
@@ -197,5 +211,32 @@ mod tests {
         assert_eq!(judged(died, Some(false)), End::Died("a::c".to_owned()));
         assert_eq!(judged(died, None), End::Stopped("a::c".to_owned()));
         assert_eq!(judged("", Some(false)), End::Died(String::new()));
+    }
+
+    /// Judges the walls: the folder can be written, nothing else; a file system in a file can be used, a disk cannot be seen.
+    #[test]
+    fn what_is_shut_in_writes_its_folder_alone_and_sees_no_disk() {
+        if !is_root().unwrap()
+            || !Command::new("unshare").args(["--mount", "true"]).status().is_ok_and(|it| it.success())
+        {
+            println!("skipped: the walls, which only root can build");
+            return;
+        }
+        let folder = crate::scratch("mutants-apart").unwrap();
+        fs::create_dir_all(built::target().join("tmp")).unwrap();
+        let place = Place::of(folder.join("place"), true).unwrap();
+        let runs = |words: &str| {
+            let script = format!("cd {}; {words}", place.folder.display());
+            place.command().args(["sh", "-c", &script]).stderr(Stdio::null()).status().unwrap().success()
+        };
+        assert!(runs("echo 1 > written && test -c /dev/null && test -w /tmp"));
+        assert!(runs("truncate -s 8M mutants-apart.img && losetup -f mutants-apart.img"), "a loop device");
+        assert!(!runs(&format!("echo 1 > {}/outside", folder.display())), "a folder beside");
+        assert!(!runs("ls /dev | grep -E '^(vd|sd|nvme|xvd|md|dm|mmcblk)'"), "a disk");
+        assert!(!runs(&format!("kill -0 {}", std::process::id())), "a process of others");
+        assert!(!folder.join("outside").exists());
+        drop(Place::of(folder.join("place"), true).unwrap());
+        let left = Command::new("losetup").args(["--list", "--output", "BACK-FILE"]).output().unwrap();
+        assert!(!String::from_utf8_lossy(&left.stdout).contains("/mutants-apart.img"), "loops are detached");
     }
 }
