@@ -54,11 +54,11 @@ typedef enum {
   SEEKWISE_STATUS_UNKNOWN = 6,
   // The disk is off.
   SEEKWISE_STATUS_OFF = 7,
-  // A fault of the model. This disk answers nothing else any more; free it.
+  // A fault of the model. The disk answers nothing else any more; free it.
   SEEKWISE_STATUS_PANICKED = 8,
 } SeekwiseStatus;
 
-// What a request asks for.
+// The operation of a request.
 typedef enum {
   // Bytes from the medium.
   SEEKWISE_OP_READ = 0,
@@ -68,7 +68,7 @@ typedef enum {
   SEEKWISE_OP_WRITE_ZEROES = 2,
   // Make all writes durable whose completions were collected. No sectors.
   SEEKWISE_OP_FLUSH = 3,
-  // These sectors are no longer needed. The drives of the catalogue do not know it.
+  // The sectors are no longer needed. The built-in drives do not support it.
   SEEKWISE_OP_TRIM = 4,
 } SeekwiseOp;
 
@@ -80,15 +80,15 @@ typedef enum {
   SEEKWISE_OUTCOME_ABORTED = 1,
   // The power went, or was away.
   SEEKWISE_OUTCOME_POWER_LOST = 2,
-  // It reaches past the end of the disk.
+  // The request reaches past the end of the disk.
   SEEKWISE_OUTCOME_OUT_OF_RANGE = 3,
-  // The disk does not know it.
+  // The disk does not support the operation.
   SEEKWISE_OUTCOME_UNSUPPORTED = 4,
   // The medium could not be read or written.
   SEEKWISE_OUTCOME_MEDIUM_ERROR = 5,
 } SeekwiseOutcome;
 
-// What is done to a disk beside requests.
+// An action on a disk, besides requests.
 typedef enum {
   // The supply fails: everything volatile is lost.
   SEEKWISE_CONTROL_POWER_CUT = 0,
@@ -100,7 +100,7 @@ typedef enum {
   SEEKWISE_CONTROL_RESET = 3,
 } SeekwiseControl;
 
-// What became of sectors that were written.
+// The fate of sectors that were written.
 typedef enum {
   // On the medium.
   SEEKWISE_LANDING_KIND_LANDED = 0,
@@ -118,32 +118,32 @@ typedef enum {
   SEEKWISE_LANDING_KIND_WHOLE = 6,
 } SeekwiseLandingKind;
 
-// What a place on a drive holds, as the array's host sees it. Without an array it is always copy 0.
+// The contents of a place on a drive, as the array's host sees it; without an array always copy 0.
 typedef enum {
-  // This copy of the sectors.
+  // A copy of the sectors.
   SEEKWISE_ROLE_COPY = 0,
-  // This parity of their row.
+  // A parity of their row.
   SEEKWISE_ROLE_PARITY = 1,
-  // This copy, written by a rebuild.
+  // A copy, written by a rebuild.
   SEEKWISE_ROLE_REBUILT_COPY = 2,
-  // This parity, written by a rebuild.
+  // A parity, written by a rebuild.
   SEEKWISE_ROLE_REBUILT_PARITY = 3,
-  // All copies: it has not come to any drive.
+  // All copies: the write has not come to any drive.
   SEEKWISE_ROLE_EVERY = 4,
 } SeekwiseRole;
 
 // A modelled disk.
 typedef struct SeekwiseDisk SeekwiseDisk;
 
-// What a disk can do.
+// The limits of a disk.
 typedef struct {
-  // Its capacity in sectors of 512 bytes.
+  // Capacity in sectors of 512 bytes.
   uint64_t sectors;
   // Bytes of a logical sector; requests are whole multiples.
   uint32_t logical_bytes;
   // Bytes of a physical sector; writes of less cost a read.
   uint32_t physical_bytes;
-  // Its longest request in sectors.
+  // The longest request in sectors.
   uint32_t max_transfer_sectors;
   // Requests that it takes at once.
   uint32_t depth;
@@ -153,17 +153,17 @@ typedef struct {
   uint32_t volatile_cache;
 } SeekwiseLimits;
 
-// One request.
+// A request.
 typedef struct {
   // Names the request until its completion is collected.
   uint32_t tag;
-  // One of SeekwiseOp.
+  // A number of SeekwiseOp.
   uint32_t op;
   // SEEKWISE_FUA and the like, or'ed together.
   uint32_t flags;
-  // Sectors of 512 bytes: from 1 to SEEKWISE_MOST_SECTORS; 0 of a flush.
+  // Sectors of 512 bytes: from 1 to SEEKWISE_MOST_SECTORS; 0 for a flush.
   uint32_t sectors;
-  // The first sector; 0 of a flush. What ends past the disk but not past SEEKWISE_MOST_LBA is answered as out of range.
+  // The first sector; 0 for a flush. A request that ends past the disk but not past SEEKWISE_MOST_LBA is out of range.
   uint64_t lba;
 } SeekwiseRequest;
 
@@ -171,7 +171,7 @@ typedef struct {
 typedef struct {
   // The request's tag.
   uint32_t tag;
-  // One of SeekwiseOutcome.
+  // A number of SeekwiseOutcome.
   uint32_t outcome;
   // When the disk took it.
   uint64_t submitted_ns;
@@ -181,14 +181,14 @@ typedef struct {
   uint64_t parts_ns[SEEKWISE_PARTS];
 } SeekwiseCompletion;
 
-// What became of a run of sectors that were written with one stamp. They passed under the head evenly in from_ns..to_ns.
+// The fate of a run of sectors that were written with one stamp, which passed under the head evenly in from_ns..to_ns.
 typedef struct {
   // The stamp of the write, as seekwise_submit gave it.
   uint64_t stamp;
   // The first sector.
   uint64_t lba;
   uint32_t sectors;
-  // One of SeekwiseLandingKind.
+  // A number of SeekwiseLandingKind.
   uint32_t kind;
   // When the head came over the first sector.
   uint64_t from_ns;
@@ -196,7 +196,7 @@ typedef struct {
   uint64_t to_ns;
   // The drive of an array, from 0.
   uint32_t member;
-  // One of SeekwiseRole.
+  // A number of SeekwiseRole.
   uint32_t role;
   // Which copy or parity, from 0.
   uint32_t which;
@@ -207,24 +207,24 @@ extern "C" {
 #endif // __cplusplus
 
 // Opens a built-in drive by name, with nothing above it. The platters' phase at instant 0 is drawn from seed: the same name and
-// seed give the same disk. Where there is no such drive, why gets the reason, cut to why_size bytes; it may be null.
+// seed give the same disk. If there is no such drive, why gets the reason, cut to why_size bytes; it may be null.
 SeekwiseStatus seekwise_open(const char *drive,
                              uint64_t seed,
                              SeekwiseDisk **disk,
                              char *why,
                              size_t why_size);
 
-// The same of a stack: the text of a stack file (docs/stack.md), whose drive is a built-in one.
+// Opens a stack like a drive, from the text of a stack file (docs/stack.md), whose drive is a built-in one.
 SeekwiseStatus seekwise_open_stack(const char *stack_toml,
                                    uint64_t seed,
                                    SeekwiseDisk **disk,
                                    char *why,
                                    size_t why_size);
 
-// Takes a disk apart. Null is nothing.
+// Frees a disk. Null is ignored.
 void seekwise_free(SeekwiseDisk *disk);
 
-// What a disk can do.
+// Gets the limits of a disk.
 SeekwiseStatus seekwise_limits(SeekwiseDisk *disk, SeekwiseLimits *limits);
 
 // Submits a request at now_ns, after doing all that is due by then. stamp gets the number of the request among all that the disk
@@ -244,15 +244,15 @@ SeekwiseStatus seekwise_advance(SeekwiseDisk *disk, uint64_t now_ns);
 // Collects the next completion; SEEKWISE_STATUS_NONE when there is none.
 SeekwiseStatus seekwise_completion(SeekwiseDisk *disk, SeekwiseCompletion *completion);
 
-// Collects the next landing; SEEKWISE_STATUS_NONE when there is none. Set landings to on first. They are kept until they are
-// collected.
+// Collects the next landing; SEEKWISE_STATUS_NONE when there is none. Set landings to on first. Landings are kept until they
+// are collected.
 SeekwiseStatus seekwise_landing(SeekwiseDisk *disk,
                                 SeekwiseLanding *landing);
 
 // Does at now_ns what control (one of SeekwiseControl) says.
 SeekwiseStatus seekwise_control(SeekwiseDisk *disk, uint64_t now_ns, uint32_t control);
 
-// Aborts a request in flight. It completes as aborted.
+// Aborts a request in flight, which completes as aborted.
 SeekwiseStatus seekwise_abort(SeekwiseDisk *disk, uint64_t now_ns, uint32_t tag);
 
 // Sets a dotted key of the stack: landings to on, drive.cache.write_back to off.
@@ -269,7 +269,7 @@ SeekwiseStatus seekwise_drive_name(size_t index,
 // The name of a part of a response, in the order of parts_ns; SEEKWISE_STATUS_NONE past the last.
 SeekwiseStatus seekwise_part_name(size_t part, char *name, size_t size);
 
-// What a status (one of SeekwiseStatus) means, in words.
+// The meaning of a status (one of SeekwiseStatus), in words.
 const char *seekwise_status_text(uint32_t status);
 
 #ifdef __cplusplus

@@ -2,9 +2,9 @@
 //! leaves the rest to [`Disk`].
 //!
 //! Why it is sound: a disk is made by [`seekwise_open`] or [`seekwise_open_stack`] and taken apart by [`seekwise_free`] alone;
-//! what is read or written through any other pointer is one value of its type, or a text within its bounds. That pointers which
-//! are not null point to such values, and that a disk is used by one thread at a time and never after it was freed, is the
-//! caller's part, as everywhere in C; the header says so.
+//! what is read or written through any other pointer is one value of its type, or a text within its bounds. The caller has to
+//! see to it that pointers which are not null point to such values, and that a disk is used by one thread at a time and never
+//! after it was freed, as everywhere in C; the header says so.
 #![allow(unsafe_code, reason = "C gives addresses; the rest of the crate sees none")]
 #![allow(clippy::missing_safety_doc, reason = "what the caller must keep is the same everywhere, and said above")]
 
@@ -27,7 +27,7 @@ const WORD: usize = 4096;
 const TEXT: usize = 1 << 20;
 
 /// Opens a built-in drive by name, with nothing above it. The platters' phase at instant 0 is drawn from seed: the same name and
-/// seed give the same disk. Where there is no such drive, why gets the reason, cut to why_size bytes; it may be null.
+/// seed give the same disk. If there is no such drive, why gets the reason, cut to why_size bytes; it may be null.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seekwise_open(
     drive: *const c_char,
@@ -39,7 +39,7 @@ pub unsafe extern "C" fn seekwise_open(
     unsafe { open(drive, WORD, disk, (why, why_size), |name| Disk::drive(name, seed)) }
 }
 
-/// The same of a stack: the text of a stack file (docs/stack.md), whose drive is a built-in one.
+/// Opens a stack like a drive, from the text of a stack file (docs/stack.md), whose drive is a built-in one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seekwise_open_stack(
     stack_toml: *const c_char,
@@ -51,16 +51,16 @@ pub unsafe extern "C" fn seekwise_open_stack(
     unsafe { open(stack_toml, TEXT, disk, (why, why_size), |text| Disk::stack(text, seed)) }
 }
 
-/// Takes a disk apart. Null is nothing.
+/// Frees a disk. Null is ignored.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seekwise_free(disk: *mut Disk) {
     if !disk.is_null() {
-        // What a panic leaves behind is lost memory.
+        // After a panic the memory is lost.
         let _ = catch_unwind(AssertUnwindSafe(|| drop(unsafe { Box::from_raw(disk) })));
     }
 }
 
-/// What a disk can do.
+/// Gets the limits of a disk.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seekwise_limits(disk: *mut Disk, limits: *mut SeekwiseLimits) -> SeekwiseStatus {
     unsafe { with(disk, |disk| put(limits, disk.limits())) }
@@ -110,8 +110,8 @@ pub unsafe extern "C" fn seekwise_completion(disk: *mut Disk, completion: *mut S
     unsafe { collect(disk, completion, Disk::completion) }
 }
 
-/// Collects the next landing; SEEKWISE_STATUS_NONE when there is none. Set landings to on first. They are kept until they are
-/// collected.
+/// Collects the next landing; SEEKWISE_STATUS_NONE when there is none. Set landings to on first. Landings are kept until they
+/// are collected.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seekwise_landing(disk: *mut Disk, landing: *mut SeekwiseLanding) -> SeekwiseStatus {
     unsafe { collect(disk, landing, Disk::landing) }
@@ -123,7 +123,7 @@ pub unsafe extern "C" fn seekwise_control(disk: *mut Disk, now_ns: u64, control:
     unsafe { with(disk, |disk| disk.control(now_ns, control)) }
 }
 
-/// Aborts a request in flight. It completes as aborted.
+/// Aborts a request in flight, which completes as aborted.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seekwise_abort(disk: *mut Disk, now_ns: u64, tag: u32) -> SeekwiseStatus {
     unsafe { with(disk, |disk| disk.abort(now_ns, tag)) }
@@ -153,7 +153,7 @@ pub unsafe extern "C" fn seekwise_part_name(part: usize, name: *mut c_char, size
     unsafe { named(Part::ALL.get(part).map(|part| part.name()), name, size) }
 }
 
-/// What a status (one of SeekwiseStatus) means, in words.
+/// The meaning of a status (one of SeekwiseStatus), in words.
 #[unsafe(no_mangle)]
 pub extern "C" fn seekwise_status_text(status: u32) -> *const c_char {
     const TEXTS: [&CStr; 9] = [
@@ -183,7 +183,7 @@ unsafe fn with(disk: *mut Disk, act: impl FnOnce(&mut Disk) -> Result<(), Seekwi
     status
 }
 
-/// How `act` ends, a panic being one end of several.
+/// Runs `act`; returns how it ended, by a panic too.
 fn caught(act: impl FnOnce() -> Result<(), SeekwiseStatus>) -> SeekwiseStatus {
     match catch_unwind(AssertUnwindSafe(act)) {
         Ok(Ok(())) => SeekwiseStatus::Ok,
@@ -212,7 +212,7 @@ unsafe fn open(
     })
 }
 
-/// Hands over what `next` gives of the disk.
+/// Hands over what `next` takes from the disk.
 unsafe fn collect<T>(disk: *mut Disk, to: *mut T, next: impl FnOnce(&mut Disk) -> Option<T>) -> SeekwiseStatus {
     let hand_over = |disk: &mut Disk| {
         // Nothing is taken that cannot be handed over.
@@ -224,7 +224,7 @@ unsafe fn collect<T>(disk: *mut Disk, to: *mut T, next: impl FnOnce(&mut Disk) -
     unsafe { with(disk, hand_over) }
 }
 
-/// Hands over a name, where there is one.
+/// Hands over a name, if there is one.
 unsafe fn named(name: Option<&str>, to: *mut c_char, size: usize) -> SeekwiseStatus {
     caught(|| unsafe { put_text(name.ok_or(SeekwiseStatus::None)?, to, size) })
 }

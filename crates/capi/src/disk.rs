@@ -1,5 +1,5 @@
-//! A disk that checks what it is asked: what the [`Device`]'s contract expects of its user, for users whom no compiler checks.
-//! Tags are unique, time does not run back, requests are within bounds, completions are drained at once.
+//! A disk that checks each call by what the [`Device`]'s contract expects of its user, for users whom no compiler checks. Tags
+//! are unique, time does not run back, requests are within bounds, completions are drained at once.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -58,12 +58,12 @@ impl Disk {
         Disk { device, limits, now: Instant::ZERO, stamp: 0, out, ready, broken: false }
     }
 
-    /// What it can do.
+    /// The limits of the disk.
     pub fn limits(&self) -> SeekwiseLimits {
         self.limits.into()
     }
 
-    /// Takes a request at `now`; its stamp: how many it has taken, this one with them.
+    /// Takes a request at `now`; returns its stamp, which is the number of requests taken, this one included.
     pub fn submit(&mut self, now: u64, request: &SeekwiseRequest) -> Result<u64, SeekwiseStatus> {
         let request = self.checked(request)?;
         self.advance(now)?;
@@ -95,7 +95,7 @@ impl Disk {
         Ok(Request { tag, unit: 0, origin: 0, op, flags, lba, sectors, stamp: self.stamp + 1 })
     }
 
-    /// Whole logical sectors, whose numbers are far from wrapping in any layer.
+    /// True for whole logical sectors, whose numbers are far from wrapping in any layer.
     fn is_whole(&self, lba: u64, sectors: u32) -> bool {
         let logical = u64::from(self.limits.logical) / 512;
         let end = lba.checked_add(u64::from(sectors));
@@ -138,7 +138,7 @@ impl Disk {
         self.device.poll_landing().map(SeekwiseLanding::from)
     }
 
-    /// Does something beside requests at `now`.
+    /// Applies a control at `now`, such as a power cut.
     pub fn control(&mut self, now: u64, control: u32) -> Result<(), SeekwiseStatus> {
         let control = match control {
             _ if control == SeekwiseControl::PowerCut as u32 => Control::PowerCut,

@@ -1,13 +1,13 @@
 //! The modelled disk for programs in C. The header is `include/seekwise.h`, made from this source by cbindgen; how to use it is
 //! told in `docs/embed.md`, with an example in `examples/disk.c`.
 //!
-//! It has no clock and no thread, opens no file and never sleeps: the caller says what time it is.
+//! There is no clock and no thread, no file is opened, and nothing sleeps: the caller says what time it is.
 //!
 //! | room | what it is |
 //! |---|---|
-//! | [`boundary`] | the functions that C calls: pointers checked, panics caught; the one file with `unsafe` code |
-//! | [`disk`] | a disk that checks every argument before it acts |
 //! | [`values`] | what passes the boundary: structures and numbers |
+//! | [`disk`] | a disk that checks every argument before it acts |
+//! | [`boundary`] | the functions that C calls: pointers checked, panics caught; the one file with `unsafe` code |
 
 pub mod boundary;
 pub mod disk;

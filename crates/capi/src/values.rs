@@ -1,5 +1,5 @@
-//! What passes the boundary: structures of integers, and the numbers that stand for words. C gives numbers, never one of
-//! these enumerations: any number may come, and one that stands for nothing is refused.
+//! Values that pass the boundary: structures of integers, and the numbers that stand for words. C gives numbers, never
+//! one of these enumerations: any number may come, and one that stands for nothing is refused.
 //!
 //! The comments stand in the header too.
 
@@ -52,11 +52,11 @@ pub enum SeekwiseStatus {
     Unknown = 6,
     /// The disk is off.
     Off = 7,
-    /// A fault of the model. This disk answers nothing else any more; free it.
+    /// A fault of the model. The disk answers nothing else any more; free it.
     Panicked = 8,
 }
 
-/// What a request asks for.
+/// The operation of a request.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeekwiseOp {
@@ -68,7 +68,7 @@ pub enum SeekwiseOp {
     WriteZeroes = 2,
     /// Make all writes durable whose completions were collected. No sectors.
     Flush = 3,
-    /// These sectors are no longer needed. The drives of the catalogue do not know it.
+    /// The sectors are no longer needed. The built-in drives do not support it.
     Trim = 4,
 }
 
@@ -82,15 +82,15 @@ pub enum SeekwiseOutcome {
     Aborted = 1,
     /// The power went, or was away.
     PowerLost = 2,
-    /// It reaches past the end of the disk.
+    /// The request reaches past the end of the disk.
     OutOfRange = 3,
-    /// The disk does not know it.
+    /// The disk does not support the operation.
     Unsupported = 4,
     /// The medium could not be read or written.
     MediumError = 5,
 }
 
-/// What is done to a disk beside requests.
+/// An action on a disk, besides requests.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeekwiseControl {
@@ -104,7 +104,7 @@ pub enum SeekwiseControl {
     Reset = 3,
 }
 
-/// What became of sectors that were written.
+/// The fate of sectors that were written.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeekwiseLandingKind {
@@ -124,33 +124,33 @@ pub enum SeekwiseLandingKind {
     Whole = 6,
 }
 
-/// What a place on a drive holds, as the array's host sees it. Without an array it is always copy 0.
+/// The contents of a place on a drive, as the array's host sees it; without an array always copy 0.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeekwiseRole {
-    /// This copy of the sectors.
+    /// A copy of the sectors.
     Copy = 0,
-    /// This parity of their row.
+    /// A parity of their row.
     Parity = 1,
-    /// This copy, written by a rebuild.
+    /// A copy, written by a rebuild.
     RebuiltCopy = 2,
-    /// This parity, written by a rebuild.
+    /// A parity, written by a rebuild.
     RebuiltParity = 3,
-    /// All copies: it has not come to any drive.
+    /// All copies: the write has not come to any drive.
     Every = 4,
 }
 
-/// What a disk can do.
+/// The limits of a disk.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SeekwiseLimits {
-    /// Its capacity in sectors of 512 bytes.
+    /// Capacity in sectors of 512 bytes.
     pub sectors: u64,
     /// Bytes of a logical sector; requests are whole multiples.
     pub logical_bytes: u32,
     /// Bytes of a physical sector; writes of less cost a read.
     pub physical_bytes: u32,
-    /// Its longest request in sectors.
+    /// The longest request in sectors.
     pub max_transfer_sectors: u32,
     /// Requests that it takes at once.
     pub depth: u32,
@@ -160,19 +160,19 @@ pub struct SeekwiseLimits {
     pub volatile_cache: u32,
 }
 
-/// One request.
+/// A request.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SeekwiseRequest {
     /// Names the request until its completion is collected.
     pub tag: u32,
-    /// One of SeekwiseOp.
+    /// A number of SeekwiseOp.
     pub op: u32,
     /// SEEKWISE_FUA and the like, or'ed together.
     pub flags: u32,
-    /// Sectors of 512 bytes: from 1 to SEEKWISE_MOST_SECTORS; 0 of a flush.
+    /// Sectors of 512 bytes: from 1 to SEEKWISE_MOST_SECTORS; 0 for a flush.
     pub sectors: u32,
-    /// The first sector; 0 of a flush. What ends past the disk but not past SEEKWISE_MOST_LBA is answered as out of range.
+    /// The first sector; 0 for a flush. A request that ends past the disk but not past SEEKWISE_MOST_LBA is out of range.
     pub lba: u64,
 }
 
@@ -182,7 +182,7 @@ pub struct SeekwiseRequest {
 pub struct SeekwiseCompletion {
     /// The request's tag.
     pub tag: u32,
-    /// One of SeekwiseOutcome.
+    /// A number of SeekwiseOutcome.
     pub outcome: u32,
     /// When the disk took it.
     pub submitted_ns: u64,
@@ -192,7 +192,7 @@ pub struct SeekwiseCompletion {
     pub parts_ns: [u64; SEEKWISE_PARTS],
 }
 
-/// What became of a run of sectors that were written with one stamp. They passed under the head evenly in from_ns..to_ns.
+/// The fate of a run of sectors that were written with one stamp, which passed under the head evenly in from_ns..to_ns.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SeekwiseLanding {
@@ -201,7 +201,7 @@ pub struct SeekwiseLanding {
     /// The first sector.
     pub lba: u64,
     pub sectors: u32,
-    /// One of SeekwiseLandingKind.
+    /// A number of SeekwiseLandingKind.
     pub kind: u32,
     /// When the head came over the first sector.
     pub from_ns: u64,
@@ -209,20 +209,20 @@ pub struct SeekwiseLanding {
     pub to_ns: u64,
     /// The drive of an array, from 0.
     pub member: u32,
-    /// One of SeekwiseRole.
+    /// A number of SeekwiseRole.
     pub role: u32,
     /// Which copy or parity, from 0.
     pub which: u32,
 }
 
 impl SeekwiseOp {
-    /// What a number from C asks for.
+    /// The operation that a number from C stands for.
     pub fn from_number(number: u32) -> Option<Op> {
         [Op::Read, Op::Write, Op::WriteZeroes, Op::Flush, Op::Trim].get(number as usize).copied()
     }
 }
 
-/// The flags in a number from C; nothing where it holds others.
+/// The flags in a number from C; `None` if it holds others.
 pub fn flags(number: u32) -> Option<Flags> {
     let known = [
         (SEEKWISE_FUA, Flags::FUA),

@@ -59,7 +59,7 @@ standard input.
 Exit codes: 0 success; 1 the answer is \"no\"; 2 the command could not run; 130 interrupted by Ctrl-C, SIGTERM or SIGHUP."
 )]
 pub struct Cli {
-    /// What to do.
+    /// The command to run.
     #[command(subcommand)]
     pub command: CliCommand,
     /// Print JSON to standard output.
@@ -271,13 +271,13 @@ Examples:
 
 `seekwise serve` prints the path of the control socket; the command of --run finds it in SEEKWISE_CONTROL.")]
     Disk(Disk),
-    /// As `disk power` and `disk reset-link` were called.
+    /// Former name of `disk power` and `disk reset-link`.
     #[command(hide = true)]
     Power(FormerPower),
-    /// As `disk set` was called.
+    /// Former name of `disk set`.
     #[command(hide = true)]
     Set(FormerSet),
-    /// As `disk status` was called.
+    /// Former name of `disk status`.
     #[command(hide = true)]
     Status(FormerServed),
     /// Test, by timing alone, whether flushes wait for the medium.
@@ -329,7 +329,7 @@ pub struct KeysArgs {
 /// Arguments of `init`.
 #[derive(Args, Debug)]
 pub struct InitArgs {
-    /// What to write.
+    /// The kind of file to write.
     #[arg(value_enum)]
     pub what: Template,
     /// Write it to this file instead of standard output.
@@ -346,12 +346,12 @@ pub struct InitArgs {
     pub sheet: DatasheetArgs,
 }
 
-/// What `init` writes.
+/// Kinds of files that `init` writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Template {
     /// A drive and what stands between it and the program.
     Stack,
-    /// One question: a factor, a comparison.
+    /// A question: a factor and a comparison.
     Study,
     /// Programs on volumes.
     Scene,
@@ -392,7 +392,7 @@ pub struct DrivesArgs {
     /// A drive's name, a profile file, or words to search for: a maker, a line, a capacity, a model number.
     #[arg(value_parser = name)]
     pub name: Option<String>,
-    /// What is drawn.
+    /// The picture's files.
     #[command(flatten)]
     pub pictures: PictureArgs,
     /// Overwrite existing files.
@@ -414,7 +414,7 @@ pub struct ColumnsArgs {
     pub names: Vec<String>,
 }
 
-/// What a job runs on.
+/// The target of a job, and its settings.
 #[derive(Args, Debug, Clone)]
 pub struct TargetArgs {
     #[arg(long = "on", value_name = "TARGET", value_parser = name, help = targets(), required = true)]
@@ -437,12 +437,12 @@ pub struct TargetArgs {
 }
 
 impl TargetArgs {
-    /// Its name; empty if there is none, which only `compare` allows.
+    /// The target's name; empty if none is given, which only `compare` allows.
     pub fn name(&self) -> &str {
         self.target.as_deref().unwrap_or_default()
     }
 
-    /// A job on it.
+    /// The setup of a job on this target.
     pub fn setup(&self, job: &str) -> Setup {
         let TargetArgs { set, seed, runtime, destroy, trace_format, .. } = self.clone();
         Setup { job: job.to_owned(), target: self.name().to_owned(), set, seed, runtime, destroy, trace_format }
@@ -460,7 +460,7 @@ pub struct RunArgs {
     /// A fio job file, an Iometer .icf, a scene, a recorded trace, `-` (standard input), or a built-in pattern.
     #[arg(value_parser = name)]
     pub job: String,
-    /// What it runs on.
+    /// The target and its settings.
     #[command(flatten)]
     pub on: TargetArgs,
     /// Write every counted request to this Parquet file.
@@ -495,7 +495,7 @@ pub enum ResultFormat {
     Json,
     /// JSON as fio 3 writes it, for tools that read fio.
     FioJson,
-    /// One header line and one line of figures.
+    /// A header line and a line of figures.
     Csv,
 }
 
@@ -573,7 +573,7 @@ pub struct PowerCutArgs {
     /// A fio job file, an Iometer .icf, a scene, a recorded trace, `-` (standard input), or a built-in pattern or scene.
     #[arg(value_parser = name)]
     pub job: String,
-    /// What it runs on.
+    /// The target and its settings.
     #[command(flatten)]
     pub on: TargetArgs,
     /// Number of cuts, at random times of one run; with --after or --shutdown, number of runs with one cut each at the end.
@@ -588,7 +588,7 @@ pub struct PowerCutArgs {
     /// Shut down properly when the job has ended, as the driver does, in runs with different seeds.
     #[arg(long, conflicts_with_all = ["at", "after"])]
     pub shutdown: bool,
-    /// What is drawn.
+    /// The picture's files.
     #[command(flatten)]
     pub pictures: PictureArgs,
     /// The columns to show.
@@ -604,10 +604,10 @@ pub struct PowerCutArgs {
 pub struct ReportArgs {
     /// A result folder, or the URL of one that the Python module opens (such as s3://bucket/sweep).
     pub folder: PathBuf,
-    /// What is drawn.
+    /// The picture's files.
     #[command(flatten)]
     pub pictures: PictureArgs,
-    /// Replace a picture that is there.
+    /// Overwrite an existing picture.
     #[arg(long, requires = "pictures")]
     pub force: bool,
     /// The columns to show.
@@ -646,7 +646,7 @@ pub struct BenchArgs {
     pub columns: ColumnsArgs,
 }
 
-/// What `--on` takes.
+/// The help of `--on`.
 fn targets() -> String {
     let places: String = PLACES.iter().map(|place| format!("; `{}`: {}", place.form, place.about)).collect();
     format!("A drive's name (see `seekwise drives`), a stack file, or `-` (standard input){places}")
@@ -664,7 +664,7 @@ fn long_version() -> String {
     )
 }
 
-/// `500 ms`, `12.5 s`, or a number of seconds; up to 30 days, beyond which no run goes.
+/// `500 ms`, `12.5 s`, or a number of seconds; at most 30 days.
 fn span(text: &str) -> Result<Span, String> {
     const MOST: u64 = 30 * 86_400 * 1_000_000_000;
     let length = Duration::parse(text)?;

@@ -80,7 +80,7 @@ pub fn dispatch(cli: Cli, words: &[OsString]) -> CommandResult {
     }
 }
 
-/// Whether a command keeps within a bound of memory.
+/// Whether the command takes `--max-memory`.
 fn bounded(command: &CliCommand) -> bool {
     use CliCommand::{Claims, Compare, Explain, PowerCut, Run, Serve, Study};
     matches!(command, Run(_) | Compare(_) | Study(_) | Claims(_) | Explain(_) | PowerCut(_) | Serve(_))
@@ -107,8 +107,8 @@ fn print(text: &str) -> Result<(), CommandError> {
     written(&shown(text.trim_end()))
 }
 
-/// Writes a text and the end of its line to standard output. A reader that has gone has what it wanted: the command
-/// goes on, and its exit code is the one that it comes to.
+/// Writes a line to standard output. A closed pipe is no error: its reader has what it wanted, and the command ends
+/// with its own exit code.
 fn written(text: &str) -> Result<(), CommandError> {
     match writeln!(std::io::stdout().lock(), "{text}") {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {

@@ -21,7 +21,7 @@ pub const STOPPED: u8 = 130;
 /// The exit code of a command that could not run.
 pub const FAILED: u8 = 2;
 
-/// What a command that ran has to say.
+/// The answer of a command that ran.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommandAnswer {
     /// Done, or answered "yes".
@@ -39,7 +39,7 @@ pub enum CommandAnswer {
 pub struct CommandError(pub Vec<String>);
 
 impl CommandError {
-    /// One line.
+    /// An error of one line.
     pub fn new(text: impl ToString) -> CommandError {
         CommandError(vec![text.to_string()])
     }
@@ -75,7 +75,7 @@ impl From<seekwise_run::outcome::RunError> for CommandError {
     }
 }
 
-/// What a command comes to.
+/// The outcome of a command.
 pub type CommandResult = Result<CommandAnswer, CommandError>;
 
 /// The exit code of an outcome; failures are printed to standard error.
@@ -94,7 +94,7 @@ pub fn code(outcome: CommandResult) -> u8 {
     }
 }
 
-/// The exit code where the arguments are no command: help and versions are printed, too.
+/// Prints clap's error, help or version; returns the exit code.
 pub fn of_arguments(mut error: clap::Error, words: &[OsString]) -> u8 {
     if error.kind() == ErrorKind::InvalidUtf8 {
         let wrong = words.iter().find(|word| word.to_str().is_none()).cloned().unwrap_or_default();
@@ -123,7 +123,7 @@ fn without_escape(error: &mut clap::Error) {
     }
 }
 
-/// Where missing arguments are to be had, for those who do not know yet.
+/// Where to find missing arguments, for those who do not know yet.
 const TIPS: [(&str, &str); 6] = [
     ("--on ", "--on takes a drive that `seekwise drives` lists, or a file of your own (`seekwise init stack`)"),
     ("<JOB>", "JOB may be a pattern that `seekwise patterns` lists, or a fio job file"),
@@ -157,7 +157,7 @@ fn tips(error: &clap::Error) -> Vec<String> {
     }
 }
 
-/// What varies two settings.
+/// The tip for two settings that vary.
 const TWO_FACTORS: &str = "`compare` varies one setting; a study varies several: `seekwise init study -o my-study.toml` \
                            writes one, `seekwise study my-study.toml` runs it";
 

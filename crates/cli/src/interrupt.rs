@@ -1,4 +1,4 @@
-//! Ctrl-C, SIGTERM and SIGHUP (a terminal that is closed): the program says what is kept and how to go on, tidies up, and ends with exit code 130.
+//! Ctrl-C, SIGTERM and SIGHUP (a closed terminal): the program says what is kept and how to go on, tidies up, and ends with exit code 130.
 //!
 //! A result folder is complete after each run, so nothing has to be asked to stop: a thread waits for the signal, then
 //! until no line is half written, and ends the program. A signal comes to the whole program, whatever it is doing;
@@ -12,51 +12,51 @@ use indicatif::ProgressBar;
 
 use seekwise::unfinished;
 
-/// What a signal would find.
+/// The state on which a signal acts.
 pub struct SignalState {
     kept: Option<ResumeHint>,
     bar: Option<ProgressBar>,
-    /// What ends in order by itself when a signal comes.
+    /// Ends the work in order when a signal comes.
     ending: Option<Box<dyn FnOnce(i32) + Send>>,
-    /// What is put back before the program ends.
+    /// Actions that put things back before the program ends.
     undo: Vec<Box<dyn Fn() + Send>>,
 }
 
-/// Where results are kept.
+/// Where results are kept, and how to continue.
 pub struct ResumeHint {
     /// The folder, as the user named it.
     pub folder: PathBuf,
-    /// Runs that there will be; of a fit nobody knows.
+    /// Runs in total; unknown for a fit.
     pub of: Option<u64>,
-    /// The command that goes on.
+    /// The command that continues.
     pub again: String,
 }
 
 static NOW: Mutex<SignalState> = Mutex::new(SignalState { kept: None, bar: None, ending: None, undo: Vec::new() });
 
-/// No signal ends the program until what is handed back is dropped.
+/// Keeps signals from ending the program until the guard is dropped.
 pub fn hold() -> MutexGuard<'static, SignalState> {
     NOW.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl SignalState {
-    /// From now on results are kept.
+    /// Sets where results are kept.
     pub fn keep(&mut self, keeping: ResumeHint) {
         self.kept = Some(keeping);
     }
 
-    /// Nothing is kept any more.
+    /// Forgets the kept results, and the end in order.
     pub fn keep_nothing(&mut self) {
         self.kept = None;
         self.ending = None;
     }
 
-    /// A bar that is to be cleared.
+    /// Sets the bar that a signal clears.
     pub fn show(&mut self, bar: &ProgressBar) {
         self.bar = Some(bar.clone());
     }
 
-    /// The first signal does this, and the program ends when what it ends has ended; a second one ends the program.
+    /// Lets the first signal call `ending`; the program ends when its work has ended. A second signal ends the program.
     pub fn end_with(&mut self, ending: impl FnOnce() + Send + 'static) {
         self.end_by_signal(move |_| ending());
     }
@@ -66,12 +66,12 @@ impl SignalState {
         self.ending = Some(Box::new(ending));
     }
 
-    /// A signal does this before the program ends; it has to do no harm where it is done already.
+    /// Adds an action that a signal calls before the program ends; a second call must do no harm.
     pub fn undo(&mut self, undo: impl Fn() + Send + 'static) {
         self.undo.push(Box::new(undo));
     }
 
-    /// What is said at the end.
+    /// The last words: how many results are kept, where, and how to continue.
     fn words(&self, records: u64) -> String {
         match &self.kept {
             None => "Interrupted: nothing was kept.".to_owned(),
@@ -83,7 +83,7 @@ impl SignalState {
     }
 }
 
-/// Does what writes to standard error, beside a bar that may be there.
+/// Calls `does`, which writes to standard error, with the bar suspended.
 pub fn aside(does: impl FnOnce()) {
     let bar = hold().bar.clone();
     match bar {
@@ -92,13 +92,13 @@ pub fn aside(does: impl FnOnce()) {
     }
 }
 
-/// From now on a signal ends the program in order.
+/// Lets signals end the program in order from now on.
 #[cfg(unix)]
 pub fn heed() {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    // `nohup` has this one ignored.
+    // `nohup` ignores SIGHUP.
     let heeded = [SIGINT, SIGTERM].into_iter().chain(Some(SIGHUP).filter(|&signal| !is_ignored(signal)));
-    // Without it, the system ends the program.
+    // Without handlers, the system ends the program.
     let Ok(mut signals) = signal_hook::iterator::Signals::new(heeded) else { return };
     std::thread::spawn(move || {
         for signal in signals.forever() {
@@ -120,13 +120,13 @@ fn is_ignored(signal: i32) -> bool {
     mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
-/// Not known: the system does with the signal what it would do without us.
+/// Unknown: SIGHUP keeps its default action.
 #[cfg(all(unix, not(target_os = "linux")))]
 fn is_ignored(_: i32) -> bool {
     true
 }
 
-/// From now on a signal ends the program in order.
+/// Does nothing: the system ends the program.
 #[cfg(not(unix))]
 pub fn heed() {}
 

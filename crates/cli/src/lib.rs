@@ -1,18 +1,18 @@
-//! The command line: arguments in, tables or JSON and an exit code out. The only place with a terminal
-//! and exit codes; what is computed, other crates compute. It is a library for one reason: the Python package brings the
-//! program along, in the same file as its module.
+//! The command line: arguments in, tables or JSON and an exit code out. The only place with a terminal and exit codes;
+//! other crates compute. A library for one reason: the Python package brings the program along, in the same file as its
+//! module.
 //!
 //! | room | what it is |
 //! |---|---|
+//! | `screen` | the terminal's width |
 //! | `args` | one declaration of each command gives parsing and help |
-//! | `cmd` | the commands, one file each |
+//! | `output` | text for a terminal |
 //! | `exit` | exit codes |
 //! | `interrupt` | Ctrl-C, SIGTERM and SIGHUP |
-//! | `output` | text for a terminal |
-//! | `pictures` | pictures that a command is asked for |
 //! | `progress` | one line of progress |
-//! | `screen` | the terminal's width |
 //! | `tables` | tables of all commands |
+//! | `cmd` | the commands, one file each |
+//! | `pictures` | pictures that a command is asked for |
 //! | `talk` | the library's notes and warnings |
 
 mod args;
@@ -30,7 +30,7 @@ use std::ffi::OsString;
 
 use seekwise_os::outputs::guard_files;
 
-/// The program: `words` are its name and its arguments. Answers its exit code.
+/// Runs the program; `words` are its name and its arguments. Returns its exit code.
 pub fn program(words: &[OsString]) -> u8 {
     if !cmd::complete::answer(words) {
         return exit::FAILED;

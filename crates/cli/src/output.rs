@@ -1,12 +1,12 @@
-//! Text for a terminal, and talk to standard error, which may be closed or full: what is said there is not what was asked for, so
-//! that ends nothing.
+//! Text for a terminal, and notes on standard error, which may be closed or full: a note is not the answer, so its loss
+//! ends nothing.
 
 use std::fmt::Display;
 use std::io::{self, Write};
 
 use seekwise_formats::diagnostic::is_text;
 
-/// `text` with what is no text shown as what it is: names come from files of others.
+/// Escapes characters that are not text: names come from files of others.
 pub fn shown(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
@@ -24,7 +24,7 @@ pub fn csv_cell(text: &str) -> String {
     format!("\"{guard}{}\"", shown(text).replace('\n', " ").replace('"', "\"\""))
 }
 
-/// Says a line on standard error, if anybody listens.
+/// Prints a line to standard error, if anybody listens.
 pub fn say(line: impl Display) {
     let _ = writeln!(io::stderr().lock(), "{}", shown(&line.to_string()));
 }

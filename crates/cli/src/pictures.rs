@@ -1,4 +1,4 @@
-//! Pictures that a command is asked for: where they may be written, and how they are.
+//! Pictures that a command is asked for: checks where they may be written, and writes them.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::exit::CommandError;
 use crate::output::say;
 
 impl PictureArgs {
-    /// Makes sure, before there is work done for them, that they may be written; `inputs` are files that the command reads.
+    /// Checks, before work is done for them, that they may be written; `inputs` are files that the command reads.
     pub fn admit(&self, force: bool, inputs: &[&str]) -> Result<(), CommandError> {
         let both = [("--svg", "svg", &self.svg), ("--png", "png", &self.png)];
         let both = both.map(|(option, ending, path)| path.as_deref().map(|path| (option, ending, path)));
@@ -39,7 +39,7 @@ impl PictureArgs {
         self.svg.is_some() || self.png.is_some()
     }
 
-    /// Writes what was let pass, and says where it is; `svg` draws the picture, if one is asked for.
+    /// Writes the pictures that are asked for, and prints their paths; `svg` draws them.
     pub fn write(&self, force: bool, svg: impl FnOnce() -> String) -> Result<(), CommandError> {
         if !self.any() {
             return Ok(());

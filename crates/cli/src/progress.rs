@@ -1,5 +1,5 @@
-//! How far long work is and about how long it will take: one line on standard error, of a terminal only, never wider
-//! than it.
+//! The progress of long work, and about how long it will take: one line on standard error, of a terminal only, never
+//! wider than the terminal.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,13 +16,13 @@ use crate::output::say;
 /// Columns from which on there is a bar and all words.
 const WIDE: u16 = 80;
 
-/// Columns from which on there is room for what is being done.
+/// Columns from which on the current step is shown.
 const MIDDLE: u16 = 50;
 
-/// Characters of what is being done, beside a bar.
+/// Characters of the current step, beside a bar.
 const WHAT: usize = 32;
 
-/// The line of one piece of work.
+/// The progress line of one piece of work.
 pub struct ProgressLine {
     bar: ProgressBar,
     unit: &'static str,
@@ -30,13 +30,13 @@ pub struct ProgressLine {
 }
 
 impl ProgressLine {
-    /// Work of so many `unit`s.
+    /// Starts the line of work of `total` units.
     pub fn of(total: u64, unit: &'static str) -> ProgressLine {
         let width = width();
         ProgressLine::begun(ProgressBar::new(total).with_style(style(&closed(width, unit))), unit, width)
     }
 
-    /// Work of which nobody knows how much it is.
+    /// Starts the line of work of unknown length.
     pub fn unknown(unit: &'static str) -> ProgressLine {
         let width = width();
         ProgressLine::begun(ProgressBar::new_spinner().with_style(style(&open(width, unit))), unit, width)
@@ -47,7 +47,7 @@ impl ProgressLine {
         ProgressLine { bar, unit, width }
     }
 
-    /// It is so much.
+    /// Sets the total.
     pub fn length(&self, total: u64) {
         if self.bar.length() != Some(total) {
             self.bar.set_length(total);
@@ -55,7 +55,7 @@ impl ProgressLine {
         }
     }
 
-    /// What is being done of it.
+    /// Shows the current step.
     pub fn what(&self, what: &str) {
         let mut short: String = what.chars().take(WHAT).collect();
         if !short.is_empty() {
@@ -64,17 +64,17 @@ impl ProgressLine {
         self.bar.set_message(short);
     }
 
-    /// So much is done.
+    /// Sets how much is done.
     pub fn at(&self, done: u64) {
         self.bar.set_position(done);
     }
 
-    /// One more is done.
+    /// Counts one more as done.
     pub fn one(&self) {
         self.bar.inc(1);
     }
 
-    /// So many are done that need not be: the forecast does not go by them.
+    /// Sets how much need not be done: the forecast does not go by it.
     pub fn skip(&self, done: u64) {
         self.bar.set_position(done);
         self.bar.reset_eta();
@@ -87,27 +87,27 @@ impl Drop for ProgressLine {
     }
 }
 
-/// The line of work that the library does; what a signal finds of it.
+/// The progress line of work that the library does, and what a signal does with it.
 pub struct Line {
     progress: Mutex<Option<ProgressLine>>,
-    /// Where its results are kept, and the command that goes on.
+    /// Where results are kept, and the command that continues.
     kept: Option<(PathBuf, String)>,
-    /// What is kept are the points of a fit, which ends by itself at the first signal; and whether that came.
+    /// For a fit, which keeps its points and ends by itself at the first signal: whether that came.
     points: Option<Arc<AtomicBool>>,
 }
 
 impl Line {
-    /// Of work that keeps nothing.
+    /// The line of work that keeps nothing.
     pub fn new() -> Line {
         Line { progress: Mutex::new(None), kept: None, points: None }
     }
 
-    /// Of work that keeps its runs in `folder`; `again` goes on with it.
+    /// The line of work that keeps its runs in `folder`; `again` continues it.
     pub fn keeping(folder: &Path, again: String) -> Line {
         Line { progress: Mutex::new(None), kept: Some((folder.to_owned(), again)), points: None }
     }
 
-    /// Of a fit that keeps the points that it tries at `path`; `again` goes on with it. At the first signal it has enough.
+    /// The line of a fit that keeps the points that it tries at `path`; `again` continues it. The first signal ends it.
     pub fn keeping_points(path: &Path, again: String) -> Line {
         let points = Some(Arc::new(AtomicBool::new(false)));
         Line { progress: Mutex::new(None), kept: Some((path.to_owned(), again)), points }
@@ -122,9 +122,9 @@ impl Line {
 
 impl Observer for Line {
     fn begin(&self, total: Option<u64>, done: u64, unit: &'static str) {
-        // Of pilot runs nothing is kept.
+        // Pilot runs are not kept.
         if let Some((folder, again)) = self.kept.as_ref().filter(|_| unit != PILOT_RUNS) {
-            // What is measured otherwise is one run.
+            // Work in other units is one run.
             let of = if unit == "runs" { total } else { self.points.is_none().then_some(1) };
             let is_first = self.progress.lock().expect("no holder panics").is_none();
             let mut now = interrupt::hold();
@@ -175,7 +175,7 @@ fn style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).expect("the template is well formed")
 }
 
-/// The line of work whose end is known.
+/// The template of work whose end is known.
 fn closed(width: u16, unit: &str) -> String {
     match width {
         WIDE.. => format!("{{msg}}{{wide_bar}} {{pos}}/{{len}} {unit}, {{elapsed}} gone, about {{eta}} left"),
@@ -184,7 +184,7 @@ fn closed(width: u16, unit: &str) -> String {
     }
 }
 
-/// The line of work whose end is not known.
+/// The template of work whose end is not known.
 fn open(width: u16, unit: &str) -> String {
     match width {
         MIDDLE.. => format!("{{spinner}} {{pos}} {unit}, {{elapsed}} gone"),

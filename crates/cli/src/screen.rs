@@ -21,13 +21,13 @@ pub fn width() -> usize {
     known(terminal_size_of(std::io::stdout())).unwrap_or(PIPE)
 }
 
-/// Columns of what `--help` prints: as of all that is printed, but 80 where nobody says, and no more than is readable.
+/// Columns of `--help`: those of all output, but 80 where nobody says, and no more than is readable.
 pub fn help_width() -> usize {
     known(terminal_size_of(std::io::stdout())).unwrap_or(HELP).min(READABLE)
 }
 
-/// `text` for standard error, which is left in lines as they are where it is no terminal and `COLUMNS` does not say:
-/// what reads a log looks for whole lines.
+/// Wraps `text` for standard error; without a terminal and `COLUMNS` its lines stay whole, for programs that read a
+/// log.
 pub fn talk(text: &str) -> String {
     known(terminal_size_of(std::io::stderr())).map_or_else(|| text.to_owned(), |width| wrapped(text, width))
 }
@@ -37,13 +37,13 @@ fn known<H>(terminal: Option<(Width, H)>) -> Option<usize> {
     asked.or_else(|| terminal.map(|(Width(width), _)| usize::from(width)).filter(|&columns| columns > 0))
 }
 
-/// Running text in lines of at most `width` columns. Each line that is broken goes on two columns farther in. A word
-/// that is wider than that stays whole. Spaces that do not break (U+00A0) become common ones.
+/// Wraps running text to at most `width` columns. Continuation lines are indented by two columns. A word that is wider
+/// than `width` stays whole. Spaces that do not break (U+00A0) become common ones.
 pub fn wrapped(text: &str, width: usize) -> String {
     text.lines().flat_map(|line| lines(line, width.min(READABLE), 2)).collect::<Vec<_>>().join("\n")
 }
 
-/// One line in lines of at most `width` columns; those behind the first `hanging` columns farther in than the first.
+/// Wraps a line to at most `width` columns; continuation lines are indented by `hanging` columns more than the first.
 pub fn lines(line: &str, width: usize, hanging: usize) -> Vec<String> {
     // A figure stays with its interval, and with its percent.
     let line = line.replace(" ± ", "\u{a0}±\u{a0}").replace(" %", "\u{a0}%");
@@ -65,7 +65,7 @@ pub fn columns(text: &str) -> usize {
     text.lines().map(display_width).max().unwrap_or(0)
 }
 
-/// A bar for `share` of the whole on `columns` columns.
+/// Draws a bar for `share` of the whole on `columns` columns.
 pub fn bar(share: f64, columns: usize) -> String {
     "█".repeat((columns as f64 * share).round() as usize)
 }

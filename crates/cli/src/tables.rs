@@ -1,5 +1,5 @@
-//! Tables as all commands draw them, and the one place that decides what becomes of one that the screen is too narrow
-//! for. Numbers, names and words are never broken. In this order:
+//! Tables as all commands draw them, and the one place that decides how a table fits a narrow screen. Numbers, names
+//! and words are never broken. In this order:
 //!
 //! 1. headings and text break between words; a last column of text goes below its row where little room is left;
 //! 2. a table of figures is turned round, figures as rows;
@@ -15,22 +15,22 @@ use crate::exit::CommandError;
 use crate::output::shown;
 use crate::screen::{self, columns};
 
-/// Between two columns.
+/// Columns between two columns.
 const GAP: usize = 2;
 
-/// Text gets so much, or all that it needs, before columns are left out.
+/// Columns of text, if it needs so many, before columns are left out.
 const TEXT: usize = 24;
 
 /// Names in the first column break, between words, where they are longer.
 const NAME: usize = 32;
 
-/// Where the screen is narrower, names and text get so much before columns are left out.
+/// Columns of names and text on a narrower screen, before columns are left out.
 const TIGHT: usize = 12;
 
-/// A last column of text stays beside its row where it gets so much.
+/// Columns with which a last column of text stays beside its row.
 const BESIDE: usize = 48;
 
-/// How far text below its row is set in.
+/// Indent of text below its row.
 const BELOW: usize = 4;
 
 /// A table: the first column says what a row is about.
@@ -57,19 +57,19 @@ struct Column {
     on_request: bool,
 }
 
-/// How a table fits.
+/// The layout of a table that fits.
 struct Layout {
-    /// Of the shown columns.
+    /// Widths of the shown columns.
     widths: Vec<usize>,
     last: Last,
 }
 
-/// Where the last column goes.
+/// The place of the last column.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Last {
     /// Beside the others, as one of them.
     Beside,
-    /// There, if it takes one line; else below its row.
+    /// Beside them, if it takes one line; else below its row.
     WhereItFits,
     /// Below its row.
     Below,
@@ -80,7 +80,7 @@ pub fn table<const N: usize>(header: [&str; N]) -> Table {
     wide(header.map(str::to_owned).to_vec())
 }
 
-/// The same where the number of columns is not known before.
+/// An empty table of text with any number of columns.
 pub fn wide(header: Vec<String>) -> Table {
     let column = |(place, heading): (usize, String)| Column {
         heading,
@@ -97,28 +97,28 @@ pub fn wide(header: Vec<String>) -> Table {
     }
 }
 
-/// The columns from `first` on hold figures: flush right, never broken.
+/// Marks the columns from `first` on as figures: flush right, never broken.
 pub fn figures_from(table: &mut Table, first: usize) {
     for column in table.columns.iter_mut().skip(first) {
         column.figure = true;
     }
 }
 
-/// The columns with these headings hold figures.
+/// Marks the columns with these headings as figures.
 pub fn figures(table: &mut Table, headings: &[&str]) {
     for column in table.columns.iter_mut().filter(|column| headings.contains(&column.heading.as_str())) {
         column.figure = true;
     }
 }
 
-/// What stands in the columns with these headings is never broken, not even between words.
+/// Marks the columns with these headings as never broken, not even between words.
 pub fn unbroken(table: &mut Table, headings: &[&str]) {
     for column in table.columns.iter_mut().filter(|column| headings.contains(&column.heading.as_str())) {
         column.least = usize::MAX;
     }
 }
 
-/// Where a table is too wide, the columns with these headings go first, in this order; then the others from the right.
+/// Marks the columns that a table that is too wide leaves out first, in this order; then the others from the right.
 pub fn dispensable(table: &mut Table, headings: &[&str]) {
     let most = table.columns.len() + headings.len();
     for (place, heading) in headings.iter().enumerate() {
@@ -128,21 +128,21 @@ pub fn dispensable(table: &mut Table, headings: &[&str]) {
     }
 }
 
-/// The columns with these headings are shown only if `--columns` names them.
+/// Marks the columns that are shown only if `--columns` names them.
 pub fn on_request(table: &mut Table, headings: &[&str]) {
     for column in table.columns.iter_mut().filter(|column| headings.contains(&column.heading.as_str())) {
         column.on_request = true;
     }
 }
 
-/// `text` with spaces at which it does not break.
+/// Replaces the spaces of `text` by spaces at which it does not break.
 pub fn whole(text: &str) -> String {
     text.replace(' ', "\u{a0}")
 }
 
-/// Restricts tables to the columns in `names`, a list as `--columns` takes it; nothing where it is empty. A name is a
-/// heading or its first words. The first column always stays; a table that has none of them is shown in full. An error
-/// where no table has such a column.
+/// Restricts tables to the columns in `names`, as `--columns` lists them; an empty list changes nothing. A name is a
+/// heading or its first words. The first column always stays; a table that has none of them is shown in full. Fails if
+/// no table has such a column.
 pub fn choose(tables: &mut [&mut Table], names: &[String]) -> Result<(), CommandError> {
     for table in tables.iter_mut() {
         table.choosable = true;
@@ -188,7 +188,7 @@ impl Table {
         self.rows.push(row);
     }
 
-    /// There is no row.
+    /// Whether there is no row.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -215,7 +215,7 @@ impl Table {
         if self.named(word) == [column] { word.to_owned() } else { heading.replace(' ', "-") }
     }
 
-    /// The table on `width` columns.
+    /// Draws the table on `width` columns.
     pub fn draw(&self, width: usize) -> String {
         let is_filled = |column: usize| self.rows.iter().any(|row| !row[column].is_empty());
         let has = |&column: &usize| column == 0 || !self.columns[column].on_request && is_filled(column);
@@ -277,8 +277,7 @@ impl Table {
         self.cells(column).map(|cell| columns(cell)).max().unwrap_or(0)
     }
 
-    /// What a column needs so that no word of its heading, and of its cells no more than is allowed, is broken;
-    /// `tight`: nothing else.
+    /// The least width of a column: no word is broken, and text has its least number of columns; `TIGHT` if `tight`.
     fn least(&self, column: usize, tight: bool) -> usize {
         let longest = self.longest(column);
         let cells = match &self.columns[column] {
@@ -291,18 +290,18 @@ impl Table {
         cells.max(longest_word(&self.columns[column].heading))
     }
 
-    /// The column is the table's last, and long text.
+    /// Whether the column is the table's last, and long text.
     fn below(&self, column: usize) -> bool {
         let Column { figure, least, .. } = self.columns[column];
         column == self.columns.len() - 1 && column > 0 && !figure && self.longest(column) > TEXT && least < usize::MAX
     }
 
-    /// The last of the shown columns may stand below its row.
+    /// Whether the last of the shown columns may stand below its row.
     fn hangs(&self, shown: &[usize]) -> bool {
         shown.last().is_some_and(|&column| self.below(column))
     }
 
-    /// How these columns fit on `width` columns; nothing where they do not.
+    /// Fits these columns into `width` columns; nothing if they do not fit.
     fn layout(&self, shown: &[usize], width: usize, tight: bool) -> Option<Layout> {
         let mut widths: Vec<usize> = shown.iter().map(|&column| self.least(column, tight)).collect();
         let place = widths.len() - 1;
@@ -316,7 +315,7 @@ impl Table {
             (last, widths[place]) = self.last(shown[place], spare);
             spare -= widths[place];
         }
-        // What is left goes to the text from the left, then to the headings: they take a second line once, not in each row.
+        // Spare columns go to the text from the left, then to the headings, which take a second line once, not in each row.
         let others = || shown.iter().enumerate().filter(|(at, _)| !hangs || *at < place);
         let headings = others().map(|(at, &column)| (at, columns(&self.columns[column].heading)));
         let texts = others().map(|(at, &column)| (at, self.longest(column)));
@@ -331,7 +330,7 @@ impl Table {
         Some(Layout { widths, last })
     }
 
-    /// Where the text of a last column goes if there are `spare` columns, and how many of them it takes.
+    /// The place of a last column of text if there are `spare` columns, and how many of them it takes.
     fn last(&self, column: usize, spare: usize) -> (Last, usize) {
         let heading = columns(&self.columns[column].heading);
         let longest = self.longest(column).max(heading);
@@ -345,7 +344,7 @@ impl Table {
         }
     }
 
-    /// Headings, a line and the rows.
+    /// Draws headings, a line and the rows.
     fn upright(&self, shown: &[usize], layout: &Layout, width: usize) -> String {
         let heads: Vec<&str> = shown.iter().map(|&column| self.columns[column].heading.as_str()).collect();
         let head_below = layout.last == Last::Below;
@@ -396,7 +395,7 @@ impl Table {
         lines
     }
 
-    /// Figures as rows; nothing for a table of text, or where that does not fit either.
+    /// Draws figures as rows; nothing for a table of text, or if that does not fit either.
     fn turned(&self, shown: &[usize], width: usize) -> Option<String> {
         if shown.len() < 2 || shown[1..].iter().any(|&column| !self.columns[column].figure) {
             return None;

@@ -1,4 +1,4 @@
-//! What the library notes and warns of, on standard error.
+//! The library's notes and warnings, on standard error.
 
 use log::{Level, LevelFilter, Log, Metadata, Record};
 
@@ -28,7 +28,7 @@ impl Log for Talk {
     fn flush(&self) {}
 }
 
-/// From now on notes and warnings are printed.
+/// Prints notes and warnings from now on.
 pub fn begin() {
     if log::set_logger(&Talk).is_ok() {
         log::set_max_level(LevelFilter::Info);

@@ -35,7 +35,7 @@ pub enum Concern {
     WriteCache,
     /// The drive's buffer and its segments.
     Segments,
-    /// What the drive reads without a request.
+    /// Data that the drive reads without a request.
     ReadAhead,
     /// A drive's cache on the platters or in flash.
     MediaCache,
@@ -47,7 +47,7 @@ pub enum Concern {
     Firmware,
     /// Weak sectors, recovery, and faulty behaviour of the drive.
     Faults,
-    /// What changes during the run.
+    /// Changes of settings during the run.
     Change,
     /// The order of the layers.
     Order,
@@ -58,7 +58,7 @@ pub enum Concern {
     FileSystem,
     /// The number of workers, and when each runs.
     Workers,
-    /// What programs do.
+    /// Behaviour of programs.
     Program,
     /// The number of requests in flight.
     Depth,
@@ -116,12 +116,12 @@ const ALL: [(Concern, &str, &str); 33] = [
 ];
 
 impl Concern {
-    /// Its word in a study.
+    /// The word in a study.
     pub fn word(self) -> &'static str {
         ALL[self as usize].1
     }
 
-    /// Its name for a reader.
+    /// The name for a reader.
     pub fn title(self) -> &'static str {
         ALL[self as usize].2
     }
@@ -142,7 +142,7 @@ impl Concern {
     }
 }
 
-/// A list of concerns for a reader; several are a bundle.
+/// Names concerns for a reader; several are a bundle.
 pub fn credited(concerns: &[Concern]) -> String {
     let titles: Vec<&str> = concerns.iter().map(|concern| concern.title()).collect();
     match titles[..] {

@@ -20,9 +20,9 @@ pub struct Diagnostic {
     pub line: usize,
     /// The key, option or field concerned.
     pub key: Option<String>,
-    /// What is wrong, in one sentence without a period.
+    /// The problem, in one sentence without a period.
     pub message: String,
-    /// What would have been right.
+    /// The value or form that would have been right.
     pub expected: Option<String>,
     /// The nearest known word.
     pub nearest: Option<String>,
@@ -40,7 +40,7 @@ impl Diagnostic {
         self
     }
 
-    /// Says what would have been right.
+    /// Sets what would have been right.
     pub fn expected(mut self, expected: impl Into<String>) -> Diagnostic {
         self.expected = Some(expected.into());
         self
@@ -60,7 +60,7 @@ impl Diagnostic {
         }
     }
 
-    /// The same for the value that an unknown key is set to: `drive.type=smr`.
+    /// Explains the value that an unknown key is set to, such as `drive.type=smr`.
     pub(crate) fn limited_value(self, value: &str) -> Diagnostic {
         if self.message == UNKNOWN_KEY { self.limited(value) } else { self }
     }

@@ -85,7 +85,7 @@ pub fn import(
 const MODEL: &[&str] =
     &["Number of data surfaces", "Number of cylinders", "Block count", "Mechanical Model", "Layout Model"];
 
-/// An error in the generated profile, as one in the file that it came from.
+/// Moves an error in the generated profile to the file that it came from.
 fn from_profile(file: &str, error: Diagnostic) -> Diagnostic {
     Diagnostic { file: file.to_owned(), line: 0, ..error }
 }

@@ -1,7 +1,7 @@
 //! The built-in drives by name: their profiles as text and as values.
 //!
-//! The figures themselves stand in `drives/*.toml`, each with its source; [`profile`] reads them. It opens no
-//! files: the caller reads a user's own profile.
+//! The figures themselves stand in `drives/*.toml`, each with its source; [`profile`] reads them. No file is opened: the caller
+//! reads a user's own profile.
 //!
 //! ```
 //! use seekwise_formats::drives;
@@ -47,14 +47,14 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     DRIVES.iter().map(|drive| drive.0)
 }
 
-/// The profile of a built-in drive as TOML. Its model number, if no other drive has it, names it too; capitals and punctuation
+/// The profile of a built-in drive as TOML, by its name or by a model number that no other drive has; capitals and punctuation
 /// do not matter.
 pub fn text(name: &str) -> Option<&'static str> {
     let of = |name: &str| DRIVES.iter().find(|drive| drive.0 == name).map(|drive| drive.1);
     of(name).or_else(|| called(name).and_then(of))
 }
 
-/// The drive that is called by another spelling of its name, or by its model number.
+/// Finds a drive by another spelling of its name, or by its model number.
 fn called(name: &str) -> Option<&'static str> {
     // A path is meant as a file.
     if name.contains(['/', '\\']) || name.ends_with(".toml") {
@@ -63,8 +63,8 @@ fn called(name: &str) -> Option<&'static str> {
     names().find(|known| is_same(known, name)).or_else(|| search::of_model(name))
 }
 
-/// The same, for [`StackFile::build`](crate::stack::StackFile::build). An unknown name is an error that names the nearest, or says
-/// what is known of such a drive.
+/// Reads a profile's text, for [`StackFile::build`](crate::stack::StackFile::build). An unknown name is an error that names the
+/// nearest drive, or says what is known of such a one.
 pub fn read(name: &str) -> Result<String, Vec<Diagnostic>> {
     text(name).map(str::to_owned).ok_or_else(|| {
         let unknown = Diagnostic::at(name, 0, "no such built-in drive");

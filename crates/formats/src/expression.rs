@@ -24,8 +24,7 @@
 //! | `and`, `or`, `not` | of conditions |
 //! | `… for each f, g in (a, b)` | the same for each level; at the end |
 //!
-//! A condition goes by the mean over runs. This room reads and checks names; what an expression comes to, the
-//! laboratory says.
+//! A condition goes by the mean over runs. Expressions are read and names checked here; the laboratory evaluates them.
 
 mod names;
 mod parse;

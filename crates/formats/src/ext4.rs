@@ -1,8 +1,8 @@
 //! The layout of an ext4 file system, read from its medium: describes what each block is used for.
 //!
-//! Source: the kernel's documentation, filesystems/ext4 (super block, group descriptors, inodes, extents, directories, journal). It reads file
-//! systems with extents, as mkfs creates them; in others, the blocks of files are not told apart. Nothing is checked; what cannot be
-//! read is skipped. The caller provides the bytes, so that the cost does not depend on the size of the image.
+//! Source: the kernel's documentation, filesystems/ext4 (super block, group descriptors, inodes, extents, directories,
+//! journal). Files must have extents, as mkfs creates them; otherwise their blocks are not told apart. Nothing is checked; what
+//! cannot be read is skipped. The caller provides the bytes, so that the cost does not depend on the size of the image.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ pub type MediumReader<'a> = dyn Fn(u64, usize) -> Option<Vec<u8>> + 'a;
 const SUPER: u64 = 1024;
 const SUPER_MAGIC: u16 = 0xEF53;
 
-/// Inodes of its own.
+/// Reserved inodes.
 const ROOT: u32 = 2;
 const JOURNAL: u32 = 8;
 
@@ -43,9 +43,9 @@ pub struct Ext4BlockMap {
     inode: u64,
     descriptors: u64,
     groups: Vec<Group>,
-    /// By first block: blocks, the inode that has them, and the first's number in its file; nothing where they hold the tree.
+    /// By first block: number of blocks, owning inode, and the first's number in its file (`None`: they hold the extent tree).
     owned: BTreeMap<u64, (u64, u32, Option<u64>)>,
-    /// By inode: paths, one of them where there are several.
+    /// Paths by inode; one path if there are several.
     names: BTreeMap<u32, String>,
 }
 
@@ -69,7 +69,7 @@ fn be32(bytes: &[u8], at: usize) -> u32 {
 }
 
 impl Ext4BlockMap {
-    /// That of a medium; nothing where there is no such file system on it.
+    /// Reads the layout of a medium; `None` if it holds no such file system.
     pub fn read(read: &MediumReader<'_>) -> Option<Ext4BlockMap> {
         let head = read(SUPER, 1024)?;
         let shift = le32(&head, 24);
@@ -135,7 +135,7 @@ impl Ext4BlockMap {
                 }
                 continue;
             }
-            // Beyond 32768 it says that the blocks are not written yet.
+            // A length above 32768 marks blocks that are not written yet.
             let length = match le16(entry, 4) {
                 long @ 32769.. => long - 32768,
                 length => length,
@@ -187,7 +187,7 @@ impl Ext4BlockMap {
         entries
     }
 
-    /// What the bytes at this offset of the medium are there for; `written` are those that a write brought there.
+    /// Describes the use of the bytes at `offset` of the medium; `written` are those that a write brought there.
     pub fn words(&self, offset: u64, written: &[u8], read: &MediumReader<'_>) -> String {
         let block = offset / self.block;
         let owned = self.owned.range(..=block).next_back();
@@ -238,7 +238,7 @@ impl Ext4BlockMap {
         format!("inodes {first} to {} ({some}{more})", first + each - 1)
     }
 
-    /// What a write to the journal brings.
+    /// Describes a write to the journal.
     fn journal(&self, written: &[u8], read: &MediumReader<'_>) -> String {
         if be32(written, 0) != JOURNAL_MAGIC {
             return "journal: blocks of a transaction".to_owned();
@@ -253,8 +253,8 @@ impl Ext4BlockMap {
         }
     }
 
-    /// What the blocks are for that stand behind a descriptor: their tags are of 16 bytes with checksums (version 3), as mkfs makes
-    /// journals for file systems with `metadata_csum`.
+    /// Describes the blocks that a descriptor lists: tags are of 16 bytes with checksums (version 3), as mkfs makes journals
+    /// for file systems with `metadata_csum`.
     fn tags(&self, written: &[u8], read: &MediumReader<'_>) -> String {
         const LAST: u32 = 8;
         const SAME: u32 = 2;
@@ -272,7 +272,7 @@ impl Ext4BlockMap {
         if words.is_empty() { String::new() } else { format!(" with {}", words.join("; ")) }
     }
 
-    /// A file's bytes; of SQLite's files, which page or frame.
+    /// Describes bytes of a file; in SQLite's files also the page or frame.
     fn file(&self, inode: u32, name: &str, at: u64, read: &MediumReader<'_>) -> String {
         let begin = self.owned.iter().find(|(_, (_, owner, from))| *owner == inode && *from == Some(0));
         let head = begin.and_then(|(&block, _)| read(block * self.block, 100)).unwrap_or_default();
@@ -284,7 +284,7 @@ impl Ext4BlockMap {
                 let page = if page == 1 { 65536 } else { page.max(512) };
                 format!(", SQLite's page {}", at / page + 1)
             }
-            // Its last bit says how checksums are made (https://sqlite.org/walformat.html).
+            // The last bit says how checksums are made (https://sqlite.org/walformat.html).
             () if be32(&head, 0) & !1 == 0x377F_0682 => match at.checked_sub(32) {
                 None => ", the head of SQLite's WAL".to_owned(),
                 Some(at) => format!(", SQLite's WAL from frame {}", at / (u64::from(be32(&head, 8)).max(512) + 24) + 1),

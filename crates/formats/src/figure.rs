@@ -4,7 +4,7 @@
 //! rpm = { value = 7200, datasheet = "product manual, p. 12" }
 //! ```
 //!
-//! The rooms that use figures define their keys. A quantity as people write it, in a key's unit, is [`units`].
+//! The modules that use figures define their keys; [`units`] reads quantities as people write them.
 
 mod figures;
 mod key;

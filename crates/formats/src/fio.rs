@@ -24,7 +24,7 @@
 //! | `build` | settings and layout to the model's job |
 //! | `logged` | `write_iolog`: whose requests go into which log |
 //! | `replay` | `read_iolog`: a log is played instead |
-//! | `opened` | how a worker has a real file |
+//! | `opened` | how a worker opens a real file |
 //! | `real` | what options mean, or are refused for, on a real file |
 
 mod arithmetic;
@@ -136,7 +136,7 @@ impl JobFile {
         build::job(self, device_sectors, false)
     }
 
-    /// The same above a page cache, and how the files of each worker are opened.
+    /// Builds the job for use above a page cache, and how the files of each worker are opened.
     pub fn cached_job(
         &self,
         device_sectors: u64,

@@ -1,21 +1,21 @@
-//! The last few things that were made, each with what it was made from, so that one that is asked for again is not made again. A
-//! process has one list of each kind, for all its threads. Makes nothing itself.
+//! A process-wide cache of the most recently used values, each stored with what it was built from. All threads share it;
+//! callers build the values.
 
 use std::sync::{Mutex, PoisonError};
 
-/// The last things of a kind, the one that was asked for last at the end.
+/// The most recently used values of a kind, the last used at the end.
 pub(crate) struct Kept<T> {
     most: usize,
     all: Mutex<Vec<T>>,
 }
 
 impl<T> Kept<T> {
-    /// Keeps at most so many.
+    /// An empty cache of at most `most` values.
     pub(crate) const fn new(most: usize) -> Kept<T> {
         Kept { most, all: Mutex::new(Vec::new()) }
     }
 
-    /// What `tell` says of the one that is asked for.
+    /// Finds the value that `is` accepts, marks it as the last used, and returns what `tell` reads from it.
     pub(crate) fn find<R>(&self, is: impl Fn(&T) -> bool, tell: impl FnOnce(&T) -> R) -> Option<R> {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         let place = all.iter().rposition(is)?;
@@ -23,7 +23,7 @@ impl<T> Kept<T> {
         all.last().map(tell)
     }
 
-    /// Adds one; the least recently used is dropped.
+    /// Adds a value; if the cache is full, the least recently used is dropped.
     pub(crate) fn add(&self, one: T) {
         let mut all = self.all.lock().unwrap_or_else(PoisonError::into_inner);
         if all.len() == self.most {

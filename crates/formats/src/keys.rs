@@ -19,9 +19,9 @@ use crate::trace::keys::KEYS as TRACE;
 /// A layer or another group of keys.
 #[derive(Clone, Debug, Serialize)]
 pub struct KeySection {
-    /// Its name, which is the first part of its keys, except in studies.
+    /// The name, which is the first part of its keys, except in studies.
     pub name: &'static str,
-    /// What it is.
+    /// The explanation.
     pub what: String,
     pub keys: Vec<KeyEntry>,
 }
@@ -31,7 +31,7 @@ pub struct KeySection {
 pub struct KeyEntry {
     /// Dotted, as in `--set`; for a study, as in its file.
     pub key: String,
-    /// What it takes.
+    /// The values that it takes.
     pub takes: String,
     /// Unit of the value; empty for counts and words.
     pub unit: &'static str,
@@ -39,7 +39,7 @@ pub struct KeyEntry {
     pub required: bool,
     /// The default, in words.
     pub otherwise: &'static str,
-    /// What it means.
+    /// The meaning.
     pub meaning: &'static str,
     /// Other words that people search for.
     pub also: Vec<&'static str>,
@@ -48,7 +48,7 @@ pub struct KeyEntry {
 /// The default of a required key.
 const MUST: &str = "must be there";
 
-/// Keys of a real file or device. They override the job.
+/// Keys of a real file or device; they override the job.
 pub const REAL: &[Plain] = &[
     ("real.direct", "true, false", "as the job says, else true", "bypass the page cache (O_DIRECT)"),
     (
@@ -284,7 +284,7 @@ fn plain(&(key, takes, otherwise, meaning): &Plain) -> KeyEntry {
     KeyEntry { key: key.to_owned(), takes: takes.to_owned(), unit: "", required, otherwise, meaning, also: Vec::new() }
 }
 
-/// What the figure `key` of a stack or a scene accepts.
+/// The values that the figure `key` of a stack or a scene accepts.
 fn accepts(key: &str) -> Option<KeyDomain> {
     let (root, below) = key.split_once('.')?;
     let in_scene = || {
@@ -319,8 +319,8 @@ pub fn scaled(key: &str, value: &str, factor: f64) -> Option<String> {
     }
 }
 
-/// What a word of the field leads to: its keys under its explanation, and other keys that are also called so; of a metric, what it
-/// is.
+/// Explains a word of the field: its keys under its explanation, then other keys that are also called so; for a metric, its
+/// explanation alone.
 pub fn about(word: &str) -> Option<Vec<KeySection>> {
     let Some(term) = terms::find(word) else {
         let metric = word.parse::<Metric>().ok()?;

@@ -2,32 +2,32 @@
 //!
 //! | room | what it reads or writes |
 //! |---|---|
+//! | [`spelling`] | the known word that a misspelled one means |
+//! | `kept` | a process-wide cache of the most recently used values |
 //! | [`concern`] | what a difference can be credited to: a fixed list |
+//! | [`limits`] | known limits: what is not modelled; where other words of the field lead (`terms`) |
 //! | [`diagnostic`] | what is wrong with a file, where, and what to do |
+//! | [`figure`] | figures: values with unit, kind and source, by key |
+//! | [`profile`] | drive profiles (drives/*.toml) |
 //! | [`disksim`] | DiskSim's parameters, converted to a profile |
 //! | [`dotted`] | tables of TOML as dotted keys |
 //! | [`drives`] | the built-in drives by name |
 //! | [`duration`] | durations |
-//! | [`ext4`] | the layout of an ext4 file system: what each block is used for |
+//! | [`metric`] | what a comparison judges |
+//! | [`recording`] | recorded sessions of a served disk |
+//! | [`trace`] | recorded and measured traces |
+//! | [`stack`] | stacks: a drive and what stands above it |
 //! | [`expression`] | what a claim checks: figures, cells, conditions |
-//! | [`figure`] | figures: values with unit, kind and source, by key |
-//! | [`spelling`] | the known word that a misspelled one means |
+//! | [`ext4`] | the layout of an ext4 file system: what each block is used for |
 //! | [`fio`] | fio job files |
 //! | [`fio_json`] | fio's JSON output, written and read |
 //! | [`iometer`] | Iometer configurations (.icf) and results.csv |
-//! | `kept` | the last things that were made in a process, each with what it was made from |
-//! | [`keys`] | all keys of stacks, jobs, drives and studies, and their meaning |
-//! | [`limits`] | known limits: what is not modelled; where other words of the field lead (`terms`) |
-//! | [`metric`] | what a comparison judges |
-//! | [`profile`] | drive profiles (drives/*.toml) |
 //! | [`program`] | programs (programs/*.toml): an engine of the model and its figures |
-//! | [`recipe`] | recipes of the crash laboratory (recipes/*.toml) |
-//! | [`recording`] | recorded sessions of a served disk |
 //! | [`scene`] | scenes: programs on volumes |
+//! | [`keys`] | all keys of stacks, jobs, drives and studies, and their meaning |
+//! | [`recipe`] | recipes of the crash laboratory (recipes/*.toml) |
 //! | [`signature`] | what the first and last bytes of a disk say it is used for |
-//! | [`stack`] | stacks: a drive and what stands above it |
 //! | [`study`] | study files (studies/*.toml) |
-//! | [`trace`] | recorded and measured traces |
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "a test makes what it looks at"))]
 

@@ -59,7 +59,7 @@ pub enum Statistic {
     BytesPerS,
     /// Mean response time; less is better, as for the next seven.
     Mean,
-    /// Its median.
+    /// Median response time.
     P50,
     /// 90th percentile.
     P90,
@@ -76,7 +76,7 @@ pub enum Statistic {
     /// Mean time from when a request was due, by a rate or a trace, to its completion; less is better, as for the next
     /// seven.
     SinceDue,
-    /// Its median.
+    /// Median time since requests were due.
     SinceDueP50,
     /// 90th percentile.
     SinceDueP90,
@@ -187,12 +187,12 @@ const EXPECTED: &str = "iops, bytes_per_s (MB/s), mean, p50, p90, p95, p99, p99.
                         (per_s, mean, …); cpu, ios_per_cpu_second, elapsed; where runs are measured, wall_ns, processor_ns";
 
 impl Statistic {
-    /// Its word.
+    /// The word that names it.
     pub fn word(self) -> &'static str {
         FIGURES[self as usize].1
     }
 
-    /// Its unit.
+    /// The unit.
     pub fn unit(self) -> &'static str {
         FIGURES[self as usize].3
     }
@@ -264,7 +264,7 @@ impl Metric {
         }
     }
 
-    /// Its key in the record of a run; none for a job, whose position depends on the run.
+    /// The key in the record of a run; `None` for a job, whose position depends on the run.
     pub fn key(&self) -> Option<String> {
         let whose = match &self.whose {
             MetricScope::All => "all",

@@ -8,12 +8,12 @@
 //! | room | what it is |
 //! |---|---|
 //! | [`keys`] | which keys there are |
-//! | [`everyday`] | where a drive does otherwise than arithmetic says |
-//! | [`not_modelled`] | what a foreign description says beyond the model |
-//! | [`doubts`] | figures that hardly go together |
+//! | [`everyday`] | exceptions of a drive from the arithmetic |
+//! | [`not_modelled`] | parameters of a foreign description beyond the model |
+//! | [`doubts`] | implausible combinations of figures |
 //! | `build` | figures to the model's profile |
-//! | `mechanism` | platters and arm, built once in a process |
-//! | `known` | texts that were read |
+//! | `mechanism` | a cache of platters and arms |
+//! | `known` | a cache of parsed profiles |
 //! | `seek` | the shape of measured curves, scaled |
 
 mod build;

@@ -23,17 +23,17 @@ pub(crate) use engines::{ENGINES, ProgramEngine, ProgramVolumes, files};
 /// A program as its file describes it.
 #[derive(Clone, Debug)]
 pub struct ProgramFile {
-    /// Its name in a scene.
+    /// The name in a scene.
     pub name: String,
     /// A description.
     pub title: String,
     /// The engine's name.
     pub engine: &'static str,
-    /// What the engine does.
+    /// The engine's description.
     pub what: &'static str,
-    /// What its operations are.
+    /// The name of an operation, such as `a commit`.
     pub operation: &'static str,
-    /// Its figures, in the order of the engine's keys.
+    /// The figures, in the order of the engine's keys.
     pub figures: Vec<Figure>,
     /// Citations by their short names; the figures' sources carry them in full.
     pub sources: BTreeMap<String, String>,

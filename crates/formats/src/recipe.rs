@@ -31,7 +31,7 @@ use crate::figure::{FigureReader, NO_WORDS};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recipe {
     pub name: String,
-    /// What it shows.
+    /// A description of what it shows.
     pub title: String,
     /// Required programs.
     pub needs: Vec<String>,

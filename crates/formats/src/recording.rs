@@ -29,7 +29,7 @@ const LATEST: u64 = 366 * 86_400 * 1_000_000_000;
 /// A recording: the session, and the orders to the disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recording {
-    /// Its requests.
+    /// The requests.
     pub session: RecordedSession,
     pub orders: Vec<SettingChange>,
 }

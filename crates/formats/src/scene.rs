@@ -477,7 +477,7 @@ impl SceneFile {
         }
     }
 
-    /// The places of the programs that come before one.
+    /// The indices of the programs that a program waits for.
     fn after(&self, part: &Part) -> Result<Vec<usize>, Errors> {
         let names = self.names(&self.programs);
         let (words, line) = part.words("after").unwrap_or((&[], 0));
@@ -589,7 +589,7 @@ impl Part {
         self.words.iter().find(|(known, ..)| *known == key).map(|(_, list, line)| (&list[..], *line))
     }
 
-    /// The same, for a single value.
+    /// The first value of one of the [`WORDS`], and its line.
     fn word(&self, key: &str) -> Option<(&str, usize)> {
         self.words(key).and_then(|(list, line)| list.first().map(|word| (word.as_str(), line)))
     }
@@ -627,7 +627,7 @@ fn words_of(root: &str) -> &'static [&'static str] {
     }
 }
 
-/// One table.
+/// Reads a table.
 fn read(
     reader: &mut FigureReader<'_>,
     layer: &str,
@@ -679,7 +679,7 @@ fn offered(layer: &str, keys: &[ProfileKey], words: &[&str], part: &Part) -> Str
     words.iter().copied().chain(keys.iter().map(|key| key.path)).collect::<Vec<_>>().join(", ")
 }
 
-/// One of the [`WORDS`]: a string or a list of strings.
+/// Reads one of the [`WORDS`]: a string or a list of strings.
 fn read_word(
     reader: &mut FigureReader<'_>,
     layer: &str,

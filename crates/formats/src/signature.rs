@@ -1,5 +1,5 @@
 //! Detects what a disk is used for from its first and last bytes: partition tables, file systems, swap, members of arrays and
-//! volume groups, encryption. It does not open disks.
+//! volume groups, encryption. No disk is opened.
 //!
 //! Sources: libblkid of util-linux 2.40 (`libblkid/src/superblocks`, `partitions`), and the headers of what it recognises:
 //! Linux `include/uapi/linux/raid/md_p.h`, `fs/*/`, LVM2 `lib/format_text/layout.h`, LUKS2 on-disk format 1.1, OpenZFS
@@ -19,16 +19,16 @@ pub struct DiskEnds<'a> {
     pub head: &'a [u8],
     /// The end.
     pub tail: &'a [u8],
-    /// Its size.
+    /// The size of the disk.
     pub bytes: u64,
 }
 
 /// A signature that was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Signature {
-    /// Its description.
+    /// The description.
     pub name: &'static str,
-    /// Its position in bytes.
+    /// The position in bytes.
     pub at: u64,
 }
 
@@ -47,7 +47,7 @@ const fn magic(name: &'static str, at: usize, bytes: &'static [u8]) -> Magic {
 /// Linux's mark of a member of an array (`MD_SB_MAGIC`), as it stands on a little-endian machine.
 const MD: &[u8] = &0xa92b_4efc_u32.to_le_bytes();
 
-/// What stands at one place from the beginning.
+/// Signatures at a fixed distance from the beginning.
 const MAGICS: &[Magic] = &[
     magic("XFS", 0, b"XFSB"),
     magic("btrfs", 0x1_0040, b"_BHRfS_M"),
@@ -113,7 +113,7 @@ const MAGICS: &[Magic] = &[
     magic("Sun disk label", 508, &[0xda, 0xbe]),
 ];
 
-/// All that is known of what stands there, by place. Nothing is no proof that nothing is stored: see [`is_blank`].
+/// Finds all known signatures, by place. An empty list is no proof that nothing is stored: see [`is_blank`].
 pub fn signatures(ends: DiskEnds<'_>) -> Vec<Signature> {
     let has = |of: &&Magic| at(ends.head, of.at, of.bytes);
     let mut found: Vec<Signature> =
@@ -130,7 +130,7 @@ pub fn signatures(ends: DiskEnds<'_>) -> Vec<Signature> {
     found
 }
 
-/// Nothing but zeroes at both ends, or nothing but ones as erased flash has.
+/// True if both ends hold nothing but zeroes, or nothing but ones as erased flash has.
 pub fn is_blank(ends: DiskEnds<'_>) -> bool {
     let all = |byte: u8| ends.head.iter().chain(ends.tail).all(|&it| it == byte);
     all(0) || all(0xff)
@@ -162,7 +162,7 @@ fn ext(head: &[u8]) -> Option<Signature> {
     Some(Signature { name, at: SUPER as u64 })
 }
 
-/// At the end of the first page, whose size is the machine's.
+/// Swap's signature is at the end of the first page, whose size is the machine's.
 fn swap(head: &[u8]) -> Option<Signature> {
     let pages = (12..=16).map(|power| 1_usize << power);
     for page in pages {
@@ -184,7 +184,7 @@ fn lvm(head: &[u8]) -> Option<Signature> {
     Some(Signature { name, at: sector as u64 })
 }
 
-/// The second header of LUKS2 stays where only the first was wiped.
+/// The second header of LUKS2 remains if only the first was wiped.
 fn second_luks(head: &[u8]) -> Option<Signature> {
     let place = (14..=22).map(|power| 1_usize << power).find(|&place| at(head, place, b"SKUL\xba\xbe"))?;
     Some(Signature { name: "LUKS", at: place as u64 })
@@ -204,7 +204,7 @@ fn boot_sector(head: &[u8], found: &[Signature]) -> Option<Signature> {
     Some(Signature { name: if table { "MBR partition table" } else { "boot sector" }, at: 0 })
 }
 
-/// What stands at places that are counted from the end.
+/// Signatures at places that are counted from the end.
 fn at_the_end(ends: &DiskEnds<'_>) -> Vec<Signature> {
     let from_end = |place: u64, wanted: &[u8]| {
         let into = place.checked_sub(ends.bytes.saturating_sub(ends.tail.len() as u64));

@@ -105,7 +105,7 @@ fn letters(word: &str) -> String {
     word.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// Its digits, whatever their order.
+/// The digits, sorted.
 fn digits(word: &str) -> Vec<char> {
     let mut digits: Vec<char> = word.chars().filter(char::is_ascii_digit).collect();
     digits.sort_unstable();

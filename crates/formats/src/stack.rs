@@ -79,7 +79,7 @@ pub struct StackFile {
     changes: Vec<SettingChange>,
 }
 
-/// One layer: a name and overrides.
+/// A requested layer: a name and overrides.
 #[derive(Clone, Debug, Default)]
 struct Asked {
     /// The name of the layer in the stack.
@@ -92,17 +92,17 @@ struct Asked {
     left_out: Vec<&'static str>,
 }
 
-/// One figure of a built stack, for the record of a run.
+/// A figure of a built stack, for the record of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Setting {
     /// Dotted key of the stack: `drive.cache.segments`.
     pub key: String,
     /// The value as text.
     pub value: String,
-    /// Its unit; empty for counts and words.
+    /// The unit; empty for counts and words.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub unit: String,
-    /// Its origin.
+    /// The origin.
     pub kind: Origin,
     /// Citation, derivation, or where the user set it.
     pub source: String,
@@ -402,7 +402,7 @@ impl StackFile {
         Diagnostic::at(&self.file, line, format!("cannot stand there: {}", misplaced.why)).key(misplaced.layer)
     }
 
-    /// Why the drive is not available, at the line that names it; without a line, the drive's name is the place.
+    /// The error about an unavailable drive, at the line that names it; without a line, at the drive's name.
     fn no_drive(&self, why: Diagnostic) -> Diagnostic {
         let line = self.layer("drive").map_or(0, |drive| drive.line);
         let name = self.drive();
@@ -481,7 +481,7 @@ pub(crate) fn unknown(file: &str, line: usize, key: &str) -> Diagnostic {
     if is_open { drives::not_a_key(wrong, key) } else { wrong }
 }
 
-/// What the key `order` accepts.
+/// The values that the key `order` accepts.
 const ORDER: &str = "layers from the program down, such as processor, driver, array, controller";
 
 /// Whether a word is the name of a layer.

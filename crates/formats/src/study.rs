@@ -43,11 +43,11 @@ use crate::metric::{IOPS, Metric};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Study {
-    /// Its title in reports.
+    /// The title in reports.
     pub title: String,
     /// The question that it answers.
     pub question: String,
-    /// What the author expects.
+    /// The author's expectation.
     pub expect: Option<String>,
     /// The random seed.
     #[serde(default = "one")]
@@ -55,7 +55,7 @@ pub struct Study {
     /// Independent runs of each cell.
     #[serde(default = "five")]
     pub runs: u32,
-    /// How many runs are made, and how long ones; the command may say otherwise.
+    /// The number and length of runs; the command may override it.
     pub sampling: Option<Sampling>,
     /// Measured time of each run; by default that of the job.
     pub runtime: Option<Duration>,
@@ -87,7 +87,7 @@ pub struct Study {
     pub claim: Vec<Claim>,
 }
 
-/// How many runs a study makes, and how long ones.
+/// The number and length of a study's runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Sampling {
@@ -121,21 +121,21 @@ const MOST_CLASSES: usize = 64;
 /// The largest margin: beyond half, ratios are not "equal".
 const MARGIN_PERCENT: std::ops::RangeInclusive<f64> = 0.0..=50.0;
 
-/// One factor: a key with levels, or bundles.
+/// A factor: a key with levels, or bundles.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Factor {
     pub name: String,
     /// The unit of its levels.
     pub unit: Option<String>,
-    /// What it varies, in a sentence, where the name alone does not say it.
+    /// A sentence on what it varies, if the name alone does not say it.
     pub says: Option<String>,
     /// The dotted key that it sets.
     pub key: Option<String>,
     /// The values of the key: numbers, strings and booleans.
     #[serde(default)]
     pub levels: Vec<toml::Value>,
-    /// Names for groups of levels: `classes."random work" = ["file-server", "oltp-4k"]`. They may overlap.
+    /// Names for groups of levels, which may overlap: `classes."random work" = ["file-server", "oltp-4k"]`.
     #[serde(default)]
     pub classes: BTreeMap<String, Vec<toml::Value>>,
     /// Named sets of settings.
@@ -205,7 +205,7 @@ impl ComparisonSpec {
     }
 }
 
-/// Which level of a factor is best for a kind of work.
+/// A question: which level of a factor is best for a kind of work?
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BestQuestion {
@@ -227,7 +227,7 @@ pub struct Claim {
     pub id: String,
     /// The class of the finding.
     pub class: ClaimClass,
-    /// What the source found.
+    /// The source's finding.
     pub finding: String,
     /// The condition, in words.
     pub condition: String,
@@ -235,7 +235,7 @@ pub struct Claim {
     pub reading: Option<String>,
     /// The part of the finding that no check covers, and why.
     pub unchecked: Option<String>,
-    /// What causes it in the model.
+    /// The cause in the model.
     pub mechanism: String,
     /// Conditions; all must hold.
     #[serde(default)]
@@ -308,7 +308,7 @@ pub enum ClaimClass {
 }
 
 impl ClaimClass {
-    /// Its letter.
+    /// The letter.
     pub const fn letter(self) -> &'static str {
         match self {
             ClaimClass::M => "M",
@@ -577,7 +577,7 @@ impl Factor {
         keyed.chain(self.bundle.iter().map(|bundle| bundle.name.clone())).collect()
     }
 
-    /// Its classes, each with the indices of its levels in [`level_names`](Factor::level_names).
+    /// The classes, each with the indices of its levels in [`level_names`](Factor::level_names).
     pub fn class_places(&self) -> Vec<(String, Vec<usize>)> {
         let levels = self.level_names();
         let places = |of: &[toml::Value]| {

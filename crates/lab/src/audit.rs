@@ -1,8 +1,8 @@
 //! The verdict of a flush audit ([`seekwise_run::audit`]) on a disk: whether it rotates, whether a flush waits for
 //! the medium, and how sure that is. Timings in, a verdict out; no disk is asked here, and nothing else is known of it.
 //!
-//! The verdict rests on one fact of mechanics (`lattice`): writes to one place end at one angle of the spindle. That
-//! alone does not make a verdict certain, because a timer keeps a period too (`signs`). The bounds follow from the
+//! The verdict rests on one fact of mechanics (`lattice`): writes to one place end at one angle of the spindle. A
+//! period alone does not make a verdict certain, because a timer keeps one too (`signs`). The bounds follow from the
 //! speeds of spindles and the cost of commands, not from the behaviour of the modelled drives;
 //! `crates/lab/tests/audit.rs` tests those.
 
@@ -17,21 +17,21 @@ pub use self::lattice::{Lattice, SPEEDS};
 pub use self::signs::Signs;
 use crate::plot::Picture;
 
-/// What a disk does with a flush.
+/// How a disk treats a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AuditVerdict {
-    /// It rotates and caches writes, and a flush waits for the medium.
+    /// Rotates and caches writes; a flush waits for the medium.
     Honest,
-    /// It rotates, and each write waits for the medium.
+    /// Rotates; each write waits for the medium.
     CacheOff,
-    /// It rotates and caches writes, and a flush is answered before they are on the medium.
+    /// Rotates and caches writes; a flush is answered before they are on the medium.
     FlushIgnored,
     /// A flush waits for the medium, a forced write does not.
     FuaIgnored,
-    /// It rotates, and its cache is safe from a power failure: neither flushes nor forced writes wait for the medium.
+    /// Rotates; the cache is safe from a power failure: neither flushes nor forced writes wait for the medium.
     Protected,
-    /// Nothing waits for a spindle: RAM, flash, or a cache that holds all that was asked. What a power failure leaves is unknown.
+    /// Nothing waits for a spindle: RAM, flash, or a cache that holds all that was asked. The outcome of a power failure is unknown.
     NothingRotates,
     /// The timings fit more than one of these.
     CannotTell,
@@ -244,7 +244,7 @@ impl Evidence {
         if keeps && self.signs.reads_turn() && turns { Certainty::Certain } else { Certainty::Likely }
     }
 
-    /// What speaks for a spindle beside the period, and what is missing.
+    /// Adds the signs of a spindle besides the period, and those that are missing.
     fn beside(&self, lattice: &Lattice, why: &mut Vec<String>) {
         let Signs { reads_apart, reads_held, places_held, places_alike } = self.signs;
         let said = match self.signs.reads_turn() {

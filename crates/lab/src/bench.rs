@@ -55,16 +55,16 @@ const SEED: u64 = 1;
 
 /// A workload of the benchmark.
 pub struct BenchWorkload {
-    /// Its key in JSON.
+    /// The key in JSON.
     pub key: &'static str,
-    /// Its description, for people.
+    /// A description for people.
     pub what: &'static str,
-    /// One of the server patterns, which have a figure together too.
+    /// Server patterns have a figure together too.
     pub server: bool,
     load: Load,
 }
 
-/// What is run.
+/// The work of a workload.
 enum Load {
     /// A job, or its first requests if it has no end of its own.
     Job {

@@ -20,11 +20,11 @@ use crate::run::RunRecord;
 #[derive(Clone, Debug, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields)]
 pub struct CatalogueClaim {
-    /// Its number.
+    /// The number in the list of findings.
     pub id: String,
     /// The letter of its class.
     pub class: String,
-    /// What the source found.
+    /// The source's statement.
     pub finding: String,
     /// The condition under which it counts as reproduced.
     pub condition: String,

@@ -1,5 +1,4 @@
-//! From evidence to the page: fills a [`Report`] from a study, what its cells ran, and their records. It computes no
-//! statistics of its own.
+//! Fills a [`Report`] from a study, what its cells ran, and their records. No statistics are computed here.
 
 pub mod answer;
 pub mod parts;
@@ -27,15 +26,15 @@ use seekwise_formats::stack::{self, Setting};
 /// The material of a report.
 pub struct ReportMaterial<'a> {
     pub study: &'a Study,
-    /// What made its cells.
+    /// The provenance of its cells.
     pub made: &'a StudyProvenance,
     /// The results.
     pub records: &'a [RunRecord],
-    /// The command that makes the same again.
+    /// The command that repeats the study.
     pub command: &'a str,
 }
 
-/// The report.
+/// Builds the report.
 pub fn report(material: &ReportMaterial<'_>) -> Report {
     let ReportMaterial { study, made, records, command } = *material;
     let evidence = Evidence::new(study, made, records);
@@ -103,8 +102,7 @@ fn by_size(one: &report::ReportVerdict, other: &report::ReportVerdict) -> Orderi
     rank(one).cmp(&rank(other)).then_with(|| size(other).total_cmp(&size(one)))
 }
 
-/// The cells of the moving picture: the headline's sides, or, if not both are done, the first comparison of which both
-/// are.
+/// The cells of the moving picture: the headline's sides, or, if not both are done, the first cell that is.
 fn shown(verdicts: &[report::ReportVerdict], evidence: &Evidence<'_>, made: &StudyProvenance) -> Vec<usize> {
     let headline = verdicts.first().map_or(&[][..], |verdict| &verdict.cell_ids);
     let judged: Vec<usize> = headline.iter().filter_map(|id| id.parse().ok()).collect();
@@ -115,7 +113,7 @@ fn shown(verdicts: &[report::ReportVerdict], evidence: &Evidence<'_>, made: &Stu
     }
 }
 
-/// How long a run is.
+/// The length of a run.
 fn runtime_s(study: &Study, made: &StudyProvenance, records: &[RunRecord]) -> f64 {
     let said = study.runtime.filter(|_| made.sampling.is_none());
     said.map_or_else(|| longest(records), |runtime| runtime.seconds())
@@ -126,7 +124,7 @@ fn longest(records: &[RunRecord]) -> f64 {
     records.iter().map(|record| record.elapsed_s).fold(0.0, f64::max)
 }
 
-/// Runs of the whole plan; where they end when it is decided, as far as the records say it.
+/// Number of runs planned; with sampling until decided, as far as the records show its end.
 fn runs_planned(study: &Study, made: &StudyProvenance, records: &[RunRecord]) -> u64 {
     rounds::order(study, made, records).len() as u64
 }
@@ -218,7 +216,7 @@ fn verdict(material: &ReportMaterial<'_>, finding: &Finding) -> report::ReportVe
     said
 }
 
-/// Less use of the processor by a side that does less work is no plain gain.
+/// Tempers a lower use of the processor by a side that does less work: it is no plain gain.
 fn temper(said: &mut report::ReportVerdict, compare: &ComparisonSpec, beside: &[SecondaryFigure]) {
     let less = beside.iter().any(|it| it.worse && it.metric.figure == Statistic::Iops);
     if less && compare.metric().figure == Statistic::Cpu && said.verdict == Outcome::Faster {
@@ -284,7 +282,7 @@ fn overall_verdict(
     said
 }
 
-/// What each cell of a comparison says, and whether they may have a colour together.
+/// Adds what each cell of a comparison says, and whether they may have a colour together.
 fn tell_cells(
     said: &mut report::ReportVerdict,
     material: &ReportMaterial<'_>,
@@ -311,7 +309,7 @@ fn tell_cells(
     said.per_request = (!per_request.is_empty()).then(|| judged(PROCESSOR_TIME, per_request));
 }
 
-/// What the cells of a comparison are.
+/// Describes the cells of a comparison.
 fn combinations(material: &ReportMaterial<'_>, compare: &ComparisonSpec) -> String {
     let others = material.study.factor.iter().filter(|factor| factor.name != compare.factor);
     let varied: Vec<&str> = others.filter(|it| it.level_names().len() > 1).map(|it| it.name.as_str()).collect();
@@ -322,7 +320,7 @@ fn combinations(material: &ReportMaterial<'_>, compare: &ComparisonSpec) -> Stri
     }
 }
 
-/// Where the effect is. The geometric mean of all cells is given elsewhere: over cells that can show no effect it is no
+/// The headline: where the effect is. The geometric mean of all cells is given elsewhere: over cells that can show no effect it is no
 /// answer.
 pub fn headline(compare: &ComparisonSpec, overall: &OverallComparison) -> String {
     let said = said(compare, overall.judgement.as_ref(), overall.refused.as_ref());
@@ -337,7 +335,7 @@ fn effect(finding: &Finding) -> f64 {
     finding.judgement.map_or(0.0, |judgement| judgement.ratio.estimate.ln().abs())
 }
 
-/// The cells at the ends of the range, so that a mean does not hide them: by `metric`, which one is worst and which one best.
+/// Names the worst and the best cell by `metric`, so that a mean does not hide them.
 pub fn extremes(metric: &Metric, findings: &[&Finding]) -> Option<String> {
     let ratio = |finding: &&&Finding| finding.judgement.map(|judgement| judgement.ratio.estimate);
     let least = findings.iter().min_by(|a, b| ratio(a).unwrap_or(1.0).total_cmp(&ratio(b).unwrap_or(1.0)))?;
@@ -366,7 +364,7 @@ fn differs(material: &ReportMaterial<'_>, finding: &Finding) -> Vec<String> {
     differences(material.made.settings(finding.from), material.made.settings(finding.to))
 }
 
-/// What should make a reader doubt the verdict.
+/// Reasons to doubt the verdict.
 fn note(finding: &Finding) -> Option<String> {
     let judgement = finding.judgement.as_ref()?;
     let missing = matches!(judgement.verdict, Verdict::NotEnoughData { .. }).then(|| judgement.verdict.to_string());
@@ -379,7 +377,7 @@ fn note(finding: &Finding) -> Option<String> {
 fn row(made: &StudyProvenance, evidence: &Evidence<'_>, cell: usize) -> report::ReportCell {
     let runs = evidence.runs(cell);
     let histogram = pooled(runs);
-    // Without the room that it grew into: a page has hundreds.
+    // A boxed slice has no spare capacity, and a page has hundreds of them.
     let buckets: Box<[(f64, u64)]> =
         histogram.buckets().map(|(edge, count)| (edge.nanos() as f64 / 1e6, count)).collect();
     let mean = |value: fn(&RunRecord) -> f64| interval(evidence.mean(cell, value));
@@ -419,7 +417,7 @@ fn row(made: &StudyProvenance, evidence: &Evidence<'_>, cell: usize) -> report::
     }
 }
 
-/// What the programs of a scene did. A program that did nothing in some run is left out.
+/// The operations of a scene's programs. A program that did nothing in some run is left out.
 fn operations(evidence: &Evidence<'_>, cell: usize) -> Vec<report::ReportOperations> {
     let runs = evidence.runs(cell);
     let first = runs.first().into_iter().flat_map(|run| run.issuer.operations.keys());
@@ -448,7 +446,7 @@ fn processor(runs: &[&RunRecord]) -> Option<CpuRecord> {
     })
 }
 
-/// What came at instants of its own; nothing where some run had no such request.
+/// Arrivals at instants of their own; nothing if some run had none.
 fn arrivals(runs: &[&RunRecord]) -> Option<report::ReportArrivals> {
     let all: Vec<Arrivals> = runs.iter().map(|run| run.arrivals).collect::<Option<_>>()?;
     let mean = |value: fn(&Arrivals) -> f64| all.iter().map(value).sum::<f64>() / all.len() as f64;

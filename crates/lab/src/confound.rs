@@ -8,8 +8,8 @@
 //!   name of a layer (`driver`) stands for the whole layer, a variable of a job for all that it changes in the job.
 //! - Another job (the key `job`), or a variable that turns reads into writes, a stream into random places, or changes
 //!   sizes, is other work. Two kinds of work are not compared, unless `credit` names everything in which they differ.
-//! - A job that takes a share of its drive is laid out differently on a larger one. This is due to the drive or the
-//!   array, which are judged themselves.
+//! - A job that takes a share of its drive is laid out differently on a larger one. The drive or the array causes that,
+//!   and is judged itself.
 //!
 //! Whether a difference has an effect is not decided here.
 
@@ -87,8 +87,8 @@ const CONCERNS: [(Concern, &[&str]); 34] = [
     (Pattern, &["job.pattern", "trace"]),
 ];
 
-/// What comes with another drive. Its queue, its write cache and its interface are what results are most often wrongly
-/// credited to, so they are named separately.
+/// Concerns that come with another drive. The queue, the write cache and the interface are named separately, because
+/// results are most often wrongly credited to them.
 const COMES_WITH_DRIVE: [Concern; 7] = [Segments, ReadAhead, MediaCache, Mechanics, Media, Firmware, Faults];
 
 /// Settings of a job to which no difference is credited: names, and the size of the drive for which it was laid out.
@@ -180,7 +180,7 @@ fn other_drive(sides: &[ComparisonSide<'_>; 2]) -> bool {
     name(&sides[0]) != name(&sides[1])
 }
 
-/// What a comparison credits, for a reader: the concerns it names, the factor's key, or the parts of a bundle that
+/// The credit of a comparison, for a reader: the concerns it names, the factor's key, or the parts of a bundle that
 /// differ.
 pub fn credit(compare: &ComparisonSpec, factor: &Factor, sides: &[ComparisonSide<'_>; 2]) -> String {
     match concerns(compare, factor, sides) {

@@ -1,5 +1,5 @@
-//! What power cuts would lose, from one run: when they come, and a report of what the judge of the model
-//! ([`seekwise_model::durability`]) finds at each. What the words mean stands there.
+//! Losses by power cuts, from one run: the instants of the cuts, and a report of what the judge of the model
+//! ([`seekwise_model::durability`]) finds at each. The words are defined there.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -64,7 +64,7 @@ pub enum CutTime {
     Off(u32),
 }
 
-/// What cuts of a job would lose. The names are those of `seekwise power-cut --json`.
+/// Losses by power cuts of a job. The names are those of `seekwise power-cut --json`.
 #[derive(Clone, Debug, Serialize)]
 pub struct CutReport {
     /// Cuts judged.
@@ -79,7 +79,7 @@ pub struct CutReport {
     pub volatile_cache: bool,
     /// The drive's buffer survives a cut.
     pub saves_buffer: bool,
-    /// What a cut does to the sector under the head: `finished`, `old` or `unreadable`.
+    /// The sector under the head after a cut: `finished`, `old` or `unreadable`.
     pub cut_sector: &'static str,
     /// No data were lost that the drive, or the system, had promised to be durable.
     pub promise_kept: bool,
@@ -105,9 +105,9 @@ pub struct CutReport {
     pub at_risk_summary: RiskSummary,
     /// The longest time for which a write was acknowledged and not on the medium.
     pub longest_at_risk_ms: f64,
-    /// What a mount would find of files; `None` for a job without files.
+    /// Losses of files, as a mount would find them; `None` for a job without files.
     pub files: Option<FileLosses>,
-    /// What would be left of operations; `None` for a job without files.
+    /// Losses of operations; `None` for a job without files.
     pub operations: Option<OperationLosses>,
     /// Data at risk over time.
     pub at_risk: Vec<RiskPoint>,
@@ -164,7 +164,7 @@ pub struct TornSectors {
 pub struct InFlightWrites {
     /// Writes a cut.
     pub writes_mean: f64,
-    /// Of these, the writes a cut that are on the medium as a whole.
+    /// Writes in flight that are on the medium as a whole, a cut.
     pub survived_mean: f64,
 }
 
@@ -270,15 +270,15 @@ pub fn judge_until(
     Ok(CutReport { broken_by: blamed(stack, &report.each, matches!(when, CutTime::Off(_))), ..report })
 }
 
-/// When a run ended, what its judge found, and what it told.
+/// The end of a run, the findings of its judge, and its tally.
 struct Judged {
     end: Instant,
     found: CutJudgement<()>,
     told: Summed,
 }
 
-/// Runs, and what their judges told together: its ages are those of all, its curve that of the first. Two hundred runs' ages apart
-/// take tens of megabytes.
+/// Runs, and the tally of their judges: the ages of all, the curve of the first. The ages of two hundred runs, each
+/// kept apart, would take tens of megabytes.
 struct JudgedRuns {
     each: Vec<(Instant, CutJudgement<()>)>,
     told: Summed,
@@ -307,7 +307,7 @@ fn instants(seed: Seed, n: u32, end: Instant) -> Vec<Instant> {
     instants
 }
 
-/// What runs, and when it ends early.
+/// A run that is cut, and where it ends early.
 struct CutRun<'a> {
     stack: &'a Stack,
     work: &'a Work,

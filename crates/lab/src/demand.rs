@@ -1,8 +1,8 @@
-//! What a run will ask of the machine, before it runs: an upper bound on its memory, and a forecast of its wall time.
+//! The demand of a run on the machine, before it runs: an upper bound on its memory, and a forecast of its wall time.
 //!
 //! The bound is a sum over what grows with a job or a stack: workers, requests in flight, maps of blocks, what a
-//! verification remembers, a cache in host memory, cuts, buffers of real requests. It leaves out what a judge of cuts
-//! keeps of written places, which grows with the written part of a drive, and the window of a packed trace beyond the
+//! verification remembers, a cache in host memory, cuts, buffers of real requests. Left out are the written places that
+//! a judge of cuts keeps, which grow with the written part of a drive, and the window of a packed trace beyond the
 //! usual 8 MiB. The forecast runs the first requests and extrapolates from their time.
 
 use std::collections::BTreeMap;
@@ -149,8 +149,8 @@ fn end(worker: &Worker) -> Option<f64> {
     worker.runtime.map(|runtime| seconds(worker.start_delay) + seconds(worker.ramp) + seconds(runtime))
 }
 
-/// The fewest virtual seconds of a job: those of workers that work for a given time, stage after stage. What else a stage
-/// does is left out, since its requests determine how long it takes.
+/// The fewest virtual seconds of a job: those of workers that work for a given time, stage after stage. Other work of a
+/// stage is left out, since its requests determine how long it takes.
 fn least(work: &Work) -> f64 {
     let mut stages: BTreeMap<u32, f64> = BTreeMap::new();
     for worker in work.workers().iter().filter(|worker| worker.time_based) {
@@ -175,7 +175,7 @@ pub fn forecast(target: &Target, work: &Work, seed: u64, seconds: &dyn Fn() -> f
     let (virtual_seconds, requests) = extent(work);
     let by_time = virtual_seconds.map(|all| figures.end.nanos() as f64 / 1e9 / all);
     let by_requests = requests.map(|all| figures.issued as f64 / all as f64);
-    // It ends at whichever comes first. Where neither is known, because some stages end by time and others by their
+    // The run ends at whichever comes first. If neither is known, because some stages end by time and others by their
     // requests, it takes at least as long as the former.
     let known = by_time.into_iter().chain(by_requests).reduce(f64::max);
     let done = known.unwrap_or_else(|| figures.end.nanos() as f64 / 1e9 / least(work));

@@ -24,15 +24,15 @@ const ALPHA: f64 = 0.05;
 /// A check, or a figure shown.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EvaluatedCheck {
-    /// Its place in the range of its claim; empty without a range.
+    /// The place in the range of its claim; empty without a range.
     pub place: String,
-    /// What is computed, as written.
+    /// The expression, as written.
     pub of: String,
     /// The levels, of the range and of `for each`.
     pub at: String,
-    /// Its value or values, each with its interval.
+    /// The value or values, each with its interval.
     pub value: String,
-    /// What was wanted; empty if `of` says it.
+    /// The expectation; empty if `of` says it.
     pub wanted: String,
     /// Whether it holds; `None` if a cell has no runs, and for figures that are only shown.
     pub holds: Option<bool>,
@@ -41,7 +41,7 @@ pub struct EvaluatedCheck {
     pub distance: Option<f64>,
 }
 
-/// A part as described: what is computed, its value, what was wanted, whether it holds, and how far from its bound.
+/// A part as described: the expression, its value, what was wanted, whether it holds, and how far from its bound.
 struct Described {
     of: String,
     value: String,
@@ -51,7 +51,7 @@ struct Described {
 }
 
 impl EvaluatedCheck {
-    /// Its value and whether it holds, after its levels.
+    /// The levels, the value, and whether the check holds.
     fn said(&self) -> String {
         let at = if self.at.is_empty() { String::new() } else { format!("{}: ", self.at) };
         let holds = match self.holds {
@@ -86,7 +86,7 @@ pub fn lines(checked: &[EvaluatedCheck]) -> Vec<String> {
 /// The value of a node.
 #[derive(Clone, Debug, PartialEq)]
 enum Value {
-    /// One for each run; a single one stands for all.
+    /// A value for each run; a single one stands for all.
     Runs(Vec<f64>),
     Word(String),
     Truth(bool),
@@ -95,7 +95,7 @@ enum Value {
 /// Chosen factors and levels; later ones take precedence.
 type Scope = Vec<(String, String)>;
 
-/// Figures by cell and key, run by run; nothing where a run has none.
+/// Figures by cell and key, run by run; nothing if a run has none.
 type KnownFigures = BTreeMap<(usize, String), Option<Vec<f64>>>;
 
 /// The results of a study.
@@ -104,12 +104,12 @@ pub struct StudyResults<'a> {
     /// The levels of each cell.
     cells: Vec<&'a [String]>,
     made: Option<&'a StudyProvenance>,
-    /// Those that were asked for. Of records as JSON, which are large, there is one at a time.
+    /// Figures asked for so far. Records become JSON, which is large, one at a time.
     figures: RefCell<KnownFigures>,
     runs: &'a [Vec<&'a RunRecord>],
     /// Cells asked for. If set, every figure is 1 and nothing is read.
     asked: Option<RefCell<BTreeSet<usize>>>,
-    /// The levels covered by the reductions of the current check.
+    /// The levels covered by the reductions of the current check, with their values.
     notes: RefCell<Vec<String>>,
 }
 
@@ -234,7 +234,7 @@ impl<'a> StudyResults<'a> {
         }
     }
 
-    /// A chain of comparisons. If one side is the same in all cells, that is what was wanted.
+    /// Describes a chain of comparisons. A single constant on the right is what was wanted.
     fn chain(
         &self,
         first: &Subexpression,

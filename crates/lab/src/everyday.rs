@@ -67,7 +67,7 @@ pub struct EverydayRow {
     pub misses: Option<String>,
     /// The origin of that knowledge.
     pub kind: Option<FigureOrigin>,
-    /// Its citation or derivation.
+    /// The citation or derivation.
     pub source: Option<String>,
     /// The fio job of the run.
     pub job: String,
@@ -84,7 +84,7 @@ pub struct EverydayReport {
 }
 
 impl EverydayReport {
-    /// How many rows have this verdict.
+    /// Number of rows with this verdict.
     pub fn count(&self, verdict: CaseVerdict) -> usize {
         self.rows.iter().filter(|row| row.verdict == verdict).count()
     }
@@ -149,7 +149,7 @@ pub fn streams(drives: &[DriveFile]) -> Result<EverydayPlan<'_>, Vec<Diagnostic>
 }
 
 impl EverydayPlan<'_> {
-    /// How many comparisons there are.
+    /// Number of comparisons.
     pub fn cases(&self) -> usize {
         self.todo.len()
     }
@@ -206,7 +206,7 @@ impl Todo<'_> {
         Ok(self.row(&expected, found, job))
     }
 
-    /// Requests a second of a run.
+    /// Measures the requests a second of a run.
     fn found(&self, job: &str) -> Result<f64, RunError> {
         let read = |_: &str| Ok(job.to_owned());
         let loaded = jobs::load("everyday.fio", self.profile.geometry.sectors(), &Inputs::today(&read), &[]);

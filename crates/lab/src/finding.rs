@@ -1,5 +1,5 @@
-//! From records to answers: comparisons with their verdicts, and claims with their figures. All are pure functions of
-//! the study, its cells and its records.
+//! Answers from records: comparisons with their verdicts, and claims with their figures. All are pure functions of the study, its cells and
+//! its records.
 //!
 //! | file | what it answers |
 //! |---|---|
@@ -11,7 +11,7 @@
 //! | `place` | in which cells the effect is |
 //! | `price` | what a power cut loses on either side |
 //! | `tally` | what the cells of a comparison say together |
-//! | `unasked` | why a change of settings changed nothing |
+//! | `unasked` | why a change of settings had no effect |
 //! | `until` | the verdicts of studies that are sampled until decided, and which pairs are open |
 //! | `vote` | at which places of its range a claim holds, and how far it is from its bounds |
 
@@ -61,10 +61,10 @@ pub use self::vote::{BoundDistance, RangeVote};
 /// The records of a study, by cell.
 pub struct Evidence<'a> {
     pub study: &'a Study,
-    /// What made its results.
+    /// The provenance of the results.
     pub made: &'a StudyProvenance,
     by_cell: Vec<Vec<&'a RunRecord>>,
-    /// Worked out when they are asked for first.
+    /// Computed on first use.
     alike: OnceCell<Vec<usize>>,
     findings: OnceCell<(Vec<Finding>, Vec<OverallComparison>)>,
 }
@@ -82,14 +82,14 @@ pub struct Finding {
     pub cell: String,
     /// `None` if a side has no throughput at all.
     pub judgement: Option<Judgement>,
-    /// How many pairs of runs it rests on, if fewer than there are: sampling until decided keeps the verdict of the look
-    /// that decided it.
+    /// Number of pairs of runs on which it rests, if fewer than there are: sampling until decided keeps the verdict of the look that
+    /// decided it.
     pub pairs: Option<usize>,
-    /// What the difference is credited to, for the reader ([`confound`]).
+    /// The credit for the difference, for the reader ([`confound`]).
     pub credit: String,
-    /// What changes at once ([`confound::at_once`]).
+    /// Concerns in which the sides differ at once ([`confound::at_once`]).
     pub at_once: Vec<&'static str>,
-    /// Why it may not be credited as it is.
+    /// Why the comparison is refused, if it is.
     pub refused: Option<String>,
     /// Which parts of the mean response changed.
     pub cause: Option<Cause>,
@@ -106,27 +106,27 @@ pub struct Finding {
 pub struct OverallComparison {
     /// The index of the study's comparison.
     pub compare: usize,
-    /// The answer on the geometric mean of the cells' ratios.
+    /// The judgement of the geometric mean of the cells' ratios.
     pub judgement: Option<Judgement>,
-    /// How many cells it covers.
+    /// Number of cells.
     pub cells: usize,
     /// The lowest and the highest ratio of a cell; `None` without any.
     pub range: Option<RatioRange>,
-    /// What they say each by itself.
+    /// The cells' own outcomes, counted.
     pub tally: CellTally,
-    /// In which of them the effect is.
+    /// Where among the cells the effect is.
     pub place: Option<EffectLocation>,
-    /// Rates that went the other way. Of a smaller share of the processor also how much it did for each second of it.
+    /// Rates that went the other way. For a smaller share of the processor also the requests for each second of it.
     pub beside: Vec<SecondaryFigure>,
-    /// Of the processor's share: what each cell says of its time for a request, in the findings' order.
+    /// For the processor's share: outcome and ratio of each cell's processor time for a request, in the findings' order.
     pub per_request: Vec<(Outcome, f64)>,
-    /// What a power cut loses, where the study cuts the power.
+    /// Writes lost in a power cut, if the study cuts the power.
     pub price: Option<CutPrice>,
-    /// What the difference is credited to, in the first of them.
+    /// The credit for the difference, in the first cell.
     pub credit: String,
-    /// What changes at once, likewise.
+    /// Concerns in which the sides of the first cell differ at once.
     pub at_once: Vec<&'static str>,
-    /// Why one of them may not be credited as it is.
+    /// Why the comparison is refused in a cell, if it is.
     pub refused: Option<String>,
 }
 
@@ -134,26 +134,26 @@ pub struct OverallComparison {
 #[derive(Clone, Debug)]
 pub struct ClaimJudgement<'a> {
     pub claim: &'a Claim,
-    /// Its checks and the figures that it shows.
+    /// The checks, and the figures that the claim shows.
     pub checked: Vec<EvaluatedCheck>,
     /// Whether all checks hold, or do at more than half of the range; `None` without checks, if a cell is missing, or
     /// if it is undecided.
     pub holds: Option<bool>,
     /// There is a vote, but neither side has more than half of the range.
     pub undecided: bool,
-    /// Where in the range they hold, for a claim over a range.
+    /// Where in the range the checks hold, for a claim over a range.
     pub vote: Option<RangeVote>,
-    /// How far it is from its bounds.
+    /// The distance from the bounds.
     pub distance: Option<BoundDistance>,
 }
 
 impl ClaimJudgement<'_> {
-    /// The vote of the range, and the figures, each with what was wanted, as lines.
+    /// The vote of the range, then the figures, each with what was wanted, as lines.
     pub fn figures(&self) -> Vec<String> {
         self.vote.iter().map(RangeVote::to_string).chain(lines(&self.checked)).collect()
     }
 
-    /// Its figures in one line.
+    /// The figures in one line.
     pub fn figure(&self) -> String {
         self.figures().iter().map(|line| line.trim_start()).collect::<Vec<_>>().join("; ").replace(":; ", ": ")
     }
@@ -166,7 +166,7 @@ impl ClaimJudgement<'_> {
         self.holds.filter(|holds| self.claim.class != ClaimClass::J && (alone || !holds))
     }
 
-    /// Its answer, as far as the study alone can tell.
+    /// The answer, as far as the study alone can tell.
     pub fn answer(&self) -> ClaimAnswer {
         ClaimAnswer::of(self.claim, self.reproduced(), self.holds, self.undecided)
     }
@@ -186,7 +186,7 @@ impl ClaimJudgement<'_> {
 }
 
 impl OverallComparison {
-    /// Its verdict: mixed, where some cells are surely better and others surely worse, whatever their mean is.
+    /// The verdict: mixed if some cells are surely better and others surely worse, whatever their mean is.
     pub fn outcome(&self, findings: &[Finding]) -> Outcome {
         let own = || findings.iter().filter(|finding| finding.compare == self.compare);
         let any = |wanted: Outcome| own().any(|finding| outcome(finding.judgement.as_ref(), None) == wanted);
@@ -297,9 +297,8 @@ impl<'a> Evidence<'a> {
         self.judge_all(each.chain(overall).collect())
     }
 
-    /// Judges all together. Comparisons that ask the same (over all cells, when there is one; of cells that are the same run)
-    /// make one test: counted twice, it would be corrected for a family that does not exist. Those without chance are no part
-    /// of the family.
+    /// Judges all together. Comparisons that ask the same (over all cells if there is only one; of cells that are the same run) make one
+    /// test: counted twice, it would be corrected for a family that does not exist. Tests without chance are not part of the family.
     fn judge_all(&self, asked: Vec<(Option<Test>, Option<PairedRatios>)>) -> Vec<Option<Judgement>> {
         let mut tests: Vec<Test> = Vec::new();
         let mut comparisons: Vec<PairedComparison> = Vec::new();
@@ -445,7 +444,7 @@ impl<'a> Evidence<'a> {
         }
     }
 
-    /// Where the effect of a comparison is, by the levels of the other factors.
+    /// Locates the effect of a comparison, by the levels of the other factors.
     fn place(&self, compare: usize, of: &[&Finding]) -> Option<EffectLocation> {
         let compared = self.factor(&self.study.compare[compare].factor)?;
         let others = || self.study.factor.iter().enumerate().filter(|&(index, _)| index != compared);
@@ -476,8 +475,8 @@ impl<'a> Evidence<'a> {
         place::describe(&axes, &places, Saying { margin: self.study.margin_percent / 100.0, words })
     }
 
-    /// The rate beside a time that is compared over all cells, if it went the other way. A side that uses less of the
-    /// processor and does less work is not better by that: what it does for each second of the processor stands beside its rate.
+    /// The rates that went the other way than the metric compared over all cells. A side that uses less of the processor may only do less
+    /// work: the requests for each second of the processor then follow its rate.
     fn beside(&self, compare: usize, judgement: Option<&Judgement>, of: &[&Finding]) -> Vec<SecondaryFigure> {
         let metric = self.study.compare[compare].metric();
         let Some(judgement) = judgement else { return Vec::new() };
@@ -498,8 +497,9 @@ impl<'a> Evidence<'a> {
         [less].into_iter().chain(each).collect()
     }
 
-    /// What each cell says of the processor's time for a request, judged as a family of its own: the inverse of the requests that a
-    /// second of the processor serves. A smaller share of the processor may only be that of less work. Nothing of other metrics.
+    /// Outcome and ratio of each cell's processor time for a request, judged as a family of its own; none for other metrics than the
+    /// processor's share. The time is the inverse of the requests that a second of the processor serves. A smaller share of the processor
+    /// may come of less work alone.
     fn per_request(&self, compare: usize, of: &[&Finding]) -> Vec<(Outcome, f64)> {
         let metric = self.study.compare[compare].metric();
         if metric.figure != Statistic::Cpu {
@@ -515,7 +515,7 @@ impl<'a> Evidence<'a> {
         judged.map_or_else(Vec::new, |judged| judged.into_iter().map(case).collect())
     }
 
-    /// Run by run, the geometric means of a metric over all cells of both sides of a comparison.
+    /// The geometric means of a metric over all cells of both sides of a comparison, run by run.
     fn together(&self, metric: &Metric, of: &[&Finding], runs: usize) -> Option<PairedRatios> {
         let mean = |side: fn(&Finding) -> usize, run: usize| {
             let logs = of.iter().map(|finding| {
@@ -530,12 +530,12 @@ impl<'a> Evidence<'a> {
         PairedRatios::new(&from, &to).ok()
     }
 
-    /// The claims of the study, judged.
+    /// Judges the claims of the study.
     pub fn claims(&self) -> Vec<ClaimJudgement<'a>> {
         self.study.claim.iter().map(|claim| self.judge_claim(claim)).collect()
     }
 
-    /// One claim of the study, judged.
+    /// Judges a claim of the study.
     pub fn judge_claim(&self, claim: &'a Claim) -> ClaimJudgement<'a> {
         let levels = self.made.cells.iter().map(|made| &made.cell.levels[..]).collect();
         let results = StudyResults::new(self.study, levels, Some(self.made), &self.by_cell);
@@ -556,7 +556,7 @@ impl<'a> Evidence<'a> {
     }
 }
 
-/// Judges the tests that chance decides as one family, and those that it does not as another.
+/// Judges the tests that chance decides as one family, and the others as another.
 fn apart<T: Clone, J>(tests: &[&Test], each: &[T], judge: impl Fn(&[T]) -> Vec<J>) -> Vec<J> {
     let of = |certain: bool| tests.iter().zip(each).filter(move |(test, _)| test.is_certain() == certain);
     let [mut open, mut certain] = [false, true].map(|certain| {
@@ -567,7 +567,7 @@ fn apart<T: Clone, J>(tests: &[&Test], each: &[T], judge: impl Fn(&[T]) -> Vec<J
     tests.iter().map(&mut next).map(|it| it.expect("each is judged")).collect()
 }
 
-/// What is said of a finding.
+/// The answer to a claim.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ClaimAnswer {
@@ -580,7 +580,7 @@ pub enum ClaimAnswer {
     NotDecided,
     /// A judgement that the model shares.
     Agrees,
-    /// A judgement that it does not share.
+    /// A judgement that the model does not share.
     Disagrees,
     /// There is nothing to hold or fail.
     #[default]
@@ -588,7 +588,7 @@ pub enum ClaimAnswer {
 }
 
 impl ClaimAnswer {
-    /// The answer of a claim that is `reproduced`, whose checks `hold`.
+    /// Classifies a claim by whether it is `reproduced`, whether its checks hold, and whether it is undecided.
     pub fn of(claim: &Claim, reproduced: Option<bool>, holds: Option<bool>, undecided: bool) -> ClaimAnswer {
         match (claim.class, reproduced, holds) {
             _ if undecided => ClaimAnswer::NotDecided,
@@ -615,7 +615,7 @@ impl ClaimAnswer {
     }
 }
 
-/// The word for an answer.
+/// The outcome of a judgement; refused if there is a reason.
 pub fn outcome(judgement: Option<&Judgement>, refused: Option<&String>) -> Outcome {
     if refused.is_some() {
         return Outcome::Refused;

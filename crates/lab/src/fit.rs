@@ -1,12 +1,11 @@
-//! Turns measurements of a drive into a profile: uncertain figures of a profile are moved within their ranges until the
-//! drive reproduces what was measured, as far as held-back data confirm it.
+//! Turns measurements of a drive into a profile: moves uncertain figures of the profile within their ranges until the drive reproduces the
+//! measurements, as far as held-back data confirm it.
 //!
-//! The room is pure: a profile and data in, a point and findings out. It opens no file and writes none; `docs/fit.md`
-//! describes the method.
+//! The room is pure: a profile and data in, a point and findings out; no file is opened or written. `docs/fit.md` describes the method.
 //!
 //! | room | what it is |
 //! |---|---|
-//! | [`parameter`] | what may move, and how |
+//! | [`parameter`] | the figures and rules that may move |
 //! | [`ranges`] | the limits of each move |
 //! | [`data`] | traces and jobs, repeated on another drive |
 //! | [`loss`] | the error of a replayed trace |
@@ -14,12 +13,12 @@
 //! | [`evaluator`](mod@evaluator) | points tried, each once; where a fit ends early |
 //! | [`sensitivity`](mod@sensitivity) | what each key can move |
 //! | [`search`] | rules and numbers |
-//! | [`frugal`] | the same for jobs, planned by what each key can move |
+//! | [`frugal`] | the search for jobs, planned by the sensitivity |
 //! | [`slope`] | the effect of each number on each figure |
-//! | [`judge`] | what is put back |
-//! | [`sources`] | from texts to data |
+//! | [`judge`] | which changes stay |
+//! | [`sources`] | data parsed from texts |
 //! | [`interval`] | intervals of figures, and which figures trade |
-//! | [`strain`] | figures at the end of their range, and what they pay for |
+//! | [`strain`] | figures at the end of their range, and the measurement that gains most |
 //! | [`write`](mod@write) | the fitted profile |
 //! | [`report`] | the findings |
 //! | [`page`] | the findings as a page |
@@ -69,28 +68,28 @@ pub struct FitResult {
     pub seen: (f64, f64),
     /// The loss on the held-back data.
     pub held: Option<(f64, f64)>,
-    /// What each key can move; without any figure if it ended before.
+    /// Effect of each key on each figure; all 0 if the fit ended before it was measured.
     pub sensitivity: Sensitivity,
     /// Points tried.
     pub points: u64,
-    /// Where it ended early: it is the best until then.
+    /// Where the fit ended early, if it did; the point is then the best so far.
     pub ending: Option<FitEnding>,
 }
 
-/// What is fitted to what, and how far.
+/// A fit to do.
 pub struct FitTask<'a> {
     pub drive: &'a DriveFile,
-    /// What may move.
+    /// The parameters that may move.
     pub parameters: Vec<Parameter>,
     pub data: &'a [FitData],
     pub effort: SearchEffort,
-    /// The most points: it ends early after them, at a place that depends on nothing else.
+    /// The limit of points, where the fit ends early: at the same place on every machine.
     pub most: Option<u64>,
     /// The answers of an interrupted fit.
     pub known: BTreeMap<String, Vec<f64>>,
 }
 
-/// Fits a drive to data. `listener` hears of each point, and may end it: with the best until then, or without a result.
+/// Fits a drive to data. `listener` gets each event, and may end the fit: with the best point so far, or without a result.
 pub fn fit(task: FitTask<'_>, listener: FitListener<'_>) -> Option<FitResult> {
     let FitTask { drive, parameters, data, effort, most, known } = task;
     let shorter: Vec<FitData> = data.iter().map(|data| data.shortened(drive)).collect();
@@ -124,11 +123,11 @@ pub fn fit(task: FitTask<'_>, listener: FitListener<'_>) -> Option<FitResult> {
     complete.then_some(FitResult { parameters, point, left, intervals, seen, held, sensitivity, points, ending })
 }
 
-/// Points that a thorough search tries for each figure that may move: one of six figures to five jobs tried 254 each
-/// (measured). What the data feel decides it.
+/// Points that a thorough search tries for each parameter: 254 in a fit of six figures to five jobs (measured). The number varies with the
+/// data.
 const THOROUGH_POINTS: u64 = 254;
 
-/// Points that a fit is expected to try.
+/// Number of points that a fit is expected to try.
 pub fn forecast(parameters: &[Parameter], effort: SearchEffort) -> u64 {
     match effort.thorough {
         true => sensitivity::points_of(parameters) + THOROUGH_POINTS * parameters.len() as u64,
@@ -136,7 +135,8 @@ pub fn forecast(parameters: &[Parameter], effort: SearchEffort) -> u64 {
     }
 }
 
-/// The point that stays, what the data feel, and its intervals; wherever the fit ends early, what it has until then.
+/// Searches and judges: the point that stays, the parameters that affect the loss, and the intervals; if the fit ends early, what it has so
+/// far.
 fn found(
     at: Fidelities<'_, '_>,
     origin: &[f64],
@@ -151,7 +151,7 @@ fn found(
         false => frugal::searched(at, origin, effort, sensitivity),
     };
     if rough.pauses() {
-        // What is best so far is judged whole.
+        // The best points so far are compared on the whole data.
         let known = [whole.best(), rough.best()].into_iter().flatten().collect::<Vec<_>>();
         whole.close();
         let best = slope::better(whole, std::iter::once(origin.to_vec()).chain(known).collect());
@@ -169,13 +169,13 @@ fn found(
     (point, free, intervals)
 }
 
-/// Points that the intervals of what moved take: two sides of five steps, with some five points each.
+/// Expected points of the intervals of what moved: two sides of five steps, with some five points each.
 fn judging(origin: &[f64], point: &[f64]) -> u64 {
     50 * moved(origin, point).iter().filter(|moved| **moved).count() as u64
 }
 
-/// What stays of a point of a fit that ended early: what the seen data need and the held-back data confirm, and nothing if
-/// these are met no better than by the profile.
+/// Puts back, after an early end, what the seen data do not need or the held-back data do not confirm; everything if the held-back data are
+/// met no better than by the profile.
 fn closed(
     at: Fidelities<'_, '_>,
     origin: &[f64],
@@ -197,9 +197,9 @@ fn not_better(origin: &[f64], point: &[f64], left: &mut [Option<RejectionReason>
     }
 }
 
-/// The point where the thorough search ends, and what the data feel there. It begins twice, with rules and with numbers,
-/// because whichever comes first also fits what belongs to the other; it continues from the end that is better on the
-/// held-back data.
+/// Searches thoroughly: returns the end, and the parameters that affect the loss there. The search starts twice, with rules and with
+/// numbers, because whichever comes first also fits what belongs to the other; it continues from the end that is better on the held-back
+/// data.
 fn searched(evaluator: &PointEvaluator<'_>, origin: &[f64], effort: SearchEffort) -> (Vec<f64>, Vec<bool>) {
     let all = THOROUGH_POINTS * origin.len() as u64;
     evaluator.begins("least squares", all);
@@ -220,7 +220,7 @@ fn searched(evaluator: &PointEvaluator<'_>, origin: &[f64], effort: SearchEffort
     (slope::descend(evaluator, point, &free, &slope::FINE), free)
 }
 
-/// Rules and numbers in turn from `point` on, wide and close.
+/// Searches rules and numbers in turn from `point` on, first wide, then close.
 fn walked(evaluator: &PointEvaluator<'_>, mut point: Vec<f64>, effort: SearchEffort) -> Vec<f64> {
     for (spread, generations) in [(0.15, effort.generations), (0.05, effort.generations / 2)] {
         if evaluator.pauses() {
@@ -239,7 +239,7 @@ fn moved(origin: &[f64], point: &[f64]) -> Vec<bool> {
     origin.iter().zip(point).map(|(origin, value)| origin != value).collect()
 }
 
-/// Searches once more what stays, without what was put back, unless the held-back data then get worse.
+/// Searches once more the parameters that stayed moved; keeps `point` if the held-back data get worse.
 fn settled(evaluator: &PointEvaluator<'_>, origin: &[f64], point: Vec<f64>, effort: SearchEffort) -> Vec<f64> {
     let moved = moved(origin, &point);
     let generations = if effort.thorough { effort.generations / 4 } else { 0 };
@@ -250,8 +250,8 @@ fn settled(evaluator: &PointEvaluator<'_>, origin: &[f64], point: Vec<f64>, effo
     if worse || evaluator.pauses() { point } else { again }
 }
 
-/// The point and its intervals, without what these do not determine. If the held-back data are met no better than by
-/// the original profile, everything goes back. `found` is where the search ended, and what the data feel there.
+/// Finds the intervals, and puts back numbers that they do not determine; everything if the held-back data are met no better than by the
+/// profile. `found` is where the search ended, `free` the parameters that affect the loss there.
 fn spread(
     at: Fidelities<'_, '_>,
     origin: &[f64],
@@ -270,7 +270,7 @@ fn spread(
         not_better(origin, &point, left);
         return (origin.to_vec(), none());
     }
-    // Its numbers with the rules that stayed.
+    // The numbers of `found` with the rules that stayed.
     let number = |index: usize| whole.parameters[index].range().is_some();
     let beside: Vec<f64> =
         (0..point.len()).map(|index| if number(index) { found[index] } else { point[index] }).collect();

@@ -26,7 +26,7 @@ const FASTER: RGBColor = RGBColor(31, 93, 160);
 const SLOWER: RGBColor = RGBColor(176, 60, 10);
 const NEITHER: RGBColor = RGBColor(140, 150, 160);
 
-/// What is drawn.
+/// The content of the picture.
 #[derive(Clone, Debug)]
 pub struct Forest {
     title: String,
@@ -44,7 +44,7 @@ struct Row {
 }
 
 impl Forest {
-    /// Of the comparison that leads a study; nothing where it has none that was judged.
+    /// The picture of the comparison that leads a study; nothing if it has none that was judged.
     pub fn of(evidence: &Evidence<'_>) -> Option<Forest> {
         let (findings, overall) = evidence.findings();
         let leads = |compare: usize| evidence.study.compare[compare].headline;
@@ -85,7 +85,7 @@ impl Forest {
     }
 }
 
-/// Which `most` of these ratios are furthest from 1, in their order.
+/// The indices of the `most` ratios that are furthest from 1, in order.
 fn furthest(ratios: &[f64], most: usize) -> Vec<usize> {
     let mut places: Vec<usize> = (0..ratios.len()).collect();
     places.sort_by(|&a, &b| ratios[b].ln().abs().total_cmp(&ratios[a].ln().abs()));

@@ -1,7 +1,7 @@
-//! What a plan is read from: drives, stacks, jobs with what they include, and environment variables. Each is read once,
-//! and its text is kept. A plan made again from what was kept reads nothing else.
+//! The texts from which a plan is made: drives, stacks, jobs with what they include, and environment variables. Each is
+//! read once, and its text is kept. A plan made again from what was kept reads nothing else.
 //!
-//! It opens no file itself: the caller supplies a reader. A trace may be larger than any memory. The caller supplies an
+//! No file is opened here: the caller supplies a reader. A trace may be larger than any memory. The caller supplies an
 //! opener for it; it is surveyed once for each way of reading, and its properties are kept, not its text.
 
 use std::cell::RefCell;
@@ -26,7 +26,7 @@ pub type OpenParts = fn(&str) -> io::Result<Vec<TracePart>>;
 /// Fetches the text of a file.
 pub type TextLoader<'a> = dyn Fn(&str) -> io::Result<String> + 'a;
 
-/// What a text is read as. A drive and a job may have the same name.
+/// The role of a text. A drive and a job may have the same name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum InputRole {
@@ -119,7 +119,7 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// Only what was kept.
+    /// Only kept texts are read.
     pub fn kept(taken: InputTexts) -> Inputs<'static> {
         Inputs {
             read: None,
@@ -131,13 +131,13 @@ impl<'a> Inputs<'a> {
         }
     }
 
-    /// The same inputs with an opener of traces.
+    /// Adds an opener of traces.
     #[must_use]
     pub fn opening(self, open: OpenParts) -> Inputs<'a> {
         Inputs { open: Some(open), ..self }
     }
 
-    /// The same, with places in real time.
+    /// Adds places in real time.
     #[must_use]
     pub fn with_places(self, places: &'static [PlaceKind]) -> Inputs<'a> {
         Inputs { places, ..self }
@@ -194,7 +194,7 @@ impl<'a> Inputs<'a> {
         Ok(survey)
     }
 
-    /// These settings, those that were there before as they are kept.
+    /// Shares these settings: each that equals a kept one is replaced by that.
     pub(crate) fn share_settings(&self, own: Vec<Setting>) -> Vec<Arc<Setting>> {
         let mut known = self.settings.borrow_mut();
         let mut kept = |own: Setting| {
@@ -206,7 +206,7 @@ impl<'a> Inputs<'a> {
                 own
             })
         };
-        // Collected from `own` by value, they would keep its room, thirteen times theirs.
+        // Collecting by value would reuse the memory of `own`, thirteen times as much.
         let mut shared = Vec::with_capacity(own.len());
         shared.extend(own.into_iter().map(&mut kept));
         shared
@@ -264,7 +264,7 @@ impl InputTexts {
         }
     }
 
-    /// What has changed or is gone, compared with what `read` fetches and the environment has now.
+    /// Changed and missing texts, compared with what `read` fetches and the environment has now.
     pub fn changes(&self, read: &TextLoader<'_>) -> InputChanges {
         let mut changes = InputChanges::default();
         // A survey shows later whether a trace is the same.

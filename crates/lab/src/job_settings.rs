@@ -1,4 +1,4 @@
-//! What a job does, as settings: how it was understood, laid out on its drive, after includes, variables and all that a
+//! A job's work as settings: how it was understood, laid out on its drive, after includes, variables and all that a
 //! study sets. Two cells with equal settings do the same work.
 //!
 //! A setting lists the values of all workers, in their order; equal neighbours are counted: `1 (4 workers), 32`. The

@@ -1,5 +1,5 @@
-//! What can be run: fio job files, Iometer configurations, scenes, recorded sessions, traces, and the built-in
-//! patterns, jobs and scenes, told apart by name and content. It runs nothing.
+//! Jobs that can be run: fio job files, Iometer configurations, scenes, recorded sessions, traces, and the built-in
+//! patterns, jobs and scenes, told apart by name and content. Nothing is run here.
 
 use std::cell::RefCell;
 use std::io::{self, ErrorKind};
@@ -56,7 +56,7 @@ fn slug(name: &str) -> String {
     slug.trim_matches('-').to_owned()
 }
 
-/// What a job was read from.
+/// The source of a job.
 #[derive(Clone, Debug)]
 pub enum JobOrigin {
     Pattern,
@@ -69,7 +69,7 @@ pub enum JobOrigin {
     Trace(Box<LoadedTrace>),
 }
 
-/// A job, what it was read from, and its reader's warnings.
+/// A job, its source, and its reader's warnings.
 #[derive(Clone, Debug)]
 pub struct LoadedJob {
     /// The job, laid out on the drive.
@@ -81,7 +81,7 @@ pub struct LoadedJob {
     pub beside: Vec<FlashSpec>,
     /// For a fio job on a real file: how each worker opens it.
     pub opened: Option<Vec<fio::FioOpenFlags>>,
-    /// Of a fio job: logs of its requests that it asks for.
+    /// Logs of its requests that a fio job asks for.
     pub logs: Vec<fio::LogOf>,
     pub warnings: Vec<Diagnostic>,
 }
@@ -93,7 +93,7 @@ impl LoadedJob {
     }
 }
 
-/// What is asked of a job beside its name.
+/// Options of a job besides its name.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct JobQuery<'a> {
     /// Variables of a fio job; they override the environment's.
@@ -102,7 +102,7 @@ pub struct JobQuery<'a> {
     pub scene: &'a [(&'a str, &'a str)],
     /// When a scene or a trace ends.
     pub runtime: Option<Span>,
-    /// It runs on a real file: the meaning of options there counts.
+    /// The job runs on a real file: the meaning of options there counts.
     pub real: bool,
     /// Dotted keys of a trace and their values.
     pub trace: &'a [(&'a str, &'a str)],
@@ -359,7 +359,7 @@ fn looks_like_iometer(name: &str, text: &str) -> bool {
     icf || text.starts_with("Version ") || text.trim_start().starts_with("'TEST SETUP")
 }
 
-/// One worker of the pattern over the whole drive, one request outstanding.
+/// The job of a pattern: a worker over the whole drive, with one request outstanding.
 fn pattern_job(pattern: &BuiltInPattern, sectors: u64) -> Job {
     let worker = Worker {
         name: pattern.name.clone(),

@@ -28,7 +28,7 @@ pub struct Lever {
 
 #[derive(Clone, Debug, PartialEq)]
 enum LeverRange {
-    /// Of a drive, with a range of its own.
+    /// A number of a drive, with a range of its own.
     Number(ParameterRange),
     /// From half to twice.
     Twice,
@@ -52,7 +52,7 @@ impl Lever {
         })
     }
 
-    /// Its range, in words.
+    /// The range in words.
     pub fn range(&self) -> String {
         match &self.range {
             LeverRange::Number(range) => format!("{} to {}", range.says(range.low), range.says(range.high)),
@@ -66,7 +66,7 @@ impl Lever {
         !matches!(self.range, LeverRange::Choice(_))
     }
 
-    /// Its own place in its range, from 0 to 1.
+    /// The place of the present value in the range, from 0 to 1.
     pub fn place(&self) -> f64 {
         match (&self.range, self.value.parse::<f64>()) {
             (LeverRange::Number(range), Ok(value)) => range.place(value),
@@ -99,7 +99,7 @@ impl Lever {
         tries.into_iter().filter(|(_, value)| seen.insert(value.clone())).collect()
     }
 
-    /// The cells in which it is, each with it at `value`; other cells unchanged.
+    /// All cells; those that have the setting get `value`.
     pub fn moved(&self, cells: &[Cell], prepared: &[PreparedCell], value: &str) -> Vec<Cell> {
         let one = |(cell, prepared): (&Cell, &PreparedCell)| {
             let here = prepared.settings.iter().filter(|setting| self.is(setting));

@@ -2,42 +2,42 @@
 //!
 //! | room | what it is |
 //! |---|---|
-//! | [`audit`] | the verdict of a flush audit on a disk |
-//! | [`catalogue`] | the built-in drives, what can be checked of each, and the built-in studies |
-//! | [`digest`] | digests that tell apart what made a result |
-//! | [`built_in`] | the built-in jobs and scenes, as texts |
-//! | [`inputs`] | the texts that a plan is read from, kept unchanged |
-//! | [`lever`] | the inferred settings of a claim's cells, and their ranges |
-//! | [`jobs`] | what can be run: job files, configurations, built-in patterns |
-//! | [`plan`] | a study's cells, and what each one runs |
-//! | [`job_settings`] | what a job does, as settings |
-//! | [`sampling`] | how a study is sampled until it is decided, as it is kept |
-//! | [`provenance`] | what made a study's results, as kept beside them |
-//! | [`plot`] | curves, in a terminal and as SVG |
-//! | [`published`] | published figures of drives as cases |
-//! | [`run`] | a run, and the record kept of it |
-//! | [`study`] | all runs of a study, on all cores, in the plan's order |
 //! | [`stats`] | histograms, intervals, ratios, verdicts |
-//! | [`demand`] | what a run will ask of the machine, before it runs |
-//! | [`everyday`] | everyday work on the modelled drives, compared with arithmetic from their figures |
-//! | [`evaluate`] | the value of an expression over a study's records |
-//! | [`outcome`] | the verdicts of comparisons, and the words for a difference by what is measured |
-//! | [`finding`] | from records to answers: comparisons and claims |
+//! | [`plot`] | curves, in a terminal and as SVG |
+//! | [`audit`] | the verdict of a flush audit on a disk |
+//! | [`built_in`] | the built-in jobs and scenes, as texts |
+//! | [`digest`] | digests that tell apart what made a result |
+//! | [`inputs`] | the texts that a plan is read from, kept unchanged |
 //! | `rewriting` | profiles rewritten with their comments and order |
-//! | [`forest`] | the leading comparison of a study as a picture, a line for each cell |
-//! | [`fit`] | a profile fitted to measurements of its drive |
-//! | [`claims`] | the sources' findings; the cells a claim needs, and those without its mechanism |
-//! | [`confound`] | what a difference may be credited to, and what is refused |
-//! | [`rounds`] | sampling until decided: how long runs are, and which come next |
-//! | [`compose`] | from answers to the page's data, and what the parts of a review say of each other |
-//! | [`stretch`] | the beginning of a run again, for the moving picture |
-//! | [`report`] | results as one page that a stranger can read |
-//! | [`crash`] | the crash laboratory: what checks find on the media after cuts of one recorded session |
-//! | [`cut`] | what power cuts would lose, from one run |
+//! | [`catalogue`] | the built-in drives, what can be checked of each, and the built-in studies |
 //! | [`trace`] | a recorded trace as a job |
-//! | [`certificate`](mod@certificate) | the certificate of a trace's replay |
+//! | [`jobs`] | what can be run: job files, configurations, built-in patterns |
+//! | [`job_settings`] | what a job does, as settings |
+//! | [`plan`] | a study's cells, and what each one runs |
+//! | [`sampling`] | how a study is sampled until it is decided, as it is kept |
+//! | [`cut`] | what power cuts would lose, from one run |
+//! | [`run`] | a run, and the record kept of it |
 //! | [`validate`] | a measured trace against the simulated drive |
 //! | [`bench`](mod@bench) | the fixed workloads of the speed figures |
+//! | [`certificate`](mod@certificate) | the certificate of a trace's replay |
+//! | [`provenance`] | what made a study's results, as kept beside them |
+//! | [`evaluate`] | the value of an expression over a study's records |
+//! | [`confound`] | what a difference may be credited to, and what is refused |
+//! | [`outcome`] | the verdicts of comparisons, and the words for a difference by what is measured |
+//! | [`finding`] | from records to answers: comparisons and claims |
+//! | [`study`] | all runs of a study, on all cores, in the plan's order |
+//! | [`rounds`] | sampling until decided: how long runs are, and which come next |
+//! | [`published`] | published figures of drives as cases |
+//! | [`claims`] | the sources' findings; the cells a claim needs, and those without its mechanism |
+//! | [`report`] | results as one page that a stranger can read |
+//! | [`stretch`] | the beginning of a run again, for the moving picture |
+//! | [`compose`] | from answers to the page's data, and what the parts of a review say of each other |
+//! | [`crash`] | the crash laboratory: what checks find on the media after cuts of one recorded session |
+//! | [`demand`] | what a run will ask of the machine, before it runs |
+//! | [`everyday`] | everyday work on the modelled drives, compared with arithmetic from their figures |
+//! | [`fit`] | a profile fitted to measurements of its drive |
+//! | [`lever`] | the inferred settings of a claim's cells, and their ranges |
+//! | [`forest`] | the leading comparison of a study as a picture, a line for each cell |
 
 pub mod audit;
 pub mod bench;

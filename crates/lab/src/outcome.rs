@@ -15,7 +15,7 @@ pub enum Outcome {
     /// The judged side is worse.
     #[serde(rename = "slower")]
     Slower,
-    /// Of several cells together: better in some, worse in others.
+    /// Several cells together: better in some, worse in others.
     #[serde(rename = "mixed")]
     Mixed,
     /// The whole interval lies within the margin.
@@ -59,25 +59,25 @@ impl Outcome {
 pub struct DifferenceWords {
     better: &'static str,
     worse: &'static str,
-    /// What stands behind `0.5 ×`.
+    /// The words after `0.5 ×`.
     times: &'static str,
 }
 
-/// Of rates.
+/// Words for rates.
 const RATE: DifferenceWords = DifferenceWords { better: "faster", worse: "slower", times: "" };
 
-/// Of times.
+/// Words for times.
 const TIME: DifferenceWords = DifferenceWords { better: "shorter", worse: "longer", times: " as long" };
 
-/// Of the processor's share.
+/// Words for the processor's share.
 const PROCESSOR: DifferenceWords =
     DifferenceWords { better: "less processor use", worse: "more processor use", times: " as much" };
 
-/// Of the processor's time for a request.
+/// Words for the processor's time for a request.
 pub const PROCESSOR_TIME: DifferenceWords =
     DifferenceWords { better: "less processor time", worse: "more processor time", times: " as much" };
 
-/// Of requests that a second of the processor serves.
+/// Words for requests that a second of the processor serves.
 const PER_CORE: DifferenceWords = DifferenceWords {
     better: "more requests per core-second",
     worse: "fewer requests per core-second",

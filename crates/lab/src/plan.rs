@@ -2,7 +2,7 @@
 //!
 //! The first factor varies slowest. The key `job` and keys that begin with `job.` change the job, `place` says where it
 //! runs, and all others change the modelled stack. Runs with the same index use the same seed in every cell, so that
-//! sides are compared on the same random numbers. It runs nothing.
+//! sides are compared on the same random numbers. Nothing is run here.
 
 pub mod draw;
 mod real;
@@ -51,7 +51,7 @@ pub struct Cell {
     pub settings: Vec<(String, String)>,
 }
 
-/// What a cell runs.
+/// A cell, ready to run.
 #[derive(Clone, Debug)]
 pub struct PreparedCell {
     pub target: Target,
@@ -61,16 +61,16 @@ pub struct PreparedCell {
     pub hash: String,
     /// A hash of those of the job: cells of equal hashes do the same work, where their stacks have as many sectors.
     pub work: String,
-    /// A hash of the modelled stack without what a run may not ask of it ([`Stack::as_unasked`]): cells of different ones
-    /// cannot run alike. It holds within a process, and is 0 for measured runs.
+    /// A hash of the modelled stack without what a run may not ask of it ([`Stack::as_unasked`]): cells of different
+    /// ones cannot run alike. Valid within a process; 0 for measured runs.
     pub kin: u64,
     /// The job, or the scene.
     pub job: Work,
-    /// What the job was read from.
+    /// The source of the job.
     pub origin: JobOrigin,
     /// The readers' warnings.
     pub warnings: Vec<Diagnostic>,
-    /// Of a fio job: logs of its requests that it asks for.
+    /// Logs of its requests that a fio job asks for.
     pub logs: Vec<LogOf>,
 }
 
@@ -437,9 +437,9 @@ pub fn set_job(file: &str, work: &mut Work, key: &str, value: &str) -> Result<()
     let job = match work {
         Work::Job(job) => job,
         Work::Cached(cached) => &mut cached.0,
-        // Its end was set before it was built.
+        // The end of a scene was set before it was built.
         Work::Scene(_) if matches!(key, "job.runtime" | SPAN) => return Ok(()),
-        // So were those of a trace.
+        // The end, depth and span of a trace were set before, too.
         Work::Trace(_) if matches!(key, "job.runtime" | "job.depth" | SPAN) => return Ok(()),
         Work::Trace(_) => {
             let wrong = Diagnostic::at(file, 0, "a trace has no workers").key(key);
@@ -470,7 +470,7 @@ pub fn set_job(file: &str, work: &mut Work, key: &str, value: &str) -> Result<()
                 "window" => worker.counting = CountingRule::Window,
                 _ => return Err(fault("tool or window")),
             },
-            // It was laid out there.
+            // The job was laid out in it.
             SPAN => {}
             _ => {
                 let known = JOB.iter().map(|job| job.0).collect::<Vec<_>>();

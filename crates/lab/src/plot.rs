@@ -30,7 +30,7 @@ impl Picture<'_> {
         self.points.len() > Picture::FEW
     }
 
-    /// What is shown, with the units of both axes.
+    /// The title, with the units of both axes.
     pub fn caption(&self) -> String {
         format!("{}: {} over {}", self.title, self.y, self.x)
     }

@@ -1,6 +1,6 @@
-//! What made a study's results, as it is kept beside them and read again years later: the program, the seeds, all texts
-//! that were read, and for each cell every setting of its stack and its job. Reports and claims are made from this and
-//! from the records; they read no drive, stack or job again.
+//! The provenance of a study's results, as it is kept beside them and read again years later: the program, the seeds,
+//! all texts that were read, and for each cell every setting of its stack and its job. Reports and claims are made from
+//! this and from the records; they read no drive, stack or job again.
 
 pub mod parts;
 
@@ -18,14 +18,14 @@ use crate::plan::{self, Cell, PLACE, PreparedCell};
 use crate::run::RunRecord;
 use crate::sampling::SamplingPlan;
 
-/// What made results, as a file has it.
+/// Provenance as the text of a file.
 fn as_text(provenance: &impl Serialize) -> String {
     let mut text = serde_json::to_string_pretty(provenance).expect("it has no keys but strings");
     text.push('\n');
     text
 }
 
-/// What made the results of a study.
+/// The provenance of a study's results.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StudyProvenance {
@@ -50,7 +50,7 @@ pub struct StudyProvenance {
     pub cells: Vec<CellProvenance>,
 }
 
-/// Which program it was.
+/// The program that made a result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProgramVersion {
     pub version: String,
@@ -59,7 +59,7 @@ pub struct ProgramVersion {
 }
 
 impl ProgramVersion {
-    /// This program.
+    /// The version of this program.
     pub fn this() -> ProgramVersion {
         ProgramVersion { version: env!("CARGO_PKG_VERSION").to_owned(), build: env!("SEEKWISE_BUILD").to_owned() }
     }
@@ -71,10 +71,10 @@ impl std::fmt::Display for ProgramVersion {
     }
 }
 
-/// What made one cell.
+/// The provenance of one cell.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CellProvenance {
-    /// Its levels, and what was asked of it.
+    /// The levels and the settings that were asked for.
     #[serde(flatten)]
     pub cell: Cell,
     /// The hash of its settings; each of its records has it.
@@ -84,7 +84,7 @@ pub struct CellProvenance {
 }
 
 impl StudyProvenance {
-    /// What makes the results of `study`, with the text `text`.
+    /// Collects the provenance of the results of `study`, with the text `text`.
     pub fn new(
         text: &str,
         study: &Study,
@@ -115,8 +115,8 @@ impl StudyProvenance {
         }
     }
 
-    /// Cells of two results as those of one: of each pair the first result's, then of each the second's, with the name of its
-    /// result before the first's levels. It has no sampling plan: what was run is judged as it is.
+    /// Joins cells of two results: of each pair the first result's, then of each the second's, with the name of its
+    /// result before the first's levels. There is no sampling plan: the runs are judged as they are.
     pub fn beside(sides: [(&str, &StudyProvenance); 2], pairs: &[(usize, usize)]) -> StudyProvenance {
         let (mut varied, mut cells) = (Vec::new(), Vec::new());
         for (place, (name, made)) in sides.into_iter().enumerate() {
@@ -161,7 +161,7 @@ impl StudyProvenance {
         self.shared.iter().chain(&self.varied).collect()
     }
 
-    /// One setting of a cell.
+    /// The setting of a cell with this key.
     pub fn setting(&self, cell: usize, key: &str) -> Option<&Setting> {
         self.settings(cell).find(|setting| setting.key == key)
     }
@@ -189,7 +189,7 @@ impl StudyProvenance {
         self.seeds.iter().enumerate().flat_map(block).collect()
     }
 
-    /// As it is written beside the records.
+    /// The text that is written beside the records.
     pub fn text(&self) -> String {
         as_text(self)
     }
@@ -219,9 +219,8 @@ impl StudyProvenance {
         Ok(())
     }
 
-    /// Checks that `record` is number `index` of the plan, whose `order` is that of
-    /// `rounds::order`; an error says what it is,
-    /// and what was expected.
+    /// Checks that `record` is number `index` of the plan, whose `order` is that of `rounds::order`; an error says what
+    /// it is, and what was expected.
     pub fn fits(&self, order: &[(usize, usize)], index: usize, record: &RunRecord) -> Result<(), String> {
         let Some(&(cell, run)) = order.get(index) else {
             return Err(format!("one record more than the plan's {}", order.len()));

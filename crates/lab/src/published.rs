@@ -34,14 +34,14 @@ pub struct PublishedCase {
     pub role: String,
     pub why: String,
     pub holds: bool,
-    /// Of one that does not hold: whether conditions are not published, or the model does something else.
+    /// If a case does not hold: whether conditions are not published, or the model does something else.
     pub lacks: Option<MissingFromCase>,
     /// Why it does not hold.
     #[serde(default)]
     pub because: String,
 }
 
-/// What a case lacks that does not hold.
+/// The part that a case lacks if it does not hold.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum MissingFromCase {
@@ -67,7 +67,7 @@ pub fn cases_of(drives: &[String]) -> Vec<PublishedCase> {
 type ReadProfile<'a> = &'a (dyn Fn(&str) -> io::Result<String> + Sync);
 
 impl PublishedCase {
-    /// A minute on the drive after a run-in of five seconds, without the host.
+    /// Runs a job for a minute on the drive after a run-in of five seconds, without the host; returns the figure.
     fn of_job(
         &self,
         job: &str,
@@ -110,7 +110,7 @@ impl PublishedCase {
         }
     }
 
-    /// What the model says, with more settings of the stack.
+    /// Simulates the figure, with more settings of the stack.
     pub fn simulated(&self, more: &[(String, String)], profile: ReadProfile<'_>) -> Result<f64, String> {
         let ours = self.of_job(&self.job, &self.set, more, profile)?;
         let (job, set) = match (&self.over, &self.over_job) {

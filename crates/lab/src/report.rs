@@ -1,6 +1,6 @@
 //! Results as one page that a stranger can read: the report's data and the page that holds it.
 //!
-//! [`Report`] is the only thing that the page knows. These types are the source of truth; `web/src/report.ts` mirrors
+//! [`Report`] is the only thing that the page knows. The types here are the source of truth; `web/src/report.ts` mirrors
 //! them field by field (a test compares the two). [`html`] puts a report into the built page `web/dist/report.html`.
 //! Nothing is computed here: estimates, intervals and verdicts come from the statistics, settings from the study.
 //!
@@ -24,16 +24,16 @@ pub mod review;
 
 pub use page::{html, write_html};
 
-/// One report: the answer to one question, with its evidence.
+/// The answer to a question, with its evidence.
 ///
-/// One cell makes a plain run, two a comparison, many a study.
+/// A single cell makes a plain run, two cells a comparison, many a study.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Report {
     /// A few words; the page's heading and the window's title.
     pub title: String,
-    /// What was asked, as one sentence.
+    /// The question, as a sentence.
     pub question: String,
-    /// What was expected before the runs, if anything was written down.
+    /// The expectation from before the runs, if it was written down.
     pub expectation: Option<String>,
     /// The command line that gives the same report again.
     pub command: String,
@@ -52,7 +52,7 @@ pub struct Report {
     pub runtime_s: [f64; 2],
     /// True if the runs were simulated, so that `runtime_s` is virtual time; otherwise it is the wall clock's.
     pub virtual_time: bool,
-    /// What every interval on the page means, as one sentence: method, level and unit of sampling.
+    /// The meaning of every interval on the page, as a sentence: method, level and unit of sampling.
     pub interval: String,
     /// The verdicts, the headline one first.
     pub verdicts: Vec<ReportVerdict>,
@@ -60,16 +60,16 @@ pub struct Report {
     pub meanings: Vec<VerdictMeaning>,
     /// The layers between the program and the platter, top to bottom.
     pub stack: Vec<ReportLayer>,
-    /// What was varied, in the order of [`ReportCell::levels`]. Empty for a plain run.
+    /// The varied factors, in the order of [`ReportCell::levels`]. Empty for a plain run.
     pub factors: Vec<ReportFactor>,
-    /// One for each combination of levels that was run.
+    /// All combinations of levels that were run.
     pub cells: Vec<ReportCell>,
     /// The beginning of a run of each side of the headline, or of the only cell, for the moving picture. Empty if it
     /// cannot be run again.
     pub stretches: Vec<ReportStretch>,
-    /// Findings of the source studies, and whether they were reproduced.
     /// The best level for each kind of work that the study asks for.
     pub best: Vec<ReportBest>,
+    /// Findings of the source studies, and whether they were reproduced.
     pub claims: Vec<ReportClaim>,
     /// Warnings that concern the whole report.
     pub warnings: Vec<String>,
@@ -96,11 +96,11 @@ pub struct ReportInterval {
 /// The answer to a comparison.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ReportVerdict {
-    /// What is compared, as the study calls it.
+    /// The study's name of the comparison.
     pub name: String,
     /// The answer as one sentence.
     pub headline: String,
-    /// The study says of it that it answers its question.
+    /// True if the study says that it answers its question.
     pub leads: bool,
     /// The factor, or the declared bundle of settings, to which the difference is credited.
     pub factor: String,
@@ -113,7 +113,7 @@ pub struct ReportVerdict {
     /// Identifiers of the cells compared: that of `side_a`, that of `side_b`. The page opens on the headline's. May be
     /// empty.
     pub cell_ids: Vec<String>,
-    /// What was compared, with its unit ("requests per second").
+    /// The compared metric, with its unit ("requests per second").
     pub metric: String,
     /// Which direction of the metric is good: `higher` or `lower`.
     pub better: String,
@@ -126,17 +126,17 @@ pub struct ReportVerdict {
     pub verdict: Outcome,
     /// The word for it, by what is measured: of a time, "shorter"; with the number of its cells if it is not that of all.
     pub word: String,
-    /// It is better, and what stands beside it takes that back in part: a power cut loses more, or less was done.
+    /// Better, and taken back in part: a power cut loses more, or less was done.
     pub tempered: bool,
-    /// It is so in few of its cells and by little, so no colour stands for all of them:
+    /// Better or worse in few of its cells and by little, so no colour stands for all of them:
     /// [`CellTally::is_slight`](crate::finding::CellTally::is_slight).
     pub slight: bool,
-    /// How many cells it is of.
+    /// The number of its cells.
     pub cells: usize,
-    /// What its cells say, each by itself; nothing of a single one of several.
+    /// The results of its cells, each by itself; nothing for a single one of several.
     #[serde(skip)]
     pub cases: Option<JudgedCases>,
-    /// Of the processor's share: the same cells by its time for a request.
+    /// For the processor's share: the same cells by the processor's time for a request.
     #[serde(skip)]
     pub per_request: Option<JudgedCases>,
     /// The factor that is compared.
@@ -148,7 +148,7 @@ pub struct ReportVerdict {
     pub margin_percent: Option<f64>,
     /// Settings in which the sides differ, by dotted key.
     pub differs: Vec<String>,
-    /// What the sides differ in at once, if it is more than one thing: what each does by itself, is not told.
+    /// Concerns in which the sides differ at once, if there are several: their separate effects are not known.
     pub at_once: Vec<String>,
     /// Anything else worth saying: the reason for a refusal, how many more runs are needed.
     pub note: Option<String>,
@@ -158,7 +158,7 @@ pub struct ReportVerdict {
     pub beside: Vec<String>,
     /// For several cells together: in which of them the effect is.
     pub place: Option<EffectLocation>,
-    /// What a power cut loses on `side_b` and on `side_a`, in a clause that goes on after the headline.
+    /// Losses by a power cut on `side_b` and on `side_a`, in a clause that goes on after the headline.
     pub price: Option<String>,
     /// By that price `side_b` loses more.
     #[serde(skip)]
@@ -166,13 +166,13 @@ pub struct ReportVerdict {
 }
 
 impl ReportVerdict {
-    /// Puts a price beside it: what is better at a price, says so.
+    /// Adds a price; a better verdict says that it has one.
     pub fn set_price(&mut self, price: String, loses: bool) {
         self.price = Some(price);
         self.cost(loses);
     }
 
-    /// The same where another verdict has the words of the price.
+    /// Adds a cost whose words another verdict has.
     pub fn cost(&mut self, loses: bool) {
         if loses && !self.loses && self.verdict == Outcome::Faster {
             self.temper("at a price");
@@ -180,7 +180,7 @@ impl ReportVerdict {
         self.loses |= loses;
     }
 
-    /// Says what takes it back in part.
+    /// Adds to the word what takes the verdict back in part.
     pub fn temper(&mut self, by: &str) {
         self.tempered = true;
         self.word = format!("{}, {by}", self.word);
@@ -205,7 +205,7 @@ pub struct ReportCause {
     pub to_ms: f64,
     /// By how much each part changed, by name; unchanged parts are left out.
     pub parts: BTreeMap<&'static str, f64>,
-    /// The same in a sentence.
+    /// The changes in a sentence.
     pub text: String,
 }
 
@@ -220,9 +220,9 @@ pub struct VerdictMeaning {
 /// A layer of the stack.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ReportLayer {
-    /// What it is ("program", "driver", "controller", "drive").
+    /// The kind of layer ("program", "driver", "controller", "drive").
     pub role: String,
-    /// Which one it is ("Intel ICH6R").
+    /// The name of the layer ("Intel ICH6R").
     pub name: String,
     pub settings: Vec<ReportSetting>,
 }
@@ -230,22 +230,22 @@ pub struct ReportLayer {
 /// A setting of a layer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ReportSetting {
-    /// Its dotted key ("controller.ncq"), as in [`ReportVerdict::differs`].
+    /// The dotted key ("controller.ncq"), as in [`ReportVerdict::differs`].
     pub key: String,
-    /// Its value with the unit; all values if it is varied ("off, on").
+    /// The value with its unit; all values if it is varied ("off, on").
     pub value: String,
     /// The origin of the value ("datasheet", "measured", "inferred", "study", "default").
     pub source: String,
 }
 
-/// What was varied.
+/// A varied factor.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ReportFactor {
     /// In lower case as in a sentence ("depth").
     pub name: String,
     /// The unit of its levels if they are numbers ("requests in flight").
     pub unit: Option<String>,
-    /// What it varies, in a sentence, where the name alone does not say it.
+    /// A sentence on what varies, where the name alone does not say it.
     pub says: Option<String>,
     /// In the order to show. If all of them are numbers, the page draws curves.
     pub levels: Vec<String>,
@@ -256,7 +256,7 @@ pub struct ReportFactor {
 pub struct ReportCell {
     /// Unique in the report.
     pub id: String,
-    /// One for each of [`Report::factors`], in their order.
+    /// The levels of [`Report::factors`], in their order.
     pub levels: Vec<String>,
     /// How many runs it has.
     pub runs: u32,
@@ -280,11 +280,11 @@ pub struct ReportCell {
     pub anatomy_ms: Anatomy,
     /// From the beginning to the end of a run, in seconds.
     pub elapsed_s: ReportInterval,
-    /// What the programs of a scene did, in the order of their names; empty for a job.
+    /// Operations of the programs of a scene, in the order of their names; empty for a job.
     pub operations: Vec<ReportOperations>,
     /// Processor use, if a processor is modelled: means over its runs.
     pub cpu: Option<CpuRecord>,
-    /// What came at instants of its own: by a rate, or of a trace.
+    /// Requests at instants of their own: by a rate, or of a trace.
     pub arrivals: Option<ReportArrivals>,
     /// Warnings that concern this cell only.
     pub flags: Vec<String>,
@@ -295,7 +295,7 @@ pub struct ReportCell {
 pub struct Anatomy([f64; Part::COUNT]);
 
 impl Anatomy {
-    /// So many milliseconds in each.
+    /// The anatomy with these milliseconds in each part.
     pub fn of(ms: impl FnMut(Part) -> f64) -> Anatomy {
         Anatomy(Part::ALL.map(ms))
     }
@@ -313,7 +313,7 @@ impl Serialize for Anatomy {
     }
 }
 
-/// What a program of a scene did.
+/// The operations of a program of a scene.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ReportOperations {
     pub program: String,
@@ -325,7 +325,7 @@ pub struct ReportOperations {
     pub response_ms: Response,
 }
 
-/// What came at instants of its own in a cell, whatever the device did: means over its runs, and the longest of all.
+/// Requests at instants of their own in a cell, whatever the device did: means over its runs, and the longest of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct ReportArrivals {
     /// Requests a second that the job asks for; nothing where it asks for bytes, or where a trace tells each instant.
@@ -334,7 +334,7 @@ pub struct ReportArrivals {
     pub asked_mb_per_s: Option<f64>,
     /// Requests a second that were done of those that were due.
     pub reached_iops: f64,
-    /// Their MB/s.
+    /// MB/s of these requests.
     pub reached_mb_per_s: f64,
     /// How long the mean request that was due waited to be issued.
     pub backlog_mean_ms: f64,
@@ -410,7 +410,7 @@ pub struct ReportMovements {
     pub sectors: Vec<u32>,
     /// Where the first of them lies on its track, as a share of a revolution.
     pub angle: Vec<f64>,
-    /// Their share of a revolution.
+    /// The share of a revolution that they take.
     pub arc: Vec<f64>,
     /// Microseconds: when the arm starts, then how long it moves, settles or waits for data, waits for its sectors and
     /// has them pass, and has them pass again.
@@ -421,7 +421,7 @@ pub struct ReportMovements {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ReportClaim {
     pub id: String,
-    /// What kind of finding it is.
+    /// The kind of finding.
     pub class: String,
     /// In a sentence.
     pub finding: String,
@@ -431,13 +431,13 @@ pub struct ReportClaim {
     pub figure: String,
     /// `None` if it was not run, is not decided, or is a judgement.
     pub reproduced: Option<bool>,
-    /// What is said of it, in words.
+    /// The answer in words.
     pub answer: String,
-    /// What decides: a figure, what was wanted, and how far it is from that.
+    /// The deciding figure, what was wanted, and how far it is from that.
     pub deciding: Option<String>,
     /// How its checks read finding and condition.
     pub reading: Option<String>,
-    /// What of the finding no check covers.
+    /// The part of the finding that no check covers.
     pub unchecked: Option<String>,
     /// The mechanism of the model on which it rests.
     pub mechanism: String,
@@ -464,11 +464,11 @@ pub struct ReportBest {
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ReportShare {
     pub level: String,
-    /// Its figure over that of the best level, with the ends of the interval.
+    /// The figure over that of the best level, with the ends of the interval.
     pub ratio: f64,
     pub low: f64,
     pub high: f64,
-    /// It is the best, or surely behind by no more than the margin.
+    /// The best level, or surely behind by no more than the margin.
     pub alike: bool,
 }
 

@@ -1,6 +1,6 @@
-//! Sampling until decided: a study's comparisons are run in rounds of short, warmed runs, and a pair stops when its verdict
-//! stands. Here it is planned how long the runs are, and told from the records so far which runs come next. When a verdict
-//! stands, `finding` says; nothing is run here but the [`pilot`] runs.
+//! Sampling until decided: a study's comparisons are run in rounds of short, warmed runs, and a pair stops when its
+//! verdict stands. The length of the runs is planned here, and which runs come next follows from the records so far.
+//! `finding` decides when a verdict stands; nothing is run here but the [`pilot`] runs.
 //!
 //! Cells that a comparison joins, directly or over others, are a group: their runs are equally long. Which runs come next
 //! follows from the records in the plan's order alone, so results are the same bytes on any number of cores, and after they
@@ -39,7 +39,7 @@ const FEWEST_LOOKS: usize = 2;
 /// Nanoseconds of a pilot at least: a disk answers about a hundred requests a second at random, so that it has those of a run.
 const PILOT: u64 = REQUESTS * 10_000_000;
 
-/// The least share of its ramp that a run counts. With a half, what the ramp costs is at most twice what is counted; a longer
+/// The least share of its ramp that a run counts. With a half, the ramp costs at most twice the counted time; a longer
 /// run would cost more where few of them decide.
 const OF_RAMP: f64 = 0.5;
 
@@ -86,7 +86,7 @@ pub fn plan(
 /// Cells that comparisons join, directly or over others.
 struct CellGroup<'e> {
     cells: Vec<usize>,
-    /// What is judged of them.
+    /// The metrics by which they are judged.
     judged: Vec<&'e Metric>,
     /// How long their runs are, or why they may be no shorter.
     length: Result<RunLength, String>,
@@ -125,14 +125,14 @@ impl RunLength {
         self.runtime + self.ramp
     }
 
-    /// The counted time of a run of which the most that may be made come to that of the fixed sample.
+    /// The counted time of a short run: the most runs that may be made count as long as the fixed sample.
     fn short(self, runs: u32) -> u64 {
         let most = u64::from(LOOKS[LOOKS.len() - 1]);
         rounded((self.runtime.saturating_mul(u64::from(runs)) / most).min(self.runtime))
     }
 
-    /// The length of its pilot: four short runs, or four of the ramp that was asked for. The first half may be ramp, and the
-    /// second is what it is compared with.
+    /// The length of its pilot: four short runs, or four of the ramp that was asked for. The first half may be ramp,
+    /// and is compared with the second.
     fn pilot(self, runs: u32) -> u64 {
         rounded((4 * self.short(runs).max(self.ramp)).max(PILOT.min(self.runtime)))
     }
@@ -189,14 +189,14 @@ fn joined(cells: usize, pairs: impl Iterator<Item = (usize, usize)>) -> Vec<usiz
     least.iter().map(|first| firsts.binary_search(first).unwrap_or(0)).collect()
 }
 
-/// The plan's order, as indexes of cell and run, as far as `records`, its first ones, say it: of a fixed sample all; of
-/// sampling until decided all rounds that are done, and the one that is due. There are as many as records when nothing is
-/// left to run.
+/// The plan's order, as indexes of cell and run, as far as `records`, its first ones, determine it: all of a fixed
+/// sample; of sampling until decided all rounds that are done, and the one that is due. There are as many as records
+/// when nothing is left to run.
 pub fn order(study: &Study, made: &StudyProvenance, records: &[RunRecord]) -> Vec<(usize, usize)> {
     order_on(Vec::new(), study, made, records)
 }
 
-/// The same, from `order` on, which the first of the records have said.
+/// Extends `order`, which the first of the records determined.
 pub fn order_on(
     mut order: Vec<(usize, usize)>,
     study: &Study,

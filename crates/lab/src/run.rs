@@ -96,13 +96,13 @@ pub struct RunRecord {
     /// --json`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub receipt: BTreeMap<String, f64>,
-    /// What the drives did, from the run's beginning to its end.
+    /// Counts of the drives, from the run's beginning to its end.
     #[serde(default)]
     pub drive: DriveCounts,
-    /// What power cuts lost, if a study asks for them.
+    /// Losses by power cuts, if a study asks for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cuts: Option<Box<CutRecord>>,
-    /// What orderly power-offs after runs of their own lost, if a study asks for them.
+    /// Losses by orderly power-offs after runs of their own, if a study asks for them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shutdowns: Option<Box<CutRecord>>,
     /// Open arrivals: the rate asked and reached, and the wait before the issue; `None` for a closed loop.
@@ -113,21 +113,21 @@ pub struct RunRecord {
     /// Requests that ended with an error, counted or not.
     #[serde(default, deserialize_with = "count")]
     pub failures: u64,
-    /// What the reader should know.
+    /// Doubts and notes for the reader.
     pub warnings: Vec<String>,
     /// Response times of reads and writes together: upper edge of each bucket in ns, and how many.
     #[serde(default, skip_serializing_if = "PackedBuckets::is_empty", deserialize_with = "counts")]
     pub histogram: PackedBuckets,
-    /// The same by the names of the job's workers, if there are several names.
+    /// Reads and writes by the names of the job's workers, if there are several names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupRecord>,
-    /// What is known of its source: of memory, a recording, a trace, programs.
+    /// Figures of its source: of memory, a recording, a trace, programs.
     #[serde(flatten)]
     pub issuer: IssuerFigures,
-    /// The same between changes of settings during the run, if there are any.
+    /// Requests between changes of settings during the run, if there are any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseRecord>,
-    /// What it asked of its stack's settings; nothing where that is not known, as of a record that was read. Not part of the record.
+    /// The use of its stack's settings; nothing where that is not known, as of a record that was read. Not part of the record.
     #[serde(skip)]
     pub asked: Option<Asked>,
 }
@@ -137,7 +137,7 @@ pub struct RunRecord {
 pub struct StreamRecord {
     /// How many the hash covers: 100, or as many as there were.
     pub requests: u32,
-    /// Of operation, address and size of each.
+    /// A hash of operation, address and size of each.
     pub hash: String,
 }
 
@@ -214,9 +214,9 @@ fn counts<'de, D: Deserializer<'de>>(from: D) -> Result<PackedBuckets, D::Error>
 /// A stretch of a run between two changes of its settings.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PhaseRecord {
-    /// It begins this many seconds after the run's beginning.
+    /// Seconds from the run's beginning.
     pub from_s: f64,
-    /// What changed then; empty in the first.
+    /// The change then; empty in the first.
     pub changed: String,
     /// Reads and writes that ended in it.
     pub all: KindRecord,
@@ -231,9 +231,9 @@ pub struct PhaseRecord {
 pub struct GroupRecord {
     /// The workers' name.
     pub name: String,
-    /// Their reads and writes together.
+    /// Reads and writes together.
     pub all: KindRecord,
-    /// Their response times: upper edge of each bucket in ns, and how many.
+    /// Response times: upper edge of each bucket in ns, and how many.
     #[serde(deserialize_with = "counts")]
     pub histogram: PackedBuckets,
 }
@@ -332,7 +332,7 @@ impl CpuRecord {
     }
 }
 
-/// What the drives of a run did, for a request, for a layer above, or by themselves.
+/// Counts of the drives of a run: work for a request, for a layer above, or by themselves.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct DriveCounts {
     /// Flush commands that reached them.
@@ -356,7 +356,7 @@ impl DriveCounts {
     }
 }
 
-/// What power cuts of a run lost. The names are those of `seekwise power-cut --json`.
+/// Losses by power cuts of a run. The names are those of `seekwise power-cut --json`.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct CutRecord {
     /// Cuts judged.
@@ -379,15 +379,15 @@ pub struct CutRecord {
     /// Cuts that left rows with parity that does not belong to their data.
     #[serde(default, deserialize_with = "count")]
     pub hole_cuts: u64,
-    /// For a scene: what a mount would find of files.
+    /// For a scene: losses of files, as a mount would find them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub files: Option<FileCutRecord>,
-    /// For a scene: what would be left of operations.
+    /// For a scene: losses of operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operations: Option<OperationCutRecord>,
 }
 
-/// What cuts left of files; as [`FileLosses`].
+/// Losses of files by cuts; as [`FileLosses`].
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct FileCutRecord {
     /// Promised to stay, and lost.
@@ -401,7 +401,7 @@ pub struct FileCutRecord {
     pub unreadable: LossRecord,
 }
 
-/// What cuts left of operations; as [`OperationLosses`].
+/// Losses of operations by cuts; as [`OperationLosses`].
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct OperationCutRecord {
     /// Promised to stay, and lost.
@@ -529,7 +529,7 @@ fn anatomy(tally: &RequestTally) -> MeanParts {
 pub struct MeasuredRun {
     /// All counts, by group and kind.
     pub run: RunTally,
-    /// What the place left of it; its troubles with what the reader should know of the array, of memory and of the pace.
+    /// The place's figures; its troubles with what the reader should know of the array, of memory and of the pace.
     pub figures: RunFigures,
     pub place: &'static str,
     /// The rate of the drive's link in bytes a second, if it is known.
@@ -542,7 +542,7 @@ pub struct MeasuredRun {
     pub names: Vec<String>,
     /// By worker: the time for which it is counted.
     pub windows: Vec<Option<Window>>,
-    /// What is known of its source.
+    /// Figures of its source.
     pub issuer: IssuerFigures,
     /// For a recorded session: the first stamp that ended otherwise, with both ends.
     pub first_off: Option<(u64, Instant, Instant)>,
@@ -564,7 +564,7 @@ pub struct SettingPeriod {
 }
 
 impl SettingPeriod {
-    /// One for the beginning and one for each instant of a change; none without changes.
+    /// A period for the beginning and one for each instant of a change; none without changes.
     fn between(target: &Target, groups: &[u16], due: &[bool]) -> Vec<SettingPeriod> {
         let mut stretches: Vec<SettingPeriod> = Vec::new();
         let start = |from, changed| SettingPeriod {
@@ -591,7 +591,7 @@ impl SettingPeriod {
         stretches
     }
 
-    /// Its counts for workers with these windows.
+    /// The counts for workers with these windows.
     fn view(&self, windows: &[Option<Window>]) -> PhaseRecord {
         let within = |window: &Option<Window>| {
             let (from, until) = window.map(|window| (window.from.max(self.from), window.until.min(self.until)))?;

@@ -1,6 +1,6 @@
-//! How a study is sampled until it is decided, as it is kept with what made its results: the groups of its cells, how long
-//! their runs are, and at which numbers of runs their pairs are looked at. How these are found, and which runs come next,
-//! says `rounds`.
+//! How a study is sampled until it is decided, as it is kept with what made its results: the groups of its cells, how
+//! long their runs are, and at which numbers of runs their pairs are looked at. `rounds` decides these, and which runs
+//! come next.
 
 use seekwise_formats::duration::Duration;
 use seekwise_formats::study::Study;

@@ -8,14 +8,14 @@
 //! | [`interval`] | means and paired ratios over independent runs, with Student's t; Holm's correction |
 //! | [`response`] | the figures of a distribution, as records and pages hold them |
 //! | [`verdict`] | faster, slower, no difference, not enough data |
-//! | [`sequential`] | the same verdicts while runs are still being added |
+//! | [`sequential`] | verdicts while runs are still being added |
 //! | [`demerit`] | the distance of two distributions of response times |
-//! | [`quality`] | what should make a reader doubt a figure |
+//! | [`quality`] | reasons to doubt a figure |
 //! | `draws` | how often tests draw, and what chance then allows |
 //!
-//! These are values and pure functions: the same records give the same figures. The unit of comparison is the run,
-//! never the request: requests within a run depend on each other. Samples are never dropped. `docs/statistics.md` has
-//! the meaning of each number, with formulas and sources.
+//! All are values and pure functions: equal records give equal figures. The unit of comparison is the run, never the request: requests
+//! within a run depend on each other. Samples are never dropped. `docs/statistics.md` has the meaning of each number, with formulas and
+//! sources.
 
 pub mod demerit;
 #[cfg(test)]

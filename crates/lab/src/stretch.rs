@@ -1,7 +1,7 @@
 //! A stretch of a run for the page's moving picture: its first counted requests with their parts, and the movements of
-//! the arms meanwhile. It is not kept in results: a run of the model is the same each time, so the page's maker runs
-//! its beginning again from what the folder keeps. Only the program that made the results may do so: another program's
-//! run could differ.
+//! the arms meanwhile. Results do not keep it: a run of the model is the same each time, so the page's maker runs its
+//! beginning again from what the folder keeps. Only the program that made the results may do so: another program's run
+//! could differ.
 
 use seekwise_model::block::{Op, Status};
 use seekwise_model::drive::movement::{Errand, Movement};

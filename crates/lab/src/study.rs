@@ -141,9 +141,9 @@ pub struct ExecutionLimits<'a> {
     pub cutoff: RunCutoff<'a>,
 }
 
-/// Runs the part of `study` that is not `done` (that many runs from the plan's beginning), the first run of each cell with
-/// the first of the seeds. In virtual time, what a run in `earlier` or of this plan stands for ([`EarlierRuns`]) does not
-/// run again. `each` gets the records in the plan's order ([`StudyProvenance::order`]). It stops when `each` returns `false`.
+/// Runs the part of `study` that is not `done` (that many runs from the plan's beginning), the first run of each cell with the
+/// first of the seeds. In virtual time, what a run in `earlier` or of this plan stands for ([`EarlierRuns`]) does not run
+/// again. `each` gets the records in the plan's order ([`StudyProvenance::order`]), and stops everything by returning `false`.
 pub fn execute(
     study: &Study,
     prepared: &[PreparedCell],
@@ -156,7 +156,7 @@ pub fn execute(
     execute_order(study, prepared, (&made.seeds, &made.order()), earlier, done, limits, each);
 }
 
-/// The same in an `order` of cells and runs, whose seeds these are.
+/// Runs an `order` of cells and runs, which has these seeds, as far as it is not `done`.
 pub fn execute_order(
     study: &Study,
     prepared: &[PreparedCell],
@@ -223,7 +223,7 @@ fn one(
     }
 }
 
-/// One run of one cell of `study`, which has this place, `(cell, run)`, in its plan.
+/// Makes a run of one cell of `study`, which has this place, `(cell, run)`, in its plan.
 pub fn run_of_cell(
     cutoff: RunCutoff<'_>,
     study: &Study,

@@ -2,7 +2,7 @@
 //! for each run.
 //!
 //! Devices of a trace lie one after another, each at a multiple of 1 MiB. `trace.map` says where requests of a larger
-//! device go. It reads formats by [`seekwise_formats::trace`], and opens no file except by the opener in [`Inputs`].
+//! device go. Formats are read by [`seekwise_formats::trace`], and files are opened only by the opener in [`Inputs`].
 
 mod ahead;
 mod place;
@@ -29,7 +29,7 @@ use crate::inputs::{Inputs, OpenParts};
 #[derive(Clone, Debug)]
 pub struct LoadedTrace {
     pub survey: Arc<TraceSurvey>,
-    /// What was asked of it.
+    /// The options of reading and playing it.
     pub asked: TraceOptions,
     /// Sectors of the target that it was laid out on.
     pub sectors: u64,
@@ -270,7 +270,7 @@ fn beyond(
     Ok(beyond)
 }
 
-/// What the trace is and how it is played, as settings.
+/// The trace and how it is played, as settings.
 pub fn settings(name: &str, traced: &LoadedTrace, how: ReplayMode) -> Vec<Setting> {
     let LoadedTrace { survey, asked, sectors } = traced;
     let units = asked.reading.units(survey.format);

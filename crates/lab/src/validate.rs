@@ -1,7 +1,7 @@
 //! A measured trace against the simulated drive: both means and the demerit, for all requests and for reads and writes
 //! separately (a small figure for all can hide opposite errors of the two).
 //!
-//! It fits nothing and judges nothing; `docs/validation.md` says what the figures mean.
+//! Nothing is fitted or judged here; `docs/validation.md` says what the figures mean.
 
 pub mod circumstances;
 pub mod platter;
@@ -44,7 +44,7 @@ pub struct ResponseErrors {
     pub mean_simulated_ms: f64,
     /// Root mean square horizontal distance of the two distributions.
     pub demerit_ms: f64,
-    /// The same as a share of the measured mean.
+    /// The demerit as a share of the measured mean.
     pub demerit_percent: f64,
 }
 
@@ -97,7 +97,7 @@ impl ResponseSamples {
         }
     }
 
-    /// What shows that no platter with this time of a revolution was measured.
+    /// Signs that no platter with this time of a revolution was measured.
     pub fn doubts(&self, revolution: Span) -> Vec<String> {
         let of = |(reads, words): (bool, &str)| {
             let (measured, simulated) = self.both(Some(reads));
@@ -110,7 +110,7 @@ impl ResponseSamples {
         [(true, "reads"), (false, "writes")].into_iter().filter_map(of).collect()
     }
 
-    /// Their errors.
+    /// The errors of the simulated times.
     pub fn errors(&self) -> Validation {
         let of = |reads| {
             let (mut measured, mut simulated) = self.both(reads);
@@ -167,9 +167,9 @@ pub fn replay(
 /// Why a measured trace was not played.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReplayError {
-    /// It does not fit the drive.
+    /// The trace does not fit the drive.
     Unfit(Diagnostic),
-    /// Its run did not end.
+    /// The run did not end.
     Run(RunError),
 }
 

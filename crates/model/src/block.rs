@@ -1,6 +1,6 @@
 //! The block vocabulary and the contract of every device.
 //!
-//! Workloads, host layers and drives meet in this room; none of them knows the others. A drive is a [`Device`], and so
+//! Workloads, host layers and drives meet in this module; none of them knows the others. A drive is a [`Device`], and so
 //! is every layer above it; each layer owns the devices below it. Nothing here holds state.
 //!
 //! # The contract
@@ -19,10 +19,10 @@
 //!    end or when it is cut short; its sectors pass evenly in `from..to`. So the state after a cut at any instant can
 //!    be computed afterwards ([`cut`]). Each layer translates the landings of the requests that it sent down into the
 //!    addresses and stamps of the requests that it received.
-//! 6. What a cut does to the sector under the head is a value of the profile ([`CutSector`]).
+//! 6. The profile states what a cut does to the sector under the head ([`CutSector`]).
 //! 7. The parts of a response are differences of instants, recorded by the component that spent the time; they add up
 //!    exactly. On its way up a completion stays in one place, and each layer adds what it spent.
-//! 8. The same inputs give the same outputs.
+//! 8. Equal inputs give equal outputs.
 //!
 //! `testing::conformance` checks these rules on any device.
 
@@ -72,8 +72,8 @@ impl Flags {
     /// Serve it before requests without this flag, on devices that support priorities (NCQ, SCSI). Other devices ignore
     /// it.
     pub const PRIORITY: Flags = Flags(8);
-    /// A flush follows under the same tag, and the program learns of both at once: this is how it forces a write
-    /// without [`FUA`](Flags::FUA). It is meant for observers of a source; no device receives it.
+    /// A flush follows under the same tag, and the program learns of both at once: a write forced without
+    /// [`FUA`](Flags::FUA). For observers of a source only; no device receives it.
     pub const FLUSH_FOLLOWS: Flags = Flags(16);
 
     /// True if all flags of `other` are set.
@@ -81,26 +81,25 @@ impl Flags {
         self.0 & other.0 == other.0
     }
 
-    /// These flags without those of `other`.
+    /// Returns the flags that are not in `other`.
     pub const fn without(self, other: Flags) -> Flags {
         Flags(self.0 & !other.0)
     }
 
-    /// The flags of both.
+    /// Returns the flags of both.
     pub const fn with(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
     }
 }
 
-/// The command queuing of a drive. It decides which commands may be outstanding together, and what an error does to the
-/// others.
+/// The command queuing of a drive: which commands may be outstanding together, and what an error does to the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Queuing {
-    /// One command at a time (ATA without queuing).
+    /// No queuing: a single command at a time (ATA).
     #[default]
     None,
     /// ATA's legacy tagged queuing. The drive releases the bus and takes it again for each command that it does not
-    /// serve at once. A flush is not queued: nothing else is outstanding beside it. An error aborts the queue.
+    /// serve at once. A flush is not queued: nothing else is outstanding with it. An error aborts the queue.
     Tcq,
     /// SATA's native command queuing. The drive moves data when it has them. A flush is not queued; an error aborts the
     /// queue.
@@ -141,8 +140,7 @@ impl Request {
     pub const NONE: Request =
         Request { tag: 0, unit: 0, origin: 0, op: Op::Flush, flags: Flags::NONE, lba: 0, sectors: 0, stamp: 0 };
 
-    /// The first sector after the request. The highest number where there is none so high: such a request is past the end of
-    /// every device, and a sum that wrapped would be on it.
+    /// The first sector after the request, saturating: a sum that wrapped would lie on the device.
     pub fn end(&self) -> u64 {
         self.lba.saturating_add(u64::from(self.sectors))
     }
@@ -156,7 +154,7 @@ pub enum Status {
     Aborted,
     /// The power failed before it was done.
     PowerLost,
-    /// It reaches past the end of the device.
+    /// The request reaches past the end of the device.
     OutOfRange,
     /// The device does not support the operation.
     Unsupported,
@@ -216,12 +214,12 @@ impl Completion {
 pub struct DeviceProgress {
     /// A request has completed.
     pub answered: bool,
-    /// What `poll_timeout` would return, `FAR` if nothing happens by itself. If it is not later than the present,
-    /// completions may be ready.
+    /// The answer of `poll_timeout`, or `FAR` if nothing happens by itself. Completions may be ready if it is not later
+    /// than the present.
     pub next: Instant,
 }
 
-/// What happened to written sectors, or an event of a layer that decides what they are worth.
+/// The fate of written sectors, or an event of an array that bears on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LandingKind {
     /// All sectors are on the medium.
@@ -244,7 +242,7 @@ pub enum LandingKind {
 /// The role of an address on a member, as seen from above the array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum MemberRole {
-    /// This copy of the sectors, from 0. A single drive holds copy 0.
+    /// A copy of the sectors, by number from 0. A single drive holds copy 0.
     Copy(u32),
     /// Parity P (0) or Q (1) of the row. The sectors are those of the row's first column, at the same offset.
     Parity(u32),
@@ -256,7 +254,7 @@ pub enum MemberRole {
     Every,
 }
 
-/// A run of sectors that passed under a head without a pause, as the drive reported it. They pass evenly in `from..to`.
+/// Sectors that passed under a head without a pause, evenly in `from..to`, as the drive reported them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TrackRun {
     /// The first sector on the drive.
@@ -295,7 +293,7 @@ pub struct Landing {
     pub run: TrackRun,
 }
 
-/// What a power cut does to the sector under the writing head.
+/// The effect of a power cut on the sector under the writing head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CutSector {
     /// The drive has enough energy to finish it.
@@ -338,7 +336,7 @@ pub enum ControlError {
     PoweredOff,
 }
 
-/// What a unit of a device can do.
+/// The capabilities of a unit of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Capacity in sectors of 512 bytes.
@@ -362,7 +360,7 @@ pub struct Limits {
 
 /// A device that serves block requests. The module states its contract.
 pub trait Device {
-    /// The capabilities of `unit`. They are constant while the device is on.
+    /// The capabilities of `unit`. While the device is on, only settings may change them (`volatile_cache`, `fua`).
     fn limits(&self, unit: u8) -> Limits;
     /// Accepts a request and returns when to call next ([`DeviceProgress::next`]), or hands the request back if, and only if,
     /// the device is full.
@@ -377,26 +375,25 @@ pub trait Device {
     fn poll_completion(&mut self) -> Option<Completion>;
     /// The next landing. There is none unless `landings` was set to `on`.
     fn poll_landing(&mut self) -> Option<Landing>;
-    /// Reports the stamps of the accepted writes that may still land. It may report others as well.
+    /// Reports the stamps of the accepted writes that may still land, and possibly others.
     fn unsettled(&self, tell: &mut dyn FnMut(u64));
-    /// What the drives have done so far.
+    /// The log of the drives' work so far.
     fn log(&self) -> DriveLog;
-    /// What was asked of its settings by `now`. A device that does not count it says everything.
+    /// The use of the device's settings by `now`. A device that does not count reports all of them as used.
     fn asked(&self, _now: Instant) -> Asked {
         Asked::ALL
     }
-    /// How its processor's cores worked until `now`; `None` if it has no processor.
+    /// The load of the processor's cores until `now`; `None` without a processor.
     fn cores(&self, _now: Instant) -> Option<BusyCurve> {
         None
     }
-    /// True if the device is at rest and would see this request through by itself, with nothing to do and nothing to answer
-    /// between its coming and its end: then [`Device::go_alone`] may be called instead of [`Device::submit`].
+    /// True if the device is idle and would have nothing else to do or to answer between the start and the end of this
+    /// request: then [`Device::go_alone`] may be called instead of [`Device::submit`].
     fn goes_alone(&self, _request: &Request) -> bool {
         false
     }
-    /// Takes a request that [goes alone](Device::goes_alone) at `now` and sees it through in virtual time, its completion put
-    /// over one that is no longer needed. Answers whether it did: where it cannot, or not by `until`, nothing has changed, and
-    /// the request is still to be submitted.
+    /// Runs a request that [goes alone](Device::goes_alone) from `now` to its end in virtual time, and writes its completion
+    /// to `answer`. False if it cannot, or not by `until`: then nothing has changed, and the request must be submitted.
     fn go_alone(&mut self, _now: Instant, _request: &Request, _until: Instant, _answer: &mut Completion) -> bool {
         false
     }
@@ -406,7 +403,7 @@ pub trait Device {
         let mut answer = Completion::NONE;
         self.proceed_into(until, &mut answer).answered.then_some(answer)
     }
-    /// As [`Device::proceed`], but writes the completion over one that is no longer needed: it is too large to move.
+    /// As [`Device::proceed`], but writes the completion to `answer`: it is too large to move.
     fn proceed_into(&mut self, until: Instant, answer: &mut Completion) -> DeviceProgress {
         loop {
             if let Some(completion) = self.poll_completion() {
@@ -467,12 +464,12 @@ impl<D: Device + ?Sized> Device for alloc::boxed::Box<D> {
     }
 }
 
-/// What a source has for the engine at this instant.
+/// The answer of a source to the engine at an instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SourcePoll {
     /// Issue this request now. The engine fills in `stamp`.
     Request(Request),
-    /// The source did this without the device. The engine records it and issues nothing.
+    /// Served without the device. The engine records it and issues nothing.
     Served(ServedRequest),
     /// Nothing before this instant.
     At(Instant),
@@ -494,24 +491,24 @@ pub struct ServedRequest {
     pub finished: Instant,
     /// How much of the time since its issue was computing.
     pub computed: Span,
-    /// It ended with an error.
+    /// The request ended with an error.
     pub failed: bool,
 }
 
 /// A source of requests: a workload, a file system, a recorded trace.
 ///
 /// The engine calls `next` until it returns something other than a request, or `waits` says that it would; and again after
-/// every completion, at the instant named by [`SourcePoll::At`], and after somebody outside had access to the source.
+/// every completion, at the instant named by [`SourcePoll::At`], and after an access to the source from outside.
 pub trait Source {
     /// The next action at `now`.
     fn next(&mut self, now: Instant) -> SourcePoll;
     /// Handles the completion of one of its requests. Returns how to count it.
     fn complete(&mut self, now: Instant, completion: &Completion) -> Accounting;
-    /// The device was full and refused the last request. The engine offers it again until the device accepts it, and
-    /// asks for nothing else before. Only a source that accounts for its own lateness needs to know.
+    /// Notes that the full device refused the last request. The engine offers it again until the device accepts it, and
+    /// asks for nothing else before. Only a source that accounts for its own lateness needs this.
     fn refused(&mut self, _now: Instant) {}
-    /// Right after it had a request at `now`: the next answer would be [`SourcePoll::Completion`]. A source that says so is not
-    /// asked for it. One that would have to look says false.
+    /// True if, right after a request at `now`, the next answer would be [`SourcePoll::Completion`]; the engine then does not
+    /// ask for it. A source that would have to search says false.
     fn waits(&self, _now: Instant) -> bool {
         false
     }

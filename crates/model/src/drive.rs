@@ -2,21 +2,21 @@
 //!
 //! | part | state of its own |
 //! |---|---|
-//! | `electronics` | commands in flight: decoding, who is held back for whom, when each is done |
-//! | `queuing` | those of them that want the medium |
+//! | `electronics` | commands in flight: decoding, order constraints, completion times |
+//! | `queuing` | commands that wait for the medium |
 //! | `link` | when data and commands cross the interface |
-//! | `cache`, with `dirty` and `store` | which blocks are in the buffer, which of them are not on the medium, who holds its memory |
-//! | `segmentation` | what an adaptive buffer is divided into |
+//! | `cache`, with `dirty` and `store` | cached blocks, dirty blocks, memory of each segment |
+//! | `segmentation` | the division of an adaptive buffer |
 //! | `promises` | which writes are acknowledged from the buffer, and what a cut costs |
-//! | `write_back` | which dirty segment is next, and the flushes and writes that wait for it |
-//! | `media_cache` | what lies in the media cache |
-//! | `medium` | arm, platter, what they are at work on |
-//! | `landings` | what became of written blocks |
+//! | `write_back` | the order of destages, and the commands that wait for them |
+//! | `media_cache` | the contents of the media cache |
+//! | `medium` | arm, platter, the access in progress |
+//! | `landings` | reports on written blocks |
 //!
-//! A part knows no other's state; what takes several is done here, by the drive. This file keeps the contract (what is due
-//! when, in which order), and of the files that go on with it `firmware` says what happens at each instant, `reads`,
-//! `read_ahead`, `along` and `writes` what a command does, `turn`, `tentative`, `plan` and `staging` what the medium does next, `lone` what
-//! is quicker alone, `power` what ends all that.
+//! A part knows no other part's state; the drive joins them here. `drive` itself keeps the contract: what is due, when,
+//! and in which order. `firmware` handles each instant. `reads`, `read_ahead`, `along` and `writes` serve commands.
+//! `turn`, `tentative`, `plan` and `staging` choose the next access. `lone` is a fast path for single reads; `power`
+//! handles power, reset and abort.
 //!
 //! ```text
 //!  submit -> electronics (overhead) -> buffer hit? ----------------------------> link -> completion
@@ -80,44 +80,44 @@ use crate::block::{Completion, Control, ControlError, Device, DeviceProgress, La
 use crate::record::DriveLog;
 use crate::time::Instant;
 
-/// A drive. Built from a checked [`Profile`].
+/// A drive, built from a checked [`Profile`].
 pub struct Drive {
     /// Commands in flight.
     electronics: Electronics,
-    /// Of these, those that want the medium.
+    /// Commands that wait for the medium.
     queue: Candidates,
     link: Link,
     buffer: Buffer,
-    /// With an adaptive buffer.
+    /// Set if the buffer is adaptive.
     segmentation: Option<Segmentation>,
-    /// What the buffer is good for.
+    /// Rules of acknowledgement and durability of the buffer.
     promises: Promises,
-    /// What of the buffer is to go to the medium, and who waits for it.
+    /// Order of destages, and the commands that wait for them.
     write_back: WriteBack,
     media_cache: Option<MediaCache>,
     medium: Medium,
-    /// What the arm is on its way to, but may be called back from.
+    /// Access that is chosen but may still be revised.
     tentative: Option<Tentative>,
     landings: Landings,
     power: Power,
-    /// `FAR` when nothing happens by itself.
+    /// Instant of the next event, or `FAR`.
     next: Instant,
     clock: Instant,
-    /// The block behind the last command that came.
+    /// Block after the end of the last command received.
     ended: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Power {
     On,
-    /// Finishing and destaging before it stops.
+    /// Finishes its commands and destages before it switches off.
     Stopping,
     Off,
 }
 
 impl Drive {
-    /// A drive at rest, its platter turned by `phase` (a share of a revolution in 64 bits) at time 0.
-    /// Panics when [`Profile::check`] fails.
+    /// Returns an idle drive, its platter turned by `phase` (a share of a revolution in 64 bits) at time 0. Panics when
+    /// [`Profile::check`] fails.
     pub fn new(profile: Profile, phase: u64) -> Drive {
         if let Err(error) = profile.check() {
             panic!("profile {}: {} must be {}", profile.name, error.field, error.expected);
@@ -144,22 +144,22 @@ impl Drive {
         }
     }
 
-    /// Where its blocks are.
+    /// Layout of the blocks.
     pub fn geometry(&self) -> &Geometry {
         self.medium.geometry()
     }
 
-    /// How it turns and moves its arm.
+    /// Spindle and arm.
     pub fn mechanics(&self) -> &Mechanics {
         self.medium.mechanics()
     }
 
-    /// From now on it tells `movements` what its arm does, as drive number `drive`.
+    /// Records arm movements in `movements`, as drive number `drive`.
     pub fn tell(&mut self, drive: u32, movements: MovementLog) {
         self.medium.tell(MovementListener { drive, movements });
     }
 
-    /// Does all that is due by `now`, each thing at its own instant.
+    /// Handles all that is due by `now`, each event at its own instant.
     #[inline]
     fn advance(&mut self, now: Instant) {
         assert!(now >= self.clock, "time ran back");
@@ -169,7 +169,7 @@ impl Drive {
         self.clock = now;
     }
 
-    /// Does all that is due by `until`. If it `stops`, it ends after the first instant that leaves an answer ready.
+    /// Handles all that is due by `until`; if it `stops`, ends after the first instant that leaves a completion ready.
     #[inline(never)]
     fn pass_events(&mut self, until: Instant, stops: bool) {
         while self.next <= until && self.next != Instant::FAR {
@@ -183,13 +183,13 @@ impl Drive {
         }
     }
 
-    /// When to call next: at once where something can be polled.
+    /// Instant of the next call: `now` if a completion can be polled.
     #[inline]
     fn call_at(&self, now: Instant) -> Instant {
         if self.electronics.has_ready() { now } else { self.next }
     }
 
-    /// The soonest instant at which something happens by itself, or `FAR`.
+    /// Instant of the next event, or `FAR`.
     fn next_event(&self) -> Instant {
         let next = self.electronics.next_event();
         match self.medium.sweeping() {
@@ -221,7 +221,7 @@ impl Device for Drive {
             return Err(request);
         };
         let decoded = self.accept(now, slot, request);
-        // Where nothing was to happen by itself, its decoding is what comes next.
+        // Without a pending event, the decoding of this command is the next one.
         self.next = if self.next == Instant::FAR { decoded } else { self.next_event() };
         self.advance(now);
         Ok(self.call_at(now))

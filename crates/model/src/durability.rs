@@ -1,11 +1,11 @@
-//! What a power cut leaves, computed from one run: which acknowledged writes are on the medium at an instant, which are
-//! not, and what had been promised of them.
+//! The fate of writes at a power cut, computed from one run: which acknowledged ones are on the medium at an instant,
+//! which are not, and what had been promised of them.
 //!
 //! A cut changes nothing before it, so one run with known landings is enough for cuts at any of its instants (rule 5 of
 //! [`crate::block`]). The judge sees what a client sees (submissions, completions) and what the medium received
 //! (landings), never a buffer. For an array it sees what each member received, and judges what a read of the volume
-//! would return ([`view`]). Its memory grows with the data at risk at a time, and, if a cut leaves sectors unreadable,
-//! with the written part of the drive; not with the length of the run.
+//! would return ([`view`]). Memory grows with the data at risk at a time, and, if a cut leaves sectors unreadable, with
+//! the written part of the drive; not with the length of the run.
 //!
 //! | word | meaning here |
 //! |---|---|
@@ -20,16 +20,16 @@
 //! | [`judge`] | client and medium in one order of time, and the judge of each cut |
 //! | [`terms`] | the promises of a stack |
 //! | `heads` | the writes of the drives, in one order of time |
-//! | [`view`] | what a program would read of them |
+//! | [`view`] | the blocks that a program would read |
 //! | [`risk`] | writes that are not wholly on the medium |
-//! | [`stripes`] | rows whose parity does not belong to their data; blocks of lost drives |
+//! | [`stripes`] | rows whose parity does not match their data; blocks of lost drives |
 //! | `rebuilds` | which writes a rebuild restores |
 //! | [`loss`] | counts of losses |
-//! | [`files`] | what a mount would find of files and operations |
+//! | [`files`] | losses of files and operations |
 //! | [`image`] | the content of a medium after a cut |
-//! | [`writes`] | what the standards guarantee for each write |
-//! | [`served`] | what a cut leaves of a served array that lacks a drive |
-//! | [`runs`] | runs of sectors, and what is known of each |
+//! | [`writes`] | the guarantees of the standards for each write |
+//! | [`served`] | state after a cut of a served array that lacks a drive |
+//! | [`runs`] | runs of sectors with their content |
 
 pub mod files;
 mod heads;
@@ -51,22 +51,22 @@ use self::risk::RiskLevel;
 use self::runs::SectorRuns;
 use crate::time::{Instant, Span};
 
-/// What a [`judge::CutJudge`] tells as it goes: what is too much to keep, each caller sums up in its own way. `()` keeps
-/// nothing of it.
+/// Receives results of a [`judge::CutJudge`] that are too many to keep; each caller sums them up in its own way. `()`
+/// ignores them.
 pub trait Tally {
-    /// A cut lost `count` writes of the class, acknowledged so long before it. The age of one write is exact; of
-    /// several that share an entry it is that of some of them.
+    /// Counts `count` writes of the class that a cut lost, acknowledged `age` before it. The age of one write is exact;
+    /// ages of several that share an entry lie evenly between the first and the last.
     fn lost(&mut self, class: WriteClass, age: Span, count: u64) {
         let _ = (class, age, count);
     }
 
-    /// Since the last call the data at risk fell evenly from `before` to `after`, or stayed; until `until`.
+    /// Reports the data at risk from the last call until `until`: falling evenly from `before` to `after`, or constant.
     fn at_risk(&mut self, until: Instant, before: RiskLevel, after: RiskLevel) {
         let _ = (until, before, after);
     }
 
-    /// A cut, in order: the write that each sector of the medium holds, and the fate of the sectors that this does not
-    /// settle. Only of a judge that follows every sector ([`judge::CutJudge::leaving`], [`judge::CutJudge::watching`]).
+    /// Reports a cut, in order: the write that each sector of the medium holds, and the sectors that the cut decides.
+    /// Only a judge that follows every sector calls it ([`judge::CutJudge::leaving`], [`judge::CutJudge::watching`]).
     fn left(&mut self, at: Instant, surface: &SectorRuns<u64>, overlay: &CutOverlay) {
         let _ = (at, surface, overlay);
     }

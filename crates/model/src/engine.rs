@@ -1,6 +1,6 @@
-//! Joins a source to a device and runs them, in the caller's time. It reads no clock.
+//! Joins a source to a device and runs them, in the caller's time; no clock is read.
 //!
-//! The engine assigns stamps. It keeps a request for which the device had no room and offers it again, and it hands a
+//! The engine assigns stamps, keeps a request for which the device had no room and offers it again, and hands a
 //! [`Record`] of each counted completion to the recorder. In virtual time, call [`Engine::run`]. In real time, call
 //! [`Engine::poll_timeout`], wait, and call [`Engine::step`]. To bring in events from outside, use
 //! [`Engine::source_mut`] or [`Engine::device_mut`] before the step.
@@ -36,8 +36,8 @@ pub struct Engine<S, D> {
     stamp: u64,
     /// A request that the device refused, and when it was first offered.
     waiting: Option<(Request, Instant)>,
-    /// In virtual time: a request that the device sees through by itself, unless another comes at the same instant. It counts as
-    /// in flight.
+    /// In virtual time: a request, counted as in flight, that runs alone on the device unless another comes at the same
+    /// instant.
     lone: Option<Request>,
     /// By tag: the request in flight, and when it was first offered.
     flying: Vec<Option<(Request, Instant)>>,
@@ -152,7 +152,7 @@ impl<S: Source, D: Device> Engine<S, D> {
         while !self.is_over() {
             let (before, until) = (self.now, self.wake.min(end));
             if self.passes_alone(until, &mut record, recorder) {
-                // It has been counted.
+                // Already counted.
             } else if self.proceeds(until, &mut record.completion) {
                 self.complete(&mut record, recorder);
             } else if until == Instant::FAR {
@@ -172,7 +172,7 @@ impl<S: Source, D: Device> Engine<S, D> {
         if self.in_flight > 0 || self.waiting.is_some() { Err(EngineError::Silent(self.now)) } else { Ok(()) }
     }
 
-    /// Lets the device see the lone request through by `until`, and counts it; where that cannot be, the device just takes it.
+    /// Runs the lone request on the device by `until` and counts it; if that is impossible, submits it like any other.
     #[inline(always)]
     fn passes_alone(&mut self, until: Instant, record: &mut Record, recorder: &mut impl FnMut(&Record)) -> bool {
         let Some(request) = &self.lone else { return false };
@@ -188,7 +188,7 @@ impl<S: Source, D: Device> Engine<S, D> {
         true
     }
 
-    /// Lets the device run until a request completes by `until`. Answers whether one did.
+    /// Lets the device run until a request completes by `until`. True if one did.
     #[inline(always)]
     fn proceeds(&mut self, until: Instant, answer: &mut Completion) -> bool {
         let reached = self.device.proceed_into(until, answer);
@@ -199,8 +199,8 @@ impl<S: Source, D: Device> Engine<S, D> {
         reached.answered
     }
 
-    /// Counts completions and issues requests until neither has more at this instant. The last of them may be left to go
-    /// through the device `alone`.
+    /// Counts completions and issues requests until there are no more at this instant. With `alone`, the last request may
+    /// be kept back to run alone on the device.
     #[inline(always)]
     fn settle(&mut self, alone: bool, recorder: &mut impl FnMut(&Record)) -> Result<(), EngineError> {
         self.ask |= self.wake <= self.now;
@@ -283,7 +283,7 @@ impl<S: Source, D: Device> Engine<S, D> {
         true
     }
 
-    /// The device takes the lone request, which came at this instant, as any other.
+    /// Submits the lone request, which came at this instant, like any other.
     #[cold]
     fn take_lone(&mut self) {
         let Some(request) = self.lone.take() else { return };
@@ -310,7 +310,7 @@ impl<S: Source, D: Device> Engine<S, D> {
         self.count(record, offered, recorder);
     }
 
-    /// Counts the completion of the record's request, which was first offered then.
+    /// Counts the completion of the record's request, which was first offered at `offered`.
     #[inline(always)]
     fn count(&mut self, record: &mut Record, offered: Instant, recorder: &mut impl FnMut(&Record)) {
         let completion = &mut record.completion;

@@ -1,10 +1,10 @@
 //! A USB flash stick with constant access times. Each request costs the time of a command and the time of its bytes,
 //! whatever its address and whatever came before.
 //!
-//! The stick serves one command at a time, as USB's bulk-only transport does. It acknowledges a write when it is in the
-//! flash, so nothing is volatile and a flush has nothing to do. A write that a power cut, a reset or an abort ends
-//! leaves no trace: each is taken for one step, though a real stick may have programmed some of its pages. Erasing,
-//! wear and the state that earlier writes left are not modelled; a write's time covers them in the mean.
+//! The stick serves one command at a time, as USB's bulk-only transport does. A write is acknowledged when it is in the
+//! flash, so nothing is volatile and a flush has nothing to do. A write ended by a power cut, a reset or an abort
+//! leaves no trace: writes are atomic here, though a real stick may have programmed some of the pages. Erasing, wear
+//! and the state that earlier writes left are not modelled; a write's time covers them in the mean.
 
 use alloc::collections::VecDeque;
 
@@ -22,9 +22,9 @@ pub struct FlashSpec {
     pub sectors: u64,
     /// The largest request in sectors.
     pub largest: u32,
-    /// Time of a read beside its bytes.
+    /// Command time of a read, without its bytes.
     pub read: Span,
-    /// Time of a write beside its bytes.
+    /// Command time of a write, without its bytes.
     pub write: Span,
     /// In bytes a second.
     pub read_rate: u64,
@@ -33,7 +33,7 @@ pub struct FlashSpec {
 }
 
 impl FlashSpec {
-    /// Its capabilities.
+    /// Returns the capabilities of the device.
     pub fn limits(&self) -> Limits {
         Limits {
             sectors: self.sectors,
@@ -54,7 +54,7 @@ pub struct Flash {
     spec: FlashSpec,
     reads: Rate,
     writes: Rate,
-    /// The command under way, with its account up to its end.
+    /// The command in flight, with its time booked up to its end.
     busy: Option<(Request, Ledger)>,
     on: bool,
     ready: VecDeque<Completion>,
@@ -77,7 +77,7 @@ impl Flash {
         }
     }
 
-    /// The times of the command and of the bytes; `None` if it is no read or write.
+    /// Returns the command time and the data time; `None` if `request` is neither a read nor a write.
     fn times(&self, request: &Request) -> Option<(Span, Span)> {
         let bytes = u64::from(request.sectors) * SECTOR;
         match request.op {
@@ -87,7 +87,7 @@ impl Flash {
         }
     }
 
-    /// The status of a request that does not reach the flash.
+    /// Returns the status of a request that ends at once, without reaching the flash.
     fn at_once(&self, request: &Request) -> Option<Status> {
         match request.op {
             _ if !self.on => Some(Status::PowerLost),
@@ -97,7 +97,7 @@ impl Flash {
         }
     }
 
-    /// Ends the command under way before its time.
+    /// Ends the command in flight, if there is one, before its time.
     fn drop_command(&mut self, now: Instant, status: Status) {
         if let Some((request, mut ledger)) = self.busy.take() {
             ledger.settle(Part::Overhead, now);
@@ -152,7 +152,7 @@ impl Device for Flash {
                 self.on = false;
                 self.drop_command(now, Status::PowerLost);
             }
-            // The command under way still completes.
+            // The command in flight still completes.
             Control::PowerOff => self.on = false,
             Control::PowerOn => self.on = true,
             Control::Reset => self.drop_command(now, Status::Aborted),

@@ -1,8 +1,8 @@
-//! All that passed a disk at work, with the data of its writes: what power cuts at any of its instants are worked out from,
-//! afterwards.
+//! The history of a disk at work: requests, completions and landings, with the data of its writes. Power cuts at any
+//! instant are judged from it afterwards.
 //!
-//! It says nothing of what a cut leaves: whoever judges cuts hears it again, event after event ([`History::tell`]), as a
-//! witness of a simulated run does, and may answer in the words that stand here ([`CutRemains`]).
+//! A history does not say what a cut leaves. A [`Witness`] that judges cuts is given the events as in a simulated run,
+//! and may answer with [`CutRemains`].
 
 use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;
@@ -14,25 +14,25 @@ use crate::block::{Completion, Landing, Op, Request, SECTOR};
 use crate::time::Instant;
 use crate::witness::Witness;
 
-/// What happened.
+/// An event in the history of a disk.
 #[derive(Clone, Debug)]
 pub enum HistoryEvent {
-    /// The disk took a request.
+    /// The disk accepted a request.
     Taken(Instant, Request),
-    /// A request was over.
+    /// A request completed.
     Over(Request, Completion),
-    /// Something became of a written run.
+    /// The fate of a run of written sectors.
     Landed(Landing),
     /// A setting of a layer was changed.
     Changed(Instant, String, String),
 }
 
-/// What a write brings.
+/// The data of a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WriteData {
     /// Bytes, of whole sectors.
     Bytes(Vec<u8>),
-    /// So many zeroes, that nobody has to hold. Where they are `allocated`, a file of platters is to keep the room for them.
+    /// Zeroes, of which only the number is kept. If `allocated`, a file of platters reserves space for them.
     Zeroes {
         /// How many.
         bytes: u64,
@@ -61,7 +61,7 @@ impl From<Vec<u8>> for WriteData {
 }
 
 impl WriteData {
-    /// How many bytes.
+    /// Length in bytes.
     pub fn bytes(&self) -> u64 {
         match self {
             WriteData::Bytes(bytes) => bytes.len() as u64,
@@ -69,12 +69,12 @@ impl WriteData {
         }
     }
 
-    /// Bytes of memory that it takes.
+    /// Bytes of memory that the data takes; zeroes take none.
     pub fn kept(&self) -> u64 {
         if let WriteData::Bytes(bytes) = self { bytes.len() as u64 } else { 0 }
     }
 
-    /// So many bytes of it from `from` on.
+    /// Returns `bytes` bytes of the data from `from` on.
     pub fn part(&self, from: u64, bytes: u64) -> DataPart<'_> {
         match self {
             WriteData::Bytes(all) => DataPart::Bytes(&all[from as usize..(from + bytes) as usize]),
@@ -84,7 +84,7 @@ impl WriteData {
 }
 
 impl<'a> DataPart<'a> {
-    /// How many bytes.
+    /// Length in bytes.
     pub fn bytes(&self) -> u64 {
         match self {
             DataPart::Bytes(bytes) => bytes.len() as u64,
@@ -92,7 +92,7 @@ impl<'a> DataPart<'a> {
         }
     }
 
-    /// Brings it to a place as long.
+    /// Copies the data to `place`, which has the same length.
     pub fn copy_to(&self, place: &mut [u8]) {
         match self {
             DataPart::Bytes(bytes) => place.copy_from_slice(bytes),
@@ -100,7 +100,7 @@ impl<'a> DataPart<'a> {
         }
     }
 
-    /// As bytes.
+    /// Returns the data as bytes.
     fn all(self) -> Cow<'a, [u8]> {
         match self {
             DataPart::Bytes(bytes) => Cow::Borrowed(bytes),
@@ -109,30 +109,30 @@ impl<'a> DataPart<'a> {
     }
 }
 
-/// What is said beside requests.
+/// A mark between the events of a history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HistoryMark {
-    /// The work that matters begins.
+    /// The work to judge begins.
     Begin,
-    /// Somebody was told this: it is a promise from now on.
+    /// A promise was made to somebody, in these words.
     Said(String),
-    /// The work is over.
+    /// The work to judge ends.
     End,
 }
 
-/// What passed, in order.
+/// The events of a disk, in order.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     /// Requests and landings.
     pub events: Vec<HistoryEvent>,
     /// The data of each write, by stamp.
     pub data: BTreeMap<u64, WriteData>,
-    /// What was said, at instants that do not run back.
+    /// Marks, at instants that do not run back.
     pub marks: Vec<(Instant, HistoryMark)>,
 }
 
 impl History {
-    /// The disk took a request, of a write with these data.
+    /// Records a request that the disk accepted, and the data of a write.
     pub fn taken(&mut self, at: Instant, request: &Request, data: Option<&WriteData>) {
         self.events.push(HistoryEvent::Taken(at, *request));
         if let Some(data) = data {
@@ -140,7 +140,7 @@ impl History {
         }
     }
 
-    /// Tells all of it to a witness.
+    /// Replays all events to a witness.
     pub fn tell(&self, witness: &mut impl Witness) {
         for event in &self.events {
             match event {
@@ -152,13 +152,13 @@ impl History {
         }
     }
 
-    /// From when to when the work lasted that matters; nothing where it was never said to begin and to end.
+    /// Returns when the work to judge began and ended; `None` unless both are marked.
     pub fn span(&self) -> Option<(Instant, Instant)> {
         let at = |wanted: &HistoryMark| self.marks.iter().find(|(_, mark)| mark == wanted).map(|it| it.0);
         Some((at(&HistoryMark::Begin)?, at(&HistoryMark::End)?))
     }
 
-    /// What had been said by `at`, in order.
+    /// Returns the promises made by `at`, in order.
     pub fn said(&self, at: Instant) -> impl Iterator<Item = &str> {
         self.marks.iter().take_while(move |(when, _)| *when <= at).filter_map(|(_, mark)| match mark {
             HistoryMark::Said(words) => Some(words.as_str()),
@@ -166,7 +166,7 @@ impl History {
         })
     }
 
-    /// The writes that the disk took, in order.
+    /// Returns the writes that the disk accepted, in order.
     pub fn writes(&self) -> impl Iterator<Item = (Instant, &Request)> {
         self.events.iter().filter_map(|event| match event {
             HistoryEvent::Taken(at, request) if request.op == Op::Write => Some((*at, request)),
@@ -174,22 +174,22 @@ impl History {
         })
     }
 
-    /// What the write `stamp` brought to these sectors, which are its own.
+    /// Returns the data that the write `stamp`, which begins at sector `first`, brought to some of its sectors.
     pub fn part(&self, stamp: u64, first: u64, lba: u64, sectors: u64) -> DataPart<'_> {
         self.data[&stamp].part((lba - first) * SECTOR, sectors * SECTOR)
     }
 
-    /// The same as bytes.
+    /// Returns these data as bytes.
     pub fn bytes(&self, stamp: u64, first: u64, lba: u64, sectors: u64) -> Cow<'_, [u8]> {
         self.part(stamp, first, lba, sectors).all()
     }
 }
 
-/// What a cut leaves of a disk since its history began: what is not named holds what it held then.
+/// The state that a cut leaves. Sectors that are not named hold what they held when the history began.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CutRemains {
-    /// Runs of sectors, from and up to, and which write each holds, by stamp.
+    /// Runs of sectors, from and up to, each with the stamp of the write that it holds.
     pub held: Vec<((u64, u64), u64)>,
-    /// Those that cannot be read, or that nothing gives back.
+    /// Runs that can be neither read nor reconstructed.
     pub unreadable: Vec<(u64, u64)>,
 }

@@ -1,5 +1,4 @@
-//! The host's layers. Each is a device that owns the device below it; no other room knows the layers. They share
-//! [`layer`].
+//! The host's layers. Each is a device that owns the devices below it; most are built on [`layer`].
 
 pub mod accelerator;
 pub mod array;

@@ -1,27 +1,26 @@
-//! The hard-disk stack as a pure model: no clock, no thread, no file, no dependency. The same input gives the same
-//! output.
+//! The hard-disk stack as a pure model: no clock, no thread, no file, no dependency. Equal inputs give equal outputs.
 //!
-//! | room | what it is |
-//! |---|---|
-//! | [`time`] | instants and spans in integer nanoseconds |
-//! | [`rng`] | random numbers: one seed, named streams |
-//! | [`parts`] | the parts of a response time, in one table |
-//! | [`block`] | the block vocabulary, and the [`block::Device`] contract at which all rooms meet |
-//! | [`record`] | what happened to a request: the account of its parts, and what a run keeps |
-//! | [`engine`] | joins a source to a device, in virtual or real time |
-//! | [`queue`] | the request queue of hosts and drives, and its scheduling policies |
-//! | [`recency`] | an LRU list |
-//! | [`slab`] | a slab allocator |
-//! | [`host`] | layers above the drive: processor, accelerator, driver, array, controller |
-//! | [`drive`] | the drive: geometry, mechanics, cache, firmware |
-//! | [`flash`] | a USB flash stick with constant access times |
-//! | [`files`] | what programs do with files, as block requests: volumes |
-//! | [`stack`] | a drive and the layers above it in order: their description and their builder |
-//! | `testing` (a feature) | small drives, random stacks, the image a checker sees, and the conformance suite of the contract |
-//! | [`witness`] | sees what passes between a source and its device: requests, completions, landings |
-//! | [`durability`] | what a power cut leaves: judges of acknowledgements and landings |
-//! | [`history`] | all that passed a disk at work, with the data of its writes |
-//! | [`workload`] | sources of requests: fio's and Iometer's generators, scripts |
+//! | room | what it is | may see |
+//! |---|---|---|
+//! | [`time`] | instants and spans in integer nanoseconds | nothing |
+//! | [`rng`] | random numbers: one seed, named streams | time |
+//! | [`block`] | the block vocabulary, and the [`block::Device`] contract at which all rooms meet | time, parts |
+//! | [`parts`] | the parts of a response time, in one table | time |
+//! | [`record`] | what happened to a request: the account of its parts, and what a run keeps | time, block, parts |
+//! | [`queue`] | the request queue of hosts and drives, and its scheduling policies | time, block |
+//! | [`recency`] | an LRU list | nothing |
+//! | [`slab`] | a slab allocator | nothing |
+//! | [`engine`] | joins a source to a device, in virtual or real time | time, block, record |
+//! | [`drive`] | the drive: geometry, mechanics, cache, firmware | time, rng, block, record, queue, recency |
+//! | [`host`] | layers above the drive: processor, accelerator, driver, array, controller | time, rng, block, record, queue, recency, slab |
+//! | [`workload`] | sources of requests: fio's and Iometer's generators, scripts | time, rng, block |
+//! | [`files`] | what programs do with files, as block requests: volumes | time, rng, block, recency, slab |
+//! | [`flash`] | a USB flash stick with constant access times | time, block, record |
+//! | [`stack`] | a drive and the layers above it in order: their description and their builder | time, rng, block, queue, drive, flash, host |
+//! | [`witness`] | sees what passes between a source and its device: requests, completions, landings | time, block, record |
+//! | [`history`] | all that passed a disk at work, with the data of its writes | time, block, witness |
+//! | [`durability`] | what a power cut leaves: judges of acknowledgements and landings | time, block, witness, history, files, host, stack |
+//! | `testing` (a feature) | small drives, random stacks, the image a checker sees, and the conformance suite of the contract | all |
 //!
 //! # How to use it
 //!

@@ -1,19 +1,19 @@
-//! The parts of a response: where the time between a request and its answer went, and what else it cost. Who adds to which
-//! part is for the components to know; how one request's parts add up is `record`'s affair.
+//! The parts of a response time, and the other costs of a request. Each component knows the parts that it adds to;
+//! `record` keeps the account of a request.
 //!
 //! ```text
 //!  submitted                                                                               finished
 //!  |processor|driver|flush|controller|overhead|queue wait|seek + settle|rotation|transfer|cache|link|
 //! ```
-//! *Flush* is the wait behind one: until a flush, or another barrier, that came before has passed, or, of a command that
-//! the drive has queued, while it writes back for a flush; of a flush itself, until what was dirty is on the medium.
-//! *Seek* is the arm's (or the head switch's) movement, *settle* what writing adds to it, *rotation* the wait for
-//! the first wanted sector and for the skew between tracks, *transfer* wanted sectors passing under the head, *cache*
-//! the wait for a buffer segment or for data of a prefetch in progress, *link* what the interface adds.
+//! *Flush* is the wait for one: a request waits until an earlier flush, or another barrier, has passed; a command queued
+//! in the drive waits while the drive writes back for a flush; a flush itself waits until all dirty data is on the
+//! medium. *Seek* is the arm's (or the head switch's) movement, *settle* what writing adds to it, *rotation* the wait
+//! for the first wanted sector and for the skew between tracks, *transfer* wanted sectors passing under the head,
+//! *cache* the wait for a buffer segment or for data of a prefetch in progress, *link* what the interface adds.
 
 use crate::time::Span;
 
-/// Where time goes.
+/// A part of a response time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Part {
@@ -43,7 +43,7 @@ pub enum Part {
     Link,
 }
 
-/// Each part with its name in results and what it is, in the order in which a request meets them.
+/// Each part with its name in results and its meaning, in the order in which a request meets them.
 const TABLE: [(Part, &str, &str); Part::COUNT] = [
     (Part::Processor, "processor", "waiting for the host's processor, and work on it"),
     (Part::Driver, "driver", "waiting in the host's driver, before the drive or the controller took the request"),
@@ -64,9 +64,9 @@ const TABLE: [(Part, &str, &str); Part::COUNT] = [
 ];
 
 impl Part {
-    /// How many there are.
+    /// The number of parts.
     pub const COUNT: usize = 12;
-    /// All of them, in the order in which a request meets them.
+    /// All parts, in the order in which a request meets them.
     pub const ALL: [Part; Part::COUNT] = {
         let mut all = [Part::Processor; Part::COUNT];
         let mut place = 0;
@@ -78,18 +78,18 @@ impl Part {
         all
     };
 
-    /// Its name in results.
+    /// The name in results.
     pub const fn name(self) -> &'static str {
         TABLE[self as usize].1
     }
 
-    /// What it is.
+    /// The meaning, in words.
     pub const fn meaning(self) -> &'static str {
         TABLE[self as usize].2
     }
 }
 
-/// A response taken apart.
+/// A response time by its parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Parts([u64; Part::COUNT]);
 
@@ -107,15 +107,14 @@ impl Parts {
         self.0[part as usize] += span.nanos();
     }
 
-    /// Adds `nanos` to `part`, which does not come near to wrapping.
+    /// Adds `nanos` to `part`; the sum does not come near to wrapping.
     #[inline]
     pub(crate) fn add_nanos(&mut self, part: Part, nanos: u64) {
         let sum = &mut self.0[part as usize];
         *sum = sum.wrapping_add(nanos);
     }
 
-    /// Adds all of another's, which together do not come near to wrapping. Part by part: a wide read of what has just been
-    /// written narrowly would wait for that.
+    /// Adds all parts of `other`; no sum comes near to wrapping. Part by part, which avoids a store-forwarding stall.
     #[inline]
     pub(crate) fn add_all(&mut self, other: &Parts) {
         for (sum, part) in self.0.iter_mut().zip(&other.0) {
@@ -123,7 +122,7 @@ impl Parts {
         }
     }
 
-    /// Takes `excess` nanoseconds back, the last part first.
+    /// Takes `excess` nanoseconds away, from the last part first.
     pub(crate) fn take_back(&mut self, mut excess: u64) {
         for held in self.0.iter_mut().rev() {
             let back = excess.min(*held);
@@ -144,18 +143,18 @@ impl Parts {
     }
 }
 
-/// What a request asked of the host's processor: counted by the layers on its way, paid in the topmost one.
+/// Work that a request causes on the host's processor: counted by the layers on its way, charged in the topmost one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Effort {
     /// Commands sent to devices for it.
     pub commands: u16,
-    /// Interrupts that the processor saw of them.
+    /// Interrupts by these commands that the processor saw.
     pub interrupts: u16,
     /// Sectors that the processor copied in memory.
     pub copied: u32,
-    /// Sectors that the processor read in memory to compute parity, or what parity gives back.
+    /// Sectors that the processor read in memory to compute parity, or to reconstruct data from it.
     pub parity: u32,
-    /// How long the processor moved its data itself, a word at a time (PIO).
+    /// Time for which the processor moved the data itself, a word at a time (PIO).
     pub programmed: Span,
 }
 
@@ -165,7 +164,7 @@ impl Effort {
     /// One command, answered by one interrupt.
     pub const COMMAND: Effort = Effort { commands: 1, interrupts: 1, ..Effort::NONE };
 
-    /// Adds another's.
+    /// Adds the effort of another request.
     #[inline]
     pub fn add(&mut self, other: &Effort) {
         self.commands = self.commands.saturating_add(other.commands);
@@ -176,14 +175,14 @@ impl Effort {
     }
 }
 
-/// What drives did since the beginning, whoever asked for it.
+/// Counts of what drives did since the beginning, for any reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DriveLog {
     /// Flush commands that reached them.
     pub flushes: u64,
     /// Accesses that began on another cylinder than the heads were at, for commands and for what is written back.
     pub seeks: u64,
-    /// Of these, those that went the other way than the one before.
+    /// Seeks in the direction opposite to the previous one.
     pub reversals: u64,
     /// Pages of a write-intent bitmap that an array wrote, each to all of its drives.
     pub bitmap_writes: u64,

@@ -42,7 +42,7 @@ use crate::time::{Instant, Span};
 pub trait Costs<T> {
     /// The cost of serving a request.
     fn of(&self, item: &T) -> u64;
-    /// A lower bound on the cost of any request at this distance from the head or farther. It rises with the distance.
+    /// A lower bound, rising with the distance, on the cost of any request at this distance from the head or farther.
     fn least(&self, distance: u64) -> u64;
 }
 
@@ -84,7 +84,7 @@ pub struct Queue<T> {
     /// Places for requests, by number. The waiting ones form a chain by age; `free` lists the others.
     held: Vec<Waiting<T>>,
     free: Vec<u32>,
-    /// By number, if the discipline knows patience: how many waited when it came.
+    /// By number, if the discipline knows patience: how many waited when the request came.
     before: Vec<u32>,
     round: Round,
     /// The ends of the chain.
@@ -94,7 +94,7 @@ pub struct Queue<T> {
     /// the ends.
     places: VecDeque<u32>,
     sorted: bool,
-    /// It is `sorted` where many wait, and not where few do.
+    /// `sorted` holds only while many wait.
     sorts_many: bool,
     capacity: usize,
     /// How many have waited at once, at most.
@@ -126,7 +126,7 @@ impl<A> Open<A> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
     number: u32,
-    /// Its cost, if the policy asked for it.
+    /// The cost; 0 from [`Queue::lowest_by`].
     pub cost: u64,
 }
 
@@ -160,7 +160,7 @@ impl<T: Copy> Queue<T> {
         }
     }
 
-    /// Changes the discipline from now on. What waits is in one round, and has no patience left.
+    /// Changes the discipline. Requests that wait already form one round, and have no patience left.
     pub fn set_discipline(&mut self, discipline: Discipline) {
         self.discipline = discipline;
         self.round = Round::default();
@@ -172,8 +172,8 @@ impl<T: Copy> Queue<T> {
         self.sort_if_many();
     }
 
-    /// A choice by cost among few looks at each of them, so sorting few by position would be wasted. The gap between
-    /// the two limits keeps a queue near either from being sorted again and again.
+    /// Starts or stops sorting: a choice by cost among few looks at each of them, so sorting few would be wasted. The gap
+    /// between the two limits keeps a queue near either from being sorted again and again.
     #[inline]
     fn sort_if_many(&mut self) {
         let few = if self.sorted { FEW / 2 } else { FEW };
@@ -193,12 +193,12 @@ impl<T: Copy> Queue<T> {
         }
     }
 
-    /// How it orders requests.
+    /// The policy and its limits.
     pub fn discipline(&self) -> Discipline {
         self.discipline
     }
 
-    /// By what it chooses.
+    /// The order of service.
     #[inline]
     pub fn policy(&self) -> Policy {
         self.discipline.policy
@@ -210,7 +210,7 @@ impl<T: Copy> Queue<T> {
         self.discipline.max_wait
     }
 
-    /// How many have waited at once so far, at most: a choice had no more.
+    /// The most requests that have waited at once: no choice had more.
     pub fn most(&self) -> u32 {
         self.most
     }
@@ -273,7 +273,7 @@ impl<T: Copy> Queue<T> {
         self.free.push(number);
     }
 
-    /// Where a number stands among the sorted ones.
+    /// The sort key of a number.
     #[inline]
     fn place(&self, number: u32) -> (u64, u32) {
         (self.at(number).position, number)
@@ -398,20 +398,20 @@ impl<T: Copy> Queue<T> {
         item
     }
 
-    /// As if a request were added at `position` and taken, while no other waits.
+    /// Acts as if a request were added at `position` and taken, while no other waits.
     #[inline]
     pub fn pass_through(&mut self, position: u64) {
         self.next_order += 1;
         self.serve(position);
     }
 
-    /// A request that never waited here was served while others wait: a turn of theirs.
+    /// Counts a turn: a request that never waited here was served while others wait.
     #[inline]
     pub fn turn_passed(&mut self) {
         self.next_order += 1;
     }
 
-    /// True if what was chosen, or without a choice what arrives, must wait for a round to begin.
+    /// True if the chosen request, or without a choice an arriving one, must wait for a round to begin.
     pub fn awaits_round(&self, choice: Option<&Choice>) -> bool {
         let runs = !self.round.is_over(self.discipline.round);
         let within = runs && choice.is_some_and(|choice| self.round.has(self.at(choice.number).order));
@@ -434,7 +434,7 @@ impl<T: Copy> Queue<T> {
             Some(&before) => u64::from(before),
         };
         let all = (before + 1) * u64::from(self.discipline.patience);
-        // Whatever has come and does not wait had its turn.
+        // Every request that has come and no longer waits had its turn.
         let served = self.next_order - self.len() as u64;
         let passed = served.saturating_sub(self.at(number).order.saturating_sub(before));
         cost.saturating_mul(all.saturating_sub(passed)).div_ceil(all)
@@ -454,8 +454,8 @@ impl<T: Copy> Queue<T> {
         self.choose_among(|_| true, now, head, costs, u64::MAX)
     }
 
-    /// The next request to serve among those that `admit` selects. One that has waited beyond the limit goes first all
-    /// the same. If SPTF finds none that costs less than `bar`, it returns any of them, at a cost of at least `bar`.
+    /// The next request to serve among those that `admit` selects. The oldest of all goes first if it has waited beyond
+    /// the limit. If SPTF finds none that costs less than `bar`, it returns any of them, at a cost of at least `bar`.
     #[inline]
     pub fn choose_among(
         &self,
@@ -496,7 +496,7 @@ impl<T: Copy> Queue<T> {
         }
     }
 
-    /// The first order that has to wait for the next round, if the one that runs has the `first` of the admitted.
+    /// The first order that must wait for the next round, if the running round has the order `first`.
     #[inline]
     fn round_end(&self, first: u64) -> u64 {
         let runs = self.discipline.round > 0 && !self.round.is_over(self.discipline.round) && self.round.has(first);
@@ -514,7 +514,7 @@ impl<T: Copy> Queue<T> {
         self.discipline.max_wait.is_some_and(|limit| now.saturating_since(oldest.since) > limit)
     }
 
-    /// How much its wait lowers a cost.
+    /// The reduction of a request's cost by its wait.
     #[inline]
     fn credit(&self, now: Instant, since: Instant) -> i64 {
         match self.discipline.ageing {
@@ -577,9 +577,9 @@ impl<T: Copy> Queue<T> {
         nearest == 0 && ageing == 0 && patience == 0 && self.held.len() <= 2 * FEW
     }
 
-    /// The least cost among `open`, the oldest of equals, or of all if none costs less than the bar. With a bar, most
-    /// are out of reach. Without one, each is looked at: to follow the best so far costs more, and so does a branch
-    /// that is hard to predict among so few.
+    /// The least cost among `open`, the oldest of equals; the oldest admitted if none costs less than the bar. With a
+    /// bar, most are too far away to be priced. Without one, each is priced: among so few, following the best so far costs
+    /// more, and so does a branch that is hard to predict.
     #[inline]
     fn shortest_of_few(
         &self,
@@ -725,8 +725,8 @@ impl<T: Copy> Queue<T> {
     }
 }
 
-/// The least cost among those of `held` that `counts` selects, the oldest of equals; `best` if none costs less. A function of its
-/// own, to which nothing else is of use afterwards: it needs all registers.
+/// The least cost among those of `held` that `counts` selects, the oldest of equals; `best` if none costs less. Not
+/// inlined: it needs all registers.
 #[inline(never)]
 fn least<'a, T>(
     held: &'a [Waiting<T>],

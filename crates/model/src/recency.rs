@@ -77,7 +77,7 @@ impl LruList {
         self.link(self.end(), thing);
     }
 
-    /// Puts `thing` just behind `other`, as if it was used right after it.
+    /// Moves `thing` to just after `other`, as if it was used right after it.
     pub fn follow(&mut self, thing: usize, other: usize) {
         self.unlink(thing as u32);
         self.link(other as u32, thing as u32);

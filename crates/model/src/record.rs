@@ -1,14 +1,14 @@
-//! What happened to one request: the account of its response ([`parts`](crate::parts)), and the record that a run keeps.
+//! The account of a request's response time ([`parts`](crate::parts)), and the record of it that a run keeps.
 //!
-//! The parts are differences of instants. Whoever serves a request keeps a [`Ledger`] beside it and writes down each
-//! stretch as it passes; who hands it on as one command adds a stretch of its own to what comes back. No part is computed
-//! as a remainder, and the stretches leave no gap, so the parts sum to the response exactly.
+//! The parts are differences of instants. A component that serves a request keeps a [`Ledger`] for it and books each
+//! stretch of time as it passes; one that passes the request on as a single command adds its own stretch to the child's
+//! account. No part is computed as a remainder, and the stretches leave no gap, so the parts sum to the response exactly.
 
 use crate::block::{Completion, Flags, Request, ServedRequest, Status};
 pub use crate::parts::{DriveLog, Effort, Part, Parts};
 use crate::time::{Instant, Span};
 
-/// The running account of one request: everything up to `mark` is written down.
+/// The account of one request's time, which is booked up to `mark`.
 #[derive(Clone, Copy, Debug)]
 pub struct Ledger {
     start: Instant,
@@ -55,7 +55,7 @@ impl Ledger {
         self.start = since;
     }
 
-    /// When it was opened.
+    /// When the account was opened.
     pub fn start(&self) -> Instant {
         self.start
     }
@@ -71,7 +71,7 @@ impl Ledger {
     }
 }
 
-/// What is written down of a request.
+/// The account of one request: its time and its effort.
 #[derive(Clone, Copy, Debug)]
 pub struct Account {
     /// Where its time went.
@@ -99,7 +99,7 @@ impl Account {
     }
 }
 
-/// One counted request of a run.
+/// A counted request of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Record {
     pub worker: u16,
@@ -108,8 +108,8 @@ pub struct Record {
     pub intended: Instant,
     /// When it was issued: first offered to the device. The response time runs from here.
     pub issued: Instant,
-    /// Its parts cover `issued..finished`. Time before the device accepted the request counts as driver time. Time
-    /// before the issue, for a pace or for a limit in flight, belongs to no part.
+    /// The completion, whose parts cover `issued..finished`. Time before the device accepted the request counts as
+    /// driver time. Time before the issue, for a pace or for a limit in flight, belongs to no part.
     pub completion: Completion,
 }
 
@@ -142,13 +142,13 @@ impl Record {
         self.completion.finished.since(self.issued)
     }
 
-    /// From when it was due to the completion.
+    /// Time from when it was due to the completion.
     #[inline]
     pub fn since_due(&self) -> Span {
         self.completion.finished.since(self.intended)
     }
 
-    /// How long it waited for its issue after it was due.
+    /// Time from when it was due to the issue.
     #[inline]
     pub fn backlog(&self) -> Span {
         self.issued.since(self.intended)

@@ -1,16 +1,16 @@
 //! Random numbers: one seed, named independent streams.
 //!
 //! Each place that draws numbers takes its own stream by name (`rng.stream("arrival")`), so that another draw in one
-//! room does not shift the draws of the others. The generator is xoshiro256++ (Blackman and Vigna 2019); SplitMix64
-//! fills its state, as its authors advise, and FNV-1a hashes the names. This is the laboratory's own generator. Those
-//! of fio and Iometer, which a job may ask for, are in `workload`.
+//! place does not shift the draws of the others. The generator is xoshiro256++ (Blackman and Vigna 2019); SplitMix64
+//! fills its state, as its authors advise, and FNV-1a hashes the names. The generators of fio and Iometer, which a job
+//! may ask for, are in `workload`.
 
 /// A seed from which named streams are derived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seed(pub u64);
 
 impl Seed {
-    /// The stream called `name`. The same seed and name give the same stream on every machine.
+    /// The stream called `name`. Equal seeds and names give equal streams on every machine.
     pub fn stream(self, name: &str) -> Rng {
         self.numbered(name, 0)
     }

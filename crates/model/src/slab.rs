@@ -42,25 +42,25 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Frees a place. Its item stays there until the place is taken again.
+    /// Frees a place. The item stays there until the place is taken again.
     #[inline]
     pub fn free(&mut self, index: u32) {
         self.free.push(index);
     }
 
-    /// The first of the `last` places that were freed, if none of them has been taken since.
+    /// Returns the first of the `last` most recently freed places; none of them may have been taken since.
     #[inline]
     pub fn freed(&self, last: u32) -> u32 {
         self.free[self.free.len() - last as usize]
     }
 
-    /// How many places are taken.
+    /// The number of places in use.
     #[inline]
     pub fn taken(&self) -> u32 {
         (self.places.len() - self.free.len()) as u32
     }
 
-    /// How many numbers were given out so far, including those that are free again.
+    /// The number of places ever given out, including those that are free again.
     pub fn len(&self) -> u32 {
         self.places.len() as u32
     }

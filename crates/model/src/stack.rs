@@ -1,5 +1,5 @@
-//! A stack: a drive, the layers above it in order, and what changes during a run. It is the only description of a
-//! device and its only builder: running a job, cutting the power and counting sectors all begin here.
+//! A stack: a drive, the layers above it in order, and the settings that change during a run; the only description and
+//! builder of a device. Running a job, cutting the power and counting sectors all begin here.
 //!
 //! Layers stand in any order that makes sense, and one kind may occur twice ([`Stack::check`] reports those that make
 //! none). Each drive of an [`Layer::Array`] has its own copy of what stands below the array, except for what the drives
@@ -48,8 +48,8 @@ use crate::time::Instant;
 pub use self::alike::{AskedSettings, OpenSettings};
 
 /// Spindles are locked to a crystal of 100 parts in a million either way, so two differ by twice that at most (inferred:
-/// the usual tolerance of such parts; makers state far wider limits of the speed, 0.1 to 0.5 %). Only slower than the
-/// profile, so that a skew which just suffices at its speed suffices at each.
+/// the usual tolerance of such parts; makers state far wider limits of the speed, 0.1 to 0.5 %). Drives only turn slower than
+/// the profile, so that a skew that just suffices at its speed suffices for all.
 const SLOWEST: u64 = 200;
 
 /// The description of a stack.
@@ -59,10 +59,10 @@ pub struct Stack {
     pub profile: Profile,
     /// The layers above the drive, the lowest first.
     pub layers: Vec<Layer>,
-    /// What changes during a run, in order of time.
+    /// The settings that change during a run, in order of time.
     pub changes: Vec<SettingChange>,
-    /// Devices beside the stack for a scene's volumes: units 1, 2, … ([`beside`](crate::host::beside)). Of the layers,
-    /// only the processor also serves them.
+    /// Devices beside the stack for a scene's volumes: units 1, 2, … ([`beside`](crate::host::beside)). The
+    /// processor is the only layer that also serves them.
     pub beside: Vec<FlashSpec>,
 }
 
@@ -86,7 +86,7 @@ pub enum Layer {
     Processor(ProcessorSpec),
 }
 
-/// The key of a change of the supply. Its value is `cut`, `off`, `on` or, for the link, `reset`. Recorded sessions have
+/// The key of a change of the supply, with the value `cut`, `off`, `on` or, for the link, `reset`. Recorded sessions have
 /// it; stack files do not.
 pub const POWER: &str = "power";
 
@@ -153,7 +153,7 @@ impl Stack {
         Stack { profile, layers: Vec::new(), changes: Vec::new(), beside: Vec::new() }
     }
 
-    /// The same stack with another layer on top.
+    /// Adds a layer on top.
     #[must_use]
     pub fn under(mut self, layer: Layer) -> Stack {
         self.layers.push(layer);
@@ -216,22 +216,22 @@ impl Stack {
         self.array().map_or(1, |array| array.members)
     }
 
-    /// Its array.
+    /// The array, if it has one.
     pub fn array(&self) -> Option<&ArraySpec> {
         self.layers.iter().find_map(|layer| if let Layer::Array(spec) = layer { Some(spec) } else { None })
     }
 
-    /// Its processor.
+    /// The processor, if it has one.
     pub fn processor(&self) -> Option<&ProcessorSpec> {
         self.layers.iter().find_map(|layer| if let Layer::Processor(spec) = layer { Some(spec) } else { None })
     }
 
-    /// Its drivers, the lowest first.
+    /// The drivers, the lowest first.
     pub fn drivers(&self) -> impl Iterator<Item = &DriverSpec> {
         self.layers.iter().filter_map(|layer| if let Layer::Driver(spec) = layer { Some(spec) } else { None })
     }
 
-    /// Its caches in host memory, the lowest first.
+    /// The caches in host memory, the lowest first.
     pub fn accelerators(&self) -> impl Iterator<Item = &AcceleratorSpec> {
         self.layers.iter().filter_map(|layer| if let Layer::Accelerator(spec) = layer { Some(spec) } else { None })
     }
@@ -242,7 +242,7 @@ impl Stack {
         self.array().map(laid).unwrap_or_default()
     }
 
-    /// The sectors that a job sees. Those of devices beside the stack are for scenes only.
+    /// The sectors that a job sees: without those of devices beside the stack, which are for scenes only.
     pub fn sectors(&self) -> u64 {
         match self.array() {
             Some(_) => self.volumes().iter().map(ArrayVolume::capacity).sum(),
@@ -298,12 +298,12 @@ pub fn above(layers: &[Layer], drive: Drives<'_>) -> Box<dyn Device> {
     one(layers, &names(layers), 0, drive)
 }
 
-/// What an array of `count` drives with `layers` below it stands on.
+/// Builds the device on which an array of `count` drives with `layers` below it stands.
 pub fn below_array(layers: &[Layer], count: u32, drive: Drives<'_>) -> Box<dyn Device> {
     several(layers, &names(layers), count, drive)
 }
 
-/// Builds what stands above the drive with this number; where an array is among `layers`, above all of its drives.
+/// Builds `layers` above the drive with this number, or, with an array among them, above all drives of the array.
 fn one(layers: &[Layer], names: &[String], number: u32, drive: Drives<'_>) -> Box<dyn Device> {
     let (Some((layer, below)), Some((name, others))) = (layers.split_last(), names.split_last()) else {
         return drive(number);
@@ -314,7 +314,7 @@ fn one(layers: &[Layer], names: &[String], number: u32, drive: Drives<'_>) -> Bo
     }
 }
 
-/// The drives of an array, each with its own layers, below what they share.
+/// Builds the drives of an array, each with its own layers, and the layers that they share.
 fn several(layers: &[Layer], names: &[String], count: u32, drive: Drives<'_>) -> Box<dyn Device> {
     match (layers.split_last(), names.split_last()) {
         (Some((layer, below)), Some((name, others))) if layer.is_shared() => {

@@ -1,5 +1,5 @@
 //! Equipment for tests of devices: small drives with every setting, random stacks, the image that a judge of durability
-//! sees, and the conformance suite. It models nothing; no figure here describes a real drive.
+//! sees, and the conformance suite. Nothing is modelled here; no figure describes a real drive.
 //!
 //! | part | what it is |
 //! |---|---|

@@ -65,7 +65,7 @@ impl Span {
         Span(s * 1_000_000_000)
     }
 
-    /// Its length in nanoseconds.
+    /// The length in nanoseconds.
     pub const fn nanos(self) -> u64 {
         self.0
     }
@@ -114,7 +114,7 @@ impl Sub for Span {
     }
 }
 
-/// A rate in bytes a second. It divides by multiplying with an inverse.
+/// A rate in bytes a second, kept with its inverse: division becomes multiplication.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Rate {
     bytes_a_second: u64,
@@ -129,7 +129,7 @@ impl Rate {
         Rate { bytes_a_second, inverse: u64::MAX / bytes_a_second }
     }
 
-    /// How long `bytes` take, rounded down. For any dividend the product with the inverse is too small by at most 1.
+    /// Returns the time that `bytes` take, rounded down. For any dividend the product with the inverse is too small by at most 1.
     #[inline]
     pub fn time(self, bytes: u64) -> Span {
         let dividend = bytes * 1_000_000_000;

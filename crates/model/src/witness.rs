@@ -1,5 +1,5 @@
-//! A device that tells a witness what passes it: requests as they are accepted, completions as they are polled, landings
-//! as they are reported. It changes nothing and keeps only what is in flight.
+//! A device that reports its traffic to a witness: requests as they are accepted, completions as they are polled, landings
+//! as they are reported. Nothing is changed, and only requests in flight are kept.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -12,25 +12,25 @@ use crate::block::{
 use crate::record::DriveLog;
 use crate::time::Instant;
 
-/// Sees what passes between a job and its device, in the order in which it does; instants never run back.
+/// Observes the traffic between a job and its device in order; instants never run back.
 ///
 /// A completion or landing of an instant may be told after a landing that began before it: a landing is reported when
 /// its access has ended.
 ///
-/// It is told what the program sees: a write that a flush of its own follows ([`Flags::FLUSH_FOLLOWS`]) is marked as
-/// forced, and completes with that flush.
+/// The program's view is reported: a write that a flush of its own follows ([`Flags::FLUSH_FOLLOWS`]) is marked as forced,
+/// and completes with that flush.
 pub trait Witness {
     /// The device accepted `request` at `now`.
     fn submitted(&mut self, now: Instant, request: &Request);
     /// `request` completed.
     fn completed(&mut self, request: &Request, completion: &Completion);
-    /// Something became of a written run, or a layer told what it is worth.
+    /// A landing was reported: the fate of a written run, or an event of an array.
     fn landed(&mut self, landing: &Landing);
     /// A setting was changed at `now`.
     fn changed(&mut self, now: Instant, key: &str, value: &str) {
         let _ = (now, key, value);
     }
-    /// The job ended at `end`, and the device would go on by itself at `next`: is it to?
+    /// True if the device, which would go on by itself at `next` after the job's end at `end`, should do so.
     fn lingers(&mut self, end: Instant, next: Instant) -> bool;
 }
 
@@ -56,7 +56,7 @@ impl<W: Witness> Witness for &mut W {
 pub struct WatchedDevice<D, W> {
     device: D,
     witness: W,
-    /// By tag: what is in flight, and whether a flush of its own follows.
+    /// By tag: the request in flight, and whether a flush of its own follows.
     flying: Vec<Option<(Request, bool)>>,
     /// By tag: writes that are done below and wait for their flush.
     unflushed: BTreeMap<u32, Request>,
@@ -80,7 +80,7 @@ impl<D: Device, W: Witness> WatchedDevice<D, W> {
         }
     }
 
-    /// The power goes in order; the device goes on until it has nothing left to do. Answers when that was.
+    /// Powers the device off in order and runs it until it has nothing left to do. Returns that instant.
     pub fn power_off(&mut self, end: Instant) -> Result<Instant, ControlError> {
         self.control(end, &Control::PowerOff)?;
         let mut last = end;
@@ -155,7 +155,6 @@ impl<D: Device, W: Witness> Device for WatchedDevice<D, W> {
         Some(completion)
     }
 
-    /// Nothing: the witness has them.
     fn log(&self) -> DriveLog {
         self.device.log()
     }
@@ -168,6 +167,7 @@ impl<D: Device, W: Witness> Device for WatchedDevice<D, W> {
         self.device.cores(now)
     }
 
+    /// None: the witness has them.
     fn poll_landing(&mut self) -> Option<Landing> {
         None
     }

@@ -1,5 +1,4 @@
-//! The kernel's accounts of processor time and disks. Reading them costs some microseconds at a run's beginning and its end,
-//! and nothing between.
+//! The kernel's accounts of processor time and disks. Reading them costs some microseconds at the beginning and end of a run.
 //!
 //! Source: getrusage(2), proc_stat(5), Documentation/admin-guide/iostats.rst.
 
@@ -10,13 +9,13 @@ use nix::sys::resource::{UsageWho, getrusage};
 use seekwise_model::time::Span;
 use seekwise_run::usage::{DiskUsage, SystemUsage, ThreadUsage};
 
-/// Not told.
+/// Empty: only Linux is asked.
 #[cfg(not(target_os = "linux"))]
 pub fn of_this_thread() -> ThreadUsage {
     ThreadUsage::default()
 }
 
-/// Of the calling thread until now; its `wall` is nothing.
+/// Usage of the calling thread until now; `wall` is zero.
 #[cfg(target_os = "linux")]
 pub fn of_this_thread() -> ThreadUsage {
     let Ok(usage) = getrusage(UsageWho::RUSAGE_THREAD) else { return ThreadUsage::default() };
@@ -34,18 +33,18 @@ pub fn of_this_thread() -> ThreadUsage {
     }
 }
 
-/// Accounts of the whole system until now.
+/// Cumulative counters of the whole system.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SystemCounters {
-    /// Ticks that processors worked, and all ticks.
+    /// Busy ticks of all processors, and all their ticks.
     ticks: [u64; 2],
-    /// Processors.
+    /// Number of processors.
     cores: u32,
     disks: Vec<(String, [u64; 11])>,
 }
 
 impl SystemCounters {
-    /// Until now; where the kernel does not tell, nothing.
+    /// Reads the counters; those that the kernel does not report are empty.
     pub fn now() -> SystemCounters {
         let text = |path| fs::read_to_string(path).unwrap_or_default();
         SystemCounters::of(&text("/proc/stat"), &text("/proc/diskstats"))
@@ -60,7 +59,7 @@ impl SystemCounters {
                 system.cores += 1;
                 continue;
             }
-            // user, nice, system, idle, iowait, irq, softirq, steal; what follows stands in user already.
+            // user, nice, system, idle, iowait, irq, softirq, steal; the later fields are part of user already.
             let ticks: Vec<u64> = words.take(8).map(|word| word.parse().unwrap_or(0)).collect();
             let all: u64 = ticks.iter().sum();
             let idle: u64 = ticks.iter().skip(3).take(2).sum();
@@ -76,7 +75,7 @@ impl SystemCounters {
         system
     }
 
-    /// What came between `from` and this.
+    /// Difference from an earlier snapshot.
     pub fn since(&self, from: &SystemCounters) -> SystemUsage {
         let [busy, all] = [0, 1].map(|at| self.ticks[at].saturating_sub(from.ticks[at]));
         let disk = |(name, counts): &(String, [u64; 11])| {

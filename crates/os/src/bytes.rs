@@ -1,12 +1,11 @@
-//! The bytes of a modelled disk: what its platters hold, and what was written and is not there yet.
+//! The bytes of a modelled disk: those on its platters, and those written but not there yet.
 //!
-//! A write that the device accepted is seen by every later read. It comes to the platters' image when its landing says
-//! so, by stamp ([`Landing`], rule 5 of the contract); what a power cut leaves is then what the image holds, and nothing
-//! has to be worked out. Memory is that of what was written and is not zeroes; an image in a file is sparse. What is kept of
-//! sectors is kept by runs, so that a request of any length costs an entry.
+//! Every later read sees a write that the device accepted. Its data reach the platters' image when its landing is reported, by stamp
+//! ([`Landing`], rule 5 of the contract); so the image holds exactly what a power cut leaves. Memory holds written data other than
+//! zeroes; an image in a file is sparse. The state of sectors is stored by runs, so a request of any length costs one entry.
 //!
-//! Where that does not hold, of an array that lacks a drive, somebody else works it out ([`Bytes::leave`]); until then what lay
-//! where something was put is kept ([`Bytes::keep_former`]).
+//! An array that lacks a drive is the exception: its caller works out what a cut leaves ([`Bytes::leave`]). Until then the former
+//! content of overwritten places is kept ([`Bytes::keep_former`]).
 
 #[cfg(test)]
 mod oracle;
@@ -24,21 +23,21 @@ pub use self::platters::{PlatterMedium, zero_at};
 use self::runs::{RUN_COST, RunMap};
 use seekwise_model::history::{CutRemains, DataPart, History, WriteData};
 
-/// What a write that is not on the platters takes beside its data: a [`Written`] and what it is found by.
+/// Memory of a pending write besides its data: a [`Written`] and its entry in the index.
 const WRITE_COST: u64 = 192;
 
-/// A write that is not on the platters whole.
+/// A pending write: not landed whole, or not answered.
 #[derive(Debug)]
 struct Written {
     lba: u64,
     data: WriteData,
-    /// Sectors of which something has been heard, one bit each, and how many they are not: a drive whose cache is switched off meanwhile
-    /// may write some of them twice.
+    /// Sectors whose landing was reported, one bit each, and the number of the others. A drive whose cache is switched off meanwhile may
+    /// write some sectors twice.
     heard: Vec<u64>,
     left: u64,
-    /// It was answered as done, and the last stamp that was given then.
+    /// The last stamp given when it was answered as done.
     done: Option<u64>,
-    /// Memory that is counted for it.
+    /// Memory accounted for it.
     counted: u64,
 }
 
@@ -58,7 +57,7 @@ impl Written {
         self.lba + self.data.bytes() / SECTOR
     }
 
-    /// The runs of it between two sectors of which nothing has been heard.
+    /// Returns the runs of its sectors in `from..end` whose landing was not reported.
     fn unheard(&self, from: u64, end: u64) -> Vec<(u64, u64)> {
         let mut runs: Vec<(u64, u64)> = Vec::new();
         for sector in from.max(self.lba)..end.min(self.end()) {
@@ -72,12 +71,12 @@ impl Written {
         runs
     }
 
-    /// What it brings to these sectors of it.
+    /// Returns its data for these of its sectors.
     fn part(&self, from: u64, end: u64) -> DataPart<'_> {
         self.data.part((from - self.lba) * SECTOR, (end - from) * SECTOR)
     }
 
-    /// Memory that it takes, with that of the pieces that its data will lie in.
+    /// Memory that it takes, with the pieces that its data will occupy.
     fn cost(&self, on_platters: u64) -> u64 {
         WRITE_COST
             + self.data.kept()
@@ -91,7 +90,7 @@ impl Written {
     }
 }
 
-/// Pieces of memory that data may lie in.
+/// Counts the pieces of memory that data may occupy.
 fn pieces_of(data: &WriteData, lba: u64) -> u64 {
     match data {
         WriteData::Zeroes { .. } => 0,
@@ -99,30 +98,30 @@ fn pieces_of(data: &WriteData, lba: u64) -> u64 {
     }
 }
 
-/// The bytes.
+/// The bytes of a disk.
 #[derive(Debug, Default)]
 pub struct Bytes {
     surface: PlatterBytes,
-    /// By stamp.
+    /// Pending writes, by stamp.
     written: BTreeMap<u64, Written>,
-    /// What `written` takes of memory, and will.
+    /// Memory that `written` takes, and will take.
     writing: u64,
-    /// By sectors: the stamp of what a read finds there, where that is not on the platters.
+    /// By sectors: the stamp of the write that a read finds there, if it is not on the platters.
     above: RunMap<u64>,
     /// Sectors that a cut left unreadable.
     torn: RunMap<()>,
-    /// What the platters held at an instant.
+    /// Former content of the platters, if it is kept.
     former: Option<Former>,
 }
 
-/// What the platters held at an instant, where something was put there since.
+/// Content of the platters at an instant, where it was overwritten since.
 #[derive(Debug, Default)]
 struct Former {
-    /// By piece: which of its sectors are kept, one bit each, and what they held.
+    /// By piece: its kept sectors, one bit each, and their content.
     pieces: HashMap<u64, (u8, Box<[u8]>)>,
-    /// Sectors where nothing lay.
+    /// Sectors that were empty.
     empty: RunMap<()>,
-    /// All that could not be read then.
+    /// All sectors that were unreadable then.
     torn: RunMap<()>,
 }
 
@@ -150,42 +149,42 @@ impl Former {
 pub struct UnreadableSector(pub u64);
 
 impl Bytes {
-    /// On these platters.
+    /// Creates an empty disk on these platters.
     pub fn on(platters: PlatterMedium) -> Bytes {
         Bytes { surface: PlatterBytes::of(platters), ..Bytes::default() }
     }
 
-    /// Which begin with what is in `base`, that is not written to. Platters in memory read there what was not written since;
-    /// a file of platters gets a copy, but for what is zero.
+    /// Starts from the content of `base`, which is not written to. Platters in memory read unwritten places from it; platters in a file get
+    /// a copy without its zeroes.
     pub fn begun_with(self, base: File) -> io::Result<Bytes> {
         Ok(Bytes { surface: self.surface.begun_with(base)?, ..self })
     }
 
-    /// How many times what is written lies in memory when it has landed, or will: on platters there, and as what lay where it was put.
+    /// Number of copies of landed data in memory: one on platters there, one as former content.
     fn copies(&self) -> u64 {
         u64::from(self.surface.is_in_memory()) + u64::from(self.former.is_some())
     }
 
-    /// Bytes of memory that all of it takes, with what the writes under way will.
+    /// Memory in use, including that of writes under way, in bytes.
     pub fn held(&self) -> u64 {
         let runs = (self.above.len() + self.torn.len()) as u64 * RUN_COST;
         self.surface.held() + self.writing + runs + self.former.as_ref().map_or(0, Former::held)
     }
 
-    /// What a write of so many bytes at `lba` adds to that at most; of zeroes nothing is to be kept.
+    /// Upper bound of the memory for a write of `bytes` at `lba`; zeroes have no data (`bytes` is 0).
     pub fn cost_of(&self, lba: u64, bytes: u64) -> u64 {
         let pieces = (lba + bytes / SECTOR).div_ceil(PIECE) - lba / PIECE;
         let whole = if bytes == 0 { 0 } else { self.copies() * pieces * PIECE_COST };
         WRITE_COST + 2 * RUN_COST + bytes + whole
     }
 
-    /// The same, less what lies there already.
+    /// Memory for such a write, without the pieces that exist already.
     pub fn exact_cost_of(&self, lba: u64, bytes: u64) -> u64 {
         let there = if self.surface.is_in_memory() { self.surface.pieces_within(lba, lba + bytes / SECTOR) } else { 0 };
         self.cost_of(lba, bytes) - there * PIECE_COST
     }
 
-    /// A write with these data was accepted.
+    /// Records a write that the device accepted.
     pub fn accept(&mut self, write: &Request, data: WriteData) {
         self.above.set(write.lba, write.end(), write.stamp);
         self.torn.clear(write.lba, write.end());
@@ -195,8 +194,8 @@ impl Bytes {
         self.written.insert(write.stamp, written);
     }
 
-    /// Something became of written sectors. Of an array the first copy counts, as a read after a cut finds it; where its drive
-    /// is lost, see [`Bytes::settle`].
+    /// Applies a landing. In an array the first copy counts, as a read after a cut finds it; if its drive is lost, see
+    /// [`Bytes::settle`].
     pub fn land(&mut self, landing: &Landing) -> io::Result<()> {
         let told = matches!(landing.kind, LandingKind::Taken | LandingKind::Gone | LandingKind::Whole);
         if told || !matches!(landing.role, MemberRole::Copy(0) | MemberRole::Every) {
@@ -217,7 +216,7 @@ impl Bytes {
         Ok(())
     }
 
-    /// A write was answered as done, when `last` was the last stamp given.
+    /// Records that a write was answered as done, when `last` was the last stamp given.
     pub fn done(&mut self, stamp: u64, last: u64) {
         if let Some(written) = self.written.get_mut(&stamp) {
             written.done = Some(last);
@@ -225,28 +224,28 @@ impl Bytes {
         }
     }
 
-    /// A write that is over, and of which all was heard, is not needed any more.
+    /// Drops a write that is answered and landed whole.
     fn drop_heard(&mut self, stamp: u64) {
         if self.written.get(&stamp).is_some_and(|written| written.left == 0 && written.done.is_some()) {
             self.take(stamp);
         }
     }
 
-    /// A write is not under way any more.
+    /// Removes a pending write and its memory from the account.
     fn take(&mut self, stamp: u64) -> Option<Written> {
         let written = self.written.remove(&stamp)?;
         self.writing -= written.counted;
         Some(written)
     }
 
-    /// A flush of this stamp is over. Of an array that has lost a drive the first copy of a write may never land: its place is
-    /// told by another copy or by parity alone. So what was done before the flush began is where a read will find it.
+    /// Applies a flush of this stamp that is over. In an array that has lost a drive the first copy of a write may never land: only another
+    /// copy or parity holds its data. So the writes that were done before the flush began are put on the platters.
     pub fn settle(&mut self, flush: u64) -> io::Result<()> {
         let over = |(stamp, written): (&u64, &Written)| written.done.filter(|last| *last < flush).map(|_| *stamp);
         let settled: Vec<u64> = self.written.iter().filter_map(over).collect();
         for stamp in settled {
             let written = self.take(stamp).expect("it was just found");
-            // Also below a newer write: that one may fail.
+            // Also below a newer write, which may fail.
             let covered = self.above.within(written.lba, written.end());
             let settled: Vec<(u64, u64)> = covered.flat_map(|run| written.unheard(run.0, run.1)).collect();
             for (from, end) in settled {
@@ -259,31 +258,31 @@ impl Bytes {
         Ok(())
     }
 
-    /// The runs between two sectors where a read finds this write.
+    /// Returns the runs in `from..end` where a read finds this write.
     fn seen_of(&self, stamp: u64, from: u64, end: u64) -> Vec<(u64, u64)> {
         let own = self.above.within(from, end).filter(|run| run.2 == stamp);
         own.map(|(from, end, _)| (from, end)).collect()
     }
 
-    /// The power failed, and all was told that came to the platters, also what a buffer saves: nothing else ever will. No landing tells of
-    /// what a layer had acknowledged and had not sent to a drive yet.
+    /// Drops all pending writes after a power cut; all landings have been reported, also of what a buffer saves. No landing reports writes
+    /// that a layer had acknowledged and not sent to a drive yet.
     pub fn cut(&mut self) {
         self.written.clear();
         self.writing = 0;
         self.above = RunMap::default();
     }
 
-    /// From now on what lies where something is put is kept, until this is said again; or nothing is kept.
+    /// Starts to keep the former content of overwritten places, anew if it was kept, or stops.
     pub fn keep_former(&mut self, keep: bool) {
         self.former = keep.then(|| Former { torn: self.torn.clone(), ..Former::default() });
     }
 
-    /// What lies where something is put is kept.
+    /// Whether the former content of overwritten places is kept.
     pub fn keeps_former(&self) -> bool {
         self.former.is_some()
     }
 
-    /// The power failed, and this is what it leaves of `history`, which began when [`Bytes::keep_former`] was said.
+    /// Sets the content that a power cut leaves of `history`, which began with [`Bytes::keep_former`].
     pub fn leave(&mut self, left: &CutRemains, history: &History) -> io::Result<()> {
         self.cut();
         let former = self.former.take().unwrap_or_default();
@@ -319,7 +318,7 @@ impl Bytes {
         }
     }
 
-    /// Keeps what lies in these sectors and was not kept yet.
+    /// Keeps the content of these sectors, except those kept already.
     fn remember(&mut self, lba: u64, sectors: u64) -> io::Result<()> {
         let Some(mut former) = self.former.take() else { return Ok(()) };
         for (from, end) in former.empty.gaps(lba, lba + sectors) {
@@ -329,12 +328,12 @@ impl Bytes {
         Ok(())
     }
 
-    /// The same of sectors that are not kept as empty.
+    /// Keeps a run of sectors that are not kept as empty.
     fn remember_run(&self, former: &mut Former, from: u64, end: u64) -> io::Result<()> {
         let mut at = from;
         while at < end {
             let data = self.surface.data_from(at, end);
-            // Where nothing lies now, something may have, that is kept.
+            // Sectors that are empty now may have held data, which are kept then.
             let mut empty = at;
             let kept: Vec<u64> = match former.pieces.len() as u64 {
                 0 => Vec::new(),
@@ -356,13 +355,13 @@ impl Bytes {
         Ok(())
     }
 
-    /// A write failed or lost its power: what of it was not heard of never comes.
+    /// Drops a write that failed or lost its power; the rest of it never lands.
     pub fn forget(&mut self, stamp: u64) {
         let Some(written) = self.take(stamp) else { return };
         self.uncover(written.lba, written.end(), stamp, false);
     }
 
-    /// `stamp` is not above the platters in these sectors any more. Where it did not get there, an older write may be found.
+    /// Removes `stamp` from these sectors of `above`. Unless it landed there, a read may find an older write.
     fn uncover(&mut self, from: u64, end: u64, stamp: u64, landed: bool) {
         let mut bare = self.seen_of(stamp, from, end);
         bare.iter().for_each(|run| self.above.clear(run.0, run.1));
@@ -378,13 +377,13 @@ impl Bytes {
         }
     }
 
-    /// What a read finds.
+    /// Reads sectors.
     pub fn read(&self, lba: u64, sectors: u64) -> Result<io::Result<Vec<u8>>, UnreadableSector> {
         let mut data = vec![0; (sectors * SECTOR) as usize];
         Ok(self.read_into(lba, &mut data)?.map(|()| data))
     }
 
-    /// The same, into zeroes.
+    /// Reads sectors into `data`, which must be zeroed.
     pub fn read_into(&self, lba: u64, data: &mut [u8]) -> Result<io::Result<()>, UnreadableSector> {
         let end = lba + data.len() as u64 / SECTOR;
         if let Some((sector, ..)) = self.torn.within(lba, end).next() {
@@ -400,34 +399,34 @@ impl Bytes {
         Ok(Ok(()))
     }
 
-    /// Bytes that are above the platters: lost if the power went now, but for what the device saves.
+    /// Bytes not on the platters: lost if the power failed now, except those that the device saves.
     pub fn at_risk(&self) -> u64 {
         self.above.sectors() * SECTOR
     }
 
-    /// Those of them that were answered as done.
+    /// Bytes at risk that were answered as done.
     pub fn acknowledged_at_risk(&self) -> u64 {
         let is_done = |stamp: &u64| self.written.get(stamp).is_some_and(|write| write.done.is_some());
         self.above.iter().filter(|run| is_done(&run.2)).map(|(from, end, _)| (end - from) * SECTOR).sum()
     }
 
-    /// Sectors that cannot be read.
+    /// Number of unreadable sectors.
     pub fn torn(&self) -> u64 {
         self.torn.sectors()
     }
 
-    /// All that has landed is kept, where it is kept in a file.
+    /// Syncs the image, if it is a file.
     pub fn close(&self) -> io::Result<()> {
         self.surface.close()
     }
 
-    /// The first sector from `lba` on, up to `end`, where something may lie that is not zero; `end` where there is none.
+    /// Returns the first sector of `lba..end` that may not be zero, or `end`.
     pub fn data_from(&self, lba: u64, end: u64) -> u64 {
         let above = self.above.within(lba, end).next().map_or(end, |run| run.0);
         self.surface.data_from(lba, end).min(above)
     }
 
-    /// The first sector from `lba` on, up to `end`, from which on there are zeroes for a while; `end` where there is none.
+    /// Returns the first sector of `lba..end` at which a run of zeroes begins, or `end`.
     pub fn hole_from(&self, lba: u64, end: u64) -> u64 {
         let mut at = lba;
         loop {

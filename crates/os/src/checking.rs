@@ -1,7 +1,7 @@
-//! What a power cut left, looked at by a check of the user's: the medium as a file, mounted where it has a file system, and a command
-//! that says what it finds there. Each worker has a folder of its own, and begins anew each time.
+//! The content that a power cut left, checked by a command of the user's: the medium is a file, mounted if it has a file system. Each
+//! worker has a folder of its own, made anew for each check.
 //!
-//! A file refuses no read: a sector that cannot be read holds a pattern of its own here.
+//! A read of a file does not fail: an unreadable sector holds a pattern of its own here.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -15,45 +15,45 @@ use crate::outputs::{create_like_parent, create_private};
 use crate::spoiling::{ChangedBytes, MediumChange, records};
 use seekwise_model::history::DataPart;
 
-/// Bytes of the base that are told apart: what is zero stays a hole.
+/// Bytes of the base image that are read at once; a piece of zeroes stays a hole.
 const PIECE: usize = 64 << 10;
 
-/// What a sector that cannot be read is filled with: neither zeroes nor what any program would have written.
+/// Content of an unreadable sector: neither zeroes nor anything that a program would have written.
 const UNREADABLE: [u8; 512] = [0xBD; 512];
 
-/// A check.
+/// Checks images with a user's program.
 pub struct ImageChecker<'a> {
     /// Bytes of the disk.
     length: u64,
-    /// What it began with, but for zeroes.
+    /// The base image, without its zeroes.
     base: Vec<(u64, Vec<u8>)>,
     system: Option<&'a FileSystemKind>,
     program: ShellProgram<'a>,
     folder: &'a Path,
 }
 
-/// What a check was told, and what came of it.
+/// Outcome of a check.
 #[derive(Clone, Debug)]
 pub struct CheckResult {
-    /// How the command ended; nothing where the disk could not be mounted.
+    /// How the command ended; `None` if the disk could not be mounted.
     pub ended: Option<ProgramExit>,
     /// Why it could not be mounted.
     pub unmountable: Option<String>,
-    /// What the file system's checker found.
+    /// The first error that the file system's checker found.
     pub fault: Option<String>,
 }
 
-/// What lies on a disk beside what it began with.
+/// Content of a disk besides its base image.
 #[derive(Clone, Debug, Default)]
 pub struct ImageContent<'a> {
-    /// First sectors, and what lies from there on.
+    /// First sectors, and the data from there on.
     pub pieces: Vec<(u64, DataPart<'a>)>,
-    /// Sectors that cannot be read: from, and up to.
+    /// Unreadable sectors: from, and up to.
     pub torn: Vec<(u64, u64)>,
 }
 
 impl<'a> ImageChecker<'a> {
-    /// Of disks of `length` bytes, or as long as what they begin with, with a file system. `program` finds what it is told in its
+    /// Creates a checker of disks of `length` bytes, or as long as their base image. `program` finds the paths of a check in its
     /// environment; `folder` is for scratch.
     pub fn new(
         length: u64,
@@ -77,7 +77,7 @@ impl<'a> ImageChecker<'a> {
         Ok(checker)
     }
 
-    /// Writes the disk to a new file for its owner alone; nothing of it remains after an error.
+    /// Writes the disk to a new file for its owner alone; removes it after an error.
     pub fn write(&self, path: &Path, content: &ImageContent<'_>) -> io::Result<()> {
         let file = create_private(path)?;
         self.fill(&file, content).inspect_err(|_| drop(std::fs::remove_file(path)))
@@ -89,7 +89,7 @@ impl<'a> ImageChecker<'a> {
             file.write_all_at(bytes, *at)?;
         }
         for (lba, part) in &content.pieces {
-            // What a program wrote behind its file system, if it had the whole device.
+            // A program that had the whole device may have written beyond the file system.
             let within = self.length.saturating_sub(lba * 512).min(part.bytes());
             match part {
                 DataPart::Bytes(bytes) => file.write_all_at(&bytes[..within as usize], lba * 512)?,
@@ -102,17 +102,17 @@ impl<'a> ImageChecker<'a> {
         Ok(())
     }
 
-    /// What files and folders lack on this disk of what they held; nothing where there is no file system, or none that can be mounted.
+    /// Returns what files and folders lack on this disk; `None` without a file system, or if it cannot be mounted.
     pub fn missing(&self, content: &ImageContent<'_>, pages: &FilePages) -> io::Result<Option<UnflushedState>> {
         self.with_mounted(content, |mount| pages.missing(mount))
     }
 
-    /// All files on this disk, page by page; nothing where there is no file system, or none that can be mounted.
+    /// Reads all files on this disk, page by page; `None` without a file system, or if it cannot be mounted.
     pub fn pages(&self, content: &ImageContent<'_>) -> io::Result<Option<FilePages>> {
         self.with_mounted(content, |mount| FilePages::of(mount, EARLIEST, self.program.bounds.stop))
     }
 
-    /// Of the bytes that a workload changed, those on this disk that hold records.
+    /// Returns those of the changed bytes that hold records on this disk.
     pub fn records(&self, content: &ImageContent<'_>, changed: &[ChangedBytes]) -> io::Result<Vec<ChangedBytes>> {
         if let Some(found) = self.with_mounted(content, |mount| records(changed, mount))? {
             return Ok(found);
@@ -142,7 +142,7 @@ impl<'a> ImageChecker<'a> {
         Ok(seen)
     }
 
-    /// Looks at a disk with these promises made, after a `change` if there is one; nothing if that change does not apply.
+    /// Checks a disk with these promises, after `change` if there is one; `None` if that change does not apply.
     pub fn look(
         &self,
         worker: usize,
@@ -198,7 +198,7 @@ impl<'a> ImageChecker<'a> {
     }
 }
 
-/// Mounts it; the inner error says why that cannot be, the outer one that the system had no means for it.
+/// Mounts the image; the inner error says why it cannot be mounted, the outer one that a loop device failed.
 fn mounted(
     system: &FileSystemKind,
     image: &Path,
@@ -212,7 +212,7 @@ fn mounted(
     }
 }
 
-/// Words without the name of a folder that nobody knows.
+/// Removes the name of a scratch folder from a message.
 fn without(words: &str, folder: &Path) -> String {
     words.replace(&format!("{}: ", folder.display()), "")
 }

@@ -4,15 +4,15 @@ use std::time::Duration;
 
 use seekwise_model::time::{Instant, Span};
 
-/// How long before the end of a wait a sleep is to end; what is left is waited for awake. Measured on a virtual machine of
-/// two cores: a sleep of a thread with precedence ends 51 us late in the median and 125 to 250 us late once in a hundred.
+/// How long before a deadline a sleep ends; the rest is waited for awake. Measured on a virtual machine of two cores: a sleep of a
+/// thread with precedence ends 51 us late in the median and 125 to 250 us late once in a hundred.
 pub const AWAKE: Span = Span::from_micros(150);
 
-/// A time of a file, as interfaces of file systems have it. No clock is read for it.
+/// A time of a file, for interfaces of file systems. No clock is read for it.
 pub type FileTime = std::time::SystemTime;
 
-/// Lets this thread, which has deadlines, run before all ordinary ones where the system permits that (`SCHED_FIFO`), and
-/// end its sleeps without slack. True where it has precedence.
+/// Gives this thread, which has deadlines, precedence over all ordinary ones if the system permits (`SCHED_FIFO`), and its sleeps
+/// no slack. True if it has precedence.
 #[cfg(target_os = "linux")]
 pub fn take_precedence() -> bool {
     use thread_priority::unix::set_thread_priority_and_policy;
@@ -23,15 +23,15 @@ pub fn take_precedence() -> bool {
     set_thread_priority_and_policy(thread_native_id(), lowest, policy).is_ok()
 }
 
-/// This thread is an ordinary one again, as nice as it was.
+/// Makes this thread an ordinary one again, of its former niceness.
 #[cfg(target_os = "linux")]
 pub fn give_up_precedence() {
     use rustix::process::{getpriority_process, setpriority_process};
     use thread_priority::unix::set_thread_priority_and_policy;
     use thread_priority::{NormalThreadSchedulePolicy, ThreadPriority, ThreadSchedulePolicy, thread_native_id};
     let nice = getpriority_process(None);
-    // The crate sets niceness besides. The least nice is refused where only the policy may be changed, and can be taken back
-    // where it is not.
+    // The crate sets niceness too. The least nice value is refused where only the policy may be changed; elsewhere it is taken back
+    // below.
     let policy = ThreadSchedulePolicy::Normal(NormalThreadSchedulePolicy::Other);
     let _ = set_thread_priority_and_policy(thread_native_id(), ThreadPriority::Max, policy);
     if let Ok(nice) = nice {
@@ -39,17 +39,17 @@ pub fn give_up_precedence() {
     }
 }
 
-/// No system but Linux is asked.
+/// Returns false: only Linux is asked.
 #[cfg(not(target_os = "linux"))]
 pub fn take_precedence() -> bool {
     false
 }
 
-/// It had none.
+/// Does nothing: there was no precedence.
 #[cfg(not(target_os = "linux"))]
 pub fn give_up_precedence() {}
 
-/// The wall clock, from when it was started.
+/// The wall clock, from its start on.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     /// Nanoseconds of [`monotonic`].
@@ -63,12 +63,12 @@ impl Clock {
         Clock { started: monotonic(), processor: processor() }
     }
 
-    /// The same clock for the thread that calls: its own processor time from now on.
+    /// Returns this clock for the calling thread, whose processor time counts from now on.
     pub fn of_this_thread(&self) -> Clock {
         Clock { started: self.started, processor: processor() }
     }
 
-    /// The present.
+    /// The present instant.
     pub fn now(&self) -> Instant {
         Instant::from_nanos(monotonic() - self.started)
     }
@@ -78,12 +78,12 @@ impl Clock {
         self.now().nanos() as f64 / 1e9
     }
 
-    /// What this thread had of a processor since the start, where the system tells.
+    /// Processor time of this thread since the start, if the system tells.
     pub fn processor(&self) -> Option<Span> {
         Some(processor()?.saturating_sub(self.processor?))
     }
 
-    /// Returns when `at` has come.
+    /// Waits until `at`.
     pub fn wait_until(&self, at: Instant) {
         loop {
             let left = at.saturating_since(self.now());
@@ -98,8 +98,8 @@ impl Clock {
     }
 }
 
-/// Nanoseconds of a clock that is never set back, from an instant before this program. As whole nanoseconds at once: seconds
-/// and their part, as the library has them, cost a twentieth of what a request on `null` takes.
+/// Nanoseconds of a clock that is never set back, counted from before this program. As whole nanoseconds at once: the library's
+/// seconds and their part cost a twentieth of a request on `null`.
 #[cfg(unix)]
 #[inline]
 fn monotonic() -> u64 {
@@ -107,7 +107,7 @@ fn monotonic() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-/// The same, from when it was first asked.
+/// Nanoseconds since the first call.
 #[cfg(not(unix))]
 fn monotonic() -> u64 {
     static FIRST: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
@@ -122,7 +122,7 @@ fn processor() -> Option<Span> {
     Some(Span::from_secs(time.tv_sec.try_into().ok()?) + Span::from_nanos(time.tv_nsec.try_into().ok()?))
 }
 
-/// Not told.
+/// `None`: other systems are not asked.
 #[cfg(not(unix))]
 fn processor() -> Option<Span> {
     None

@@ -1,17 +1,17 @@
 //! The system's side of a disk in a file: loop devices, file systems made and mounted on them, and programs that run there.
 //!
-//! All of it is done by the system's own tools (`losetup`, `mkfs.ext4`, `mount`, `e2fsck` …), whose words are the errors; each is ended when it
-//! takes longer than it may. What was mounted or attached here is given back when its value goes, whatever happened between. Root is needed
-//! for all of it but programs.
+//! The system's own tools do the work (`losetup`, `mkfs.ext4`, `mount`, `e2fsck` …), and their messages are the errors; each is ended
+//! when it exceeds its limit. A mount or an attached device is given back when its value is dropped, whatever happened between. All
+//! but programs needs root.
 //!
 //! | file | what is there |
 //! |---|---|
 //! | [`filesystem`] | file systems: made, mounted, checked |
 //! | [`program`] | a command of the user's, and its end |
 //! | `group` | all processes of a program, ended together |
-//! | [`pages`] | what files hold, page by page, and what of it a disk was never given |
-//! | [`debris`] | what a killed run left, and taking it away |
-//! | `process` | what `/proc` says of processes |
+//! | [`pages`] | contents of files, page by page, and those that a disk was never given |
+//! | [`debris`] | what a killed run left, and its removal |
+//! | `process` | processes in `/proc` |
 
 pub mod debris;
 pub mod filesystem;
@@ -37,13 +37,13 @@ pub fn is_root() -> bool {
     geteuid().is_root()
 }
 
-/// Ten milliseconds in which others do what is waited for.
+/// Sleeps for ten milliseconds.
 fn pause() {
     let (_nobody, never) = channel::<()>();
     let _ = never.recv_timeout(Duration::from_millis(10));
 }
 
-/// A tool of the system, found also where only root looks for one; its words are English.
+/// Builds the command of a system tool, found also where only root looks for one; its messages are English.
 fn named(program: &str) -> Command {
     let mut command = Command::new(program);
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -51,15 +51,15 @@ fn named(program: &str) -> Command {
     command
 }
 
-/// Where tools are looked for, of a search path. What root runs never lies in the current folder, which an empty or a
-/// relative entry stands for.
+/// Returns the folders in which tools are looked for. Root never runs anything of the current folder, which an empty or a
+/// relative entry of `PATH` stands for.
 fn tool_path(path: &OsStr) -> OsString {
     let absolute = std::env::split_paths(path).filter(|folder| folder.is_absolute());
     let system = ["/usr/sbin", "/usr/bin", "/sbin", "/bin"].map(PathBuf::from);
     std::env::join_paths(absolute.chain(system)).expect("parts of a path have no colon")
 }
 
-/// Runs a tool and gives what it printed; an error says what it said.
+/// Runs a tool and returns what it printed; the error is its own message.
 pub fn tool<S: AsRef<OsStr>>(
     program: &str,
     arguments: impl IntoIterator<Item = S>,
@@ -70,7 +70,7 @@ pub fn tool<S: AsRef<OsStr>>(
     if how.is_success() {
         return Ok(printed.trim_end().to_owned());
     }
-    // What follows the first line says where more may be found.
+    // The lines after the first say where to find more.
     let first = said.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let said = match how {
         ExitCause::Exited(_) if !first.is_empty() => first.to_owned(),
@@ -79,25 +79,25 @@ pub fn tool<S: AsRef<OsStr>>(
     Err(io::Error::other(format!("{program}: {said}")))
 }
 
-/// How often a loop device is detached that somebody has open, a twentieth of a second apart: five seconds in all.
+/// Attempts to detach a loop device that somebody has open, a twentieth of a second apart: five seconds in all.
 const DETACHING: usize = 100;
 
-/// A loop device on a file; it is detached when this goes.
+/// A loop device on a file, detached when it is dropped.
 #[derive(Debug)]
 pub struct LoopDevice(PathBuf);
 
 impl LoopDevice {
-    /// Attaches a free one, of the file's first `bytes`, that goes past the system's cache.
+    /// Attaches a free loop device to the file's first `bytes`, past the system's cache.
     pub fn attach(file: &Path, bytes: u64, bounds: ProgramBounds<'_>) -> io::Result<LoopDevice> {
         let limit = format!("--sizelimit={bytes}");
         let words = ["--find", "--show", "--direct-io=on", &limit].map(OsStr::new);
         let attached = tool("losetup", words.into_iter().chain([file.as_os_str()]), bounds);
-        // One that was ended in time to say nothing may have attached one all the same.
+        // A tool that was ended before it printed anything may have attached one all the same.
         let unknown = |_: &io::Error| debris::loops(file).into_iter().for_each(|path| drop(LoopDevice(path)));
         attached.inspect_err(unknown).map(|path| LoopDevice(PathBuf::from(path)))
     }
 
-    /// Its name.
+    /// The device's path.
     pub fn path(&self) -> &Path {
         &self.0
     }
@@ -105,7 +105,7 @@ impl LoopDevice {
 
 impl Drop for LoopDevice {
     fn drop(&mut self) {
-        // Whoever looks at it at this moment keeps it: it is asked again until it has no file any more, or somebody else's.
+        // The device stays while somebody has it open: repeated until it has no file any more, or somebody else's.
         let file = |path: &Path| {
             std::fs::read_to_string(Path::new("/sys/block").join(path.file_name()?).join("loop/backing_file")).ok()
         };

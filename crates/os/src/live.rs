@@ -1,11 +1,10 @@
-//! A modelled disk at work in real time: the same layers as in [`seekwise_run::sim`], stepped by the clock, with bytes.
+//! A modelled disk at work in real time: the layers of [`seekwise_run::sim`], stepped by the clock, with bytes.
 //!
-//! One thread has the disk and its clients' connections: it reads their requests and writes their answers itself, so that nobody
-//! has to be woken between. What else comes to it ([`DiskMessage`]) are new clients and what is done to the power; between
-//! them it waits for the device's next instant. A request that comes at an instant of the clock is submitted at that
-//! instant of the model, and is answered when the model's completion has come. So a session that is recorded and played in
-//! virtual time gives the same instants: late calls change nothing (rule 2 of the contract). What the clock adds is told
-//! in the [`Receipt`].
+//! One thread has the disk and its clients' connections: it reads their requests and writes their answers itself, so that no thread
+//! has to be woken between. Its other messages ([`DiskMessage`]) are new clients and orders to the power; between messages it waits for
+//! the device's next instant. A request is submitted at the model's instant of its arrival, and answered when the model's
+//! completion has come. So a recorded session that is played in virtual time gives the same instants: late calls change nothing
+//! (rule 2 of the contract). The delay that the clock adds is in the [`Receipt`].
 
 mod asked;
 pub mod attendance;
@@ -45,53 +44,53 @@ use crate::nbd::wire::{self, NbdCommand, RequestHead, error};
 use crate::nbd::{EXTENTS, LARGEST};
 use seekwise_run::receipt::ways::Door;
 
-/// What comes to a disk.
+/// A message to a disk.
 #[derive(Debug)]
 pub enum DiskMessage {
-    /// A client has come, and asks from now on.
+    /// A new client, with its requests from now on.
     Client(Box<Connection>),
-    /// There is no descriptor for one more: a client that has asked for nothing yet is to give way. The answer says whether one did.
+    /// No descriptor is left for a new connection: a client that has sent no request is to give way. The answer says whether one did.
     Crowded(Sender<bool>),
-    /// A caller within the program asks.
+    /// A request of a caller within the program.
     Asked(DiskRequest),
-    /// A caller within the program asks for an answer and nothing else.
+    /// A caller within the program wants an answer and nothing else.
     Nothing(Caller),
-    /// Something is done to it; the answer says what came of it, in words.
+    /// An order; the answer is its result, in words.
     Order(DiskOrder, Sender<OrderReply>),
-    /// It is to end, in order.
+    /// The end, in order.
     Stop,
 }
 
-/// Sectors of a request that are handed down before others have their turn: the largest one that brings its bytes. Zeroes and trims of
+/// Sectors of a request that are handed down before others have their turn: the largest request with data. Zeroes and trims of
 /// up to 4 GiB go in such portions, and no piece is larger.
 const AT_ONCE: u64 = LARGEST / SECTOR;
 
-/// A cut that is planned.
+/// A planned power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CutPlan {
-    /// So long after the beginning, in the model's time.
+    /// At this instant of the model.
     At(Instant),
-    /// When so many flushes have come.
+    /// After so many flushes.
     Flush(u64),
-    /// When so many writes have.
+    /// After so many writes.
     Write(u64),
 }
 
-/// A request of a client on its way: the pieces of it that the device takes at once.
+/// A client's request under way, in pieces that the device accepts.
 struct Job {
     asked: DiskRequest,
     /// First sector that was not handed down yet, and the end.
     next: u64,
     end: u64,
-    /// Pieces below.
+    /// Pieces in flight.
     below: u32,
     status: Status,
-    /// A flush is to follow, where the device has no FUA; or did.
+    /// Whether a flush is to follow, as the device has no FUA, or is in flight.
     flush: Flush,
-    /// When it came, and when the last piece was done.
+    /// Arrival, and completion of the last piece.
     came: Instant,
     done: Instant,
-    /// Memory that was set aside for it.
+    /// Memory reserved for it.
     aside: u64,
 }
 
@@ -102,7 +101,7 @@ enum Flush {
     Below,
 }
 
-/// A piece below, by its tag.
+/// A piece in flight.
 #[derive(Clone, Copy)]
 struct Piece {
     job: u32,
@@ -111,27 +110,27 @@ struct Piece {
     at: Instant,
 }
 
-/// What a recorder is told.
+/// An event for a recorder.
 #[derive(Clone, Copy, Debug)]
 pub enum RecorderEvent<'a> {
-    /// A request that is over, as the device took it.
+    /// A finished request, as the device took it.
     Request(&'a RecordedRequest),
     /// An order at an instant: `cut`, `off`, `on`, or a setting as `KEY=VALUE`.
     Order(Instant, &'a str),
-    /// It is all over.
+    /// The disk has ended.
     End,
 }
 
-/// Keeps what passes.
+/// Records the events of a disk.
 pub type DiskRecorder = Box<dyn FnMut(RecorderEvent<'_>) -> io::Result<()> + Send>;
 
-/// The disk.
+/// A modelled disk at work.
 pub struct LiveDisk {
     device: Box<dyn Device>,
     limits: Limits,
     content: DiskContent,
     clock: Clock,
-    /// The model's nanoseconds in one of the clock's.
+    /// Nanoseconds of the model in one of the clock.
     speed: f64,
     clients: Clients,
     jobs: Slab<Option<Job>>,
@@ -139,14 +138,14 @@ pub struct LiveDisk {
     waiting: VecDeque<u32>,
     /// Answers that go out at the end of this turn.
     replies: Vec<(Caller, Result<Vec<u8>, u32>)>,
-    /// What is below, by its tag.
+    /// Pieces in flight, by tag.
     pieces: Slab<Option<Piece>>,
     stamp: u64,
-    /// What it may take of memory, and what of that is set aside for writes on their way.
+    /// Limits of its memory, and the memory reserved for writes under way.
     room: MemoryRoom,
     aside: u64,
     powered: bool,
-    /// It has come so far without the clock.
+    /// Instant up to which the model ran ahead of the clock.
     ahead: Instant,
     plan: Option<CutPlan>,
     receipt: Receipt,
@@ -160,7 +159,7 @@ pub struct LiveDisk {
 }
 
 impl LiveDisk {
-    /// A disk that begins now. `speed` is how many times as fast as the clock the model's time runs.
+    /// Creates a disk that begins now. The model's time runs `speed` times as fast as the clock.
     pub fn new(mut device: Box<dyn Device>, bytes: Bytes, speed: f64, plan: Option<CutPlan>) -> LiveDisk {
         let wanted = Control::Set { key: "landings", value: "on" };
         device.control(Instant::ZERO, &wanted).expect("every device reports landings when asked");
@@ -192,60 +191,60 @@ impl LiveDisk {
         }
     }
 
-    /// With what the way to it costs, if that was measured.
+    /// Sets the cost of a connection, if it was measured.
     pub fn along(mut self, path: Option<PathCost>) -> LiveDisk {
         self.receipt.path = path;
         self
     }
 
-    /// Within these bounds of memory: beyond them writes are answered with an error. Said after [`LiveDisk::judged`].
+    /// Sets limits of memory: writes beyond them are answered with an error. To be called after [`LiveDisk::judged`].
     pub fn within(mut self, room: MemoryRoom) -> LiveDisk {
         self.clients.within(room.clients);
         self.content = self.content.within(room.contents);
         LiveDisk { room, ..self }
     }
 
-    /// With so many clients at once at most.
+    /// Sets the largest number of clients at once.
     pub fn admitting(self, clients: usize) -> LiveDisk {
         self.clients.book.write(|book| book.limit = clients);
         self
     }
 
-    /// The ways to it are measured here.
+    /// Sets the recorder of its transports' latencies.
     pub(crate) fn measuring(self, measured: DoorRecorder) -> LiveDisk {
         LiveDisk { measured, ..self }
     }
 
-    /// Where the ways to it are measured.
+    /// The recorder of its transports' latencies.
     pub fn measured(&self) -> DoorRecorder {
         self.measured.clone()
     }
 
-    /// Where it is counted who comes and goes.
+    /// The counters of its clients.
     pub(crate) fn book(&self) -> AttendanceCounters {
         self.clients.book.clone()
     }
 
-    /// Of an array that begins without these drives, a bit each.
+    /// Sets the drives that its array lacks at the beginning, a bit each.
     pub fn without(mut self, lost: u64) -> LiveDisk {
         self.content = self.content.without(lost);
         self
     }
 
-    /// Of this stack: what a cut leaves is known also where its array lacks a drive; see [`DiskContent::judged`]. Said after
-    /// [`LiveDisk::without`].
+    /// Keeps the history of this stack's array, so that what a cut leaves is known while a drive is lost; see
+    /// [`DiskContent::judged`]. To be called after [`LiveDisk::without`].
     pub fn judged(mut self, stack: &Stack) -> LiveDisk {
         self.content = self.content.judged(stack);
         self
     }
 
-    /// Tells `recorder` all that passes. Its errors end the disk, as those of the image do.
+    /// Sets a recorder of all events; its errors end the disk, as those of the image do.
     pub fn recorded(mut self, recorder: DiskRecorder) -> LiveDisk {
         self.recorder = Some(recorder);
         self
     }
 
-    /// Writes down all that passes, with the data.
+    /// Sets a chronicle of all events, with the data.
     pub fn chronicled(mut self, chronicle: Chronicle) -> LiveDisk {
         self.chronicle = Some(chronicle);
         self
@@ -257,7 +256,7 @@ impl LiveDisk {
         }
     }
 
-    /// Serves what comes until it is to stop, then switches off in order. Errors are those of the image's file.
+    /// Serves until it is told to stop, then switches off in order. Errors are those of the image's file and of the recorder.
     pub fn run(mut self, messages: &mut Messages) -> io::Result<Receipt> {
         self.receipt.precedence = take_precedence();
         self.watch = Some(StallWatch::begin(self.clock));
@@ -270,7 +269,7 @@ impl LiveDisk {
         loop {
             let stop = self.take(messages);
             self.step();
-            // What answers at once does so now, not after another look at all clients.
+            // Requests that are answered at once are so now, not after another look at all clients.
             if self.next().is_some_and(|next| next <= self.now()) {
                 self.step();
             }
@@ -284,8 +283,7 @@ impl LiveDisk {
         }
     }
 
-    /// Takes what has come, or waits for it until the device's next instant, which counts as idle. True when it is to
-    /// stop.
+    /// Handles messages and requests; waits for them until the device's next instant, which counts as idle. True if it is to stop.
     fn take(&mut self, messages: &mut Messages) -> bool {
         let from = self.clock.now();
         let rings = self.wait(messages);
@@ -301,7 +299,7 @@ impl LiveDisk {
         false
     }
 
-    /// What is answered goes out together: a system call costs more than an answer.
+    /// Sends all answers together: a system call costs more than an answer.
     fn reply(&mut self) {
         self.clients.write();
         for (caller, outcome) in self.replies.drain(..) {
@@ -309,11 +307,11 @@ impl LiveDisk {
         }
     }
 
-    /// Waits until something comes, or for the device's next instant. True where there may be messages.
+    /// Waits until something comes, or until the device's next instant. True if there may be messages.
     fn wait(&mut self, messages: &mut Messages) -> bool {
         loop {
             let left = self.next().map(|next| self.until(next));
-            // The last of it is waited for awake.
+            // The last part is waited for awake.
             let rings = self.clients.wait(messages, &self.clock, left.map(|left| left.saturating_sub(AWAKE)));
             if rings || self.clients.has_asked() || left == Some(Span::ZERO) {
                 return rings;
@@ -336,33 +334,33 @@ impl LiveDisk {
         false
     }
 
-    /// The model's present. While a disk that was switched off writes out, its time runs ahead of the clock.
+    /// The present of the model. While a disk that was switched off writes out, its time runs ahead of the clock.
     fn now(&self) -> Instant {
         Instant::from_nanos((self.clock.now().nanos() as f64 * self.speed) as u64).max(self.ahead)
     }
 
-    /// When the clock shows the model's `at`.
+    /// Converts an instant of the model to one of the clock.
     fn by_the_clock(&self, at: Instant) -> Instant {
         Instant::from_nanos((at.nanos() as f64 / self.speed) as u64)
     }
 
-    /// How long it is on the clock until the model's `at`.
+    /// Time on the clock until the model's `at`.
     fn until(&self, at: Instant) -> Span {
         Span::from_nanos((at.saturating_since(self.now()).nanos() as f64 / self.speed).ceil() as u64)
     }
 
-    /// A planned cut waits until the power is on and it is known what it leaves.
+    /// Whether a planned cut may come: the power is on, and what a cut leaves is known.
     fn cuttable(&self) -> bool {
         self.powered && self.content.refusal().is_none()
     }
 
-    /// When something happens by itself.
+    /// The next instant at which something happens by itself.
     fn next(&self) -> Option<Instant> {
         let planned = if let Some(CutPlan::At(at)) = self.plan.filter(|_| self.cuttable()) { Some(at) } else { None };
         self.device.poll_timeout().into_iter().chain(planned).min()
     }
 
-    /// All that is due is done, what is complete is answered, what waits goes down.
+    /// Handles all that is due, answers complete requests, and hands down waiting ones.
     fn step(&mut self) {
         let now = self.now();
         if let Some(CutPlan::At(at)) = self.plan.filter(|_| self.cuttable())
@@ -377,7 +375,7 @@ impl LiveDisk {
         self.hand_down(now);
     }
 
-    /// A client's request comes.
+    /// Takes a request.
     fn ask(&mut self, asked: DiskRequest) {
         let head = asked.head;
         if !self.powered {
@@ -412,7 +410,7 @@ impl LiveDisk {
         self.waiting.push_back(self.jobs.put(Some(job)));
     }
 
-    /// Sets aside the memory that a write takes, here and where it will lie; nothing where there is not so much.
+    /// Returns the memory to reserve for a write, here and where it will lie; `None` if there is not enough.
     fn set_aside(&mut self, asked: &DiskRequest) -> Option<u64> {
         let RequestHead { command, offset, length, .. } = asked.head;
         let bytes = match command {
@@ -422,14 +420,14 @@ impl LiveDisk {
         };
         let (lba, held) = (offset / SECTOR, self.content.held() + self.aside);
         let fits = |cost: &u64| held + cost <= self.room.contents;
-        // What lies there already is looked for only where it matters.
+        // Pieces that exist already are counted only if it matters.
         let cost = Some(self.content.cost_of(lba, bytes)).filter(fits);
         let cost = cost.or_else(|| Some(self.content.exact_cost_of(lba, bytes)).filter(fits))?;
         self.receipt.held_most = self.receipt.held_most.max(held + cost + self.clients.held());
         Some(cost)
     }
 
-    /// A write for which there is no memory is answered: there is no space.
+    /// Answers ENOSPC to a write for which no memory is left.
     fn refuse_for_memory(&mut self, asked: DiskRequest) {
         let receipt = &mut self.receipt;
         receipt.requests += 1;
@@ -439,7 +437,7 @@ impl LiveDisk {
         self.refuse(asked.whom, &asked.head, error::NO_SPACE);
     }
 
-    /// The cut that is planned for the `count`th of these comes before that one is handed down.
+    /// Makes the cut planned for the `count`th of these requests due now, before that request is handed down.
     fn count_towards_cut(&mut self, of: impl Fn(&CutPlan) -> bool, count: u64) {
         let due = |plan: &CutPlan| match *plan {
             CutPlan::Flush(at) | CutPlan::Write(at) => count >= at,
@@ -450,7 +448,7 @@ impl LiveDisk {
         }
     }
 
-    /// Hands down what waits, as far as there is room.
+    /// Hands down waiting requests while the device accepts them.
     fn hand_down(&mut self, now: Instant) {
         while let Some(&index) = self.waiting.front() {
             let Some(job) = self.jobs[index].as_mut() else {
@@ -460,12 +458,12 @@ impl LiveDisk {
             let head = job.asked.head;
             let is_flush = head.command == NbdCommand::Flush || job.flush == Flush::Follows && job.next == job.end;
             if is_flush && head.command != NbdCommand::Flush && job.below > 0 {
-                // Its flush is handed down when its pieces are back.
+                // The flush follows when its pieces are back.
                 self.waiting.pop_front();
                 continue;
             }
             let first = head.offset / SECTOR;
-            // No piece goes beyond what is handed down before others have their turn.
+            // No piece exceeds the portion that is handed down before others have their turn.
             let most = u64::from(self.limits.max_transfer).max(1).min(AT_ONCE - (job.next - first) % AT_ONCE);
             let sectors = if is_flush { 0 } else { (job.end - job.next).min(most) };
             let op = match head.command {
@@ -506,16 +504,16 @@ impl LiveDisk {
             if job.next == job.end && (job.flush != Flush::Follows || job.below > 0) {
                 self.waiting.pop_front();
             } else if (job.next - first).is_multiple_of(AT_ONCE) {
-                // Whoever asked meanwhile goes before the rest of what is longer than any other request.
+                // Requests that came meanwhile go before the rest of one longer than a portion.
                 self.waiting.rotate_left(1);
             }
             self.pieces[tag] = Some(Piece { job: index, request, at: now });
-            // What was due at this instant, or is answered at once.
+            // Completions due at this instant, or at once.
             self.drain();
         }
     }
 
-    /// Ends a write, the first that waits: the sectors that it covers in part cannot be read.
+    /// Fails the first waiting write: the sectors that it covers in part cannot be read.
     fn give_up(&mut self, index: u32, read: Result<io::Result<()>, UnreadableSector>) {
         self.waiting.pop_front();
         if let Ok(read) = read {
@@ -527,7 +525,7 @@ impl LiveDisk {
         self.answer(index);
     }
 
-    /// Takes over landings, then completions.
+    /// Takes landings, then completions.
     fn drain(&mut self) {
         self.take_landings();
         while let Some(completion) = self.device.poll_completion() {
@@ -544,14 +542,14 @@ impl LiveDisk {
         self.hold(landed);
     }
 
-    /// What the image could not take ends the disk.
+    /// Ends the disk if the image failed.
     fn hold(&mut self, done: io::Result<()>) {
         if let Err(error) = done {
             self.fail(error);
         }
     }
 
-    /// The image cannot be read or written.
+    /// Keeps an error of the image, which ends the disk.
     fn fail(&mut self, error: io::Error) {
         self.trouble.get_or_insert(io::Error::new(error.kind(), format!("the image: {error}")));
     }
@@ -581,7 +579,7 @@ impl LiveDisk {
         let job = self.jobs[piece.job].as_mut().expect("a piece belongs to a job");
         job.below -= 1;
         job.done = job.done.max(completion.finished);
-        // A drive that knows no trim leaves the data where they are, which a trim allows.
+        // A drive that knows no trim leaves the data, which a trim allows.
         let passes = piece.request.op == Op::Trim && completion.status == Status::Unsupported;
         if job.status == Status::Done && !passes {
             job.status = completion.status;
@@ -597,12 +595,12 @@ impl LiveDisk {
         self.answer(piece.job);
     }
 
-    /// A job is over.
+    /// Ends a job and answers it.
     fn answer(&mut self, index: u32) {
         let Some(job) = self.jobs.take(index) else { return };
         self.aside -= job.aside;
         if job.next < job.end {
-            // It failed before all of it was handed down.
+            // The job failed before all of it was handed down.
             self.waiting.retain(|&other| other != index);
         }
         let DiskRequest { head, whom, .. } = job.asked;
@@ -614,7 +612,7 @@ impl LiveDisk {
             NbdCommand::Write | NbdCommand::WriteZeroes => receipt.writes += 1,
             _ => {}
         }
-        // What the image could not take is promised to nobody.
+        // Data that the image could not take are not acknowledged.
         if job.status != Status::Done || self.trouble.is_some() {
             receipt.failures += 1;
             return self.refuse(whom, &head, error_of(job.status));
@@ -629,7 +627,7 @@ impl LiveDisk {
         self.give(whom, &head);
     }
 
-    /// What went well is answered; of a read, with what lies there.
+    /// Answers a successful request; a read with its data.
     fn give(&mut self, whom: ReplyTo, head: &RequestHead) {
         let LiveDisk { content, clients, replies, .. } = self;
         let mut found = Ok(Ok(()));
@@ -659,7 +657,7 @@ impl LiveDisk {
         }
     }
 
-    /// What went wrong is answered.
+    /// Answers a request with an error.
     fn refuse(&mut self, whom: ReplyTo, head: &RequestHead, error: u32) {
         match whom {
             ReplyTo::Client(number) => {
@@ -671,10 +669,10 @@ impl LiveDisk {
         }
     }
 
-    /// `base:allocation`: what was never written reads as zeroes (flags 3: a hole, zero).
+    /// Answers a block status, `base:allocation`: what was never written reads as zeroes (flags 3: a hole, zero).
     fn tell_status(&mut self, asked: &DiskRequest, first: u64, sectors: u64) {
-        /// Sectors that are looked at for one answer where something lies: 256 MiB, of which the pieces are met in a
-        /// millisecond or two. A client asks again for the rest.
+        /// Sectors with data that are looked at for one answer: 256 MiB, whose pieces are found in a millisecond or two. A client asks
+        /// again for the rest.
         const LOOKED_AT: u64 = 1 << 19;
         let most = if asked.head.flags & wire::REQ_ONE != 0 { 1 } else { EXTENTS };
         let mut extents: Vec<(u32, u32)> = Vec::new();
@@ -695,7 +693,7 @@ impl LiveDisk {
         }
     }
 
-    /// What was not handed down ends with an error.
+    /// Fails requests that were not handed down whole.
     fn drop_waiting(&mut self) {
         for index in std::mem::take(&mut self.waiting) {
             if let Some(job) = &mut self.jobs[index] {
@@ -708,7 +706,7 @@ impl LiveDisk {
         }
     }
 
-    /// Switches off in order; what no platter took (a drive that forgets) stays lost.
+    /// Switches off in order; data that no platter took (a drive that forgets) stay lost.
     fn end(mut self) -> io::Result<Receipt> {
         let now = self.now();
         if self.powered {
@@ -728,7 +726,7 @@ impl LiveDisk {
     }
 }
 
-/// What a write brings to these sectors.
+/// Returns the data of a write for these sectors.
 fn data_of(asked: &mut DiskRequest, lba: u64, sectors: u64) -> WriteData {
     let from = ((lba - asked.head.offset / SECTOR) * SECTOR) as usize;
     let length = (sectors * SECTOR) as usize;

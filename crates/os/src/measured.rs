@@ -1,5 +1,5 @@
-//! A place in real time as runs see it ([`Measured`]): settings are made for a run and put back, what it stands on is taken before
-//! and after, and the clock turns the crank.
+//! A place in real time as runs see it ([`Measured`]): settings are made for a run and put back, the test bench is recorded before
+//! and after, and the clock drives the loop.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ use crate::clock::Clock;
 use crate::real_time::{RealTime, RunGuard, crank};
 use crate::threads::{self, Doing};
 
-/// A place in real time as runs see it: cranked by the clock.
+/// A place in real time as runs see it, driven by the clock.
 #[derive(Debug)]
 pub struct Measured<P>(pub P);
 
@@ -68,7 +68,7 @@ impl<P: RealTime> Place for Measured<P> {
     }
 }
 
-/// A run with what is set for it, and with what it stood on; what changed of that meanwhile is a trouble.
+/// Runs with the place's settings, and records its test bench; each change of that during the run is a trouble.
 fn stood<S>(
     place: &dyn RealTime,
     run: impl FnOnce() -> Result<RunOutcome<S>, RunError>,
@@ -84,7 +84,7 @@ fn stood<S>(
     Ok(outcome)
 }
 
-/// A run in real time, on the thread that asks for it.
+/// Runs in real time, on the calling thread.
 pub(crate) fn alone<S: Source>(
     place: &dyn RealTime,
     source: impl FnOnce(&Limits) -> Result<S, RunError>,

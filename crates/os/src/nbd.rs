@@ -1,15 +1,15 @@
 //! The network block device protocol, the server's side and a client's: fixed newstyle negotiation, options, requests and replies,
-//! as the specification has them (`doc/proto.md` of the NetworkBlockDevice project). No disk lies here: what is served is
-//! an [`Export`], and what becomes of a request is [`crate::live`]'s affair.
+//! as in the specification (`doc/proto.md` of the NetworkBlockDevice project). No disk lies here: an [`Export`] is served, and
+//! [`crate::live`] carries out requests.
 //!
 //! | file | what it is |
 //! |---|---|
 //! | [`wire`] | numbers and layouts: bytes in, requests out; replies as bytes |
 //! | `negotiation` | from the first byte to transmission: GO, INFO, LIST, EXPORT_NAME, structured replies, contexts |
-//! | `connection` | one client after that: its requests, their answers, and what it may have outstanding |
+//! | `connection` | one client after that: its requests, their answers, and its limits |
 //! | `client` | the other side: any export as a device |
 //!
-//! Without TLS: a tunnel or the socket's mode keeps others out.
+//! TLS is not supported: a tunnel or the socket's mode keeps others out.
 
 #[cfg(unix)]
 mod client;
@@ -29,9 +29,9 @@ pub use client::NbdClient;
 pub use connection::{EACH, EXTENTS, MemoryShare, Transmission};
 pub use negotiation::{Export, Handshake, HandshakeStep, LARGEST, TransmissionTerms, negotiate};
 
-/// A connection's two ways.
+/// A connection, to be read, written and polled.
 pub trait NbdWire: Read + Write + AsFd + Send {
-    /// From now on nothing waits.
+    /// Makes it non-blocking.
     fn without_waiting(&self) -> io::Result<()>;
 }
 
@@ -44,31 +44,31 @@ impl NbdWire for UnixStream {
 
 impl NbdWire for TcpStream {
     fn without_waiting(&self) -> io::Result<()> {
-        // A request or a reply is not to wait for the next one.
+        // A request or a reply does not wait for the next one.
         self.set_nodelay(true)?;
         self.set_nonblocking(true)
     }
 }
 
-/// Both ends of a connection within this program.
+/// Creates both ends of a connection within this program.
 #[cfg(unix)]
 pub fn pair() -> io::Result<(Box<dyn NbdWire>, Box<dyn NbdWire>)> {
     let (near, far) = UnixStream::pair()?;
     Ok((Box::new(near), Box::new(far)))
 }
 
-/// Both ends of a connection within this program.
+/// Creates both ends of a connection within this program.
 #[cfg(not(unix))]
 pub fn pair() -> io::Result<(Box<dyn NbdWire>, Box<dyn NbdWire>)> {
     tcp_pair()
 }
 
-/// The same over this machine's network.
+/// Creates both ends of a connection over this machine's network.
 pub fn tcp_pair() -> io::Result<(Box<dyn NbdWire>, Box<dyn NbdWire>)> {
     let door = std::net::TcpListener::bind((std::net::Ipv4Addr::LOCALHOST, 0))?;
     let near = TcpStream::connect(door.local_addr()?)?;
     let (far, from) = door.accept()?;
-    // Somebody else of this machine may have been first.
+    // Another program of this machine may have been first.
     if from != near.local_addr()? {
         return Err(io::ErrorKind::ConnectionRefused.into());
     }

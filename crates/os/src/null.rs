@@ -1,8 +1,7 @@
-//! A place that answers each request at once and keeps nothing: what is left is what we cost ourselves, as with fio's
-//! engine of that name.
+//! A place that answers each request at once and keeps nothing: the rest is our own overhead, as with fio's engine of that name.
 //!
-//! It answers as soon as it is called again, so the time of a request is one turn of the crank: what was issued together
-//! is recorded, and as much issued anew.
+//! A request is answered at the next call, so its time is one turn of the loop: requests issued together are recorded, and as many
+//! issued anew.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -21,10 +20,10 @@ use crate::clock::Clock;
 use crate::measured::Measured;
 use crate::real_time::{RealTime, TimedDevice};
 
-/// As much as Linux's `null_blk` has where nothing else is asked for (`gb=250`).
+/// Default capacity of Linux's `null_blk` (`gb=250`).
 const BYTES: u64 = 250 << 30;
 
-/// Requests at once: as many as a worker may keep in flight; where more want to, they take turns.
+/// Requests in flight: as many as a worker may have; if more want to, they take turns.
 const DEPTH: u32 = 65_535;
 
 /// The place.
@@ -32,10 +31,10 @@ const DEPTH: u32 = 65_535;
 pub struct NullPlace;
 
 impl NullPlace {
-    /// Its name.
+    /// The name of the place.
     pub const NAME: &'static str = "null";
 
-    /// As all places are made.
+    /// Creates the place.
     pub fn place() -> Arc<dyn Place> {
         Arc::new(Measured(NullPlace))
     }
@@ -69,7 +68,7 @@ impl RealTime for NullPlace {
     }
 }
 
-/// What has come, until it is met: less than a completion, which is moved about once for it.
+/// A request until its completion is polled: smaller than a completion, which is moved about once for it.
 #[derive(Clone, Copy)]
 struct Held {
     tag: u32,
@@ -77,17 +76,17 @@ struct Held {
     submitted: Instant,
 }
 
-/// Its device.
+/// The device of the place.
 pub struct NullDevice {
     limits: Limits,
     held: VecDeque<Held>,
     now: Instant,
-    /// Writes, which are where they belong at once; nothing unless asked for.
+    /// Landings of writes, which land at once; `None` unless asked for.
     landings: Option<VecDeque<Landing>>,
 }
 
 impl NullDevice {
-    /// With nothing under way.
+    /// Creates a device with nothing in flight.
     #[allow(clippy::new_without_default, reason = "a device is begun, there is no usual value of one")]
     pub fn new() -> NullDevice {
         NullDevice { limits: NullPlace.limits(), held: VecDeque::new(), now: Instant::ZERO, landings: None }
@@ -96,7 +95,7 @@ impl NullDevice {
 
 impl TimedDevice for NullDevice {
     fn wait(&mut self, clock: &Clock, until: Option<Instant>) -> Result<(), EngineError> {
-        // What it holds is answered at the next look at the clock, wherever that falls.
+        // Requests in flight are answered at the next look at the clock, whenever that is.
         if !self.held.is_empty() {
             return Ok(());
         }
@@ -127,7 +126,7 @@ impl Device for NullDevice {
         Ok(now)
     }
 
-    /// Nothing is in flight that could be taken back, and nothing is kept that a cut could lose.
+    /// Nothing in flight could be aborted, and nothing is kept that a cut could lose.
     fn control(&mut self, _: Instant, control: &Control<'_>) -> Result<(), ControlError> {
         match control {
             Control::Set { key: "landings", value: "on" } => {
@@ -140,7 +139,7 @@ impl Device for NullDevice {
         }
     }
 
-    /// The next nanosecond: at once, but not within the call that brought it.
+    /// The next nanosecond: at once, but not within the call that submitted the request.
     fn poll_timeout(&self) -> Option<Instant> {
         self.held.front().map(|held| held.submitted + Span::from_nanos(1))
     }

@@ -1,7 +1,7 @@
-//! Makes all files and folders that a command writes; clippy refuses the standard library's own ways elsewhere.
+//! Makes all files and folders that a command writes; clippy refuses the standard library's own functions elsewhere.
 //!
-//! - **Whole or not at all.** [`OutputFile`] is written beside its name and renamed when it is complete. The file beside it
-//!   has a random name and is made with `O_EXCL`, so it never takes a file that is there.
+//! - **Whole or not at all.** [`OutputFile`] is written next to its final name and renamed when it is complete. The temporary file
+//!   has a random name and is made with `O_EXCL`, so it never takes the place of another.
 //! - **Regular files only.** No link is followed in the last component of a path. Devices, pipes and sockets are refused.
 //!   `/dev/null`, and descriptors that the caller opened (`/dev/stdout`, `/dev/stderr`, a pipe in `/dev/fd`), are written to.
 //! - **Nothing in use.** A file is refused, whatever `force` says, if it is an input or another output of the same command
@@ -27,20 +27,20 @@ use crate::unfinished::hold;
 /// A file that is being written.
 pub struct OutputFile {
     to: File,
-    /// The new file; nothing for a descriptor that the caller opened.
+    /// The new file; `None` for a descriptor that the caller opened.
     part: Option<PartFile>,
 }
 
-/// A new file, and the name that it is to have.
+/// A new file, and its final name.
 struct PartFile {
-    /// Nothing once it has its name.
+    /// `None` once it has its name.
     new: Option<NamedTempFile>,
     path: PathBuf,
     force: bool,
 }
 
 impl OutputFile {
-    /// Begins a file that is to be at `path`; a file that is there gives way only by `force`. See [`admit`] for what is refused.
+    /// Begins a file for `path`; an existing file is replaced only by `force`. See [`admit`] for what is refused.
     pub fn create(path: &Path, force: bool) -> io::Result<OutputFile> {
         if let Some(to) = descriptor(path)? {
             return Ok(OutputFile { to, part: None });
@@ -50,10 +50,10 @@ impl OutputFile {
         builder.prefix("seekwise-").suffix(".part").rand_bytes(12);
         #[cfg(unix)]
         if there.is_none() {
-            // As any new file, less the umask. A file that replaces another is private until it has that one's owner, group and mode.
+            // The mode of any new file, less the umask. A replacement is private until it has the former file's owner, group and mode.
             builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         }
-        // Whoever ends the process finds all that there is.
+        // Made under the lock, so that whoever ends the process finds it listed.
         let mut now = hold();
         let new = builder.tempfile_in(folder_of(path))?;
         now.remove(new.path());
@@ -64,7 +64,7 @@ impl OutputFile {
         #[cfg(unix)]
         if let Some(there) = there {
             use std::os::unix::fs::{MetadataExt, PermissionsExt};
-            // Its group and the others may do as before only if its owner and group are as before.
+            // Group and others keep their rights only if owner and group are kept.
             let kept = std::os::unix::fs::fchown(&output.to, Some(there.uid()), Some(there.gid()));
             let mode = there.mode() & if kept.is_ok() { 0o777 } else { 0o700 };
             output.to.set_permissions(fs::Permissions::from_mode(mode))?;
@@ -72,7 +72,7 @@ impl OutputFile {
         Ok(output)
     }
 
-    /// Completes the file and renames it, if nothing forbids that by now.
+    /// Completes the file and renames it, unless something forbids that by now.
     pub fn finish(mut self) -> io::Result<()> {
         self.to.flush()?;
         let Some(PartFile { new, path, force }) = &mut self.part else { return Ok(()) };
@@ -84,7 +84,7 @@ impl OutputFile {
         let named = if *force { part.persist(&*path) } else { part.persist_noclobber(&*path) };
         let named = named.or_else(|failed| match failed.error.kind() {
             io::ErrorKind::AlreadyExists => Err(taken()),
-            // A file system that can neither refuse to replace nor link: whether the name is free is known from before.
+            // This file system can neither refuse to replace nor link: the check above found the name free.
             _ if !*force => failed.file.persist(&*path).map_err(|failed| failed.error),
             _ => Err(failed.error),
         });
@@ -106,22 +106,22 @@ impl Drop for PartFile {
     fn drop(&mut self) {
         if let Some(new) = self.new.take() {
             let name = new.path().to_owned();
-            // There is nobody to be told, and nothing else to be done.
+            // Nobody could be told, and nothing else be done.
             let _ = new.close();
             hold().leave(&name);
         }
     }
 }
 
-/// Writes `bytes` to `path`, whole or not at all; a file that is there gives way only by `force`.
+/// Writes `bytes` to `path`, whole or not at all; an existing file is replaced only by `force`.
 pub fn write_whole(path: &Path, bytes: &[u8], force: bool) -> io::Result<()> {
     let mut output = OutputFile::create(path, force)?;
     output.write_all(bytes)?;
     output.finish()
 }
 
-/// Makes sure that a file may be written at `path`, before there is work done for it: folders on the way are made, and a
-/// file that is there gives way only by `force`. Each output of a command is admitted once.
+/// Makes sure that a file may be written at `path`, before work is done for it: creates its folders, and refuses to replace a file
+/// without `force`. Each output of a command is admitted once.
 pub fn admit(path: &Path, force: bool) -> io::Result<()> {
     if path.as_os_str() == "-" {
         return Err(invalid("standard output is used for the answer; expected a file name"));
@@ -135,7 +135,7 @@ pub fn admit(path: &Path, force: bool) -> io::Result<()> {
             .map_err(|error| io::Error::new(error.kind(), format!("cannot create its folder: {error}")))?,
     }
     mark_output(path)?;
-    // Begun and given up at once: whether it can be written is known before the work.
+    // Begun and given up at once, to know before the work whether it can be written.
     OutputFile::create(path, force).map(drop)
 }
 
@@ -145,18 +145,18 @@ pub fn open_read(path: &Path) -> io::Result<File> {
     open_regular(path, OpenOptions::new().read(true), false)
 }
 
-/// Opens a regular file for reading and to append to, which is made if there is none; follows no link, and refuses a file that
+/// Opens a regular file for reading and appending, and creates it if there is none; follows no link, and refuses a file that
 /// has other names too, which would change with it.
 pub fn open_append(path: &Path) -> io::Result<File> {
     open_regular(path, OpenOptions::new().create(true).read(true).append(true), true)
 }
 
-/// Opens a regular file that is there for reading and writing in place, under the rules of [`open_append`].
+/// Opens an existing regular file for reading and writing in place, under the rules of [`open_append`].
 pub fn open_update(path: &Path) -> io::Result<File> {
     open_regular(path, OpenOptions::new().read(true).write(true), true)
 }
 
-/// Opens a regular file for reading and writing in place that lasts beyond the command, such as the image of a disk: made if
+/// Opens a regular file for reading and writing in place that outlives the command, such as a disk's image: created if
 /// there is none, for its owner alone, and refused if it is in use or an input.
 pub fn open_image(path: &Path) -> io::Result<(File, NewFile)> {
     if look(path, true)?.is_none() {
@@ -165,7 +165,7 @@ pub fn open_image(path: &Path) -> io::Result<(File, NewFile)> {
     Ok((open_update(path)?, NewFile(None)))
 }
 
-/// A file that the command has made, if it has. It goes when this is dropped, unless it is kept.
+/// The file that the command has made, if it has; removed when dropped, unless it is kept.
 #[derive(Debug)]
 pub struct NewFile(Option<PathBuf>);
 
@@ -179,7 +179,7 @@ impl NewFile {
 impl Drop for NewFile {
     fn drop(&mut self) {
         if let Some(path) = &self.0 {
-            // There is nobody to be told, and nothing else to be done.
+            // Nobody could be told, and nothing else be done.
             let _ = fs::remove_file(path);
         }
     }
@@ -209,7 +209,7 @@ fn open_regular(path: &Path, options: &mut OpenOptions, writes: bool) -> io::Res
     Ok(file)
 }
 
-/// Makes a new file for its owner alone, open for reading and writing; never one that is there.
+/// Creates a file for its owner alone, open for reading and writing; never takes an existing one.
 pub fn create_private(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create_new(true);
@@ -218,7 +218,7 @@ pub fn create_private(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-/// Opens a folder to lock it; a link is none.
+/// Opens a folder to lock it; a link is refused.
 #[cfg(unix)]
 pub fn open_folder(path: &Path) -> io::Result<File> {
     use rustix::fs::OFlags;
@@ -236,7 +236,7 @@ pub fn open_folder(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(FOLDERS_TOO).open(path)
 }
 
-/// The process that holds the lock of an open file or folder, if the system tells.
+/// Returns the process that holds the lock of an open file or folder, if the system tells.
 pub fn lock_holder(opened: &File) -> Option<u32> {
     #[cfg(target_os = "linux")]
     {
@@ -250,13 +250,13 @@ pub fn lock_holder(opened: &File) -> Option<u32> {
     }
 }
 
-/// Makes a folder, and those on the way to it; one that is there stays. See [`admit_folder`] for what is refused.
+/// Creates a folder, and those on the way to it; an existing one stays. See [`admit_folder`] for what is refused.
 pub fn create_folder(path: &Path) -> io::Result<()> {
     admit_folder(path)?;
     fs::create_dir_all(path)
 }
 
-/// An error if what lies at a path is no folder: a link is none, wherever it leads.
+/// Refuses a path where something other than a folder lies; a link is none, wherever it leads.
 pub fn admit_folder(path: &Path) -> io::Result<()> {
     // Without the last `/`, by which a link would be followed.
     let path: PathBuf = path.components().collect();
@@ -267,7 +267,7 @@ pub fn admit_folder(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes a new folder for its owner alone; never one that is there.
+/// Creates a folder for its owner alone; never takes an existing one.
 pub fn create_private_folder(path: &Path) -> io::Result<()> {
     let builder = &mut DirBuilder::new();
     #[cfg(unix)]
@@ -275,7 +275,7 @@ pub fn create_private_folder(path: &Path) -> io::Result<()> {
     builder.create(path)
 }
 
-/// Makes a new folder for its owner alone, under a name that nobody can guess; it goes away when it is dropped.
+/// Creates a folder for its owner alone, under a name that nobody can guess; removed when dropped.
 pub fn create_scratch(parent: &Path, prefix: &str) -> io::Result<TempDir> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(prefix);
@@ -284,12 +284,12 @@ pub fn create_scratch(parent: &Path, prefix: &str) -> io::Result<TempDir> {
     builder.tempdir_in(parent)
 }
 
-/// A folder that goes away when it is dropped; it is listed as unfinished meanwhile.
+/// A folder that is removed when dropped, and listed as unfinished meanwhile.
 #[derive(Debug)]
 pub struct ScratchFolder(TempDir);
 
 impl ScratchFolder {
-    /// Where it is.
+    /// The folder's path.
     pub fn path(&self) -> &Path {
         self.0.path()
     }
@@ -301,7 +301,7 @@ impl Drop for ScratchFolder {
     }
 }
 
-/// A new one, for its owner alone.
+/// Creates a scratch folder for its owner alone.
 pub fn scratch() -> io::Result<ScratchFolder> {
     let folder = create_scratch(&std::env::temp_dir(), "seekwise-");
     let folder =
@@ -310,7 +310,7 @@ pub fn scratch() -> io::Result<ScratchFolder> {
     Ok(ScratchFolder(folder))
 }
 
-/// Makes a new folder for those who may enter the folder that it lies in: with that one's group and mode.
+/// Creates a folder for those who may enter its parent: with the parent's group and mode.
 #[cfg(unix)]
 pub fn create_like_parent(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -321,7 +321,7 @@ pub fn create_like_parent(path: &Path) -> io::Result<()> {
 }
 
 thread_local! {
-    /// The files of this thread's command; nothing outside of [`guard_files`].
+    /// The files of this thread's command; `None` outside of [`guard_files`].
     static FILES: RefCell<Option<CommandFiles>> = const { RefCell::new(None) };
 }
 
@@ -343,10 +343,10 @@ type FolderKey = FileKey;
 #[cfg(not(unix))]
 type FolderKey = PathBuf;
 
-/// Runs `work`, a command. On this thread, a file that it reads ([`mark_input`]) is refused as its output, and so is a second
+/// Runs `work`, a command. On this thread, a file that it reads ([`mark_input`]) is refused as its output, as is a second
 /// output of the same name ([`admit`]).
 pub fn guard_files<R>(work: impl FnOnce() -> R) -> R {
-    /// Puts back what was there, also after a panic.
+    /// Restores the former files, also after a panic.
     struct Before(Option<CommandFiles>);
     impl Drop for Before {
         fn drop(&mut self) {
@@ -357,7 +357,7 @@ pub fn guard_files<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// Marks a file as an input of the command: under no name is it an output.
+/// Marks a file as an input of the command, so that it is no output under any name.
 pub fn mark_input(of: &Metadata) {
     let Some(key) = key(of).filter(|_| of.is_file()) else { return };
     FILES.with_borrow_mut(|files| files.iter_mut().for_each(|files| files.inputs.push(key)));
@@ -367,7 +367,7 @@ fn is_input(of: &Metadata) -> bool {
     key(of).is_some_and(|key| FILES.with_borrow(|files| files.as_ref().is_some_and(|all| all.inputs.contains(&key))))
 }
 
-/// Marks a path as an output of the command; an error if another of its outputs has that name, however it is spelled.
+/// Marks a path as an output of the command; an error if another output has that name, however it is spelled.
 fn mark_output(path: &Path) -> io::Result<()> {
     let Some(name) = path.file_name() else { return Ok(()) };
     let output = (folder_key(folder_of(path))?, name.to_owned());
@@ -404,7 +404,7 @@ fn key(_: &Metadata) -> Option<FileKey> {
     None
 }
 
-/// The file at a path that may be replaced, if there is one; an error if what is there may not.
+/// Returns the file at a path if it may be replaced, and `None` if there is none; an error if it may not.
 fn look(path: &Path, force: bool) -> io::Result<Option<Metadata>> {
     let there = match fs::symlink_metadata(path) {
         Ok(there) => there,
@@ -436,7 +436,7 @@ fn users(_: &Metadata) -> Vec<String> {
     Vec::new()
 }
 
-/// An error if something is no regular file.
+/// Refuses all but a regular file.
 fn regular(path: &Path, there: &Metadata) -> io::Result<()> {
     let kind = there.file_type();
     match () {
@@ -480,7 +480,7 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Opens a descriptor of the caller's, or `/dev/null`; nothing for any other path.
+/// Opens a descriptor of the caller's, or `/dev/null`; `None` for any other path.
 #[cfg(unix)]
 fn descriptor(path: &Path) -> io::Result<Option<File>> {
     use std::os::fd::AsFd;
@@ -491,7 +491,7 @@ fn descriptor(path: &Path) -> io::Result<Option<File>> {
         (Some("/dev/null"), _) => OpenOptions::new().write(true).open(path).map(Some),
         (Some("/dev/stdout"), _) | (_, Some("1")) => copy(io::stdout().as_fd()),
         (Some("/dev/stderr"), _) | (_, Some("2")) => copy(io::stderr().as_fd()),
-        // Opened anew a file could be one that is only read.
+        // Only a pipe: a file opened anew could be one that is only read.
         (_, Some(_)) if fs::metadata(path)?.file_type().is_fifo() => pipe(path).map(Some),
         _ => Ok(None),
     }

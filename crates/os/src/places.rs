@@ -1,4 +1,4 @@
-//! The list of places in real time. `--on`, `place = "NAME"` in studies, errors, completions and the page know a place by it.
+//! The list of places in real time, for `--on`, `place = "NAME"` in studies, errors, completions and the page.
 
 use seekwise_run::place::{PlaceKind, PlaceSource};
 

@@ -6,15 +6,15 @@
 //!
 //! | room | what it does |
 //! |---|---|
-//! | [`bench`](mod@bench) | what a measurement stood on: device, file system, kernel, machine |
-//! | `claim` | what is written, judged and held while it is |
-//! | `device` | requests to the kernel, and what comes back |
-//! | `file` | the place: what it is made ready for, what is refused |
+//! | [`bench`](mod@bench) | reads the test bench of a measurement: device, file system, kernel, machine |
+//! | `claim` | checks and holds what a run writes |
+//! | `device` | requests to the kernel, and their completions |
+//! | `file` | the place: its preparation for a job, its refusals |
 //! | `own` | whether a file holds anything that Seekwise did not write |
-//! | `path` | what a path names; files made where that is asked for |
-//! | `pattern` | what is written |
+//! | `path` | resolves paths; creates files if asked to |
+//! | `pattern` | the data of writes |
 //! | [`probe`] | whether a device may be written |
-//! | [`settings`] | settings of a device for a run, and what they were before |
+//! | [`settings`] | settings of a device for a run, and those before it |
 //! | `uring` | the kernel's ring: the one file with `unsafe` code |
 
 pub mod bench;
@@ -50,53 +50,53 @@ pub const FILE: &str = "file";
 /// The name of the place of devices.
 pub const DEVICE: &str = "device";
 
-/// Workers at once, at most: each is a thread.
+/// Most workers at once: each is a thread.
 pub const MOST_THREADS: usize = 1024;
 
-/// The file at this path.
+/// Opens the file at this path as a place.
 #[cfg(target_os = "linux")]
 pub fn file(path: &str, wanted: &RealOptions) -> Result<Arc<dyn Place>, String> {
     RealPlace::file(path, wanted)
 }
 
-/// The device at this path.
+/// Opens the device at this path as a place.
 #[cfg(target_os = "linux")]
 pub fn device(path: &str, wanted: &RealOptions) -> Result<Arc<dyn Place>, String> {
     RealPlace::device(path, wanted)
 }
 
-/// Bytes of what `--on file:PATH` or, of a `device`, `device:PATH` names; of a file that is not there, those that are
-/// wanted. Nothing is made.
+/// Returns the bytes of the file or, for `device`, the device that `--on` names; for a missing file, the size asked for. Nothing is
+/// created.
 #[cfg(target_os = "linux")]
 pub fn length(path: &str, device: bool, wanted: &RealOptions) -> Result<u64, String> {
     file::length(path, device, wanted)
 }
 
-/// Only Linux is asked.
+/// Refuses: only Linux is asked.
 #[cfg(not(target_os = "linux"))]
 pub fn length(_: &str, _: bool, _: &RealOptions) -> Result<u64, String> {
     Err("real files and devices are places on Linux alone".to_owned())
 }
 
-/// Whether this kernel lets us have a ring, else why not.
+/// Checks whether this kernel grants a ring; the error says why not.
 #[cfg(target_os = "linux")]
 pub fn ring_is_there() -> Result<(), String> {
     uring::is_there().map_err(|why| why.to_string())
 }
 
-/// Only Linux is asked.
+/// Refuses: only Linux is asked.
 #[cfg(not(target_os = "linux"))]
 pub fn file(_: &str, _: &RealOptions) -> Result<Arc<dyn Place>, String> {
     Err("real files are places on Linux alone".to_owned())
 }
 
-/// Only Linux is asked.
+/// Refuses: only Linux is asked.
 #[cfg(not(target_os = "linux"))]
 pub fn device(_: &str, _: &RealOptions) -> Result<Arc<dyn Place>, String> {
     Err("devices are places on Linux alone".to_owned())
 }
 
-/// Linux has rings.
+/// Refuses: rings are Linux's.
 #[cfg(not(target_os = "linux"))]
 pub fn ring_is_there() -> Result<(), String> {
     Err("rings are Linux's".to_owned())

@@ -1,4 +1,4 @@
-//! Places in real time: what each provides ([`RealTime`]), and the crank that the clock turns.
+//! Places in real time: the trait of each ([`RealTime`]), and the loop that the clock drives.
 //!
 //! A new place is its own file, with a [`RealTime`] in it, and its line in [`PLACES`](crate::places::PLACES).
 
@@ -21,75 +21,75 @@ use seekwise_run::work::Work;
 
 use crate::clock::Clock;
 
-/// What a place in real time provides.
+/// A place in real time.
 pub trait RealTime: fmt::Debug + Send + Sync {
-    /// What records call it.
+    /// Name in records.
     fn name(&self) -> &'static str;
-    /// What it is called with all that it is made of.
+    /// Full name, with its path, address or drive.
     fn called(&self) -> String;
-    /// What it can do.
+    /// Limits of its device.
     fn limits(&self) -> Limits;
-    /// Its device; `seed` is that of a stack's chance.
+    /// Opens its device; `seed` is that of a stack's random numbers.
     fn open(&self, seed: Seed) -> Result<Box<dyn TimedDevice>, RunError>;
-    /// The same made ready for this work, where it has to be: `handles` say how each worker opens it, or one how all do.
+    /// Returns the place prepared for this work, if it has to be: `handles` say how each worker opens it, or one how all do.
     fn fitted(&self, _: &Work, _: &[RealHandle]) -> Result<Option<Arc<dyn Place>>, String> {
         Ok(None)
     }
-    /// Bytes of memory that requests in flight take there.
+    /// Bytes of memory that requests in flight take.
     fn memory(&self) -> u64 {
         0
     }
-    /// Each worker of a job has a thread and a device of its own there, opened by a handle of its own.
+    /// Whether each worker of a job has a thread and a device of its own, opened by a handle of its own.
     fn is_threaded(&self) -> bool {
         false
     }
-    /// Whether the kernel lets us have a ring, else why not.
+    /// Checks whether the kernel grants a ring; the error says why not.
     fn ring(&self) -> Result<(), String> {
         Ok(())
     }
-    /// The device of one worker.
+    /// Opens the device of one worker.
     fn open_for(&self, _: u16, seed: Seed) -> Result<Box<dyn TimedDevice>, RunError> {
         self.open(seed)
     }
-    /// What stands for as long as a run lasts: settings of the disk.
+    /// Prepares the disk for a run, such as its settings.
     fn hold(&self) -> Result<Option<Box<dyn RunGuard>>, String> {
         Ok(None)
     }
-    /// What a measurement stands on there, now.
+    /// Reads the test bench of a measurement.
     fn bench(&self) -> Option<TestBench> {
         None
     }
-    /// Whether its contents may be overwritten, where `destroy` is the name that the user gave; else why not.
+    /// Whether its content may be overwritten, where `destroy` is the name that the user gave; the error says why not.
     fn may_write(&self, _destroy: Option<&str>) -> Result<(), String> {
         Ok(())
     }
 }
 
-/// What is set for a run, and put back when it is over or this is dropped.
+/// Preparations for a run, undone at its end or when dropped.
 pub trait RunGuard {
-    /// Puts all back, and says what could not be.
+    /// Undoes them all; the error says what could not be undone.
     fn end(self: Box<Self>) -> Result<(), String>;
 }
 
-/// A device in real time. Completions carry the instant at which they were met.
+/// A device in real time. Completions carry the instant at which they were noticed.
 pub trait TimedDevice: Device {
-    /// Returns when `until` has come, or something from outside; nothing is what only the outside can end.
+    /// Waits until `until`, or for an event from outside; `None` waits for such an event alone.
     fn wait(&mut self, clock: &Clock, until: Option<Instant>) -> Result<(), EngineError>;
-    /// What has gone wrong since it was last asked, in words.
+    /// Takes the problems since the last call, in words.
     fn troubles(&mut self) -> Vec<String> {
         Vec::new()
     }
-    /// An error when what is behind it has gone for good, so that a run makes no sense any more.
+    /// An error if the other side has gone for good, so that a run makes no sense any more.
     fn is_there(&self) -> Result<(), RunError> {
         Ok(())
     }
-    /// The run is over. What it leaves to say.
+    /// Ends the run and returns its receipt, if there is one.
     fn end(self: Box<Self>) -> Result<Option<Receipt>, RunError> {
         Ok(None)
     }
 }
 
-/// What a device beyond our reach answers to a control: nothing of it can be set, and what is in flight comes back by itself.
+/// Answers a control for a device beyond our reach: nothing can be set, and requests in flight come back by themselves.
 #[cfg(unix)]
 pub(crate) fn uncontrolled(control: &Control<'_>) -> Result<(), ControlError> {
     match control {
@@ -99,7 +99,7 @@ pub(crate) fn uncontrolled(control: &Control<'_>) -> Result<(), ControlError> {
     }
 }
 
-/// Turns the crank by the clock until the source is over.
+/// Steps the engine by the clock until the source is over.
 pub(crate) fn crank<'a, S: Source>(
     mut engine: Engine<RunSource<'a, S>, Box<dyn TimedDevice>>,
     clock: &Clock,
@@ -111,8 +111,8 @@ pub(crate) fn crank<'a, S: Source>(
         if is_over && engine.failures() == 0 {
             return Ok(engine);
         }
-        // Requests that fail because nobody is there any more end a source, or let it ask without an end: that is no fault of a
-        // model, nor of a disk.
+        // When the other side has gone, failing requests end a source, or let it ask without an end: that is no fault of a model, nor of
+        // a disk.
         engine.device_mut().is_there()?;
         stepped?;
         if is_over {

@@ -1,5 +1,5 @@
 //! Places behind a connection: any export of a network block device, and a modelled disk that is served to this program
-//! itself, by the same server and over the same client. What is measured is the way there and back with it.
+//! itself, by the same server and over the same client. Measured times include the way there and back.
 
 #[cfg(unix)]
 use std::net::TcpStream;
@@ -23,7 +23,7 @@ use crate::serve::ExportUri;
 #[cfg(unix)]
 use crate::serve::alone;
 
-/// Any export.
+/// An export of a server.
 #[derive(Debug)]
 pub struct RemotePlace {
     uri: ExportUri,
@@ -34,14 +34,14 @@ impl RemotePlace {
     /// The name of the place.
     pub const NAME: &'static str = "nbd";
 
-    /// The export at this address, which is asked what it is.
+    /// Connects to the export at this address to learn its limits.
     pub fn connect(address: &str) -> Result<RemotePlace, String> {
         let uri = ExportUri::parse(address)?;
         let limits = limits(&uri)?;
         Ok(RemotePlace { uri, limits })
     }
 
-    /// The same as a place.
+    /// Connects to the export at this address as a place.
     pub fn at(address: &str) -> Result<Arc<dyn Place>, String> {
         Ok(Arc::new(Measured(RemotePlace::connect(address)?)))
     }
@@ -57,7 +57,7 @@ fn limits(_: &ExportUri) -> Result<Limits, String> {
     Err("no client of network block devices is there for this system".to_owned())
 }
 
-/// How long a host may take to answer at all.
+/// Time limit of a connection to a host.
 #[cfg(unix)]
 const CONNECTS: std::time::Duration = std::time::Duration::from_secs(30);
 
@@ -88,7 +88,7 @@ impl RealTime for RemotePlace {
         self.limits
     }
 
-    /// Nothing says what is on an export, so it is never overwritten unasked.
+    /// Nothing tells what is on an export, so it is never overwritten unasked.
     fn may_write(&self, destroy: Option<&str>) -> Result<(), String> {
         match destroy.map(ExportUri::parse) {
             Some(Ok(named)) if named == self.uri => Ok(()),
@@ -107,7 +107,7 @@ impl RealTime for RemotePlace {
     #[cfg(unix)]
     fn open(&self, _: Seed) -> Result<Box<dyn TimedDevice>, RunError> {
         let client = connect(&self.uri).map_err(RunError::Unfit)?;
-        // Until the run is over: its own instants are deadlines too.
+        // Until the run is over: its own instants are deadlines, too.
         take_precedence();
         Ok(Box::new(client))
     }
@@ -128,12 +128,12 @@ impl LivePlace {
     /// The name of the place.
     pub const NAME: &'static str = "live";
 
-    /// The disk of this stack.
+    /// Creates the place of this stack's disk.
     pub fn new(stack: Stack) -> LivePlace {
         LivePlace { stack }
     }
 
-    /// The same as a place.
+    /// Creates the place of this stack's disk, as runs see it.
     pub fn of(stack: Stack) -> Arc<dyn Place> {
         Arc::new(Measured(LivePlace::new(stack)))
     }
@@ -148,7 +148,7 @@ impl RealTime for LivePlace {
         format!("{}:{}", LivePlace::NAME, self.stack.profile.name)
     }
 
-    /// As its client sees them: what is above a disk's connection knows of no queue and no cable.
+    /// As its client sees them: a connection carries no computing.
     fn limits(&self) -> Limits {
         Limits { computes: false, ..self.stack.build(Seed(0)).limits(0) }
     }

@@ -1,5 +1,5 @@
-//! A disk as a network block device: a socket where clients come, and are handed to the disk's thread when they have
-//! negotiated; a second socket where orders come (power, settings, status), a line each. Who has come through either is in the `hall`.
+//! A disk as a network block device: clients connect to a socket, and are handed to the disk's thread when they have
+//! negotiated; a second socket takes orders (power, settings, status), a line each. The `hall` has all other connections.
 
 pub mod command;
 #[cfg(target_os = "linux")]
@@ -51,10 +51,10 @@ use crate::real_time::TimedDevice;
 use seekwise_run::receipt::ways::{Door as Way, DoorEnds, RequestTotals};
 use seekwise_run::receipt::{PathCost, Receipt};
 
-/// What a disk is called in a folder of the system's.
+/// Name of a disk in a folder of the system.
 pub const FILE: &str = "disk.img";
 
-/// Where clients come.
+/// Address for clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListenAddress {
     /// A socket in the file system, for this user alone.
@@ -77,7 +77,7 @@ impl ListenAddress {
         }
     }
 
-    /// The same from any folder.
+    /// Makes the path of a socket absolute.
     pub fn absolute(self) -> io::Result<ListenAddress> {
         match self {
             ListenAddress::Unix(path) => Ok(ListenAddress::Unix(std::path::absolute(path)?)),
@@ -85,7 +85,7 @@ impl ListenAddress {
         }
     }
 
-    /// Only programs of this machine can come.
+    /// Whether only programs of this machine can connect.
     pub fn is_local(&self) -> bool {
         match self {
             ListenAddress::Unix(_) => true,
@@ -93,7 +93,7 @@ impl ListenAddress {
         }
     }
 
-    /// As clients name it.
+    /// Formats it as clients name it.
     pub fn uri(&self) -> String {
         match self {
             ListenAddress::Unix(path) => format!("nbd+unix:///?socket={}", path.display()),
@@ -105,9 +105,9 @@ impl ListenAddress {
 /// An export of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExportUri {
-    /// Where it is.
+    /// Address of the server.
     pub address: ListenAddress,
-    /// What it is called there; most servers have one without a name.
+    /// Name of the export there; most servers have one without a name.
     pub export: String,
 }
 
@@ -140,7 +140,7 @@ impl ExportUri {
     }
 }
 
-/// The first address of a host, at the protocol's own port where none is named.
+/// Resolves the first address of a host, at the protocol's own port if none is named.
 fn socket(host: &str) -> Option<SocketAddr> {
     const PORT: u16 = 10809;
     let of = |at: &dyn Fn() -> io::Result<std::vec::IntoIter<SocketAddr>>| at().ok()?.next();
@@ -157,7 +157,7 @@ impl std::fmt::Display for ExportUri {
     }
 }
 
-/// Sockets that clients and orders come to, ready for them.
+/// Open sockets for clients and for orders.
 #[derive(Debug)]
 pub struct ServerSockets {
     clients: Option<Door>,
@@ -177,7 +177,7 @@ enum Door {
 #[derive(Clone, Debug)]
 struct Place {
     path: PathBuf,
-    /// Which file it is there.
+    /// Inode of the socket there.
     inode: u64,
 }
 
@@ -188,7 +188,7 @@ impl Place {
         Ok(Place { path: path.to_owned(), inode: std::fs::symlink_metadata(path)?.ino() })
     }
 
-    /// Takes it away, where nobody has put something else there.
+    /// Removes it, unless somebody has put something else there.
     fn leave(&self) {
         if Place::of(&self.path).is_ok_and(|there| there.inode == self.inode) {
             let _ = std::fs::remove_file(&self.path);
@@ -207,7 +207,7 @@ impl Door {
         }
     }
 
-    /// From now on nobody waits for who comes.
+    /// Makes it non-blocking.
     fn without_waiting(&self) -> io::Result<()> {
         match self {
             #[cfg(unix)]
@@ -216,7 +216,7 @@ impl Door {
         }
     }
 
-    /// Both ends of a connection within this program, of the kind that comes through it.
+    /// Creates both ends of a connection within this program, of this socket's kind.
     fn alike(&self) -> io::Result<(Box<dyn NbdWire>, Box<dyn NbdWire>)> {
         match self {
             #[cfg(unix)]
@@ -251,7 +251,7 @@ impl Drop for Door {
     }
 }
 
-/// A socket that nobody answers, which a killed server left, gives way. Nothing else does: it is somebody's.
+/// Removes a socket that a killed server left and nobody answers. Refuses anything else but a socket: it is somebody's.
 #[cfg(unix)]
 fn make_way(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::FileTypeExt;
@@ -266,7 +266,7 @@ fn make_way(path: &Path) -> io::Result<()> {
     }
 }
 
-/// A socket for this user alone (mode 0600), from its first moment on.
+/// Binds a socket for this user alone (mode 0600), from its first moment on.
 #[cfg(unix)]
 fn private(path: &Path) -> io::Result<UnixListener> {
     use rustix::fs::Mode;
@@ -278,7 +278,7 @@ fn private(path: &Path) -> io::Result<UnixListener> {
 }
 
 impl ServerSockets {
-    /// Opens `address` for clients and `control` for orders, where they are given.
+    /// Opens `address` for clients and `control` for orders, if they are given.
     pub fn open(address: Option<&ListenAddress>, control: Option<&Path>) -> io::Result<ServerSockets> {
         let clients = address.map(Door::open).transpose()?;
         let address = match &clients {
@@ -289,13 +289,13 @@ impl ServerSockets {
         Ok(ServerSockets { clients, orders, address })
     }
 
-    /// Where clients come; the port is the one that was given.
+    /// Address for clients, with the port that the system chose.
     pub fn address(&self) -> Option<&ListenAddress> {
         self.address.as_ref()
     }
 }
 
-/// Serves `disk` until it is told to stop through what `begin` was handed. Errors are those of the image's file.
+/// Serves `disk` until it is told to stop through the inbox that `begin` gets. Errors are those of the image's file.
 pub fn serve(disk: LiveDisk, export: Export, doors: ServerSockets, begin: impl FnOnce(Inbox)) -> io::Result<Receipt> {
     let (inbox, mut messages) = inbox()?;
     let ServerSockets { clients, orders, .. } = doors;
@@ -305,20 +305,20 @@ pub fn serve(disk: LiveDisk, export: Export, doors: ServerSockets, begin: impl F
     begin(inbox);
     let open = thread::spawn(move || hall.open(&*end));
     let receipt = disk.run(&mut messages);
-    // Whoever is in the hall is left, and waits for nothing that is not there any more.
+    // Clients that still negotiate are dropped, and wait for nothing that is gone.
     drop((messages, leash, probe));
     let _ = open.join();
     receipt
 }
 
-/// What the way to a disk costs on this machine now: the same connection, threads and client, and behind them what takes a known
-/// time for each request. Nobody has to be woken from less than a disk's pause, which costs more than from a short one.
+/// Measures the cost of a connection to a disk on this machine now: the same connection, threads and client, and behind them a device
+/// that takes a known time for each request. Each pauses as long as a disk: waking from that costs more than from a short pause.
 #[cfg(unix)]
 pub fn path_cost() -> io::Result<Option<PathCost>> {
-    /// Reads that are measured, after a few that warm up: a third of a second, and the 99th percentile is the second largest.
+    /// Measured reads, after a few that warm up: a third of a second, and the 99th percentile is the second largest.
     const READS: usize = 100;
     const FIRST: usize = 5;
-    /// What each takes: as a disk's fast ones.
+    /// Time of each read: that of a disk's fast ones.
     const PAUSE: Span = Span::from_millis(3);
     let spec =
         FlashSpec { sectors: 1 << 20, largest: 8, read: PAUSE, write: PAUSE, read_rate: 1 << 40, write_rate: 1 << 40 };
@@ -346,13 +346,13 @@ pub fn path_cost() -> io::Result<Option<PathCost>> {
     Ok(Some(PathCost { p50: took[READS / 2 - 1], p99: took[READS * 99 / 100 - 1] }))
 }
 
-/// Not measured where there is no client.
+/// Not measured: there is no client.
 #[cfg(not(unix))]
 pub fn path_cost() -> io::Result<Option<PathCost>> {
     Ok(None)
 }
 
-/// A modelled disk that is served to this program alone, from now on; its bytes are in memory. The device is the client's
+/// Serves a modelled disk to this program alone, from now on; its bytes are in memory. The device is the client's
 /// end of the connection.
 #[cfg(unix)]
 pub fn alone(stack: &Stack, seed: Seed) -> io::Result<NbdClient> {
@@ -364,7 +364,7 @@ pub fn alone(stack: &Stack, seed: Seed) -> io::Result<NbdClient> {
     let mut near = beside(pair()?, &export, &inbox)?;
     let mut begun = false;
     let probe = DoorProbe::begin(measured.clone(), Way::Network, move || {
-        // As the run's client has it, beside which this one goes.
+        // With precedence, as the run's client, beside which this one goes.
         if !std::mem::replace(&mut begun, true) {
             take_precedence();
         }
@@ -373,17 +373,17 @@ pub fn alone(stack: &Stack, seed: Seed) -> io::Result<NbdClient> {
     Ok(client.and_then(move |far| {
         drop(probe);
         measured.write(|ways| ways.client = Some(DoorEnds { far, near: RequestTotals::from(&ways.network) }));
-        // It may have ended by itself: then it says why.
+        // The disk may have ended by itself: its result says why.
         let _ = inbox.send(DiskMessage::Stop);
         running.join().unwrap_or_else(|_| Err(io::Error::other("the disk's thread panicked")))
     }))
 }
 
-/// A disk within this program, at work on a thread of its own.
+/// A disk at work within this program, on a thread of its own.
 #[cfg(unix)]
 type Running = thread::JoinHandle<io::Result<Receipt>>;
 
-/// A disk at work within this program, and its only client.
+/// Starts a disk within this program, and connects its only client.
 #[cfg(unix)]
 fn within(
     export: Export,
@@ -397,12 +397,12 @@ fn within(
     Ok((NbdClient::connect(near, "")?, inbox, running))
 }
 
-/// Negotiates with a client within this program, and hands it to the disk. What goes wrong with its connection is its own affair.
+/// Negotiates with a client within this program, and hands it to the disk. Errors of its connection are its own affair.
 #[cfg(unix)]
 fn welcome(mut wire: Box<dyn NbdWire>, export: Export, inbox: &Inbox) {
     let Ok(Some(negotiated)) = negotiate(&mut wire, &export) else { return };
     if wire.without_waiting().is_ok() {
-        // Without a disk it is left.
+        // If the disk has ended, the client is dropped.
         let _ = inbox.send(DiskMessage::Client(Box::new(Connection {
             wire,
             line: Transmission::new(export, negotiated),
@@ -411,10 +411,10 @@ fn welcome(mut wire: Box<dyn NbdWire>, export: Export, inbox: &Inbox) {
     }
 }
 
-/// What an answer to an order begins with: it was done, or it was refused.
+/// Beginnings of answers to orders: done, or refused.
 const ANSWERS: [&str; 2] = ["done: ", "refused: "];
 
-/// Reads an order, or says what was expected.
+/// Parses an order, or says what was expected.
 fn order(line: &str) -> Result<DiskOrder, String> {
     match line.trim().split_once(' ').unwrap_or((line.trim(), "")) {
         ("cut", "") => Ok(DiskOrder::Cut),
@@ -431,13 +431,13 @@ fn order(line: &str) -> Result<DiskOrder, String> {
     }
 }
 
-/// Sends an order to a server, and gives its answer. An error where nobody takes orders there.
+/// Sends an order to a server and returns its answer; an error if nobody takes orders there.
 #[cfg(unix)]
 pub fn send(control: &Path, order: &str) -> io::Result<OrderReply> {
     let mut stream = UnixStream::connect(control)?;
     writeln!(stream, "{order}")?;
     stream.shutdown(std::net::Shutdown::Write)?;
-    // Whoever listens there may say anything, or nothing.
+    // The listener may say anything, or nothing.
     let mut said = Vec::new();
     let heard = io::Read::read_to_end(&mut stream, &mut said);
     let text = String::from_utf8_lossy(&said);
@@ -447,7 +447,7 @@ pub fn send(control: &Path, order: &str) -> io::Result<OrderReply> {
     done.map(Ok).or(refused.map(Err)).ok_or_else(nobody)
 }
 
-/// Sends an order to a server, and gives its answer.
+/// Fails: there are no such sockets.
 #[cfg(not(unix))]
 pub fn send(_: &Path, _: &str) -> io::Result<OrderReply> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "there are no such sockets here"))

@@ -1,8 +1,8 @@
-//! A program at work on a modelled disk, from its first request to its last: the disk is served, a file system mounted on it where
-//! one is wanted, the program run, and all that passed kept with its data. No power fails here: what cuts would leave is asked of
-//! the [`History`] afterwards.
+//! A program at work on a modelled disk, from its first request to its last: the disk is served, a file system mounted on it if
+//! one is wanted, the program run, and all events kept with their data. No power fails here: the [`History`] shows afterwards what cuts
+//! would leave.
 //!
-//! What the program prints is what it was promised, line by line: a line stands in the history at the instant at which it was
+//! Each line that the program prints is a promise that it was given. The line stands in the history at the instant at which it was
 //! read, which is never before the instant at which it was printed.
 
 use std::fs::File;
@@ -27,40 +27,40 @@ use crate::serve::{FILE, ListenAddress, ServerSockets, serve};
 use seekwise_model::history::{History, HistoryMark};
 use seekwise_run::receipt::Receipt;
 
-/// What is run, and on what.
+/// A program and the disk that it runs on.
 #[derive(Clone, Debug)]
 pub struct ProgramSession<'a> {
     /// The disk.
     pub stack: &'a Stack,
-    /// Of all its chance.
+    /// Seed of the disk's random numbers.
     pub seed: Seed,
-    /// How many times as fast as the clock its time runs.
+    /// The disk's time runs so many times as fast as the clock.
     pub speed: f64,
-    /// What it begins with, and its file system.
+    /// The base image of the disk, and its file system.
     pub base: Option<(&'a Path, &'a FileSystemKind)>,
     /// The program, for a shell.
     pub workload: &'a str,
-    /// What it finds in its environment, beside what the session and every program add.
+    /// Variables of its environment, besides those of the session and of every program.
     pub set: &'a [(String, String)],
-    /// When it is ended, which is an error.
+    /// When it is ended early, which is an error.
     pub bounds: ProgramBounds<'a>,
-    /// A folder for the disk's sockets and mounts; it is this session's alone.
+    /// A folder for the disk's sockets and mounts, for this session alone.
     pub folder: &'a Path,
 }
 
-/// What came of it.
+/// Record of a session.
 #[derive(Debug)]
 pub struct SessionRecord {
-    /// All that passed.
+    /// All events.
     pub history: History,
     /// How well the clock kept up.
     pub receipt: Receipt,
-    /// What the files held that the program changed, when it had ended.
+    /// Contents of the files that the program changed, when it had ended.
     pub pages: FilePages,
 }
 
 impl ProgramSession<'_> {
-    /// Runs it. Errors are those of the system, and of a program that failed.
+    /// Runs the program and records it. Errors are those of the system, and of a program that failed.
     pub fn record(&self) -> io::Result<SessionRecord> {
         let limits = self.stack.build(self.seed).limits(0);
         let export = Export::of(&limits, self.stack.profile.name.clone());
@@ -87,7 +87,7 @@ impl ProgramSession<'_> {
         Ok(SessionRecord { pages: done?, history: chronicle.take(), receipt })
     }
 
-    /// The program's run, and what it stands on.
+    /// Mounts what the program needs, and runs it.
     fn work(&self, export: &Export, inbox: &Inbox, uri: &str) -> io::Result<FilePages> {
         let mut environment = self.set.to_vec();
         environment.push(("SEEKWISE_URI".to_owned(), uri.to_owned()));
@@ -135,7 +135,7 @@ impl ProgramSession<'_> {
             move |mark| {
                 let (answer, answered) = channel();
                 let _ = inbox.send(DiskMessage::Order(DiskOrder::Mark(mark), answer));
-                // The disk has written it down: nothing later comes before it.
+                // The disk has recorded it: no later event comes before it.
                 let _ = answered.recv();
             }
         };

@@ -1,4 +1,4 @@
-//! Changes of a medium that a check must notice: a file is gone or shorter, a byte is another. They are drawn among the bytes that a
+//! Changes of a medium that a check must notice: a removed or shortened file, an altered byte. Each is drawn from the bytes that a
 //! workload changed, and made in a mounted file system, or in the file of a bare disk.
 
 use std::fmt;
@@ -21,21 +21,21 @@ pub struct ChangedBytes {
     pub ranges: Vec<(u64, u64)>,
 }
 
-/// One change.
+/// A change of a medium.
 #[derive(Clone, Debug)]
 pub enum MediumChange {
-    /// A byte that is not zero, the first of these that is a letter or digit, or else the first: another of its kind stands there.
+    /// A byte other than zero is replaced by one of its kind: the first letter or digit in this range, or else the first such byte.
     Altered {
         /// Below the mount; `None` for the bare disk.
         file: Option<PathBuf>,
         from: u64,
         to: u64,
     },
-    /// The file is gone.
+    /// The file is removed.
     Removed { file: PathBuf },
-    /// A text ends before its last line, another file before its last part of `parts`.
+    /// A text ends before its last line, another file before the last of `parts` parts.
     Shortened { file: PathBuf, parts: u64 },
-    /// Files get the names that their folders were to have, and lose those that were deleted.
+    /// Files get the names that their folders were to have, and deleted ones lose theirs.
     Named(Vec<UnflushedName>),
 }
 
@@ -55,8 +55,8 @@ impl fmt::Display for MediumChange {
     }
 }
 
-/// Of what a workload changed, the pages that hold records, as far as can be told: of their bytes that are not zero, half are letters and
-/// digits. If there are none, all pages that are not zero. `root` is a mount, or the file of a bare disk.
+/// Returns the changed pages that hold records, as far as can be told: half of their bytes other than zero are letters and
+/// digits. If there are none, returns all pages that are not zero. `root` is a mount, or the file of a bare disk.
 pub fn records(changed: &[ChangedBytes], root: &Path) -> Vec<ChangedBytes> {
     let (mut texts, mut others) = (Vec::new(), Vec::new());
     for of in changed {
@@ -81,7 +81,7 @@ pub fn records(changed: &[ChangedBytes], root: &Path) -> Vec<ChangedBytes> {
     if texts.iter().all(|of| of.ranges.is_empty()) { others } else { texts }
 }
 
-/// The parts of a range in pages.
+/// Splits a range into pages.
 fn pages((from, to): (u64, u64)) -> impl Iterator<Item = (u64, u64)> {
     const PAGE: u64 = 4096;
     let edges = (from / PAGE + 1..=to.saturating_sub(1) / PAGE).map(|page| page * PAGE);
@@ -95,7 +95,7 @@ impl ChangedBytes {
     }
 }
 
-/// How far a byte is looked for that can be altered.
+/// How far a byte that can be altered is looked for.
 const FAR: u64 = 1 << 20;
 
 /// Draws `most` alterations: half of them choose a file, then a byte of it, so that a large file hides no small one; the others choose
@@ -137,9 +137,9 @@ pub fn alterations(changed: &[ChangedBytes], most: usize, chance: &mut Rng) -> V
     drawn
 }
 
-/// The ways to take one of `records` away from some of these files: each alone removed, if there are several, and each shortened.
+/// Returns changes that take one of `records` away from some of these files: each alone removed, if there are several, and each shortened.
 pub fn removals(changed: &[ChangedBytes], records: u64) -> Vec<MediumChange> {
-    /// Files that are tried.
+    /// Most files that are tried.
     const MOST: usize = 64;
     let files: Vec<&PathBuf> = changed.iter().filter_map(|it| it.file.as_ref()).collect();
     let step = files.len().div_ceil(MOST).max(1);
@@ -149,7 +149,7 @@ pub fn removals(changed: &[ChangedBytes], records: u64) -> Vec<MediumChange> {
 }
 
 impl MediumChange {
-    /// The file that it changes, or the disk, in words.
+    /// Names the file that it changes, or the disk.
     pub fn place(&self) -> String {
         match self {
             MediumChange::Altered { file: Some(file), .. }
@@ -180,7 +180,7 @@ impl MediumChange {
     }
 }
 
-/// A file that may be written; `None` if there is none, if it is no regular file, or if it has other names too.
+/// Opens a file to be written; `None` if there is none, if it is no regular file, or if it has other names too.
 fn opened(path: &Path) -> io::Result<Option<File>> {
     use io::ErrorKind::{InvalidInput, IsADirectory, NotFound};
     match open_update(path) {
@@ -189,7 +189,7 @@ fn opened(path: &Path) -> io::Result<Option<File>> {
     }
 }
 
-/// Makes these changes of folders. A name may be taken by a file that is to have another: so all files that move leave their names first.
+/// Makes these changes of folders. Files that move leave their names first, for each name may be taken by a file that is to have another.
 #[expect(clippy::disallowed_methods, reason = "a medium of ours, mounted")]
 fn give_names(root: &Path, names: &[UnflushedName]) -> io::Result<()> {
     let mut moves: Vec<(&Path, &Path)> = Vec::new();
@@ -207,7 +207,7 @@ fn give_names(root: &Path, names: &[UnflushedName]) -> io::Result<()> {
     let remain = names.iter().filter(|of| of.change == NameChange::Remains);
     for gone in remain.rev().map(|of| root.join(&of.name)) {
         match fs::remove_file(&gone) {
-            // A folder that is not empty holds names that nobody told of.
+            // A folder that is not empty holds names that are not listed.
             Err(error) if error.kind() == io::ErrorKind::IsADirectory => drop(fs::remove_dir(&gone)),
             done => done?,
         }
@@ -229,7 +229,7 @@ fn give_names(root: &Path, names: &[UnflushedName]) -> io::Result<()> {
     Ok(())
 }
 
-/// True for an error that says that a tree is another than names were told of.
+/// True for an error of a tree that differs from what the names say.
 fn is_other_tree(error: &io::Error) -> bool {
     use io::ErrorKind::{AlreadyExists, DirectoryNotEmpty, IsADirectory, NotADirectory, NotFound};
     matches!(error.kind(), AlreadyExists | DirectoryNotEmpty | IsADirectory | NotADirectory | NotFound)

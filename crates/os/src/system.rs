@@ -1,5 +1,5 @@
-//! What the kernel says of block devices, in `/sys` and `/proc`: which one a path names, its partitions, its words. Read
-//! from below a root, so that tests bring a tree of their own. Nothing is written here, and no device is opened.
+//! Block devices as the kernel shows them in `/sys` and `/proc`: which one a path names, its partitions, its attributes. Files are
+//! read from below a root, so that tests bring a tree of their own. Nothing is written here, and no device is opened.
 //!
 //! Source: Linux, Documentation/ABI/stable/sysfs-block, Documentation/filesystems/proc.rst (3.5 mountinfo).
 
@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// Where `/sys`, `/proc` and `/dev` are.
+/// The root of `/sys`, `/proc` and `/dev`.
 #[derive(Clone, Debug)]
 pub struct SystemRoot {
     root: PathBuf,
@@ -19,19 +19,19 @@ pub struct SystemRoot {
 /// A device's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DeviceNumber {
-    /// Of its driver.
+    /// Number of the driver.
     pub major: u32,
-    /// Of the driver's devices.
+    /// Number among the driver's devices.
     pub minor: u32,
 }
 
 impl DeviceNumber {
-    /// As `stat` gives it.
+    /// Splits a number of `stat`.
     pub fn of(device: u64) -> DeviceNumber {
         DeviceNumber { major: rustix::fs::major(device), minor: rustix::fs::minor(device) }
     }
 
-    /// Of `8:17`.
+    /// Parses `8:17`.
     pub fn parse(text: &str) -> Option<DeviceNumber> {
         let (major, minor) = text.trim().split_once(':')?;
         Some(DeviceNumber { major: major.parse().ok()?, minor: minor.parse().ok()? })
@@ -44,29 +44,29 @@ pub struct BlockDevice {
     /// The kernel's name, such as `sda1`.
     pub name: String,
     pub number: DeviceNumber,
-    /// Its folder in `/sys`.
+    /// Folder in `/sys`.
     folder: PathBuf,
-    /// The partition's number, and the disk's folder, where it is one.
+    /// Number of the partition, and folder of its disk, if it is one.
     part: Option<(String, PathBuf)>,
 }
 
 /// A line of mountinfo.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MountLine {
-    /// Of its device; several file systems have numbers that are no device's.
+    /// Number of its device; several file systems have numbers that are no device's.
     pub number: DeviceNumber,
-    /// Where it is.
+    /// Mount point.
     pub point: String,
-    /// What it is.
+    /// Type of the file system.
     pub kind: String,
-    /// What it is made of.
+    /// Device or other source.
     pub source: String,
-    /// Its options and those of its file system.
+    /// Options of the mount and of its file system.
     pub options: String,
 }
 
 impl SystemRoot {
-    /// This machine's.
+    /// The root of this machine.
     pub fn here() -> SystemRoot {
         SystemRoot { root: PathBuf::from("/") }
     }
@@ -77,12 +77,12 @@ impl SystemRoot {
         SystemRoot { root: root.to_owned() }
     }
 
-    /// It is this machine's, and programs can be asked for what they know of it.
+    /// Whether it is that of this machine, about which programs can be asked.
     pub fn is_here(&self) -> bool {
         self.root == Path::new("/")
     }
 
-    /// All processes that there are to see, with their folders.
+    /// Returns all visible processes, with their folders.
     pub fn processes(&self) -> Vec<(u32, PathBuf)> {
         let entries = fs::read_dir(self.at_root("proc")).into_iter().flatten().flatten();
         entries.filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path()))).collect()
@@ -92,12 +92,12 @@ impl SystemRoot {
         self.root.join(path.trim_start_matches('/'))
     }
 
-    /// A file's text without its last line break.
+    /// Returns a file's text, trimmed.
     pub fn text(&self, path: &str) -> Option<String> {
         read(&self.at_root(path))
     }
 
-    /// The device of this number.
+    /// Returns the device of this number.
     pub fn node(&self, number: DeviceNumber) -> Option<BlockDevice> {
         let link = self.at_root(&format!("sys/dev/block/{}:{}", number.major, number.minor));
         self.node_in(fs::canonicalize(link).ok()?)
@@ -110,33 +110,33 @@ impl SystemRoot {
         Some(BlockDevice { name, number, folder, part })
     }
 
-    /// All disks.
+    /// Returns all disks.
     pub fn disks(&self) -> Vec<BlockDevice> {
         let entries = fs::read_dir(self.at_root("sys/block")).into_iter().flatten().flatten();
         entries.filter_map(|entry| self.node_in(fs::canonicalize(entry.path()).ok()?)).collect()
     }
 
-    /// A disk's partitions.
+    /// Returns a disk's partitions.
     pub fn partitions(&self, node: &BlockDevice) -> Vec<BlockDevice> {
         let entries = fs::read_dir(&node.folder).into_iter().flatten().flatten();
         let folders = entries.map(|entry| entry.path()).filter(|path| path.join("partition").is_file());
         folders.filter_map(|folder| self.node_in(folder)).collect()
     }
 
-    /// What is mounted.
+    /// Returns all mounts.
     pub fn mounts(&self) -> Vec<MountLine> {
         let text = self.text("proc/self/mountinfo").unwrap_or_default();
         text.lines().filter_map(mount).collect()
     }
 
-    /// Where it swaps to.
+    /// Returns the files and devices of swap.
     pub fn swaps(&self) -> Vec<PathBuf> {
         let text = self.text("proc/swaps").unwrap_or_default();
         let first = |line: &str| Some(PathBuf::from(unescaped(line.split_whitespace().next()?)));
         text.lines().skip(1).filter_map(first).collect()
     }
 
-    /// The number of the block device at a path.
+    /// Returns the number of the block device at a path, if it is one.
     pub fn number(&self, path: &Path) -> io::Result<Option<DeviceNumber>> {
         let meta = fs::metadata(path)?;
         Ok(meta.file_type().is_block_device().then(|| DeviceNumber::of(meta.rdev())))
@@ -144,34 +144,34 @@ impl SystemRoot {
 }
 
 impl BlockDevice {
-    /// A word in its folder, such as `queue/scheduler`; a partition's are its disk's where it has none. Nothing where there is
-    /// none, or an empty one.
+    /// Reads an attribute, such as `queue/scheduler`; for a partition without it, that of its disk. `None` if there is none, or an empty
+    /// one.
     pub fn word(&self, below: &str) -> Option<String> {
         self.file(below).and_then(|path| read(&path)).filter(|word| !word.is_empty())
     }
 
-    /// Its path.
+    /// Returns the path of an attribute.
     pub fn file(&self, below: &str) -> Option<PathBuf> {
         let folders = std::iter::once(&self.folder).chain(self.part.as_ref().map(|(_, disk)| disk));
         folders.map(|folder| folder.join(below)).find(|path| path.exists())
     }
 
-    /// Its folder and all above it: the host, the port, the bus.
+    /// Iterates over its folder and all above it: the host, the port, the bus.
     pub fn folders(&self) -> impl Iterator<Item = &Path> {
         self.folder.ancestors()
     }
 
-    /// Bytes of a file there.
+    /// Reads the bytes of an attribute.
     pub fn bytes(&self, below: &str) -> Option<Vec<u8>> {
         fs::read(self.file(below)?).ok()
     }
 
-    /// Which partition of its disk it is.
+    /// Number of the partition on its disk, if it is one.
     pub fn partition(&self) -> Option<&str> {
         self.part.as_ref().map(|(number, _)| number.as_str())
     }
 
-    /// Names of the devices that are made of it, and of its disk.
+    /// Returns the names of the devices that are made of it, or of its disk.
     pub fn holders(&self) -> Vec<String> {
         let folders = std::iter::once(&self.folder).chain(self.part.as_ref().map(|(_, disk)| disk));
         let entries = folders.flat_map(|folder| fs::read_dir(folder.join("holders")).into_iter().flatten().flatten());
@@ -185,7 +185,7 @@ fn read(path: &Path) -> Option<String> {
     fs::read(path).ok().map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned())
 }
 
-/// `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue`.
+/// Parses `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue`.
 fn mount(line: &str) -> Option<MountLine> {
     let (own, other) = line.split_once(" - ")?;
     let own: Vec<&str> = own.split(' ').collect();
@@ -201,7 +201,7 @@ fn mount(line: &str) -> Option<MountLine> {
     })
 }
 
-/// Blanks and the like stand as three octal digits.
+/// Resolves escapes of three octal digits, in which blanks and the like are written.
 fn unescaped(text: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();

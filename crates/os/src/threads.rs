@@ -1,9 +1,9 @@
-//! A job whose workers run each on a thread of its own, with a device of its own: what one asks waits for no other's
-//! turn. Each draws what it draws in any place, under its number and the run's seed; the clock is one for all.
+//! A job whose workers run each on a thread of its own, with a device of its own: requests of one wait for no other's
+//! turn. Each draws the random numbers that it draws in any place, by its number and the run's seed; the clock is one for all.
 //!
-//! The workers of a stage open their devices, then begin together; the next stage begins when all have ended. A job of one
-//! worker runs on the thread that asks for it. What several count comes to that thread in bundles, so its order is that of
-//! completions within a worker, and not between them.
+//! The workers of a stage open their devices, then begin together; the next stage begins when all have ended. A stage of one
+//! worker runs on the calling thread. Records of several come to that thread in bundles, so they are in order of completion within a
+//! worker, and not between workers.
 
 use std::sync::Barrier;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -24,27 +24,27 @@ use crate::accounts::{SystemCounters, of_this_thread};
 use crate::clock::Clock;
 use crate::real_time::{RealTime, crank};
 
-/// Records that a worker hands over at once: the thread that counts is woken so seldom that it costs little.
+/// Records that a worker hands over at once: the counting thread is woken so seldom that it costs little.
 const BUNDLE: usize = 1024;
 
-/// Bundles that may wait to be counted, of each worker: when counting falls behind by so much, the worker waits for it.
+/// Bundles of each worker that may wait to be counted: when counting falls behind by so much, the worker waits.
 const WAITING: usize = 64;
 
-/// What a worker left, its thread's usage included.
+/// Outcome of a worker, with its thread's usage.
 type Ended = RunOutcome<Workload>;
 
 /// The stream of a worker that issued nothing.
 const NOTHING: StreamHash = StreamHash { requests: 0, hash: 0 };
 
-/// What is run.
+/// A job to be run.
 #[derive(Clone, Copy)]
 pub(crate) struct Doing<'a> {
     pub(crate) place: &'a dyn RealTime,
     pub(crate) job: &'a Job,
     pub(crate) seed: Seed,
-    /// Who is told of each request.
+    /// Told of each request.
     pub(crate) tell: Option<&'a Tell>,
-    /// When it is to end early.
+    /// When the job ends early.
     pub(crate) cutoff: RunCutoff<'a>,
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn run(doing: &Doing<'_>, recorder: &mut impl FnMut(&Record)) -> Resu
     Ok(together(ended.into_iter().map(|(_, ended)| ended).collect(), wall, &system))
 }
 
-/// Several workers, each on a thread.
+/// Runs several workers, each on a thread.
 fn several(
     doing: &Doing<'_>,
     workers: &[u16],
@@ -113,7 +113,7 @@ impl Bundle {
         self.records.push(*record);
         if self.records.len() == BUNDLE {
             let full = std::mem::replace(&mut self.records, Vec::with_capacity(BUNDLE));
-            // Whoever counts is there until all have ended, or it panicked, and so does the scope.
+            // The receiver lives until all have ended; if it panicked, so does the scope.
             let _ = self.sender.send(full);
         }
     }
@@ -125,7 +125,7 @@ impl Drop for Bundle {
     }
 }
 
-/// One worker, on the thread that calls; `ready` returns when it may begin.
+/// Runs one worker, on the calling thread; `ready` returns when it may begin.
 fn one(
     doing: &Doing<'_>,
     worker: u16,
@@ -136,7 +136,7 @@ fn one(
     let Doing { place, job, seed, tell, cutoff } = *doing;
     let device = place.open_for(worker, seed);
     ready();
-    // Job and place are checked as wholes: what holds of all holds of one.
+    // Job and place were checked as a whole, which holds for each worker.
     let source = |limits: &Limits| Ok(Workload::alone(job, worker, limits, seed)?.telling(tell.cloned()));
     let engine = join(device?, source, cutoff)?;
     let (from, began) = (of_this_thread(), clock.now());
@@ -145,13 +145,13 @@ fn one(
     let (RunOutcome { source, figures }, mut device) = part(engine);
     let troubles = device.troubles();
     device.end()?;
-    // It alone issued: of the others' streams there is nothing.
+    // Only this worker issued: the streams of the others are empty.
     let streams = vec![figures.streams.get(usize::from(worker)).copied().unwrap_or(NOTHING)];
     let usage = Some(Usage { threads: vec![thread], system: SystemUsage::default() });
     Ok(RunOutcome { source, figures: RunFigures { streams, usage, troubles, ..figures } })
 }
 
-/// The workers' ends as that of one run. There is no one order of issue: the hash is that of the workers' hashes.
+/// Joins the workers' outcomes to that of one run. There is no single order of issue: the hash is that of the workers' hashes.
 fn together(ended: Vec<Ended>, wall: Span, system: &SystemCounters) -> RunOutcome<Issuer> {
     let mut usage = Usage { threads: Vec::new(), system: SystemCounters::now().since(system) };
     let (mut figures, mut sources) = (RunFigures::default(), Vec::new());

@@ -1,13 +1,13 @@
-//! What a program that ends at once would leave unfinished: files that are not in their place yet, temporary folders. Whoever
+//! Files that a program would leave unfinished if it ended at once: files that are not in their place yet, temporary folders. Whoever
 //! ends the process (a signal handler, say) takes [`hold`] first, removes what it lists, and exits while it holds it: then no
 //! line and no file is half written.
 //!
-//! It is the process's, so it is one variable that all of it shares.
+//! The list is one variable, shared by the whole process.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// What is unfinished, and how many records are on their way to the disk.
+/// Unfinished files, and the number of records kept.
 #[derive(Debug)]
 pub struct UnfinishedFiles {
     paths: Vec<PathBuf>,
@@ -16,28 +16,28 @@ pub struct UnfinishedFiles {
 
 static UNFINISHED: Mutex<UnfinishedFiles> = Mutex::new(UnfinishedFiles { paths: Vec::new(), records: 0 });
 
-/// Nothing is written until what is handed back is dropped.
+/// Locks the list: nothing is written until the guard is dropped.
 pub fn hold() -> MutexGuard<'static, UnfinishedFiles> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl UnfinishedFiles {
-    /// A file or a folder that is to be removed.
+    /// Lists a file or a folder to be removed.
     pub fn remove(&mut self, path: &Path) {
         self.paths.push(path.to_owned());
     }
 
-    /// It is gone, or is to stay.
+    /// Removes from the list what is gone, or is to stay.
     pub fn leave(&mut self, path: &Path) {
         self.paths.retain(|other| other != path);
     }
 
-    /// So many records more are kept.
+    /// Counts so many more records as kept.
     pub fn count(&mut self, records: u64) {
         self.records += records;
     }
 
-    /// Records that were kept by this process, in all its folders.
+    /// Number of records kept by this process, in all its folders.
     pub fn records(&self) -> u64 {
         self.records
     }

@@ -1,4 +1,4 @@
-//! The boundary to the interpreter. It knows no job and no result.
+//! The boundary to the interpreter, which knows no job and no result.
 //!
 //! | file | what it holds |
 //! |---|---|

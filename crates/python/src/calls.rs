@@ -47,7 +47,7 @@ pub fn with_text<R>(text: Option<&str>, work: impl FnOnce() -> R) -> R {
     }
 }
 
-/// Adds what an option says to a shell line.
+/// Adds an option to a shell line, if it has a value.
 fn option(line: &mut String, name: &str, value: Option<impl ToString>) {
     if let Some(value) = value {
         line.push_str(&format!(" --{name} {}", quoted(&value.to_string())));
@@ -66,7 +66,7 @@ fn shown(path: Option<&Path>) -> Option<String> {
     path.map(|path| path.display().to_string())
 }
 
-/// What came of a run: JSON, shell line, page, requests, curve.
+/// A run as Python takes it: JSON, shell line, page, requests, curve.
 type Ran = (String, String, Option<PathBuf>, Option<Table>, Table);
 
 /// Runs a job on a target.
@@ -107,12 +107,12 @@ pub fn run(
     })
 }
 
-/// What came of a comparison: JSON, shell line, whether it was refused, why and what else of each finding, cells, intervals,
-/// curves, page.
+/// A comparison as Python takes it: JSON, shell line, whether it was refused, the cause and the secondary figures of each
+/// finding, cells, intervals, curves, page.
 type Compared = (String, String, bool, Vec<(Option<String>, Vec<String>)>, Table, Table, Table, Option<PathBuf>);
 
-/// A job on two or more values of one setting. Runs are kept in `out` with a page, or in `beside`, an empty folder, without one.
-/// With `kept` nothing is run: what came of an interrupted one, from either.
+/// Compares a job on two or more values of one setting. Runs are kept in `out` with a page, or in `beside`, an empty folder,
+/// without one. With `kept` nothing is run: an interrupted comparison is read from either.
 #[pyfunction]
 #[pyo3(signature = (words, *, key, levels, metrics, runs, until_decided, out, beside, kept, force, max_memory, progress))]
 #[allow(clippy::too_many_arguments)]
@@ -181,7 +181,7 @@ fn of_comparison(compared: &ComparisonResult, line: String) -> Compared {
 /// A study of a review, or the one that there is: its name there, title, question, cells, intervals, curves, page.
 type Part = (String, String, String, Table, Table, Table, PathBuf);
 
-/// What came of a study or a review: JSON, whether it was refused, whether it is a review, page, parts.
+/// A study or a review as Python takes it: JSON, whether it was refused, whether it is a review, page, parts.
 pub type Studied = (String, bool, bool, PathBuf, Vec<Part>);
 
 fn part(name: &str, studied: &StudyResult) -> Part {
@@ -268,7 +268,7 @@ pub fn open(py: Python<'_>, folder: PathBuf) -> PyResult<(Studied, String)> {
     })
 }
 
-/// The page of what a result folder of a study keeps, as a text: of one that was interrupted there is none yet.
+/// The page of the results that a folder of a study keeps, as a text: an interrupted study has none yet.
 #[pyfunction]
 pub fn page_of(py: Python<'_>, folder: PathBuf) -> PyResult<String> {
     watched(py, None, None, |_| seekwise::study::kept_in(&folder).map(|kept| kept.page_text()))
@@ -358,7 +358,7 @@ pub fn fit(
     })
 }
 
-/// What power cuts of a job's run would lose: JSON, shell line, whether promises were kept, data at risk over time.
+/// Computes what power cuts of a job's run would lose: JSON, shell line, whether promises were kept, data at risk over time.
 #[pyfunction]
 #[pyo3(signature = (words, *, cuts, at, after, shutdown, max_memory, progress))]
 #[allow(clippy::too_many_arguments)]

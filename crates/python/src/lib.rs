@@ -1,5 +1,5 @@
-//! The Python module `seekwise._native`: the library's calls with the interpreter let go, results as JSON and Arrow tables, and
-//! the program itself. What a user sees is written in Python beside it (`python/seekwise`); nothing is computed here.
+//! The Python module `seekwise._native`: the library's calls with the interpreter released, results as JSON and Arrow tables, and the
+//! program itself. The interface that users see is written in Python beside it (`python/seekwise`); nothing is computed here.
 //!
 //! | room | what it is |
 //! |---|---|
@@ -19,7 +19,7 @@ use seekwise::Error;
 use seekwise::outputs::write_whole;
 use seekwise_lab::provenance::ProgramVersion;
 
-/// The program `seekwise`: words are its name and its arguments. Answers its exit code.
+/// Runs the program `seekwise`, `words` being its name and its arguments; returns its exit code.
 #[pyfunction]
 fn program(py: Python<'_>, words: Vec<OsString>) -> u8 {
     py.detach(|| seekwise_cli::program(&words))

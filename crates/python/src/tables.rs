@@ -1,4 +1,4 @@
-//! Tables. They are made of what the library hands out; nothing is computed here but sums.
+//! Tables made of the library's results; nothing is computed here but sums.
 //!
 //! | file | what it holds |
 //! |---|---|

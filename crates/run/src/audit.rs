@@ -1,6 +1,6 @@
-//! What a flush audit asks of a disk, and the instants at which it was answered: overwrites of one block each followed by a
-//! flush, forced writes, scattered blocks and then a flush, flushes beside reads, empty flushes, reads, overwrites of other
-//! places. Nothing is judged here; that is the laboratory's (`lab/audit`).
+//! The requests of a flush audit to a disk, and the instants at which they were answered: overwrites of one block each
+//! followed by a flush, forced writes, scattered blocks and then a flush, flushes beside reads, empty flushes, reads,
+//! overwrites of other places. Nothing is judged here; that is the laboratory's (`lab/audit`).
 //!
 //! Before each overwrite there is a pause of another length. A spindle does not care: whatever was written to one place is
 //! there at one angle, so two such writes end whole revolutions apart, however long the pause was. Anything that takes a
@@ -37,12 +37,12 @@ pub const SCATTERED: usize = 32;
 const BESIDE: usize = 15;
 const TOGETHER: usize = 4;
 
-/// Places beside the first whose angles are compared with its own, and how often each is met. Of twelve angles at random
-/// the mean cosine is above 1/2 once in 150 disks (its standard deviation is 0.2).
+/// Places beside the first whose angles are compared with its own, and how often each is met. The mean cosine of twelve
+/// angles at random is above 1/2 once in 150 disks (its standard deviation is 0.2).
 const PLACES: usize = 12;
 const VISITS: usize = 5;
 
-/// What is asked of a disk.
+/// A request to a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AuditAction {
     /// Read a block.
@@ -55,7 +55,7 @@ pub enum AuditAction {
 }
 
 impl AuditAction {
-    /// What was asked, in words.
+    /// The request in words.
     pub const fn words(self) -> &'static str {
         match self {
             AuditAction::Read => "read",
@@ -66,7 +66,7 @@ impl AuditAction {
     }
 }
 
-/// From when it was asked until it was answered.
+/// The time from a request to its answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AuditInterval {
     /// Asked.
@@ -88,7 +88,7 @@ pub trait AuditSubject {
     fn blocks(&self) -> u64;
     /// Whether a forced write is one command of the disk's (FUA); nothing where that is not known.
     fn forces(&self) -> Option<bool>;
-    /// What the way there and back takes by itself.
+    /// The time of the round trip by itself.
     fn path(&self) -> Span;
     /// Does nothing for so long.
     fn rest(&mut self, span: Span) -> Result<(), String>;
@@ -139,7 +139,7 @@ pub struct FlushUnderReads {
 pub struct AuditTimings {
     /// Whether forced writes are one command; not always known.
     pub forces: Option<bool>,
-    /// What the way there and back takes by itself.
+    /// The time of the round trip by itself.
     pub path: Span,
     /// Reads of any place.
     pub reads: Vec<Span>,
@@ -147,11 +147,11 @@ pub struct AuditTimings {
     pub again: Vec<Span>,
     /// Flushes with nothing to do.
     pub empty: Vec<Span>,
-    /// Of one block.
+    /// Overwrites of one block.
     pub overwrites: Vec<Overwrite>,
-    /// Of one block, forced.
+    /// Forced overwrites of one block.
     pub forced: Vec<AuditInterval>,
-    /// Of that block and of others in turn.
+    /// Overwrites of that block and of others in turn.
     pub elsewhere: Vec<TwoOverwrites>,
     /// All over the area.
     pub rounds: Vec<Round>,
@@ -159,7 +159,7 @@ pub struct AuditTimings {
     pub beside: Vec<FlushUnderReads>,
 }
 
-/// Asks all of it. `seed` is that of places and pauses.
+/// Makes all measurements. `seed` is that of places and pauses.
 pub fn measure(subject: &mut dyn AuditSubject, seed: Seed, far: &mut dyn FnMut(&str)) -> Result<AuditTimings, String> {
     let blocks = subject.blocks();
     if blocks < SCATTERED as u64 {
@@ -176,7 +176,7 @@ pub fn measure(subject: &mut dyn AuditSubject, seed: Seed, far: &mut dyn FnMut(&
         timings.again.push(subject.act(AuditAction::Read, middle)?.span());
     }
     far("empty flushes");
-    // What was there before is not this audit's.
+    // Writes from before the audit are not to be measured.
     subject.act(AuditAction::Flush, 0)?;
     for _ in 0..EMPTY {
         timings.empty.push(subject.act(AuditAction::Flush, 0)?.span());
@@ -225,7 +225,7 @@ fn overwrite(subject: &mut dyn AuditSubject, rng: &mut Rng, block: u64) -> Resul
     Ok(Overwrite { pause, write, flush })
 }
 
-/// Writes so many blocks; how long that took.
+/// Writes `number` blocks; returns how long that took.
 fn scatter(subject: &mut dyn AuditSubject, place: &mut dyn FnMut() -> u64, number: usize) -> Result<Span, String> {
     let mut span = Span::ZERO;
     for _ in 0..number {

@@ -1,11 +1,11 @@
-//! When a run ends before its source does: after so many requests, or because the caller cancels it. It
-//! knows no clock: work is asked whether it is still wanted from request to request, so a run that nobody cancels is the
-//! same as one that nobody could cancel.
+//! When a run ends before its source does: after so many requests, or because the caller cancels it. No clock is read:
+//! work is asked whether it is still wanted from request to request, so a run that nobody cancels is the same as one
+//! that nobody could cancel.
 
 use seekwise_model::block::{Accounting, Completion, Source, SourcePoll};
 use seekwise_model::time::Instant;
 
-/// Whether work is to end early. It is asked often and by several threads: it should do no more than look at a flag.
+/// Whether work is to end early. Called often and by several threads: it should do no more than look at a flag.
 pub type Cancelled<'a> = &'a (dyn Fn() -> bool + Sync);
 
 /// Actions of a source from one question to the next in virtual time: some 10^5 to 10^7 happen in a second.
@@ -16,7 +16,7 @@ const STEP: u32 = 1 << 10;
 pub struct RunCutoff<'a> {
     /// After so many requests.
     pub most: u64,
-    /// When this says so. What is in flight then is still completed.
+    /// When this says so; requests in flight are still completed.
     pub cancelled: Cancelled<'a>,
     /// Actions of the source from one question to the next.
     every: u32,
@@ -31,7 +31,7 @@ impl RunCutoff<'_> {
         RunCutoff { most, ..RunCutoff::NEVER }
     }
 
-    /// The same, asked before each action: in real time, where a request takes longer than the question.
+    /// Asks before each action: for real time, where a request takes longer than the question.
     #[must_use]
     pub const fn at_each(self) -> Self {
         RunCutoff { every: 1, ..self }

@@ -1,4 +1,4 @@
-//! How a worker opens a real file, and what is asked of a place beside its path. Data alone: files are opened elsewhere.
+//! How a worker opens a real file, and options of a place besides its path. Data alone: files are opened elsewhere.
 
 pub use seekwise_formats::fio::AccessHint;
 
@@ -8,12 +8,12 @@ pub enum RealEngine {
     /// By the kernel's ring, as many as the depth at once.
     #[default]
     Ring,
-    /// One call after another.
+    /// Calls one after another.
     Calls,
 }
 
 impl RealEngine {
-    /// Its name, as fio has it.
+    /// The name in fio.
     pub const fn name(self) -> &'static str {
         match self {
             RealEngine::Ring => "io_uring",
@@ -31,11 +31,11 @@ pub struct RealHandle {
     pub direct: bool,
     /// The file's cached pages are dropped before the first request.
     pub invalidate: bool,
-    /// Its flushes are `fdatasync`.
+    /// Flushes are `fdatasync`.
     pub data_only: bool,
-    /// Its durable writes include all metadata (`O_SYNC`).
+    /// Durable writes include all metadata (`O_SYNC`).
     pub whole: bool,
-    /// What the page cache is told of the order of its reads.
+    /// The hint to the page cache about the order of its reads.
     pub hint: AccessHint,
 }
 
@@ -53,7 +53,7 @@ impl Default for RealHandle {
     }
 }
 
-/// What is asked of a place beside its path.
+/// Options of a place besides its path.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RealOptions {
     /// A missing file is made with so many bytes.

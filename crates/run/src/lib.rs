@@ -2,16 +2,16 @@
 //!
 //! | room | what it is |
 //! |---|---|
-//! | [`receipt`] | how well a modelled disk in real time kept up: figures and their judgement |
-//! | [`testbed`] | what a measurement stood on, as data |
-//! | [`usage`] | what a run took of the machine, as data |
-//! | [`cutoff`] | when a run ends before its source does: after so many requests, or cancelled |
-//! | [`outcome`] | what a run leaves beside its records, and why there was none |
-//! | [`work`] | what a run does: a job, a scene, a recorded session, a trace |
-//! | [`sim`] | a modelled stack in virtual time |
+//! | [`audit`] | the requests of a flush audit to a disk, and when they were answered |
 //! | [`handle`] | how a worker opens a real file |
+//! | [`receipt`] | how well a modelled disk in real time kept up: figures and their judgement |
+//! | [`testbed`] | the test environment of a measurement, as data |
+//! | [`usage`] | the use of the machine by a run, as data |
+//! | [`cutoff`] | when a run ends before its source does: after so many requests, or cancelled |
+//! | [`outcome`] | the outcome of a run besides its records, or why there was none |
+//! | [`sim`] | a modelled stack in virtual time |
+//! | [`work`] | the work of a run: a job, a scene, a recorded session, a trace |
 //! | [`place`] | the trait of places in real time, their kinds, and [`place::Target`]: where a run takes place |
-//! | [`audit`] | what a flush audit asks of a disk, and when it was answered |
 //!
 //! Places in real time are in the crate above that knows an operating system; they implement [`place::Place`].
 

@@ -1,4 +1,4 @@
-//! What a run leaves beside its records, and why there was none; how a source is joined to a device for it.
+//! The outcome of a run besides its records, or why there was none; how a source is joined to a device for it.
 
 use std::fmt;
 
@@ -17,10 +17,10 @@ use crate::receipt::Receipt;
 use crate::testbed::TestBench;
 use crate::usage::Usage;
 
-/// What a run leaves beside its records.
+/// The outcome of a run besides its records.
 #[derive(Clone, Debug)]
 pub struct RunOutcome<S> {
-    /// Who issued.
+    /// The source that issued.
     pub source: S,
     /// The rest, which is data.
     pub figures: RunFigures,
@@ -37,41 +37,41 @@ pub struct RunFigures {
     pub stream_hash: u64,
     /// Requests issued.
     pub issued: u64,
-    /// What the drives did.
+    /// Counts of the drives.
     pub log: DriveLog,
-    /// What was asked of the settings of a modelled stack that stayed as they were.
+    /// The use of the settings of a modelled stack, if they stayed as they were.
     pub asked: Option<Asked>,
     /// How the cores of a modelled processor worked.
     pub cores: Option<BusyCurve>,
-    /// What the run took of this machine, where that is measured.
+    /// The cost of the run on this machine, where that is measured.
     pub cost: Option<RunCost>,
     /// By worker: a hash of its first requests.
     pub streams: Vec<StreamHash>,
     /// How well the clock kept up with the model, of a modelled disk in real time.
     pub receipt: Option<Receipt>,
-    /// What it took of the machine by the kernel's accounts, on real files and devices.
+    /// The use of the machine by the kernel's accounts, on real files and devices.
     pub usage: Option<Usage>,
-    /// What went wrong, in words.
+    /// Everything that went wrong, in words.
     pub troubles: Vec<String>,
-    /// What a measurement stood on, of a real file or device.
+    /// The test environment of a measurement on a real file or device.
     pub bench: Option<TestBench>,
-    /// It ended because it was cancelled.
+    /// True if it ended because it was cancelled.
     pub cancelled: bool,
 }
 
 impl<S> RunOutcome<S> {
-    /// Itself, or that it was cancelled: then its figures are those of a part.
+    /// Returns the outcome, or an error if it was cancelled: then its figures are those of a part.
     pub fn whole(self) -> Result<RunOutcome<S>, RunError> {
         if self.figures.cancelled { Err(RunError::Cancelled) } else { Ok(self) }
     }
 }
 
-/// What a run took of the machine that ran it.
+/// The cost of a run on the machine that ran it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunCost {
     /// On the clock.
     pub wall: Span,
-    /// Of a processor, where the system tells.
+    /// Time of a processor, where the system tells.
     pub processor: Option<Span>,
 }
 
@@ -124,7 +124,7 @@ pub fn join<'a, S: Source, D: Device>(
     Ok(Engine::new(Fingerprint::new(source, cutoff.most), device))
 }
 
-/// What a run left, and its device.
+/// Splits off the outcome of a run, and its device.
 pub fn part<S: Source, D: Device>(engine: Engine<RunSource<'_, S>, D>) -> (RunOutcome<S>, D) {
     let (end, failures) = (engine.now(), engine.failures());
     let (source, device) = engine.into_parts();

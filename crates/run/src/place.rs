@@ -23,17 +23,17 @@ use crate::work::{Issuer, Work};
 /// A kind of place in real time.
 #[derive(Debug)]
 pub struct PlaceKind {
-    /// What studies and records call it.
+    /// The name in studies and records.
     pub name: &'static str,
-    /// What `--on` takes.
+    /// The form for `--on`.
     pub form: &'static str,
-    /// What it is, for people.
+    /// A description for people.
     pub about: &'static str,
-    /// What it is made of.
+    /// The source from which it is made.
     pub of: PlaceSource,
 }
 
-/// What a place is made of.
+/// The sources from which a place is made.
 #[derive(Debug)]
 pub enum PlaceSource {
     /// Nothing more.
@@ -49,7 +49,7 @@ pub enum PlaceSource {
 }
 
 impl PlaceKind {
-    /// What to write in its place: with a colon where something has to follow.
+    /// The text for it in a command: with a colon where something has to follow.
     pub fn whole(&self) -> &'static str {
         if matches!(self.of, PlaceSource::Address(_) | PlaceSource::File(_) | PlaceSource::Device(_)) {
             self.form
@@ -64,11 +64,11 @@ pub type PlaceResult = Result<Arc<dyn Place>, String>;
 
 /// A place in real time.
 pub trait Place: fmt::Debug + Send + Sync {
-    /// What records call it.
+    /// The name in records.
     fn name(&self) -> &'static str;
-    /// What it is called with all that it is made of.
+    /// The name with all that it is made of.
     fn called(&self) -> String;
-    /// What it can do.
+    /// The capabilities of the place.
     fn limits(&self) -> Limits;
     /// Runs `work` until it ends, or to `cutoff`, handing each counted record to `recorder`. `seed` is that of the
     /// stack's chance. `tell` is told of each request of a job's workers as it is issued.
@@ -80,7 +80,7 @@ pub trait Place: fmt::Debug + Send + Sync {
         tell: Option<&Tell>,
         recorder: &mut dyn FnMut(&Record),
     ) -> Result<RunOutcome<Issuer>, RunError>;
-    /// The same made ready for this work, where it has to be: `handles` say how each worker opens it, or one how all do.
+    /// Makes the place ready for this work, where it has to be: `handles` say how each worker opens it, or one how all do.
     fn fitted(&self, _: &Work, _: &[RealHandle]) -> Result<Option<Arc<dyn Place>>, String> {
         Ok(None)
     }
@@ -117,8 +117,8 @@ impl From<Stack> for Target {
     }
 }
 
-/// The kind among `places` that a text names, and what stands behind its colon. A URI of a network block device is
-/// one as it stands.
+/// Finds the kind among `places` that a text names, and what stands behind its colon. A URI of a network block device
+/// is one as it stands.
 pub fn named<'a>(places: &'static [PlaceKind], text: &'a str) -> Option<(&'static PlaceKind, Option<&'a str>)> {
     let (name, rest) = match text.split_once(':') {
         Some(("nbd+unix", _)) => ("nbd", Some(text)),
@@ -129,7 +129,7 @@ pub fn named<'a>(places: &'static [PlaceKind], text: &'a str) -> Option<(&'stati
 }
 
 impl Target {
-    /// Its name: its drive's, or its place's with all that it is made of.
+    /// The name of the drive, or of the place with all that it is made of.
     pub fn name(&self) -> String {
         match self {
             Target::Sim(stack) => stack.profile.name.clone(),
@@ -145,7 +145,7 @@ impl Target {
         }
     }
 
-    /// Its figures are measured in real time: one run at a time has the machine.
+    /// True if figures are measured in real time: one run at a time has the machine.
     pub fn is_measured(&self) -> bool {
         matches!(self, Target::Measured(_))
     }
@@ -171,7 +171,7 @@ impl Target {
         }
     }
 
-    /// What a job meets there.
+    /// The limits for a job.
     pub fn limits(&self) -> Limits {
         match self {
             Target::Sim(stack) => stack.build(Seed(0)).limits(0),

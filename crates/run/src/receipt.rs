@@ -1,5 +1,5 @@
-//! How true a session was: how late answers left beside the model's instants, what the way to the disk costs by itself,
-//! when the machine stood still, and whether it kept up (`pace`). Nothing is taken off any figure.
+//! How true a session was: how late answers left against the model's instants, the cost of the transport to the disk by
+//! itself, stalls of the machine, and whether it kept up (`pace`). Nothing is subtracted from any figure.
 
 pub mod attendance;
 pub mod lateness;
@@ -21,13 +21,13 @@ pub const BUDGET: Span = Span::from_micros(200);
 /// to others.
 pub const STALL: Span = Span::from_millis(1);
 
-/// Journeys of our own client from which on its 99th percentile is one.
+/// Round trips of our own client from which on their 99th percentile is one.
 const JOURNEYS: u64 = 100;
 
 /// Late answers and windows that are kept one by one, to be held against one another; beyond them they are only counted.
 const KEPT: usize = 1 << 16;
 
-/// What the way to a disk and back costs by itself: reads of 4 KiB, one after another, of what takes a known time for each.
+/// The cost of the round trip to a disk by itself: reads of 4 KiB, one after another, of what takes a known time for each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathCost {
     /// Half of them took no longer.
@@ -48,7 +48,7 @@ pub struct Stalls {
 }
 
 impl Stalls {
-    /// One more.
+    /// Adds a stall.
     pub fn add(&mut self, from: Instant, to: Instant) {
         self.count += 1;
         self.total += to.since(from);
@@ -58,7 +58,7 @@ impl Stalls {
         }
     }
 
-    /// Whether one of them lies between the two instants, in part at least.
+    /// Whether a stall lies between the two instants, in part at least.
     fn touch(&self, from: Instant, to: Instant) -> bool {
         let next = self.windows.partition_point(|window| window.1 < from);
         self.windows.get(next).is_some_and(|window| window.0 <= to)
@@ -76,7 +76,7 @@ impl Default for ClockSpeed {
 }
 
 impl ClockSpeed {
-    /// What a span of the clock is in the disk's time.
+    /// Converts a span of the clock into the disk's time.
     pub fn of(self, span: Span) -> Span {
         Span::from_nanos((span.nanos() as f64 * self.0) as u64)
     }
@@ -101,15 +101,15 @@ pub struct Receipt {
     pub late: u64,
     /// How fast that runs.
     pub speed: ClockSpeed,
-    /// Of these, when they were to leave and when they did.
+    /// When late answers were to leave, and when they did.
     pub kept: Vec<(Instant, Instant)>,
     /// When the machine stood still.
     pub stalls: Stalls,
-    /// What the way to the disk costs, if it was measured.
+    /// The cost of the round trip to the disk, if it was measured.
     pub path: Option<PathCost>,
     /// How long the disk's thread worked, by the clock; the rest it waited.
     pub worked: Span,
-    /// What the ways to it cost while it was at work.
+    /// The cost of the transports to it while it was at work.
     pub ways: DoorLatencies,
     /// Who came, and who was sent away.
     pub attendance: Attendance,
@@ -123,14 +123,14 @@ pub struct Receipt {
     pub at_risk_bytes: u64,
     /// Seconds of the clock.
     pub seconds: f64,
-    /// What the drives did.
+    /// Counts of the drives.
     pub log: DriveLog,
     /// The system let the disk's thread run before all ordinary ones.
     pub precedence: bool,
 }
 
 impl Receipt {
-    /// An answer that was to leave at `due` left at `left`, by the clock.
+    /// Counts an answer that was to leave at `due` and left at `left`, by the clock.
     pub fn answered(&mut self, due: Instant, left: Instant) {
         let late = left.saturating_since(due);
         self.lateness.add(late);
@@ -152,13 +152,13 @@ impl Receipt {
         (lateness, late)
     }
 
-    /// What of a client's waiting is none of the model's, through each door that requests came through.
+    /// The part of a client's wait that is not the model's, for each transport that requests came by.
     pub fn losses(&self) -> Vec<DoorCost> {
         let doors = [(Door::Network, &self.ways.network), (Door::File, &self.ways.file)];
         doors.into_iter().filter_map(|(door, way)| self.loss(door, way)).collect()
     }
 
-    /// The same of one door; nothing if no request or no round trip was measured.
+    /// The cost of one transport; nothing if no request or no round trip was measured.
     fn loss(&self, door: Door, way: &DoorLatency) -> Option<DoorCost> {
         let (modelled, late) = (way.modelled.mean()?, way.late.mean()?);
         let slow = |of: &Lateness| of.quantile(0.99);
@@ -185,7 +185,7 @@ impl Receipt {
         (self.worked.nanos() as f64 / 1e9 / self.seconds.max(1e-9)).min(1.0)
     }
 
-    /// Of a disk with doors: who came, and what it held, by name.
+    /// Figures of a served disk by name: its clients, and the memory that it held.
     pub fn at_the_doors(&self) -> Vec<(&'static str, f64)> {
         let memory =
             [("refused_for_memory", self.refused_for_memory as f64), ("held_most_bytes", self.held_most as f64)];
@@ -232,10 +232,10 @@ impl Receipt {
     }
 }
 
-/// Who says what requests took at the other end of a way.
+/// The witness of the time that requests took at the other end of a transport.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LatencyWitness {
-    /// A client of our own, which goes the way beside those who use it.
+    /// A client of our own, which uses the transport beside the others.
     Probe,
     /// The kernel, of a loop device on the file.
     Kernel,
@@ -243,28 +243,28 @@ pub enum LatencyWitness {
     Client,
 }
 
-/// What a client waits for beside the model, through a door; by the clock.
+/// The wait of a client besides the model's time, by a transport; by the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DoorCost {
-    /// Which.
+    /// The transport.
     pub door: Door,
-    /// Who says so.
+    /// The witness of the time.
     pub by: LatencyWitness,
     /// The model's mean response.
     pub modelled: Span,
-    /// What comes to that in the mean.
+    /// The mean of what the transport adds.
     pub added: Span,
-    /// The same of the 99th percentiles, where enough was measured.
+    /// The 99th percentiles of the model and of what is added, where enough was measured.
     pub slow: Option<(Span, Span)>,
 }
 
 impl DoorCost {
-    /// What of a client's mean response is none of the model's.
+    /// The share of a client's mean response that is not the model's.
     pub fn share(&self) -> f64 {
         share(self.modelled, self.added)
     }
 
-    /// What it is called in figures.
+    /// The name in figures.
     fn name(&self) -> &'static str {
         if self.door == Door::Network { "nbd" } else { "file" }
     }
@@ -283,7 +283,7 @@ impl DoorCost {
         )
     }
 
-    /// What was measured, in a sentence.
+    /// The measurement in a sentence.
     pub fn sentence(&self) -> String {
         let micros = |span: Span| format!("{:.0}", span.nanos() as f64 / 1e3);
         let way = if self.door == Door::Network { "connection" } else { "file" };

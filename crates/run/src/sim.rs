@@ -46,7 +46,7 @@ fn run_on<S: Source>(
     outcome.whole()
 }
 
-/// Until the source is over, with what changes on the way.
+/// Runs until the source is over, with the changes on the way.
 fn run_engine<S: Source, D: Device>(
     engine: &mut Engine<S, D>,
     changes: &[SettingChange],
@@ -76,12 +76,12 @@ fn apply(device: &mut impl Device, change: &SettingChange, now: Instant) -> Resu
     device.control(now, &control).map_err(|error| wrong(why(error, key)))
 }
 
-/// What is said of a key that nobody below knows, or that stands still while there is work.
+/// The refusal of a key that nobody below knows, or that stands still while there is work.
 pub const UNCHANGEABLE: &str = "no layer of the stack can change it while it runs";
-/// What is said of a value that its key does not take.
+/// The refusal of a value that its key does not take.
 pub const UNFIT: &str = "the value does not fit";
 
-/// Why a device refused a control, in words; `key` is what was to be set, if it was that.
+/// Why a device refused a control, in words; `key` is the key that was to be set, if one was.
 pub fn why(error: ControlError, key: &str) -> &'static str {
     match (error, key) {
         (ControlError::UnknownKey, _) => UNCHANGEABLE,
@@ -109,8 +109,8 @@ pub enum RunEnding {
     PowerOff,
 }
 
-/// Runs `source` on `stack` until it ends or to `cutoff`, and the device on as `ending` says; `witness` sees every request, completion
-/// and landing. Answers when the last thing happened that the ending is about, beside the outcome.
+/// Runs `source` on `stack` until it ends or to `cutoff`, and the device on as `ending` says; `witness` sees every
+/// request, completion and landing. Returns the outcome, and when the last thing happened that the ending is about.
 pub fn witness<S: Source>(
     stack: &Stack,
     source: impl FnOnce(&Limits) -> Result<S, RunError>,

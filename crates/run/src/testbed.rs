@@ -1,10 +1,10 @@
-//! What a measurement stood on, as data: the device, its settings, the file system, the kernel and the machine. A place takes
-//! it before a run and after it, so that a change in between is found ([`changed`]).
+//! The test environment of a measurement, as data: the device, its settings, the file system, the kernel and the
+//! machine. A place takes it before a run and after it, so that a change in between is found ([`changed`]).
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// What a measurement stood on. What the system does not tell is left out.
+/// The test environment of a measurement. Facts that the system does not tell are left out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TestBench {
@@ -34,27 +34,27 @@ pub struct TestBench {
 pub struct DeviceInfo {
     /// The kernel's name.
     pub name: String,
-    /// Maker's name of it.
+    /// The maker's name of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
-    /// Its serial number, or a hash of it.
+    /// The serial number, or a hash of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub serial: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub firmware: Option<String>,
-    /// How long it is.
+    /// The length of the device.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// Bytes of a sector, as it is addressed and as it is written.
+    /// Bytes of a sector as it is addressed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub logical_sector: Option<u64>,
-    /// The same on its medium.
+    /// Bytes of a sector on the medium.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub physical_sector: Option<u64>,
-    /// What the kernel believes of its write cache: `write back` is flushed, `write through` is not.
+    /// The kernel's view of the write cache: `write back` is flushed, `write through` is not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub write_cache: Option<String>,
-    /// It has a command for forced writes.
+    /// Whether there is a command for forced writes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fua: Option<bool>,
     /// The kernel's scheduler.
@@ -69,7 +69,7 @@ pub struct DeviceInfo {
     /// Requests that the kernel keeps for it at once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub requests: Option<u64>,
-    /// It turns, as it says.
+    /// Whether the device says that it rotates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rotational: Option<bool>,
     /// `none`, `host-aware` or `host-managed`.
@@ -81,13 +81,13 @@ pub struct DeviceInfo {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FileSystemInfo {
-    /// What it is.
+    /// The type, such as ext4.
     pub kind: String,
-    /// What it is made of.
+    /// The device or export that is mounted.
     pub source: String,
     /// Where it is mounted.
     pub point: String,
-    /// With which options.
+    /// The mount options.
     pub options: String,
 }
 
@@ -114,7 +114,7 @@ impl DeviceInfo {
 }
 
 impl TestBench {
-    /// The same with a hash in place of the serial number: equal disks stay equal, and which one it is stays at home.
+    /// Replaces the serial number by a hash: equal disks stay equal, and which one it is stays at home.
     pub fn hashed(mut self) -> TestBench {
         if let Some(serial) = self.device.as_mut().and_then(|device| device.serial.as_mut()) {
             let hash = Sha256::digest(serial.as_bytes());
@@ -137,7 +137,7 @@ impl TestBench {
         facts.into_iter().flatten().collect::<Vec<_>>().join("; ")
     }
 
-    /// All that is to be the same before and after, in words. Load and free memory are not: a run changes them itself.
+    /// All facts that must be the same before and after, in words. Load and free memory need not: a run changes them itself.
     fn facts(&self) -> Vec<(&'static str, Option<String>)> {
         let device = self.device.clone().unwrap_or_default();
         let file = self.file_system.clone().unwrap_or_default();
@@ -168,7 +168,7 @@ impl TestBench {
     }
 }
 
-/// What changed during a run, a sentence each.
+/// Changes during a run, a sentence each.
 pub fn changed(before: &TestBench, after: &TestBench) -> Vec<String> {
     let told = |fact: Option<String>| fact.map_or("not known".to_owned(), |fact| format!("`{fact}`"));
     let pairs = before.facts().into_iter().zip(after.facts());

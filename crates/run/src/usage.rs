@@ -1,9 +1,9 @@
-//! What a run took of the machine, as data: processor time of the threads that issued, of the whole system, and what the
-//! disks below did. A place in real time fills it from the kernel's accounts.
+//! The use of the machine by a run, as data: processor time of the threads that issued, of the whole system, and the
+//! work of the disks below. A place in real time fills it from the kernel's accounts.
 
 use seekwise_model::time::Span;
 
-/// What a thread had of the machine.
+/// The use of the machine by a thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThreadUsage {
     /// Processor time in the program.
@@ -21,7 +21,7 @@ pub struct ThreadUsage {
 }
 
 impl ThreadUsage {
-    /// What came between `from` and this, which took `wall`.
+    /// The use between `from` and this, which took `wall`.
     pub fn since(&self, from: &ThreadUsage, wall: Span) -> ThreadUsage {
         ThreadUsage {
             user: self.user.saturating_sub(from.user),
@@ -39,7 +39,7 @@ impl ThreadUsage {
     }
 }
 
-/// What the whole system did during a run.
+/// The use of the whole system during a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SystemUsage {
     /// Share of all processors that worked, by whomever.
@@ -50,7 +50,7 @@ pub struct SystemUsage {
     pub disks: Vec<DiskUsage>,
 }
 
-/// What a disk did during a run.
+/// The work of a disk during a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DiskUsage {
     /// The kernel's name.
@@ -59,7 +59,7 @@ pub struct DiskUsage {
     pub ios: [u64; 2],
     /// Joined to others before: reads, writes.
     pub merges: [u64; 2],
-    /// Of 512 bytes: read, written.
+    /// Sectors of 512 bytes: read, written.
     pub sectors: [u64; 2],
     /// Milliseconds that requests took together: reads, writes.
     pub ticks: [u64; 2],
@@ -69,7 +69,7 @@ pub struct DiskUsage {
     pub queue_ms: u64,
 }
 
-/// What a run took of the machine.
+/// The use of the machine by a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Usage {
     /// By worker; one for what has no workers.
@@ -89,7 +89,7 @@ impl Usage {
         self.threads.iter().map(|thread| thread.wall).max().unwrap_or(Span::ZERO)
     }
 
-    /// Threads that hardly ever waited: what they issued to had to wait for them.
+    /// Threads that hardly ever waited: the place to which they issued had to wait for them.
     pub fn saturated(&self) -> usize {
         /// Share of the time from which on a thread is called always busy (inferred: what is left is taken by waits that
         /// nobody asked for).

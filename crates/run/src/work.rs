@@ -1,5 +1,5 @@
-//! What a run does: a job of workers, above a page cache or not, a scene of programs, a recorded session, or a
-//! trace. Whoever runs it need not know which.
+//! The work of a run: a job of workers, above a page cache or not, a scene of programs, a recorded session, or a trace.
+//! Whoever runs it need not know which.
 
 pub mod trace;
 
@@ -18,7 +18,7 @@ use seekwise_model::workload::{Direction, IssueRate, Job, Pattern, Tell, Window,
 use self::trace::{ReplayResult, TracePlayback, TraceSpec};
 use crate::outcome::RunError;
 
-/// What is done.
+/// The work of a run.
 #[derive(Clone, Debug)]
 pub enum Work {
     /// Workers that issue requests.
@@ -27,7 +27,7 @@ pub enum Work {
     Cached(Box<(Job, BufferedSpec)>),
     /// Programs on volumes.
     Scene(Box<SceneSpec>),
-    /// What was recorded of a disk that was served.
+    /// The recording of a disk that was served.
     Session(Arc<RecordedSession>),
     /// A recorded trace, read while it is played.
     Trace(TraceSpec),
@@ -54,11 +54,11 @@ pub fn rates(worker: &Worker) -> impl Iterator<Item = Option<IssueRate>> {
     worker.pace.rate.into_iter().zip(used).filter(|(_, used)| *used).map(|(rate, _)| rate)
 }
 
-/// What the requests of a scene are counted under that no program waits for.
+/// The name under which requests of a scene are counted for which no program waits.
 const SYSTEM: &str = "system";
 
 impl Work {
-    /// What it is called.
+    /// The name of the job, scene, session or trace.
     pub fn name(&self) -> &str {
         match self {
             Work::Job(job) => &job.name,
@@ -139,12 +139,12 @@ impl Work {
         }
     }
 
-    /// The source of its requests, once it is known what it runs on.
+    /// Makes the source of its requests, once it is known what it runs on.
     pub fn source(&self, seed: Seed) -> impl FnOnce(&Limits) -> Result<Issuer, RunError> {
         self.logged(seed, None)
     }
 
-    /// The same, telling of each request of a job's workers.
+    /// Makes a source that tells of each request of a job's workers.
     pub fn logged(&self, seed: Seed, tell: Option<Tell>) -> impl FnOnce(&Limits) -> Result<Issuer, RunError> {
         move |limits| match self {
             Work::Job(job) => Ok(Issuer::Workload(Workload::new(job, limits, seed)?.telling(tell))),
@@ -159,7 +159,7 @@ impl Work {
         }
     }
 
-    /// The same for a judge of power cuts: a scene tells what it does, and closes like this.
+    /// Makes a source for a judge of power cuts: a scene tells what it does, and closes like this.
     pub fn telling(
         &self,
         seed: Seed,
@@ -180,17 +180,17 @@ fn made(scene: Result<Scene, SceneError>) -> Result<Issuer, RunError> {
     }
 }
 
-/// Whoever issues the requests of some work.
+/// The source of the requests of some work.
 #[allow(clippy::large_enum_variant, reason = "a run has one, and a job's is asked for each request")]
 pub enum Issuer {
-    /// Of a job.
+    /// Workers of a job.
     Workload(Workload),
-    /// Of a job above a page cache.
+    /// A job above a page cache.
     Buffered(Box<BufferedSource<Workload>>),
     Scene(Box<Scene>),
-    /// Of a recorded session.
+    /// A recorded session.
     Play(SessionReplay),
-    /// Of a job whose workers ran apart, in their order.
+    /// Workers of a job that ran apart, in their order.
     Apart(Vec<Workload>),
     Trace(Box<TracePlayback>),
 }
@@ -214,7 +214,7 @@ impl Issuer {
         }
     }
 
-    /// What counted requests read through a page cache; nothing if there is none.
+    /// Reads of counted requests through a page cache; nothing if there is none.
     pub fn reads(&self) -> Option<Reads> {
         let reads = match self {
             Issuer::Workload(_) | Issuer::Apart(_) | Issuer::Play(_) | Issuer::Trace(_) => return None,
@@ -224,7 +224,7 @@ impl Issuer {
         (reads.asked > 0).then_some(reads)
     }
 
-    /// What programs did.
+    /// Operations of programs.
     pub fn operations(&self) -> &[Operation] {
         match self {
             Issuer::Workload(_) | Issuer::Apart(_) | Issuer::Buffered(_) | Issuer::Play(_) | Issuer::Trace(_) => &[],
@@ -242,12 +242,12 @@ impl Issuer {
         }
     }
 
-    /// Of a recorded session: how it ended beside the recording.
+    /// How a recorded session ended, compared with the recording.
     pub fn compared(&self) -> Option<ReplayComparison> {
         if let Issuer::Play(play) = self { Some(play.compared()) } else { None }
     }
 
-    /// Of a trace: how it was played.
+    /// How a trace was played.
     pub fn achieved(&self) -> Option<ReplayResult> {
         if let Issuer::Trace(playing) = self { Some(playing.achieved()) } else { None }
     }
@@ -267,7 +267,7 @@ impl Source for Issuer {
             Issuer::Scene(scene) => scene.next(now),
             Issuer::Play(play) => play.next(now),
             Issuer::Trace(playing) => playing.next(now),
-            // What ran apart has run.
+            // Workers that ran apart have run.
             Issuer::Apart(_) => SourcePoll::Done,
         }
     }

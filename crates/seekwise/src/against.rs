@@ -23,16 +23,16 @@ use crate::reading;
 use crate::setup::{Setup, prepare, reject_repeated_keys};
 use crate::study::warn;
 
-/// Bytes of the largest logical sector that a drive has: both sides have whole ones.
+/// Bytes of the largest logical sector of any drive: both sides have whole ones.
 const BLOCK: u64 = 4096;
 
-/// Share of wrong intervals that is borne, as everywhere (docs/statistics.md).
+/// Accepted share of wrong intervals, as everywhere (docs/statistics.md).
 const ALPHA: f64 = 0.05;
 
 /// A figure of a run.
 pub type RunFigure = (&'static str, fn(&KindRecord) -> f64);
 
-/// The figures that are held against one another.
+/// The figures that are compared.
 pub const FIGURES: [RunFigure; 7] = [
     ("requests/s", |view| view.iops),
     ("MB/s", |view| view.bytes_per_s / 1e6),
@@ -56,7 +56,7 @@ pub struct Prediction {
     pub revolution: Span,
 }
 
-/// Predicts `setup` on `drive`, then measures it, in so many runs each.
+/// Predicts `setup` on `drive`, then measures it, in `runs` runs each.
 pub fn against(
     setup: &Setup,
     drive: &str,
@@ -90,7 +90,7 @@ pub fn against(
         };
         (0..u64::from(runs)).map(one).collect()
     };
-    // What is computed first stands beside nothing that is measured.
+    // The prediction runs first, so that it does not compute while the other side is measured.
     let (predictions, measurements) = (run(&predicted)?, run(&measured)?);
     let stack = predicted.target.stack().expect("it is modelled");
     let revolution = stack.profile.mechanics.revolution();
@@ -99,7 +99,7 @@ pub fn against(
     Ok(prediction)
 }
 
-/// What is measured and what is predicted: the same job in the same space.
+/// Prepares the measured and the predicted side: the same job in the same space.
 fn sides(setup: &Setup, drive: &str) -> Result<[PreparedCell; 2], Error> {
     let with = |target: &str, keep: &dyn Fn(&str) -> bool, destroy: Option<String>| Setup {
         target: target.to_owned(),
@@ -134,7 +134,7 @@ fn sides(setup: &Setup, drive: &str) -> Result<[PreparedCell; 2], Error> {
     Ok([prepare(&measured, &inputs)?, predicted])
 }
 
-/// Mean over runs, with its interval where the runs give one.
+/// The mean over runs, with its interval if the runs give one.
 pub fn over(runs: &[RunRecord], figure: fn(&KindRecord) -> f64) -> Interval {
     let values: Vec<f64> = runs.iter().map(|run| figure(&run.all)).collect();
     let estimate = values.iter().sum::<f64>() / values.len() as f64;
@@ -171,7 +171,7 @@ impl Prediction {
         (ms, if mean > 0.0 { 100.0 * ms / mean } else { 0.0 })
     }
 
-    /// What shows that no platter of the modelled drive's speed was measured: medians of reads and of writes.
+    /// Signs that no platter of the modelled drive's speed was measured, by the medians of reads and of writes.
     pub fn doubts(&self) -> Vec<String> {
         type OfRun = fn(&RunRecord) -> &KindRecord;
         let kinds: [(&str, OfRun); 2] = [("reads", |run| &run.read), ("writes", |run| &run.write)];
@@ -185,12 +185,12 @@ impl Prediction {
         kinds.into_iter().filter_map(doubt).collect()
     }
 
-    /// What the runs say of themselves, each once.
+    /// The warnings of the runs, each once.
     pub fn warnings(&self) -> BTreeSet<&String> {
         self.predictions.iter().chain(&self.measurements).flat_map(|run| &run.warnings).collect()
     }
 
-    /// All in one value.
+    /// The whole result in one value.
     pub fn json(&self) -> Value {
         let interval = |it: Interval| json!({"estimate": it.estimate, "low": it.low, "high": it.high});
         let figures: serde_json::Map<String, Value> = FIGURES

@@ -1,4 +1,4 @@
-//! Answers as the program prints them: JSON with the version of its schema, as `--json` has it. It prints nothing.
+//! Answers as the program prints them: JSON with the version of its schema, as `--json` has it. Nothing is printed here.
 
 use seekwise_formats::diagnostic::is_text;
 use seekwise_lab::run::SCHEMA;
@@ -13,7 +13,7 @@ pub fn json(value: &impl Serialize) -> String {
     shown(&serde_json::to_string_pretty(&value).expect("results have no keys but strings"))
 }
 
-/// JSON with what is no text in its strings escaped: it reads the same.
+/// Escapes characters of a JSON text that are no plain text; its values stay the same.
 pub fn shown(json: &str) -> String {
     let mut shown = String::with_capacity(json.len());
     for c in json.chars() {

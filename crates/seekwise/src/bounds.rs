@@ -1,4 +1,4 @@
-//! What a command may ask of the machine: memory, refused before the first run; wall time, told where it is long.
+//! Bounds on what a command takes of the machine: memory, checked before the first run; wall time, forecast if it is long.
 
 use std::num::NonZero;
 use std::thread::available_parallelism;
@@ -10,17 +10,17 @@ use seekwise_os::clock::Clock;
 
 use crate::error::Error;
 
-/// Memory where the system does not say how much there is.
+/// Memory that is assumed if the system does not say how much there is.
 const UNKNOWN: u64 = 4 << 30;
 
-/// From this many seconds on a forecast is told.
+/// Seconds from which on a forecast is logged.
 const LONG: f64 = 10.0;
 
-/// From this many on it is a warning.
+/// Seconds from which on the forecast is a warning.
 const VERY_LONG: f64 = 3600.0;
 
-/// Below so many virtual seconds, or requests, nothing takes long; no probe is made. A core simulates some 100,000
-/// requests a second (`seekwise bench`), and drives of the field serve a few hundred.
+/// Virtual seconds, and requests, below which nothing takes long, so that no probe is made. A core simulates some
+/// 100,000 requests a second (`seekwise bench`), and drives of the field serve a few hundred.
 const SHORT: (f64, f64) = (1800.0, 1e6);
 
 /// Cells of a study that are probed for the forecast.
@@ -31,19 +31,19 @@ const PROBED: usize = 20;
 pub struct Bounds {
     /// Bytes.
     memory: u64,
-    /// It was given, not a quarter of the machine's.
+    /// The user gave it; else it is a quarter of the machine's.
     given: bool,
 }
 
-/// What a command is about to run.
+/// The runs that a command is about to make.
 pub struct RunPlan<'a> {
-    /// What each cell runs.
+    /// The cells, prepared.
     pub cells: &'a [PreparedCell],
     /// Runs of each cell.
     pub runs: u64,
     /// Cuts of a run.
     pub cuts: u32,
-    /// How often a run's work is done, with what is judged of it.
+    /// How often the work of a run is done, judging included.
     pub times: u64,
     /// Cores; 0: all.
     pub threads: usize,
@@ -65,8 +65,8 @@ impl Bounds {
         self.memory
     }
 
-    /// Answers the number of cores on which `plan` keeps within the memory; says it where the plan takes long. An error
-    /// where not even one run at a time fits.
+    /// Returns the number of cores on which `plan` keeps within the memory, and logs a forecast if the plan takes long.
+    /// An error if not even one run at a time fits.
     pub fn admit(&self, plan: &RunPlan<'_>) -> Result<usize, Error> {
         let runs = plan.runs.saturating_mul(plan.cells.len() as u64);
         let most = plan.cells.iter().map(|cell| demand::of_run(&cell.target, &cell.job, plan.cuts)).max().unwrap_or(0);
@@ -153,7 +153,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// The machine's memory, where the system says so.
+/// The machine's memory, if the system says so.
 fn machine() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;

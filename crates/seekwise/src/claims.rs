@@ -31,7 +31,7 @@ use crate::results::{self, ResultFolder};
 use crate::study::{self, warn};
 use seekwise_os::outputs::scratch;
 
-/// What is said of a finding.
+/// The verdict on a finding.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct ClaimVerdict {
     pub id: String,
@@ -40,34 +40,34 @@ pub struct ClaimVerdict {
     pub condition: String,
     /// Null when no study carries it.
     pub figure: Option<String>,
-    /// What is said of it. Only this tells a whole finding from one in part, and no answer from a judgement.
+    /// The answer. Only this field tells a whole finding from one in part, and a missing answer from a judgement.
     pub answer: ClaimAnswer,
     /// Null when it was not run, when there is nothing to check, when it is not decided, and for a judgement.
     pub reproduced: Option<bool>,
     /// How its checks read finding and condition.
     pub reading: Option<String>,
-    /// What of the finding no check covers.
+    /// The part of the finding that no check covers.
     pub unchecked: Option<String>,
     /// How far it is from its bounds.
     pub distance: Option<BoundDistance>,
-    /// Of a claim that goes over a range: where in it all checks hold. More than half decide.
+    /// For a claim over a range: where in it all checks hold. More than half decide.
     pub vote: Option<RangeVote>,
-    /// Of a claim that holds only together with another: what came of that, and whether one rule stands under both.
+    /// For a claim that holds only together with another: the outcome of that one, and whether one rule stands under both.
     pub with: Option<String>,
     pub mechanism: Option<String>,
     /// With `--ablate`: whether it fails without its mechanism. Null when it names no setting for that.
     pub ablated: Option<bool>,
-    /// With `--ablate`: the levels at which the study itself runs what the switched-off mechanism leaves; empty when
-    /// the switch is none of them.
+    /// With `--ablate`: the levels of the study that equal the switched-off mechanism; empty when the switch is none of
+    /// them.
     pub repeats: Vec<String>,
-    /// Of a finding of no difference: whether the planted one was detected.
+    /// For a finding of no difference: whether the planted one was detected.
     pub planted: Option<bool>,
-    /// What was switched off or planted, and what came of it.
+    /// Mechanisms switched off and differences planted, with the outcomes.
     pub changed: Vec<String>,
     pub study: Option<String>,
     /// Why there is no answer.
     pub reason: Option<String>,
-    /// What a reader sees below finding and condition.
+    /// The lines that a reader sees below finding and condition.
     #[serde(skip)]
     pub lines: Vec<String>,
 }
@@ -89,7 +89,7 @@ pub struct Claims {
     pub threads: usize,
     /// Independent runs of each cell, whatever the studies say.
     pub runs: Option<u32>,
-    /// Draw every figure that is inferred within its range.
+    /// Draw every inferred figure within its range.
     pub draw: Option<ProfileDraw>,
 }
 
@@ -99,7 +99,7 @@ struct Running<'a> {
     bounds: &'a Bounds,
     folder: &'a Path,
     observer: &'a dyn Observer,
-    /// Runs that are done, of all studies.
+    /// Completed runs of all studies.
     count: AtomicU64,
 }
 
@@ -110,7 +110,7 @@ struct Ran<'a> {
     evidence: Evidence<'a>,
 }
 
-/// What came of a claim's cells with a change.
+/// The outcome of a claim's cells with a change.
 struct Again {
     /// Whether its condition then fails.
     fails: Option<bool>,
@@ -153,7 +153,7 @@ fn carried_of<'a>(study: &'a Study, wanted: &[&CatalogueClaim]) -> Vec<&'a Claim
     study.claim.iter().filter(|claim| wanted.iter().any(|known| known.id == claim.id)).collect()
 }
 
-/// The runs of all studies that the wanted claims need, and of their cells with a change.
+/// Counts the runs of all studies that the wanted claims need, and of their cells with a change.
 fn runs(args: &Claims, wanted: &[&CatalogueClaim]) -> Result<u64, Error> {
     let mut total = 0;
     for &(name, text) in BUILT_IN {
@@ -178,7 +178,7 @@ fn changes<'a>(args: &Claims, claim: &'a Claim) -> impl Iterator<Item = (&'stati
     planted.map(|change| ("planted", change)).into_iter().chain(ablated.map(|change| ("ablated", change)))
 }
 
-/// The findings asked for, and those that they hold only together with, in the sources' order.
+/// The requested findings, and those that they hold only together with, in the sources' order.
 fn wanted<'a>(args: &Claims, all: &'a [CatalogueClaim]) -> Result<Vec<&'a CatalogueClaim>, Error> {
     let unknown = |id: &&String| !all.iter().any(|known| known.id.eq_ignore_ascii_case(id));
     if let Some(id) = args.ids.iter().find(unknown) {
@@ -230,7 +230,7 @@ fn prepared(name: &str, study: &Study, claim: &Claim) -> Result<Vec<PreparedCell
     Ok(checked(study, claim).iter().map(prepare).collect::<Result<Vec<_>, _>>()?)
 }
 
-/// Judges a claim by one that it holds with: what came of that, and whether both are set alike where they should be.
+/// Judges a claim by one that it holds with: by the outcome of that one, and whether both are set alike where they should be.
 fn beside(verdict: &mut ClaimVerdict, with: &CompanionClaim, other: Option<bool>, alike: bool) {
     let came = match other {
         Some(true) => "holds",
@@ -255,7 +255,7 @@ fn beside(verdict: &mut ClaimVerdict, with: &CompanionClaim, other: Option<bool>
     verdict.with = Some(said);
 }
 
-/// What is said of a finding that no study carries.
+/// The verdict on a finding that no study carries.
 fn absent(known: &CatalogueClaim) -> ClaimVerdict {
     ClaimVerdict {
         id: known.id.clone(),
@@ -268,7 +268,7 @@ fn absent(known: &CatalogueClaim) -> ClaimVerdict {
 }
 
 impl Running<'_> {
-    /// Runs what is not done of a plan; the observer hears of each run.
+    /// Makes the missing runs of a plan, and reports each run to the observer.
     fn run(
         &self,
         planned: &PlannedStudy,
@@ -295,7 +295,7 @@ impl Running<'_> {
         }
     }
 
-    /// Runs a study and what its wanted claims need beside it.
+    /// Runs a study, and the changed cells of its wanted claims.
     fn study(&self, name: &str, text: &str, wanted: &[&CatalogueClaim]) -> Result<Vec<ClaimVerdict>, Error> {
         let text = self.args.runs.map_or_else(|| text.to_owned(), |runs| with_runs(text, runs));
         // Kept beside the results, so that one draw is not resumed as another.
@@ -363,8 +363,8 @@ impl Running<'_> {
         Ok(verdict)
     }
 
-    /// Runs the cells of a claim with a change, as far as they did not run like that earlier: a change may concern some of them,
-    /// and several claims may switch off the same.
+    /// Runs the cells of a claim with a change, except those that ran like that earlier: a change may concern only some of them,
+    /// and several claims may switch off one mechanism.
     fn again(
         &self,
         ran: &Ran<'_>,

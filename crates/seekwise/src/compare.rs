@@ -30,33 +30,33 @@ use crate::shell::quoted;
 use crate::study::{self, StudyOptions, StudyResult, again, finished, missing_runs, require_requests, run_session};
 use seekwise_os::outputs::scratch;
 
-/// What is compared.
+/// A comparison to make.
 #[derive(Clone, Debug)]
 pub struct Comparison {
-    /// The job, the target, and what is set on all sides.
+    /// The job, the target, and the settings of all sides.
     pub setup: Setup,
     /// The setting that varies.
     pub key: String,
-    /// Its values, two or more; the first is the base.
+    /// The values, two or more; the first is the base.
     pub values: Vec<String>,
     /// The values as they were written, such as `1..32`, for the command that compares the same again.
     pub list: Option<String>,
-    /// What is judged; empty for what suits the job.
+    /// The metrics to judge; empty for those that suit the job.
     pub metrics: Vec<Metric>,
     /// Runs a side.
     pub runs: u32,
-    /// Whether there are as many runs, or short ones until verdicts stand.
+    /// Whether all of these runs are made, or short ones until verdicts stand.
     pub sampling: Sampling,
 }
 
 /// The key whose values are jobs.
 pub const JOB: &str = "job";
 
-/// Runs of a side where nobody says how many.
+/// Runs of a side by default.
 pub const RUNS: u32 = 10;
 
 impl Comparison {
-    /// Of two or more values of a setting, with ten runs a side.
+    /// A comparison of two or more values of a setting, with ten runs a side.
     ///
     /// ```
     /// use seekwise::Setup;
@@ -89,14 +89,14 @@ impl Comparison {
         self.run_within(Bounds::new(None), observer)
     }
 
-    /// The same within other bounds.
+    /// Runs all sides within `bounds`; keeps nothing.
     pub fn run_within(&self, bounds: Bounds, observer: &dyn Observer) -> Result<ComparisonResult, Error> {
         let folder = scratch().map_err(Error::new)?;
         self.run_beside(folder.path(), bounds, observer)
     }
 
-    /// The same; runs are kept in an empty folder of the caller's as they end, without a page. If the observer cancels, they are
-    /// there ([`kept_in`](Comparison::kept_in)).
+    /// Runs all sides; runs are kept in an empty folder of the caller's as they end, without a page. If the observer cancels,
+    /// they are there ([`kept_in`](Comparison::kept_in)).
     pub fn run_beside(
         &self,
         folder: &Path,
@@ -109,15 +109,15 @@ impl Comparison {
         self.compared(planned.study, planned.made, records, None)
     }
 
-    /// The same; results and a page go to the folder of `options`.
+    /// Runs all sides; results and a page go to the folder of `options`.
     pub fn run_into(&self, options: &StudyOptions<'_>, observer: &dyn Observer) -> Result<ComparisonResult, Error> {
         let StudyResult { study, made, records, page } =
             finished(self.open(options, observer)?, options.folder, observer)?;
         self.compared(study, made, records, Some(page))
     }
 
-    /// What a folder keeps of this comparison, also after an interruption: then all runs that ended, and the findings of those
-    /// values whose runs are all there. Fewer are not judged: a verdict that is looked for early errs more often than it says.
+    /// Reads what a folder keeps of this comparison. After an interruption that is all runs that ended, and the findings of
+    /// those values whose runs are all there. Fewer runs are not judged: an early verdict errs more often than it says.
     /// Nothing is written; the page is where it was or would be made.
     ///
     /// ```
@@ -173,7 +173,7 @@ impl Comparison {
         Ok(compared)
     }
 
-    /// The command that compares the same again.
+    /// The command that makes the comparison again.
     pub fn command(&self, kept: Option<&Path>) -> String {
         if let Some(folder) = kept {
             return again(folder);
@@ -192,8 +192,8 @@ impl Comparison {
         format!("seekwise compare {varied}{} --runs {} --seed {seed}{until}", metrics.concat(), self.runs)
     }
 
-    /// The study of two or more jobs. Each difference is credited to all in which its jobs differ: whoever names two jobs asks for
-    /// that.
+    /// The study of two or more jobs. Each difference is credited to everything in which its jobs differ: to name two jobs is to
+    /// ask for that.
     fn study_of_jobs(&self) -> Result<String, Error> {
         let names: Vec<&str> = self.values.iter().map(String::as_str).collect();
         reading::one_standard_input(&[&names[..], &[&self.setup.target]].concat())?;
@@ -203,8 +203,8 @@ impl Comparison {
         self.study(&credits)
     }
 
-    /// The comparison as a study: it is run, kept and reported as one. Of each value but the first, what its difference is
-    /// credited to; nothing for the key itself.
+    /// The comparison as a study: it is run, kept and reported as one. `credits`: what the difference of each value but
+    /// the first is credited to; nothing for the key itself.
     fn study(&self, credits: &[Vec<Concern>]) -> Result<String, Error> {
         let (key, values) = (self.key.as_str(), &self.values[..]);
         if values.len() < 2 {
@@ -217,7 +217,7 @@ impl Comparison {
             ("levels".to_owned(), toml::Value::Array(values.iter().map(|value| text(value)).collect())),
         ]);
         let base = values[0].as_str();
-        // Without a metric the study says which: of scenes another than of jobs.
+        // Without a metric the study chooses one, which is another for scenes than for jobs.
         let mut metrics: Vec<Option<&Metric>> = Vec::new();
         for metric in &self.metrics {
             if !metrics.contains(&Some(metric)) {
@@ -269,7 +269,7 @@ impl Comparison {
     }
 }
 
-/// What came of a comparison. Cell n of its study is the n-th value.
+/// The result of a comparison. Cell n of its study is the n-th value.
 #[derive(Clone, Debug)]
 pub struct ComparisonResult {
     /// The setting that varied.
@@ -279,7 +279,7 @@ pub struct ComparisonResult {
     pub runs: u32,
     /// The comparison as a study.
     pub study: Study,
-    /// What made its results.
+    /// The origin of its results.
     pub made: StudyProvenance,
     /// All records, in the plan's order.
     pub records: Vec<RunRecord>,
@@ -288,23 +288,23 @@ pub struct ComparisonResult {
 }
 
 impl ComparisonResult {
-    /// What the records say.
+    /// The answer that the records give.
     pub fn answer(&self) -> ComparisonAnswer<'_> {
         let evidence = Evidence::new(&self.study, &self.made, &self.records);
         let missing = self.missing_runs();
         let mut findings = evidence.findings().0.to_vec();
-        // Of an interrupted comparison some cannot be judged; of a whole one that is a fault, which is told.
+        // Some findings of an interrupted comparison cannot be judged; in a whole one that is a fault, which is reported.
         findings.retain(|finding| missing == 0 || finding.judgement.is_some());
         ComparisonAnswer { key: &self.key, values: &self.values, runs: self.runs, missing, evidence, findings }
     }
 
-    /// Runs that are missing: of a comparison that was interrupted.
+    /// The number of missing runs, if the comparison was interrupted.
     pub fn missing_runs(&self) -> usize {
         missing_runs(&self.study, &self.made, &self.records)
     }
 }
 
-/// What the records of a comparison say.
+/// The answer that the records of a comparison give.
 pub struct ComparisonAnswer<'a> {
     /// The setting that varied.
     pub key: &'a str,
@@ -315,7 +315,7 @@ pub struct ComparisonAnswer<'a> {
     pub missing: usize,
     /// The records by cell.
     pub evidence: Evidence<'a>,
-    /// For each metric, each value but the first against the first; of an interrupted comparison those that can be judged.
+    /// For each metric, each value but the first against the first; in an interrupted comparison those that can be judged.
     pub findings: Vec<Finding>,
 }
 
@@ -325,12 +325,12 @@ impl ComparisonAnswer<'_> {
         self.findings.iter().any(|finding| finding.refused.is_some())
     }
 
-    /// What a finding judges.
+    /// The metric that a finding judges.
     pub fn metric(&self, finding: &Finding) -> &Metric {
         self.evidence.study.compare[finding.compare].metric()
     }
 
-    /// What is judged.
+    /// The metrics that are judged.
     pub fn metrics(&self) -> Vec<&Metric> {
         let compares = &self.evidence.study.compare;
         compares.iter().step_by(self.values.len() - 1).map(ComparisonSpec::metric).collect()
@@ -368,7 +368,7 @@ impl ComparisonAnswer<'_> {
         differences(self.evidence.made.settings(finding.from), self.evidence.made.settings(finding.to))
     }
 
-    /// A finding whose sides both lack a drive of their arrays: it says nothing of what a failed drive costs.
+    /// A note if both sides of a finding lack a drive of their arrays: the finding does not show what a failed drive costs.
     pub fn both_degraded(&self, finding: &Finding) -> Option<String> {
         const LOSE: &str = "array.lose";
         let lost = |cell: usize| self.evidence.made.setting(cell, LOSE).map(|setting| setting.value.as_str());
@@ -382,8 +382,8 @@ impl ComparisonAnswer<'_> {
         self.evidence.mean_of(cell, metric).expect("checked before")
     }
 
-    /// All in one value. The keys of the first comparison stand at the top too. Of an interrupted comparison it has what there is:
-    /// sides that ran, comparisons that can be judged, and how many runs are missing.
+    /// The whole answer in one value. The keys of the first comparison stand at the top too. An interrupted comparison has the
+    /// sides that ran, the comparisons that can be judged, and the number of missing runs.
     pub fn json(&self) -> Value {
         let interval = |it: Interval| json!({"estimate": it.estimate, "low": it.low, "high": it.high});
         let side = |cell: usize| {
@@ -443,8 +443,8 @@ impl ComparisonAnswer<'_> {
         value
     }
 
-    /// How many runs there were, and how they are paired, as a sentence without its point; then what sampling until decided
-    /// spent.
+    /// The number of runs, and how they are paired, as a sentence without its point; then the cost of sampling until
+    /// decided.
     pub fn method(&self) -> (String, Option<String>) {
         let paired = paired(self.evidence.made);
         match SamplingAccount::of(&self.evidence) {
@@ -454,19 +454,19 @@ impl ComparisonAnswer<'_> {
         }
     }
 
-    /// Which interval a figure has: of one run a side none.
+    /// The interval that figures have: none with one run a side.
     pub fn interval(&self) -> &'static str {
         if self.evidence.runs(0).len() == 1 { "no interval" } else { "95 % interval" }
     }
 
-    /// What measured runs say of themselves, in how many of a side's.
+    /// The warnings of measured runs, each with the number of a side's runs that have it.
     pub fn doubts(&self) -> Vec<String> {
         let mut doubts = Vec::new();
         for cell in 0..self.values.len() {
             let runs = self.evidence.runs(cell);
             let known = &self.evidence.made.warnings;
             let own = |run: &&RunRecord| run.is_measured().then(|| run.warnings.clone()).into_iter().flatten();
-            // Figures differ from run to run; what is said before them does not.
+            // Figures differ from run to run; the words before them do not.
             let kind = |warning: String| warning.split(": ").next().unwrap_or_default().to_owned();
             let said: Vec<BTreeSet<String>> =
                 runs.iter().map(|run| own(run).filter(|it| !known.contains(it)).map(kind).collect()).collect();
@@ -479,7 +479,7 @@ impl ComparisonAnswer<'_> {
     }
 }
 
-/// Why a run has no value of a metric, behind the statement that it has none.
+/// Why a run has no value of a metric, to follow the statement that it has none.
 fn no_value(metric: &Metric) -> &'static str {
     match metric.whose {
         MetricScope::Flush => ": this job issues no flushes (fio: fsync=1)",

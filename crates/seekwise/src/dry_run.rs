@@ -18,7 +18,7 @@ use crate::setup::Setup;
 pub struct DryRun {
     /// By value: seconds of a run.
     pub seconds: Vec<f64>,
-    /// Bytes of the file or device that is to be measured; nothing where it is a modelled disk.
+    /// Bytes of the file or device that is to be measured; `None` for a modelled disk.
     pub space: Option<u64>,
 }
 

@@ -1,5 +1,5 @@
-//! Why something could not be done: diagnostics, each with file, line, key, what was expected and the nearest known word; of a
-//! run that did not end, also why.
+//! Errors: diagnostics, each with file, line, key, what was expected and the nearest known word; if a run did not end, also
+//! why.
 
 use std::fmt;
 use std::path::Path;
@@ -8,7 +8,7 @@ use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_lab::validate::ReplayError;
 use seekwise_run::outcome::RunError;
 
-/// One or more faults.
+/// A fault, or several.
 ///
 /// ```
 /// use seekwise::{Setup, run};
@@ -24,12 +24,12 @@ pub struct Error {
 }
 
 impl Error {
-    /// One fault that concerns no file.
+    /// An error with one fault, which concerns no file.
     pub fn new(text: impl ToString) -> Error {
         Error::from(Diagnostic::at("", 0, text.to_string()))
     }
 
-    /// What is wrong with a file or folder.
+    /// A fault of a file or folder.
     pub fn of_file(path: &Path, why: &impl fmt::Display) -> Error {
         Error::new(format!("{}: {why}", path.display()))
     }
@@ -44,13 +44,13 @@ impl Error {
         self.run == Some(RunError::Cancelled)
     }
 
-    /// Why a run did not end, if that is what was wrong: a job that does not fit, a model that stopped, or cancelled. It is also
+    /// Why a run did not end, if that is the fault: a job that does not fit, a model that stopped, or a cancellation; also
     /// the [`source`](std::error::Error::source).
     pub fn run(&self) -> Option<&RunError> {
         self.run.as_ref()
     }
 
-    /// One text for each fault.
+    /// A text for each fault.
     pub fn lines(&self) -> Vec<String> {
         let text = |fault: &Diagnostic| if fault.file.is_empty() { fault.message.clone() } else { fault.to_string() };
         self.diagnostics.iter().map(text).collect()

@@ -1,12 +1,12 @@
 //! Explains the answer of a claim: which single inferred setting, within its range, changes it, how far it must move, and what
 //! else that changes: other claims, and published cases of the same drive. Nothing that is found goes into a profile.
 //!
-//! Each number is tried at the ends of its range and each rule at its others ([`lever`](seekwise_lab::lever)). Where an end
-//! changes the answer, the way to the number's own value is halved; a range that changes it only between its ends is missed.
-//! Values are screened by one run of each cell, of a tenth of the time where the study sets it, if that has the claim's
-//! answer as things are; those that change it are confirmed by all the runs of the study, at their length. So luck of the
-//! draw is not taken for a lever, and a value whose effect the screening does not show is missed. Equal questions have equal
-//! answers, whatever the number of cores.
+//! Each number is tried at the ends of its range and each rule at its other values ([`lever`](seekwise_lab::lever)). If an
+//! end changes the answer, the nearest value that does is found by bisection; a range that changes it only between its ends
+//! is missed. Values are screened by one run of each cell, of a tenth of the time if the study sets it, provided that this
+//! run gives the claim's answer with unchanged settings; values that change the answer are confirmed by all the runs of the
+//! study, at their full length. So a lucky draw is not taken for a lever, but a value whose effect the screening does not
+//! show is missed. Equal questions have equal answers, whatever the number of cores.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -35,7 +35,7 @@ use crate::observer::Observer;
 use crate::planned::{self, PlannedStudy};
 use crate::reading;
 
-/// What is asked.
+/// A request to explain a claim.
 #[derive(Clone, Debug)]
 pub struct Explain {
     /// The finding, such as D7.
@@ -66,9 +66,9 @@ pub struct Explanation {
     pub runs: u32,
     /// The runs by which values were screened, in words; null if each was tried with all runs.
     pub screened: Option<String>,
-    /// Whether its checks hold as things are; null when undecided.
+    /// Whether its checks hold with unchanged settings; null when undecided.
     pub holds: Option<bool>,
-    /// How far it is from its bounds as things are.
+    /// How far it is from its bounds with unchanged settings.
     pub distance: Option<BoundDistance>,
     /// Inferred settings that were tried.
     pub settings: usize,
@@ -76,7 +76,7 @@ pub struct Explanation {
     pub tries: usize,
     /// Settings that change the answer, the nearest first.
     pub found: Vec<FoundLever>,
-    /// The same in words: "holds if …, against …", or that no setting does it.
+    /// The explanation in words: "holds if …, against …", or that no setting does it.
     pub sentences: Vec<String>,
 }
 
@@ -90,12 +90,12 @@ pub struct FoundLever {
     pub range: String,
     /// The nearest value found at which the answer changes.
     pub to: String,
-    /// That much of its range; null for a rule.
+    /// The distance to that value, as a share of the range; null for a rule.
     pub share: Option<f64>,
     /// Other claims that then fail, and those that then hold.
     pub breaks: Vec<String>,
     pub mends: Vec<String>,
-    /// How many others have cells with it.
+    /// The number of other claims that have cells with it.
     pub claims: usize,
     /// Published cases of its drives that then fail, and how many there are.
     pub cases_broken: Vec<String>,
@@ -107,11 +107,11 @@ struct Carrier {
     name: &'static str,
     claim: Claim,
     full: ClaimRuns,
-    /// The same with shorter runs, if they have the same answer as things are.
+    /// Shorter runs, if they give the same answer with unchanged settings.
     short: Option<ClaimRuns>,
 }
 
-/// The cells of a claim, with runs of some length, and its answer as things are.
+/// The cells of a claim, with runs of some length, and its answer with unchanged settings.
 struct ClaimRuns {
     study: Study,
     cells: Vec<Cell>,
@@ -122,7 +122,7 @@ struct ClaimRuns {
 }
 
 impl Carrier {
-    /// Its shorter runs if it has any, or `full`.
+    /// Returns the shorter runs, or the full ones if `full` or if there are no shorter ones.
     fn runs(&mut self, full: bool) -> &mut ClaimRuns {
         self.short.as_mut().filter(|_| !full).unwrap_or(&mut self.full)
     }
@@ -180,7 +180,7 @@ pub fn explain(asked: &Explain, bounds: &Bounds, observer: &dyn Observer) -> Res
     })
 }
 
-/// What the kept answers depend on: the program, and what is asked.
+/// Hashes what the kept answers depend on: the program, and the request.
 fn hash(asked: &Explain) -> String {
     let words = format!("{} {:?}", ProgramVersion::this(), (&asked.id, asked.runs));
     sha256(words.as_bytes())
@@ -199,7 +199,7 @@ fn takes_interval(part: &Subexpression) -> bool {
 }
 
 impl Explaining<'_> {
-    /// A claim, its cells, and its answer as things are.
+    /// Loads a claim and its cells, and judges it with unchanged settings.
     fn carrier(&mut self, id: &str, bounds: &Bounds) -> Result<Carrier, Error> {
         let (name, mut study, claim) =
             carried(id)?.ok_or_else(|| Error::new(format!("{id}: no study carries it; there is nothing to run")))?;
@@ -216,7 +216,7 @@ impl Explaining<'_> {
         Ok(Carrier { name, claim, full, short })
     }
 
-    /// The cells of a claim run as things are.
+    /// Runs the cells of a claim with unchanged settings.
     fn runs(&self, name: &str, study: Study, claim: &Claim, bounds: Option<&Bounds>) -> Result<ClaimRuns, Error> {
         let cells = checked(&study, claim);
         let planned = planned::prepare(name, String::new(), study.clone(), cells.clone(), &reading::inputs())?;
@@ -229,7 +229,7 @@ impl Explaining<'_> {
         Ok(runs)
     }
 
-    /// Runs cells of a claim and judges it by them. What runs as things are is kept, for cells that a change leaves alone.
+    /// Runs cells of a claim and judges it by them. Runs with unchanged settings are kept (`keep`), for cells that a change leaves alone.
     fn judge(
         &self,
         name: &str,
@@ -262,7 +262,7 @@ impl Explaining<'_> {
         Ok(answer)
     }
 
-    /// Whether a claim holds with a setting at a value, by its full runs or by shorter ones where it has them. A value that
+    /// Whether a claim holds with a setting at a value, by its full runs or by shorter ones if it has them. A value that
     /// contradicts another figure has no answer.
     fn with(&mut self, carrier: &mut Carrier, lever: &Lever, value: &str, full: bool) -> Result<Option<bool>, Error> {
         let length = if full || carrier.short.is_none() { "full" } else { "short" };
@@ -326,7 +326,7 @@ impl Explaining<'_> {
         Ok(found)
     }
 
-    /// Halves the way between a number's own place, where the answer is not `wanted`, and one where it is.
+    /// Bisects between a number's own place, where the answer is not `wanted`, and one where it is.
     fn nearest(
         &mut self,
         carrier: &mut Carrier,
@@ -350,7 +350,7 @@ impl Explaining<'_> {
         Ok((is, lever.at(is)))
     }
 
-    /// What else each found setting changes.
+    /// Finds the other claims and the published cases that each found setting changes.
     fn against(&mut self, carrier: &Carrier, found: &mut [(Lever, FoundLever)], bounds: &Bounds) -> Result<(), Error> {
         if found.is_empty() {
             return Ok(());
@@ -406,10 +406,10 @@ impl Explaining<'_> {
     }
 }
 
-/// How often the way to a number's value is halved.
+/// Steps of a bisection.
 const HALVINGS: u32 = 4;
 
-/// How much shorter the runs and their ramps are by which values are screened. A tenth of a driver study's virtual time gave
+/// Factor by which the runs that screen values, and their ramps, are shorter. A tenth of a driver study's virtual time gave
 /// each of its 35 verdicts.
 const SHORTER: u64 = 10;
 
@@ -422,7 +422,7 @@ fn lighter(study: &Study, claim: &Claim) -> Option<Study> {
     (runs < study.runs || runtime != study.runtime).then(|| Study { runs, runtime, ramp, ..study.clone() })
 }
 
-/// What the screening runs are, in words.
+/// The screening runs in words.
 fn described(study: &Study) -> String {
     let each = if study.runs == 1 { "one run".to_owned() } else { format!("{} runs", study.runs) };
     let length = study.runtime.map_or(String::new(), |runtime| format!(" of {runtime}"));
@@ -466,7 +466,7 @@ impl FoundLever {
     }
 }
 
-/// The last word on a claim.
+/// The explanation of a claim, in sentences.
 fn sentences(found: &[FoundLever], holds: bool) -> Vec<String> {
     match (found.is_empty(), holds) {
         (true, true) => vec!["holds whatever single inferred setting moves within its range".to_owned()],

@@ -1,6 +1,6 @@
-//! A run in fio's JSON, so that tools that read fio read ours. What virtual time has no counterpart for (processor,
-//! page faults, submission latency, disks below) is 0 or nothing but on a real file or device; the clock times are 0, so
-//! that equal runs give equal bytes.
+//! A run in fio's JSON, for tools that read fio's. Fields without a counterpart in virtual time (processor, page faults,
+//! submission latency, disks below) are 0 or empty, except on a real file or device; the clock times are 0, so that
+//! equal runs give equal bytes.
 
 use std::collections::BTreeMap;
 
@@ -86,7 +86,7 @@ fn job(prepared: &PreparedCell, measured: &MeasuredRun, group: usize, first: usi
     }
 }
 
-/// What the threads of a job had of the machine: percents of the time that they ran, as fio counts them.
+/// The processor use of a job's threads: percents of the time that they ran, as fio counts them.
 fn spent(threads: &[ThreadUsage]) -> JobResult {
     let sum = |of: fn(&ThreadUsage) -> u64| threads.iter().map(of).sum::<u64>();
     let wall = sum(|thread| thread.wall.nanos());
@@ -101,7 +101,7 @@ fn spent(threads: &[ThreadUsage]) -> JobResult {
     }
 }
 
-/// What the disks below did meanwhile, whoever asked them.
+/// The activity of the disks below during the run, for any process.
 fn disks(usage: &Usage) -> Vec<DiskUtil> {
     let wall = usage.wall().nanos() as f64 / 1e6;
     let disk = |disk: &DiskUsage| DiskUtil {
@@ -116,7 +116,7 @@ fn disks(usage: &Usage) -> Vec<DiskUtil> {
     usage.system.disks.iter().map(disk).collect()
 }
 
-/// fio options that say what a pattern did, where no fio job file stands behind it.
+/// fio options that describe a pattern without a fio job file.
 fn described(worker: &Worker, clones: usize, all: &TallySummary) -> BTreeMap<String, String> {
     let mean = all.tally.bytes().checked_div(all.tally.ios()).unwrap_or(0);
     let texts = [("iodepth", worker.depth.to_string()), ("numjobs", clones.to_string()), ("bs", mean.to_string())];
@@ -140,7 +140,7 @@ fn direction(summary: &TallySummary, latencies: Option<&Latencies>) -> Direction
     };
     let bare = |of: LatencySummary| LatencySummary { percentiles: Vec::new(), bins: Vec::new(), ..of };
     let lat = LatencySummary { percentiles: Vec::new(), ..lat };
-    // One sample, the whole run: the run keeps no shorter intervals.
+    // The whole run is the only sample: the run keeps no shorter intervals.
     let sampled = |value: f64| if tally.ios() > 0 { SampleSummary::of(&[value]) } else { SampleSummary::default() };
     DirectionResult {
         bandwidth_samples: sampled(summary.bytes_per_s()),

@@ -1,4 +1,4 @@
-//! A fit: what was measured of a drive becomes its profile.
+//! A fit: measurements of a drive become its profile.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -24,10 +24,10 @@ use crate::reading::{self, FileKind};
 use crate::study::warn;
 use seekwise_os::outputs::{admit, write_whole};
 
-/// What is fitted to what.
+/// A fit to make.
 #[derive(Clone, Debug)]
 pub struct Fit {
-    /// What was measured: FILE, or FILE,KEY=VALUE,… with what held meanwhile.
+    /// The measurements: FILE, or FILE,KEY=VALUE,… with the settings that held meanwhile.
     pub data: Vec<String>,
     /// The drive to begin with: a name, or a profile file.
     pub drive: String,
@@ -39,9 +39,9 @@ pub struct Fit {
     pub out: PathBuf,
     /// A page with tables and pictures goes to this file.
     pub page: Option<PathBuf>,
-    /// Generations of the search; nothing for what suits the data.
+    /// Generations of the search; `None` for the number that suits the data.
     pub generations: Option<u32>,
-    /// Seconds of real time after which the best so far is the result. Where that is depends on the machine.
+    /// Seconds of real time after which the best so far is the result. Which point that is depends on the machine.
     pub time: Option<f64>,
     /// Points after which the best so far is the result, at the same place on each machine.
     pub points: Option<u64>,
@@ -51,9 +51,9 @@ pub struct Fit {
     pub force: bool,
 }
 
-/// What the fit is made from.
+/// The inputs of a fit.
 struct Given {
-    /// The profile's text, and what it says.
+    /// The profile, as a text and as values.
     text: String,
     drive: DriveFile,
     data: Vec<FitData>,
@@ -61,9 +61,9 @@ struct Given {
     hash: String,
 }
 
-/// Fits; the profile is written when it is done, or when it has to end. The observer may end it from point to point: with the best so
-/// far ([`Observer::is_enough`]) or without a profile ([`Observer::is_cancelled`]). Either way the points stay in the journal beside
-/// the profile, and [`Fit::resume`] goes on with them.
+/// Fits a profile, which is written when the search is done or has to end. The observer may end it between two points: with the best
+/// so far ([`Observer::is_enough`]) or without a profile ([`Observer::is_cancelled`]). Either way the points stay in the journal
+/// beside the profile, and [`Fit::resume`] goes on with them.
 pub fn fit(fit: &Fit, observer: &dyn Observer) -> Result<FitReport, Error> {
     let given = given(fit)?;
     // A fit that goes on replaces what it wrote when it ended early.
@@ -87,7 +87,7 @@ pub fn fit(fit: &Fit, observer: &dyn Observer) -> Result<FitReport, Error> {
     let shares = shares(&given.data) + early;
     let profile = write::profile(&given.text, &given.drive, &fitted, &stem, &shares)
         .map_err(|why| Error::new(format!("{}: {why}", fit.drive)))?;
-    // What is written is what will be read: a profile that its own reader refuses is a fault of ours.
+    // Read before it is written: a profile that its own reader refuses is a fault of ours.
     profile::parse(&fit.out.to_string_lossy(), &profile)?.profile()?;
     let written = |path: &PathBuf, text: &str| {
         write_whole(path, text.as_bytes(), force).map_err(|why| Error::of_file(path, &why))
@@ -112,7 +112,7 @@ fn nothing(args: &Fit) -> Error {
     Error::new(format!("{}: nothing to fit: {why}; `seekwise keys drive` lists the keys", args.drive))
 }
 
-/// Reads all that is given.
+/// Reads all inputs.
 fn given(args: &Fit) -> Result<Given, Error> {
     let named: Vec<FileArgument> = args.data.iter().map(|text| FileArgument::parse(text)).collect::<Result<_, _>>()?;
     let files: Vec<&str> = named.iter().map(|named| named.file.as_str()).chain([args.drive.as_str()]).collect();
@@ -149,7 +149,7 @@ fn given(args: &Fit) -> Result<Given, Error> {
     Ok(Given { hash: sha256(all.as_bytes()), text, drive, data })
 }
 
-/// An error for what `--only` names that is no key.
+/// An error if `--only` names something that is no key.
 fn known_keys(only: &[String]) -> Result<(), Error> {
     let keys = || profile::keys::KEYS.iter().map(|key| key.path);
     for name in only {
@@ -162,14 +162,14 @@ fn known_keys(only: &[String]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The least error of what was seen, at each pause of the search at which it had fallen, and after how many points.
+/// The progress of a search: (points tried, least error on seen data), at each pause at which the error had fallen.
 type Search = Vec<(u64, f64)>;
 
 fn effort(args: &Fit, given: &Given) -> SearchEffort {
     SearchEffort::of(&given.data, args.generations.map(|generations| generations as usize))
 }
 
-/// How far a search is.
+/// The state of a search.
 #[derive(Default)]
 struct Heard {
     tried: u64,
@@ -179,7 +179,7 @@ struct Heard {
     stage: &'static str,
 }
 
-/// Searches, with a line of how far it is; says beforehand how long it takes.
+/// Searches and reports the progress; logs a forecast beforehand.
 fn searched(
     args: &Fit,
     given: &Given,
@@ -231,27 +231,27 @@ fn searched(
     if let Some(&(_, least)) = search.last() {
         search.push((tried, least));
     }
-    // What it cost is not lost: the points are kept, and a fit that goes on knows them.
+    // The work is not lost: the points are kept, and a fit that goes on knows them.
     let fitted = fitted.ok_or_else(Error::cancelled)?;
     journal.failure().map_or(Ok((fitted, search)), Err)
 }
 
-/// Points on all data that judging takes at most, of a search that ended: two for each of a dozen figures that moved, and those of
-/// the report.
+/// Points on all data that judging takes at most, after the search: two for each of a dozen figures that moved, and those of the
+/// report.
 const JUDGED: f64 = 30.0;
 
-/// A point of short jobs takes about this share of one of whole jobs, on all data: some 2,000 of 6,000 requests, of the half that is
-/// seen. In the mean of a fit, of which some points are of whole jobs.
+/// A point of short jobs takes about this share of a point of whole jobs on all data: some 2,000 of 6,000 requests, of the half that
+/// is seen. A mean over a fit, in which some points are of whole jobs.
 const SHORT: f64 = 0.3;
 
-/// The forecast is right within this factor: what the data feel decides it.
+/// The forecast is right within this factor, which depends on the figures that the data react to.
 const WITHIN: f64 = 2.0;
 
-/// From this many seconds on it is said how long a fit takes.
+/// Seconds from which on the forecast of a fit is logged.
 const LONG: f64 = 10.0;
 
-/// Says how long the search takes, by what the first point takes: on any standard error, a terminal or none. Answers the seconds
-/// of one point on all data.
+/// Logs how long the search takes, judging by the first point, on a terminal or not. Returns the seconds of one point on all
+/// data.
 fn foretell(
     args: &Fit,
     given: &Given,
@@ -288,7 +288,7 @@ fn cores() -> f64 {
     std::thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64)
 }
 
-/// What was fitted to, and how much of it, in words.
+/// The data that was fitted to, and how much of it, in words.
 fn shares(data: &[FitData]) -> String {
     let one = |data: &FitData| match data {
         FitData::Traced(traced) => {

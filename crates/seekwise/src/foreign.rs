@@ -1,5 +1,5 @@
 //! Texts of a folder that may come from somebody else. No link is followed in the last component of a path, only regular files are
-//! read, and no reading waits, as that of a pipe without a writer would ([`open_read`]).
+//! read, and no read blocks, as on a pipe without a writer ([`open_read`]).
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -9,7 +9,7 @@ use seekwise_os::outputs::open_read;
 
 use crate::reading;
 
-/// Whether something has this name, also a link that leads nowhere.
+/// Whether something has this name, a dangling link included.
 pub fn is_there(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }

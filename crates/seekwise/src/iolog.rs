@@ -26,12 +26,12 @@ struct Open {
     to: BufWriter<OutputFile>,
     /// When the first request was issued, and the last.
     instants: Option<[Instant; 2]>,
-    /// What went wrong; nothing is written after it.
+    /// The first error; nothing is written after it.
     failed: Option<std::io::Error>,
 }
 
-/// Makes sure that the logs may be written, before there is work done for them. A job comes from anybody, so its logs go to the
-/// current folder alone, under plain names that no program reads by itself, and replace nothing but logs: with `force`.
+/// Checks that the logs may be written, before work is done for them. A job comes from anybody, so its logs go to the current
+/// folder alone, under plain names that no program reads by itself, and replace nothing but logs, and these only with `force`.
 pub fn admit_all(logs: &[LogOf], force: bool) -> Result<(), Error> {
     for LogOf { path: name, place: (file, line), .. } in logs {
         let refused = |why: String| Err(Error::new(format!("{file}:{line}: `write_iolog`: `{name}` {why}")));
@@ -66,7 +66,7 @@ fn is_log(path: &Path) -> bool {
 }
 
 impl Iologs {
-    /// Begins them; logs that are there give way only by `force`.
+    /// Begins the logs; logs that are there are replaced only with `force`.
     pub fn create(logs: &[LogOf], force: bool) -> Result<Iologs, Error> {
         let workers = logs.iter().map(|log| usize::from(log.worker) + 1).max().unwrap_or(0);
         let mut all: Vec<Option<Mutex<Open>>> = (0..workers).map(|_| None).collect();
@@ -80,7 +80,7 @@ impl Iologs {
         Ok(Iologs(Arc::new(all)))
     }
 
-    /// What is told of requests; nothing where there is no log.
+    /// A listener that logs requests; `None` if there is no log.
     pub fn tell(&self) -> Option<Tell> {
         let logs = Arc::clone(&self.0);
         (!logs.is_empty()).then(|| {
@@ -92,7 +92,7 @@ impl Iologs {
         })
     }
 
-    /// Completes them and puts them in their places. Whoever is told has gone.
+    /// Completes the logs and puts them in their places. Listeners must have been dropped.
     pub fn finish(self) -> Result<(), Error> {
         let logs = Arc::into_inner(self.0).unwrap_or_default();
         for log in logs.into_iter().flatten() {

@@ -1,5 +1,5 @@
-//! What a fit or an explanation has tried, line by line beside its result, until the result is there. One that was interrupted
-//! asks the same questions in the same order and finds the answers here.
+//! A journal of the questions that a fit or an explanation has tried, line by line beside its result, until the result is
+//! there. After an interruption it asks the same questions in the same order and finds the answers here.
 //!
 //! ```text
 //! first line   the hash of all that the result is made from
@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A sum is the first 16 digits of the SHA-256 of the first line and its own line, so a changed line is found and named. The last
-//! line may have been cut short by the end of its writer. One process at a time writes a journal.
+//! line may have been cut short by the end of its writer. Only one process at a time writes a journal.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -45,7 +45,7 @@ type Known = BTreeMap<String, Vec<f64>>;
 /// Whether values can answer a question; an error says why not.
 pub type AnswerCheck<'a> = &'a dyn Fn(&str, &[f64]) -> Result<(), String>;
 
-/// What a journal begins from.
+/// How a journal is opened.
 #[derive(Clone, Copy, Debug)]
 pub struct JournalOptions<'a> {
     /// The hash of all that the result is made from.
@@ -57,7 +57,7 @@ pub struct JournalOptions<'a> {
 }
 
 impl SearchJournal {
-    /// The journal beside `out`, with what is known already.
+    /// Opens the journal beside `out`; returns it with the answers that are known already.
     pub fn open(
         out: &Path,
         options: JournalOptions<'_>,
@@ -106,22 +106,21 @@ impl SearchJournal {
         }
     }
 
-    /// Why it could not be written.
+    /// The error of a write that failed.
     pub fn failure(&self) -> Option<Error> {
         self.failure.lock().expect("no holder panics").take()
     }
 
-    /// The result is there.
+    /// Removes the journal, as the result is there.
     pub fn done(self) {
         let now = hold();
-        // One that stays is found by the next one, which says so.
+        // A journal that stays is found by the next search, which reports it.
         let _ = fs::remove_file(&self.path);
         drop(now);
     }
 }
 
-/// The journal, made if there is none, and the right to write it. With `instead` it replaces a link or whatever else is no
-/// journal.
+/// Opens and locks the journal, made if there is none. With `instead` it replaces a link or anything else that is no file.
 fn locked(path: &Path, instead: bool) -> io::Result<(WriteLock, File)> {
     for _ in 0..ATTEMPTS {
         if instead && path.symlink_metadata().is_ok_and(|there| !there.is_file()) {
@@ -129,7 +128,7 @@ fn locked(path: &Path, instead: bool) -> io::Result<(WriteLock, File)> {
         }
         let file = open_append(path)?;
         let lock = WriteLock::of_opened(file.try_clone()?, path)?;
-        // Its last writer may have removed it since it was opened.
+        // The last writer may have removed it since it was opened.
         if is_at(path, &file)? {
             return Ok((lock, file));
         }
@@ -149,13 +148,13 @@ fn is_at(path: &Path, _: &File) -> io::Result<bool> {
     Ok(is_there(path))
 }
 
-/// Cuts off all but the bytes that are good; if none is, the journal begins.
+/// Cuts off all but the `whole` bytes that are good; if none are, begins the journal.
 fn cut_off(file: &mut File, hash: &str, whole: u64) -> io::Result<()> {
     file.set_len(whole)?;
     if whole == 0 { file.write_all(format!("{hash}\n").as_bytes()) } else { Ok(()) }
 }
 
-/// Whether this is all that a writer leaves that was killed before its first answer.
+/// Whether `text` is no more than a writer leaves that was killed before its first answer.
 fn is_begun(text: &str, hash: &str) -> bool {
     match text.split_once('\n') {
         Some((first, rest)) => first == hash && !rest.contains('\n'),

@@ -1,9 +1,9 @@
 //! Seekwise, a laboratory for hard-disk stacks, as a library.
 //!
-//! What the program `seekwise` does with jobs, studies and traces is here as typed values, without a terminal: runs, comparisons,
-//! studies, fits, validations, power cuts. Disks that are served, and real software on them, are in `seekwise-os`. Progress comes
-//! through an [`Observer`], which can cancel it; faults are
-//! [`Error`]s made of diagnostics, results are values that serde knows, and equal settings give equal bytes. Notes and warnings go through the `log` crate.
+//! The work of the program `seekwise` with jobs, studies and traces, as typed values, without a terminal: runs, comparisons, studies, fits,
+//! validations, power cuts. Disks that are served, and real software on them, are in `seekwise-os`. Progress comes through an [`Observer`],
+//! which can cancel it; faults are [`Error`]s made of diagnostics, results are values that serde knows, and equal settings give equal
+//! bytes. Notes and warnings go through the `log` crate.
 //!
 //! ```
 //! use seekwise::{Setup, run};
@@ -17,33 +17,33 @@
 //! | room | what it is |
 //! |---|---|
 //! | [`error`](mod@error) | why something could not be done |
+//! | [`bounds`] | memory that a plan may take; how long it takes |
+//! | [`observer`] | progress and cancelling |
+//! | [`reading`] | files, standard input and pipes as texts and traces |
 //! | [`foreign`] | texts of a folder that may come from somebody else |
 //! | [`lock`] | one writer of a folder or a journal |
 //! | [`shell`] | words of a command |
-//! | [`observer`] | progress and cancelling |
-//! | [`reading`] | files, standard input and pipes as texts and traces |
 //! | [`setup`] | a job on a target with settings |
-//! | [`bounds`] | memory that a plan may take; how long it takes |
+//! | [`answer`] | answers as the program prints them |
 //! | [`results`] | result folders |
 //! | [`planned`] | a study with its plan, and results opened for it |
 //! | [`study`] | runs a study, and makes its page |
-//! | `iolog` | the logs that fio jobs ask for, in fio's own form |
-//! | [`run`] | one run |
+//! | `sweep` (feature `parquet`) | a study in parts, which any machine runs |
+//! | [`against`] | a prediction against a measurement |
+//! | [`claims`](mod@claims) | the findings of the source studies, run and judged |
 //! | [`values`] | values of a setting, as a list or ranges |
 //! | [`compare`](mod@compare) | a job on two or more values of one setting |
-//! | [`against`] | a prediction against a measurement |
-//! | [`answer`] | answers as the program prints them |
-//! | `sweep` (feature `parquet`) | a study in parts, which any machine runs |
 //! | [`dry_run`](mod@dry_run) | how long a comparison will take |
-//! | [`power_cut`] | what power cuts would lose |
-//! | [`validate`](mod@validate) | a measured trace against a modelled drive |
-//! | [`claims`](mod@claims) | the findings of the source studies, run and judged |
-//! | [`explain`](mod@explain) | which single inferred setting changes the answer of a claim, and what else it changes |
-//! | [`journal`] | what a fit or an explanation has tried |
-//! | [`fit`](mod@fit) | a profile from what was measured |
-//! | `logging` | the log of a run, where this build can write one |
-//! | `request_log` (feature `parquet`) | every request as Parquet |
 //! | [`fio_output`] | a run as fio's JSON |
+//! | [`journal`] | what a fit or an explanation has tried |
+//! | [`explain`](mod@explain) | which single inferred setting changes the answer of a claim, and what else it changes |
+//! | [`fit`](mod@fit) | a profile from what was measured |
+//! | `iolog` | the logs that fio jobs ask for, in fio's own form |
+//! | `request_log` (feature `parquet`) | every request as Parquet |
+//! | `logging` | the log of a run, where this build can write one |
+//! | [`power_cut`] | what power cuts would lose |
+//! | [`run`] | one run |
+//! | [`validate`](mod@validate) | a measured trace against a modelled drive |
 
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "a test makes what it looks at"))]
 
@@ -82,5 +82,5 @@ pub use self::bounds::Bounds;
 pub use self::error::Error;
 pub use self::observer::Observer;
 pub use self::setup::Setup;
-/// Files and folders that are written; what a program that ends at once would leave half done.
+/// Files and folders that are written; work that a program leaves half done if it ends at once.
 pub use seekwise_os::{outputs, unfinished};

@@ -1,5 +1,5 @@
-//! One process at a time writes a result folder or a journal. It holds the system's lock of that folder or file (flock(2)): no
-//! file is made for it, and the system lets go of the lock when the process ends.
+//! The lock of the one process that writes a result folder or a journal: the system's lock of that folder or file (flock(2)).
+//! No file is made for it, and the system releases it when the process ends.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, ErrorKind};
@@ -38,7 +38,7 @@ impl WriteLock {
 
 impl Drop for WriteLock {
     fn drop(&mut self) {
-        // There is nobody to be told. A program that is being started has a copy of the opening: closing it is not enough.
+        // An error has no receiver. Closing is not enough: a program that is being started has a copy of the descriptor.
         let _ = self.0.unlock();
     }
 }

@@ -49,7 +49,7 @@ impl RequestLog {
         self.failure.take().map_or(Ok(()), Err)
     }
 
-    /// The log is complete and takes its place. Without this it never does.
+    /// Completes the log and puts it in its place; without this call the file never appears.
     pub fn finish(self) -> Result<(), Error> {
         self.log.map_or(Ok(()), ParquetLog::finish)
     }

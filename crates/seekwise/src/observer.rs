@@ -1,13 +1,13 @@
-//! Who watches long work: how far it is, and whether it is to go on.
+//! Observers of long work: how far it is, and whether it is to go on.
 
 /// Watches long work. All methods have a default that does nothing; `()` watches nothing.
 pub trait Observer: Sync {
-    /// There are `total` steps in all, of which `done` need not be done again; what a step is, its `unit` says (`runs`,
-    /// `requests`, [`PILOT_RUNS`]). Nothing where nobody knows how many there are.
+    /// Work of `total` steps begins, of which `done` need not be done again; `unit` says what a step is (`runs`,
+    /// `requests`, [`PILOT_RUNS`]). `None` if nobody knows how many there are.
     fn begin(&self, _total: Option<u64>, _done: u64, _unit: &'static str) {}
-    /// So many steps are done.
+    /// Reports that so many steps are done.
     fn at(&self, _done: u64) {}
-    /// What is being done now.
+    /// Reports what is being done now.
     fn doing(&self, _what: &str) {}
     /// Whether the work is to end. A run, a validation and power cuts ask every 1024 requests in virtual time, and before each
     /// in real time; work of several runs asks within each of them, and keeps those that are complete; a fit asks before each
@@ -15,14 +15,14 @@ pub trait Observer: Sync {
     fn is_cancelled(&self) -> bool {
         false
     }
-    /// Whether what a fit found so far is enough, asked before each point: it then judges its best and answers that, and says
-    /// that it ended early. Its points are kept, and it can be resumed. No other work asks.
+    /// Whether the best of a fit so far is enough, asked before each point: the fit then judges and returns it, and says that
+    /// it ended early. The points are kept, and the fit can be resumed. No other work asks.
     fn is_enough(&self) -> bool {
         false
     }
 }
 
-/// The unit of runs of which nothing is kept: they find how long the runs of a study are to be.
+/// The unit of pilot runs, of which nothing is kept: they find how long the runs of a study are to be.
 pub const PILOT_RUNS: &str = "pilot runs";
 
 /// Watches nothing.

@@ -26,41 +26,41 @@ use crate::shell::quoted;
 
 /// A study with its plan.
 pub struct PlannedStudy {
-    /// Its text, as stored beside its results.
+    /// The text, as stored beside its results.
     pub text: String,
     pub study: Study,
-    /// What its cells run.
+    /// The cells, prepared.
     pub prepared: Vec<PreparedCell>,
-    /// What makes its results.
+    /// The origin of its results.
     pub made: StudyProvenance,
 }
 
 impl PlannedStudy {
-    /// How many runs it has; nothing where they end when it is decided.
+    /// The number of runs; `None` if they end when it is decided.
     pub fn runs(&self) -> Option<u64> {
         let PlannedStudy { study, made, .. } = self;
         made.sampling.is_none().then(|| made.cells.len() as u64 * u64::from(study.runs))
     }
 
-    /// What is told from its records; what its cells run is let go of.
+    /// Drops the prepared cells; keeps what is told from its records.
     pub fn ran(self) -> (Study, StudyProvenance) {
         (self.study, self.made)
     }
 }
 
-/// Where results go, and what making them may take.
+/// Where results go, and the bounds on making them.
 pub struct ResultsOptions<'a> {
     /// The result folder.
     pub folder: &'a Path,
-    /// On from what the folder holds.
+    /// Goes on from what the folder holds.
     pub resume: bool,
-    /// Instead of what the folder holds.
+    /// Replaces what the folder holds.
     pub force: bool,
-    /// What the runs may ask of the machine.
+    /// The limits of what the runs take of the machine.
     pub bounds: &'a Bounds,
     /// Cores; 0: all.
     pub threads: usize,
-    /// How many runs, and how long ones; nothing: as the study or the folder says.
+    /// How many runs, and how long ones; `None`: as the study or the folder says.
     pub sampling: Option<Sampling>,
 }
 
@@ -69,21 +69,20 @@ pub struct StudySession {
     /// The plan.
     pub planned: PlannedStudy,
     pub results: ResultFolder,
-    /// The runs that they hold already.
+    /// The runs that the results hold already.
     pub done: Vec<RunRecord>,
     /// Cores on which it keeps within its bounds; 0: all.
     pub threads: usize,
 }
 
-/// A plan with results opened for it that waits for its turn: what its folder keeps is read again then, and prepared again. All
-/// parts of a review are opened before the first run, and all their cells together are more than a machine of a modest size should
-/// hold.
+/// A plan with results opened for it that waits for its turn: its folder is read and its cells are prepared again then. All parts
+/// of a review are opened before the first run, and all their cells together are more than a modest machine should hold.
 pub struct WaitingSession {
-    /// SHA-256 of what makes its results.
+    /// SHA-256 of the origin of its results.
     pub made_sha256: String,
-    /// How many runs it has; nothing where they end when it is decided.
+    /// The number of runs; `None` if they end when it is decided.
     pub runs: Option<u64>,
-    /// Where runs are measured: what is prepared holds open what it runs on.
+    /// The plan, if runs are measured: prepared cells hold their targets open.
     measured: Option<PlannedStudy>,
     results: ResultFolder,
     /// How many runs its results hold already.
@@ -92,7 +91,7 @@ pub struct WaitingSession {
 }
 
 impl StudySession {
-    /// Lets go of what can be had again.
+    /// Drops what can be prepared again.
     pub fn wait(self) -> WaitingSession {
         let StudySession { planned, results, done, threads } = self;
         let (made_sha256, runs) = (planned.made.hash(), planned.runs());
@@ -102,7 +101,7 @@ impl StudySession {
 }
 
 impl WaitingSession {
-    /// It is its turn.
+    /// Prepares the plan again, as its turn has come.
     pub fn take_turn(self) -> Result<StudySession, Error> {
         let WaitingSession { made_sha256, measured, results, done, threads, .. } = self;
         let folder = results.folder();
@@ -118,7 +117,7 @@ impl WaitingSession {
         Ok(StudySession { planned, results, done, threads })
     }
 
-    /// Cells that are prepared.
+    /// The number of cells that are prepared.
     #[cfg(test)]
     pub fn prepared(&self) -> usize {
         self.measured.as_ref().map_or(0, |planned| planned.prepared.len())
@@ -126,8 +125,8 @@ impl WaitingSession {
 }
 
 impl ResultsOptions<'_> {
-    /// Opens results for the study `text`: with `resume`, on from what the folder holds, which must have been made of
-    /// the same; else for what `plan` makes.
+    /// Opens results for the study `text`: with `resume`, to go on from what the folder holds, which must be of equal
+    /// inputs; else for the plan that `plan` makes.
     pub fn open(
         &self,
         name: &str,
@@ -167,7 +166,7 @@ impl ResultsOptions<'_> {
         self.go_on(lock, kept)
     }
 
-    /// Opens results for what the folder `of` keeps: in another folder anew, in itself to go on.
+    /// Opens results for the study that the folder `of` keeps: anew in another folder, or to go on in the folder itself.
     pub fn of_folder(&self, of: &Path, observer: &dyn Observer) -> Result<StudySession, Error> {
         let lock = results::lock(self.folder)?;
         let kept = results::kept(of)?;
@@ -203,7 +202,7 @@ impl ResultsOptions<'_> {
         self.begin(lock, planned, self.sampling, observer)
     }
 
-    /// Begins what is planned, sampled as it is `wanted` or, without that, as it is planned.
+    /// Begins the results of a plan, sampled as `wanted` or, without that, as planned.
     fn begin(
         &self,
         lock: Option<WriteLock>,
@@ -238,7 +237,7 @@ impl ResultsOptions<'_> {
         }
     }
 
-    /// Goes on with what the folder holds, from what it keeps.
+    /// Goes on with the results that the folder holds.
     fn go_on(&self, lock: Option<WriteLock>, kept: StudyManifest) -> Result<StudySession, Error> {
         let folder = self.folder;
         let lock = lock.ok_or_else(|| Error::new(format!("{}: is no folder any more", folder.display())))?;
@@ -257,14 +256,14 @@ impl ResultsOptions<'_> {
         Ok(StudySession { planned, results, done, threads })
     }
 
-    /// Whether a plan keeps within the bounds, and on how many cores.
+    /// Checks that a plan keeps within the bounds; returns on how many cores it does.
     fn admit(&self, planned: &PlannedStudy, sampling: Option<Sampling>) -> Result<usize, Error> {
         let until_decided = sampling == Some(Sampling::UntilDecided) || planned.made.sampling.is_some();
         self.bounds.admit(&RunPlan { until_decided, ..extent(&planned.study, &planned.prepared, self.threads) })
     }
 }
 
-/// What `cells` of a study are about to run.
+/// The runs that `cells` of a study are about to make.
 pub fn extent<'a>(study: &Study, cells: &'a [PreparedCell], threads: usize) -> RunPlan<'a> {
     let (runs, cuts) = (u64::from(study.runs), study.cuts.unwrap_or(0));
     // Cuts run a job twice more, each orderly power-off once.
@@ -276,7 +275,7 @@ fn same_place(a: &Path, b: &Path) -> bool {
     a == b || a.canonicalize().ok().zip(b.canonicalize().ok()).is_some_and(|(a, b)| a == b)
 }
 
-/// Prepares what `folder` keeps, from the texts that it keeps.
+/// Prepares the study that `folder` keeps, from the texts that it keeps.
 fn plan_kept(folder: &Path, StudyManifest { study: text, made, .. }: StudyManifest) -> Result<PlannedStudy, Error> {
     let name = folder.join("study.toml").display().to_string();
     let study = parse(&name, &text)?;
@@ -293,7 +292,7 @@ pub fn plan_file(name: &str, text: &str) -> Result<PlannedStudy, Error> {
     plan(name, text.to_owned()).map_err(|faults| faults.into_iter().map(placed).collect::<Vec<_>>().into())
 }
 
-/// Reads and prepares a study with every figure that is inferred as `draw` has it.
+/// Reads and prepares a study with every inferred figure as `draw` has it.
 pub fn plan_drawn(name: &str, text: &str, draw: ProfileDraw) -> Result<PlannedStudy, Error> {
     let study = parse(name, text)?;
     let inputs = reading::inputs();
@@ -309,7 +308,7 @@ pub fn plan(name: &str, text: String) -> Result<PlannedStudy, Vec<Diagnostic>> {
     prepare(name, text, study, cells, &reading::inputs())
 }
 
-/// Prepares these cells of a study; what cannot be run or judged is told here.
+/// Prepares these cells of a study; reports what cannot be run or judged.
 pub fn prepare(
     name: &str,
     text: String,
@@ -324,7 +323,7 @@ pub fn prepare(
     Ok(PlannedStudy { text, study, prepared, made })
 }
 
-/// The same, sampled until it is decided: its cells with runs of the lengths that pilot runs suggest, which run on this many
+/// Plans to sample a study until it is decided: runs have the lengths that pilot runs suggest, which are made on this many
 /// cores (0: all). An error for runs in real time.
 fn sampled(planned: PlannedStudy, threads: usize, observer: &dyn Observer) -> Result<PlannedStudy, Error> {
     let PlannedStudy { text, study, prepared, made } = planned;

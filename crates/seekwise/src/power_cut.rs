@@ -1,4 +1,4 @@
-//! What power cuts of a job's run would lose.
+//! Power cuts of a job's run, and what they would lose.
 
 use std::slice::from_ref;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,13 +18,13 @@ use crate::observer::Observer;
 use crate::reading::spoken;
 use crate::setup::Setup;
 
-/// What cuts of a run lose.
+/// The losses by cuts of a run.
 pub struct PowerCut {
-    /// What was run.
+    /// The cell that ran.
     pub prepared: PreparedCell,
     /// When it was cut.
     pub when: CutTime,
-    /// What was lost.
+    /// The losses.
     pub report: CutReport,
 }
 
@@ -51,7 +51,7 @@ pub fn power_cut(setup: &Setup, when: CutTime, bounds: &Bounds, observer: &dyn O
         CutTime::At(ref instants) => (1, 1, 1, instants.len() as u32),
         CutTime::After { cuts, .. } | CutTime::Off(cuts) => (u64::from(cuts), 1, 0, cuts),
     };
-    // No cut loses nothing, which is no answer.
+    // Without a cut nothing is lost, which is no answer.
     if cuts == 0 {
         return Err(Error::new("--cuts 0: expected 1 or more"));
     }
@@ -79,7 +79,7 @@ impl PowerCut {
         self.prepared.target.stack().expect("only a modelled stack is cut")
     }
 
-    /// All in one value.
+    /// The whole result in one value.
     pub fn json(&self, setup: &Setup) -> Value {
         let mut value = serde_json::to_value(&self.report).expect("a report has no keys but strings");
         value["target"] = spoken(&setup.target).into();

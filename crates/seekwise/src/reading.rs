@@ -1,5 +1,5 @@
-//! Files that a command names: read whole, with an error that says which and why not. `-` is standard input; what can be
-//! read only once is kept (`once`). No text is longer than its limit (`bounded`).
+//! Files that a command names: read whole, with an error that says which and why not. `-` is standard input; an input
+//! that can be read only once is kept (`once`). No text is longer than its limit (`bounded`).
 
 mod bounded;
 mod once;
@@ -29,7 +29,7 @@ pub fn spoken(name: &str) -> &str {
     if name == STANDARD_INPUT { "standard input" } else { name }
 }
 
-/// Two things that a command reads cannot both be on standard input.
+/// An error if two inputs of a command are on standard input.
 pub fn one_standard_input(names: &[&str]) -> Result<(), Error> {
     match names.iter().filter(|name| **name == STANDARD_INPUT).count() {
         0 | 1 => Ok(()),
@@ -50,7 +50,7 @@ pub fn text(path: &str) -> io::Result<String> {
     Ok(String::from_utf8(bytes).unwrap_or_else(|error| error.as_bytes().iter().map(|&byte| char::from(byte)).collect()))
 }
 
-/// Files that a command will read, if there are any of these names: none of its outputs may take their place.
+/// Marks the files of these names, if there are any, as inputs of the command: none of its outputs may take their place.
 pub fn mark_inputs(names: &[&str]) {
     names.iter().filter_map(|name| fs::metadata(name).ok()).for_each(|of| mark_input(&of));
 }
@@ -62,7 +62,7 @@ fn open(path: &str) -> io::Result<fs::File> {
     Ok(file)
 }
 
-/// What came of something that can be read only once, where it can be a text.
+/// The bytes of an input that can be read only once; an error if it is too long for a text.
 fn short(name: &str) -> io::Result<Vec<u8>> {
     match once::kept(name)? {
         once::BufferedInput::Memory(bytes) => Ok(bytes.to_vec()),
@@ -73,12 +73,12 @@ fn short(name: &str) -> io::Result<Vec<u8>> {
     }
 }
 
-/// What a plan is read from: files, and traces that are opened and not read whole.
+/// The inputs that a plan is read from: files, and traces that are opened and not read whole.
 pub fn inputs() -> Inputs<'static> {
     Inputs::today(&text).opening(parts).with_places(PLACES)
 }
 
-/// A trace's parts, opened and unpacked: the file, or of blktrace's files, one for each processor, all that lie beside it.
+/// Opens and unpacks the parts of a trace: the file, or all files of blktrace (one for each processor) that lie beside it.
 pub fn parts(path: &str) -> io::Result<Vec<TracePart>> {
     if Path::new(path).is_dir() {
         return Err(io::Error::new(ErrorKind::IsADirectory, "it is a directory; expected a file"));
@@ -114,7 +114,7 @@ fn processors(path: &str) -> Vec<String> {
     }
 }
 
-/// Whether a file is a trace that no memory has to hold.
+/// Whether a file is a trace, which need not be held in memory.
 pub fn is_trace(path: &str) -> bool {
     let head = |(_, part): TracePart| {
         let mut head = Vec::new();
@@ -124,7 +124,7 @@ pub fn is_trace(path: &str) -> bool {
     first.and_then(|part| head(part).ok()).is_some_and(|head| trace::looks_like(&head))
 }
 
-/// The text of a file that must be there, and hold something.
+/// The text of a file that must exist and not be empty.
 pub fn read(path: &str) -> Result<String, Error> {
     text(path).and_then(something).map_err(|error| unreadable(path, &error))
 }
@@ -136,7 +136,7 @@ fn something(text: String) -> io::Result<String> {
     }
 }
 
-/// The text of a file that may not be there: `None` only when nothing of that name exists.
+/// The text of a file that need not exist: `None` only when nothing of that name exists.
 pub fn find(path: &str) -> Result<Option<String>, Error> {
     match text(path).and_then(something) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
@@ -149,15 +149,15 @@ fn unreadable(path: &str, error: &io::Error) -> Error {
     Error::new(format!("{path}: cannot be read: {error}"))
 }
 
-/// The file of a result folder that says what made its results.
+/// The file of a result folder that tells the origin of its results.
 pub const MADE: &str = "made-from.json";
 
-/// Whether a folder says that it holds results.
+/// Whether a folder tells the origin of results.
 pub fn holds_results(folder: &Path) -> bool {
     folder.join(MADE).symlink_metadata().is_ok()
 }
 
-/// What a file is, as far as its own words tell.
+/// The kind of a file, as far as its text tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
     /// A fio job file, an Iometer configuration, a scene, a recorded session or a trace.
@@ -175,7 +175,7 @@ pub enum FileKind {
 }
 
 impl FileKind {
-    /// The kind of `text`; nothing where it might be any.
+    /// The kind of `text`; `None` if it might be any.
     pub fn of(text: &str) -> Option<FileKind> {
         let lines = || text.lines().map(str::trim_start);
         let sets = |keys: &[&str]| {
@@ -199,7 +199,7 @@ impl FileKind {
         }
     }
 
-    /// What it is, and what is done with it.
+    /// The kind in words, and the command that uses a file of this kind.
     fn words(self, name: &str) -> (&'static str, String) {
         match self {
             FileKind::Job => ("a job", format!("`seekwise run {name} --on DRIVE` runs it")),
@@ -222,7 +222,7 @@ impl FileKind {
     }
 }
 
-/// An error where a file is of another kind than is wanted: its reader would find every line of it wrong.
+/// An error if a file is of another kind than is wanted: its reader would find every line of it wrong.
 pub fn expect(name: &str, text: &str, wanted: &[FileKind]) -> Result<(), Error> {
     match FileKind::of(text).filter(|kind| !wanted.contains(kind)) {
         None => Ok(()),

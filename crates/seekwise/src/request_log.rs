@@ -1,8 +1,8 @@
 //! Every counted request as Parquet: one row a request, times in nanoseconds of the place's time, parts as columns.
 //!
-//! What each column holds stands in the file itself, as key-value metadata: `column.NAME` is its unit and its meaning
-//! (`parquet-cli meta`, DuckDB's `parquet_kv_metadata`, pyarrow's `schema.metadata` show it); the other keys say what
-//! made the file. Written as all files are ([`crate::outputs`]).
+//! The file's key-value metadata explains each column: `column.NAME` is its unit and its meaning (`parquet-cli meta`,
+//! DuckDB's `parquet_kv_metadata`, pyarrow's `schema.metadata` show it); the other keys say what made the file. Written
+//! as all files are ([`crate::outputs`]).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use seekwise_os::outputs::OutputFile;
 /// Rows held back and written together: 18 columns of them are 19 MB.
 const ROWS: usize = 131_072;
 
-/// Columns before the parts: name, unit and meaning; the unit of an instant is said by the place's clock.
+/// Columns before the parts: name, unit and meaning; the place's clock gives the unit of instants.
 const COLUMNS: [(&str, &str); 9] = [
     ("worker", "number; the worker of the job that issued the request, from 0"),
     ("op", "code; 0 read, 1 write, 2 write zeroes, 3 flush, 4 trim, 5 compute"),
@@ -37,7 +37,7 @@ const COLUMNS: [(&str, &str); 9] = [
     ("finished_ns", "when it was done"),
 ];
 
-/// What holds for the parts together.
+/// The rule that the parts keep together.
 const PARTS: &str = "the columns of parts add up to finished_ns - issued_ns, the response time, exactly";
 
 /// The columns, each with its unit and meaning.
@@ -78,19 +78,19 @@ pub fn row(record: &Record) -> impl Iterator<Item = i64> + '_ {
     own.into_iter().chain(parts).map(|value| value as i64)
 }
 
-/// What a log is of.
+/// The run that a log is of.
 pub struct LogHeader<'a> {
-    /// What ran.
+    /// The job that ran.
     pub job: &'a str,
-    /// What it ran on.
+    /// The target that it ran on.
     pub target: &'a str,
     pub seed: u64,
-    /// Its times are measured, not virtual.
+    /// Whether times are measured, not virtual.
     pub measured: bool,
 }
 
 impl LogHeader<'_> {
-    /// What the file says of itself.
+    /// The key-value metadata of the file.
     fn metadata(&self, columns: &[(String, String)]) -> Vec<KeyValue> {
         let own = [
             ("program", ProgramVersion::this().to_string()),
@@ -112,7 +112,7 @@ pub struct ParquetLog {
 }
 
 impl ParquetLog {
-    /// Begins a log that is to be `path`; a file that is there gives way only by `force`.
+    /// Begins the log `path`; a file that is there is replaced only with `force`.
     pub fn create(path: &Path, force: bool, of: &LogHeader<'_>) -> Result<ParquetLog, Error> {
         let columns = columns(of.measured);
         let fields: String = columns.iter().map(|(name, _)| format!("required int64 {name};")).collect();

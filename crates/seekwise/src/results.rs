@@ -1,4 +1,4 @@
-//! A result folder: what made the results, written once before the first run, and one JSON line a run. Complete after
+//! A result folder: the origin of the results, written once before the first run, and one JSON line a run. The folder is complete after
 //! each run, in the plan's order whatever the number of cores; a killed study goes on where it stopped.
 //!
 //! ```text
@@ -13,9 +13,9 @@
 //! `study.toml` (the review), `made-from.json` (the hash of what made each part), their `sums.txt`, `report.html`, and a result
 //! folder for each part.
 //!
-//! What is read is held against its sums, and a record's figures against one another. A folder of an earlier version has no
-//! sums: it opens with a warning. A folder may come from somebody else: no link in it is followed ([`foreign`]).
-//! One process at a time writes it ([`lock`](crate::lock)).
+//! Files are checked against their sums when they are read, and a record's figures against one another. A folder of an
+//! earlier version has no sums: it opens with a warning. A folder may come from somebody else: no link in it is followed
+//! ([`foreign`]). Only one process at a time writes it ([`lock`](crate::lock)).
 //!
 //! A process that is killed before its first run leaves some of the first three files. Whoever starts the same study there again
 //! takes them over; another study needs `force`.
@@ -54,14 +54,14 @@ pub struct ResultFolder {
     _lock: WriteLock,
 }
 
-/// What a folder says of its results.
+/// The manifest of a result folder.
 #[derive(Clone)]
 pub struct StudyManifest {
     /// The study's text.
     pub study: String,
-    /// What made them.
+    /// The origin of the results.
     pub made: StudyProvenance,
-    /// Its files have sums.
+    /// Whether its files have sums.
     pub sealed: bool,
 }
 
@@ -142,7 +142,7 @@ fn io_error(path: &Path) -> impl FnOnce(io::Error) -> FolderError {
 
 /// Whether a folder holds results.
 pub fn holds(folder: &Path) -> bool {
-    // Empty it is what a process leaves that was killed before its first run ended.
+    // An empty file is what a process leaves that was killed before its first run ended.
     folder.join(LINES).symlink_metadata().is_ok_and(|there| !there.is_file() || there.len() > 0)
 }
 
@@ -151,7 +151,7 @@ pub fn says(folder: &Path) -> bool {
     holds_results(folder)
 }
 
-/// The right to write a folder, if it is there already.
+/// Locks a folder for writing, if it is there already.
 pub fn lock(folder: &Path) -> Result<Option<WriteLock>, FolderError> {
     admit_folder(folder).map_err(|why| FolderError::Unfit(folder.to_owned(), why.to_string()))?;
     WriteLock::of_known(folder).map_err(io_error(folder))
@@ -170,12 +170,12 @@ fn read_text(folder: &Path, name: &str) -> Result<String, FolderError> {
     foreign::text(&path).map_err(io_error(&path))
 }
 
-/// What a folder says of its results; a folder without sums is told.
+/// Reads the manifest of a folder; warns if the folder has no sums.
 pub fn kept(folder: &Path) -> Result<StudyManifest, FolderError> {
     read_kept(folder, warn_of_no_sums)
 }
 
-/// The same of a folder that was opened before, when it was told.
+/// Reads the manifest of a folder that was opened before, which gave the warning.
 pub fn kept_as_judged(folder: &Path) -> Result<StudyManifest, FolderError> {
     read_kept(folder, |_| ())
 }
@@ -194,7 +194,7 @@ fn read_kept(folder: &Path, without_sums: fn(&Path)) -> Result<StudyManifest, Fo
     let unfit = |why: String| FolderError::Unfit(folder.join(MADE), why);
     let (study, made) = (read(STUDY)?, read(MADE)?);
     let sealed = sums::check(folder, &[(STUDY, &study), (MADE, &made)])?;
-    // One without results was begun by a process that was killed: it is sealed when it goes on.
+    // A folder without results was begun by a process that was killed: it is sealed when it goes on.
     if !sealed && holds(folder) {
         without_sums(folder);
     }
@@ -210,15 +210,15 @@ fn warn_of_no_sums(folder: &Path) {
     );
 }
 
-/// What a folder says of a review's results.
+/// The manifest of the folder of a review.
 pub struct ReviewManifest {
     /// The review's text.
     pub text: String,
-    /// What made its parts.
+    /// The origin of its parts.
     pub made: ReviewProvenance,
 }
 
-/// What a folder says of a review's results; nothing where it is a study's. Each part must be what the review was made of.
+/// Reads the manifest of a review's folder; `None` if it is a study's. Each part must be the one that the review was made of.
 pub fn kept_review(folder: &Path) -> Result<Option<ReviewManifest>, FolderError> {
     let bytes = read_text(folder, MADE)?;
     let Ok(made) = serde_json::from_str::<ReviewProvenance>(&bytes) else { return Ok(None) };
@@ -244,8 +244,8 @@ fn is_review(folder: &Path) -> bool {
     read_text(folder, MADE).is_ok_and(|made| serde_json::from_str::<ReviewProvenance>(&made).is_ok())
 }
 
-/// Whether a review's results may go to `folder`: with `resume`, on from those of the same review; with `force`, instead
-/// of what it holds.
+/// Checks whether a review's results may go to `folder`: with `resume`, to go on from those of the same review; with
+/// `force`, to replace what it holds.
 pub fn admit_review(folder: &Path, text: &str, resume: bool, force: bool) -> Result<(), FolderError> {
     if !says(folder) || !is_review(folder) {
         return admit(folder, text, force);
@@ -261,7 +261,7 @@ pub fn admit_review(folder: &Path, text: &str, resume: bool, force: bool) -> Res
     }
 }
 
-/// Writes a review, and what made its parts, beside them. What is there and differs gives way by `force` only.
+/// Writes a review, and the origin of its parts, beside them. Files that are there and differ are replaced only with `force`.
 pub fn say_review(folder: &Path, text: &str, made: &ReviewProvenance, force: bool) -> Result<(), FolderError> {
     let made = made.text();
     if !force {
@@ -270,7 +270,7 @@ pub fn say_review(folder: &Path, text: &str, made: &ReviewProvenance, force: boo
     write_kept(folder, text, &made)
 }
 
-/// An error if the folder says something else than `made` of what makes its results.
+/// An error if the folder tells another origin of its results than `made`.
 fn require_same(folder: &Path, made: &str) -> Result<(), FolderError> {
     match says(folder) && read_text(folder, MADE)? != made {
         true => Err(FolderError::Begun(folder.join(MADE))),
@@ -278,8 +278,8 @@ fn require_same(folder: &Path, made: &str) -> Result<(), FolderError> {
     }
 }
 
-/// Writes a study or review, what made its results, and then their sums; results come behind them. Sums of what was there go
-/// first: a program that is killed on the way leaves none that fit nothing.
+/// Writes a study or review, the origin of its results, and then their sums; results are written after these. Old sums are
+/// removed first: a program that is killed on the way leaves none that fit nothing.
 fn write_kept(folder: &Path, study: &str, made: &str) -> Result<(), FolderError> {
     remove(&folder.join(SUMS))?;
     for (name, text) in [(STUDY, study), (MADE, made)] {
@@ -301,8 +301,8 @@ fn remove(path: &Path) -> Result<(), FolderError> {
 }
 
 impl ResultFolder {
-    /// Makes `folder` one of results that `made` makes of `study`. Any that it holds already give way only by `force`,
-    /// and what Seekwise did not write never.
+    /// Makes `folder` a result folder of `study`, with `made` as the origin. Results that it holds already are replaced
+    /// only with `force`, and files that Seekwise did not write never.
     pub fn begin(folder: &Path, study: &str, made: &StudyProvenance, force: bool) -> Result<ResultFolder, FolderError> {
         admit(folder, study, force)?;
         let unmade = |error| FolderError::Unfit(folder.to_owned(), format!("cannot be created: {error}"));
@@ -311,7 +311,7 @@ impl ResultFolder {
         ResultFolder::begin_locked(lock, folder, study, made, force)
     }
 
-    /// The same of a folder that is there and locked.
+    /// Begins results in a folder that is there and locked.
     pub fn begin_locked(
         lock: WriteLock,
         folder: &Path,
@@ -329,8 +329,8 @@ impl ResultFolder {
         ResultFolder::append_to(lock, folder)
     }
 
-    /// Goes on in a folder that says this of its results: hands back the runs that are there. What was being written when
-    /// a run was killed is cut off, to be made again.
+    /// Goes on in a folder with this manifest; returns the runs that are there. A line that was being written when a run
+    /// was killed is cut off, to be made again.
     pub fn go_on(
         lock: WriteLock,
         folder: &Path,
@@ -347,7 +347,7 @@ impl ResultFolder {
         Ok((ResultFolder::append_to(lock, folder)?, done))
     }
 
-    /// Where it is.
+    /// The path of the folder.
     pub fn folder(&self) -> &Path {
         self.path.parent().expect("results are in a folder")
     }
@@ -358,7 +358,7 @@ impl ResultFolder {
         Ok(ResultFolder { path, lines, _lock: lock })
     }
 
-    /// Appends a run; it is on its way to the disk when this returns.
+    /// Appends a run, which is on its way to the disk when this returns.
     pub fn append(&mut self, record: &RunRecord) -> Result<(), FolderError> {
         let line = line_of(record);
         let mut now = hold();
@@ -368,7 +368,7 @@ impl ResultFolder {
     }
 }
 
-/// Whether results of `study` may go to `folder`; nothing is changed. It takes no plan, so it is asked before one is made.
+/// Checks whether results of `study` may go to `folder`; changes nothing. No plan is needed, so this is checked before one is made.
 pub fn admit(folder: &Path, study: &str, force: bool) -> Result<(), FolderError> {
     admit_folder(folder).map_err(|why| FolderError::Unfit(folder.to_owned(), why.to_string()))?;
     let same = || read_text(folder, STUDY).is_ok_and(|there| there == study);
@@ -399,12 +399,12 @@ fn clear(folder: &Path) -> Result<(), FolderError> {
     [LINES, SUMS, PAGE].into_iter().try_for_each(|name| remove(&folder.join(name)))
 }
 
-/// A record as its line has it, with its sum.
+/// The line of a record, with its sum.
 pub(crate) fn line_of(record: &RunRecord) -> String {
     sealed(&serde_json::to_string(record).expect("a record has no keys but strings"))
 }
 
-/// How many lines of a file have their end.
+/// Counts the lines of a file that have their end.
 fn whole_lines(path: &Path) -> io::Result<usize> {
     let (mut lines, mut line, mut count) = (BufReader::new(open_read(path)?), Vec::new(), 0);
     loop {
@@ -416,7 +416,7 @@ fn whole_lines(path: &Path) -> io::Result<usize> {
     }
 }
 
-/// The records of lines that are whole, of which the first is number `first` of the plan `order` of `made`; each is held
+/// Reads the records of whole lines, of which the first is number `first` of the plan `order` of `made`; checks each
 /// against the plan, its sum and its own figures. An error names the line.
 pub(crate) fn read_lines(
     made: &StudyProvenance,
@@ -445,14 +445,14 @@ fn record_of(
     sums::check_record(text, sealed).map(|()| record)
 }
 
-/// The records of a folder that says this of them, each held against the plan, its sum, and its own figures; a last line
-/// without its end is left out.
+/// Reads the records of a folder with this manifest, and checks each against the plan, its sum, and its own figures; a
+/// last line without its end is left out.
 pub fn records(folder: &Path, kept: &StudyManifest) -> Result<Vec<RunRecord>, FolderError> {
     parse(&folder.join(LINES), kept).map(|(records, _)| records)
 }
 
-/// The records of lines that have their end, and the bytes of these. It is read line by line: a file of a review's part has tens
-/// of megabytes.
+/// Returns (the records of lines that have their end, the bytes of these lines). The file is read line by line: that of a
+/// review's part has tens of megabytes.
 fn parse(path: &Path, kept: &StudyManifest) -> Result<(Vec<RunRecord>, u64), FolderError> {
     let mut lines = BufReader::new(open_read(path).map_err(io_error(path))?);
     let (mut records, mut whole) = (Vec::new(), 0);
@@ -463,7 +463,7 @@ fn parse(path: &Path, kept: &StudyManifest) -> Result<(Vec<RunRecord>, u64), Fol
             return Ok((records, whole));
         }
         let index = records.len();
-        // A line beyond an order that comes to no more is a fault, which is told with it.
+        // A line beyond the end of the order is a fault, which its check reports.
         if index >= order.len() {
             order = self::order(path, kept, &records)?;
             records.reserve_exact(order.len().saturating_sub(index));
@@ -474,7 +474,7 @@ fn parse(path: &Path, kept: &StudyManifest) -> Result<(Vec<RunRecord>, u64), Fol
     }
 }
 
-/// The plan's order, as far as the records, its first ones, say it.
+/// The plan's order, as far as its first records decide it.
 fn order(path: &Path, kept: &StudyManifest, records: &[RunRecord]) -> Result<Vec<(usize, usize)>, FolderError> {
     if kept.made.sampling.is_none() {
         return Ok(kept.made.order());

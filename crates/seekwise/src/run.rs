@@ -1,4 +1,4 @@
-//! One run of a job on a target: its record, and what else is wanted of it.
+//! A single run of a job on a target: its record, logs, and result folder.
 
 use std::path::{Path, PathBuf};
 use std::slice::from_ref;
@@ -26,7 +26,7 @@ use crate::results::ResultFolder;
 use crate::setup::{Setup, prepare};
 use crate::study::write_report;
 
-/// What is wanted of a run beside its record.
+/// The outputs and limits of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunOptions<'a> {
     /// Every request goes to this Parquet file; it needs the feature `parquet`.
@@ -35,7 +35,7 @@ pub struct RunOptions<'a> {
     pub out: Option<&'a Path>,
     /// Replaces what is there.
     pub force: bool,
-    /// What the run may ask of the machine.
+    /// The limits of what the run takes of the machine.
     pub bounds: Bounds,
 }
 
@@ -45,11 +45,11 @@ impl Default for RunOptions<'_> {
     }
 }
 
-/// What came of a run.
+/// The result of a run.
 pub struct RunResult {
     /// The record: all figures, as `results.jsonl` has them.
     pub record: RunRecord,
-    /// What was run, with its settings.
+    /// The cell that ran, with its settings.
     pub prepared: PreparedCell,
     /// The statistics behind the record.
     pub measured: MeasuredRun,
@@ -80,13 +80,13 @@ pub fn run(setup: &Setup, observer: &dyn Observer) -> Result<RunResult, Error> {
     PreparedRun::new(setup)?.run(&RunOptions::default(), observer, &mut |_| {})
 }
 
-/// A run that is prepared: what it will be can be looked at first.
+/// A prepared run, which can be inspected first.
 #[derive(Debug)]
 pub struct PreparedRun<'a> {
     setup: &'a Setup,
     cell: Cell,
     taken: InputTexts,
-    /// What will run.
+    /// The cell that will run.
     pub prepared: PreparedCell,
 }
 
@@ -95,7 +95,7 @@ impl<'a> PreparedRun<'a> {
     pub fn new(setup: &'a Setup) -> Result<PreparedRun<'a>, Error> {
         let (cell, inputs) = (setup.cell()?, reading::inputs());
         let mut prepared = prepare(&cell, &inputs)?;
-        // Here they are written.
+        // The warning is not needed: the logs are written here.
         prepared.warnings.retain(|warning| warning.key.as_deref() != Some(WRITE_IOLOG));
         Ok(PreparedRun { setup, cell, taken: inputs.taken(), prepared })
     }
@@ -133,7 +133,7 @@ impl<'a> PreparedRun<'a> {
         })?;
         drop(tell);
         log.check()?;
-        // A run without a result leaves the log that is there.
+        // A run without a result does not replace a log that is there.
         require_figures(&measured, &prepared.job)?;
         log.finish()?;
         iologs.finish()?;
@@ -167,10 +167,10 @@ fn require_figures(measured: &MeasuredRun, job: &Work) -> Result<(), Error> {
     }))
 }
 
-/// Requests from one word of progress to the next.
+/// Requests between two reports of progress.
 const STEP: u64 = 1 << 14;
 
-/// How far a run is: by its place's time where its end is known, else by requests.
+/// The progress of a run: by its place's time if the end is known, else by requests.
 struct Progress<'a> {
     observer: &'a dyn Observer,
     by_time: bool,
@@ -219,7 +219,7 @@ impl<'a> Folder<'a> {
         let prepared = from_ref(prepared);
         seekwise_lab::study::check("command line", &study, prepared)?;
         let mut made = StudyProvenance::new(&text, &study, &[cell], prepared, taken);
-        // The run of a study has a seed of its own, drawn from the study's; this one is asked for.
+        // The run of a study would have a seed of its own, drawn from the study's; here the seed is given.
         made.seeds = vec![setup.seed];
         let results = ResultFolder::begin(folder, &text, &made, options.force)?;
         Ok(Folder { folder, study, made, results })

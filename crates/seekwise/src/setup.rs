@@ -1,5 +1,4 @@
-//! What is run on what: a job, a target, and settings on top, as users name them; as a cell of a plan, and as the study that
-//! results are kept of.
+//! A job, a target, and settings on top, as users name them; as a cell of a plan, and as the study that results are kept of.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -52,7 +51,7 @@ impl Setup {
         Setup { job, target, set: Vec::new(), seed: 1, runtime: None, destroy: None, trace_format: None }
     }
 
-    /// With a dotted key of the stack or the job set.
+    /// Sets a dotted key of the stack or the job.
     #[must_use]
     pub fn with(mut self, key: impl Into<String>, value: impl ToString) -> Setup {
         self.set.push((key.into(), value.to_string()));
@@ -77,7 +76,7 @@ impl Setup {
         Setup { destroy: Some(name.into()), ..self }
     }
 
-    /// As a study's cell has it.
+    /// Returns the setup as a cell of a study.
     pub fn cell(&self) -> Result<Cell, Error> {
         reading::one_standard_input(&[&self.job, &self.target])?;
         is_job(&self.job)?;
@@ -100,7 +99,7 @@ impl Setup {
         Ok(Cell { levels: Vec::new(), settings })
     }
 
-    /// Builds what it runs.
+    /// Builds the cell to run.
     pub fn prepare(&self) -> Result<PreparedCell, Error> {
         prepare(&self.cell()?, &reading::inputs())
     }
@@ -128,7 +127,7 @@ impl Setup {
         }
     }
 
-    /// An error where `--set` says what another argument says.
+    /// An error if `--set` says what another argument says.
     fn free(&self, target: &[(String, String)]) -> Result<(), Error> {
         let drive = target.iter().any(|(key, _)| key == "drive");
         for (key, value) in &self.set {
@@ -146,7 +145,7 @@ impl Setup {
         Ok(())
     }
 
-    /// What a run of it is called.
+    /// The title of a run.
     pub fn title(&self) -> String {
         format!("{} on {}", reading::spoken(&self.job), reading::spoken(&self.target))
     }
@@ -169,7 +168,7 @@ impl Setup {
         words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
     }
 
-    /// The text of a study of it, with what stands under all of its cells, and `more` keys.
+    /// The text of a study of this setup, with the settings of all of its cells, and `more` keys.
     pub(crate) fn study(
         &self,
         question: String,
@@ -197,12 +196,12 @@ impl Setup {
     }
 }
 
-/// Builds what a cell runs.
+/// Prepares a cell to be run.
 pub fn prepare(cell: &Cell, inputs: &Inputs<'_>) -> Result<PreparedCell, Error> {
     Ok(plan::prepare("command line", cell, inputs)?)
 }
 
-/// The modelled stack that a target names, without a job, and what its reader has to say.
+/// The modelled stack that a target names, without a job, and the warnings of its reader.
 pub fn stack(name: &str, set: &[(String, String)]) -> Result<(Stack, Vec<Diagnostic>), Error> {
     reject_repeated_keys(set)?;
     let unmodelled = || Error::new(format!("{name}: not a modelled disk; expected a drive or a stack file"));
@@ -217,14 +216,14 @@ pub fn stack(name: &str, set: &[(String, String)]) -> Result<(Stack, Vec<Diagnos
         return Err(Error::new(format!("--set: `{key}`: there is no job; expected a key of the stack")));
     }
     settings.extend(set.iter().cloned());
-    // Any job will do: what it is laid out on is asked for.
+    // Any job will do: only the stack below it is wanted.
     settings.push(("job".to_owned(), "random-read".to_owned()));
     let prepared = prepare(&Cell { levels: Vec::new(), settings }, &reading::inputs())?;
     let stack = prepared.target.stack().expect("a modelled stack").clone();
     Ok((stack, prepared.warnings))
 }
 
-/// An error where something is set of what has no stack.
+/// An error if a key is set although there is no stack.
 pub fn nothing_set(set: &[(String, String)]) -> Result<(), Error> {
     match set.first() {
         None => Ok(()),
@@ -234,7 +233,7 @@ pub fn nothing_set(set: &[(String, String)]) -> Result<(), Error> {
     }
 }
 
-/// An error where a target is a job, or the path of a device, a folder or a file of data: measured runs say which of them they
+/// An error if a target is a job, or the path of a device, a folder or a file of data: measured runs say which of them they
 /// are on.
 fn no_target(name: &str) -> Option<Error> {
     let path = Path::new(name);
@@ -301,7 +300,7 @@ fn target(name: &str) -> Result<Vec<(String, String)>, Error> {
         true => Some(reading::read(name)?),
         false => reading::find(name)?,
     };
-    // What is no file is a drive that there is not, and is told so.
+    // A name that is no file counts as an unknown drive, which is reported later.
     let Some(text) = text else { return Ok(vec![("drive".to_owned(), name.to_owned())]) };
     reading::expect(name, &text, &[FileKind::Stack, FileKind::Profile])?;
     // A profile describes a drive's geometry; a stack names a drive. Both are TOML.
@@ -314,7 +313,7 @@ fn is_built_in(name: &str) -> bool {
     built_in::text(name).is_some() || jobs::patterns().iter().any(|pattern| pattern.name == name)
 }
 
-/// An error where a job's name is that of a file of another kind.
+/// An error if a job's name is that of a file of another kind.
 pub(crate) fn is_job(name: &str) -> Result<(), Error> {
     if is_built_in(name) || reading::is_trace(name) {
         return Ok(());
@@ -336,7 +335,7 @@ pub(crate) fn is_job(name: &str) -> Result<(), Error> {
     }
 }
 
-/// An error where a key is set twice: one of the two would count for nothing.
+/// An error if a key is set twice: one of the two would count for nothing.
 pub fn reject_repeated_keys(set: &[(String, String)]) -> Result<(), Error> {
     let twice = |(place, (key, _)): &(usize, &(String, String))| set[..*place].iter().any(|(other, _)| other == key);
     match set.iter().enumerate().find(twice) {

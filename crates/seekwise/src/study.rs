@@ -1,4 +1,4 @@
-//! Studies: a plan's runs kept as they end, and the page made of them. Of a review, all its studies ([`review`]).
+//! Studies: a plan's runs kept as they end, and the page made of them. A review has several studies ([`review`]).
 
 pub mod review;
 
@@ -30,29 +30,29 @@ use crate::results::{self, PAGE, ResultFolder, StudyManifest};
 use crate::shell::quoted;
 use seekwise_os::outputs::OutputFile;
 
-/// What the reader of a page does to have the same again; it stands in the folder that the page lies in.
+/// The command by which the reader of a page makes its results again, in the folder that the page lies in.
 const COMMAND: &str = "seekwise study . --out again";
 
-/// Where the results of a study go, and what making them may take.
+/// Where the results of a study go, and the bounds on making them.
 #[derive(Clone, Copy, Debug)]
 pub struct StudyOptions<'a> {
     /// The result folder.
     pub folder: &'a Path,
-    /// On from what the folder holds.
+    /// Goes on from what the folder holds.
     pub resume: bool,
-    /// Instead of what the folder holds.
+    /// Replaces what the folder holds.
     pub force: bool,
-    /// What the runs may ask of the machine.
+    /// The limits of what the runs take of the machine.
     pub bounds: Bounds,
     /// Cores; 0: all.
     pub threads: usize,
-    /// How many runs, and how long ones; nothing: as the study or the folder says, and short ones until verdicts stand where
+    /// How many runs, and how long ones; `None`: as the study or the folder says, and short ones until verdicts stand if
     /// neither does and runs may be shorter.
     pub sampling: Option<Sampling>,
 }
 
 impl<'a> StudyOptions<'a> {
-    /// Into this folder, on all cores, within a quarter of the machine's memory.
+    /// Results into this folder, on all cores, within a quarter of the machine's memory.
     pub fn into(folder: &'a Path) -> StudyOptions<'a> {
         StudyOptions { folder, resume: false, force: false, bounds: Bounds::new(None), threads: 0, sampling: None }
     }
@@ -67,20 +67,20 @@ impl<'a> StudyOptions<'a> {
 #[derive(Debug)]
 pub struct StudyResult {
     pub study: Study,
-    /// What made its results.
+    /// The origin of its results.
     pub made: StudyProvenance,
-    /// Its records, in the plan's order.
+    /// The records, in the plan's order.
     pub records: Vec<RunRecord>,
     pub page: PathBuf,
 }
 
 impl StudyResult {
-    /// What its records say.
+    /// The records as evidence.
     pub fn evidence(&self) -> Evidence<'_> {
         Evidence::new(&self.study, &self.made, &self.records)
     }
 
-    /// What came out, as one value; of an interrupted study also how many runs are missing.
+    /// The answers as one value; for an interrupted study also how many runs are missing.
     pub fn summary(&self) -> serde_json::Value {
         let mut summary = summary(&self.evidence(), &self.page);
         if let missing @ 1.. = self.missing_runs() {
@@ -89,7 +89,7 @@ impl StudyResult {
         summary
     }
 
-    /// Runs that are missing: of a study that was interrupted. Of one that is sampled until decided, at least so many.
+    /// The number of missing runs, if the study was interrupted; at least so many if it is sampled until decided.
     pub fn missing_runs(&self) -> usize {
         missing_runs(&self.study, &self.made, &self.records)
     }
@@ -99,22 +99,22 @@ impl StudyResult {
         refused(&self.evidence())
     }
 
-    /// Its page, made of what it holds.
+    /// The page, made of these results.
     pub fn page_text(&self) -> String {
         let StudyResult { study, made, records, .. } = self;
         report::html(&compose::report(&ReportMaterial { study, made, records, command: COMMAND }))
     }
 }
 
-/// What came of a study or of a review.
+/// The outcome of a study or of a review.
 #[derive(Debug)]
 pub enum StudyOutcome {
     Study(Box<StudyResult>),
-    /// Of a review, part by part.
+    /// A review, part by part.
     Review(review::ReviewResult),
 }
 
-/// A study or a review whose results are opened: what it will be can be looked at first.
+/// A study or a review whose results are opened, which can be inspected first.
 pub enum PendingStudy {
     Study(Box<StudySession>),
     Review(Box<review::PendingReview>),
@@ -156,7 +156,7 @@ pub fn open(name: &str, options: &StudyOptions<'_>, observer: &dyn Observer) -> 
 }
 
 impl PendingStudy {
-    /// Runs what is not done, and makes the page.
+    /// Makes the missing runs, and the page.
     pub fn finish(self, options: &StudyOptions<'_>, observer: &dyn Observer) -> Result<StudyOutcome, Error> {
         match self {
             PendingStudy::Study(opened) => {
@@ -167,7 +167,7 @@ impl PendingStudy {
     }
 }
 
-/// Runs what is not done of an opened study.
+/// Makes the missing runs of an opened study.
 pub fn run_session(opened: StudySession, observer: &dyn Observer) -> Result<(PlannedStudy, Vec<RunRecord>), Error> {
     let StudySession { planned, results, done, threads } = opened;
     warn(&planned.made.warnings);
@@ -180,7 +180,7 @@ pub fn run_session(opened: StudySession, observer: &dyn Observer) -> Result<(Pla
     Ok((planned, records))
 }
 
-/// The same, and its page.
+/// Makes the missing runs of an opened study, and its page.
 pub fn finished(opened: StudySession, folder: &Path, observer: &dyn Observer) -> Result<StudyResult, Error> {
     let (planned, records) = run_session(opened, observer)?;
     let (study, made) = planned.ran();
@@ -190,20 +190,20 @@ pub fn finished(opened: StudySession, folder: &Path, observer: &dyn Observer) ->
     Ok(studied)
 }
 
-/// What a result folder of a study keeps, and its page made again from that.
+/// Reads the results that a folder of a study keeps, and makes its page again from them.
 pub fn again_from(folder: &Path) -> Result<StudyResult, Error> {
     recomposed(folder).map(|(studied, _)| studied)
 }
 
-/// The same, and the report.
+/// Makes the page of a folder of a study again; returns its results and its report.
 fn recomposed(folder: &Path) -> Result<(StudyResult, Report), Error> {
     let studied = kept_in(folder)?;
     let (_, report) = composed(&studied.study, &studied.made, &studied.records, folder)?;
     Ok((studied, report))
 }
 
-/// What a result folder of a study keeps, and warnings of what its reader should know. Nothing is written; the page is where it was
-/// or would be made.
+/// Reads the results that a folder of a study keeps, and logs their warnings. Nothing is written; the page is where it was or would
+/// be made.
 pub fn kept_in(folder: &Path) -> Result<StudyResult, Error> {
     let studied = read(folder)?;
     warn(&studied.made.warnings);
@@ -211,7 +211,7 @@ pub fn kept_in(folder: &Path) -> Result<StudyResult, Error> {
     Ok(studied)
 }
 
-/// The same without a warning, where they were said before.
+/// Reads the results that a folder of a study keeps, without the warnings, which were logged before.
 fn read(folder: &Path) -> Result<StudyResult, Error> {
     let kept = results::kept(folder)?;
     let study = kept_study(folder, &kept)?;
@@ -226,12 +226,12 @@ fn kept_study(folder: &Path, kept: &StudyManifest) -> Result<Study, Error> {
     Ok(study)
 }
 
-/// Runs that a plan has beside these.
+/// The number of runs that a plan has besides these.
 pub(crate) fn missing_runs(study: &Study, made: &StudyProvenance, records: &[RunRecord]) -> usize {
     rounds::order(study, made, records).len().saturating_sub(records.len())
 }
 
-/// Says warnings, each once.
+/// Logs warnings, each once.
 pub(crate) fn warn<W: ToString>(warnings: impl IntoIterator<Item = W>) {
     let mut said = std::collections::BTreeSet::new();
     for warning in warnings {
@@ -268,8 +268,8 @@ pub(crate) fn named(name: &str) -> Result<(String, String), Error> {
     }
 }
 
-/// Runs what is not done, and was not run `earlier`, appending each run to `results`; `ran` hears of each. Answers all records in
-/// the plan's order, or that the observer cancelled: what is complete then is in the folder.
+/// Makes the runs that are neither done nor in `earlier`, appends each run to `results`, and calls `ran` for each. Returns all
+/// records in the plan's order, or an error if the observer cancelled: complete runs are then in the folder.
 pub fn run(
     planned: &PlannedStudy,
     earlier: &EarlierRuns<'_>,
@@ -290,7 +290,7 @@ pub fn run(
         if done >= order.len() || failure.is_some() {
             break;
         }
-        // Doubled room would be megabytes of nothing.
+        // Growth by doubling would waste megabytes.
         records.reserve_exact(order.len() - done);
         execute_order(study, prepared, (&made.seeds, &order), earlier, done, limits, |result| {
             let kept = result.map_err(Error::from).and_then(|record| {
@@ -300,7 +300,7 @@ pub fn run(
             match kept {
                 Ok(record) => {
                     ran();
-                    // A copy: what a core's thread allocated would keep all the memory that it ran in.
+                    // A copy: memory that a core's thread allocated would keep alive all that the thread ran in.
                     records.push(record.clone());
                     if observer.is_cancelled() {
                         failure = Some(Error::cancelled());
@@ -314,7 +314,7 @@ pub fn run(
     failure.map_or(Ok(records), Err)
 }
 
-/// Writes the report into `folder` and answers its path.
+/// Writes the report into `folder` and returns its path.
 pub fn write_report(
     study: &Study,
     made: &StudyProvenance,
@@ -324,7 +324,7 @@ pub fn write_report(
     composed(study, made, records, folder).map(|(page, _)| page)
 }
 
-/// The same, and the report.
+/// Writes the report into `folder`; returns its path and the report.
 fn composed(
     study: &Study,
     made: &StudyProvenance,
@@ -335,7 +335,7 @@ fn composed(
     Ok((write_page(folder, |to| report::write_html(&report, to))?, report))
 }
 
-/// Writes a page into `folder`, whole or not at all, and answers its path.
+/// Writes a page into `folder`, whole or not at all, and returns its path.
 fn write_page(folder: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<PathBuf, Error> {
     let path = folder.join(PAGE);
     let written = OutputFile::create(&path, true).and_then(|file| {
@@ -347,14 +347,14 @@ fn write_page(folder: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()
     Ok(path)
 }
 
-/// Whether a headline may not be drawn: a failure of the study, where a claim that does not come out is an answer.
+/// Whether a headline was refused: a failure of the study, where a claim that does not come out is an answer.
 pub(crate) fn refused(evidence: &Evidence<'_>) -> bool {
     let refused =
         |overall: &OverallComparison| overall.refused.is_some() && evidence.study.compare[overall.compare].headline;
     evidence.findings().1.iter().any(refused)
 }
 
-/// An error where no run of any cell has a counted request; a warning for each cell that has none.
+/// An error if no run of any cell has a counted request; a warning for each cell that has none.
 pub fn require_requests(evidence: &Evidence<'_>) -> Result<(), Error> {
     let empty = |cell: &usize| {
         let runs = evidence.runs(*cell);

@@ -1,6 +1,6 @@
-//! A study in parts: what runs it may be anywhere, gets texts, and answers a file's bytes. A part is a batch of cells, kept as
-//! Parquet (`part`). Its bytes depend on the plan alone, so a part that is run twice, late or elsewhere is the same part; a
-//! build other than the plan's refuses it. Nothing here knows machines, engines or where parts are kept.
+//! A study in parts: whatever runs a part may be anywhere, takes texts, and returns a file's bytes. A part is a batch of
+//! cells, kept as Parquet (`part`). The bytes depend on the plan alone, so a part that is run twice, late or elsewhere is the
+//! same part; a build other than the plan's refuses it. Nothing here knows machines, engines or where parts are kept.
 
 mod part;
 
@@ -48,7 +48,7 @@ use crate::study::{StudyResult, named, require_requests, warn, write_report};
 pub struct SweepPlan {
     /// Byte for byte, as it stands in the result folder.
     study: String,
-    /// What makes its results: the program, the texts that were read, each cell's settings, the seeds.
+    /// The origin of its results: the program, the texts that were read, each cell's settings, the seeds.
     made: StudyProvenance,
     /// SHA-256 of what made it, by which parts are named.
     hash: String,
@@ -67,9 +67,9 @@ pub struct SweepFactor {
 pub struct SweepPart {
     /// The first cell.
     pub first: usize,
-    /// The cell behind the last.
+    /// The cell after the last.
     pub end: usize,
-    /// What it is called where parts are kept: its place, and the hash of what it is made from.
+    /// The name under which parts are kept: its place, and the hash of what it is made from.
     pub name: String,
 }
 
@@ -110,7 +110,7 @@ impl SweepPlan {
             let why = "a sweep makes all runs of its cells, wherever they run: `sampling = \"until-decided\"` is for `seekwise study`";
             return Err(Error::new(why));
         }
-        // What one part may ask for, any may: the machines are not known here.
+        // The machines are not known here: every part must keep within the bounds of this one.
         Bounds::new(None).admit(&planned::extent(&study, &prepared, 1))?;
         warn(&made.warnings);
         let hash = made.hash();
@@ -132,7 +132,7 @@ impl SweepPlan {
         }
     }
 
-    /// As it travels.
+    /// The plan as a text, to be sent.
     pub fn text(&self) -> String {
         serde_json::to_string(self).expect("a plan has no keys but strings")
     }
@@ -147,7 +147,7 @@ impl SweepPlan {
         &self.study
     }
 
-    /// Cells.
+    /// The number of cells.
     pub fn cells(&self) -> usize {
         self.made.cells.len()
     }
@@ -168,7 +168,7 @@ impl SweepPlan {
         SweepPart { first, end, name: format!("part-{first}-{end}-{}.parquet", &hash[..16]) }
     }
 
-    /// Runs a part and answers the bytes of its file.
+    /// Runs a part and returns the bytes of its file.
     pub fn run(&self, part: &SweepPart, observer: &dyn Observer) -> Result<Vec<u8>, Error> {
         let study = parse("study.toml", &self.study)?;
         let inputs = Inputs::kept(self.made.inputs.clone()).opening(reading::parts).with_places(PLACES);
@@ -208,9 +208,9 @@ impl SweepPlan {
         part::most_of_file(self.runs_of(part))
     }
 
-    /// The records of a part, each held against the plan, its sum and its own figures. An error says what is wrong with
-    /// the file: it is torn, changed, or of something else, and has to be made again. It may be anybody's: it takes no
-    /// more memory than a part may, whatever it says of itself.
+    /// Reads the records of a part, and checks each against the plan, its sum and its own figures. An error says what
+    /// is wrong with the file: it is torn, changed, or of something else, and has to be made again. The file may be
+    /// anybody's: it takes no more memory than a part may, whatever it says of itself.
     pub fn records(&self, part: &SweepPart, file: &[u8]) -> Result<Vec<RunRecord>, Error> {
         let fault = |why: String| Error::new(format!("{}: {why}", part.name));
         let lines = part::lines(file, self.runs_of(part)).map_err(fault)?;
@@ -246,13 +246,13 @@ impl SweepPlan {
         Ok(studied)
     }
 
-    /// What the files of these parts come to, be they all or some, in the plan's order. Of a result folder there is the page
-    /// alone: results are kept as a beginning of the plan, and parts end in any order.
+    /// The results of the files of some parts, or of all, in the plan's order. Only the page is written to `folder`: a
+    /// result folder keeps a beginning of the plan, and parts end in any order.
     pub fn so_far(&self, folder: &Path, parts: &[SweepPart], files: &[impl AsRef<[u8]>]) -> Result<StudyResult, Error> {
         self.studied(folder, parts, files, |_| Ok(()))
     }
 
-    /// The records of these parts, each of which is told, and their page in `folder`.
+    /// Reads the records of these parts, calls `took` for each, and writes their page into `folder`.
     fn studied(
         &self,
         folder: &Path,

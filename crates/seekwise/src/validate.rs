@@ -20,7 +20,7 @@ use crate::reading::{self, FileKind};
 use crate::setup::reject_repeated_keys;
 use crate::study::warn;
 
-/// Which trace is played on which drive.
+/// How a trace is played on a drive.
 #[derive(Clone, Copy, Debug)]
 pub struct ValidationOptions<'a> {
     /// The drive: a name, or a profile file.
@@ -37,7 +37,7 @@ pub struct ValidationOptions<'a> {
     pub force: bool,
 }
 
-/// What came of it.
+/// The result of a validation.
 pub struct ValidationResult {
     /// The drive, with what is set.
     pub drive: DriveFile,
@@ -45,9 +45,9 @@ pub struct ValidationResult {
     pub samples: ResponseSamples,
     /// How far they are apart.
     pub errors: Validation,
-    /// Requests that are off together, those first that are so by most in sum.
+    /// Requests that are off together, those first that are off by most in sum.
     pub off: Vec<OffRequests>,
-    /// What shows that no platter of the drive's speed was measured.
+    /// Signs that no platter of the drive's speed was measured.
     pub doubts: Vec<String>,
 }
 
@@ -113,7 +113,7 @@ pub fn validate(
     warn(&rows.warnings);
     let drive = drive(options.drive, options.set)?;
     let profile = drive.profile()?;
-    // Said before a log is begun.
+    // Reported before a log is begun.
     validate::fits(trace, &rows, &profile)?;
     let mut log = RequestLog::create((trace, options.drive), options.seed, options.log, options.force, false)?;
     observer.begin(Some(rows.rows.len() as u64), 0, "requests");

@@ -11,7 +11,7 @@ use super::{ColumnsArgs, PictureArgs, TargetArgs, key_value, name, threads};
 /// The drive that a forecast assumes unless one is named: a common current one.
 const DRY_RUN: &str = "barracuda-2t-st2000dm006";
 
-/// How many runs there are, and how long ones.
+/// The number and length of runs.
 #[derive(Args, Debug)]
 pub struct SamplingArgs {
     /// Make short, warmed runs, and stop each pair when its verdict stands; in virtual time only [default of `study`].
@@ -23,7 +23,7 @@ pub struct SamplingArgs {
 }
 
 impl SamplingArgs {
-    /// What is asked for, if anything is.
+    /// The sampling that the options ask for, if any.
     pub fn wanted(&self) -> Option<Sampling> {
         match (self.until_decided, self.fixed) {
             (true, _) => Some(Sampling::UntilDecided),
@@ -33,7 +33,7 @@ impl SamplingArgs {
     }
 }
 
-/// Two result folders are compared as they are: what says how to run needs a target.
+/// Two result folders need no target; every option that says how to run does.
 fn of_runs(arg: Arg) -> Arg {
     match arg.get_id().as_str() {
         "target" => arg.required(false),
@@ -46,11 +46,11 @@ fn of_runs(arg: Arg) -> Arg {
 #[derive(Args, Debug)]
 #[command(mut_args(of_runs))]
 pub struct CompareArgs {
-    /// A fio job file, an Iometer .icf, a scene, a recorded trace, `-` (standard input), or a built-in pattern. Of two or more,
-    /// each is compared with the first. Two result folders are compared as they are.
+    /// A fio job file, an Iometer .icf, a scene, a recorded trace, `-` (standard input), or a built-in pattern. Each
+    /// further job is compared with the first. Two result folders are compared as they are.
     #[arg(id = "job", value_parser = name, value_name = "JOB", required = true)]
     pub jobs: Vec<String>,
-    /// What it runs on.
+    /// The target and its settings.
     #[command(flatten)]
     pub on: TargetArgs,
     /// The key that differs and its values, two or more; the first is the base. `drive=A,B` compares drives.
@@ -70,13 +70,13 @@ pub struct CompareArgs {
     /// Independent runs per side; one has no interval.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub runs: u32,
-    /// How long it is run.
+    /// The number and length of runs.
     #[command(flatten)]
     pub sampling: SamplingArgs,
     /// How to print the answer [default: text].
     #[arg(long, value_enum, conflicts_with_all = ["against", "dry_run"])]
     pub format: Option<AnswerFormat>,
-    /// What is drawn.
+    /// The picture's files.
     #[command(flatten)]
     pub pictures: PictureArgs,
     /// Also write results and a report to this folder.
@@ -122,7 +122,7 @@ pub struct StudyArgs {
     /// Number of cores to use; 0 means all. Results do not depend on it.
     #[arg(long, value_name = "N", default_value_t = 0, value_parser = threads)]
     pub threads: usize,
-    /// How long it is run.
+    /// The number and length of runs.
     #[command(flatten)]
     pub sampling: SamplingArgs,
     /// The columns to show.

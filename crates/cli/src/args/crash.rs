@@ -9,7 +9,7 @@ use seekwise_lab::crash::instants::InstantWeights;
 use super::serve::speed;
 use super::{key_value, name, seed, size, threads};
 
-/// What its help ends with.
+/// The text after the options in its help.
 pub const CRASH: &str = "\
 Examples:
   seekwise crash --recipes
@@ -66,14 +66,14 @@ pub struct CrashArgs {
     /// any other corrupt.
     #[arg(long, value_name = "CMD", required_unless_present_any = ["recipe", "recipes"])]
     pub check: Option<String>,
-    /// Pass an environment variable to workload, check and --prepare, or set it for them; may be repeated. They always get PATH, HOME,
-    /// USER, LOGNAME, SHELL, LANG, LANGUAGE, LC_*, TERM, TZ, TMPDIR, and what the recipe names.
+    /// Pass an environment variable to workload, check and --prepare, or set it for them; may be repeated. Always
+    /// passed: PATH, HOME, USER, LOGNAME, SHELL, LANG, LANGUAGE, LC_*, TERM, TZ, TMPDIR, and what the recipe names.
     #[arg(long, value_name = "NAME[=VALUE]", value_parser = variable)]
     pub env: Vec<(String, Option<String>)>,
     /// Number of cuts.
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub cuts: u32,
-    /// The instants: a quarter each at ends of flushes, while sectors reach the medium, just after promises and at any time; or all at any time.
+    /// The instants: a quarter each at flush ends, while sectors reach the medium, just after promises and at any time; or all at any time.
     #[arg(long, value_name = "HOW", value_enum, default_value_t = InstantsArg::Mixed)]
     pub instants: InstantsArg,
     /// Promises younger than this at a cut may be lost, such as 1s: for a program that promises no more [default: the recipe's, or 0].

@@ -1,4 +1,4 @@
-//! Arguments of `seekwise fit`. What they do is for the command.
+//! Arguments of `seekwise fit`. Nothing is done here.
 
 use std::path::PathBuf;
 

@@ -1,5 +1,5 @@
-//! Help in lines as wide as the reader's screen. clap folds what it makes itself; what stands behind the options is text
-//! of ours in lines of its own, which is folded here. Manual pages are made of the text as it stands.
+//! Folds help to the reader's screen. clap folds what it makes itself; the text after the options is ours, in lines of
+//! its own, and is folded here. Manual pages take that text as it stands.
 
 use std::ffi::OsString;
 use std::iter::once;
@@ -10,14 +10,14 @@ use clap::{Command, CommandFactory, FromArgMatches};
 use super::Cli;
 use crate::screen;
 
-/// What is asked for by these words, the program's name first.
+/// Parses the command line; its first word is the program's name.
 pub fn parse(words: &[OsString]) -> Result<Cli, clap::Error> {
     let mut command = folded(Cli::command(), screen::help_width());
     let mut matches = command.try_get_matches_from_mut(words)?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
-/// The command and those below it, with help for a screen of so many columns.
+/// Folds the help of a command and its subcommands to `width` columns.
 fn folded(command: Command, width: usize) -> Command {
     let behind = command.get_after_help().map(|text| StyledStr::from(paragraphs(&text.to_string(), width)));
     let command = match behind {
@@ -30,8 +30,8 @@ fn folded(command: Command, width: usize) -> Command {
         .fold(command.term_width(width), |command, name| command.mut_subcommand(name, |below| folded(below, width)))
 }
 
-/// Text that was written in lines, in lines of at most `width` columns. Lines that are indented stand for themselves: they
-/// are commands, and go on behind a backslash, as a shell takes them.
+/// Folds text that was written in lines to at most `width` columns. Indented lines are commands: each stays by itself,
+/// and is continued after a backslash, as a shell takes it.
 fn paragraphs(text: &str, width: usize) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut running: Vec<&str> = Vec::new();
@@ -53,7 +53,7 @@ fn paragraphs(text: &str, width: usize) -> String {
     lines.join("\n").trim_end().to_owned()
 }
 
-/// A command in lines that a shell takes for one.
+/// Folds a command into lines that a shell takes for one.
 fn as_a_shell_takes_it(line: &str, width: usize) -> Vec<String> {
     const ON: &str = " \\";
     if screen::columns(line) <= width {

@@ -1,5 +1,5 @@
-//! The words that `seekwise disk` had in the version before: `power`, `set` and `status`, whose `--at` was the socket for orders.
-//! They are hidden and still understood, as what they are called now; they go with the next version.
+//! Names that the orders of `seekwise disk` had in the version before: `power`, `set` and `status`, whose `--at` was
+//! the control socket. Hidden but still understood; the next version drops them.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use super::serve::{Order, PowerArgs, PowerState, ServedDiskArgs, SetArgs};
 /// Arguments of `status`, and of the others too: the socket, as it was given.
 #[derive(Args, Debug)]
 pub struct FormerServed {
-    /// The disk's socket for orders.
+    /// The disk's control socket.
     #[arg(long, value_name = "PATH")]
     pub at: PathBuf,
 }
@@ -30,7 +30,7 @@ pub struct FormerSet {
 /// Arguments of `power`.
 #[derive(Args, Debug)]
 pub struct FormerPower {
-    /// What becomes of the power, or a reset of the link.
+    /// The change of power, or a reset of the link.
     #[arg(value_enum)]
     pub what: FormerSupply,
     /// The served disk.
@@ -38,7 +38,7 @@ pub struct FormerPower {
     pub served: FormerServed,
 }
 
-/// What `power` took.
+/// Values of `power`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum FormerSupply {
     /// The power fails.

@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::{PictureArgs, key_value, name, seed, size};
 
-/// What its help ends with.
+/// The text after the options in its help.
 pub const FLUSH_AUDIT: &str = "\
 Examples:
   seekwise flush-audit /mnt/data
@@ -39,7 +39,7 @@ pub struct FlushAuditArgs {
     /// The random seed of locations and pauses.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed)]
     pub seed: u64,
-    /// What is drawn.
+    /// The picture's files.
     #[command(flatten)]
     pub pictures: PictureArgs,
     /// Overwrite existing files.

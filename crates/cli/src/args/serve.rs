@@ -25,7 +25,7 @@ pub struct ServeArgs {
     /// Allow connections from other machines.
     #[arg(long)]
     pub expose: bool,
-    /// The control socket, for `seekwise disk` [default: the path of --nbd unix:PATH, or of the folder of --fuse, with `.control` appended].
+    /// The control socket, for `seekwise disk` [default: the path of --nbd unix:PATH, or of the --fuse folder, with `.control` appended].
     #[arg(long, value_name = "PATH")]
     pub control: Option<PathBuf>,
     /// Keep the contents of the platters in this file, as large as the disk [default: in memory].
@@ -125,7 +125,7 @@ pub struct ServedDiskArgs {
 /// Arguments of `disk power`.
 #[derive(Args, Debug)]
 pub struct PowerArgs {
-    /// What to do with the power.
+    /// The change of power.
     #[arg(value_enum)]
     pub what: PowerState,
     /// The served disk.
@@ -133,7 +133,7 @@ pub struct PowerArgs {
     pub served: ServedDiskArgs,
 }
 
-/// What to do with the power.
+/// Changes of the power.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PowerState {
     /// Cut the power now.

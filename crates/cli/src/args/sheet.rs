@@ -1,9 +1,9 @@
-//! Figures of a datasheet, of which `init drive` makes a drive. What they mean together is not looked at here.
+//! Figures of a datasheet, from which `init drive` makes a drive. Whether they fit together is not checked here.
 
 use clap::Args;
 use seekwise_formats::figure::units;
 
-/// What is known of a drive that `init drive` makes.
+/// Known figures of the drive that `init drive` makes.
 #[derive(Args, Clone, Copy, Debug)]
 #[command(next_help_heading = "Datasheet figures")]
 pub struct DatasheetArgs {

@@ -1,4 +1,4 @@
-//! Arguments of `seekwise sweep`. What they do is for the command.
+//! Arguments of `seekwise sweep`. Nothing is done here.
 
 use clap::{Args, ValueEnum};
 
@@ -10,7 +10,7 @@ pub struct SweepArgs {
     /// A study file, or a built-in study.
     #[arg(value_parser = name)]
     pub study: String,
-    /// What runs the parts.
+    /// The engine that runs the parts.
     #[arg(long, value_enum, default_value_t = SweepEngine::Threads)]
     pub engine: SweepEngine,
     /// The folder for parts, results and report, or a URL that fsspec opens (such as s3://bucket/sweep).

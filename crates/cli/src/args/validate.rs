@@ -24,7 +24,7 @@ pub struct ValidateArgs {
     /// The seed of the platter's phase.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = seed)]
     pub seed: u64,
-    /// What is drawn.
+    /// The picture's files.
     #[command(flatten)]
     pub pictures: PictureArgs,
     /// Write every simulated request to this Parquet file.
@@ -44,7 +44,7 @@ pub struct ValidateArgs {
 /// The timing of a replay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum ReplayTiming {
-    /// One request at a time, each its think time after the previous completion.
+    /// Requests one at a time, each its think time after the previous completion.
     Think,
     /// Each request at its recorded time.
     Arrival,

@@ -16,13 +16,13 @@ use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::tables;
 use seekwise::reading;
 
-/// What came of a workload.
+/// The result of a workload.
 struct BenchRow {
     key: &'static str,
     what: &'static str,
     per_s: f64,
     stream_hash: u64,
-    /// Of a request, if they were counted.
+    /// Instructions a request, if they were counted.
     instructions: Option<f64>,
 }
 

@@ -41,7 +41,7 @@ pub fn claims(args: &args::ClaimsArgs, bounds: &Bounds, json: bool) -> CommandRe
     Ok(if verdicts.iter().any(fails) { CommandAnswer::No } else { CommandAnswer::Done })
 }
 
-/// The command that goes on with what is kept.
+/// The command that continues from the kept results.
 fn going_on(args: &args::ClaimsArgs, out: &Path) -> String {
     let mut words = vec!["seekwise".to_owned(), "claims".to_owned()];
     words.extend(args.ids.iter().map(|id| quoted(id)));
@@ -82,7 +82,7 @@ fn text(verdicts: &[ClaimVerdict], columns: &[String]) -> Result<String, Command
     Ok(text)
 }
 
-/// How many of all but judgements hold, and which do not; which hold without their mechanism.
+/// Counts the claims that hold, without judgements (class J); names those that fail, or hold without their mechanism.
 fn last_line(verdicts: &[ClaimVerdict]) -> String {
     let counted = verdicts.iter().filter(|verdict| verdict.class != "J");
     let held: Vec<ClaimStatus> = counted.map(|verdict| ClaimStatus::of(&verdict.id, verdict.reproduced)).collect();
@@ -97,7 +97,7 @@ fn last_line(verdicts: &[ClaimVerdict]) -> String {
 
 /// The verdict in a few words.
 fn word(verdict: &ClaimVerdict) -> String {
-    // A vote that was carried says nothing of why a claim failed beside it.
+    // A vote that carried does not explain a claim that failed beside it.
     let vote = verdict.vote.as_ref().filter(|vote| vote.carried() == verdict.reproduced);
     let votes = vote.map_or(String::new(), |vote| format!(", {}", vote.count()));
     let part = vote.filter(|vote| !vote.holds.is_empty());

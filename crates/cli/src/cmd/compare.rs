@@ -77,7 +77,7 @@ pub fn compare(args: &args::CompareArgs, bounds: &Bounds, json: bool) -> Command
     Ok(if answer.is_refused() { CommandAnswer::No } else { CommandAnswer::Done })
 }
 
-/// What varies: its key, its values, and these as a list; of several jobs the job.
+/// The varied key, its values, and these as a list; with several jobs, the key is the job.
 fn varied(args: &args::CompareArgs) -> Result<(String, Vec<String>, String), CommandError> {
     match (&args.vary, &args.jobs[..]) {
         (Some((key, list)), [_]) => Ok((key.clone(), values::of(key, list)?, list.clone())),
@@ -96,7 +96,7 @@ fn varied(args: &args::CompareArgs) -> Result<(String, Vec<String>, String), Com
     }
 }
 
-/// The form that is asked for, by `--format` or by `--json`.
+/// The format that `--format` or `--json` asks for.
 fn form(given: Option<AnswerFormat>, json: bool) -> Result<AnswerFormat, CommandError> {
     match given {
         Some(form) if json && form != AnswerFormat::Json => {
@@ -108,7 +108,7 @@ fn form(given: Option<AnswerFormat>, json: bool) -> Result<AnswerFormat, Command
     }
 }
 
-/// What came out, as text.
+/// A comparison's answer, as text.
 struct Compared<'a>(compare::ComparisonAnswer<'a>);
 
 impl<'a> Deref for Compared<'a> {
@@ -153,7 +153,7 @@ impl Compared<'_> {
 
     /// The settings in which the sides of a finding differ; of a few, with both values.
     fn changes(&self, finding: &Finding) -> Vec<String> {
-        /// More settings, and longer values, are named alone.
+        /// More settings, and longer values, are given by name only.
         const FEW: usize = 4;
         const SHORT: usize = 40;
         let differs = self.differs(finding);
@@ -176,12 +176,12 @@ impl Compared<'_> {
         amount(metric, self.mean_of(cell, metric), self.evidence.runs(cell).len())
     }
 
-    /// The same with its unit.
+    /// A side's figure with its unit.
     fn figure(&self, metric: &Metric, cell: usize) -> String {
         format!("{} {}", self.amount(metric, cell), unit(metric))
     }
 
-    /// A line for each side; the mean response beside it, where it is not what is judged.
+    /// A line for each side; with the default metric, also the mean response.
     fn sides(&self, metric: &Metric) -> Vec<String> {
         let width = (0..self.values.len()).map(|cell| self.side(cell).chars().count()).max().unwrap_or(0);
         let line = |cell: usize| {
@@ -214,7 +214,7 @@ impl Compared<'_> {
         }
     }
 
-    /// One comparison in words: the verdict, why, and what went the other way.
+    /// A finding in words: the verdict, why, and what went the other way.
     fn answer(&self, finding: &Finding) -> String {
         let mut text = format!("{}\n", self.headline(finding));
         if finding.refused.is_some() {
@@ -240,12 +240,12 @@ impl Compared<'_> {
     }
 }
 
-/// What a comparison of sides that differ in several things cannot tell.
+/// The note that sides differ in several concerns, which a comparison cannot separate.
 fn at_once(concerns: &[&str]) -> String {
     format!("they differ in {} at once; this comparison cannot tell what each does by itself", concerns.join(", "))
 }
 
-/// A figure with how far its interval reaches, of one run without; bytes as megabytes.
+/// Formats a figure with half the width of its interval; a single run has none. Bytes become megabytes.
 fn amount(metric: &Metric, figure: Interval, runs: usize) -> String {
     let Interval { estimate, low, high } = scaled(metric, figure);
     let places = match metric.unit() {

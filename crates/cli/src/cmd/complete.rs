@@ -24,8 +24,8 @@ use crate::exit::{CommandAnswer, CommandResult};
 /// The variable by which a script asks; `COMPLETE` alone might be a program's own.
 const VARIABLE: &str = "SEEKWISE_COMPLETE";
 
-/// Bash ends a word at `=`, so that `--set KEY=VALUE` comes in three: here they are one again for the program, and what it
-/// answers begins behind the `=` again.
+/// Bash splits `--set KEY=VALUE` at `=` into three words: this joins them for the program, and strips everything up to
+/// the `=` from its answers.
 const BASH: &str = r#"
 _seekwise() {
     local -a joined=()
@@ -52,7 +52,7 @@ _seekwise() {
 complete -o nospace -o bashdefault -F _seekwise seekwise
 "#;
 
-/// Answers a shell's question and ends the program, if one is asked. Answers whether all is well.
+/// Answers a shell's completion request, if there is one, and ends the program. True if there is none, false after an error.
 pub fn answer(words: &[OsString]) -> bool {
     let here = std::env::current_dir().ok();
     match CompleteEnv::with_factory(command).var(VARIABLE).try_complete(words, here.as_deref()) {
@@ -65,7 +65,7 @@ pub fn answer(words: &[OsString]) -> bool {
     }
 }
 
-/// The commands, with what can be completed in their arguments.
+/// The command line, with completers of its arguments.
 fn command() -> Command {
     let places = || PLACES.iter().map(|place| place.form.find(':').map_or(place.name, |colon| &place.form[..=colon]));
     let targets = move || words_and_files(catalogue::names().chain(places()).map(str::to_owned).collect());
@@ -113,7 +113,7 @@ fn words_and_files(words: Vec<String>) -> ArgValueCompleter {
     })
 }
 
-/// Those of `words` that begin with what stands there.
+/// Completes the words that begin with `current`.
 fn named(current: &OsStr, words: &[String]) -> Vec<CompletionCandidate> {
     let Some(current) = current.to_str() else { return Vec::new() };
     words.iter().filter(|word| word.starts_with(current)).map(CompletionCandidate::new).collect()
@@ -125,7 +125,7 @@ fn all_keys() -> Vec<String> {
     names.chain(sections.iter().flat_map(|section| &section.keys).map(|entry| entry.key.clone())).collect()
 }
 
-/// Keys with `=`, and behind it the words that the key takes.
+/// Completes keys with `=`, and after it the words that the key takes.
 fn settings(current: &OsStr) -> Vec<CompletionCandidate> {
     let asked = |name: &str| matches!(name, "job" | "real") || layers().any(|layer| layer == name);
     let sections = sections().into_iter().filter(|section| asked(section.name));
@@ -144,7 +144,7 @@ fn settings(current: &OsStr) -> Vec<CompletionCandidate> {
     named(current, &words)
 }
 
-/// Prints what a shell reads to complete.
+/// Prints a shell's completion script.
 pub fn completions(args: &args::CompletionsArgs) -> CommandResult {
     let shell = match args.shell {
         Shell::Bash => "bash",
@@ -172,7 +172,7 @@ pub fn man(args: &args::ManArgs) -> CommandResult {
     Ok(CommandAnswer::Done)
 }
 
-/// A page for a command and each one below it.
+/// Writes a page for a command and each of its subcommands.
 fn write_pages(command: clap::Command, folder: &Path) -> io::Result<()> {
     command
         .get_subcommands()

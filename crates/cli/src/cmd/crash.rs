@@ -1,4 +1,4 @@
-//! `seekwise crash`: real software on a modelled disk, and what power cuts at many of its instants leave of its work.
+//! `seekwise crash`: real software on a modelled disk, and the state in which power cuts at many instants leave its work.
 
 mod bench;
 mod plan;
@@ -51,7 +51,7 @@ pub fn crash(args: &args::CrashArgs, json: bool) -> Ended {
     interrupt::hold().end_with(move || stopping.store(true, Ordering::Relaxed));
     let found = laboratory(args, &plan, &stop);
     if stop.load(Ordering::Relaxed) {
-        // What was mounted has been given back: now as any other command that is stopped.
+        // All is unmounted: now end as any stopped command does.
         interrupt::stop();
     }
     let report = found?;
@@ -62,28 +62,28 @@ pub fn crash(args: &args::CrashArgs, json: bool) -> Ended {
     Ok(if report.outcome.tried.iter().any(CrashTrial::is_bad) { CommandAnswer::No } else { CommandAnswer::Done })
 }
 
-/// All that was found.
+/// All findings of a crash test.
 struct Report {
     recorded: SessionRecord,
     /// The check's own trial.
     proof: CheckProof,
     outcome: CrashResults,
-    /// The worst, with the fewest lost writes.
+    /// The worst trial, with the fewest lost writes that cause it.
     shrunk: Option<(CrashTrial, ShrinkResult)>,
-    /// The purpose of each of these in the file system, in words; by stamp.
+    /// Purposes of these writes in the file system, in words; by stamp.
     places: Vec<(u64, String)>,
-    /// What the disk had not been given when the workload ended; `None` if that is not known.
+    /// Data not yet flushed to the disk when the workload ended; `None` if unknown.
     unflushed: Option<UnflushedState>,
-    /// If lost writes do not explain the worst medium: when the disk had received what the check missed, and what that was.
+    /// If lost writes do not explain the worst medium: when the disk received the data that the check missed, and these data.
     later: Option<(Instant, UnflushedState)>,
 }
 
 fn laboratory(args: &args::CrashArgs, plan: &CrashPlan, stop: &AtomicBool) -> Result<Report, CommandError> {
     let bounds = ProgramBounds { limit: Duration::from_nanos(args.limit.nanos), stop };
     let scratch = plan::scratch(args, plan.recipe.user.as_deref(), bounds)?;
-    // Programs find it from any folder of theirs.
+    // Absolute: programs must find it from any folder.
     let folder = &*std::path::absolute(scratch.path()).map_err(CommandError::new)?;
-    // They go in this order: while there is a folder, a note says so.
+    // Dropped in this order: a note exists as long as the folder.
     let _held = (scratch, DebrisNote::write(&[DebrisItem::Folder(folder.to_owned())]));
     let base = plan.base(folder, bounds)?;
     let base = base.as_deref().zip(plan.system.as_ref());
@@ -108,7 +108,7 @@ fn laboratory(args: &args::CrashArgs, plan: &CrashPlan, stop: &AtomicBool) -> Re
     let shrunk = worst(args, &bench, &outcome)?;
     let places = match (&shrunk, plan.system.as_ref()) {
         (Some((tried, ShrinkResult::To { lost, .. })), Some(system)) => {
-            // Only words: if it cannot be read, there are none.
+            // Words only: left out if the medium cannot be read.
             bench.located(tried.case.at, (system, folder, bounds), &lost.left).unwrap_or_default()
         }
         _ => Vec::new(),
@@ -118,7 +118,7 @@ fn laboratory(args: &args::CrashArgs, plan: &CrashPlan, stop: &AtomicBool) -> Re
     Ok(Report { recorded, proof, outcome, shrunk, places, unflushed, later })
 }
 
-/// All cuts.
+/// Checks the media of all cuts.
 fn trials(args: &args::CrashArgs, plan: &CrashPlan, bench: &CheckBench<'_>) -> Result<CrashResults, CommandError> {
     let workers = if args.jobs == 0 { std::thread::available_parallelism().map_or(1, usize::from) } else { args.jobs };
     let trials = TrialOptions {
@@ -127,7 +127,7 @@ fn trials(args: &args::CrashArgs, plan: &CrashPlan, bench: &CheckBench<'_>) -> R
         seed: Seed(args.seed),
         workers,
         weights: args.instants.weights(),
-        // Programs count by the clock, cuts by the disk's time.
+        // Programs count real time, cuts the disk's time.
         may_lose: Span::from_nanos((plan.recipe.may_lose.nanos as f64 * args.speed) as u64),
     };
     let progress = ProgressLine::unknown("media checked");
@@ -135,7 +135,7 @@ fn trials(args: &args::CrashArgs, plan: &CrashPlan, bench: &CheckBench<'_>) -> R
     trials.run(bench.history(), &plan.stack, &check, &|| progress.one()).map_err(CommandError::new)
 }
 
-/// The worst medium, with the fewest lost writes; kept if that is wanted.
+/// Finds the fewest lost writes of the worst medium, and keeps it if asked to.
 fn worst(
     args: &args::CrashArgs,
     bench: &CheckBench<'_>,
@@ -152,7 +152,7 @@ fn worst(
     Ok(Some((tried, shrunk)))
 }
 
-/// What the disk received too late, if no lost write explains the worst medium.
+/// Data that the disk received too late, if no lost write explains the worst medium.
 fn later(
     bench: &CheckBench<'_>,
     outcome: &CrashResults,
@@ -163,7 +163,7 @@ fn later(
     let kept = kept_at(&outcome.writes, bench.history(), tried, &check).map_err(CommandError::new)?;
     let Some(kept) = kept else { return Ok(None) };
     let Some(mut received) = bench.received_between(tried.case.at, kept)? else { return Ok(None) };
-    // What came with the names and is not missed is the work that followed.
+    // Data that came with these names but are not missed belong to later work.
     if bench.passes_with_names(&tried.case, &received.names)? {
         received.files.clear();
     }

@@ -28,7 +28,7 @@ pub fn disk(order: &Order, json: bool) -> CommandResult {
     }
 }
 
-/// Runs the command as it was called in the version before, and says what it is called now.
+/// Runs the command by its name in the version before, and says what it is called now.
 pub fn former(word: &str, order: &Order, json: bool) -> CommandResult {
     let (now, ServedDiskArgs { control }) = match order {
         Order::Status(served) => ("status".to_owned(), served),
@@ -43,7 +43,7 @@ pub fn former(word: &str, order: &Order, json: bool) -> CommandResult {
     disk(order, json)
 }
 
-/// The word of an order.
+/// The word of a change of power.
 fn supply(what: PowerState) -> &'static str {
     match what {
         PowerState::Cut => "cut",
@@ -52,7 +52,7 @@ fn supply(what: PowerState) -> &'static str {
     }
 }
 
-/// Why a setting was refused, with the key that was meant, or what it takes.
+/// The error of a refused setting, with the key that was meant, or the values that it takes.
 fn refused(key: &str, why: &str) -> CommandError {
     let known = sections().into_iter().flat_map(|section| section.keys).find(|entry| is_same(&entry.key, key));
     match known {
@@ -64,7 +64,7 @@ fn refused(key: &str, why: &str) -> CommandError {
     }
 }
 
-/// What it did so far: in words, or all figures of the receipt.
+/// Prints the status: in words, or all figures of the receipt.
 fn status(control: &Path, json: bool) -> CommandResult {
     if !json {
         return tell(&obeyed(control, "status")?, json);
@@ -86,7 +86,7 @@ fn tell(said: &str, json: bool) -> CommandResult {
     Ok(CommandAnswer::Done)
 }
 
-/// What it says to an order that it obeys.
+/// The reply to an order; a refusal is an error.
 fn obeyed(control: &Path, order: &str) -> Result<String, CommandError> {
     answer(control, order)?.map_err(|why| CommandError::new(format!("{order}: refused: {why}")))
 }

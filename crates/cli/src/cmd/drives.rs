@@ -1,5 +1,5 @@
-//! `seekwise drives`: the catalogue as a list, whole or those that a word fits; one drive with its figures, checks and curves;
-//! everyday work on them.
+//! `seekwise drives`: lists the catalogue, or the drives that match words; shows one drive with its figures, checks and
+//! curves; checks everyday work.
 
 mod everyday;
 mod text;
@@ -46,7 +46,7 @@ pub fn drives(args: &args::DrivesArgs, json: bool) -> CommandResult {
     } else {
         print(&text::show(&drive, &sheet, &args.columns.names, screen::width())?)?;
     }
-    // "No" is a figure that the drive does not meet and the profile does not own up to.
+    // Answers "no" if a figure is missed and the profile does not say so.
     Ok(if sheet.checks.iter().all(|check| check.ok) { CommandAnswer::Done } else { CommandAnswer::No })
 }
 
@@ -62,17 +62,17 @@ fn list(drives: Vec<DriveSummary>, args: &args::DrivesArgs, json: bool) -> Comma
     Ok(CommandAnswer::Done)
 }
 
-/// Whether this is the name of a built-in drive or of a file; other words are searched for.
+/// Whether this names a built-in drive or a file; other words are searched for.
 fn is_exact(name: &str) -> Result<bool, CommandError> {
     Ok(is_path(name) || catalogue::text(name).is_some() || reading::find(name)?.is_some())
 }
 
-/// Whether it can only be a file's: a path is no name that is misspelt.
+/// Whether this can only be a file's path, and no misspelt name.
 fn is_path(name: &str) -> bool {
     name.contains(['/', '\\']) || name.ends_with(".toml")
 }
 
-/// A built-in drive, or a profile's file.
+/// Loads a built-in drive, or a profile's file.
 fn load(name: &str) -> Result<DriveFile, CommandError> {
     Ok(match (catalogue::text(name), reading::find(name)?) {
         (None, Some(text)) => {
@@ -84,7 +84,7 @@ fn load(name: &str) -> Result<DriveFile, CommandError> {
     })
 }
 
-/// Everyday work on one drive, or on all of the catalogue.
+/// Compares everyday work with arithmetic, on one drive or on all of the catalogue.
 fn check(name: Option<&str>, columns: &[String], as_json: bool) -> CommandResult {
     let drives = match name {
         Some(name) => vec![load(name)?],
@@ -106,7 +106,7 @@ fn check(name: Option<&str>, columns: &[String], as_json: bool) -> CommandResult
     Ok(if reports.iter().all(EverydayReport::holds) { CommandAnswer::Done } else { CommandAnswer::No })
 }
 
-/// The comparison for JSON: how many rows came out how, the laws in words, and all rows.
+/// The comparison for JSON: counts of rows by verdict, the laws in words, and all rows.
 fn in_all(reports: &[EverydayReport]) -> serde_json::Value {
     let count = |verdict| reports.iter().map(|report| report.count(verdict)).sum::<usize>();
     let laws = RateLaw::ALL.map(|law| (json!(law).as_str().unwrap_or_default().to_owned(), json!(law.words())));
@@ -135,7 +135,7 @@ fn picture(sheet: &show::DriveSheet) -> String {
     )
 }
 
-/// An SVG document without its XML declaration, so that it may stand in another.
+/// Removes the XML declaration of an SVG document, so that it may stand in another.
 fn inner(svg: &str) -> &str {
     svg.find("<svg").map_or(svg, |start| &svg[start..])
 }

@@ -1,4 +1,4 @@
-//! `seekwise fit`: what was measured of a drive becomes its profile.
+//! `seekwise fit`: turns measurements of a drive into a profile.
 
 mod text;
 
@@ -38,7 +38,7 @@ pub fn fit(args: &args::FitArgs, words: &[OsString], json: bool) -> CommandResul
     Ok(if stopped { CommandAnswer::Stopped } else { CommandAnswer::Done })
 }
 
-/// The command that goes on.
+/// The command that continues the fit.
 fn again(words: &[OsString]) -> String {
     let resume = words.iter().any(|word| word == "--resume");
     let mut line: Vec<String> = words.iter().map(|word| seekwise::shell::quoted(&word.to_string_lossy())).collect();

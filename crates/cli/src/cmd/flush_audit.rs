@@ -59,23 +59,23 @@ pub fn flush_audit(args: &FlushAuditArgs, json: bool) -> CommandResult {
     Ok(if judgement.verdict.is_safe() { CommandAnswer::Done } else { CommandAnswer::No })
 }
 
-/// What is asked.
+/// The disk to audit, opened.
 struct Opened {
     subject: Box<dyn AuditSubject>,
-    /// What it is, for people.
+    /// A description for people.
     on: String,
     held: Held,
     bench: Bench,
 }
 
 impl Opened {
-    /// Of something that is set in no way, and that stands on no bench.
+    /// A subject without settings of a device and without a test bench.
     fn of(subject: Box<dyn AuditSubject>, on: String) -> Opened {
         Opened { subject, on, held: Held::default(), bench: Bench::default() }
     }
 }
 
-/// What the target names: what is there as a path comes first.
+/// Opens the target; an existing path comes before a modelled drive.
 fn open(args: &FlushAuditArgs) -> Result<Opened, CommandError> {
     let name = args.target.as_str();
     let path = ["file:", "device:"].iter().find_map(|scheme| name.strip_prefix(scheme));
@@ -118,7 +118,7 @@ fn modelled(args: &FlushAuditArgs) -> Result<Opened, CommandError> {
     Ok(Opened::of(Box::new(ModelledStack::new(&stack, Seed(args.seed))), on))
 }
 
-/// An error where something is asked for that belongs to folders and devices.
+/// Refuses options that belong to folders and devices.
 fn nothing_else(args: &FlushAuditArgs, of: &str) -> Result<(), CommandError> {
     if let Some(name) = &args.destroy {
         return Err(CommandError::new(format!("--destroy {name}: {of} holds nothing to destroy")));
@@ -234,7 +234,7 @@ impl Held {
     }
 }
 
-/// What the audit stands on.
+/// The test bench before the audit.
 #[derive(Default)]
 struct Bench {
     #[cfg(target_os = "linux")]
@@ -244,7 +244,7 @@ struct Bench {
 }
 
 impl Bench {
-    /// What is another now.
+    /// Changes of the test bench since then.
     fn changes(&self) -> Vec<String> {
         #[cfg(target_os = "linux")]
         if let Some(before) = &self.before {

@@ -1,4 +1,4 @@
-//! `seekwise import`: a foreign description of a drive becomes a profile.
+//! `seekwise import`: turns a foreign description of a drive into a profile.
 
 use std::path::Path;
 
@@ -80,7 +80,7 @@ fn shown(found: &DisksimImport) -> Shown<'_> {
     Shown { drive: &found.drive, profile: &found.toml, left: left.collect(), warnings }
 }
 
-/// What the model does not take over, what matters first.
+/// Parameters that the model ignores; those that would change the result first.
 fn left_over(found: &DisksimImport) -> String {
     let active = found.left.iter().filter(|left| left.active).count();
     let mut rows = table(["ignored parameter", "value", "where", "here", "effect"]);

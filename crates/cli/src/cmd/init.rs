@@ -21,16 +21,16 @@ use seekwise::outputs::{admit, write_whole};
 const STUDY: &str = include_str!("../../../../docs/examples/study.toml");
 const STUDY_NAME: &str = "study.toml";
 
-/// The drive of a new stack, and what a new profile begins with: the built-in drive with a queue that has most sources.
+/// The drive of a new stack, and the start of a new profile: the built-in drive with a queue that has most sources.
 const DRIVE: &str = "barracuda-7200.7-ncq";
 
 /// The layers that a new stack has.
 const HAS: [(&str, &str); 2] = [("driver", "linux-none"), ("controller", "ahci")];
-/// The other layers stand in it behind `#`: these ready-made ones, else the first by name.
+/// Other layers of a new stack are behind `#`: these presets, else the first by name.
 const MAY_HAVE: [(&str, &str); 4] =
     [("array", "raid-5"), ("processor", "current"), ("accelerator", "maxboost"), ("scsi", "ultra320")];
 
-/// What people ask first of a drive; the others are a command away.
+/// Keys of a drive that people need first; `seekwise keys` lists the others.
 const ASKED: [&str; 6] = [
     "cache.write_back",
     "cache.segments",
@@ -161,8 +161,8 @@ fn about(entry: &KeyEntry) -> String {
     format!("{}{unit}: {}", entry.takes, entry.meaning)
 }
 
-/// The profile of a built-in drive under the name of its new `file`, with what each key says above it; with the figures `given`,
-/// where there are any.
+/// The profile of a built-in drive under the name of its new `file`, with an explanation above each key; made with the
+/// figures `given`, if there are any.
 fn drive(like: Option<&str>, given: &Datasheet, file: &str) -> Result<String, CommandError> {
     let name = file.strip_suffix(".toml").unwrap_or(file);
     let like = like.or_else(|| nearest(given)).unwrap_or(DRIVE);

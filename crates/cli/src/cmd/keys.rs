@@ -1,4 +1,4 @@
-//! `seekwise keys`: the keys there are, layer by layer; of one key, what each drive or preset has.
+//! `seekwise keys`: lists the keys, layer by layer; for one key, its value in each drive or preset.
 
 use seekwise_formats::figure::Figure;
 use seekwise_formats::keys::{KeyEntry, KeySection, about as about_word, sections, unknown};
@@ -13,7 +13,7 @@ use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::screen::{self, lines};
 use crate::tables;
 
-/// How far what belongs to a key stands in.
+/// Indent of the lines that belong to a key.
 const INDENT: usize = 4;
 
 /// Lists keys, or shows one.
@@ -49,8 +49,8 @@ pub fn keys(args: &args::KeysArgs, json: bool) -> CommandResult {
     Ok(CommandAnswer::Done)
 }
 
-/// The sections of that name; the key of that name; what a word of the field leads to; else the keys that have to do with all
-/// words.
+/// Finds the section of that name, the key of that name, the keys to which a word of the field leads, or else the keys
+/// whose text has all words.
 fn find(all: Vec<KeySection>, asked: &str) -> Vec<KeySection> {
     if asked.is_empty() {
         return all;
@@ -75,7 +75,7 @@ fn find(all: Vec<KeySection>, asked: &str) -> Vec<KeySection> {
     all.into_iter().filter_map(kept).collect()
 }
 
-/// What has a figure of this key: presets, or built-in drives.
+/// Presets or built-in drives with a figure of this key.
 fn having(key: &str) -> Result<Vec<(String, Figure)>, CommandError> {
     let Some((layer, path)) = key.split_once('.') else { return Ok(Vec::new()) };
     let mut having = Vec::new();
@@ -105,7 +105,7 @@ fn described(section: &KeySection, width: usize) -> String {
     text
 }
 
-/// Text `first` columns in; lines that it goes on in stand below what belongs to a key.
+/// Indents text by `first` columns; continuation lines are indented by `INDENT` + 2.
 fn set_in(text: &str, width: usize, first: usize) -> String {
     format!("{}\n", lines(&format!("{}{text}", " ".repeat(first)), width, INDENT + 2 - first).join("\n"))
 }

@@ -1,4 +1,4 @@
-//! `seekwise patterns`: the built-in patterns, jobs and scenes; of one, what it is made of.
+//! `seekwise patterns`: lists the built-in patterns, jobs and scenes; shows the contents of one.
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_lab::built_in::{self, BuiltInJob, BuiltInScene, JOBS, SCENES};
@@ -13,11 +13,11 @@ use crate::exit::{CommandAnswer, CommandResult};
 use crate::screen::{self, wrapped};
 use crate::tables;
 
-/// What all patterns do.
+/// Settings that all patterns share.
 const EACH: &str = "A pattern runs one worker over the whole drive, one request outstanding (--set job.depth=32 changes \
                     that), 5 s to warm up and 60 s counted.";
 
-/// What stands above a pattern as a fio job, or in its place.
+/// The text above a pattern as a fio job, or in its place.
 const AS_FIO: &str = "The same mix as a fio job, drawn from fio's own random numbers:";
 const NO_FIO: &str =
     "No fio job says the same: its lines differ in more than size, or reads and writes share one sequence.";
@@ -35,7 +35,7 @@ pub fn patterns(args: &args::NamedArgs, json: bool) -> CommandResult {
     list(&matching, json)
 }
 
-/// What is listed.
+/// Patterns, jobs and scenes to list.
 struct Listed<'a> {
     patterns: Vec<&'a BuiltInPattern>,
     jobs: Vec<&'a BuiltInJob>,
@@ -43,7 +43,7 @@ struct Listed<'a> {
 }
 
 impl<'a> Listed<'a> {
-    /// Those that `text` means to those who know fio, or else those with all of its words in their names.
+    /// Entries that `text` means to those who know fio, or else entries with all of its words in their names.
     fn matching(&self, text: &str) -> Listed<'a> {
         /// Shorter words are in too many names.
         const LEAST: usize = 3;
@@ -192,7 +192,7 @@ fn one(patterns: &[BuiltInPattern], name: &str, json: bool) -> CommandResult {
     Ok(CommandAnswer::Done)
 }
 
-/// A pattern's lines, and how else to say the same.
+/// A pattern's lines, and the same mix as a fio job.
 fn shown(pattern: &BuiltInPattern, fio: Option<&str>) -> String {
     let mut table = tables::table(["size", "share", "reads", "random", "places at", "pause", "burst", "answer"]);
     for line in &pattern.spec.lines {
@@ -220,7 +220,7 @@ fn shown(pattern: &BuiltInPattern, fio: Option<&str>) -> String {
     format!("{}: {}\n\n{table}\n\n{each}\n{fio}", pattern.name, pattern.spec.name)
 }
 
-/// The pattern as a fio job, where its lines differ in size alone and no sequence has both reads and writes.
+/// The pattern as a fio job, if its lines differ in size alone and no sequence has both reads and writes.
 fn as_fio(pattern: &BuiltInPattern) -> Option<String> {
     let lines = &pattern.spec.lines;
     let first = lines.first()?;
@@ -228,7 +228,7 @@ fn as_fio(pattern: &BuiltInPattern) -> Option<String> {
         let plain = line.delay == Span::ZERO && line.burst == 1 && line.reply == 0;
         plain && (line.reads, line.random, line.align) == (first.reads, first.random, first.align)
     };
-    // fio goes on in sequence where its last request of the same direction ended, Iometer where its last one did.
+    // fio continues a sequence from its last request of the same direction, Iometer from its last request of either.
     let mixed = first.random < 100 && !matches!(first.reads, 0 | 100);
     if mixed || !lines.iter().all(alike) {
         return None;
@@ -250,7 +250,7 @@ fn as_fio(pattern: &BuiltInPattern) -> Option<String> {
             format!("bssplit={}\n", parts.join(":"))
         }
     };
-    // Without a place of its own, a request of Iometer begins at any sector.
+    // Without an alignment, a request of Iometer begins at any sector.
     text += &format!("blockalign={}\n", if first.align == 0 { 512 } else { first.align });
     if first.random > 0 {
         text += "norandommap=1\n";

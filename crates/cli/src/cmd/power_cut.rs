@@ -1,4 +1,4 @@
-//! `seekwise power-cut`: what cuts of a job's run would lose, as a table, a curve and words.
+//! `seekwise power-cut`: losses by power cuts during a job's run, as a table, a curve and words.
 
 use std::collections::BTreeSet;
 
@@ -66,7 +66,7 @@ fn headed() -> Table {
     losses
 }
 
-/// A row: what is counted of files or of operations.
+/// A row: a count of files or of operations.
 type Row<'a> = (&'static str, &'a LossCount);
 
 fn headed_files() -> Table {
@@ -76,7 +76,7 @@ fn headed_files() -> Table {
     left
 }
 
-/// What is counted of files and operations, where the job has any.
+/// Counts of files and operations, if the job has any.
 fn rows(report: &CutReport) -> Vec<Row<'_>> {
     let (Some(files), Some(operations)) = (&report.files, &report.operations) else { return Vec::new() };
     let mut rows = vec![
@@ -174,7 +174,7 @@ fn plural<'a>(count: u64, one: &'a str, many: &'a str) -> &'a str {
     if count == 1 { one } else { many }
 }
 
-/// What the figures mean.
+/// The meaning of the figures, in sentences.
 fn words(report: &CutReport, when: &CutTime, stack: &Stack) -> Vec<String> {
     let mut words = vec![if let CutTime::Off(_) = when { shutdown(report) } else { verdict(report) }];
     words.extend(files(report));
@@ -214,7 +214,7 @@ fn words(report: &CutReport, when: &CutTime, stack: &Stack) -> Vec<String> {
     words
 }
 
-/// What was lost by switching off in order, which should lose nothing.
+/// Losses by an orderly power-off, which should lose nothing.
 fn shutdown(report: &CutReport) -> String {
     let CutReport { cuts, acknowledged_lost: lost, .. } = report;
     match lost.writes {
@@ -228,7 +228,7 @@ fn shutdown(report: &CutReport) -> String {
     }
 }
 
-/// What became of files, in a sentence; nothing of a job without.
+/// Losses of files, in a sentence; none for a job without files.
 fn files(report: &CutReport) -> Option<String> {
     let (files, operations) = (report.files.as_ref()?, report.operations.as_ref()?);
     let cuts = report.cuts;
@@ -265,12 +265,12 @@ fn files(report: &CutReport) -> Option<String> {
     Some(format!("{broken}{why}.{allowed}{neither}"))
 }
 
-/// Rows with parity lose a drive: what a row under way hides then is the array's doing.
+/// Whether the stack breaks the promise that other drives can reconstruct what a lost drive held of a row.
 fn loses_rows(stack: &Stack) -> bool {
     stack.promise_breakers().iter().any(|breaker| breaker.breaks == Assurance::Rows)
 }
 
-/// Who broke promises, up to whose they are: `The drive broke its`.
+/// The beginning of a sentence about a broken promise, such as `The drive broke its`.
 fn broke(report: &CutReport) -> String {
     let levels: BTreeSet<&str> = report.broken_by.iter().map(|blamed| blamed.level.as_str()).collect();
     let who = match levels.len() {
@@ -281,7 +281,7 @@ fn broke(report: &CutReport) -> String {
     format!("T{} broke {whose}", &who[1..])
 }
 
-/// By which settings, in a sentence.
+/// The settings that broke it, in a sentence.
 fn by(report: &CutReport) -> String {
     match report.broken_by.as_slice() {
         [] => String::new(),
@@ -320,7 +320,7 @@ fn verdict(report: &CutReport) -> String {
     }
 }
 
-/// What became of the sector under the head.
+/// The state of the sector under the head, in a sentence.
 fn head(report: &CutReport) -> String {
     let torn = &report.torn;
     match report.cut_sector {

@@ -1,4 +1,4 @@
-//! `seekwise programs`: the programs of scenes; of one, its figures with their sources.
+//! `seekwise programs`: lists the programs of scenes; shows the figures of one with their sources.
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::figure::Figure;

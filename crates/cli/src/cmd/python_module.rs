@@ -1,5 +1,5 @@
-//! The Python module of the same build, which has the engines of sweeps and opens object stores: the program hands it words, and
-//! it runs beside the program.
+//! The Python module of the same build, which has the engines of sweeps and opens object stores. The program passes it
+//! JSON, and waits for it as a child process.
 
 use std::process::{Command, Stdio};
 
@@ -12,11 +12,11 @@ use crate::interrupt;
 /// The variable that names the Python with the module; the module sets it where it runs the program.
 const PYTHON: &str = "SEEKWISE_PYTHON";
 
-/// What Python does first: it takes no module from the current folder, since anybody's `seekwise.py` may lie there. `python3 -P`
-/// does so from 3.11 on.
+/// Python's first statement: takes no module from the current folder, since anybody's `seekwise.py` may lie there.
+/// `python3 -P` does so from 3.11 on.
 const START: &str = "import sys; sys.path[:] = filter(None, sys.path)";
 
-/// Has a command of the module do what `words` say; `command` is the program's, `else_` what does it without the module.
+/// Runs the module's counterpart of `command` with `words`; `else_` says how to do without the module.
 pub fn ask(command: &str, words: Value, else_: &str) -> CommandResult {
     let python = std::env::var(PYTHON).unwrap_or_else(|_| "python3".to_owned());
     let imported = format!("{START}; import seekwise");
@@ -29,7 +29,7 @@ pub fn ask(command: &str, words: Value, else_: &str) -> CommandResult {
     }
     let mut words = words;
     words["build"] = Value::from(ProgramVersion::this().build);
-    // The first signal comes to both: the module says what is kept.
+    // The first signal reaches both processes: the module says what is kept.
     interrupt::hold().end_with(|| {});
     let program = format!("{START}; from seekwise._{command}_command import main; sys.exit(main(sys.argv[1:]))");
     let ended = Command::new(&python).args(["-c", &program, &words.to_string()]).status();
@@ -38,7 +38,7 @@ pub fn ask(command: &str, words: Value, else_: &str) -> CommandResult {
         Some(0) => Ok(CommandAnswer::Done),
         Some(1) => Ok(CommandAnswer::No),
         Some(code) if code == i32::from(STOPPED) => Ok(CommandAnswer::Stopped),
-        // It has said why.
+        // The module has said why.
         Some(2) => Err(CommandError(Vec::new())),
         _ => Err(CommandError::new(format!("{command}: {python} ended with {ended}"))),
     }

@@ -15,7 +15,7 @@ use super::study::{StudyOutput, finish, review};
 use crate::args;
 use crate::exit::{CommandAnswer, CommandError, CommandResult};
 
-/// What a folder's page is called.
+/// File name of a folder's page.
 const PAGE: &str = "report.html";
 
 /// Runs the command.
@@ -28,13 +28,13 @@ pub fn report(args: &args::ReportArgs, json: bool) -> CommandResult {
     }
 }
 
-/// What a report is made from: all files of its folder but the page.
+/// Files from which a report is made: all of its folder but the page.
 fn kept(folder: &Path) -> Vec<String> {
     let paths = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     paths.filter(|path| !path.ends_with(PAGE)).map(|path| path.display().to_string()).collect()
 }
 
-/// The same of a folder that is no folder of this machine.
+/// Makes the report of a folder in an object store: the module copies it here, and the page back.
 fn report_elsewhere(args: &args::ReportArgs, url: &str, json: bool) -> CommandResult {
     let folder = create_scratch(&std::env::temp_dir(), "seekwise-")
         .map_err(|error| CommandError::new(format!("report: {error}")))?;

@@ -1,5 +1,5 @@
-//! `seekwise restore`: settings of devices that a run which was killed has left are put back, and what else it left is taken away: mounts,
-//! loop devices, processes, folders.
+//! `seekwise restore`: cleans up after killed runs: restores settings of devices, removes mounts, loop devices,
+//! processes and folders.
 
 use super::{print, print_json};
 use crate::args;
@@ -11,7 +11,7 @@ pub fn restore(args: &args::RestoreArgs, as_json: bool) -> CommandResult {
     use crate::exit::CommandError;
     use seekwise_os::kernel::debris::clear;
     use seekwise_os::real::settings::restore;
-    // What it is of: under which word JSON has it, and its name.
+    // The word under which JSON has an item, and the item's name.
     let settings = restore(args.dry_run).into_iter().map(|it| ("disk", it.disk, it.said, it.failed));
     let all: Vec<_> =
         settings.chain(clear(args.dry_run).into_iter().map(|it| ("run", it.run, it.said, it.failed))).collect();
@@ -30,7 +30,7 @@ pub fn restore(args: &args::RestoreArgs, as_json: bool) -> CommandResult {
     }
 }
 
-/// No device is set, and nothing mounted, on other systems.
+/// Other systems set no device and mount nothing.
 #[cfg(not(target_os = "linux"))]
 pub fn restore(_: &args::RestoreArgs, as_json: bool) -> CommandResult {
     match as_json {

@@ -51,7 +51,7 @@ pub fn run(args: &args::RunArgs, bounds: &Bounds, json: bool) -> CommandResult {
     Ok(CommandAnswer::Done)
 }
 
-/// The result in the form that is wanted.
+/// Prints the result in the format that is asked for.
 fn show(
     args: &args::RunArgs,
     format: ResultFormat,
@@ -78,7 +78,7 @@ fn show(
     }
 }
 
-/// An error where arguments do not go together.
+/// Refuses arguments that do not go together.
 fn check(args: &args::RunArgs, format: ResultFormat) -> Result<(), CommandError> {
     if (args.plot || !args.columns.names.is_empty()) && format != ResultFormat::Text {
         return Err(CommandError::new("--plot and --columns need --format text"));
@@ -89,7 +89,7 @@ fn check(args: &args::RunArgs, format: ResultFormat) -> Result<(), CommandError>
     text::check(&args.columns.names)
 }
 
-/// An error where fio's form is asked for of work that has no jobs.
+/// Refuses fio's format for work that has no jobs.
 fn of_workers(format: ResultFormat, prepared: &PreparedCell) -> Result<(), CommandError> {
     match format == ResultFormat::FioJson && prepared.job.workers().is_empty() {
         true => Err(CommandError::new(
@@ -99,7 +99,7 @@ fn of_workers(format: ResultFormat, prepared: &PreparedCell) -> Result<(), Comma
     }
 }
 
-/// An error where `--force` has no file to overwrite.
+/// Refuses `--force` if there is no file to overwrite.
 fn of_files(args: &args::RunArgs, prepared: &PreparedCell) -> Result<(), CommandError> {
     match args.force && args.out.is_none() && args.log.is_none() && prepared.logs.is_empty() {
         true => Err(CommandError::new("--force: there is nothing to overwrite; expected --out or --log as well")),
@@ -107,7 +107,7 @@ fn of_files(args: &args::RunArgs, prepared: &PreparedCell) -> Result<(), Command
     }
 }
 
-/// The form that is asked for, by `--format` or by `--json`.
+/// The format that `--format` or `--json` asks for.
 fn format(given: Option<ResultFormat>, json: bool) -> Result<ResultFormat, CommandError> {
     match given {
         Some(format) if json && format != ResultFormat::Json => {
@@ -125,7 +125,7 @@ fn csv(record: &RunRecord) -> String {
         "target,job,seed,kind,ios,iops,bytes_per_s,mean_ms,p50_ms,p90_ms,p99_ms,p99_9_ms,p99_99_ms,max_ms,since_due_mean_ms,\
          since_due_p50_ms,since_due_p90_ms,since_due_p99_ms,since_due_p99_9_ms,since_due_p99_99_ms,since_due_max_ms,schema\n"
             .to_owned();
-    // What did not happen is an empty cell.
+    // Times that do not exist are empty cells.
     let cells = |times: Option<Response>| {
         let each = times.map(|r| [r.mean, r.p50, r.p90, r.p99, r.p99_9, r.p99_99, r.max]);
         each.map_or([(); 7].map(|()| String::new()), |each| each.map(|ms| ms.to_string())).join(",")

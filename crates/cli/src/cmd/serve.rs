@@ -58,7 +58,7 @@ pub fn serve(args: &args::ServeArgs, bounds: &Bounds, json: bool) -> CommandResu
     let (control, folder) = (control.map_err(CommandError::new)?, folder.map_err(CommandError::new)?);
     let address = args.nbd.clone().map(ListenAddress::absolute).transpose().map_err(CommandError::new)?;
     let _note = note(args, control.as_deref());
-    // A signal that comes now is heeded when the disk can be stopped: nothing of ours stays.
+    // Signals wait until the disk can be stopped, so that nothing of ours stays behind.
     let signals = interrupt::hold();
     let doors = ServerSockets::open(address.as_ref(), control.as_deref()).map_err(|error| {
         let which = args.nbd.as_ref().map_or("--control".to_owned(), ListenAddress::uri);
@@ -94,7 +94,7 @@ pub fn serve(args: &args::ServeArgs, bounds: &Bounds, json: bool) -> CommandResu
     report(args, &receipt, json)?;
     unmounted?;
     Ok(match command.map(|command| command.code()) {
-        // It is deaf to signals, and the disk was stopped all the same.
+        // The command ignored the signal, and the disk was stopped all the same.
         Some(None) => CommandAnswer::Stopped,
         Some(Some(code)) if code != 0 => CommandAnswer::HandedOn(code),
         _ if args.strict && matches!(receipt.pace(), PaceVerdict::FellBehind(_)) => CommandAnswer::No,
@@ -102,7 +102,7 @@ pub fn serve(args: &args::ServeArgs, bounds: &Bounds, json: bool) -> CommandResu
     })
 }
 
-/// The receipt goes to standard output, which is the command's where one is run: then it is talk, unless JSON was asked for.
+/// Prints the receipt to standard output; with --run, whose command has that, to standard error, unless JSON was asked for.
 fn report(args: &args::ServeArgs, receipt: &Receipt, json: bool) -> Result<(), CommandError> {
     match json {
         true => print_json(&as_json(args, receipt)),
@@ -114,19 +114,19 @@ fn report(args: &args::ServeArgs, receipt: &Receipt, json: bool) -> Result<(), C
     }
 }
 
-/// Where the disk is found: absolute, for a command may run in any folder.
+/// Addresses of the disk: absolute, for a command may run in any folder.
 struct DiskPlaces {
     uri: Option<String>,
     file: Option<String>,
     control: Option<String>,
 }
 
-/// What is served.
+/// The device to serve.
 struct Served {
     device: Box<dyn Device>,
-    /// What it is made of, where it is modelled.
+    /// The stack, if it is modelled.
     stack: Option<Stack>,
-    /// What it is, for clients.
+    /// The description for clients.
     about: String,
 }
 
@@ -145,12 +145,12 @@ impl Served {
     }
 }
 
-/// The drives of an array that are not there, a bit each.
+/// The missing drives of an array, a bit each.
 fn lacking(stack: &Stack) -> u64 {
     stack.array().map_or(0, |array| array.lost)
 }
 
-/// Changes at instants of a run have no place where there is no run.
+/// Refuses changes at instants of a run: nothing is run here.
 fn fits(stack: &Stack) -> Result<(), CommandError> {
     if let Some(change) = stack.changes.first() {
         return Err(CommandError::new(format!(
@@ -161,7 +161,7 @@ fn fits(stack: &Stack) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// What the disk holds at first, and its image until it is served.
+/// Opens the disk's first contents, and its image, which is removed if it is new and not kept.
 fn content(args: &args::ServeArgs, bytes: u64) -> Result<(Bytes, Option<NewFile>), CommandError> {
     let base = args.base.as_deref().map(|path| base(path, bytes)).transpose()?;
     let image = args.image.as_deref().map(|path| image(path, bytes, base.is_some())).transpose()?;
@@ -173,7 +173,7 @@ fn content(args: &args::ServeArgs, bytes: u64) -> Result<(Bytes, Option<NewFile>
     Ok((content, image))
 }
 
-/// What the disk begins with; nothing is written there.
+/// Opens the first contents, which are only read.
 fn base(path: &Path, bytes: u64) -> Result<File, CommandError> {
     let wrong = |what: String| CommandError::new(format!("--base {}: {what}", path.display()));
     let base = File::open(path).map_err(|error| wrong(error.to_string()))?;
@@ -216,7 +216,7 @@ impl Mounted {
     }
 }
 
-/// A note of what is left where this is killed: it goes when the disk has ended.
+/// Notes what a kill would leave behind; the note is removed when the disk has ended.
 #[cfg(target_os = "linux")]
 fn note(args: &args::ServeArgs, control: Option<&Path>) -> seekwise_os::kernel::debris::DebrisNote {
     use seekwise_os::kernel::debris::{DebrisItem, DebrisNote};
@@ -228,11 +228,11 @@ fn note(args: &args::ServeArgs, control: Option<&Path>) -> seekwise_os::kernel::
     DebrisNote::write(&args.fuse.iter().cloned().map(DebrisItem::Fuse).chain(sockets).collect::<Vec<_>>())
 }
 
-/// What is left goes with the program.
+/// Leftovers go with the program.
 #[cfg(not(target_os = "linux"))]
 fn note(_: &args::ServeArgs, _: Option<&Path>) {}
 
-/// No folder: it is Linux's.
+/// No folder: only Linux has it.
 #[cfg(not(target_os = "linux"))]
 struct Mounted;
 
@@ -247,7 +247,7 @@ impl Mounted {
     }
 }
 
-/// The file of the platters: made if it is not there, refused if anything else uses it.
+/// Opens the file of the platters: creates it if it is missing, refuses it if another server uses it.
 fn image(path: &Path, bytes: u64, is_new: bool) -> Result<(PlatterMedium, NewFile), CommandError> {
     let wrong = |what: String| CommandError::new(format!("--image {}: {what}", path.display()));
     let (file, made) = outputs::open_image(path).map_err(|error| wrong(error.to_string()))?;
@@ -265,7 +265,7 @@ fn image(path: &Path, bytes: u64, is_new: bool) -> Result<(PlatterMedium, NewFil
     Ok((PlatterMedium::File(file), made))
 }
 
-/// Writes what passes to a file, which there is not yet.
+/// Opens a new file, and writes the requests and orders that pass to it.
 fn recorder(path: &Path, args: &args::ServeArgs) -> Result<DiskRecorder, CommandError> {
     let wrong = |error: io::Error| {
         let why = match error.kind() {
@@ -303,7 +303,7 @@ fn plan(args: &args::ServeArgs) -> Option<CutPlan> {
     after.or(args.cut_at_flush.map(CutPlan::Flush)).or(args.cut_at_write.map(CutPlan::Write))
 }
 
-/// Lets a signal end it in order, and starts the command of --run, with whose end it ends.
+/// Makes a signal end the disk in order, and starts the command of --run, with whose end the disk ends.
 fn begin(
     args: &args::ServeArgs,
     places: DiskPlaces,
@@ -337,7 +337,7 @@ fn begin(
         Err(_) => stop(),
         Ok(started) => {
             let hand_on = started.signals();
-            // It ends while it still has its disk. The next signal stops the disk, whether it has ended or not.
+            // The command ends while it still has its disk. The next signal stops the disk, whether the command has ended or not.
             signals.end_by_signal(move |signal| {
                 interrupt::hold().end_with(stop.clone());
                 if !hand_on(signal) {
@@ -349,7 +349,7 @@ fn begin(
     Some(started)
 }
 
-/// Microseconds, where there are any.
+/// Microseconds, or a dash.
 fn micros(span: Option<Span>) -> String {
     span.map_or("–".to_owned(), |span| format!("{:.0}", span.nanos() as f64 / 1e3))
 }
@@ -381,7 +381,7 @@ fn text(receipt: &Receipt) -> String {
     )
 }
 
-/// What the machine had to do with it.
+/// The machine's part in it: round trip, stalls, losses and pace.
 fn machine(receipt: &Receipt) -> String {
     let stalls = &receipt.stalls;
     let mut text = match receipt.path {
@@ -445,7 +445,7 @@ fn as_json(args: &args::ServeArgs, receipt: &Receipt) -> serde_json::Value {
     value
 }
 
-/// Counts without a point.
+/// A JSON number; counts have no point.
 fn number(figure: f64) -> serde_json::Value {
     if figure.fract() == 0.0 { json!(figure as u64) } else { json!(figure) }
 }

@@ -1,5 +1,5 @@
-//! `seekwise studies`: the built-in reviews with their parts, and the other studies: what each asks, and how long it takes.
-//! Of one, what it varies, compares and claims.
+//! `seekwise studies`: lists the built-in reviews with their parts, and the other studies, each with its question and
+//! how long it takes; shows what one varies, compares and claims.
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::dotted::flatten;
@@ -19,7 +19,7 @@ use seekwise::bounds;
 use seekwise::planned;
 use seekwise::reading;
 
-/// Cells of a study that are prepared and probed for how long it takes: few, for the list is of all studies.
+/// Cells of a study that are prepared to forecast how long it takes: few, for all studies are listed.
 const PROBED: usize = 4;
 
 /// Lists them, or shows one.
@@ -47,13 +47,13 @@ pub fn studies(args: &args::NamedArgs, json: bool) -> CommandResult {
     Ok(CommandAnswer::Done)
 }
 
-/// A study or a review, as it is listed.
+/// A study or a review in the list.
 struct Listed {
     name: String,
     title: String,
     question: String,
     runs: u64,
-    /// Wall seconds on one core here, as the first requests of some cells do.
+    /// Forecast of wall seconds on one core here, from the first requests of some cells.
     takes: f64,
     parts: Vec<Listed>,
 }
@@ -63,7 +63,7 @@ impl Listed {
         let study = parse(name, text)?;
         let cells = plan::cells(&study);
         let inputs = reading::inputs();
-        // One further each time, so that they are not all of one level of the last factor.
+        // A cell further each time, so that not all have the same level of the last factor.
         let (probed, step) = (cells.len().min(PROBED), cells.len() / PROBED + 1);
         let some = (0..probed).map(|place| plan::prepare(name, &cells[place * step % cells.len()], &inputs));
         let some = some.collect::<Result<Vec<_>, _>>()?;
@@ -105,7 +105,7 @@ fn listed() -> Table {
     table
 }
 
-/// A forecast in words, no finer than it is.
+/// A forecast in words, no finer than its precision.
 fn about(seconds: f64) -> String {
     tables::whole(&match seconds {
         ..1.0 => "a second".to_owned(),
@@ -115,7 +115,7 @@ fn about(seconds: f64) -> String {
     })
 }
 
-/// Shows a review: what it is about, and its parts.
+/// Shows a review: its subject and its parts.
 fn review(name: &str, text: &str, json: bool) -> CommandResult {
     let listed_review = Listed::review(name, text)?;
     let review = Review::parse(name, text)?;
@@ -142,7 +142,7 @@ fn review(name: &str, text: &str, json: bool) -> CommandResult {
     Ok(CommandAnswer::Done)
 }
 
-/// What a study will run.
+/// The amount of work of a study.
 struct Extent {
     cells: usize,
     /// Virtual seconds of all runs, where their jobs say so.
@@ -167,7 +167,7 @@ fn one(name: &str, json: bool) -> CommandResult {
     Ok(CommandAnswer::Done)
 }
 
-/// Each cell runs as often as the others.
+/// The extent of a study; each cell runs as often as the others.
 fn extent(name: &str, text: &str, study: &Study) -> Result<Extent, CommandError> {
     let planned = planned::plan_file(name, text)?;
     let cells: Vec<_> = planned.prepared.iter().map(|cell| demand::extent(&cell.job)).collect();
@@ -202,7 +202,7 @@ fn as_json(name: &str, study: &Study, extent: &Extent) -> Value {
     })
 }
 
-/// What each level of a factor sets.
+/// The settings of each level of a factor.
 fn sets(factor: &Factor) -> Vec<String> {
     let words = |set: Vec<(String, String)>| {
         set.into_iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(", ")

@@ -43,25 +43,25 @@ pub fn study(args: &args::StudyArgs, bounds: &Bounds, json: bool) -> CommandResu
     }
 }
 
-/// The command that goes on with what is kept in `folder`.
+/// The command that continues with the results in `folder`.
 pub fn go_on(folder: &Path) -> String {
     format!("seekwise study {} --resume", quoted(&folder.display().to_string()))
 }
 
-/// How it is said what came out.
+/// Options of the output.
 #[derive(Clone, Copy)]
 pub struct StudyOutput<'a> {
     /// As JSON.
     pub json: bool,
     /// A claim that does not hold is a "no".
     pub strict: bool,
-    /// Which columns are shown; empty for all that fit.
+    /// Columns to show; empty for all that fit.
     pub columns: &'a [String],
-    /// Tables however long; else those that a screen holds, and where the rest is.
+    /// Print tables however long; else those that fit a screen, and where the rest is.
     pub all: bool,
 }
 
-/// Says what came out.
+/// Prints the result.
 pub fn finish(studied: &StudyResult, out: &Path, said: StudyOutput<'_>) -> CommandResult {
     let evidence = studied.evidence();
     let held: Vec<ClaimStatus> =
@@ -87,13 +87,13 @@ pub struct ClaimStatus<'a> {
 }
 
 impl<'a> ClaimStatus<'a> {
-    /// What came of the claim `id`.
+    /// The status of the claim `id`.
     pub fn of(id: &'a str, holds: Option<bool>) -> ClaimStatus<'a> {
         ClaimStatus { id, holds }
     }
 }
 
-/// How many claims hold, and which do not; nothing where there is none.
+/// Counts the claims that hold, and names the others; nothing if there is none.
 pub fn held_line(claims: &[ClaimStatus<'_>]) -> Option<String> {
     let ids = |holds| claims.iter().filter(|claim| claim.holds == holds).map(|claim| claim.id).collect::<Vec<_>>();
     let (yes, no, open) = (ids(Some(true)), ids(Some(false)), ids(None));

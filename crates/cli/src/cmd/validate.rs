@@ -48,7 +48,7 @@ pub fn validate(args: &args::ValidateArgs, json: bool) -> CommandResult {
     Ok(args.at_most.map_or(CommandAnswer::Done, |limit| answer(errors, limit)))
 }
 
-/// "No" where a demerit is above `limit` percent; says which.
+/// Answers "no" if a demerit is above `limit` percent, and prints which.
 fn answer(found: &Validation, limit: f64) -> CommandAnswer {
     let mut answer = CommandAnswer::Done;
     for (name, errors) in [("all", &found.all), ("reads", &found.reads), ("writes", &found.writes)] {
@@ -60,10 +60,10 @@ fn answer(found: &Validation, limit: f64) -> CommandAnswer {
     answer
 }
 
-/// Kinds of requests that are shown as text: those behind are off by little.
+/// Kinds of requests that are shown as text; further ones are off by little.
 const MOST_SHOWN: usize = 8;
 
-/// What the requests that are off have in common, what decides their times, and what an import left that concerns them.
+/// The circumstances of requests that are off, the keys that decide their times, and what an import left out of them.
 fn off_text(off: &[OffRequests], left: &[ForeignParameter], all: &ResponseErrors, mut rows: Table) -> String {
     let width = screen::width();
     let Some(first) = off.first() else {
@@ -103,7 +103,7 @@ fn off_text(off: &[OffRequests], left: &[ForeignParameter], all: &ResponseErrors
     format!("{}\n\n{}", rows.draw(width), said.join("\n\n"))
 }
 
-/// Errors, times side by side, and what is off.
+/// Empty tables: errors, times side by side, requests that are off.
 fn headed() -> [Table; 3] {
     let mut errors = table(["mean of", "requests", "measured ms", "simulated ms", "off %", "demerit ms", "demerit %"]);
     let mut quantiles = table([

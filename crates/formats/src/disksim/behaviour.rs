@@ -116,7 +116,7 @@ fn cache(disk: &ParameterFields<'_>, text: &mut ProfileWriter) -> Result<(), Err
     read_ahead(disk, size, text)
 }
 
-/// Reads of what was written, and segments for writes alone. DiskSim refuses these where there is one segment.
+/// Writes read hits on written data, and segments for writes alone (which DiskSim refuses with a single segment).
 fn written(disk: &ParameterFields<'_>, segments: u64, writes: u64, text: &mut ProfileWriter) -> Result<(), Errors> {
     let key = "Allow read hits on write data";
     if segments > 0 && disk.block.get(key).is_some() {
@@ -202,7 +202,7 @@ fn overheads(disk: &ParameterFields<'_>, text: &mut ProfileWriter) -> Result<(),
     for (name, kind) in
         [("read_hit", "Read hit"), ("read_miss", "Read miss"), ("write_hit", "Write hit"), ("write_miss", "Write miss")]
     {
-        // This comes before data that are transferred immediately; a read miss has released the bus before its data arrive.
+        // Data preparation precedes an immediate transfer; a read miss has released the bus before its data arrive.
         let data = if name == "read_miss" { 0.0 } else { data };
         for (suffix, before) in [("", "read"), ("_after_write", "write")] {
             let key = format!("{kind} over. after {before}");
@@ -228,7 +228,7 @@ fn rounded(ms: f64) -> f64 {
     (ms * 1e6).round() / 1e6
 }
 
-/// The transfer time of a sector is that of the slowest of drive, buses and controller.
+/// Writes the link; a sector takes as long as in the slowest of drive, buses and controller.
 fn link(disk: &ParameterFields<'_>, buses: &[&ParameterBlock], text: &mut ProfileWriter) -> Result<(), Errors> {
     let own = disk.number("Bulk sector transfer time", 0.0, 100.0)?;
     text.section("link");
@@ -273,7 +273,7 @@ fn link(disk: &ParameterFields<'_>, buses: &[&ParameterBlock], text: &mut Profil
     Ok(())
 }
 
-/// A delay of buses or controllers that the model's link does not have.
+/// Finds a delay of buses or controllers that the model's link does not have.
 fn slow_start<'a>(buses: &[&'a ParameterBlock]) -> Option<(&'a SourcePosition, &'static str)> {
     buses.iter().find_map(|bus| {
         ["Arbitration time", "Constant access time"].into_iter().find_map(|key| {

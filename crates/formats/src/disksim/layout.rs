@@ -16,9 +16,8 @@
 //! Slips may be unsorted, repeated and beyond the zone; defects without a valid spare stay in their place.
 //!
 //! A block that a slip pushes into the spares of its cylinder stays there. The reference program wraps it onto the next
-//! cylinder, onto another block (scheme 2); its inverse mapping then disagrees, and it aborts. It also rotates
-//! all tracks after a slip by a sector in schemes 2 to 6, which is its own assumption; here the skews alone place
-//! the tracks.
+//! cylinder, onto another block (scheme 2); its inverse mapping then disagrees, and it aborts. The program also rotates all
+//! tracks after a slip by a sector in schemes 2 to 6, an assumption of its own; here the skews alone place the tracks.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -106,7 +105,7 @@ struct Scheme {
     to_end: bool,
     /// Spares are slots of the unit.
     spares: bool,
-    /// It has slips.
+    /// The scheme has slips.
     slips: bool,
 }
 
@@ -472,7 +471,7 @@ fn unit_holes(unit: Range<u64>, spares: u64, scheme: Scheme, slips: &[(u64, u64)
     holes
 }
 
-/// Leaves the given number of usable slots empty at the start.
+/// Leaves the zone's `front` usable slots empty at the start.
 fn front(fields: &ParameterFields<'_>, zone: &Zone, holes: &mut Vec<SlotHole>, slots: u64) -> Result<(), Errors> {
     if zone.front == 0 {
         return Ok(());

@@ -1,8 +1,8 @@
 //! Layout generation 4: an index of indices down to runs of tracks, a table of track patterns, and slips.
 //!
 //! A row of an index has eleven numbers: first block, first cylinder, angle; blocks, cylinders and rotation of one repetition;
-//! total blocks and cylinders; then `TRACK` with pattern and surface, or `IDX` with the number of an index that it
-//! repeats. The last index is the outermost. Its rows become zones, and what they repeat becomes runs.
+//! total blocks and cylinders; then `TRACK` with pattern and surface, or `IDX` with the number of an index that it repeats. The
+//! last index is the outermost: its rows become zones, and the rows that they repeat become runs.
 //!
 //! First blocks and slips are counted in slots, including the slipped ones. A run with a negative number of cylinders
 //! starts at its highest; its rotation still follows the order of blocks.

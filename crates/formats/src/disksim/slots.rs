@@ -1,4 +1,4 @@
-//! Slots without blocks, and the number of blocks: what the layouts of both generations write in the same way.
+//! Holes (slots without blocks) and the number of blocks, which layouts of both generations write alike.
 
 use super::fields::ParameterFields;
 use super::syntax::{Errors, ParameterBlock, ParameterValue};

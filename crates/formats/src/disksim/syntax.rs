@@ -1,4 +1,4 @@
-//! The parameter language: words, blocks, lists and sources, each with its place. It does not know any parameters.
+//! The parameter language, apart from its parameters: words, blocks, lists and sources, each with its place.
 //!
 //! ```text
 //! KIND NAME { key words = value, key = [ value, value ], key = KIND { … }, key = source FILE }
@@ -6,7 +6,7 @@
 //! NAME OTHER { … }     a block like NAME, with overrides
 //! ```
 //!
-//! A file is searched for next to the one that names it, then next to the first. Of blocks with the same name, the first is used.
+//! A file is searched for next to the one that names it, then next to the first. If blocks share a name, the first is used.
 
 use crate::diagnostic::Diagnostic;
 
@@ -34,13 +34,13 @@ impl SourcePosition {
 /// A block in braces.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ParameterBlock {
-    /// Its kind, such as `disksim_disk`.
+    /// The kind, such as `disksim_disk`.
     pub kind: String,
-    /// Its name; optional for nested blocks.
+    /// The name; optional for nested blocks.
     pub name: String,
-    /// Its keys in their order.
+    /// The keys, in order.
     pub entries: Vec<ParameterEntry>,
-    /// Its place.
+    /// The place in its file.
     pub at: SourcePosition,
 }
 
@@ -72,7 +72,7 @@ impl ParameterBlock {
         self.entries.iter().rev().find(|entry| entry.key.eq_ignore_ascii_case(key))
     }
 
-    /// All blocks of a kind, including nested ones.
+    /// Collects all blocks of a kind, including nested ones.
     pub fn all<'a>(&'a self, kind: &str, found: &mut Vec<&'a ParameterBlock>) {
         if self.kind == kind {
             found.push(self);
@@ -257,7 +257,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// The names in `instantiate [ … ] as`.
+    /// Reads `as NAME` after `instantiate [ … ]`.
     fn instance(&mut self, at: &SourcePosition) -> Result<String, Diagnostic> {
         match (self.take(), self.take()) {
             (Some(Token::Word("as")), Some(Token::Word(name))) => Ok(name.to_owned()),
@@ -268,7 +268,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Reads the file of the next word.
+    /// Reads the file that the next word names.
     fn sourced(&mut self, at: &SourcePosition, setup: &mut DisksimSetup) -> Result<(), Diagnostic> {
         let Some(Token::Word(name)) = self.take() else {
             return Err(at.says("`source` without a file").expected("a file's name"));
@@ -399,12 +399,12 @@ fn hexadecimal(text: &str) -> Option<f64> {
     u32::from_str_radix(digits, 16).ok().map(|number| sign * f64::from(number))
 }
 
-/// The beginning of a text that may be long.
+/// The first 40 characters of a text.
 pub(super) fn short(text: &str) -> &str {
     text.char_indices().nth(40).map_or(text, |(end, _)| &text[..end])
 }
 
-/// A value in a few words.
+/// Describes a value in a few words.
 pub(super) fn shown(value: &ParameterValue) -> String {
     match value {
         ParameterValue::Number(_, text) => short(text).to_owned(),

@@ -13,7 +13,7 @@ pub struct UnmodelledParameter {
     pub value: String,
     /// File and line.
     pub place: String,
-    /// What it would do, or why it has no effect.
+    /// The effect, or why there is none.
     pub why: String,
     /// Whether it would change the result.
     pub active: bool,
@@ -85,7 +85,7 @@ impl ProfileWriter {
         self.warnings.push(warning);
     }
 
-    /// The parameters that would change the result stand in the profile too, each once.
+    /// Writes the parameters that would change the result into the profile, each once.
     fn name_active(&mut self) {
         let active: BTreeMap<&str, &UnmodelledParameter> =
             self.left.iter().rev().filter(|left| left.active).map(|left| (left.key.as_str(), left)).collect();

@@ -25,14 +25,14 @@ use RecordingMethod::{Conventional, Flash, Mixed, Shingled};
 pub(super) struct DriveLine {
     /// Maker and line.
     pub title: &'static str,
-    /// Names of it, with commas between them; each is a whole name or several of its words.
+    /// Names, with commas between them; each matches a whole name or consecutive words of it.
     names: &'static str,
     /// Beginnings of its model numbers, with spaces between them.
     models: &'static str,
     pub recording: RecordingMethod,
     /// The nearest built-in drive.
     pub like: &'static str,
-    /// Who says how it is recorded.
+    /// The source of the recording method.
     pub source: &'static str,
 }
 
@@ -301,7 +301,7 @@ pub(super) static LINES: &[DriveLine] = &[
     ),
 ];
 
-/// The line that `name` is, by one of its names or by a model number.
+/// Finds the line of a drive by one of its names or by a model number.
 pub(super) fn find(name: &str) -> Option<&'static DriveLine> {
     let words: Vec<String> =
         name.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).map(str::to_lowercase).collect();
@@ -323,7 +323,7 @@ impl DriveLine {
         self.models.split_whitespace()
     }
 
-    /// What is known of it, as the end of a sentence.
+    /// A message about the line, as the end of a sentence.
     pub fn says(&self) -> String {
         let DriveLine { title, recording, source, .. } = self;
         let limit = |word: &str| limits::known(word).unwrap_or_default();
@@ -339,7 +339,7 @@ impl DriveLine {
         }
     }
 
-    /// What can be had instead; nothing of flash.
+    /// Alternatives to the line; none for flash.
     pub fn instead(&self) -> Option<String> {
         let own = "a drive of your own by its datasheet's figures (`seekwise init drive --help`)";
         (self.recording != Flash).then(|| format!("{} (the nearest built-in drive), or {own}", self.like))

@@ -1,5 +1,5 @@
-//! Built-in drives by what people know of one: maker, line, capacity, model number, interface, part of a name. Where none fits,
-//! what is known of such a drive, and what can be had instead.
+//! Searches the built-in drives by maker, line, capacity, model number, interface or part of a name. If none fits, says what is
+//! known of such a drive and offers alternatives.
 
 use std::sync::LazyLock;
 
@@ -8,7 +8,7 @@ use super::{load, names};
 use crate::diagnostic::Diagnostic;
 use crate::limits::{self, terms};
 
-/// A built-in drive, as it is searched.
+/// The search words of a built-in drive.
 struct DriveWords {
     name: &'static str,
     /// All of its words, in lower case.
@@ -69,7 +69,7 @@ fn gigabytes(word: &str) -> Option<f64> {
 }
 
 impl DriveWords {
-    /// Whether it has this word, or one that begins with it or, of a longer one, has it inside.
+    /// True if a word of the drive is this one, begins with it or, for a longer one, contains it; capacities must be equal.
     fn has(&self, word: &str) -> bool {
         /// Shorter beginnings, and shorter parts, are in too many words.
         const BEGINS: usize = 3;
@@ -85,7 +85,7 @@ impl DriveWords {
     }
 }
 
-/// The built-in drives that have all words of `text`, in the catalogue's order; none of an empty one.
+/// The built-in drives that have all words of `text`, in the catalogue's order; none for an empty text.
 ///
 /// ```
 /// use seekwise_formats::drives::matching;
@@ -101,7 +101,7 @@ pub fn matching(text: &str) -> Vec<&'static str> {
     KNOWN.iter().filter(fits).map(|known| known.name).collect()
 }
 
-/// The only drive whose title has `name` as a model number: letters and digits, no size.
+/// Finds the only drive with the model number `name`: letters and digits, no size.
 pub(super) fn of_model(name: &str) -> Option<&'static str> {
     let has = |is: fn(&char) -> bool| name.chars().any(|c| is(&c));
     let is_word = name.chars().all(|c| c.is_ascii_alphanumeric());
@@ -123,7 +123,7 @@ fn sought(text: &str) -> Vec<String> {
     words
 }
 
-/// What a name says to those who know drives: the built-in ones that it fits, or a line that none of them is of.
+/// The meaning of a drive's name: built-in drives that fit it, or a line of which none is built in.
 enum DriveHint {
     Drives(Vec<&'static str>),
     OfLine(&'static DriveLine),
@@ -134,7 +134,7 @@ fn meaning(name: &str) -> Option<DriveHint> {
     if drives.is_empty() { lines::find(name).map(DriveHint::OfLine) } else { Some(DriveHint::Drives(drives)) }
 }
 
-/// Completes an error about a drive that there is not: the drives that `name` may mean, or what is known of one.
+/// Completes an error about an unknown drive: the drives that `name` may mean, or what is known of it.
 pub fn lead(fault: Diagnostic, name: &str) -> Diagnostic {
     if name.contains(['/', '\\']) || name.ends_with(".toml") {
         return fault;
@@ -162,7 +162,7 @@ pub fn lead(fault: Diagnostic, name: &str) -> Diagnostic {
     Diagnostic { expected: expected.or(fault.expected), ..fault }
 }
 
-/// Completes an error about a key that there is not, if `word` is the name of a drive.
+/// Completes an error about an unknown key, if `word` is the name of a drive.
 pub(crate) fn not_a_key(fault: Diagnostic, word: &str) -> Diagnostic {
     match meaning(word) {
         None => fault,
@@ -179,7 +179,7 @@ pub(crate) fn not_a_key(fault: Diagnostic, word: &str) -> Diagnostic {
     }
 }
 
-/// The drives that share the most words of a name with it, if one of these is a line's or a maker's.
+/// The drives that share the most alphabetic words of over three letters with a name, if any.
 fn like(name: &str) -> Vec<&'static str> {
     let sought = sought(name);
     let is_name = |word: &&String| word.len() > 3 && word.chars().all(char::is_alphabetic);
@@ -188,7 +188,7 @@ fn like(name: &str) -> Vec<&'static str> {
     KNOWN.iter().filter(|known| most > 0 && count(known) == most).map(|known| known.name).collect()
 }
 
-/// The drives next to a capacity.
+/// The next smaller and the next larger drive by capacity.
 fn beside(wanted: f64) -> String {
     let said = |known: &DriveWords| {
         let size = known.gigabytes.unwrap_or(0.0);

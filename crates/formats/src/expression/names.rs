@@ -76,7 +76,7 @@ pub(super) fn resolve(name: &str) -> Result<ExpressionNode, ExpressionError> {
         return setting(key);
     }
     let mut key = name.to_owned();
-    // This comes before the words of a metric, which take `read.count` for the name of a program.
+    // Checked before the words of a metric, which take `read.count` for the name of a program.
     if name
         .strip_prefix("operations.")
         .and_then(|rest| rest.split_once('.'))
@@ -269,7 +269,7 @@ impl<'a> Check<'a> {
         }
     }
 
-    /// A figure has a single cell: for each factor with several levels, one is chosen or all are iterated.
+    /// Checks that a figure has a single cell: each factor with several levels is fixed or iterated.
     fn open(&mut self, name: &str, part: &Subexpression, bound: &[&str]) {
         let open = self.factors.iter().find(|(factor, levels)| levels.len() > 1 && !bound.contains(&factor.as_str()));
         if let Some((factor, levels)) = open {

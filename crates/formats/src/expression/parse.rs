@@ -262,7 +262,7 @@ impl Parser<'_> {
         Ok(self.part(start, ExpressionNode::Compare(first, rest)))
     }
 
-    /// What follows `in`: a list, a range, or a value with a tolerance.
+    /// Parses the right side of `in`: a list, a range, or a value with a tolerance.
     fn within(&mut self, start: usize, value: Subexpression) -> Result<Subexpression, ExpressionError> {
         let wanted = self.at();
         if self.takes("(") {
@@ -366,7 +366,7 @@ impl Parser<'_> {
         Ok(part)
     }
 
-    /// A value with its cells.
+    /// Parses a value and its cells.
     fn selected(&mut self) -> Result<Subexpression, ExpressionError> {
         let start = self.at();
         let mut part = self.primary()?;

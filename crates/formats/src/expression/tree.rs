@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Expression {
     /// As written.
     pub text: String,
-    /// Its position in the file, in bytes; 0 if it is not from a file.
+    /// The position in the file, in bytes; 0 if it is not from a file.
     pub start: usize,
     /// The part before `for each`.
     pub body: Subexpression,
@@ -27,7 +27,7 @@ pub struct Subexpression {
 pub struct FactorAxis {
     /// The factor's name.
     pub factor: String,
-    /// Its levels, if not all.
+    /// The levels, if not all.
     pub levels: Option<Vec<String>>,
     /// Whether to use the logarithm of its levels.
     pub log2: bool,
@@ -60,7 +60,7 @@ pub enum ExpressionNode {
     Among(Subexpression, Vec<Subexpression>, String),
     /// Both conditions.
     And(Subexpression, Subexpression),
-    /// One condition at least.
+    /// At least one condition.
     Or(Subexpression, Subexpression),
     /// Not the condition.
     Not(Subexpression),
@@ -132,11 +132,11 @@ pub enum Reduction {
 /// An error in an expression.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ExpressionError {
-    /// Its position in bytes.
+    /// The position in bytes.
     pub at: usize,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What would be right.
+    /// The form that would be right.
     pub expected: Option<String>,
     /// The nearest known word.
     pub nearest: Option<String>,
@@ -171,7 +171,7 @@ impl ExpressionNode {
         }
     }
 
-    /// Its parts.
+    /// The direct subexpressions.
     pub fn parts(&self) -> Vec<&Subexpression> {
         match self {
             ExpressionNode::Number(_)

@@ -17,7 +17,7 @@ use super::value::{Figure, FigureValue};
 pub(crate) struct Figures<'a> {
     keys: &'static [ProfileKey],
     figures: &'a [Figure],
-    /// Gets the keys that are asked for.
+    /// Collects the keys that are asked for.
     asked: Option<&'a RefCell<BTreeSet<&'static str>>>,
 }
 
@@ -26,7 +26,7 @@ impl<'a> Figures<'a> {
         Figures { keys, figures, asked: None }
     }
 
-    /// The same figures, noting each key that is asked for.
+    /// Notes each key that is asked for in `asked`.
     pub(crate) fn noting(self, asked: &'a RefCell<BTreeSet<&'static str>>) -> Figures<'a> {
         Figures { asked: Some(asked), ..self }
     }
@@ -49,7 +49,7 @@ impl<'a> Figures<'a> {
         self.find(path).is_some()
     }
 
-    /// Its line, 0 if it is not given.
+    /// The line of the figure, 0 if it is not given.
     pub(crate) fn line(&self, path: &str) -> usize {
         self.find(path).map_or(0, |figure| figure.line)
     }
@@ -84,7 +84,7 @@ impl<'a> Figures<'a> {
         u32::try_from(self.whole(path)).unwrap_or_else(|_| panic!("`{path}` goes beyond 32 bits"))
     }
 
-    /// The same, if it is given.
+    /// A whole number that fits in 32 bits, if it is given.
     pub(crate) fn may_count(&self, path: &str) -> Option<u32> {
         self.has(path).then(|| self.count(path))
     }
@@ -126,7 +126,7 @@ impl<'a> Figures<'a> {
         span(self.number(path))
     }
 
-    /// The same, if it is given.
+    /// A time in milliseconds, if it is given.
     pub(crate) fn may_span(&self, path: &str) -> Option<Span> {
         self.may_number(path).map(span)
     }

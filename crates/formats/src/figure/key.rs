@@ -1,8 +1,8 @@
-//! A key: its name, its unit, what it takes and what it says.
+//! A key: its name, its unit, the values that it accepts, and its meaning.
 
 use std::fmt;
 
-/// What a key accepts; bounds are inclusive.
+/// The values that a key accepts; bounds are inclusive.
 #[derive(Clone, Copy, Debug)]
 pub enum KeyDomain {
     /// A whole number.
@@ -10,7 +10,7 @@ pub enum KeyDomain {
     Number(f64, f64),
     /// A switch: on or off, true or false, yes or no, 1 or 0.
     Flag,
-    /// One of these words.
+    /// A word of a list.
     Word(&'static [&'static str]),
     /// Rows `{ first, cylinders, spt }` and further keys of a zone.
     Zones,
@@ -36,7 +36,7 @@ impl KeyDomain {
         matches!(self, KeyDomain::Whole(..) | KeyDomain::Number(..))
     }
 
-    /// What it accepts, for a table.
+    /// The accepted values, for a table.
     pub fn range(&self) -> String {
         match self {
             KeyDomain::Whole(low, high) => format!("{low} to {high}"),
@@ -64,7 +64,7 @@ impl fmt::Display for KeyDomain {
     }
 }
 
-/// A key that is not a figure: its name, what it takes, what holds without it (empty: it is required), what it says.
+/// A key that is not a figure: its name, its values, its default (empty: it is required), its meaning.
 pub(crate) type Plain = (&'static str, &'static str, &'static str, &'static str);
 
 /// A known key.
@@ -79,7 +79,7 @@ pub struct ProfileKey {
     pub required: bool,
     /// The default, in words; empty if the key is required.
     pub otherwise: &'static str,
-    /// What it means, in a clause.
+    /// The meaning, in a clause.
     pub meaning: &'static str,
     /// Other words that people search for.
     pub also: &'static [&'static str],
@@ -102,7 +102,7 @@ impl ProfileKey {
         ProfileKey { path, unit, accepts, required: false, otherwise, meaning, also: &[] }
     }
 
-    /// The same key, also found by these words.
+    /// Adds words by which the key is also found.
     pub const fn also(self, also: &'static [&'static str]) -> ProfileKey {
         ProfileKey { also, ..self }
     }

@@ -15,7 +15,7 @@ use crate::spelling::nearest;
 pub(crate) struct FigureReader<'a> {
     file: &'a str,
     text: &'a str,
-    /// What errors may suggest.
+    /// Words that errors may suggest.
     vocabulary: &'static Vocabulary,
     /// The start of each line: a profile needs the lines of all its figures.
     lines: Vec<usize>,
@@ -461,7 +461,7 @@ fn scalar(accepts: &KeyDomain, value: &DeValue<'_>) -> Result<FigureValue, Strin
     }
 }
 
-/// A switch in any of the usual words. It is always stored as `true` or `false`.
+/// Reads a switch in any of the usual words; it is stored as `true` or `false`.
 pub fn switch(text: &str) -> Option<bool> {
     match text.to_ascii_lowercase().as_str() {
         "true" | "on" | "yes" | "1" => Some(true),

@@ -7,7 +7,7 @@ use super::vocabulary::Vocabulary;
 use crate::diagnostic::Diagnostic;
 use crate::limits;
 
-/// What the user sets for a key: a figure, or `none` to use the default of an optional key.
+/// The user's setting of a key: a figure, or `none` to use the default of an optional key.
 pub(crate) enum FigureInput {
     Figure(Figure),
     /// The path of the key.
@@ -43,7 +43,7 @@ pub(crate) fn setting(
     }
     let refused = |found| {
         let refused = vocabulary.refused(known, text, wrong(found));
-        // This goes before the hint about the word itself.
+        // `none` is named before the caution about a suggested word.
         let takes = known.accepts.to_string();
         let or_none = |expected: String| match may_be_none {
             true => expected.replacen(&takes, &format!("{takes}, or {NONE}"), 1),

@@ -1,8 +1,8 @@
-//! A quantity as people write it, `256MB`, `285 MB/s` or `8.5ms`, in the unit of a key. Keys take plain numbers; what is
-//! written with a unit is shown the number that would have been right.
+//! A quantity as people write it, `256MB`, `285 MB/s` or `8.5ms`, in the unit of a key. Keys take plain numbers; the error
+//! about a number with a unit shows the one that would have been right.
 
-/// The unit of a size, in bytes, by what stands before the `b`. Where a key counts in KiB, MiB or GiB, `MB` means what it means
-/// for memory: powers of 1024.
+/// Units of size by the letters before the `b`, as powers. If a key counts in KiB, MiB or GiB, `MB` is taken as for memory:
+/// powers of 1024.
 const SIZES: [(&str, u32); 5] = [("", 0), ("k", 1), ("m", 2), ("g", 3), ("t", 4)];
 
 /// Units of time, in nanoseconds.
@@ -21,7 +21,7 @@ const TIMES: [(&str, f64); 12] = [
     ("hours", 3.6e12),
 ];
 
-/// What a key's unit is called in a sentence.
+/// The name of a unit in a sentence.
 pub fn name(unit: &str) -> &str {
     match unit {
         "KiB" => "kibibytes",

@@ -52,11 +52,11 @@ pub struct ZoneRow {
     pub spt: Vec<u32>,
     /// Unused cylinders before it.
     pub gap: u32,
-    /// Its own skews, in revolutions: between cylinders, between heads.
+    /// Skews of its own, in revolutions: between cylinders, between heads.
     pub skews: Option<(f64, f64)>,
     /// The angle of its first sector, in revolutions, regardless of where the previous zone ends.
     pub offset: Option<f64>,
-    /// Its tracks as a list of runs, if no rule gives them.
+    /// The tracks as a list of runs, if no rule gives them.
     pub band: Option<ZoneBand>,
 }
 
@@ -127,9 +127,9 @@ pub struct Figure {
     /// Dotted key within its layer.
     pub key: &'static str,
     pub value: FigureValue,
-    /// Its unit; empty for counts and words.
+    /// The unit; empty for counts and words.
     pub unit: &'static str,
-    /// Its origin.
+    /// The origin.
     pub kind: FigureOrigin,
     /// Citation or derivation.
     pub source: String,

@@ -28,15 +28,14 @@ impl Vocabulary {
         Vocabulary { figures, ..Vocabulary::default() }
     }
 
-    /// An error about an unknown key: it suggests the key that was meant, whichever layer's it is, or the setting, where
-    /// the word is a value.
+    /// An error about an unknown key; suggests the key that was meant, of any layer, or the setting if the word is a value.
     pub(crate) fn unknown(&self, file: &str, line: usize, key: &str) -> Diagnostic {
         let names = self.figures.iter().map(|(name, _)| name.as_str());
         let names: Vec<&str> = names.chain(self.plain.iter().map(|name| -> &str { name })).collect();
         let also = self.figures.iter().filter(|(_, known)| known.also.iter().any(|word| is_same(word, key)));
         let also: Vec<String> = also.map(|(name, _)| name.clone()).collect();
         let wrong = Diagnostic::at(file, line, UNKNOWN_KEY).key(key);
-        // What a word of the field leads to was chosen with care; a key that only ends like it was not.
+        // The hint about a word of the field was chosen with care; a key that only ends like it was not.
         let is_key = names.iter().any(|name| is_same(name, key));
         if !is_key && terms::is_term(key) {
             return wrong.limited(key);
@@ -59,7 +58,7 @@ impl Vocabulary {
         wrong.nearest_to(key, names).limited(key)
     }
 
-    /// Completes an error about a `word` that `key` does not take: what it takes, and the word or the number that was meant.
+    /// Completes an error about a `word` that `key` does not take: the accepted values, and the word or number that was meant.
     pub(crate) fn refused(&self, key: &ProfileKey, word: &str, wrong: Diagnostic) -> Diagnostic {
         let accepts = &key.accepts;
         if let Some(amount) = amount(word, key.unit).filter(|_| accepts.is_number()) {
@@ -77,8 +76,8 @@ impl Vocabulary {
         if is_word { refused.limited(word) } else { refused }
     }
 
-    /// The word or setting that was meant by `word`, where one of `known` is expected. A word that belongs to another key
-    /// or layer is taken for that, not for a misspelling of a known one.
+    /// The word or setting that was meant by `word`, if one of `known` is expected. A word that belongs to another key or layer
+    /// is taken for that, not for a misspelling of a known one.
     pub(crate) fn value_meant<'a>(&self, word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
         let known: Vec<&str> = known.into_iter().collect();
         if let Some(found) = meant(word, known.iter().copied()) {

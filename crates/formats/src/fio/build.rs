@@ -78,7 +78,7 @@ pub(super) fn job(file: &JobFile, sectors: u64, cached: bool) -> Result<(Job, Ve
     }
 }
 
-/// A job of a flow whose others begin after it has ended would wait for them for ever, in fio too.
+/// Refuses flows whose jobs begin in different stages: they would wait for one another for ever, in fio too.
 fn flows(file: &JobFile, clones: &[JobClone], errors: &mut Vec<Diagnostic>) {
     let flow = |clone: &JobClone| file.sections[clone.section].settings.flow;
     for clone in clones.iter().filter(|clone| flow(clone)[0] > 0) {
@@ -92,8 +92,8 @@ fn flows(file: &JobFile, clones: &[JobClone], errors: &mut Vec<Diagnostic>) {
     }
 }
 
-/// Workers on one file share its zones, so fio requires equal zone settings of them. Nothing can be read from zones that
-/// nobody writes.
+/// Checks that workers on one file, which share its zones, have equal zone settings, as fio requires. Zones that nobody writes
+/// cannot be read.
 fn common_zones(file: &JobFile, clones: &[JobClone], workers: &[Worker], errors: &mut Vec<Diagnostic>) {
     let zoned = |worker: usize| match &workers[worker].pattern {
         Pattern::Fio(fio) => fio.zoned.as_ref().map(|zoned| (fio, zoned)),
@@ -104,7 +104,7 @@ fn common_zones(file: &JobFile, clones: &[JobClone], workers: &[Worker], errors:
         let shares =
             |other: &Zoned| other.files.iter().any(|theirs| own.files.iter().any(|ours| ours.start == theirs.start));
         let mut all = (0..workers.len()).filter_map(zoned).filter(|(_, other)| shares(other)).peekable();
-        // Its zones are as the first of them says.
+        // The first worker on a file sets its zones.
         let kept = all.peek().is_none_or(|(_, first)| own.most_open == 0 || own.most_open == first.most_open);
         let alike = all.peek().is_none_or(|(_, first)| (own.size, own.capacity) == (first.size, first.capacity));
         if !kept || !alike {
@@ -147,7 +147,7 @@ pub(super) fn openings(file: &JobFile) -> Vec<FileOpenFlags> {
     clones(file).iter().map(opening).collect()
 }
 
-/// How each worker has a real file.
+/// How each worker opens a real file.
 pub(super) fn opened(file: &JobFile) -> Vec<FioOpenFlags> {
     let opened = |clone: &JobClone| {
         let settings = &file.sections[clone.section].settings;
@@ -199,7 +199,7 @@ fn seed(settings: &FioSettings) -> u64 {
     settings.randseed.unwrap_or(if settings.randrepeat { RANDSEED } else { NOT_REPEATED })
 }
 
-/// One warning for all jobs that go through the page cache in fio.
+/// Warns once of all jobs that go through the page cache in fio.
 fn buffered(file: &JobFile, warnings: &mut Vec<Diagnostic>) {
     let names: Vec<&str> =
         file.sections.iter().filter(|job| job.settings.cached()).map(|job| job.name.as_str()).collect();
@@ -233,7 +233,7 @@ fn worker(file: &JobFile, shape: &Worker, clone: &JobClone, plan: WorkerLayout) 
     worker
 }
 
-/// What all clones of a section have in common.
+/// The common part of all clones of a section.
 fn shape(file: &JobFile, index: usize, found: &mut Findings) -> Worker {
     let section = &file.sections[index];
     let settings = &section.settings;
@@ -397,7 +397,7 @@ impl Check<'_> {
         }
     }
 
-    /// Only the real-time class is a mark on the command itself: what libata passes on to the drive.
+    /// Percent of urgent requests: only the real-time class is marked on the command itself, as libata passes it on.
     fn priority(&mut self) -> [u8; 3] {
         let settings = self.settings;
         let [[read, write, _], classes] = settings.priority;
@@ -497,7 +497,7 @@ impl Check<'_> {
         })
     }
 
-    /// How fio's engine takes requests, by its source: which of them make a call of a sync.
+    /// How fio's engine takes requests, by its source: whether a sync is queued, or a call that holds back later requests.
     fn engine(&self) -> IoEngine {
         let settings = self.settings;
         let kind = match settings.engine {
@@ -509,9 +509,9 @@ impl Check<'_> {
             _ => EngineKind::AllQueued,
         };
         let [least, most, low, batch] = settings.batches;
-        // What is not given, or more than there may be, is the depth.
+        // A batch that is not given, or above the depth, is the depth.
         let batch = match settings.engine {
-            // Its requests are handed over as they come.
+            // Requests are handed over as they come.
             "windowsaio" => 1,
             _ if batch == 0 => settings.iodepth,
             _ => batch.min(settings.iodepth),
@@ -540,7 +540,7 @@ impl Check<'_> {
         (wanted && settings.files() == 1).then_some(StridedZones { range, size: settings.zones[0], skip })
     }
 
-    /// What is said of a log that is played, where none is.
+    /// Warns of replay options without a log to replay.
     fn no_replay(&mut self) {
         for key in REPLAYING.into_iter().filter(|key| self.settings.place(key).is_some()) {
             self.warn(key, "without read_iolog it does nothing, as in fio");
@@ -609,7 +609,7 @@ impl Check<'_> {
 }
 
 impl FioSettings {
-    /// Without a batch of its own as many are read back as make a backlog.
+    /// The backlog of verification; without a batch of its own, the whole backlog is read back at once.
     fn backlog(&self) -> Option<VerifyBacklog> {
         let [every, batch] = self.backlog;
         (every > 0 && self.verify == [true; 2])

@@ -7,7 +7,7 @@
 pub(super) enum EngineMode {
     /// Up to the queue depth at once.
     Asynchronous,
-    /// One at a time, regardless of the depth.
+    /// A single request at a time, regardless of the depth.
     Synchronous,
     /// Asynchronous on a character device (/dev/sg0), otherwise synchronous.
     ScsiGeneric,
@@ -16,7 +16,7 @@ pub(super) enum EngineMode {
 }
 use EngineMode::{Asynchronous, Refused, ScsiGeneric, Synchronous};
 
-/// One engine.
+/// An I/O engine of fio.
 #[derive(Debug)]
 pub(super) struct FioEngine {
     pub(super) name: &'static str,

@@ -5,11 +5,11 @@ use crate::diagnostic::Diagnostic;
 /// An option as the file gives it: its canonical name, and its value after expansion of variables.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobOption {
-    /// Its canonical name (`bs` for `blocksize`).
+    /// The canonical name (`bs` for `blocksize`).
     pub name: String,
     /// The text after `=`; empty for a bare flag.
     pub value: String,
-    /// Its file: the job file or an included one.
+    /// The job file, or an included one.
     pub file: String,
     /// Line, from 1.
     pub line: usize,
@@ -18,7 +18,7 @@ pub struct JobOption {
 /// An option after expansion of variables.
 #[derive(Clone, Debug)]
 pub(super) struct ExpandedOption {
-    /// Its canonical name if known, otherwise as written.
+    /// The canonical name if known, otherwise as written.
     pub(super) name: String,
     /// `None` without `=`.
     pub(super) value: Option<String>,

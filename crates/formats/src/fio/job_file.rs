@@ -13,14 +13,14 @@ pub struct JobFile {
     pub(super) warnings: Vec<Diagnostic>,
 }
 
-/// One job section.
+/// A job section.
 #[derive(Clone, Debug)]
 pub struct JobSection {
     /// The job's name: the section's, or its `name` option.
     pub name: String,
     /// Line of its header, from 1.
     pub line: usize,
-    /// Its own options, in order; those of `[global]` are in [`JobFile::global_options`].
+    /// The options of the section, in order; those of `[global]` are in [`JobFile::global_options`].
     pub options: Vec<JobOption>,
     /// The section's header, which names default files.
     pub(super) header: String,

@@ -19,12 +19,12 @@ const ALIGNMENT: u64 = 4096;
 /// Bytes of a sector.
 const SECTOR: u64 = 512;
 
-/// One clone of a job section.
+/// A clone of a job section.
 pub(super) struct JobClone {
     pub(super) section: usize,
     /// fio's subjob number.
     pub(super) number: u32,
-    /// Its own 64 random bits, for what fio draws before the run (delays, sizes of files).
+    /// 64 random bits of the clone, for what fio draws before the run (delays, sizes of files).
     pub(super) draw: u64,
     pub(super) stage: u32,
     pub(super) group_id: u32,
@@ -235,7 +235,7 @@ fn size(
     Ok(sized)
 }
 
-/// Bytes at the end of a part that are no whole zone: with `zonemode=zbd` fio uses whole ones, but for reads in sequence.
+/// Bytes at the end of a part that do not fill a zone: with `zonemode=zbd` fio uses whole zones, except for sequential reads.
 fn cut(settings: &FioSettings, offset: u64, bytes: u64) -> Result<u64, Refusal> {
     let zone = settings.zones[0];
     if settings.zonemode != Some("zbd") || zone == 0 {

@@ -1,7 +1,7 @@
 //! Splits a file into sections: comments, headers, includes; then expands `${VAR}` and `$keyword` in options.
 //!
-//! It does not know the options. Source: fio's parser: a line is cut at the first `;` and then at the first `#`,
-//! anywhere; an included file has only options; `${VAR}` is empty if unset.
+//! Options are not interpreted here. Source: fio's parser: a line is cut at the first `;` and then at the first `#`, anywhere;
+//! an included file has only options; `${VAR}` is empty if unset.
 
 use super::given::ExpandedOption;
 use super::{arithmetic, options};
@@ -10,7 +10,7 @@ use crate::diagnostic::Diagnostic;
 /// The deepest nesting of includes; fio has no limit and loops forever on a file that includes itself.
 const DEEPEST_INCLUDE: usize = 16;
 
-/// What a job file may refer to.
+/// The environment of a job file: variables, includes and the machine.
 pub struct FioContext<'a> {
     /// The value of an environment variable.
     pub environment: &'a dyn Fn(&str) -> Option<String>,

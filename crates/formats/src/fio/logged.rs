@@ -1,6 +1,6 @@
 //! `write_iolog`: which worker's requests go into which log, and what its files are called there.
 //!
-//! It writes nothing; [`LogOf::line`] says what stands in a line. Source: fio 3.33, `iolog.c` (version 3 of its logs).
+//! Nothing is written here; [`LogOf::line`] formats a line. Source: fio 3.33, `iolog.c` (version 3 of its logs).
 
 use seekwise_model::block::{Op, Request, SECTOR};
 use seekwise_model::time::{Instant, Span};
@@ -24,12 +24,12 @@ pub struct LogOf {
     pub place: (String, usize),
     /// The names of its files, and where they lie on the device.
     files: Vec<(String, Region)>,
-    /// Its syncs are of the data alone.
+    /// Syncs are of the data alone.
     data_only: bool,
 }
 
 impl JobFile {
-    /// The logs that the job asks for, of files laid out on a drive of this many sectors, where it is a job there.
+    /// The logs that the job asks for, with its files laid out on a drive of this many sectors.
     pub fn logs(&self, device_sectors: u64) -> Result<Vec<LogOf>, Vec<Diagnostic>> {
         let clones = build::clones(self);
         if self.sections.iter().all(|section| section.settings.logs.write.is_none()) {
@@ -62,13 +62,13 @@ impl JobFile {
 }
 
 impl LogOf {
-    /// How the log begins: its version, and its files.
+    /// The head of the log: its version and its files.
     pub fn head(&self) -> String {
         let of = |action: &str| self.files.iter().map(|(name, _)| format!("0 {name} {action}\n")).collect::<String>();
         format!("fio version 3 iolog\n{}{}", of("add"), of("open"))
     }
 
-    /// The line of a request that was issued at an instant, from `base` on; nothing of what fio has no line for.
+    /// The line of a request that was issued at `at`, counted from `base`; `None` if fio has no line for it.
     pub fn line(&self, base: Instant, at: Instant, request: &Request) -> Option<String> {
         let action = match request.op {
             Op::Read => "read",
@@ -81,7 +81,7 @@ impl LogOf {
         let (start, bytes) = (request.lba * SECTOR, u64::from(request.sectors) * SECTOR);
         let within = |region: &Region| (region.start..region.start + region.bytes).contains(&start);
         let at = micros(at.since(base));
-        // A sync is one of any file: the drive is asked for all.
+        // A sync is logged for the first file: the drive flushes all.
         let (name, region) = match request.op {
             Op::Flush => self.files.first()?,
             _ => self.files.iter().find(|(_, region)| within(region))?,
@@ -90,14 +90,14 @@ impl LogOf {
         Some(format!("{at} {name} {action} {place} {bytes}\n"))
     }
 
-    /// How it ends, at an instant.
+    /// The end of the log, at `at`.
     pub fn tail(&self, base: Instant, at: Instant) -> String {
         let at = micros(at.since(base));
         self.files.iter().map(|(name, _)| format!("{at} {name} close\n")).collect()
     }
 }
 
-/// Of the first request 1: a replay by fio takes an instant of 0 for none, and lets the second follow at once.
+/// Microseconds plus 1: a replay by fio takes an instant of 0 for none, and lets the second request follow at once.
 fn micros(since: Span) -> u64 {
     since.nanos() / 1_000 + 1
 }

@@ -17,9 +17,9 @@ pub(super) enum Amount {
     Zones(u64),
 }
 
-/// What was expected of a size.
+/// The form expected of a size.
 const A_SIZE: &str = "a number with or without b, k, m, g, t, p (k is 1024, kib is 1000)";
-/// What was expected of a time.
+/// The form expected of a time.
 const A_TIME: &str = "a number with or without us, ms, s, m, h, d";
 
 /// The parts of a number: sign, digits, fraction, suffix.

@@ -3,7 +3,7 @@
 /// How a worker opens a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FioOpenFlags {
-    /// One call at a time (`psync`) instead of io_uring.
+    /// Calls one at a time (`psync`) instead of io_uring.
     pub calls: bool,
     /// Bypasses the page cache.
     pub direct: bool,

@@ -1,26 +1,26 @@
 //! All options fio knows, and what becomes of each: honoured, a label, harmless here, or refused with the reason.
 //!
-//! It does not apply them; `settings` does. Source: `fio --cmdhelp` of 3.33, options of later versions (to 3.42) from
-//! the manual, options of the engines from `fio --enghelp`.
+//! Options are applied by `settings`. Source: `fio --cmdhelp` of 3.33, options of later versions (to 3.42) from the manual,
+//! options of the engines from `fio --enghelp`.
 
 use super::value::OptionType;
 use super::value::OptionType::*;
 
-/// What becomes of an option.
+/// The treatment of an option.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum OptionFate {
-    /// It shapes the job.
+    /// Shapes the job.
     Honoured,
-    /// It is kept for the result and shapes nothing.
+    /// Kept for the result; shapes nothing.
     Label,
-    /// It cannot change the figures of a modelled drive, for this reason: a warning.
+    /// Cannot change the figures of a modelled drive, for this reason: a warning.
     Harmless(&'static str),
-    /// It asks for what is not in this version: an error, unless it is zero, `none`, or one of these words.
+    /// Not in this version: an error, unless it is zero, `none`, or one of these words.
     Refused(&'static str, &'static [&'static str]),
 }
 use OptionFate::{Harmless, Honoured, Label, Refused};
 
-/// One option.
+/// An option of fio.
 #[derive(Debug)]
 pub(super) struct OptionSpec {
     pub(super) name: &'static str,
@@ -462,7 +462,7 @@ pub(super) const ENGINE_OPTIONS: &[EngineOption] = &[
     e("xnvme_dev_subnqn", &[], Any, FOREIGN), e("xnvme_iovec", &[], Any, FOREIGN),
 ];
 
-/// The option of this name or alias. As in fio, names are whole and in this case.
+/// The option of this name or alias. As in fio, names are whole and case-sensitive.
 pub(super) fn find(name: &str) -> Option<&'static OptionSpec> {
     let threads = |known: &OptionSpec| known.alias == name && !known.alias.is_empty();
     OPTIONS.iter().find(|known| known.name == name || threads(known))

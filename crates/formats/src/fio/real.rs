@@ -1,5 +1,5 @@
-//! A job file on a real file or device: options that only matter there, and options that are refused
-//! because they are not supported there. It opens no files.
+//! A job file on a real file or device: options that only matter there, and options that are refused because they are not
+//! supported there. No file is opened.
 
 use seekwise_model::workload::{Job, Pattern};
 

@@ -1,7 +1,7 @@
 //! `read_iolog`: a job that plays a log of requests instead of drawing them, with fio's keys for it.
 //!
-//! It reads no log: [`crate::trace`] does. A log plays alone: the job is the only one of its file. What shapes requests
-//! that are drawn does nothing, as in fio, and is warned of; what fio does to a replay and this version does not is refused.
+//! [`crate::trace`] reads the log. A log plays alone: the job is the only one of its file. Options that shape drawn requests do
+//! nothing, as in fio, and are warned of; options that fio applies to a replay and this version does not are refused.
 
 use seekwise_model::time::Span;
 use seekwise_model::workload::trace::{LoopMode, ReplayLoop, ReplaySpeed, Stall};
@@ -15,7 +15,7 @@ use crate::diagnostic::Diagnostic;
 use crate::trace::keys::TraceOptions;
 use crate::trace::{Placed, TraceFormat, TraceReadOptions};
 
-/// What a replay heeds, beside options that are a label or change nothing anyway.
+/// Options that a replay heeds, besides labels and options that change nothing anyway.
 const HEEDED: &[&str] = &[
     "read_iolog",
     "replay_redirect",
@@ -34,7 +34,7 @@ const HEEDED: &[&str] = &[
     "kb_base",
 ];
 
-/// What fio does to a replay as well.
+/// Options that fio applies to a replay, and this version does not.
 const REFUSED: &[&str] = &[
     "numjobs",
     "thinktime",
@@ -62,22 +62,22 @@ const NEUTRAL: [&str; 4] = ["0", "1", "none", "inline"];
 /// A log to be played.
 #[derive(Clone, Debug)]
 pub struct Replayed {
-    /// Its path, as the job file says it.
+    /// The path, as the job file says it.
     pub path: String,
     /// File and line that say so.
     pub place: (String, usize),
     /// How it is read and played.
     pub asked: TraceOptions,
-    /// Nothing is issued after so long.
+    /// Time after which nothing is issued.
     pub runtime: Option<Span>,
     /// How a real file is opened for it.
     pub opened: Vec<FioOpenFlags>,
-    /// What the reader has to say.
+    /// Warnings about the job file.
     pub warnings: Vec<Diagnostic>,
 }
 
 impl JobFile {
-    /// The log that the job plays, where it plays one.
+    /// The log that the job plays, if any.
     pub fn replay(&self) -> Result<Option<Replayed>, Vec<Diagnostic>> {
         let Some(index) = self.sections.iter().position(|section| section.settings.logs.read.is_some()) else {
             return Ok(None);

@@ -1,6 +1,6 @@
 //! The values a job ends up with: options applied one after another, later ones winning.
 //!
-//! It checks each option by itself; `build` and `layout` check what depends on several options or on the drive.
+//! Each option is checked by itself here; `build` and `layout` check what depends on several options or on the drive.
 //! Source of defaults: `fio --cmdhelp` of 3.33.
 
 use std::collections::BTreeMap;
@@ -137,7 +137,7 @@ impl Default for Replaying {
     }
 }
 
-/// Its options.
+/// Options of a replay.
 pub(super) const REPLAYING: [&str; 5] =
     ["replay_no_stall", "replay_redirect", "replay_time_scale", "replay_scale", "replay_align"];
 
@@ -146,7 +146,7 @@ pub(super) fn shapes(name: &str) -> bool {
     options::find(name).is_some_and(|known| matches!(known.fate, OptionFate::Honoured))
 }
 
-/// What `zonemode=zbd` alone heeds.
+/// Values of the options that `zonemode=zbd` alone heeds.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Zoning {
     pub(super) capacity: u64,
@@ -158,7 +158,7 @@ pub(super) struct Zoning {
     pub(super) resets: [u32; 2],
 }
 
-/// Its options.
+/// Options that `zonemode=zbd` alone heeds.
 pub(super) const ZONING: [&str; 6] = [
     "zonecapacity",
     "max_open_zones",
@@ -328,7 +328,7 @@ impl FioSettings {
         }
     }
 
-    /// An option of the engine in use; `None` when the engine is refused anyhow and it may be one of its own.
+    /// An option of the engine in use; `None` if that engine is refused and the option may be one of its own.
     fn of_engine(&self, name: &str) -> Result<Option<(&'static str, OptionType, OptionFate)>, OptionError> {
         let engine = self.engine();
         let refused = matches!(engine.runs, EngineMode::Refused(_));
@@ -450,7 +450,7 @@ impl FioSettings {
     }
 
     fn set_zoning(&mut self, name: &str, value: &OptionValue) -> Result<bool, OptionError> {
-        // What is read as decimals fits.
+        // Values accepted as decimals fit.
         let millionths = |text: &str| number::millionths(text).map_or(0, |share| share as u32);
         match (name, value) {
             ("zonecapacity", _) => self.zoned.capacity = value.plain_size()?,
@@ -464,7 +464,7 @@ impl FioSettings {
         Ok(true)
     }
 
-    /// Zones in sizes become bytes; an error where it is not known how large they are.
+    /// Converts sizes in zones to bytes; if the size of a zone is not known, the error is the option's name.
     pub(super) fn measure_zones(&mut self) -> Result<(), &'static str> {
         let size = self.zones[0];
         let mut given = [
@@ -565,7 +565,7 @@ impl FioSettings {
         true
     }
 
-    /// The directions of `rw` and the number behind its colon.
+    /// Sets the directions of `rw` and the number after its colon.
     fn set_direction(&mut self, word: &str, postfix: Option<&str>, notes: &mut Vec<String>) -> Result<(), OptionError> {
         let (random, plain) = match word.strip_prefix("rand") {
             Some(plain) => (true, plain),
@@ -613,7 +613,7 @@ pub(super) fn names(text: &str) -> Result<Vec<String>, OptionError> {
     if names.is_empty() { Err(OptionError::new("no name is given")) } else { Ok(names) }
 }
 
-/// The service of `file_service_type`; `None` where the model has no such choice, which matters with several files.
+/// The service of `file_service_type`; `None` if the model has no such choice, which matters with several files.
 fn file_service(value: &OptionValue) -> Result<Option<FileService>, OptionError> {
     let OptionValue::Word(word, rest) = value else {
         return Ok(None);

@@ -1,13 +1,13 @@
 //! An option's text, checked against its kind: type and range.
 //!
-//! It does not know what an option means. Source: fio's option types and their limits (`fio --cmdhelp=NAME`).
+//! Meanings of options are not known here. Source: fio's option types and their limits (`fio --cmdhelp=NAME`).
 
 use super::given::ExpandedOption;
 use super::number::{self, Amount};
 use crate::diagnostic::Diagnostic;
 use crate::spelling::nearest;
 
-/// What an option accepts.
+/// The values that an option accepts.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum OptionType {
     /// Nothing, or 0 or 1.
@@ -20,17 +20,17 @@ pub(super) enum OptionType {
     Ints(i64, i64),
     /// Bytes or percent.
     Size,
-    /// One size, or two as a range.
+    /// A size, or two as a range.
     SizeRange,
     /// Ranges of sizes for read, write, trim.
     Ranges,
     /// A time; the unit of a bare number in microseconds.
     Time(u64),
-    /// One time, or two as a range.
+    /// A time, or two as a range.
     TimeRange(u64),
     /// A number of 64 bits.
     Seed,
-    /// One of these words, optionally followed by `:more`.
+    /// A word of a list, optionally followed by `:more`.
     Word(&'static [&'static str]),
     /// Decimal numbers separated by `:`, up to this value.
     Decimals(u64),

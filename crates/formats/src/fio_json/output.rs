@@ -15,7 +15,7 @@ pub const PERCENTILE_LIST: &str = "1:5:10:20:30:40:50:60:70:80:90:95:99:99.5:99.
 /// Upper edges, not included, of `latency_ns` and `latency_us`, each in its unit.
 pub const LATENCY_EDGES: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
 
-/// One document of fio output: one run of a job file.
+/// A document of fio output: one run of a job file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FioOutput {
     /// `fio version`.
@@ -30,7 +30,7 @@ pub struct FioOutput {
     pub jobs: Vec<JobResult>,
     /// From a client of a fio server: `client_stats` rather than `jobs`.
     pub from_client: bool,
-    /// What the kernel counted.
+    /// The kernel's counters of the disks.
     pub disk_util: Vec<DiskUtil>,
 }
 
@@ -48,23 +48,23 @@ impl Default for FioOutput {
     }
 }
 
-/// One job, or one reporting group.
+/// A job, or a reporting group.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobResult {
     pub name: String,
-    /// Its client, in the output of a client.
+    /// The client, in the output of a client.
     pub hostname: Option<String>,
-    /// Its reporting group.
+    /// The reporting group.
     pub group: u64,
     /// When it started, ms since 1970.
     pub start_ms: u64,
-    /// Its error number; 0: none.
+    /// The error number; 0: none.
     pub error: u64,
     /// Seconds left (0 when it has ended).
     pub eta_s: u64,
     /// Seconds since it was started.
     pub elapsed_s: u64,
-    /// Its own options. Flags have an empty value.
+    /// The job's own options. Flags have an empty value.
     pub options: BTreeMap<String, String>,
     /// `description` of the job.
     pub description: Option<String>,
@@ -105,7 +105,7 @@ pub struct JobResult {
     pub latency_window: u64,
 }
 
-/// One direction of a job.
+/// A direction of a job.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DirectionResult {
     /// Bytes moved.
@@ -129,7 +129,7 @@ pub struct DirectionResult {
     pub lat: LatencySummary,
     /// Bandwidth of equal intervals, bytes a second.
     pub bandwidth_samples: SampleSummary,
-    /// This direction's percent of the group's bandwidth.
+    /// Percent of the group's bandwidth in this direction.
     pub bandwidth_percent: f64,
     /// Requests a second of equal intervals.
     pub iops_samples: SampleSummary,
@@ -168,7 +168,7 @@ pub struct LatencySummary {
     pub bins: Vec<(u64, u64)>,
 }
 
-/// What samples of equal intervals amount to.
+/// Statistics of samples of equal intervals.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SampleSummary {
     pub min: f64,
@@ -235,7 +235,7 @@ impl LatencyBuckets {
     }
 }
 
-/// What the kernel counted of one block device.
+/// The kernel's counters of a block device.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct DiskUtil {
     pub name: String,

@@ -9,7 +9,7 @@ use super::output::{DirectionResult, DiskUtil, FioOutput, JobResult, LATENCY_EDG
 const DEPTH_LEVELS: [&str; 7] = ["1", "2", "4", "8", "16", "32", ">=64"];
 const DEPTH_BATCHES: [&str; 7] = ["0", "4", "8", "16", "32", "64", ">=64"];
 
-/// The document as text, with a line feed at its end. The same input gives the same bytes.
+/// The document as text, with a line feed at its end. Equal inputs give equal bytes.
 pub fn write(output: &FioOutput) -> String {
     let mut document = Map::new();
     document.insert("fio version".into(), json!(output.version));
@@ -31,7 +31,7 @@ fn options(options: &BTreeMap<String, String>) -> Value {
     Value::Object(options.iter().map(|(key, value)| (key.clone(), json!(value))).collect())
 }
 
-/// Six decimals; what is no number (the mean of nothing) is 0, for JSON has no word for it.
+/// Rounds to six decimals; a value that is not finite (the mean of nothing) is 0, for JSON has no word for it.
 fn real(value: f64) -> Value {
     let rounded = (value * 1e6).round() / 1e6;
     json!(if rounded.is_finite() { rounded } else { 0.0 })

@@ -20,7 +20,7 @@ pub struct IometerConfig {
     pub disk_workers: WorkerSpawn,
     /// Network workers to make likewise.
     pub network_workers: WorkerSpawn,
-    /// What Iometer would have recorded: `ALL`, `NO_TARGETS`, `NO_WORKERS`, `NO_MANAGERS` or `NONE`.
+    /// Results that Iometer would have recorded: `ALL`, `NO_TARGETS`, `NO_WORKERS`, `NO_MANAGERS` or `NONE`.
     pub record: String,
     /// Steps of the test types that vary the number of workers.
     pub worker_cycling: Cycling,
@@ -28,7 +28,7 @@ pub struct IometerConfig {
     pub target_cycling: Cycling,
     /// Steps of the test types that vary the queue depth.
     pub depth_cycling: DepthCycling,
-    /// What is varied.
+    /// The quantity that varies from test to test.
     pub test_type: TestType,
     /// The access specifications, in order.
     pub specs: Vec<IcfAccessSpec>,
@@ -53,9 +53,9 @@ pub enum IcfVersion {
 /// How many workers to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WorkerSpawn {
-    /// One for each processor.
+    /// A worker for each processor.
     PerProcessor,
-    /// This many.
+    /// Exactly so many.
     Exactly(u32),
 }
 
@@ -64,7 +64,7 @@ pub enum WorkerSpawn {
 pub struct Cycling {
     /// The first count.
     pub start: u32,
-    /// What is added, or multiplied with.
+    /// The amount added, or the factor.
     pub step: u32,
     /// Multiplied rather than added.
     pub exponential: bool,
@@ -79,7 +79,7 @@ pub struct DepthCycling {
     pub end: u32,
 }
 
-/// What varies from test to test of one access specification.
+/// The quantity that varies from test to test of one access specification.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TestType {
     /// Nothing: all targets of all workers.
@@ -108,7 +108,7 @@ pub struct IcfAccessSpec {
     pub line: usize,
     /// Which new workers get it.
     pub assignment: SpecAssignment,
-    /// Its name and rows.
+    /// Name and rows.
     pub spec: AccessSpec,
 }
 
@@ -127,12 +127,12 @@ pub enum SpecAssignment {
 /// A machine that runs workers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct IometerManager {
-    /// Its number.
+    /// The number.
     pub id: u32,
     pub name: String,
-    /// Its network address, as written.
+    /// The network address, as written.
     pub address: String,
-    /// Its workers, in order.
+    /// The workers, in order.
     pub workers: Vec<IometerWorker>,
 }
 

@@ -1,8 +1,8 @@
 //! An Iometer configuration (.icf) as a value, and the way in: [`parse`].
 //!
-//! The grammar is that of Iometer's own writers and readers, 1998 to 1.1. Where Iometer stops at a key it does not
-//! know, this reader keeps the key, warns and goes on, because files outlive versions. What a configuration would
-//! run is not decided here: see [`IometerConfig::job`]. Results-display settings say nothing about the work and are skipped.
+//! The grammar is that of Iometer's own writers and readers, 1998 to 1.1. Where Iometer stops at a key it does not know, this
+//! reader keeps the key, warns and goes on, because files outlive versions. [`IometerConfig::job`] decides what a configuration
+//! would run. Results-display settings say nothing about the work and are skipped.
 
 pub use super::config::{
     Cycling, DepthCycling, IcfAccessSpec, IcfVersion, IometerConfig, IometerManager, IometerWorker, SpecAssignment,
@@ -14,7 +14,7 @@ use crate::diagnostic::Diagnostic;
 
 /// Reads a configuration. `file` is its name for diagnostics; `bytes` are UTF-8 or Latin-1.
 ///
-/// Beside the configuration come warnings: unknown keys, odd sizes, text out of place.
+/// Also returns warnings: unknown keys, odd sizes, text out of place.
 ///
 /// # Errors
 /// All that is wrong: shares that do not sum to 100, numbers out of range, unknown words for values, or a file

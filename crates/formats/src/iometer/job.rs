@@ -1,4 +1,4 @@
-//! What an Iometer configuration would run, as a [`Job`] on the modelled drive.
+//! Builds the [`Job`] that an Iometer configuration would run on the modelled drive.
 //!
 //! Each test of Iometer's series is a stage; each (worker, target) of a test is a stream of the job. The order is
 //! Iometer's (read in its source): access specifications outside, steps of the test type inside. Reading the file is
@@ -31,9 +31,8 @@ const MOST_STREAMS: u64 = 65_535;
 impl IometerConfig {
     /// The job this configuration describes, on a drive of `device_sectors` sectors of 512 bytes.
     ///
-    /// Beside it come warnings about all that is not as Iometer would do it: targets that share the drive, files
-    /// taken as runs of sectors, workers left out, a run time chosen here. What Iometer's data pattern writes has no
-    /// bearing on a disk.
+    /// Also returns warnings about all that is not as Iometer would do it: targets that share the drive, files taken as runs of
+    /// sectors, workers left out, a run time chosen here. Iometer's data pattern has no bearing on a disk.
     ///
     /// # Errors
     /// Why nothing could run: no access specification, only network workers, an unknown specification, an area
@@ -59,7 +58,7 @@ impl IometerConfig {
 struct Runner {
     manager: usize,
     settings: IometerWorker,
-    /// One a test series; `None` is Iometer's "Idle".
+    /// A specification for each test series; `None` is Iometer's "Idle".
     specs: Vec<Option<AccessSpec>>,
     targets: Vec<Target>,
 }
@@ -71,7 +70,7 @@ struct Target {
     seed: u64,
 }
 
-/// One test: how many targets of each runner, and the depth if the test sets it.
+/// A test: how many targets of each runner, and the depth if the test sets it.
 struct Test {
     active: Vec<usize>,
     depth: Option<u32>,
@@ -91,7 +90,7 @@ struct Plan<'a> {
 impl<'a> Plan<'a> {
     fn new(config: &'a IometerConfig, sectors: u64) -> Plan<'a> {
         let mut names: BTreeMap<String, &AccessSpec> = BTreeMap::new();
-        // Of several alike the first counts, and a name as written before one in other letters.
+        // If names are equal, the first counts; a name as written goes before one in other letters.
         for fold in [str::to_owned as fn(&str) -> String, |name: &str| name.to_lowercase()] {
             for specification in &config.specs {
                 names.entry(fold(&specification.spec.name)).or_insert(&specification.spec);
@@ -160,7 +159,7 @@ impl<'a> Plan<'a> {
         vec![(0, IometerWorker::new(0, "Worker 1"))]
     }
 
-    /// What runs when no worker has a specification: those for new disk workers, otherwise all.
+    /// Specifications to run when no worker has one: those for new disk workers, otherwise all.
     fn specs_of_nobody(&mut self) -> Vec<Option<AccessSpec>> {
         let specs = &self.config.specs;
         let default: Vec<_> =
@@ -241,7 +240,7 @@ impl<'a> Plan<'a> {
         }
     }
 
-    /// Sectors of each target's slice, with a word about what the targets were in Iometer.
+    /// Sectors of each target's slice; warns of what the targets were in Iometer.
     fn slice(&mut self, targets: &[(usize, String)]) -> u64 {
         for (line, name) in targets.iter().filter(|(_, name)| is_file_system(name)) {
             let what = "its iobw.tst is taken as one run of sectors from the start";
@@ -354,7 +353,7 @@ impl<'a> Plan<'a> {
         })
     }
 
-    /// A request, put at its alignment, must fit into the area it is drawn in.
+    /// Checks that a request, put at its alignment, fits into the area it is drawn in.
     fn check_sizes(&mut self, present: &[&Runner], index: usize) {
         for runner in present {
             let Some(Some(spec)) = runner.specs.get(index) else {
@@ -397,7 +396,7 @@ impl<'a> Plan<'a> {
         tests
     }
 
-    /// Each of these at every depth.
+    /// Repeats each set of active targets at every depth.
     fn depths(&mut self, actives: Vec<Vec<usize>>) -> Vec<Test> {
         let cycling = self.config.depth_cycling;
         if cycling.steps.start == 0 || (cycling.steps.step == 0 && cycling.steps.start <= cycling.end) {
@@ -421,7 +420,7 @@ impl<'a> Plan<'a> {
     }
 }
 
-/// Has a file system in Iometer: a drive letter, a mount point. `1: "MODEL"`, `PHYSICALDRIVE:0` and `sda` have none.
+/// True for a drive letter or a mount point, a target with a file system; not for `1: "MODEL"`, `PHYSICALDRIVE:0` and `sda`.
 fn is_file_system(name: &str) -> bool {
     let letter =
         name.split_once(':').is_some_and(|(drive, _)| drive.len() == 1 && drive.as_bytes()[0].is_ascii_alphabetic());
@@ -449,7 +448,7 @@ fn counts(cycling: Cycling) -> impl Iterator<Item = u64> {
     })
 }
 
-/// What is active at each count, as long as it grows.
+/// The active targets at each count, as long as their number grows.
 fn rising(cycling: Cycling, active: impl Fn(u64) -> Vec<usize>) -> Vec<Vec<usize>> {
     let mut tests = Vec::new();
     let (mut most, mut streams) = (0, 0);

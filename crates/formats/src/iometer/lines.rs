@@ -61,7 +61,7 @@ impl TextLine<'_> {
         self.text.starts_with('\'')
     }
 
-    /// Its words in small letters, one blank between them, without the apostrophe.
+    /// The words in small letters, one blank between them, without the apostrophe.
     pub(super) fn words(&self) -> String {
         let bare = self.text.strip_prefix('\'').unwrap_or(self.text);
         bare.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
@@ -92,7 +92,7 @@ impl TextLine<'_> {
     }
 }
 
-/// The text of a file: UTF-8 where it is, otherwise Latin-1, in which every byte is a character.
+/// The text of a file: UTF-8 if valid, otherwise Latin-1, in which every byte is a character.
 pub(super) fn decode(bytes: &[u8]) -> Cow<'_, str> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     match std::str::from_utf8(bytes) {

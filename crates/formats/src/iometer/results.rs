@@ -17,7 +17,7 @@ const MIB: f64 = 1_048_576.0;
 /// Bytes of an MB, the unit of `MBps (Decimal)`.
 const MB: f64 = 1_000_000.0;
 
-/// One test of a run: one access specification on one set of workers.
+/// A test of a run: one access specification on one set of workers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct IometerTest {
     /// Description of the run, from its head.
@@ -41,10 +41,10 @@ pub enum ResultSubject {
     #[default]
     All,
     Manager,
-    /// One processor; only the processor's columns are filled.
+    /// A processor; only the processor's columns are filled.
     Processor,
     Worker,
-    /// One disk of a worker.
+    /// A disk of a worker.
     Disk,
     /// Another target, by the file's word.
     Other(String),
@@ -59,12 +59,12 @@ pub struct ReadWriteSplit {
     pub write: Option<f64>,
 }
 
-/// One row of results.
+/// A row of results.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct IometerRow {
-    /// Its line in the file.
+    /// The line in the file.
     pub line: usize,
-    /// Its own time stamp, in files of instantaneous results.
+    /// The row's own time stamp, in files of instantaneous results.
     pub time_stamp: Option<String>,
     /// Whom it is about.
     pub subject: ResultSubject,
@@ -128,8 +128,8 @@ const BINS: [(&str, u64); 21] = [
     (">= 10 s", 10_000_000),
 ];
 
-/// Reads results. `file` is its name for diagnostics; `bytes` are UTF-8 or Latin-1. Beside the tests, in the order of
-/// the file, come warnings: rows that do not fit their caption, figures that are no numbers, aborted tests.
+/// Reads results. `file` is its name for diagnostics; `bytes` are UTF-8 or Latin-1. Also returns warnings: rows that do not fit
+/// their caption, figures that are no numbers, aborted tests. The tests are in the order of the file.
 ///
 /// # Errors
 /// A file without a results caption.
@@ -147,7 +147,7 @@ pub fn parse(file: &str, bytes: &[u8]) -> Result<(Vec<IometerTest>, Vec<Diagnost
     Ok((reader.tests, reader.warnings))
 }
 
-/// What the next line that is not a caption means.
+/// The meaning of the next line that is not a caption.
 #[derive(Clone, Copy, Default, PartialEq)]
 enum Next {
     #[default]
@@ -315,7 +315,7 @@ fn subject(word: &str) -> ResultSubject {
     }
 }
 
-/// One row's cells by caption.
+/// The cells of a row by caption.
 struct Cells<'a> {
     columns: &'a BTreeMap<String, usize>,
     values: &'a [&'a str],

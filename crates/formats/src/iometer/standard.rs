@@ -55,7 +55,7 @@ const PUBLISHED: [Single; 24] = [
     ("OLTP 2K", 2048, 67, 100),
     ("OLTP 4K", 4096, 67, 100),
     ("OLTP 8K", 8192, 67, 100),
-    // The same .icf from the wild as the servers above.
+    // From the .icf from the wild that has the servers above.
     ("Decision Support", 1_048_576, 100, 100),
     ("Media Streaming", 65_536, 98, 0),
     ("SQL Server Log", 65_536, 0, 0),
@@ -123,7 +123,7 @@ fn sequential(size: u32, text: &str, reads: &[u8]) -> Vec<AccessSpec> {
     reads.iter().map(spec).collect()
 }
 
-/// One row of each: equal shares, and one more for as many of the first as the division leaves over.
+/// All rows in equal shares; the first ones have one percent more, as many as the division leaves over.
 fn all_in_one(name: &str, specs: &[AccessSpec]) -> AccessSpec {
     let rows: Vec<AccessLine> = specs.iter().flat_map(|spec| spec.lines.iter().copied()).collect();
     let count = rows.len();

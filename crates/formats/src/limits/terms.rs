@@ -1,5 +1,5 @@
-//! Words of the field that users type first, and where each leads: keys, metrics, and a sentence with the page or the
-//! command that answers. Errors about unknown keys, metrics, jobs and drives say it, and `seekwise keys WORD` shows it.
+//! Words of the field that users type first, and what each leads to: keys, metrics, and a sentence with the page or the command
+//! that answers. Errors about unknown keys, metrics, jobs and drives say it, and `seekwise keys WORD` shows it.
 //!
 //! Words that name something that is not modelled are in [`limits`](crate::limits); words for one key alone stand beside that key.
 
@@ -205,7 +205,7 @@ pub(crate) fn is_term(word: &str) -> bool {
     TERMS.iter().any(|term| term.words.iter().any(|known| is_same(known, word)))
 }
 
-/// What an error expects where there are several words; nothing without any.
+/// Words as an error expects them: `one of …` if there are several, `None` without any.
 pub(crate) fn listed(words: &[&str]) -> Option<String> {
     match words {
         [] => None,

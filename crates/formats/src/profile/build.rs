@@ -89,8 +89,7 @@ pub(super) fn profile(drive: &DriveFile) -> Result<Profile, Errors> {
     }
 }
 
-/// Segments are equal shares of the buffer, up to the limit of the drive. An adaptive buffer starts with
-/// three.
+/// Builds the buffer: segments are equal shares of it, up to the limit of the drive. An adaptive one starts with three.
 fn cache(figures: &Drive<'_>) -> CacheSpec {
     let limit = figures.whole("cache.max_segments");
     let sectors = figures.whole("cache.size_kib") * 2;
@@ -127,8 +126,8 @@ fn cache(figures: &Drive<'_>) -> CacheSpec {
     }
 }
 
-/// Segments, and runs of unwritten blocks where these take memory as they come. With lengths of their own, of the most
-/// segments that there can be, the share that may be dirty are runs; the others are for reading.
+/// The number of segments, and the most dirty runs. If segments have lengths of their own, the dirty share of the most segments
+/// that there can be are runs; the others are for reading.
 fn division(figures: &Drive<'_>, adaptive: Option<&AdaptiveDivision>, limit: u64) -> (u64, Option<u32>) {
     let given = figures.may_count("cache.dirty_runs");
     match adaptive {
@@ -245,7 +244,7 @@ fn reserve(
     Ok(Some(MediaCacheSpec { stretches, slots, first_slot, stride, largest }))
 }
 
-/// Holes and remaps of single slots would split larger physical sectors.
+/// Refuses holes and remaps that split physical sectors.
 fn split_sectors(
     figures: &Drive<'_>,
     holes: &[(u64, u64)],
@@ -369,7 +368,7 @@ fn layout_error(figures: &Drive<'_>, zones: &[Zone], error: &LayoutError) -> Dia
     }
 }
 
-/// A row may have become several zones of the model; it is the last row that starts at or before the zone.
+/// The error of a zone of the model, at the last row that starts at or before it: a row may have become several zones.
 fn zone_error(figures: &Drive<'_>, zones: &[Zone], zone: usize, what: &str) -> Diagnostic {
     let rows = figures.zones();
     let first = zones.get(zone).map_or(0, |zone| zone.first_cylinder);
@@ -444,7 +443,7 @@ fn averages(single: f64, full: f64, rises: impl Fn(&f64) -> bool) -> Option<[f64
     let step = |step: u32| single + (full - single) * f64::from(step) / f64::from(STEPS);
     let low = (0..=STEPS).map(step).find(&rises)?;
     let high = (0..=STEPS).rev().map(step).find(&rises)?;
-    // Two digits are printed, and what is printed must do.
+    // Rounded inwards to the two digits that are printed, so that the printed values do.
     Some([(low * 100.0).ceil() / 100.0, (high * 100.0).floor() / 100.0])
 }
 

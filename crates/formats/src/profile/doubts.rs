@@ -5,12 +5,12 @@
 //! | rule | how wide | where from |
 //! |---|---|---|
 //! | zones hold what the drive offers, its holes and media cache left out | [`SPARE`] more | the built-in drives and those of `validation` hold at most 0.5 % more; spares are of that order |
-//! | the link carries the outermost zone | as fast | what is slower is the rate of every stream |
+//! | the link carries the outermost zone | as fast | a slower link limits every stream |
 //! | sectors a track fall towards the spindle, to a third at least | `INWARD` | 1.0 to 2.2 on all drives here; the inner radius is a third of the outer one at least |
 //! | a full stroke takes some averages | `STROKE` | 1.6 to 2.4 averages on all drives here |
 //! | spindle speed | `SPEED` | 3,600 to 15,000 of drives that were sold, 2,400 of the slowest |
 //! | density | `DENSEST` | about half of it is reached by the drives of 22 TB here |
-//! | patience stands beside `sptf` | | no other policy has positioning times to weigh |
+//! | patience needs `sptf` | | no other policy has positioning times to weigh |
 //! | a segment holds a fair part of a track | `SEGMENT` | 0.4 tracks at least on all drives here |
 
 use super::drive_file::DriveFile;
@@ -62,7 +62,7 @@ fn sectors(row: &ZoneRow, heads: u64) -> Option<u64> {
         }
         None => {
             let each: u64 = row.spt.iter().map(|&spt| u64::from(spt)).sum();
-            // One number for all heads, or one per head.
+            // A row has one number for all heads, or one per head.
             let tracks = if row.spt.len() == 1 { heads } else { 1 };
             each.checked_mul(tracks)?.checked_mul(cylinders)
         }
@@ -81,8 +81,8 @@ pub(super) fn doubts(drive: &DriveFile) -> Vec<Diagnostic> {
     all.into_iter().filter_map(|doubt| doubt(drive)).chain(patience(drive)).collect()
 }
 
-/// Patience beside a policy that has no positioning times to weigh. Where a run sets the policy alone, it means the drive without
-/// what goes with its own.
+/// Warns of patience under a policy that has no positioning times to weigh. If a run sets the policy alone, the drive's own
+/// patience is not warned of.
 fn patience(drive: &DriveFile) -> impl Iterator<Item = Diagnostic> {
     ["firmware.queue", "firmware.destage"].into_iter().filter_map(|at| {
         let policy = drive.figure(&format!("{at}.policy"))?;

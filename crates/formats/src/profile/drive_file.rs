@@ -12,7 +12,7 @@ use crate::figure::{Figure, FigureValue};
 pub struct DriveFile {
     /// The file's name as given.
     pub file: String,
-    /// Its name in the catalogue.
+    /// The name in the catalogue.
     pub name: String,
     /// Maker and model.
     pub title: String,
@@ -26,7 +26,7 @@ pub struct DriveFile {
     pub sources: BTreeMap<String, String>,
     /// Everyday cases in which it deviates from the arithmetic.
     pub otherwise: Vec<CaseException>,
-    /// What a foreign description of it says beyond the model.
+    /// Parameters of a foreign description that are not modelled.
     pub not_modelled: Vec<ForeignParameter>,
     pub(super) figures: Vec<Figure>,
 }
@@ -37,7 +37,7 @@ impl DriveFile {
         self.figures.iter()
     }
 
-    /// One figure by its key.
+    /// A figure by its key.
     pub fn figure(&self, key: &str) -> Option<&Figure> {
         self.figures.iter().find(|figure| figure.key == key)
     }

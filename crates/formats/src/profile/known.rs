@@ -1,5 +1,5 @@
-//! Profiles that were read: the cells of a study name the same few drives, and each is read once in a process. Kept by the file's
-//! name, which messages and figures carry, and its text. Reads nothing itself.
+//! A cache of parsed profiles: the cells of a study name the same few drives, and each is parsed once in a process. An entry is
+//! found by the file's name, which messages and figures carry, and its text.
 
 use std::sync::Arc;
 
@@ -7,13 +7,13 @@ use super::{DriveFile, parse};
 use crate::diagnostic::Diagnostic;
 use crate::kept::Kept;
 
-/// A text with its file's name, and what it says.
+/// A file's name, its text, and the parsed drive.
 struct KnownText(String, String, Arc<DriveFile>);
 
-/// The last texts, as many as mechanisms are kept (`mechanism`). The longest built-in text has 11 KB.
+/// The most recently used profiles, as many as there are mechanisms (`mechanism`). The longest built-in text has 11 KB.
 static KNOWN: Kept<KnownText> = Kept::new(16);
 
-/// As [`parse`]; a text that was read before is not read again. An error is not kept.
+/// Parses like [`parse`], but takes a text that was parsed before from the cache. An error is not cached.
 pub fn read(file: &str, text: &str) -> Result<DriveFile, Vec<Diagnostic>> {
     let known = KNOWN.find(|it| it.is(file, text), |it| Arc::clone(&it.2));
     if let Some(drive) = known {

@@ -1,6 +1,6 @@
-//! Platters and arm of a drive, built once: their tables take milliseconds and a megabyte, and the cells of a study mostly differ
-//! in other figures. What was built is kept in the process, beside the figures that building it asked for; a drive with these
-//! figures shares its tables. Builds nothing itself.
+//! A cache of platters and arms: building their tables takes milliseconds and a megabyte, and the cells of a study mostly
+//! differ in other figures. An entry holds the figures that its building asked for; a drive with these figures shares its
+//! tables.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ use crate::diagnostic::Diagnostic;
 use crate::figure::FigureValue;
 use crate::kept::Kept;
 
-/// Where blocks are, and how long it takes to get there.
+/// The places of blocks, and the times to get there.
 #[derive(Clone)]
 pub(super) struct Mechanism {
     pub geometry: Geometry,
@@ -29,10 +29,10 @@ struct Built {
     mechanism: Mechanism,
 }
 
-/// Those of the last drives, the last one at the end. The largest has 545,536 cylinders: two tables of four bytes each, 4.4 MB.
+/// The most recently used mechanisms. The largest has 545,536 cylinders: two tables of four bytes each, 4.4 MB.
 static BUILT: Kept<Built> = Kept::new(KEPT);
 
-/// How many are kept: no study that comes with the program has as many mechanisms. They are 70 MB at most.
+/// The number of cached mechanisms: no built-in study has as many. Together they take 70 MB at most.
 const KEPT: usize = 16;
 
 /// The mechanism of these figures, as built before or built now.

@@ -1,5 +1,5 @@
-//! `[not_modelled]`: parameters of a foreign description that the model has no counterpart for and that would change a result, as
-//! `seekwise import` lists them. They change nothing; `seekwise validate` names those that may explain what it finds.
+//! `[not_modelled]`: parameters of a foreign description without a counterpart in the model that would change a result, as
+//! `seekwise import` lists them. No figure changes; `seekwise validate` names those that may explain what it finds.
 //!
 //! ```toml
 //! [not_modelled]
@@ -15,7 +15,7 @@ use crate::figure::FigureReader;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ForeignParameter {
     pub key: String,
-    /// Its value, where it stands and what it would do.
+    /// The value, where it stands and what it would do.
     pub says: String,
 }
 

@@ -1,11 +1,11 @@
 //! A seek curve for a drive with only three known figures: single track, average, full stroke.
 //!
-//! Its shape is what nine measured curves have in common: the eight that DIXtrac extracted from drives of 1991 to 1999 (2,051
+//! The shape is what nine measured curves have in common: the eight that DIXtrac extracted from drives of 1991 to 1999 (2,051
 //! to 10,042 cylinders; `docs/validation.md`) and that of a Maxtor Atlas 10K V of 2004 (80,512 cylinders, published with
 //! Western Digital's DiskSim). Divided by each drive's average less its single-track time, they agree in two parts. The arm
 //! accelerates and then coasts: that part goes by the share of the stroke, `x`. And it settles: a move of a few *tracks* takes
-//! longer than one of a single track, on drives of any number of cylinders alike:
-//! `S(d) = SETTLING · (1 - 1/√d) + √x`, and from `x = COASTING` on a straight line with the slope that the root has there.
+//! longer than one of a single track, on drives of any number of cylinders alike: `S(d) = SETTLING · (1 - 1/√d) + √x`, and from
+//! `x = COASTING` on a straight line with the slope that the root has there.
 //!
 //! A drive's curve is `t(d) = single + a · (S(d) - S(1)) + b · (d - 1) / (C - 2)`, with `a` and `b` such that the mean over
 //! uniformly drawn cylinders is the average and `t(C - 1)` the full stroke. `crates/lab/tests/ladder.rs` leaves each drive out.

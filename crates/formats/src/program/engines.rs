@@ -12,11 +12,11 @@ use crate::figure::{Figures, KeyDomain, ProfileKey};
 /// An engine.
 pub(crate) struct ProgramEngine {
     pub name: &'static str,
-    /// What it does.
+    /// A description.
     pub what: &'static str,
-    /// What its operations are.
+    /// The name of an operation, such as `a commit`.
     pub operation: &'static str,
-    /// Its keys, all of which a program's file must have.
+    /// The keys, all of which a program's file must have.
     pub keys: &'static [ProfileKey],
     /// Builds the program from its figures.
     pub build: fn(&Figures<'_>, ProgramVolumes) -> ProgramSpec,
@@ -416,12 +416,12 @@ pub(crate) fn files(it: &Figures<'_>) -> FileSet {
     }
 }
 
-/// Bytes, at least one if the size is not zero.
+/// Megabytes as bytes.
 fn mb(it: &Figures<'_>, key: &str) -> u64 {
     (it.number(key) * 1e6).round() as u64
 }
 
-/// Bytes, rounded to whole sectors.
+/// KiB as bytes, rounded to whole sectors and at least one.
 fn kib(it: &Figures<'_>, key: &str) -> u64 {
     ((it.number(key) * 2.0).round() as u64).max(1) * 512
 }

@@ -1,5 +1,5 @@
-//! Whether a scene fits what it is to run on. All its files are laid out to see that, which takes milliseconds, and the cells of
-//! a study mostly differ in other figures: a layout that fits is kept in the process, and is not tried again.
+//! Checks that a scene fits its drive and devices, by laying out all its files. Since that takes milliseconds, and the cells of
+//! a study mostly differ in other figures, layouts that fit are cached in the process.
 
 use seekwise_model::files::scene::{SceneError, SceneLayout};
 
@@ -14,7 +14,7 @@ std::thread_local! {
     pub(super) static TRIED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// Whether it fits. What does not is not kept.
+/// Checks a layout; only those that fit are cached.
 pub(super) fn check(layout: &SceneLayout) -> Result<(), SceneError> {
     if FITS.find(|it| it == layout, |_| ()).is_none() {
         #[cfg(test)]

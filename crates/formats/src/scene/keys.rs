@@ -3,7 +3,7 @@
 use crate::figure::{Figures, KeyDomain, ProfileKey};
 use crate::program;
 
-/// What the keys of a scene begin with.
+/// The first words of a scene's keys.
 pub const ROOTS: [&str; 6] = ["system", "pagecache", "partitions", "device", "volume", "program"];
 
 /// Keys of the system.
@@ -15,7 +15,7 @@ pub(super) static SYSTEM: &[ProfileKey] = &[ProfileKey::must(
 )
 .also(&["operating system", "os"])];
 
-/// Keys of the page cache. What is left out is as the system has it.
+/// Keys of the page cache; the defaults are the system's.
 pub(super) static PAGECACHE: &[ProfileKey] = &[
     ProfileKey::may("mib", "MiB", KeyDomain::Number(0.0, 1e7), "0, none", "memory for file pages")
         .also(&["ram", "memory"]),
@@ -72,7 +72,7 @@ pub(super) static PAGECACHE: &[ProfileKey] = &[
     ),
 ];
 
-/// Keys of how volumes lie.
+/// Keys of the placement of volumes.
 pub(super) static PARTITIONS: &[ProfileKey] = &[ProfileKey::may(
     "alignment",
     "",
@@ -81,10 +81,10 @@ pub(super) static PARTITIONS: &[ProfileKey] = &[ProfileKey::may(
     "alignment to multiples of 1 MiB, as since 2007, or to cylinders of 255 x 63 sectors, where the first volume starts at sector 63",
 )];
 
-/// Keys of a device beside the drive: a flash stick on USB. What is inferred has its range beside it. Times: a command, its
-/// data and its status each take a microframe of 125 us of high-speed USB at least (USB 2.0, 5.3; bulk-only transport 1.0,
-/// 5), and the stick's controller reads or programs flash; measured sticks of the time lie between the bounds, writes of
-/// little far apart. Rates: 480 Mbit/s leave 53 MB/s of bulk data (USB 2.0, table 5-10), of which host adapters had 30 to 35.
+/// Keys of a device beside the drive: a flash stick on USB. Inferred figures state their range. Times: a command, its data and
+/// its status each take a microframe of 125 us of high-speed USB at least (USB 2.0, 5.3; bulk-only transport 1.0, 5), and the
+/// stick's controller reads or programs flash; measured sticks of the time lie between the bounds, writes of little far apart.
+/// Rates: 480 Mbit/s leave 53 MB/s of bulk data (USB 2.0, table 5-10), of which host adapters had 30 to 35.
 pub(super) static DEVICE: &[ProfileKey] = &[
     ProfileKey::must("size_gib", "GiB", KeyDomain::Number(0.001, 1e6), "capacity of the stick"),
     ProfileKey::may("read_ms", "ms", KeyDomain::Number(0.0, 1e4), "0.7", "fixed time of a read; inferred, 0.4 to 1.5"),
@@ -135,20 +135,20 @@ pub(super) static VOLUME: &[ProfileKey] = &[
     ProfileKey::may("gap_kib", "KiB", KeyDomain::Whole(1, 1 << 30), "1024", "largest gap between two fragments"),
 ];
 
-/// Keys of any program beside its figures.
+/// Keys of any program besides its figures.
 pub(super) static PROGRAM: &[ProfileKey] = &[
     ProfileKey::may("cold", "", KeyDomain::Flag, "off", "write all dirty data and empty the cache before it starts"),
     ProfileKey::may("sync", "", KeyDomain::Flag, "off", "wait at its end until all dirty data is written"),
     ProfileKey::may("background", "", KeyDomain::Flag, "off", "the scene does not wait for its end"),
 ];
 
-/// The key of a volume that is a word of the scene's own.
+/// The key of a volume that names its device.
 pub(super) const DEVICE_OF: &str = "device";
 
-/// Keys of a program that are words of the scene's own.
+/// Keys of a program whose values are names.
 pub(super) const WORDS: [&str; 4] = ["name", "on", "to", "after"];
 
-/// A key of a volume that means nothing for its file system, and the one that it belongs to.
+/// Finds a key of a volume that means nothing for its file system, and the file systems that it belongs to.
 pub(super) fn meaningless(fs: &str, it: &Figures<'_>) -> Option<(&'static str, &'static str)> {
     match fs {
         "ext4" => it.has("cluster").then_some(("cluster", "fat32 or ntfs")),
@@ -156,7 +156,7 @@ pub(super) fn meaningless(fs: &str, it: &Figures<'_>) -> Option<(&'static str, &
     }
 }
 
-/// The keys of figures, with what they stand below.
+/// The keys of figures, each list with its prefix.
 pub(crate) fn sections() -> [(&'static str, &'static [ProfileKey]); 7] {
     [
         ("system", SYSTEM),

@@ -10,7 +10,7 @@ use crate::figure::{Figure, FigureOrigin as Origin, FigureValue, Figures, Profil
 
 /// A kind of layer.
 pub(crate) struct LayerKind {
-    /// Its name in a stack, which is the first part of its keys.
+    /// The name in a stack, which is the first part of its keys.
     pub name: &'static str,
     /// The default, in words.
     pub otherwise: &'static str,
@@ -20,13 +20,13 @@ pub(crate) struct LayerKind {
     /// Keys that only apply if another key, or one of several, is given or has a certain value: the key,
     /// the others, the values.
     pub belongs: &'static [(&'static str, &'static [&'static str], &'static [&'static str])],
-    /// What a difference in it is credited to, except for keys with their own concern.
+    /// The concern that a difference in it is credited to, except for keys with their own.
     pub concern: Concern,
     /// Builds the layer from its figures; all required ones are present.
     pub build: fn(&Figures<'_>, &mut LayerContext<'_>) -> Result<Layer, LayerMisfit>,
 }
 
-/// What a layer can see of the others while the stack is built from the drive up.
+/// The context of a layer while the stack is built from the drive up.
 pub(crate) struct LayerContext<'a> {
     /// The drive.
     pub profile: &'a mut Profile,

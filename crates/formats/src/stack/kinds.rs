@@ -22,7 +22,7 @@ pub fn layers() -> impl Iterator<Item = &'static str> + Clone {
     KINDS.iter().map(|kind| kind.name).chain(["drive"])
 }
 
-/// What a difference in a layer above the drive is credited to, unless the key has its own concern.
+/// The concern that a difference in a layer above the drive is credited to, unless the key has its own.
 pub fn concern_of(layer: &str) -> Option<Concern> {
     kind_of(layer).map(|kind| kind.concern)
 }

@@ -1,9 +1,9 @@
 //! Transfer modes of a link: the clock rate of each, and the effective rate.
 //!
-//! Clock rates are from the standards (ATA-2 to ATA-6, SATA 1.0 to 3.x, SPI-3 and SPI-4, SAS). The same share of them is
-//! effective in every mode. It is fitted to one measured mode: a Fireball Plus AS delivers 57.6 MB/s from its buffer in
-//! UDMA 4. At 64 KiB a request that is 1,137.8 us, of which the command takes 24 us (the drive's and the link's
-//! overheads in its profile); 65,536 bytes in the remaining 1,113.8 us are 58.84 MB/s, 0.8825 of 66.67.
+//! Clock rates are from the standards (ATA-2 to ATA-6, SATA 1.0 to 3.x, SPI-3 and SPI-4, SAS). An equal share of them is
+//! effective in every mode, fitted to one measured mode: a Fireball Plus AS delivers 57.6 MB/s from its buffer in UDMA 4. At 64
+//! KiB a request that is 1,137.8 us, of which the command takes 24 us (the drive's and the link's overheads in its profile);
+//! 65,536 bytes in the remaining 1,113.8 us are 58.84 MB/s, 0.8825 of 66.67.
 //!
 //! A mode is only a limit: a drive with a slower link keeps its rate.
 

@@ -21,11 +21,11 @@ use crate::diagnostic::{Diagnostic, is_plain};
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Review {
-    /// Its title in reports.
+    /// The title in reports.
     pub title: String,
     /// The question that it answers.
     pub question: String,
-    /// What was asked and tested, in paragraphs.
+    /// The introduction: what was asked and tested, in paragraphs.
     pub introduction: String,
     /// The studies, in order.
     pub part: Vec<ReviewPart>,
@@ -39,9 +39,9 @@ pub struct ReviewPart {
     pub study: String,
     /// The heading of its chapter; by default the study's title.
     pub title: Option<String>,
-    /// What it adds.
+    /// The purpose of the part.
     pub why: Option<String>,
-    /// Its leading comparison answers the question, beside others that do.
+    /// Whether its leading comparison answers the question, alone or with those of other parts.
     #[serde(default)]
     pub answers: bool,
     /// The half of a question with several that it answers, in the question's words: it leads a sentence of the answer.

@@ -20,7 +20,7 @@ pub(super) struct Biosnoop {
     units: TraceUnits,
     /// Columns after DISK, once the header was read; the last is LAT.
     tail: Option<usize>,
-    /// One of them is QUE.
+    /// QUE is among them.
     queued: bool,
 }
 

@@ -1,5 +1,5 @@
 //! DiskSim's formats. ASCII, its default: `arrival device block blocks flags`, milliseconds, blocks of 512 bytes, flags in
-//! hexadecimal, where bit 0 means a **read**. Its batch form has a sixth column, which is ignored.
+//! hexadecimal, where bit 0 means a **read**. The sixth column of its batch form is ignored.
 //!
 //! Validation: `R|W TAG block blocks response next`, microseconds: the response time, and the time from its completion to the next
 //! request. The timestamp of a request is the sum of all times before it.

@@ -1,6 +1,6 @@
 //! The words of a line of a trace: whole numbers, decimals times a unit, addresses and lengths in any unit, with errors that
-//! say where the word is and what was expected. It works on bytes: a trace may have a hundred million lines, and its words
-//! need not be UTF-8.
+//! say where the word is and what was expected. Words are read as bytes: a trace may have a hundred million lines, and its
+//! words need not be UTF-8.
 
 use seekwise_model::block::SECTOR;
 
@@ -11,9 +11,9 @@ use crate::diagnostic::Diagnostic;
 pub(super) struct TraceLine<'a> {
     /// The file's name.
     pub file: &'a str,
-    /// Its number, from 1.
+    /// The number, from 1.
     pub number: u64,
-    /// Its text, without the line end and surrounding blanks.
+    /// The text, without the line end and surrounding blanks.
     pub text: &'a [u8],
 }
 
@@ -78,7 +78,7 @@ impl TraceLine<'_> {
         self.extent_of(keys, words, units, |start| start)
     }
 
-    /// The same, from another byte than the one that is written.
+    /// A run of sectors of at least one, from the byte to which `moved` maps the written one.
     #[inline]
     pub fn extent_of(
         &self,
@@ -127,7 +127,7 @@ pub(super) fn shown(word: &[u8]) -> String {
     text.chars().map(plain).take(40).collect()
 }
 
-/// One in each of eight bytes.
+/// A 1 in each of eight bytes.
 const EACH: u64 = 0x0101_0101_0101_0101;
 
 /// The most digits that always fit in 64 bits.
@@ -152,7 +152,7 @@ pub(super) fn whole(word: &[u8]) -> Option<u64> {
     all.then_some(number)
 }
 
-/// Eight digits at once: neighbours become numbers of two digits, of four, of eight. The way is Daniel Lemire's.
+/// Parses eight digits at once: neighbours become numbers of two digits, of four, of eight (Daniel Lemire's method).
 #[inline]
 fn eight(digits: [u8; 8]) -> Option<u64> {
     let word = u64::from_le_bytes(digits) ^ (EACH * 0x30);
@@ -165,7 +165,7 @@ fn eight(digits: [u8; 8]) -> Option<u64> {
     Some(fours.wrapping_mul(1 + (10_000 << 32)) >> 32)
 }
 
-/// The same for a word that may not fit.
+/// Parses a word that may not fit.
 #[cold]
 fn long(word: &[u8]) -> Option<u64> {
     word.first()?;
@@ -269,7 +269,7 @@ pub(super) fn place(bytes: &[u8], wanted: u8) -> Option<usize> {
     rest.iter().position(|&byte| byte == wanted).map(|at| eights.len() * 8 + at)
 }
 
-/// The highest digit of each of eight bytes that is this one, the first byte lowest; of others nothing.
+/// A mask with the highest bit of each of eight bytes that is `wanted`, the first byte lowest.
 #[inline]
 fn equal(bytes: [u8; 8], wanted: u8) -> u64 {
     let others = u64::from_le_bytes(bytes) ^ (EACH * u64::from(wanted));

@@ -146,7 +146,7 @@ pub const FORMATS: [FormatSpec; 11] = [
 ];
 
 impl TraceFormat {
-    /// Its description.
+    /// The description.
     pub fn known(self) -> &'static FormatSpec {
         FORMATS.iter().find(|known| known.format == self).expect("every format is known")
     }
@@ -174,7 +174,7 @@ pub enum WaitMeaning {
 /// How a trace is read. Missing values are those of its format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TraceReadOptions {
-    /// Its format; `None` to detect it.
+    /// The format; `None` to detect it.
     pub format: Option<TraceFormat>,
     /// For kernel traces: which events are requests.
     pub event: KernelEvent,
@@ -194,8 +194,8 @@ pub struct TraceReadOptions {
     pub window: usize,
 }
 
-/// Where the requests of a log go if it is read as fio replays it. Its timestamps are then the sums of fio's waits; a
-/// timestamp before the previous one means no wait.
+/// Where the requests of a log go if it is read as fio replays it. Timestamps are then the sums of fio's waits; a timestamp
+/// before the previous one means no wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placed {
     /// The file or device that all requests go to (`replay_redirect`).

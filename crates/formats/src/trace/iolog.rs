@@ -1,8 +1,8 @@
 //! fio's logs of requests (`iolog.c`).
 //!
 //! - Version 1: `rw, offset, length`, 0 for a read and 1 for a write, no timestamps. fio wrote it until 2008.
-//! - Version 2: `file add|open|close`, `file read|write|trim|sync|datasync offset length`, `file wait N 0`. What N counts:
-//!   [`WaitMeaning`].
+//! - Version 2: `file add|open|close`, `file read|write|trim|sync|datasync offset length`, `file wait N 0`; [`WaitMeaning`]
+//!   says what N counts.
 //! - Version 3: the same without `wait`; each line starts with its time in microseconds since the start.
 //!
 //! Each file counts as a device. `sync` and `datasync` are flushes. All units are bytes.
@@ -38,7 +38,7 @@ pub(super) struct Iolog {
     now: u64,
     /// As fio replays it.
     placed: Option<Placed>,
-    /// Of a replay: the instant of the line before.
+    /// In a replay, the instant of the previous line.
     before: u64,
 }
 
@@ -47,7 +47,7 @@ impl Iolog {
         Iolog { units, wait, version: None, now: 0, placed, before: 0 }
     }
 
-    /// The present at a line of version 3. fio waits from the instant of the line before, where that is not 0.
+    /// Sets the time of a line of version 3. In a replay, fio waits from the instant of the previous line, if that is not 0.
     fn at(&mut self, instant: u64) {
         if self.placed.is_none() {
             self.now = instant;
@@ -125,7 +125,7 @@ impl Iolog {
         };
         let next = next.ok_or_else(|| line.wrong("wait", word, "a log of less than 584 years"))?;
         if next < self.now && self.placed.is_some() {
-            // It is already over.
+            // The wait is already over.
             return Ok(());
         }
         if next < self.now {

@@ -55,7 +55,7 @@ pub const KEYS: [(&str, &str, &str, &str); 11] = [
     ("trace.window", "1 to 1048576", "65536", "number of requests in the window that sorts an unsorted trace"),
 ];
 
-/// What to do with the requests of a trace of a larger device.
+/// The handling of requests of a trace of a larger device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum AddressMapping {
     /// Refuse the trace.
@@ -77,7 +77,7 @@ impl AddressMapping {
         ("compact", AddressMapping::Compact),
     ];
 
-    /// Its word.
+    /// The word.
     pub fn word(self) -> &'static str {
         AddressMapping::ALL.iter().find(|known| known.1 == self).map_or("", |known| known.0)
     }
@@ -154,7 +154,7 @@ impl TraceOptions {
     }
 }
 
-/// The upper limit of a window and of a unit: 2^20.
+/// Parses a number from 1 to 2^20, the limit of a window and of a unit.
 fn bounded(value: &str) -> Option<u64> {
     value.parse().ok().filter(|number| (1..=1 << 20).contains(number))
 }

@@ -1,5 +1,5 @@
-//! Compressed traces: gzip, zstd or xz, the only file of a tar archive, or a combination (`.tgz`). They are
-//! decompressed while they are read; memory use is limited to the window of the compressor.
+//! Compressed traces: gzip, zstd or xz, the only file of a tar archive, or a combination (`.tgz`). Traces are decompressed
+//! while they are read; memory use is limited to the window of the compressor.
 //!
 //! Sources: RFC 1952 (gzip), RFC 8878 (Zstandard), the .xz file format 1.2.1, POSIX.1-2017 pax (ustar).
 
@@ -22,7 +22,7 @@ const BUFFER: usize = 1 << 16;
 /// The memory limit of xz in KiB: 1.5 times what its strongest setting needs (`-9`, a window of 64 MiB).
 const XZ_KIB: u32 = 96 << 10;
 
-/// The magic numbers at the beginning of an input.
+/// Bytes at the beginning of an input in which the magic numbers lie.
 const HEAD: usize = 512;
 
 /// A kind of compression.
@@ -105,7 +105,7 @@ impl<R: BufRead> Frames<R> {
         Frames { packed, decoder: FrameDecoder::new(), within: false }
     }
 
-    /// The next frame, if there is one.
+    /// Starts the next frame; false at the end.
     fn next(&mut self) -> io::Result<bool> {
         loop {
             if self.packed.fill_buf()?.is_empty() {

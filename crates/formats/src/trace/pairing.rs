@@ -1,7 +1,7 @@
 //! Matches requests of a kernel trace with their completions: a completion completes the sectors of every pending request within
 //! it, since requests are merged on the way down. A split request completes with its last part.
 //!
-//! It is bounded: after a number of further requests, a request without a completion is passed on without a response time.
+//! Pending requests are bounded: after a number of further ones, one without completion is passed on without response time.
 
 use std::collections::{BTreeMap, VecDeque};
 

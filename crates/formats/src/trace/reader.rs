@@ -18,11 +18,11 @@ use crate::diagnostic::Diagnostic;
 /// A request of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TraceEntry {
-    /// Its time of issue, relative to the first request.
+    /// The time of issue, relative to the first request.
     pub at: Span,
-    /// Its response time, if recorded.
+    /// The response time, if recorded.
     pub response: Option<Span>,
-    /// Its operation.
+    /// The operation.
     pub op: Op,
     /// Whether it is a forced unit access.
     pub fua: bool,

@@ -1,5 +1,5 @@
-//! Detects the format of a file from its first lines. One line with the shape of a format is
-//! enough, so that a mistake in the first line is reported as such, not as an unknown format.
+//! Detects the format of a file from its first lines. A single line with the shape of a format is enough, so that a mistake in
+//! the first line is reported as such, not as an unknown format.
 
 use super::fields::{blanks, commas, decimal, hexadecimal, shown, whole};
 use super::format::{FORMATS, TraceFormat};

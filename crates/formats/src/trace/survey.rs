@@ -1,6 +1,5 @@
-//! Reads a trace once before it is replayed: number, kinds, sizes, time span and positions of its requests; and checks whether its
-//! units are plausible. Its memory use does not grow with the trace, except for devices and, on
-//! request, the touched regions.
+//! Reads a trace once before it is replayed: number, kinds, sizes, time span and positions of its requests; and checks whether
+//! its units are plausible. Memory use does not grow with the trace, except for devices and, on request, the touched regions.
 
 use std::collections::BTreeSet;
 
@@ -33,7 +32,7 @@ pub struct TraceSurvey {
     /// The meaning of `wait`, if the format has it.
     pub wait: Option<WaitMeaning>,
     pub requests: u64,
-    /// Of these: reads, writes, flushes, trims.
+    /// Requests by kind: reads, writes, flushes, trims.
     pub reads: u64,
     /// See [`TraceSurvey::reads`].
     pub writes: u64,
@@ -209,7 +208,7 @@ const SLOWEST: f64 = 1.0 / 3_600.0;
 /// The number of requests from which a common property is not a coincidence.
 const MANY: u64 = 8;
 
-/// A step of FNV-1a over 64-bit words, turned so that high digits count too.
+/// A step of FNV-1a over 64-bit words, rotated so that high bits count too.
 #[inline]
 fn mix(hash: u64, word: u64) -> u64 {
     (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29)

@@ -1,7 +1,7 @@
 //! Whether ends lie whole revolutions apart, and the length of a revolution: the period of which the times between them
 //! are nearest to multiples. Each time is a direction on a circle of that period; the length of the mean of all
 //! directions says how well the period fits (Rayleigh): 1 if all point the same way, exp(-2 pi^2 s^2) if they spread by
-//! s revolutions, about 1/sqrt(n) at random. It uses times between neighbours, not instants, so that an error of the
+//! s revolutions, about 1/sqrt(n) at random. Times between neighbours are used, not instants, so that an error of the
 //! period does not accumulate.
 
 use std::f64::consts::TAU;
@@ -36,7 +36,7 @@ const CLOCKS: f64 = 5e-4;
 pub struct Lattice {
     /// The period that fits best.
     pub period_ms: f64,
-    /// That period as a speed.
+    /// The speed of that period.
     pub rpm: f64,
     /// How well all times between ends are multiples of it, from 0 to 1.
     pub held: f64,
@@ -90,8 +90,7 @@ pub(super) fn held(apart: &[f64], period: f64) -> f64 {
     along.max(0.0) / apart.len() as f64
 }
 
-/// The period that fits the ends best. Of several that fit, the longest, because multiples of it are multiples of its
-/// half.
+/// The period that fits the ends best; if several fit, the longest, because multiples of it are multiples of its half.
 pub(super) fn of(ends: &[Instant]) -> Lattice {
     let apart: Vec<f64> = ends.windows(2).map(|pair| pair[1].since(pair[0]).nanos() as f64 / 1e6).collect();
     let none = Lattice { period_ms: 0.0, rpm: 0.0, held: 0.0, number: apart.len(), error_ms: 0.0 };

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::lattice::{self, HOLDS, TIGHT};
 
-/// What the timings show beside the period.
+/// Signs of a spindle besides the period.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Signs {
     /// From the fastest to the slowest tenth of random reads, in revolutions. Rotational latency alone makes 0.8 of it.
@@ -51,8 +51,8 @@ impl Signs {
     }
 }
 
-/// The angle of each place from the first: how well it is kept, on average, and how close all are to zero. It uses
-/// angles between neighbours, so that an error of the period does not accumulate.
+/// The angle of each place from the first: how well it is kept, on average, and how close all are to zero. Angles
+/// between neighbours are used, so that an error of the period does not accumulate.
 fn angles(elsewhere: &[TwoOverwrites], period_ms: f64, ends: fn(&TwoOverwrites) -> [Instant; 2]) -> (f64, f64) {
     let places = elsewhere.iter().map(|it| it.place + 1).max().unwrap_or(0);
     let mut sums = vec![(0.0, 0.0, 0.0); places];

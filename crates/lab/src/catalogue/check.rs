@@ -55,7 +55,8 @@ pub fn checks(drive: &DriveFile, profile: &Profile) -> Vec<DatasheetCheck> {
     // A stream is as fast as the slower of medium and link.
     let read = |span: Option<(u64, u64)>| rate(span, false).min(profile.link.rate as f64 / 1e6);
     let outer = geometry.zone_spans().find(|span| span.0 < span.1);
-    // What the zones hold, whatever of it the drive offers; if a drive is known to offer less, what it offers.
+    // A stated capacity is compared with the sectors of the zones; a measured or fitted one, or one set for a run, with the sectors
+    // offered.
     let offers = geometry.extent(geometry.sectors() - 1, 1).end();
     let held = doubts::zone_sectors(drive).filter(|_| doubts::doubted(drive, "geometry.sectors").is_some());
     let capacity = held.unwrap_or(offers) as f64;

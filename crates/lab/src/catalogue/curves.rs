@@ -1,5 +1,5 @@
-//! A drive's curves as points: seek time over distance, sustained rate over position. This is arithmetic on its
-//! geometry and mechanics; no request is simulated.
+//! A drive's curves as points: seek time over distance, sustained rate over position. Both are arithmetic on its geometry and mechanics; no
+//! request is simulated.
 
 use seekwise_model::block::SECTOR;
 use seekwise_model::drive::mechanics::Arm;
@@ -20,7 +20,7 @@ pub fn curves(profile: &Profile) -> Curves {
     Curves { seek: seek(profile), rate: rate(profile) }
 }
 
-/// About 120 distances: closer together where the curve bends.
+/// About 120 distances, closer together where the curve bends.
 fn seek(profile: &Profile) -> Vec<(f64, f64)> {
     let last = profile.geometry.cylinders().saturating_sub(1).max(1);
     let steps = 120u32;
@@ -53,7 +53,7 @@ pub fn sustained(profile: &Profile, first: u64, end: u64, write: bool) -> f64 {
     over_tracks(profile, first, end, write).0
 }
 
-/// The share of track changes of such a transfer at which the arm is too slow for the skew and a revolution is lost.
+/// The share of track changes of such a transfer at which the arm is too slow for the skew and loses a revolution.
 pub fn lost_revolutions(profile: &Profile, first: u64, end: u64) -> f64 {
     over_tracks(profile, first, end, false).1
 }

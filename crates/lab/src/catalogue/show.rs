@@ -48,7 +48,7 @@ pub struct SheetFigure {
     /// As text.
     pub value: String,
     pub unit: &'static str,
-    /// Its origin.
+    /// The origin.
     pub kind: FigureOrigin,
     /// Citation or derivation.
     pub source: String,
@@ -57,7 +57,7 @@ pub struct SheetFigure {
 /// A drive in full.
 #[derive(Clone, Debug, Serialize)]
 pub struct DriveSheet {
-    /// Its line of the list.
+    /// The line of the list.
     #[serde(flatten)]
     pub summary: DriveSummary,
     pub figures: Vec<SheetFigure>,
@@ -66,7 +66,7 @@ pub struct DriveSheet {
     pub curves: Curves,
 }
 
-/// A drive in full.
+/// Builds the sheet of a drive.
 pub fn sheet(drive: &DriveFile) -> Result<DriveSheet, Vec<Diagnostic>> {
     let profile = drive.profile()?;
     let geometry = &profile.geometry;

@@ -27,7 +27,7 @@ const LINKS: [(f64, &str); 4] = [
     (1100.0, "SAS 12 Gb/s: 1200 MB/s less about 8 % for frames"),
 ];
 
-/// By which factor skews widen at a time, and how wide they may become.
+/// The factor by which skews widen at a time, and how wide they may become.
 const WIDER: f64 = 1.1;
 const WIDEST: f64 = 20.0;
 /// Below this share of the rate by sectors and skews, revolutions are lost: one in fifty tracks.
@@ -105,8 +105,8 @@ pub fn nearest(given: &Datasheet) -> Option<&'static str> {
 pub fn sketch(like: &str, given: &Datasheet, name: &str) -> Result<String, String> {
     given.check()?;
     let base = load(like).map_err(|errors| errors[0].to_string())?;
-    // If the arm is slower than that of the other drive, it comes too late for its skews and loses a revolution a
-    // track. Wider skews do not.
+    // If the arm is slower than that of the other drive, it comes too late for its skews and loses a revolution a track. Wider skews avoid
+    // that.
     let mut skew = 1.0;
     let (text, drive) = loop {
         let (text, drive, loses) = at_skew(like, &base, given, name, skew)?;
@@ -169,7 +169,7 @@ struct Sketch<'a> {
     base: &'a DriveFile,
     given: &'a Datasheet,
     layout: SketchLayout,
-    /// How many times as wide as the other drive's its skews are in time.
+    /// The width of its skews in time, as a multiple of the other drive's.
     skew: f64,
     document: DocumentMut,
 }
@@ -232,7 +232,7 @@ impl<'a> Sketch<'a> {
         put(self.document.as_table_mut(), key, Item::Value(Value::InlineTable(figure)));
     }
 
-    /// A figure as given on the command line.
+    /// Sets a figure as given on the command line.
     fn stated(&mut self, key: &str, value: impl Into<Value>, option: &str) {
         self.set(key, value, "datasheet", &format!("given to `seekwise init drive` as {option}"));
     }
@@ -277,7 +277,7 @@ impl<'a> Sketch<'a> {
                 self.like
             ));
         }
-        // The same shape: all three times by one factor.
+        // All three times are scaled by one factor, which keeps the shape.
         let [single, _, full] = was.map(|time| rounded(time * average / was[1]));
         let (like, all) = (self.like, if self.given.seek.is_some() { "scaled to the average" } else { "unchanged" });
         let table = self.document["mechanics"]["seek"].as_table_like_mut();
@@ -293,7 +293,7 @@ impl<'a> Sketch<'a> {
         Ok(())
     }
 
-    /// A link that carries the medium's rate, and segments that hold a track if the other drive's do.
+    /// Sets a link that carries the medium's rate, and segments that hold a track if the other drive's do.
     fn buffer(&mut self) {
         let under_heads = self.layout.under_heads();
         let number = |key: &str| self.base.number(key).unwrap_or(0.0);
@@ -355,7 +355,7 @@ fn infer(table: &mut dyn TableLike, like: &str) {
     }
 }
 
-/// Six digits after the point.
+/// Rounds to six digits after the point.
 fn rounded(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }

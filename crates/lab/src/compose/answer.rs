@@ -1,6 +1,5 @@
-//! The answer of a whole review in a few plain sentences, from its parts' results alone: what is best for most kinds of work,
-//! what each change gains and loses (`changes`), and how many published findings come out again. Where most do not, the first
-//! sentence says so itself.
+//! The answer of a whole review in a few plain sentences, from its parts' results alone: what is best for most kinds of work, what each
+//! change gains and loses (`changes`), and how many published findings come out again. If most do not, the first sentence says so.
 
 mod changes;
 
@@ -31,13 +30,13 @@ pub fn answer(chapters: &[Chapter]) -> Vec<AnswerSentence> {
 /// A level over all kinds of work.
 struct Level<'a> {
     name: &'a str,
-    /// Kinds of work for which it is best, or as good.
+    /// Number of kinds of work for which it is best, or as good.
     first: usize,
-    /// The least share of the best that it has, and in which kind of work.
+    /// The least share of the best that it reaches, and in which kind of work.
     least: (f64, &'a str),
 }
 
-/// What is said of the levels of the first factor that has any: which is best, and what it gains and loses against the first one.
+/// Sentences on the levels of the first factor that has any: which is best, and its gains and losses against the first level.
 fn best_levels(rows: &[&ReportBest], doubted: bool) -> Vec<AnswerSentence> {
     let Some(factor) = rows.first().map(|row| &row.factor) else { return Vec::new() };
     let rows: Vec<&ReportBest> = rows.iter().copied().filter(|row| row.factor == *factor).collect();
@@ -67,13 +66,13 @@ fn levels<'a>(rows: &[&'a ReportBest]) -> Vec<Level<'a>> {
     levels
 }
 
-/// The first of those that are first equally often.
+/// The level that is best most often; of equals the first.
 fn first_most_often<'l, 'a>(levels: &'l [Level<'a>]) -> Option<&'l Level<'a>> {
     levels.iter().rev().max_by_key(|level| level.first)
 }
 
-/// Which level is best for most kinds of work and how far it falls behind in the worst of them; and the level that falls least,
-/// if that is another. What is doubted is said of the model alone.
+/// Which level is best for most kinds of work and how far it falls behind in the worst of them; and the level that falls least, if that is
+/// another. If `doubted`, the sentence speaks of the model alone.
 fn best_level(factor: &str, rows: &[&ReportBest], levels: &[Level<'_>], doubted: bool) -> Option<String> {
     let most = first_most_often(levels)?;
     let safest = levels.iter().rev().max_by(|one, other| one.least.0.total_cmp(&other.least.0))?;
@@ -95,8 +94,8 @@ fn best_level(factor: &str, rows: &[&ReportBest], levels: &[Level<'_>], doubted:
     })
 }
 
-/// What the level that is first most often gains and loses against the first one of the factor, where it is another. Ahead or
-/// behind is what is so by more than the margin, and whose intervals do not meet.
+/// Gains and losses of the level that is best most often against the first level of the factor, if they differ. A level is ahead or behind
+/// if the ratio exceeds the margin and the intervals do not overlap.
 fn against_first(factor: &str, rows: &[&ReportBest], levels: &[Level<'_>]) -> Option<AnswerSentence> {
     let (base, most) = (levels.first()?, first_most_often(levels)?);
     let mut sure: Vec<(f64, &str)> = Vec::new();
@@ -125,18 +124,18 @@ fn against_first(factor: &str, rows: &[&ReportBest], levels: &[Level<'_>]) -> Op
         .then(|| AnswerSentence { about, says: format!("of {} kinds of work {}.", rows.len(), said.join("; ")) })
 }
 
-/// How many of the published findings that can hold or fail come out again.
+/// Number of published findings that come out again, of those that can hold or fail.
 struct CameOut {
     held: usize,
-    /// What no check covers is left out.
+    /// Reproduced in part: no check covers the rest.
     part: usize,
-    /// With a check left.
+    /// Reproduced so far: a check is left.
     so_far: usize,
     failed: usize,
 }
 
 impl CameOut {
-    /// Counts them; `None` without any.
+    /// Counts the claims; `None` if none can hold or fail.
     fn of(claims: &[&ReportClaim]) -> Option<CameOut> {
         let in_part = ClaimAnswer::InPart.words();
         let count = |wanted: &dyn Fn(&ReportClaim) -> bool| claims.iter().filter(|claim| wanted(claim)).count();
@@ -157,7 +156,7 @@ impl CameOut {
         2 * self.failed > self.all()
     }
 
-    /// The counts, one behind the other.
+    /// The counts, joined by `between`.
     fn text(&self, between: &str) -> String {
         let only = if self.mostly_fails() { "only " } else { "" };
         let more = [
@@ -175,7 +174,7 @@ impl CameOut {
         [held].into_iter().chain(more).collect::<Vec<_>>().join(between)
     }
 
-    /// The same as a sentence of its own, with what follows for the reader.
+    /// The counts as a sentence, with the consequence for the reader.
     fn sentence(&self) -> String {
         let text = self.text("; ");
         let text = text.strip_prefix("only ").map_or(text.clone(), |rest| format!("Only {rest}"));

@@ -1,5 +1,5 @@
-//! What the parts of a review say of each other: which levels a part holds that another part compares, and what a power cut
-//! loses by a change that a part judges and another part cuts the power of.
+//! How the parts of a review relate: which levels a part holds that another part compares, and what a power cut loses by a change that a
+//! part judges and another part cuts the power of.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,11 +10,11 @@ use crate::provenance::StudyProvenance;
 use crate::report::ReportVerdict;
 use crate::report::review::Chapter;
 
-/// Settings of these layers are the work, which every part has its own of and names.
+/// Layers whose settings are the work: each part has and names its own.
 const WORK: [&str; 3] = ["job", "program", "volume"];
 
-/// Fills the chapters of `parts`, which are in the same order. What a cut loses with one part's work stands beside the first
-/// answer of another part that judges the same change, with the name of its own; each such answer says that it has a price.
+/// Fills the chapters of `parts`, which are in the same order. The loss in a power cut with one part's work is added to the first answer of
+/// another part that judges the same change, with the name of the former; each such answer says that it has a price.
 pub fn relate(parts: &[(&Study, &StudyProvenance)], chapters: &mut [Chapter]) {
     let answering: Vec<bool> = match chapters.iter().any(|chapter| chapter.answers) {
         true => chapters.iter().map(|chapter| chapter.answers).collect(),
@@ -64,7 +64,7 @@ fn priced(parts: &[(&Study, &StudyProvenance)], chapters: &[Chapter]) -> Vec<Pri
     chapters.iter().enumerate().flat_map(of_chapter).collect()
 }
 
-/// The settings in which the sides of a verdict differ; nothing where it has no sides.
+/// The settings in which the sides of a verdict differ; empty if it has no sides.
 fn change(made: &StudyProvenance, verdict: &ReportVerdict) -> SettingChange {
     let cells: Vec<usize> = verdict.cell_ids.iter().filter_map(|id| id.parse().ok()).collect();
     let mut all = SettingChange::new();

@@ -1,9 +1,9 @@
-//! What else a cut could have left: other selections of the writes that the standards allow to be lost.
+//! Other outcomes of a cut: other selections of the writes that the standards allow to be lost.
 //!
 //! A drive may destage in any order. So any of the writes that no completed flush covers, and that were not forced, may
 //! or may not be on the medium; of a write under way, any physical sectors may be (each whole: the cuts themselves use
-//! the profile's rule for the sector under the head). Of two writes to the same sectors the later one stays if both
-//! arrive.
+//! the profile's rule for the sector under the head). If two writes to the same sectors both arrive, the later one
+//! stays.
 
 use seekwise_model::rng::Rng;
 use seekwise_model::time::Instant;
@@ -29,7 +29,7 @@ pub fn draw(writes: &SessionWrites, at: Instant, number: u32, unit: u64, chance:
             2 => place != one,
             _ => chance.percent(likely),
         };
-        // One in four of the lost writes is written in part: it was under the head, or split on its way.
+        // A quarter of the lost writes is written in part: it was under the head, or split on its way.
         let part = number > 2 && chance.percent(25);
         if goes {
             lost.push(if part { halved(write, unit, chance) } else { whole(write) });

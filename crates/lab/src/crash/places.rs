@@ -1,4 +1,4 @@
-//! The purpose of lost writes in words of the file system above. It does not know whether they were promised.
+//! The purpose of lost writes in words of the file system above. Whether they were promised is not known here.
 
 use seekwise_formats::ext4::{Ext4BlockMap, MediumReader};
 use seekwise_model::block::SECTOR;

@@ -1,11 +1,11 @@
-//! A check is tried before it judges, on media whose answer is known. It must pass on the whole medium, and on the one from
-//! before the workload as long as nothing is promised; it must call it bad that everything promised is gone, that one record
-//! is, and that one is altered. A check that does not is no judge: the error says which answer was wrong and what to do.
+//! A check is tried before it judges, on media whose answer is known. The check must pass on the whole medium, and on the one
+//! from before the workload as long as nothing is promised. The check must fail if everything promised is gone, if one record
+//! is, and if one is altered. A check that does not is no judge: the error says which answer was wrong and what to do.
 //!
-//! This room knows no file system: changes of files come from the caller. A record is taken away in three ways, until
-//! the check notices one: the medium is that of an earlier promise, a file is gone or shorter, and only if no file can be changed
-//! the list of promises goes on by one that nobody kept. Files of early promises come besides: a check that notices the loss of one
-//! at its promise must still notice it at the end.
+//! No file system is known here: changes of files come from the caller. A record is taken away in three ways, until the
+//! check notices one: the medium is that of an earlier promise, a file is gone or shorter, and, only if no file can be
+//! changed, the list of promises goes on by one that nobody kept. Files of early promises come besides: a check that
+//! notices the loss of one at its promise must still notice it at the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -120,7 +120,7 @@ impl<C: Display> Prover<'_, C> {
         found.map_err(|error| error.to_string())
     }
 
-    /// Everything promised is gone.
+    /// Checks that the loss of everything promised is noticed.
     fn empty(&self, before: &MediumImage) -> Result<Option<CrashFinding>, String> {
         if self.promises.is_empty() {
             return Ok(None);
@@ -138,7 +138,7 @@ impl<C: Display> Prover<'_, C> {
         }
     }
 
-    /// One record is gone.
+    /// Checks that the loss of a single record is noticed.
     fn removed(
         &self,
         history: &History,
@@ -146,7 +146,7 @@ impl<C: Display> Prover<'_, C> {
         whole: &MediumImage,
         removals: &[C],
     ) -> Result<Option<NoticedChange>, String> {
-        // One record alone is everything.
+        // A single record is everything.
         if self.promises.len() < 2 {
             return Ok(None);
         }
@@ -192,7 +192,7 @@ impl<C: Display> Prover<'_, C> {
         })
     }
 
-    /// A record of an early promise is gone or altered: noticed at that promise, and at the end.
+    /// Checks that changes of early records that are noticed at their promise are noticed at the end.
     fn early(
         &self,
         writes: &SessionWrites,
@@ -207,7 +207,7 @@ impl<C: Display> Prover<'_, C> {
                 passes.insert(*promises, found.is_some_and(|found| found.verdict == CrashVerdict::Consistent));
             }
             let is_bad = |found: Option<CrashFinding>| found.is_some_and(|found| found.verdict.is_bad());
-            // Other files than records appear with a promise too: nobody looks at them.
+            // Files that are no records appear with a promise too: nobody looks at them.
             if !passes[promises] || !is_bad(self.find(&earlier, by_then, Some(change))?) {
                 continue;
             }
@@ -230,7 +230,7 @@ impl<C: Display> Prover<'_, C> {
         Ok(noticed)
     }
 
-    /// One record is another. Also the files in which that was never noticed, though it was in another.
+    /// Checks that an altered record is noticed. Also returns the files in which that never was, if it was in another.
     fn altered(
         &self,
         whole: &MediumImage,
@@ -274,7 +274,7 @@ impl<C: Display> Prover<'_, C> {
 /// A change that was tried, and the finding.
 type TriedChange = (String, CrashFinding);
 
-/// A loss that a check allows is not noticed: everything could be lost so.
+/// A loss that a check allows does not count as noticed: everything could be lost so.
 fn is_noticed((_, finding): &TriedChange) -> bool {
     finding.verdict.is_bad()
 }

@@ -43,7 +43,7 @@ pub fn fewest<T: Clone, E>(
 /// The result of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MinimalSet<T> {
-    /// What is left.
+    /// The elements that are left.
     pub left: Vec<T>,
     /// Trials used.
     pub trials: usize,

@@ -47,7 +47,7 @@ pub struct CrashCase {
     pub at: Instant,
     /// The reason for that instant.
     pub why: InstantReason,
-    /// Which other order it is; `None` for what the disk would have left.
+    /// The number of the other order; `None` for the order of the disk itself.
     pub order: Option<u32>,
     /// How many promises had been made by then.
     pub promises: usize,
@@ -96,7 +96,7 @@ pub struct CrashResults {
 /// A check of a medium: by worker, with the promises so far.
 pub type MediumCheck<'a> = dyn Fn(usize, &MediumImage, &[&str]) -> io::Result<CheckOutput> + Sync + 'a;
 
-/// A case on its way, with its medium and the index of that among all different ones.
+/// A case on its way to a worker, with its medium and the index of that among all different ones.
 struct Sent {
     state: usize,
     case: CrashCase,
@@ -329,7 +329,7 @@ impl Maker {
 /// The result of shrinking a failure.
 #[derive(Clone, Debug)]
 pub enum ShrinkResult {
-    /// This many of `of` lost writes suffice for the check to give this verdict, or a worse one.
+    /// Some of `of` lost writes suffice for the check to give the same verdict, or a worse one.
     To {
         /// The writes left, and the trials used.
         lost: MinimalSet<LostWrite>,
@@ -338,21 +338,21 @@ pub enum ShrinkResult {
         /// The check's finding with them.
         finding: CrashFinding,
     },
-    /// It fails with all writes on the medium that the disk was given: the loss of `of` writes is not the cause.
+    /// The check fails with all writes on the medium that the disk was given: the loss of `of` writes is not the cause.
     NotLost {
         /// How many the case had lost.
         of: usize,
         /// The check's finding without the loss.
         finding: CrashFinding,
     },
-    /// The same medium did not fail again.
+    /// A second check of the medium did not fail.
     NotAgain(CrashFinding),
 }
 
 /// The most trials for a failure: a tenth of a second each, a minute in all.
 const MOST: usize = 600;
 
-/// The question of how a check finds a medium, asked again after the trials.
+/// Repeats the check of a case after the trials, on other media.
 struct Again<'a> {
     check: &'a MediumCheck<'a>,
     promises: Vec<&'a str>,
@@ -401,7 +401,7 @@ pub fn shrink(
 }
 
 /// The end of the first flush after a bad case with which the disk had received enough for the check to pass; `None` if
-/// none before the end of the workload was. More data are taken never to make it worse.
+/// there was none before the end of the workload. More data are assumed never to make it worse.
 pub fn kept_at(
     writes: &SessionWrites,
     history: &History,

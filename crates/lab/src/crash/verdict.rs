@@ -66,7 +66,7 @@ pub struct CheckOutput {
     pub printed: String,
     /// Why the file system could not be mounted.
     pub unmountable: Option<String>,
-    /// What the file system's checker found.
+    /// Errors that the file system's checker found.
     pub fault: Option<String>,
 }
 

@@ -12,7 +12,7 @@ use serde::Serialize;
 /// A level that broke a promise, and the setting.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct BlamedLevel {
-    /// Its name in keys: `drive`, or a layer's.
+    /// The name in keys: `drive`, or a layer's.
     pub level: String,
     /// The setting, a dotted key.
     pub setting: String,

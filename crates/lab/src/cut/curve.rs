@@ -14,15 +14,15 @@ const FIRST: u64 = 1_000_000;
 /// A stretch of time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RiskPoint {
-    /// Its middle, in seconds of the run.
+    /// The middle of the stretch, in seconds of the run.
     pub t_s: f64,
     /// Bytes at risk, mean over the stretch.
     pub bytes_mean: f64,
-    /// Their maximum.
+    /// The maximum in the stretch.
     pub bytes_max: u64,
     /// Writes at risk, mean over the stretch.
     pub writes_mean: f64,
-    /// Their maximum.
+    /// The maximum in the stretch.
     pub writes_max: u64,
 }
 
@@ -57,7 +57,7 @@ impl Default for RiskCurve {
 }
 
 impl RiskCurve {
-    /// Since the last call the level fell evenly from `before` to `after`, or stayed; until `now`.
+    /// Adds the time since the last call, until `now`: the level fell evenly from `before` to `after`, or stayed.
     pub fn until(&mut self, now: Instant, before: RiskLevel, after: RiskLevel) {
         let (from, to) = (self.now, now.nanos());
         let all = to.saturating_sub(from);
@@ -128,11 +128,11 @@ impl RiskCurve {
 pub struct RiskSummary {
     /// Bytes, mean over time.
     pub bytes_mean: f64,
-    /// Their maximum.
+    /// The maximum over time.
     pub bytes_max: u64,
     /// Writes, mean over time.
     pub writes_mean: f64,
-    /// Their maximum.
+    /// The maximum over time.
     pub writes_max: u64,
 }
 

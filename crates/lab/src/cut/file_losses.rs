@@ -1,4 +1,4 @@
-//! What cuts left of files and operations, as it is reported: with means, in seconds.
+//! Losses of files and operations by cuts, as they are reported: with means, in seconds.
 
 use seekwise_model::durability::files::losses::{FileLossCounts, FileLossKind};
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// The first one found, and when.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Example {
-    /// Its volume, directory and number, and the operation that made it; or the operation.
+    /// The volume, directory and number of a file, and the operation that made it; or an operation.
     pub name: String,
     /// Virtual seconds into the run.
     pub at_s: f64,
@@ -41,7 +41,7 @@ impl LossCount {
     }
 }
 
-/// What a mount would find of files.
+/// Losses of files, as a mount would find them.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct FileLosses {
     /// Promised to stay, and lost.
@@ -73,7 +73,7 @@ impl FileLosses {
     }
 }
 
-/// What is left of operations.
+/// Losses of operations.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct OperationLosses {
     /// Acknowledged after all of it was promised to stay, and lost.

@@ -1,4 +1,4 @@
-//! What a judge of cuts tells as it goes, summed up: the ages of lost writes, and data at risk over time.
+//! Sums what a judge of cuts reports as it goes: the ages of lost writes, and data at risk over time.
 
 use seekwise_model::durability::Tally;
 use seekwise_model::durability::loss::WriteClass;
@@ -8,7 +8,7 @@ use seekwise_model::time::{Instant, Span};
 use super::curve::RiskCurve;
 use crate::stats::histogram::Histogram;
 
-/// Of one run.
+/// The sums of one run.
 #[derive(Default)]
 pub struct Summed {
     /// By class: how long ago each lost write had been acknowledged, over all cuts.

@@ -1,6 +1,5 @@
-//! What a drive's own figures predict for a case, calculated as one would by hand. Nothing is simulated here, and
-//! nothing is assumed about the model's firmware: only that the arm, the platter, the electronics and the link take the
-//! times of the profile.
+//! The prediction of a drive's own figures for a case, calculated as one would by hand. Nothing is simulated here, and nothing is assumed
+//! about the model's firmware: only that the arm, the platter, the electronics and the link take the times of the profile.
 //!
 //! Times are in seconds, rates in requests a second, angles in shares of a revolution.
 
@@ -44,7 +43,7 @@ pub enum RateLaw {
     Behind,
     /// A part of a sector: read, a revolution, write.
     Part,
-    /// The same sector again.
+    /// Rewrites of one sector.
     Again,
 }
 
@@ -62,12 +61,12 @@ impl RateLaw {
         RateLaw::Again,
     ];
 
-    /// Its letter in tables.
+    /// The letter in tables.
     pub const fn letter(self) -> char {
         (b'A' + self as u8) as char
     }
 
-    /// Its description, with the reason for its tolerance.
+    /// The description, with the reason for the tolerance.
     pub const fn words(self) -> &'static str {
         match self {
             RateLaw::Stream => {
@@ -144,7 +143,7 @@ impl RateLaw {
 /// Sample places in a stretch of blocks, when all pairs of them are considered.
 const PLACES: u64 = 400;
 
-/// Angles at which the arm may reach a track.
+/// Number of angles at which the arm may reach a track.
 const ANGLES: u32 = 16;
 
 /// Sample places when the nearest of many is sought.
@@ -186,7 +185,7 @@ pub struct CaseFigures<'a> {
     end: u64,
 }
 
-/// One pass over a request, from the arm's arrival at its first track.
+/// A pass over a request, from the arm's arrival at its first track.
 struct Passage {
     /// When all of it has passed.
     over: f64,
@@ -240,7 +239,7 @@ impl<'a> CaseFigures<'a> {
         self.case.bytes < u64::from(self.profile.physical_sector)
     }
 
-    /// How many commands a request takes: a command's size is limited.
+    /// Number of commands that a request takes: a command's size is limited.
     fn commands(&self) -> f64 {
         (self.case.bytes as f64 / self.carried()).ceil()
     }
@@ -250,7 +249,7 @@ impl<'a> CaseFigures<'a> {
         (self.case.bytes as f64).min(f64::from(self.profile.link.max_transfer) * SECTOR as f64)
     }
 
-    /// How many requests the drive really holds at once.
+    /// Number of requests that the drive really holds at once.
     fn depth(&self) -> u32 {
         let queues = self.profile.link.queuing != Queuing::None;
         if queues { self.case.depth.min(self.profile.firmware.depth) } else { 1 }

@@ -9,11 +9,11 @@ use seekwise_model::drive::profile::Profile;
 /// The access pattern of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CasePattern {
-    /// One request after another.
+    /// Consecutive requests.
     Sequential,
-    /// Anywhere in the place.
+    /// Requests anywhere in the region.
     Random,
-    /// One block written again and again, each time with a flush.
+    /// Writes of one block again and again, each with a flush.
     Flushed,
 }
 
@@ -53,8 +53,8 @@ pub struct EverydayCase {
     pub depth: u32,
 }
 
-/// Streams from a sector to more than any segment holds, one request at a time and up to as deep as ATA's queues: what
-/// the link brings and what the medium takes can lock at one depth and no other.
+/// Streams from a sector to more than any segment holds, one request at a time and up to as deep as ATA's queues: arrival over the link and
+/// writing to the medium can lock at one depth and no other.
 pub fn streams() -> Vec<EverydayCase> {
     let sizes = [512, 2 << 10, 8 << 10, 32 << 10, 128 << 10, 512 << 10, 2 << 20, 16 << 20];
     let mut all = Vec::new();
@@ -114,7 +114,7 @@ impl EverydayCase {
         }
     }
 
-    /// Its place as a fio job has it: offset and size in bytes, whole requests.
+    /// The region as a fio job has it: offset and size in bytes, whole requests.
     fn region(&self, profile: &Profile) -> (u64, u64) {
         let (first, end) = self.span(profile);
         let unit = self.bytes.max(u64::from(profile.physical_sector));

@@ -1,8 +1,7 @@
-//! Cells that are one and the same run, and what of it: tests of such cells are one test, and a pair whose sides are the same run
-//! is left to no chance.
+//! Cells that are the same run: tests of such cells are one test, and a pair whose sides are the same run has no chance in it.
 //!
-//! A setting that no run asked (docs/statistics.md, "The same run") leaves cells whose runs are equal to the nanosecond. This is
-//! told from the records alone, as all findings are.
+//! A setting that no run uses (docs/statistics.md, "The same run") leaves cells whose runs are equal to the nanosecond. The records alone
+//! show this, as for all findings.
 
 use std::collections::BTreeMap;
 
@@ -14,13 +13,13 @@ use crate::run::RunRecord;
 /// The subject of a test.
 #[derive(Debug, PartialEq)]
 pub(super) struct Test {
-    /// The cells of both sides, sorted; of those that are the same run the first.
+    /// The cells of both sides, sorted; each replaced by the first cell that is the same run.
     sides: Vec<(usize, usize)>,
     pub(super) metric: Metric,
 }
 
 impl Test {
-    /// Of these sides; `alike` names for each cell the first that is the same run.
+    /// Makes a test of these sides; `alike` names for each cell the first that is the same run.
     pub(super) fn new(sides: impl Iterator<Item = (usize, usize)>, metric: Metric, alike: &[usize]) -> Test {
         let mut sides: Vec<(usize, usize)> = sides.map(|(from, to)| (alike[from], alike[to])).collect();
         sides.sort_unstable();
@@ -31,14 +30,14 @@ impl Test {
         Test { sides, metric }
     }
 
-    /// True if both sides are the same run throughout: their ratio is 1 without any chance.
+    /// True if both sides are the same run in all cells: their ratio is 1 without any chance.
     pub(super) fn is_certain(&self) -> bool {
         self.sides.iter().all(|(from, to)| from == to)
     }
 }
 
 impl Evidence<'_> {
-    /// For each cell the first one that is the same in each of its runs, and has as many; itself, if there is none.
+    /// For each cell the first that has the same runs; itself, if there is no other.
     pub(super) fn alike(&self) -> &[usize] {
         self.alike.get_or_init(|| {
             let mut firsts: BTreeMap<&str, Vec<usize>> = BTreeMap::new();

@@ -1,11 +1,11 @@
-//! What the headline does not say: figures that went the other way than the judged one. More requests a second with a
-//! longer p99 is no plain "faster".
+//! Figures that went the other way than the judged one, which the headline does not show. More requests a second with a longer p99 is no
+//! plain "faster".
 
 use seekwise_formats::metric::{Metric, MetricScope, Statistic};
 
 use crate::stats::{Interval, Verdict};
 
-/// A figure beside the judged one, with its own interval.
+/// A figure that goes with the judged one, with its own interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SecondaryFigure {
     pub metric: Metric,
@@ -15,7 +15,8 @@ pub struct SecondaryFigure {
 }
 
 impl SecondaryFigure {
-    /// In one sentence. Where a study was sampled until decided, a judged figure has a wider interval, which holds at every look at once.
+    /// The figure in one sentence. If a study was sampled until decided, a judged figure has a wider interval, which holds at every look at
+    /// once.
     pub fn text(&self) -> String {
         let Interval { estimate, low, high } = self.ratio;
         let way = if self.worse { "worse" } else { "better" };
@@ -23,10 +24,10 @@ impl SecondaryFigure {
     }
 }
 
-/// The figures to compare with a judged one: of the same requests their rate, mean and tail (beside requests a second, bytes a
-/// second, which say something else if the sides' requests differ in size), and of all requests the rate of
-/// flushes, which is that of commits. A time alone misleads: a flush gets shorter if the write before it waits longer.
-/// There are none for the time of a whole run, in which a program may get by with fewer and longer requests.
+/// The figures to compare with a judged one: rate, mean and tail of the same requests (with requests a second also bytes a second, which
+/// differ if the sides' requests differ in size), and for all requests the rate of flushes, which is that of commits. A time alone
+/// misleads: a flush gets shorter if the write before it waits longer. There are none for the time of a whole run, in which a program may
+/// get by with fewer and longer requests.
 pub fn companions(of: &Metric) -> Vec<Metric> {
     let figures: &[Statistic] = match of.figure {
         Statistic::Elapsed => return Vec::new(),
@@ -46,8 +47,8 @@ pub fn companions(of: &Metric) -> Vec<Metric> {
     others.map(|&figure| Metric { whose: of.whose.clone(), figure }).chain(commits).collect()
 }
 
-/// The companion, if it contradicts the verdict: its interval excludes 1, it differs by more than the margin, and it
-/// goes the other way than the verdict. Beside "no difference" either way contradicts; without a verdict, none does.
+/// The companion, if it contradicts the verdict: its interval excludes 1, it differs by more than the margin, and it goes the other way
+/// than the verdict. With "no difference" either way contradicts; without a verdict, none does.
 pub fn contradicts(metric: Metric, ratio: Interval, verdict: Verdict, margin: f64) -> Option<SecondaryFigure> {
     let beyond = ratio.estimate > 1.0 + margin || ratio.estimate < 1.0 / (1.0 + margin);
     let sure = ratio.low > 1.0 || ratio.high < 1.0;

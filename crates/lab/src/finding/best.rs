@@ -15,13 +15,13 @@ pub struct BestLevel {
     pub shares: Vec<LevelShare>,
 }
 
-/// A level beside the best.
+/// A level compared with the best.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LevelShare {
     pub level: String,
-    /// Its figure over that of the best level, with the 95 % interval over runs.
+    /// The figure over that of the best level, with the 95 % interval over runs.
     pub ratio: Interval,
-    /// It is the best, or surely behind by no more than the study's margin.
+    /// True for the best, and for a level that is surely behind by no more than the study's margin.
     pub alike: bool,
 }
 

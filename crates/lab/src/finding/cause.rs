@@ -1,13 +1,12 @@
 //! Which parts of the mean response changed between two sides, and which of them is the cause.
 //!
-//! These are means over runs, each part in whole nanoseconds: a response here is the sum of its parts, so the
-//! differences of the parts add up exactly to the difference of the responses.
+//! Times are means over runs, each part in whole nanoseconds: a response here is the sum of its parts, so the differences of the parts add
+//! up exactly to the difference of the responses.
 //!
-//! In a closed loop a request is issued when another ends, so the requests outstanding are given, and waiting is what is
-//! left for those that are not at work: by Little's law, waiting = (outstanding - at work) / rate, and rate = at work /
-//! own work. There the own work is the cause and comes first, if the parts show all of it. They do not behind a cache of
-//! writes or an array, if flushes wait for others, or if other jobs make up another share of the requests: then parts come
-//! by their size. With arrivals of its own a request may find others before it, so parts come by their size too.
+//! In a closed loop a request is issued when another ends, so the requests outstanding are given, and waiting is what is left for those
+//! that are not at work: by Little's law, waiting = (outstanding - at work) / rate, and rate = at work / own work. There the own work is
+//! the cause and comes first, if the parts show all of it. Otherwise parts come by their size: with a write cache or an array, if flushes
+//! wait for others, if the jobs' shares of the requests changed, and in an open loop, where a request may find others before it.
 
 use seekwise_formats::metric::MetricScope;
 use seekwise_model::record::Part;
@@ -20,8 +19,8 @@ use crate::stats::Verdict;
 
 mod mix;
 
-/// A part is named if it makes at least this share of the largest change beside it (inferred: smaller parts tell a
-/// reader nothing that the largest do not).
+/// A part is named if it makes at least this share of the largest change (inferred: smaller parts tell a reader nothing that the largest do
+/// not).
 const NAMED: f64 = 0.05;
 
 /// Waiting, or the work itself, is named if it changed by at least this share of itself: what a study calls equal by
@@ -42,7 +41,7 @@ const WAITING: [Part; 4] = [Part::Driver, Part::Flush, Part::Queue, Part::Cache]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartChange {
     pub part: Part,
-    /// In it a request waits for others.
+    /// True if a request waits for others in it.
     pub waits: bool,
     /// On the base's side.
     pub from: i64,
@@ -55,27 +54,27 @@ pub struct PartChange {
 pub struct ClosedLoop {
     /// Requests outstanding, in the mean over time.
     pub outstanding: [f64; 2],
-    /// How many of these do not wait for others; `None` if the parts of a response do not say it.
+    /// Number of these that do not wait for others; `None` if the parts of a response do not show it.
     pub at_work: Option<[f64; 2]>,
     /// Time in flushes for each request, in ns: it is outside the response, and part of the loop.
     pub flushes: [i64; 2],
 }
 
-/// How requests come, and so what may be a cause.
+/// How requests arrive, which decides what may be a cause.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Arrival {
     /// At times of their own, on one side at least.
     Open,
-    /// Each after another has ended. Nothing is known of the loop if the requests are some of those in it.
+    /// Each after another has ended; `None` if the requests are only some of those in the loop.
     Closed(Option<ClosedLoop>),
     /// The run was measured: how much of a part is waiting is not known.
     Measured,
 }
 
-/// Settings of either side by which a request's parts do not show all the work that it makes.
+/// Settings of either side that hide part of a request's work from its parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HiddenWork {
-    /// Several drives are one: a request may make work on each of them, at the same time.
+    /// An array of drives: a request may make work on each of them, at the same time.
     pub has_array: bool,
     /// Writes are acknowledged from a cache: the work for them comes later.
     pub caches_writes: bool,
@@ -107,12 +106,12 @@ pub struct Cause {
 }
 
 impl PartChange {
-    /// What it adds to the difference, in ns.
+    /// The contribution to the difference, in ns.
     pub fn difference(&self) -> i64 {
         self.to - self.from
     }
 
-    /// Its name. Time at the processor is apart from the wait for one of its cores.
+    /// The name in reports. Time at the processor is apart from the wait for one of its cores.
     pub fn name(&self) -> &'static str {
         match (self.part, self.waits) {
             (Part::Processor, true) => "processor queue",
@@ -176,14 +175,14 @@ fn core_ms(run: &RunRecord) -> Option<f64> {
     (!run.is_measured() && run.issuer.operations.is_empty()).then(|| 1e3 / cpu.ios_per_cpu_second)
 }
 
-/// How much of the time at the processor is the wait for a core, in ns: what is longer than the cores worked for a request.
+/// The part of the time at the processor that is the wait for a core, in ns: the excess over the core time of a request.
 fn core_wait(whose: &MetricScope, runs: &[&RunRecord], at_processor: i64) -> i64 {
     let known = *whose == MetricScope::All && runs.iter().all(|run| core_ms(run).is_some());
     let work = mean(runs, |run| core_ms(run).unwrap_or(0.0)).filter(|_| known);
     work.map_or(0, |work| (at_processor - work).max(0))
 }
 
-/// True if a request may wait for others in `part`. A flush alone waits there for the medium.
+/// True if a request may wait for others in `part`. A single flush waits there for the medium.
 fn waits(whose: &MetricScope, part: Part, is_single: bool) -> bool {
     WAITING.contains(&part) && !(part == Part::Flush && *whose == MetricScope::Flush && is_single)
 }
@@ -230,8 +229,8 @@ fn is_single(run: &RunRecord) -> bool {
 }
 
 impl ClosedLoop {
-    /// The loop of some requests; `None` if others take part in it. Those at work are known if `shows_work`, and if no
-    /// flush waits for another request.
+    /// The loop of some requests; `None` if others take part in it. The number at work is known if `shows_work`, and if no flush waits for
+    /// another request.
     fn between(
         whose: &MetricScope,
         sides: [&[&RunRecord]; 2],
@@ -261,7 +260,7 @@ impl ClosedLoop {
         Some(all)
     }
 
-    /// How many are outstanding, in words.
+    /// The requests outstanding, in words.
     fn depth(&self) -> String {
         let [from, to] = self.outstanding.map(|of| format!("{of:.1}"));
         match from == to {
@@ -270,7 +269,7 @@ impl ClosedLoop {
         }
     }
 
-    /// Why waiting is what it is, in words.
+    /// The reason for the waiting, in words.
     fn why(&self) -> String {
         match self.at_work.filter(|at_work| !are_equal(*at_work)) {
             None => self.depth(),
@@ -278,7 +277,7 @@ impl ClosedLoop {
         }
     }
 
-    /// The change of flushes in words, if it is one.
+    /// The change of flushes in words, if it is large enough.
     fn flushed(&self) -> Option<String> {
         let flushes = self.flushes.map(us);
         let is_one = (flushes[1] - flushes[0]).abs() as f64 >= CHANGED * flushes[0].max(flushes[1]).max(1) as f64;
@@ -286,8 +285,8 @@ impl ClosedLoop {
         is_one.then(|| format!("flushes between them {}{waiting}", moved(flushes)))
     }
 
-    /// True if the work for a request makes the change of waiting: by Little's law each request waits for the work of
-    /// those outstanding before it.
+    /// True if the work for a request explains the change of waiting: by Little's law each request waits for the work of those outstanding
+    /// before it.
     fn follows(&self, own: [i64; 2], waiting: [i64; 2]) -> bool {
         let Some(at_work) = self.at_work else { return false };
         let others = [0, 1].map(|side| self.outstanding[side] / at_work[side].max(f64::MIN_POSITIVE) - 1.0);
@@ -335,7 +334,7 @@ impl Cause {
         Some(cause)
     }
 
-    /// Compares the mean response with the verdict on the judged figure.
+    /// Sets whether the mean response moved against the verdict on the judged figure.
     pub fn oppose(&mut self, verdict: Verdict) {
         self.is_opposed = match verdict {
             Verdict::Faster => self.to() > self.from(),
@@ -392,7 +391,7 @@ impl Cause {
         text
     }
 
-    /// No part changed enough to be named.
+    /// Says that no part changed enough to be named.
     fn unchanged(&self) -> String {
         let head = format!("mean response of {} {} -> {} ms", self.of, ms(us(self.from())), ms(us(self.to())));
         match self.parts.iter().all(|change| us(change.difference()) == 0) {
@@ -472,7 +471,7 @@ impl Cause {
         }
     }
 
-    /// A request, in words.
+    /// A single request, in words.
     fn each(&self) -> String {
         match &*self.of {
             "reads" => "read".to_owned(),
@@ -528,7 +527,7 @@ fn moved([from, to]: [i64; 2]) -> String {
     format!("{} -> {} ms, {}", ms(from), ms(to), signed(to - from))
 }
 
-/// Whole microseconds.
+/// Nanoseconds as whole microseconds.
 fn us(ns: i64) -> i64 {
     (ns as f64 / 1e3).round() as i64
 }

@@ -1,4 +1,4 @@
-//! The value of a metric in one run. What a difference means, `finding` decides.
+//! The value of a metric in one run; `finding` decides what a difference means.
 
 use seekwise_formats::metric::{Metric, MetricScope, Statistic};
 
@@ -70,7 +70,7 @@ fn percentile(figure: Statistic) -> Option<Percentile> {
     Percentile::KEPT.into_iter().find(|percentile| percentile.name() == word.replace('.', "_"))
 }
 
-/// How many requests of a run a metric is of.
+/// Number of a run's requests that a metric covers.
 pub fn requests(metric: &Metric, record: &RunRecord) -> u64 {
     match &metric.whose {
         MetricScope::Operations(name) => record.issuer.operations.get(name).map_or(0, |done| done.count),
@@ -78,12 +78,12 @@ pub fn requests(metric: &Metric, record: &RunRecord) -> u64 {
     }
 }
 
-/// How many requests a percentile needs for `beyond` of them to lie above it; nothing for other metrics.
+/// Number of requests that a percentile needs for `beyond` of them to lie above it; nothing for other metrics.
 pub fn needs(metric: &Metric, beyond: u64) -> Option<u64> {
     percentile(metric.figure)?.needs(beyond)
 }
 
-/// True if the run has enough requests for the metric, if that is a percentile.
+/// True if the run has enough requests for the metric, or if that is no percentile.
 pub fn supported(metric: &Metric, record: &RunRecord) -> bool {
     let ios = requests(metric, record);
     percentile(metric.figure).is_none_or(|wanted| quality::is_supported(wanted, ios))

@@ -1,10 +1,9 @@
 //! Where an effect is: the cells of a comparison grouped by their outcome, in as few words as separate the groups.
 //!
-//! The rule. Cells are *faster*, *slower*, *no difference* or undecided. A group is described by a box: for each factor
-//! the levels that its cells have. A box describes its group if no cell of another group is in it; undecided cells may
-//! be, and are counted. If one box is not enough, the group is cut in two at a level of one factor, once. The largest
-//! remaining group is *elsewhere*. If even two boxes are not enough, the cells are counted by the levels of the factor
-//! that separates them best.
+//! The rule. Cells are *faster*, *slower*, *no difference* or undecided. A group is described by a box: for each factor the levels that its
+//! cells have. A box describes its group if no cell of another group is in it; undecided cells may be, and are counted. If one box is not
+//! enough, the group is cut in two at a level of one factor, once. The group *elsewhere* has no box. If even two boxes are not enough, the
+//! cells are counted by the levels of the factor that separates them best.
 //!
 //! Words. Levels go by the classes of the study if classes cover them exactly, else by their own names. The counts are
 //! the decided cells out of all that the words cover. A sentence fits three lines: names that make it longer are
@@ -44,7 +43,7 @@ pub struct CellRegion {
     pub verdict: Outcome,
     /// The word for it, by what is measured: "shorter".
     pub word: &'static str,
-    /// How many cells have this outcome.
+    /// Number of cells with this outcome.
     pub cells: usize,
     /// Undecided cells within these words.
     pub undecided: usize,
@@ -83,17 +82,17 @@ pub struct EffectLocation {
     pub turns: Vec<String>,
 }
 
-/// A set of levels for each axis.
+/// A box: a set of levels for each axis.
 type Levels = Vec<Vec<usize>>;
 
 const DECIDED: [Outcome; 3] = [Outcome::Faster, Outcome::Slower, Outcome::NoDifference];
 
-/// How outcomes are said.
+/// The wording of outcomes.
 #[derive(Clone, Copy, Debug)]
 pub struct Saying {
     /// 0.02 for ±2 %.
     pub margin: f64,
-    /// By what is measured.
+    /// The words for the metric.
     pub words: DifferenceWords,
 }
 
@@ -131,17 +130,16 @@ pub fn describe(axes: &[Axis], places: &[CellOutcome], saying: Saying) -> Option
     Some(EffectLocation { text, regions: regions.into_iter().map(|said| said.region).collect(), turns })
 }
 
-/// All cells are alike.
+/// The place of a region that all cells share.
 const EVERYWHERE: &str = "everywhere";
 
-/// All decided cells are alike.
+/// The place of a region that all decided cells share.
 const WHERE_DECIDED: &str = "where decided";
 
-/// What the words before do not cover.
+/// The place of the cells that no other region covers.
 const ELSEWHERE: &str = "elsewhere";
 
-/// The group that is named by what it is not: the one that no box describes, else the cells without a difference, else
-/// the largest.
+/// The group described as *elsewhere*: the one that no box describes, else the cells without a difference, else the largest.
 fn elsewhere(axes: &[Axis], places: &[CellOutcome], present: &[Outcome]) -> Option<Outcome> {
     let count = |outcome: &Outcome| places.iter().filter(|place| place.outcome == *outcome).count();
     let loose = present.iter().copied().find(|outcome| boxes(axes, places, *outcome).is_none());
@@ -149,7 +147,7 @@ fn elsewhere(axes: &[Axis], places: &[CellOutcome], present: &[Outcome]) -> Opti
     loose.or(same).or_else(|| present.iter().copied().max_by_key(count))
 }
 
-/// The levels that cells have, axis by axis.
+/// The box around some cells: the levels that they have, axis by axis.
 fn hull<'a>(axes: &[Axis], of: impl Iterator<Item = &'a CellOutcome> + Clone) -> Levels {
     let levels = |axis: usize| {
         let mut levels: Vec<usize> = of.clone().map(|place| place.at[axis]).collect();
@@ -164,13 +162,13 @@ fn holds(within: &Levels, place: &CellOutcome) -> bool {
     within.iter().zip(&place.at).all(|(levels, at)| levels.contains(at))
 }
 
-/// True if no cell of another group is in it.
+/// True if no cell of another group is in the box.
 fn is_clean(within: &Levels, places: &[CellOutcome], outcome: Outcome) -> bool {
     let other = |place: &CellOutcome| DECIDED.contains(&place.outcome) && place.outcome != outcome;
     !places.iter().any(|place| other(place) && holds(within, place))
 }
 
-/// One box or two that describe a group.
+/// Finds one box or two that describe a group.
 fn boxes(axes: &[Axis], places: &[CellOutcome], outcome: Outcome) -> Option<Vec<Levels>> {
     let own: Vec<&CellOutcome> = places.iter().filter(|place| place.outcome == outcome).collect();
     let whole = hull(axes, own.iter().copied());
@@ -204,9 +202,9 @@ fn boxes(axes: &[Axis], places: &[CellOutcome], outcome: Outcome) -> Option<Vec<
 /// A region, and its description.
 struct Said {
     region: CellRegion,
-    /// Its place in fewer words: levels that go by their own names are counted.
+    /// The place in fewer words: levels that go by their own names are counted.
     short: String,
-    /// What stands before either.
+    /// The word before either.
     preposition: &'static str,
 }
 
@@ -301,7 +299,7 @@ fn words(axis: &Axis, levels: &[usize], counted: bool) -> Option<(bool, String)>
 }
 
 impl Axis {
-    /// ` sectors` behind a level; nothing where levels are names, or the unit is a phrase.
+    /// ` sectors` after a level; nothing if levels are names, or the unit is a phrase.
     fn short_unit(&self) -> String {
         let numbers = self.levels.iter().all(|level| number(level).is_some());
         match &self.unit {
@@ -311,7 +309,7 @@ impl Axis {
     }
 }
 
-/// A level of several words stands in quotes, so that a reader sees where it ends.
+/// Puts a level of several words in quotes, so that a reader sees where it ends.
 fn quoted(level: &str) -> String {
     if level.contains(' ') { format!("\u{201c}{level}\u{201d}") } else { level.to_owned() }
 }
@@ -356,8 +354,8 @@ fn turns(axes: &[Axis], places: &[CellOutcome]) -> Vec<String> {
 }
 
 impl Saying {
-    /// `+13 %`; if a range reaches double or half, both its ends as `2.40 ×`, with of what it is so many times. What is below a tenth
-    /// has two figures too, not one.
+    /// `+13 %`; if the range reaches double or half, both ends as `2.40 ×`, with what is so many times. Ratios below a tenth keep two
+    /// significant figures.
     fn by(self, RatioRange { low, high }: RatioRange) -> String {
         let percents = [low, high].iter().all(|ratio| (0.5..2.0).contains(ratio));
         let end = |ratio: f64| match percents {
@@ -385,7 +383,7 @@ impl Saying {
     }
 }
 
-/// Letters that a sentence of three lines has room for, beside the name of its comparison.
+/// The characters of a sentence of three lines, besides the name of its comparison.
 const ROOM: usize = 240;
 
 /// All regions in one sentence; the place of each by its names or, if that is too long, in fewer words.
@@ -417,7 +415,7 @@ fn phrase(Said { region, preposition, .. }: &Said, place: &str, saying: Saying) 
     }
 }
 
-/// If few words do not separate the groups: how many cells of each, along the factor whose levels separate them best.
+/// Counts the cells of each group along the factor whose levels separate them best, if few words do not separate the groups.
 fn counted(axes: &[Axis], places: &[CellOutcome], present: &[Outcome], saying: Saying) -> String {
     let count = |outcome: Outcome, axis: usize, level: usize| {
         places.iter().filter(|place| place.outcome == outcome && place.at[axis] == level).count()

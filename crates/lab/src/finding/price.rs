@@ -1,22 +1,22 @@
-//! The price of a gain where a study cuts the power: what a cut loses on the judged side, and what on the base.
+//! The price of a gain in a study that cuts the power: writes lost in a cut on the judged side and on the base.
 
 use super::{Evidence, Finding};
 use crate::run::{ClassLossRecord, CutRecord, RunRecord};
 
-/// Writes that a mean power cut loses, on the base and on the judged side.
+/// Mean writes lost in a power cut, on the base and on the judged side.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CutPrice {
-    /// Cuts of the judged side.
+    /// Number of cuts of the judged side.
     cuts: u64,
-    /// Those that a program had been told were done: base, judged.
+    /// Writes that were acknowledged to a program: base, judged.
     acknowledged: [f64; 2],
-    /// Those promised to be durable, likewise.
+    /// Writes promised to be durable: base, judged.
     promised: [f64; 2],
 }
 
 impl CutPrice {
-    /// In a clause that names the base, or nothing where both sides lose the same: "but a power cut loses 32 writes promised
-    /// to be durable, none with “cache off” (mean of 1000 cuts)".
+    /// A clause that names the base, or nothing if both sides lose the same: "but a power cut loses 32 writes promised to be durable, none
+    /// with “cache off” (mean of 1000 cuts)".
     pub fn text(&self, factor: &str, from: &str) -> Option<String> {
         let (kind, [base, judged]) = self.told()?;
         let lost = match amount(judged).as_str() {
@@ -34,14 +34,14 @@ impl CutPrice {
         self.told().is_some_and(|(_, [base, judged])| judged > base)
     }
 
-    /// The writes that are told of: the broken promise comes first.
+    /// The kind of writes to report, with its losses; a broken promise comes first.
     fn told(&self) -> Option<(&'static str, [f64; 2])> {
         let all = [("promised to be durable", self.promised), ("that it had acknowledged", self.acknowledged)];
         all.into_iter().find(|(_, [base, judged])| amount(*base) != amount(*judged))
     }
 }
 
-/// A side by its level; a number or a switch says of what.
+/// Names a side by its level, with the factor if that is a number or a switch.
 fn side(factor: &str, level: &str) -> String {
     match level {
         "true" => format!("{factor} on"),
@@ -52,7 +52,7 @@ fn side(factor: &str, level: &str) -> String {
     }
 }
 
-/// So many writes in words.
+/// A number of writes in words.
 fn amount(writes: f64) -> String {
     match writes {
         writes if writes <= 0.0 => "none".to_owned(),
@@ -63,7 +63,7 @@ fn amount(writes: f64) -> String {
 }
 
 impl Evidence<'_> {
-    /// What cuts lose on both sides of these findings together; `None` where a side was not cut.
+    /// The mean losses in power cuts on both sides of these findings; `None` if a side was not cut.
     pub(super) fn price(&self, of: &[&Finding]) -> Option<CutPrice> {
         let cut = |side: fn(&Finding) -> usize| -> Option<Vec<CutRecord>> {
             let runs = of.iter().flat_map(|finding| self.runs(side(finding)).iter().copied());

@@ -1,8 +1,8 @@
-//! What the cells of a comparison say, each by itself: the one rule for the verdict over several of them.
+//! The outcomes of a comparison's cells, counted, and the one rule for the verdict over several cells.
 
 use crate::outcome::{DifferenceWords, Outcome};
 
-/// A cell of a comparison, as it is told apart from the others.
+/// A cell of a comparison, with the levels that tell it from the others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CellCase {
     /// The other factors with their levels.
@@ -11,7 +11,7 @@ pub struct CellCase {
     pub ratio: f64,
 }
 
-/// How many cells have which outcome.
+/// Number of cells of each outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CellTally {
     pub better: usize,
@@ -40,7 +40,7 @@ impl CellTally {
         }
     }
 
-    /// Both together, of ratios of one metric.
+    /// Adds the counts of `other`, whose ratios are of the same metric.
     pub fn and(self, other: CellTally) -> CellTally {
         let further = |one: Option<f64>, other: Option<f64>| match (one, other) {
             (Some(one), Some(other)) => Some(if other.ln().abs() > one.ln().abs() { other } else { one }),
@@ -56,12 +56,12 @@ impl CellTally {
         }
     }
 
-    /// The same cells by what is done in a time instead of the time that it takes.
+    /// Inverts the ratios, from times to rates.
     pub fn inverted(self) -> CellTally {
         CellTally { best: self.best.map(f64::recip), worst: self.worst.map(f64::recip), ..self }
     }
 
-    /// How many cells there are.
+    /// Number of cells.
     pub fn cells(self) -> usize {
         self.better + self.worse + self.same + self.undecided
     }
@@ -79,9 +79,9 @@ impl CellTally {
         }
     }
 
-    /// Whether a gain or a loss is too slight for a colour, which is seen before any word and taken for all cells: fewer than
-    /// half of them have it, and the mean of all of them, a ratio, does not go as far that way as the margin (0.02 for ±2 %) within
-    /// which the study counts sides as equal. Half is where the words change too: they say what most cells do.
+    /// True if a gain or a loss is too slight for a colour, which is seen before any word and taken for all cells: fewer than half of the
+    /// cells have it, and the mean ratio of all does not exceed the margin (0.02 for ±2 %) in that direction. Half is where the words
+    /// change too: they say what most cells do.
     pub fn is_slight(self, mean: f64, margin: f64) -> bool {
         let (count, furthest) = match self.outcome() {
             Outcome::Faster => (self.better, self.best),
@@ -92,7 +92,7 @@ impl CellTally {
         2 * count < self.cells() && mean.ln() * way <= margin.ln_1p()
     }
 
-    /// The outcome in words, with how many cells it has if not all: `faster in 2 of 3`, `mixed: faster in 4, slower in 2 of 9`.
+    /// The outcome in words, with the number of cells that have it if not all: `faster in 2 of 3`, `mixed: faster in 4, slower in 2 of 9`.
     pub fn word(self, words: DifferenceWords) -> String {
         let (word, count) = match self.outcome() {
             Outcome::Faster => (words.word(Outcome::Faster), self.better),
@@ -117,7 +117,7 @@ impl CellTally {
     }
 }
 
-/// What is said of cells with too little data.
+/// The word for cells with too little data.
 pub const UNDECIDED: &str = "undecided";
 
 #[cfg(test)]

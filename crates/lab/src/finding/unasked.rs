@@ -1,5 +1,5 @@
-//! Why a change of settings changed nothing: what the job would have had to ask for, and did not. This is told from the records and
-//! the settings alone, as all findings are.
+//! Why a change of settings had no effect: the feature that the job would have had to use, and did not. The records and the settings alone
+//! show this, as for all findings.
 
 use super::Evidence;
 use crate::provenance::differences;
@@ -49,7 +49,7 @@ impl Evidence<'_> {
         (sorts && in_flight == Some(1)).then(|| "one request in flight leaves nothing to sort".to_owned())
     }
 
-    /// How many requests the workers of a cell's job have in flight at most, all together; `None` if the job does not say.
+    /// Number of requests that all workers of a cell's job have in flight at most; `None` if the job does not say.
     fn in_flight(&self, cell: usize) -> Option<u64> {
         let value = |key: &str| self.made.setting(cell, key).map(|setting| setting.value.as_str());
         let (depth, workers) = (value("job.depth")?, value("job.workers.count")?.parse::<u64>().ok()?);

@@ -9,8 +9,8 @@ use crate::run::RunRecord;
 use crate::sampling::SamplingPlan;
 use crate::stats::{Judgement, SequentialTest, judge_until, sequential};
 
-/// Pairs up to which cells run on for the ratio over all of them, whose own verdicts stand: the third look. It is one number
-/// for the whole comparison, and would keep all cells running where it lies near a bound (inferred).
+/// Pairs up to which cells with verdicts of their own run on for the ratio over all of them: the third look. A ratio near a bound would
+/// otherwise keep all cells running (inferred).
 const MOST_FOR_ALL: u32 = 8;
 
 /// A test without a verdict that another look may decide.
@@ -18,17 +18,17 @@ const MOST_FOR_ALL: u32 = 8;
 pub struct OpenPair {
     /// The cells that must run for it.
     pub cells: Vec<usize>,
-    /// How many runs of each the next look needs.
+    /// Number of runs of each that the next look needs.
     pub next: u32,
 }
 
-/// Something that is judged: one finding, or a comparison over all its cells.
+/// A test of one finding, or of a comparison over all its cells, as its runs are added.
 struct Asked {
     test: Test,
     sequential: SequentialTest,
-    /// The cells of all that ask it.
+    /// The cells of all findings that share the test.
     cells: Vec<usize>,
-    /// False if runs give no ratio, or what it says is refused: it runs on for nothing.
+    /// False if runs give no ratio, or if the result is refused: further runs would be useless.
     is_goal: bool,
 }
 
@@ -78,14 +78,14 @@ impl<'a> Evidence<'a> {
         places.into_iter().map(answer).collect()
     }
 
-    /// What `judge` says of each, those that chance decides and the others apart.
+    /// Judges the tests that chance decides, and the others apart; in the order given.
     fn of_each<J>(&self, asked: &[Asked], judge: impl Fn(&[SequentialTest]) -> Vec<J>) -> Vec<J> {
         let tests: Vec<&Test> = asked.iter().map(|asked| &asked.test).collect();
         let each: Vec<SequentialTest> = asked.iter().map(|asked| asked.sequential.clone()).collect();
         apart(&tests, &each, judge)
     }
 
-    /// The tests, each once, and for each finding and then each comparison which of them it is.
+    /// The tests, each once, and the index of the test of each finding and then of each comparison.
     fn asked(&self, plan: &SamplingPlan, findings: &[Finding]) -> (Vec<Asked>, Vec<Option<usize>>) {
         let each = findings.iter().map(|finding| vec![finding]);
         let overall = (0..self.study.compare.len())
@@ -97,7 +97,7 @@ impl<'a> Evidence<'a> {
                 asked.push(new);
                 return Some(asked.len() - 1);
             };
-            // Cells that are the same run run on together, as far as they are.
+            // Cells that are the same run get further runs together.
             asked[known].cells.extend(new.cells);
             asked[known].is_goal |= new.is_goal;
             Some(known)

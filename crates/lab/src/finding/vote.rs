@@ -11,9 +11,9 @@ use crate::evaluate::EvaluatedCheck;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct RangeVote {
     pub holds: Vec<String>,
-    /// Where one does not.
+    /// Places where a check fails.
     pub fails: Vec<String>,
-    /// Where the checks decide nothing.
+    /// Places where the checks decide nothing.
     pub open: Vec<String>,
 }
 
@@ -37,7 +37,7 @@ impl RangeVote {
         Some(vote).filter(|_| !checks.is_empty())
     }
 
-    /// What more than half of all places say; `None` if neither side has so many.
+    /// The answer of more than half of all places; `None` if neither side has so many.
     pub fn carried(&self) -> Option<bool> {
         let more_than_half = |side: &Vec<String>| 2 * side.len() > self.places();
         match (more_than_half(&self.holds), more_than_half(&self.fails)) {
@@ -51,7 +51,7 @@ impl RangeVote {
         self.holds.len() + self.fails.len() + self.open.len()
     }
 
-    /// How many of how many.
+    /// The places that hold, and all: `3 of 4`.
     pub fn count(&self) -> String {
         format!("{} of {}", self.holds.len(), self.places())
     }
@@ -107,7 +107,7 @@ impl fmt::Display for BoundDistance {
 }
 
 impl BoundDistance {
-    /// `None` without checks, or if one has no answer.
+    /// Finds the deciding check; `None` without checks, or if one has no answer.
     pub(super) fn of(checks: &[EvaluatedCheck]) -> Option<BoundDistance> {
         let worst = |place: &str| {
             let here = checks.iter().filter(|check| check.place == place);
@@ -116,7 +116,7 @@ impl BoundDistance {
         checks.iter().try_for_each(|check| check.holds.map(|_| ()))?;
         let mut worst: Vec<&EvaluatedCheck> = places(checks).into_iter().filter_map(worst).collect();
         worst.sort_by(|a, b| reach(a).total_cmp(&reach(b)));
-        // With more than half of the places up to here, the answer is yes.
+        // If more than half of the places, up to this one, hold, the answer is yes.
         let decisive = worst.get(worst.len() / 2)?;
         let at = if decisive.at.is_empty() { String::new() } else { format!("{}: ", decisive.at) };
         Some(BoundDistance {
@@ -127,7 +127,7 @@ impl BoundDistance {
         })
     }
 
-    /// Whether it misses, by at most this share of the bound.
+    /// True if it misses, by at most this share of the bound.
     pub fn is_near_miss(&self, within: f64) -> bool {
         self.share.is_some_and(|share| share > 0.0 && share <= within)
     }
@@ -136,7 +136,7 @@ impl BoundDistance {
 /// A check's distance; infinite for an order.
 fn reach(check: &EvaluatedCheck) -> f64 {
     match (check.distance, check.holds) {
-        // It fails at a bound of 0, which no share measures.
+        // A check that fails at a bound of 0 has no share to measure.
         (Some(distance), Some(false)) if distance < 0.0 => f64::INFINITY,
         (Some(distance), _) => distance,
         (None, Some(true)) => f64::NEG_INFINITY,

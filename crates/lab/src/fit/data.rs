@@ -1,7 +1,7 @@
-//! The data of a fit: measured traces, and jobs with their figures. Each can be repeated on a drive with other figures,
-//! and returns how far the results are from the measurements.
+//! The data of a fit: measured traces, and jobs with their figures. Each can be repeated on a drive with other figures, and returns its
+//! distance from the measurements.
 //!
-//! The search sees one part of it ([`DataSplit::Seen`]); the other is held back to test what was found. It chooses nothing.
+//! The search sees one part ([`DataSplit::Seen`]); the other is held back to test the result.
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::profile::DriveFile;
@@ -20,8 +20,8 @@ use super::points::{MeasuredPoint, PointWeight, again};
 use super::slope::{SimulatedValue, SlopeTarget};
 use crate::validate::{ResponseSamples, fits, replay};
 
-/// Start phases over which a replay by arrival is averaged: each request's phase is then another. A closed loop sets
-/// its own phase with the first access, so one is enough.
+/// Start phases over which a replay by arrival is averaged: each request then meets another phase. A closed loop sets its own phase with
+/// the first access, so one is enough.
 const PHASES: u64 = 4;
 
 /// The fewest requests of each part of a trace: below that, its quantiles are noise.
@@ -30,9 +30,9 @@ pub const FEWEST_REQUESTS: usize = 200;
 /// A part of the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DataSplit {
-    /// What the search goes by.
+    /// Seen by the search.
     Seen,
-    /// What the search never sees.
+    /// Held back to test the result.
     Held,
 }
 
@@ -41,9 +41,9 @@ pub enum DataSplit {
 pub struct FitTrace {
     pub file: String,
     pub trace: MeasuredTrace,
-    /// How many of them the search sees, the first ones.
+    /// The number of requests that the search sees, from the start.
     pub seen: usize,
-    /// What decides the issue in the replay.
+    /// The rule by which the replay issues requests.
     pub timing: Timing,
     /// Settings of the drive during the measurement: keys below `drive.` and values.
     pub set: Vec<(String, String)>,
@@ -52,21 +52,21 @@ pub struct FitTrace {
     parts: [Option<MeasuredRequests>; 2],
 }
 
-/// Response times of the same requests from elsewhere.
+/// Response times of the same requests in another simulator.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReferenceTimes {
     /// The simulator's name.
     pub name: String,
-    /// One for each request.
+    /// A time for each request.
     pub times: Vec<Span>,
 }
 
-/// Several resamples of a part of one kind of data.
+/// Resamples of a part of the data.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Resamples {
     /// For each draw, how often each block of a trace counts.
     Blocks(Vec<Vec<u32>>),
-    /// For each draw and job, how often it counts and what else could have been measured.
+    /// For each draw and job, its weight and the errors added to its figures.
     Jobs(Vec<Vec<PointWeight>>),
 }
 
@@ -79,7 +79,7 @@ pub enum FitData {
 }
 
 impl FitTrace {
-    /// The trace of `file`, of which a share from 0 to 1 is held back at its end.
+    /// Makes the data of a trace, of which the share `held` (0 to 1) is held back at its end.
     pub fn new(
         file: &str,
         trace: MeasuredTrace,
@@ -111,7 +111,7 @@ impl FitTrace {
         drive.profile()
     }
 
-    /// Response times of the first `rows` requests with one phase.
+    /// Simulates the first `rows` requests with one start phase; returns their response times.
     fn times(&self, profile: &Profile, rows: usize, seed: u64) -> Result<Vec<Span>, Vec<Diagnostic>> {
         let mut times = vec![Span::ZERO; rows];
         self.replayed(
@@ -135,7 +135,7 @@ impl FitTrace {
             .map_err(|error| vec![Diagnostic::at(&self.file, 0, error.to_string())])
     }
 
-    /// All its requests on `drive`, with the first phase.
+    /// Measured and simulated times of all requests on `drive`, with the first phase.
     pub fn samples(&self, drive: &DriveFile) -> Result<ResponseSamples, Vec<Diagnostic>> {
         let profile = self.drive(drive)?;
         fits(&self.file, &self.trace, &profile).map_err(|error| vec![error])?;
@@ -168,8 +168,8 @@ impl FitTrace {
         Ok(Some(sums))
     }
 
-    /// Times of the seen requests as shares of the mean of all reads, or writes: the loss's unit. A quarter of a
-    /// revolution is far.
+    /// Measured times of the seen requests, as shares of the mean of their direction: the loss's unit. A quarter of a revolution counts as
+    /// far.
     fn targets(&self, drive: &DriveFile) -> Vec<SlopeTarget> {
         let cut = 15e9 / self.rpm(drive);
         let one =
@@ -209,7 +209,7 @@ impl FitTrace {
 }
 
 impl FitData {
-    /// How many requests, or jobs, a part has.
+    /// Number of requests, or of jobs, in a part.
     pub fn count(&self, part: DataSplit) -> usize {
         match self {
             FitData::Traced(traced) => traced.parts[part as usize].as_ref().map_or(0, MeasuredRequests::requests),
@@ -235,7 +235,7 @@ impl FitData {
         }
     }
 
-    /// The same with jobs as short as their figures allow, for a search.
+    /// The data with jobs as short as their figures allow, for a search.
     #[must_use]
     pub fn shortened(&self, drive: &DriveFile) -> FitData {
         match self {
@@ -244,7 +244,7 @@ impl FitData {
         }
     }
 
-    /// `times` draws of a part: for a trace, how often each of its blocks counts. They are the same for every drive.
+    /// Draws a part `times` times: for a trace, how often each of its blocks counts. The draws are the same for every drive.
     pub fn draws(&self, part: DataSplit, times: usize, stream: &str) -> Resamples {
         let mut chance = Seed(1).stream(stream);
         match self {
@@ -274,7 +274,7 @@ impl FitData {
     }
 }
 
-/// How often each of `n` counts when as many are drawn of them.
+/// Draws `n` of `n` with replacement; returns how often each was drawn.
 pub fn counts(n: usize, chance: &mut Rng) -> Vec<u32> {
     let mut counts = vec![0; n];
     (0..n).for_each(|_| counts[chance.below(n as u64) as usize] += 1);

@@ -1,12 +1,11 @@
-//! Points tried on the data: each once, however often it is asked for, and written down as it is done, so that an
-//! interrupted fit can continue. The search knows nothing of that: it asks the same questions in the same order, and
-//! gets known answers at once.
+//! Evaluates points on the data: each once, however often it is asked for, and written to a journal, so that an interrupted fit can
+//! continue. The search does not notice: it asks the same questions in the same order, and gets known answers at once.
 //!
-//! Of jobs, what is simulated and written down are their figures: the loss, that of each draw and the slopes follow from
-//! them without another run. Of traces it is the answer to each question.
+//! For jobs the figures are simulated and written down: the loss, that of each draw and the slopes follow from them without another run.
+//! For traces the answer to each question is.
 //!
-//! A fit may end early: after a number of points, or when its listener has enough. It then gets no more answers, its search
-//! soon has nowhere to go, and what was best so far is judged. It reads no clock.
+//! A fit may end early: after a number of points, or when its listener asks for it. The search then gets no more answers and soon stops,
+//! and the best point so far is judged. No clock is read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -22,26 +21,26 @@ use super::parameter::{Parameter, apply};
 use super::points;
 use super::slope::{SimulatedValue, SlopeTarget};
 
-/// The loss of a point of which no drive can be made.
+/// Loss of a point that makes no valid drive.
 const IMPOSSIBLE: f64 = 1e6;
 
-/// Before the questions about shorter data.
+/// Prefix of questions about shortened data.
 const ROUGH: &str = "Rough";
 
-/// Resamples of what the search sees; intervals are made of them.
+/// Resamples of the seen data, for intervals.
 pub const SEEN_DRAWS: usize = 40;
 
-/// Resamples of the held-back data; changes are judged by them.
+/// Resamples of the held-back data, for judging changes.
 pub const HELD_DRAWS: usize = 200;
 
 /// A question about a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Question {
-    /// Its loss on the seen data.
+    /// Loss on the seen data.
     Seen,
-    /// Its loss on the seen data, and that of each draw.
+    /// Loss on the seen data, and that of each draw.
     Drawn,
-    /// Its loss on the held-back data, and that of each draw.
+    /// Loss on the held-back data, and that of each draw.
     Held,
 }
 
@@ -51,32 +50,32 @@ impl Question {
     }
 }
 
-/// What a fit tells on its way.
+/// An event during a fit.
 #[derive(Clone, Copy, Debug)]
 pub enum FitEvent<'a> {
-    /// A point was tried, or was known: the question as it is written down, and the answer.
+    /// A point was tried, or its answer was known: the question as in the journal, and the answer.
     Tried { question: &'a str, answer: &'a [f64], known: bool },
     /// The least loss of the seen data so far.
     Best(f64),
-    /// The least loss, told only while no point is being tried: how far the search is there does not depend on the number of cores.
+    /// The least loss at a checkpoint: while no point is being tried, the progress does not depend on the number of cores.
     Paused(f64),
-    /// A stage of the search begins, and so many points are expected to follow until the end.
+    /// A stage begins; `expected` points follow until the end of the fit.
     Stage { name: &'static str, expected: u64 },
 }
 
-/// Who goes with a fit.
+/// The receiver of a fit's events, which may end the fit.
 #[derive(Clone, Copy)]
 pub struct FitListener<'a> {
     /// Called at each event, from several threads.
     pub heard: &'a (dyn Fn(FitEvent<'_>) + Sync),
     /// Whether to end before the next point, without a result.
     pub cancelled: Cancelled<'a>,
-    /// Whether what was found is enough: the best so far is judged, and is the result.
+    /// Whether to end with the best point so far, judged, as the result.
     pub enough: Cancelled<'a>,
 }
 
 impl<'a> FitListener<'a> {
-    /// One that hears and never ends it.
+    /// Makes a listener that never ends the fit.
     pub const fn hearing(heard: &'a (dyn Fn(FitEvent<'_>) + Sync)) -> FitListener<'a> {
         FitListener { heard, cancelled: &|| false, enough: &|| false }
     }
@@ -86,16 +85,16 @@ impl<'a> FitListener<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EarlyEnd {
-    /// The listener had enough, at an instant of its own: another fit may end elsewhere.
+    /// The listener asked for it, at an instant of its own: another fit may end elsewhere.
     Enough,
-    /// So many points were tried: the same on every machine.
+    /// The limit of points was reached, at the same place on every machine.
     Points,
 }
 
 /// Where a fit ended early.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct FitEnding {
-    /// What ended it.
+    /// The reason.
     pub why: EarlyEnd,
     /// The stage that was not finished.
     pub stage: &'static str,
@@ -103,21 +102,21 @@ pub struct FitEnding {
     pub points: u64,
 }
 
-/// How far a fit is.
+/// Phase of a fit.
 #[derive(Debug)]
 enum Progress {
     /// Points are tried.
     Open,
     /// No more points are tried.
     Ended,
-    /// What was found is judged; nothing ends that but a cancellation.
+    /// The result is judged; only a cancellation ends that.
     Closing,
 }
 
-/// Part of an evaluator's state that all its forms share.
+/// State that an evaluator shares with its counterpart on shortened data.
 struct Shared {
     known: BTreeMap<String, Vec<f64>>,
-    /// Names of what was simulated in this fit, known before or not: their number does not depend on cores or interruptions.
+    /// Questions asked in this fit, known before or not: their number does not depend on cores or interruptions.
     asked: BTreeSet<String>,
     progress: Progress,
     stage: &'static str,
@@ -125,31 +124,31 @@ struct Shared {
     ending: Option<FitEnding>,
 }
 
-/// The best point of an evaluator's data.
+/// Loss and point of the best so far.
 type BestPoint = Option<(f64, Vec<f64>)>;
 
-/// A drive, what may move of it, and the data.
+/// A drive with its parameters, and the data on which points are tried.
 pub struct PointEvaluator<'a> {
     /// The initial profile.
     pub drive: &'a DriveFile,
-    /// What may move.
+    /// The parameters that may move.
     pub parameters: &'a [Parameter],
     data: &'a [FitData],
-    /// Before each question in the journal.
+    /// Prefix of each question in the journal.
     prefix: &'static str,
     draws: Arc<[Vec<Resamples>; 2]>,
     targets: Arc<Vec<SlopeTarget>>,
     shared: Arc<Mutex<Shared>>,
-    /// Simulations that are no questions (slopes of traces).
+    /// Simulations that answer no question (slopes of traces).
     others: Arc<AtomicU64>,
     best: Mutex<BestPoint>,
-    /// Points after which it ends.
+    /// The limit of points.
     most: u64,
     listener: FitListener<'a>,
 }
 
 impl<'a> PointEvaluator<'a> {
-    /// An evaluator that knows some answers already.
+    /// Makes an evaluator that already has the answers `known`.
     pub fn new(
         drive: &'a DriveFile,
         parameters: &'a [Parameter],
@@ -177,13 +176,13 @@ impl<'a> PointEvaluator<'a> {
         }
     }
 
-    /// The same, which ends after `most` points.
+    /// Sets the limit of points.
     #[must_use]
     pub fn ending_after(self, most: Option<u64>) -> PointEvaluator<'a> {
         PointEvaluator { most: most.unwrap_or(u64::MAX), ..self }
     }
 
-    /// One beside it on shorter `data` of the same jobs, whose points count as this one's do.
+    /// Makes an evaluator on shorter `data` of the same jobs, which shares answers, phase and point count.
     pub fn roughly<'b>(&self, data: &'b [FitData]) -> PointEvaluator<'b>
     where
         'a: 'b,
@@ -207,7 +206,8 @@ impl<'a> PointEvaluator<'a> {
         self.shared.lock().expect("no holder panics")
     }
 
-    /// True if no more points are tried: answers are made up from then on, as those of points of which no drive can be made.
+    /// Ends the fit if the listener asks for it. True if no more points are tried: answers are then those of a point that makes no valid
+    /// drive.
     fn is_over(&self) -> bool {
         let (cancelled, enough) = ((self.listener.cancelled)(), (self.listener.enough)());
         let mut now = self.shared();
@@ -228,12 +228,12 @@ impl<'a> PointEvaluator<'a> {
         now.asked.len() as u64 + self.others.load(Ordering::Relaxed)
     }
 
-    /// Points tried until now. While none is being tried, this does not depend on the number of cores.
+    /// Number of points tried so far; while none is being tried, it does not depend on the number of cores.
     pub fn count(&self) -> u64 {
         self.counted(&self.shared())
     }
 
-    /// A place at which a fit may end after its number of points: nothing else is under way. True if it has ended.
+    /// Marks a checkpoint, at which no point is being tried and the fit may end at its limit of points; true if it has ended.
     pub fn pauses(&self) -> bool {
         let mut now = self.shared();
         if matches!(now.progress, Progress::Open) && self.counted(&now) >= self.most {
@@ -247,7 +247,7 @@ impl<'a> PointEvaluator<'a> {
         self.is_over()
     }
 
-    /// A stage begins, after which so many points are expected to follow with it. True if the fit has ended.
+    /// Begins a stage, with which `expected` points follow until the end; true if the fit has ended.
     pub fn begins(&self, name: &'static str, expected: u64) -> bool {
         let mut now = self.shared();
         if matches!(now.progress, Progress::Open) {
@@ -269,7 +269,7 @@ impl<'a> PointEvaluator<'a> {
         self.shared().ending
     }
 
-    /// Answers are given again: what was found is judged.
+    /// Answers questions again, to judge the result.
     pub fn close(&self) {
         self.shared().progress = Progress::Closing;
     }
@@ -305,7 +305,7 @@ impl<'a> PointEvaluator<'a> {
         answer
     }
 
-    /// Keeps the best point; of equal ones the one whose values come first, so that the order of cores does not matter.
+    /// Keeps the best point; of equal losses the point whose values come first, so that the order of cores does not matter.
     fn take(&self, loss: f64, point: &[f64]) {
         let mut best = self.best.lock().expect("no holder panics");
         let better = match &*best {
@@ -421,7 +421,7 @@ impl<'a> PointEvaluator<'a> {
     }
 }
 
-/// Losses that answer a question.
+/// Number of losses in an answer.
 fn answers(question: Question) -> usize {
     match question {
         Question::Seen => 1,
@@ -434,7 +434,7 @@ fn impossible(question: Question) -> Vec<f64> {
     vec![IMPOSSIBLE; answers(question)]
 }
 
-/// Checks that `answer` can answer `question`, as it is written down, of these data; an error says what was expected.
+/// Checks that `answer` fits `question`, as the journal has it, on these data; an error says what was expected.
 pub fn check_answer(data: &[FitData], question: &str, answer: &[f64]) -> Result<(), String> {
     let word = question.split(' ').next().unwrap_or_default();
     let word = word.strip_prefix(ROUGH).unwrap_or(word);
@@ -457,13 +457,13 @@ pub fn check_answer(data: &[FitData], question: &str, answer: &[f64]) -> Result<
     }
 }
 
-/// How a question is written down.
+/// The journal's text of a question.
 fn name(prefix: &str, question: &str, point: &[f64]) -> String {
     let values: Vec<String> = point.iter().map(ToString::to_string).collect();
     format!("{prefix}{question} {}", values.join(" "))
 }
 
-/// How surely `changed` has the smaller loss than `same`: the share of draws in which it has.
+/// Share of draws in which `changed` has a smaller loss than `same`.
 pub fn share_better(changed: &[f64], same: &[f64]) -> f64 {
     let pairs = changed.iter().zip(same).skip(1);
     let better = pairs.clone().filter(|(changed, same)| changed < same).count();

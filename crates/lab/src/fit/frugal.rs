@@ -1,12 +1,12 @@
-//! The search for data of jobs, of which a point takes a second and not a fraction of it. It is planned by what each key can
-//! move ([`sensitivity`](mod@super::sensitivity)), simulates jobs no longer than their figures need, and tries with other numbers
-//! only rules that the slopes at the best point let hope for. What it finds is judged on whole jobs.
+//! The search for jobs, where a point takes a second and not a fraction of it. The sensitivity of each key plans it
+//! ([`sensitivity`](mod@super::sensitivity)). Jobs run no longer than their figures need, and only rules that the slopes at the best point
+//! favour are tried with other numbers. Whole jobs judge the result.
 //!
 //! 1. Keys that move too little are left out.
 //! 2. From two starts (the profile; least squares over its numbers, with fixed rules) rules are tried one by one, then numbers
 //!    by least squares. The start that ends better on the held-back data goes on.
-//! 3. Every rule once more, its numbers following along the slopes of the best point.
-//! 4. The numbers together by CMA-ES, then by least squares: on short jobs, at the end once on whole ones.
+//! 3. Every rule is tried once more, with numbers that follow along the slopes of the best point.
+//! 4. All numbers together, by CMA-ES, then by least squares: on short jobs, at the end once on whole ones.
 
 use super::evaluator::{PointEvaluator, Question};
 use super::parameter::{Parameter, ParameterDomain};
@@ -19,10 +19,10 @@ const FIRST: [f64; 2] = [0.1, 0.03];
 const LATER: [f64; 1] = [0.03];
 const LAST: [f64; 1] = [0.01];
 
-/// Rules that cost no more than this share, tried alone, are tried again, and with numbers that follow.
+/// A rule whose change alone raises the loss by no more than this share is tried again, and with numbers that follow.
 const NEARLY: f64 = 0.3;
 
-/// The share by which a rule must improve the loss: below it is the loss's own roughness.
+/// The share by which a rule must improve the loss; less is within the loss's own roughness.
 const WORTH: f64 = 0.002;
 
 /// The most rules that change in a row.
@@ -37,7 +37,7 @@ pub struct Fidelities<'a, 'b> {
     pub whole: &'a PointEvaluator<'b>,
 }
 
-/// The point where the search ends, what it left free, and what each key can move.
+/// Searches; returns the end, and which parameters are free.
 pub fn searched(
     at: Fidelities<'_, '_>,
     origin: &[f64],
@@ -79,7 +79,7 @@ pub fn searched(
     (descend(whole, point, &free, &LAST), free)
 }
 
-/// Points that the stages of the search are expected to try, from measured fits of the size of twelve jobs.
+/// Expected points of each stage of the search, from measured fits to about twelve jobs.
 struct FrugalPlan([u64; 6]);
 
 impl FrugalPlan {
@@ -105,18 +105,18 @@ impl FrugalPlan {
         ])
     }
 
-    /// Points of the stages from one on.
+    /// Expected points from a stage to the end of the fit.
     fn left(&self, from: usize) -> u64 {
         self.0[from..].iter().sum::<u64>() + self.judging()
     }
 
-    /// Points that judging takes: some six figures move, each with two sides of an interval of five steps of five points.
+    /// Expected points of judging: about six figures move, each with two sides of an interval of five steps of five points.
     fn judging(&self) -> u64 {
         300 + self.0[5]
     }
 }
 
-/// Points that a fit by this plan is expected to try.
+/// Number of points that a fit by this plan is expected to try.
 pub fn forecast(parameters: &[Parameter], effort: SearchEffort) -> u64 {
     // Half of the keys move nothing, in fits to random reads and writes.
     let free: Vec<bool> = (0..parameters.len()).map(|index| index % 2 == 0).collect();
@@ -128,9 +128,8 @@ fn section(parameter: &Parameter) -> &str {
     parameter.key.rsplit_once('.').map_or("", |(section, _)| section)
 }
 
-/// The best rules from `point` on, one change after another. After the first look at all, only those are tried again that were
-/// nearly as good, and those of the section of the last change: among them some that nothing depended on before, which
-/// become free.
+/// Improves the rules from `point` on, one change at a time. After all were tried once, only rules nearly as good are tried again, and
+/// those in the section of the last change. A rule on which the loss now depends becomes free.
 fn rules(evaluator: &PointEvaluator<'_>, point: Vec<f64>, free: &mut [bool]) -> Vec<f64> {
     let parameters = evaluator.parameters;
     let mut best = point;
@@ -179,8 +178,8 @@ fn changed(point: &[f64], index: usize, value: f64) -> Vec<f64> {
     other
 }
 
-/// The best rules with numbers that follow: a rule may be better only with the times that go with it. The numbers follow along
-/// the slopes of the best point; where that helps, by least squares of their own.
+/// Improves the rules with numbers that follow, because a rule may be better only with matching times. The numbers follow along the slopes
+/// of the best point; if that helps, by least squares of their own.
 fn followed(evaluator: &PointEvaluator<'_>, point: Vec<f64>, free: &[bool]) -> Vec<f64> {
     let mut best = point;
     for _ in 0..CHANGES {
@@ -194,7 +193,7 @@ fn followed(evaluator: &PointEvaluator<'_>, point: Vec<f64>, free: &[bool]) -> V
             .map(|(index, word)| changed(&best, index, word))
             .collect();
         let losses = evaluator.losses(&asked);
-        // What changes nothing is not felt here.
+        // Rules that change nothing here are left out.
         let near = asked.into_iter().zip(losses).filter(|(_, there)| *there != loss && *there <= loss * (1.0 + NEARLY));
         let moved: Vec<Vec<f64>> = near.flat_map(|(other, _)| slopes.across(evaluator, &other, None)).collect();
         let losses = evaluator.losses(&moved);

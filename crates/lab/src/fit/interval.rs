@@ -1,20 +1,18 @@
-//! The interval of each fitted number. A point is no worse than the fit's if the fit's is better in fewer than 84 of
-//! 100 draws of blocks of the seen data: a region by profile of the loss, with its threshold by the bootstrap. A
-//! number's interval reaches from its least to its largest value in all points that are no worse. The other numbers may
-//! follow, also those that were put back, because a number that went back within noise has let others take its share.
-//! If the search finds a better point than the fit's, the fit had not converged; the region of points no worse than the
-//! fit's then reaches further, as it should.
+//! The interval of each fitted number. A point is no worse than the fit's if the fit's is better in fewer than 84 of 100 draws of blocks of
+//! the seen data: a region by profile of the loss, with its threshold by the bootstrap. A number's interval reaches from its least to its
+//! largest value in all points that are no worse. The other numbers may follow, including those put back, because others have taken their
+//! share. If the search finds a better point than the fit's, the fit had not converged; the region of points no worse than the fit's then
+//! reaches further, as it should.
 //!
 //! Why 84 of 100: near its minimum a loss is a parabola of curvature H, and a draw of blocks tilts it by a slope of
 //! standard deviation S, so that the draws' best points scatter by S/H, the standard error. A point at a distance d
 //! from the best does better in a draw that tilts by more than H·d/2. For a normal distribution this happens in 16 of
 //! 100 draws at d = 2·S/H: the interval is that of 95 in 100.
 //!
-//! Such points are searched number by number, outwards: the number moves on, and the others follow so that the
-//! simulated values change least and then settle by least squares ([`slope`](super::slope)). Each step is twice the
-//! last while the point is no worse, else half of it. The search goes first from the fit's point, then from the best
-//! known one. Of jobs, whose points take seconds, slopes are taken at the fit's point alone, steps are longer, and the others
-//! settle once.
+//! The search for points that are no worse goes number by number, outwards: the number moves on, and the others follow so that the
+//! simulated values change least and then settle by least squares ([`slope`](super::slope)). Each step is twice the last while the point is
+//! no worse, else half of it. The search goes first from the fit's point, then from the best known one. For jobs, whose points take
+//! seconds, slopes are taken at the fit's point alone, steps are longer, and the others settle once.
 
 use rayon::prelude::*;
 
@@ -28,7 +26,7 @@ struct Steps {
     /// The first and the smallest, as shares of a range.
     first: f64,
     least: f64,
-    /// How many are tried on each side.
+    /// Steps tried on each side.
     trials: usize,
 }
 
@@ -40,20 +38,20 @@ const COARSE: Steps = Steps { first: 1.0 / 32.0, least: 1.0 / 64.0, trials: 7 };
 /// Steps over which slopes are taken, as a share of a range.
 const AHEAD: f64 = 0.02;
 
-/// From this correlation on, two numbers are named together.
+/// The correlation from which on two numbers count as trading.
 const TRADES: f64 = 0.8;
 
 /// The intervals of the numbers of a point, and which trade.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Intervals {
-    /// For each parameter that moved and is a number, or a rule that is one: least and most.
+    /// For each parameter that moved and is a number or a numeric rule: least and most.
     pub of: Vec<Option<(f64, f64)>>,
     /// Pairs of parameters that trade, with their correlation; the first moved.
     pub pairs: Vec<(usize, usize, f64)>,
 }
 
 impl Intervals {
-    /// The intervals at a point at which some of the numbers went back and the others followed.
+    /// Adjusts the intervals to a point at which some numbers were put back and the others followed.
     #[must_use]
     pub fn at(mut self, parameters: &[Parameter], point: &[f64]) -> Intervals {
         let went = |index: usize| point[index] == parameters[index].origin;
@@ -71,15 +69,15 @@ impl Intervals {
 
 /// The subject of the intervals.
 pub struct IntervalQuery<'a> {
-    /// The point whose numbers they are.
+    /// The point whose numbers get intervals.
     pub point: &'a [f64],
     /// Another start of the search for points that are no worse.
     pub beside: &'a [f64],
-    /// What moved: these get intervals.
+    /// The parameters that moved.
     pub moved: &'a [bool],
-    /// What may follow.
+    /// The parameters that may follow.
     pub free: &'a [bool],
-    /// Slopes at each point and small steps.
+    /// Takes slopes at each point, and small steps.
     pub thorough: bool,
 }
 
@@ -99,7 +97,7 @@ fn least(tried: &[Tried]) -> Tried {
     tried.iter().min_by(|a, b| a.1[0].total_cmp(&b.1[0])).expect("something was tried").clone()
 }
 
-/// The intervals of what moved; none if the fit ends meanwhile.
+/// Finds the intervals of what moved; none if the fit ends meanwhile.
 pub fn intervals(evaluator: &PointEvaluator<'_>, asked: &IntervalQuery<'_>) -> Intervals {
     let is_number = |index: usize| evaluator.parameters[index].range().is_some();
     let moved: Vec<usize> = (0..asked.point.len()).filter(|&index| asked.moved[index] && is_number(index)).collect();
@@ -164,14 +162,13 @@ fn choices(
         share_better(fit, &evaluator.ask(Question::Drawn, &settled)) < SURE
     };
     let all: Vec<usize> = (0..numbers.len()).collect();
-    // One after another, since each may pause; the losses inside are found on all cores.
+    // In sequence, since each may end the fit; the losses inside are found on all cores.
     let found: Vec<f64> = all.into_iter().filter(no_worse).map(|choice| numbers[choice]).collect();
     let own = numbers[asked.point[index] as usize];
     Some(found.iter().fold((own, own), |(low, high), it| (low.min(*it), high.max(*it))))
 }
 
-/// The points tried on the way outwards of one number to one side, while they are no worse than the one with the losses
-/// `fit`.
+/// Moves one number outwards to one side while points are no worse than the one with the losses `fit`; returns the points tried.
 fn outwards(
     evaluator: &PointEvaluator<'_>,
     (centre, fit): (&[f64], &[f64]),
@@ -239,20 +236,20 @@ fn settled(
     Some((point, Some(slopes)))
 }
 
-/// The least and the largest values of what moved.
+/// The ends of the intervals of what moved, over the points `known`.
 fn ends(parameters: &[Parameter], point: &[f64], known: &[&[f64]], moved: &[usize]) -> Vec<Option<(f64, f64)>> {
     let mut ends = vec![None; point.len()];
     for &index in moved {
         let values = known.iter().map(|known| known[index]);
         let (low, high) = values.fold((point[index], point[index]), |(low, high), it| (low.min(it), high.max(it)));
         let range = parameters[index].range().expect("only numbers are moved");
-        // A value lies in its step, not on it.
+        // A value stands for its whole step.
         ends[index] = Some((range.round(low - range.step), range.round(high + range.step)));
     }
     ends
 }
 
-/// What each number that moved trades against.
+/// Pairs of numbers that trade, with their correlation; the first moved.
 fn trades(slopes: &Slopes, moved: &[usize]) -> Vec<(usize, usize, f64)> {
     let together = slopes.correlations();
     let mut pairs = Vec::new();

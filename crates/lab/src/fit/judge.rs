@@ -22,24 +22,23 @@ pub const SURE: f64 = 0.84;
 /// is better in half.
 const SPARED: f64 = 0.6;
 
-/// The shares of draws that decide. They were chosen while looking at eight measured drives; `docs/fit.md` shows what others
-/// give.
+/// The shares of draws that decide, chosen while looking at eight measured drives; `docs/fit.md` shows what others give.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct JudgeShares {
-    /// In which a change must be better on the seen data, and the whole on the held-back data.
+    /// For a change on the seen data, and for the whole on the held-back data.
     pub sure: f64,
-    /// In which a change must be better on the held-back data that the seen data show surely.
+    /// For a change on the held-back data that the seen data show surely.
     pub agreed: f64,
 }
 
 impl JudgeShares {
-    /// One standard error, and more than nothing.
+    /// The defaults: one standard error, and more than chance.
     pub const USUAL: JudgeShares = JudgeShares { sure: SURE, agreed: AGREED };
 }
 
-/// The share of draws of the held-back data in which a change must be better that the seen data show surely: more than
-/// for two equal points. With a higher share, the noise of the held-back data would undo a dozen right changes one by
-/// one, at a cost that adds up; whether the whole is surely better is asked at the end.
+/// The share of draws of the held-back data in which a change must be better that the seen data show surely: more than for two equal
+/// points. With a higher share, noise in the held-back data would undo a dozen right changes one by one, and the losses add up; whether the
+/// whole is surely better is asked at the end.
 const AGREED: f64 = SPARED;
 
 /// Why a parameter was left or put back.
@@ -48,7 +47,7 @@ const AGREED: f64 = SPARED;
 pub enum RejectionReason {
     /// No simulated time depends on it.
     NotFelt,
-    /// Over its whole range it moves what was measured by less than that is known.
+    /// Over its whole range it moves the figures by less than their errors.
     TooLittle,
     /// The fit ended before its change was judged.
     NotJudged,
@@ -61,7 +60,7 @@ pub enum RejectionReason {
 }
 
 impl RejectionReason {
-    /// All of them, those that are least the data's doing first.
+    /// All reasons, in the order of the report's list.
     pub const ALL: [RejectionReason; 6] = [
         RejectionReason::NotFelt,
         RejectionReason::TooLittle,
@@ -71,7 +70,7 @@ impl RejectionReason {
         RejectionReason::NotMoved,
     ];
 
-    /// Why a figure stayed, in words.
+    /// The reason as a sentence.
     pub const fn words(self) -> &'static str {
         match self {
             RejectionReason::NotFelt => "No simulated time depends on it",
@@ -84,8 +83,8 @@ impl RejectionReason {
     }
 }
 
-/// Puts back what the seen data do not need: a number goes back if the others, following, meet them as well. They follow on
-/// short jobs; whether they meet the data as well is judged on whole ones.
+/// Puts back what the seen data do not need: a number goes back if the others, following, meet them as well. The others follow on short
+/// jobs; whole jobs judge the result.
 pub fn thin(
     at: Fidelities<'_, '_>,
     origin: &[f64],
@@ -108,9 +107,9 @@ pub fn thin(
     point
 }
 
-/// Puts back what its interval does not determine: a number that could be anything in half of its range, including its
-/// original value, and that the held-back data do not confirm. A number stays if the whole needs it to meet those
-/// better than the profile did.
+/// Puts back each number that its interval does not determine: the interval is wider than half of the range and includes the original
+/// value, and the data do not confirm the change. A number stays if the whole needs it to meet the held-back data better than the profile
+/// did.
 pub fn keep_determined(
     evaluator: &PointEvaluator<'_>,
     origin: &[f64],
@@ -154,8 +153,8 @@ fn alone(origin: &[f64], point: &[f64], index: usize) -> Vec<f64> {
     other
 }
 
-/// The numbers that moved, in the order in which they are tested: those that were never stated first, and of those the
-/// ones that moved least. Of numbers that trade, the fewest then carry the change.
+/// The numbers that moved, in the order of testing: first those that were never stated, and among these the ones that moved least, so that
+/// the fewest of several trading numbers carry the change.
 fn numbers_moved(evaluator: &PointEvaluator<'_>, origin: &[f64], point: &[f64]) -> Vec<usize> {
     let range = |index: usize| evaluator.parameters[index].range();
     let by = |index: usize| range(index).map_or(0.0, |it| (it.place(point[index]) - it.place(origin[index])).abs());
@@ -188,7 +187,7 @@ fn without(
     numbers(evaluator, other, &free, 0.02, effort.following())
 }
 
-/// Puts back what does not stay, the least important first. `left` gets the reasons.
+/// Puts back what the data do not confirm, the least important first; `left` gets the reasons.
 pub fn take_back(
     evaluator: &PointEvaluator<'_>,
     origin: &[f64],

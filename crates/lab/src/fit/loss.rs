@@ -36,9 +36,9 @@ struct Group {
     weight: f64,
     /// Measured mean, ns.
     scale: f64,
-    /// Its requests, in the trace's order.
+    /// Requests, in the trace's order.
     rows: Vec<u32>,
-    /// The same, from the shortest to the longest measured time.
+    /// Requests, from the shortest to the longest measured time.
     sorted: Vec<u32>,
 }
 
@@ -50,7 +50,7 @@ pub struct MeasuredRequests {
     groups: Vec<Group>,
 }
 
-/// Which requests are near the ones before them.
+/// Marks the requests that are near the ones before them.
 pub fn near(rows: &[ReplayRow]) -> Vec<bool> {
     let close =
         |row: &ReplayRow, last: &ReplayRow| (last.lba..=last.lba + u64::from(last.sectors) + BEHIND).contains(&row.lba);
@@ -59,7 +59,7 @@ pub fn near(rows: &[ReplayRow]) -> Vec<bool> {
 }
 
 impl MeasuredRequests {
-    /// The requests `range` of a trace.
+    /// Prepares the requests `range` of a trace.
     pub fn new(rows: &[ReplayRow], measured: &[Span], range: std::ops::Range<usize>) -> MeasuredRequests {
         let near = near(rows);
         let of = |of: &dyn Fn(usize) -> bool| -> Vec<u32> {
@@ -90,12 +90,12 @@ impl MeasuredRequests {
         MeasuredRequests { measured, groups }
     }
 
-    /// How many requests there are.
+    /// Number of requests.
     pub fn requests(&self) -> usize {
         self.measured.len()
     }
 
-    /// The block of a request.
+    /// The resampling block of a request.
     fn block(&self, row: u32) -> usize {
         row as usize * BLOCKS / self.measured.len()
     }

@@ -49,10 +49,10 @@ pub fn page(title: &str, report: &FitReport, data: &str, search: &[(u64, f64)]) 
     text + "</html>\n"
 }
 
-/// How many figures a headline names.
+/// Number of figures that a headline names.
 const NAMED: usize = 3;
 
-/// What moved, and how well the drive meets the held-back data, before and after.
+/// The summary: figures that moved, and the errors on the held-back data before and after.
 fn headline(report: &FitReport) -> String {
     let names: Vec<&str> = report.figures.iter().take(NAMED).map(|figure| figure.name.as_str()).collect();
     let more = report.figures.len().saturating_sub(NAMED);
@@ -118,7 +118,7 @@ fn of_trace(text: &mut String, title: &str, trace: &TraceErrors) {
     section(text, "What remains", &["", "requests", "measured mean ms", "simulated", "demerit ms"], rows);
 }
 
-/// Another simulator's errors beside those after the fit.
+/// Adds a table of another simulator's errors and of those after the fit.
 fn beside(text: &mut String, trace: &TraceErrors, other: &ReferenceErrors) {
     let after = |errors: &Option<[Validation; 2]>| errors.map(|errors| errors[1]);
     let parts = [
@@ -142,7 +142,7 @@ fn kinds(of: &Validation) -> [(&'static str, ResponseErrors); 3] {
     [("all", of.all), ("reads", of.reads), ("writes", of.writes)]
 }
 
-/// A heading and a table, if there are rows.
+/// Adds a heading and a table, if there are rows.
 fn section(text: &mut String, heading: &str, heads: &[&str], rows: impl Iterator<Item = Vec<String>>) {
     let mut rows = rows.peekable();
     if rows.peek().is_none() {

@@ -1,7 +1,7 @@
-//! What a fit may move: the uncertain figures of a profile, each within a range, and its rules as choices. A point is
-//! one value for each; a drive is made of a point by setting what differs from the profile.
+//! The parameters of a fit: the uncertain figures of a profile, each within a range, and its rules as choices. A point has one value for
+//! each; a drive is made of a point by setting what differs from the profile.
 //!
-//! Ranges are in [`super::ranges`]. This room looks at no data: the search finds out what the data feel.
+//! Ranges are in [`super::ranges`]. No data are looked at here: the search finds out which parameters affect the loss.
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::figure::{Figure, FigureOrigin, FigureValue};
@@ -21,7 +21,7 @@ pub const BENDS: [&str; 3] = ["shortest", "quarter", "longest"];
 /// The share of the longest distance at which the middle bend lies; its root is a half.
 const QUARTER: f64 = 0.25;
 
-/// A number whose interval is at least this share of its range is not determined.
+/// A number whose interval is wider than this share of its range is not determined.
 const WIDE: f64 = 0.5;
 
 /// The origin of the figure that a parameter moves.
@@ -30,20 +30,20 @@ const WIDE: f64 = 0.5;
 pub enum FigureMark {
     /// Extracted by another program and imported.
     Imported,
-    /// It follows from something else.
+    /// Inferred from something else.
     Inferred,
     /// Inferred, and called provisional.
     Provisional,
     /// From an earlier fit.
     Fitted,
-    /// The profile has none: its default is moved.
+    /// Absent from the profile; its default is moved.
     Absent,
     /// Measured or stated, and named by the user.
     Named,
 }
 
 impl FigureMark {
-    /// In a word, as in JSON.
+    /// The word, as in JSON.
     pub const fn word(self) -> &'static str {
         match self {
             FigureMark::Imported => "imported",
@@ -60,28 +60,28 @@ impl FigureMark {
 #[derive(Clone, Debug, PartialEq)]
 pub enum ParameterDomain {
     Number(ParameterRange),
-    /// One of these; a point has its index in the list.
+    /// A choice of these words; a point has the index.
     Choice(Vec<String>),
 }
 
 /// A parameter of a fit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameter {
-    /// Its key; for a seek curve with the place of the bend.
+    /// The key; for a seek curve with the place of the bend.
     pub name: String,
     /// The profile's key.
     pub key: &'static str,
     /// For a seek curve: which of [`BENDS`].
     pub bend: Option<usize>,
     pub form: ParameterDomain,
-    /// Its value in the profile.
+    /// The value in the profile.
     pub origin: f64,
     /// The origin of the figure.
     pub marked: FigureMark,
 }
 
 impl Parameter {
-    /// A value in words.
+    /// Formats a value.
     pub fn says(&self, value: f64) -> String {
         match &self.form {
             ParameterDomain::Number(range) => range.says(value),
@@ -89,18 +89,18 @@ impl Parameter {
         }
     }
 
-    /// Its range, if it is a number.
+    /// Returns the range, if it is a number.
     pub fn range(&self) -> Option<&ParameterRange> {
         if let ParameterDomain::Number(range) = &self.form { Some(range) } else { None }
     }
 
-    /// True if an interval of it is so wide that the number is hardly determined.
+    /// True if `interval` is so wide that the number is hardly determined.
     pub fn is_wide(&self, interval: Option<(f64, f64)>) -> bool {
         let both = interval.zip(self.range());
         both.is_some_and(|((low, high), range)| range.place(high) - range.place(low) > WIDE)
     }
 
-    /// Its choices as numbers, if it is a numeric rule.
+    /// Returns the choices as numbers, if it is a numeric rule.
     pub fn numbers(&self) -> Option<Vec<f64>> {
         if let ParameterDomain::Choice(words) = &self.form {
             words.iter().map(|word| word.parse().ok()).collect()
@@ -110,7 +110,7 @@ impl Parameter {
     }
 }
 
-/// All parameters of `drive`. With `only`, those with these keys (or below these sections), whatever their origin.
+/// Collects all parameters of `drive`. With `only`, those with these keys (or below these sections), whatever their origin.
 pub fn of(drive: &DriveFile, only: &[String]) -> Vec<Parameter> {
     let named = |key: &str| only.iter().any(|only| key == only || key.starts_with(&format!("{only}.")));
     let moved = |key: &str, marked: Option<FigureMark>| match (only.is_empty(), named(key)) {
@@ -186,12 +186,12 @@ fn rule(key: &'static str, value: Option<&FigureValue>, marked: FigureMark) -> O
     Some(Parameter { name: key.to_owned(), key, bend: None, form: ParameterDomain::Choice(words), origin, marked })
 }
 
-/// The value of every parameter in the profile.
+/// The profile's own point: every parameter at its value there.
 pub fn origin(parameters: &[Parameter]) -> Vec<f64> {
     parameters.iter().map(|parameter| parameter.origin).collect()
 }
 
-/// What a point sets, as keys and texts.
+/// The settings of a point that differ from the profile, as keys and texts.
 pub fn settings(drive: &DriveFile, parameters: &[Parameter], point: &[f64]) -> Vec<(&'static str, String)> {
     let moved = || parameters.iter().zip(point).filter(|(parameter, value)| parameter.origin != **value);
     let mut all: Vec<(&'static str, String)> = moved()
@@ -227,7 +227,7 @@ pub fn bent(points: &[(u32, f64)], [short, quarter, long]: [f64; 3]) -> Vec<(u32
     points.iter().map(at).collect()
 }
 
-/// The drive of a point.
+/// Makes the drive of a point.
 pub fn apply(drive: &DriveFile, parameters: &[Parameter], point: &[f64]) -> Result<DriveFile, Vec<Diagnostic>> {
     let mut moved = drive.clone();
     for (key, text) in settings(drive, parameters, point) {

@@ -2,10 +2,10 @@
 //! mean error of its figures, as logarithms of ratios, so that half and twice are equally far. Rate and mean count
 //! twice as much as percentiles: a job is judged by the former, while the latter separate figures of a drive.
 //!
-//! What else could have been measured: a run differs from the next as a whole, and each figure comes from a limited
-//! number of requests. The selection of jobs is somebody's choice; they are resampled only if there are many.
+//! A draw varies what was measured: a run differs from the next as a whole, and each figure comes from a limited number of requests. The
+//! selection of jobs is somebody's choice; they are resampled only if there are many.
 //!
-//! It reads no file: [`sources`](super::sources) makes points of texts.
+//! No file is read here: [`sources`](super::sources) makes points of texts.
 
 use rayon::prelude::*;
 use seekwise_formats::diagnostic::Diagnostic;
@@ -34,7 +34,7 @@ const SHORTER: [u64; 3] = [1_000, 2_000, 4_000];
 /// each with two errors.
 const WEIGHT: f64 = 10.0;
 
-/// How many steps of each distance are made.
+/// Steps made at each distance.
 const STEPS: u64 = 500;
 
 /// The work of a point.
@@ -42,7 +42,7 @@ const STEPS: u64 = 500;
 pub enum PointWork {
     /// A job on a stack, whose drive is replaced.
     Job(Box<(Stack, Work)>),
-    /// Single reads of this many sectors, each this many blocks after one at a random place.
+    /// Single reads at a distance in blocks from a random place, and their sectors.
     Step(u64, u32),
 }
 
@@ -51,9 +51,9 @@ pub enum PointWork {
 pub struct MeasuredFigure {
     /// `iops`, `mib_s`, `mb_s`, `mean`, or a percentile such as `p50`; with `write.` before it for writes.
     pub name: String,
-    /// Its value: times in ms.
+    /// The value; times in ms.
     pub measured: f64,
-    /// Its standard error as a share of it.
+    /// The standard error as a share of the value.
     pub error: f64,
 }
 
@@ -77,7 +77,7 @@ fn bare(name: &str) -> &str {
 pub struct PointWeight {
     /// How often it counts.
     counts: u32,
-    /// How far from each of its figures the measurement could have been, as a logarithm.
+    /// The deviation drawn for each of its figures, as a logarithm.
     off: Vec<f64>,
 }
 
@@ -88,7 +88,7 @@ const RUN_TO_RUN: f64 = 0.015;
 /// With fewer jobs a draw would depend on which one is left out: each then counts once.
 const MANY: usize = 8;
 
-/// A draw of `points`.
+/// Draws `points` once.
 pub fn again(points: &[&MeasuredPoint], chance: &mut Rng) -> Vec<PointWeight> {
     let times = if points.len() < MANY { vec![1; points.len()] } else { counts(points.len(), chance) };
     let one = |(point, counts): (&&MeasuredPoint, u32)| {
@@ -117,11 +117,11 @@ pub struct MeasuredPoint {
     pub file: String,
     /// 0 if it has none.
     pub line: usize,
-    /// What points have in common that differ only in their order.
+    /// A key shared by points that differ only in their order.
     pub series: String,
-    /// Its place in its series: the depth, the size, the distance.
+    /// The place in the series: the depth, the size, the distance.
     pub order: f64,
-    /// The search does not see it.
+    /// Held back from the search.
     pub held: bool,
     /// Settings during the measurement: keys below `drive.` and values.
     pub set: Vec<(String, String)>,
@@ -147,7 +147,7 @@ fn percentile(name: &str) -> Option<f64> {
 }
 
 impl MeasuredPoint {
-    /// Its figures on `drive`, in their order.
+    /// Simulates the job on `drive`; returns its figures in their order.
     pub fn simulated(&self, drive: &DriveFile) -> Result<Vec<f64>, Vec<Diagnostic>> {
         let mut drive = drive.clone();
         for (key, value) in &self.set {
@@ -161,7 +161,7 @@ impl MeasuredPoint {
                 let mut sum = Span::ZERO;
                 let stack = Stack::bare(profile);
                 replay(&stack, &rows, Timing::Think, RunCutoff::NEVER, Seed(1), &mut |record| {
-                    // Every other request is the step; its stamp is an even number.
+                    // Every second request is the step, with an even stamp.
                     if record.request.stamp % 2 == 0 {
                         sum += record.response();
                     }
@@ -200,7 +200,7 @@ impl MeasuredPoint {
         self.weights().into_iter().zip(one.iter().zip(other)).map(|(weight, both)| weight * far(both)).sum()
     }
 
-    /// The error of `simulated`, if the measured figures had been `off` by this much.
+    /// The error of `simulated`; `off` shifts the measured figures.
     fn loss(&self, simulated: &[f64], off: Option<&[f64]>) -> f64 {
         let one = |(index, weight): (usize, f64)| {
             let measured = self.figures[index].measured.ln() + off.map_or(0.0, |off| off[index]);
@@ -286,19 +286,19 @@ fn of_part(points: &[MeasuredPoint], part: DataSplit) -> impl Iterator<Item = &M
     points.iter().filter(move |point| point.held == (part == DataSplit::Held))
 }
 
-/// How many figures a part of `points` has.
+/// Number of figures in a part of `points`.
 pub fn count(points: &[MeasuredPoint], part: DataSplit) -> usize {
     of_part(points, part).map(|point| point.figures.len()).sum()
 }
 
-/// The figures of a part of `points` on `drive`, one behind the other.
+/// Simulates a part of `points` on `drive`; returns all figures in order.
 pub fn figures(points: &[MeasuredPoint], drive: &DriveFile, part: DataSplit) -> Result<Vec<f64>, Vec<Diagnostic>> {
     let of_part: Vec<&MeasuredPoint> = of_part(points, part).collect();
     let all: Result<Vec<Vec<f64>>, _> = of_part.par_iter().map(|point| point.simulated(drive)).collect();
     all.map(|all| all.concat())
 }
 
-/// The loss of a part of `points` with these [`figures`], and that of each draw; `None` if there is no such part.
+/// The loss of a part of `points` with its simulated `figures`, and that of each draw; `None` if there is no such part.
 pub fn losses(
     points: &[MeasuredPoint],
     part: DataSplit,
@@ -329,10 +329,10 @@ pub fn losses(
     Some(std::iter::once(None).chain(draws.iter().map(Some)).map(mean).collect())
 }
 
-/// From half or twice on, a figure counts as far off.
+/// The distance from which on a figure is far off: half or twice the measured.
 const FAR: f64 = std::f64::consts::LN_2;
 
-/// Logarithms of the seen figures, as often as the loss counts them.
+/// Logarithms of the seen measured figures, weighted as in the loss.
 pub fn targets(points: &[MeasuredPoint]) -> Vec<SlopeTarget> {
     let of = |point: &MeasuredPoint| -> Vec<SlopeTarget> {
         let one = |(figure, weight): (&MeasuredFigure, f64)| SlopeTarget {
@@ -344,15 +344,14 @@ pub fn targets(points: &[MeasuredPoint]) -> Vec<SlopeTarget> {
     of_part(points, DataSplit::Seen).flat_map(of).collect()
 }
 
-/// The seen figures as values to compare with [`targets`].
+/// Logarithms of the seen simulated figures, weighted in the same way.
 pub fn values(points: &[MeasuredPoint], figures: &[f64]) -> Vec<SimulatedValue> {
     let weights = of_part(points, DataSplit::Seen).flat_map(MeasuredPoint::weights);
     let one = |(it, weight): (&f64, f64)| SimulatedValue { value: weight * it.max(1e-9).ln(), wait: 0.0 };
     figures.iter().zip(weights).map(one).collect()
 }
 
-/// Of each seen figure its name with its job, its standard error as a share of it (of one run and the next, and its own), and
-/// its weight.
+/// For each seen figure its name with its job, its standard error as a share of it (from run to run, and its own), and its weight.
 pub fn errors(points: &[MeasuredPoint]) -> Vec<(String, f64, f64)> {
     let of = |point: &MeasuredPoint| -> Vec<(String, f64, f64)> {
         let one = |(figure, weight): (&MeasuredFigure, f64)| {

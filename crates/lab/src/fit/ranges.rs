@@ -1,4 +1,4 @@
-//! The limits within which a fit may move a figure, by its key; and the rules that it tries, as choices.
+//! The limits within which a fit may move a figure, by its key; and the choices that it tries for rules.
 //!
 //! The ranges say how wrong figures of this kind have been found, not what any drive's data say: an extraction gave one
 //! drive 0.8 ms for a command that took 3.3, another a transfer a third too slow (`docs/validation.md`); spindles are
@@ -13,12 +13,12 @@ pub struct ParameterRange {
     pub high: f64,
     /// The size of a step.
     pub step: f64,
-    /// Equal ratios are equally far.
+    /// The scale is logarithmic: equal ratios are equally far.
     pub log: bool,
 }
 
 impl ParameterRange {
-    /// A place from 0 to 1 as a value.
+    /// The value at a place from 0 to 1 of the range.
     pub fn value(&self, place: f64) -> f64 {
         let place = place.clamp(0.0, 1.0);
         let value = match self.log {
@@ -28,7 +28,7 @@ impl ParameterRange {
         self.round(value)
     }
 
-    /// A value as a place from 0 to 1.
+    /// The place of a value in the range, from 0 to 1.
     pub fn place(&self, value: f64) -> f64 {
         let place = match self.log {
             true => (value / self.low).ln() / (self.high / self.low).ln(),
@@ -44,7 +44,7 @@ impl ParameterRange {
         if self.step < 1.0 { steps / (1.0 / self.step).round() } else { steps * self.step }
     }
 
-    /// A value with as many decimals as its step.
+    /// Formats a value with as many decimals as its step.
     pub fn says(&self, value: f64) -> String {
         format!("{}", self.round(value))
     }
@@ -102,17 +102,17 @@ pub fn bend(ms: f64) -> ParameterRange {
 
 const FLAG: &[&str] = &["false", "true"];
 const POLICY: &[&str] = &["fcfs", "look", "sptf"];
-/// Among how many commands a drive chooses: 0 for all.
+/// Number of commands among which a drive chooses: 0 for all.
 const AMONG: &[&str] = &["0", "1", "2", "4", "8", "16", "32"];
 /// Commands chosen before their turn.
 const AHEAD: &[&str] = &["0", "1", "2", "3", "4", "5", "6", "8", "12", "16"];
-/// Thousandths of its wait by which a command gets cheaper.
+/// Thousandths of its wait that are taken off a command's cost.
 const AGEING: &[&str] = &["0", "30", "100", "300", "1000", "3000"];
 
-/// Rounds after which a command has no patience left, and percent of a round after which what came joins.
+/// Patience of a command in rounds, and the percent of a round after which new commands join it.
 const PATIENCE: &[&str] = &["0", "1", "2", "3"];
 const ROUND: &[&str] = &["0", "50", "100"];
-/// Milliseconds for which a choice is revised: not, or until a host has answered, which takes it some tenths at most.
+/// Milliseconds for which a choice is revised: none, or until a host has answered, which takes some tenths at most.
 const REVISE: &[&str] = &["0", "0.2"];
 
 /// Rules: the default of a profile without one, and the choices.

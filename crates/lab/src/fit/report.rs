@@ -1,5 +1,5 @@
-//! The findings of a fit: each figure before and after with its interval, what stayed and why, errors on the seen and
-//! the held-back data, and the remaining errors by distance, size and nearness.
+//! The findings of a fit: each figure before and after with its interval, what stayed and why, errors on the seen and the held-back data,
+//! and the remaining errors by distance, size and nearness.
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::profile::DriveFile;
@@ -33,25 +33,25 @@ fn began_far(percent: f64, n: u64) -> bool {
     percent > BEGAN_FAR + 100.0 / (n.max(1) as f64).sqrt()
 }
 
-/// A fit, as it is shown and kept.
+/// The findings of a fit, as shown and stored.
 #[derive(Clone, Debug, Serialize)]
 pub struct FitReport {
     /// The initial drive.
     pub drive: String,
     /// The parameters that moved.
     pub figures: Vec<MovedParameter>,
-    /// Those that could have moved and did not.
+    /// The parameters that did not move.
     pub left: Vec<FixedParameter>,
     /// Pairs that trade against one another: either could have moved instead.
     pub trades: Vec<(String, String)>,
-    /// The loss of the search.
+    /// The loss on the seen data.
     pub seen: FigureChange,
     /// The loss on the held-back data.
     pub held: Option<FigureChange>,
     pub traces: Vec<TraceErrors>,
     /// Jobs with figures.
     pub points: Vec<PointErrors>,
-    /// What each key can move: the figure that it moves most over its range.
+    /// For each key the figure that it moves most over its range.
     pub keys: Vec<KeyEffect>,
     /// Figures at the end of their range.
     pub strained: Vec<StrainedFigure>,
@@ -62,13 +62,13 @@ pub struct FitReport {
     pub warnings: Vec<String>,
 }
 
-/// What a key can move.
+/// The largest effect of a key.
 #[derive(Clone, Debug, Serialize)]
 pub struct KeyEffect {
     pub name: String,
     /// The figure that it moves most; none if it moves nothing.
     pub figure: Option<String>,
-    /// By which share of it, in percent.
+    /// The change, in percent of that figure.
     pub percent: f64,
     /// The search tried it.
     pub searched: bool,
@@ -84,21 +84,21 @@ pub struct FigureChange {
 /// A parameter that moved.
 #[derive(Clone, Debug, Serialize)]
 pub struct MovedParameter {
-    /// Its key; for a curve with the place of the bend.
+    /// The key; for a curve with the place of the bend.
     pub name: String,
     /// The origin of the figure.
     pub marked: FigureMark,
-    /// Its old value.
+    /// The old value.
     pub before: String,
-    /// Its new value.
+    /// The new value.
     pub after: String,
-    /// Its interval, if it is a number.
+    /// The interval of a number.
     pub interval: Option<(f64, f64)>,
-    /// The interval is so wide that the data hardly determine it.
+    /// True if the interval is so wide that the data hardly determine it.
     pub wide: bool,
-    /// It is at an end of its range: `least` or `most`.
+    /// The end of its range that it reached: `least` or `most`.
     pub end: Option<&'static str>,
-    /// Its place in its range, from 0 to 1: before, after, and both ends of its interval; for a number.
+    /// The place of a number in its range, from 0 to 1: before, after, and both ends of its interval.
     #[serde(skip)]
     pub places: Option<[f64; 4]>,
 }
@@ -130,7 +130,7 @@ pub struct TraceErrors {
     /// Times after the fit, for pictures: of the held-back requests, else of all.
     #[serde(skip)]
     pub samples: ResponseSamples,
-    /// What shows that no platter of the drive's speed was measured; it is said in the report's warnings.
+    /// Signs that no platter of the drive's speed was measured, for the report's warnings.
     #[serde(skip)]
     pub doubts: Vec<String>,
 }
@@ -172,11 +172,11 @@ pub struct PointErrors {
     pub before: f64,
     /// Simulated after.
     pub after: f64,
-    /// The search did not see it.
+    /// Held back from the search.
     pub held: bool,
 }
 
-/// The report on `fitted`.
+/// Builds the report on `fitted`.
 pub fn report(drive: &DriveFile, data: &[FitData], fitted: &FitResult) -> Result<FitReport, Vec<Diagnostic>> {
     let after = apply(drive, &fitted.parameters, &fitted.point)?;
     let change = |(before, after)| FigureChange { before, after };
@@ -262,7 +262,7 @@ fn keys(fitted: &FitResult) -> Vec<KeyEffect> {
     let one = |(index, parameter): (usize, &super::parameter::Parameter)| {
         let most = fitted.sensitivity.most(index);
         let searched = !matches!(fitted.left[index], Some(RejectionReason::NotFelt | RejectionReason::TooLittle));
-        // To a hundredth of a percent: what is less is not worth a digit.
+        // To a hundredth of a percent; smaller changes are not worth a digit.
         let percent = most.map_or(0.0, |(_, share)| (1e4 * share).round() / 100.0);
         let figure = most.map(|(figure, _)| figure.to_owned());
         KeyEffect { name: parameter.name.clone(), figure, percent, searched }
@@ -400,7 +400,7 @@ fn warnings(report: &FitReport, data: &[FitData], revolution: Span) -> Vec<Strin
     all
 }
 
-/// That a fit ended early, in a sentence.
+/// A sentence that a fit ended early.
 pub fn ended(ending: &FitEnding) -> String {
     let FitEnding { why, stage, points } = ending;
     let again = match why {

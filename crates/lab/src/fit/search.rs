@@ -2,8 +2,7 @@
 //!
 //! Rules are tried one by one, the best change first, while one improves the loss. Numbers are searched together by
 //! CMA-ES (N. Hansen, "The CMA Evolution Strategy: A Tutorial", 2016), in places from 0 to 1 of their ranges.
-//! Parameters that the data do not feel at all are left out beforehand. There is one seed; the order of cores does not
-//! matter.
+//! Parameters that do not affect the loss at all are left out beforehand. There is one seed; the order of cores does not matter.
 
 use cmaes::{CMAESOptions, DVector};
 
@@ -19,34 +18,34 @@ const SEED: u64 = 20;
 /// Points of a generation: more than CMA-ES's own 4 + 3 ln n (13 for 20 numbers), because the loss has steps.
 pub const GENERATION: usize = 18;
 
-/// The share by which a rule must improve the loss: below it is the loss's own roughness.
+/// The share by which a rule must improve the loss; less is within the loss's own roughness.
 const WORTH: f64 = 0.002;
 
 /// The effort of a search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SearchEffort {
-    /// Of a thorough search: generations of the first search; the second has half, the last a quarter. Else of its only one.
+    /// Generations: in a thorough search of the first search (the second has half, the last a quarter), else of the only one.
     pub generations: usize,
-    /// Every change is followed by a search of its own: for traces, of which a point takes a fraction of a second. Else the
-    /// search is planned by what each key can move ([`frugal`](super::frugal)).
+    /// Follows every change by a search of its own: for traces, whose points take a fraction of a second. Else the sensitivity of each key
+    /// plans the search ([`frugal`](super::frugal)).
     pub thorough: bool,
-    /// What decides whether a change stays.
+    /// The shares of draws that decide whether a change stays.
     pub shares: JudgeShares,
 }
 
 /// Generations of a thorough search, as the eight measured drives were fitted.
 const THOROUGH: usize = 120;
 
-/// Generations of a planned search: it begins where least squares ended, and has what these left.
+/// Generations of a planned search, which starts where least squares ended.
 const PLANNED: usize = 40;
 
 impl SearchEffort {
-    /// The thorough search.
+    /// Makes the thorough search.
     pub fn thorough(generations: usize) -> SearchEffort {
         SearchEffort { generations, thorough: true, shares: JudgeShares::USUAL }
     }
 
-    /// What suits the data: jobs take seconds a point, traces do not.
+    /// Chooses the effort for the data: points take seconds for jobs, a fraction for traces.
     pub fn of(data: &[FitData], generations: Option<usize>) -> SearchEffort {
         if data.iter().any(|data| matches!(data, FitData::Points(_))) {
             let generations = generations.unwrap_or(PLANNED);
@@ -67,10 +66,10 @@ impl SearchEffort {
     }
 }
 
-/// Where in its range a number is tried to see whether the data feel it at all.
+/// Places in its range at which a number is tried, to see whether it affects the loss.
 const PLACES: [f64; 5] = [0.0, 0.2, 0.45, 0.7, 1.0];
 
-/// Which parameters change the loss anywhere within their range.
+/// Finds the parameters that change the loss anywhere within their range.
 pub fn felt(evaluator: &PointEvaluator<'_>, point: &[f64]) -> Vec<bool> {
     let mut asked = Vec::new();
     let mut of = Vec::new();
@@ -94,7 +93,7 @@ pub fn felt(evaluator: &PointEvaluator<'_>, point: &[f64]) -> Vec<bool> {
     felt
 }
 
-/// The best rules from `point` on, one change after another.
+/// Improves the rules from `point` on, one change at a time.
 pub fn rules(evaluator: &PointEvaluator<'_>, point: Vec<f64>, free: &[bool]) -> Vec<f64> {
     let mut best = point;
     let mut loss = evaluator.loss(&best);
@@ -120,10 +119,10 @@ pub fn rules(evaluator: &PointEvaluator<'_>, point: Vec<f64>, free: &[bool]) -> 
     }
 }
 
-/// Rules that cost no more than this share, tried alone, are tried with other numbers too.
+/// A rule whose change alone raises the loss by no more than this share is tried with other numbers too.
 const NEARLY: f64 = 0.3;
 
-/// As `rules`, with the numbers following each change: a rule may be better only with the times that go with it.
+/// Improves the rules with numbers that follow each change, because a rule may be better only with matching times.
 pub fn rules_followed(
     evaluator: &PointEvaluator<'_>,
     point: Vec<f64>,
@@ -138,7 +137,7 @@ pub fn rules_followed(
             let mut other = best.clone();
             other[index] = word;
             let alone = evaluator.loss(&other);
-            // If it changes nothing, it is not felt here.
+            // A change without effect is left out.
             if !free[index] || word == best[index] || alone == loss || alone > loss * (1.0 + NEARLY) {
                 continue;
             }
@@ -151,7 +150,7 @@ pub fn rules_followed(
     best
 }
 
-/// The best numbers from `point` on, searched within about `spread` of each range.
+/// Searches for the best numbers from `point` on, within about `spread` of each range.
 pub fn numbers(
     evaluator: &PointEvaluator<'_>,
     point: Vec<f64>,
@@ -172,7 +171,7 @@ pub fn numbers(
         }
         other
     };
-    // Beyond its range a number stays at the end; the excess costs.
+    // A number beyond its range counts as the end of it; the excess costs.
     let beyond =
         |places: &DVector<f64>| -> f64 { places.iter().map(|place| (place - place.clamp(0.0, 1.0)).powi(2)).sum() };
     let loss = |places: &DVector<f64>| evaluator.loss(&at(places)) * (1.0 + beyond(places));

@@ -1,9 +1,9 @@
-//! What each key can move: before anything is searched, every key is tried at both ends of its range and in the middle, every
-//! rule with each of its choices, all others being the profile's. The change of each figure says what a search can expect of
-//! the key: one that moves nothing, or all figures together by less than they are known, is left out and named.
+//! The effect of each key: before the search every key is tried at both ends of its range and in the middle, every rule with each of its
+//! choices, all others being the profile's. A key that moves nothing, or all figures together by less than their errors, is left out and
+//! named.
 //!
-//! The figures of a trace are the mean times of its reads and its writes. A key that moves any of its times stays in, because
-//! thousands of requests tell of small changes.
+//! The figures of a trace are the mean times of its reads and its writes. A key that moves any of its times stays in, because thousands of
+//! requests show small changes.
 
 use super::data::FitData;
 use super::evaluator::PointEvaluator;
@@ -12,33 +12,32 @@ use super::points;
 use super::slope::SimulatedValue;
 use seekwise_model::block::Op;
 
-/// Where in its range a number is tried.
+/// Places in its range at which a number is tried.
 const PLACES: [f64; 3] = [0.0, 0.5, 1.0];
 
-/// In standard errors of the figures, root of the sum of squares. Of two points at a distance d the nearer to the truth is better
-/// in the share of draws that a normal distribution has below d/2: 84 of 100, which a change must reach to stay, need d = 2. Half
-/// of that over a key's whole range is asked, because several keys may move together.
+/// The least effect of a key, in standard errors of the figures, root of the sum of squares. With two points at a distance d the nearer to
+/// the truth is better in the share of draws that a normal distribution has below d/2: 84 of 100, which a change must reach to stay, need a
+/// d of 2. Half of that over a key's whole range is asked, because several keys may move together.
 const LEAST: f64 = 1.0;
 
-/// What each key can move.
+/// The effect of each key on the figures.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sensitivity {
     /// Names of figures.
     pub figures: Vec<String>,
-    /// Of each parameter the largest change of each figure, as a share of it.
+    /// For each parameter the largest change of each figure, as a share of it.
     pub effects: Vec<Vec<f64>>,
-    /// Of each parameter the change of all figures together, in their standard errors; infinite if a request of a trace tells
-    /// of it.
+    /// For each parameter the change of all figures together, in their standard errors; infinite if it moves any request of a trace.
     pub strengths: Vec<f64>,
 }
 
 impl Sensitivity {
-    /// Whether a search of a parameter can find anything.
+    /// True if a search of a parameter can find anything.
     pub fn tells(&self, index: usize) -> bool {
         self.strengths[index] >= LEAST
     }
 
-    /// What a parameter moves most, and by which share.
+    /// Returns the figure that a parameter moves most, and by which share.
     pub fn most(&self, index: usize) -> Option<(&str, f64)> {
         let effects = self.effects[index].iter().enumerate().filter(|(_, effect)| **effect > 0.0);
         let (figure, effect) = effects.max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(&a.0)))?;
@@ -55,12 +54,12 @@ fn values(parameter: &Parameter) -> Vec<f64> {
     values.into_iter().filter(|value| *value != parameter.origin).collect()
 }
 
-/// Points that [`sensitivity`] tries, the first included.
+/// Number of points that the analysis tries, the first included.
 pub fn points_of(parameters: &[Parameter]) -> u64 {
     1 + parameters.iter().map(|parameter| values(parameter).len() as u64).sum::<u64>()
 }
 
-/// What each key can move from `origin` on.
+/// Measures the effect of each key from `origin` on.
 pub fn sensitivity(evaluator: &PointEvaluator<'_>, origin: &[f64]) -> Sensitivity {
     let figures = SeenFigures::of(evaluator.data());
     let n = evaluator.parameters.len();
@@ -88,13 +87,13 @@ pub fn sensitivity(evaluator: &PointEvaluator<'_>, origin: &[f64]) -> Sensitivit
 
 /// A kind of the seen data.
 enum SeenPart {
-    /// Of each figure its name, its standard error and its weight among the values.
+    /// For each figure its name, its standard error and its weight among the values.
     Jobs(Vec<(String, f64, f64)>),
     /// A trace by name, and whether each seen request reads.
     Trace(String, Vec<bool>),
 }
 
-/// The figures of the seen data, of which the values of an evaluator are made.
+/// The figures of the seen data, in the order of an evaluator's values.
 struct SeenFigures(Vec<SeenPart>);
 
 impl SeenFigures {

@@ -1,12 +1,11 @@
-//! The effect of each number on each simulated figure, by differences. It gives two things that a loss alone cannot:
-//! steps that remove the residuals (least squares, damped after K. Levenberg 1944 and D. Marquardt 1963), and the
-//! directions in which several numbers move together with little change (what trades).
+//! The effect of each number on each simulated figure, by differences. Slopes give two things that a loss alone cannot: steps that remove
+//! the residuals (least squares, damped after K. Levenberg 1944 and D. Marquardt 1963), and the directions in which several numbers move
+//! together with little change (what trades).
 //!
-//! A request's time jumps by a revolution when it just misses its sector. Figures that jump over a difference are left
-//! out of it, so that the joint effect of numbers is exact. The arm's time shows only in jumps, because the wait for
-//! the sector compensates for it: a request that took a revolution more or less than simulated tells by how much later
-//! or earlier the arm must have been ready. Beside these, slopes with all jumps cut off are tried: far from the best
-//! point they lead further.
+//! A request's time jumps by a revolution when it just misses its sector. Figures that jump over a difference are left out of it, so that
+//! the joint effect of numbers is exact. The arm's time shows only in jumps, because the wait for the sector compensates for it: a request
+//! that took a revolution more or less than simulated tells by how much later or earlier the arm must have been ready. Slopes with all
+//! jumps cut off are tried as well: far from the best point they lead further.
 
 use rayon::prelude::*;
 
@@ -16,24 +15,24 @@ use super::ranges::ParameterRange;
 /// Steps of a descent, as shares of a range: wide ones first, because jumps show only at a short distance.
 pub const WIDE: [f64; 5] = [0.12, 0.06, 0.03, 0.015, 0.008];
 
-/// The same if little is left to find.
+/// Steps if little is left to find.
 pub const FINE: [f64; 4] = [0.02, 0.01, 0.005, 0.0025];
 
-/// The most steps of one share, and the share of the loss that one must gain for another to follow.
+/// The most steps of one share, and the share of the loss that a step must gain for another to follow.
 const MOST: usize = 4;
 const WORTH: f64 = 0.002;
 
 /// The damping of a step, as shares of the mean slope squared.
 const DAMPED: [f64; 5] = [1e-5, 1e-4, 1e-3, 1e-2, 1e-1];
 
-/// The same where the slopes are those of another point.
+/// The damping with slopes of another point.
 const ACROSS: [f64; 2] = [1e-3, 1e-1];
 
 /// Slopes of all measured values at a point, in two forms.
 pub struct Slopes {
     /// The numbers with slopes.
     pub numbers: Vec<usize>,
-    /// The change of each figure over that of each number, where jumps are cut off.
+    /// The change of each figure over that of each number, with jumps cut off.
     columns: Vec<Vec<f64>>,
     /// Without jumps: the joint effect of numbers is exact, so that those that trade follow one another.
     smooth: Squares,
@@ -41,7 +40,7 @@ pub struct Slopes {
     cut: Squares,
 }
 
-/// Sums of squares.
+/// The normal equations of the least squares.
 struct Squares {
     /// Products of the slopes of two numbers, summed over all measured values.
     products: Vec<Vec<f64>>,
@@ -60,13 +59,13 @@ impl Squares {
         Squares { products, pulls, noise }
     }
 
-    /// What the data do not determine, the range does: a number scatters no further than its range.
+    /// The term on the diagonal for what the data do not determine: a number scatters no further than its range.
     fn loose(&self) -> f64 {
         self.noise.max(1e-9)
     }
 
-    /// The move of all numbers, in shares of their ranges, with the least sum of squares: of the residuals, or of the
-    /// changes alone. Some moves are fixed.
+    /// Solves for the move of all numbers, in shares of their ranges, with the least sum of squares: of the residuals, or of the changes
+    /// alone. Moves in `fixed` are given.
     fn way(&self, residuals: bool, damped: f64, fixed: &[Option<f64>]) -> Vec<f64> {
         let loose: Vec<usize> = (0..fixed.len()).filter(|&place| fixed[place].is_none()).collect();
         let mean = (0..fixed.len()).map(|place| self.products[place][place]).sum::<f64>() / fixed.len().max(1) as f64;
@@ -102,7 +101,7 @@ fn range<'a>(evaluator: &PointEvaluator<'a>, index: usize) -> &'a ParameterRange
 }
 
 impl Slopes {
-    /// The slopes at `point` over steps of `share` of each range; `None` if no drive can be made of it.
+    /// Takes the slopes at `point` over steps of `share` of each range; `None` if no drive can be made of it.
     pub fn at(evaluator: &PointEvaluator<'_>, point: &[f64], free: &[bool], share: f64) -> Option<Slopes> {
         let numbers: Vec<usize> =
             (0..point.len()).filter(|&index| free[index] && evaluator.parameters[index].range().is_some()).collect();
@@ -126,7 +125,7 @@ impl Slopes {
         let cut = Squares::of(&whole, &rows(&clamped));
         let (mut smooth, mut left) = (columns(&beside, &here, times, near), rows(&near));
         without_jumps(&mut smooth, &mut left);
-        // The instant of the arm does not jump.
+        // The instant at which the arm is ready does not jump.
         let weights: Vec<f64> =
             here.iter().zip(targets).zip(&residuals).map(|((it, to), off)| weight(it, to, *off)).collect();
         let ready = |it: &SimulatedValue, row: usize| weights[row] * (it.value - it.wait);
@@ -140,8 +139,7 @@ impl Slopes {
         Some(Slopes { numbers, columns: whole, smooth: Squares::of(&smooth, &left), cut })
     }
 
-    /// The least squares from `point` on within the ranges: a number that reaches its end stays there, and the others
-    /// follow.
+    /// Solves the least squares from `point` on within the ranges: a number that reaches its end stays there, and the others follow.
     fn within(
         &self,
         evaluator: &PointEvaluator<'_>,
@@ -166,14 +164,13 @@ impl Slopes {
         }
     }
 
-    /// Which moves are fixed: one, or none.
+    /// The fixed moves: one, or none.
     fn fixed(&self, one: Option<(usize, f64)>) -> Vec<Option<f64>> {
         let way = |&number: &usize| one.filter(|(index, _)| *index == number).map(|(_, way)| way);
         self.numbers.iter().map(way).collect()
     }
 
-    /// `point` with one number a share of its range further, the others following with the least change, in either
-    /// form.
+    /// Moves one number by a share of its range, the others following with the least change; a point in either form.
     pub fn further(&self, evaluator: &PointEvaluator<'_>, point: &[f64], one: (usize, f64)) -> [Vec<f64>; 2] {
         [&self.smooth, &self.cut]
             .map(|squares| self.within(evaluator, point, (squares, false, 0.0), self.fixed(Some(one))))
@@ -216,7 +213,7 @@ pub struct SimulatedValue {
     pub wait: f64,
 }
 
-/// The simulated values with one number further.
+/// The simulated values with one number moved.
 struct Beside {
     there: Vec<SimulatedValue>,
     by: f64,
@@ -261,7 +258,7 @@ fn weight(it: &SimulatedValue, to: &SlopeTarget, off: f64) -> f64 {
     }
 }
 
-/// A measured value, in the loss's unit, and the distance from which a simulated value is only far.
+/// A measured value, in the loss's unit, and the distance from which on a simulated value counts only as far.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SlopeTarget {
     pub measured: f64,
@@ -273,7 +270,7 @@ pub struct SlopeTarget {
 /// (trimmed squares, P. Rousseeuw 1984). For a normal distribution 4 medians are 2.7 standard deviations.
 const MEDIANS: f64 = 4.0;
 
-/// From where on a residual is far, for each figure.
+/// The distance from which on a residual is far, for each figure.
 fn nearer(targets: &[SlopeTarget], residuals: &[f64]) -> Vec<f64> {
     let mut shares: Vec<f64> = residuals.iter().zip(targets).map(|(it, to)| (it / to.cut).abs()).collect();
     shares.sort_by(f64::total_cmp);
@@ -306,7 +303,7 @@ fn without_jumps(columns: &mut [Vec<f64>], residuals: &mut [f64]) {
     }
 }
 
-/// One number a share of its range further, inwards at an end, and how far it went.
+/// Moves one number by a share of its range, inwards at an end; returns the point, and how far it went.
 fn stepped(range: &ParameterRange, point: &[f64], index: usize, share: f64) -> (Vec<f64>, f64) {
     let here = range.place(point[index]);
     let mut other = point.to_vec();
@@ -322,7 +319,7 @@ fn stepped(range: &ParameterRange, point: &[f64], index: usize, share: f64) -> (
     (point.to_vec(), 0.0)
 }
 
-/// `point` moved by a way in shares of ranges, within them.
+/// Moves `point` by `way`, in shares of the ranges, within them.
 pub fn moved(evaluator: &PointEvaluator<'_>, point: &[f64], numbers: &[usize], way: &[f64]) -> Vec<f64> {
     let mut other = point.to_vec();
     for (&index, by) in numbers.iter().zip(way) {
@@ -332,7 +329,7 @@ pub fn moved(evaluator: &PointEvaluator<'_>, point: &[f64], numbers: &[usize], w
     other
 }
 
-/// From `point` down by least squares, over steps of each of the shares while the loss follows.
+/// Descends from `point` by least squares, over steps of each of the shares while the loss falls.
 pub fn descend(evaluator: &PointEvaluator<'_>, point: Vec<f64>, free: &[bool], shares: &[f64]) -> Vec<f64> {
     let mut best = point;
     let mut loss = evaluator.loss(&best);
@@ -356,7 +353,7 @@ pub fn descend(evaluator: &PointEvaluator<'_>, point: Vec<f64>, free: &[bool], s
     best
 }
 
-/// `point` with the number `index` at `value`, the others following.
+/// Sets the number `index` to `value`; the others follow.
 pub fn followed(
     evaluator: &PointEvaluator<'_>,
     point: &[f64],
@@ -373,14 +370,14 @@ pub fn followed(
     better(evaluator, further.into_iter().chain([point.to_vec()]).map(alone).collect())
 }
 
-/// The best of several points, of equal ones the first.
+/// The best of several points; of equals the first.
 pub fn better(evaluator: &PointEvaluator<'_>, points: Vec<Vec<f64>>) -> Vec<f64> {
     let losses = evaluator.losses(&points);
     let least = (0..points.len()).min_by(|&a, &b| losses[a].total_cmp(&losses[b])).expect("some points");
     points.into_iter().nth(least).expect("one of them")
 }
 
-/// The solution of a system of linear equations (Gauss, with the largest pivot of a column).
+/// Solves a system of linear equations (Gauss, with the largest pivot of a column).
 fn solved(mut rows: Vec<Vec<f64>>, mut sides: Vec<f64>) -> Vec<f64> {
     let n = sides.len();
     for column in 0..n {

@@ -1,7 +1,7 @@
-//! From texts to data: the form of a text, its named options, and what is wrong with either. `cases` reads jobs with
+//! Parses texts into data: detects the form of a text, reads its named options, and reports faults in either. `cases` reads jobs with
 //! figures.
 //!
-//! It opens no file.
+//! No file is opened.
 
 pub mod beside;
 mod cases;
@@ -20,9 +20,9 @@ use cases::Bed;
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileArgument {
     pub file: String,
-    /// What decides the issue in a replay of a trace.
+    /// The rule by which a replay of a trace issues requests.
     pub timing: Timing,
-    /// The share of it that is held back, if given for it alone.
+    /// The share that is held back, if given for this file alone.
     pub held: Option<f64>,
     /// A file with the times of another simulator, for display.
     pub beside: Option<String>,
@@ -30,7 +30,7 @@ pub struct FileArgument {
     pub set: Vec<(String, String)>,
 }
 
-/// Words that may follow a file, beside dotted keys of the stack.
+/// Words that may follow a file, besides dotted keys of the stack.
 const WORDS: [&str; 5] = ["replay", "hold", "cache", "depth", "beside"];
 
 impl FileArgument {
@@ -41,7 +41,7 @@ impl FileArgument {
         let (mut timing, mut held, mut beside, mut set) = (Timing::Think, None, None, Vec::new());
         for part in parts {
             let Some((key, value)) = part.split_once('=') else {
-                // A comma of the file's own name.
+                // The comma belongs to the file's name.
                 file = format!("{file},{part}");
                 continue;
             };
@@ -77,14 +77,14 @@ impl FileArgument {
         Ok(FileArgument { file, timing, held, beside, set })
     }
 
-    /// The keys of the drive, without their layer.
+    /// The settings of the drive, without the prefix `drive.`.
     pub fn of_drive(&self) -> Vec<(String, String)> {
         let of_drive = |(key, value): &(String, String)| Some((key.strip_prefix("drive.")?.to_owned(), value.clone()));
         self.set.iter().filter_map(of_drive).collect()
     }
 }
 
-/// A share that is held back: `50%`, `all`, `none`.
+/// Parses the share that is held back: `50%`, `all`, `none`.
 pub fn share(text: &str) -> Option<f64> {
     match text {
         "all" => Some(1.0),
@@ -96,7 +96,7 @@ pub fn share(text: &str) -> Option<f64> {
     }
 }
 
-/// A trace of which `held` is held back.
+/// Parses a trace, of which `held` is held back unless the file says otherwise.
 pub fn traced(named: &FileArgument, text: &str, held: f64, drive: &DriveFile) -> Result<FitData, Vec<Diagnostic>> {
     let file = &named.file;
     let one = |fault: Diagnostic| vec![fault];
@@ -139,10 +139,10 @@ fn unit(traced: &FitTrace, drive: &DriveFile) -> Result<(), Vec<Diagnostic>> {
     Err(vec![fault.expected("times in milliseconds (in DiskSim's own form in microseconds), of this drive")])
 }
 
-/// The data made of texts, and the warnings.
+/// Data parsed from texts, and the warnings.
 pub type LoadedData = (Vec<FitData>, Vec<Diagnostic>);
 
-/// All data of a fit: `texts` are those of `named`, `profile` is the drive's own text.
+/// Parses all data of a fit: `texts` are those of `named`, `profile` is the drive's own text.
 pub fn data(
     named: &[FileArgument],
     texts: &[String],

@@ -1,6 +1,6 @@
-//! Figures that end at the end of their range, and what they pay for there. A range is what a figure of its kind can be; data
-//! that ask for more ask for something else: a rule that the drive has, and the profile or the model lacks. What would get
-//! worse without the figure's change is the nearest to a name of that rule.
+//! Figures that ended at an end of their range. A range covers what a figure of its kind can be; data that ask for more ask for something
+//! else: a rule that the drive has, and the profile or the model lacks. The measurement that gains most from the figure's change hints at
+//! that rule.
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::profile::DriveFile;
@@ -16,15 +16,14 @@ use super::parameter::{Parameter, apply};
 pub struct StrainedFigure {
     pub name: String,
     pub value: String,
-    /// It is the least that it can be, else the most.
+    /// At the least that it can be, else at the most.
     pub least: bool,
-    /// What it moves nearer to the measurements than anything else, and the error of that without and with its change, in
-    /// percent; nothing if nothing gets better.
+    /// The measurement that its change improves most, and the error without and with the change, in percent; nothing if none improves.
     pub pays: Option<(String, f64, f64)>,
 }
 
 impl StrainedFigure {
-    /// What is wrong, in a sentence.
+    /// The warning, in a sentence.
     pub fn says(&self) -> String {
         let end = if self.least { "least" } else { "most" };
         let (name, value) = (&self.name, &self.value);
@@ -40,13 +39,13 @@ impl StrainedFigure {
     }
 }
 
-/// Whether a value is at an end of its range: true for the least.
+/// The end of its range that a value is at: true for the least; `None` at neither.
 pub fn end(parameter: &Parameter, value: f64) -> Option<bool> {
     if let Some(range) = parameter.range() {
         let ends = [range.round(range.low), range.round(range.high)];
         return ends.iter().position(|end| *end == value).map(|place| place == 0);
     }
-    // Of a rule that is a number only the most is an end: 0 is often a word for all.
+    // A numeric rule ends only at its most: 0 often means all.
     let numbers = parameter.numbers()?;
     let most = numbers.iter().copied().fold(f64::MIN, f64::max);
     (numbers.len() > 2 && numbers[value as usize] == most).then_some(false)
@@ -77,8 +76,7 @@ pub fn strained(
     Ok(all)
 }
 
-/// How far each figure of jobs is off, and the mean distance of the times of reads and of writes from those measured, in
-/// percent of these.
+/// Errors of each figure of jobs, and the mean distance of the times of reads and of writes from those measured, in percent of these.
 fn errors(data: &FitData, drive: &DriveFile) -> Result<Vec<(String, f64)>, Vec<Diagnostic>> {
     let mut all = Vec::new();
     match data {

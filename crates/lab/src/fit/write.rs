@@ -16,10 +16,10 @@ const ORIGINS: [&str; 4] = ["measured", "datasheet", "inferred", "fitted"];
 /// Introduces the earlier value of a fitted figure in a profile.
 const WAS: &str = "; was ";
 
-/// Numbers of a list in a line.
+/// Points of a curve in a line.
 const A_LINE: usize = 5;
 
-/// The profile `text` with what `fitted` moved. `name` is its new name; `data` describes the data of the fit.
+/// Writes what `fitted` moved into the profile `text`. `name` is its new name; `data` describes the data of the fit.
 pub fn profile(text: &str, drive: &DriveFile, fitted: &FitResult, name: &str, data: &str) -> Result<String, String> {
     let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
     let source = free_name(drive);
@@ -40,14 +40,14 @@ pub fn profile(text: &str, drive: &DriveFile, fitted: &FitResult, name: &str, da
     Ok(document.to_string())
 }
 
-/// A name for the citation that the profile does not have yet.
+/// A name for the citation that the profile does not use yet.
 fn free_name(drive: &DriveFile) -> String {
     let names = std::iter::once("fit".to_owned()).chain((2..).map(|number| format!("fit{number}")));
     let mut free = names.filter(|name| !drive.sources.contains_key(name));
     free.next().expect("numbers do not end")
 }
 
-/// How the curve was bent, in words.
+/// The bends of the curve, in words.
 fn bends(fitted: &FitResult, key: &str) -> String {
     let bent = fitted.parameters.iter().enumerate().filter(|(index, parameter)| {
         key == CURVE && parameter.bend.is_some() && fitted.point[*index] != parameter.origin
@@ -61,12 +61,12 @@ fn bends(fitted: &FitResult, key: &str) -> String {
     if list.is_empty() { String::new() } else { format!(", bent by {}", list.join(", ")) }
 }
 
-/// What a figure said before: its value and its source, unchanged.
+/// The former value of a figure and its source, unchanged.
 fn origin(root: &Item, key: &str) -> Option<String> {
     let item = key.split('.').try_fold(root, |item, word| item.get(word))?;
     let origin = ORIGINS.iter().find_map(|kind| Some((*kind, item.get(kind)?.as_str()?)));
     let (kind, source) = origin?;
-    // The value before an earlier fit is what counts.
+    // An earlier fit's figure cites the value before that fit.
     if let Some((_, was)) = source.split_once(WAS) {
         return Some(was.to_owned());
     }
@@ -101,7 +101,7 @@ fn figure(drive: &DriveFile, fitted: &FitResult, key: &str, value: &str, cited: 
     if number {
         let place = fitted.parameters.iter().position(|parameter| parameter.key == key);
         let at = moved.number(key).unwrap_or_default();
-        // Of a fit that ended early nothing narrower is known than the range.
+        // After an early end nothing narrower is known than the range.
         let range = place.and_then(|place| fitted.parameters[place].range().map(|range| (range.low, range.high)));
         let whole = range.filter(|_| fitted.ending.is_some()).map(|(low, high)| (rounded(low), rounded(high)));
         let (low, high) = place.and_then(|place| fitted.intervals.of[place]).or(whole).unwrap_or((at, at));
@@ -110,7 +110,7 @@ fn figure(drive: &DriveFile, fitted: &FitResult, key: &str, value: &str, cited: 
     Ok(Item::Value(Toml::InlineTable(table)))
 }
 
-/// An end of a range to a millionth: it may come of a ratio.
+/// Rounds an end of a range, which may come of a ratio, to a millionth.
 fn rounded(number: f64) -> f64 {
     (number * 1e6).round() / 1e6
 }

@@ -1,4 +1,4 @@
-//! Draws of inferred figures: each is varied within ±10 %, to see which answers depend on it. This is a Latin
+//! Draws of inferred figures: each is varied within ±10 %, to see which answers depend on it. The draws are a Latin
 //! hypercube: over all draws each figure falls once into each of as many equal slices of its range, in an order of its
 //! own.
 //!

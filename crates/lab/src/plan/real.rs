@@ -12,10 +12,10 @@ use super::Cell;
 /// The prefix of all keys.
 pub const REAL_KEYS: &str = "real.";
 
-/// What the keys of a cell ask for.
+/// The values of a cell's keys.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RealKeys {
-    /// Of the place.
+    /// Options of the place.
     pub wanted: RealOptions,
     direct: Option<bool>,
     engine: Option<RealEngine>,

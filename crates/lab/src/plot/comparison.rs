@@ -10,7 +10,7 @@ use crate::stats::Interval;
 /// The content of a picture.
 #[derive(Clone, Debug)]
 pub struct ComparisonPlot {
-    /// What was asked.
+    /// The question of the comparison.
     pub title: String,
     /// A panel for each metric.
     pub panels: Vec<Panel>,
@@ -34,7 +34,7 @@ pub struct PlotSide {
     pub figure: Interval,
     /// The figure in words.
     pub amount: String,
-    /// Its comparison with the base.
+    /// The comparison with the base.
     pub verdict: String,
 }
 

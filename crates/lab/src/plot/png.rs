@@ -1,5 +1,5 @@
-//! A picture as PNG: its SVG, drawn by resvg with a font that comes along, so that it is the same on every machine and no
-//! font of the system's is needed. It says nothing that the SVG does not say.
+//! A picture as PNG: its SVG, drawn by resvg with a font that comes along, so that it is the same on every machine and
+//! no font of the system's is needed. The PNG says nothing that the SVG does not say.
 //!
 //! The font is Noto Sans (SIL Open Font License 1.1, `noto-sans.OFL.txt`) with Latin, Greek, Cyrillic and signs of arithmetic alone:
 //! `pyftsubset NotoSans-Regular.ttf --unicodes=20-7E,A0-24F,370-3FF,400-4FF,2010-203A,2070-209C,20AC,2122,2190-2193,2200-22FF,FFFD

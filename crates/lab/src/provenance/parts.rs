@@ -1,12 +1,12 @@
-//! What made the results of a review: the program, the review's text, and for each part the hash of what made it, as in
-//! the part's own folder.
+//! The provenance of a review's results: the program, the review's text, and for each part the hash of its provenance,
+//! as in the part's own folder.
 
 use serde::{Deserialize, Serialize};
 
 use super::{ProgramVersion, StudyProvenance, as_text};
 use crate::digest::sha256;
 
-/// What made the results of a review.
+/// The provenance of a review's results.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ReviewProvenance {
@@ -28,8 +28,8 @@ pub struct PartProvenance {
 }
 
 impl ReviewProvenance {
-    /// What makes the results of the review with the text `text`, with its parts: the folder of each, and the SHA-256 of what
-    /// made it.
+    /// Collects the provenance of the results of the review with the text `text`, with its parts: the folder of each,
+    /// and the SHA-256 of its provenance.
     pub fn new<'a>(text: &str, parts: impl Iterator<Item = (&'a str, String)>) -> ReviewProvenance {
         let part = |(folder, made_sha256): (&str, String)| PartProvenance { folder: folder.to_owned(), made_sha256 };
         ReviewProvenance {
@@ -39,7 +39,7 @@ impl ReviewProvenance {
         }
     }
 
-    /// As it is written beside the parts.
+    /// The text that is written beside the parts.
     pub fn text(&self) -> String {
         as_text(self)
     }

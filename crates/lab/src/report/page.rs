@@ -24,12 +24,12 @@ pub fn html(report: &Report) -> String {
     in_memory(|to| write_html(report, to))
 }
 
-/// The same, written piece by piece: a page of many cells has megabytes.
+/// Writes the report as HTML piece by piece: a page of many cells has megabytes.
 pub fn write_html(report: &Report, to: &mut dyn Write) -> io::Result<()> {
     write_filled(to, &report.title, &plain::html(report), report)
 }
 
-/// What is written, as text.
+/// Collects the output of `write` as text.
 pub(super) fn in_memory(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> String {
     let mut bytes = Vec::new();
     write(&mut bytes).expect("memory takes all that is written");
@@ -46,7 +46,7 @@ pub(super) fn write_filled(to: &mut dyn Write, title: &str, plain: &str, data: &
 /// Writes what stands in a place.
 type Fill<'a> = &'a dyn Fn(&mut dyn Write) -> io::Result<()>;
 
-/// Copies the template with each place replaced. It only goes forward, so what was put in is never searched again.
+/// Copies the template with each place replaced, only forward: text that was put in is never searched again.
 fn fill(to: &mut dyn Write, template: &str, fills: &[(&str, Fill<'_>)]) -> io::Result<()> {
     let mut rest = template;
     for (place, write) in fills {

@@ -1,6 +1,6 @@
 //! The report without scripts: the question, the verdicts and one table of cells, as plain HTML.
 //!
-//! It is in the page's `<noscript>`, for readers that run no scripts. It has no charts and no sorting.
+//! The page has it in `<noscript>`, for readers that run no scripts; without charts and sorting.
 
 use std::fmt::Write;
 

@@ -15,11 +15,11 @@ use super::{Report, plain};
 pub struct ReviewReport {
     /// A few words; the page's heading and the window's title.
     pub title: String,
-    /// What was asked, as one sentence.
+    /// The question, as a sentence.
     pub question: String,
     /// The answer in plain sentences.
     pub answer: Vec<AnswerSentence>,
-    /// What was asked, by whom and on what, paragraph by paragraph.
+    /// The background of the question: who asked it and on what, paragraph by paragraph.
     pub introduction: Vec<String>,
     /// The command line that gives the same review again.
     pub command: String,
@@ -32,7 +32,7 @@ pub struct ReviewReport {
 /// A sentence of the answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct AnswerSentence {
-    /// What it is of; empty where that stands in the sentence.
+    /// The subject; empty where the sentence names it.
     pub about: String,
     pub says: String,
 }
@@ -48,12 +48,12 @@ impl AnswerSentence {
 /// A part of a review.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Chapter {
-    /// Its folder beside the page, which has its own page.
+    /// The folder beside the page; the part has a page of its own there.
     pub folder: String,
     pub heading: String,
-    /// What it adds.
+    /// The reason for the part.
     pub why: Option<String>,
-    /// Its leading comparison answers the question.
+    /// True if the leading comparison answers the question.
     pub answers: bool,
     /// The half of the question that it answers, where the review says so.
     #[serde(skip)]
@@ -69,7 +69,7 @@ pub fn html(review: &ReviewReport) -> String {
     in_memory(|to| write_html(review, to))
 }
 
-/// The same, written piece by piece.
+/// Writes the review as HTML piece by piece.
 pub fn write_html(review: &ReviewReport, to: &mut dyn io::Write) -> io::Result<()> {
     write_filled(to, &review.title, &without_scripts(review), review)
 }

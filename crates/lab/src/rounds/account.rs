@@ -1,4 +1,4 @@
-//! What a study spent until it was decided, for the reader.
+//! The cost of a study that was sampled until it was decided, for the reader.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use crate::finding::Evidence;
 use crate::sampling::SampledGroup;
 use crate::stats::Verdict;
 
-/// What was spent, and what it did not decide.
+/// The cost of sampling, and the pairs that it did not decide.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SamplingAccount {
     /// Runs of all cells.
@@ -19,7 +19,7 @@ pub struct SamplingAccount {
     pub most_runs: u64,
     /// Virtual seconds of these runs and of the pilots, where their length is known before.
     pub virtual_s: Option<f64>,
-    /// Those of the pilots.
+    /// Virtual seconds of the pilots.
     pub pilot_s: f64,
     /// Virtual seconds of the fixed sample.
     pub fixed_s: Option<f64>,
@@ -55,7 +55,7 @@ pub struct UndecidedPair {
 }
 
 impl SamplingAccount {
-    /// Of a study that was sampled until it was decided; nothing of a fixed sample.
+    /// The account of a study that was sampled until it was decided; nothing of a fixed sample.
     pub fn of(evidence: &Evidence<'_>) -> Option<SamplingAccount> {
         let plan = evidence.made.sampling.as_ref()?;
         let cells = evidence.made.cells.len();
@@ -136,7 +136,7 @@ impl SamplingAccount {
 /// Undecided pairs that are named.
 const NAMED: usize = 5;
 
-/// One number, or from the least to the most.
+/// A number, or from the least to the most.
 fn range<T: PartialEq + std::fmt::Display>([least, most]: [T; 2]) -> String {
     if least == most { most.to_string() } else { format!("{least} to {most}") }
 }

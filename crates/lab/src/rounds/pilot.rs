@@ -1,5 +1,5 @@
-//! Pilot runs: one of each cell, from a cold start and without a ramp, to see after which time it is steady and how many
-//! requests a second it does. Their figures are in no result.
+//! Pilot runs: one of each cell, from a cold start and without a ramp, to see after which time it is steady and how
+//! many requests a second it does. No result has figures of a pilot.
 //!
 //! A pilot is cut into 40 equal times, 10 of which are a short run. For requests and for the mean response of each, the
 //! first ten from some time on are compared with the second half of the pilot: they must agree within two standard errors,
@@ -30,7 +30,7 @@ use crate::run::{RunRecord, measure_first};
 /// Equal times of a pilot.
 const TIMES: usize = 40;
 
-/// Those of a short run.
+/// Equal times of a short run.
 const WINDOW: usize = 10;
 
 /// Where the second half begins.
@@ -49,13 +49,13 @@ const MOST_CORRELATED: f64 = 0.5;
 /// was served once; ten, since an elevator or a shortest-time-first queue may pass a place over several times (inferred).
 const GENERATIONS: f64 = 10.0;
 
-/// How many times longer the second pilot is of a cell that was not steady: a pilot is a forty-fifth of a fixed sample, so that this one is less than a tenth of it.
+/// How many times longer the second pilot of a cell is that was not steady: a pilot is a forty-fifth of a fixed sample.
 const LONGER: u64 = 4;
 
 /// The run of its seeds that a pilot has: beyond all that a study may have.
 const RUN: u64 = 1 << 40;
 
-/// What came of a pilot.
+/// The result of a pilot.
 #[derive(Clone, Debug)]
 pub struct Pilot {
     /// How long it was.
@@ -67,9 +67,9 @@ pub struct Pilot {
 
 /// Watches pilots.
 pub struct PilotWatch<'a> {
-    /// There will be so many at most; said again when it has turned out how many cells need a second one.
+    /// Gets the most pilots that there will be; called again when it has turned out how many cells need a second one.
     pub begun: &'a dyn Fn(u64),
-    /// One more has ended.
+    /// Called when a pilot has ended.
     pub ended: &'a (dyn Fn() + Sync),
     /// Whether they are to end early, which is then an error.
     pub cancelled: Cancelled<'a>,
@@ -144,7 +144,7 @@ fn pilot(cutoff: RunCutoff<'_>, cell: &PreparedCell, nanos: u64, margin: f64, se
     Ok(Pilot { length_ns: nanos, settled_ns, record })
 }
 
-/// What ended in a time.
+/// Requests that ended in one of the equal times.
 #[derive(Clone, Copy, Default)]
 struct Time {
     requests: u64,
@@ -203,8 +203,8 @@ impl Pilot {
         super::rounded((GENERATIONS * mean * 1e6) as u64)
     }
 
-    /// Nanoseconds of the times over which it was looked at together. Nothing is known of how steady a shorter run is: what passes
-    /// within a part of them, such as a buffer that fills, is a small part of their mean, and the whole of a short run's.
+    /// Nanoseconds of the times that are averaged together. A shorter run may be less steady: what passes within a part
+    /// of them, such as a buffer that fills, is a small part of their mean, and the whole of a short run's.
     pub const fn looked_at_ns(&self) -> u64 {
         self.length_ns / TIMES as u64 * WINDOW as u64
     }

@@ -1,5 +1,5 @@
 //! Open arrivals: requests at instants of their own, whatever the device does. Which rate a job asked for, what was
-//! reached, and how long due requests waited to be issued. That wait is no part of a response: no component served them
+//! reached, and how long due requests waited to be issued. The wait is no part of a response: no component served them
 //! yet.
 
 use seekwise_model::time::Span;
@@ -22,7 +22,7 @@ pub struct Arrivals {
     pub asked_bytes_per_s: Option<f64>,
     /// Due requests done a second.
     pub reached_iops: f64,
-    /// Their bytes a second.
+    /// Bytes a second of these requests.
     pub reached_bytes_per_s: f64,
     /// How long they waited to be issued after they were due.
     pub backlog_ms: Backlog,
@@ -40,7 +40,7 @@ pub struct Backlog {
     pub max: f64,
 }
 
-/// What workers ask for in the time for which they count, over the time of the run.
+/// Requests and bytes that workers ask for in the time for which they count.
 #[derive(Clone, Copy, Default)]
 struct Wanted {
     requests: f64,

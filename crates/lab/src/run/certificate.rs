@@ -59,7 +59,7 @@ pub struct Certificate {
     pub map: String,
     /// Requests that went elsewhere than they were recorded.
     pub moved: u64,
-    /// Of these, how many were shifted to end before the target does.
+    /// Moved requests that were shifted to end before the target does.
     pub clipped: u64,
     /// How units were interpreted, and what was derived, in words.
     pub taken: Vec<String>,

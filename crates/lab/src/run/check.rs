@@ -1,5 +1,5 @@
 //! Checks the figures of a kept record against one another: each follows from others, so a changed figure contradicts
-//! them. It cannot find a change that no other figure contradicts.
+//! them. A change that no other figure contradicts is not found.
 
 use super::{KindRecord, PhaseRecord, RunRecord};
 use crate::stats::histogram::RESOLUTION;

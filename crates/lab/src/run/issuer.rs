@@ -1,5 +1,5 @@
-//! What is known of a run's source when it is over: what came from memory, how a recording or a trace was played, what
-//! programs did. Of the requests themselves it knows nothing.
+//! Figures of a run's source when it is over: the share that came from memory, how a recording or a trace was played,
+//! operations of programs. The requests themselves are not known here.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::certificate::Certificate;
 use super::count;
 use super::operations::{self, OperationRecord};
 
-/// What is known of the source, as the record keeps it.
+/// Figures of the source, as the record keeps them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct IssuerFigures {
     /// Percentage of the bytes read through a page cache by counted requests that were in memory: no read of the drive
@@ -26,7 +26,7 @@ pub struct IssuerFigures {
     /// ([`certificate`](crate::certificate::certificate)).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Certificate>,
-    /// What programs did, by their names: files copied, commits.
+    /// Operations of programs, by their names: files copied, commits.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub operations: BTreeMap<String, OperationRecord>,
 }
@@ -37,13 +37,13 @@ pub struct RecordedEnds {
     /// Requests played.
     #[serde(deserialize_with = "count")]
     pub requests: u64,
-    /// Of these, how many ended at the recorded nanosecond.
+    /// How many of these ended at the recorded nanosecond.
     #[serde(deserialize_with = "count")]
     pub same: u64,
 }
 
 impl IssuerFigures {
-    /// What is known of `source`, which issued `work`; programs are counted over their windows.
+    /// Collects the figures of `source`, which issued `work`; programs are counted over their windows.
     pub(super) fn of(source: &Issuer, work: &Work, windows: &[Option<Window>]) -> IssuerFigures {
         let recorded = source.compared().map(|played| RecordedEnds { requests: played.requests, same: played.same });
         let memory_percent = source.reads().map(from_memory);
@@ -51,7 +51,7 @@ impl IssuerFigures {
     }
 }
 
-/// What the reader should know of a source that ended, in words.
+/// Troubles of a source that ended, for the reader, in words.
 pub(super) fn troubles(source: &Issuer, work: &Work) -> Vec<String> {
     let mut troubles = operations::troubles(source, work);
     troubles.extend(memory_speed(source));

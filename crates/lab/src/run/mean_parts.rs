@@ -6,13 +6,13 @@ use seekwise_model::parts::Part;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 use serde::ser::{Serialize, Serializer};
 
-/// Mean milliseconds of each part of the response; empty without requests, or in older folders, which do not say it. It is written
-/// as a map from the parts' names, in the order of the alphabet; a part that is not named is 0.
+/// Mean milliseconds of each part of the response; empty without requests, and in older folders, which do not say it.
+/// Written as a map from the parts' names, in the order of the alphabet; a part that is not named is 0.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MeanParts(Option<Box<[f64; Part::COUNT]>>);
 
 impl MeanParts {
-    /// So many milliseconds in each.
+    /// The figures with these milliseconds in each part.
     pub fn of(ms: impl FnMut(Part) -> f64) -> MeanParts {
         MeanParts(Some(Box::new(Part::ALL.map(ms))))
     }

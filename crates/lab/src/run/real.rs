@@ -200,7 +200,7 @@ pub struct RealRecord {
     pub latency_ms: Option<Response>,
     /// Per cent of all processors: threads that issued, in the program.
     pub user_percent: f64,
-    /// The same in the kernel.
+    /// Per cent of all processors: the same threads, in the kernel.
     pub system_percent: f64,
     /// Per cent of all processors, by any program.
     pub whole_percent: f64,
@@ -209,13 +209,13 @@ pub struct RealRecord {
     /// How the rate went.
     #[serde(flatten)]
     pub pace: PaceRecord,
-    /// What the measurement stood on.
+    /// The test bench of the measurement.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bench: Option<TestBench>,
 }
 
 impl RealObservation {
-    /// What is kept of it, and of the figures of its run.
+    /// The record to keep, with figures of its run.
     pub fn record(&self, of: &RunFigures) -> RealRecord {
         let over = |of: fn(&Latencies) -> &Histogram| {
             let mut all = Histogram::default();
@@ -242,7 +242,7 @@ impl RealObservation {
         }
     }
 
-    /// What casts doubt on a run with these figures, in words; `moved` are bytes read and written by the job.
+    /// Doubts about a run with these figures, in words; `moved` are bytes read and written by the job.
     pub fn doubts(&self, of: &RunFigures, moved: [u64; 2]) -> Vec<String> {
         let mut doubts = Vec::new();
         let nothing = Usage::default();
@@ -289,7 +289,7 @@ pub(super) fn link(of: &RunFigures) -> Option<u64> {
 
 /// The share of the bytes read (0) or written (1) that disks moved meanwhile; `None` without any.
 fn by_disks(usage: &Usage, direction: usize, moved: u64) -> Option<f64> {
-    // One disk may stand on another (loop devices, md): only the busiest counts.
+    // A disk may stand on another (loop devices, md): only the busiest counts.
     let disks = usage.system.disks.iter().map(|disk| disk.sectors[direction] * SECTOR).max().unwrap_or(0);
     (moved > 0).then(|| disks as f64 / moved as f64)
 }

@@ -2,9 +2,9 @@
 //! Disk Drive Modeling", IEEE Computer 27(3), 1994), the root mean square of the horizontal distance between their
 //! cumulative curves.
 //!
-//! `demerit² = ∫ (Q_a(p) - Q_b(p))² dp` over all shares p, Q the empirical quantile functions. It is computed on the
-//! samples themselves, not on histogram bins; for equally many samples on both sides it is the root mean square
-//! difference of the two sorted lists. It compares distributions, not requests.
+//! `demerit² = ∫ (Q_a(p) - Q_b(p))² dp` over all shares p, Q the empirical quantile functions, of the samples themselves, not of histogram
+//! bins. For equally many samples on both sides the demerit is the root mean square difference of the two sorted lists. Distributions are
+//! compared, not requests.
 
 use seekwise_model::time::Span;
 

@@ -1,9 +1,9 @@
-//! How often tests draw, and what chance then allows. They draw few by default; with the variable `SEEKWISE_DRAWS=all` they draw as
-//! many as before a release.
+//! How often tests draw, and what chance then allows. The default is few draws; with the variable `SEEKWISE_DRAWS=all` tests draw as many
+//! as before a release.
 
 use std::ops::RangeInclusive;
 
-/// How many a test draws: `few`, or `all` where `SEEKWISE_DRAWS=all` is set. It says which.
+/// The number of a test's draws: `few`, or `all` if `SEEKWISE_DRAWS=all` is set; prints which.
 pub fn draws(few: u32, all: u32) -> u32 {
     let count = if std::env::var("SEEKWISE_DRAWS").as_deref() == Ok("all") { all } else { few };
     println!("{count} draws; {all} with SEEKWISE_DRAWS=all");
@@ -13,8 +13,8 @@ pub fn draws(few: u32, all: u32) -> u32 {
 /// A draw of a right program is outside of [`likely`] this often, on either side.
 const FALSE_ALARMS: f64 = 5e-7;
 
-/// How often an event of this probability happens in so many draws, but for one case in a million: the range whose ends a binomial
-/// count passes with less than half of that.
+/// The range of the count of an event of this probability in so many draws, but for one case in a million: a binomial count passes either
+/// end with less than half of that.
 pub fn likely(draws: u32, probability: f64) -> RangeInclusive<u32> {
     let (odds, mut log) = ((probability / (1.0 - probability)).ln(), f64::from(draws) * (1.0 - probability).ln());
     let mut each = Vec::with_capacity(draws as usize + 1);

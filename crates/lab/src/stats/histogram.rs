@@ -1,11 +1,11 @@
 //! Response times in buckets of bounded relative error, with exact moments.
 //!
-//! The buckets are those of HdrHistogram (Tene) with two significant digits: 128 to each doubling, so a bucket is at
-//! most 1/128 = 0.78 % as wide as the values in it, and values below 256 ns are exact. They grow with the largest
-//! value; nothing saturates. Count, minimum, maximum, sum and sum of squares are exact, so mean and deviation are too,
-//! and merging two histograms gives bit for bit what recording all values into one gives.
+//! The buckets are those of HdrHistogram (Tene) with two significant digits: 128 to each doubling, so a bucket is at most 1/128 = 0.78 % as
+//! wide as the values in it, and values below 256 ns are exact. The buckets grow with the largest value; nothing saturates. Count, minimum,
+//! maximum, sum and sum of squares are exact, so mean and deviation are too, and merging two histograms gives bit for bit what recording
+//! all values into one gives.
 //!
-//! All values are nanoseconds. This file says nothing about precision over runs: that is `interval`.
+//! All values are nanoseconds. Precision over runs is in `interval`.
 
 use seekwise_model::time::Span;
 
@@ -51,12 +51,12 @@ impl Percentile {
         }
     }
 
-    /// Its rank among `n` values in rising order, from 1: the least rank with at least this share at or below it.
+    /// The rank among `n` values in rising order, from 1: the least rank with at least this share at or below it.
     fn rank(self, n: u64) -> u64 {
         (u128::from(n) * u128::from(self.0)).div_ceil(u128::from(Percentile::WHOLE)).max(1) as u64
     }
 
-    /// How many values there must be for `beyond` of them to lie above it; `None` for the maximum itself.
+    /// Number of values that there must be for `beyond` of them to lie above it; `None` for the maximum itself.
     pub fn needs(self, beyond: u64) -> Option<u64> {
         let above = u64::from(Percentile::WHOLE - self.0);
         (above > 0).then(|| (beyond * u64::from(Percentile::WHOLE)).div_ceil(above))
@@ -96,7 +96,7 @@ impl Histogram {
         if ns > self.greatest {
             self.record_greatest(ns);
         } else {
-            // No larger than one recorded before, so the buckets reach it. This call costs half of `record`.
+            // No larger than an earlier value, so the buckets reach it; this call costs half of `record`.
             self.buckets.saturating_record(ns);
         }
         self.least = self.least.min(ns);
@@ -132,7 +132,7 @@ impl Histogram {
         self.squares = self.squares.saturating_add(other.squares);
     }
 
-    /// How many values there are.
+    /// Number of values.
     pub fn count(&self) -> u64 {
         self.buckets.len()
     }
@@ -177,9 +177,9 @@ impl Histogram {
         Some((about_mean.max(0.0) / (n - 1) as f64).sqrt())
     }
 
-    /// The value at `percentile`, by nearest rank: the smallest recorded value with at least that share of all values
-    /// at or below it (type 1 of Hyndman and Fan 1996), read at its bucket's upper edge and never above the maximum. It
-    /// is at most 1/128 too large and never too small.
+    /// The value at `percentile`, by nearest rank: the smallest recorded value with at least that share of all values at or below it (type
+    /// 1 of Hyndman and Fan 1996), read at its bucket's upper edge and never above the maximum; at most 1/128 too large and never too
+    /// small.
     pub fn percentile(&self, percentile: Percentile) -> Option<Span> {
         self.at_rank(percentile.rank(self.count()))
     }

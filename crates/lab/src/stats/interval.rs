@@ -24,9 +24,8 @@ fn student(freedom: f64) -> StudentsT {
 
 /// The value that Student's t with `freedom` (at least 1) degrees passes with probability `beyond` (0 to 0.5).
 ///
-/// It is computed in the lower tail, whose small probabilities floating point holds exactly, and mirrored. The
-/// library's inversion fails with 1 degree beyond 1e-7 and loses digits from 10^6 degrees on; the tests mark the sound
-/// range.
+/// The computation is in the lower tail, whose small probabilities floating point holds exactly, and mirrored. The library's inversion
+/// fails with 1 degree beyond 1e-7 and loses digits from 10^6 degrees on; the tests mark the sound range.
 pub(super) fn t_beyond(beyond: f64, freedom: f64) -> f64 {
     -student(freedom).inverse_cdf(beyond)
 }
@@ -73,7 +72,7 @@ fn half_width(deviation: f64, runs: usize, alpha: f64) -> f64 {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PairError {
     Empty,
-    /// One side has more runs than the other.
+    /// The sides have different numbers of runs.
     Unequal {
         /// Runs of the baseline.
         baseline: usize,
@@ -108,7 +107,7 @@ impl std::error::Error for PairError {}
 /// baseline.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PairedRatios {
-    /// How many pairs; at least one.
+    /// Number of pairs; at least one.
     pub runs: usize,
     /// Mean of the log ratios.
     pub mean: f64,
@@ -117,7 +116,7 @@ pub struct PairedRatios {
 }
 
 impl PairedRatios {
-    /// Of the logarithms of variant over baseline, of one pair at least.
+    /// Takes the logarithms of variant over baseline, of one pair at least.
     pub fn of_logs(logs: &[f64]) -> Result<PairedRatios, PairError> {
         if logs.is_empty() {
             return Err(PairError::Empty);

@@ -1,4 +1,4 @@
-//! What should make a reader doubt a figure. A flag is printed beside the figure; it changes and removes nothing.
+//! Reasons to doubt a figure. A flag is printed with the figure; it changes and removes nothing.
 //!
 //! A rate above what the link can carry did not come from the drive; a comparison whose runs scatter more than its
 //! sides differ is not settled by one run; a percentile with a handful of values beyond it is an anecdote.
@@ -13,8 +13,8 @@ use std::fmt;
 /// link rates are printed in round figures (inferred; reads from the page cache exceed the limit several times).
 const SLACK: f64 = 0.01;
 
-/// How many values must lie beyond a percentile: with k of them their share is known to 1/√k, here to a third (binomial
-/// deviation of a small count).
+/// Number of values that must lie beyond a percentile: with k of them their share is known to 1/√k, here to a third (binomial deviation of
+/// a small count).
 const BEYOND: u64 = 10;
 
 /// The highest rates of a drive and its link in bytes a second; `None` if unknown.
@@ -47,7 +47,7 @@ pub enum Flag {
     Failed { requests: u64 },
     /// Too few requests for this percentile and those above it.
     TooFewForPercentile {
-        /// Of which kind of request.
+        /// The kind of request.
         kind: RequestKind,
         /// The first percentile that is not supported.
         percentile: Percentile,
@@ -93,7 +93,7 @@ impl fmt::Display for Flag {
     }
 }
 
-/// Whether `ios` values support a percentile.
+/// True if `ios` values support a percentile.
 pub fn is_supported(percentile: Percentile, ios: u64) -> bool {
     percentile.needs(BEYOND).is_some_and(|needed| ios >= needed)
 }

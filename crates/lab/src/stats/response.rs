@@ -13,7 +13,7 @@ pub struct Response {
     /// The median.
     pub p50: f64,
     pub p90: f64,
-    /// Absent in records of before it was kept.
+    /// Absent in records from before it was stored.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p95: Option<f64>,
     pub p99: f64,
@@ -31,7 +31,7 @@ impl Response {
         Some(Response { mean, p50, p90, p95, p99, p99_9, p99_99, max })
     }
 
-    /// Reads what a record keeps: older ones have zeroes where nothing happened.
+    /// Reads a stored response: older records have zeroes where nothing happened.
     pub fn kept<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Response>, D::Error> {
         Ok(Option::deserialize(from)?.filter(|response: &Response| response.max > 0.0))
     }

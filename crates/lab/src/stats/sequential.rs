@@ -7,8 +7,8 @@
 //! that decided it. The interval is that of the look at the level alpha / K: it covers at every look at once (a repeated
 //! confidence interval), so stopping does not spoil it.
 //!
-//! It runs nothing and knows no cells. Answers depend only on the logarithms before the look, so a study that goes on from
-//! its records comes to the same looks and the same answers.
+//! The module runs nothing and knows no cells. Answers depend only on the logarithms before the look, so a study that goes on from its
+//! records comes to the same looks and the same answers.
 //!
 //! Sources: C. Jennison and B. W. Turnbull, "Group Sequential Methods with Applications to Clinical Trials" (2000),
 //! chapters 7 (alpha spent over looks) and 9 (repeated confidence intervals); Y. Ye, A. Li, L. Liu and B. Yao, "A group
@@ -17,23 +17,23 @@
 use super::interval::PairedRatios;
 use super::verdict::{self, BetterDirection, Criteria, Family, Judgement, PairedComparison, Verdict};
 
-/// Runs of a side at which a pair is looked at. The first has two degrees of freedom, the least with which t(0.975) is
-/// under 5; each further one adds a third to two thirds, so that no pair runs much longer than it needs; the last makes
-/// runs a 36th as long as those of a study's five, so that where little is needed little is run (inferred: shorter ones would
-/// be ramp for the most part, and each look lowers what the others may spend).
+/// Runs of a side at which a pair is looked at. The first has two degrees of freedom, the least with which t(0.975) is under 5; each
+/// further one adds a third to two thirds, so that no pair runs much longer than it needs; the last makes runs a 36th as long as those of a
+/// study's five, to run little if little is needed (inferred: shorter ones would be ramp for the most part, and each look lowers what the
+/// others may spend).
 pub const LOOKS: [u32; 11] = [3, 5, 8, 12, 20, 30, 45, 60, 90, 120, 180];
 
 /// A test whose runs are added in steps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SequentialTest {
-    /// Of each pair that there is: ln(variant / baseline), up to the first pair without one.
+    /// For each pair ln(variant / baseline), up to the first pair without one.
     pub logs: Vec<f64>,
     /// The numbers of pairs at which it is looked at, rising; at least one.
     pub looks: Vec<u32>,
     pub better: BetterDirection,
 }
 
-/// What its looks say.
+/// The result of a test's looks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SequentialJudgement {
     /// At its last look.
@@ -49,7 +49,7 @@ impl SequentialJudgement {
     }
 }
 
-/// Where a test stands.
+/// The state of a test.
 #[derive(Clone, Copy)]
 struct TestState {
     paired: Option<PairedRatios>,
@@ -59,8 +59,7 @@ struct TestState {
     decided: bool,
 }
 
-/// Judges all tests of a study together, look by look; `None` where there are too few pairs for the first. The order is
-/// kept.
+/// Judges all tests of a study together, look by look; `None` if there are too few pairs for the first. The order is kept.
 pub fn judge_until(tests: &[SequentialTest], criteria: &Criteria) -> Vec<Option<SequentialJudgement>> {
     let states = looked_at(tests, criteria);
     let [different, beyond] = families(&states, criteria);
@@ -72,7 +71,7 @@ pub fn judge_until(tests: &[SequentialTest], criteria: &Criteria) -> Vec<Option<
     states.iter().zip(tests).enumerate().map(judged).collect()
 }
 
-/// Of which tests the verdict stands, as [`judge_until`] has it.
+/// For each test whether its verdict stands, as [`judge_until`] has it.
 pub fn decided(tests: &[SequentialTest], criteria: &Criteria) -> Vec<bool> {
     looked_at(tests, criteria).iter().map(|state| state.decided).collect()
 }

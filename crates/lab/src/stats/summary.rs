@@ -16,16 +16,16 @@ use seekwise_model::workload::Window;
 pub enum RequestKind {
     Read,
     Write,
-    /// Ranges without data on the link: trims and runs of zeroes. Their bytes are those of the range.
+    /// Ranges without data on the link (trims and runs of zeroes), with the bytes of the range.
     Trim,
-    /// They have no bytes.
+    /// Without bytes.
     Flush,
-    /// Processor work of the program itself. It has no bytes.
+    /// Processor work of the program itself, without bytes.
     Compute,
 }
 
 impl RequestKind {
-    /// How many kinds there are.
+    /// Number of kinds.
     pub const COUNT: usize = 5;
     /// All kinds.
     pub const ALL: [RequestKind; RequestKind::COUNT] =
@@ -225,7 +225,7 @@ impl RunRecorder {
         RunRecorder { group_of: group_of.to_vec(), due: Vec::new(), groups: vec![Group::default(); count] }
     }
 
-    /// The same recorder, with the workers that issue by an arrival process.
+    /// Sets which workers issue by an arrival process.
     pub fn with_due(self, due: &[bool]) -> RunRecorder {
         RunRecorder { due: due.to_vec(), ..self }
     }
@@ -308,7 +308,7 @@ impl RunTally {
         self.elapsed
     }
 
-    /// How many groups of workers there are.
+    /// Number of groups of workers.
     pub fn groups(&self) -> usize {
         self.groups.len()
     }

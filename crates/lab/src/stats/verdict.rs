@@ -43,7 +43,7 @@ pub struct PairedComparison {
     pub better: BetterDirection,
 }
 
-/// What counts as known and what counts as a difference.
+/// The accepted error, and the margin within which sides count as equal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Criteria {
     alpha: f64,
@@ -98,7 +98,7 @@ pub enum Verdict {
     },
     /// Neither can be said.
     NotEnoughData {
-        /// How many more runs would decide, with 80 % probability, if mean and spread stay as they are.
+        /// Number of further runs that would decide, with 80 % probability, if mean and spread stay as they are.
         more_runs: u64,
     },
 }
@@ -126,14 +126,14 @@ pub struct Judgement {
     pub ratio: Interval,
     /// p of "the ratio is 1", for this cell alone.
     pub p: f64,
-    /// The same after Holm over all cells; below alpha it is a difference.
+    /// `p` after Holm over all cells; below alpha it is a difference.
     pub p_holm: f64,
     /// p of "the ratio is beyond the margin" after Holm over all cells; below alpha there is no difference.
     pub p_beyond_holm: f64,
     pub verdict: Verdict,
 }
 
-/// One question, asked of all cells.
+/// A question that is asked of all cells.
 pub(super) struct Family {
     pub(super) adjusted: Vec<f64>,
     /// The level that a cell not yet answered has to meet: alpha over the number of those.
@@ -178,8 +178,8 @@ pub(super) fn direction(comparison: &PairedComparison) -> Verdict {
     }
 }
 
-/// How many runs are missing until the nearer of the two answers can be given: "different" is |mean| away from its
-/// boundary at 0, "no difference" is ln(1 + margin) - |mean| away from its own.
+/// Number of runs missing until the nearer of the two answers can be given: "different" is |mean| away from its boundary at 0, "no
+/// difference" is ln(1 + margin) - |mean| away from its own.
 pub(super) fn more_runs(paired: &PairedRatios, margin: f64, level_different: f64, level_beyond: f64) -> u64 {
     let have = paired.runs as u64;
     if have < 2 {

@@ -13,11 +13,11 @@ use super::warnings;
 use crate::plan::PreparedCell;
 use crate::run::RunRecord;
 
-/// What cells have in common whose runs may be alike: the kin of their stacks, the work, the job's name, warnings, cuts and
-/// shutdowns. Only of such are stacks compared, which costs microseconds for each pair.
+/// The common properties of cells whose runs may be alike: the kin of their stacks, the work, the job's name, warnings,
+/// cuts and shutdowns. Only stacks of such cells are compared, which costs microseconds for each pair.
 pub(super) type CellKin = (u64, String, String, Vec<String>, [Option<u32>; 2]);
 
-/// That of `prepared`.
+/// The kin of `prepared`.
 pub(super) fn kin(study: &Study, prepared: &PreparedCell) -> CellKin {
     let PreparedCell { kin, work, job, .. } = prepared;
     (*kin, work.clone(), job.name().to_owned(), warnings(prepared), [study.cuts, study.shutdowns])
@@ -26,7 +26,7 @@ pub(super) fn kin(study: &Study, prepared: &PreparedCell) -> CellKin {
 /// A run that is known, on this stack.
 pub(crate) struct KnownRun<'r> {
     stack: Arc<Stack>,
-    /// What it asked of that; all, where it is not known.
+    /// The use of its settings; all, where that is not known.
     asked: Asked,
     record: Cow<'r, RunRecord>,
 }
@@ -52,7 +52,7 @@ impl<'r> KnownRun<'r> {
         prepared.target.stack().is_some_and(|stack| self.stack.runs_alike(stack, &self.asked))
     }
 
-    /// Its record as that of a run of `prepared`.
+    /// The record as that of a run of `prepared`.
     pub(super) fn record_of(&self, prepared: &PreparedCell) -> RunRecord {
         let (cell_hash, target) = (prepared.hash.clone(), prepared.target.name());
         RunRecord { cell_hash, target, ..RunRecord::clone(&self.record) }
@@ -72,8 +72,8 @@ thread_local! {
     pub(crate) static SEARCHED: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// Runs that are known of cells that are kin, each with what is to be told of it. They are found by which settings they left open,
-/// of which there are few combinations, and by the values of the others: a cell is not compared with every one of them.
+/// Runs that are known of cells that are kin, each with what is to be told of it. A search goes by which settings they left
+/// open, of which there are few combinations, and by the values of the others: a cell is not compared with every one of them.
 pub(crate) struct KnownRuns<'r, T>(BTreeMap<OpenSettings, SettingsMap<'r, T>>);
 
 /// Runs by the settings that they asked.
@@ -93,7 +93,7 @@ impl<'r, T> KnownRuns<'r, T> {
         self.0.entry(open).or_default().entry(asked).or_default().push((known, told));
     }
 
-    /// One that stands for a run of `prepared`, which has the same work.
+    /// Finds one that stands for a run of `prepared`, which has the same work.
     pub(crate) fn find<'s>(&'s self, prepared: &PreparedCell) -> Option<&'s (KnownRun<'r>, T)> {
         #[cfg(test)]
         SEARCHED.with(|searched| searched.set(searched.get() + 1));
@@ -111,7 +111,7 @@ impl<'r, T> KnownRuns<'r, T> {
 pub struct EarlierRuns<'r>(BTreeMap<(CellKin, u64), KnownRuns<'r, ()>>);
 
 impl<'r> EarlierRuns<'r> {
-    /// Adds the `records` of a plan, which need not run again. They may be lent: those of a study are most of what it holds.
+    /// Adds the `records` of a plan, which need not run again. Records may be lent: those of a study are most of what it holds.
     pub fn add(
         &mut self,
         study: &Study,

@@ -1,6 +1,6 @@
-//! Which run of a plan is next, on several cores: the first in the plan's order that no finished run stands for, and that none
-//! under way will. Whether one stands for another is known when it has ended; that it will is taken from the same two cells
-//! under another seed. Only what runs depends on the cores, never what comes of it.
+//! Which run of a plan is next, on several cores: the first in the plan's order that no finished run stands for, and
+//! that none under way will. Whether one stands for another is known when it has ended; that it will is taken from the
+//! same two cells under another seed. The cores decide only what runs, never the results.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Condvar, Mutex};
@@ -12,11 +12,11 @@ use super::earlier::{CellKin, KnownRun, KnownRuns, kin};
 use crate::plan::PreparedCell;
 use crate::run::RunRecord;
 
-/// What a core does next.
+/// The next work of a core.
 pub(super) enum NextRun {
     /// Run this one of the plan.
     Run(usize),
-    /// This one is known.
+    /// The record of this run is known.
     Known(usize, Box<RunRecord>),
 }
 
@@ -52,7 +52,7 @@ impl ScheduleState {
         cell
     }
 
-    /// One of two cells stood for the other.
+    /// Notes that one of two cells stood for the other.
     fn are_alike(&mut self, one: usize, other: usize) {
         let (one, other) = (self.first_alike(one), self.first_alike(other));
         if one != other {
@@ -88,7 +88,7 @@ impl<'a> Schedule<'a> {
         Schedule { prepared, order, works, state: Mutex::new(state), ended: Condvar::new() }
     }
 
-    /// What to do next; waits while all that is left may be like what is under way. Nothing when nothing is left.
+    /// Takes the next run; waits while all that is left may be like what is under way. `None` when nothing is left.
     pub(super) fn next(&self) -> Option<NextRun> {
         let mut state = self.state.lock().expect("no holder panics");
         loop {
@@ -121,7 +121,7 @@ impl<'a> Schedule<'a> {
         self.order[index].0
     }
 
-    /// One under way will stand for it, unless it has asked more than under another seed.
+    /// True if one under way will stand for it, unless it has asked more than under another seed.
     fn waits(&self, state: &ScheduleState, index: usize) -> bool {
         let of = |index: usize| &self.prepared[self.cell(index)];
         let first = |index: usize| state.first_alike(self.cell(index));
@@ -139,7 +139,7 @@ impl<'a> Schedule<'a> {
         Some(Box::new(RunRecord { cell, run: run as u32, ..record }))
     }
 
-    /// A run has ended with this result.
+    /// Takes the result of a run that has ended.
     pub(super) fn ended(&self, index: usize, result: &CellRunResult) {
         let (cell, work) = (self.cell(index), self.works[index]);
         let mut state = self.state.lock().expect("no holder panics");
@@ -167,7 +167,7 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    /// Nothing more is to be run.
+    /// Ends the schedule: nothing more is to be run.
     pub(super) fn stop(&self) {
         self.state.lock().expect("no holder panics").stopped = true;
         self.ended.notify_all();

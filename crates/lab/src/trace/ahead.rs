@@ -71,7 +71,7 @@ impl TracePrefetch {
                 (self.ready, self.end) = (entries.into_iter(), end);
                 self.coming = Some((coming, thread));
             }
-            // It ends without a last bundle only if it panics.
+            // The thread ends without a last bundle only if it panics.
             Err(_) => resume_unwind(thread.join().expect_err("the last bundle says that it is the last")),
         }
     }

@@ -49,13 +49,13 @@ impl TracePlaces {
         }
     }
 
-    /// Its recorded place, with the devices one after another.
+    /// The recorded place of a request, with the devices one after another.
     #[inline]
     pub fn recorded(&self, entry: &TraceEntry) -> u64 {
         self.first.get(entry.device as usize).map_or(entry.lba, |first| first.saturating_add(entry.lba))
     }
 
-    /// Its place on the target, and whether it had to be shifted to end before the target does.
+    /// The place of a request on the target, and whether it had to be shifted to end before the target does.
     #[inline]
     pub fn of(&self, entry: &TraceEntry) -> (u64, bool) {
         if entry.sectors == 0 {

@@ -1,11 +1,11 @@
-//! Which requests of a measured trace are off, and what they have in common: their kind, where they lie and what came before.
+//! Which requests of a measured trace are off, and their common properties: their kind, where they lie and what came before.
 //!
-//! Every request belongs to one circumstance. Those of a circumstance are off together where the mean of simulated less
-//! measured times is farther from zero than chance moves it. The platter's phase differs between the two replays (see
-//! `docs/validation.md`), so a single request says nothing, and the mean of many does. It changes nothing and fits nothing.
+//! Every request belongs to one circumstance. The requests of a circumstance are off together where the mean of simulated
+//! less measured times is farther from zero than chance moves it. The platter's phase differs between the two replays (see
+//! `docs/validation.md`), so a single request says nothing, and the mean of many does. Nothing is changed or fitted here.
 //!
-//! A parameter that an import lists as not modelled is named where it concerns a circumstance that is off. That it is the cause
-//! is not shown.
+//! A parameter that an import lists as not modelled is named where it concerns a circumstance that is off. Whether it
+//! is the cause, is not shown.
 
 use seekwise_formats::profile::not_modelled::ForeignParameter;
 use seekwise_model::block::Op;
@@ -39,23 +39,23 @@ pub enum RequestRelation {
     WrittenBefore,
     /// All its blocks were read by one of them.
     ReadBefore,
-    /// It shares blocks with one of them, and has others.
+    /// Some of its blocks, but not all, were read or written by one of them.
     Overlaps,
-    /// It begins where the last one ended, a read.
+    /// Begins where the last one ended, a read.
     ContinuesRead,
-    /// It begins where the last one ended, a write.
+    /// Begins where the last one ended, a write.
     ContinuesWrite,
-    /// It begins a little behind the end of the last.
+    /// Begins a little behind the end of the last.
     Behind,
-    /// It begins a little before the last.
+    /// Begins a little before the last.
     Ahead,
-    /// It lies at most so many per cent of the trace's addresses away.
+    /// At most so many per cent of the trace's addresses away.
     Within(u32),
-    /// It lies farther away.
+    /// Farther away than so many per cent.
     Beyond(u32),
 }
 
-/// What requests have in common.
+/// The common properties of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Circumstance {
     pub read: bool,
@@ -68,13 +68,13 @@ pub struct Circumstance {
 #[derive(Clone, Debug, PartialEq)]
 pub struct OffRequests {
     pub circumstance: Circumstance,
-    /// Their rows, from 0.
+    /// Indexes of the requests in the trace, from 0.
     pub rows: Vec<usize>,
     pub mean_measured_ms: f64,
     pub mean_simulated_ms: f64,
-    /// Of the mean of the differences.
+    /// The standard error of the mean of the differences.
     pub standard_error_ms: f64,
-    /// Of all other requests.
+    /// The demerit of all other requests.
     pub demerit_without_ms: f64,
 }
 
@@ -93,7 +93,7 @@ impl OffRequests {
 }
 
 impl Circumstance {
-    /// That of row `index`; `span` is the block after the last of the trace.
+    /// The circumstance of row `index`; `span` is the block after the last of the trace.
     fn of(rows: &[ReplayRow], index: usize, span: u64) -> Circumstance {
         let row = &rows[index];
         let read = row.op == Op::Read;
@@ -208,7 +208,7 @@ impl Circumstance {
         }
     }
 
-    /// Those of `left` that concern them.
+    /// The parameters of `left` that concern them.
     pub fn concern<'a>(&self, left: &'a [ForeignParameter]) -> impl Iterator<Item = &'a ForeignParameter> {
         let parameters = self.parameters();
         left.iter().filter(move |one| parameters.contains(&one.key.as_str()))

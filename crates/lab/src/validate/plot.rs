@@ -41,7 +41,7 @@ pub fn svg(title: &str, samples: &ResponseSamples) -> String {
     text
 }
 
-/// One chart: sorted response times of the reads or of the writes.
+/// A chart: sorted response times of the reads or of the writes.
 struct Kind {
     caption: String,
     measured: Vec<Span>,

@@ -1,8 +1,8 @@
-//! What a run asked of the settings of its stack: how many it chose among, how far it came to a limit. Two stacks that differ
-//! only in what a run on one of them did not ask run alike, to the nanosecond: [`Stack::runs_alike`] tells. A few settings are
-//! known here, all others count as asked.
+//! The use that a run made of its stack's settings: a window matters only if more commands wait, a limit only if it is
+//! reached. Two stacks that differ only in settings that a run on one of them did not use run alike, to the nanosecond
+//! ([`Stack::runs_alike`]). A few settings are tracked here, all others count as used.
 //!
-//! | setting | asked when |
+//! | setting | used when |
 //! |---|---|
 //! | the order of a drive's commands, of its dirty segments, of a driver's commands | two wait at once |
 //! | its window, its nearest | more wait at once |
@@ -10,21 +10,21 @@
 //! | its time-out | a command takes as long |
 //! | its retries | a command comes back aborted |
 //!
-//! The component that has a setting counts what is asked of it. `tests/swarm.rs` takes random stacks, changes what a run did
-//! not ask, and compares the records.
+//! The component that has a setting counts its use. `tests/swarm.rs` takes random stacks, changes unused settings, and
+//! compares the records.
 //!
 //! [`Stack::runs_alike`]: crate::stack::Stack::runs_alike
 
 use crate::time::Span;
 
-/// What was asked, of all layers of a kind together.
+/// The use of settings, the largest over all layers of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked {
     /// Commands that waited at once in a drive.
     pub commands: u32,
     /// Dirty segments.
     pub dirty: u32,
-    /// Commands in a driver.
+    /// Commands that waited at once in a driver.
     pub waiting: u32,
     /// Commands that a driver had below at once.
     pub below: u32,
@@ -35,10 +35,10 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// Nothing.
+    /// No setting was used.
     pub const NOTHING: Asked = Asked { commands: 0, dirty: 0, waiting: 0, below: 0, longest: Span::ZERO, again: false };
 
-    /// Everything: no other stack is like it.
+    /// Every setting was used: no other stack runs alike.
     pub const ALL: Asked = Asked {
         commands: u32::MAX,
         dirty: u32::MAX,
@@ -48,7 +48,7 @@ impl Asked {
         again: true,
     };
 
-    /// What either asked.
+    /// Returns the larger of each figure.
     #[must_use]
     pub fn and(self, other: Asked) -> Asked {
         Asked {

@@ -1,10 +1,10 @@
-//! What writers may rely on, and how a setting breaks it. Each level of a stack lists its own lapses (`lapses` of its
-//! specification); [`Stack::promise_breakers`](crate::stack::Stack::promise_breakers) works out which of them matter.
+//! Promises to writers, and the settings that break them. Each level of a stack lists the promises that its own settings
+//! break; [`Stack::promise_breakers`](crate::stack::Stack::promise_breakers) works out which of them matter.
 
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-/// What writers may rely on when the power fails.
+/// A promise to writers, kept even if the power fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Assurance {
     /// When a flush completes, everything acknowledged before its submission is on the medium.
@@ -15,7 +15,7 @@ pub enum Assurance {
     CacheOff,
     /// When an orderly power-off is over, everything acknowledged is on the medium.
     PowerOff,
-    /// The other drives can reconstruct what a lost drive held of a row with parity.
+    /// The other drives can reconstruct a lost drive's data of a row with parity.
     Rows,
 }
 
@@ -30,7 +30,7 @@ pub struct Lapse {
 }
 
 impl Lapse {
-    /// One lapse for each of `broken`.
+    /// Returns an entry for each promise in `broken`.
     pub(crate) fn each(key: &'static str, value: &str, broken: &[Assurance]) -> Vec<Lapse> {
         broken.iter().map(|&breaks| Lapse { key, value: value.to_string(), breaks }).collect()
     }

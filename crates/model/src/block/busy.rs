@@ -1,8 +1,8 @@
-//! How long a resource of several equal units worked, by time: the cores of a processor. Work is counted when it is done, not
-//! when it is ordered, so a unit works at most all the time.
+//! The load over time of a resource of several equal units, such as the cores of a processor. Work is counted when it is
+//! done, not when it is ordered, so no unit is ever busy for more than the whole time.
 //!
 //! Time is cut into slots of equal length. If there are too many of them, each becomes twice as long. A stretch that ends
-//! within a slot has its share of the slot's work.
+//! within a slot gets its share of the slot's work.
 
 use alloc::vec::Vec;
 
@@ -73,7 +73,7 @@ impl BusyCurve {
         }
     }
 
-    /// Counts work that was done at an unknown time since `from`, as late as units were idle. They were idle for as long.
+    /// Counts work done at an unknown time since `from`, as late as units were idle. Idle time must suffice for all of it.
     pub fn place(&mut self, from: Instant, work: Span) {
         let (mut left, mut end) = (work.nanos(), self.until.nanos());
         if left == 0 {
@@ -123,7 +123,7 @@ impl BusyCurve {
         Span::from_nanos(self.slots.iter().enumerate().map(within).sum())
     }
 
-    /// A stretch in which more work is counted than all units could do, if there is one: a fault of who counted.
+    /// A stretch with more work than all units could do, if there is one: an error of the caller's counting.
     pub fn overload(&self) -> Option<(Instant, Instant)> {
         let stretch = |slot: usize| {
             let begin = (slot as u64) << self.length;

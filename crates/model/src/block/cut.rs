@@ -1,12 +1,12 @@
-//! What a power cut leaves of written runs: the arithmetic of rules 5 and 6, for the drive that is cut and for a judge
-//! that asks afterwards what a cut would have left.
+//! The state of written runs after a power cut: the arithmetic of rules 5 and 6, for the drive that is cut and for a
+//! judge that computes afterwards what a cut would have left.
 //!
 //! A run reported by a device that was not cut tells when each of its sectors passed under the head. So one run with
-//! landings on is enough to compute the state after a cut at any instant, by [`at`] on all landings reported. This
-//! requires:
+//! landings on is enough to compute the state after a cut at any instant, by [`at`] on all landings reported,
+//! provided that:
 //!
 //! - Landings are taken in the order in which they were reported, each whole.
-//! - A write in progress at the cut is reported at its end. Its sectors that had passed are on the medium, the physical
+//! - A write in progress at the cut is reported at its end. Sectors that had passed are on the medium, the physical
 //!   sector under the head is as the profile says, and the rest is not written.
 //! - Landings of one drive that follow one another without a gap in sectors and in time are one track run: a physical
 //!   sector that two writes share is under the head as a whole.
@@ -14,7 +14,7 @@
 //! A layer that splits a landing notes in each part the run that it belongs to. So above an array, or a driver that
 //! merges writes, the arithmetic is that of the drive, to the nanosecond.
 //!
-//! This room does not know what a buffer saves by itself: with power protection or flash, acknowledged writes without a
+//! Data that a buffer saves by itself are not known here: with power protection or flash, acknowledged writes without a
 //! landing are on the medium as well.
 
 use super::{CutSector, Landing, LandingKind, MemberRole, TrackRun};
@@ -65,7 +65,7 @@ impl Landing {
         self.lba + u64::from(self.sectors)
     }
 
-    /// The sectors from `first` to before `end`, counted from 0.
+    /// Returns the landing of its sectors `first..end`, counted from its start.
     pub fn part(&self, first: u64, end: u64) -> Landing {
         let (sector, stop) = (self.sector + first, self.sector + end);
         let whole = first == 0 && end == u64::from(self.sectors);
@@ -73,7 +73,7 @@ impl Landing {
         Landing { lba: self.lba + first, sectors: (end - first) as u32, sector, from, to, ..*self }
     }
 
-    /// The fate of the same sectors of the same write, without a head over them.
+    /// Returns the landing with another time and fate, as a run of its own.
     fn unmoved(self, from: Instant, to: Instant, kind: LandingKind) -> Landing {
         let run = TrackRun { sector: self.sector, sectors: self.sectors, from, to };
         Landing { from, to, kind, run, ..self }
@@ -89,7 +89,7 @@ impl Landing {
         self.sector + u64::from(self.sectors)
     }
 
-    /// Its part in the drive's sectors `sector..end`, if any.
+    /// Returns the landing's part in the drive's sectors `sector..end`, if any.
     fn within(&self, sector: u64, end: u64) -> Option<Landing> {
         let (from, to) = (sector.max(self.sector), end.min(self.sector_end()));
         (from < to).then(|| self.part(from - self.sector, to - self.sector))

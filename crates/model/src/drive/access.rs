@@ -1,5 +1,5 @@
-//! One access to the medium: the arm goes to a run of blocks and the blocks pass, track after track. No queue, no
-//! cache; what an access is for is the firmware's affair.
+//! An access to the medium: the arm moves to a run of blocks, which pass track after track. No queue, no cache; the
+//! firmware knows its purpose.
 //!
 //! ```text
 //!  start                                                                              end
@@ -11,35 +11,35 @@ use super::mechanics::{Arm, Mechanics};
 use crate::record::{Ledger, Part};
 use crate::time::{Instant, Span};
 
-/// What is to pass under the heads.
+/// Blocks to read or write, and how.
 #[derive(Clone, Copy, Debug)]
 pub struct Access {
     /// When the arm starts.
     pub start: Instant,
-    /// Where it starts.
+    /// Where the arm starts.
     pub from: Arm,
-    /// Where the first block is, and what follows it on its track.
+    /// First block, and those that follow it on its track.
     pub first: Extent,
-    /// Blocks.
+    /// Number of blocks.
     pub sectors: u32,
-    /// Writing settles longer.
+    /// Writes settle longer.
     pub write: bool,
-    /// Data to write are there only from this instant.
+    /// Earliest instant at which a write may begin.
     pub data_at: Instant,
     /// Reading may begin with any wanted block of a track.
     pub zero_latency: bool,
-    /// So many blocks, from the first on, are in the buffer before the link takes any.
+    /// Blocks, from the first on, that are in the buffer before the link starts.
     pub lead: u32,
-    /// A write that begins, or ends, inside a physical sector of which the drive does not know the rest: it reads the
-    /// sector, and writes it when it comes round again.
+    /// (at its start, at its end): a write covers only part of a physical sector whose rest is unknown. The drive reads
+    /// the sector, and writes it a revolution later.
     pub rereads: (bool, bool),
-    /// Its first block passes once before the head is safely on track.
+    /// The head settles too late for the first pass of the first block.
     pub late: bool,
-    /// Each track's part of a write is read back when it comes round again.
+    /// Each track's part of a write is read back in the next revolution.
     pub verify: bool,
 }
 
-/// One extent of an access, with its instants.
+/// An extent of an access, with its timing.
 #[derive(Clone, Copy, Debug)]
 pub struct Pass {
     /// The blocks.
@@ -48,47 +48,47 @@ pub struct Pass {
     pub seek: Span,
     /// Extra settling.
     pub settle: Span,
-    /// Waiting for the host's data.
+    /// Wait for the host's data.
     pub data: Span,
-    /// Waiting for the first block, and for what a zero-latency read leaves out.
+    /// Rotational delay, extra revolutions included.
     pub rotation: Span,
-    /// Wanted blocks passing.
+    /// Time in which the wanted blocks pass.
     pub transfer: Span,
     /// When the first block begins to pass; with zero latency perhaps after others.
     pub first: Instant,
-    /// When the last has passed.
+    /// When the last block has passed.
     pub end: Instant,
-    /// Until they have passed once more, to be verified.
+    /// Extra revolution to verify the blocks.
     pub verified: Span,
 }
 
 impl Pass {
-    /// When the next may follow.
+    /// When the next pass may start.
     #[inline]
     pub fn over(&self) -> Instant {
         self.end + self.verified
     }
 
-    /// When the first block begins to pass, for passes that run from first to last.
+    /// When the first block begins to pass, if blocks pass from first to last.
     pub fn begin(&self) -> Instant {
         Instant::from_nanos(self.end.nanos() - self.transfer.nanos())
     }
 
-    /// When its first `lead` blocks have passed.
+    /// When the first `lead` blocks have passed.
     #[inline]
     fn led(&self, mechanics: &Mechanics, lead: u32) -> Instant {
         (self.first + mechanics.turn(self.extent.slot.wrapping_mul(u64::from(lead)))).min(self.end)
     }
 }
 
-/// An access in sum.
+/// Timing of an access over all passes.
 #[derive(Clone, Copy, Debug)]
 pub struct Sweep {
-    /// When the first of its blocks, as many as the link waits for, are in the buffer.
+    /// When as many blocks are in the buffer as the link waits for.
     pub led: Instant,
-    /// When all has passed.
+    /// When all blocks have passed.
     pub end: Instant,
-    /// Where the arm is then.
+    /// Where the arm is at the end.
     pub arm: Arm,
     seek: Span,
     settle: Span,
@@ -98,7 +98,7 @@ pub struct Sweep {
 }
 
 impl Sweep {
-    /// One pass, of which nothing is led yet.
+    /// Timing of a single pass, without `led`.
     #[inline]
     fn of(pass: &Pass) -> Sweep {
         Sweep {
@@ -113,19 +113,19 @@ impl Sweep {
         }
     }
 
-    /// Blocks are read again and again for so long: whole revolutions.
+    /// Adds retries of a read, which take `span`, in whole revolutions.
     pub fn try_again(&mut self, span: Span) {
         self.rotation += span;
         self.end += span;
     }
 
-    /// The stretches of a read: seek, rotation, transfer.
+    /// Parts of a read: seek, rotation, transfer.
     #[inline(always)]
     pub fn of_read(&self) -> [Span; 3] {
         [self.seek, self.rotation, self.transfer]
     }
 
-    /// Writes the access into the account of the request it serves.
+    /// Charges the access to the ledger of the request it serves.
     #[inline]
     pub fn charge(&self, ledger: &mut Ledger) {
         let mut at = ledger.mark();
@@ -148,18 +148,18 @@ impl Access {
         self.first.lba
     }
 
-    /// The first block after the last.
+    /// Block after the last.
     pub fn end(&self) -> u64 {
         self.first.lba + u64::from(self.sectors)
     }
 
-    /// The passes, first to last.
+    /// Passes, first to last.
     pub fn passes<'a>(&'a self, geometry: &'a Geometry, mechanics: &'a Mechanics) -> Passes<'a> {
         let (at, arm, left) = (self.start, self.from, self.sectors);
         Passes { geometry, mechanics, access: self, at, arm, left, lba: self.first.lba, track: Some(self.first) }
     }
 
-    /// All passes in sum.
+    /// Timing of all passes together.
     #[inline(always)]
     pub fn sweep(&self, geometry: &Geometry, mechanics: &Mechanics) -> Sweep {
         match self.sectors <= self.first.sectors {
@@ -168,7 +168,7 @@ impl Access {
         }
     }
 
-    /// The same, if one track has all of it.
+    /// Timing of an access that fits on one track.
     #[inline(always)]
     pub fn sweep_track(&self, mechanics: &Mechanics) -> Sweep {
         let pass = self.pass(mechanics, self.start, self.from, Extent { sectors: self.sectors, ..self.first });
@@ -198,7 +198,7 @@ impl Access {
         sum.expect("an access has blocks")
     }
 
-    /// The pass of `extent`, the arm being at `arm` from `at` on.
+    /// Pass of `extent`, with the arm at `arm` from `at` on.
     #[inline(always)]
     fn pass(&self, mechanics: &Mechanics, at: Instant, arm: Arm, extent: Extent) -> Pass {
         let place = mechanics.position(at, arm, &extent, self.write);
@@ -222,12 +222,12 @@ impl Access {
         Pass { extent, seek: place.seek, settle: place.settle, data, rotation, transfer, first, end, verified }
     }
 
-    /// This part of a write is read before it is written. Both of its ends are read in one turn.
+    /// True if this extent of a write is read before it is written. A single revolution serves both ends.
     fn comes_round(&self, extent: &Extent) -> bool {
         (self.rereads.0 && extent.lba == self.lba()) || (self.rereads.1 && extent.end() == self.end())
     }
 
-    /// Writes the access into `ledger` as far as it went by `now`.
+    /// Charges the access to `ledger` as far as it went by `now`.
     pub fn charge_until(&self, now: Instant, geometry: &Geometry, mechanics: &Mechanics, ledger: &mut Ledger) {
         let mut at = self.start;
         for pass in self.passes(geometry, mechanics) {
@@ -256,7 +256,7 @@ pub struct Passes<'a> {
     access: &'a Access,
     at: Instant,
     arm: Arm,
-    /// The next block, and its track from there where that is known.
+    /// Next block, and the rest of its track if known.
     lba: u64,
     track: Option<Extent>,
     left: u32,

@@ -1,5 +1,5 @@
-//! Commands that go along with a read-ahead: which of those that wait, and which of those that arrive must not, for others wait for
-//! the medium meanwhile. How far a read-ahead goes, and until when it is held, is `firmware`'s affair.
+//! Reads served by a read-ahead in progress: which waiting reads join it, and which arriving ones must not because
+//! other work waits for the medium. `read_ahead` decides how far a read-ahead goes, and until when it is held.
 
 use super::Drive;
 use super::queuing::CandidateChoice;
@@ -8,9 +8,9 @@ use crate::record::Part;
 use crate::time::Instant;
 
 impl Drive {
-    /// Commands that waited when a read-ahead began go along with it as if they came now: those that begin in what it brings
-    /// before it gives way to them. Nobody else could have the medium until then; to pass over one that ends behind that would
-    /// cost it a revolution, for its beginning has passed by then.
+    /// Serves waiting reads from the read-ahead in progress, if their first block passes before it gives way to them.
+    /// Nothing else could have the medium until then, and a read passed over because it ends later would lose a
+    /// revolution: its first block would have passed.
     #[inline(always)]
     pub(super) fn take_along(&mut self, now: Instant) {
         while !self.queue.is_empty() && self.holds_on(now) && self.takes_one_along(now) {}
@@ -26,7 +26,7 @@ impl Drive {
         true
     }
 
-    /// The command that goes along with the read-ahead next, in the order in which their blocks pass, and the segment.
+    /// Next waiting read that the read-ahead serves, lowest end first, and the segment.
     fn next_along(&mut self, now: Instant) -> Option<(CandidateChoice, usize)> {
         let segment = self.medium.filling(now)?;
         let (stream, _) = self.medium.reading_ahead()?;
@@ -43,15 +43,15 @@ impl Drive {
         (readable && !self.puts_off(now, &request, segment, Some(chosen))).then_some((chosen, segment))
     }
 
-    /// A stream is read ahead of, or will be, that does not give way yet.
+    /// True if a read-ahead, running or to follow the access in progress, does not give way yet.
     #[inline(always)]
     fn holds_on(&self, now: Instant) -> bool {
         self.medium.reading_ahead().is_some_and(|(stream, _)| stream.held > now)
     }
 
-    /// True when a read that goes along with a prefetch, one that arrives or was `chosen` among those that wait, would keep the
-    /// medium from what waits for it, and must not: that would be waiting beyond its limit by then, or is a command that counts
-    /// for more by rank or age.
+    /// True if a read, arriving or `chosen` among those that wait, must not be served by the prefetch, because it would
+    /// delay waiting work that goes first: work over its limit by then, or a command of higher rank or age. An arriving
+    /// read that delays other work and is served nevertheless counts as a turn of the waiting commands.
     pub(super) fn puts_off(
         &mut self,
         now: Instant,

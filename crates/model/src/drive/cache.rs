@@ -1,12 +1,12 @@
-//! The segmented buffer: which blocks it holds, and who gives way. What becomes of those that are not on the medium yet is in
-//! `written`; when blocks arrive and leave is the firmware's affair.
+//! The segmented buffer: which blocks it holds, and which are evicted. `written` handles blocks that are not on the
+//! medium yet; the firmware decides when blocks arrive and leave.
 //!
-//! Equal segments, each a run of consecutive blocks. A segment being filled by a prefetch counts as holding all that
-//! the prefetch is to bring; the stream says from when on. Segments are replaced in the order of their last use, the
-//! one being filled and the dirty ones never. The buffer can be divided anew; into how many segments is for
-//! `segmentation` to say. Where written runs take only as much memory as they are long (`store`), there are more segments
-//! than memory for them: those used longest ago lose theirs. Some segments can be set aside for writes; which written blocks
-//! serve reads is the profile's `written_hits`.
+//! Segments are equal; each holds a run of consecutive blocks. A segment that a prefetch fills counts as holding all
+//! that the prefetch will bring; the stream knows when each block arrives. The least recently used segment is replaced
+//! first, never the one being filled or a dirty one. The buffer can be divided anew; `segmentation` decides into how
+//! many segments. If written runs take only as much memory as they are long (`store`), there are more segments than
+//! memory for them, and the least recently used lose theirs. Some segments can be reserved for writes; the profile's
+//! `written_hits` says which written blocks serve reads.
 
 use alloc::vec::Vec;
 
@@ -15,12 +15,12 @@ use super::profile::{CacheSpec, WrittenHits};
 use super::store::SegmentStore;
 use crate::recency::LruList;
 
-/// How a wanted run of blocks stands to the buffer.
+/// Result of a buffer lookup.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BufferLookup {
     /// All in this segment (or promised to it by the prefetch).
     Hit(usize),
-    /// Begins in this segment, or right behind it, and goes on past its end.
+    /// Begins in this segment, or right after it, and extends past its end.
     Extends(usize),
     /// Not in the buffer.
     Miss,
@@ -34,42 +34,42 @@ const NONE: u32 = u32::MAX;
 pub struct Buffer {
     segment_sectors: u64,
     segments: Vec<Segment>,
-    /// The segments that hold anything, by the row of `1 << row` blocks in which they begin: a list for each row (its
-    /// number modulo `rows.len()`), going on in `following`. None is longer than a row, so those that may hold a block
-    /// begin in its row or the one before.
+    /// Segments that hold anything, by the row of `1 << row` blocks in which they begin: the first of a list for each
+    /// row (its number modulo `rows.len()`), linked by `following`. No segment is longer than a row, so those that may
+    /// hold a block begin in its row or the one before.
     rows: Vec<u32>,
     row: u32,
-    /// Counts the changes of what is in the buffer; only whether it has changed is asked.
+    /// Changes with the contents; it is only compared for equality.
     version: u64,
     pub(super) recency: LruList,
-    /// All that were used longer ago than this segment are dirty, where that is known of one.
+    /// If set, all segments less recently used than this one are dirty.
     clean_from: Option<usize>,
     dirty: DirtySegments,
-    /// A run on its way to the medium may grow.
+    /// A run may grow while it is destaged.
     fills_while_draining: bool,
-    /// Dirty blocks serve reads, and stay when they are on the medium.
+    /// Dirty blocks serve reads, and stay in the buffer once destaged.
     serves_written: bool,
-    /// The first so many segments are for writes alone.
+    /// Number of segments, from the first on, that are reserved for writes.
     apart: usize,
-    /// Where segments are no longer than what they hold.
+    /// Memory shared by segments, if written runs take only what they need.
     pub(super) memory: Option<SegmentStore>,
 }
 
-/// One segment.
+/// A segment of the buffer.
 #[derive(Clone, Copy, Debug)]
 struct Segment {
     /// First block and the block after the last.
     span: (u64, u64),
-    /// The last read from it: the block behind it, and how many in a row it was the last of.
+    /// Last read from it: the block after it, and the number of reads in its sequential run.
     reader: (u64, u32),
-    /// The next in its row.
+    /// Next segment in its row.
     following: u32,
-    /// The block behind the last write into it.
+    /// Block after the last write into it.
     writer: u64,
 }
 
 impl Segment {
-    /// Nothing is in it.
+    /// A segment without blocks.
     const EMPTY: Segment = Segment { span: (0, 0), reader: (u64::MAX, 0), following: NONE, writer: u64::MAX };
 }
 
@@ -77,14 +77,14 @@ impl Segment {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Division {
     pub segments: u32,
-    /// Blocks of each.
+    /// Blocks of each segment.
     pub sectors: u32,
     /// Segments that may be dirty.
     pub dirty: u32,
 }
 
 impl Buffer {
-    /// The buffer of a profile, empty.
+    /// Returns the empty buffer of a profile.
     pub fn of(cache: &CacheSpec) -> Buffer {
         let most = cache.adaptive.map_or(cache.segments, |it| it.most);
         let apart = if cache.writes_apart { cache.dirty_segments.min(cache.segments.saturating_sub(1)) } else { 0 };
@@ -101,7 +101,7 @@ impl Buffer {
         }
     }
 
-    /// One in which at most `runs` may be dirty, each taking as much memory as it is long.
+    /// Returns a buffer with at most `runs` dirty runs, each taking as much memory as it is long.
     fn of_runs(cache: &CacheSpec, runs: u32) -> Buffer {
         let n = cache.segments + runs;
         let mut buffer = Buffer::new(n, cache.segment_sectors, runs, n);
@@ -110,7 +110,7 @@ impl Buffer {
         buffer
     }
 
-    /// `segments` of `segment_sectors` blocks, at most `dirty_limit` of them dirty; never more than `most` segments.
+    /// Returns a buffer of `segments` of `segment_sectors` blocks, at most `dirty_limit` of them dirty; never more than `most` segments.
     pub fn new(segments: u32, segment_sectors: u32, dirty_limit: u32, most: u32) -> Buffer {
         let n = most.max(segments) as usize;
         let mut buffer = Buffer {
@@ -137,47 +137,47 @@ impl Buffer {
         self.segment_sectors
     }
 
-    /// Its dirty segments.
+    /// Dirty segments.
     #[inline]
     pub(super) fn unwritten_segments(&self) -> &DirtySegments {
         &self.dirty
     }
 
-    /// The same.
+    /// Dirty segments, to change them.
     pub(super) fn unwritten_segments_mut(&mut self) -> &mut DirtySegments {
         &mut self.dirty
     }
 
-    /// A run on its way to the medium may grow.
+    /// True if a run may grow while it is destaged.
     pub(super) fn fills_while_draining(&self) -> bool {
         self.fills_while_draining
     }
 
-    /// Dirty blocks serve reads, and stay when they are on the medium.
+    /// True if dirty blocks serve reads, and stay in the buffer once destaged.
     pub(super) fn serves_written(&self) -> bool {
         self.serves_written
     }
 
-    /// A segment that only writes take.
+    /// True for a segment that only writes take.
     #[inline]
     pub(super) fn is_apart(&self, segment: usize) -> bool {
         segment < self.apart
     }
 
-    /// The row in which `lba` lies.
+    /// Row of `lba`.
     #[inline]
     pub(super) fn row_of(&self, lba: u64) -> u64 {
         lba >> self.row
     }
 
-    /// Dirty segments are to be no longer and no more than this, ahead of a division.
+    /// Limits the number and length of dirty segments ahead of a division.
     pub fn prepare(&mut self, division: &Division) {
         self.dirty.tighten(division.dirty, self.segment_sectors.min(u64::from(division.sectors)));
     }
 
-    /// Divides the buffer into other segments, what is in it staying as far as it fits: of a clean segment the newest
-    /// blocks, of the clean segments those used last. Answers false, having done nothing, while more is dirty than
-    /// the division allows or `filling` is too long for it.
+    /// Divides the buffer into other segments. Contents stay as far as they fit: the most recently used clean segments,
+    /// and of each clean segment the last blocks. Returns false, with nothing changed, if more is dirty than the
+    /// division allows or `filling` is too long for it.
     pub fn divide(&mut self, division: &Division, filling: Option<usize>) -> bool {
         let sectors = u64::from(division.sectors);
         let long = |segment: usize| self.length(segment) > sectors;
@@ -206,7 +206,7 @@ impl Buffer {
         true
     }
 
-    /// Cuts segments to their length and puts them in rows of that length.
+    /// Cuts segments to the new length and rebuilds the rows.
     fn relay(&mut self) {
         self.row = self.segment_sectors.max(1).next_power_of_two().ilog2();
         self.rows.fill(NONE);
@@ -220,7 +220,7 @@ impl Buffer {
         self.version += 1;
     }
 
-    /// Forgets everything.
+    /// Forgets all contents.
     pub fn clear(&mut self) {
         for segment in 0..self.segments.len() {
             self.drop_dirty(segment);
@@ -228,13 +228,13 @@ impl Buffer {
         }
     }
 
-    /// Changes whenever a look-up may have another answer.
+    /// Changes whenever a lookup may have another result.
     #[inline]
     pub fn version(&self) -> u64 {
         self.version
     }
 
-    /// The segments whose row has the place of `row`; they may begin in other rows too.
+    /// Segments in the list of `row`, which other rows share.
     #[inline]
     pub(super) fn in_row(&self, row: u64) -> impl Iterator<Item = usize> {
         let first = self.rows[row as usize & (self.rows.len() - 1)];
@@ -243,8 +243,8 @@ impl Buffer {
         segments.map(|segment| segment as usize)
     }
 
-    /// How `lba..end` stands to the buffer. A segment that holds all of it goes before one that holds its beginning,
-    /// one that begins later before one that begins earlier.
+    /// Looks up `lba..end`. A segment that holds all of it is preferred to one that holds its start, and one that
+    /// begins later to one that begins earlier.
     #[inline(always)]
     pub fn look_up(&self, lba: u64, end: u64) -> BufferLookup {
         let row = (lba >> self.row) as usize;
@@ -255,7 +255,7 @@ impl Buffer {
         }
     }
 
-    /// The same, in rows of which these are the first segments.
+    /// Looks up `lba..end` in the lists that start with the segments `rows`.
     fn look_up_in(&self, rows: [u32; 2], lba: u64, end: u64) -> BufferLookup {
         let mut best: Option<(bool, u64, usize)> = None;
         for mut next in rows {
@@ -275,7 +275,7 @@ impl Buffer {
         }
     }
 
-    /// A read may have what it wants from a segment, all of it or the `whole` but its end.
+    /// True if a segment may serve a read of which it holds the `whole`, or else the start.
     #[inline]
     fn serves(&self, segment: usize, whole: bool) -> bool {
         (self.serves_written || !self.dirty.has(segment)) && (whole || !self.is_apart(segment))
@@ -311,21 +311,21 @@ impl Buffer {
         self.segments[before.expect("a segment stands in its row")].following = after;
     }
 
-    /// The blocks of a segment.
+    /// Blocks of a segment: the first, and the one after the last.
     #[inline]
     pub fn span(&self, segment: usize) -> (u64, u64) {
         self.segments[segment].span
     }
 
-    /// How many blocks a segment has.
+    /// Number of blocks in a segment.
     #[inline]
     fn length(&self, segment: usize) -> u64 {
         let (start, end) = self.span(segment);
         end - start
     }
 
-    /// The host reads `lba..end` by way of a segment. Answers how many reads in a row this is the last of, each going on
-    /// where the one before ended.
+    /// Notes that the host reads `lba..end` from a segment. Returns the number of reads in the sequential run that it
+    /// continues or begins.
     #[inline]
     pub fn reads_on(&mut self, segment: usize, lba: u64, end: u64) -> u32 {
         let reader = &mut self.segments[segment].reader;
@@ -334,42 +334,42 @@ impl Buffer {
         run
     }
 
-    /// The block behind the last write into a segment, if there was one.
+    /// Block after the last write into a segment; `u64::MAX` without one.
     pub(super) fn written_to(&self, segment: usize) -> u64 {
         self.segments[segment].writer
     }
 
-    /// A write into a segment reaches to `end`.
+    /// Notes that a write into a segment ends at `end`.
     pub(super) fn writes_to(&mut self, segment: usize, end: u64) {
         self.segments[segment].writer = end;
     }
 
-    /// A segment is the first to be used anew.
+    /// Makes a segment the first to be replaced.
     pub fn give_up(&mut self, segment: usize) {
         self.demote(segment);
     }
 
-    /// Notes that a segment was used.
+    /// Makes a segment the most recently used.
     #[inline(always)]
     pub fn touch(&mut self, segment: usize) {
         self.moves(segment);
         self.recency.touch(segment);
     }
 
-    /// A segment counts as used longest ago.
+    /// Makes a segment the least recently used.
     fn demote(&mut self, segment: usize) {
         self.recency.demote(segment);
         self.clean_from = Some(segment);
     }
 
-    /// A segment leaves the order of use.
+    /// Removes a segment from the LRU list.
     #[inline(always)]
     pub(super) fn retire(&mut self, segment: usize) {
         self.moves(segment);
         self.recency.retire(segment);
     }
 
-    /// A segment is about to leave its place in the order of use.
+    /// Keeps `clean_from` right before a segment leaves its place in the LRU list.
     #[inline(always)]
     fn moves(&mut self, segment: usize) {
         if self.clean_from == Some(segment) {
@@ -377,18 +377,18 @@ impl Buffer {
         }
     }
 
-    /// A segment's data are on the medium, or lost; its blocks stay as clean ones.
+    /// Marks a segment as clean: its data are on the medium, or lost.
     pub fn drop_dirty(&mut self, segment: usize) {
         if self.dirty.drop(segment) {
             if let Some(memory) = &mut self.memory {
                 memory.is_written(segment);
             }
-            // Wherever it stands in the order of use.
+            // The segment may stand anywhere in the LRU list.
             self.clean_from = None;
         }
     }
 
-    /// A segment's blocks now reach from its start to `end`; a segment is a ring, its oldest blocks give way.
+    /// Extends a segment to `end`; a segment is a ring, its first blocks give way.
     #[inline(always)]
     pub fn extend(&mut self, segment: usize, end: u64) {
         let start = self.span(segment).0;
@@ -396,13 +396,13 @@ impl Buffer {
         self.set_span(segment, start.max(end.saturating_sub(longest)), end);
     }
 
-    /// A segment's blocks also reach back to `start`.
+    /// Extends a segment back to `start`.
     pub fn reach_back(&mut self, segment: usize, start: u64) {
         let (before, end) = self.span(segment);
         self.set_span(segment, start.min(before), end.max(before));
     }
 
-    /// Blocks from `end` on never came.
+    /// Removes the blocks from `end` on.
     #[inline(always)]
     pub fn cut_short(&mut self, segment: usize, end: u64) {
         let (start, stop) = self.span(segment);
@@ -415,14 +415,14 @@ impl Buffer {
         self.dirty.has(segment)
     }
 
-    /// Gives the least recently used clean segment to a run of `sectors` from `start`, sparing `filling`.
+    /// Allocates the least recently used clean segment, except `filling`, for `sectors` from `start`.
     #[inline]
     pub fn allocate(&mut self, start: u64, sectors: u64, filling: Option<usize>) -> Option<usize> {
         let handed = self.hand_over(start, sectors, filling);
         if handed.is_some() { handed } else { self.allocate_in_full(start, sectors, filling) }
     }
 
-    /// The same, step by step.
+    /// Allocates step by step, if the fast path does not apply.
     pub(super) fn allocate_in_full(&mut self, start: u64, sectors: u64, filling: Option<usize>) -> Option<usize> {
         let segment = self.take(filling, false)?;
         if !self.widen(segment, sectors, filling) {
@@ -434,14 +434,14 @@ impl Buffer {
         self.give(segment, start)
     }
 
-    /// A segment for a written run from `start`, sparing `filling`.
+    /// Allocates a segment, except `filling`, for a written run from `start`.
     pub fn allocate_run(&mut self, start: u64, filling: Option<usize>) -> Option<usize> {
         let segment = self.take(filling, true)?;
         self.give(segment, start)
     }
 
-    /// A segment without memory of its own, or the one used longest ago, which gives its memory up; what it holds is for
-    /// whoever takes it to forget.
+    /// Takes an empty segment, or the least recently used clean one and its shared memory; the caller clears its
+    /// blocks.
     #[inline(always)]
     fn take(&mut self, filling: Option<usize>, written: bool) -> Option<usize> {
         let empty = self.memory.as_mut().and_then(|memory| memory.take_empty(filling));
@@ -458,7 +458,7 @@ impl Buffer {
         Some(segment)
     }
 
-    /// A segment has nothing in it but a place to begin.
+    /// Resets a segment to an empty span at `start`.
     #[inline(always)]
     pub(super) fn begin(&mut self, segment: usize, start: u64) {
         self.segments[segment] = Segment { span: (start, start), ..Segment::EMPTY };
@@ -474,11 +474,11 @@ impl Buffer {
         Some(segment)
     }
 
-    /// The least recently used clean segment, sparing `filling`. Those that were found dirty are not looked at again until
-    /// one has come clean.
+    /// Least recently used clean segment, except `filling`. Segments found dirty are not looked at again until one is
+    /// cleaned.
     #[inline(always)]
     pub(super) fn oldest_clean(&mut self, filling: Option<usize>) -> Option<usize> {
-        // Mostly it is the first.
+        // Usually it is the first.
         let first = self.recency.oldest();
         if self.dirty.is_empty() && first != filling {
             return first;
@@ -488,21 +488,21 @@ impl Buffer {
             next = next.and_then(|segment| self.recency.after(segment));
         }
         self.clean_from = next;
-        // One that is spared stays the first of the clean ones.
+        // A skipped `filling` stays the first of the clean ones.
         while next.is_some_and(|segment| self.is_dirty(segment) || Some(segment) == filling) {
             next = next.and_then(|segment| self.recency.after(segment));
         }
         next
     }
 
-    /// The same, of those set aside for writes, or of the others.
+    /// Least recently used clean segment, except `filling`: of those reserved for writes if `written`, else of the others.
     fn oldest_of_kind(&self, filling: Option<usize>, written: bool) -> Option<usize> {
         let free = |&segment: &usize| !self.is_dirty(segment) && Some(segment) != filling;
         self.recency.oldest_first().find(|segment| self.is_apart(*segment) == written && free(segment))
     }
 
-    /// Blocks that have been written to the medium, `lba..end`, stay as clean ones, as many as a segment holds, unless newer
-    /// ones of the same are dirty. What goes on where the blocks of a segment end joins it.
+    /// Caches blocks `lba..end` that were written to the medium, as many as a segment holds, unless newer ones of them
+    /// are dirty, and appends them to a clean segment that ends at `lba`, if there is one.
     pub fn keep_written(&mut self, lba: u64, end: u64, filling: Option<usize>) {
         if self.overlaps_dirty(lba, end) {
             return;
@@ -526,7 +526,7 @@ impl Buffer {
         }
     }
 
-    /// Clean blocks in `lba..end` are out of date: segments are cut short before them or forgotten, in the order of
+    /// Invalidates clean blocks in `lba..end`: cuts their segments short before them or forgets them, in the order of
     /// their first blocks.
     pub fn invalidate(&mut self, lba: u64, end: u64) {
         let first = lba.saturating_sub(self.segment_sectors) >> self.row;

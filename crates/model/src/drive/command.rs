@@ -1,4 +1,4 @@
-//! A command in flight: what was asked, where it is, and the account of its time.
+//! A command in flight: its request, its stage, and the ledger of its time.
 
 use super::cache::BufferLookup;
 use super::geometry::Extent;
@@ -14,31 +14,31 @@ pub(super) struct Command {
     pub(super) ledger: Ledger,
     pub(super) stage: Stage,
     pub(super) outcome: Status,
-    /// How a read stood to the buffer when it was last looked up, and the buffer's version then.
+    /// Result of the last buffer lookup of a read, after the buffer's version then.
     pub(super) seen: (u64, BufferLookup),
-    /// Where its first block is, and what follows it on its track; known once it is queued.
+    /// First block, and those that follow it on its track; set when queued.
     pub(super) first: Extent,
-    /// A write's data come over the link from here on, and are all in the buffer from there on.
+    /// When a write's data begin to cross the link, and when all are in the buffer.
     pub(super) data: (Instant, Instant),
     /// Blocks of a cached write that are in the buffer, or on their way there.
     pub(super) stored: u32,
-    /// Blocks of a read before this one have been looked for in the media cache.
+    /// Block before which all blocks of a read have been looked for in the media cache.
     pub(super) gathered: u64,
-    /// It has let the bus go and must have it again.
+    /// The bus was released and must be reacquired.
     pub(super) released: bool,
-    /// That the host sees of it.
+    /// Interrupts that the host sees.
     pub(super) interrupts: u16,
-    /// A write that goes round in its segment: acknowledged before it is all on the medium.
+    /// A write that wraps around in its segment: acknowledged before all of it is on the medium.
     pub(super) round: bool,
     /// A read that may be followed by a read-ahead.
     pub(super) ahead: bool,
-    /// When a read's data have crossed the link, once that is known.
+    /// When a read's data have crossed the link, once known.
     pub(super) carried: Option<Instant>,
-    /// It is held back, and what stands alone before it is not over.
+    /// Held back after a command that must run alone and is not done; the wait counts as flush.
     pub(super) behind: bool,
 }
 
-/// Where a command is.
+/// Stage of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     Free,
@@ -49,14 +49,14 @@ pub(super) enum Stage {
     Parked,
     Flushing,
     Finishing,
-    /// Acknowledged, the last segment's length still on its way to the medium.
+    /// Acknowledged, but the last part is still being written to the medium.
     Draining,
 }
 
 const NOWHERE: Extent = Extent { lba: 0, sectors: 0, cylinder: 0, head: 0, angle: 0, slot: 0, before: 0, behind: 0 };
 
 impl Command {
-    /// A place for one.
+    /// Returns an empty slot.
     pub(super) fn free() -> Command {
         Command {
             request: Request::NONE,
@@ -77,7 +77,7 @@ impl Command {
         }
     }
 
-    /// `request` comes at `now`; `seen` is how it stands to the buffer, and the buffer's version.
+    /// Begins `request` at `now`; `seen` holds the buffer's version and the lookup result.
     #[inline]
     pub(super) fn begin(&mut self, now: Instant, request: Request, seen: (u64, BufferLookup), ahead: bool) {
         self.request = request;
@@ -96,14 +96,14 @@ impl Command {
         self.behind = false;
     }
 
-    /// The answer to it, done at `finished`.
+    /// Completion of the command at `finished`.
     pub(super) fn completion(&self, finished: Instant) -> Completion {
         let mut answer = Completion::NONE;
         self.answer(finished, &mut answer);
         answer
     }
 
-    /// The same, put into the place of one that is over.
+    /// Overwrites `answer` with the completion at `finished`.
     #[inline]
     pub(super) fn answer(&self, finished: Instant, answer: &mut Completion) {
         answer.tag = self.request.tag;
@@ -113,7 +113,7 @@ impl Command {
         answer.effort = Effort { interrupts: self.interrupts, ..Effort::COMMAND };
     }
 
-    /// What it costs to have the bus again, once, where it has let it go.
+    /// Reacquires the bus if it was released; returns the time that takes.
     #[inline]
     pub(super) fn service(&mut self) -> Span {
         match core::mem::take(&mut self.released) {

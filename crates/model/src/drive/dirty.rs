@@ -1,5 +1,5 @@
-//! Which segments are dirty, in which order they became so, and which of them may still grow. Where their blocks lie is the
-//! buffer's affair, when one is written out is `write_back`'s.
+//! Dirty segments: their order of becoming dirty, and which of them may still grow. The buffer knows their blocks;
+//! `write_back` decides when to destage them.
 
 use alloc::vec::Vec;
 
@@ -10,24 +10,24 @@ use crate::time::Instant;
 #[derive(Clone, Debug)]
 pub(super) struct DirtySegments {
     segments: Vec<Option<DirtySegment>>,
-    /// Those that are, the first to become so first.
+    /// Dirty segments, oldest first.
     order: Vec<usize>,
-    /// Kept allocations of pieces.
+    /// Allocations of pieces, kept for reuse.
     spare: Vec<Vec<CachedWrite>>,
-    /// So many at most, and blocks that one may grow to: fewer while the buffer waits to be divided into shorter segments.
+    /// Maximum number, and maximum blocks of one; lower while the buffer waits for a division into shorter segments.
     limit: u32,
     longest: u64,
-    /// The number that the next one will have.
+    /// Serial number of the next one.
     serial: u64,
-    /// How many have been closed or dropped.
+    /// How many were dropped, or began to be destaged.
     left: u64,
-    /// Writes so far, and the number of the last that went on where one had ended.
+    /// Writes so far, and the number of the last one that continued an earlier write.
     writes: u64,
     grew: Option<u64>,
 }
 
 impl DirtySegments {
-    /// None of `segments`; at most `limit` may be, each of up to `longest` blocks.
+    /// Returns a table of `segments` clean segments; at most `limit` may be dirty, each of up to `longest` blocks.
     pub(super) fn none(segments: usize, limit: u32, longest: u64) -> DirtySegments {
         DirtySegments {
             segments: alloc::vec![None; segments],
@@ -42,17 +42,17 @@ impl DirtySegments {
         }
     }
 
-    /// They are to be no more and no longer than this, ahead of a division.
+    /// Lowers the limits ahead of a division.
     pub(super) fn tighten(&mut self, limit: u32, longest: u64) {
         (self.limit, self.longest) = (self.limit.min(limit), longest);
     }
 
-    /// They may be so many and so long from now on.
+    /// Sets the limits after a division.
     pub(super) fn divide(&mut self, limit: u32, longest: u64) {
         (self.limit, self.longest) = (limit, longest);
     }
 
-    /// Blocks that one may grow to.
+    /// Maximum blocks of one.
     pub(super) fn longest(&self) -> u64 {
         self.longest
     }
@@ -67,12 +67,12 @@ impl DirtySegments {
         self.order.len()
     }
 
-    /// No more may become dirty.
+    /// True if no more may become dirty.
     pub(super) fn is_full(&self) -> bool {
         self.order.len() >= self.limit as usize
     }
 
-    /// So many more may.
+    /// How many more may become dirty.
     pub(super) fn free(&self) -> usize {
         (self.limit as usize).saturating_sub(self.order.len())
     }
@@ -87,17 +87,17 @@ impl DirtySegments {
         self.segments[segment].as_ref()
     }
 
-    /// The segments, the first to become dirty first.
+    /// Dirty segments, oldest first.
     pub(super) fn order(&self) -> impl Iterator<Item = usize> + '_ {
         self.order.iter().copied()
     }
 
-    /// The same, each with what is dirty of it.
+    /// Dirty segments and their states, oldest first.
     pub(super) fn all(&self) -> impl Iterator<Item = (usize, &DirtySegment)> {
         self.order().filter_map(|segment| Some((segment, self.get(segment)?)))
     }
 
-    /// Those from the number `serial` on.
+    /// Dirty segments from the number `serial` on.
     pub(super) fn from(&self, serial: u64) -> impl Iterator<Item = (usize, &DirtySegment)> {
         let first = self.place_of(serial);
         self.order[first..].iter().filter_map(move |&segment| Some((segment, self.get(segment)?)))
@@ -107,22 +107,22 @@ impl DirtySegments {
         self.order.partition_point(|&segment| self.get(segment).is_some_and(|dirty| dirty.serial < serial))
     }
 
-    /// The number that the next segment to become dirty will have.
+    /// Serial number of the next segment to become dirty.
     pub(super) fn next_serial(&self) -> u64 {
         self.serial
     }
 
-    /// The lowest number among them.
+    /// Lowest serial number among them.
     pub(super) fn oldest_serial(&self) -> Option<u64> {
         self.order.first().and_then(|&segment| self.get(segment)).map(|dirty| dirty.serial)
     }
 
-    /// Changes whenever one is closed or gone.
+    /// Changes whenever one is dropped, or begins to be destaged.
     pub(super) fn left(&self) -> u64 {
         self.left
     }
 
-    /// A write is put into one of them; where it went on where one had ended, it grew.
+    /// Counts a write; returns its number if it continued an earlier write.
     pub(super) fn count_write(&mut self, goes_on: bool) -> Option<u64> {
         let grew = goes_on.then_some(self.writes);
         self.grew = grew.or(self.grew);
@@ -130,7 +130,7 @@ impl DirtySegments {
         grew
     }
 
-    /// A piece joins a segment that is dirty or becomes so at `now`, and `grew` or did not.
+    /// Adds a piece to a segment, which becomes dirty at `now` if it is clean; `grew` is the result of counting the write.
     pub(super) fn add(&mut self, segment: usize, piece: CachedWrite, now: Instant, grew: Option<u64>) {
         let serial = self.serial;
         if let Some(dirty) = &mut self.segments[segment] {
@@ -149,33 +149,33 @@ impl DirtySegments {
         self.serial += 1;
     }
 
-    /// A segment is as long as it gets.
+    /// Marks a segment as no longer growing.
     pub(super) fn ends(&mut self, segment: usize) {
         if let Some(dirty) = &mut self.segments[segment] {
             dirty.grew = None;
         }
     }
 
-    /// A stream of writes still fills a segment of `length` blocks: one of the last few writes, as many as segments may be
-    /// dirty, joined it, and it has room for another block.
+    /// True if a stream of writes still fills a segment of `length` blocks: it has room for another block, and was
+    /// joined by a recent write, one of as many as segments may be dirty.
     ///
-    /// Inferred, for makers do not say it; that a part written early costs the stream a revolution is geometry. With that
-    /// many writes each of as many streams as there is room for has had its turn; whoever has not come again has left.
+    /// Inferred, for makers do not say it; that a part destaged early costs the stream a revolution is geometry. Within
+    /// that many writes each of the streams that fit has had its turn; a stream that has not written again has ended.
     pub(super) fn is_growing(&self, segment: usize, length: u64) -> bool {
         length < self.longest && self.is_late(self.get(segment).and_then(|dirty| dirty.grew))
     }
 
-    /// One may be growing: none is when no write has joined one lately.
+    /// True if any may be growing: a write continued an earlier one lately.
     pub(super) fn any_may_grow(&self) -> bool {
         self.is_late(self.grew)
     }
 
-    /// A write of that number is one of the last few.
+    /// True if the write of that number is recent.
     fn is_late(&self, write: Option<u64>) -> bool {
         write.is_some_and(|write| self.writes - write <= u64::from(self.limit))
     }
 
-    /// A piece takes the place of blocks inside a segment; `superseded` is told of each run that it replaces.
+    /// Replaces blocks inside a segment by `piece`; calls `superseded` for each run that it replaces.
     pub(super) fn replace(&mut self, segment: usize, piece: CachedWrite, mut superseded: impl FnMut(CachedWrite)) {
         let Some(dirty) = &mut self.segments[segment] else {
             return;
@@ -200,7 +200,7 @@ impl DirtySegments {
         self.spare.push(core::mem::replace(&mut dirty.pieces, kept));
     }
 
-    /// A segment is on its way to the medium as far as block `until`; something of it lies `behind` that.
+    /// Begins the destage of a segment up to block `until`; more of it lies `behind` that.
     pub(super) fn leave(&mut self, segment: usize, until: u64, behind: bool) {
         if let Some(dirty) = &mut self.segments[segment] {
             dirty.leaving = Some(until);
@@ -209,8 +209,8 @@ impl DirtySegments {
         }
     }
 
-    /// A segment is on the medium as far as block `until`. Answers whether what lies behind that is dirty as before: it
-    /// stands where its number does.
+    /// Ends the destage of a segment up to block `until`. Returns true if blocks after it remain dirty; the segment
+    /// then moves to the place of their serial number.
     pub(super) fn goes_on_from(&mut self, segment: usize, until: u64) -> bool {
         let Some((serial, since)) = self.get(segment).and_then(|dirty| dirty.tail) else { return false };
         self.leave_order(segment);
@@ -231,10 +231,10 @@ impl DirtySegments {
         }
     }
 
-    /// A segment's data are on the medium, or lost. Answers whether it was dirty.
+    /// Removes a segment whose data are on the medium, or lost. Returns true if it was dirty.
     pub(super) fn drop(&mut self, segment: usize) -> bool {
         let Some(mut dirty) = self.segments[segment].take() else { return false };
-        // One that was leaving has been counted.
+        // A destage in progress was counted when it began.
         self.left += u64::from(dirty.leaving.is_none());
         dirty.pieces.clear();
         self.spare.push(dirty.pieces);

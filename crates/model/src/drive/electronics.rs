@@ -1,5 +1,5 @@
-//! The electronics: the table of commands in flight, in which order they are decoded, who is held back for whom, and when
-//! each is done. What a command asks of the buffer and of the medium is not known here.
+//! The electronics: the table of commands in flight, the order of decoding, which commands are held back for others,
+//! and when each is done. Nothing here knows what a command needs from the buffer or the medium.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -13,7 +13,7 @@ use crate::block::{Completion, Flags, Op, Queuing, Request, Status};
 use crate::record::Part;
 use crate::time::{Instant, Span};
 
-/// Commands in flight, by their slot.
+/// Commands in flight, by slot.
 #[derive(Debug)]
 pub(super) struct Electronics {
     firmware: Firmware,
@@ -21,23 +21,23 @@ pub(super) struct Electronics {
     queuing: Queuing,
     commands: Vec<Command>,
     free: Vec<u16>,
-    /// Commands by the instant at which they are decoded.
+    /// Arriving commands, by the instant at which they are decoded.
     arriving: VecDeque<(Instant, u16)>,
-    /// Decoded commands that wait for others to be done, and the one that others wait for.
+    /// Decoded commands held back for others, and the command that runs alone.
     held: VecDeque<u16>,
     alone: Option<u16>,
     /// Commands whose end is known, soonest first.
     finishing: VecDeque<(Instant, u16)>,
     ready: VecDeque<Completion>,
-    /// The next command is taken from here on.
+    /// Earliest instant at which the decoding of the next command begins.
     next_from: Instant,
-    /// No command has been in flight since.
+    /// When the last command in flight ended.
     quiet: Instant,
-    /// The last command that was taken, flushes apart, was a write.
+    /// The last read or write taken was a write.
     wrote: bool,
-    /// An acknowledged write is still on its way to the medium, beside what is dirty in the buffer.
+    /// An acknowledged write is still being written to the medium, apart from dirty segments.
     draining: bool,
-    /// Flush commands that came.
+    /// Flush commands received.
     flushes: u64,
 }
 
@@ -58,7 +58,7 @@ impl IndexMut<u16> for Electronics {
 }
 
 impl Electronics {
-    /// At rest. A write that is acknowledged and still `drains` keeps its slot.
+    /// Returns idle electronics; with `drains` a write that is acknowledged but not yet on the medium keeps an extra slot.
     pub(super) fn new(firmware: Firmware, overhead: Overhead, queuing: Queuing, drains: bool) -> Electronics {
         let capacity = firmware.depth as usize + usize::from(drains);
         Electronics {
@@ -80,39 +80,39 @@ impl Electronics {
         }
     }
 
-    /// Its fixed costs.
+    /// Fixed costs of commands.
     #[inline]
     pub(super) fn overhead(&self) -> &Overhead {
         &self.overhead
     }
 
-    /// Commands it takes at once.
+    /// Maximum number of commands in flight.
     pub(super) fn depth(&self) -> u32 {
         self.firmware.depth
     }
 
-    /// Slots.
+    /// Number of slots.
     pub(super) fn capacity(&self) -> usize {
         self.commands.len()
     }
 
-    /// Flush commands that came.
+    /// Flush commands received.
     pub(super) fn flushes(&self) -> u64 {
         self.flushes
     }
 
-    /// No command is in flight.
+    /// True if no command is in flight.
     #[inline]
     pub(super) fn is_idle(&self) -> bool {
         self.free.len() == self.commands.len()
     }
 
-    /// Since when no command has been in flight.
+    /// When the last command in flight ended.
     pub(super) fn quiet_since(&self) -> Instant {
         self.quiet
     }
 
-    /// An acknowledged write is still on its way to the medium, beside what is dirty in the buffer.
+    /// True if an acknowledged write is still being written to the medium, apart from dirty segments.
     #[inline]
     pub(super) fn is_draining(&self) -> bool {
         self.draining
@@ -123,12 +123,12 @@ impl Electronics {
         self.commands.iter().filter(|command| command.stage != Stage::Free)
     }
 
-    /// One of those that want the medium begins at block `lba`.
+    /// True if a command that waits for the medium begins at block `lba`.
     pub(super) fn any_queued_at(&self, lba: u64) -> bool {
         self.commands.iter().any(|command| command.stage == Stage::Queued && command.request.lba == lba)
     }
 
-    /// The soonest instant at which one of them is decoded or done, or `FAR`.
+    /// Instant of the next decoding or completion, or `FAR`.
     #[inline]
     pub(super) fn next_event(&self) -> Instant {
         let of = |queue: &VecDeque<(Instant, u16)>| queue.front().map_or(Instant::FAR, |&(at, _)| at);
@@ -137,7 +137,7 @@ impl Electronics {
 
     // From the port to the end of decoding
 
-    /// A slot for another command, if the drive takes one.
+    /// Takes a slot for another command, if the drive accepts one.
     #[inline]
     pub(super) fn take_slot(&mut self) -> Option<u16> {
         let spare = self.commands.len() - self.firmware.depth as usize;
@@ -147,7 +147,7 @@ impl Electronics {
         }
     }
 
-    /// A command comes to a drive that is off.
+    /// Refuses a command because the drive is off.
     pub(super) fn refuse(&mut self, now: Instant, slot: u16, request: Request, seen: (u64, BufferLookup)) {
         self.flushes += u64::from(request.op == Op::Flush);
         self[slot].begin(now, request, seen, true);
@@ -155,8 +155,8 @@ impl Electronics {
         self.finish_at(now, slot);
     }
 
-    /// A command comes at `now`, can have the bus at `reached` and takes `known` of it, a write being `cached` or not. It is
-    /// decoded after those before it; answers when.
+    /// Takes a command that comes at `now`, gets the bus at `reached` and keeps it for `known`; a write is `cached` or
+    /// not. Returns when it is decoded, after those before it.
     #[inline]
     pub(super) fn take(
         &mut self,
@@ -196,13 +196,13 @@ impl Electronics {
         cost
     }
 
-    /// The command that is decoded next, and when, if it is the only one in flight.
+    /// Command that is decoded next, and when, if it is the only one in flight.
     #[inline]
     pub(super) fn arriving_alone(&self) -> Option<(Instant, u16)> {
         self.arriving.front().copied().filter(|_| self.free.len() + 1 == self.commands.len())
     }
 
-    /// The next command that is decoded by `now`.
+    /// Removes the next command that is decoded by `now`.
     #[inline]
     pub(super) fn pop_decoded(&mut self, now: Instant) -> Option<u16> {
         let &(at, slot) = self.arriving.front()?;
@@ -213,15 +213,15 @@ impl Electronics {
         Some(slot)
     }
 
-    // Who waits for whom
+    // Order constraints
 
-    /// Several commands can be outstanding.
+    /// True if several commands can be outstanding.
     #[inline]
     fn tags(&self) -> bool {
         self.firmware.depth > 1
     }
 
-    /// Served while nothing else is.
+    /// True if a command must run alone.
     fn stands_alone(&self, request: &Request) -> bool {
         match self.queuing {
             Queuing::None => false,
@@ -230,17 +230,17 @@ impl Electronics {
         }
     }
 
-    /// Goes first of all.
+    /// True if a command goes to the head of the queue.
     pub(super) fn heads_queue(&self, request: &Request) -> bool {
         self.queuing == Queuing::Scsi && request.flags.has(Flags::HEAD_OF_QUEUE)
     }
 
-    /// Goes before those without the mark.
+    /// True if a command goes before those without priority.
     pub(super) fn has_priority(&self, request: &Request) -> bool {
         self.firmware.priority && request.flags.has(Flags::PRIORITY)
     }
 
-    /// Where a command stands among those that want the medium.
+    /// Rank of a command among those that wait for the medium.
     #[inline]
     pub(super) fn standing(&self, request: &Request) -> CommandStanding {
         if request.flags == Flags::NONE {
@@ -253,26 +253,26 @@ impl Electronics {
         }
     }
 
-    /// The drive keeps no such order.
+    /// True if a command asks for an order that the drive does not keep.
     pub(super) fn order_unknown(&self, request: &Request) -> bool {
         let ordered = request.flags.has(Flags::ORDERED) || request.flags.has(Flags::HEAD_OF_QUEUE);
         ordered && self.queuing.is_ata()
     }
 
-    /// Commands that are past the port and not done.
+    /// Number of commands decoded, neither held back nor acknowledged.
     fn under_way(&self) -> usize {
         let held = self.arriving.len() + self.held.len() + usize::from(self.draining);
         self.commands.len() - self.free.len() - held
     }
 
-    /// Holds a decoded command back if it must wait for others, or they for it. Answers whether it does.
+    /// Holds back a decoded command that must wait for others. Returns true if it does.
     #[inline]
     pub(super) fn hold_back(&mut self, slot: u16, request: &Request) -> bool {
         if !self.tags() || self.heads_queue(request) {
             return false;
         }
         let queued = self.holds_any();
-        // The command itself is under way by now.
+        // The command itself counts as active by now.
         let waits = queued || (self.stands_alone(request) && self.under_way() > 1);
         if !waits {
             return false;
@@ -283,7 +283,7 @@ impl Electronics {
         true
     }
 
-    /// A command is let in: others wait for it if it stands alone.
+    /// Admits a command; later ones wait for it if it must run alone.
     #[inline]
     pub(super) fn let_in(&mut self, now: Instant, slot: u16, request: &Request) {
         self[slot].ledger.until(Part::Queue, now);
@@ -292,20 +292,20 @@ impl Electronics {
         }
     }
 
-    /// Commands are held back, or would be.
+    /// True if commands are held back, or would be.
     #[inline]
     pub(super) fn holds_any(&self) -> bool {
         self.alone.is_some() || !self.held.is_empty()
     }
 
-    /// A command is over: nobody waits for it any more.
+    /// Ends the wait of others for the command in `slot`.
     pub(super) fn is_over(&mut self, slot: u16) {
         if self.alone == Some(slot) {
             self.alone = None;
         }
     }
 
-    /// The next of those held back that need not wait any longer.
+    /// Removes the next held-back command that may run.
     pub(super) fn pop_held(&mut self, now: Instant) -> Option<u16> {
         let &slot = self.held.front()?;
         if self.alone.is_some() {
@@ -323,7 +323,7 @@ impl Electronics {
         Some(slot)
     }
 
-    /// The queued commands have waited until `now` for `part`.
+    /// Charges the wait of queued commands until `now` to `part`.
     pub(super) fn queued_until(&mut self, part: Part, now: Instant) {
         let queued = self.commands.iter_mut().filter(|command| command.stage == Stage::Queued);
         for command in queued.filter(|command| command.ledger.mark() < now) {
@@ -331,9 +331,9 @@ impl Electronics {
         }
     }
 
-    // The end
+    // Completion
 
-    /// The command's work ends at `at`; its status still goes out.
+    /// Ends the work of a command at `at`; its status is still to be sent.
     pub(super) fn close(&mut self, slot: u16, at: Instant) {
         let overhead = &self.overhead;
         let command = &mut self.commands[usize::from(slot)];
@@ -344,7 +344,7 @@ impl Electronics {
         self.finish_at(end, slot);
     }
 
-    /// The command completes at `at`, ties by tag.
+    /// Completes a command at `at`; ties go by tag.
     pub(super) fn finish_at(&mut self, at: Instant, slot: u16) {
         self[slot].stage = Stage::Finishing;
         match self.finishing.back() {
@@ -353,14 +353,14 @@ impl Electronics {
         }
     }
 
-    /// The same, where others complete then or later.
+    /// Completes a command among others that complete then or later.
     fn finish_among(&mut self, at: Instant, slot: u16) {
         let tag = self[slot].request.tag;
         let place = self.finishing.partition_point(|&(other, by)| (other, self[by].request.tag) <= (at, tag));
         self.finishing.insert(place, (at, slot));
     }
 
-    /// The next command that completes by `now`, and when.
+    /// Removes the next command that completes by `now`, and returns when.
     #[inline]
     pub(super) fn pop_finished(&mut self, now: Instant) -> Option<(Instant, u16)> {
         let &(at, slot) = self.finishing.front()?;
@@ -371,7 +371,7 @@ impl Electronics {
         Some((at, slot))
     }
 
-    /// The command is answered; one that is `on_medium` still keeps its slot.
+    /// Queues the completion of a command; one that is `on_medium` keeps its slot.
     pub(super) fn answer(&mut self, at: Instant, slot: u16, on_medium: bool) {
         let command = &mut self.commands[usize::from(slot)];
         self.ready.push_back(command.completion(at));
@@ -384,7 +384,7 @@ impl Electronics {
         }
     }
 
-    /// The slot is free again.
+    /// Frees a slot.
     pub(super) fn release(&mut self, at: Instant, slot: u16) {
         let command = &mut self.commands[usize::from(slot)];
         self.draining &= command.stage != Stage::Draining;
@@ -395,7 +395,7 @@ impl Electronics {
         }
     }
 
-    /// The only command in flight went from the port to its end at `at`.
+    /// Frees the slot of the only command in flight, which was served in one go and ended at `at`.
     #[inline]
     pub(super) fn went_through(&mut self, at: Instant, slot: u16) {
         self.arriving.pop_front();
@@ -404,8 +404,8 @@ impl Electronics {
         self[slot].stage = Stage::Free;
     }
 
-    /// When a read that is not in the buffer is decoded, coming at `now` to a drive with no other command; it can have the bus
-    /// at `reached` and takes `known` of it. Answers also when it has the bus, and has been written to the drive.
+    /// (bus granted, command received, decoded) of a read miss that comes to a drive with no other command, can have
+    /// the bus at `reached` and keeps it for `known`.
     #[inline(always)]
     pub(super) fn decodes_alone(&self, reached: Instant, known: Span) -> (Instant, Instant, Instant) {
         let after = &self.overhead.read_miss;
@@ -414,19 +414,19 @@ impl Electronics {
         (begin, known, known + if self.wrote { after.write } else { after.read })
     }
 
-    /// Such a read, decoded at `decoded`, was answered at `at` without a slot.
+    /// Notes that such a read, decoded at `decoded`, was answered at `at` without a slot.
     #[inline(always)]
     pub(super) fn passed_through(&mut self, decoded: Instant, at: Instant) {
         (self.next_from, self.quiet, self.wrote) = (decoded, at, false);
     }
 
-    /// The next answer.
+    /// Removes the next completion.
     #[inline]
     pub(super) fn pop_ready(&mut self) -> Option<Completion> {
         self.ready.pop_front()
     }
 
-    /// The same, put over one that is no longer needed. Answers whether there is one.
+    /// Moves the next completion into `answer`. Returns true if there is one.
     #[inline]
     pub(super) fn pop_ready_into(&mut self, answer: &mut Completion) -> bool {
         let Some(first) = self.ready.front() else { return false };
@@ -440,10 +440,10 @@ impl Electronics {
         !self.ready.is_empty()
     }
 
-    // What breaks off
+    // Errors and aborts
 
-    /// Takes a command that is not done out of wherever it waits here, and ends its account at `now` with `status`.
-    /// Answers whether there is one that is `chosen` by its tag.
+    /// Removes an unfinished command from wherever it waits here, and ends its ledger at `now` with `status`. Returns
+    /// false if the slot has none, or its tag is not `chosen`.
     pub(super) fn drop_out(&mut self, now: Instant, slot: u16, status: Status, chosen: impl Fn(u32) -> bool) -> bool {
         let command = &mut self[slot];
         if matches!(command.stage, Stage::Free | Stage::Draining) || !chosen(command.request.tag) {
@@ -466,8 +466,8 @@ impl Electronics {
         true
     }
 
-    /// The tags of those that go down with a command that ended so: an ATA queue does with an error. The host reads the log
-    /// of the error before it sends anything again (READ LOG EXT, 512 bytes, which takes `log` of the link).
+    /// Tags of the commands that fail with one that ended in `status`: an ATA queue aborts on an error. The host reads
+    /// the error log before it sends anything again (READ LOG EXT, 512 bytes, which takes `log` of the link).
     pub(super) fn goes_down(&mut self, now: Instant, status: Status, log: Span) -> Option<Vec<u32>> {
         let error = matches!(status, Status::MediumError | Status::OutOfRange);
         if !error || !self.tags() || !self.queuing.is_ata() {
@@ -479,7 +479,7 @@ impl Electronics {
         Some(under_way.map(|command| command.request.tag).collect())
     }
 
-    /// The electronics take a command again from `now` on.
+    /// Lets decoding start again at `now`.
     pub(super) fn restart(&mut self, now: Instant) {
         self.next_from = now;
     }

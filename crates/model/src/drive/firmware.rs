@@ -1,18 +1,18 @@
-//! What the drive does at each instant: decode, look up, choose, move data, acknowledge, destage.
+//! The drive's actions at each instant: decode, look up, choose, move data, acknowledge, destage.
 //!
 //! The life of a command: *arriving* in the electronics (overhead, one after another), then by kind
 //! - a read in the buffer goes to the link; one that a prefetch will bring waits for it (part *cache*);
 //! - a read not in the buffer, a write-through or FUA write joins the queue for the medium;
 //! - a cached write takes a segment, crosses the link and is acknowledged; without room for all of it, it is parked and
-//!   goes on as segments are destaged. One longer than a segment takes several, or goes round in one (`cache.wraps`):
-//!   it goes to the medium at once and is acknowledged when what is left fits the segment;
+//!   continues as segments are destaged. A write longer than a segment takes several, or wraps around in one
+//!   (`cache.wraps`): it goes to the medium at once and is acknowledged when the rest fits the segment;
 //! - a flush waits until the segments that were dirty when it came are on the medium (part *flush*).
 //!
-//! The medium does one access at a time. It is chosen when the last one ended plus the profile's dispatch time,
-//! commands by `firmware.queue`; dirty segments by `firmware.destage`, beside the commands under pressure (buffer
-//! full of dirty segments, a flush, data older than `cache.destage_age`), else only after `cache.destage_idle` without
-//! commands. A read ahead is broken off when a command wants the medium, not before `read_ahead.min`; that of a stream
-//! goes on as far as `read_ahead.hold` says, unless the command has waited for too long.
+//! The medium does one access at a time. The next is chosen the profile's dispatch time after the last one ended: commands by
+//! `firmware.queue`, dirty segments by `firmware.destage`. Dirty segments compete with commands under pressure (buffer full of dirty
+//! segments, a flush, data older than `cache.destage_age`), else wait for `cache.destage_idle` without commands. A waiting command breaks
+//! off a read-ahead, though not before `read_ahead.min`; that of a stream continues as far as `read_ahead.hold` says, unless the command
+//! has waited too long.
 
 use super::cache::BufferLookup;
 use super::command::Stage;
@@ -22,7 +22,7 @@ use crate::block::{CutSector, Flags, Op, Request, Status};
 use crate::time::Instant;
 
 impl Drive {
-    /// Takes a command into `slot`: the electronics decode it after those before it. Answers when something happens to it.
+    /// Accepts a command into `slot`; it is decoded after those before it. Returns the instant of its next event.
     #[inline]
     pub(super) fn accept(&mut self, now: Instant, slot: u16, request: Request) -> Instant {
         self.write_back.disturb();
@@ -45,7 +45,7 @@ impl Drive {
         self.electronics.take(slot, times, request, seen, (cached, ahead))
     }
 
-    /// How the command in `slot` stands to the buffer; looked up again only when the buffer has changed since.
+    /// Returns the buffer lookup of the command in `slot`, repeated only if the buffer has changed since.
     #[inline]
     pub(super) fn look_up(&mut self, slot: u16) -> BufferLookup {
         let (version, lookup) = self.electronics[slot].seen;
@@ -59,7 +59,7 @@ impl Drive {
         lookup
     }
 
-    /// Does what is due at `now`: an access that ends, commands that are decoded, a choice, commands that finish.
+    /// Handles what is due at `now`: an access that ends, commands that are decoded, a choice, commands that finish.
     pub(super) fn due(&mut self, now: Instant) {
         if self.medium.sweeping().is_some_and(|sweep| sweep.end <= now) {
             self.access_ended(now);
@@ -89,7 +89,7 @@ impl Drive {
         }
     }
 
-    /// Nothing holds a command back any more.
+    /// Serves a command that nothing holds back.
     fn serve(&mut self, now: Instant, slot: u16) {
         let request = self.electronics[slot].request;
         self.electronics.let_in(now, slot, &request);
@@ -111,7 +111,7 @@ impl Drive {
         }
     }
 
-    /// An adaptive buffer takes the division that is wanted, as soon as what is dirty or being read fits it.
+    /// Divides an adaptive buffer as wanted, once its dirty segments and the one being filled fit the division.
     fn divide(&mut self, now: Instant) {
         let Some(division) = self.segmentation.as_ref().and_then(Segmentation::wanted) else {
             return;
@@ -128,7 +128,7 @@ impl Drive {
         }
     }
 
-    /// A command joins the queue for the medium.
+    /// Queues a command for the medium.
     pub(super) fn enqueue(&mut self, now: Instant, slot: u16, request: &Request) {
         let first = self.in_media_cache(request).unwrap_or_else(|| self.medium.track(request.lba));
         let command = &mut self.electronics[slot];
@@ -158,7 +158,7 @@ impl Drive {
         }
     }
 
-    /// A command ended in an error: others may go down with it.
+    /// Aborts the commands that fail with one that ended in an error.
     fn fail_queue(&mut self, now: Instant, status: Status) {
         if let Some(tags) = self.electronics.goes_down(now, status, self.link.log_page()) {
             self.drop_commands(now, Status::Aborted, CutSector::Finished, |tag| tags.contains(&tag));

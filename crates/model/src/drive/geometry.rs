@@ -1,8 +1,8 @@
-//! Where a block is: LBA to cylinder, head and angle. Arithmetic only; how long it takes to get there is
-//! `mechanics`.
+//! Position of a block: LBA to cylinder, head and angle. Arithmetic only; `mechanics` knows how long it takes to get
+//! there.
 //!
-//! A zone is a row of equal *bands*, a band a list of *runs*: tracks of one surface on neighbouring cylinders. That
-//! one form holds all the layouts measured on drives (H. Wong 2019; DiskSim's layout models G1 to G4):
+//! A zone is a row of equal *bands*, a band a list of *runs*: tracks of one surface on neighbouring cylinders. Bands
+//! and runs describe all the layouts measured on drives (H. Wong 2019; DiskSim's layout models G1 to G4):
 //!
 //! ```text
 //! cylinder-wise      band = 1 cylinder     runs: head 0, head 1, … head H-1, one track each
@@ -17,9 +17,9 @@
 //!
 //! # Holes and remaps
 //! Slots are numbered in the order of zones, bands, runs, tracks. Blocks take them in that order. A *hole* is a stretch of
-//! slots that hold no blocks: space left empty at a zone's front, spares, slipped defects; blocks go on behind it. Holes
-//! stand for every sparing scheme, since they may lie at the end of a track, a cylinder, a range or a zone. A *remap* is a
-//! block that lives in a slot of a hole instead of its own.
+//! slots that hold no blocks: space left empty at a zone's front, spares, slipped defects; blocks continue after it.
+//! Holes stand for every sparing scheme, since they may lie at the end of a track, a cylinder, a range or a zone. A
+//! *remap* is a block that lives in a slot of a hole instead of its own.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -52,11 +52,11 @@ pub struct Zone {
     pub band_cylinders: u32,
     /// The band's runs in LBA order.
     pub runs: Vec<SurfaceRun>,
-    /// Extra angle from where the zone before would go on to this zone's first sector.
+    /// Extra angle from the continuation of the zone before to this zone's first sector.
     pub angle: u64,
     /// Angle from one band's first sector to the next one's.
     pub band_skew: u64,
-    /// Its first sector lies at this angle, wherever the zone before would go on.
+    /// Angle of the first sector, if it does not depend on the zone before.
     pub restart: Option<u64>,
 }
 
@@ -81,8 +81,8 @@ pub struct Skews {
 }
 
 impl Zone {
-    /// A zone of `cylinders` from `first_cylinder`, `spt[h]` slots on each track of head `h`. A serpentine zone must
-    /// be a multiple of twice its run length; see [`Zone::lay`] for any length.
+    /// Returns a zone of `cylinders` from `first_cylinder`, `spt[h]` slots on each track of head `h`. A serpentine zone
+    /// must be a multiple of twice its run length; see [`Zone::lay`] for any length.
     fn new(first_cylinder: u32, cylinders: u32, order: TrackOrder, spt: &[u32], skews: Skews) -> Zone {
         let heads = spt.len() as u32;
         let (band_cylinders, runs, band_skew) = match order {
@@ -115,7 +115,7 @@ impl Zone {
         Zone { first_cylinder, cylinders, band_cylinders, runs, angle: 0, band_skew, restart: None }
     }
 
-    /// Zones that cover `cylinders` in `order`: one of whole bands and, where a serpentine leaves a rest, one of a
+    /// Returns zones that cover `cylinders` in `order`: one of whole bands and, if a serpentine leaves a rest, one of a
     /// shorter run and perhaps one last cylinder.
     pub fn lay(first_cylinder: u32, cylinders: u32, order: TrackOrder, spt: &[u32], skews: Skews) -> Vec<Zone> {
         let tracks = match order {
@@ -145,7 +145,7 @@ impl Zone {
         self.runs.iter().map(|run| u64::from(run.tracks) * u64::from(run.sectors_per_track)).sum()
     }
 
-    /// Bands.
+    /// Number of bands.
     fn bands(&self) -> u64 {
         u64::from(self.cylinders / self.band_cylinders)
     }
@@ -220,27 +220,27 @@ pub struct Extent {
     pub slot: u64,
     /// Slots before it on its track.
     pub before: u32,
-    /// Slots behind it on its track.
+    /// Slots after it on its track.
     pub behind: u32,
 }
 
 impl Extent {
-    /// The angle that passes while it does.
+    /// Angle that the extent covers.
     pub fn sweep(&self) -> u64 {
         self.slot.wrapping_mul(u64::from(self.sectors))
     }
 
-    /// The first block after it.
+    /// Block after the last.
     pub fn end(&self) -> u64 {
         self.lba + u64::from(self.sectors)
     }
 
-    /// Its track.
+    /// Track of the extent.
     pub fn cylinder_and_head(&self) -> (u32, u8) {
         (self.cylinder, self.head)
     }
 
-    /// Its first blocks, at most `sectors`, and what is left of it.
+    /// Splits the extent into its first blocks, at most `sectors`, and the rest.
     #[inline]
     pub fn split(&self, sectors: u32) -> (Extent, Option<Extent>) {
         match self.rest(sectors) {
@@ -249,7 +249,7 @@ impl Extent {
         }
     }
 
-    /// What is left of it behind its first `sectors` blocks.
+    /// Rest of the extent after its first `sectors` blocks.
     #[inline]
     pub fn rest(&self, sectors: u32) -> Option<Extent> {
         (sectors < self.sectors).then(|| Extent {
@@ -262,7 +262,7 @@ impl Extent {
     }
 }
 
-/// What is wrong with a layout.
+/// Error in a layout.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LayoutError {
     /// Zones overlap at this cylinder.
@@ -274,12 +274,12 @@ pub enum LayoutError {
         /// Where it begins.
         found: u32,
     },
-    /// A zone's field does not go with the others, or has no place in the model's tables.
+    /// A zone's field contradicts the others, or exceeds the model's tables.
     Zone {
         /// Index of the zone.
         zone: usize,
         field: &'static str,
-        /// What would do.
+        /// Rule that the field breaks.
         expected: &'static str,
     },
     /// The zones hold fewer blocks than the drive claims.
@@ -311,16 +311,16 @@ pub struct Geometry {
     /// First zone of each slice of `1 << slice` blocks.
     index: Arc<[u16]>,
     slice: u32,
-    /// `(from, slots)`: blocks from `from` on lie so many slots further for the holes before them, until the next entry.
+    /// `(from, slots)`: the holes before blocks from `from` on take `slots` slots in all, until the next entry.
     gaps: Arc<[(u64, u64)]>,
-    /// The last entry of `gaps` at or before the begin of each stretch of `1 << gap_stretch` blocks, and before their end.
+    /// Last entry of `gaps` at or before the start of each stretch of `1 << gap_stretch` blocks, and before their end.
     gap_index: Arc<[u32]>,
     gap_stretch: u32,
-    /// A block's own slot and the one it lives in, rising.
+    /// Own slot and actual slot of each remapped block, rising.
     remaps: Arc<[(u64, u64)]>,
 }
 
-/// Of its long tables the lengths: what is equal has equal hashes, and drives of which a zone or a skew was set otherwise differ.
+/// Hashes long tables by length only: equal layouts have equal hashes, and a change of a zone or a skew changes the hash.
 impl Hash for Geometry {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (self.sectors, self.cylinders, self.surfaces, self.gaps.len(), self.remaps.len()).hash(state);
@@ -341,13 +341,13 @@ struct Compiled {
     angle: u64,
     band_skew: u64,
     runs: Vec<CompiledRun>,
-    /// For each stretch of `1 << stretch` slots of a band, the run that its first slot lies in.
+    /// Run of the first slot of each stretch of `1 << stretch` slots of a band.
     guesses: Vec<u16>,
     stretch: u32,
 }
 
 impl Compiled {
-    /// The run that holds a slot of a band.
+    /// Run that holds a slot of a band.
     #[inline(always)]
     fn run(&self, offset: u32) -> &CompiledRun {
         let mut run = usize::from(self.guesses[(offset >> self.stretch) as usize]);
@@ -376,8 +376,8 @@ struct CompiledRun {
 }
 
 impl Geometry {
-    /// Checks `zones` and lays `sectors` blocks over them. `holes` are `(first slot, slots)`, `remaps` are `(slot, slot in
-    /// a hole)`, both rising; slots as the head of this file numbers them.
+    /// Checks `zones` and lays `sectors` blocks over them. `holes` are `(first slot, slots)`, `remaps` are `(slot, slot
+    /// in a hole)`, both rising; the module's documentation says how slots are numbered.
     pub fn new(
         sectors: u64,
         zones: &[Zone],
@@ -430,27 +430,27 @@ impl Geometry {
         self.gap_index = (0..stretches).map(|stretch| last(stretch).max(1) as u32 - 1).collect();
     }
 
-    /// Blocks.
+    /// Number of blocks.
     pub fn sectors(&self) -> u64 {
         self.sectors
     }
 
-    /// Cylinders.
+    /// Number of cylinders.
     pub fn cylinders(&self) -> u32 {
         self.cylinders
     }
 
-    /// Surfaces.
+    /// Number of surfaces.
     pub fn surfaces(&self) -> u8 {
         self.surfaces
     }
 
-    /// The zone of a block.
+    /// Index of the zone of a block.
     pub fn zone(&self, lba: u64) -> usize {
         self.zone_at(lba + self.gap(lba).0)
     }
 
-    /// The zone of a slot.
+    /// Index of the zone of a slot.
     fn zone_at(&self, slot: u64) -> usize {
         let mut zone = usize::from(self.index[(slot >> self.slice) as usize]);
         while slot >= self.zones[zone].end {
@@ -459,7 +459,7 @@ impl Geometry {
         zone
     }
 
-    /// The blocks of each zone: first, and first after, the drive's end cutting the last.
+    /// Blocks of each zone, the first and the one after the last; the drive's end cuts the last zone.
     pub fn zone_spans(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.zones.iter().map(|zone| {
             let end = self.blocks_before(zone.end).min(self.sectors);
@@ -467,7 +467,7 @@ impl Geometry {
         })
     }
 
-    /// How many blocks lie before a slot.
+    /// Number of blocks before a slot.
     fn blocks_before(&self, slot: u64) -> u64 {
         let after = self.gaps.partition_point(|&(from, slots)| from + slots <= slot);
         let (from, slots) = after.checked_sub(1).map_or((0, 0), |entry| self.gaps[entry]);
@@ -475,7 +475,7 @@ impl Geometry {
         (slot - slots).max(from).min(until)
     }
 
-    /// How many slots the holes before a block take, and how many blocks follow it before the next hole.
+    /// (slots of the holes before a block, blocks from it to the next hole).
     #[inline]
     fn gap(&self, lba: u64) -> (u64, u64) {
         if self.gaps.is_empty() {
@@ -490,12 +490,12 @@ impl Geometry {
         if from > lba { (0, from - lba) } else { (slots, next - lba) }
     }
 
-    /// True when blocks from `from` to `to` lie in slots that follow one another: none of them lives elsewhere.
+    /// True if the drive has no remaps, and no hole lies between blocks `from` and `to`.
     pub fn is_unbroken(&self, from: u64, to: u64) -> bool {
         self.remaps.is_empty() && self.gap(from).1 > to - from
     }
 
-    /// The piece of track that holds block `lba` and as many as follow it without a gap, at most `sectors`.
+    /// Piece of track that holds block `lba` and those that follow it without a gap, at most `sectors`.
     /// Panics beyond the end of the drive.
     #[inline]
     pub fn extent(&self, lba: u64, sectors: u32) -> Extent {
@@ -517,7 +517,7 @@ impl Geometry {
         }
     }
 
-    /// The block in this slot and those in the slots that follow it on its track, at most `sectors`.
+    /// Extent of block `lba`, which lies in `slot`, and of the slots that follow on its track, at most `sectors`.
     #[inline(always)]
     fn place(&self, lba: u64, slot: u64, sectors: u32) -> Extent {
         let zone = &self.zones[self.zone_at(slot)];
@@ -547,19 +547,19 @@ impl Geometry {
         }
     }
 
-    /// The slot and those that follow it on its track, at most `sectors`; the extent's `lba` is the slot.
+    /// Extent of `slot` and the slots that follow on its track, at most `sectors`; its `lba` is the slot.
     pub fn at_slot(&self, slot: u64, sectors: u32) -> Extent {
         self.place(slot, slot, sectors)
     }
 
-    /// True when no block lies in `slots` slots from `first` on.
+    /// True if no block lies in `slots` slots from `first` on.
     pub fn is_reserved(&self, first: u64, slots: u64) -> bool {
         let end = self.zones.last().map_or(0, |zone| zone.end);
         let fits = first.checked_add(slots).is_some_and(|last| last <= end);
         fits && self.blocks_before(first).min(self.sectors) == self.blocks_before(first + slots).min(self.sectors)
     }
 
-    /// The block whose own slot this is.
+    /// Block whose own slot is `slot`.
     fn block_in(&self, slot: u64) -> Option<u64> {
         let block = self.blocks_before(slot);
         (block < self.sectors && block + self.gap(block).0 == slot).then_some(block)
@@ -628,7 +628,7 @@ fn check_zones(zones: &[Zone]) -> Result<(), LayoutError> {
 /// Zones, and runs of a band, at most: the indices are 16 bits wide.
 const MOST: usize = 1 << 16;
 
-/// The first field of a zone that will not do, and what would.
+/// First field of a zone that breaks a rule, and the rule.
 fn wrong_field(zone: &Zone) -> Option<(&'static str, &'static str)> {
     let outside = |run: &SurfaceRun| {
         let (first, tracks) = (u64::from(run.first), u64::from(run.tracks));
@@ -646,7 +646,7 @@ fn wrong_field(zone: &Zone) -> Option<(&'static str, &'static str)> {
         (!zone.runs.iter().any(outside), "runs", "runs inside the band's cylinders"),
     ];
     let broken = rules.into_iter().find(|rule| !rule.0).map(|(_, field, expected)| (field, expected));
-    // What the sums below multiply is known to be sound only now.
+    // The factors of these products are valid only now.
     broken.or_else(|| {
         let large = zone.band_slots() >= 1 << 26 || zone.slots() >= 1 << 38;
         large.then_some(("runs", "bands below 2^26 slots, zones below 2^38"))
@@ -689,7 +689,7 @@ fn compile(zone: &Zone, start: u64, angle: u64) -> Compiled {
     }
 }
 
-/// About two stretches of slots for each run, with the run that each begins in.
+/// About two stretches of slots for each run, with the run that each begins in, and log2 of their length.
 fn guesses(runs: &[CompiledRun], slots: u32) -> (Vec<u16>, u32) {
     let a_run = slots / runs.len() as u32;
     let stretch = a_run.max(2).ilog2() - 1;
@@ -697,10 +697,10 @@ fn guesses(runs: &[CompiledRun], slots: u32) -> (Vec<u16>, u32) {
     ((0..=slots >> stretch).map(|index| first(index) as u16).collect(), stretch)
 }
 
-/// Multiplying by this and keeping the upper half divides by `divisor`: 2^64 over it, rounded up (Granlund and Montgomery
-/// 1994). The error is below `divisor / 2^64` of the dividend, so the quotient is exact while dividend times divisor
-/// stays below 2^64; [`check_zones`] keeps bands below 2^26 blocks and zones below 2^38. A divisor of 1 gives 0, which
-/// [`quotient`] knows.
+/// Reciprocal for division by `divisor`: 2^64 over it, rounded up; the upper half of a product with it is the quotient
+/// (Granlund and Montgomery 1994). The error is below `divisor / 2^64` of the dividend, so the quotient is exact while
+/// dividend times divisor stays below 2^64; [`check_zones`] keeps bands below 2^26 blocks and zones below 2^38. A
+/// divisor of 1 gives 0, which [`quotient`] knows.
 fn inverse(divisor: u64) -> u64 {
     if divisor == 1 { 0 } else { (u64::MAX / divisor) + 1 }
 }
@@ -710,8 +710,8 @@ fn quotient(dividend: u64, inverse: u64) -> u64 {
     if inverse == 0 { dividend } else { ((u128::from(dividend) * u128::from(inverse)) >> 64) as u64 }
 }
 
-/// The angle of one slot, rounded down so that a whole track of them stays below a revolution: 2^64 would wrap to
-/// nothing, and does so exactly when the slots are a power of two.
+/// Angle of one slot, rounded down so that a whole track of them stays below a revolution: 2^64 would wrap to 0, and
+/// would be reached exactly when the number of slots is a power of two.
 fn slot_angle(sectors_per_track: u32) -> u64 {
     u64::MAX / u64::from(sectors_per_track)
 }

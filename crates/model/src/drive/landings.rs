@@ -1,5 +1,5 @@
-//! What became of written blocks, told to those who asked for it: when pieces reached the medium, what replaced them in
-//! the buffer, what a cut took.
+//! Reports on written blocks, for those who ask for them: when pieces reached the medium, what replaced them in the
+//! buffer, what a cut lost.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -9,7 +9,7 @@ use super::piece::CachedWrite;
 use crate::block::{self, CutSector, Landing, LandingKind};
 use crate::time::{Instant, Span};
 
-/// Landings that nobody has fetched yet.
+/// Landings not fetched yet.
 #[derive(Debug, Default)]
 pub(super) struct Landings {
     told: VecDeque<Landing>,
@@ -17,7 +17,7 @@ pub(super) struct Landings {
 }
 
 impl Landings {
-    /// Whether they are told from now on.
+    /// Switches the reports on or off.
     pub(super) fn want(&mut self, wanted: bool) {
         self.wanted = wanted;
     }
@@ -26,7 +26,7 @@ impl Landings {
         self.wanted
     }
 
-    /// The same became of all `pieces`, at `now`.
+    /// Reports a landing of `kind` for all `pieces`, at `now`.
     pub(super) fn tell<'a>(
         &mut self,
         pieces: impl IntoIterator<Item = &'a CachedWrite>,
@@ -38,8 +38,8 @@ impl Landings {
         }
     }
 
-    /// What a write of `pieces` left on the medium, when it ran until `cut`; a physical sector of `unit` blocks that is
-    /// finished after the cut is dated to it.
+    /// Reports what a write of `pieces` left on the medium if it ran until `cut`; a physical sector of `unit` blocks
+    /// that is finished after the cut is dated to it.
     pub(super) fn tell_passes(
         &mut self,
         passes: Passes<'_>,
@@ -63,18 +63,18 @@ impl Landings {
         }
     }
 
-    /// The next one.
+    /// Removes the next landing.
     pub(super) fn pop(&mut self) -> Option<Landing> {
         self.told.pop_front()
     }
 
-    /// The stamps of those that nobody has fetched.
+    /// Stamps of landings not fetched yet.
     pub(super) fn stamps(&self) -> impl Iterator<Item = u64> {
         self.told.iter().map(|landing| landing.stamp)
     }
 }
 
-/// The instants at which a piece of a pass goes under the head, its sectors evenly spread.
+/// Start and end of the time in which a piece passes under the head, its sectors evenly spread over the pass.
 fn passing(pass: &Pass, piece: &CachedWrite) -> (Instant, Instant) {
     let at = |lba: u64| {
         let share = pass.transfer.nanos() * (lba - pass.extent.lba) / u64::from(pass.extent.sectors);

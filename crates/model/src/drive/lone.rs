@@ -1,13 +1,12 @@
-//! A read that has the drive to itself, from the electronics to the host in one go.
+//! Fast path for a read that has the drive to itself, from the electronics to the host in one go.
 //!
-//! With no other command in flight and nothing to destage, nobody can ask for anything between the instants of a read:
-//! from the medium, it is decoded, chosen, sought, read and sent at instants that are known beforehand; from the buffer, or
-//! from what a prefetch brings, decoded and sent. What `firmware` and `turn` do at each of them is done here at once, with
-//! their own functions, and leaves the same state. Where it cannot be known that nothing comes between, the read goes the
-//! long way.
+//! With no other command in flight and nothing to destage, nothing can come between the steps of a read, and all its
+//! instants are known beforehand: from the medium it is decoded, chosen, positioned, read and sent; from the buffer or
+//! a prefetch, decoded and sent. The steps of `firmware` and `turn` are done here at once, with their own functions,
+//! and leave the same state. If something may come between, the read takes the normal path.
 //!
-//! There are two short ways. A read that was submitted leaves the electronics by `lone_read`. One that the engine holds back until
-//! its source has no other for this instant (`goes_alone` of the [contract](crate::block)) takes no slot at all: `see_through`.
+//! There are two fast paths: `serve_lone_read` for a read that was submitted, and `serve_without_slot` for one that the engine holds back
+//! until its source has no other for this instant (see the [contract](crate::block)), which takes no slot.
 
 use super::cache::BufferLookup;
 use super::link::RELEASE_AND_SERVICE;
@@ -20,14 +19,14 @@ use crate::record::{Effort, Part, Parts};
 use crate::time::{Instant, Span};
 
 impl Drive {
-    /// A read that comes now to a drive at rest can be seen through without a slot, unless its course shows otherwise: it is from
-    /// the medium, and nobody sees what is in between.
+    /// True if a read that comes now to an idle drive may be served without a slot, unless its timing prevents it: a
+    /// plain miss in the buffer, and nobody observes its steps.
     #[inline]
     pub(super) fn takes_alone(&self, request: &Request) -> bool {
         let plain = request.op == Op::Read && request.flags == Flags::NONE && request.sectors > 0;
         let rests = self.next == Instant::FAR && self.electronics.is_idle() && !self.electronics.has_ready();
         let bare = self.segmentation.is_none() && self.media_cache.is_none() && !self.medium.is_listened_to();
-        // What goes on where the last one ended is in the buffer, or about to be.
+        // A read that continues the last command is in the buffer, or about to be.
         request.lba != self.ended
             && plain
             && rests
@@ -39,8 +38,8 @@ impl Drive {
             && self.buffer.look_up(request.lba, request.end()) == BufferLookup::Miss
     }
 
-    /// Sees such a read through from the port to the host, as `accept` and all that follows it would. Answers false, having done
-    /// nothing, where it takes several tracks or is not done by `until`.
+    /// Serves such a read from the port to the host, with the result of the normal path. Returns false, with nothing
+    /// changed, if it spans several tracks or is not done by `until`.
     pub(super) fn see_through(
         &mut self,
         came: Instant,
@@ -57,7 +56,7 @@ impl Drive {
         let (now, arm, cut) = self.had_from(decoded);
         let sweep = self.medium.read_on_track(now, arm, first, request.sectors);
         let overhead = self.electronics.overhead();
-        // As `service` has it.
+        // As `Command::reacquire_bus` has it.
         let (service, interrupts) = if self.link.releases() { (RELEASE_AND_SERVICE, 3) } else { (Span::ZERO, 1) };
         let sent = self.link.sent_by(request.sectors, sweep.end, sweep.led + overhead.reselect + service);
         let finished = sent + overhead.completion;
@@ -99,8 +98,8 @@ impl Drive {
         true
     }
 
-    /// When a command that is decoded then has the medium, a read-ahead apart at rest; where the arm is; and the segment that the
-    /// read-ahead filled so far, if it is broken off.
+    /// (start, arm, interrupted read-ahead) of the access of a command decoded at `decoded`; the read-ahead is its
+    /// segment and the first block that it did not bring.
     #[inline(always)]
     fn had_from(&self, decoded: Instant) -> (Instant, Arm, Option<(usize, u64)>) {
         let free = self.medium.free_from().max(decoded);
@@ -115,7 +114,7 @@ impl Drive {
         self.had_at(stream, now)
     }
 
-    /// The same, where the read-ahead changes tracks before that.
+    /// Finds the same if the read-ahead changes tracks before the start.
     #[inline(never)]
     fn had_later(&self, mut stream: MediaStream, now: Instant) -> (Instant, Arm, Option<(usize, u64)>) {
         stream.catch_up(self.medium.platter(), now);
@@ -129,8 +128,8 @@ impl Drive {
         (now, stream.arm(), goes_on.then(|| (stream.segment, stream.filled(platter, now))))
     }
 
-    /// The only command in flight and when it is done, if it is a read that is done by `until`, and the state the drive is
-    /// in then; else the drive is as it was, or as far on its way as it would be without this.
+    /// Serves the only command in flight if it is a read that is done by `until`; returns its slot and its end. If not,
+    /// the drive is unchanged, or only as far on as it would be on the normal path.
     #[inline]
     pub(super) fn lone_read(&mut self, until: Instant) -> Option<(u16, Instant)> {
         let (decoded, slot) = self.electronics.arriving_alone()?;
@@ -152,7 +151,7 @@ impl Drive {
         }
     }
 
-    /// The same, if the read is of what the buffer has or a prefetch brings.
+    /// Serves a lone read from the buffer, or from a prefetch.
     fn lone_hit(&mut self, decoded: Instant, slot: u16, until: Instant) -> Option<(u16, Instant)> {
         self.electronics.pop_decoded(decoded);
         self.clock = decoded;
@@ -166,7 +165,7 @@ impl Drive {
         finished.map(|(finished, _)| (slot, finished))
     }
 
-    /// The same, if it is a read from the medium.
+    /// Serves a lone read from the medium.
     fn lone_miss(&mut self, decoded: Instant, slot: u16, until: Instant) -> Option<(u16, Instant)> {
         let request = self.electronics[slot].request;
         if self.medium.first_weak(request.lba, request.end()).is_some() {
@@ -188,7 +187,7 @@ impl Drive {
         let access = self.medium.access(now, arm, (false, request.end()), first, (now, now));
         let sweep = self.medium.sweep(&access);
         let overhead = self.electronics.overhead();
-        // As `service` has it.
+        // As `Command::reacquire_bus` has it.
         let (service, interrupts) = if self.link.releases() { (RELEASE_AND_SERVICE, 3) } else { (Span::ZERO, 1) };
         let sent = self.link.sent_by(request.sectors, sweep.end, sweep.led + overhead.reselect + service);
         let finished = sent + overhead.completion;

@@ -1,4 +1,4 @@
-//! How long the arm and the platter take: seek, settle, rotation, transfer. No queue, no cache, no command.
+//! Timing of the arm and the platter: seek, settle, rotation, transfer. No queue, no cache, no command.
 //!
 //! # Time and angle
 //! The platter's angle is `phase + t · rate` in wrapping 64-bit arithmetic, `rate = round(2^64 · rpm / 60e9)` per
@@ -7,9 +7,9 @@
 //! so that rounding never costs a revolution.
 //!
 //! # Seek
-//! The table holds the time of a read seek for each distance in cylinders, arm settled. Writing has a table of its own
-//! where one was measured, and adds `write_settle` after a seek or a head switch. A head switch alone costs `head_switch`; together with a seek the longer of the
-//! two counts, since they overlap (the access-time rule of DiskSim's mechanical model).
+//! The table holds the time of a read seek for each distance in cylinders, arm settled. Writing has its own table if one was measured, and
+//! adds `write_settle` after a seek or a head switch. A head switch alone costs `head_switch`; together with a seek the longer of the two
+//! counts, since they overlap (the access-time rule of DiskSim's mechanical model).
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -22,7 +22,7 @@ use crate::time::{Instant, Span};
 /// boundary; the gap between real sectors is some hundred nanoseconds, so 2 ns stays inside it.
 pub const CATCH: Span = Span::from_nanos(2);
 
-/// What is wrong with a seek curve.
+/// Error in a seek curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SeekError {
     /// No points, or the points' distances do not rise from 1.
@@ -37,7 +37,7 @@ pub enum SeekError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SeekCurve(Arc<[u32]>);
 
-/// The times at distances each twice the one before, and of the longest: a curve has hundreds of thousands.
+/// Hashes the times at powers of two and at the longest distance: a curve has hundreds of thousands of times.
 impl Hash for SeekCurve {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let doubled = (0..u32::BITS).map_while(|bit| self.0.get(1 << bit));
@@ -47,8 +47,8 @@ impl Hash for SeekCurve {
 }
 
 impl SeekCurve {
-    /// From measured points `(distance, time)`, rising from distance 1, straight between them, the last two extended
-    /// to the longest distance.
+    /// Interpolates measured points `(distance, time)`, rising from distance 1, by straight lines; the last two points
+    /// are extended to the longest distance.
     pub fn table(points: &[(u32, Span)], cylinders: u32) -> Result<SeekCurve, SeekError> {
         let rising = points.windows(2).all(|pair| pair[0].0 < pair[1].0);
         if points.is_empty() || points[0].0 != 1 || !rising {
@@ -103,8 +103,8 @@ impl SeekCurve {
         })
     }
 
-    /// Ruemmler and Wilkes's two parts: `short.0 + short.1·√d` below `bend` cylinders, `long.0 + long.1·d` from
-    /// there; the slopes in nanoseconds. One cylinder takes `single` where the formula has a value of its own for it.
+    /// Ruemmler and Wilkes's two parts: `short.0 + short.1·√d` below `bend` cylinders, `long.0 + long.1·d` from there;
+    /// the slopes in nanoseconds. A seek of one cylinder takes `single`, if given.
     pub fn hp(
         single: Option<Span>,
         short: (Span, u64),
@@ -134,7 +134,7 @@ impl SeekCurve {
         SeekTimes::of(&self.0).at(distance)
     }
 
-    /// The same curve, each time `less` shorter and none below zero.
+    /// Returns the curve with each time reduced by `less`, not below zero.
     pub fn shortened(&self, less: Span) -> SeekCurve {
         SeekCurve(self.0.iter().map(|&time| (u64::from(time).saturating_sub(less.nanos())) as u32).collect())
     }
@@ -166,11 +166,11 @@ fn root_q16(n: u32) -> i128 {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mechanics {
     seek: SeekCurve,
-    /// Where writing has a curve of its own.
+    /// Seek curve of writes, if it differs.
     write_seek: Option<SeekCurve>,
-    /// For each distance: movement and settling for a write on the same head; nothing where writing takes what reading does.
+    /// Movement plus settling of a write on the same head, by distance; `None` if writing takes the time of reading.
     written: Option<Arc<[u32]>>,
-    /// For each [`FLOOR`] cylinders of distance: no seek that far or farther, read or write, is shorter.
+    /// Lower bound of all seeks, read or write, from each [`FLOOR`]-th distance on.
     floors: Arc<[u32]>,
     head_switch: Span,
     write_settle: Span,
@@ -185,11 +185,11 @@ pub struct Mechanics {
     catch: u64,
 }
 
-/// Distances that share a floor of seek times: fine beside the thousands that a queue is spread over, and few enough for
-/// the table to stay in a processor's nearest cache.
+/// Distances that share a lower bound of seek times: a fine step for a queue spread over thousands of cylinders, and
+/// coarse enough for the table to stay in a processor's nearest cache.
 const FLOOR: usize = 64;
 
-/// What is equal has equal hashes, and drives of which one seek time was set otherwise differ.
+/// Hashes all figures except derived ones and the phase.
 impl Hash for Mechanics {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (&self.seek, &self.write_seek, self.head_switch, self.write_settle, self.least_write, self.rate, self.period)
@@ -197,7 +197,7 @@ impl Hash for Mechanics {
     }
 }
 
-/// The least of the times from each [`FLOOR`]-th distance on.
+/// Least time from each [`FLOOR`]-th distance on.
 fn floors(times: &[u32]) -> Arc<[u32]> {
     let mut least = u32::MAX;
     let mut floors: Vec<u32> = Vec::with_capacity(times.len() / FLOOR + 1);
@@ -209,7 +209,7 @@ fn floors(times: &[u32]) -> Arc<[u32]> {
     floors.into()
 }
 
-/// Where the arm is.
+/// Position of the arm.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arm {
     pub cylinder: u32,
@@ -217,10 +217,10 @@ pub struct Arm {
     pub head: u8,
 }
 
-/// How long it takes from one place and instant to others: what a choice among many asks again and again.
+/// Costs of reaching other places from one place and instant, for a choice among many.
 #[derive(Clone, Copy)]
 pub struct Reach<'a> {
-    /// For reading and for writing.
+    /// Movement times of reads, and of writes.
     ways: [Way<'a>; 2],
     floors: &'a [u32],
     arm: Arm,
@@ -228,7 +228,7 @@ pub struct Reach<'a> {
     turning: Turning,
 }
 
-/// The same for reading alone, where no data are on their way: most choices are among reads, and this asks less of each.
+/// Costs of reads alone, whose data are never awaited: most choices are among reads, and these cost less to compute.
 #[derive(Clone, Copy)]
 pub struct ReadReach<'a> {
     way: Way<'a>,
@@ -237,10 +237,10 @@ pub struct ReadReach<'a> {
     turning: Turning,
 }
 
-/// The platter while the arm moves. Two of its figures are negative, so that a scan of many only multiplies and adds.
+/// Rotation of the platter while the arm moves. Two figures are negated, so that a scan of many only multiplies and adds.
 #[derive(Clone, Copy)]
 struct Turning {
-    /// Minus its angle at the beginning, moved back by what is still caught.
+    /// Minus the difference of the angle at the start and `catch`.
     before: u64,
     /// Minus the angle that passes in a nanosecond.
     backwards: u64,
@@ -249,7 +249,7 @@ struct Turning {
 }
 
 impl Turning {
-    /// The wait after a movement until `angle` comes under the head.
+    /// Wait after a movement until `angle` comes under the head.
     #[inline(always)]
     fn wait(&self, movement: Span, angle: u64) -> Span {
         let moved = movement.nanos().wrapping_mul(self.backwards);
@@ -258,19 +258,19 @@ impl Turning {
 }
 
 impl ReadReach<'_> {
-    /// The movement to a track.
+    /// Time of the movement to a track.
     #[inline(always)]
     pub fn movement(&self, cylinder: u32, head: u8) -> Span {
         self.way.movement(self.arm, cylinder, head)
     }
 
-    /// As [`Reach::floor`].
+    /// Lower bound of all movements over `distance` cylinders or more.
     #[inline(always)]
     pub fn floor(&self, distance: u64) -> Span {
         floor(self.floors, distance)
     }
 
-    /// As [`Reach::wait`].
+    /// Wait after a movement until `angle` comes under the head.
     #[inline(always)]
     pub fn wait(&self, movement: Span, angle: u64) -> Span {
         self.turning.wait(movement, angle)
@@ -283,16 +283,16 @@ fn floor(floors: &[u32], distance: u64) -> Span {
     Span::from_nanos(floor.copied().unwrap_or(0).into())
 }
 
-/// What it takes to come to a track, settling included.
+/// Times of movements to a track, settling included.
 #[derive(Clone, Copy)]
 struct Way<'a> {
     times: SeekTimes<'a>,
-    /// At least so long on the same head, and on another.
+    /// Minimum on the same head, and on another.
     least: [Span; 2],
 }
 
 impl Way<'_> {
-    /// The movement to a track. What is least is looked up first: so a scan keeps more in registers.
+    /// Time of the movement to a track. The minimum is looked up first, so that a scan keeps more in registers.
     #[inline(always)]
     fn movement(&self, arm: Arm, cylinder: u32, head: u8) -> Span {
         let least = self.least[usize::from(arm.head != head)];
@@ -301,31 +301,31 @@ impl Way<'_> {
 }
 
 impl Reach<'_> {
-    /// The instant that it reckons from.
+    /// Instant at which the movement starts.
     #[inline(always)]
     pub fn begun(&self) -> Instant {
         self.begun
     }
 
-    /// The movement to a track, settling included.
+    /// Time of the movement to a track, settling included.
     #[inline(always)]
     pub fn movement(&self, cylinder: u32, head: u8, write: bool) -> Span {
         self.ways[usize::from(write)].movement(self.arm, cylinder, head)
     }
 
-    /// No movement over that many cylinders, or more, takes less.
+    /// Lower bound of all movements over `distance` cylinders or more.
     #[inline(always)]
     pub fn floor(&self, distance: u64) -> Span {
         floor(self.floors, distance)
     }
 
-    /// The wait after a movement until `angle` comes under the head.
+    /// Wait after a movement until `angle` comes under the head.
     #[inline(always)]
     pub fn wait(&self, movement: Span, angle: u64) -> Span {
         self.turning.wait(movement, angle)
     }
 
-    /// How long it takes to a place `cost` away that is of use from `ready` on: as many revolutions more as it takes.
+    /// Cost of a place whose data are ready after `ready`: `cost`, and as many revolutions as it takes until then.
     #[inline(always)]
     pub fn not_before(&self, cost: u64, ready: Span) -> u64 {
         match ready.nanos().checked_sub(cost) {
@@ -335,7 +335,7 @@ impl Reach<'_> {
     }
 }
 
-/// As many revolutions later as `early` nanoseconds take. Apart, because the data of most commands are there.
+/// Adds the revolutions that cover `early` nanoseconds. A function apart, because the data of most commands are ready.
 #[cold]
 #[inline(never)]
 fn later(cost: u64, early: u64, period: u64) -> u64 {
@@ -347,7 +347,7 @@ fn later(cost: u64, early: u64, period: u64) -> u64 {
 #[derive(Clone, Copy)]
 struct SeekTimes<'a> {
     table: &'a [u32],
-    /// Beyond the table's end: its last entry. Kept here, because a call for it would cost a scan its registers.
+    /// Last entry, for distances beyond the table's end. A field, because a call for it would cost a scan its registers.
     farthest: u32,
 }
 
@@ -356,34 +356,34 @@ impl SeekTimes<'_> {
         SeekTimes { table, farthest: table.last().copied().unwrap_or(0) }
     }
 
-    /// The time of a distance.
+    /// Time of a distance.
     #[inline(always)]
     fn at(&self, distance: u32) -> Span {
         Span::from_nanos(u64::from(*self.table.get(distance as usize).unwrap_or(&self.farthest)))
     }
 }
 
-/// What writing adds to a movement.
+/// Extra time of a write after a movement of `seek`.
 #[inline(always)]
 fn settle(seek: Span, settle: Span, least: Span) -> Span {
     let settle = if seek > Span::ZERO { settle } else { Span::ZERO };
     settle.max(least.saturating_sub(seek))
 }
 
-/// How long the platter takes to turn by `angle`.
+/// Time to turn by `angle`.
 #[inline(always)]
 fn turn(angle: u64, period: u64) -> Span {
     Span::from_nanos(((u128::from(angle) * u128::from(period)) >> 96) as u64)
 }
 
-/// The wait for what is so far `beyond` the last place that is not caught any more: `catch` behind the head.
+/// Wait for a place `beyond` the angle `catch` behind the head; a place between that angle and the head is still caught.
 #[inline(always)]
 fn wait(beyond: u64, period: u64, catch: u64) -> Span {
     let (ahead, caught) = beyond.overflowing_sub(catch);
     turn(if caught { 0 } else { ahead }, period)
 }
 
-/// The stretches before the first slot of an extent passes.
+/// Parts of positioning: the time before the first slot of an extent passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Positioning {
     /// Arm movement or head switch.
@@ -395,14 +395,14 @@ pub struct Positioning {
 }
 
 impl Positioning {
-    /// All of it.
+    /// Sum of the parts.
     pub fn total(&self) -> Span {
         self.seek + self.settle + self.rotation
     }
 }
 
 impl Mechanics {
-    /// A mechanism that turns `millirpm` thousandths of a revolution a minute.
+    /// Returns a mechanism that turns `millirpm` thousandths of a revolution a minute.
     pub fn new(seek: SeekCurve, head_switch: Span, write_settle: Span, millirpm: u64) -> Result<Mechanics, SeekError> {
         if millirpm == 0 {
             return Err(SeekError::Speed);
@@ -428,7 +428,7 @@ impl Mechanics {
         Ok(mechanics.settling())
     }
 
-    /// The same mechanism, its table for writes made anew.
+    /// Builds the table for writes anew.
     fn settling(mut self) -> Mechanics {
         let differs = self.write_seek.is_some() || self.write_settle.max(self.least_write) > Span::ZERO;
         self.written = differs.then(|| {
@@ -439,21 +439,21 @@ impl Mechanics {
         self
     }
 
-    /// A movement of `seek` with what writing adds to it. It rises with the movement, so the greater of two settled is the
-    /// greater one, settled.
+    /// Movement of `seek` and the extra time of a write. The sum never falls as the movement rises, so the greater of
+    /// two movements may be taken before or after adding.
     fn settled(&self, seek: Span) -> Span {
         seek + self.settle(seek)
     }
 
-    /// Whether both have one table of seek times in memory, not two.
+    /// True if both share one table of seek times in memory.
     pub fn shares_tables(&self, other: &Mechanics) -> bool {
         Arc::ptr_eq(&self.seek.0, &other.seek.0)
     }
 
-    /// The same mechanism with a seek curve of its own for writing.
+    /// Sets a seek curve for writes.
     pub fn with_write_seek(mut self, curve: SeekCurve) -> Mechanics {
         let of_writes = floors(&curve.0);
-        // Beyond the shorter table's end its last time goes on.
+        // Beyond the shorter table's end its last time continues.
         let length = self.floors.len().max(of_writes.len());
         let at = |table: &[u32], index: usize| table.get(index).or(table.last()).copied().unwrap_or(0);
         self.floors = (0..length).map(|index| at(&self.floors, index).min(at(&of_writes, index))).collect();
@@ -461,13 +461,13 @@ impl Mechanics {
         self.settling()
     }
 
-    /// The same mechanism that takes at least `least` to position for a write, be it on the same track.
+    /// Sets the least time of positioning for a write, even on the same track.
     pub fn with_least_write(mut self, least: Span) -> Mechanics {
         self.least_write = least;
         self.settling()
     }
 
-    /// The same mechanism, its platter turning slower by `ppm` millionths.
+    /// Slows the platter by `ppm` millionths.
     pub fn slowed(mut self, ppm: u64) -> Mechanics {
         let share = |value: u64, of: u64| ((u128::from(value) * u128::from(of)) / 1_000_000) as u64;
         (self.rate, self.period) = (share(self.rate, 1_000_000 - ppm), share(self.period, 1_000_000 + ppm));
@@ -475,7 +475,7 @@ impl Mechanics {
         self
     }
 
-    /// The same mechanism with its platter turned by `phase` at time 0.
+    /// Turns the platter by `phase` at time 0.
     pub fn with_phase(mut self, phase: u64) -> Mechanics {
         self.phase = phase;
         self
@@ -486,45 +486,45 @@ impl Mechanics {
         &self.seek
     }
 
-    /// Head switch and write settle.
+    /// Times of a head switch and of settling before a write.
     pub fn switch_and_settle(&self) -> (Span, Span) {
         (self.head_switch, self.write_settle)
     }
 
-    /// One revolution, rounded down.
+    /// Time of a revolution, rounded down.
     pub fn revolution(&self) -> Span {
         Span::from_nanos(self.period >> 32)
     }
 
-    /// How long so many whole revolutions take.
+    /// Time of `count` whole revolutions.
     pub fn revolutions(&self, count: u64) -> Span {
         Span::from_nanos(((u128::from(self.period) * u128::from(count)) >> 32) as u64)
     }
 
-    /// The platter's angle at `at`.
+    /// Angle of the platter at `at`.
     #[inline(always)]
     pub fn angle(&self, at: Instant) -> u64 {
         self.phase.wrapping_add(at.nanos().wrapping_mul(self.rate))
     }
 
-    /// How long the platter takes to turn by `angle`.
+    /// Time to turn by `angle`.
     #[inline(always)]
     pub fn turn(&self, angle: u64) -> Span {
         turn(angle, self.period)
     }
 
-    /// The angle that passes in `span`, less than a revolution.
+    /// Angle that passes in `span`, less than a revolution.
     pub fn angle_of(&self, span: Span) -> u64 {
         span.nanos().wrapping_mul(self.rate)
     }
 
-    /// The platter's angle at `at`, less what was passed by so little that it is caught.
+    /// Angle of the platter at `at`, less the `catch` behind it that is still caught.
     #[inline(always)]
     fn uncaught(&self, at: Instant) -> u64 {
         self.angle(at).wrapping_sub(self.catch)
     }
 
-    /// The wait from `at` until `angle` comes under the head.
+    /// Wait from `at` until `angle` comes under the head.
     #[inline(always)]
     pub fn wait(&self, at: Instant, angle: u64) -> Span {
         wait(angle.wrapping_sub(self.uncaught(at)), self.period, self.catch)
@@ -536,7 +536,7 @@ impl Mechanics {
         Turning { before, backwards, period: self.period, catch: self.catch }
     }
 
-    /// How long it takes from `arm` and `at` to other places.
+    /// Costs of reaching other places from `arm` and `at`.
     #[inline]
     pub fn reach_from(&self, arm: Arm, at: Instant) -> Reach<'_> {
         let written = self.written.as_ref().unwrap_or(&self.seek.0);
@@ -553,7 +553,7 @@ impl Mechanics {
         }
     }
 
-    /// The same, if only reads are asked for.
+    /// Costs of reads alone from `arm` and `at`.
     #[inline]
     pub fn read_reach_from(&self, arm: Arm, at: Instant) -> ReadReach<'_> {
         ReadReach {
@@ -564,7 +564,7 @@ impl Mechanics {
         }
     }
 
-    /// Arm movement, or head switch, from `arm` to the extent's track.
+    /// Time of the arm movement, or the head switch if longer, from `arm` to a track.
     #[inline(always)]
     pub fn reach(&self, arm: Arm, cylinder: u32, head: u8, write: bool) -> Span {
         let curve = match &self.write_seek {
@@ -575,13 +575,13 @@ impl Mechanics {
         seek.max(if arm.head == head { Span::ZERO } else { self.head_switch })
     }
 
-    /// What writing adds to a movement of `seek`.
+    /// Extra time of a write after a movement of `seek`.
     #[inline]
     pub fn settle(&self, seek: Span) -> Span {
         settle(seek, self.write_settle, self.least_write)
     }
 
-    /// The stretches from `at` until the first slot of `extent` comes under the head.
+    /// Parts of the time from `at` until the first slot of `extent` comes under the head.
     #[inline]
     pub fn position(&self, at: Instant, arm: Arm, extent: &Extent, write: bool) -> Positioning {
         let seek = self.reach(arm, extent.cylinder, extent.head, write);
@@ -589,7 +589,7 @@ impl Mechanics {
         Positioning { seek, settle, rotation: self.wait(at + seek + settle, extent.angle) }
     }
 
-    /// How long the extent takes to pass.
+    /// Time in which the extent passes.
     #[inline]
     pub fn transfer(&self, extent: &Extent) -> Span {
         self.turn(extent.sweep())

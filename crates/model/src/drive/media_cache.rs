@@ -2,15 +2,15 @@
 //! are moved home when the drive is idle.
 //!
 //! Under pressure (buffer full of dirty segments, a flush, a power-off) a dirty segment that is small enough is written
-//! behind the last one in the nearest stretch with room: no seek between them, no waiting for its place to come round.
-//! It is durable there, so it is reported as landed and outlives a cut. An idle drive whose buffer is clean reads such
-//! writes back, a track of them at a time, and writes each to its place. A full media cache is passed by: writes go
+//! after the last one in the nearest stretch with room: no seek between them, no wait for the segment's own place. The
+//! data are durable there, so they are reported as landed and outlive a cut. An idle drive whose buffer is clean reads
+//! such writes back, a track of them at a time, and writes each to its place. A full media cache is bypassed: writes go
 //! home until an idle drive has emptied a stretch. An access to it stays on one track.
 //!
-//! A read of blocks that are all in one such write goes there; one that touches any reads its own place and then each
-//! of them, and fills no segment. Read-ahead takes blocks from their own places. How a drive finds its entries again
-//! after a power failure costs no time here, and a write into the media cache that a cut broke off is looked for at
-//! home. Makers describe the principle and no figures (Seagate's Advanced Write Caching, HGST's media cache; US patent
+//! A read of blocks that are all in one such write goes there; a read that touches any reads its own place and then
+//! each of them, and fills no segment. Read-ahead takes blocks from their own places. Finding the entries again after a
+//! power failure costs no time here, and a write into the media cache that a cut broke off is looked for at home.
+//! Makers describe the principle and no figures (Seagate's Advanced Write Caching, HGST's media cache; US patent
 //! 10579533): order and limits are our own.
 
 use alloc::collections::{BTreeMap, VecDeque};
@@ -19,16 +19,16 @@ use alloc::vec::Vec;
 use super::geometry::{Extent, Geometry};
 use super::profile::MediaCacheSpec as Spec;
 
-/// What is in the media cache. It is on the medium: a power failure changes nothing of it.
+/// Contents of the media cache; on the medium, so that a power failure does not change them.
 #[derive(Clone, Debug)]
 pub(super) struct MediaCache {
     stretches: Vec<Stretch>,
     largest: u32,
-    /// By first block; none overlaps another.
+    /// Entries by first block; none overlaps another.
     entries: BTreeMap<u64, Entry>,
-    /// The write on its way into it.
+    /// Write in progress into the media cache.
     writing: Option<(u64, Entry)>,
-    /// Read back, to be written home next.
+    /// Entries read back, to be written home next.
     moving: VecDeque<(u64, Entry)>,
 }
 
@@ -38,11 +38,11 @@ struct Stretch {
     first: u64,
     end: u64,
     next: u64,
-    /// Entries in it; it is filled anew when there are none.
+    /// Entries in the stretch; at zero it is filled from its start again.
     live: u32,
 }
 
-/// Blocks in the media cache.
+/// A run of blocks in the media cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Entry {
     sectors: u32,
@@ -60,9 +60,9 @@ impl MediaCache {
         MediaCache { stretches: stretches.collect(), largest: spec.largest, entries, writing, moving }
     }
 
-    /// The slots to which `sectors` blocks from `lba` would go, in the stretch with room that is nearest to `cylinder`:
-    /// aligned to physical sectors of `unit` blocks as the blocks are, beginning in one of their own. Nothing where they
-    /// are too many.
+    /// Slots for `sectors` blocks from `lba` in the stretch with room that is nearest to `cylinder`, and the stretch.
+    /// Slots are aligned to physical sectors of `unit` blocks as the blocks are, and begin in a fresh one. Returns
+    /// `None` if there are too many blocks, or no room.
     pub(super) fn place(
         &self,
         (geometry, unit): (&Geometry, u64),
@@ -81,7 +81,7 @@ impl MediaCache {
         Some((extent, index))
     }
 
-    /// A write into the media cache begins.
+    /// Begins a write into the media cache.
     pub(super) fn begin(&mut self, lba: u64, sectors: u32, slot: u64, stretch: usize) {
         let into = &mut self.stretches[stretch];
         into.next = slot + u64::from(sectors);
@@ -89,7 +89,7 @@ impl MediaCache {
         self.writing = Some((lba, Entry { sectors, slot, stretch }));
     }
 
-    /// It has ended. Answers whether there was one.
+    /// Ends the write in progress. Returns true if there was one.
     pub(super) fn end(&mut self) -> bool {
         let Some((lba, entry)) = self.writing.take() else { return false };
         self.forget(lba, lba + u64::from(entry.sectors));
@@ -97,7 +97,7 @@ impl MediaCache {
         true
     }
 
-    /// It was cut off.
+    /// Drops the write in progress and all that was read back, after a power cut.
     pub(super) fn cut_off(&mut self) {
         if let Some((_, entry)) = self.writing.take() {
             self.drop_from(entry.stretch);
@@ -113,13 +113,13 @@ impl MediaCache {
         }
     }
 
-    /// The entries that hold any of `lba..end`, the last first.
+    /// Entries that hold any of `lba..end`, last first.
     fn meeting(&self, lba: u64, end: u64) -> impl Iterator<Item = (u64, Entry)> + '_ {
         let before = self.entries.range(..end).rev().map(|(&lba, &entry)| (lba, entry));
         before.take_while(move |(first, entry)| first + u64::from(entry.sectors) > lba)
     }
 
-    /// Blocks `lba..end` are at home, or newer elsewhere.
+    /// Removes blocks `lba..end`, which are at home, or newer elsewhere.
     pub(super) fn forget(&mut self, lba: u64, end: u64) {
         loop {
             let last = self.meeting(lba, end).next();
@@ -142,7 +142,7 @@ impl MediaCache {
         self.entries.insert(lba, entry);
     }
 
-    /// The first part of `lba..end` that is in it: its first block, its blocks, and where they are.
+    /// First part of `lba..end` that is in the media cache, as the slots that hold it.
     pub(super) fn first_part(&self, geometry: &Geometry, lba: u64, end: u64) -> Option<Extent> {
         let (first, entry) = self.meeting(lba, end).last().filter(|_| lba < end)?;
         let (from, to) = (first.max(lba), (first + u64::from(entry.sectors)).min(end));
@@ -150,17 +150,17 @@ impl MediaCache {
         Some(Extent { lba: from, ..extent })
     }
 
-    /// A write is on its way into it.
+    /// True while a write into the media cache is in progress.
     pub(super) fn is_writing(&self) -> bool {
         self.writing.is_some()
     }
 
-    /// Nothing is in it.
+    /// True if the media cache holds nothing.
     pub(super) fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// The next run of blocks that has been read back and is still to be written home: its first block and its blocks.
+    /// Removes the next run that was read back and is still to be written home; returns its first block and its length.
     pub(super) fn pop_moving(&mut self) -> Option<(u64, u32)> {
         while let Some((lba, entry)) = self.moving.pop_front() {
             if self.entries.get(&lba) == Some(&entry) {
@@ -170,7 +170,7 @@ impl MediaCache {
         None
     }
 
-    /// Takes up the entries of the track nearest to `cylinder`, to be moved home. Answers the slots that hold them.
+    /// Selects the entries of the track nearest to `cylinder` to be moved home. Returns the slots that hold them.
     pub(super) fn take_up_track(&mut self, geometry: &Geometry, cylinder: u32) -> Option<(u64, u64)> {
         let track = self.next_track(geometry, cylinder);
         let slots = track.iter().map(|(_, entry)| (entry.slot, entry.slot + u64::from(entry.sectors)));
@@ -179,7 +179,7 @@ impl MediaCache {
         (first < end).then_some((first, end))
     }
 
-    /// The entries of one track that are moved home next.
+    /// Entries to be moved home next: those of the track nearest to `cylinder`.
     fn next_track(&self, geometry: &Geometry, cylinder: u32) -> Vec<(u64, Entry)> {
         let place = |entry: &Entry| geometry.at_slot(entry.slot, 1);
         let nearest = self.entries.values().min_by_key(|entry| (place(entry).cylinder.abs_diff(cylinder), entry.slot));

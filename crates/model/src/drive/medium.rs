@@ -1,5 +1,5 @@
-//! The medium: where arm and platter are, what they are at work on, and when they are free for more. What is worth doing
-//! next is not known here, nor who waits for it.
+//! The medium: where arm and platter are, which access is in progress, and when the next may start. Nothing here knows
+//! what is worth doing next, or who waits for it.
 
 use super::access::{Access, Passes, Sweep};
 use super::geometry::{Extent, Geometry};
@@ -13,27 +13,27 @@ use crate::block::SECTOR;
 use crate::rng::{Rng, Seed};
 use crate::time::{Instant, Span};
 
-/// What the arm and the heads are doing.
+/// Activity of the arm and the heads.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Activity {
     /// Nothing.
     Idle,
-    /// An access for a command or of a dirty segment.
+    /// An access for a command, a dirty segment or the media cache.
     Access {
-        /// Its blocks and its start.
+        /// Blocks and start of the access.
         access: Access,
-        /// Its course.
+        /// Timing of the access.
         sweep: Sweep,
-        /// What for.
+        /// Purpose of the access.
         purpose: Purpose,
         /// The read-ahead that follows it.
         then: Option<MediaStream>,
     },
-    /// Reading ahead.
+    /// A read-ahead.
     Prefetch(MediaStream),
 }
 
-/// What an access is for.
+/// Purpose of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
     /// The command in this slot, its data going into this segment.
@@ -65,34 +65,34 @@ pub(super) struct Medium {
     unit: u64,
     /// A read may begin with any block of its track.
     zero_latency: bool,
-    /// The share of a read, in percent, that is in the buffer before the link takes any.
+    /// Share of a read, in percent, that is in the buffer before the link starts.
     buffer_full: u32,
-    /// What was written is read back.
+    /// Writes are read back.
     verify: bool,
-    /// The share of writes, in percent, that begin a revolution late, and which they are.
+    /// Share of writes, in percent, that begin a revolution late, and the random numbers that select them.
     late_percent: u32,
     lateness: Rng,
-    /// From the end of one access until the next may be chosen.
+    /// Time from the end of an access until the next may be chosen.
     dispatch: Span,
-    /// So long a choice is not final.
+    /// Time in which a choice may be revised.
     revise: Span,
     activity: Activity,
     arm: Arm,
-    /// The next access may be chosen from here on.
+    /// Earliest instant at which the next access may be chosen.
     free: Instant,
     /// The last seek went to higher cylinders.
     inward: bool,
     seeks: u64,
-    /// Of these, those that went the other way than the one before.
+    /// Seeks against the direction of the one before.
     reversals: u64,
-    /// The physical sector, counted from 0, that the last write ended in the middle of: the drive knows all of it.
+    /// Number of the physical sector in the middle of which the last write ended; the drive knows all of it.
     half_written: Option<u64>,
-    /// Who is told of movements.
+    /// Listener to movements.
     listener: Option<MovementListener>,
 }
 
 impl Medium {
-    /// That of `profile` at rest, its platter turned by `phase` at time 0.
+    /// Returns the idle medium of `profile`, its platter turned by `phase` at time 0.
     pub(super) fn new(profile: Profile, phase: u64) -> Medium {
         Medium {
             geometry: profile.geometry,
@@ -117,7 +117,7 @@ impl Medium {
         }
     }
 
-    // Where things are
+    // Positions
 
     #[inline]
     pub(super) fn geometry(&self) -> &Geometry {
@@ -134,7 +134,7 @@ impl Medium {
         DiskMechanism { geometry: &self.geometry, mechanics: &self.mechanics }
     }
 
-    /// Blocks.
+    /// Number of blocks.
     #[inline]
     pub(super) fn sectors(&self) -> u64 {
         self.geometry.sectors()
@@ -151,31 +151,31 @@ impl Medium {
         (self.unit * SECTOR) as u32
     }
 
-    /// The track from block `lba` on.
+    /// Rest of the track from block `lba` on.
     #[inline]
     pub(super) fn track(&self, lba: u64) -> Extent {
         self.geometry.extent(lba, u32::MAX)
     }
 
-    /// Where the arm is when nothing is under way.
+    /// Position of the arm; right only if nothing is in progress.
     #[inline]
     pub(super) fn arm(&self) -> Arm {
         self.arm
     }
 
-    /// The first weak block in `lba..end`.
+    /// First weak block in `lba..end`.
     #[inline]
     pub(super) fn first_weak(&self, lba: u64, end: u64) -> Option<u64> {
         self.weak.first_in(lba, end)
     }
 
-    /// How a read of `lba..end` gets on.
+    /// Outcome of a read of `lba..end`.
     #[inline]
     pub(super) fn recovery(&self, lba: u64, end: u64) -> Recovery {
         self.weak.recovery(lba, end, &self.mechanics)
     }
 
-    /// The block after the last on the track, or the cylinder, that `first` is a part of.
+    /// Block after the last on the track of `first`, or on its cylinder.
     pub(super) fn track_end(&self, first: Extent, cylinder: bool) -> u64 {
         let mut end = first.end();
         if first.behind == 0 && !cylinder {
@@ -191,12 +191,12 @@ impl Medium {
         end
     }
 
-    /// How long the first track of an access turns before its first block passes.
+    /// Rotational delay of the first pass of an access.
     pub(super) fn first_wait(&self, access: &Access) -> Span {
         access.passes(&self.geometry, &self.mechanics).next().map_or(Span::ZERO, |pass| pass.rotation)
     }
 
-    /// How many blocks pass before those of `first` while its track turns for `rotation`, at most `room`.
+    /// Number of blocks, at most `room`, that pass before those of `first` while its track turns for `rotation`.
     #[inline(never)]
     pub(super) fn free_blocks(&self, first: &Extent, rotation: Span, room: u64) -> u64 {
         let (geometry, lba) = (&self.geometry, first.lba);
@@ -209,32 +209,32 @@ impl Medium {
         if geometry.is_unbroken(lba - free, lba) {
             return free;
         }
-        // Slots left out before it on the track hold no blocks.
+        // Slots of holes before it on the track hold no blocks.
         while free > 0 && geometry.extent(lba - free, 1).cylinder_and_head() != first.cylinder_and_head() {
             free -= 1;
         }
         free
     }
 
-    // How long things take
+    // Timing
 
-    /// What positioning costs from where the arm is at `now`.
+    /// Costs of reaching other places from where the arm is at `now`.
     #[inline(always)]
     pub(super) fn reach(&self, now: Instant) -> Reach<'_> {
         self.mechanics.reach_from(self.arm, now)
     }
 
-    /// The same, where only reads are waited for.
+    /// Costs of reads alone from where the arm is at `now`.
     #[inline(always)]
     pub(super) fn read_reach(&self, now: Instant) -> ReadReach<'_> {
         self.mechanics.read_reach_from(self.arm, now)
     }
 
-    /// The first `sectors` blocks of `track`, or all of it, as a candidate.
+    /// Candidate for the first `sectors` blocks of `track`, or for all of it.
     #[inline]
     pub(super) fn target(&self, slot: u16, track: &Extent, sectors: u32, write: bool) -> Target {
         let longest = match self.zero_latency && !write {
-            // It begins wherever the head lands in its blocks, and is done when the platter has turned once.
+            // A read that begins wherever the head lands in its blocks is done when the platter has turned once.
             true => {
                 let sweep = track.slot.wrapping_mul(u64::from(sectors.min(track.sectors)));
                 self.mechanics.turn(sweep.wrapping_neg())
@@ -244,8 +244,8 @@ impl Medium {
         Target::on(track, slot, write, longest)
     }
 
-    /// The access from the block at `first` to `end`, the arm being at `from`; its data, if it writes, cross the link between the
-    /// two instants of `data`.
+    /// Access from the block at `first` to `end`, the arm being at `from`; the data of a write cross the link between
+    /// the two instants of `data`.
     #[inline(always)]
     pub(super) fn access(
         &self,
@@ -271,13 +271,13 @@ impl Medium {
         }
     }
 
-    /// The course of `access`.
+    /// Timing of `access`.
     #[inline(always)]
     pub(super) fn sweep(&self, access: &Access) -> Sweep {
         access.sweep(&self.geometry, &self.mechanics)
     }
 
-    /// The course of a read of `sectors` blocks that are all on the track of `first`, and how long each stretch of it takes.
+    /// Timing of a read of `sectors` blocks that are all on the track of `first`.
     #[inline(always)]
     pub(super) fn read_on_track(&self, now: Instant, from: Arm, first: Extent, sectors: u32) -> Sweep {
         let access = Access {
@@ -296,7 +296,7 @@ impl Medium {
         access.sweep_track(&self.mechanics)
     }
 
-    /// So many blocks of a read of `sectors` are in the buffer before the link takes any.
+    /// Blocks of a read of `sectors` that are in the buffer before the link starts.
     #[inline(always)]
     fn lead(&self, sectors: u32) -> u32 {
         (sectors * self.buffer_full / 100).max(1)
@@ -307,24 +307,24 @@ impl Medium {
         access.passes(&self.geometry, &self.mechanics)
     }
 
-    /// When, and where the arm is, as another may follow an access with such a course.
+    /// Instant and arm position at which another access may follow one with this timing.
     pub(super) fn after(&self, sweep: &Sweep) -> (Instant, Arm) {
         (sweep.end + self.dispatch, sweep.arm)
     }
 
-    /// When the first of `sectors` blocks may go to the medium so that none is late, its data crossing the link evenly
-    /// between the two instants of `data`.
+    /// Earliest start of a write of `sectors` blocks in which none is late, its data crossing the link evenly between
+    /// the two instants given.
     pub(super) fn writable_at(&self, first: &Extent, sectors: u32, (from, to): (Instant, Instant)) -> Instant {
         let mechanics = &self.mechanics;
         let behind = u128::from(first.slot) * u128::from(sectors - 1);
         let one = Span::from_nanos(to.since(from).nanos().div_ceil(u64::from(sectors)));
-        // At least: a longer write changes tracks as well.
+        // A lower bound: a longer write changes tracks as well.
         let passing = mechanics.revolutions((behind >> 64) as u64) + mechanics.turn(behind as u64);
         (from + one).max(Instant::from_nanos(to.nanos().saturating_sub(passing.nanos())))
     }
 
-    /// When a write to `first` may begin that goes on in the physical sector in which the last one ended: that sector must
-    /// come round again, to be written as a whole.
+    /// Earliest start of a write to `first` that continues the physical sector in which the last write ended: that
+    /// sector must come round again, to be written as a whole.
     fn whole_at(&self, now: Instant, first: &Extent) -> Instant {
         match !first.lba.is_multiple_of(self.unit) && self.half_written == Some(first.lba / self.unit) {
             true => now + self.mechanics.turn(first.slot.saturating_mul(self.unit)),
@@ -332,14 +332,14 @@ impl Medium {
         }
     }
 
-    // What it is at
+    // Activity
 
     #[inline]
     pub(super) fn activity(&self) -> &Activity {
         &self.activity
     }
 
-    /// The course of the access in progress.
+    /// Timing of the access in progress.
     #[inline]
     pub(super) fn sweeping(&self) -> Option<&Sweep> {
         match &self.activity {
@@ -348,24 +348,24 @@ impl Medium {
         }
     }
 
-    /// A read-ahead goes on.
+    /// True while a read-ahead runs.
     pub(super) fn is_prefetching(&self) -> bool {
         matches!(self.activity, Activity::Prefetch(_))
     }
 
-    /// An access is in progress.
+    /// True while an access is in progress.
     #[inline]
     pub(super) fn is_accessing(&self) -> bool {
         matches!(self.activity, Activity::Access { .. })
     }
 
-    /// The command in `slot` has the medium.
+    /// True if the access in progress is that of the command in `slot`.
     #[inline]
     pub(super) fn serves(&self, slot: u16) -> bool {
         matches!(self.activity, Activity::Access { purpose: Purpose::Command { slot: on, .. }, .. } if on == slot)
     }
 
-    /// The read-ahead that goes on, or follows the access in progress, and then when that ends.
+    /// Read-ahead that runs, or follows the access in progress, with the end of that access.
     #[inline]
     pub(super) fn reading_ahead(&self) -> Option<(&MediaStream, Option<Instant>)> {
         match &self.activity {
@@ -375,7 +375,7 @@ impl Medium {
         }
     }
 
-    /// The segment that is being filled, by a read or the read-ahead that follows it.
+    /// Segment being filled, by a read or the read-ahead after it.
     #[inline]
     pub(super) fn filling(&mut self, now: Instant) -> Option<usize> {
         self.settle_stream(now);
@@ -386,30 +386,30 @@ impl Medium {
         }
     }
 
-    /// The next access may be chosen from here on.
+    /// Earliest instant at which the next access may be chosen.
     #[inline]
     pub(super) fn free_from(&self) -> Instant {
         self.free
     }
 
-    /// For so long what was chosen gives way to what comes.
+    /// Time in which a choice may be revised.
     pub(super) fn revises(&self) -> Span {
         self.revise
     }
 
-    /// No access is chosen before `at`.
+    /// Delays the choice of the next access until `at`.
     pub(super) fn wait_until(&mut self, at: Instant) {
         self.free = self.free.max(at);
     }
 
-    /// Seeks that began, and those of them that went the other way than the one before.
+    /// Number of seeks, and of those against the direction of the one before.
     pub(super) fn seeks(&self) -> (u64, u64) {
         (self.seeks, self.reversals)
     }
 
     // Accesses
 
-    /// Starts `access`. Of a physical sector of which it writes only a part it reads the rest, unless that is `known`.
+    /// Starts `access`. If it writes only a part of a physical sector, it reads the rest, unless that is `known`.
     #[inline]
     pub(super) fn start(&mut self, mut access: Access, purpose: Purpose, known: impl Fn(u64, u64) -> bool) {
         if access.write && self.unit > 1 {
@@ -424,20 +424,20 @@ impl Medium {
         self.activity = Activity::Access { access, sweep, purpose, then: None };
     }
 
-    /// Whether a write of `lba..end` begins, and ends, inside a physical sector that must be read first: the rest of it
-    /// is neither known nor what was written last.
+    /// True for the start, and for the end, of a write of `lba..end` that covers only part of a physical sector: the
+    /// sector is read first, unless its rest is known or was written last.
     fn rereads(&self, lba: u64, end: u64, known: impl Fn(u64, u64) -> bool) -> (bool, bool) {
         let unit = self.unit;
         let known = |from: u64, to: u64| from == to || self.half_written == Some(from / unit) || known(from, to);
         (!known(lba / unit * unit, lba), !known(end, end.next_multiple_of(unit)))
     }
 
-    /// What was written last goes on nowhere: the next write begins in a physical sector of its own.
+    /// Forgets the half-written physical sector: the next write does not continue it.
     pub(super) fn forget_half(&mut self) {
         self.half_written = None;
     }
 
-    /// An access begins at `cylinder`, the heads being at `from`.
+    /// Counts the seek of an access to `cylinder`, the heads being at `from`.
     fn note_seek(&mut self, from: u32, cylinder: u32) {
         if from != cylinder {
             let inward = cylinder > from;
@@ -447,7 +447,7 @@ impl Medium {
         }
     }
 
-    /// Blocks of the access in progress are read again so many times. Answers when it ends and where the arm is then.
+    /// Adds `retries` to the access in progress. Returns when it ends and where the arm is then.
     #[inline]
     pub(super) fn try_again(&mut self, retries: u64) -> Option<(Instant, Arm)> {
         let Activity::Access { sweep, .. } = &mut self.activity else { return None };
@@ -465,7 +465,7 @@ impl Medium {
         }
     }
 
-    /// `stream` follows the access in progress.
+    /// Sets the read-ahead that follows the access in progress.
     #[inline]
     pub(super) fn go_on_with(&mut self, stream: Option<MediaStream>) {
         if let Activity::Access { then, .. } = &mut self.activity {
@@ -473,10 +473,10 @@ impl Medium {
         }
     }
 
-    /// The access in progress is over: the arm is where it ended, and its read-ahead goes on. The next may be chosen after
-    /// the time of making ready, or at `now`, where a command `goes_on` at the block where it ends: that is known before it
-    /// does, so nothing is to be made ready. (Inferred: makers' sequential rates of queued writes leave no room for a
-    /// revolution a command.)
+    /// Ends the access in progress: the arm is where it ended, and its read-ahead starts. The next may be chosen after
+    /// the dispatch time, or at `now` if a command `goes_on` at the block where it ends: that is known before, so
+    /// nothing is to be made ready. (Inferred: makers' sequential rates of queued writes leave no room for a revolution
+    /// a command.)
     #[inline]
     pub(super) fn end_access(&mut self, now: Instant, goes_on: impl Fn(u64) -> bool) {
         let Activity::Access { access, sweep, purpose, then } = &self.activity else { return };
@@ -486,7 +486,7 @@ impl Medium {
         self.arm = sweep.arm;
         let at_once = self.dispatch > Span::ZERO && goes_on(access.end());
         self.free = if at_once { now } else { now + self.dispatch };
-        // Not a `match` for its value: the stream would be moved to the stack and back, and in memory it may stay where it is.
+        // No `match` for its value: the stream would be moved to the stack and back, instead of staying where it is in memory.
         if let Some(stream) = *then {
             self.activity = Activity::Prefetch(stream);
         } else {
@@ -494,12 +494,12 @@ impl Medium {
         }
     }
 
-    /// Blocks `lba..end` have been written in their place.
+    /// Makes blocks `lba..end` sound again, which were written in place.
     pub(super) fn refresh(&mut self, lba: u64, end: u64) {
         self.weak.refresh(lba, end);
     }
 
-    /// An access took place with nothing else under way, and `stream` goes on behind it.
+    /// Records an access that took place with nothing else in progress; `stream` follows it.
     #[inline]
     pub(super) fn went_through(&mut self, access: &Access, sweep: &Sweep, stream: Option<MediaStream>) {
         self.note_seek(access.from.cylinder, access.first.cylinder);
@@ -510,14 +510,14 @@ impl Medium {
         (self.free, self.arm) = self.after(sweep);
     }
 
-    /// It is heard of what the arm does.
+    /// True if movements are listened to.
     #[inline]
     pub(super) fn is_listened_to(&self) -> bool {
         self.listener.is_some()
     }
 
-    /// An access to one track at `cylinder` took place from where the arm was with nothing else under way, and `stream` goes on
-    /// behind it.
+    /// Records an access to one track that took place, with nothing else in progress, from cylinder `from`; `stream`
+    /// follows it.
     #[inline(always)]
     pub(super) fn passed_over(&mut self, from: u32, sweep: &Sweep, stream: Option<MediaStream>) {
         self.note_seek(from, sweep.arm.cylinder);
@@ -525,7 +525,7 @@ impl Medium {
         (self.free, self.arm) = self.after(sweep);
     }
 
-    /// Breaks off the access in progress at `now`: the arm stays where it has got to.
+    /// Breaks off the access in progress at `now`; the arm stays on the track that it reached.
     pub(super) fn stop(&mut self, now: Instant) {
         let Activity::Access { access, .. } = &self.activity else { return };
         let reached = self.passes(access).take_while(|pass| pass.begin() <= now).last();
@@ -536,37 +536,37 @@ impl Medium {
         self.free = now;
     }
 
-    /// Nothing goes on any more.
+    /// Ends all activity.
     pub(super) fn rest(&mut self) {
         self.activity = Activity::Idle;
     }
 
-    /// It is free at `now`.
+    /// Makes the medium free at `now`.
     pub(super) fn restart(&mut self, now: Instant) {
         self.free = now;
     }
 
-    // Reading ahead
+    // Read-ahead
 
-    /// Reads ahead from `extent`, a track's rest, up to `limit`, from `at` on with the arm at `arm`.
+    /// Read-ahead from `extent`, a track's rest, up to `limit`, that starts at `at` with the arm at `arm`.
     #[inline]
     pub(super) fn stream(&self, at: Instant, arm: Arm, extent: Extent, limit: u64, segment: usize) -> MediaStream {
         MediaStream::start(self.platter(), at, arm, extent, limit, segment)
     }
 
-    /// A read-ahead goes on with nothing else under way.
+    /// Starts a read-ahead with nothing else in progress.
     pub(super) fn read_ahead(&mut self, stream: MediaStream) {
         self.activity = Activity::Prefetch(stream);
     }
 
-    /// The read-ahead that goes on, or follows the access in progress, is `stream` from now on.
+    /// Replaces the read-ahead, running or to follow the access in progress, by `stream`.
     pub(super) fn change_stream(&mut self, stream: MediaStream) {
         if let Activity::Prefetch(ahead) | Activity::Access { then: Some(ahead), .. } = &mut self.activity {
             *ahead = stream;
         }
     }
 
-    /// Lets a read-ahead run up to `now`; one that has reached its limit is over since then.
+    /// Advances a read-ahead to `now`, and ends one that has reached its limit.
     #[inline]
     pub(super) fn settle_stream(&mut self, now: Instant) {
         if let Activity::Prefetch(stream) = &self.activity
@@ -591,7 +591,7 @@ impl Medium {
         }
     }
 
-    /// Lets a read-ahead run up to `now`, and the arm is where it has got to.
+    /// Advances a read-ahead to `now`, and moves the arm to where it is by then.
     pub(super) fn follow_stream(&mut self, now: Instant) {
         self.settle_stream(now);
         if let Activity::Prefetch(stream) = &self.activity {
@@ -599,7 +599,7 @@ impl Medium {
         }
     }
 
-    /// Ends a read-ahead at `now`, or calls off the one that was to follow an access. Answers the segment that it filled,
+    /// Ends a read-ahead at `now`, or cancels the one that was to follow an access. Returns the segment that it filled,
     /// and the block from which on nothing comes.
     pub(super) fn break_off(&mut self, now: Instant) -> Option<(usize, u64)> {
         self.settle_stream(now);
@@ -619,14 +619,14 @@ impl Medium {
         }
     }
 
-    /// The access in progress goes on past the buffer.
+    /// Lets the access in progress continue without a segment.
     pub(super) fn leave_segment(&mut self) {
         if let Activity::Access { purpose: Purpose::Command { segment, .. }, .. } = &mut self.activity {
             *segment = None;
         }
     }
 
-    /// From now on it tells `listener` what its arm does.
+    /// Sets the listener to movements.
     pub(super) fn tell(&mut self, listener: MovementListener) {
         self.listener = Some(listener);
     }

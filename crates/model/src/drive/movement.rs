@@ -1,5 +1,5 @@
-//! What the arm did, told while it does it, for those who draw or explain it. No figure rests on it, and a drive that
-//! nobody asked tells nothing. A read-ahead is not told: where it got to is where the next movement starts.
+//! Log of arm movements, for drawings and explanations. No figure depends on it, and a drive without a listener records
+//! nothing. Read-ahead is not recorded: the next movement starts where it ended.
 
 use alloc::rc::Rc;
 use alloc::vec::Vec;
@@ -9,49 +9,49 @@ use super::access::{Access, Pass, Passes};
 use super::mechanics::Arm;
 use crate::time::Instant;
 
-/// What the heads were moved for.
+/// Purpose of a movement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Errand {
     /// A command that reads.
     Read,
     /// A command that writes.
     Write,
-    /// Writing out what the buffer had acknowledged.
+    /// Destage of acknowledged writes.
     Destage,
-    /// Moving data from the media cache to their place.
+    /// Moving data from the media cache to their places.
     Home,
 }
 
-/// The arm goes to a track, and blocks of it pass under the head.
+/// A movement of the arm to a track, and the blocks that pass under the head there.
 #[derive(Clone, Copy, Debug)]
 pub struct Movement {
-    /// Which of several drives.
+    /// Number of the drive, among several.
     pub drive: u32,
-    /// What for.
+    /// Purpose of the movement.
     pub errand: Errand,
     /// When the arm starts.
     pub start: Instant,
-    /// Where it starts.
+    /// Where the arm starts.
     pub from: Arm,
-    /// Where it goes, the stretches of its way, and the blocks that pass.
+    /// Destination, parts of the time, and blocks that pass.
     pub pass: Pass,
-    /// When it is over: the pass, and whole revolutions for blocks that were read again or verified.
+    /// End of the pass, with whole revolutions for blocks that were read again or verified.
     pub end: Instant,
 }
 
-/// Where drives tell their movements, in the order in which they end.
+/// Shared log of movements, in the order in which they end.
 pub type MovementLog = Rc<RefCell<Vec<Movement>>>;
 
-/// Whom a drive tells.
+/// Listener to the movements of a drive.
 #[derive(Debug)]
 pub(super) struct MovementListener {
-    /// The drive's number.
+    /// Number of the drive.
     pub(super) drive: u32,
     pub(super) movements: MovementLog,
 }
 
 impl MovementListener {
-    /// `access` is over at `over`: each of its tracks is a movement.
+    /// Records `access`, which ended at `over`, as a movement for each track.
     #[inline(never)]
     pub(super) fn hear(&self, access: &Access, passes: Passes<'_>, errand: Errand, over: Instant) {
         let (mut start, mut from) = (access.start, access.from);

@@ -1,5 +1,5 @@
-//! What is dirty: pieces, each written by one request, and the runs that they make up. Which segments hold them is the
-//! buffer's affair.
+//! Dirty data: pieces, each written by one request, and the runs that they make up. The buffer knows which segments
+//! hold them.
 
 use alloc::vec::Vec;
 
@@ -11,26 +11,26 @@ use crate::time::Instant;
 pub struct CachedWrite {
     /// First block.
     pub lba: u64,
-    /// Blocks.
+    /// Number of blocks.
     pub sectors: u32,
     /// The stamp of the write.
     pub stamp: u64,
-    /// Its data are in the buffer from here on.
+    /// When its data are in the buffer.
     pub arrived: Instant,
 }
 
 impl CachedWrite {
-    /// The block after the last.
+    /// Block after the last.
     pub(super) fn end(&self) -> u64 {
         self.lba + u64::from(self.sectors)
     }
 
-    /// What became of the piece.
+    /// Landing of the piece.
     pub(super) fn landing(self, from: Instant, to: Instant, kind: LandingKind) -> Landing {
         Landing::new((self.lba, self.sectors), self.stamp, (from, to), kind)
     }
 
-    /// The part of it in `lba..end`, if any.
+    /// Part of the piece in `lba..end`, if any.
     pub(super) fn within(self, lba: u64, end: u64) -> Option<CachedWrite> {
         let (from, to) = (self.lba.max(lba), self.end().min(end));
         (from < to).then(|| CachedWrite { lba: from, sectors: (to - from) as u32, ..self })
@@ -40,28 +40,28 @@ impl CachedWrite {
 /// A dirty segment.
 #[derive(Clone, Debug)]
 pub struct DirtySegment {
-    /// Its pieces in LBA order, without gaps.
+    /// Pieces in LBA order, without gaps.
     pub pieces: Vec<CachedWrite>,
     /// Since when it is dirty.
     pub since: Instant,
-    /// Numbers dirty segments in the order in which they became so.
+    /// Serial number, in the order in which segments become dirty.
     pub serial: u64,
-    /// It is on its way to the medium as far as this block.
+    /// Block up to which it is being destaged.
     pub(super) leaving: Option<u64>,
-    /// The number, and since when it is dirty, of what lies behind that.
+    /// Serial number of the blocks after that, and since when they are dirty.
     pub(super) tail: Option<(u64, Instant)>,
-    /// The number of the last write that joined it, or began it where another had ended.
+    /// Number of the last write that joined it, or began it and continued an earlier write.
     pub(super) grew: Option<u64>,
 }
 
 impl DirtySegment {
-    /// On its way to the medium.
+    /// True while it is being destaged.
     pub fn is_leaving(&self) -> bool {
         self.leaving.is_some()
     }
 }
 
-/// What a cached write meets.
+/// Where a cached write is admitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteAdmission {
     /// Joins the dirty segment whose end it continues.

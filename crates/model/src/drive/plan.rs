@@ -1,14 +1,14 @@
-//! Commands that are chosen before it is their turn, and then keep their order: firmware that works out its next few accesses
-//! while the present one runs. With `firmware.ahead` of nothing a command is chosen when the medium is free for it. With more,
-//! up to so many and one arrive and are served in order of arrival, and of a longer queue those that are left over compete for
-//! the end of the plan, with where the arm and the platter will be then.
+//! Commands that are chosen before their turn, and then keep their order: firmware that plans its next few accesses
+//! while the present one runs. With `firmware.ahead` of 0 a command is chosen when the medium is free for it. With
+//! more, up to `ahead` + 1 commands are served in order of arrival; the rest of a longer queue competes for the end of
+//! the plan, from where the arm and the platter will be then.
 //!
-//! A read that rides on a read-ahead in progress needs no positioning, and goes along though others are planned before it, as firmware
-//! joins neighbours (inferred): streams beside one another stay streams. The limit of waiting holds for what it passes.
+//! A read served by a read-ahead in progress needs no positioning and is served before planned ones, as firmware joins
+//! neighbours (inferred): streams side by side stay streams. The wait limit of the commands that it passes still holds.
 //!
-//! Measured: a SpinPoint F1 gains nothing from four outstanding reads, little from eight, and no read of sixteen is done before
-//! eight others (docs/published.md). What is planned is worked out anew at each choice, so a destage in between shifts
-//! it, but does not change its order.
+//! Measured: a SpinPoint F1 gains nothing from four outstanding reads, little from eight, and no read of sixteen is
+//! done before eight others (docs/published.md). The timing of the plan is computed anew at each choice, so a destage
+//! in between shifts it, but does not change its order.
 
 use super::Drive;
 use super::mechanics::Arm;
@@ -16,7 +16,7 @@ use super::target::Target;
 use crate::time::Instant;
 
 impl Drive {
-    /// Chooses, from `now` on, as many commands as the firmware knows before their turn.
+    /// Plans as many commands, from `now` on, as the firmware does before their turn.
     pub(super) fn plan(&mut self, now: Instant) {
         if !self.queue.lacks_plan() {
             return;
@@ -33,7 +33,7 @@ impl Drive {
         }
     }
 
-    /// When, and where the arm is, as the access to `target` ends that begins at `at`.
+    /// Instant and arm position at which another access may follow the one to `target` that begins at `at`.
     fn after(&self, at: Instant, arm: Arm, target: &Target) -> (Instant, Arm) {
         let command = &self.electronics[target.slot];
         let access = self.medium.access(at, arm, (target.write, command.request.end()), command.first, command.data);

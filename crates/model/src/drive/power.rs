@@ -1,11 +1,11 @@
-//! Controls: power, reset, abort, settings, and what each leaves of the writes under way.
+//! Controls: power, reset, abort, settings, and what each leaves of the writes in progress.
 //!
-//! A buffer that a capacitor or flash keeps is reported as landed at the cut: it will be on the medium before the drive
-//! answers again, and the time that takes is not modelled. Blocks still on the link count as arrived there; the client
-//! has no acknowledgement of them either way.
+//! A buffer that a capacitor or flash keeps is reported as landed at the cut: its data will be on the medium before the
+//! drive answers again, and the time for that is not modelled. Blocks still on the link count as arrived there; the
+//! client has no acknowledgement of them either way.
 //!
-//! A cut ends every command with [`Status::PowerLost`] and forgets the buffer. Of the write under the heads the
-//! sectors that passed are on the medium, the physical sector under the head is as [`CutSector`] says, the rest is
+//! A cut ends every command with [`Status::PowerLost`] and forgets the buffer. Sectors of the write in progress that
+//! have passed the head are on the medium, the physical sector under the head is as [`CutSector`] says, the rest is
 //! lost. A reset or an abort lets the sector under the head be finished.
 
 use super::access::Access;
@@ -19,7 +19,7 @@ use crate::block::{Control, ControlError, CutSector, LandingKind, Status};
 use crate::time::Instant;
 
 impl Drive {
-    /// Does what `control` says, at `now`.
+    /// Executes `control` at `now`.
     pub(super) fn obey(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
         match *control {
             Control::PowerCut => self.lose_power(now),
@@ -60,7 +60,7 @@ impl Drive {
         Ok(())
     }
 
-    /// A stopping drive is off when nothing is left to do.
+    /// Switches a stopping drive off once nothing is left to do.
     pub(super) fn stop_when_done(&mut self) {
         let idle = self.electronics.is_idle() && !self.medium.is_accessing();
         let done = self.buffer.dirty_count() == 0 || self.promises.forgets();
@@ -78,9 +78,9 @@ impl Drive {
         let saves = self.promises.saves_buffer();
         if let Activity::Access { access, purpose, .. } = *self.medium.activity() {
             match purpose {
-                // Written again from what was saved.
+                // The data are written again from what was saved.
                 Purpose::Destage(_) if saves => {}
-                // It is still in the media cache.
+                // The data are still in the media cache.
                 Purpose::Moving => {}
                 Purpose::Destage(segment) => {
                     self.land(&access, purpose, now, sector);
@@ -106,15 +106,15 @@ impl Drive {
         self.link.fall_silent(now);
     }
 
-    /// Tells the stamps of writes in flight, and of what is dirty.
+    /// Tells the stamps of writes in flight, of dirty data, and of landings not fetched yet.
     pub(super) fn tell_unsettled(&self, tell: &mut dyn FnMut(u64)) {
         self.electronics.in_flight().for_each(|command| tell(command.request.stamp));
         self.buffer.dirty_segments().flat_map(|dirty| &dirty.pieces).for_each(|piece| tell(piece.stamp));
         self.landings.stamps().for_each(tell);
     }
 
-    /// Reports what became of all that is dirty: first of what is on its way to the medium, of which any other segment, one
-    /// that became dirty before it too, may hold newer blocks.
+    /// Reports a landing of `kind` for all dirty data: first for segments being destaged, since any other segment, even
+    /// one that became dirty before, may hold newer blocks.
     fn report_dirty(&mut self, now: Instant, kind: LandingKind) {
         for leaving in [true, false] {
             let dirty = self.buffer.dirty_segments().filter(|dirty| dirty.is_leaving() == leaving);
@@ -122,7 +122,7 @@ impl Drive {
         }
     }
 
-    /// The buffer is empty, and divided as at the start.
+    /// Empties the buffer, and divides an adaptive one as at the start.
     fn forget(&mut self) {
         self.buffer.clear();
         let cache = self.promises.cache();
@@ -152,7 +152,7 @@ impl Drive {
         }
     }
 
-    /// Breaks off the access of a chosen command: what has passed has passed.
+    /// Breaks off the access of a chosen command: blocks that have passed are done.
     fn stop_access(&mut self, now: Instant, sector: CutSector, chosen: &impl Fn(u32) -> bool) {
         let Activity::Access { access, purpose, .. } = *self.medium.activity() else {
             return;
@@ -176,8 +176,8 @@ impl Drive {
         self.medium.stop(now);
     }
 
-    /// Reports what a write left on the medium, when it ran until `cut`, and `sector` says what becomes of the one under the
-    /// head then.
+    /// Reports what a write left on the medium if it ran until `cut`; `sector` says what happens to the sector under
+    /// the head then.
     pub(super) fn land(&mut self, access: &Access, purpose: Purpose, cut: Instant, sector: CutSector) {
         if !self.landings.are_wanted() {
             return;
@@ -193,7 +193,7 @@ impl Drive {
                 Some(dirty) => &dirty.pieces,
                 None => return,
             },
-            // It landed when it came into the media cache.
+            // Landed already, when the data came into the media cache.
             Purpose::Moving => return,
         };
         self.landings.tell_passes(self.medium.passes(access), pieces, cut, (self.medium.unit(), sector));

@@ -1,7 +1,7 @@
-//! What a drive is: the checked description from which a drive is built. No state, no time.
+//! Profiles: the checked description from which a drive is built. No state, no time.
 //!
-//! Whoever reads profiles (a file format) fills these in; figures' sources stand in the profile's file. The parts
-//! that can be wrong in themselves are checked where they are made ([`Geometry::new`], [`SeekCurve`]), the rest by
+//! Readers of profiles (a file format) fill these in; the profile's file has the sources of figures. Parts that can be
+//! wrong in themselves are checked where they are made ([`Geometry::new`], [`SeekCurve`]), the rest by
 //! [`Profile::check`].
 //!
 //! [`SeekCurve`]: super::mechanics::SeekCurve
@@ -20,13 +20,13 @@ use crate::time::Span;
 /// A whole drive.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Profile {
-    /// Its name in the catalogue.
+    /// Name in the catalogue.
     pub name: String,
     /// Bytes of a physical sector, 512 or 4096.
     pub physical_sector: u32,
-    /// Where blocks are.
+    /// Layout of the blocks.
     pub geometry: Geometry,
-    /// How long it takes to get there.
+    /// Timing of arm and platter.
     pub mechanics: Mechanics,
     /// The buffer.
     pub cache: CacheSpec,
@@ -36,25 +36,25 @@ pub struct Profile {
     pub overhead: Overhead,
     /// The interface.
     pub link: Link,
-    /// What a power cut does to the sector under the writing head.
+    /// Effect of a power cut on the sector under the writing head.
     pub cut_sector: CutSector,
-    /// Places that are hard to read, rising, apart from one another.
+    /// Weak places, rising, without overlap.
     pub weak: Vec<WeakBlocks>,
     /// A capacitor keeps the buffer until it is written: a flush costs its command only, and writes with FUA are
     /// acknowledged from the buffer.
     pub protected: bool,
-    /// Where the drive does not keep its word.
+    /// Faults of the drive.
     pub faults: Faults,
 }
 
-/// What a drive may do against its word. None of them is true of a drive in the catalogue; each has just the effect
-/// that its name says.
+/// Faults of a drive against the standard. No drive in the catalogue has any; each has just the effect that its name
+/// says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Faults {
     /// Takes writes with FUA and caches them like others. (Jens Axboe on the ST3120827AS, linux-kernel 2005-05-30:
     /// accepts FUA writes and still puts them in cache.)
     pub ignores_fua: bool,
-    /// Acknowledges a flush at once; what is dirty is destaged when it would have been without. (A drive of 7,200 rpm
+    /// Acknowledges a flush at once; dirty data are destaged when they would have been without. (A drive of 7,200 rpm
     /// that acknowledges a flush in 0.39 ms cannot have turned to its sector.)
     pub early_flush: bool,
     /// Stops at an orderly power-off without destaging.
@@ -64,7 +64,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// What they break, of a drive whose buffer a cut costs data: what is in it outlives none.
+    /// Assurances that the faults break, of a drive whose buffer does not outlive a power cut.
     pub fn lapses(&self) -> Vec<Lapse> {
         let faults = [
             (self.ignores_fua, "faults.ignores_fua", Assurance::Fua),
@@ -90,62 +90,62 @@ pub struct CacheSpec {
     pub write_back: bool,
     /// Segments that may hold unwritten data at once, at most `segments`; at least 1 with `write_back`.
     pub dirty_segments: u32,
-    /// Runs of written blocks that may be dirty at once, each taking as much of the buffer as it is long, all together no
-    /// more than `dirty_segments` are; nothing: each takes a segment.
+    /// Runs of written blocks that may be dirty at once, each taking as much of the buffer as it is long, together at
+    /// most as much as `dirty_segments`; `None`: each takes a segment.
     pub dirty_runs: Option<u32>,
-    /// A dirty segment that is being written out may go on growing at its end; what has left it makes room.
+    /// A dirty segment may grow at its end while it is destaged; blocks that have been written make room.
     pub fills_while_draining: bool,
     /// A write that finds no run, or no segment, free waits until so many are: the low-water mark of a buffer that is
-    /// drained in bursts. 1: the next that is free will do.
+    /// drained in bursts. 1: the next free one will do.
     pub room_runs: u32,
     /// An idle drive begins to destage after this long.
     pub destage_idle: Span,
-    /// Sectors of dirty data that flash takes at a cut, on the energy of the turning spindle; 0: no flash. A drive that
-    /// has it holds no more dirty data than that, and all that is acknowledged is durable: also writes with FUA, with
-    /// the write cache off, and what a flush covers.
+    /// Sectors of dirty data that flash takes at a cut, on the energy of the turning spindle; 0: no flash. A drive with
+    /// flash holds no more dirty data than that, and all acknowledged writes are durable: also with FUA, with the write
+    /// cache off, and those that a flush covers.
     pub flash_sectors: u64,
     /// Reserved stretches of the medium for small writes.
     pub media_cache: Option<MediaCacheSpec>,
-    /// Data that have been dirty for so long compete with the commands.
+    /// Age at which dirty data compete with the commands.
     pub destage_age: Option<Span>,
-    /// A write longer than its segment goes round in it and is acknowledged when the rest fits; else it takes several
+    /// A write longer than its segment wraps around in it and is acknowledged when the rest fits; else it takes several
     /// segments.
     pub wraps: bool,
     /// Segments change in number and size with the commands; `segments` and `segment_sectors` are then the start.
     pub adaptive: Option<AdaptiveDivision>,
     /// Which written blocks serve reads.
     pub written_hits: WrittenHits,
-    /// `dirty_segments` of the segments, all but one at most, are set aside for writes: no read takes one, and writes take no
-    /// other.
+    /// `dirty_segments` of the segments, all but one at most, are reserved for writes: no read takes one, and writes
+    /// take no other.
     pub writes_apart: bool,
 }
 
-/// Which written blocks serve reads while they stay in the buffer. (DiskSim 4.0's manual: "Allow read hits on write data".
-/// Its `disksim_diskcache.c` empties a segment behind a write where that is 0, and keeps it where it is 1, whether or not
+/// Which written blocks serve reads while they stay in the buffer. (DiskSim 4.0's manual: "Allow read hits on write
+/// data". In `disksim_diskcache.c` a segment is emptied after a write if that is 0 and kept if it is 1, whether or not
 /// writes are acknowledged from the buffer.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum WrittenHits {
-    /// None: a read of what is dirty waits until that is on the medium, and is read from there.
+    /// None: a read of dirty blocks waits until they are on the medium, and reads them there.
     None,
-    /// Those of writes that were acknowledged from the buffer.
+    /// Blocks of writes that were acknowledged from the buffer.
     #[default]
     Cached,
-    /// Those of writes that went to the medium first too.
+    /// Blocks of writes that went to the medium first, too.
     All,
 }
 
-/// What an adaptive buffer is divided into.
+/// Limits of the division of an adaptive buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct AdaptiveDivision {
     /// Sectors in all.
     pub sectors: u32,
-    /// Segments at most.
+    /// Maximum number of segments.
     pub most: u32,
     /// The share of the segments, in percent, that may hold unwritten data.
     pub dirty_percent: u32,
-    /// Written runs take from the store of memory as much as they are long (`CacheSpec::dirty_runs` of them at most), reads as
-    /// much as they and their read-ahead bring, at most a segment's length; else all segments are equally long and change
-    /// together.
+    /// Segments have lengths of their own: written runs (at most `CacheSpec::dirty_runs`) take as much memory as they
+    /// are long, reads as much as they and their read-ahead bring, at most a segment's length. Else all segments are
+    /// equally long and change together.
     pub own_lengths: bool,
 }
 
@@ -156,43 +156,43 @@ pub struct MediaCacheSpec {
     /// Slots of each; no block lies in them.
     pub slots: u64,
     pub first_slot: u64,
-    /// From the first slot of one to that of the next.
+    /// Distance from the first slot of a stretch to that of the next.
     pub stride: u64,
     /// Longest write that goes there, in sectors.
     pub largest: u32,
 }
 
-/// How far a read is followed.
+/// Rules of read-ahead after a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ReadAhead {
-    /// Sectors past the request at most; 0: none. The segment's end is a limit too.
+    /// Maximum sectors past the request; 0: none. The segment's end is a limit too.
     pub max: u32,
     /// Sectors past the request that are read even when another command waits: the pre-emption rule.
     pub min: u32,
-    /// It begins behind the read of a stream that has this number, counted from 1; a stream is reads of which each goes on
+    /// Number of the read of a stream, counted from 1, from which on there is read-ahead; each read of a stream begins
     /// where the one before ended.
     pub after: u32,
     /// Where a read-ahead ends if nothing else ends it.
     pub until: ReadAheadEnd,
-    /// What is read ahead may take the place of the blocks just read, so that the segment's whole length lies ahead;
-    /// else the request's blocks stay and what is left of the segment is filled.
+    /// Read-ahead may replace the blocks just read, so that the segment's whole length lies ahead; else the request's
+    /// blocks stay and the rest of the segment is filled.
     pub over_requested: bool,
-    /// What passes under the head before the first wanted block of a track is kept too.
+    /// Blocks that pass under the head before the first wanted block of a track are kept too.
     pub free_blocks: bool,
-    /// What a command that waits leaves to the read-ahead of a stream.
+    /// How long the read-ahead of a stream continues while a command waits.
     pub hold: ReadAheadHold,
-    /// A segment that has been read to its end is the first to be used anew.
+    /// A segment that has been read to its end is the first to be replaced.
     pub discards: bool,
-    /// `max` and `min` count the read's own lengths, not sectors (MF).
+    /// `max` and `min` count lengths of the read, not sectors (MF).
     pub multiplied: bool,
-    /// Sectors at most, whatever `max` comes to (the maximum prefetch ceiling).
+    /// Maximum sectors, whatever `max` comes to (the maximum prefetch ceiling).
     pub ceiling: Option<u32>,
-    /// A read of more sectors is not followed (the disable prefetch transfer length).
+    /// Longest read, in sectors, that is followed by a read-ahead (the disable prefetch transfer length).
     pub longest_read: Option<u32>,
 }
 
 impl ReadAhead {
-    /// Nothing is read but what is asked for.
+    /// No read-ahead.
     pub const NONE: ReadAhead = ReadAhead {
         max: 0,
         min: 0,
@@ -207,7 +207,7 @@ impl ReadAhead {
         longest_read: None,
     };
 
-    /// Sectors that follow a read of so many, at most.
+    /// Maximum read-ahead after a read of `sectors`, in sectors.
     #[inline]
     pub fn most(&self, sectors: u32) -> u64 {
         match self.longest_read {
@@ -216,7 +216,7 @@ impl ReadAhead {
         }
     }
 
-    /// Sectors of them that no waiting command cuts off.
+    /// Read-ahead after a read of `sectors` that no waiting command cuts off, in sectors.
     #[inline]
     pub fn least(&self, sectors: u32) -> u64 {
         self.times(self.min, sectors).min(self.most(sectors))
@@ -241,9 +241,9 @@ pub enum ReadAheadEnd {
     NextTrack,
 }
 
-/// How long a stream is read ahead of though a command waits, from the second of its reads on. What the queue's limit of
-/// waiting says goes before. (SCSI's caching mode page: with ABPF a command ends a read-ahead at once; without, the
-/// drive decides, and with DISC a read-ahead goes on beyond a track's end.)
+/// How long the read-ahead of a stream, from its second read on, continues though a command waits. The queue's wait
+/// limit has precedence. (SCSI's caching mode page: with ABPF a command ends a read-ahead at once; without, the drive
+/// decides, and with DISC a read-ahead goes on beyond a track's end.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ReadAheadHold {
     /// Not at all.
@@ -253,7 +253,7 @@ pub enum ReadAheadHold {
     Track,
     /// Until the segment is full; it goes no farther while a command waits.
     Segment,
-    /// The same, and each read of the stream that comes in time moves its end on.
+    /// As `Segment`, and each read of the stream that comes in time moves the end on.
     Stream,
 }
 
@@ -264,36 +264,36 @@ pub struct Firmware {
     pub depth: u32,
     /// Which waiting command is next.
     pub queue: Discipline,
-    /// Commands beyond the next that are chosen already, and keep their order.
+    /// Commands planned beyond the next, which keep their order.
     pub ahead: u32,
     /// Which dirty segment is destaged next.
     pub destage: Discipline,
-    /// From the end of one media access until the next command is chosen. 0: chosen before the arrival that the
-    /// completion causes; more than the completion's way to the host and back: after it.
+    /// Time from the end of a media access until the next command is chosen. 0: before the command comes that the
+    /// completion causes; more than the round trip to the host: after it.
     pub dispatch: Span,
-    /// So long after a command was chosen it still gives way to one that comes and is nearer: the arm is under way, but has
-    /// hardly moved. 0: what is chosen stays chosen.
+    /// Time in which a chosen command still gives way to a nearer one that comes: the arm has started, but has hardly
+    /// moved. 0: a choice is final.
     pub revise: Span,
     /// A read begins with whichever wanted sector comes first under the head.
     pub zero_latency: bool,
     /// Commands marked [`PRIORITY`](crate::block::Flags::PRIORITY) go before the others.
     pub priority: bool,
-    /// A read tries again for this long at most, then it fails; nothing: until it succeeds.
+    /// Longest time of retries of a read before it fails; `None`: until it succeeds.
     pub recovery_limit: Option<Span>,
-    /// What was written is read back when it comes round again (ATA's Write-Read-Verify, ATA8-ACS 4.23; SCSI's WRITE AND
-    /// VERIFY as a rule of the drive's own).
+    /// Writes are read back in the next revolution (ATA's Write-Read-Verify, ATA8-ACS 4.23; SCSI's WRITE AND VERIFY as
+    /// a rule of the drive's own).
     pub write_verify: bool,
-    /// The share of the writes to the medium, in percent, that begin a revolution late after a seek: the head is not safely on
-    /// its track in time, and writing is inhibited. (A. Al Mamun, G. Guo, C. Bi, Hard Disk Drive: Mechatronics and Control,
-    /// 2007: a write is held back while the position error is beyond its limit.) Which they are is drawn from the platter's phase.
+    /// Share of the writes to the medium, in percent, that begin a revolution late after a seek: the head is not safely on its track in
+    /// time, and writing is inhibited. (A. Al Mamun, G. Guo, C. Bi, Hard Disk Drive: Mechatronics and Control, 2007: a write is held back
+    /// while the position error is beyond its limit.) The platter's phase seeds the selection.
     pub late_writes_percent: u32,
-    /// The share of the medium's turns, in percent, that commands have while dirty segments press; nothing: whichever
-    /// costs less goes first.
+    /// Share of the medium's turns, in percent, that commands have while dirty segments compete with them; `None`: the
+    /// cheaper goes first.
     pub commands_percent: Option<u32>,
 }
 
-/// Fixed costs of commands, spent by the drive's electronics one command after another. What a command costs depends
-/// on what the one before was: firmware keeps state between commands of a kind (DIXtrac measures the eight apart).
+/// Fixed costs of commands, spent by the drive's electronics one command after another. Each depends on the kind of the
+/// command before: firmware keeps state between commands of a kind (DIXtrac measures the eight apart).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Overhead {
     /// A read served by the buffer.
@@ -305,7 +305,7 @@ pub struct Overhead {
     /// A write that goes to the medium first.
     pub write_miss: OverheadAfter,
     pub flush: Span,
-    /// Getting the bus again after the drive has let it go: before the data of a read from the medium, before the
+    /// Reacquiring the bus after the drive has released it: before the data of a read from the medium, before the
     /// status of a write to it.
     pub reselect: Span,
     /// Status to the host, after the last byte of a read.
@@ -344,14 +344,14 @@ impl CacheSpec {
         writes_apart: false,
     };
 
-    /// Runs of written blocks that may be dirty at once, at most.
+    /// Maximum runs of written blocks that may be dirty at once.
     pub fn most_dirty(&self) -> u32 {
         self.dirty_runs.unwrap_or(self.adaptive.map_or(self.segments, |it| it.most))
     }
 }
 
 impl Overhead {
-    /// No command costs anything.
+    /// No costs.
     pub const NONE: Overhead = Overhead {
         read_hit: OverheadAfter::both(Span::ZERO),
         read_miss: OverheadAfter::both(Span::ZERO),
@@ -365,7 +365,7 @@ impl Overhead {
 }
 
 impl OverheadAfter {
-    /// The same after both.
+    /// Returns one cost after both.
     pub const fn both(span: Span) -> OverheadAfter {
         OverheadAfter { read: span, write: span }
     }
@@ -374,16 +374,16 @@ impl OverheadAfter {
 /// The interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Link {
-    /// Bytes a second that it really moves to the host.
+    /// Effective rate to the host, in bytes a second.
     pub rate: u64,
-    /// Bytes a second that it really moves to the drive.
+    /// Effective rate to the drive, in bytes a second.
     pub write_rate: u64,
-    /// Its cost of one command (registers or frames, and turning round).
+    /// Cost of one command (registers or frames, and turning round).
     pub command: Span,
-    /// What a command of this kind can carry at most, in sectors.
+    /// Maximum sectors that one command can carry.
     pub max_transfer: u32,
-    /// The share of a read from the medium, in percent, that is in the buffer before the link takes any of it (the
-    /// buffer full ratio of SCSI's disconnect-reconnect page); 0: the first block will do.
+    /// Share of a read from the medium, in percent, that is in the buffer before the link starts (the buffer full ratio
+    /// of SCSI's disconnect-reconnect page); 0: the first block will do.
     pub buffer_full: u32,
     /// Honours forced unit access.
     pub fua: bool,
@@ -391,15 +391,15 @@ pub struct Link {
     pub queuing: Queuing,
 }
 
-/// A field, what is expected of it, and whether it is so.
+/// A field, the rule for it, and whether it holds.
 type ProfileRule = (&'static str, &'static str, bool);
 
-/// What is wrong with a profile: the field, and the rule it breaks.
+/// Error in a profile: the field, and the rule that it breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProfileError {
     /// Dotted name of the field.
     pub field: &'static str,
-    /// What was expected of it.
+    /// Rule that it breaks.
     pub expected: &'static str,
 }
 

@@ -1,17 +1,17 @@
-//! What the drive promises of its buffer, and keeps or does not: which writes are acknowledged from it, and what becomes
-//! of them when the power goes.
+//! Durability of the buffer, with the drive's faults: which writes are acknowledged from it, and what happens to them
+//! at a power failure.
 
 use super::profile::{CacheSpec, Faults, Profile};
 use crate::block::{CutSector, Flags, Request};
 
-/// The rules of the buffer.
+/// Rules of the buffer.
 #[derive(Debug)]
 pub(super) struct Promises {
     cache: CacheSpec,
     faults: Faults,
     /// A capacitor keeps the buffer.
     protected: bool,
-    /// What a power cut leaves of the sector under the writing head.
+    /// State of the sector under the writing head after a power cut.
     cut_sector: CutSector,
 }
 
@@ -21,7 +21,7 @@ impl Promises {
         Promises { cache, faults, protected, cut_sector }
     }
 
-    /// How the buffer works.
+    /// Settings of the buffer.
     #[inline]
     pub(super) fn cache(&self) -> &CacheSpec {
         &self.cache
@@ -31,7 +31,7 @@ impl Promises {
         self.cut_sector
     }
 
-    /// Switches the write cache. Answers whether there is room for one.
+    /// Switches the write cache on or off. Returns false if there is no room for one.
     pub(super) fn switch(&mut self, on: bool) -> bool {
         let cache = &mut self.cache;
         let fits = !on || (1..=cache.segments).contains(&cache.dirty_segments);
@@ -46,7 +46,7 @@ impl Promises {
         self.protected || self.cache.flash_sectors > 0
     }
 
-    /// How many dirty blocks a cut would leave, where the drive holds no more than it can save.
+    /// Maximum number of dirty blocks, if the drive holds no more than it can save; else `u64::MAX`.
     pub(super) fn saved_at_most(&self) -> u64 {
         match self.cache.flash_sectors {
             0 => u64::MAX,
@@ -62,17 +62,17 @@ impl Promises {
         self.cache.flash_sectors > 0 || (on && !forced)
     }
 
-    /// A cached write that is longer than the segment of `room` blocks in which it has to go round.
+    /// True for a cached write that is longer than its segment of `room` blocks, and so wraps around in it.
     pub(super) fn goes_round(&self, request: &Request, room: u64) -> bool {
         self.cache.wraps && !self.saves_buffer() && u64::from(request.sectors) > room
     }
 
-    /// A flush ends at once.
+    /// True if a flush ends at once.
     pub(super) fn skips_flush(&self) -> bool {
         self.faults.early_flush || self.saves_buffer()
     }
 
-    /// An orderly power-off leaves what is dirty.
+    /// True if an orderly power-off leaves dirty data unwritten.
     pub(super) fn forgets(&self) -> bool {
         self.faults.forgets_on_power_off
     }

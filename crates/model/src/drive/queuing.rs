@@ -1,5 +1,5 @@
-//! How commands stand to one another in the drive, and those that want the medium by their standing: who goes before whom. Who is
-//! held back for whom, and who goes down with whom, is `electronics`' affair, what an access costs `medium`'s.
+//! Commands that wait for the medium, and their rank. `electronics` holds commands back for others and makes them fail
+//! together; `medium` knows the cost of an access.
 //!
 //! | | none | TCQ | NCQ | SCSI |
 //! |---|---|---|---|---|
@@ -8,19 +8,18 @@
 //! | *ordered*, *head of queue* | | refused | refused | honoured |
 //! | *priority* | | where `firmware.priority` says so | the same | the same |
 //! | an error | ends its command | ends all | ends all | ends its command |
-//! | waiting for the medium | | lets the bus go | | |
+//! | waiting for the medium | | releases the bus | | |
 //!
 //! *Alone* is the host's duty by the standard: it must not send a command without a tag while tagged ones are
-//! outstanding, and drivers hold it back. Here the drive holds it back by itself, at its port, so that any host may send
-//! what it likes: the command begins when all before it are done, those behind it wait until it is. Its own wait is *queue*,
-//! theirs *flush*.
-//! A host that holds back flushes by itself meets no wait here.
+//! outstanding, and drivers hold it back. Here the drive holds it back itself, at its port, so that any host may send
+//! it: the command begins when all before it are done, and later ones wait until it is done. The command's own wait is
+//! *queue*, that of later ones *flush*. A host that holds back flushes itself meets no wait here.
 //!
-//! A command *ordered* is alone in the same way. One for the *head of queue* passes those held back and goes before all
-//! that want the medium. *Ordered* and *head of queue* at an ATA queue end as unsupported: a host that relies on an
-//! order must hear that it is not kept. *Priority* is a wish and passed over where it is not honoured. Prioritised
-//! commands go before others until one of those has waited longer than `max_wait`; without that limit a stream of them
-//! starves the rest.
+//! An *ordered* command is alone in the same way. A command for the *head of queue* passes those held back and goes
+//! before all that wait for the medium. *Ordered* and *head of queue* at an ATA queue end as unsupported: a host that
+//! relies on an order must learn that it is not kept. *Priority* is a hint, ignored where it is not honoured.
+//! Prioritised commands go before others until one of those has waited longer than `max_wait`; without that limit a
+//! stream of them starves the rest.
 
 use alloc::collections::VecDeque;
 
@@ -28,38 +27,38 @@ use super::target::Target;
 use crate::queue::{Choice, Costs, Discipline, Policy, Queue};
 use crate::time::{Instant, Span};
 
-/// Commands that want the medium, by their standing.
+/// Commands that wait for the medium, by rank.
 #[derive(Clone, Debug)]
 pub(super) struct Candidates {
-    /// How many there are: it is asked again and again whether there is one.
+    /// Number of commands; a field, because it is read often.
     count: usize,
-    /// How many of them write.
+    /// Number of writes among them.
     writes: usize,
-    /// How many are chosen beyond the next.
+    /// Commands that are planned beyond the next.
     ahead: usize,
     /// For the head of the queue, in order of arrival.
     heads: VecDeque<(Instant, Target)>,
-    /// Chosen already, in the order in which they are served; see `plan`.
+    /// Planned, in the order in which they are served; see `plan`.
     planned: VecDeque<(Instant, Target)>,
     /// Prioritised.
     preferred: Queue<Target>,
     /// All others.
     plain: Queue<Target>,
-    /// One that waits was compared with a command that did not.
+    /// A waiting command was compared with one that needs no positioning.
     compared: bool,
 }
 
-/// Where a command stands among those that want the medium.
+/// Rank of a command among those that wait for the medium.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CommandStanding {
     Head,
-    /// Chosen already: the one at this place of the plan.
+    /// Planned: the one at this place of the plan.
     Planned(usize),
     Preferred,
     Plain,
 }
 
-/// A choice among the candidates, and what it costs.
+/// A choice among the candidates, and its cost.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct CandidateChoice {
     standing: CommandStanding,
@@ -68,14 +67,14 @@ pub(super) struct CandidateChoice {
 }
 
 impl CandidateChoice {
-    /// It goes before everything else.
+    /// True if it goes before everything else.
     pub(super) fn is_head(&self) -> bool {
         self.standing == CommandStanding::Head
     }
 }
 
 impl Candidates {
-    /// None yet, of at most `capacity`; `ahead` beyond the next are chosen already.
+    /// Returns an empty queue of at most `capacity`; `ahead` beyond the next are planned.
     pub(super) fn new(discipline: Discipline, ahead: u32, capacity: usize) -> Candidates {
         let (preferred, plain) = (Queue::new(discipline, 0), Queue::new(discipline, capacity));
         Candidates {
@@ -90,25 +89,25 @@ impl Candidates {
         }
     }
 
-    /// In which order they go.
+    /// Order of the queue, with its limits.
     #[inline]
     pub(super) fn discipline(&self) -> Discipline {
         self.plain.discipline()
     }
 
-    /// By what they are chosen.
+    /// Policy of choice.
     #[inline]
     pub(super) fn policy(&self) -> Policy {
         self.plain.policy()
     }
 
-    /// How long one of them waits at most before it goes first.
+    /// Longest wait of a command before it goes first.
     #[inline]
     pub(super) fn max_wait(&self) -> Option<Span> {
         self.plain.max_wait()
     }
 
-    /// How many competed at once for the next turn.
+    /// Most commands that competed at once for a turn.
     pub(super) fn most(&self) -> u32 {
         let beside = if self.compared { 2 } else { 0 };
         self.plain.most().max(self.preferred.most()).max(beside)
@@ -119,7 +118,7 @@ impl Candidates {
         self.count == 0
     }
 
-    /// Adds a command that waits `since` then.
+    /// Adds a command that waits since `since`.
     pub(super) fn push(&mut self, since: Instant, standing: CommandStanding, target: Target) {
         let cylinder = u64::from(target.cylinder);
         let standing = match standing {
@@ -141,13 +140,13 @@ impl Candidates {
         }
     }
 
-    /// As if a command at `cylinder` had come and gone while no other waits.
+    /// Records a command at `cylinder` that came and went while no other waited.
     #[inline]
     pub(super) fn pass_through(&mut self, cylinder: u32) {
         self.plain.pass_through(u64::from(cylinder));
     }
 
-    /// None of them writes.
+    /// True if none of them writes.
     #[inline]
     pub(super) fn only_read(&self) -> bool {
         self.writes == 0
@@ -168,8 +167,8 @@ impl Candidates {
         self.count = self.heads.len() + self.planned.len() + self.preferred.len() + self.plain.len();
     }
 
-    /// When the first of them has waited as long as the discipline allows; heads of the queue do not count, they wait
-    /// for nobody.
+    /// When the first of them reaches the wait limit of the discipline; heads of the queue do not count, since they
+    /// wait for nobody.
     #[inline]
     pub(super) fn deadline(&self) -> Option<Instant> {
         match self.planned.is_empty() && self.preferred.is_empty() {
@@ -178,24 +177,24 @@ impl Candidates {
         }
     }
 
-    /// The same, where not all are plain.
+    /// Deadline if some are planned or prioritised.
     fn first_deadline(&self) -> Option<Instant> {
         let limit = self.plain.discipline().max_wait?;
         let planned = self.planned.iter().map(|&(since, _)| since + limit).min();
         self.plain.deadline().into_iter().chain(self.preferred.deadline()).chain(planned).min()
     }
 
-    /// One waits at the head of the queue.
+    /// True if a command waits at the head of the queue.
     pub(super) fn has_head(&self) -> bool {
         !self.heads.is_empty()
     }
 
-    /// One has waited longer than the discipline allows.
+    /// True if a command has waited longer than the discipline allows.
     pub(super) fn overdue(&self, now: Instant) -> bool {
         self.deadline().is_some_and(|deadline| deadline < now)
     }
 
-    /// The next to serve at `now`; see [`Queue::choose`].
+    /// Chooses the next command to serve at `now`; see [`Queue::choose`].
     pub(super) fn choose(&self, now: Instant, head: u64, costs: &impl Costs<Target>) -> Option<CandidateChoice> {
         if let Some((_, target)) = self.heads.front() {
             return Some(CandidateChoice { standing: CommandStanding::Head, choice: None, cost: costs.of(target) });
@@ -210,7 +209,7 @@ impl Candidates {
         self.choose_freely(now, head, costs)
     }
 
-    /// The next of those that neither are for the head of the queue nor chosen already.
+    /// Chooses among commands that are neither for the head of the queue nor planned.
     #[inline(always)]
     pub(super) fn choose_freely(&self, now: Instant, head: u64, costs: &impl Costs<Target>) -> Option<CandidateChoice> {
         let preferred = !self.preferred.is_empty() && !self.plain_is_due(now);
@@ -222,7 +221,7 @@ impl Candidates {
         Some(CandidateChoice { standing, choice: Some(choice), cost: choice.cost })
     }
 
-    /// What was chosen freely.
+    /// Target of a choice among unplanned commands.
     pub(super) fn freely(&self, chosen: &CandidateChoice) -> Option<&Target> {
         let queue = match chosen.standing {
             CommandStanding::Preferred => &self.preferred,
@@ -232,32 +231,32 @@ impl Candidates {
         chosen.choice.as_ref().map(|choice| queue.chosen(choice).1)
     }
 
-    /// Some wait that are not planned, heads of the queue apart.
+    /// True if commands wait that are not planned, heads of the queue apart.
     fn any_unplanned(&self) -> bool {
         !(self.plain.is_empty() && self.preferred.is_empty())
     }
 
-    /// A command that comes is next in the plan: nothing competes with it.
+    /// True if a command that comes goes into the plan at once: nothing competes with it.
     fn plans_at_once(&self) -> bool {
         self.planned.len() < self.ahead && !self.any_unplanned()
     }
 
-    /// Another is to be planned.
+    /// True if another command is to be planned.
     pub(super) fn lacks_plan(&self) -> bool {
         self.ahead > 0 && self.planned.len() <= self.ahead && self.any_unplanned()
     }
 
-    /// How many are planned.
+    /// Number of planned commands.
     pub(super) fn planned(&self) -> usize {
         self.planned.len()
     }
 
-    /// The one that is planned at `place`.
+    /// Target that is planned at `place`.
     pub(super) fn planned_at(&self, place: usize) -> &Target {
         &self.planned[place].1
     }
 
-    /// What was chosen freely goes to the end of the plan.
+    /// Moves a choice among unplanned commands to the end of the plan.
     pub(super) fn plan(&mut self, chosen: CandidateChoice) -> Target {
         let since = self.since(&chosen);
         let target = self.take(chosen);
@@ -267,7 +266,7 @@ impl Candidates {
         target
     }
 
-    /// Since when what was chosen freely waits.
+    /// Since when a chosen unplanned command waits.
     fn since(&self, chosen: &CandidateChoice) -> Instant {
         let choice = chosen.choice.as_ref().expect("chosen from a queue");
         match chosen.standing {
@@ -276,13 +275,13 @@ impl Candidates {
         }
     }
 
-    /// A command without priority has waited too long, and longer beyond its limit than one with.
+    /// True if a command without priority is over its wait limit, and passed it before any with priority.
     fn plain_is_due(&self, now: Instant) -> bool {
         let due = self.plain.deadline().filter(|&deadline| deadline < now);
         due.is_some_and(|due| self.preferred.deadline().is_none_or(|other| due < other))
     }
 
-    /// The one that `rank` puts lowest, heads of the queue apart, and its slot.
+    /// Command with the lowest `rank`, heads of the queue apart, and its slot.
     pub(super) fn lowest_by<K: Ord>(
         &self,
         mut rank: impl FnMut(&Target) -> Option<K>,
@@ -305,7 +304,7 @@ impl Candidates {
             .map(|(_, chosen, slot)| (chosen, slot))
     }
 
-    /// Takes out what was chosen; nothing may have been added or taken since.
+    /// Removes the chosen command; nothing may have been added or taken since.
     #[inline(always)]
     pub(super) fn take(&mut self, chosen: CandidateChoice) -> Target {
         self.count -= 1;
@@ -319,9 +318,9 @@ impl Candidates {
         target
     }
 
-    /// One of them goes before a command that costs no positioning, one that arrives or was `chosen` among them: a head of the
-    /// queue, one with priority against one without, one whose wait outweighs what it costs or has no patience left, or any where
-    /// the command is not among those chosen from.
+    /// True if a waiting command goes before one that needs no positioning and arrives or was `chosen` among them: a
+    /// head of the queue, one with priority against one without, one whose wait outweighs its cost or whose patience is
+    /// used up, or any if policy, round or window exclude the other from the choice.
     pub(super) fn outweighs(
         &mut self,
         at: Instant,
@@ -347,7 +346,7 @@ impl Candidates {
             || (older > 0 && rivals.is_out_of_patience())
     }
 
-    /// A command is served that never waited here, while others do: a turn of theirs.
+    /// Counts a turn in which a command that never waited here passed those that wait.
     pub(super) fn turn_passed(&mut self) {
         self.preferred.turn_passed();
         self.plain.turn_passed();

@@ -1,4 +1,4 @@
-//! Reading ahead: how far a read is followed, how long what waits leaves it alone, and where it goes on.
+//! Read-ahead: how far it goes, how long waiting commands leave it alone, and where it resumes.
 
 use super::Drive;
 use super::geometry::Extent;
@@ -10,17 +10,17 @@ use crate::block::Request;
 use crate::time::{Instant, Span};
 
 impl Drive {
-    /// A command waits while a stream is read ahead of: it may fill its segment, and goes no farther.
+    /// True if a waiting command keeps the read-ahead of a stream from going beyond its segment.
     pub(super) fn is_held_up(&self) -> bool {
         matches!(self.promises.cache().read_ahead.hold, ReadAheadHold::Track | ReadAheadHold::Segment)
             && !self.queue.is_empty()
     }
 
-    /// Until when a waiting command leaves `stream` alone behind `request`, the `run`-th of its kind.
+    /// Until when waiting commands leave alone `stream`, which follows `request`, the `run`-th read of its kind.
     #[inline(always)]
     fn holds(&self, stream: &MediaStream, request: &Request, run: u32) -> Instant {
         let ahead = &self.promises.cache().read_ahead;
-        // So it is of a read that follows no other.
+        // The usual case, of a read that follows no other.
         if ahead.min == 0 && (run < 2 || ahead.hold == ReadAheadHold::Never) {
             return Instant::ZERO;
         }
@@ -41,8 +41,8 @@ impl Drive {
         least.max(held)
     }
 
-    /// What passes before `sectors` blocks that are read from `first` on, while the track turns for `rotation`, stays in `segment` too,
-    /// where it begins with them.
+    /// Adds to `segment` the blocks that pass before `first` while the track turns for `rotation`, if the segment
+    /// begins at `first`; `sectors` blocks are read from there.
     pub(super) fn keep_free_blocks(&mut self, (first, sectors): (Extent, u32), rotation: Span, segment: usize) {
         if self.buffer.span(segment).0 == first.lba {
             let room = self.buffer.room_for_reads().saturating_sub(u64::from(sectors));
@@ -51,8 +51,8 @@ impl Drive {
         }
     }
 
-    /// What `segment` will hold of a read that starts, whose `sectors` last blocks are read from `first` on, and the read-ahead that
-    /// follows it when the read has ended then and there.
+    /// Extends `segment` by all that it will hold of a read that starts, whose last `sectors` blocks begin at `first`.
+    /// Returns the read-ahead that follows when the read ends at `end` with the arm at `arm`.
     #[inline(always)]
     pub(super) fn plan_ahead(
         &mut self,
@@ -78,7 +78,7 @@ impl Drive {
         Some(stream)
     }
 
-    /// A read from the segment being filled moves the prefetch's limit on. Answers when its first block and all its
+    /// Moves the prefetch's limit on for a read from the segment being filled. Returns when its first block and all its
     /// blocks are there.
     pub(super) fn follow(&mut self, now: Instant, request: &Request, segment: usize, run: u32) -> (Instant, Instant) {
         self.carry_read_in_progress();
@@ -89,7 +89,7 @@ impl Drive {
         let free = self.promises.cache().read_ahead.free_blocks;
         let (mut stream, earliest) = match self.medium.activity() {
             Activity::Prefetch(stream) => (*stream, now),
-            // They were there before it began.
+            // All blocks were there before the access began.
             Activity::Access { access, .. } if request.end() <= access.lba() && !free => return (now, now),
             Activity::Access { then: Some(stream), sweep, .. } => (*stream, sweep.end.max(now)),
             Activity::Access { sweep, .. } => return (sweep.end.max(now), sweep.end.max(now)),
@@ -106,13 +106,13 @@ impl Drive {
         (first, here)
     }
 
-    /// How far to read after `request` into `segment`, the `run`-th read of its stream: as far as the segment,
-    /// `read_ahead.max` and `read_ahead.until` allow. `next` is the track from the request's end on, where it is known.
+    /// Block at which the read-ahead ends after `request`, the `run`-th read of its stream: as far as `segment`,
+    /// `read_ahead.max` and `read_ahead.until` allow. `next` is the track from the request's end on, if known.
     ///
-    /// The blocks of a request stay in its segment where they are not read over. Those of a stream are not asked for
-    /// again, nor can those of a request be kept that is longer than the segment: of them no more than half a segment
-    /// stays. (Inferred: a ring of which all was full of what has been sent could not be read ahead into, and each
-    /// request of a stream would wait for a revolution.)
+    /// The blocks of a request stay in its segment unless they are overwritten. At most half a segment stays of a
+    /// stream, whose blocks are not read again, and of a request longer than the segment. (Inferred: a ring full of
+    /// blocks that have been sent has no room for read-ahead, and each request of a stream would wait for a
+    /// revolution.)
     #[inline]
     fn read_ahead_limit(&self, request: &Request, segment: usize, run: u32, next: Option<&Extent>) -> u64 {
         let ahead = &self.promises.cache().read_ahead;
@@ -148,8 +148,8 @@ impl Drive {
         }
     }
 
-    /// A stopped prefetch goes on when nothing else wants the medium and no more than a track lies ahead of the host: to
-    /// find its place again takes it a revolution at most, in which a host can take no more than that.
+    /// Resumes a stopped prefetch if nothing else wants the medium and no more than a track lies ahead of the host:
+    /// finding its place again takes a revolution at most, in which a host can take no more than that.
     pub(super) fn resume(&mut self, now: Instant, request: &Request, segment: usize, run: u32) {
         let (start, end) = self.buffer.span(segment);
         let limit = self.read_ahead_limit(request, segment, run, None);

@@ -1,5 +1,5 @@
-//! Reads: from the buffer, behind a read-ahead, or from the medium, and how their data get to the host. How far is read
-//! ahead is `read_ahead`'s affair.
+//! Reads: from the buffer, from a read-ahead, or from the medium, and the transfer of their data to the host.
+//! `read_ahead` decides how far is read ahead.
 
 use super::Drive;
 use super::cache::BufferLookup;
@@ -39,13 +39,13 @@ impl Drive {
         self.take_along(now);
     }
 
-    /// A read of dirty blocks that do not serve it waits until they are on the medium.
+    /// True if a read waits until dirty blocks, which do not serve it, are on the medium.
     fn awaits_destage(&self, request: &Request) -> bool {
         !self.buffer.serves_written() && self.buffer.overlaps_dirty(request.lba, request.end())
     }
 
-    /// True when a prefetch into `segment` is going on or about to, so that a read may go on past its end: it tries no
-    /// weak place again.
+    /// True if a prefetch into `segment` runs or is about to, so that a read may extend past its end without meeting a
+    /// weak place, which a prefetch does not retry.
     pub(super) fn streams_into(&mut self, now: Instant, segment: usize, request: &Request) -> bool {
         let (_, end) = self.buffer.span(segment);
         self.medium.filling(now) == Some(segment)
@@ -53,7 +53,7 @@ impl Drive {
             && self.medium.first_weak(end, request.end()).is_none()
     }
 
-    /// The data are in the buffer, or a prefetch brings them.
+    /// Serves a read whose data are in the buffer, or which a prefetch brings.
     pub(super) fn read_hit(&mut self, now: Instant, slot: u16, request: &Request, segment: usize) {
         self.buffer.touch(segment);
         let run = self.buffer.reads_on(segment, request.lba, request.end());
@@ -73,15 +73,15 @@ impl Drive {
         self.send(slot, here, first);
     }
 
-    /// Moves a read's data to the host: they are all in the buffer from `here`, and began to be at `first`.
+    /// Sends a read's data to the host: they come into the buffer from `first` on and are all there from `here` on.
     pub(super) fn send(&mut self, slot: u16, here: Instant, first: Instant) {
         let end = self.carry(slot, here, first);
         self.electronics[slot].ledger.until(Part::Link, end);
         self.electronics.close(slot, end);
     }
 
-    /// When a read's data have crossed the link: they are all in the buffer from `here`, and began to be at `first`. The
-    /// link is theirs once.
+    /// Books the link once for a read's data, which come into the buffer from `first` on and are all there from `here`
+    /// on. Returns when they have crossed.
     fn carry(&mut self, slot: u16, here: Instant, first: Instant) -> Instant {
         let command = &mut self.electronics[slot];
         if let Some(carried) = command.carried {
@@ -93,7 +93,7 @@ impl Drive {
         end
     }
 
-    /// The data of the read in progress have the link before those that come behind them.
+    /// Books the link for the data of the read in progress, before those of reads that follow it.
     pub(super) fn carry_read_in_progress(&mut self) {
         let Activity::Access { purpose: Purpose::Command { slot, .. }, sweep, access, .. } = self.medium.activity()
         else {

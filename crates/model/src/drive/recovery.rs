@@ -1,14 +1,14 @@
-//! Weak places: blocks that are read only after so many tries, and how long the drive tries. No chance in it: a place
+//! Weak places: blocks that are read only after several tries, and how long the drive tries. Nothing is random: a place
 //! says how often it must be read.
 //!
-//! Each try costs a revolution, which stands under *rotation*. All tries of one command share its time limit
-//! (`firmware.recovery_limit`, the error-recovery control of server and video drives); where that does not do, the
+//! Each retry costs a revolution, which counts as *rotation*. All retries of one command share its time limit
+//! (`firmware.recovery_limit`, the error-recovery control of server and video drives); if that does not suffice, the
 //! command ends with [`Status::MediumError`](crate::block::Status::MediumError) at the first place that was not read,
 //! and its blocks are not kept. Without a limit the drive tries until the place is read, as desktop drives do.
 //!
-//! A read-ahead ends before a weak place: nobody asked for it, so nobody tries again. A place that was read stays weak
-//! (no reallocation on reads); one that is written is sound from then on, at no cost: a write refreshes the sector,
-//! or the drive puts another in its place.
+//! A read-ahead ends before a weak place, without retries, since no command asked for it. A place that was read stays
+//! weak (no reallocation on reads); one that is written is sound from then on, at no cost: a write refreshes the
+//! sector, or the drive puts another in its place.
 
 use alloc::vec::Vec;
 
@@ -20,7 +20,7 @@ use crate::time::Span;
 pub struct WeakBlocks {
     /// First block.
     pub lba: u64,
-    /// Blocks; they are read together or not at all.
+    /// Number of blocks; they are read together or not at all.
     pub sectors: u32,
     /// Tries beyond the first until they are read.
     pub retries: u32,
@@ -33,22 +33,22 @@ impl WeakBlocks {
     }
 }
 
-/// What weak places do to a read.
+/// Outcome of a read over weak places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Recovery {
-    /// Up to where it gets: the end of what was wanted, or the block at which it fails and the drive gives up.
+    /// End of what was read: the end of the request, or of the block at which it fails and the drive gives up.
     pub(super) end: u64,
-    /// It does not get all.
+    /// The read fails.
     pub(super) fails: bool,
-    /// Tries beyond the first, all together.
+    /// Tries beyond the first, in all.
     pub(super) retries: u64,
 }
 
-/// Places that are hard to read, rising, apart from one another.
+/// Weak places, rising, without overlap.
 #[derive(Clone, Debug)]
 pub(super) struct WeakPlaces {
     places: Vec<WeakBlocks>,
-    /// How long one command tries.
+    /// Longest time of retries of one command.
     limit: Option<Span>,
 }
 
@@ -68,7 +68,7 @@ impl WeakPlaces {
         (first < end).then_some(first)
     }
 
-    /// How a read of `lba..end` from the medium gets on.
+    /// Outcome of a read of `lba..end` from the medium.
     #[inline]
     pub(super) fn recovery(&self, lba: u64, end: u64, mechanics: &Mechanics) -> Recovery {
         match self.places.is_empty() {
@@ -92,7 +92,7 @@ impl WeakPlaces {
         read
     }
 
-    /// `lba..end` was written: no place in it is weak any more.
+    /// Removes the weak places in `lba..end`, which was written.
     pub(super) fn refresh(&mut self, lba: u64, end: u64) {
         if self.first_in(lba, end).is_none() {
             return;

@@ -1,52 +1,52 @@
-//! Adaptive segmentation: into how many segments the buffer is divided, decided from what a drive can see of its
-//! commands. What is in the segments is the buffer's affair.
+//! Adaptive segmentation: the number of segments of the buffer, decided from the commands that a drive sees. The buffer
+//! knows what is in the segments.
 //!
-//! Makers say that firmware does this (Seagate's "server mode" starts with three segments) and not how. The policy is
+//! Makers say that firmware does this (Seagate's "server mode" starts with three segments), but not how. The policy is
 //! our own, set before any study ran on it, and not fitted to one:
 //!
 //! 1. A command that begins where one of the last `RUNS` runs ended continues it; any other is *loose*, and begins a
-//!    run in place of the one that has been still for longest.
+//!    run in place of the one least recently continued.
 //! 2. Every `WINDOW` commands the drive looks back on them. A run that was continued in that time is a live stream.
-//! 3. Each live stream gets a segment, and one more is for everything else. Of the segments left up to the most there
-//!    can be, the buffer takes the share that loose writes have in the window: a loose write needs a segment of its own,
-//!    and a short one will do, while a stream is the better for a long one. A loose read leaves nothing that is wanted
-//!    again and gets none. No segment is shorter than the loose writes are on average.
-//! 4. The division changes when the number asked for is a quarter or more away from what there is.
+//! 3. Each live stream gets a segment, and one more is for everything else. The buffer adds, of the segments left up to
+//!    the maximum, the share that loose writes have in the window: a loose write needs a segment of its own, though a
+//!    short one will do, while a stream gains from a long one. A loose read leaves nothing that is read again and gets
+//!    none. No segment is shorter than the average loose write.
+//! 4. The division changes when the number wanted differs by a quarter or more from the present one.
 //! 5. A loose read is read ahead only while at least one read in `HITS` of the window before was in the buffer.
 //!
-//! Where segments have lengths of their own there is nothing to divide: memory goes to what is written and what is read as
-//! each comes (`store`), whichever was used longest ago gives way, and of the policy only the last rule is left. (A table of tags,
-//! each of a run of blocks in as many small pieces of memory as the run is long: US 6,606,682 and 6,996,669, "Cluster-based
-//! cache memory allocation", 2000.)
+//! If segments have lengths of their own there is nothing to divide: written and read blocks take memory as they come
+//! (`store`), the least recently used segment is evicted, and only the last rule of the policy applies. (A table of
+//! tags, each of a run of blocks in as many small pieces of memory as the run is long: US 6,606,682 and 6,996,669,
+//! "Cluster-based cache memory allocation", 2000.)
 
 use super::cache::Division;
 use super::profile::AdaptiveDivision;
 use crate::block::{Op, Request};
 use crate::recency::LruList;
 
-/// Runs that are remembered; as many as a drive of 64 segments could serve, and as there are bits in a word.
+/// Runs that are remembered: as many as a drive of 64 segments could serve, and as there are bits in a word.
 const RUNS: usize = 64;
 
 /// Commands between two looks: two full queues of 32, so that one burst does not decide alone.
 const WINDOW: u32 = 64;
 
-/// One hit in so many reads pays for reading ahead: a prefetch that is in the way costs part of a revolution, a hit
-/// saves a seek and half of one, so well below one in two is enough; one in eight is a power of two below.
+/// Reads per hit up to which read-ahead pays: a prefetch that is in the way costs part of a revolution, a hit saves a
+/// seek and half of one, so well below one in two is enough; one in eight is a power of two below.
 const HITS: u32 = 8;
 
-/// Segments at least.
+/// Minimum number of segments.
 const FEWEST: u32 = 3;
 
-/// Commands one behind the other, so many runs of them.
+/// The last runs of sequential commands.
 #[derive(Clone, Debug)]
 struct Runs {
-    /// Where the next command of each would begin.
+    /// Where the next command of each run would begin.
     ends: [u64; RUNS],
-    /// The lower halves of these: few enough to look at all for each command.
+    /// Lower halves of `ends`: small enough to scan for each command.
     marks: [u32; RUNS],
-    /// Continued in this window, a bit each.
+    /// Runs continued in this window, a bit each.
     live: u64,
-    /// The one that has been still for longest first.
+    /// Runs, the least recently continued first.
     order: LruList,
 }
 
@@ -55,7 +55,7 @@ impl Runs {
         Runs { ends: [u64::MAX; RUNS], marks: [u32::MAX; RUNS], live: 0, order: LruList::new(RUNS) }
     }
 
-    /// The first that ends at `lba`.
+    /// First run that ends at `lba`.
     #[inline]
     fn ending_at(&self, lba: u64) -> Option<usize> {
         // Without a branch for each: a processor compares several at once.
@@ -64,7 +64,7 @@ impl Runs {
         if found { self.ends.iter().position(|&end| end == lba) } else { None }
     }
 
-    /// A run now ends at `end`. Answers whether it was live.
+    /// Sets the end of a run, and whether it is live. Returns true if it was live.
     #[inline]
     fn put(&mut self, run: usize, end: u64, live: bool) -> bool {
         (self.ends[run], self.marks[run]) = (end, end as u32);
@@ -75,7 +75,7 @@ impl Runs {
     }
 }
 
-/// What was seen since the last look.
+/// Counts since the last look back.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seen {
     commands: u32,
@@ -86,27 +86,27 @@ struct Seen {
     streams: u32,
 }
 
-/// The drive's view of its commands.
+/// Counts of commands, and the division derived from them.
 #[derive(Clone, Debug)]
 pub struct Segmentation {
     adaptive: AdaptiveDivision,
     runs: Runs,
     seen: Seen,
-    /// Segments now.
+    /// Present number of segments.
     segments: u32,
-    /// The division that the buffer is to take.
+    /// Division that the buffer has yet to take.
     wanted: Option<Division>,
     /// Loose reads are read ahead.
     ahead: bool,
 }
 
 impl Segmentation {
-    /// The view of a drive whose buffer begins with `segments`.
+    /// Returns the state of a drive whose buffer begins with `segments`.
     pub fn new(adaptive: AdaptiveDivision, segments: u32) -> Segmentation {
         Segmentation { adaptive, runs: Runs::none(), seen: Seen::default(), segments, wanted: None, ahead: true }
     }
 
-    /// Takes note of a read or write. Answers whether read-ahead behind it may pay.
+    /// Counts a read or write. Returns true if read-ahead after it may pay.
     pub fn see(&mut self, request: &Request, hit: bool) -> bool {
         self.seen.commands += 1;
         let write = request.op != Op::Read;
@@ -123,7 +123,7 @@ impl Segmentation {
         continues || self.ahead
     }
 
-    /// Whether `request` continues a run.
+    /// Adds `request` to the run that it continues, or begins a run. Returns true if it continues one.
     fn follow(&mut self, request: &Request) -> bool {
         if let Some(run) = self.runs.ending_at(request.lba) {
             let was_live = self.runs.put(run, request.end(), true);
@@ -160,12 +160,12 @@ impl Segmentation {
         Division { segments, sectors: self.adaptive.sectors / segments, dirty }
     }
 
-    /// The division that the buffer has yet to take.
+    /// Division that the buffer has yet to take.
     pub fn wanted(&self) -> Option<Division> {
         self.wanted
     }
 
-    /// The buffer has taken the division that was wanted.
+    /// Notes that the buffer has taken the division wanted.
     pub fn divided(&mut self) {
         if let Some(division) = self.wanted.take() {
             self.segments = division.segments;

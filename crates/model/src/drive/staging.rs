@@ -1,5 +1,5 @@
-//! By way of the media cache: which writes go there, which reads are served from there, and how an idle drive moves it all
-//! home.
+//! Use of the media cache: which writes go there, which reads are served from there, and how an idle drive moves its
+//! contents home.
 
 use super::geometry::Extent;
 use super::medium::{Activity, Purpose};
@@ -8,7 +8,7 @@ use crate::block::{Op, Request};
 use crate::time::Instant;
 
 impl Drive {
-    /// Where a dirty run goes in the media cache, if it goes there now.
+    /// Place of a dirty run in the media cache, if it goes there now.
     fn place_in_media_cache(&self, now: Instant, start: u64, sectors: u32) -> Option<(Extent, usize)> {
         let media = self.media_cache.as_ref()?;
         if !self.pressing(now) {
@@ -18,13 +18,13 @@ impl Drive {
         media.place(medium, self.medium.arm().cylinder, start, sectors)
     }
 
-    /// What is written now goes into the media cache.
+    /// True while a write into the media cache is in progress.
     pub(super) fn writes_to_media_cache(&self) -> bool {
         self.media_cache.as_ref().is_some_and(|media| media.is_writing())
     }
 
-    /// The oldest dirty segment that goes into the media cache now, and its place there. Segments from number `fence` on
-    /// wait.
+    /// The oldest dirty segment that goes into the media cache now, and its place there. Segments from the number
+    /// `fence` on wait.
     pub(super) fn next_for_media_cache(&self, now: Instant, fence: u64) -> Option<(usize, Extent)> {
         self.media_cache.as_ref()?;
         let mut waiting = self.buffer.destageable().filter(|(_, dirty)| dirty.serial < fence);
@@ -35,12 +35,12 @@ impl Drive {
         })
     }
 
-    /// Where a dirty run is written now, in the media cache or at home.
+    /// Returns where a dirty run is written now; begins a write into the media cache if it goes there.
     pub(super) fn destination(&mut self, now: Instant, run: &Request) -> Extent {
         let Some((extent, stretch)) = self.place_in_media_cache(now, run.lba, run.sectors) else {
             return self.medium.track(run.lba);
         };
-        // What follows in its stretch begins in a physical sector of its own.
+        // The next write in its stretch begins in a physical sector of its own.
         self.medium.forget_half();
         if let Some(media) = &mut self.media_cache {
             media.begin(run.lba, run.sectors, extent.lba, stretch);
@@ -48,7 +48,7 @@ impl Drive {
         Extent { lba: run.lba, ..extent }
     }
 
-    /// A write of `lba..end` has ended, perhaps in the media cache; answers whether it was there.
+    /// Ends a write of `lba..end`. Returns true if it went into the media cache.
     pub(super) fn settle_media_cache(&mut self, lba: u64, end: u64) -> bool {
         let Some(media) = &mut self.media_cache else { return false };
         if media.end() {
@@ -59,26 +59,26 @@ impl Drive {
         false
     }
 
-    /// Where a read begins whose blocks are all in one entry.
+    /// Place of a read whose blocks are all in one entry.
     pub(super) fn in_media_cache(&self, request: &Request) -> Option<Extent> {
         let media = self.media_cache.as_ref().filter(|_| request.op == Op::Read)?;
         let part = media.first_part(self.medium.geometry(), request.lba, request.end())?;
         (part.sectors == request.sectors).then_some(part)
     }
 
-    /// The blocks from `lba` to `end` that a read finds in the media cache first.
+    /// First part of `lba..end` that is in the media cache.
     #[inline]
     pub(super) fn part_in_media_cache(&self, lba: u64, end: u64) -> Option<Extent> {
         self.media_cache.as_ref()?.first_part(self.medium.geometry(), lba, end)
     }
 
-    /// An idle drive has something to move home.
+    /// True if the drive is idle and has something to move home.
     pub(super) fn may_move_home(&self) -> bool {
         let idle = self.power == Power::On && self.electronics.is_idle();
         idle && self.media_cache.as_ref().is_some_and(|media| !media.is_empty())
     }
 
-    /// Reads a track of the media cache, or writes the next entry of the one read home.
+    /// Writes home the next entry that was read back, or reads back a track of the media cache.
     pub(super) fn move_home(&mut self, now: Instant) {
         let Some(media) = &mut self.media_cache else { return };
         if let Some((lba, sectors)) = media.pop_moving() {
@@ -98,7 +98,7 @@ impl Drive {
         self.start(now, (run.op != Op::Read, run.end()), first, Purpose::Moving, (now, now));
     }
 
-    /// The read of blocks that its own place did not have goes on in the media cache. Answers whether it does.
+    /// Continues a read in the media cache, with the next part that is there. Returns false if none is left.
     pub(super) fn gather(&mut self, now: Instant, slot: u16) -> bool {
         let command = &self.electronics[slot];
         let (request, from) = (command.request, command.gathered.max(command.request.lba));

@@ -1,12 +1,12 @@
-//! The store of memory that the buffer's segments share where they are not equally long: how much each holds, and who gives
-//! his up for whom. Which blocks are in a segment is `cache`'s affair, which of them are not on the medium `written`'s.
+//! Memory that the buffer's segments share if they are not equally long: how much each segment owns, and which is
+//! evicted for which. `cache` knows the blocks of a segment, `written` those not on the medium yet.
 //!
-//! A written run holds as much as it is long. What a read holds depends on the buffer:
+//! A written run owns as much as it is long. The memory of a read depends on the buffer:
 //! - with `cache.dirty_runs` alone a whole segment, whatever is read into it;
-//! - with segments of their own lengths as many blocks as the read and its read-ahead are to bring, at most a whole segment's;
-//!   a read-ahead that is broken off gives back what it did not bring. (The memory for a read is the command's length and
-//!   that of its read-ahead: US 6,910,099, "Disk drive adjusting read-ahead to optimize cache memory allocation", 2001,
-//!   claim 1. That it is given back is inferred: the table of tags of US 6,606,682 has a length for each.)
+//! - with segments of their own lengths as many blocks as the read and its read-ahead are to bring, at most a whole segment's; a
+//!   read-ahead that is broken off gives back what it did not bring. (The memory for a read is the command's length and that of its
+//!   read-ahead: US 6,910,099, "Disk drive adjusting read-ahead to optimize cache memory allocation", 2001, claim 1. The giving back is
+//!   inferred: the table of tags of US 6,606,682 has a length for each.)
 
 use alloc::vec::Vec;
 
@@ -18,21 +18,21 @@ use super::profile::CacheSpec;
 pub(super) struct SegmentStore {
     /// Sectors in all.
     size: u64,
-    /// Sectors that nothing holds.
+    /// Sectors that no segment owns.
     free: u64,
-    /// Sectors that each segment holds.
+    /// Sectors that each segment owns.
     held: Vec<u32>,
-    /// Segments that hold nothing.
+    /// Segments without memory.
     empty: Vec<usize>,
-    /// Sectors of unwritten data, and how many there may be.
+    /// Sectors of unwritten data, and their maximum.
     dirty: u64,
     dirty_at_most: u64,
-    /// A read holds no more than it brings.
+    /// A read owns no more than it brings.
     own_lengths: bool,
 }
 
 impl SegmentStore {
-    /// That of a profile whose buffer has so many segments and runs.
+    /// Returns the memory of a profile whose buffer has so many segments, those of written runs included.
     pub(super) fn of(cache: &CacheSpec, segments: u32) -> SegmentStore {
         let size = u64::from(cache.segments) * u64::from(cache.segment_sectors);
         SegmentStore {
@@ -46,25 +46,25 @@ impl SegmentStore {
         }
     }
 
-    /// A segment that holds nothing, but `filling`.
+    /// Takes a segment without memory, except `filling`.
     pub(super) fn take_empty(&mut self, filling: Option<usize>) -> Option<usize> {
         let place = self.empty.iter().rposition(|&segment| Some(segment) != filling)?;
         Some(self.empty.swap_remove(place))
     }
 
-    /// A segment has nothing in it.
+    /// Adds a segment to those without memory.
     #[inline(always)]
     pub(super) fn is_empty(&mut self, segment: usize) {
         self.empty.push(segment);
     }
 
-    /// A segment gives all its memory up.
+    /// Frees all memory of a segment.
     #[inline(always)]
     pub(super) fn give_back(&mut self, segment: usize) {
         self.free += u64::from(core::mem::take(&mut self.held[segment]));
     }
 
-    /// The run in a segment is on the medium, or lost.
+    /// Counts the run in a segment as written: it is on the medium, or lost.
     pub(super) fn is_written(&mut self, segment: usize) {
         self.dirty -= u64::from(self.held[segment]);
     }
@@ -77,7 +77,7 @@ impl SegmentStore {
 }
 
 impl Buffer {
-    /// Blocks that a segment may come to hold for reads: a whole one's, or what unwritten data leave of the store.
+    /// Maximum blocks that a segment may own for reads: a whole one's, or what unwritten data leave of the memory.
     #[inline]
     pub(super) fn room_for_reads(&self) -> u64 {
         match &self.memory {
@@ -86,7 +86,7 @@ impl Buffer {
         }
     }
 
-    /// What a segment holds for `sectors` of a read.
+    /// Blocks that a segment owns for `sectors` of a read.
     #[inline(always)]
     fn due(&self, sectors: u64) -> u64 {
         match &self.memory {
@@ -95,8 +95,8 @@ impl Buffer {
         }
     }
 
-    /// A segment that is about to be used gets the memory for `sectors` of a read, clean ones giving theirs up but `filling`.
-    /// Answers false where that is not enough.
+    /// Gives a segment the memory for `sectors` of a read, and evicts clean ones for it, except `filling`. Returns
+    /// false if that is not enough.
     #[inline(always)]
     pub(super) fn widen(&mut self, segment: usize, sectors: u64, filling: Option<usize>) -> bool {
         if self.memory.is_none() {
@@ -115,8 +115,8 @@ impl Buffer {
         self.squeeze_in(segment, more, filling)
     }
 
-    /// Allocates where that takes the memory of one segment, the one used longest ago, and gives it to one that has none: so it
-    /// is with each read that misses a full buffer of which nothing is dirty. Answers `None`, having done nothing, elsewhere.
+    /// Allocates by handing the memory of the least recently used segment to one without, as for each read that misses
+    /// a full clean buffer. Returns `None`, with nothing changed, in any other case.
     #[inline(always)]
     pub(super) fn hand_over(&mut self, start: u64, sectors: u64, filling: Option<usize>) -> Option<usize> {
         let due = self.due(sectors);
@@ -139,7 +139,7 @@ impl Buffer {
         Some(taker)
     }
 
-    /// The same, where there is no memory left for `more` blocks.
+    /// Evicts clean segments until `more` sectors are free, and gives them to `segment`.
     #[inline(always)]
     fn squeeze_in(&mut self, segment: usize, more: u64, filling: Option<usize>) -> bool {
         if !self.recency.is_retired(segment) {
@@ -153,7 +153,7 @@ impl Buffer {
         found
     }
 
-    /// How long a segment can be of which `sectors` are wanted: it takes memory for them, as far as there is any.
+    /// Gives a segment memory for `sectors`, as far as there is any. Returns the length that it can have.
     #[inline(always)]
     pub(super) fn lengthen(&mut self, segment: usize, sectors: u64) -> u64 {
         let widened = self.widen(segment, sectors, None);
@@ -165,7 +165,7 @@ impl Buffer {
         u64::from(store.held[segment]).min(whole)
     }
 
-    /// A clean segment gives back the memory that it holds for more than it has.
+    /// Frees the memory of a clean segment beyond its blocks.
     #[inline(always)]
     pub(super) fn trim(&mut self, segment: usize) {
         if self.memory.as_ref().is_some_and(|store| store.own_lengths) && !self.is_dirty(segment) {
@@ -181,7 +181,7 @@ impl Buffer {
         store.held[segment] -= over as u32;
     }
 
-    /// Clean segments, those used longest ago first, give up their memory until `sectors` are free; `filling` does not.
+    /// Evicts clean segments, least recently used first, except `filling`, until `sectors` are free.
     #[inline(always)]
     pub(super) fn find_memory(&mut self, sectors: u64, filling: Option<usize>) -> bool {
         while self.memory.as_ref().is_some_and(|store| store.free < sectors) {
@@ -191,12 +191,12 @@ impl Buffer {
         true
     }
 
-    /// So many more blocks may be dirty.
+    /// True if so many more blocks may be dirty.
     pub(super) fn has_memory_for(&self, sectors: u64) -> bool {
         self.memory.as_ref().is_none_or(|store| store.dirty + sectors <= store.dirty_at_most)
     }
 
-    /// A written run has grown by so many blocks, for which there is memory.
+    /// Takes memory for a written run that has grown by so many blocks.
     pub(super) fn fills(&mut self, segment: usize, sectors: u64) {
         if let Some(store) = &mut self.memory {
             store.hold(segment, sectors);
@@ -204,7 +204,7 @@ impl Buffer {
         }
     }
 
-    /// A written run has lost so many blocks.
+    /// Frees the memory of so many blocks that have left a written run.
     pub(super) fn empties(&mut self, segment: usize, sectors: u64) {
         if let Some(store) = &mut self.memory {
             store.free += sectors;

@@ -1,34 +1,33 @@
-//! A prefetch in progress: which blocks have passed the head by when. It advances by itself; nobody needs to be woken
-//! for it.
+//! A prefetch in progress: which blocks have passed the head, and when. No event is needed to advance it.
 
 use super::geometry::{Extent, Geometry};
 use super::mechanics::{Arm, Mechanics};
 use crate::time::Instant;
 
-/// Blocks passing one after another into a segment.
+/// Blocks that pass one after another into a segment.
 #[derive(Clone, Copy, Debug)]
 pub struct MediaStream {
     /// The segment that takes them.
     pub segment: usize,
-    /// The block after the last to be read.
+    /// Block after the last to be read.
     pub limit: u64,
-    /// What it brings for commands that were told so has passed.
+    /// When the blocks promised to commands have passed.
     pub promised: Instant,
-    /// A waiting command leaves it alone until here, unless it has waited for too long.
+    /// Until when a waiting command leaves it alone, unless it has waited too long.
     pub held: Instant,
-    /// Up to when it was let run last; far away where it is to be looked at anew.
+    /// Instant to which it was last advanced; `FAR` if it must be advanced anew.
     pub settled: Instant,
-    /// The extent that is passing, and when its first block began to.
+    /// Extent that is passing, and when its first block began to.
     extent: Extent,
     begin: Instant,
 }
 
-/// The mechanism a stream runs on.
+/// Mechanism on which a stream runs.
 #[derive(Clone, Copy)]
 pub struct DiskMechanism<'a> {
-    /// Where blocks are.
+    /// Layout of the blocks.
     pub geometry: &'a Geometry,
-    /// How long it takes.
+    /// Timing of arm and platter.
     pub mechanics: &'a Mechanics,
 }
 
@@ -53,15 +52,15 @@ impl MediaStream {
         self.settled = Instant::FAR;
     }
 
-    /// When the last block before the limit has passed, if that is by `now`; call [`MediaStream::catch_up`] first.
+    /// End of the stream, if that is by `now`; call [`MediaStream::catch_up`] first.
     #[inline]
     pub fn over_by(&self, platter: DiskMechanism<'_>, now: Instant) -> Option<Instant> {
         let over = (self.extent.end() >= self.limit).then(|| self.passed(platter, self.limit))?;
         (over <= now).then_some(over)
     }
 
-    /// When `end` blocks counted from the start of the drive have passed: the block before `end` is in the buffer. What
-    /// the stream found there, and what lies before the extent that passes, has been there all the time.
+    /// When the block before `end` is in the buffer. Blocks before the extent that passes, some of them there before
+    /// the stream began, count as there all the time.
     #[inline]
     pub fn when(&self, platter: DiskMechanism<'_>, end: u64) -> Instant {
         if end <= self.extent.lba {
@@ -83,13 +82,13 @@ impl MediaStream {
         self.begin + platter.mechanics.turn(angle)
     }
 
-    /// The extent that passes is the same until `now`.
+    /// True if the extent that passes stays the same until `now`.
     #[inline(always)]
     pub fn stays(&self, platter: DiskMechanism<'_>, now: Instant) -> bool {
         self.extent.end() >= self.limit || self.begin + platter.mechanics.transfer(&self.extent) > now
     }
 
-    /// Lets it run up to `now`.
+    /// Advances the stream to `now`.
     #[inline]
     pub fn catch_up(&mut self, platter: DiskMechanism<'_>, now: Instant) {
         while self.extent.end() < self.limit {
@@ -118,7 +117,7 @@ impl MediaStream {
         (self.extent.lba + sectors).min(self.limit)
     }
 
-    /// Where the arm is.
+    /// Position of the arm.
     pub fn arm(&self) -> Arm {
         Arm { cylinder: self.extent.cylinder, head: self.extent.head }
     }

@@ -1,4 +1,4 @@
-//! Candidates for the medium, commands and dirty segments alike: their first track, and what it costs to get there.
+//! Candidates for the medium, commands and dirty segments alike: their first track, and the cost of reaching it.
 
 use super::geometry::Extent;
 use super::mechanics::{Reach, ReadReach};
@@ -13,28 +13,28 @@ pub(super) struct Target {
     pub(super) write: bool,
     pub(super) cylinder: u32,
     angle: u64,
-    /// The longest that it can wait for the platter.
+    /// Longest rotational delay.
     longest: Span,
-    /// Its first block may go to the medium from here on: data may still be on the link.
+    /// Earliest start of its first block: data may still be on the link.
     ready: Instant,
 }
 
 impl Target {
-    /// What begins on `track`, nothing of it on the link.
+    /// Target that begins on `track`, without data on the link.
     pub(super) fn on(track: &Extent, slot: u16, write: bool, longest: Span) -> Target {
         let (head, cylinder, angle) = (track.head, track.cylinder, track.angle);
         Target { slot, head, write, cylinder, angle, longest, ready: Instant::ZERO }
     }
 
-    /// The same, with data that allow it to begin at `ready`. What is chosen before that and passes under the head first
-    /// costs a revolution, or as many as pass: a drive that takes what is next under the head while its data are on the
-    /// link lets its place pass, and what it writes next has again just begun to come.
+    /// Sets the instant at which its data allow it to begin. If it passes under the head before, it costs a revolution,
+    /// or as many as pass until then: a drive that takes what is next under the head while its data are on the link
+    /// misses its place, and is as late for what it writes next.
     pub(super) fn ready_at(self, ready: Instant) -> Target {
         Target { ready, ..self }
     }
 }
 
-/// Of reads alone.
+/// Costs of reads alone.
 impl Costs<Target> for ReadReach<'_> {
     #[inline(always)]
     fn of(&self, target: &Target) -> u64 {
@@ -48,7 +48,7 @@ impl Costs<Target> for ReadReach<'_> {
     }
 }
 
-/// It has few branches: which of many targets are near is what a processor cannot foresee.
+/// Few branches: a processor cannot foresee which of many targets are near.
 impl Costs<Target> for Reach<'_> {
     #[inline(always)]
     fn of(&self, target: &Target) -> u64 {

@@ -1,15 +1,15 @@
-//! A choice that is not final yet: the arm is on its way, and a command that comes may still be nearer. For so long as
-//! `firmware.revise` says, and until the blocks wanted begin to pass, each command that comes makes the drive choose again: from
-//! what is left of the way to the access chosen, and from the arm's old place for all others. An arm under constant acceleration
-//! has done 2 (t / T)² of its way after t of T: of a seek of 1 ms 8 % after a fifth of a millisecond, and while it waits for the
-//! platter nothing is lost at all.
+//! A choice that is not final yet: the arm has started, and a command that comes may still be nearer. For as long as
+//! `firmware.revise` says, and until the blocks wanted begin to pass, each command that comes makes the drive choose
+//! again: with the rest of the time to the access chosen, and from the arm's old place for all others. An arm under
+//! constant acceleration has done 2 (t / T)² of its way after t of T: of a seek of 1 ms 8 % after a fifth of a
+//! millisecond, and while it waits for the platter nothing is lost at all.
 //!
-//! The access chosen has not begun until the choice is final: it waits in the queue as before, and counts from the instant of
-//! its choice when it begins. A read-ahead ends at that instant.
+//! The access chosen begins when the choice is final, and then counts from the instant of its choice; until then its
+//! command waits in the queue. A read-ahead ends at the instant of the choice.
 //!
 //! Measured: behind a controller that answers in 0.04 ms, two outstanding reads within 5 GB come 1.41 times as fast as one
-//! (docs/published.md, the SAS drive). A drive that chooses as an access ends has one to choose from then, and gains nothing; one
-//! that waits until the host has answered (`firmware.dispatch`) gains that with two, and loses a tenth with sixteen.
+//! (docs/published.md, the SAS drive). A drive that chooses when an access ends has only one to choose from, and gains nothing; one that
+//! waits until the host has answered (`firmware.dispatch`) gains that with two, and loses a tenth with sixteen.
 
 use super::Drive;
 use super::cache::BufferLookup;
@@ -23,17 +23,17 @@ use crate::time::{Instant, Span};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Tentative {
     slot: u16,
-    /// The arm left at this instant.
+    /// When the arm left.
     begun: Instant,
-    /// Its first block begins to pass, or may.
+    /// Earliest instant at which its first block passes.
     there: Instant,
-    /// It is given up no more.
+    /// When the choice is final.
     last: Instant,
-    /// When it is looked at again.
+    /// When the choice is made again.
     next: Instant,
 }
 
-/// What positioning costs while the arm is on its way to a tentative access.
+/// Costs of positioning while the arm is on its way to a tentative access.
 pub(super) struct ReachUnderWay<'a> {
     reach: Reach<'a>,
     slot: u16,
@@ -51,25 +51,25 @@ impl Costs<Target> for ReachUnderWay<'_> {
 }
 
 impl Tentative {
-    /// When it is looked at again.
+    /// When the choice is made again.
     pub(super) fn looked_at(&self) -> Instant {
         self.next
     }
 
-    /// A command comes at `now`.
+    /// Makes the choice again at `now`, for a command that comes.
     pub(super) fn think_again(&mut self, now: Instant) {
         self.next = now;
     }
 
-    /// What positioning costs at `now`.
+    /// Costs of positioning at `now`.
     pub(super) fn reach<'a>(&self, now: Instant, reach: Reach<'a>) -> ReachUnderWay<'a> {
         ReachUnderWay { reach, slot: self.slot, left: self.there.saturating_since(now).nanos() }
     }
 }
 
 impl Drive {
-    /// The medium turns to a command: for good, or where its firmware thinks again, until one comes that is nearer. `before` is
-    /// what it had turned to; it may have a `rival` among the dirty segments.
+    /// Gives the medium to a command: for good, or if the firmware revises choices, until one comes that is nearer.
+    /// `before` is the tentative access so far; the command may have a `rival` among the dirty segments.
     #[inline(always)]
     pub(super) fn turn_to(&mut self, now: Instant, choice: CandidateChoice, before: Option<Tentative>, rival: bool) {
         match self.medium.revises() > Span::ZERO {

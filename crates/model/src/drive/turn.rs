@@ -1,10 +1,10 @@
-//! The medium's turn: which access is next, and what follows when it is over.
+//! Choice of the next access, and what follows when it is over.
 //!
 //! Commands are ordered by `firmware.queue`, dirty segments by `firmware.destage`; under pressure the cheaper of the
 //! two choices goes first, unless one has waited beyond the limit of its discipline: then the one whose limit passed
-//! first. A segment that has been dirty for longer than its limit is pressing by itself. Nothing here decides what a
-//! command is or when its data cross the link. With `firmware.commands_percent` turns are shared instead of going to the
-//! cheaper.
+//! first. A segment that has been dirty for longer than its limit is pressing by itself. With
+//! `firmware.commands_percent` turns are shared instead of going to the cheaper. Nothing here decides what a command is
+//! or when its data cross the link.
 
 use super::cache::BufferLookup;
 use super::command::Stage;
@@ -21,7 +21,7 @@ use crate::record::Part;
 use crate::time::Instant;
 
 impl Drive {
-    /// Dirty segments compete with commands.
+    /// True if dirty segments compete with commands.
     #[inline]
     pub(super) fn pressing(&self, now: Instant) -> bool {
         self.buffer.dirty_count() > 0 && self.dirty_press(now)
@@ -34,12 +34,12 @@ impl Drive {
             || self.write_back.ages_at(&self.buffer).is_some_and(|at| at <= now)
     }
 
-    /// On its way to a stop, before which all that is dirty goes to the medium.
+    /// True if the drive destages all dirty data before it switches off.
     fn stops_honestly(&self) -> bool {
         self.power != Power::On && !self.promises.forgets()
     }
 
-    /// When the next access may be chosen, if there is anything to choose and the medium is not at work.
+    /// When the next access may be chosen, if there is anything to choose and no access is in progress.
     #[inline]
     pub(super) fn choose_at(&self) -> Option<Instant> {
         if self.medium.is_accessing() { None } else { self.choose_without_access_at() }
@@ -68,7 +68,7 @@ impl Drive {
         Some(at.max(self.clock))
     }
 
-    /// When the medium can be had by what may break off a prefetch.
+    /// When work that may break off a prefetch can have the medium.
     fn free_for_urgent(&self) -> Instant {
         match self.medium.activity() {
             Activity::Prefetch(stream) => self.medium.free_from().max(self.breaks_off(stream, self.fed_up())),
@@ -76,7 +76,7 @@ impl Drive {
         }
     }
 
-    /// When the drive has been left alone for long enough to tidy up.
+    /// When the drive has been idle for long enough to destage, or to move data home.
     fn free_and_quiet(&self) -> Instant {
         let medium = match self.medium.activity() {
             Activity::Prefetch(stream) => stream.when(self.medium.platter(), stream.limit),
@@ -85,7 +85,7 @@ impl Drive {
         self.write_back.tidies_at(medium, self.electronics.quiet_since())
     }
 
-    /// When what waits is the medium's, though a stream is read ahead of: beyond its limit, or at the head of the queue.
+    /// When waiting work may interrupt the read-ahead of a stream: at its wait limit, or at once for a head of the queue.
     #[inline]
     pub(super) fn fed_up(&self) -> Option<Instant> {
         if self.queue.has_head() {
@@ -97,8 +97,8 @@ impl Drive {
         }
     }
 
-    /// When dirty segments go before all else: one has been so for as long as its discipline allows, or a command that waits
-    /// for them to be written, a flush or a write without room, has waited for as long as that of commands does.
+    /// When dirty segments go before all else: one reaches the wait limit of its discipline, or a command that waits
+    /// for their destage, a flush or a write without room, reaches that of commands.
     #[inline]
     pub(super) fn writing_due(&self) -> Option<Instant> {
         if self.buffer.dirty_count() == 0 { None } else { self.dirty_due() }
@@ -110,7 +110,7 @@ impl Drive {
         self.write_back.due(&self.buffer).into_iter().chain(kept.map(|(begun, limit)| begun + limit)).min()
     }
 
-    /// When a read-ahead gives way to what waits and is `fed_up` then. What commands were promised it still brings.
+    /// When a read-ahead gives way to waiting work, which may interrupt it at `fed_up`. Blocks promised to commands still come.
     pub(super) fn breaks_off(&self, stream: &MediaStream, fed_up: Option<Instant>) -> Instant {
         stream.promised.max(stream.held.min(fed_up.unwrap_or(Instant::FAR)))
     }
@@ -120,7 +120,7 @@ impl Drive {
         self.plan(now);
         let due = self.writing_due().is_some_and(|due| due < now);
         let pressing = self.pressing(now) || due;
-        // Without a rival only SPTF asks for the cost.
+        // Without a competing destage only SPTF asks for the cost.
         let rivals = self.queue.is_empty() || pressing;
         let head = u64::from(self.medium.arm().cylinder);
         let before = self.tentative.take();
@@ -154,7 +154,7 @@ impl Drive {
         }
     }
 
-    /// A dirty segment that costs as much as the command comes behind it, unless something has waited for too long.
+    /// Cost from which on a dirty segment comes after the command; no limit if something has waited too long.
     fn bar(&self, now: Instant, due: bool, command: &Option<CandidateChoice>) -> u64 {
         match command {
             Some(command) if !due && !self.queue.overdue(now) && !self.write_back.shares_turns() => command.cost,
@@ -162,8 +162,8 @@ impl Drive {
         }
     }
 
-    /// A command goes before a dirty segment: it is the cheaper, or has the turn by its share, or, where either has waited beyond its limit, the one
-    /// whose limit passed first.
+    /// True if a command goes before a dirty segment: it is a head of the queue, is cheaper, or has the turn by its
+    /// share. If either has waited beyond its limit, the one whose limit passed first goes first.
     fn goes_first(&self, now: Instant, command: &CandidateChoice, rival: &Rival) -> bool {
         let passed = |due: Option<Instant>| due.filter(|&due| due < now);
         let limit = self.write_back.max_wait();
@@ -177,8 +177,8 @@ impl Drive {
         }
     }
 
-    /// The dirty segment to write out next, in the media cache or at home. One that costs `bar` or more may stand for all
-    /// that do.
+    /// Chooses the dirty segment to destage next, into the media cache or home. If all cost `bar` or more, it may be
+    /// any of them.
     fn choose_destage(&mut self, now: Instant, bar: u64) -> Option<Rival> {
         if let Some((segment, place)) = self.next_for_media_cache(now, self.write_back.first_fence()) {
             let cost = self.medium.reach(now).of(&self.medium.target(0, &place, 1, true));
@@ -188,7 +188,7 @@ impl Drive {
         self.write_back.choose(now, &self.buffer, &self.medium, bar)
     }
 
-    /// The medium is a command's: its arm left for it at `begun`, and is on its way for good at `now`.
+    /// Starts the chosen command; the arm has been moving since `begun`.
     pub(super) fn start_command(&mut self, now: Instant, begun: Instant, choice: CandidateChoice) {
         let target = self.queue.take(choice);
         let slot = target.slot;
@@ -206,7 +206,7 @@ impl Drive {
         }
         let filling = self.medium.filling(now);
         match self.look_up(slot) {
-            // It came into the buffer while the command waited.
+            // The data came into the buffer while the command waited.
             BufferLookup::Hit(segment) => self.read_hit(now, slot, &request, segment),
             _ if self.part_in_media_cache(request.lba, request.end()).is_some() => {
                 self.break_off(now);
@@ -237,14 +237,14 @@ impl Drive {
         self.take_along(now);
     }
 
-    /// There is memory for a read that begins in `segment` and goes on past its end.
+    /// Takes memory for a read that begins in `segment` and extends past its end. Returns false if there is none.
     fn reads_on_into(&mut self, segment: usize, request: &Request, filling: Option<usize>) -> bool {
         let (start, _) = self.buffer.span(segment);
         !self.buffer.is_dirty(segment) && self.buffer.widen(segment, request.end() - start, filling)
     }
 
-    /// Reads from the block at `first` to the request's end into the segment that `take` names, and plans the read-ahead
-    /// behind it; a read that fails fills none.
+    /// Reads from the block at `first` to the request's end into the segment that `take` names, and plans the
+    /// read-ahead after it; a read that fails fills none.
     fn read_into(
         &mut self,
         now: Instant,
@@ -272,8 +272,8 @@ impl Drive {
         self.medium.go_on_with(stream);
     }
 
-    /// Starts an access from the block at `first` to `end`; its data, if it writes, cross the link between the two instants of
-    /// `data`.
+    /// Starts an access from the block at `first` to `end`; the data of a write cross the link between the two instants
+    /// of `data`.
     pub(super) fn start(
         &mut self,
         now: Instant,
@@ -304,7 +304,7 @@ impl Drive {
         self.start(now, (true, run.end()), first, Purpose::Destage(segment), (arrived, arrived));
     }
 
-    /// The access in progress is over.
+    /// Ends the access in progress.
     pub(super) fn access_ended(&mut self, now: Instant) {
         let Activity::Access { access, sweep, purpose, .. } = self.medium.activity() else {
             return;
@@ -336,7 +336,7 @@ impl Drive {
                 let service = self.electronics[slot].service();
                 self.electronics.close(slot, now + self.electronics.overhead().reselect + service);
             }
-            // Nothing of it is sent.
+            // A failed read sends no data.
             Purpose::Command { slot, .. } if self.electronics[slot].outcome != Status::Done => {
                 let service = self.electronics[slot].service();
                 self.electronics.close(slot, now + self.electronics.overhead().reselect + service);
@@ -363,7 +363,7 @@ impl Drive {
         self.unpark(now);
     }
 
-    /// A write that went round in its segment is on the medium; its status may still be on its way.
+    /// Ends a write that wrapped around in its segment: all is on the medium, though its status may still be on its way.
     fn end_round(&mut self, now: Instant, slot: u16) {
         if self.electronics[slot].stage == Stage::Draining {
             self.electronics.release(now, slot);
@@ -371,9 +371,9 @@ impl Drive {
         }
     }
 
-    /// What continues the run that ended at `end` follows at once, as one long write: the `rest` of its segment, else
-    /// another segment. That one is made ready while the one before is written, which takes as long as to make a write
-    /// ready that comes from the host.
+    /// Destages at once what continues the run that ended at `end`, as one long write: the `rest` of its segment, else
+    /// another segment. Another segment is made ready while the one before is written, which takes as long as to make a
+    /// write ready that comes from the host.
     fn go_on_destaging(&mut self, now: Instant, begun: Instant, end: u64, rest: Option<usize>) {
         if self.queue.overdue(now) {
             return;

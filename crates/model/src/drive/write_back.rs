@@ -1,5 +1,5 @@
-//! Writing back: the dirty segments in the order in which they go to the medium, and who waits for them: flushes, and
-//! writes without room. What is dirty is for the buffer to say, what it costs for the medium.
+//! Write-back: the order in which dirty segments are destaged, and the commands that wait for them: flushes, and
+//! commands parked until then. The buffer knows what is dirty, the medium what a destage costs.
 
 use alloc::collections::VecDeque;
 
@@ -16,7 +16,7 @@ use crate::time::{Instant, Span};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Destage {
     segment: usize,
-    /// Its number among all that became dirty.
+    /// Serial number of the dirty segment.
     serial: u64,
     target: Target,
 }
@@ -43,47 +43,47 @@ impl Costs<Destage> for Reach<'_> {
     }
 }
 
-/// The dirty segment that would be written out next.
+/// The dirty segment that would be destaged next.
 pub(super) struct Rival {
     pub(super) segment: usize,
     /// Since when it is dirty.
     pub(super) since: Instant,
     /// Positioning time, in nanoseconds.
     pub(super) cost: u64,
-    /// Its place in the queue, if it goes home.
+    /// Place in the queue, if it goes home.
     pub(super) queued: Option<Choice>,
 }
 
-/// What is to be written back.
+/// Order of destages, and the commands that wait for them.
 #[derive(Debug)]
 pub(super) struct WriteBack {
-    /// How long data may be dirty before they compete with the commands.
+    /// Age at which data compete with the commands.
     age: Option<Span>,
-    /// How long a drive without commands waits before it begins to tidy up.
+    /// Time without commands after which idle destaging begins.
     idle: Span,
-    /// Dirty segments that want the medium, as of the last choice among them: those below `joined`, less those that had
+    /// Dirty segments to destage, as of the last choice among them: those numbered below `joined`, less those that had
     /// `left` by then.
     queue: Queue<Destage>,
     joined: u64,
     left: u64,
-    /// Writes that wait for a segment.
+    /// Parked commands, which wait for a destage.
     parked: VecDeque<u16>,
     /// Flushes, with the number below which dirty segments must be gone.
     flushes: VecDeque<(u16, u64)>,
-    /// What is being written back is so for one of them.
+    /// The destage in progress is for a flush.
     for_flush: bool,
-    /// It goes on because nothing else was to do.
+    /// Idle destaging is in progress.
     tidying: bool,
-    /// A write found no room; the next gets none before so many runs are free.
+    /// A write found no room; no other gets a new run before `room_runs` are free.
     closed: bool,
     room_runs: usize,
-    /// The share of turns, in percent, that commands have beside what presses, and what of it they have not had.
+    /// Share of turns, in percent, that commands have against pressing destages, and their credit of turns not had.
     commands_percent: Option<u32>,
     credit: u32,
 }
 
 impl WriteBack {
-    /// Of a buffer and a firmware with these rules, and a drive of `commands` at once.
+    /// Returns the empty write-back state of a drive that takes so many `commands` at once.
     pub(super) fn new(cache: &CacheSpec, firmware: &Firmware, commands: usize) -> WriteBack {
         WriteBack {
             age: cache.destage_age,
@@ -102,26 +102,26 @@ impl WriteBack {
         }
     }
 
-    // Who waits
+    // Waiting commands
 
-    /// A command waits for dirty segments to be written.
+    /// True if a command waits for a destage.
     #[inline]
     pub(super) fn is_awaited(&self) -> bool {
         !self.flushes.is_empty() || !self.parked.is_empty()
     }
 
-    /// The first of those that wait, of each kind.
+    /// First parked command, and first flush.
     pub(super) fn first_waiting(&self) -> impl Iterator<Item = u16> {
         self.parked.front().into_iter().chain(self.flushes.front().map(|(slot, _)| slot)).copied()
     }
 
-    /// The command in `slot` waits no longer.
+    /// Removes the command in `slot` from those that wait.
     pub(super) fn drop_out(&mut self, slot: u16) {
         self.parked.retain(|&other| other != slot);
         self.flushes.retain(|&(other, _)| other != slot);
     }
 
-    /// A write waits for room, before all others or behind them.
+    /// Parks a command, before all others or after them.
     pub(super) fn park(&mut self, slot: u16, first: bool) {
         match first {
             true => self.parked.push_front(slot),
@@ -129,35 +129,35 @@ impl WriteBack {
         }
     }
 
-    /// The write that has waited for room longest.
+    /// The parked command that comes first.
     #[inline]
     pub(super) fn parked(&self) -> Option<u16> {
         self.parked.front().copied()
     }
 
-    /// It has got on.
+    /// Removes the parked command that comes first.
     pub(super) fn unpark(&mut self) {
         self.parked.pop_front();
     }
 
-    /// A write finds no room. Answers that it waits.
+    /// Notes that a write finds no room. Always returns true: the write waits.
     pub(super) fn closes(&mut self) -> bool {
         self.closed = true;
         true
     }
 
-    /// One found none, and since then not as many runs have come free as another needs.
+    /// Updates and returns whether a write must wait for a run: one found no room, and fewer runs are free than another needs.
     pub(super) fn is_closed(&mut self, buffer: &Buffer) -> bool {
         self.closed = self.closed && buffer.dirty_count() > 0 && buffer.free_runs() < self.room_runs;
         self.closed
     }
 
-    /// A flush waits for all dirty segments below the number `fence`.
+    /// Adds a flush that waits for all dirty segments below the number `fence`.
     pub(super) fn wait(&mut self, slot: u16, fence: u64) {
         self.flushes.push_back((slot, fence));
     }
 
-    /// The next flush that does not wait for a dirty segment any more, the oldest of them having the number `oldest`.
+    /// Removes the next flush that waits for no dirty segment any more; `oldest` is the lowest number of one.
     pub(super) fn pop_flushed(&mut self, oldest: Option<u64>) -> Option<u16> {
         let &(slot, fence) = self.flushes.front()?;
         if oldest.is_some_and(|serial| serial < fence) {
@@ -167,61 +167,61 @@ impl WriteBack {
         Some(slot)
     }
 
-    /// The number below which dirty segments must be gone for the first of the flushes; all go without one.
+    /// Number below which dirty segments must be gone for the first flush; `u64::MAX` without a flush.
     pub(super) fn first_fence(&self) -> u64 {
         self.flushes.front().map_or(u64::MAX, |&(_, fence)| fence)
     }
 
-    /// The number below which they must be gone for all of the flushes.
+    /// Number below which dirty segments must be gone for all flushes; 0 without a flush.
     pub(super) fn last_fence(&self) -> u64 {
         self.flushes.back().map_or(0, |&(_, fence)| fence)
     }
 
-    // When
+    // Timing
 
-    /// When the oldest dirty segment will have been so for too long.
+    /// When the oldest segment to destage reaches the age of competing with commands.
     #[inline]
     pub(super) fn ages_at(&self, buffer: &Buffer) -> Option<Instant> {
         let age = self.age?;
         buffer.destageable().next().map(|(_, dirty)| dirty.since + age)
     }
 
-    /// How many dirty segments wanted the medium at once.
+    /// Most dirty segments that competed at once.
     pub(super) fn most(&self) -> u32 {
         self.queue.most()
     }
 
-    /// How long a dirty segment waits at most.
+    /// Longest wait of a dirty segment.
     pub(super) fn max_wait(&self) -> Option<Span> {
         self.queue.max_wait()
     }
 
-    /// When the first of the dirty segments has been so for as long as the discipline allows.
+    /// When the oldest dirty segment reaches the maximum wait.
     #[inline]
     pub(super) fn due(&self, buffer: &Buffer) -> Option<Instant> {
         let limit = self.max_wait()?;
         buffer.destageable().next().map(|(_, dirty)| dirty.since + limit)
     }
 
-    /// When the oldest dirty segment will press by its age alone.
+    /// When the oldest dirty segment presses by its age alone.
     pub(super) fn presses_at(&self, buffer: &Buffer) -> Option<Instant> {
-        // Over its limit is later than at it.
+        // Over a limit is later than at it.
         let due = self.due(buffer).map(|due| due + Span::from_nanos(1));
         self.ages_at(buffer).into_iter().chain(due).min()
     }
 
-    /// A command comes: it has something else to do than to tidy up.
+    /// Ends idle destaging, because a command comes.
     #[inline]
     pub(super) fn disturb(&mut self) {
         self.tidying = false;
     }
 
-    /// It tidies up, or does what presses.
+    /// Notes whether a destage is idle destaging.
     pub(super) fn tidy(&mut self, tidying: bool) {
         self.tidying = tidying;
     }
 
-    /// When it goes on tidying up, or begins to, with the medium free from `free` on and no commands since `quiet`.
+    /// When idle destaging continues or begins, with the medium free from `free` on and no commands since `quiet`.
     pub(super) fn tidies_at(&self, free: Instant, quiet: Instant) -> Instant {
         match self.tidying {
             true => free,
@@ -229,28 +229,28 @@ impl WriteBack {
         }
     }
 
-    /// Commands have a share of the turns, whatever things cost.
+    /// True if commands have a share of the turns, whatever things cost.
     pub(super) fn shares_turns(&self) -> bool {
         self.commands_percent.is_some()
     }
 
-    /// Whether the next turn is the commands' by their share; nothing where that does not decide.
+    /// Whether the next turn is the commands' by their share; `None` if shares do not decide.
     pub(super) fn turn_is_commands(&self) -> Option<bool> {
         self.commands_percent.map(|percent| self.credit + percent >= 100)
     }
 
-    /// A turn for which commands and what presses competed was, or was not, the commands'.
+    /// Counts a contested turn, which commands had or not.
     pub(super) fn turn_was(&mut self, commands: bool) {
         let credit = self.credit + self.commands_percent.unwrap_or(0);
-        // Turns by a limit of waiting are not made up for beyond the next.
+        // The credit is capped at a turn: those lost to a wait limit are not all made up for.
         self.credit = if commands { credit.saturating_sub(100) } else { credit.min(100) };
     }
 
-    // Which
+    // Choice
 
-    /// The dirty segment to write out next. Segments that a flush waits for go before; those that a stream of writes
-    /// still fills come last, except in the order of arrival: a part of one written now leaves the next write a revolution
-    /// behind. One that costs `bar` or more may stand for all that do.
+    /// Chooses the dirty segment to destage next. While a flush waits, only segments that it waits for are chosen.
+    /// Segments that a stream of writes still fills come last, except in the order of arrival: destaging a part of one
+    /// delays the next write by a revolution. If all cost `bar` or more, it may be any of them.
     pub(super) fn choose(&mut self, now: Instant, buffer: &Buffer, medium: &Medium, bar: u64) -> Option<Rival> {
         self.sort_out(buffer, medium);
         let fence = self.first_fence();
@@ -262,7 +262,7 @@ impl WriteBack {
         Some(Rival { segment: destage.segment, since, cost: choice.cost, queued: Some(choice) })
     }
 
-    /// The next of those below the number `fence`, and, where it spares them, of those that do not grow.
+    /// Chooses among those below the number `fence`; if it `spares` growing ones, among the others.
     fn choose_below(
         &self,
         fence: u64,
@@ -275,7 +275,7 @@ impl WriteBack {
         self.queue.choose_among(admit, now, u64::from(medium.arm().cylinder), &medium.reach(now), bar)
     }
 
-    /// Brings the queue up to date: those that are being written or gone leave it, those that became dirty since join it.
+    /// Updates the queue: removes segments being destaged or gone, adds those that became dirty since.
     fn sort_out(&mut self, buffer: &Buffer, medium: &Medium) {
         if buffer.left() != self.left {
             self.left = buffer.left();
@@ -293,14 +293,14 @@ impl WriteBack {
         self.joined = buffer.next_serial();
     }
 
-    /// What was chosen goes to the medium.
+    /// Removes the chosen segment, which is destaged now.
     pub(super) fn take(&mut self, choice: Choice) {
         self.queue.take(choice);
-        // It leaves the buffer's dirty ones now.
+        // The buffer counts it as left when the destage begins.
         self.left += 1;
     }
 
-    /// The rest of a dirty segment, part of which was written out, waits again.
+    /// Queues the rest of a dirty segment of which a part was destaged.
     pub(super) fn rejoin(&mut self, segment: usize, buffer: &Buffer, medium: &Medium) {
         self.queue.retain(|destage| destage.segment != segment);
         let Some(dirty) = buffer.dirty(segment).filter(|dirty| dirty.serial < self.joined) else { return };
@@ -308,18 +308,18 @@ impl WriteBack {
         self.queue.push(dirty.since, u64::from(destage.target.cylinder), destage);
     }
 
-    /// A dirty segment goes to the medium. Answers whether a flush waits for it.
+    /// Begins a destage. Returns true if a flush waits.
     pub(super) fn begin(&mut self) -> bool {
         self.for_flush = !self.flushes.is_empty();
         self.for_flush
     }
 
-    /// It is there. Answers whether it went for a flush.
+    /// Ends a destage. Returns true if it was for a flush.
     pub(super) fn end(&mut self) -> bool {
         core::mem::take(&mut self.for_flush)
     }
 
-    /// The buffer is new and counts from nought.
+    /// Starts again with a new buffer, which counts from 0.
     pub(super) fn start_over(&mut self) {
         self.queue.clear();
         (self.joined, self.left) = (0, 0);

@@ -19,7 +19,7 @@ impl Drive {
         self.write_or_park(now, slot);
     }
 
-    /// Queues a write for the medium, after any dirty segment that holds the same blocks.
+    /// Queues a write for the medium, or parks it if a dirty segment holds blocks of it.
     fn write_or_park(&mut self, now: Instant, slot: u16) {
         let request = self.electronics[slot].request;
         if self.buffer.overlaps_dirty(request.lba, request.end()) {
@@ -30,7 +30,7 @@ impl Drive {
         }
     }
 
-    /// Blocks about to be written leave the clean segments; a prefetch that would bring them stops.
+    /// Invalidates clean blocks about to be written, and breaks off a prefetch that would bring them.
     fn buffer_loses(&mut self, now: Instant, request: &Request) {
         if let Some(segment) = self.medium.filling(now) {
             let (start, end) = self.buffer.span(segment);
@@ -41,14 +41,14 @@ impl Drive {
         self.buffer.invalidate(request.lba, request.end());
     }
 
-    /// Ends a prefetch at `now`, or calls off the one that was to follow an access.
+    /// Ends a prefetch at `now`, or cancels the one that was to follow an access.
     pub(super) fn break_off(&mut self, now: Instant) {
         if let Some((segment, end)) = self.medium.break_off(now) {
             self.buffer.cut_short(segment, end);
         }
     }
 
-    /// What was parked is tried again, in order.
+    /// Retries parked commands, in order.
     #[inline(always)]
     pub(super) fn unpark(&mut self, now: Instant) {
         if let Some(first) = self.write_back.parked() {
@@ -74,8 +74,8 @@ impl Drive {
         }
     }
 
-    /// A write that goes round in its segment, on the medium now, is acknowledged when no more of it is left than the
-    /// segment holds.
+    /// Acknowledges a write that wraps around in its segment, on the medium now, as soon as no more of it is left than
+    /// the segment holds.
     pub(super) fn acknowledge_round(&mut self, slot: u16) {
         let Activity::Access { access, sweep, .. } = self.medium.activity() else { return };
         let fits = access.end() - self.buffer.segment_sectors().min(u64::from(access.sectors));
@@ -108,8 +108,8 @@ impl Drive {
         }
     }
 
-    /// Puts a write into the buffer, at most a segment's length at a time and what replaces dirty blocks apart from what does
-    /// not, as far as there is room, and acknowledges it when all of it is there. Answers whether it is.
+    /// Stores a write in the buffer as far as there is room, at most a segment's length at a time, and blocks that
+    /// replace dirty ones apart from others. Acknowledges it when all of it is there, and returns true then.
     fn store(&mut self, now: Instant, slot: u16) -> bool {
         let Command { request, mut stored, .. } = self.electronics[slot];
         while stored < request.sectors {
@@ -132,7 +132,7 @@ impl Drive {
         true
     }
 
-    /// How many of `sectors` blocks from `lba` one segment takes: no physical sector is shared by two.
+    /// Number of blocks, of `sectors` from `lba`, that one segment takes: no physical sector is shared by two.
     fn share(&self, lba: u64, sectors: u32) -> u32 {
         let room = self.buffer.dirty_sectors().min(self.promises.saved_at_most());
         let unit = self.medium.unit();
@@ -143,7 +143,7 @@ impl Drive {
         }
     }
 
-    /// Puts a part of a write, no longer than a segment, into the buffer if there is room.
+    /// Stores a part of a write, no longer than a segment. Returns false if there is no room.
     fn store_part(&mut self, now: Instant, slot: u16, part: &Request) -> bool {
         let passed = self.destaged(now, part.lba);
         let room = self.buffer.room(part.lba, part.end(), self.write_back.last_fence(), passed);
@@ -182,7 +182,7 @@ impl Drive {
         self.buffer.overwrite(segment, piece, |old| landings.tell([&old], now, LandingKind::Discarded));
     }
 
-    /// A segment for a run from `start`; a prefetch gives its own up if there is no other.
+    /// Allocates a segment for a run from `start`; a prefetch gives its own up if there is no other.
     fn take_segment(&mut self, now: Instant, start: u64) -> Option<usize> {
         let filling = self.medium.filling(now);
         if let Some(segment) = self.buffer.allocate_run(start, filling) {
@@ -192,7 +192,7 @@ impl Drive {
         self.buffer.allocate_run(start, None)
     }
 
-    /// Memory for so many written blocks; a prefetch gives its own up if there is no other.
+    /// Frees memory for so many written blocks; a prefetch gives its own up if there is no other.
     fn find_memory(&mut self, now: Instant, sectors: u64) {
         let filling = self.medium.filling(now);
         if !self.buffer.find_memory(sectors, filling) {
@@ -201,14 +201,14 @@ impl Drive {
         }
     }
 
-    /// A prefetch ends; a read in progress goes on past the buffer.
+    /// Ends a prefetch; a read in progress continues without a segment.
     fn give_up_segment(&mut self, now: Instant) {
         self.break_off(now);
         self.medium.leave_segment();
     }
 
-    /// The block before which all of the run that is being destaged is on the medium at `now`; asked for where a write
-    /// at `lba` might join it.
+    /// Block before which all of the run that is being destaged is on the medium at `now`; 0 unless a write at `lba`
+    /// would join that run.
     fn destaged(&self, now: Instant, lba: u64) -> u64 {
         let Activity::Access { access, purpose: Purpose::Destage(segment), .. } = self.medium.activity() else {
             return 0;
@@ -229,7 +229,7 @@ impl Drive {
         self.write_back.wait(slot, self.buffer.next_serial());
     }
 
-    /// Flushes whose segments are all on the medium are done.
+    /// Ends the flushes whose segments are all on the medium.
     pub(super) fn end_flushes(&mut self, now: Instant) {
         if self.electronics.is_draining() {
             return;

@@ -1,18 +1,18 @@
-//! Written blocks in the buffer that are not on the medium yet: what a write meets there, how runs of them grow, leave and
-//! drain. When one is written out is `write_back`'s affair, which command waits for which is `electronics`'.
+//! Dirty blocks in the buffer: where writes of them are admitted, and how runs of them grow and are destaged.
+//! `write_back` decides when a run is destaged, `electronics` which command waits for which.
 //!
-//! A run lies in a segment of its own, or, where `cache.dirty_runs` says how many there may be, takes as much of the
-//! buffer as it is long. A write that goes on where a run ends joins it; one of blocks in it takes their place. What is on its
-//! way to the medium stays as it is: a write of the same blocks begins another run, which leaves after it. With `cache.fills_while_draining` a run is a ring:
-//! while its first part is on its way to the medium its end may go on growing, and what has left it makes room.
+//! A run lies in a segment of its own, or, with `cache.dirty_runs`, takes as much of the buffer as it is long. A write
+//! that continues a run joins it; a write of blocks in it replaces them. Blocks being destaged stay as they are: a
+//! write of the same blocks begins another run, which is destaged after it. With `cache.fills_while_draining` a run is
+//! a ring: while its first part is destaged its end may grow, and blocks that have been written make room.
 
 use super::cache::Buffer;
 use super::piece::{CachedWrite, DirtySegment, WriteAdmission};
 use crate::time::Instant;
 
 impl Buffer {
-    /// How far a write of `lba..end` meets the same from its start: the inside of one dirty run, or none. What is on its way
-    /// to the medium counts as none: a write of the same blocks goes to another segment, which leaves after it.
+    /// End of the first part of a write of `lba..end` that lies wholly inside one dirty run, or wholly outside all.
+    /// Blocks being destaged count as outside: a write of them goes to another segment, destaged later.
     pub fn meets_the_same(&self, lba: u64, end: u64) -> u64 {
         let open = self.dirty_about(lba, end).map(|segment| self.open(segment)).filter(|(from, to)| from < to);
         open.fold(end, |end, (from, to)| match from <= lba {
@@ -22,15 +22,15 @@ impl Buffer {
         })
     }
 
-    /// What of a dirty segment is not on its way to the medium.
+    /// Blocks of a dirty segment that are not being destaged.
     fn open(&self, segment: usize) -> (u64, u64) {
         let (start, stop) = self.span(segment);
         let leaving = self.dirty(segment).and_then(|dirty| dirty.leaving);
         (leaving.unwrap_or(start), stop)
     }
 
-    /// What a write of `lba..end` meets that meets [the same](Buffer::meets_the_same) all along; segments below `fence` take
-    /// no more (a flush waits for them). Of the segment on its way to the medium all before `passed` is there.
+    /// Finds the place of a write of `lba..end`, all of which is inside one dirty run or outside all. Segments numbered below `fence` take
+    /// no more (a flush waits for them). All before `passed` of the segment being destaged is on the medium.
     pub fn room(&self, lba: u64, end: u64, fence: u64, passed: u64) -> WriteAdmission {
         let mut join = None;
         for segment in self.dirty_about(lba, end) {
@@ -60,8 +60,8 @@ impl Buffer {
         }
     }
 
-    /// The dirty segments that hold any of `lba..end` or end where it begins. A run that grows while its first part leaves
-    /// is no longer than two segments.
+    /// Dirty segments that hold any of `lba..end` or end where it begins. A run that grows while its first part is
+    /// destaged is no longer than two segments.
     fn dirty_about(&self, lba: u64, end: u64) -> impl Iterator<Item = usize> {
         let longest = self.segment_sectors() << u32::from(self.fills_while_draining());
         let first = self.row_of(lba.saturating_sub(longest));
@@ -73,7 +73,7 @@ impl Buffer {
         (first..last).flat_map(move |row| self.in_row(row)).filter(near)
     }
 
-    /// A written piece joins a segment that is dirty or becomes so.
+    /// Adds a written piece to a segment, which is dirty or becomes so.
     pub fn write(&mut self, segment: usize, piece: CachedWrite, now: Instant) {
         self.touch(segment);
         let (start, stop) = self.span(segment);
@@ -85,8 +85,8 @@ impl Buffer {
         self.unwritten_segments_mut().add(segment, piece, now, grew);
     }
 
-    /// A write at `lba` into `segment` goes on where one ended: in it, or in another, which is then as long as it gets. Of
-    /// that one the last block is a written one, on the medium or not: what a read brought is no stream of writes.
+    /// True if a write at `lba` into `segment` continues a write: in it, or in another segment, which then stops growing. The other must
+    /// end with a written block, on the medium or not: blocks that a read brought are no stream of writes.
     fn continues(&mut self, segment: usize, lba: u64) -> bool {
         if self.is_dirty(segment) {
             return true;
@@ -102,32 +102,32 @@ impl Buffer {
         before.is_some()
     }
 
-    /// A stream of writes still fills the dirty segment.
+    /// True if a stream of writes still fills the dirty segment.
     pub fn is_growing(&self, segment: usize) -> bool {
         let (start, stop) = self.span(segment);
         self.unwritten_segments().is_growing(segment, stop - start)
     }
 
-    /// A dirty segment may be growing: none is when no write has joined one lately.
+    /// True if any dirty segment may be growing: a write continued an earlier one lately.
     pub fn any_may_grow(&self) -> bool {
         self.unwritten_segments().any_may_grow()
     }
 
-    /// A write takes the place of blocks inside a dirty segment; `superseded` is told of each run that it replaces.
+    /// Replaces blocks inside a dirty segment; calls `superseded` for each run that is replaced.
     pub fn overwrite(&mut self, segment: usize, piece: CachedWrite, superseded: impl FnMut(CachedWrite)) {
         self.touch(segment);
         self.unwritten_segments_mut().replace(segment, piece, superseded);
     }
 
-    /// The dirty segment, if it is one.
+    /// State of a dirty segment; `None` if it is clean.
     #[inline]
     pub fn dirty(&self, segment: usize) -> Option<&DirtySegment> {
         self.unwritten_segments().get(segment)
     }
 
-    /// How far a dirty segment can be written out from its start at `now`, and when: of what is still on the link, as much
-    /// as has arrived, in whole physical sectors of `unit` blocks where more follows. Where nothing has arrived, all of
-    /// it as soon as it is there.
+    /// Block up to which a dirty segment can be destaged from its start, and when: at `now` as much as has come over
+    /// the link, in whole physical sectors of `unit` blocks if more follows. If nothing has come, all of it as soon as
+    /// it is there.
     pub fn ready(&self, segment: usize, now: Instant, unit: u64) -> (u64, Instant) {
         let (start, stop) = self.span(segment);
         let Some(dirty) = self.dirty(segment) else {
@@ -141,14 +141,14 @@ impl Buffer {
         }
     }
 
-    /// A dirty segment is on its way to the medium as far as block `until`.
+    /// Begins the destage of a dirty segment up to block `until`.
     pub fn leave(&mut self, segment: usize, until: u64) {
         let behind = self.span(segment).1 > until;
         self.unwritten_segments_mut().leave(segment, until, behind);
     }
 
-    /// A segment's data are on the medium as far as block `until`. Where that is all, its blocks stay as clean ones, if
-    /// written blocks serve reads; what lies behind is dirty as before. Answers whether anything does.
+    /// Ends the destage of a segment up to block `until`. Returns true if blocks after it remain dirty; if not, its
+    /// blocks stay as clean ones, if written blocks serve reads.
     pub fn drained(&mut self, segment: usize, until: u64) -> bool {
         let (start, stop) = self.span(segment);
         if until < stop && self.unwritten_segments_mut().goes_on_from(segment, until) {
@@ -163,14 +163,14 @@ impl Buffer {
             self.drop_stale(start, stop);
             return false;
         }
-        // Written again meanwhile: another segment has what is newer.
+        // Blocks written again meanwhile: another segment has the newer ones.
         while let Some((from, to)) = self.dirty_over(segment) {
             self.invalidate(from, to);
         }
         false
     }
 
-    /// Where no dirty block serves a read, a read-ahead may have brought what is now out of date.
+    /// Invalidates stale blocks: if dirty blocks serve no reads, a read-ahead may have brought old ones.
     fn drop_stale(&mut self, start: u64, end: u64) {
         if !self.serves_written() {
             self.invalidate(start, end);
@@ -183,23 +183,23 @@ impl Buffer {
         self.dirty_about(start, stop).map(|dirty| self.span(dirty)).find(|&(_, to)| start < to)
     }
 
-    /// All dirty segments, the first to become dirty first.
+    /// All dirty segments, oldest first.
     pub fn dirty_segments(&self) -> impl Iterator<Item = &DirtySegment> {
         self.unwritten_segments().all().map(|(_, dirty)| dirty)
     }
 
-    /// Blocks of the dirty segments.
+    /// Number of blocks in dirty segments.
     pub fn unwritten(&self) -> u64 {
         let length = |segment: usize| self.span(segment).1 - self.span(segment).0;
         self.unwritten_segments().order().map(length).sum()
     }
 
-    /// The dirty segments that may be destaged, the first to become dirty first.
+    /// Dirty segments that are not being destaged, oldest first.
     pub fn destageable(&self) -> impl Iterator<Item = (usize, &DirtySegment)> {
         self.unwritten_segments().all().filter(|(_, dirty)| !dirty.is_leaving())
     }
 
-    /// The first of them that begins at block `lba`.
+    /// Oldest segment to destage that begins at block `lba`.
     pub fn destageable_at(&self, lba: u64) -> Option<usize> {
         let begins = self.in_row(self.row_of(lba)).filter(|&segment| self.span(segment).0 == lba);
         let dirty = begins.filter_map(|segment| Some((self.dirty(segment)?, segment)));
@@ -207,12 +207,12 @@ impl Buffer {
         first.map(|(_, segment)| segment)
     }
 
-    /// The dirty segments from the number `serial` on, the first to become dirty first.
+    /// Dirty segments from the number `serial` on, oldest first.
     pub fn dirty_from(&self, serial: u64) -> impl Iterator<Item = (usize, &DirtySegment)> {
         self.unwritten_segments().from(serial)
     }
 
-    /// Changes whenever a dirty segment is closed or gone.
+    /// Changes whenever a dirty segment is dropped, or begins to be destaged.
     pub fn left(&self) -> u64 {
         self.unwritten_segments().left()
     }
@@ -222,33 +222,33 @@ impl Buffer {
         self.dirty_about(lba, end).any(|segment| lba < self.span(segment).1)
     }
 
-    /// Dirty segments.
+    /// Number of dirty segments.
     #[inline]
     pub fn dirty_count(&self) -> usize {
         self.unwritten_segments().count()
     }
 
-    /// Blocks that a dirty segment may have.
+    /// Maximum blocks of a dirty segment.
     pub fn dirty_sectors(&self) -> u64 {
         self.unwritten_segments().longest()
     }
 
-    /// No more segments may become dirty, or none that is as long as it may get.
+    /// True if no more segments may become dirty, or none that is as long as it may get.
     pub fn is_full(&self) -> bool {
         self.unwritten_segments().is_full() || !self.has_memory_for(self.dirty_sectors())
     }
 
-    /// So many more segments may become dirty.
+    /// How many more segments may become dirty.
     pub fn free_runs(&self) -> usize {
         self.unwritten_segments().free()
     }
 
-    /// The number that the next segment to become dirty will have.
+    /// Serial number of the next segment to become dirty.
     pub fn next_serial(&self) -> u64 {
         self.unwritten_segments().next_serial()
     }
 
-    /// The lowest number among the dirty segments.
+    /// Lowest serial number among the dirty segments.
     pub fn oldest_serial(&self) -> Option<u64> {
         self.unwritten_segments().oldest_serial()
     }

@@ -1,7 +1,7 @@
-//! What a cut leaves of files and operations: what programs were told, compared with what a mount would find.
+//! Losses of files and operations at a cut: results that programs got, compared with the files that a mount would find.
 //!
-//! The judge sees calls and their returns, the purpose of each request, what changed on which page, and what landed. It
-//! does not know the content of caches, neither the drive's nor the system's.
+//! The judge sees calls and their results, the purpose of each request, changes by page, and landings. The content of
+//! caches, the drive's and the system's, is unknown to it.
 //!
 //! | word | meaning here |
 //! |---|---|
@@ -14,8 +14,8 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `told` | what programs were told |
-//! | `seen` | what a mount reads |
+//! | `told` | results that programs got |
+//! | `seen` | sectors as a mount reads them |
 //! | [`losses`] | counts over all cuts |
 
 pub mod losses;
@@ -40,10 +40,10 @@ use self::seen::{CutMedium, Mounts};
 use self::told::{Effect, FileKnowledge, OperationEffects, ProgramThread};
 use super::runs::SectorRuns;
 
-/// The most writes and changes of a run that are kept: about 80 bytes each.
+/// Limit of the writes and changes kept of a run, about 80 bytes each.
 const MOST: usize = 4_000_000;
 
-/// The most operations that may end between one and another that relies on it: the most clients of a program.
+/// Limit of the operations that may end between an operation and one that relies on it: the most clients of a program.
 const CLIENTS: usize = 4096;
 
 /// The judge of files.
@@ -58,7 +58,7 @@ pub struct FileJudge {
     threads: Vec<ProgramThread>,
     /// Operations that ended and are not known to be on the medium as a whole.
     operations: Vec<OperationEffects>,
-    /// What operations under way rely on that other threads wrote.
+    /// By operation under way: bytes of other threads that it relies on.
     relied: BTreeMap<(u16, u32), Vec<Effect>>,
     /// By tag: writes issued, and not yet accepted by the device.
     issued: BTreeMap<u32, IssuedWrite>,
@@ -91,7 +91,7 @@ impl FileJudge {
         }
     }
 
-    /// The losses; an error if the run changed more than is kept.
+    /// Returns the losses; an error if the run made more changes than are kept.
     pub fn finish(self) -> Result<FileLossCounts, String> {
         match self.kept > MOST {
             true => Err(format!(
@@ -198,7 +198,7 @@ impl FileJudge {
                 thread.effects.push(Effect { file, extent: None, promised: false });
             }
             Call::Write { file, from, bytes, handle } => {
-                // Windows 98 only waits for the drive: the grown part is found after its tables are written.
+                // Windows 98 waits for the drive only: the grown part of a file is found once the tables are written.
                 let promised = handle == OpenMode::WriteThrough && self.family != SystemFamily::Windows98;
                 self.touch(file).wrote(number, WrittenExtent { from, to: from + bytes, since }, promised);
             }
@@ -215,7 +215,7 @@ impl FileJudge {
         }
     }
 
-    /// These bytes, as new as the last ended operation wrote them: an operation that relies on them ends after it.
+    /// Returns bytes of `file` as the last ended operation wrote them: an operation that relies on them ends after it.
     fn written_last(&self, file: File, from: u64, to: u64) -> WrittenExtent {
         let covers = |effect: &Effect| {
             let extent = effect.extent.filter(|it| effect.file == file && it.from <= from && to <= it.to)?;
@@ -241,7 +241,7 @@ impl FileJudge {
         }
     }
 
-    /// Makes everything acknowledged promised, as before an orderly power-off.
+    /// Promises everything acknowledged, as before an orderly power-off.
     pub fn promise_all(&mut self) {
         for file in &self.open {
             let told = self.told.get_mut(file).expect("it is open");
@@ -251,7 +251,7 @@ impl FileJudge {
         effects.for_each(|effect| effect.promised = true);
     }
 
-    /// What a cut at `at` leaves, if the watched device holds `image`.
+    /// Judges a cut at `at` that leaves `image` on the watched device.
     pub fn judge(&mut self, at: Instant, image: &SectorRuns<u64>, overlay: &CutOverlay) {
         self.settle(image);
         let seen = CutMedium { image, overlay };
@@ -276,7 +276,7 @@ impl FileJudge {
         self.losses.add(left);
     }
 
-    /// Removes what is on the medium and stays there.
+    /// Stops following files and operations that are on the medium for good.
     fn settle(&mut self, image: &SectorRuns<u64>) {
         let overlay = CutOverlay::default();
         let seen = CutMedium { image, overlay: &overlay };
@@ -333,7 +333,7 @@ impl FileJudge {
         left.count(promised.torn + pending.torn > 0, FileLossKind::FileUnreadable, name);
     }
 
-    /// True if a file that is not whole replaced another, and what it had replaced is not whole either.
+    /// True if the file replaced a deleted one, and none of the files replaced in turn is found whole.
     fn is_replaced(&self, mounts: &Mounts<'_>, told: &FileKnowledge) -> bool {
         let mut before = told.replaces;
         while let Some(file) = before {
@@ -347,7 +347,7 @@ impl FileJudge {
         told.replaces.is_some()
     }
 
-    /// Judges unreadable sectors of other files, and of metadata.
+    /// Judges sectors outside the open files: unreadable ones, also of metadata, and unrecoverable ones of files.
     fn judge_torn(&self, image: &SectorRuns<u64>, overlay: &CutOverlay, left: &mut FileCutCounts) {
         let mut roles = BTreeSet::new();
         let mut note = |stamp: u64| {
@@ -411,20 +411,20 @@ impl FileJudge {
         weight
     }
 
-    /// A file, as a path.
+    /// Names a file, as a path.
     fn file(&self, file: File, told: &FileKnowledge) -> String {
         let by = told.by.map_or(String::new(), |(program, number)| format!(" ({})", self.operation(program, number)));
         let directory = told.directory.map_or(String::new(), |directory| format!("directory-{directory}/"));
         format!("{}/{directory}file-{}{by}", self.volumes[usize::from(file.volume)], file.id.0)
     }
 
-    /// An operation, in words.
+    /// Names an operation.
     fn operation(&self, program: u16, number: u32) -> String {
         format!("{} {number}", self.programs[usize::from(program)])
     }
 }
 
-/// What is left of an operation.
+/// The state of an operation after a cut.
 #[derive(Clone, Copy, Debug, Default)]
 struct Weight {
     data: DataSectors,
@@ -434,7 +434,7 @@ struct Weight {
 }
 
 impl Weight {
-    /// True if a part is there and a part is not.
+    /// True if some sectors are on the medium and others are not.
     fn in_part(&self) -> bool {
         self.data.fresh > 0 && self.data.fresh < self.data.sectors()
     }

@@ -1,4 +1,4 @@
-//! The heads of all drives: takes track runs as they are reported, and returns them in the order of time.
+//! The heads of all drives: takes track runs as they are reported, and returns them in order of time.
 //!
 //! A landing is reported when its access has ended. The writes of a drive are known up to the end of its latest
 //! landing; the writes of all drives, up to the earliest of these.
@@ -17,27 +17,27 @@ use super::terms::DriveTerms;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StampedRun {
     pub member: u32,
-    /// What they are above an array.
+    /// The role of the sectors in an array.
     pub role: MemberRole,
     /// The sectors, as a program sees them.
     pub run: SectorRun,
     pub stamp: u64,
-    /// Its number in the array.
+    /// The number of the write in the array.
     pub number: u64,
 }
 
-/// A head, and its track runs that are not past.
+/// A head, and its track runs that have not ended.
 #[derive(Clone, Debug, Default)]
 struct Head {
     runs: VecDeque<Vec<Landing>>,
     /// The first of them has begun.
     begun: bool,
-    /// Up to when its landings are known.
+    /// The instant up to which its landings are known.
     known: Instant,
 }
 
 impl Head {
-    /// When its first run begins, or ends.
+    /// When the first run begins or, once begun, ends.
     fn edge(&self) -> Option<Instant> {
         let run = self.runs.front()?;
         Some(if self.begun { run.last()?.to } else { run.first()?.from })
@@ -60,13 +60,13 @@ impl Heads {
         heads
     }
 
-    /// The drive writes nothing more.
+    /// Stops a drive: no more landings come from it.
     pub fn stop(&mut self, member: u32) {
         self.close();
         self.heads[member as usize].known = Instant::FAR;
     }
 
-    /// A replacement drive may write from `now` on.
+    /// Starts a replacement drive, which may write from `now` on.
     pub fn start(&mut self, member: u32, now: Instant) {
         self.close();
         self.heads[member as usize].known = now;
@@ -85,7 +85,7 @@ impl Heads {
         let Some(last) = run.last() else { return false };
         let member = last.member as usize;
         while member >= self.heads.len() {
-            // A device beside the drives, which reports at once: nothing of it is ever unknown.
+            // A device beside the drives reports at once: its landings are always known.
             self.heads.push(Head { known: Instant::FAR, ..Head::default() });
         }
         let head = &mut self.heads[member];
@@ -96,7 +96,7 @@ impl Heads {
         true
     }
 
-    /// Everything that reaches a medium before this is known.
+    /// The instant up to which the landings of all drives are known.
     pub fn known(&self) -> Instant {
         self.heads.iter().map(|head| head.known).min().unwrap_or(Instant::ZERO)
     }
@@ -106,8 +106,8 @@ impl Heads {
         self.heads.iter().filter_map(Head::edge).min()
     }
 
-    /// The sectors of runs under way that have passed the heads at `at`, in whole physical sectors; then those that a
-    /// cut would tear.
+    /// Returns the sectors that have passed the heads by `at`, in whole physical sectors, and those that a cut would
+    /// tear.
     pub fn at(&mut self, at: Instant, terms: DriveTerms) -> (Vec<StampedRun>, Vec<StampedRun>) {
         let (mut done, mut under) = (Vec::new(), Vec::new());
         for head in &mut self.heads {
@@ -126,10 +126,10 @@ impl Heads {
     }
 }
 
-/// The parts of a track run that have passed the head at `at`, in whole physical sectors; and those of the physical
-/// sector under it, which would be cut short.
+/// Adds to `done` the parts of a track run that have passed the head at `at`, in whole physical sectors, and to `under`
+/// those of the physical sector under it, which a cut would tear.
 fn passed(run: &[Landing], at: Instant, terms: DriveTerms, done: &mut Vec<StampedRun>, under: &mut Vec<StampedRun>) {
-    // Marked as unreadable, whatever the profile says, to tell it apart.
+    // Marked as unreadable, whatever the profile says, to distinguish it.
     block::cut::at(run, at, terms.unit, CutSector::Unreadable, |left| match left.kind {
         LandingKind::Landed => done.push(part(&left)),
         LandingKind::Torn if !terms.saves => under.push(part(&left)),

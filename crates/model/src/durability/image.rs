@@ -15,7 +15,7 @@ use super::terms::DriveTerms;
 use super::view::CutArray;
 use super::writes::{SessionWrite, SessionWrites};
 
-/// A medium. Where no write is named, it holds its initial content. Media with the same content have the same hash.
+/// A medium. Sectors without a write hold their initial content. Media with the same content have the same hash.
 #[derive(Clone, Debug, Default, Hash)]
 pub struct MediumImage {
     held: SectorRuns<u64>,
@@ -27,12 +27,12 @@ pub struct MediumImage {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LostWrite {
     pub write: SessionWrite,
-    /// Its sectors that hold something older.
+    /// Sectors of the write that hold older data.
     pub parts: Vec<SectorRun>,
 }
 
-/// What cuts at these instants leave of a history, each reported to `left`, in order, with what is lost of what was
-/// promised. The history ends at `end`.
+/// Reports to `left` the medium after each cut of a history, in order, and returns the losses of each cut. The history
+/// ends at `end`.
 pub fn after_cuts(
     history: &History,
     (terms, plan): (DriveTerms, CutArray),
@@ -45,7 +45,7 @@ pub fn after_cuts(
     judge.finish(end).cuts
 }
 
-/// Tells what each cut leaves as an image.
+/// Reports the medium after each cut.
 struct Leaving<F>(F);
 
 impl<F: FnMut(Instant, MediumImage)> Tally for Leaving<F> {
@@ -55,7 +55,7 @@ impl<F: FnMut(Instant, MediumImage)> Tally for Leaving<F> {
 }
 
 impl MediumImage {
-    /// The result of a judge of cuts as an image.
+    /// Creates the image from the result of a judge of cuts.
     pub fn of(surface: &SectorRuns<u64>, overlay: &CutOverlay) -> MediumImage {
         let mut held = surface.clone();
         for &(run, stamp) in &overlay.besides {
@@ -65,7 +65,7 @@ impl MediumImage {
         MediumImage { held, torn }
     }
 
-    /// All writes accepted by `at`, except what is `lost` of them.
+    /// Creates the image of all writes accepted by `at`, except the parts in `lost`.
     pub fn without<'a>(
         writes: &SessionWrites,
         at: Instant,
@@ -84,7 +84,7 @@ impl MediumImage {
         MediumImage { held, torn: Vec::new() }
     }
 
-    /// The writes accepted by `at` that are not on it, neither themselves nor a later one.
+    /// Returns the writes accepted by `at` of which some sectors hold older data.
     pub fn lost(&self, writes: &SessionWrites, at: Instant) -> Vec<LostWrite> {
         let mut lost = Vec::new();
         for write in writes.taken(at) {
@@ -101,12 +101,12 @@ impl MediumImage {
         lost
     }
 
-    /// In plain data.
+    /// Converts the image to plain data.
     pub fn left(&self) -> CutRemains {
         CutRemains { held: self.held.iter().collect(), unreadable: self.torn.clone() }
     }
 
-    /// The same medium, in which unreadable sectors hold their earlier content.
+    /// Returns a copy in which unreadable sectors hold their earlier content.
     pub fn readable(&self) -> MediumImage {
         MediumImage { torn: Vec::new(), ..self.clone() }
     }
@@ -116,7 +116,7 @@ impl MediumImage {
         &self.torn
     }
 
-    /// What was written: first sectors and their content from there on, in order.
+    /// Written runs in order: first sector, and content from there on.
     pub fn pieces<'a>(&self, history: &'a History, writes: &SessionWrites) -> Vec<(u64, DataPart<'a>)> {
         let named = self.held.iter().filter_map(|(run, stamp)| Some((run, writes.get(stamp)?)));
         named.map(|(run, write)| (run.0, history.part(write.stamp, write.run.0, run.0, run.1 - run.0))).collect()

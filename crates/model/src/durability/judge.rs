@@ -1,9 +1,8 @@
-//! Puts what a client saw and what the medium received into the order in which it happened, and judges each cut at its
-//! instant.
+//! Merges the events of the client and of the media into one order of time, and judges each cut at its instant.
 //!
 //! A landing is reported when its access has ended. So events of the client wait in a queue until everything that
-//! reached the medium before them is known, which is up to the end of the latest landing of each drive. They wait no
-//! longer than the longest access, and not at all if no write is outstanding.
+//! reached the medium before them is known, which is up to the end of the latest landing of each drive. The wait is at
+//! most the longest access; without an outstanding write there is none.
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;
@@ -26,8 +25,8 @@ use super::runs::{SectorRuns, overlap};
 use super::terms::DriveTerms;
 use super::view::{ArrayView, CutArray};
 
-/// Longer than any access of a drive: after this time without a landing none is under way. The longest command carries
-/// 65,536 sectors; a drive would have to write less than 3.4 MB/s, the rate of about 1990.
+/// Longer than any access of a drive: after this time without a landing none is in progress. The longest command
+/// carries 65,536 sectors; a drive would have to write less than 3.4 MB/s, the rate of about 1990.
 const LONGEST_ACCESS: Span = Span::from_secs(10);
 
 /// An event of the client.
@@ -38,9 +37,9 @@ enum Doing {
     Submit(Request),
     /// A write or flush ended; true: without an error.
     End(Request, bool),
-    /// These sectors of a write were superseded in a buffer.
+    /// Sectors of a write were superseded in a buffer.
     Supersede(StampedRun),
-    /// A cut of the run itself, or the loss of a drive, left them unreadable.
+    /// A cut of the run itself, or the loss of a drive, left sectors unreadable.
     Tear(StampedRun),
     /// The drives' write cache was switched.
     Caches(bool),
@@ -58,9 +57,9 @@ pub struct CutJudge<T> {
     /// Rising; those before `next` are judged.
     cuts: Vec<Instant>,
     next: usize,
-    /// One more cut comes this long after the job's end.
+    /// The delay of a further cut after the job's end.
     pause: Option<Span>,
-    /// Events that are not in `risk` yet.
+    /// Events that are not handled yet.
     queue: VecDeque<(Instant, Doing)>,
     queued_writes: usize,
     heads: Heads,
@@ -72,12 +71,12 @@ pub struct CutJudge<T> {
     rebuilds: Option<Rebuilds>,
     /// Writes are acknowledged before they are durable.
     caching: bool,
-    /// What a cut of the run itself left unreadable.
+    /// Sectors that a cut of the run itself left unreadable.
     torn: Vec<StampedRun>,
     longest_at_risk: Span,
-    /// Told of ages, of data at risk and of what cuts leave.
+    /// Receives ages, data at risk and the result of each cut.
     tally: T,
-    /// Where data at risk end to matter.
+    /// Data at risk are reported up to this instant.
     horizon: Instant,
     latest: Instant,
     found: Vec<CutLoss>,
@@ -92,7 +91,7 @@ pub struct CutJudge<T> {
 pub struct CutJudgement<T> {
     /// Every cut, in order.
     pub cuts: Vec<CutLoss>,
-    /// Who was told of ages and of data at risk.
+    /// The receiver of ages and data at risk.
     pub tally: T,
     /// Writes acknowledged in the run.
     pub acknowledged: u64,
@@ -105,7 +104,7 @@ pub struct CutJudgement<T> {
 }
 
 impl<T: Tally> CutJudge<T> {
-    /// A judge of cuts at these instants, and of one `pause` after the job's end; `plan` is that of the drives.
+    /// Creates a judge of cuts at these instants, and of one `pause` after the job's end; `plan` describes the drives.
     pub fn new(
         terms: DriveTerms,
         plan: CutArray,
@@ -139,7 +138,7 @@ impl<T: Tally> CutJudge<T> {
         }
     }
 
-    /// What a program would see now.
+    /// The view with the drives that are lost now.
     fn view(&mut self) -> &mut ArrayView {
         self.views.get_mut(&self.plan.lost()).expect("a view of each set that may be lost")
     }
@@ -148,7 +147,7 @@ impl<T: Tally> CutJudge<T> {
         self.view().risk.level()
     }
 
-    /// The run is over and the device has nothing relevant left to report.
+    /// Ends the run, when the device has nothing relevant left to report.
     pub fn finish(mut self, end: Instant) -> CutJudgement<T> {
         self.listen();
         self.end(end);
@@ -167,7 +166,7 @@ impl<T: Tally> CutJudge<T> {
         }
     }
 
-    /// The run is over and the power has been off since `off`, which is the only cut.
+    /// Ends a run whose power has been off since `off`, the only cut.
     pub fn finish_off(mut self, off: Instant) -> CutJudgement<T> {
         self.cuts = vec![off];
         self.listen();
@@ -175,7 +174,7 @@ impl<T: Tally> CutJudge<T> {
         self.finish(off)
     }
 
-    /// The job has ended.
+    /// Notes the end of the job: sets the last cut and the horizon.
     fn end(&mut self, end: Instant) {
         self.cuts.extend(self.pause.take().map(|pause| end + pause));
         self.horizon = self.cuts.last().map_or(end, |&last| last.max(end));
@@ -219,7 +218,7 @@ impl<T: Tally> CutJudge<T> {
         }
     }
 
-    /// Tells of the data at risk until now.
+    /// Reports the data at risk up to `until`.
     fn draw(&mut self, until: Instant, before: RiskLevel) {
         let level = self.level();
         self.tally.at_risk(until.min(self.horizon), before, level);
@@ -342,7 +341,7 @@ impl<T: Tally> CutJudge<T> {
         self.tally.left(at, surface, &overlay);
     }
 
-    /// Tells the tally what each cut leaves on the medium, write by write.
+    /// Reports to the tally what each cut leaves on the medium, write by write.
     pub fn leaving(mut self) -> CutJudge<T> {
         self.views.values_mut().for_each(|view| view.surface = Some(SectorRuns::default()));
         self
@@ -417,7 +416,7 @@ impl<T: Tally> Witness for CutJudge<T> {
                 }
             }
             LandingKind::Discarded => {
-                // It changes nothing itself: no reason to settle, or to close a track run.
+                // Superseded data change nothing on the medium: no reason to settle, or to close a track run.
                 self.latest = self.latest.max(landing.to);
                 self.queue.push_back((self.latest, Doing::Supersede(heads::part(landing))));
             }

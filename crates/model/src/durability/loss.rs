@@ -1,4 +1,4 @@
-//! The losses of a cut, counted by class of writes, with their ages. What is lost, `view` decides.
+//! The losses of a cut, counted by class of writes, with their ages. `view` decides which writes are lost.
 
 use alloc::vec::Vec;
 
@@ -28,7 +28,7 @@ impl WriteClass {
         [WriteClass::Acknowledged, WriteClass::Flushed, WriteClass::Forced, WriteClass::Promised];
 }
 
-/// What a cut lost of one class.
+/// Losses of one class at a cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassLoss {
     /// Writes with at least one sector that holds older data.
@@ -39,7 +39,7 @@ pub struct ClassLoss {
     pub oldest: Span,
 }
 
-/// What one cut left.
+/// Losses of one cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CutLoss {
     pub at: Instant,
@@ -62,7 +62,7 @@ pub struct CutLoss {
 }
 
 impl WriteClass {
-    /// True if a cut that loses this write loses one of the class.
+    /// True if the write is lost and belongs to the class.
     fn holds(self, standing: &WriteAtCut<'_>) -> bool {
         let write = standing.write;
         write.acknowledged.is_some()
@@ -76,7 +76,7 @@ impl WriteClass {
     }
 }
 
-/// Sums up what a cut at `at` lost of each class, and tells the ages.
+/// Sums up the losses of a cut at `at` by class, and reports their ages.
 pub fn losses(standing: &[WriteAtCut<'_>], at: Instant, tally: &mut impl Tally) -> [ClassLoss; 4] {
     WriteClass::ALL.map(|class| {
         let writes = standing.iter().filter(|it| class.holds(it));
@@ -84,7 +84,7 @@ pub fn losses(standing: &[WriteAtCut<'_>], at: Instant, tally: &mut impl Tally) 
     })
 }
 
-/// Sums up lost writes, and tells their ages.
+/// Sums up lost writes, and reports their ages.
 fn lost<'a>(
     writes: impl Iterator<Item = &'a WriteAtCut<'a>>,
     at: Instant,
@@ -105,7 +105,7 @@ fn lost<'a>(
     lost
 }
 
-/// Tells `count` ages, evenly from the first to the last, in at most 64 steps.
+/// Reports `count` ages, evenly from the first to the last, in at most 64 steps.
 fn spread(tell: &mut dyn FnMut(Span, u64), first: Span, last: Span, count: u64) {
     const STEPS: u64 = 64;
     if count == 1 {

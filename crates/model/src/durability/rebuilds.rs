@@ -1,5 +1,5 @@
-//! What a rebuild restores. It writes what the other drives held when its run began: for each block the last write that
-//! the array had accepted by then. Writes to the same row wait until the run is over, so later ones are not included.
+//! The content that a rebuild restores. A run writes what the other drives held when it began: for each block the last
+//! write that the array had accepted. Writes to the row wait until the run is over, so later ones are not included.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -12,7 +12,7 @@ use super::runs::{SectorRun, SectorRuns, overlap};
 /// Blocks of a rebuild's run, with the number and the stamp of their last accepted write.
 type Rebuilt = (SectorRun, u64, u64);
 
-/// What an array accepts, to identify the content of a rebuild's runs.
+/// Writes that an array accepted, to identify the content of a rebuild's runs.
 #[derive(Default)]
 pub struct Rebuilds {
     /// By block: the last accepted write, by number and stamp.
@@ -22,18 +22,18 @@ pub struct Rebuilds {
 }
 
 impl Rebuilds {
-    /// The array accepted a write of these blocks.
+    /// Records a write that the array accepted.
     pub fn take(&mut self, run: SectorRun, number: u64, stamp: u64) {
         self.taken.land(run, (number, stamp));
     }
 
-    /// A run of a rebuild begins.
+    /// Begins a run of a rebuild: keeps the writes that it copies.
     pub fn begin(&mut self, number: u64, run: SectorRun) {
         let held = self.taken.held(run).map(|(run, (number, stamp))| (run, number, stamp));
         self.runs.insert((number, run.0), held.collect());
     }
 
-    /// The parts of a rebuilt run, as the writes from which they come.
+    /// Returns the parts of a rebuilt run, each with number and stamp of the write that it copies.
     pub fn parts(&self, part: &StampedRun) -> Vec<StampedRun> {
         let chunk = self.runs.range((part.number, 0)..=(part.number, part.run.0)).next_back();
         let held = chunk.into_iter().flat_map(|(_, held)| held);
@@ -43,7 +43,7 @@ impl Rebuilds {
             .collect()
     }
 
-    /// A rebuild is over: everything that it restored is on the medium.
+    /// Ends the rebuild: everything restored is on the medium.
     pub fn end(&mut self) {
         self.runs.clear();
     }

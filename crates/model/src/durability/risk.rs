@@ -1,10 +1,10 @@
-//! The writes that are not wholly on the medium: what a cut at this instant would lose.
+//! The writes that are not wholly on the medium: those that a cut at this instant could lose.
 //!
 //! A sector of a write is *safe* once the medium holds there the write itself, a later one, or one that was in flight
 //! together with it: of two such writes a client cannot tell which came last. Until then a cut would bring back older
-//! data. A write leaves this room when it has been acknowledged and all its sectors are safe. Writes of the same
-//! sectors, of which the earlier was superseded before any of it reached the medium, share one fate and one entry. So
-//! memory grows with the data at risk, not with the length of a run.
+//! data. A write is removed once it has been acknowledged and all its sectors are safe. Writes of the same sectors, of
+//! which the earlier was superseded before any of it reached the medium, share one fate and one entry. So memory grows
+//! with the data at risk, not with the length of a run.
 //!
 //! The order of landings is decided by `judge`.
 
@@ -23,12 +23,12 @@ pub struct SectorContent {
     pub stamp: u64,
     /// The number of its acknowledgement, if it has one.
     pub acknowledged: Option<u64>,
-    /// It needed nothing else to be durable.
+    /// Durable by its acknowledgement alone: no flush is needed.
     pub forced: bool,
 }
 
 impl SectorRuns<SectorContent> {
-    /// Notes that the write `stamp`, of `run`, is acknowledged: the client relies on what it brought.
+    /// Marks the content that the write `stamp` brought to `run` as acknowledged.
     pub fn acknowledge(&mut self, run: SectorRun, stamp: u64, number: u64, forced: bool) {
         self.update(run, |held| {
             if held.stamp == stamp {
@@ -48,13 +48,13 @@ pub struct WritesAtRisk {
     longest: u64,
     /// Writes not yet acknowledged.
     in_flight: Vec<u64>,
-    /// What the medium holds of them.
+    /// Runs of writes in flight that are on the medium.
     early: Vec<(SectorRun, u64)>,
     /// Counts submissions and acknowledgements, to order them.
     doings: u64,
-    /// Everything acknowledged before this is covered by a completed flush.
+    /// A completed flush covers acknowledgements with a smaller number.
     flushed: u64,
-    /// By stamp: flushes in flight, and when they began.
+    /// By stamp: flushes in flight, each with the number of its submission.
     flushes: BTreeMap<u64, u64>,
     /// Flushes submitted.
     epoch: u64,
@@ -109,7 +109,7 @@ pub struct WriteAtCut<'a> {
     pub count: u64,
     /// Covered by a completed flush.
     pub flushed: bool,
-    /// Its sectors that the cut loses, in order.
+    /// Sectors that the cut loses, in order.
     pub missing: Vec<SectorRun>,
 }
 
@@ -134,7 +134,7 @@ impl WritesAtRisk {
         }
     }
 
-    /// From now on writes are acknowledged before they are durable.
+    /// Marks all writes in flight: from now on writes are acknowledged before they are durable.
     pub fn unsure(&mut self) {
         for stamp in &self.in_flight {
             self.writes.entry(*stamp).and_modify(|write| write.sure = false);
@@ -163,14 +163,14 @@ impl WritesAtRisk {
         number
     }
 
-    /// A later write superseded this many sectors of the write `stamp` before they reached the medium.
+    /// Counts sectors of the write `stamp` that a later write superseded before they reached the medium.
     pub fn supersede(&mut self, stamp: u64, sectors: u64) {
         if let Some(write) = self.writes.get_mut(&stamp) {
             write.superseded += sectors;
         }
     }
 
-    /// Merges those writes that touch `run`, are neighbours in time and share one fate.
+    /// Merges writes that touch `run`, are neighbours in time and share one fate.
     fn gather(&mut self, run: SectorRun) {
         let mut near: Vec<u64> = self.touching(run).map(|key| key.1).collect();
         near.sort_unstable();
@@ -199,7 +199,7 @@ impl WritesAtRisk {
         old.run == new.run && whole && alone && promised && (covered || old.epoch == new.epoch)
     }
 
-    /// What a sector holds when the write `stamp` lands now. `volatile`: writes may be acknowledged before.
+    /// Content of a sector on which the write `stamp` lands now. `volatile`: writes may be acknowledged before.
     pub fn held(&self, stamp: u64, volatile: bool) -> SectorContent {
         match self.writes.get(&stamp) {
             Some(write) => {
@@ -211,7 +211,7 @@ impl WritesAtRisk {
         }
     }
 
-    /// A write failed: the client does not rely on it.
+    /// Removes a failed write: the client does not rely on it.
     pub fn fail(&mut self, stamp: u64) {
         self.doings += 1;
         self.end(stamp);
@@ -243,7 +243,7 @@ impl WritesAtRisk {
         }
     }
 
-    /// The write `stamp` is on the medium in `run`, since `at`.
+    /// Records that the write `stamp` reached the medium in `run` at `at`.
     pub fn land(&mut self, at: Instant, run: SectorRun, stamp: u64) {
         if !self.early.is_empty() {
             let rests = |(old, of): (SectorRun, u64)| without(old, run).map(move |rest| (rest, of));
@@ -296,7 +296,7 @@ impl WritesAtRisk {
         near.filter(move |&(_, &end)| end > run.0).map(|(&key, _)| key)
     }
 
-    /// Sectors of `run` that hold something older than what was acknowledged.
+    /// Number of sectors of `run` that hold older data than acknowledged.
     fn sectors_at_risk(&self, run: SectorRun) -> u64 {
         let acknowledged = |key: &(u64, u64)| self.writes.get(&key.1).is_some_and(|write| write.acknowledged.is_some());
         let runs = self.touching(run).filter(acknowledged);
@@ -308,8 +308,7 @@ impl WritesAtRisk {
         self.level
     }
 
-    /// For a write in flight or at risk: whether it is marked to complete only on the medium, and whether all writes
-    /// were then.
+    /// Returns (`fua`, `sure`) of a write in flight or at risk.
     pub fn marks(&self, stamp: u64) -> Option<(bool, bool)> {
         self.writes.get(&stamp).map(|write| (write.fua, write.sure))
     }
@@ -331,7 +330,8 @@ impl WritesAtRisk {
         number < self.flushed
     }
 
-    /// All writes as a cut would find them, if the runs of `besides` (with their stamps) are on the medium as well.
+    /// Returns all writes as a cut would find them, if the runs of `besides` (with their stamps) are on the medium as
+    /// well.
     pub fn standing(&self, besides: &[(SectorRun, u64)]) -> Vec<WriteAtCut<'_>> {
         let mut missing: Vec<(u64, SectorRun)> = Vec::with_capacity(self.exposed.len());
         for (&(lba, stamp), &end) in &self.exposed {
@@ -361,7 +361,7 @@ impl WritesAtRisk {
 }
 
 impl WriteAtRisk {
-    /// A write that was acknowledged and is on the medium.
+    /// Creates an acknowledged write that is on the medium.
     pub fn settled(run: SectorRun, acknowledged: Acknowledgement, (fua, sure): (bool, bool)) -> WriteAtRisk {
         let (left, count, first, superseded, epoch, rivals) = (0, 1, acknowledged.at, 0, 0, Vec::new());
         WriteAtRisk { run, left, count, first, superseded, epoch, acknowledged: Some(acknowledged), fua, sure, rivals }

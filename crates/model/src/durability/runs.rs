@@ -1,5 +1,5 @@
-//! Runs of sectors, and what is known of each. There are as many entries as runs of one kind, however many writes there
-//! were.
+//! Runs of sectors, each with its content. There are as many entries as runs of equal content, however many writes
+//! there were.
 
 use alloc::collections::BTreeMap;
 use alloc::vec;
@@ -14,20 +14,20 @@ pub fn overlap(a: SectorRun, b: SectorRun) -> Option<SectorRun> {
     (both.0 < both.1).then_some(both)
 }
 
-/// What is left of a run without another: up to two runs.
+/// The parts of `run` outside `other`: up to two.
 pub fn without(run: SectorRun, other: SectorRun) -> impl Iterator<Item = SectorRun> {
     let rests = [(run.0, run.1.min(other.0)), (run.0.max(other.1), run.1)];
     rests.into_iter().filter(|rest| rest.0 < rest.1)
 }
 
-/// What is left of a run without others.
+/// The parts of `run` outside all `others`.
 pub fn all_without(run: SectorRun, others: &[SectorRun]) -> Vec<SectorRun> {
     let less =
         |left: Vec<SectorRun>, other: &SectorRun| left.into_iter().flat_map(|run| without(run, *other)).collect();
     others.iter().fold(vec![run], less)
 }
 
-/// How many sectors are in any of `runs`.
+/// Number of sectors in any of `runs`.
 pub fn union(runs: impl Iterator<Item = SectorRun>) -> u64 {
     let mut runs: Vec<SectorRun> = runs.collect();
     runs.sort_unstable();
@@ -39,7 +39,7 @@ pub fn union(runs: impl Iterator<Item = SectorRun>) -> u64 {
     sectors
 }
 
-/// By their first sector, with their ends.
+/// Content of runs, by first sector; each entry has the end of its run.
 #[derive(Clone, Debug, Hash)]
 pub struct SectorRuns<T>(BTreeMap<u64, (u64, T)>);
 
@@ -106,7 +106,7 @@ impl<T: Copy> SectorRuns<T> {
         self.within(run).into_iter().filter_map(move |(whole, held)| Some((overlap(whole, run)?, held)))
     }
 
-    /// True if nothing is known of any sector.
+    /// True if no content is known.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

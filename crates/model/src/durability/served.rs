@@ -1,5 +1,5 @@
-//! What a cut leaves of a served array that lacks a drive, computed by the judge of [`super::judge`]. For whole arrays
-//! and single drives, the disk's own bytes tell.
+//! State after a cut of a served array that lacks a drive, computed by the judge of [`super::judge`]. For whole arrays
+//! and single drives, the disk's own bytes are the state.
 
 use alloc::string::String;
 use alloc::vec;
@@ -18,17 +18,17 @@ pub fn may_lack(stack: &Stack) -> bool {
     stack.array().is_some_and(|spec| (0..spec.members).any(survives))
 }
 
-/// True if a completed flush has brought everything before it to all media: flushed, forced and write-through data
-/// reach them (a drive that caches with its cache off has nothing to flush, by its own account). A buffer that
-/// survives a cut may keep them.
+/// True if a completed flush has brought everything before it to all media: no layer breaks the promise of a flush, of
+/// FUA, or of a cache that is off (a drive that breaks it claims to have nothing to flush), and no buffer that survives
+/// a cut keeps data.
 pub fn is_trusted(stack: &Stack) -> bool {
     let durable = |breaks| matches!(breaks, Assurance::Flush | Assurance::Fua | Assurance::CacheOff);
     let broken = stack.promise_breakers().iter().any(|breaker| durable(breaker.breaks));
     !broken && !stack.profile.saves_buffer()
 }
 
-/// What a cut at `at` leaves of a history of `stack`, which began with everything on the media of the drives present:
-/// all but `lost`, one bit each. An error says why that is not judged.
+/// Returns the state after a cut at `at` in a history of `stack`. The history began with everything on the media of the
+/// drives present: all but `lost`, one bit each. An error says why the cut is not judged.
 pub fn left(stack: &Stack, history: &History, lost: u64, at: Instant) -> Result<CutRemains, String> {
     let stack = as_it_was(stack, history, lost);
     let (terms, plan) = (DriveTerms::of(&stack), CutArray::of(&stack)?);

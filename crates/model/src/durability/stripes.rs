@@ -1,11 +1,11 @@
-//! Rows with parity at a cut. If the parity of a row does not belong to its data, and one of its drives is lost before
+//! Rows with parity at a cut. If the parity of a row does not match its data, and one of its drives is lost before
 //! parity is computed again, the row returns data that nobody wrote: the write hole. If a drive is lost already, its
-//! content is what parity and the others give, or it is gone.
+//! content is computed from parity and the others, or it is gone.
 //!
 //! Writes to a row go one after another in the order in which the array accepted them, and are identified by their
 //! number in it. Parity of the write `p` covers, for each column, the last write up to `p`. So a column disagrees with
 //! it if it holds a later write, or if a write between its content and `p` was meant for it. Nothing can be computed if
-//! one of them is unreadable. The room keeps the writes whose data and parity are not wholly on the medium, and the
+//! one of them is unreadable. The module keeps the writes whose data and parity are not wholly on the medium, and the
 //! write that each sector came from.
 
 use alloc::collections::BTreeMap;
@@ -32,7 +32,7 @@ pub struct LostBlocks {
     pub gone: Vec<SectorRun>,
     /// A sector needed to compute them is unreadable.
     pub torn: Vec<SectorRun>,
-    /// What the sectors under the heads add, with the stamp of each.
+    /// Blocks that the sectors under the heads make computable, with the stamp of each.
     pub besides: Vec<(SectorRun, u64)>,
 }
 
@@ -45,13 +45,13 @@ pub struct StripeRows {
     lost: u64,
     /// By block: the number of the write that it came from.
     data: SectorRuns<u64>,
-    /// The same for each parity, by the block at the same offset in the row's first column.
+    /// For each parity the number as in `data`, by the block at the same offset in the row's first column.
     parity: [SectorRuns<u64>; 2],
     /// By number: writes that are not wholly on the medium.
     open: BTreeMap<u64, Taken>,
-    /// How many of those trigger the next scan.
+    /// The size of `open` that triggers the next scan.
     enough: usize,
-    /// As `data`, for blocks of lost drives: what the rest of the row last gave.
+    /// As `data`, for blocks of lost drives: the write last recovered from the rest of the row.
     recovered: SectorRuns<u64>,
     /// Blocks of lost drives that cannot be recovered.
     gone: SectorRuns<()>,
@@ -61,11 +61,11 @@ pub struct StripeRows {
 #[derive(Clone, Debug)]
 struct Taken {
     run: SectorRun,
-    /// By stamp: which write above each part of it is.
+    /// Each part of it, with the stamp of its write above the array.
     parts: Vec<(SectorRun, u64)>,
 }
 
-/// What a write does to one row: to a column, or to parity.
+/// The effect of a write on one row: on a column, or on parity.
 #[derive(Clone, Copy, Debug)]
 struct Touch {
     volume: usize,
@@ -96,7 +96,7 @@ enum Slot {
     Parity(u32),
 }
 
-/// A part of a lost column, and the number that the rest of its row gives.
+/// A part of a lost column, and the number of the write recovered from the rest of its row.
 type Recovered = (u32, (u64, u64), Option<u64>);
 
 impl StripeRows {
@@ -119,7 +119,7 @@ impl StripeRows {
         }
     }
 
-    /// The array accepted `run` as its write `number`; a part of it is the write of this stamp.
+    /// Records that the array accepted `run` as its write `number`; `part` of it is the write `stamp`.
     pub fn enter(&mut self, number: u64, run: SectorRun, part: SectorRun, stamp: u64) {
         self.open.entry(number).or_insert(Taken { run, parts: Vec::new() }).parts.push((part, stamp));
         if self.open.len() > self.enough {
@@ -128,22 +128,21 @@ impl StripeRows {
         }
     }
 
-    /// These sectors hold what they came with. Returns the blocks of lost drives that can now be computed, with the
-    /// stamp of each.
+    /// Records a landing. Returns the blocks of lost drives that can be computed now, with the stamp of each.
     pub fn land(&mut self, part: &StampedRun) -> Vec<(SectorRun, u64)> {
         let there = |spot: &Spot| !self.is_lost(spot.volume, spot.row, spot.slot);
         let Some(spot) = self.spot(part).filter(there) else { return Vec::new() };
         match part.role {
             MemberRole::Copy(_) => self.data.land(part.run, part.number),
             MemberRole::Parity(which) => self.parity[which as usize].land(part.run, part.number),
-            // It covers all writes before.
+            // Rebuilt parity covers all writes before.
             MemberRole::RebuiltParity(which) => self.parity[which as usize].land(part.run, part.number - 1),
             MemberRole::RebuiltCopy(_) | MemberRole::Every => return Vec::new(),
         }
         self.work_out(&spot)
     }
 
-    /// The content of lost drives that follows from `spot`, which has changed.
+    /// Recovers blocks of lost drives after a change at `spot`. Returns the new ones, with the stamp of each.
     fn work_out(&mut self, spot: &Spot) -> Vec<(SectorRun, u64)> {
         let mut back = Vec::new();
         for (column, span, number) in self.recover(spot, &[]) {
@@ -180,7 +179,7 @@ impl StripeRows {
         self.open = open;
     }
 
-    /// What a write does, row by row.
+    /// The effects of a write, row by row.
     fn touches(&self, number: u64, run: SectorRun) -> Vec<Touch> {
         let mut touches = Vec::new();
         for (index, (start, volume)) in self.volumes.iter().enumerate() {
@@ -236,7 +235,7 @@ impl StripeRows {
         }
     }
 
-    /// True if it is on its target or, for a lost drive, was recovered once.
+    /// True if the update is on the drives present; in a lost column it must have been recovered.
     fn has_landed(&self, touch: &Touch) -> bool {
         self.slots(touch).all(|slot| {
             let image = match (self.is_lost(touch.volume, touch.row, slot), slot) {
@@ -265,13 +264,14 @@ impl StripeRows {
         (laid.parities() > 0).then_some(Spot { volume, row: place.row, slot, from, to, number: part.number })
     }
 
-    /// What is under the heads of drives that are present.
+    /// Sectors under the heads of drives that are present.
     fn spots(&self, under: &[StampedRun]) -> Vec<Spot> {
         let spots = under.iter().filter_map(|part| self.spot(part));
         spots.filter(|spot| !self.is_lost(spot.volume, spot.row, spot.slot)).collect()
     }
 
-    /// Rows whose parity does not agree with their data if a cut leaves the sectors `under` the heads as `fate` says.
+    /// Counts the rows whose parity does not match their data if a cut leaves the sectors `under` the heads as `fate`
+    /// says.
     pub fn holes(&mut self, under: &[StampedRun], fate: CutSector) -> WriteHoles {
         self.prune();
         let under = self.spots(under);
@@ -328,7 +328,7 @@ impl StripeRows {
         under.iter().find(there).map_or_else(held, |spot| spot.number)
     }
 
-    /// For one sector of the chunks of a row: true if some parity of it does not belong to its data.
+    /// True if some parity of the row does not match its data, at one sector of the chunks.
     fn disagrees(&self, touches: &[Touch], within: u64, under: &[Spot], fate: CutSector) -> bool {
         let place = (touches[0].volume, touches[0].row);
         let volume = &self.volumes[place.0].1;
@@ -353,7 +353,7 @@ impl StripeRows {
         })
     }
 
-    /// What the rest of the row gives for lost columns at `spot`, if those `under` the heads are finished.
+    /// Recovers lost columns at `spot` from the rest of the row, if the sectors `under` the heads are finished.
     fn recover(&self, spot: &Spot, under: &[Spot]) -> Vec<Recovered> {
         let (place, laid) = ((spot.volume, spot.row), &self.volumes[spot.volume].1);
         let is_lost = |slot: Slot| self.is_lost(spot.volume, spot.row, slot);
@@ -397,7 +397,7 @@ impl StripeRows {
             .fold(before, |last, touch| last.max(touch.number))
     }
 
-    /// What a cut does to the blocks of lost drives, if it leaves the sectors `under` the heads as `fate` says.
+    /// Blocks of lost drives after a cut that leaves the sectors `under` the heads as `fate` says.
     pub fn hidden(&self, under: &[StampedRun], fate: CutSector) -> LostBlocks {
         let under = self.spots(under);
         let mut gone = self.gone.clone();
@@ -421,7 +421,7 @@ impl StripeRows {
             }
         }
         hidden.gone = gone.iter().map(|(run, ())| run).collect();
-        // What is gone could not be read before either.
+        // Blocks that are gone were unreadable before, too.
         let torn = hidden.torn.iter().flat_map(|&run| all_without(run, &hidden.gone));
         let mut all = SectorRuns::default();
         torn.for_each(|run| all.land(run, ()));
@@ -441,8 +441,8 @@ impl StripeRows {
     }
 }
 
-/// The effects of a write to the blocks `from..to` of a row: data column by column, and parity where the array updates
-/// it, which is the sectors of the one written chunk, or whole chunks (`host/array/parity.rs`).
+/// Adds the effects of a write to the blocks `from..to` of a row: data column by column, and parity where the array
+/// updates it, which is the sectors of the one written chunk, or whole chunks (`host/array/parity.rs`).
 fn touch_row(volume: &ArrayVolume, from: u64, to: u64, touch: Touch, touches: &mut Vec<Touch>) {
     let (first, last) = (from / volume.chunk, (to - 1) / volume.chunk);
     for column in first..=last {

@@ -11,11 +11,11 @@ const WRITE_BACK: &str = "drive.cache.write_back";
 pub struct DriveTerms {
     /// Sectors in a physical sector.
     pub unit: u64,
-    /// What happens to the sector under the head.
+    /// The fate of the sector under the head.
     pub cut_sector: CutSector,
     /// At some time of a run, writes are acknowledged that a cut can lose.
     pub volatile: bool,
-    /// The same at the start of the run.
+    /// `volatile` at the start of the run.
     pub volatile_at_first: bool,
     /// Memory acknowledges writes, whatever the drive does.
     pub in_memory: bool,
@@ -33,7 +33,7 @@ impl DriveTerms {
         let switched_on =
             stack.changes.iter().any(|change| DriveTerms::switched(&change.key, &change.value) == Some(true));
         let caches = cache.write_back || switched_on || cache.flash_sectors > 0 || profile.faults.caches_when_off;
-        // By the profile's claim, so that a fault is found by it.
+        // The profile's claim counts, so that a fault shows.
         let volatile_at_first = in_memory || cache.write_back && !saved;
         DriveTerms {
             unit: u64::from(profile.physical_sector) / SECTOR,
@@ -45,12 +45,12 @@ impl DriveTerms {
         }
     }
 
-    /// The same terms with everything acknowledged promised, as before an orderly power-off.
+    /// Returns the terms with everything acknowledged promised, as before an orderly power-off.
     pub fn promising_all(self) -> DriveTerms {
         DriveTerms { volatile: false, volatile_at_first: false, in_memory: false, ..self }
     }
 
-    /// Whether the drives' write cache is on from now on, if that is what changed.
+    /// Returns the new state of the drives' write cache if `key` is its switch.
     pub fn switched(key: &str, value: &str) -> Option<bool> {
         (key == WRITE_BACK).then_some(matches!(value, "on" | "true"))
     }

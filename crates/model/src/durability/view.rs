@@ -1,11 +1,11 @@
-//! What a program sees of the drives below it: which write each block of the volumes would read as after a cut, if
-//! these drives of an array are lost.
+//! Blocks of the volumes as a program would read them after a cut, if some drives of an array are lost: which write
+//! each block holds.
 //!
 //! For a mirror the first copy present counts. After a cut Linux's md reads the first one until the copies are
 //! resynchronized, and copies it over the others (`read_balance` in `drivers/md/raid1.c` and `raid10.c`: the first disk
 //! beyond `recovery_cp`; `raid1_sync_request`): what only another copy has is lost. For rows with parity the data count
-//! as they stand; those of a lost drive are what parity and the others give ([`super::stripes`]). A single drive is a
-//! view of one copy.
+//! as they stand; those of a lost drive are computed from parity and the others ([`super::stripes`]). A single drive is
+//! a view of one copy.
 //!
 //! If drives are lost or replaced during a run, there is a view for each set of drives that may be lost at a time. All
 //! see the whole run; a cut is judged by the view of the set that is lost then.
@@ -44,12 +44,12 @@ pub struct CutArray {
     /// Lost drives, one bit each, and those of them that are being rebuilt.
     lost: u64,
     rebuilding: u64,
-    /// What is still to come, in order.
+    /// Changes still to come, in order.
     turns: Vec<Turn>,
 }
 
 impl CutArray {
-    /// The plan of a stack, or why cuts of it are not judged.
+    /// Derives the array of a stack; an error says why its cuts are not judged.
     pub fn of(stack: &Stack) -> Result<CutArray, String> {
         let Some(spec) = stack.array() else { return Ok(CutArray::default()) };
         let turn = |key: &str, value: &str| match (key, value.parse()) {
@@ -90,7 +90,7 @@ impl CutArray {
         Ok(plan)
     }
 
-    /// How many drives it has.
+    /// Number of drives.
     pub fn members(&self) -> u32 {
         self.volumes.first().map_or(1, |volume| volume.members)
     }
@@ -143,14 +143,14 @@ impl CutArray {
         self
     }
 
-    /// The next drive was lost or replaced.
+    /// Applies the next change: a drive is lost or replaced.
     pub fn go_on(&mut self) {
         if let Some(&turn) = self.turns.first() {
             *self = core::mem::take(self).turn(turn);
         }
     }
 
-    /// The rebuild of `member` is over.
+    /// Ends the rebuild of `member`.
     pub fn is_whole(&mut self, member: u32) {
         *self = core::mem::take(self).whole(member);
     }
@@ -221,14 +221,14 @@ impl ArrayView {
         (0..volume.copies()).find(there) == Some(copy)
     }
 
-    /// An array accepted a write under `number`; a part of it is the write of this stamp.
+    /// Records a write that an array accepted under `number`; `part` of it is the write `stamp`.
     pub fn enter(&mut self, number: u64, run: SectorRun, part: SectorRun, stamp: u64) {
         if let Some(stripes) = &mut self.stripes {
             stripes.enter(number, run, part, stamp);
         }
     }
 
-    /// These sectors are on the medium.
+    /// Records sectors that are on the medium.
     pub fn land(&mut self, at: Instant, part: &StampedRun) {
         let back = self.stripes.as_mut().map(|stripes| stripes.land(part));
         if self.is_read(part.role, part.run.0) {
@@ -250,7 +250,7 @@ impl ArrayView {
         self.risk.land(at, run, stamp);
     }
 
-    /// Sectors of a write were superseded before they reached the medium.
+    /// Counts sectors of a write that were superseded before they reached the medium.
     pub fn supersede(&mut self, part: &StampedRun) {
         if self.is_read(part.role, part.run.0) {
             self.risk.supersede(part.stamp, part.run.1 - part.run.0);
@@ -278,7 +278,7 @@ impl ArrayView {
         }
     }
 
-    /// The parts of the sectors that a program sees, in order.
+    /// Parts that a program would read, with the stamp of each, in order.
     fn seen(&self, parts: &[StampedRun]) -> Vec<(SectorRun, u64)> {
         let seen = parts.iter().filter(|part| self.is_read(part.role, part.run.0));
         let mut seen: Vec<(SectorRun, u64)> = seen.map(|part| (part.run, part.stamp)).collect();
@@ -286,7 +286,7 @@ impl ArrayView {
         seen
     }
 
-    /// What a cut does to the sectors under the heads, for the judge of files.
+    /// Effects of a cut on the sectors under the heads, for the judge of files.
     pub fn overlay(&mut self, under: &[StampedRun]) -> CutOverlay {
         let known = self.stripes.as_mut().filter(|_| !self.terms.saves);
         let hidden = known.map_or_else(LostBlocks::default, |stripes| stripes.hidden(under, self.terms.cut_sector));
@@ -298,7 +298,7 @@ impl ArrayView {
         CutOverlay { besides, torn: torn.filter(|_| unreadable).collect(), gone: hidden.gone }
     }
 
-    /// What a cut at `at` leaves, with these parts under the heads.
+    /// Judges a cut at `at` with these parts under the heads.
     pub fn judge(&mut self, at: Instant, under: &[StampedRun], tally: &mut impl Tally) -> CutLoss {
         let fate = self.terms.cut_sector;
         // The content of a buffer that survives a cut is not reported.
@@ -353,7 +353,7 @@ impl ArrayView {
         buried
     }
 
-    /// The same writes without blocks that are gone: an acknowledged write counts if no later one was acknowledged.
+    /// Reassigns the blocks that are gone: each counts for its last acknowledged write, and for writes in flight.
     fn without_gone<'a>(
         &self,
         standing: Vec<WriteAtCut<'a>>,
@@ -388,7 +388,7 @@ impl ArrayView {
         all
     }
 
-    /// Unreadable sectors; how many of them held acknowledged data, and promised data.
+    /// Counts unreadable sectors: all, those that held acknowledged data, and those with promised data.
     fn torn(&self, under: &[SectorRun]) -> (u64, u64, u64) {
         let Some(image) = &self.image else { return (0, 0, 0) };
         let sectors = |run: SectorRun| run.1 - run.0;

@@ -1,5 +1,5 @@
 //! The writes of a session as its client saw them: when each was accepted, and from when on the standards require it to
-//! be on the medium. What the drive really did is not considered here.
+//! be on the medium. The real state of the drive is not considered here.
 //!
 //! A write must be there from the end of a flush that was issued after the write was acknowledged (ATA's FLUSH CACHE,
 //! SCSI's SYNCHRONIZE CACHE); from its own end if it was marked FUA, or if the drive reports no volatile cache.
@@ -31,10 +31,10 @@ pub struct SessionWrite {
 pub struct SessionWrites(BTreeMap<u64, SessionWrite>);
 
 impl SessionWrites {
-    /// The writes of a history, of a disk that acknowledges what a cut can lose (`volatile`) or not.
+    /// Reads the writes of a history; `volatile`: the disk acknowledges writes that a cut can lose.
     pub fn of(history: &History, volatile: bool) -> SessionWrites {
         let mut all: BTreeMap<u64, SessionWrite> = BTreeMap::new();
-        // Acknowledged and not yet covered; and by flush, the writes that it covers.
+        // Writes acknowledged and not yet covered; and by flush, the writes that it covers.
         let (mut open, mut covered): (Vec<u64>, BTreeMap<u64, Vec<u64>>) = Default::default();
         for event in &history.events {
             match event {
@@ -92,7 +92,7 @@ impl SessionWrites {
         self.taken(at).filter(move |write| write.durable > at)
     }
 
-    /// How many there are.
+    /// Number of writes.
     pub fn len(&self) -> usize {
         self.0.len()
     }

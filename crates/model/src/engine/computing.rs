@@ -1,4 +1,4 @@
-//! Computing without a processor: the time simply passes. No other room handles this case, so a source of
+//! Computing without a processor: the time simply passes. No other module handles this case, so a source of
 //! [`Op::Compute`] need not know whether the stack has a processor.
 
 use alloc::collections::BinaryHeap;
@@ -34,8 +34,8 @@ impl<S: Source> ComputeSource<S> {
         self.source
     }
 
-    /// Ends what has passed by `now`, each at its own instant. It never was a request of the device, so none is
-    /// counted.
+    /// Ends the computing that is over by `now`, each at its own instant. Completions are not counted: none was a request of
+    /// the device.
     #[cold]
     fn end_passed(&mut self, now: Instant) {
         while let Some(&Reverse((finished, tag, submitted))) = self.passing.peek()

@@ -1,5 +1,5 @@
-//! Counts and hashes the requests of a source as they go by, and ends the source after a given number. It changes no
-//! request.
+//! Counts and hashes the requests of a source, and ends the source after a given number. Requests pass unchanged, except
+//! for [`Flags::FLUSH_FOLLOWS`].
 
 use alloc::vec::Vec;
 
@@ -14,8 +14,8 @@ pub const FIRST: u32 = 100;
 pub struct StreamHash {
     /// [`FIRST`], or fewer if there were fewer.
     pub requests: u32,
-    /// A hash as in [`Fingerprint::hash`]. It leaves out flushes and computing: places with more capabilities are asked
-    /// for fewer of them.
+    /// A hash as in [`Fingerprint::hash`], without flushes and computing: devices with more capabilities receive fewer of
+    /// them.
     pub hash: u64,
 }
 

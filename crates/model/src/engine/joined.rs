@@ -22,7 +22,7 @@ pub struct JoinedSources<S> {
 #[derive(Clone, Debug)]
 struct One<S> {
     source: S,
-    /// Its first origin and worker.
+    /// The first of its origins and of its workers.
     first: u16,
     /// By its own tag: the tag here.
     tags: Vec<Option<u32>>,
@@ -47,7 +47,7 @@ impl<S: Source> JoinedSources<S> {
         self.sources.iter().map(|one| (one.first, &one.source))
     }
 
-    /// The request as the device receives it.
+    /// Translates a request's tag and origin to those that the device receives.
     fn pass(&mut self, place: usize, request: Request) -> Request {
         let JoinedSources { sources, tags, .. } = self;
         let one = &mut sources[place];

@@ -6,9 +6,9 @@
 //! are calls. A flush is an fsync, which first writes all dirty data; `sync=` opens a write-through handle. Workers
 //! with direct I/O bypass the cache; nothing keeps their data and the cache's consistent.
 //!
-//! A call ends unseen by the device, so it is recorded as [`SourcePoll::Served`]: from when it was due until it returned.
-//! Computing and copying count as processor time, the rest as driver time. Requests of the cache itself (read-ahead,
-//! write-back) are not counted. Pages that are dirty at the end stay dirty.
+//! The device does not see the end of a call, so it is recorded as [`SourcePoll::Served`]: from when it was due until
+//! it returned. Computing and copying count as processor time, the rest as driver time. Requests of the cache itself
+//! (read-ahead, write-back) are not counted. Pages that are dirty at the end stay dirty.
 //!
 //! [`VolumeFormat::Raw`]: super::volume::VolumeFormat::Raw
 
@@ -30,7 +30,7 @@ const PAGE: u64 = 8;
 /// How a worker's files are opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileOpenFlags {
-    /// They bypass the page cache.
+    /// Bypasses the page cache.
     pub direct: bool,
     /// Each write is durable when it returns.
     pub through: bool,
@@ -53,7 +53,7 @@ pub struct BufferedSource<S> {
     system: System,
     /// The device.
     file: File,
-    /// Its whole pages, in sectors. A remainder bypasses the cache.
+    /// Sectors in whole pages of the device; a remainder bypasses the cache.
     sectors: u64,
     workers: Vec<Worker>,
     /// Calls under way.
@@ -83,7 +83,7 @@ struct Calling {
 }
 
 impl<S: Source> BufferedSource<S> {
-    /// `source` on a device with these limits. Its workers are numbered as in `spec`.
+    /// Puts `source` above a page cache on a device with these limits. Workers are numbered as in `spec`.
     pub fn new(source: S, spec: &BufferedSpec, limits: &Limits) -> BufferedSource<S> {
         let sectors = limits.sectors / PAGE * PAGE;
         let partition = Partition { first: 0, sectors };
@@ -112,7 +112,7 @@ impl<S: Source> BufferedSource<S> {
         &self.source
     }
 
-    /// What the requests that are counted read through the cache.
+    /// Bytes that counted requests read through the cache.
     pub fn reads(&self) -> Reads {
         self.reads
     }
@@ -155,7 +155,7 @@ impl<S: Source> BufferedSource<S> {
         }
     }
 
-    /// Handles a call that has returned: what to count, if it was a request's.
+    /// Handles a call that has returned. Returns the request that it served, if that counts.
     fn returned(&mut self, now: Instant, returned: &CallResult) -> Option<ServedRequest> {
         let thread = usize::from(returned.thread);
         let calling = self.workers[thread].calling.as_mut().expect("it called");
@@ -185,7 +185,7 @@ impl<S: Source> BufferedSource<S> {
     }
 }
 
-/// Translates tags of the device: even ones are the system's, odd ones those of requests that bypass it.
+/// The device's tag for a request of the system: even. Requests that bypass it have odd tags.
 const fn of_system(tag: u32) -> u32 {
     tag * 2
 }

@@ -125,7 +125,7 @@ pub struct Reads {
 }
 
 impl Reads {
-    /// Adds those of another call.
+    /// Adds the bytes of another call.
     pub fn add(&mut self, other: Reads) {
         self.asked += other.asked;
         self.fetched += other.fetched;
@@ -143,7 +143,7 @@ pub struct CallResult {
     pub file: Option<File>,
     /// Bytes read or written.
     pub bytes: u64,
-    /// Of a read through the page cache: where the bytes came from.
+    /// Bytes of a read through the page cache.
     pub reads: Reads,
     /// Why the call was refused.
     pub refused: Option<VolumeError>,

@@ -1,5 +1,5 @@
-//! What a scene reports to a judge of power cuts as it happens: programs' calls and their results, requests and their
-//! purpose, and changes of pages. It does not report what programs cannot see, such as what is in memory.
+//! Notes from a scene to a judge of power cuts: programs' calls and their results, requests and their purpose, and
+//! changes of pages. State that programs cannot see, such as the content of memory, is not reported.
 
 use alloc::collections::VecDeque;
 use alloc::rc::Rc;
@@ -33,7 +33,7 @@ pub enum FileNote {
 /// A write as it is issued.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IssuedWrite {
-    /// Its tag, unique until it completes.
+    /// The tag, unique until the write completes.
     pub tag: u32,
     pub volume: u8,
     /// The step that it belongs to.
@@ -52,7 +52,7 @@ impl FileNotes {
         self.0.borrow_mut().push_back((at, note));
     }
 
-    /// Reads the next note.
+    /// Removes and returns the next note.
     pub fn poll(&self) -> Option<(Instant, FileNote)> {
         self.0.borrow_mut().pop_front()
     }

@@ -1,5 +1,5 @@
 //! The page cache: which pages of files are in memory, which of them are dirty, and which are evicted when it is full.
-//! It is state only; [`super::system`] does the reads and writes.
+//! The cache is state only; [`super::system`] does the reads and writes.
 //!
 //! | file | what it is |
 //! |---|---|

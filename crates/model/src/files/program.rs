@@ -3,7 +3,7 @@
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `act`, `place` | what a program is, what it does next, and where it is made |
+//! | `act`, `place` | a program, its next action, and the context of its creation |
 //! | `set` | sets of files: how many, how large, in which directories |
 //! | `lines` | programs of one thread, written as lists of calls |
 //! | `copy` | copying or moving files, block by block, by one thread or by a reader and a writer |
@@ -72,7 +72,7 @@ pub enum ProgramSpec {
 }
 
 impl ProgramSpec {
-    /// Places the files that the program needs on the volumes, and makes it.
+    /// Places the files that the program needs on the volumes, and creates it.
     pub fn place(&self, place: &mut ProgramContext<'_>) -> Result<Box<dyn Program>, VolumeError> {
         Ok(match self {
             ProgramSpec::Copy(spec) => copy::place(spec, place)?,

@@ -1,5 +1,5 @@
-//! A scene: programs on a system with its volumes, at once or one after another, as a source of requests. It also
-//! reports operations, such as copying a file or a commit.
+//! A scene: programs on a system with its volumes, at once or one after another, as a source of requests. Operations,
+//! such as copying a file or a commit, are reported, too.
 
 mod layout;
 
@@ -23,9 +23,9 @@ use crate::time::{Instant, Span};
 /// A volume of a scene.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VolumePlan {
-    /// Its device: 0 for the drive, then those beside it.
+    /// The device: 0 for the drive, then the further ones.
     pub unit: u8,
-    /// Its size; 0 for the rest of the device.
+    /// In bytes; 0 for the rest of the device.
     pub bytes: u64,
     pub format: VolumeFormat,
     /// How its files lie.
@@ -41,8 +41,8 @@ pub struct ProgramPlan {
     pub doing: ProgramSpec,
     /// The programs, by index, that must end before it begins.
     pub after: Vec<usize>,
-    /// Before it begins, all dirty data are written and the cache is emptied, as by a restart. This belongs to no
-    /// operation.
+    /// Before it begins, all dirty data are written and the cache is emptied, as by a restart; no operation includes
+    /// this.
     pub cold: bool,
     /// At its end it writes all dirty data and waits for them.
     pub sync: bool,
@@ -56,7 +56,7 @@ pub struct SceneSpec {
     pub name: String,
     pub system: SystemSpec,
     pub alignment: Alignment,
-    /// The capabilities of the devices beside the drive: units 1, 2, … Their sectors follow the drive's.
+    /// The capabilities of the further devices: units 1, 2, … Their sectors follow the drive's.
     pub beside: Vec<Limits>,
     /// The volumes, in the order in which they lie on their devices.
     pub volumes: Vec<VolumePlan>,
@@ -66,10 +66,10 @@ pub struct SceneSpec {
     pub runtime: Option<Span>,
 }
 
-/// What happens when the last program that the scene waits for has ended.
+/// The action at the end of the last program that the scene waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SceneEnd {
-    /// It ends; dirty data stay dirty.
+    /// The scene ends; dirty data stay dirty.
     #[default]
     Ends,
     /// The system goes on with its own work for this long.
@@ -107,7 +107,7 @@ pub struct Operation {
     pub ended: Instant,
 }
 
-/// What kept a program from its end.
+/// Why a program did not reach its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProgramError {
     Refused(VolumeError),
@@ -120,7 +120,7 @@ pub enum ProgramError {
 /// A running scene.
 pub struct Scene {
     system: System,
-    /// What programs read through the page cache.
+    /// Bytes that programs read through the page cache.
     reads: Reads,
     volumes: u8,
     programs: Vec<Running>,
@@ -148,23 +148,23 @@ pub struct Scene {
     known: BTreeSet<File>,
 }
 
-/// What a device promises for writes.
+/// Durability guarantees of a device.
 #[derive(Clone, Copy, Debug)]
 struct Durability {
-    /// It supports [`Flags::FUA`].
+    /// Supports [`Flags::FUA`].
     fua: bool,
-    /// It acknowledges them before they are durable.
+    /// Acknowledges writes before they are durable.
     volatile: bool,
 }
 
-/// A request on its way.
+/// A request in flight.
 #[derive(Clone, Copy, Debug, Default)]
 struct Flying {
-    /// Its thread.
+    /// Origin: a thread, or the system.
     origin: u16,
     unit: u8,
     issued: Instant,
-    /// For a write that a flush follows: its sectors. The flag tells whether the flush is on its way.
+    /// For a write that a flush follows: its sectors, and whether the flush is issued.
     forced: Option<u32>,
     flushing: bool,
 }
@@ -174,7 +174,7 @@ struct Flying {
 struct Running {
     program: Box<dyn Program>,
     plan: ProgramPlan,
-    /// Its first thread.
+    /// The first of its threads.
     first: u16,
     /// Threads that have not ended.
     busy: u16,
@@ -189,12 +189,12 @@ struct Running {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// Other programs come before it.
+    /// Waits for other programs.
     Waits,
-    /// This many calls of its preparation are done.
+    /// Prepares: the number of calls done.
     Prepares(u8),
     Runs,
-    /// It syncs: this many volumes are done.
+    /// Syncs at its end: the number of volumes done.
     Syncs(u8),
     Over,
 }
@@ -209,14 +209,14 @@ struct Thread {
 enum Does {
     /// Not begun, or ended.
     Nothing,
-    /// It waits for its call.
+    /// Waits for its call.
     Calls,
-    /// It waits for another thread of its program.
+    /// Waits for another thread of its program.
     Parks,
 }
 
 impl Scene {
-    /// A scene on a device with these limits, at the beginning of time.
+    /// Creates a scene on a device with these limits, at the beginning of time.
     pub fn new(spec: &SceneSpec, limits: &Limits, seed: Seed) -> Result<Scene, SceneError> {
         Scene::told(spec, limits, seed, None)
     }
@@ -276,7 +276,7 @@ impl Scene {
         })
     }
 
-    /// Sets what happens at its end.
+    /// Sets the action at its end.
     #[must_use]
     pub fn closing(mut self, closing: SceneEnd) -> Scene {
         self.closing = closing;
@@ -330,7 +330,7 @@ impl Scene {
         })
     }
 
-    /// What kept programs from their ends.
+    /// Programs that did not reach their ends, and why.
     pub fn troubles(&self) -> impl Iterator<Item = (usize, ProgramError)> {
         let waits = |program: &Running| {
             let stands = !self.over && !program.plan.background && program.state != State::Over;
@@ -340,7 +340,7 @@ impl Scene {
         self.programs.iter().enumerate().filter_map(move |(at, program)| Some((at, trouble(program)?)))
     }
 
-    /// What programs read through the page cache.
+    /// Bytes that programs read through the page cache.
     pub fn reads(&self) -> Reads {
         self.reads
     }
@@ -492,7 +492,7 @@ impl Scene {
         }
     }
 
-    /// Writes the next volume.
+    /// Writes the next volume; ends the scene after the last.
     fn unmount(&mut self, now: Instant) {
         if self.unmounted == self.volumes {
             self.over = true;
@@ -505,8 +505,8 @@ impl Scene {
 }
 
 impl Scene {
-    /// The request as the device accepts it. If a write must be on the medium and the device has no FUA, a flush
-    /// follows it, as in workloads; it needs neither if the device acknowledges no write before it is durable.
+    /// Issues a request as the device accepts it. If a write must be on the medium and the device has no FUA, a flush
+    /// follows it, as in workloads; neither is needed if the device acknowledges no write before it is durable.
     fn issue(&mut self, now: Instant, mut request: Request) -> Request {
         let Request { origin, unit, .. } = request;
         let mut flying = Flying { origin, unit, issued: now, ..Flying::default() };

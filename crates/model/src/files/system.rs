@@ -1,9 +1,9 @@
 //! The system between programs and drives: it serves the threads' calls from its volumes and its page cache, and issues
-//! their requests to the drive. It reads no clock; the caller passes the time.
+//! their requests to the drive. No clock is read; the caller passes the time.
 //!
 //! | file | what it is |
 //! |---|---|
-//! | `issue` | plans on their way to the drive, in the order that they ask for |
+//! | `issue` | plans, issued to the drive in their order |
 //! | `cache` | the page cache at work |
 //! | `cached` | reading, writing and writing back through the page cache |
 //!
@@ -12,7 +12,7 @@
 //!
 //! Processor time: the cost of a request, including its system call, is charged by the processor layer
 //! ([`crate::host::processor`]). With a page cache a call costs the time to enter the system, and a cached one also the
-//! copying between program and cache ([`PageCacheSpec::call`], [`PageCacheSpec::copy`]). This is computing of the
+//! copying between program and cache ([`PageCacheSpec::call`], [`PageCacheSpec::copy`]). Both are computing of the
 //! thread, a request of its own ([`Op::Compute`]) in whole microseconds; the remainder is carried to the thread's next
 //! call.
 //!
@@ -85,7 +85,7 @@ enum Owner {
     VolumeSynced(ThreadId, u8),
 }
 
-/// What a thread does next, once nothing is left that it waits for.
+/// The next step of a thread that waits for nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
     /// Reads its next piece into the cache.
@@ -119,7 +119,7 @@ struct Caller {
     /// The result so far.
     file: Option<File>,
     bytes: u64,
-    /// What it reads through the page cache.
+    /// Bytes read through the page cache.
     reads: Reads,
     refused: Option<VolumeError>,
     failed: bool,
@@ -168,12 +168,12 @@ impl System {
         self.callers.len() as u16
     }
 
-    /// One of its volumes.
+    /// Returns a volume.
     pub fn volume(&self, volume: u8) -> &Volume {
         &self.volumes[volume as usize]
     }
 
-    /// The same, to place files before the run or to take its changes.
+    /// Returns a volume, to place files before the run or to take its changes.
     pub fn volume_mut(&mut self, volume: u8) -> &mut Volume {
         &mut self.volumes[volume as usize]
     }
@@ -188,7 +188,7 @@ impl System {
         self.issue.step(tag)
     }
 
-    /// A thread calls. Its last call must have returned.
+    /// Begins a call of a thread, whose last call must have returned.
     pub fn call(&mut self, now: Instant, thread: ThreadId, call: Call) {
         let caller = &mut self.callers[thread as usize];
         assert!(caller.call.is_none(), "a thread has one call at a time");
@@ -214,7 +214,7 @@ impl System {
         self.begin_with(now, thread, call, plan, Owner::Thread(thread));
     }
 
-    /// As `begin`, after the steps that are in `plan` already.
+    /// Begins a call that its volume serves, after the steps that are in `plan` already.
     fn begin_with(&mut self, now: Instant, thread: ThreadId, call: Call, mut plan: IoPlan, owner: Owner) {
         let volume = call.volume().expect("a call of a volume");
         let done = self.ask(now, volume, call, &mut plan);
@@ -341,7 +341,7 @@ impl System {
         self.returned.pop_front()
     }
 
-    /// The next request. Its tag is unique until its completion; it has no stamp.
+    /// Returns the next request. The tag is unique until its completion; there is no stamp.
     pub fn poll_request(&mut self, _now: Instant) -> Option<Request> {
         match self.computing.pop_front() {
             Some((thread, micros)) => Some(self.issue.compute(thread, micros)),
@@ -358,7 +358,7 @@ impl System {
         self.settle(now);
     }
 
-    /// When something is due by itself.
+    /// When a thread, the page cache or a volume has something due.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let waits = self.waiting.peek().map(|&Reverse((at, _))| at);
         let cached = self.cached.as_ref().and_then(CacheService::due);
@@ -398,9 +398,9 @@ impl Done {
     }
 }
 
-/// A write that goes to the drive at once. A write-through handle forces the medium: Windows NT by FUA and, if the file
-/// grew, together with all metadata that locate the new data, but without a flush of the drive (fastfat; for NTFS
-/// inferred); Linux like fdatasync after the write (`generic_write_sync`). Windows 98 only waits for the drive.
+/// Plans a write that goes to the drive at once. A write-through handle forces the medium: Windows NT by FUA and, if
+/// the file grew, together with all metadata that locate the new data, but without a flush of the drive (fastfat; for
+/// NTFS inferred); Linux like fdatasync after the write (`generic_write_sync`). Windows 98 only waits for the drive.
 fn write(
     volume: &mut Volume,
     family: SystemFamily,
@@ -420,7 +420,7 @@ fn write(
     Ok(())
 }
 
-/// The steps after the data of a write-through handle.
+/// Adds the steps after the data of a write-through handle.
 fn force(volume: &mut Volume, family: SystemFamily, now: Instant, file: FileId, grew: bool, plan: &mut IoPlan) {
     match family {
         SystemFamily::Linux => volume.fsync(now, file, SyncScope::Data, plan),

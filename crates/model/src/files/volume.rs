@@ -1,24 +1,24 @@
-//! A volume: FAT32, NTFS or ext4 on a partition, as far as its I/O goes. It is state only: each operation appends to a
-//! [`IoPlan`] what the drive has to read, write and flush for it, in the documented order. What may wait stays in memory
-//! until it falls due ([`Volume::poll_timeout`]), is flushed or synced.
+//! A volume: FAT32, NTFS or ext4 on a partition, as far as its I/O goes. The volume is state only: each operation
+//! appends to a [`IoPlan`] what the drive has to read, write and flush for it, in the documented order. Changes that
+//! may wait stay in memory until they fall due ([`Volume::poll_timeout`]), or are flushed or synced.
 //!
 //! | file | what it is |
 //! |---|---|
 //! | `plan` | the output: steps, phases, roles |
 //! | `partition` | where volumes lie on a drive |
 //! | `space`, `tree`, `pages` | free runs; files and their runs; metadata in memory |
-//! | `contents` | these together, and where clusters lie: what the three file systems share |
-//! | `spec`, `refusal`, `system` | what a volume is made from, what is refused; what each file system answers to |
-//! | `operations` | the volume: what can be done to it, and with it |
+//! | `contents` | these together, and where clusters lie: the common part of the file systems |
+//! | `spec`, `refusal`, `system` | the description of a volume, refusals, the interface of file systems |
+//! | `operations` | the volume and its operations |
 //! | `lazy` | the lazy writer of Windows, for metadata |
-//! | `change` | what changed on which page, for a judge |
-//! | `found` | that judge: what a mount finds, from acknowledgements and landings alone |
-//! | `fat32`, `ntfs`, `ext4` | each file system: its layout, allocation, and what each operation touches |
+//! | `change` | changes of pages, for a judge |
+//! | `found` | that judge: files as a mount finds them, from writes and landings alone |
+//! | `fat32`, `ntfs`, `ext4` | each file system: layout, allocation, and the sectors that each operation touches |
 //! | `raw` | no file system: one file over the whole partition |
 //!
-//! Data are not cached here: [`Volume::read`] and [`Volume::write`] are what passes below a page cache. A program that
+//! Data are not cached here: [`Volume::read`] and [`Volume::write`] are the requests below a page cache. A program that
 //! writes through a cache calls [`Volume::extend`] when it writes and [`Volume::write`] when the cache writes back.
-//! What is not modelled is listed in docs/files.md.
+//! docs/files.md lists what is not modelled.
 
 mod change;
 mod contents;

@@ -80,7 +80,7 @@ pub struct AcceleratorSpec {
 }
 
 impl AcceleratorSpec {
-    /// The promises that its settings break, where a cut costs data that it or a device below holds.
+    /// The promises that its settings break, if a cut loses data that it or a device below holds.
     pub fn lapses(&self) -> Vec<Lapse> {
         let broken: &[Assurance] = if self.drops_flushes { &[Assurance::Flush, Assurance::Fua] } else { &[] };
         Lapse::each("flush", "drop", broken)
@@ -129,9 +129,9 @@ pub struct Accelerator {
     answering: VecDeque<(Instant, u32)>,
     /// Writes that wait for room.
     roomless: VecDeque<u32>,
-    /// Requests behind another that holds their place.
+    /// Requests that wait for an overlapping request or read-ahead.
     blocked: VecDeque<u32>,
-    /// Requests that go down themselves; overlapping requests wait. Those still `settling` wait for their own place.
+    /// Requests that go down themselves; overlapping requests wait. Requests in `settling` wait for dirty data of their range.
     passing: Vec<u32>,
     settling: VecDeque<u32>,
     /// Flushes that wait for dirty data, with the flush count.
@@ -284,7 +284,7 @@ impl Accelerator {
         }
     }
 
-    /// Sends down a request whose place is settled.
+    /// Sends down a request whose range is settled.
     fn pass(&mut self, crank: &Crank, slot: u32) {
         let request = crank.slots[slot].request;
         if request.op != Op::Read {
@@ -306,7 +306,7 @@ impl Accelerator {
         }
     }
 
-    /// Lets waiting requests go on that now have their place, or room.
+    /// Continues requests whose range is settled, flushes whose data are written, and writes for which there is room.
     fn release(&mut self, crank: &mut Crank, now: Instant) {
         for _ in 0..self.settling.len() {
             let slot = self.settling.pop_front().expect("as many as counted");
@@ -411,8 +411,8 @@ impl Accelerator {
         self.start(crank, now, Own { range: run, run: Some((stamp, epoch)) }, stamp);
     }
 
-    /// Only for a reader that is alone. Beside other requests a read-ahead would delay them, or read what is already on
-    /// its way.
+    /// Reads ahead, if the reader is alone: a read-ahead would delay other requests, or read data that are already on
+    /// their way.
     fn read_ahead(&mut self, crank: &mut Crank, now: Instant, place: SectorRange) {
         let alone = crank.in_flight() <= 1 && self.passing.is_empty() && self.reading.is_none();
         if alone && self.power == Power::On {
@@ -511,7 +511,7 @@ impl Accelerator {
         self.quiet = now;
     }
 
-    /// The status of a request that reports data given up, if it is the next that can.
+    /// Returns `status`, or the pending error of data given up if a request with this `op` can report it.
     fn with_failure(&mut self, op: Op, status: Status) -> Status {
         let told = if self.spec.drops_flushes { Op::Write } else { Op::Flush };
         if status == Status::Done && op == told && core::mem::take(&mut self.failed) {
@@ -529,7 +529,7 @@ impl Accelerator {
         }
     }
 
-    /// Empties the memory.
+    /// Switches off and empties the memory.
     fn go_off(&mut self) {
         self.power = Power::Off;
         self.pages.clear();
@@ -556,7 +556,7 @@ impl Accelerator {
 
     fn cut_power(&mut self, crank: &mut Crank, now: Instant) -> Result<(), ControlError> {
         self.power = Power::Off;
-        // They may return when the power is on again; by then they no longer matter.
+        // Commands may return when the power is on again; by then they no longer matter.
         self.own.iter_mut().flatten().for_each(|own| *own = Own { range: SectorRange { lba: 0, end: 0 }, run: None });
         (self.writing, self.reading) = (0, None);
         let done = crank.obey(self, now, &Control::PowerCut);

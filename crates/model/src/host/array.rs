@@ -1,9 +1,9 @@
-//! An array of drives: striped, mirrored, with parity, or several volumes over one set of drives. It stands where
-//! operating systems have it, in software above the controllers (md, the drivers of chip sets' RAID). Time that a
+//! An array of drives: striped, mirrored, with parity, or several volumes over one set of drives. As in
+//! operating systems, it is software above the controllers (md, the drivers of chip sets' RAID). Time that a
 //! request waits here is *driver* time; the members' commands count as the request's effort.
 //!
-//! The array owns one device whose units 0, 1, … are its members. Its unit 0 holds the volumes one after another, as
-//! partitions do. It splits a request by chunk; pieces that are contiguous on a member go down as one command.
+//! The array owns one device whose units 0, 1, … are its members. Unit 0 of the array holds the volumes one after
+//! another, like partitions. Requests are split by chunk; pieces that are contiguous on a member go down as one command.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -78,7 +78,7 @@ pub enum ReadBalance {
 pub struct ArraySpec {
     /// How many drives, at most 32.
     pub members: u32,
-    /// Its volumes, one after another.
+    /// The volumes, one after another.
     pub shares: Vec<VolumeShare>,
     /// In sectors.
     pub chunk: u32,
@@ -101,13 +101,13 @@ pub struct ArraySpec {
 }
 
 impl ArraySpec {
-    /// Its volumes on members of `sectors` sectors, in the order of their blocks.
+    /// The volumes on members of `sectors` sectors, in the order of their blocks.
     pub fn volumes(&self, sectors: u64) -> Vec<ArrayVolume> {
         let first = self.bitmap_place(sectors).map_or(0, |(reserved, _)| reserved);
         volumes(&self.shares, self.members, (first, sectors), u64::from(self.chunk))
     }
 
-    /// What the bitmap takes of the members' start, and the sectors that a bit stands for.
+    /// The sectors that the bitmap reserves at the start of the members, and those that a bit stands for.
     fn bitmap_place(&self, sectors: u64) -> Option<(u64, u64)> {
         self.bitmap.map(|spec| bitmap::reserve(&spec, self.shares[0].level, self.members, sectors))
     }
@@ -239,7 +239,7 @@ impl Array {
         array
     }
 
-    /// Its volumes, in the order of their blocks.
+    /// The volumes, in the order of their blocks.
     pub fn volumes(&self) -> &[ArrayVolume] {
         &self.volumes
     }
@@ -289,7 +289,7 @@ impl Array {
         }
     }
 
-    /// Sends a command. True if it sent one.
+    /// Sends waiting commands to members with room. True if it sent any.
     fn send(&mut self, crank: &mut Crank, now: Instant) -> bool {
         let mut sent = false;
         while self.asking != 0 {
@@ -403,7 +403,7 @@ impl Array {
         }
     }
 
-    /// Loses `member`. Its waiting commands are settled now; those below come back by themselves.
+    /// Loses `member`. Waiting commands are settled now; commands below come back by themselves.
     fn give_up(&mut self, crank: &mut Crank, now: Instant, member: u32) {
         self.failed |= 1 << member;
         for (index, volume) in self.volumes.iter().enumerate() {
@@ -493,7 +493,7 @@ impl HostLayer for Array {
 
     fn down(&mut self, crank: &mut Crank, now: Instant, slot: u32) -> Instant {
         self.forget_settled(crank);
-        // One more than its portions until the request is split.
+        // Keeps the count above zero until the request is split.
         crank.slots[slot].note = 1;
         self.spread(crank, now, slot);
         let parent = &mut crank.slots[slot];
@@ -517,7 +517,7 @@ impl HostLayer for Array {
         let mut status = completion.status;
         let gone = self.is_gone(command.member);
         if status == Status::Aborted && portion.status == Status::Done && !gone {
-            // It was aborted with another's error, or by a reset that does not concern it.
+            // Aborted with another's error, or by a reset that does not concern it.
             self.commands[tag].sent = false;
             self.asking |= 1 << command.member;
             self.members[command.member as usize].waiting.push(at, command.lba, tag);

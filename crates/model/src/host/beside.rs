@@ -1,10 +1,10 @@
 //! Devices side by side under one system: unit 0, with everything that stands above its drives, and others beside it,
 //! such as a flash stick.
 //!
-//! Their sectors are numbered from one device to the next, so that an address alone names its device: landings carry no
+//! Sectors are numbered from one device to the next, so that an address alone names its device: landings carry no
 //! unit. A request names its unit and lies within it; a flush covers its unit only.
 //!
-//! A full device delays only its own requests. They wait here, first come, first served, and that time is *driver*.
+//! A full device delays only its own requests, which wait here, first come, first served; that time is *driver*.
 //! Changes of settings during a run reach the devices that know them.
 
 use alloc::boxed::Box;
@@ -17,15 +17,15 @@ use crate::block::{Completion, Device, Landing, Limits, Op, Request, Status};
 use crate::record::Part;
 use crate::time::Instant;
 
-/// How many requests wait or are under way, over all devices. It is more than systems have at once: their caches write
+/// The most requests that wait or are in flight, over all devices: more than systems have at once, whose caches write
 /// back by tens.
 const ROOM: u32 = 4096;
 
 /// A device.
 struct Unit {
-    /// Its first sector.
+    /// The first sector.
     first: u64,
-    /// Its first drive.
+    /// The number of the first drive.
     member: u32,
     /// How many requests it accepts at once, and how many it has.
     room: u32,

@@ -1,12 +1,12 @@
-//! Landings on their way up. If a command carries several writes, this room reports them under each write's own stamp,
-//! for layers that merge writes or hold them back. It works only if landings are asked for, and changes nothing of what
-//! a layer does.
+//! Landings on their way up. If a command carries several writes, its landings are reported under each write's own
+//! stamp, for layers that merge writes or hold them back. Active only if landings are asked for; a layer's work does not
+//! depend on it.
 //!
 //! A command carries the largest stamp of its writes. The fate of a sector may be reported more than once: each copy of
 //! an array reports its own, and a layer below may send a command again whose first attempt was cut short. So what went
-//! down is kept until nothing with that stamp can land any more ([`Device::unsettled`]). Of several runs of one stamp
-//! that cover a sector (parts of a write that overlaps one merged with its other parts), a landing is that of the one
-//! with its array's number; without a number, that of the first not yet reported, and if all are, of the last.
+//! down is kept until nothing with that stamp can land any more ([`Device::unsettled`]). If several runs of one stamp
+//! cover a sector (parts of a write that overlaps one merged with its other parts), a landing belongs to the run with its
+//! array's number; without a number, to the first not yet reported, and if all are, to the last.
 //!
 //! [`Device::unsettled`]: crate::block::Device::unsettled
 
@@ -27,7 +27,7 @@ struct Run {
     end: u64,
     /// The number under which an array accepted it; 0 before, and without an array.
     number: u64,
-    /// Its fate has been reported, or the layer has it back and reports it itself.
+    /// The fate has been reported, or the layer has the run back and reports it itself.
     said: bool,
 }
 
@@ -82,7 +82,7 @@ impl CarriedWrites {
         self.below.len() > self.enough
     }
 
-    /// Only commands with these stamps can still land. Of the others, keeps the runs that no landing has reported.
+    /// Drops reported runs, except under the stamps in `unsettled`, whose commands can still land.
     pub(super) fn keep(&mut self, unsettled: &BTreeSet<u64>) {
         self.below.retain(|carried, runs| {
             if !unsettled.contains(carried) {
@@ -99,8 +99,8 @@ impl CarriedWrites {
         self.told.iter().for_each(|landing| tell(landing.stamp));
     }
 
-    /// Takes `lba..end` back, whose command came back undone: what becomes of it is reported without it. What may
-    /// still land of it keeps its stamp.
+    /// Takes `lba..end` back, whose command came back undone: the layer reports its fate. Sectors that may still land keep
+    /// their stamp.
     pub(super) fn withdraw(&mut self, carried: u64, lba: u64, end: u64) {
         let mut at = lba;
         while at < end {
@@ -182,7 +182,7 @@ impl CarriedWrites {
         }
     }
 
-    /// The first bound of a run with this stamp behind `lba`, at most `end`.
+    /// The first bound of a run with this stamp after `lba`, at most `end`.
     fn next_bound(&self, carried: u64, lba: u64, end: u64) -> u64 {
         let runs = self.below.get(&carried).into_iter().flatten();
         runs.flat_map(|run| [run.lba, run.end]).filter(|&bound| bound > lba).fold(end, u64::min)

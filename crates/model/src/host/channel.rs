@@ -12,7 +12,7 @@
 //! modelled. For Windows' port driver it is inferred: the next request of a unit is put behind those that already wait
 //! for the adapter.
 //!
-//! *Queuing.* A drive alone on its channel queues as it can. Of two on a channel neither queues. ATA's overlapped
+//! *Queuing.* A drive alone on its channel queues as it can. With two on a channel neither queues. ATA's overlapped
 //! feature set would let a drive with tagged queuing release the bus to the other, but Linux refused it ("only one
 //! drive on a channel supported for tcq", `drivers/ide/ide-tcq.c` of 2.5 and 2.6), and Windows had none.
 //!

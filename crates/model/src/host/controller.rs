@@ -28,7 +28,7 @@ use crate::time::{Instant, Rate, Span};
 pub struct ControllerSpec {
     /// Commands outstanding at once: 1 without queuing, 32 for AHCI with NCQ.
     pub depth: u32,
-    /// Its own time for a command.
+    /// The controller's own time for a command.
     pub command: Span,
     /// The rate of its bus in bytes a second.
     pub rate: u64,
@@ -94,8 +94,8 @@ impl Controller {
         Controller::of(ControllerSpec { depth, ..spec }, below)
     }
 
-    /// A bus of `rate` bytes a second that the first `units` units of `below` share. It adds no cost to a command and
-    /// limits no queue.
+    /// A bus of `rate` bytes a second that the first `units` units of `below` share, without a cost for commands or a limit
+    /// of queues.
     pub fn bus(rate: u64, below: Box<dyn Device>, units: u32) -> LayeredDevice<Controller> {
         let depth = (0..units).map(|unit| below.limits(unit as u8).depth).sum();
         Controller::of(ControllerSpec::plain(depth, Span::ZERO, rate), below)
@@ -144,12 +144,12 @@ impl Controller {
     }
 }
 
-/// When the first of them is over.
+/// When the first of `queue` is due.
 fn due(queue: &VecDeque<(Instant, u32)>) -> Instant {
     queue.front().map_or(Instant::FAR, |&(at, _)| at)
 }
 
-/// Removes the first of them if it is over by `now`.
+/// Removes the first of `queue` if it is due by `now`.
 fn over(queue: &mut VecDeque<(Instant, u32)>, now: Instant) -> Option<(Instant, u32)> {
     if due(queue) > now { None } else { queue.pop_front() }
 }

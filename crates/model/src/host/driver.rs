@@ -1,5 +1,5 @@
-//! The operating system's driver. It holds requests, merges neighbours, sorts them, splits large ones, limits how many
-//! are outstanding, and applies the flush policy. It costs no processor time.
+//! The operating system's driver: holds requests, merges neighbours, sorts them, splits large ones, limits how many are
+//! outstanding, and applies the flush policy. No processor time is counted here.
 //!
 //! | part | what it is |
 //! |---|---|
@@ -12,7 +12,7 @@
 //! the last of them, and its account follows that one. Above an ATA drive a flush is a barrier, as in the drivers of
 //! the field: it goes down when everything before it has completed, and nothing after it goes down before it has. Above
 //! a SCSI drive it goes down like any other command; an *ordered* request goes down after all before it and before all
-//! after it, and one for the *head of queue* next. What is held behind a barrier waits in part *flush* until the
+//! after it, and one for the *head of queue* next. A request behind a barrier waits in part *flush* until the
 //! barrier has passed; a barrier's own wait is *driver*.
 //!
 //! A command that comes back aborted without an abort from above went down with another's error: each request in it is
@@ -87,7 +87,7 @@ pub struct RequestNote {
     left: u32,
     /// A flush of its own follows the write.
     through: bool,
-    /// It is held behind a barrier that has not passed.
+    /// Held behind a barrier that has not passed.
     behind: bool,
 }
 
@@ -139,7 +139,7 @@ impl Driver {
         !(self.scheduler.is_empty() && self.urgent.is_empty() && self.held.is_empty())
     }
 
-    /// True if flushes go down. It may change during a run whether the device below caches writes.
+    /// True if flushes go down. The device below may switch its write cache during a run.
     fn forwards_flushes(&self, crank: &Crank) -> bool {
         match self.spec.flush {
             FlushPolicy::Forward => true,
@@ -148,8 +148,8 @@ impl Driver {
         }
     }
 
-    /// The request under the driver's policies, without a flag that they drop, and whether a flush is to follow it. The
-    /// flag applies to writes; on other requests it is dropped as well.
+    /// Applies the policies to a request with forced unit access: returns it, without the flag if they drop it, and whether
+    /// a flush must follow. The flag applies to writes; on other requests it is dropped as well.
     fn policed(&self, crank: &Crank, request: Request) -> (Request, bool) {
         let forwards = !request.flags.has(Flags::FUA) || self.forwards_flushes(crank);
         let write_through = if forwards { self.spec.write_through } else { ForcedWritePolicy::Ignore };
@@ -243,7 +243,7 @@ impl Driver {
         self.queuing == Queuing::Scsi && request.flags.has(Flags::ORDERED) && !self.heads_queue(request)
     }
 
-    /// Sectors of the next command for `lba..end`. It is split between physical sectors if possible.
+    /// Sectors of the next command for `lba..end`, split between physical sectors if possible.
     fn piece(&self, lba: u64, end: u64) -> u32 {
         let most = lba.saturating_add(u64::from(self.spec.max_transfer));
         if end <= most {
@@ -304,8 +304,8 @@ impl Driver {
             self.head = request.end();
         }
         if self.spec.merge && request.op == Op::Write {
-            // What lands under the stamp of a merged command is reported under each request's own. Also where the stamps
-            // are equal: another command with the stamp may hold other writes of the same blocks.
+            // Landings of a merged command are reported under each request's own stamp. Also if the stamps are equal:
+            // another command with the stamp may hold other writes of the same blocks.
             for piece in self.commands.pieces_of(number) {
                 crank.landings.note(request.stamp, piece.stamp, piece.lba, piece.lba + u64::from(piece.sectors));
             }
@@ -331,7 +331,7 @@ impl Driver {
         Some(number)
     }
 
-    /// Unplugs the queue if enough commands wait, the time is over, or a barrier waits.
+    /// Unplugs the queue if enough commands wait, the time is over, or a barrier waits. True if it stays plugged.
     fn stays_plugged(&mut self, now: Instant) -> bool {
         let enough = self.spec.plug.is_none_or(|plug| self.scheduler.len() >= plug.commands as usize);
         if self.plugged != Instant::FAR && (enough || self.plugged <= now || !self.held.is_empty()) {
@@ -363,7 +363,7 @@ impl Driver {
         }
     }
 
-    /// The barriers before a held request have passed: from here on its wait is driver time.
+    /// Notes that the barriers before a held request have passed: from here on its wait is driver time.
     fn passed(crank: &mut Crank, now: Instant, slot: u32) {
         let held = &mut crank.slots[slot];
         if core::mem::take(&mut held.note.behind) {
@@ -402,7 +402,7 @@ impl Driver {
         crank.answer(now, slot, status);
     }
 
-    /// Notes that a request waits as a barrier or behind one, or among those that go down as there is room.
+    /// Holds a request that waits as a barrier or behind one; queues any other, which goes down as there is room.
     fn enqueue(&mut self, crank: &mut Crank, now: Instant, slot: u32, held: bool) {
         match held && !self.heads_queue(&crank.slots[slot].request) {
             true => self.hold(crank, slot),
@@ -493,7 +493,7 @@ impl HostLayer for Driver {
             let next = self.commands.after(&piece);
             self.piece_returned(crank, piece, completion, next.is_none());
             let Some(next) = next else { break };
-            // One command served all of them: the first is charged.
+            // The first is charged for the command that served all of them.
             completion.effort = Effort::NONE;
             piece = next;
         }
@@ -547,7 +547,7 @@ impl HostLayer for Driver {
         below == 0
     }
 
-    /// A command shared with other requests goes on, and the answer waits for it.
+    /// Leaves out commands shared with other requests: they go on, and the answer waits for them.
     fn below(&self, _: &Crank, slot: u32) -> Vec<u32> {
         let commands = self.commands.of(slot).into_iter().map(|number| (number, self.commands.get(number)));
         let below = commands.filter(|(_, command)| command.stage == CommandStage::Below);

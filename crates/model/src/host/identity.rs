@@ -1,4 +1,4 @@
-//! The layer that does nothing: the template for new layers. It changes no workload.
+//! The layer that does nothing: the template for new layers.
 
 use alloc::boxed::Box;
 

@@ -1,9 +1,9 @@
-//! What all layers share: requests and their accounts, answers, aborts, landings, and stepping the device below.
+//! The work that all layers share: requests and their accounts, answers, aborts, landings, and stepping the device below.
 //!
 //! Each layer's own work is in its own file, as a [`HostLayer`]: on a request's way [`down`](HostLayer::down), on a
-//! completion's way [`up`](HostLayer::up), at its [`turn`](HostLayer::turn), on a control. What a layer leaves out passes
-//! through: [`IdentityLayer`](super::identity::IdentityLayer) leaves out everything. This room decides when to call the layer and
-//! the device below; the two together are a [`LayeredDevice`].
+//! completion's way [`up`](HostLayer::up), at its [`turn`](HostLayer::turn), on a control. Events without a method
+//! of the layer pass through ([`IdentityLayer`](super::identity::IdentityLayer) has none). A [`LayeredDevice`] joins a layer
+//! to the device below, and decides when to call each.
 //!
 //! | event | call |
 //! |---|---|
@@ -36,16 +36,16 @@ use crate::record::{Account, DriveLog, Part};
 use crate::slab::Slab;
 use crate::time::Instant;
 
-/// A layer's own work. It acts through the methods of the crank.
+/// A layer's own work, done through the methods of its context.
 pub trait HostLayer: Sized {
-    /// The layer's note on each request, beside the account.
+    /// The layer's note on each request, besides the account.
     type Note: Copy + Default;
     /// The part that a request's time in the layer counts as.
     const PART: Part;
-    /// Its settings are `NAME.key`, unless it has another name ([`LayeredDevice::called`]).
+    /// The prefix of its settings, `NAME.key`, unless it has another name ([`LayeredDevice::called`]).
     const NAME: &'static str;
 
-    /// Its capabilities, if it accepts `room` requests at once above a device with those of `below`.
+    /// The capabilities, if it accepts `room` requests at once above a device with those of `below`.
     fn limits(&self, room: u32, below: Limits) -> Limits {
         Limits { depth: below.depth.min(room), ..below }
     }
@@ -81,8 +81,7 @@ pub trait HostLayer: Sized {
         Vec::new()
     }
 
-    /// Removes what is not below of a request from all queues, because it ends with `status`. True if nothing of it is
-    /// below.
+    /// Removes a request that ends with `status` from all queues here. True if no part of it is below.
     fn withdraw(&mut self, crank: &mut Crank<Self>, now: Instant, slot: u32, status: Status) -> bool {
         let _ = (crank, now, slot, status);
         false
@@ -105,22 +104,22 @@ pub trait HostLayer: Sized {
         crank.landings.translate(landing);
     }
 
-    /// Reports the stamps of writes that may still land; those in flight are reported without it.
+    /// Reports the stamps of writes that may still land; the requests in flight here are reported without it.
     fn unsettled(&self, crank: &Crank<Self>, tell: &mut dyn FnMut(u64)) {
         crank.unsettled_below(tell);
     }
 
-    /// What the drives below did, with what it adds itself.
+    /// The log of the drives below, with the layer's own counts.
     fn log(&self, below: DriveLog) -> DriveLog {
         below
     }
 
-    /// What was asked by `now` of those of its settings that [`Asked`] knows.
+    /// The use of the layer's own settings by `now`, as far as [`Asked`] tracks them.
     fn asked(&self, _now: Instant) -> Asked {
         Asked::NOTHING
     }
 
-    /// How its own cores worked until `now`.
+    /// The load of the layer's own cores until `now`.
     fn cores(&self, _now: Instant) -> Option<BusyCurve> {
         None
     }
@@ -134,17 +133,17 @@ pub trait HostLayer: Sized {
 /// A request from above.
 #[derive(Clone, Copy)]
 pub struct HeldRequest<N> {
-    /// As it came, except for its tag, which is the slot number, as in commands passed on. A layer may change its
-    /// treatment.
+    /// The request as it came, except for its tag, which is the slot number, as in commands passed on. A layer may change
+    /// it.
     pub request: Request,
-    /// Its tag on the side of the submitter.
+    /// The submitter's tag.
     pub tag: u32,
     /// How it will end.
     pub status: Status,
     /// The layer's note.
     pub note: N,
     came: Instant,
-    /// Its account has entries.
+    /// The account has entries.
     written: bool,
     account: Account,
     live: bool,
@@ -166,7 +165,7 @@ impl<N: Default> HeldRequest<N> {
         }
     }
 
-    /// Starts a request in `slot`, over one that is over: it is too large to move.
+    /// Starts a request in `slot`, in place of a finished one: it is too large to move.
     #[inline(always)]
     fn begin(&mut self, now: Instant, slot: u32, request: Request) {
         self.tag = request.tag;
@@ -188,7 +187,7 @@ impl<N> HeldRequest<N> {
         }
     }
 
-    /// Its account until now.
+    /// The account until now.
     #[inline]
     pub fn account(&mut self) -> &mut Account {
         if !self.written {
@@ -209,7 +208,7 @@ impl<N> HeldRequest<N> {
     }
 }
 
-/// What a layer works with.
+/// The context of a layer's work.
 pub struct Crank<L: HostLayer> {
     /// Requests from above, by slot.
     pub slots: Slab<HeldRequest<L::Note>>,
@@ -230,7 +229,7 @@ pub struct Crank<L: HostLayer> {
     below_next: Instant,
     /// When the layer wants its turn.
     own_next: Instant,
-    /// Its name in keys.
+    /// The layer's name in keys.
     name: Cow<'static, str>,
 }
 
@@ -409,7 +408,7 @@ impl<L: HostLayer> Crank<L> {
         }
     }
 
-    /// What a control does unless the layer decides otherwise.
+    /// Applies a control as layers do by default.
     pub fn obey(&mut self, layer: &mut L, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
         match *control {
             Control::Abort(tag) => self.abort(layer, now, tag),
@@ -439,7 +438,7 @@ impl<L: HostLayer> Crank<L> {
         let mut aborted = false;
         for tag in below {
             match self.control(now, &Control::Abort(tag)) {
-                // The abort of another one brought its answer up, which waits to be polled.
+                // The abort of another command brought up the answer, which waits to be polled.
                 Err(ControlError::UnknownTag) if aborted => {}
                 done => done?,
             }
@@ -475,7 +474,7 @@ impl<L: HostLayer> LayeredDevice<L> {
         LayeredDevice { layer, crank }
     }
 
-    /// The same layer with another name in keys: one of several of its kind.
+    /// Gives the layer another name in keys, as one of several of its kind.
     #[must_use]
     pub fn called(mut self, name: &str) -> LayeredDevice<L> {
         if name != L::NAME {
@@ -489,7 +488,7 @@ impl<L: HostLayer> LayeredDevice<L> {
         &self.layer
     }
 
-    /// The layer and its crank, before the first request.
+    /// The layer and its context, before the first request.
     pub(super) fn parts(&mut self) -> (&mut L, &mut Crank<L>) {
         (&mut self.layer, &mut self.crank)
     }

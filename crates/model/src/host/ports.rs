@@ -125,7 +125,7 @@ impl Ports {
         }
     }
 
-    /// A unit has a completion, and others are due at the same instant: in the order of units.
+    /// Handles a completion of `unit` and other units due at the same instant, in the order of units.
     fn meet(&mut self, unit: usize, completion: &Completion) {
         let at = completion.finished;
         let mut before: Vec<usize> = (0..unit).collect();
@@ -265,7 +265,7 @@ impl Device for Ports {
             if first > until || first == Instant::FAR {
                 return DeviceProgress { answered: false, next: first };
             }
-            // It is alone until the next unit's instant.
+            // The unit is alone until the next unit's instant.
             let DeviceProgress { answered, next } = self.members[unit].device.proceed_into(second.min(until), answer);
             if answered && second <= answer.finished {
                 self.meet(unit, answer);

@@ -1,4 +1,4 @@
-//! The processor: cores that share the system's work for requests and the programs' own work. It is the topmost layer.
+//! The processor, the topmost layer: cores that share the system's work for requests and the programs' own work.
 //!
 //! A core issues a request (program, system call, driver), and a core handles its completion (interrupts, copying,
 //! return to the program). The cores do this work in order of arrival, without preemption. [`Op::Compute`] is a
@@ -89,7 +89,7 @@ impl Processor {
         LayeredDevice::new(processor, below.limits(0).depth.max(1), below)
     }
 
-    /// How many cores programs have.
+    /// How many cores are free for programs.
     fn left(&self) -> usize {
         self.spec.cores as usize - self.running.len()
     }
@@ -157,8 +157,8 @@ impl Processor {
         }
     }
 
-    /// A core has moved a request's data for `takes`, as far as cores were idle since it went down; returns for how
-    /// long.
+    /// Counts a core as having moved a request's data for `takes`, as far as cores were idle since it went down; returns for
+    /// how long.
     fn programmed(&mut self, now: Instant, HandoverMark(down, before): HandoverMark, takes: Span) -> Span {
         if takes == Span::ZERO {
             return Span::ZERO;
@@ -181,7 +181,7 @@ impl HostLayer for Processor {
         Limits { depth: room, computes: true, ..below }
     }
 
-    /// Programs compute beside the requests that the device below accepts.
+    /// Programs compute in addition to the requests that the device below accepts.
     fn has_room(&self, crank: &Crank<Self>, request: &Request) -> bool {
         request.op == Op::Compute || crank.in_flight() - (self.computing.len() as u32) < crank.room()
     }
@@ -238,7 +238,7 @@ impl HostLayer for Processor {
         Some(cores)
     }
 
-    /// By tag.
+    /// Sorted by tag.
     fn held(&self, crank: &Crank<Self>) -> Vec<u32> {
         let work = self.running.iter().map(|it| it.1).chain(self.waiting.iter().map(|it| it.1)).map(Work::slot);
         let mut slots: Vec<u32> = work.chain(self.computing.iter().map(|it| it.1)).collect();

@@ -2,9 +2,9 @@
 //!
 //! A command uses the bus twice. The host arbitrates, selects the drive and sends the command, and the drive
 //! disconnects. When the drive has the data, it arbitrates, reselects the host, moves the data at the bus's rate and
-//! sends its status. The costs of both beside the data, with their sources, are figures ([`ScsiSpec`]).
+//! sends its status. The costs of both besides the data, with their sources, are figures ([`ScsiSpec`]).
 //!
-//! *Arbitration.* Of the devices that want the bus when it becomes free, the highest number wins: 7, the host's, down
+//! *Arbitration.* Among devices that want the bus when it becomes free, the highest number wins: 7, the host's, down
 //! to 0, then 15 down to 8. Drives have 0 to 6 and 8 to 15, in the order of units. No transfer is interrupted. On a
 //! busy bus the lowest may wait for ever, unless arbitration is fair (SPI-2 and later, annex B): then no device
 //! arbitrates while one of a lower number has lost, so that the losers go first, the highest of them before the others.
@@ -31,7 +31,7 @@ use crate::block::{Completion, Device, Op, Request, SECTOR, Status};
 use crate::record::Part;
 use crate::time::{Instant, Rate, Span};
 
-/// The most devices on a wide bus beside the host adapter.
+/// The most devices on a wide bus besides the host adapter.
 pub const MOST_DRIVES: u32 = 15;
 
 /// How many idle times are remembered: more than commands ever end during one transfer. Before them, the bus counts as
@@ -45,7 +45,7 @@ pub struct ScsiSpec {
     pub rate: u64,
     /// How long the host uses the bus to send a command: arbitration, selection, messages, command, disconnection.
     pub command: Span,
-    /// How long a drive uses the bus beside its data: arbitration, reselection, messages, status.
+    /// How long a drive uses the bus besides its data: arbitration, reselection, messages, status.
     pub reconnect: Span,
     /// Fair arbitration: losers go before newcomers.
     pub fair: bool,
@@ -55,7 +55,7 @@ pub struct ScsiSpec {
 #[derive(Clone, Copy)]
 struct Wanting {
     slot: u32,
-    /// Its rank in arbitration: the highest wins.
+    /// The rank in arbitration: the highest wins.
     rank: u32,
     /// How long it needs the bus.
     span: Span,

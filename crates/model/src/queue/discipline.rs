@@ -1,5 +1,5 @@
-//! Policies and their limits, and how long each can put a request off. What they mean to a queue is in `queue.rs`, with its
-//! sources.
+//! Policies and their limits, and how long each can postpone a request. The rules of a queue, with sources, are in
+//! `queue.rs`.
 
 use crate::block::PostponementBound;
 use crate::time::Span;
@@ -30,10 +30,10 @@ pub struct Discipline {
     pub nearest: u32,
     /// SPTF: lower the cost of a request by this many thousandths of its wait.
     pub ageing: u32,
-    /// SPTF: multiply the cost of a request by what is left of its patience, this many times as many turns as requests
-    /// waited when it came; 0 for no limit.
+    /// SPTF: multiply the cost of a request by the share of its patience that is left: this many times as many turns as
+    /// requests waited when it came; 0 for no limit.
     pub patience: u32,
-    /// Percent of a round that are served before what came meanwhile joins; 0 for at once, 100 for whole rounds.
+    /// Percent of a round that are served before later requests join; 0 for at once, 100 for whole rounds.
     pub round: u32,
     /// A request that has waited longer goes first.
     pub max_wait: Option<Span>,
@@ -45,9 +45,9 @@ impl Discipline {
         Discipline { policy, window: 0, nearest: 0, ageing: 0, patience: 0, round: 0, max_wait: None }
     }
 
-    /// What it comes to where what is `open` is not asked: its order, its window and its nearest. `open` hears of each from how
-    /// many on that wait at once it is asked. A limit of waiting counts always: there it also says when one goes before what is
-    /// no request of the queue.
+    /// Makes the order, the window and the nearest neutral if they were unused. `open` is given the least number of requests
+    /// waiting at once at which a setting matters, and says whether it was unused. The wait limit always counts: it may also
+    /// put a request before work that is not in the queue.
     pub fn left_open(self, open: &mut dyn FnMut(u32) -> bool) -> Discipline {
         let limit = |limit: u32| if limit == 0 { u32::MAX } else { limit.saturating_add(1) };
         let [order, window, nearest] = [2, limit(self.window), limit(self.nearest)].map(open);

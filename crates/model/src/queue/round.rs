@@ -1,19 +1,19 @@
-//! Rounds of a queue: what arrives waits until the round that runs is served, or until a share of it is. Which of a round goes
-//! next is the policy's affair.
+//! Rounds of a queue: arriving requests wait until the running round is served, or until a share of it is. Within a round the
+//! policy chooses.
 //!
-//! A round takes all that wait. By order of arrival it has no gaps, so two orders describe it: its end, and the end of the
+//! A round takes all waiting requests. By order of arrival it has no gaps, so two orders describe it: its end, and the end of the
 //! round before, of which some may be left. With late entry the next round begins before this one is served, but only when
 //! nothing is left of the one before: so no request sees more than two rounds begin, and waits for at most two.
 //!
 //! Sources: FSCAN freezes the queue of an elevator (Coffman, Klimko and Ryan, Analysis of scanning policies for reducing disk
 //! seek times, 1972); batched shortest access time first, and with late entry "leaky" batches (Jacobson and Wilkes, Disk
-//! scheduling algorithms based on rotational position, 1991). All from memory: neither was read again for this file. That the
-//! round before must be done first is ours: it is what bounds the wait.
+//! scheduling algorithms based on rotational position, 1991). All from memory: neither was read again for this file. The rule
+//! that the round before must be done first is ours; it bounds the wait.
 
 /// The round that runs.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Round {
-    /// The first order behind the round before, and behind this one.
+    /// The first order after the round before, and after this one.
     before: u64,
     end: u64,
     /// How many wait of the round before.
@@ -24,32 +24,32 @@ pub(super) struct Round {
 }
 
 impl Round {
-    /// The next begins with the next choice, where `share` percent of a round have to be served.
+    /// True if the next choice begins a round: `share` percent of this one are served, and all of the one before.
     #[inline]
     pub(super) fn is_over(&self, share: u32) -> bool {
         self.rest == 0 && u64::from(self.served) * 100 >= u64::from(self.size) * u64::from(share)
     }
 
-    /// A request of this order is in this round, or in the one before.
+    /// True if the request of this order is in this round, or in the one before.
     #[inline]
     pub(super) fn has(&self, order: u64) -> bool {
         order < self.end
     }
 
-    /// The first order that is not.
+    /// The first order after this round.
     #[inline]
     pub(super) fn end(&self) -> u64 {
         self.end
     }
 
-    /// The next round begins, when `waiting` wait, all of an order below `end`.
+    /// Begins the next round, with `waiting` requests that wait, all of an order below `end`.
     #[inline]
     pub(super) fn begin(&mut self, end: u64, waiting: u32) {
         let rest = self.size - self.served;
         *self = Round { before: self.end, end, rest, size: waiting - rest, served: 0 };
     }
 
-    /// The request of this order is served.
+    /// Counts the request of this order as served.
     #[inline]
     pub(super) fn serve(&mut self, order: u64) {
         match order {
@@ -59,7 +59,7 @@ impl Round {
         }
     }
 
-    /// Only those of these orders wait yet; what was removed counts as served.
+    /// Recounts from the orders that still wait; removed requests count as served.
     pub(super) fn recount(&mut self, waiting: impl Iterator<Item = u64>) {
         let (mut rest, mut left) = (0, 0);
         for order in waiting {

@@ -1,8 +1,8 @@
-//! Stacks that run alike, because they differ only in what a run did not ask ([`Asked`]).
+//! Stacks that run alike, because they differ only in settings that a run did not use ([`Asked`]).
 //!
-//! Every setting that a run may not ask stands once, in [`AskedSettings::left_open`], with the count that says whether it was
-//! asked. A run is found again for another stack by which settings it left open, and by the values of the others: both are
-//! the same for all stacks that run alike.
+//! Every setting that a run may leave unused stands once, in [`AskedSettings::left_open`], with the count that says whether it
+//! was used. A run is found again for another stack by which settings it left unused, and by the values of the others: both
+//! are equal for all stacks that run alike.
 
 use alloc::vec::Vec;
 
@@ -11,7 +11,7 @@ use crate::block::asked::Asked;
 use crate::host::driver::{DriverSpec, SchedulerSpec};
 use crate::queue::Discipline;
 
-/// What of a stack has settings that a run may not ask.
+/// The parts of a stack with settings that a run may leave unused.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct AskedSettings {
     queue: Discipline,
@@ -19,26 +19,26 @@ pub struct AskedSettings {
     drivers: Vec<DriverSpec>,
 }
 
-/// Which of these settings a run did not ask, in the order of the stack.
+/// Which of these settings a run left unused, in the order of the stack.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OpenSettings(Vec<bool>);
 
-/// What of all that was asked says whether a setting was.
+/// Selects the count that says whether a setting was used.
 type AskedCount = fn(&Asked) -> u64;
 
 impl Stack {
-    /// True if a run that asked this of one of the two is the same on the other, given the same work and seed.
+    /// True if a run that made this use of the settings of one stack is the same on the other, given the same work and seed.
     pub fn runs_alike(&self, other: &Stack, asked: &Asked) -> bool {
         self == other || self.as_asked(asked) == other.as_asked(asked)
     }
 
-    /// The stack with all left open that a run may not ask. Where these differ, no run of one is the same on the other.
+    /// The stack with all settings neutral that a run may leave unused. If these differ, no run of one is the same on the other.
     #[must_use]
     pub fn as_unasked(&self) -> Stack {
         self.as_asked(&Asked::NOTHING)
     }
 
-    /// What a run that asked this of the stack left open.
+    /// The settings that a run with this use left unused.
     pub fn open_settings(&self, asked: &Asked) -> OpenSettings {
         let mut all = Vec::new();
         self.asked_settings().left_open(&mut |count, from| {
@@ -48,11 +48,10 @@ impl Stack {
         OpenSettings(all)
     }
 
-    /// The settings that were asked where these were left `open`. A stack that runs like one of which a run left these open has
-    /// the same.
+    /// The settings, neutral where `open` marks them as unused. Stacks that run alike for such a run have equal ones.
     pub fn settings_beside(&self, open: &OpenSettings) -> AskedSettings {
         let mut all = open.0.iter();
-        // Another stack may have more of them.
+        // Another stack may have more settings.
         self.asked_settings().left_open(&mut |_, _| all.next().copied().unwrap_or(false))
     }
 
@@ -66,7 +65,7 @@ impl Stack {
         }
     }
 
-    /// The stack with what was not asked left open.
+    /// The stack with its unused settings neutral.
     fn as_asked(&self, asked: &Asked) -> Stack {
         let AskedSettings { queue, destage, drivers } =
             self.asked_settings().left_open(&mut |count, from| count(asked) < from);
@@ -80,8 +79,8 @@ impl Stack {
 }
 
 impl AskedSettings {
-    /// The settings with those left open of which `open` says so, which hears of each by what it is asked, and from which
-    /// number on.
+    /// Makes each setting neutral for which `open` is true of the count of its use, and of the least count at which it
+    /// matters.
     fn left_open(self, open: &mut dyn FnMut(AskedCount, u64) -> bool) -> AskedSettings {
         let mut order = |of: Discipline, count: AskedCount| of.left_open(&mut |from| open(count, u64::from(from)));
         let queue = order(self.queue, |asked| u64::from(asked.commands));

@@ -1,8 +1,8 @@
-//! Which levels of a stack break a promise: every judge of power cuts asks this. Each level lists what its settings
-//! break (`lapses` of its specification); this room decides which of them matter in a stack, at any time of a run. A
-//! level that drops flushes is harmless above devices that lose nothing at a cut.
+//! The levels of a stack that break a promise, for every judge of power cuts. The specification of each level lists what
+//! its settings break; this module decides which of them matter in a stack, at any time of a run. A level that drops
+//! flushes is harmless above devices that lose nothing at a cut.
 //!
-//! It does not decide whether any data were lost: the observer of a run sees that.
+//! Whether any data were lost is for the observer of a run to say.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -16,7 +16,7 @@ use crate::host::driver::{FlushPolicy, ForcedWritePolicy};
 /// A level of a stack that breaks an assurance, and the setting that does it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PromiseBreaker {
-    /// Its name in keys: `drive`, or a layer's name.
+    /// The level's name in keys: `drive`, or a layer's name.
     pub level: String,
     /// The setting, as a dotted key of the stack.
     pub setting: String,
@@ -99,7 +99,7 @@ impl Stack {
                     let lapses = spec.lapses(self.profile.geometry.sectors());
                     lapses.into_iter().for_each(|lapse| name(&level, lapse));
                 }
-                // They hold no data, and pass on every flush.
+                // No data are held here, and flushes are passed on, or not needed below.
                 Layer::Identity
                 | Layer::Controller(_)
                 | Layer::Bus(_)
@@ -113,9 +113,9 @@ impl Stack {
         found
     }
 
-    /// What the drive's faults break, as the levels above use it: if a write with forced unit access reaches the drive
-    /// as a flush, it breaks with flushes; if drivers send no flush because the drive reports no cache, it breaks with
-    /// the cache-off promise.
+    /// The promises that the drive's faults break, given the levels above: if a write with forced unit access reaches the
+    /// drive as a flush, it breaks with flushes; if drivers send no flush because the drive reports no cache, flushes and
+    /// forced writes break with the cache-off promise.
     fn of_drive(&self) -> Vec<Lapse> {
         let profile = &self.profile;
         let as_flush =
@@ -136,7 +136,7 @@ impl Stack {
     }
 }
 
-/// True if a cut costs the drive acknowledged data: its buffer accepts writes, and nothing saves them.
+/// True if a cut loses acknowledged data of the drive: its buffer accepts writes, and nothing saves them.
 fn holds_unsafely(profile: &Profile, caches: bool) -> bool {
     (caches || profile.faults.caches_when_off) && !profile.saves_buffer()
 }

@@ -1,8 +1,8 @@
 //! A random client of a device: it issues reads, writes, forced writes and flushes in a closed loop, and notes what it
 //! sees of them.
 //!
-//! It goes by its own random stream and by the completions that it polls. So two clients of the same seed on the same
-//! device do the same up to any instant, whatever happens to either afterwards. It judges nothing.
+//! A client judges nothing, and depends only on its own random stream and the completions that it polls. So two clients of
+//! one seed on equal devices do the same up to any instant, whatever happens to either afterwards.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -15,7 +15,7 @@ use crate::block::{Control, Device, Flags, Landing, Limits, Op, Request};
 use crate::rng::Rng;
 use crate::time::{Instant, Span};
 
-/// What a client issues.
+/// The requests that a client issues.
 #[derive(Clone, Copy, Debug)]
 pub struct ClientHabits {
     /// The most requests in flight.
@@ -64,9 +64,9 @@ impl ClientHabits {
 /// A client with its device.
 pub struct TestClient {
     pub device: Box<dyn Device>,
-    /// What the device has acknowledged.
+    /// Sees what the device acknowledges, and judges images.
     pub checker: DurabilityChecker,
-    /// What is on the medium, from all landings so far.
+    /// The content of the medium, from all landings so far.
     pub image: SectorImage,
     /// All writes accepted, in order.
     pub written: Vec<Request>,

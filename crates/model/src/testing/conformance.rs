@@ -10,7 +10,7 @@
 //!    done, unless the buffer survives a cut; a cut leaves no gap.
 //! 6. A cut tears at most one physical sector, and only if the profile says so.
 //! 7. The parts add up to the response.
-//! 8. The same script twice gives the same answers.
+//! 8. A script that is run twice gives the same answers.
 
 use alloc::boxed::Box;
 use alloc::format;

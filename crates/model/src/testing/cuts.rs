@@ -2,7 +2,7 @@
 //!
 //! A case is one stack and one client from one seed. Between two power failures it lives for some time, from 10 us to
 //! 300 ms, each order of magnitude equally likely; then it is cut, or powered off and left until it is done, or powered
-//! off and cut before it is done. An honest drive must break no law at any failure. The same stack with a [`DriveFault`]
+//! off and cut before it is done. An honest drive must break no law at any failure; with a [`DriveFault`], the stack
 //! must break one. Some of the stacks have arrays; there, each copy of a mirror is judged separately: what was promised
 //! is on every member that should have it.
 
@@ -82,7 +82,7 @@ pub struct CutTally {
     pub cuts: u64,
     /// Orderly failures among them.
     pub offs: u64,
-    /// The sum of their tolls.
+    /// The sum over the failures that broke no law.
     pub toll: Toll,
     /// Failures at which a law was broken, by law: durable, tearing, stale, order.
     pub breaches: [u64; 4],
@@ -177,7 +177,7 @@ fn promise_of(stack: &SmallStack) -> Promise {
         match layer {
             // A command of several requests may be split anywhere.
             Layer::Driver(spec) => in_one = if spec.merge { 0 } else { in_one.min(spec.max_transfer) },
-            // So may data from memory, and they leave it in an order of their own.
+            // Data from memory may be split as well, and leave it in any order.
             Layer::Accelerator(_) => (in_one, in_order) = (0, false),
             _ => {}
         }
@@ -245,7 +245,7 @@ impl MemberImages {
         }
     }
 
-    /// Judges each copy by what the client saw; returns the toll of the first, or the first breach.
+    /// Judges each copy by what the client saw; returns the counts of the first, or the first breach.
     pub fn judge(&mut self, client: &mut TestClient, failure: PowerFailure) -> Result<Toll, Breach> {
         let landings = client.take_landings();
         self.take(&landings);
@@ -260,7 +260,7 @@ impl MemberImages {
     }
 }
 
-/// From 10 us to 300 ms, each order of magnitude equally likely.
+/// Draws a time from 10 us to 300 ms, each order of magnitude equally likely.
 fn life(rng: &mut Rng) -> Span {
     let most = pick(rng, &[100, 1000, 10_000, 50_000, 300_000]);
     Span::from_micros(10 + rng.below(most))

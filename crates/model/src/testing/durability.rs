@@ -1,5 +1,5 @@
 //! The laws of durability, judged as a client must: from its own requests, the acknowledgements that it polled, and the
-//! image that a power failure left. Of the device it knows only the promise ([`Promise`]).
+//! image that a power failure left. The device is known only by its promise ([`Promise`]).
 //!
 //! At each failure:
 //!
@@ -37,13 +37,13 @@ pub struct Promise {
     pub unit: u64,
     /// Heads that a cut can meet: a drive has one.
     pub heads: u32,
-    /// What a cut does to the sector under the head.
+    /// The effect of a cut on the sector under the head.
     pub cut_sector: CutSector,
     /// The buffer survives a cut: landings may come after the acknowledgements that promise them.
     pub saves_buffer: bool,
     /// Writes of up to this many sectors reach the medium in one access; 0 for unknown.
     pub in_one: u32,
-    /// Cached writes reach the medium behind those that were acknowledged before they were submitted.
+    /// Cached writes reach the medium after those that were acknowledged before they were submitted.
     pub in_order: bool,
 }
 
@@ -74,7 +74,7 @@ pub enum PowerFailure {
 /// A law of durability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum DurabilityLaw {
-    /// What was durable is there.
+    /// Durable data are there.
     Durable,
     /// Unreadable sectors are where they may be.
     Tearing,
@@ -91,12 +91,12 @@ pub struct Breach {
     pub text: String,
 }
 
-/// What a failure left of the writes since the one before.
+/// Counts of the writes between one failure and the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Toll {
     /// Writes acknowledged.
     pub acknowledged: u64,
-    /// Of these, how many were durable by the contract.
+    /// Acknowledged writes that were durable by the contract.
     pub durable: u64,
     /// Acknowledged writes with a sector that is missing and was not written again.
     pub lost: u64,
@@ -123,7 +123,7 @@ pub struct DurabilityChecker {
     /// The beginning of the latest completed flush.
     flushed: u64,
     trimmed: Vec<(u64, u64)>,
-    /// What each sector held at the last failure.
+    /// The content of each sector at the last failure.
     before: SectorImage,
     /// The array's image that it judges.
     sight: VolumeSight,
@@ -194,7 +194,7 @@ impl DurabilityChecker {
         forced || !self.promise.volatile || ended < self.flushed || failure == PowerFailure::Off
     }
 
-    /// Judges the image that a failure left, after all completions that it caused were polled. Returns the toll, or the
+    /// Judges the image that a failure left, after all completions that it caused were polled. Returns the counts, or the
     /// first broken law; either way later images are compared with this one.
     pub fn judge(&mut self, image: &SectorImage, failure: PowerFailure) -> Result<Toll, Breach> {
         let meets = self.meets();
@@ -266,7 +266,7 @@ impl DurabilityChecker {
         let lost = |by: &Write| broken(DurabilityLaw::Durable, format!("sector {sector} holds {held:?}, lost {by:?}"));
         let own = writes().find(|write| held == Some(ImageSector::Stamp(write.request.stamp)));
         if let Some(own) = own {
-            // It ended before a durable write began: its data must not be there.
+            // The data must not be there if their write ended before a durable one began.
             let over = |write: &&Write| own.ended.is_some_and(|ended| ended < write.begun);
             return durable.find(over).map_or(Ok(()), lost);
         }
@@ -292,7 +292,7 @@ impl DurabilityChecker {
         durable.next().map_or(Ok(()), lost)
     }
 
-    /// Sectors that were not written hold what they held.
+    /// Checks that sectors that were not written hold what they held.
     fn untouched(&self, meets: &[(u64, usize)], image: &SectorImage) -> Result<(), Breach> {
         let written = |sector: u64| meets.binary_search_by_key(&sector, |meet| meet.0).is_ok();
         let changed = image.iter().find(|&((member, sector), held)| {
@@ -304,7 +304,7 @@ impl DurabilityChecker {
         }
     }
 
-    /// Of a write that met no other, a first part survives.
+    /// Checks that of each write that met no other a first part survives.
     fn first_parts(&self, lone: &[(u64, usize)], image: &SectorImage) -> Result<(), Breach> {
         let mut by_write = lone.to_vec();
         by_write.sort_unstable_by_key(|&(sector, index)| (index, sector));
@@ -323,7 +323,7 @@ impl DurabilityChecker {
         Ok(())
     }
 
-    /// If cached writes that do not meet reach the medium in order, none survives one acknowledged before it was submitted.
+    /// Checks the order of cached writes that do not meet: each is there only with all acknowledged before its submission.
     fn first_writes(&self, meets: &[(u64, usize)], lone: &[(u64, usize)], image: &SectorImage) -> Result<(), Breach> {
         let apart = lone.len() == meets.len() && !meets.windows(2).any(|w| w[1].0 == w[0].0 + 1 && w[1].1 != w[0].1);
         let cached = self.promise.volatile && !self.writes.iter().any(|write| write.request.flags.has(Flags::FUA));

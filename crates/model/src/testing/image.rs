@@ -1,5 +1,5 @@
-//! What the platter holds, as a judge of durability sees it: built from landings alone, in the order in which they are
-//! reported. It does not know what a device meant to write.
+//! The content of the platter as a judge of durability sees it: built from landings alone, in the order in which they are
+//! reported, without knowing what a device meant to write.
 
 use alloc::collections::BTreeMap;
 

@@ -1,9 +1,8 @@
-//! What an array with lost members holds, as a judge sees it: from the image of the remaining members and the writes
-//! that were issued. It finds write holes: if data and parity of a row do not agree, its lost data cannot be
-//! reconstructed.
+//! The content of an array with lost members as a judge sees it, from the image of the remaining members and the writes
+//! that were issued; and write holes: if data and parity of a row do not agree, its lost data cannot be reconstructed.
 //!
 //! A parity sector with stamp `s` covers, for each column, the last write up to `s`: writes to a row go one after
-//! another, in the order of their stamps. So the row's members agree if each holds exactly that. This applies to an
+//! another, in the order of their stamps. So the row's members agree if each holds exactly that. Valid for an
 //! array directly below its client, whose requests were not aborted.
 
 use super::image::{ImageSector, SectorImage};
@@ -18,7 +17,7 @@ pub struct UnrecoverableBlock;
 pub struct VolumeMembers<'a> {
     /// The content of each member.
     pub image: &'a SectorImage,
-    /// It begins at block 0 of the array.
+    /// The volume that begins at block 0 of the array.
     pub volume: ArrayVolume,
     /// Lost members, one bit each.
     pub lost: u64,

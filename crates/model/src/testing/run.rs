@@ -1,8 +1,8 @@
 //! A run of a script on a device, with the checks that can be made as it goes.
 //!
-//! [`DurabilityChecker`] judges durability. The run sees what a client sees: acceptance, completions, landings, the next instant.
-//! It compares the reported fate of every write with the image that the landings leave. It sees an array through its
-//! [`VolumeSight`]; it does not check how fast anything is.
+//! [`DurabilityChecker`] judges durability. The run sees what a client sees: acceptance, completions, landings, the next instant;
+//! an array, through its [`VolumeSight`]. The reported fate of every write is compared with the image that the landings
+//! leave. Speed is not checked.
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -63,7 +63,7 @@ pub(super) struct ScriptRun {
     limits: Limits,
     promise: Promise,
     sight: VolumeSight,
-    /// One for each copy of an array's blocks, with its image.
+    /// A checker for each copy of an array's blocks, with its image.
     checkers: Vec<(DurabilityChecker, SectorImage)>,
     /// By stamp, from 1.
     lives: Vec<Life>,
@@ -273,7 +273,8 @@ impl ScriptRun {
         }
     }
 
-    /// For each sector of a write and each copy of it: not reported yet. Those on lost members never are.
+    /// The reports at the start, for each sector of a write and each copy of it: none, but sectors on lost members count as
+    /// reported.
     fn unreported(&self, request: &Request) -> Vec<(u8, bool)> {
         let blocks = if is_write(request.op) { request.lba..request.end() } else { 0..0 };
         let copies = 0..self.sight.copies();
@@ -346,7 +347,7 @@ impl ScriptRun {
             && !disordered;
         let fits = match status {
             Status::Done => !beyond && !disordered,
-            // By the client, or with another that fails while it is in flight.
+            // Aborted by the client, or with another that fails while it is in flight.
             Status::Aborted => {
                 since(self.aborted)
                     || (self.limits.queuing.is_ata() && (since(self.failed) || self.another_may_fail(request)))
@@ -373,7 +374,7 @@ impl ScriptRun {
         some
     }
 
-    /// Checks that one of the requests in flight with an aborted one has failed, once all of them have ended. One that
+    /// Checks that one of the requests in flight with an aborted one has failed, once all of them have ended. A request that
     /// an abort or a cut ended may have failed before.
     fn explain(&mut self, ended: usize, status: Status) -> Result<(), Violation> {
         let failed = !matches!(status, Status::Done | Status::Unsupported);
@@ -453,8 +454,8 @@ impl ScriptRun {
         Ok(())
     }
 
-    /// After a cut, every sector of an acknowledged write is on the medium or reported lost; for a mirror, some copy of
-    /// it.
+    /// Checks that after a cut every sector of an acknowledged write is on the medium or reported lost; for a mirror, some
+    /// copy of it.
     fn all_accounted(&self) -> Result<(), Violation> {
         let lost = self.lives.iter().find(|life| {
             let done = life.ended == Some(Status::Done) && is_write(life.request.op);
@@ -468,7 +469,7 @@ impl ScriptRun {
         }
     }
 
-    /// A cut tears at most one physical sector of each drive, and only as the profile says.
+    /// Checks that a cut tears at most one physical sector of each drive, and only as the profile says.
     fn torn_as_stated(&self, reported: usize) -> Result<(), Violation> {
         (0..self.sight.drives()).try_for_each(|member| self.torn_on(member, reported))
     }
@@ -495,7 +496,7 @@ impl ScriptRun {
         let landed = batch.iter().filter(|landing| landing.kind == LandingKind::Landed);
         for landing in landed {
             let end = landing.sector + u64::from(landing.sectors);
-            // What goes to the medium by itself may end within a physical sector.
+            // A run that goes to the medium by itself may end within a physical sector.
             let half = batch.iter().any(|it| {
                 it.sector == end && (it.stamp, it.run) == (landing.stamp, landing.run) && it.kind != LandingKind::Landed
             });

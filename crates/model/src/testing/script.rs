@@ -63,7 +63,7 @@ impl ScriptAuthor<'_> {
         self.steps.push(TimedAction { at: self.now, act });
     }
 
-    /// From zero to some hundred milliseconds, each order of magnitude equally likely.
+    /// Lets pass from zero to some hundred milliseconds, each order of magnitude equally likely.
     fn pause(&mut self) {
         let most = [1, 1, 20_000, 500_000, 5_000_000, 20_000_000, 200_000_000][self.rng.below(7) as usize];
         self.now += Span::from_nanos(self.rng.below(most));

@@ -1,5 +1,5 @@
-//! What a client of an array can expect of each copy of a mirror: one image for each, without the parts on lost
-//! members. Parity, and what a rebuild wrote, are no copies of the client's writes.
+//! The content that a client of an array can expect in each copy of a mirror: one image for each, without the parts on lost
+//! members. Parity and rebuilt data are no copies of the client's writes.
 
 use alloc::vec::Vec;
 
@@ -59,7 +59,7 @@ impl VolumeSight {
                 let copies = self.volume_of(landing.lba).map_or(1, |(volume, _)| volume.copies());
                 (0..self.copies()).filter(|image| image % copies == copy).for_each(|image| seen(image, landing));
             }
-            // In memory it stood for all that are there.
+            // Data in memory stood for all copies that are there.
             MemberRole::Every => {
                 for sector in 0..u64::from(landing.sectors) {
                     let part = landing.part(sector, sector + 1);

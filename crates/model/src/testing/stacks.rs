@@ -47,17 +47,17 @@ pub struct SmallDrive {
     /// Seek over one cylinder, over a third of them, and over all.
     pub seek: (Span, Span, Span),
     pub head_switch: Span,
-    /// What writing adds to a seek or a head switch.
+    /// The time that writing adds to a seek or a head switch.
     pub write_settle: Span,
     /// The head skew is the head switch, the cylinder skew the one-cylinder seek, each and this much more.
     pub skew_margin: Span,
     /// 512 or 4096.
     pub physical_sector: u32,
-    /// What a cut does to the sector under the head.
+    /// The effect of a cut on the sector under the head.
     pub cut_sector: CutSector,
     /// A capacitor keeps the buffer.
     pub protected: bool,
-    /// Where it does not keep its word.
+    /// The promises that the drive breaks.
     pub faults: Faults,
     /// The buffer.
     pub cache: CacheSpec,
@@ -183,7 +183,7 @@ impl SmallDrive {
         Drive::new(self.profile(), self.phase)
     }
 
-    /// The same with a buffer of `segments` of `segment_sectors`, reading ahead as far as a segment goes.
+    /// Adds a buffer of `segments` of `segment_sectors`, which reads ahead as far as a segment goes.
     pub fn buffered(mut self, segments: u32, segment_sectors: u32) -> SmallDrive {
         self.cache.segments = segments;
         self.cache.segment_sectors = segment_sectors;
@@ -192,15 +192,15 @@ impl SmallDrive {
         self
     }
 
-    /// The same with at most `dirty_segments` of write-back.
+    /// Adds write-back with at most `dirty_segments`.
     pub fn write_back(mut self, dirty_segments: u32) -> SmallDrive {
         self.cache.write_back = true;
         self.cache.dirty_segments = dirty_segments;
         self
     }
 
-    /// The same with any kind of queue and with weak places. Drawn from a stream of its own, so that the seeds of older
-    /// cases stand for the same drives.
+    /// Adds any kind of queue, and weak places, drawn from a stream of their own, so that the seeds of older cases stand for
+    /// the same drives.
     fn queued_somehow(mut self) -> SmallDrive {
         let rng = &mut Seed(self.phase).stream("queuing");
         self.link.queuing = random_queuing(rng, self.firmware.depth);
@@ -211,7 +211,7 @@ impl SmallDrive {
         self
     }
 
-    /// The same with a queue.
+    /// Adds a queue.
     pub fn queued(mut self, depth: u32, policy: Policy) -> SmallDrive {
         self.firmware.depth = depth;
         self.firmware.queue = Discipline::plain(policy);
@@ -223,7 +223,7 @@ impl SmallDrive {
 #[derive(Clone, Debug)]
 pub struct SmallStack {
     pub drive: SmallDrive,
-    /// What stands above, the lowest first.
+    /// The layers above it, the lowest first.
     pub layers: Vec<Layer>,
 }
 
@@ -233,17 +233,17 @@ impl SmallStack {
         above(&self.layers, &mut |number| Box::new(self.numbered(u64::from(number)).drive()))
     }
 
-    /// The same drive with another phase.
+    /// The drive with a number: equal except for its phase.
     fn numbered(&self, drive: u64) -> SmallDrive {
         SmallDrive { phase: self.drive.phase.wrapping_add(drive << 61), ..self.drive.clone() }
     }
 
-    /// Its description.
+    /// The description of the stack.
     pub fn described(&self) -> crate::stack::Stack {
         crate::stack::Stack { layers: self.layers.clone(), ..crate::stack::Stack::bare(self.drive.profile()) }
     }
 
-    /// What a client sees of the members.
+    /// The client's view of the members.
     pub fn sight(&self) -> VolumeSight {
         let stack = self.described();
         stack.array().map_or_else(VolumeSight::default, |spec| VolumeSight::of(&stack.volumes(), spec.lost))
@@ -308,7 +308,7 @@ pub fn random_discipline(rng: &mut Rng) -> Discipline {
     }
 }
 
-/// Words of the caching page, from numbers of their own: what else is drawn stays as it was without them.
+/// Settings of the caching mode page, from a stream of their own, which leaves the other draws as they are.
 fn random_page(rng: &Rng) -> ReadAhead {
     let mut own = Seed(rng.clone().below(u64::MAX)).stream("caching page");
     ReadAhead {
@@ -324,7 +324,7 @@ fn random_cache(rng: &mut Rng) -> CacheSpec {
     let segment_sectors = pick(rng, &[8, 32, 64, 256]);
     let max = pick(rng, &[0, 8, 40, 256, 1024]);
     let adapts = segments == 4 && segment_sectors >= 32;
-    // From numbers of its own, as the page's words.
+    // From a stream of its own, as the caching page.
     let own_lengths = adapts && Seed(rng.clone().below(u64::MAX)).stream("own lengths").percent(40);
     let cache = CacheSpec {
         segments,
@@ -371,7 +371,7 @@ fn random_cache(rng: &mut Rng) -> CacheSpec {
     CacheSpec { writes_apart: cache.writes_apart && equal, ..cache }
 }
 
-/// Verified writes and turns of commands, from numbers of their own.
+/// Verified writes and turns of commands, from a stream of their own.
 fn random_turns(rng: &Rng) -> Firmware {
     let mut own = Seed(rng.clone().below(u64::MAX)).stream("turns of commands");
     Firmware {
@@ -383,7 +383,7 @@ fn random_turns(rng: &Rng) -> Firmware {
     }
 }
 
-/// What becomes of written blocks, from numbers of their own.
+/// The treatment of written blocks, from a stream of its own.
 fn random_written(rng: &Rng) -> CacheSpec {
     let mut own = Seed(rng.clone().below(u64::MAX)).stream("written blocks");
     CacheSpec {
@@ -519,7 +519,7 @@ pub fn random_stack(rng: &mut Rng) -> SmallStack {
     SmallStack { drive, layers }
 }
 
-/// What the drives of an array may share below its bus.
+/// The cable that the drives of an array may share below its bus.
 fn random_cable(rng: &mut Rng) -> Option<Layer> {
     match rng.below(4) {
         0 => Some(Layer::Channel(2)),
@@ -533,7 +533,7 @@ fn random_cable(rng: &mut Rng) -> Option<Layer> {
     }
 }
 
-/// One that keeps its promises, from a single page to more than a small drive holds.
+/// An accelerator that keeps its promises, from a single page to more than a small drive holds.
 fn random_accelerator(rng: &mut Rng) -> AcceleratorSpec {
     AcceleratorSpec {
         size: 4096 * pick(rng, &[1, 3, 16, 256, 4096]),
@@ -547,8 +547,8 @@ fn random_accelerator(rng: &mut Rng) -> AcceleratorSpec {
     }
 }
 
-/// A driver that keeps its promises. What came later is drawn from a stream of its own, so that the seeds of older cases
-/// stand for the same plain drivers. With time-outs only where a write may be sent again.
+/// A driver that keeps its promises, with time-outs only if a write may be sent again. Later settings are drawn from a
+/// stream of their own, so that the seeds of older cases stand for the same plain drivers.
 fn random_driver(rng: &mut Rng, resends: bool) -> DriverSpec {
     let capacity = pick(rng, &[1, 4, 128]);
     let depth = pick(rng, &[1, 2, 32]);
@@ -581,21 +581,21 @@ fn random_driver(rng: &mut Rng, resends: bool) -> DriverSpec {
         write_through: pick(rng, &[ForcedWritePolicy::Fua, ForcedWritePolicy::Flush]),
         timeout: (resends && rng.percent(30)).then_some(Span::from_secs(3)),
         retries: 1_000_000,
-        // One that ends at once is not refused for its marks, as an ATA drive does.
+        // A flush that ends at once is not refused for its flags, as it would be by an ATA drive.
         flush: if resends { FlushPolicy::Forward } else { pick(rng, &[FlushPolicy::Forward, FlushPolicy::Cached]) },
         ..plain
     }
 }
 
-/// A random stack, or array, with more of what goes wrong together above it: drivers that merge, or divide what others
-/// merged, accelerators, processors of two cores; half of the drives have places that they cannot read.
+/// A random stack, or array, below more of the layers that go wrong together: drivers that merge, or divide what others
+/// merged, accelerators, processors of two cores; half of the single drives have places that they cannot read.
 pub fn random_tower(rng: &mut Rng) -> SmallStack {
     let mut stack = random_stack(rng);
     if rng.percent(60) && stack.drive.firmware.depth > 1 {
         stack.drive.link.queuing = pick(rng, &[Queuing::Tcq, Queuing::Ncq]);
     }
     let resends = stack.drive.link.queuing.is_ata();
-    // What was drawn for the other kind of queue.
+    // Drivers drawn for the other kind of queue.
     stack.layers.retain(|layer| !matches!(layer, Layer::Driver(_)));
     for _ in 0..2 + rng.below(3) {
         let layer = match rng.below(5) {

@@ -5,8 +5,8 @@ use alloc::string::String;
 /// A rule that a device breaks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Violation {
-    /// Its number in the contract.
+    /// The number of the rule in the contract.
     pub rule: u8,
-    /// What was seen.
+    /// The observation that breaks it.
     pub text: String,
 }

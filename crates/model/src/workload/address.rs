@@ -124,7 +124,7 @@ pub(crate) struct AddressSpace<'a> {
     pub(crate) generator: Generator,
     /// Each block once in a pass.
     pub(crate) once: bool,
-    /// All requests have one block.
+    /// All requests are one block long.
     pub(crate) single: bool,
     /// Blocks of the map or the shift register; all directions share them by number.
     pub(crate) blocks: u64,
@@ -156,7 +156,7 @@ impl AddressStream {
         AddressStream { cover, shape }
     }
 
-    /// Forgets which blocks were done. The random streams go on; fio's shift register does not.
+    /// Forgets which blocks were done. The random streams go on; fio's shift register starts again.
     pub(crate) fn clear(&mut self, seeds: &Seeds) {
         match &mut self.cover {
             Cover::Free => {}
@@ -171,8 +171,8 @@ impl AddressStream {
         matches!((&self.shape, &self.cover), (Shape::Uniform, Cover::Free))
     }
 
-    /// A block, of the `blocks` at which a request can start, in units of `align` bytes; `None` when all are done. A
-    /// block past them can come if the directions' blocks differ or the last is not whole: there fio's file ends.
+    /// Draws one of the `blocks` blocks of `align` bytes at which a request can start; `None` when all are done. The
+    /// drawn block may lie past them if the directions' blocks differ or the last is not whole: there fio's file ends.
     #[inline]
     pub(crate) fn draw(&mut self, chance: &mut AddressRng, blocks: u64, align: u64) -> Option<u64> {
         match &mut self.shape {
@@ -187,7 +187,7 @@ impl AddressStream {
                     }
                     AccessZone::Bytes(from, to) => (from / align, to / align),
                 };
-                // A zone of less than a block still gets its accesses, at its first.
+                // A zone smaller than a block gets its accesses at its first block.
                 let width = to.min(blocks).saturating_sub(from).max(1);
                 Some((from + chance.random.below(width)).min(blocks - 1))
             }
@@ -202,8 +202,8 @@ impl AddressStream {
         }
     }
 
-    /// Marks `bytes` from block `block` of `unit` bytes on as done; returns how many bytes it got. It gets all if
-    /// blocks may come twice.
+    /// Marks `bytes` from block `block` of `unit` bytes on as done; returns how many of them were free: all if blocks
+    /// may come twice.
     #[inline]
     pub(crate) fn take(&mut self, block: u64, bytes: u64, unit: u64) -> u64 {
         match &mut self.cover {
@@ -294,7 +294,7 @@ impl Zipf {
         let rest = MILLION - i128::from(theta);
         let zeta = zeta(blocks.min(ZETA_RANKS), theta);
         let two = (1 << 64) + fixed::power(-i128::from(theta) * fixed::ONE / MILLION);
-        // The draws u below weight / zeta.
+        // The number of draws u below weight / zeta.
         let share = |weight: u128| (weight.min(zeta) * u128::from(LAST)).div_ceil(zeta) as u64;
         let mut zipf = Zipf {
             scatter: Scatter::new(blocks, center, seed),
@@ -352,14 +352,14 @@ fn zeta(ranks: u64, theta: u32) -> u128 {
 /// |(1 - (2 / n)^(1 - theta)) / (1 - zeta2 / zetan)| and its fraction bits: at most 62, and few enough for 32 more bits to fit.
 fn eta(blocks: u64, rest: i128, zeta: u128, two: u128) -> (u128, u32) {
     if zeta <= two {
-        // At most two ranks: never asked for.
+        // At most two ranks: eta is never used.
         return (0, 62);
     }
     let power = fixed::power((fixed::ONE - fixed::log2(blocks)) * rest / MILLION);
     let numerator = power.abs_diff(1 << 64);
     // 1 - zeta2 / zetan, 62 fraction bits; zetan has at most 88 bits.
     let denominator = ((zeta - two) << 38) / (zeta >> 24);
-    // Both have a quotient of up to 2^126; the fraction shrinks as the number grows.
+    // The quotient is up to 2^126: fraction bits are dropped until it fits.
     let mut fraction = 62;
     let quotient = divide(numerator, denominator);
     let mut value = quotient;

@@ -3,9 +3,9 @@
 //! A rate makes an open arrival process: each request has an instant at which it is due, whatever the device does, and
 //! its time since due counts from there. Requests that fall due while the depth is used up are issued late and catch
 //! up. fio waits for all requests in flight before it sleeps for a rate; that would close the loop and is not done
-//! here. Nor does this room use fio's Poisson gap of whole microseconds in single precision, which misses the rate
-//! asked for: gaps are exponential to 2^-32 ns, and their mean matches the rate within 10^-8. fio's first Poisson
-//! request comes at once, here after a gap.
+//! here. fio's Poisson gap, whole microseconds in single precision, misses the requested rate and is not used either:
+//! gaps are exponential to 2^-32 ns, and their mean matches the rate within 10^-8. fio's first Poisson request comes at
+//! once, here after a gap.
 
 use super::fio::FioStream;
 use super::fixed;
@@ -67,7 +67,7 @@ impl Arrival {
     /// When the next request of a direction is due. A direction without a rate is always due.
     pub(crate) fn due(&self, direction: usize) -> Option<Instant> {
         let clock = self.clocks[direction].as_ref()?;
-        // Beyond any end of a run, if a gap drawn at random is that long.
+        // Later than any end of a run, if a random gap is that long.
         let elapsed = u64::try_from(clock.elapsed >> 32).unwrap_or(u64::MAX);
         Some(Instant::from_nanos(clock.begin.nanos().saturating_add(elapsed)))
     }
@@ -107,8 +107,8 @@ impl Clock {
     }
 }
 
-/// Whether a direction's rate lets it issue at `now`: `Ok` with the instant since which it is due, or `Err` with the
-/// instant at which it will be. A mixed job turns to the other direction if that one is behind, or due sooner.
+/// Checks whether a direction's rate lets it issue at `now`: `Ok` with the instant since which it is due, or `Err` with
+/// the instant at which it will be. A mixed job turns to the other direction if that is due already, or sooner.
 pub(crate) fn gate(
     arrival: &Arrival,
     fio: &mut FioStream,
@@ -157,7 +157,7 @@ enum Pause {
     Until(Instant),
 }
 
-/// What think time demands.
+/// An action that think time demands.
 pub(crate) enum ThinkAction {
     /// Go on.
     Issue,
@@ -204,7 +204,7 @@ impl ThinkState {
         }
     }
 
-    /// What to do at `now` with `in_flight` requests in flight. fio checks its count once after each issue.
+    /// Returns the action at `now`, with `in_flight` requests in flight. fio checks its count once after each issue.
     pub(crate) fn ask(&mut self, now: Instant, in_flight: u32) -> ThinkAction {
         if core::mem::take(&mut self.look) {
             let count = if self.think.on_issue { self.issued } else { self.completed };

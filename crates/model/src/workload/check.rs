@@ -25,7 +25,7 @@ pub struct WorkloadError {
     pub fault: WorkloadFault,
 }
 
-/// What is wrong with a worker or a job.
+/// A fault of a worker or a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WorkloadFault {
@@ -34,13 +34,13 @@ pub enum WorkloadFault {
     /// A depth of 0.
     Depth,
     Endless,
-    /// It would take more than a century.
+    /// The job would take more than a century.
     TooLong,
     /// Not a whole number of the device's sectors.
     Sector {
         /// The setting.
         what: &'static str,
-        /// Its value.
+        /// The value, in bytes.
         bytes: u64,
         /// Bytes in a sector.
         sector: u64,
@@ -54,7 +54,7 @@ pub enum WorkloadFault {
     },
     /// A request larger than the device accepts.
     TooLarge {
-        /// Its size.
+        /// The size of the request.
         bytes: u64,
         /// The device's limit.
         most: u64,
@@ -305,7 +305,7 @@ fn strided(pattern: &FioPattern, limits: &Limits) -> Result<(), WorkloadFault> {
     ensure(smallest <= strided.range, WorkloadFault::NothingFits)
 }
 
-/// Zones of one file, at most: fio has a tenth of that.
+/// The most zones of one file; fio allows a tenth of that.
 const MOST_ZONES: u64 = 1 << 21;
 
 fn zoned(pattern: &FioPattern, limits: &Limits) -> Result<(), WorkloadFault> {

@@ -1,8 +1,8 @@
 //! fio's generator: the next request of a thread, in fio's own order of draws.
 //!
-//! It reproduces the streams of fio 3.33 (`io_u.c`, `backend.c`): the direction by `rwmixread`, the file, the place at
+//! The streams are those of fio 3.33 (`io_u.c`, `backend.c`): the direction by `rwmixread`, the file, the place at
 //! random or in sequence, the size, the map, and how passes end and start again. Each direction has its own sequential
-//! position in each file. It decides neither when a request is issued (see `worker`) nor what it costs.
+//! position in each file. Not here: when a request is issued (see `worker`), and what it costs.
 //!
 //! Intended differences: a request never reaches past the part of the file in use; a run with gaps or backwards
 //! (`rw=read:-8k`) behaves as fio's does in a file used from its beginning; an `io_size` equal to the files' size
@@ -53,7 +53,7 @@ impl FioRequest {
     }
 }
 
-/// What comes next.
+/// The next step of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FioStep {
     Request(FioRequest),
@@ -72,9 +72,9 @@ pub(crate) enum FioStep {
 /// A sync between requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FioSync {
-    /// Of everything written.
+    /// Makes everything written durable.
     Flush,
-    /// Of a range of the page cache; it does not concern the drive.
+    /// Syncs a range of the page cache, without a request to the drive.
     FileRange,
 }
 
@@ -94,7 +94,7 @@ struct File {
     done: bool,
     /// The zones it is in.
     ground: Option<Ground>,
-    /// It was opened or begun again: what is written in its zones is to be counted.
+    /// Opened or begun again: the bytes written in its zones are to be counted.
     fresh: bool,
 }
 
@@ -109,11 +109,11 @@ pub(crate) struct FioStream {
     mapped: bool,
     /// The last completion that fio saw was a sync.
     synced: bool,
-    /// Syncs that fio has not seen ended.
+    /// Syncs whose completion fio has not seen.
     syncing: u64,
     /// The next place is not marked in the map.
     unmarked: bool,
-    /// The same, of the request that comes with so many in flight: fio's units lie in a stack.
+    /// Nor is the place of the next request with so many in flight: fio reuses its io_units last in, first out.
     put_back: Option<u32>,
     align: [u64; 3],
     sizes: [Sizes; 3],
@@ -126,7 +126,7 @@ pub(crate) struct FioStream {
     chooser: Tausworthe,
     files: Vec<File>,
     file: usize,
-    /// Files that are done, also before where that is for good.
+    /// Completed files, including those of earlier passes if `done_for_good`.
     finished: usize,
     /// Requests until the next random place.
     run: u32,
@@ -143,9 +143,9 @@ pub(crate) struct FioStream {
     size: u64,
     limits: PassLimits,
     plain: Option<Plain>,
-    /// Its worker's number.
+    /// The number of the thread's worker.
     worker: u16,
-    /// Zones that it has open.
+    /// Zones that the worker has open.
     opened: u32,
     asking: Option<Asking>,
 }
@@ -222,7 +222,7 @@ impl FioStream {
         stream
     }
 
-    /// A file at the start of a pass.
+    /// Returns the state of a file at the start of a pass.
     fn open(&self, region: Region) -> File {
         let zone = self.pattern.strided.map(|strided| strided.range);
         let range = zone.unwrap_or(region.bytes);
@@ -248,7 +248,7 @@ impl FioStream {
         File { region, address, blocks, next, last, zone: 0, done: false, ground: None, fresh: true }
     }
 
-    /// The direction of the next request, if it can be told beforehand; [`FioStream::next`] will keep to it.
+    /// Chooses the direction of the next request, if it can be known beforehand; [`FioStream::next`] keeps to it.
     pub(crate) fn peek(&mut self) -> Option<usize> {
         if self.ends_now() || self.due().is_some() {
             return None;
@@ -258,7 +258,7 @@ impl FioStream {
         self.chosen
     }
 
-    /// For mixed reads and writes: makes the other direction next, because its rate asks for it.
+    /// Makes `direction` the next one of a mixed job, because its rate asks for it.
     pub(crate) fn turn(&mut self, direction: usize) {
         self.mixed = direction;
         self.chosen = Some(direction);
@@ -319,7 +319,7 @@ impl FioStream {
         self.bytes = 0;
     }
 
-    /// The next request.
+    /// Returns the next step.
     #[inline]
     pub(crate) fn next(&mut self, around: &mut Around<'_>) -> FioStep {
         if let Some(plain) = &mut self.plain
@@ -406,7 +406,7 @@ impl FioStream {
         self.end_pass()
     }
 
-    /// A file has no more.
+    /// Marks a file as done.
     fn finish(&mut self, file: usize) {
         self.files[file].done = true;
         self.finished += 1;
@@ -450,7 +450,7 @@ impl FioStream {
             self.finished = 0;
         }
         if self.pattern.file_service == FileService::Sequential {
-            // The file in turn was closed: the next begins.
+            // The current file was closed: the next one begins.
             self.file = (self.file + 1) % self.files.len();
         }
         for file in &mut self.files {
@@ -524,7 +524,7 @@ impl FioStream {
         }
     }
 
-    /// A request in `file`; `None` if the file has no more.
+    /// Draws a request in a file, and fits it into the file's zones, if it has any.
     #[inline]
     fn request(&mut self, index: usize, direction: usize, around: &mut Around<'_>) -> Found {
         if self.pattern.zoned.is_none() {
@@ -537,7 +537,7 @@ impl FioStream {
         }
     }
 
-    /// The same where its place is where it was drawn; nothing when the file has no more.
+    /// Draws a request in a file without zones kept by fio; `None` if the file has no more.
     #[inline]
     fn request_at(&mut self, index: usize, direction: usize) -> Option<FioRequest> {
         if self.pattern.strided.is_some() {
@@ -556,7 +556,7 @@ impl FioStream {
         Some(FioRequest { direction, start, bytes })
     }
 
-    /// A place from the zone's start, and how many bytes.
+    /// Draws a place, from the zone's start, and a number of bytes.
     #[inline]
     fn draw_place(&mut self, index: usize, direction: usize) -> Option<(u64, u64)> {
         let (place, random, marks) = self.place(index, direction)?;
@@ -572,14 +572,14 @@ impl FioStream {
         };
         let room = file.region.bytes.checked_sub(place + file.zone)?;
         let bytes = match file.ground {
-            // fio does not ask whether what has one size fits into the part.
+            // fio does not check whether a fixed size fits into the part.
             Some(_) if room > 0 && self.sizes[by].is_fixed() => self.sizes[by].min,
             _ => self.sizes[by].draw(room)?,
         };
         Some((place, bytes))
     }
 
-    /// Marks so many bytes in the map, where there is one; how many of them were free.
+    /// Marks bytes in the map, if there is one; returns how many of them were free.
     #[inline]
     fn mark(&mut self, index: usize, direction: usize, place: u64, bytes: u64) -> Option<u64> {
         if !self.mapped {
@@ -589,7 +589,7 @@ impl FioStream {
         Some(self.files[index].address.as_mut()?.take(place / unit, bytes, unit))
     }
 
-    /// A place from the zone's start, whether it counts as random, and whether it is marked in the map.
+    /// Chooses (a place from the zone's start, whether it counts as random, whether it is marked in the map).
     #[inline]
     fn place(&mut self, index: usize, direction: usize) -> Option<(u64, bool, bool)> {
         if !self.random {
@@ -658,15 +658,15 @@ impl FioStream {
         if file.next[direction] >= end && self.time_based && single {
             file.next[direction] = file.zone;
         }
-        // In zones the file goes on behind the part: there a place is found, and then none of it is used.
+        // A file in zones goes on past the part: a place may be found there, but none of it is used.
         if file.next[direction] >= file.ground.map_or(end, |ground| ground.whole.bytes - ground.base) {
             return None;
         }
         let Some(RwModifier::Skip(skip)) = self.pattern.modifier else {
-            // Zones left out in one direction may leave the other behind: fio's file ends there.
+            // Zones skipped in one direction may leave the other behind: fio's file ends there.
             return file.next[direction].checked_sub(file.zone);
         };
-        // Backwards from the end of all, also in a zone.
+        // Backwards begins at the end of the file, also in a zone.
         if file.next[direction] == file.zone && file.zone > 0 && skip < 0 {
             file.next[direction] = end;
         }
@@ -706,7 +706,7 @@ impl FioStream {
         let file = &mut self.files[index];
         let start = draw.start - file.region.start;
         if draw.direction == TRIM && self.random && file.last[TRIM] == start {
-            // The same place by chance: what follows is still its write.
+            // A repeated place, by chance: its write still follows.
             file.last[WRITE] = file.last[WRITE].wrapping_sub(1);
         }
         file.last[draw.direction] = start;
@@ -723,7 +723,7 @@ impl FioStream {
 }
 
 impl File {
-    /// What comes next in a trim-write pair: the write, unless the last trim and write were at one place.
+    /// Returns the next direction of a trim-write pair: the write, unless the last trim and write were at one place.
     fn of_pair(&self) -> usize {
         if self.last[WRITE] == self.last[TRIM] { TRIM } else { WRITE }
     }
@@ -752,7 +752,7 @@ impl Direction {
     }
 }
 
-/// The plain case, if the pattern is one.
+/// Returns the plain case of a pattern, if it is one.
 fn plain(pattern: &FioPattern) -> Option<Plain> {
     let direction = match pattern.direction {
         Direction::Read => READ,

@@ -5,7 +5,7 @@
 //! function"). Truncation of the series is below 2^-66; rounding leaves errors near 2^-58. The tests compare with the
 //! 64-bit floating-point functions, whose own error (2^-52) limits the comparison.
 
-/// A binary logarithm, 60 fraction bits. It fits any value of a `u128`, and its negative, with room to spare.
+/// A binary logarithm, 60 fraction bits: that of any `u128`, and its negative, fit with room to spare.
 pub(crate) type FixedLog2 = i128;
 
 /// One, as a [`FixedLog2`].

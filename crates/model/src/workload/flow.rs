@@ -1,4 +1,4 @@
-//! fio's `flow`: which worker waits for which when jobs keep shares of the requests that they issue together.
+//! fio's `flow`: jobs keep their shares of the requests that they issue together; a worker that is ahead waits.
 //!
 //! Each worker of a flow has a weight. Before each request its share of the flow's requests is compared with its share
 //! of the weights; a worker that is ahead waits until the others have caught up, or sleeps and checks again. A worker

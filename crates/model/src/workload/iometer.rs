@@ -45,7 +45,7 @@ pub(crate) struct IometerStream {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Transaction {
     pub(crate) draw: FioRequest,
-    /// How long to wait before it.
+    /// The wait before it.
     pub(crate) delay: Span,
     /// In bytes; 0 for none.
     pub(crate) reply: u32,

@@ -1,23 +1,23 @@
-//! What a job is: its workers, when each issues, and what. Which requests that makes is the generators' affair.
+//! Jobs as values: the workers, when each issues, and what. The generators turn them into requests.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::time::{Instant, Span};
 
-/// What is done: all its workers.
+/// A job: all its workers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Job {
-    /// Its name, for reports.
+    /// The name, for reports.
     pub name: String,
     /// The workers, in order. At most 65,535.
     pub workers: Vec<Worker>,
 }
 
-/// One stream of requests: a fio job's clone, or one (worker, target) of Iometer.
+/// A stream of requests: a fio job's clone, or a (worker, target) pair of Iometer.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Worker {
-    /// Its name, for reports.
+    /// The name, for reports.
     pub name: String,
     /// Workers of a stage start when all of the stage before have ended (fio's `stonewall`, Iometer's next test).
     pub stage: u32,
@@ -37,23 +37,23 @@ pub struct Worker {
     pub depth: u32,
     /// When it issues.
     pub pace: Pace,
-    /// Goes on after a failed read, and after a failed write, trim or flush, as Iometer's do, and fio's that
-    /// `continue_on_error`; else it ends at the first, once what is in flight has ended.
+    /// Goes on after a failed read, and after a failed write, trim or flush, as Iometer does, and fio with
+    /// `continue_on_error`; else it ends at the first failure, once the requests in flight have ended.
     pub survives: [bool; 2],
-    /// What it issues.
+    /// The requests that it issues.
     pub pattern: Pattern,
 }
 
 /// Which requests of a worker are counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CountingRule {
-    /// As the tool does whose job it is. fio's also counts what is in flight at the end, Iometer's leaves out what was issued
-    /// in the ramp: in a run of length T the rate is off by about the mean response over T (Little's law, as one queue is
-    /// counted too many or too few).
+    /// As the tool of the job counts. fio also counts requests in flight at the end, Iometer leaves out those issued in the
+    /// ramp: in a run of length T the rate is off by about the mean response over T (Little's law: one queue too many or too
+    /// few is counted).
     #[default]
     Tool,
-    /// What completes between the end of the ramp and the end of the run time, whenever it was issued: of a steady worker
-    /// this is its rate, however short the run.
+    /// Requests that complete between the end of the ramp and the end of the run time, whenever they were issued: the
+    /// rate of a steady worker, however short the run.
     Window,
 }
 
@@ -66,7 +66,7 @@ pub struct Pace {
     pub rate: [Option<IssueRate>; 3],
     /// How a rate spaces its requests.
     pub process: ArrivalProcess,
-    /// Its share of what several workers issue together.
+    /// The share of the requests that several workers issue together.
     pub flow: Option<Flow>,
 }
 
@@ -75,7 +75,7 @@ pub struct Pace {
 pub struct Flow {
     /// Which flow (`flow_id`).
     pub id: u32,
-    /// Its weight; at least 1.
+    /// The weight; at least 1.
     pub weight: u32,
     /// How long it sleeps when it is ahead (`flow_sleep`); zero: until the others have caught up.
     pub sleep: Span,
@@ -86,7 +86,7 @@ pub struct Flow {
 pub struct ThinkTime {
     /// How long.
     pub time: Span,
-    /// So much of it the program computes, where there is a processor; the pause is longer when that takes longer.
+    /// The part of it in which the program computes, if there is a processor; the pause is longer if computing takes longer.
     pub spin: Span,
     /// After how many blocks; at least 1.
     pub blocks: u32,
@@ -134,9 +134,9 @@ pub enum Pattern {
 /// The time for which a worker counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Window {
-    /// Its ramp ended.
+    /// When the ramp ended.
     pub from: Instant,
-    /// It ended; not before `from`.
+    /// When the worker ended; not before `from`.
     pub until: Instant,
 }
 
@@ -189,7 +189,7 @@ pub struct FioPattern {
     pub generator: Generator,
     /// `randseed`. The streams are those of fio's thread with the worker's number (the first is 1).
     pub seed: u64,
-    /// What of the streams repeats.
+    /// Which of the streams repeat.
     pub repeat: RandomRepeat,
     /// Syncs between the requests.
     pub syncs: Syncs,
@@ -204,12 +204,12 @@ pub struct FioPattern {
     pub zoned: Option<Zoned>,
     /// Reads and writes draw their sizes alike (`verify`, whether anything is read back or not).
     pub sizes_alike: bool,
-    /// Files that are done count as such in later passes too, so that there is none once all were (`do_verify=0`, whether
-    /// anything is verified or not, where passes are neither counted nor timed).
+    /// Completed files stay completed in later passes, so that none follows once all are (`do_verify=0`, whether anything
+    /// is verified or not, if passes are neither counted nor timed).
     pub done_for_good: bool,
     /// Reads back what it wrote, when done (`verify` with `do_verify`).
     pub verify: bool,
-    /// Reads some of it back on the way, where it verifies.
+    /// If it verifies: reads some of it back on the way.
     pub backlog: Option<VerifyBacklog>,
     /// How its engine takes requests and gives them back.
     pub engine: IoEngine,
@@ -217,13 +217,13 @@ pub struct FioPattern {
     pub priority: [u8; 3],
 }
 
-/// What of fio's random streams repeats (`randrepeat`, `randseed`).
+/// Which of fio's random streams repeat (`randrepeat`, `randseed`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RandomRepeat {
     /// Each pass starts its streams afresh (`randrepeat=1` without a seed).
     #[default]
     Passes,
-    /// Streams run on from pass to pass (`randseed`). Places are those of any seed: fio 3.33 has one constant for them.
+    /// Streams run on from pass to pass (`randseed`). Places do not depend on the seed: fio 3.33 has one constant for them.
     Runs,
     /// Nothing in fio (`randrepeat=0`); here all streams follow the seed.
     Never,
@@ -236,7 +236,7 @@ pub struct Syncs {
     pub fsync: u32,
     /// `fdatasync`: a flush too.
     pub fdatasync: u32,
-    /// `sync_file_range`: nothing that a drive sees, but it takes its turn.
+    /// `sync_file_range`: no request to the drive, but it takes its turn.
     pub file_range: u32,
 }
 
@@ -250,49 +250,49 @@ impl Syncs {
 /// fio's `verify_backlog`: what was written is read back before all is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct VerifyBacklog {
-    /// Whenever a multiple of so many writes waits to be read back; at least 1.
+    /// A batch is read back whenever a multiple of so many writes waits for it; at least 1.
     pub every: u64,
-    /// So many are read back then (`verify_backlog_batch`); at least 1.
+    /// Writes in a batch (`verify_backlog_batch`); at least 1.
     pub batch: u64,
 }
 
-/// How fio's engine takes requests and gives them back. With more than one in flight this decides when fio looks at what
-/// is done, and with it where its syncs fall and when it goes on.
+/// How fio's engine takes requests and gives them back. With more than one in flight this decides when fio sees
+/// completions, and so where its syncs fall and when it goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct IoEngine {
     /// Which kind it is.
     pub kind: EngineKind,
-    /// Once all of the depth is in use, it waits for so many at least (`iodepth_batch_complete_min`); with neither these
-    /// nor `most`, for one after each request.
+    /// Completions that fio waits for, at least, once all of the depth is in use (`iodepth_batch_complete_min`); if this
+    /// and `most` are 0, it waits for one after each request.
     pub least: u32,
-    /// Takes back so many at a time at most (`iodepth_batch_complete_max`), and at least `least`.
+    /// Completions that it takes at a time, at most (`iodepth_batch_complete_max`); `least` if that is more.
     pub most: u32,
-    /// Goes on taking back until no more are in flight (`iodepth_low`); 0: the depth.
+    /// Completions are taken until no more than this many requests are in flight (`iodepth_low`); 0: the depth.
     pub low: u32,
-    /// Requests are handed over so many at a time (`iodepth_batch`). They reach the device at once here; but a sync that is a
-    /// call waits for those that are not handed over yet, and for one to be taken back. A group is so many.
+    /// Requests that are handed over at a time (`iodepth_batch`), a group. Here they reach the device at once; but a sync
+    /// that is a call waits for those that are not handed over yet, and for a completion.
     pub batch: u32,
 }
 
 impl Default for IoEngine {
-    /// One at a time, as it comes.
+    /// A single request at a time.
     fn default() -> IoEngine {
         IoEngine { kind: EngineKind::OneAtATime, least: 1, most: 1, low: 0, batch: 1 }
     }
 }
 
-/// The kinds of fio's engines, as far as they differ in what is asked.
+/// The kinds of fio's engines, as far as they differ in their requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EngineKind {
-    /// A call a request (`psync`). A pass goes on until no file has more, whatever its bytes.
+    /// Each request is a call (`psync`). A pass goes on until no file has more, whatever its bytes.
     #[default]
     OneAtATime,
     /// Requests are queued, a sync is a call that holds back all later ones (`libaio`). A pass ends with its bytes.
     SyncsHold,
     /// Syncs are queued like all requests (`io_uring`). A pass ends with its bytes.
     AllQueued,
-    /// Queued as well, but once a group is handed over nothing more is taken before all of it is given back, together
-    /// (`null`). A pass ends with its bytes.
+    /// Syncs are queued too, but after a group is handed over nothing more is taken until all of it is given back,
+    /// together (`null`). A pass ends with its bytes.
     OneGroupAtATime,
 }
 
@@ -355,10 +355,10 @@ impl BlockSizes {
 /// Which of several files the next request goes to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FileService {
-    /// One after another, this many requests each.
+    /// In turn, with one request each.
     #[default]
     RoundRobin,
-    /// One until it is done, then the next.
+    /// Each until it is done, then the next.
     Sequential,
     /// At random.
     Random,
@@ -423,8 +423,8 @@ pub struct StridedZones {
 /// fio's `zonemode=zbd` on a drive without zones: each file has zones with write pointers, which fio keeps itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Zoned {
-    /// The whole files, of which [`FioPattern::files`] are parts that begin with a zone. Workers on one file have its
-    /// zones in common.
+    /// The whole files, of which [`FioPattern::files`] are parts that begin with a zone. Workers on one file share its
+    /// zones.
     pub files: Vec<Region>,
     /// Bytes of a zone.
     pub size: u64,
@@ -432,17 +432,17 @@ pub struct Zoned {
     pub capacity: u64,
     /// Zones of a file that are open at a time (`max_open_zones`), the same for all of its workers; 0: any number.
     pub most_open: u32,
-    /// Of these, zones that this worker has open (`job_max_open_zones`); 0: any number.
+    /// Zones that this worker has open at a time (`job_max_open_zones`); 0: any number.
     pub most_open_of_worker: u32,
-    /// `zoneskip`, in bytes: left out behind each zone, in sequence.
+    /// `zoneskip`: bytes that sequential jobs leave out after each zone.
     pub skip: u64,
-    /// Reads go beyond what was written (`read_beyond_wp`).
+    /// Reads may go beyond the write pointer (`read_beyond_wp`).
     pub beyond: bool,
     /// `zone_reset_threshold`: the share of the worker's part that has to be written before zones are emptied, millionths.
     pub reset_threshold: u32,
-    /// Then one is emptied after so many writes (1 over `zone_reset_frequency`); 0: none.
+    /// Beyond that share a zone is emptied after so many writes (1 over `zone_reset_frequency`); 0: none.
     pub reset_every: u32,
-    /// Bytes at the ends of the files that are no whole zone: they count to the size, and are not used.
+    /// Bytes at the ends of the files that fill no whole zone: counted in the size, but not used.
     pub cut: u64,
 }
 
@@ -463,11 +463,11 @@ pub struct IometerPattern {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AccessSpec {
     pub name: String,
-    /// Its lines; their shares sum to 100.
+    /// The lines, whose shares sum to 100.
     pub lines: Vec<AccessLine>,
 }
 
-/// One line of an access specification.
+/// A line of an access specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AccessLine {
     /// Bytes of a request.

@@ -3,8 +3,8 @@
 //! Up to [`MAP_BLOCKS`] blocks, a file has fio's bitmap: a block is drawn, and if it is taken, the next free one is
 //! used, with wrap-around. The bitmap needs a bit for each block (32 MiB at the limit; the system supplies the pages as
 //! they are touched). Above the limit (1 TiB of 4 KiB blocks) the order comes from a keyed permutation of the blocks.
-//! It too gives each block once and looks random, in constant memory; but it is not fio's order, and lacks the
-//! clustering of "the next free one" towards the end of a pass.
+//! Each block still comes once, in an order that looks random, in constant memory; but the order is not fio's, and
+//! lacks the clustering of "the next free one" towards the end of a pass.
 
 use alloc::vec;
 use alloc::vec::Vec;

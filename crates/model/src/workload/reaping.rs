@@ -6,9 +6,9 @@
 //! jobs behave the same whether a completion is seen at once or later; jobs with syncs, batches, a verify backlog, or
 //! pauses after completions do not.
 //!
-//! Requests are handed to the device when so many are counted (`iodepth_batch`), and before each wait. A wait leaves the
-//! count as it is: the next requests are handed over the earlier, in the next pass too. Source: fio 3.33, `backend.c`
-//! (`wait_for_completions`), `io_u.c`, `ioengines.c`; what each engine refuses for now: `engines`.
+//! Requests are handed to the device when so many are counted (`iodepth_batch`), and before each wait. A wait does not
+//! reset the count, so that the next requests are handed over earlier, in the next pass too. Source: fio 3.33,
+//! `backend.c` (`wait_for_completions`), `io_u.c`, `ioengines.c`; what each engine refuses for now: `engines`.
 
 use alloc::collections::VecDeque;
 
@@ -34,9 +34,9 @@ pub(crate) struct Reaper {
     depth: u32,
     /// In order of completion.
     unseen: VecDeque<ReapedEvent>,
-    /// It waits, and must take completions before it goes on.
+    /// A wait: fio must take completions before it goes on.
     wait: Option<Wait>,
-    /// It has just issued: it may take completions after each request.
+    /// fio has just issued: it may take completions after each request.
     issued: bool,
     /// Requests that are not handed over yet.
     queued: u32,
@@ -46,16 +46,16 @@ pub(crate) struct Reaper {
 
 #[derive(Clone, Copy, Debug)]
 struct Wait {
-    /// The depth was in use: it goes on until few enough are left.
+    /// The depth was in use: fio waits until few enough are left.
     full: bool,
-    /// It takes at least this many at a time.
+    /// Completions that fio takes at a time, at least.
     least: u32,
     /// Completions still to take in this batch.
     taking: u32,
 }
 
 impl Reaper {
-    /// With nothing done yet; `None` if it makes no difference when fio looks. `pauses`: after a number of completions.
+    /// Without completions; `None` if it makes no difference when fio looks. `pauses`: after a number of completions.
     pub(crate) fn new(pattern: &FioPattern, depth: u32, pauses: bool) -> Option<Reaper> {
         let engine = pattern.engine;
         let plain = engine == IoEngine { kind: engine.kind, batch: engine.batch, ..IoEngine::default() }
@@ -80,7 +80,7 @@ impl Reaper {
         })
     }
 
-    /// Notes that a request was issued, to be handed over with others; or a sync, which is a call.
+    /// Notes that a request was issued, to be handed over with others, or, with `call`, a sync that is a call.
     pub(crate) fn issued(&mut self, call: bool) {
         self.issued = true;
         if call {
@@ -97,8 +97,8 @@ impl Reaper {
         (self.queued, self.counted) = (0, 0);
     }
 
-    /// Whether the engine takes a request, or a sync, only after what it has: that is handed over, and some of it taken
-    /// back. `in_flight`: requests not done.
+    /// Checks whether the engine refuses a request, or a sync, for now. If so, hands over what is queued and waits for
+    /// completions. `in_flight`: requests not done.
     pub(crate) fn refuses(&mut self, sync: bool, in_flight: u32) -> bool {
         let held = in_flight + self.unseen();
         let refused = match self.engine.kind {
@@ -108,20 +108,20 @@ impl Reaper {
         };
         if refused {
             self.hand_over();
-            // The refused one takes its place in the depth.
+            // The refused request counts in the depth.
             self.wait = Some(Wait { full: held + 1 >= self.depth, least: u32::MAX, taking: 0 });
         }
         refused
     }
 
-    /// fio waits for all that it has, before it sleeps. `asking`: for its next request.
+    /// Hands over what is queued: fio waits for all of it before it sleeps. `asking`: it sleeps before its next request.
     pub(crate) fn quiesce(&mut self, in_flight: u32, asking: bool) {
         if asking || in_flight + self.unseen() > 0 {
             self.hand_over();
         }
     }
 
-    /// A pass has ended, and nothing is in flight.
+    /// Ends a pass, with nothing in flight.
     pub(crate) fn end_pass(&mut self) {
         self.queued = 0;
     }
@@ -131,12 +131,12 @@ impl Reaper {
         self.unseen.push_back(seen);
     }
 
-    /// How many are done and not seen.
+    /// The number of completions that fio has not seen.
     pub(crate) fn unseen(&self) -> u32 {
         self.unseen.len() as u32
     }
 
-    /// The next completion that fio sees.
+    /// Takes the next completion.
     pub(crate) fn take(&mut self) -> Option<ReapedEvent> {
         let seen = self.unseen.pop_front()?;
         if let Some(wait) = &mut self.wait {
@@ -145,12 +145,12 @@ impl Reaper {
         Some(seen)
     }
 
-    /// True if it waits for more completions before it goes on.
+    /// True if fio waits for more completions before it goes on.
     pub(crate) fn waits(&self) -> bool {
         self.wait.is_some()
     }
 
-    /// True if it takes the next completion, with `in_flight` requests not done.
+    /// Advances the wait; true if fio takes the next completion now. `in_flight`: requests not done.
     pub(crate) fn looks(&mut self, in_flight: u32) -> bool {
         let done = self.unseen.len() as u32;
         let held = in_flight + done;
@@ -158,7 +158,7 @@ impl Reaper {
         let begins = held >= self.depth || (polls && core::mem::take(&mut self.issued) && held > 0);
         let wait = match &mut self.wait {
             Some(wait) if wait.taking > 0 => return true,
-            // It has taken all that it had to.
+            // All that had to be taken is taken.
             Some(wait) if wait.least == 0 && !(wait.full && held > self.engine.low) => {
                 self.wait = None;
                 return false;

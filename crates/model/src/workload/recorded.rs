@@ -1,5 +1,5 @@
 //! A session that was recorded request by request, played again at the same instants. On the stack of the recording it
-//! ends at the same nanosecond. It reads no file; the reader of recordings makes the [`RecordedSession`].
+//! ends at the same nanosecond. No file is read here: the reader of recordings makes the [`RecordedSession`].
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -22,9 +22,9 @@ pub struct RecordedRequest {
     /// The first block of 512 bytes.
     pub lba: u64,
     pub sectors: u32,
-    /// It had [`Flags::FUA`].
+    /// Whether it had [`Flags::FUA`].
     pub fua: bool,
-    /// Its name while it was in flight. Where two are served alike, it decides.
+    /// The name while it was in flight, which decides between two requests that are served alike.
     pub tag: u32,
 }
 
@@ -44,9 +44,9 @@ pub struct RecordedSession {
 pub struct ReplayComparison {
     /// Played and completed.
     pub requests: u64,
-    /// Of these, how many ended at the same nanosecond and with the same status.
+    /// Requests that ended at the recorded nanosecond and with the recorded status.
     pub same: u64,
-    /// The first stamp that did not, with both ends.
+    /// The first stamp that did not, with the recorded end and the played one.
     pub first: Option<(u64, Instant, Instant)>,
 }
 
@@ -71,7 +71,7 @@ impl SessionReplay {
         self.compared
     }
 
-    /// The recorded tag; on a slower device, where that may still be in flight, the first free one.
+    /// Takes the recorded tag, or the first free one if that is still in flight, on a slower device.
     fn tag(&mut self, wanted: u32) -> u32 {
         if self.playing.len() <= wanted as usize {
             self.playing.resize(wanted as usize + 1, None);

@@ -2,7 +2,7 @@
 //!
 //! There are two modes. *Think*: one request at a time, each issued its think time after the last completion. The
 //! measured response times schedule nothing, so the simulated clock drifts from the measured one. *Arrival*: each row
-//! at its own instant, however many are outstanding then. It reads no file; the reader of traces makes the rows.
+//! at its own instant, however many are outstanding then. No file is read here: the reader of traces makes the rows.
 
 use alloc::vec::Vec;
 
@@ -22,7 +22,7 @@ pub struct ReplayRow {
     pub think: Span,
 }
 
-/// What decides the issue of a row.
+/// When a row is issued.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Timing {
     /// The last completion, and the think time.

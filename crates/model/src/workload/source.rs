@@ -1,9 +1,9 @@
 //! The workload as a source: all workers of a job, their stages, tags and counting.
 //!
-//! Workers that can issue take turns, one request each. Those that wait for an instant are in a heap; those that wait
-//! for a completion are in neither list, so a call costs the same however many workers there are. A lone worker is
-//! asked directly. The workers of a stage begin together when all of the stage before have ended, at the instant of the
-//! call that finds it so. A request keeps one tag; each worker has as many as its depth.
+//! Workers that can issue take turns, one request each. Workers that wait for an instant are in a heap, workers that
+//! wait for a completion in neither, so a call costs the same however many workers there are. A lone worker is asked
+//! directly. The workers of a stage begin together when all of the stage before have ended, at the instant of the call
+//! that finds it so. A request keeps one tag; each worker has as many as its depth.
 //!
 //! # Counting
 //! A fio worker counts what completes after the ramp, including requests that were issued before the end of the run
@@ -107,8 +107,8 @@ impl Workload {
         })
     }
 
-    /// One worker of a job, without the others. It issues the same requests as among them, under its number, with tags
-    /// of its own. It begins at once; the caller knows when its stage comes.
+    /// A single worker of a job, without the others: the same requests as among them, under its number, with tags of
+    /// its own. The worker begins at once; the caller knows when its stage comes.
     pub fn alone(job: &Job, worker: u16, limits: &Limits, seed: Seed) -> Result<Workload, WorkloadError> {
         check::job(job, limits)?;
         let of = &job.workers[usize::from(worker)];
@@ -118,7 +118,7 @@ impl Workload {
         Ok(Workload { first: worker, ..alone })
     }
 
-    /// The same, telling of each request.
+    /// Reports each request to `tell` as it is issued.
     #[must_use]
     pub fn telling(self, tell: Option<Tell>) -> Workload {
         Workload { tell, ..self }
@@ -129,7 +129,7 @@ impl Workload {
         self.workers.iter().map(|worker| worker.window(now)).collect()
     }
 
-    /// A worker that waits for a completion is asked again.
+    /// Makes a worker ready that waits for a completion.
     fn wake(&mut self, index: u16) {
         if core::mem::take(&mut self.blocked[usize::from(index)]) {
             self.ready.push_back(index);
@@ -137,7 +137,7 @@ impl Workload {
         self.wake_of_zones();
     }
 
-    /// Those that wait for a zone, where one may have become free.
+    /// Makes the workers ready that wait for a zone, if one may have become free.
     fn wake_of_zones(&mut self) {
         if !self.spaces.released() {
             return;
@@ -161,7 +161,7 @@ impl Workload {
         true
     }
 
-    /// The next request of the first ready worker that has one.
+    /// Issues the next request of the first ready worker that has one.
     fn turn(&mut self, now: Instant) -> Option<Request> {
         while let Some(&Reverse((due, index))) = self.waiting.peek() {
             if due > now {
@@ -272,7 +272,7 @@ impl Workload {
         }
     }
 
-    /// Handles the completion of a request, whatever it was for. Its worker knows if it failed.
+    /// Handles the completion of a request, whatever it was for. The worker knows if it failed.
     #[inline(never)]
     fn complete_any(&mut self, now: Instant, completion: &Completion) -> Accounting {
         let slot = &self.slots[completion.tag as usize];

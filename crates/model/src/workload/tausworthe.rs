@@ -2,7 +2,7 @@
 //!
 //! The numbers and their order are those of fio 3.33, so that a stream drawn here equals the stream drawn there. fio
 //! turns a number into a place with 64-bit floating point; [`scale`] rounds in the same way. The arithmetic follows
-//! fio's `lib/rand`, `lib/lfsr` and `init`. It does not reproduce fio's numbers for buffers or verification.
+//! fio's `lib/rand`, `lib/lfsr` and `init`. Not reproduced are fio's numbers for buffers and verification.
 
 use super::job::RandomRepeat;
 
@@ -10,8 +10,8 @@ use super::job::RandomRepeat;
 #[derive(Clone, Debug)]
 pub(crate) struct Tausworthe88([u32; 3]);
 
-/// The start of fio's congruential seeding. Its source writes powers of two with `^`, which C reads as exclusive or: (2
-/// ^ 31) + (2 ^ 17) + (2 ^ 7).
+/// The start of fio's congruential seeding. fio's source writes powers of two with `^`, which C reads as exclusive or:
+/// (2 ^ 31) + (2 ^ 17) + (2 ^ 7).
 const SEEDING: u32 = (2 ^ 31) + (2 ^ 17) + (2 ^ 7);
 /// Numbers thrown away after seeding.
 const WARM_UP: u32 = 6;
@@ -89,7 +89,7 @@ impl Tausworthe258 {
     }
 }
 
-/// One of the two, by `random_generator`.
+/// Either generator, by `random_generator`.
 #[derive(Clone, Debug)]
 pub(crate) enum Tausworthe {
     /// 32 bits a draw.

@@ -1,4 +1,4 @@
-//! Who is told of each request of a workload as it is issued, counted or not.
+//! A listener to each request of a workload as it is issued, counted or not.
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -6,16 +6,16 @@ use core::fmt;
 use crate::block::Request;
 use crate::time::Instant;
 
-/// What is called with a request and the instant of its issue. The flush of a write that is to be durable at once is a
-/// part of that write, and computing is no request: neither is told.
+/// A function that is called with each request and the instant of its issue. Not reported are the flush that makes a
+/// single write durable, as a part of that write, and computing, which is no request.
 #[derive(Clone)]
 pub struct Tell(Arc<Listener>);
 
-/// Hears of a request at the instant of its issue.
+/// Takes a request and the instant of its issue.
 type Listener = dyn Fn(Instant, &Request) + Send + Sync;
 
 impl Tell {
-    /// Calls this.
+    /// A listener that calls `told`.
     pub fn new(told: impl Fn(Instant, &Request) + Send + Sync + 'static) -> Tell {
         Tell(Arc::new(told))
     }

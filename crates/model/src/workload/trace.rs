@@ -1,12 +1,12 @@
 //! A recorded trace as a source, read while it is played: rows come from an iterator, one after another, and none is
-//! kept longer than its request is under way. It reads no file; the reader of traces makes the rows.
+//! kept longer than its request is in flight. No file is read here: the reader of traces makes the rows.
 //!
 //! There are three modes. *Open*: each row at its recorded instant, whatever the device does. *Closed*: a fixed number
 //! outstanding, the next when one is done; the instants do not matter. *Dependent*: a row waits for all rows that had
 //! ended before it began in the recording, and then for as long as passed between the last of these ends and its
 //! beginning.
 //!
-//! In a dependent replay a row waits for every request under way whose recorded end is not later than the row's
+//! In a dependent replay a row waits for every request in flight whose recorded end is not later than the row's
 //! beginning. Rows come in the order of their beginnings, so whatever holds one row back holds back all after it. So
 //! they are issued in order, and two instants suffice to describe the past: when the last of the ends was recorded, and
 //! when the last of these requests ended here.
@@ -26,7 +26,7 @@ pub struct TraceRow {
     /// When it ended, from the first row's beginning on; `None` if this was not recorded.
     pub ended: Option<Span>,
     pub op: Op,
-    /// It has [`Flags::FUA`].
+    /// Whether it has [`Flags::FUA`].
     pub fua: bool,
     /// The first block of 512 bytes.
     pub lba: u64,
@@ -48,31 +48,31 @@ pub enum LoopMode {
     Replay(ReplayLoop),
 }
 
-/// How fio replays a log: each row no sooner than its recorded distance from the one before, as that was issued here, and no
-/// more than so many outstanding.
+/// How fio replays a log: each row no sooner than its recorded distance from the row before, counted from the issue of that
+/// row here, and with so many outstanding at most.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplayLoop {
     /// Rows outstanding at most.
     pub depth: u32,
-    /// What is waited for.
+    /// The recorded times that are waited for.
     pub stall: Stall,
     /// A flush is a call, which holds back all later rows.
     pub calls: bool,
 }
 
-/// What a replay waits for beside the device.
+/// The recorded times that a replay waits for, besides the device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stall {
-    /// The recorded distance from the row before: what the device holds up is not made up for.
+    /// The recorded distance from the row before: delays by the device are not made up for.
     Recorded,
-    /// The recorded instant: what the device holds up is made up for (`wait` of version 2).
+    /// The recorded instant: delays by the device are made up for (`wait` of version 2).
     Instant,
     /// Nothing (`replay_no_stall`).
     None,
 }
 
 impl LoopMode {
-    /// Whether its rows go by their recorded instants at all.
+    /// Whether recorded instants have a part in when rows are issued.
     pub fn by_instants(self) -> bool {
         !matches!(self, LoopMode::Closed(_) | LoopMode::Replay(ReplayLoop { stall: Stall::None, .. }))
     }
@@ -119,7 +119,7 @@ pub struct ReplayMode {
 pub struct ReplayCounts {
     /// Rows issued.
     pub issued: u64,
-    /// Of these, how many the device had no room for when they were due, or that waited behind such a one.
+    /// Rows that the device had no room for when they were due, or that waited after such a row.
     pub held: u64,
     /// The last recorded instant that was issued, since the first row.
     pub recorded: Span,
@@ -145,7 +145,7 @@ pub struct TraceSource<I> {
     full: bool,
     /// Until when it had none.
     full_until: Instant,
-    /// The last request waited behind one that was refused.
+    /// The last request waited after one that was refused.
     behind: bool,
     /// How far from its instant the last request was issued.
     off: Span,
@@ -155,17 +155,17 @@ pub struct TraceSource<I> {
     holding: Option<u32>,
 }
 
-/// A row under way.
+/// A row in flight.
 #[derive(Clone, Copy, Debug)]
 struct Flying {
     /// When it was due, and when it was issued.
     due: Instant,
     issued: Instant,
-    /// Its index among the ends for which other rows may wait.
+    /// The index among the ends for which other rows may wait.
     end: Option<u32>,
     /// The sectors of a write that a flush of its own must follow.
     forced: Option<u32>,
-    /// The flush is under way.
+    /// The flush is in flight.
     flushing: bool,
 }
 
@@ -214,7 +214,7 @@ impl<I: Iterator<Item = TraceRow>> TraceSource<I> {
         self.flying.len() - self.free.len()
     }
 
-    /// When the row is due; `None` while it waits for others.
+    /// Returns when the row is due; `None` while it waits for others.
     #[inline]
     fn due(&mut self, row: &TraceRow, now: Instant) -> Option<Instant> {
         match self.how.mode {
@@ -263,7 +263,7 @@ impl<I: Iterator<Item = TraceRow>> Source for TraceSource<I> {
             self.flying[tag as usize].flushing = true;
             return SourcePoll::Request(request(tag, Op::Flush, Flags::NONE, 0, 0));
         }
-        // A flush may follow a request under way.
+        // A flush may follow a request in flight.
         let Some(row) = self.row else {
             return if self.outstanding() > 0 { SourcePoll::Completion } else { SourcePoll::Done };
         };
@@ -315,7 +315,7 @@ impl<I: Iterator<Item = TraceRow>> Source for TraceSource<I> {
     }
 
     fn refused(&mut self, _: Instant) {
-        // It is offered again and again, and counted once.
+        // A refused request is offered again and again, but counted once.
         self.played.held += u64::from(!self.full && !self.behind);
         self.full = true;
     }
@@ -330,7 +330,7 @@ fn request(tag: u32, op: Op, flags: Flags, lba: u64, sectors: u32) -> Request {
 struct Ends {
     /// Recorded end, and index in `over`.
     coming: BinaryHeap<Reverse<(Span, u32)>>,
-    /// When they ended here; `None` while they are under way.
+    /// When they ended here; `None` while they are in flight.
     over: Vec<Option<Instant>>,
     free: Vec<u32>,
     /// For the ends that have passed: the last end as recorded, and the last end here.
@@ -339,7 +339,7 @@ struct Ends {
 }
 
 impl Ends {
-    /// Notes that a request with the recorded end `ended` is under way.
+    /// Notes that a request with the recorded end `ended` is in flight.
     fn begin(&mut self, ended: Span) -> u32 {
         let place = self.free.pop().unwrap_or_else(|| {
             self.over.push(None);
@@ -350,12 +350,12 @@ impl Ends {
         place
     }
 
-    /// Notes its end.
+    /// Notes the end of a request, at `now`.
     fn over(&mut self, place: u32, now: Instant) {
         self.over[place as usize] = Some(now);
     }
 
-    /// When a row is due that began at `at`; `None` while a request that had ended by then is under way.
+    /// Returns when a row is due that began at `at`; `None` while a request that had ended by then is in flight.
     fn due(&mut self, at: Span, speed: ReplaySpeed) -> Option<Instant> {
         while let Some(&Reverse((ended, place))) = self.coming.peek()
             && ended <= at

@@ -1,4 +1,4 @@
-//! One running worker: what it issues next, and when.
+//! A running worker: its next request, and when it is issued.
 //!
 //! ```text
 //! waiting ─> running ─> settling ─> verifying ─> running (next pass) or ended
@@ -8,12 +8,12 @@
 //!                        flush       back
 //! ```
 //! The end of the run time stops the issuing: the worker waits for the requests in flight, then sends the last flush; it
-//! does not verify. A pause that began lasts to its end, as in fio; a wait for a rate does not. If fio's engine makes a
-//! call of it, a flush by `fsync=N` holds back later requests until it is done, but not those already in flight; fio
+//! does not verify. A pause that began lasts to its end, as in fio; a wait for a rate does not. A flush by `fsync=N`
+//! that is a call in fio's engine holds back later requests until it is done, but not those already in flight; fio
 //! repeats it before each request until the next write. When fio sees completions: `reaping`.
 //!
-//! Not here: which worker is next, tags, how a completion is counted (see `source`), what is read back (`written`). What
-//! fio draws next, and what its engine puts off: `drawing`.
+//! Not here: which worker is next, tags, how a completion is counted (see `source`), what is read back (`written`), what
+//! fio draws next and what its engine puts off (`drawing`).
 
 mod drawing;
 
@@ -44,7 +44,7 @@ pub(crate) enum RequestPurpose {
     Compute,
     /// A write that is durable only after a flush of its own; its number, or 0.
     Pair(u32),
-    /// That flush: with it, the write is done.
+    /// The flush of such a write: with it, the write is done.
     Forced(u32),
     /// An Iometer request with a reply in the other direction.
     Ask {
@@ -67,7 +67,7 @@ pub(crate) struct WorkerRequest {
     pub(crate) tag: Option<u32>,
 }
 
-/// What a worker has at an instant.
+/// The next action of a worker.
 pub(crate) enum WorkerPoll {
     Issue(WorkerRequest),
     /// Nothing before this instant.
@@ -113,7 +113,7 @@ enum Phase {
 /// How writes become durable (`sync=`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Through {
-    /// They need not.
+    /// Not required.
     Cache,
     /// By FUA.
     Fua,
@@ -141,11 +141,11 @@ pub(crate) struct WorkerState {
     /// `FAR` without a run time.
     end: Instant,
     ramping: bool,
-    /// A flush is under way that holds back later requests.
+    /// A flush is in flight that holds back later requests.
     flushing: bool,
     /// Nothing is issued before all in flight has ended.
     draining: bool,
-    /// Comes next, whatever came since it was drawn.
+    /// Refused by the engine; comes next, whatever came since it was drawn.
     put_off: Option<drawing::PutOff>,
     /// Another worker's request is in the zone that it needs.
     zone_taken: bool,
@@ -160,7 +160,7 @@ pub(crate) struct WorkerState {
     through: Through,
     /// If some requests have priority: per cent by direction, and a random stream of their own.
     priority: Option<([u8; 3], Tausworthe88)>,
-    /// What is to be read back.
+    /// Writes that are to be read back.
     written: Option<VerifyQueue>,
     start_delay: Span,
     counting: CountingRule,
@@ -169,11 +169,11 @@ pub(crate) struct WorkerState {
     smallest: [u64; 3],
     /// Goes on after a failed read, and after another failed request.
     survives: [bool; 2],
-    /// It keeps its share of a flow.
+    /// Whether it keeps a share of a flow.
     flows: bool,
-    /// No pauses, no flushes, nothing to remember: it can cruise.
+    /// No pauses, no flushes, nothing to remember: the short way through `poll` serves it.
     plain: bool,
-    /// It cruises: running, past its ramp, and plain. See [`WorkerState::quick`].
+    /// Plain, running, and past its ramp: it takes that short way.
     cruising: bool,
 }
 
@@ -261,7 +261,7 @@ impl WorkerState {
         self
     }
 
-    /// The next request of a worker that only issues, as most do: the result of `poll` in fewer steps.
+    /// Draws the next request of a worker that only issues, as most do: the result of `poll` in fewer steps.
     #[inline(always)]
     pub(crate) fn quick(&mut self, now: Instant) -> QuickPoll {
         if !self.cruising || now >= self.end {
@@ -271,7 +271,7 @@ impl WorkerState {
             return QuickPoll::Wait;
         }
         let drawn = match &mut self.stream {
-            // It has no zones.
+            // A plain worker has no zones.
             Stream::Fio(fio) => fio.next(&mut Around { spaces: &mut Spaces::default(), in_flight: 0, quiesces: false }),
             Stream::Iometer(iometer) => FioStep::Request(iometer.next().draw),
         };
@@ -291,13 +291,13 @@ impl WorkerState {
         }
     }
 
-    /// The short answer would be [`QuickPoll::Wait`].
+    /// True if the short answer would be [`QuickPoll::Wait`].
     #[inline]
     pub(crate) fn is_full(&self, now: Instant) -> bool {
         self.cruising && now < self.end && self.in_flight >= self.depth
     }
 
-    /// The result of `complete` and `counts` for a request of a worker that only issues; `None` if they must be called.
+    /// Completes a request of a worker that only issues, and returns whether it counts; `None` if the request must be completed in full.
     #[inline]
     pub(crate) fn complete_quickly(
         &mut self,
@@ -322,7 +322,7 @@ impl WorkerState {
         }
     }
 
-    /// True if it would issue now, and waits if it is ahead of its share of a flow.
+    /// True if it would issue now, so that it has to wait if it is ahead of its share of a flow.
     pub(crate) fn may_be_held(&self, now: Instant) -> bool {
         let issues = matches!(self.phase, Phase::Running | Phase::Verifying { .. });
         issues && now < self.end && !self.flushing && self.follow.is_empty() && self.in_flight < self.depth
@@ -352,7 +352,7 @@ impl WorkerState {
         Some(Window { from: self.ramp_end, until: until.max(self.ramp_end) })
     }
 
-    /// What to do at `now`.
+    /// Returns the next action at `now`.
     #[inline]
     pub(crate) fn poll(&mut self, now: Instant, spaces: &mut Spaces) -> WorkerPoll {
         if let Some((tag, follow)) = self.follow.pop_front() {
@@ -378,7 +378,7 @@ impl WorkerState {
         }
     }
 
-    /// Whether all in flight has ended; then it has seen that.
+    /// Ends the draining, with all completions seen; false while requests are in flight.
     fn drained(&mut self, spaces: &mut Spaces) -> bool {
         if self.in_flight > 0 {
             return false;
@@ -388,7 +388,7 @@ impl WorkerState {
         true
     }
 
-    /// Its requests in flight for fio: not done, or not seen.
+    /// The number of requests in flight for fio: not done, or not seen.
     fn held(&self) -> u32 {
         self.in_flight + self.reaping.as_ref().map_or(0, Reaper::unseen)
     }
@@ -403,7 +403,7 @@ impl WorkerState {
         let all = self.phase != Phase::Running;
         loop {
             let Some(reaping) = &mut self.reaping else { return true };
-            // While a call holds the thread up, it sees nothing.
+            // A thread in a call sees nothing.
             if self.flushing || (!all && !reaping.looks(self.in_flight)) {
                 return self.flushing || !reaping.waits();
             }
@@ -431,7 +431,7 @@ impl WorkerState {
         }
     }
 
-    /// Sees all completions, because it sleeps. `asking`: for its next request.
+    /// Sees all completions, because the worker sleeps. `asking`: it sleeps before its next request.
     fn quiesce(&mut self, asking: bool, spaces: &mut Spaces) {
         if let Some(reaping) = &mut self.reaping {
             reaping.quiesce(self.in_flight, asking);
@@ -488,7 +488,7 @@ impl WorkerState {
         }
     }
 
-    /// Nothing before `instant`, or before the end if that is sooner.
+    /// Returns a wait until `instant`, or until the end if that is sooner.
     fn until(&self, instant: Instant) -> WorkerPoll {
         WorkerPoll::At(instant.min(self.end))
     }
@@ -548,7 +548,7 @@ impl WorkerState {
         self.next_pass(now, again, spaces)
     }
 
-    /// The flush of the next file at the end of a pass. There is none if a sync came last.
+    /// Issues the flush of the next file at the end of a pass. There is none if a sync came last.
     fn flush_at_end(&mut self, now: Instant) -> Option<WorkerRequest> {
         let Stream::Fio(fio) = &mut self.stream else { return None };
         let left = match self.closing {
@@ -652,7 +652,7 @@ impl WorkerState {
         issue
     }
 
-    /// A flush; `holds` if it holds back later requests.
+    /// Issues a flush; `holds` if it holds back later requests.
     fn flush(&mut self, now: Instant, holds: bool) -> WorkerRequest {
         self.in_flight += 1;
         self.flushing = holds;
@@ -663,7 +663,7 @@ impl WorkerState {
         WorkerRequest { op, flags, lba: 0, sectors: 0, intended: now, purpose, tag: None }
     }
 
-    /// The program's own work, in whole microseconds.
+    /// Issues the program's own work, in whole microseconds.
     fn compute(&mut self, now: Instant, span: Span) -> WorkerRequest {
         self.in_flight += 1;
         let sectors = u32::try_from(span.nanos() / 1000).unwrap_or(u32::MAX);
@@ -671,7 +671,7 @@ impl WorkerState {
         WorkerRequest { op, flags, lba: 0, sectors, intended: now, purpose, tag: None }
     }
 
-    /// The next request under the same tag.
+    /// Returns the next request under the same tag.
     fn go_on(&mut self, now: Instant, tag: u32, follow: Follow) -> WorkerRequest {
         let issue = match (follow, &mut self.stream) {
             (Follow::Answer(direction, bytes), Stream::Iometer(iometer)) => {
@@ -710,7 +710,7 @@ impl WorkerState {
         false
     }
 
-    /// Sees a completion: at once for a call, and if it makes no difference when fio looks.
+    /// Lets fio see a completion: at once for a call, and if it makes no difference when fio looks, else later.
     #[inline]
     fn answered(&mut self, of: &AnsweredRequest, spaces: &mut Spaces) {
         let (lba, sectors) = (of.lba, of.sectors);
@@ -740,12 +740,12 @@ pub(crate) struct AnsweredRequest {
     /// Without an error.
     pub(crate) done: bool,
     pub(crate) read: bool,
-    /// Its first sector, and how many.
+    /// The first sector, and how many.
     pub(crate) lba: u64,
     pub(crate) sectors: u32,
 }
 
-/// What a verifying pattern keeps of its writes.
+/// The queue of the writes that a verifying pattern reads back.
 fn written(fio: &FioPattern) -> VerifyQueue {
     let map = fio.random_map && fio.random != [0; 3] && fio.generator != super::job::Generator::Lfsr;
     VerifyQueue::new(map, fio.backlog)

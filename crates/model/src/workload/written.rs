@@ -1,8 +1,8 @@
-//! What a fio worker wrote and has yet to read back (`verify`, `verify_backlog`).
+//! The writes that a fio worker has yet to read back (`verify`, `verify_backlog`).
 //!
 //! fio keeps pieces in the order of writing if each block is written once (a random map), else by address; then a piece
-//! replaces those that it overlaps. The first piece is read back first, once its write is done. This room does not know
-//! when a pass ends, nor what the bytes were.
+//! replaces those that it overlaps. The first piece is read back first, once its write is done. Not here: when a pass
+//! ends, and what the bytes were.
 
 use alloc::collections::{BTreeMap, VecDeque};
 
@@ -14,7 +14,7 @@ struct Piece {
     number: u32,
     lba: u64,
     sectors: u32,
-    /// Its completion was seen.
+    /// The completion was seen.
     done: bool,
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct VerifyQueue {
     backlog: Option<VerifyBacklog>,
     /// How many of this batch are still to be read back.
     batch: u64,
-    /// The last completion seen, of a request, was a read; fio takes none for one.
+    /// The last completion seen, of a request, was a read; before the first one, fio takes it to be.
     read_last: bool,
     /// The last number given to a write; 0 is none.
     number: u32,
@@ -42,7 +42,7 @@ pub(crate) struct VerifyQueue {
 }
 
 impl VerifyQueue {
-    /// Without a write. `once`: no block is written twice in a pass.
+    /// A queue without a write. `once`: no block is written twice in a pass.
     pub(crate) fn new(once: bool, backlog: Option<VerifyBacklog>) -> VerifyQueue {
         let order = if once { Order::Written(VecDeque::new()) } else { Order::Placed(BTreeMap::new()) };
         VerifyQueue { order, backlog, batch: 0, read_last: true, number: 0, in_flight: BTreeMap::new() }
@@ -70,7 +70,7 @@ impl VerifyQueue {
         self.number
     }
 
-    /// Notes that a write is put off: fio keeps no more what it overlaps, and not yet the write itself.
+    /// Notes that a write is put off: fio drops the pieces that it overlaps, and does not keep the write itself yet.
     pub(crate) fn put_off(&mut self, lba: u64, sectors: u32) {
         if let Order::Placed(tree) = &mut self.order {
             clear_for(tree, lba, sectors);
@@ -91,7 +91,7 @@ impl VerifyQueue {
         }
     }
 
-    /// What to read back before the next request, by fio's backlog: first sector and length.
+    /// Takes the piece to read back before the next request, by fio's backlog: first sector and length.
     pub(crate) fn due(&mut self) -> Option<(u64, u32)> {
         if !self.reads_back() {
             return None;
@@ -101,14 +101,14 @@ impl VerifyQueue {
         Some(piece)
     }
 
-    /// Notes that what was put off is offered again: fio takes that for one read back, where one is due.
+    /// Notes that a put-off request is offered again: fio counts that as a read-back, if one is due.
     pub(crate) fn offered_again(&mut self) {
         if !self.is_empty() && self.reads_back() {
             self.batch -= 1;
         }
     }
 
-    /// Whether a batch is being read back, or begins.
+    /// Begins a batch of read-backs if one is due; true while a batch is being read back.
     fn reads_back(&mut self) -> bool {
         let Some(backlog) = self.backlog else { return false };
         if self.batch == 0 {
@@ -121,8 +121,8 @@ impl VerifyQueue {
         true
     }
 
-    /// Takes out the first piece to read back; `None` if there is none, or if its write is under way. `all`: no write
-    /// is under way.
+    /// Takes out the first piece to read back; `None` if there is none, or if its write is in flight. `all`: no write
+    /// is in flight.
     pub(crate) fn next(&mut self, all: bool) -> Option<(u64, u32)> {
         let piece = match &mut self.order {
             Order::Written(list) if list.front()?.done || all => list.pop_front()?,

@@ -2,11 +2,11 @@
 //!
 //! A file is cut into zones of one size, all empty at first. A write goes to the write pointer of the zone that its drawn
 //! place lies in, or of an open one where no more may be open; a zone that is full is emptied and written again. A read
-//! goes where something was written. Emptying a zone asks nothing of the drive. Workers on one file have its zones in
-//! common: a zone with a request in flight is its worker's until that is over.
+//! goes where something was written. Emptying a zone issues no request. Workers on one file share its zones: a zone with
+//! a request in flight belongs to that worker until the request has ended.
 //!
-//! What must wait, for the worker's own requests or for another's, is asked again later ([`Ask`] remembers how far it
-//! came). Not here: which place is drawn, the map of blocks, sizes. Source: fio 3.33, `zbd.c`, with its names in comments.
+//! A request that must wait, for the worker's own requests or for another's, is retried later and remembers how far it
+//! came. Not here: which place is drawn, the map of blocks, sizes. Source: fio 3.33, `zbd.c`, with its names in comments.
 
 use alloc::vec::Vec;
 
@@ -16,16 +16,16 @@ use super::job::{Job, Pattern, Zoned};
 /// Millionths in one.
 const MILLION: u128 = 1_000_000;
 
-/// All files with zones of a job, by their first byte on the device.
+/// The zones of all files of a job, by the first byte of the file on the device.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Spaces {
     all: Vec<Space>,
-    /// A request in them was seen ended since it was last asked.
+    /// A request in the zones has ended since this was last taken.
     released: bool,
 }
 
 impl Spaces {
-    /// Those of a job's workers.
+    /// The zones of the files of a job's workers.
     pub(crate) fn new(job: &Job) -> Spaces {
         let mut spaces: Vec<Space> = Vec::new();
         for worker in &job.workers {
@@ -41,35 +41,35 @@ impl Spaces {
         Spaces { all: spaces, released: false }
     }
 
-    /// Whether a request in them was seen ended since this was last asked.
+    /// True if a request in the zones has ended since this was last called.
     pub(crate) fn released(&mut self) -> bool {
         core::mem::take(&mut self.released)
     }
 
-    /// The place of the file that begins here.
+    /// Returns the index of the file that begins at `start`.
     pub(crate) fn find(&self, start: u64) -> usize {
         self.all.iter().position(|space| space.start == start).expect("every file of a zoned job has its zones")
     }
 
-    /// The zones at a place.
+    /// Returns the zones of the file at an index.
     pub(crate) fn of(&mut self, place: usize) -> &mut Space {
         &mut self.all[place]
     }
 
-    /// A request there has ended.
+    /// Notes the end of a request in a file.
     pub(crate) fn ended(&mut self, place: usize, write: bool, byte: u64, bytes: u64, opened: &mut u32) {
         self.all[place].ended(write, byte, bytes, opened);
         self.released = true;
     }
 }
 
-/// One zone.
+/// A zone with its write pointer.
 #[derive(Clone, Copy, Debug, Default)]
 struct Zone {
     /// Bytes written from its beginning on.
     written: u64,
     open: bool,
-    /// It is emptied before the next write.
+    /// Emptied before the next write.
     reset: bool,
     /// Requests in flight, all of this worker.
     held: u32,
@@ -85,10 +85,10 @@ pub(crate) struct Space {
     capacity: u64,
     zones: Vec<Zone>,
     most_open: usize,
-    /// Numbers of open zones in the order of their opening; what was moved up stays behind the last, as in fio's array.
+    /// Numbers of open zones in the order of their opening; stale ones stay after the last, as in fio's array.
     open: Vec<usize>,
     opened: usize,
-    /// Bytes in zones.
+    /// Bytes written in the zones.
     with_data: u64,
     /// Writes until a zone is emptied.
     left: u32,
@@ -100,7 +100,7 @@ pub(crate) struct Reach {
     /// Where it begins; `zoneskip` moves it.
     pub(crate) from: u64,
     pub(crate) bytes: u64,
-    /// Its first zone, and the one behind its last.
+    /// The first zone, and the one after the last.
     pub(crate) zones: [usize; 2],
 }
 
@@ -111,17 +111,17 @@ impl Reach {
     }
 }
 
-/// Who asks.
+/// The worker that makes a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asker {
     pub(crate) worker: u16,
-    /// Its requests in flight.
+    /// Requests that the worker has in flight.
     pub(crate) in_flight: u32,
-    /// Its places are random.
+    /// Whether its places are random.
     pub(crate) random: bool,
 }
 
-/// A request to be put into the zones, and how far that came.
+/// A request to be fitted into the zones, and how far that came.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ask {
     pub(crate) direction: usize,
@@ -132,9 +132,9 @@ pub(crate) struct Ask {
     pub(crate) least: u64,
     step: Step,
     zone: usize,
-    /// Another look for a zone to open, after all in flight has ended.
+    /// Whether to look for a zone to open once more, after all requests in flight have ended.
     again: bool,
-    /// fio has waited for all in flight, if there was anything, since this was last taken.
+    /// fio has waited for all requests in flight, if there were any, since this was last taken.
     pub(crate) quiesces: bool,
 }
 
@@ -145,20 +145,20 @@ enum Step {
     Open,
     /// A zone was found.
     Found,
-    /// It is to be emptied.
+    /// The zone is to be emptied if it has to be.
     Empty,
 }
 
-/// What comes of it.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// It goes where [`Ask`] has it now.
+    /// Issued at the place that it has now.
     Go,
     /// There is no place for it.
     End,
-    /// To be asked again when all of the worker's requests have ended.
+    /// Retried when all of the worker's requests have ended.
     Drain,
-    /// To be asked again when a request of another worker has ended.
+    /// Retried when a request of another worker has ended.
     Wait,
 }
 
@@ -217,14 +217,14 @@ impl Space {
         self.left = if every == 0 { u32::MAX } else { every };
     }
 
-    /// fio's `setup_zbd_zone_mode`, first part: where writing in sequence goes on behind what a zone cannot hold.
+    /// fio's `setup_zbd_zone_mode`, first part: where sequential writing goes on after the capacity of a zone.
     pub(crate) fn past_capacity(&self, next: u64) -> Option<u64> {
         let zone = self.zone(next);
         let jumps = zone < self.zones.len() && self.capacity < self.size && next >= self.begin(zone) + self.capacity;
         jumps.then(|| self.begin(zone + 1))
     }
 
-    /// Its second part: whether the zone at `next` is done, so that zones are skipped.
+    /// fio's `setup_zbd_zone_mode`, second part: whether the zone at `next` is done, so that zones are skipped.
     pub(crate) fn done(&self, next: u64, direction: usize, beyond: bool) -> bool {
         let zone = self.zone(next);
         let written = self.zones.get(zone).map_or(0, |zone| zone.written);
@@ -275,7 +275,7 @@ impl Space {
         Answer::Go
     }
 
-    /// fio's `zbd_find_zone`: the next zone that holds so many bytes; of random places the nearest.
+    /// fio's `zbd_find_zone`: the next zone that holds `least` bytes; for random places the nearest.
     fn with_data_near(&self, zone: usize, least: u64, reach: &Reach, by: Asker) -> Result<Option<usize>, ()> {
         let [first, last] = reach.zones;
         let holds = |zone: usize| match self.locked(zone, by.worker) {
@@ -313,7 +313,7 @@ impl Space {
         }
     }
 
-    /// The zone of the place, where it is open or may be; else one that is open (`zbd_convert_to_open_zone`).
+    /// Chooses the zone of the place, if that is open or may be; else one that is open (`zbd_convert_to_open_zone`).
     fn begin_write(
         &mut self,
         ask: &mut Ask,
@@ -358,7 +358,7 @@ impl Space {
         (waits && by.in_flight > 0).then_some(Answer::Drain)
     }
 
-    /// The next zone that may be opened, else an open one with room; else once more when all in flight has ended.
+    /// Chooses the next zone that may be opened, else an open one with room; else looks once more when all requests in flight have ended.
     fn open_other(
         &mut self,
         ask: &mut Ask,
@@ -408,7 +408,7 @@ impl Space {
         }
     }
 
-    /// Past the threshold every so many writes a zone is emptied.
+    /// Marks a zone to be emptied every so many writes, beyond the threshold.
     fn take_turn(&mut self, ask: &mut Ask, reach: &Reach, zoned: &Zoned, by: Asker) -> Option<Answer> {
         let much = u128::from(self.with_data) * MILLION >= u128::from(reach.bytes) * u128::from(zoned.reset_threshold);
         if zoned.reset_every > 0 && much {
@@ -424,7 +424,7 @@ impl Space {
         (empties && by.in_flight > 0).then_some(Answer::Drain)
     }
 
-    /// Empties the zone where it has to be, and puts the write at its pointer.
+    /// Empties the zone if it has to be, and places the write at its write pointer.
     fn at_pointer(&mut self, ask: &mut Ask, reach: &Reach, by: Asker) -> Answer {
         if self.locked(ask.zone, by.worker) {
             return Answer::Wait;
@@ -442,7 +442,7 @@ impl Space {
         if reach.has(ask.place) && ask.bytes > 0 { Answer::Go } else { Answer::End }
     }
 
-    /// fio's `zbd_open_zone`: whether a zone is open, or was opened.
+    /// fio's `zbd_open_zone`: opens a zone if it is not open and may be; true if it can be written.
     fn open(&mut self, zone: usize, zoned: &Zoned, opened: &mut u32) -> bool {
         if self.most_open == 0 {
             return true;
@@ -461,7 +461,7 @@ impl Space {
         true
     }
 
-    /// A request is issued there (`zbd_queue_io`).
+    /// Notes that a request is issued (`zbd_queue_io`).
     pub(crate) fn issued(&mut self, direction: usize, place: u64, bytes: u64, worker: u16) {
         let index = self.zone(place);
         let within = place - self.begin(index);
@@ -474,7 +474,7 @@ impl Space {
         }
     }
 
-    /// It has ended (`zbd_put_io`): a full zone is closed.
+    /// Notes that a request has ended (`zbd_put_io`): a full zone is closed.
     fn ended(&mut self, write: bool, place: u64, bytes: u64, opened: &mut u32) {
         let index = self.zone(place);
         let within = place - self.begin(index);

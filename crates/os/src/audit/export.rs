@@ -1,4 +1,4 @@
-//! The export of a network block device, or a modelled disk that is served, as an audit asks it.
+//! The export of a network block device, or a served modelled disk, under audit.
 
 use seekwise_model::block::Device;
 use seekwise_model::rng::Seed;
@@ -10,7 +10,7 @@ use crate::clock::Clock;
 use crate::real_time::{RealTime, TimedDevice};
 use crate::serve::path_cost;
 
-/// An export, in real time.
+/// An export in real time.
 struct Exported {
     device: Box<dyn TimedDevice>,
     clock: Clock,
@@ -18,7 +18,7 @@ struct Exported {
     stamp: u64,
 }
 
-/// The disk at a place in real time. What the way there costs is measured first, on a connection of our own.
+/// Opens the disk of a place in real time. The cost of a connection is measured first, on one of our own.
 pub fn exported(place: &dyn RealTime, seed: Seed) -> Result<Box<dyn AuditSubject>, String> {
     let path = path_cost().map_err(|error| format!("the cost of a connection: {error}"))?;
     let path = path.map_or(Span::ZERO, |cost| cost.p50);
@@ -53,7 +53,7 @@ impl AuditSubject for Exported {
     }
 
     fn forces(&self) -> Option<bool> {
-        // A server may make a write and a flush of a forced write.
+        // A server may turn a forced write into a write and a flush.
         if self.device.limits(0).fua { None } else { Some(false) }
     }
 

@@ -1,5 +1,5 @@
-//! A file of the audit's own in a folder, or a block device, asked past the page cache (O_DIRECT). The file has no name from
-//! its first moment on, so nothing of it is left however the audit ends.
+//! A scratch file in a folder, or a block device, accessed past the page cache (O_DIRECT). The file is unlinked as soon as it is made,
+//! so nothing remains however the audit ends.
 
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -17,13 +17,13 @@ use crate::real::claim::WriteClaim;
 use crate::real::path::{self, PathKind};
 use seekwise_run::audit::{AREA, AuditAction, AuditInterval, AuditSubject, BLOCK};
 
-/// Bytes that the file is filled with at once.
+/// Bytes of one write while the file is filled.
 const CHUNK: u64 = 1 << 20;
 
-/// The smallest file that is worth it: more than a disk of 2004 has of buffer.
+/// The smallest useful file: larger than the buffer of a disk of 2004.
 const LEAST: u64 = 64 << 20;
 
-/// Bytes at an address that direct transfers take, of any sector up to a page.
+/// A buffer aligned for direct transfers with any sector size up to a page.
 struct Aligned {
     bytes: Vec<u8>,
     from: usize,
@@ -47,12 +47,12 @@ impl Aligned {
     }
 }
 
-/// A file or a block device.
+/// A file or a block device, open past the page cache.
 pub struct DirectFile {
-    /// Of a device; kept until the end.
+    /// The claim of a device, kept until the end.
     _claim: Option<WriteClaim>,
     plain: File,
-    /// The same; what is written through it is forced (O_DSYNC).
+    /// Opened again; writes through it are forced (O_DSYNC).
     forced: File,
     blocks: u64,
     forces: Option<bool>,
@@ -76,7 +76,7 @@ fn direct(dsync: bool) -> OpenOptions {
 }
 
 impl DirectFile {
-    /// A new file in `folder`, filled; `most` bytes of it, or a quarter of what is free if that is less.
+    /// Creates and fills a file in `folder`: `most` bytes, or a quarter of the free space if that is less.
     pub fn in_folder(folder: &Path, most: Option<u64>, far: &mut dyn FnMut(&str)) -> Result<DirectFile, String> {
         let wrong = |error: io::Error| explained(&error);
         let free = fstatvfs(File::open(folder).map_err(wrong)?).map_err(|error| wrong(error.into()))?;
@@ -93,7 +93,7 @@ impl DirectFile {
         let path = folder.join(format!(".seekwise-flush-audit-{}", std::process::id()));
         let made = create_private(&path).map_err(wrong)?;
         std::fs::remove_file(&path).map_err(wrong)?;
-        // Again by its descriptor: its name may be another file's by now.
+        // Reopened by its descriptor: another file may have the name by now.
         let open = |dsync| direct(dsync).open(format!("/proc/self/fd/{}", made.as_raw_fd())).map_err(wrong);
         let file = DirectFile::of(open(false)?, open(true)?, bytes / BLOCK)?;
         far("filling the scratch file");
@@ -101,7 +101,7 @@ impl DirectFile {
         Ok(file)
     }
 
-    /// A block device, claimed for us alone until the audit ends; `destroy` is the name that the user gave.
+    /// Opens a block device, claimed for us alone until the audit ends; `destroy` is the name that the user gave.
     pub fn device(path: &Path, destroy: Option<&str>) -> Result<DirectFile, String> {
         let found = path::find(path, PathKind::Device, None)?;
         let claim = WriteClaim::of(&found, destroy)?;
@@ -123,10 +123,10 @@ impl DirectFile {
         Ok(DirectFile { _claim: None, plain, forced, blocks, forces, clock: Clock::start(), write, read })
     }
 
-    /// Room, and something written in all of it: a first write of a block costs a file system more than an overwrite.
+    /// Allocates the file and writes all of it: the first write of a block costs a file system more than an overwrite.
     fn fill(&self, bytes: u64) -> io::Result<()> {
         match fallocate(&self.plain, FallocateFlags::empty(), 0, bytes) {
-            // Not all file systems can; then the writes make room.
+            // Not all file systems can allocate; then the writes do.
             Ok(()) | Err(rustix::io::Errno::OPNOTSUPP) => {}
             Err(error) => return Err(error.into()),
         }
@@ -148,7 +148,7 @@ impl DirectFile {
     }
 }
 
-/// What the system says, and what to do about it.
+/// Formats an error of the system, with advice.
 fn explained(error: &io::Error) -> String {
     let what = match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
         Some(rustix::io::Errno::INVAL) => {
@@ -161,13 +161,13 @@ fn explained(error: &io::Error) -> String {
     format!("{error}{what}")
 }
 
-/// Whether the disk below this device number has a command for forced writes.
+/// Returns `Some(false)` if the disk of this device number has no command for forced writes, else `None`.
 fn forces(device: u64) -> Option<bool> {
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
     let of = |below: &str| std::fs::read_to_string(format!("/sys/dev/block/{major}:{minor}/{below}queue/fua")).ok();
-    // A partition's queue is its disk's.
+    // A partition has the queue of its disk.
     let text = of("").or_else(|| of("../"))?;
-    // With the command the kernel may still take a write and a flush: whether it did is not known.
+    // Even with the command the kernel may send a write and a flush, so the answer is not known.
     if text.trim() == "0" { Some(false) } else { None }
 }
 
@@ -180,7 +180,7 @@ impl AuditSubject for DirectFile {
         self.forces
     }
 
-    /// A call of the system: less than what can be told here.
+    /// Zero: a system call costs less than can be measured here.
     fn path(&self) -> Span {
         Span::ZERO
     }

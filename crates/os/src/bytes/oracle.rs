@@ -1,8 +1,8 @@
 //! [`Bytes`] against an array of sectors: random writes, landings in any order, failures, flushes of an array without a
-//! drive, cuts. The array knows every write of a sector and what became of it, and nothing of runs, pieces or files.
+//! drive, cuts. The array records each write of a sector and its outcome; it has no runs, pieces or files.
 //!
-//! The law: a read finds the newest write of a sector that did not fail, on its way or landed; where that one has landed it
-//! finds what landed last. A cut leaves what landed last.
+//! The law: a read finds the newest write of a sector that did not fail, if it is pending; if it has landed, the read finds the last
+//! landing. A cut leaves the last landing.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -14,9 +14,9 @@ use seekwise_model::time::Instant;
 
 use super::{Bytes, PlatterMedium};
 
-/// Sectors of the disk: pieces of eight, and its end within none.
+/// Sectors of the disk: whole pieces of eight.
 const SECTORS: u64 = 96;
-/// What a disk that begins with an image holds before the first write, by sector; beyond it zeroes.
+/// Sectors of the base image; sector `at` holds `BASED + at`, and those beyond it zeroes.
 const BASE: u64 = 70;
 const BASED: u64 = 1 << 40;
 
@@ -27,17 +27,17 @@ enum State {
     Gone,
 }
 
-/// One sector: what landed last, and every write of it, oldest first.
+/// A sector: the last landing, and all its writes, oldest first.
 #[derive(Clone, Debug, Default)]
 struct Sector {
     platter: u64,
     torn: bool,
-    /// Stamp, value (0: zeroes), and what became of it.
+    /// Stamp, value (0: zeroes), and outcome.
     writes: Vec<(u64, u64, State)>,
 }
 
 impl Sector {
-    /// What a read finds; nothing where the sector is unreadable.
+    /// Value that a read finds; `None` if the sector is unreadable.
     fn shown(&self) -> Option<u64> {
         let newest = self.writes.iter().rev().find(|write| write.2 != State::Gone);
         let value = newest.filter(|write| write.2 == State::Pending).map_or(self.platter, |write| write.1);
@@ -48,7 +48,7 @@ impl Sector {
         self.writes.iter().filter(|write| write.2 == State::Pending).map(|write| write.0)
     }
 
-    /// No write landed over an older one that is still on its way.
+    /// True if no write landed over an older one that is still pending.
     fn in_order(&self) -> bool {
         let landed = self.writes.iter().rposition(|write| write.2 == State::Landed);
         self.writes[..landed.unwrap_or(0)].iter().all(|write| write.2 != State::Pending)
@@ -65,23 +65,23 @@ impl Sector {
     }
 }
 
-/// A planted fault: what the bytes are not told, or told wrongly, while the array is told the truth.
+/// A planted fault: an event that the bytes are not told, or told wrongly, while the array is told the truth.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Fault {
     None,
-    /// Of two overlapping writes the older one is told to land last.
+    /// The older of two overlapping writes is reported as landing last.
     Swapped,
-    /// One landing in twenty is not told.
+    /// A landing in twenty is not reported.
     Untold,
-    /// One landing in twenty is told as that of a second copy.
+    /// A landing in twenty is reported as that of a second copy.
     OtherCopy,
-    /// One landing in twenty is told as discarded.
+    /// A landing in twenty is reported as discarded.
     TakenBack,
     /// Failed writes are not forgotten.
     Remembered,
-    /// The power cut is not told.
+    /// The power cut is not reported.
     Uncut,
-    /// What the platters held is not kept when the history begins.
+    /// Former content is not kept when the history begins.
     Unkept,
 }
 
@@ -91,10 +91,10 @@ struct Trial {
     rng: Rng,
     fault: Fault,
     stamp: u64,
-    /// By stamp: first sector and length; and the last stamp given when it was answered as done.
+    /// By stamp: first sector and length; and the last stamp given when the write was answered as done.
     writes: BTreeMap<u64, (u64, u64)>,
     done: BTreeMap<u64, u64>,
-    /// What passed since the former content was kept, and what that was.
+    /// Events since the former content was kept, and that content.
     history: History,
     former: Option<Vec<(u64, bool)>>,
 }
@@ -119,7 +119,7 @@ impl Trial {
         self.stamp
     }
 
-    /// One of the writes on their way.
+    /// Draws a pending write.
     fn draw(&mut self) -> Option<u64> {
         let index = self.rng.below(self.writes.len().max(1) as u64) as usize;
         self.writes.keys().nth(index).copied()
@@ -150,7 +150,7 @@ impl Trial {
         self.bytes.land(&Landing { role, ..landing }).unwrap();
     }
 
-    /// Something became of a run of a write's sectors.
+    /// Applies a landing of a run of a write's sectors.
     fn hear(&mut self, lba: u64, sectors: u64, stamp: u64, kind: LandingKind) {
         (lba..lba + sectors).for_each(|at| self.sector(at).hear(stamp, kind));
         let spoilt = kind == LandingKind::Landed && self.rng.percent(5);
@@ -163,7 +163,7 @@ impl Trial {
         }
     }
 
-    /// A run of a write that is on its way and of which nothing was heard: its first sector and its length.
+    /// Draws a run of a write of which no landing was reported: its first sector and its length.
     fn unheard_run(&mut self, stamp: u64) -> Option<(u64, u64)> {
         let (lba, sectors) = self.writes[&stamp];
         let waits = |trial: &Trial, at: u64| trial.sectors[at as usize].pending().any(|it| it == stamp);
@@ -173,7 +173,7 @@ impl Trial {
         Some((from, (0..most).take_while(|far| open.contains(&(from + far))).count() as u64))
     }
 
-    /// Something becomes of a run of a random write: mostly it lands, whatever came before or after it.
+    /// Lands, discards or drops a run of a random write, whatever came before or after it.
     fn land(&mut self) {
         let Some(stamp) = self.draw() else { return };
         let Some((from, sectors)) = self.unheard_run(stamp) else { return };
@@ -185,7 +185,7 @@ impl Trial {
         if kind == LandingKind::Landed {
             self.hear(from, sectors, stamp, kind);
             if self.rng.percent(5) {
-                // Landed again at once, as of a drive whose cache is switched off meanwhile.
+                // Landed again at once, as by a drive whose cache is switched off meanwhile.
                 self.tell(from, sectors, stamp, kind, MemberRole::Copy(0));
             }
         } else {
@@ -195,7 +195,7 @@ impl Trial {
         self.drop_heard(stamp);
     }
 
-    /// Of two writes on their way that overlap the older one lands and then the newer one.
+    /// Lands two overlapping pending writes, the older one first.
     fn land_both(&mut self) {
         let at = self.rng.below(SECTORS);
         let pending: Vec<u64> = self.sectors[at as usize].pending().collect();
@@ -207,7 +207,7 @@ impl Trial {
         [older, newer].iter().for_each(|&stamp| self.drop_heard(stamp));
     }
 
-    /// Landings that tell nothing of what a read finds.
+    /// Reports landings that do not change what a read finds.
     fn land_elsewhere(&mut self) {
         let Some(stamp) = self.draw() else { return };
         let (lba, sectors) = self.writes[&stamp];
@@ -230,7 +230,7 @@ impl Trial {
         }
     }
 
-    /// A write that was answered and of which all was heard is over.
+    /// Drops a write that is answered and of which all sectors are reported.
     fn drop_heard(&mut self, stamp: u64) {
         let waits = |sector: &Sector| sector.pending().any(|it| it == stamp);
         if self.done.contains_key(&stamp) && !self.sectors.iter().any(waits) {
@@ -243,7 +243,7 @@ impl Trial {
         (lba..lba + sectors).all(|at| self.sectors[at as usize].in_order())
     }
 
-    /// A write that was not answered fails.
+    /// Fails a write that was not answered.
     fn fail(&mut self) {
         let Some(stamp) = self.draw() else { return };
         if self.done.contains_key(&stamp) || !self.all_in_order(stamp) {
@@ -261,7 +261,7 @@ impl Trial {
         }
     }
 
-    /// A flush of an array without a drive is over: what was answered before it began is on the media.
+    /// Ends a flush of an array without a drive: writes answered before it began are on the media.
     fn settle(&mut self) {
         let newest = self.next_stamp();
         let flush = newest - self.rng.below(newest.min(12));
@@ -281,7 +281,7 @@ impl Trial {
         self.bytes.settle(flush).unwrap();
     }
 
-    /// The power fails: of what was on its way some lands, one sector tears, some is told to be lost, of the rest nothing is.
+    /// Cuts the power: some pending sectors land, some tear, some are reported as discarded, the rest is not reported.
     fn cut(&mut self) {
         for at in 0..SECTORS {
             let pending: Vec<u64> = self.sectors[at as usize].pending().collect();
@@ -303,20 +303,20 @@ impl Trial {
         }
     }
 
-    /// Nothing is on its way any more.
+    /// Drops all pending writes.
     fn over(&mut self) {
         self.writes.clear();
         self.done.clear();
         self.sectors.iter_mut().for_each(|sector| sector.writes.clear());
     }
 
-    /// The history begins.
+    /// Begins the history.
     fn keep(&mut self) {
         self.former = Some(self.sectors.iter().map(|sector| (sector.platter, sector.torn)).collect());
         self.bytes.keep_former(self.fault != Fault::Unkept);
     }
 
-    /// The power fails, and somebody worked out what that leaves: random parts of random writes, over what was there.
+    /// Cuts the power with a given outcome: random parts of random writes, over the former content.
     fn leave(&mut self) {
         let Some(former) = self.former.take() else { return };
         self.over();
@@ -365,7 +365,7 @@ impl Trial {
         }
     }
 
-    /// What lies in a run, sector by sector, against the array.
+    /// Compares the content of a run, sector by sector, with the array.
     fn compare(&self, from: u64, end: u64) -> Option<String> {
         let shown = |at: u64| self.sectors[at as usize].shown();
         let torn = (from..end).find(|&at| shown(at).is_none());
@@ -382,7 +382,7 @@ impl Trial {
         wrong.map(|(at, data)| format!("{at}: {} for {:?}", value(data), shown(at)))
     }
 
-    /// Stretches that are said to be zeroes are, and a walk over them ends.
+    /// Checks that stretches reported as zeroes are zero, and that a walk over them ends.
     fn walk(&mut self) {
         let zeroes = |from: u64, end: u64| {
             (from..end).all(|at| self.sectors[at as usize].shown().is_none_or(|value| value == 0))
@@ -398,7 +398,7 @@ impl Trial {
         }
     }
 
-    /// What is at risk: bytes whose newest write is on its way, and those of them that were answered.
+    /// Compares the bytes at risk, the acknowledged ones among them, and the unreadable sectors with the array.
     fn count(&self) -> Option<String> {
         let newest = |sector: &Sector| sector.writes.iter().rev().find(|write| write.2 != State::Gone).copied();
         let above = self.sectors.iter().filter_map(newest).filter(|write| write.2 == State::Pending);
@@ -412,7 +412,7 @@ impl Trial {
         (told != (risk, acknowledged, torn)).then(|| format!("{told:?} for {:?}", (risk, acknowledged, torn)))
     }
 
-    /// The first difference of so many steps; at the end all has landed and been answered, and nothing is left in memory.
+    /// Returns the first difference of so many steps; then all lands and is answered, and no pending write may remain.
     fn differs(&mut self, steps: u32) -> Option<String> {
         for step in 0..steps {
             self.step();
@@ -437,12 +437,12 @@ impl Trial {
     }
 }
 
-/// A sector full of one value.
+/// Returns a sector full of one value.
 fn sector_of(value: u64) -> Vec<u8> {
     value.to_le_bytes().repeat(SECTOR as usize / 8)
 }
 
-/// The first difference on a disk in memory or in a file, that begins empty or with an image.
+/// Returns the first difference on a disk in memory or in a file, that begins empty or with an image.
 fn differs(on_file: bool, based: bool, fault: Fault, seed: u64) -> Option<String> {
     let mut bytes = Bytes::default();
     if on_file {

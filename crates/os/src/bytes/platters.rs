@@ -1,4 +1,4 @@
-//! What lies on the platters of a modelled disk: in memory, which costs what is not zero, or in a sparse file.
+//! The content of a modelled disk's platters: in memory, where zeroes take no room, or in a sparse file.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -8,44 +8,44 @@ use seekwise_model::block::SECTOR;
 
 use super::runs::{RUN_COST, RunMap};
 
-/// Sectors of a piece of an image in memory: 4 KiB, a page of what writes to it, so that most writes fill their pieces whole.
+/// Sectors of a piece of an image in memory: 4 KiB, the page size of its writers, so that most writes fill whole pieces.
 pub const PIECE: u64 = 8;
 
-/// What a piece takes of memory: its bytes, what an allocation adds (16), and its place in a tree whose nodes of 11 places are
-/// two thirds full (24 bytes each, and a pointer).
+/// Memory of a piece: its bytes, an allocation's overhead (16), and its place in a tree whose nodes of 11 places are two thirds
+/// full (24 bytes each, and a pointer).
 pub const PIECE_COST: u64 = PIECE * SECTOR + 64;
 
-/// Bytes that are copied, or written as zeroes, at once.
+/// Bytes copied, or written as zeroes, at once.
 const COPIED: usize = 64 << 10;
 
-/// Where the data of the platters are.
+/// Storage of the platters' data.
 #[derive(Debug, Default)]
 pub enum PlatterMedium {
-    /// In memory, in pieces; nothing is zeroes.
+    /// In memory, in pieces; zeroes take none.
     #[default]
     Memory,
-    /// In a file, which is as long as the disk.
+    /// In a file as long as the disk.
     File(File),
 }
 
-/// The platters, with what lies on them.
+/// The platters and their content.
 #[derive(Debug, Default)]
 pub struct PlatterBytes {
     platters: PlatterMedium,
     pieces: BTreeMap<u64, Box<[u8]>>,
-    /// What platters in memory began with, and how many bytes that is; zeroes behind it.
+    /// The base image of platters in memory, and its length in bytes; zeroes beyond it.
     base: Option<(File, u64)>,
-    /// Where zeroes were written over what they began with.
+    /// Where zeroes were written over the base image.
     blank: RunMap<()>,
 }
 
 impl PlatterBytes {
-    /// Of these platters.
+    /// Creates empty platters.
     pub fn of(platters: PlatterMedium) -> PlatterBytes {
         PlatterBytes { platters, ..PlatterBytes::default() }
     }
 
-    /// Which begins with what is in `base`; see [`super::Bytes::begun_with`].
+    /// Starts from the content of `base`; see [`super::Bytes::begun_with`].
     pub fn begun_with(mut self, base: File) -> io::Result<PlatterBytes> {
         let length = base.metadata()?.len();
         let PlatterMedium::File(file) = &self.platters else {
@@ -65,7 +65,7 @@ impl PlatterBytes {
         Ok(self)
     }
 
-    /// Fills zeroes with what platters in memory began with from `lba` on.
+    /// Reads the base image of platters in memory, from `lba` on, into zeroes.
     fn begun(&self, lba: u64, data: &mut [u8]) -> io::Result<()> {
         let Some((base, length)) = &self.base else { return Ok(()) };
         let within = length.saturating_sub(lba * SECTOR).min(data.len() as u64);
@@ -76,7 +76,7 @@ impl PlatterBytes {
         Ok(())
     }
 
-    /// Fills zeroes with what lies there.
+    /// Reads sectors into zeroes.
     pub fn get(&self, lba: u64, data: &mut [u8]) -> io::Result<()> {
         if let PlatterMedium::File(file) = &self.platters {
             return read_at(file, data, lba * SECTOR);
@@ -92,7 +92,7 @@ impl PlatterBytes {
         Ok(())
     }
 
-    /// Puts whole sectors there.
+    /// Writes whole sectors.
     pub fn put(&mut self, lba: u64, data: &[u8]) -> io::Result<()> {
         if let PlatterMedium::File(file) = &self.platters {
             return write_at(file, data, lba * SECTOR);
@@ -107,7 +107,7 @@ impl PlatterBytes {
         Ok(())
     }
 
-    /// The same within one piece in memory.
+    /// Writes sectors of one piece in memory.
     fn put_piece(&mut self, sector: u64, bytes: &[u8]) -> io::Result<()> {
         let number = sector / PIECE;
         let at = (sector % PIECE * SECTOR) as usize;
@@ -126,7 +126,7 @@ impl PlatterBytes {
         Ok(())
     }
 
-    /// Puts zeroes there, which take no room; in a file that is so only where they need not be `allocated`.
+    /// Writes zeroes, which take no room; in a file only if they need not be `allocated`.
     pub fn put_zeroes(&mut self, lba: u64, sectors: u64, allocated: bool) -> io::Result<()> {
         if let PlatterMedium::File(file) = &self.platters {
             return zero_at(file, lba * SECTOR, sectors * SECTOR, allocated);
@@ -147,7 +147,7 @@ impl PlatterBytes {
         Ok(())
     }
 
-    /// The first sector from `lba` on, up to `end`, where something may lie that is not zero; `end` where there is none.
+    /// Returns the first sector of `lba..end` that may not be zero, or `end`.
     pub fn data_from(&self, lba: u64, end: u64) -> u64 {
         if let PlatterMedium::File(file) = &self.platters {
             return (data_from(file, lba * SECTOR, end * SECTOR) / SECTOR).clamp(lba, end);
@@ -159,7 +159,7 @@ impl PlatterBytes {
         piece.min(base).min(end)
     }
 
-    /// The first sector from `lba` on, up to `end`, from which on there are zeroes for a while; `end` where there is none.
+    /// Returns the first sector of `lba..end` at which a run of zeroes begins, or `end`.
     pub fn hole_from(&self, lba: u64, end: u64) -> u64 {
         if let PlatterMedium::File(file) = &self.platters {
             return hole_from(file, lba * SECTOR, end * SECTOR).div_ceil(SECTOR).clamp(lba, end);
@@ -168,7 +168,7 @@ impl PlatterBytes {
         let mut at = lba;
         loop {
             let from = at;
-            // Pieces side by side.
+            // Adjacent pieces.
             for number in self.pieces.range(at / PIECE..end.div_ceil(PIECE)).map(|it| *it.0) {
                 if number != at / PIECE {
                     break;
@@ -184,17 +184,17 @@ impl PlatterBytes {
         }
     }
 
-    /// Bytes of memory that it takes.
+    /// Memory in use, in bytes.
     pub fn held(&self) -> u64 {
         self.pieces.len() as u64 * PIECE_COST + self.blank.len() as u64 * RUN_COST
     }
 
-    /// Pieces that lie between two sectors, in part at least.
+    /// Number of pieces in memory that lie in `lba..end`, in part at least.
     pub fn pieces_within(&self, lba: u64, end: u64) -> u64 {
         self.pieces.range(lba / PIECE..end.div_ceil(PIECE)).count() as u64
     }
 
-    /// All of it is kept, where it is kept in a file.
+    /// Syncs the file, if there is one.
     pub fn close(&self) -> io::Result<()> {
         match &self.platters {
             PlatterMedium::Memory => Ok(()),
@@ -202,13 +202,13 @@ impl PlatterBytes {
         }
     }
 
-    /// Whether what is put here takes memory.
+    /// Whether the content is in memory.
     pub fn is_in_memory(&self) -> bool {
         matches!(self.platters, PlatterMedium::Memory)
     }
 }
 
-/// The first byte from `at` on, up to `end`, that is not in a hole of a file, where the system tells; else `at`.
+/// Returns the first byte of `at..end` that is in no hole of the file, or `end`; `at` if the system does not tell.
 fn data_from(file: &File, at: u64, end: u64) -> u64 {
     #[cfg(target_os = "linux")]
     {
@@ -226,7 +226,7 @@ fn data_from(file: &File, at: u64, end: u64) -> u64 {
     }
 }
 
-/// The first byte from `at` on, up to `end`, that is in a hole of a file, where the system tells; else `end`.
+/// Returns the first byte of `at..end` that is in a hole of the file, or `end`, also if the system does not tell.
 fn hole_from(file: &File, at: u64, end: u64) -> u64 {
     #[cfg(target_os = "linux")]
     {
@@ -240,8 +240,8 @@ fn hole_from(file: &File, at: u64, end: u64) -> u64 {
     }
 }
 
-/// Makes a part of a file zeroes: a hole, or allocated. A file system that can do neither, or has no room for what is to be allocated, is
-/// written to where it is not zero.
+/// Zeroes a part of a file: as allocated space if that is wanted and possible, else as a hole. If the file system can do neither,
+/// zeroes are written where it is not zero.
 pub fn zero_at(file: &File, offset: u64, bytes: u64, allocated: bool) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     {

@@ -1,14 +1,14 @@
-//! Values of runs of sectors: what costs an entry a run, however long it is. Nothing is known here of what they stand for.
+//! Values of runs of sectors, at the cost of one entry per run of any length. Their meaning is not known here.
 
 use std::collections::BTreeMap;
 
-/// What a run takes of memory: three numbers, in a tree whose nodes are two thirds full, and a part of the node.
+/// Memory of a run: three numbers, in a tree whose nodes are two thirds full, and a share of the node.
 pub const RUN_COST: u64 = 64;
 
-/// Runs that do not overlap, each with a value; neighbours of one value are one run.
+/// Runs that do not overlap, each with a value; adjacent runs of one value are merged.
 #[derive(Clone, Debug)]
 pub struct RunMap<V> {
-    /// First sector: the end, and the value.
+    /// By first sector: the end, and the value.
     runs: BTreeMap<u64, (u64, V)>,
     sectors: u64,
 }
@@ -20,7 +20,7 @@ impl<V> Default for RunMap<V> {
 }
 
 impl<V: Copy + PartialEq> RunMap<V> {
-    /// These sectors have this value, whatever they had.
+    /// Sets the value of these sectors.
     pub fn set(&mut self, from: u64, end: u64, value: V) {
         if from >= end {
             return;
@@ -42,7 +42,7 @@ impl<V: Copy + PartialEq> RunMap<V> {
         self.runs.insert(from, (end, value));
     }
 
-    /// These sectors have none.
+    /// Removes the value of these sectors.
     pub fn clear(&mut self, from: u64, end: u64) {
         if from >= end {
             return;
@@ -58,7 +58,7 @@ impl<V: Copy + PartialEq> RunMap<V> {
         }
     }
 
-    /// Of a run from `begin` to `to` only what is beyond `end` stays.
+    /// Removes a run from `begin` to `to`, except its part beyond `end`.
     fn cut_off(&mut self, begin: u64, to: u64, end: u64, value: V) {
         self.sectors -= to.min(end) - begin;
         if to > end {
@@ -66,14 +66,14 @@ impl<V: Copy + PartialEq> RunMap<V> {
         }
     }
 
-    /// The runs between two sectors, cut to them.
+    /// Iterates over the runs in `from..end`, cut to it.
     pub fn within(&self, from: u64, end: u64) -> impl Iterator<Item = (u64, u64, V)> + '_ {
         let before = self.runs.range(..from).next_back().filter(move |(_, (to, _))| *to > from && from < end);
         let rest = self.runs.range(from..end.max(from));
         before.into_iter().chain(rest).map(move |(&begin, &(to, value))| (begin.max(from), to.min(end), value))
     }
 
-    /// What of these sectors has no value.
+    /// Returns the sectors of `from..end` that have no value.
     pub fn gaps(&self, from: u64, end: u64) -> Vec<(u64, u64)> {
         let mut gaps = Vec::new();
         let mut at = from;
@@ -89,17 +89,17 @@ impl<V: Copy + PartialEq> RunMap<V> {
         gaps
     }
 
-    /// All runs.
+    /// Iterates over all runs.
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64, V)> + '_ {
         self.runs.iter().map(|(&from, &(end, value))| (from, end, value))
     }
 
-    /// Sectors that have a value.
+    /// Number of sectors that have a value.
     pub fn sectors(&self) -> u64 {
         self.sectors
     }
 
-    /// How many runs.
+    /// Number of runs.
     pub fn len(&self) -> usize {
         self.runs.len()
     }

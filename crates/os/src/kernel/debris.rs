@@ -1,9 +1,9 @@
-//! What a run leaves that was killed (`kill -9`, or the machine's last memory): mounts, loop devices, control groups and what runs in them,
-//! sockets, a folder of media. A note says what a run has made, from its beginning to its end; [`clear`] takes away what notes of runs
-//! name that are over.
+//! Cleanup after a run that was killed (`kill -9`, or the machine's last memory): mounts, loop devices, control groups and what runs in
+//! them, sockets, a folder of media. A note lists what a run has made, from its beginning to its end; [`clear`] removes what the
+//! notes of finished runs name.
 //!
-//! Nothing is touched but what a note names, of a process that is gone, in this start of the machine; and of that only what is what it was: a
-//! folder of our name and our owner, a mount of ours, a socket that nobody answers. A note is a few lines, its words apart by tabs.
+//! Only what a note of a dead process, of this start of the machine, names is touched, and only if it is what it was: a folder of our
+//! name and our owner, a mount of ours, a socket that nobody answers. A note is a few lines, its words apart by tabs.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -20,10 +20,10 @@ use crate::outputs::{create_private, create_private_folder};
 
 const TITLE: &str = "seekwise run 1";
 
-/// How the folders are called that hold media.
+/// Prefix of the folders that hold media.
 pub const FOLDER: &str = "seekwise-crash-";
 
-/// What the mounts of a served disk are called in the system's list.
+/// Source of the mounts of a served disk, in the system's list.
 pub const SOURCE: &str = "seekwise";
 
 /// Something that a run makes.
@@ -36,31 +36,31 @@ pub enum DebrisItem {
     Socket(PathBuf),
 }
 
-/// A note of a run that is under way; it goes with the run, and stays where a folder does.
+/// A note of a run that is under way, removed with the run; it stays if a folder does.
 #[derive(Debug)]
 pub struct DebrisNote {
     path: Option<PathBuf>,
     made: Vec<DebrisItem>,
 }
 
-/// What became of what a note names.
+/// Result of the cleanup after one note.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CleanupResult {
-    /// Whose it was.
+    /// The process of the run, or the path of a note or folder.
     pub run: String,
-    /// What was done, a sentence each.
+    /// Actions, a sentence each.
     pub said: Vec<String>,
-    /// Something could not be taken away.
+    /// Something could not be removed.
     pub failed: bool,
 }
 
-/// Where notes lie: what is there is gone when the machine starts anew.
+/// Folders of notes, which a restart of the machine empties.
 pub(crate) fn folders() -> Vec<PathBuf> {
     let own = std::env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty());
     std::iter::once(PathBuf::from("/run")).chain(own.map(PathBuf::from)).map(|folder| folder.join("seekwise")).collect()
 }
 
-/// Creates a note of this name in a folder for notes, which nobody else may read; an error if one is there.
+/// Creates a note of this name in a folder for notes, which nobody else may read; an error if there is one.
 pub(crate) fn create_note(folder: &Path, name: &str) -> io::Result<File> {
     match create_private_folder(folder) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
@@ -75,7 +75,7 @@ pub(crate) fn create_note(folder: &Path, name: &str) -> io::Result<File> {
     create_private(&folder.join(name))
 }
 
-/// Those of the folders that are ours, and those that are another user's: their notes are not for us.
+/// Splits folders into ours and those of other users with their owners; notes of others are not for us.
 pub(crate) fn by_owner(folders: Vec<PathBuf>) -> (Vec<PathBuf>, Vec<(PathBuf, u32)>) {
     let (mut own, mut foreign) = (Vec::new(), Vec::new());
     for folder in folders {
@@ -93,14 +93,14 @@ fn boot() -> String {
 }
 
 impl DebrisNote {
-    /// Writes one. Where no folder takes it there is none: such a run is not root's, and leaves little.
+    /// Writes a note. If no folder takes it there is none: such a run is not root's, and leaves little.
     pub fn write(made: &[DebrisItem]) -> DebrisNote {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let own = std::process::id();
         let name = format!("{own}-{}.run", NEXT.fetch_add(1, Ordering::Relaxed));
         let mut text =
             format!("{TITLE}\nboot\t{}\nprocess\t{own}\t{}\n", boot(), process::began(own as i32).unwrap_or_default());
-        // Programs run where there is a folder.
+        // Programs run if there is a folder.
         let runs = made.iter().any(|made| matches!(made, DebrisItem::Folder(_)));
         if let Some(control) = runs.then(group::parent).flatten() {
             text.push_str(&format!("control\t{}\n", control.display()));
@@ -112,14 +112,14 @@ impl DebrisNote {
                 DebrisItem::Socket(path) => ("socket", path),
             };
             let path = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-            // A name that cannot stand in a line is not cleared later.
+            // A path that does not fit a line is not cleared later.
             if let Some(path) = path.to_str().filter(|path| !path.contains(['\n', '\t'])) {
                 text.push_str(&format!("{word}\t{path}\n"));
             }
         }
         let path = folders().into_iter().find_map(|folder| {
             let path = folder.join(&name);
-            // One of the same name is of a process that is gone, whose number we have.
+            // A note of this name is of a dead process that had our number.
             let _ = fs::remove_file(&path);
             create_note(&folder, &name).and_then(|mut file| file.write_all(text.as_bytes())).ok().map(|()| path)
         });
@@ -136,7 +136,7 @@ impl Drop for DebrisNote {
     }
 }
 
-/// A note that was read.
+/// The content of a note.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Read {
     boot: String,
@@ -168,7 +168,7 @@ fn parse(text: &str) -> Option<Read> {
     (read.process > 0).then_some(read)
 }
 
-/// Takes away what this user's runs that are over have left; with `dry` it only says what it would.
+/// Removes what this user's finished runs have left; with `dry` it only says what it would remove.
 pub fn clear(dry: bool) -> Vec<CleanupResult> {
     clear_in(folders(), dry)
 }
@@ -190,7 +190,7 @@ fn clear_in(folders: Vec<PathBuf>, dry: bool) -> Vec<CleanupResult> {
 fn cleared(note: &Path, dry: bool) -> Option<CleanupResult> {
     let untouched =
         |why: String, failed: bool| Some(CleanupResult { run: note.display().to_string(), said: vec![why], failed });
-    // It may go in this moment, with its run.
+    // The note may disappear at this moment, with its run.
     let of = fs::symlink_metadata(note).ok()?;
     if !of.is_file() || of.uid() != geteuid().as_raw() {
         return untouched("belongs to another user: left alone".to_owned(), false);
@@ -209,7 +209,7 @@ fn cleared(note: &Path, dry: bool) -> Option<CleanupResult> {
         work.programs(&read);
         read.made.iter().for_each(|made| work.take(made));
     } else {
-        // Mounts and processes went with the restart; what lies on a disk did not.
+        // The restart removed mounts and processes, not what lies on a disk.
         read.made.iter().filter(|made| !matches!(made, DebrisItem::Fuse(_))).for_each(|made| work.take(made));
     }
     if !dry && !work.failed {
@@ -221,21 +221,21 @@ fn cleared(note: &Path, dry: bool) -> Option<CleanupResult> {
     Some(CleanupResult { run, said: work.said, failed: work.failed })
 }
 
-/// What is done for one note.
+/// Cleanup after one note, under way.
 struct Work {
     dry: bool,
     said: Vec<String>,
     failed: bool,
 }
 
-/// A mount: where, of which kind, and of what.
+/// A mount point, its kind, and its source.
 struct Mount {
     place: PathBuf,
     kind: String,
     source: String,
 }
 
-/// All mounts, in the order in which they were made (proc_pid_mountinfo(5)).
+/// Reads all mounts, in the order in which they were made (proc_pid_mountinfo(5)).
 fn mounts() -> Vec<Mount> {
     let text = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let mount = |line: &str| {
@@ -247,7 +247,7 @@ fn mounts() -> Vec<Mount> {
     text.lines().filter_map(mount).collect()
 }
 
-/// Loop devices on a file, or on files below a folder.
+/// Returns the loop devices on a file, or on files below a folder.
 pub(super) fn loops(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir("/sys/block").into_iter().flatten().flatten();
     let on = |entry: fs::DirEntry| {
@@ -258,7 +258,7 @@ pub(super) fn loops(folder: &Path) -> Vec<PathBuf> {
 }
 
 impl Work {
-    /// Does it, or says that it would.
+    /// Does `what` with `done`, or only says so.
     fn step(&mut self, what: &str, done: impl FnOnce() -> Result<(), String>) {
         let result = if self.dry { Ok(()) } else { done() };
         match (result, self.dry) {
@@ -271,7 +271,7 @@ impl Work {
         }
     }
 
-    /// What a program of the run began, and its control groups.
+    /// Ends the processes that the run's programs began, and removes its control groups.
     fn programs(&mut self, read: &Read) {
         let stays = || Err("something in it does not end".to_owned());
         let ours =
@@ -303,7 +303,7 @@ impl Work {
             }
             DebrisItem::Socket(path) => {
                 let is_socket = fs::symlink_metadata(path).is_ok_and(|of| of.file_type().is_socket());
-                // Somebody else may have made one there since.
+                // Somebody else may have made a socket there since.
                 if is_socket && UnixStream::connect(path).is_err() {
                     let gone = || fs::remove_file(path).map_err(|error| error.to_string());
                     self.step(&format!("the socket {}", path.display()), gone);
@@ -312,7 +312,7 @@ impl Work {
         }
     }
 
-    /// A folder of media: what is mounted in it first, last one first; then loop devices on its files, the disk that these lay on, and itself.
+    /// Removes a folder of media: mounts of file systems, the last one first; loop devices; mounts of disks; the folder.
     fn folder(&mut self, folder: &Path) {
         let Ok(of) = fs::symlink_metadata(folder) else { return };
         let named = folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with(FOLDER));
@@ -340,7 +340,7 @@ impl Work {
     }
 }
 
-/// Unmounts; what somebody still holds goes out of sight, and is gone with him.
+/// Unmounts a folder, lazily if that fails: the mount then goes with its last user.
 fn unmount(folder: &Path) -> Result<(), String> {
     let with = |words: &[&str]| {
         let words = words.iter().map(OsStr::new).chain([folder.as_os_str()]);

@@ -1,6 +1,6 @@
-//! File systems of the kernel: made in a file, mounted, and looked through by their own checkers.
+//! File systems of the kernel: made in a file, mounted, and checked by their own checkers.
 //!
-//! How each replays its journal is its own affair: that happens at the mount.
+//! Each replays its journal in its own way, at the mount.
 
 use std::ffi::OsStr;
 use std::io;
@@ -11,30 +11,30 @@ use super::program::run_tool;
 use super::{ExitCause, ProgramBounds, named, pause, process, tool};
 use crate::outputs::create_private;
 
-/// What is to be known of a kind.
+/// Parameters of a file system.
 #[derive(Debug)]
 struct Kind {
     name: &'static str,
-    /// Bytes that it needs at least to be what it is on a larger disk.
+    /// Smallest size, in bytes, at which it behaves as on a larger disk.
     least: u64,
-    /// Bytes that are enough for small programs.
+    /// Bytes that suffice for small programs.
     usual: u64,
-    /// Makes one in the file behind these words; nothing is discarded, and nothing is left to be done later in the background.
+    /// Makes one in the file that follows these words; nothing is discarded, and nothing left for later in the background.
     make: &'static [&'static str],
     /// An option of each mount.
     option: &'static str,
-    /// Looks through the file behind these words and changes nothing.
+    /// Checks the file that follows these words and changes nothing.
     check: &'static [&'static str],
-    /// Exit codes of a checker that found errors.
+    /// Whether an exit code of the checker means errors found.
     wrong: fn(i32) -> bool,
-    /// How lines of the checker begin that name no error.
+    /// Beginnings of the checker's lines that report no error.
     idle: &'static [&'static str],
 }
 
 const KINDS: [Kind; 3] = [
     Kind {
         name: "ext4",
-        // It has a journal of 4 MiB from this size on; below there may be none, and nothing is replayed.
+        // From this size on it has a journal of 4 MiB; below there may be none, and nothing is replayed.
         least: 16 << 20,
         usual: 64 << 20,
         make: &["mkfs.ext4", "-q", "-F", "-b", "4096", "-E", "lazy_itable_init=0,lazy_journal_init=0", "-m", "0"],
@@ -50,16 +50,16 @@ const KINDS: [Kind; 3] = [
         least: 300 << 20,
         usual: 300 << 20,
         make: &["mkfs.xfs", "-q", "-f", "-K"],
-        // Several media of one session are mounted at once, and have one name: xfs(5).
+        // Several media of one session, all of one UUID, are mounted at once: xfs(5).
         option: "nouuid",
         check: &["xfs_repair", "-n", "-f"],
-        // xfs_repair(8): 1, corruption was found. 2 is a log that is not played.
+        // xfs_repair(8): 1, corruption was found; 2, the log is not replayed.
         wrong: |code| code == 1,
         idle: &["Phase ", "- ", "No modify flag", "Maximum metadata LSN"],
     },
     Kind {
         name: "btrfs",
-        // mkfs.btrfs(8): 109 MiB with metadata twice, as it makes it on one disk.
+        // mkfs.btrfs(8): 109 MiB with metadata twice, its default on one disk.
         least: 110 << 20,
         usual: 256 << 20,
         make: &["mkfs.btrfs", "-q", "-f", "-K"],
@@ -80,10 +80,10 @@ const KINDS: [Kind; 3] = [
     },
 ];
 
-/// The file systems that can be made here.
+/// Names of the file systems that can be made.
 pub const FILE_SYSTEMS: [&str; 3] = [KINDS[0].name, KINDS[1].name, KINDS[2].name];
 
-/// A file system and how it is mounted.
+/// A file system and its mount options.
 #[derive(Clone, Debug)]
 pub struct FileSystemKind {
     kind: &'static Kind,
@@ -91,46 +91,46 @@ pub struct FileSystemKind {
 }
 
 impl FileSystemKind {
-    /// The one of this name, one of [`FILE_SYSTEMS`], with options of its mount such as `barrier=0`; these may be empty.
+    /// Finds one of [`FILE_SYSTEMS`] by name; the options of its mount, such as `barrier=0`, may be empty.
     pub fn named(name: &str, options: &str) -> Option<FileSystemKind> {
         KINDS.iter().find(|kind| kind.name == name).map(|kind| FileSystemKind { kind, options: options.to_owned() })
     }
 
-    /// Its name.
+    /// The file system's name.
     pub fn name(&self) -> &'static str {
         self.kind.name
     }
 
-    /// Bytes that it needs at least.
+    /// Smallest size, in bytes.
     pub fn least(&self) -> u64 {
         self.kind.least
     }
 
-    /// Bytes that are enough for small programs.
+    /// Bytes that suffice for small programs.
     pub fn usual(&self) -> u64 {
         self.kind.usual
     }
 
-    /// Programs that it needs.
+    /// Programs that it needs: to make and to check it.
     pub fn tools(&self) -> [&'static str; 2] {
         [self.kind.make[0], self.kind.check[0]]
     }
 
-    /// Makes it in `file`, which there is not yet, of so many bytes; all that is zero stays a hole.
+    /// Makes it in `file`, a new file of so many bytes; zeroes stay a hole.
     pub fn make(&self, file: &Path, bytes: u64, bounds: ProgramBounds<'_>) -> io::Result<()> {
         create_private(file)?.set_len(bytes)?;
         let [program, words @ ..] = self.kind.make else { return Ok(()) };
         tool(program, words.iter().map(OsStr::new).chain([file.as_os_str()]), bounds).map(drop)
     }
 
-    /// Mounts what is on `device`, or in that file, on a folder.
+    /// Mounts `device`, a block device or an image file, on a folder.
     pub fn mount(&self, device: &Path, folder: &Path, bounds: ProgramBounds<'_>) -> io::Result<MountedFileSystem> {
         let alone = (self.kind.name == "btrfs").then(alone).flatten();
         let file = device.is_file();
         let options = [if file { "loop" } else { "" }, self.kind.option, &self.options];
         let options: Vec<&str> = options.into_iter().filter(|option| !option.is_empty()).collect();
         let options = if options.is_empty() { "rw".to_owned() } else { options.join(",") };
-        // Read and write, or not at all: where two ask for a loop device at once, one may be offered a mount that cannot be written.
+        // Read and write, or not at all: of two mounts that ask for a loop device at once, one may get a device that cannot be written.
         let words = ["-w", "-t", self.kind.name, "-o", &options].map(OsStr::new);
         let mount = || tool("mount", words.into_iter().chain([device.as_os_str(), folder.as_os_str()]), bounds);
         let mut last = mount();
@@ -141,12 +141,12 @@ impl FileSystemKind {
             (0..5).for_each(|_| pause());
             last = mount();
         }
-        // One that was ended in time to say nothing may have mounted it all the same.
+        // A mount that was ended before it printed anything may have been made all the same.
         last.inspect_err(|_| leave(folder))
             .map(|_| MountedFileSystem { folder: Some(folder.to_owned()), _alone: alone })
     }
 
-    /// What its checker finds wrong in a file that nobody has mounted; nothing where all is well.
+    /// Runs its checker on a file that nobody has mounted and returns the first error; `None` if there is none.
     pub fn faults(&self, file: &Path, bounds: ProgramBounds<'_>) -> io::Result<Option<String>> {
         let [program, words @ ..] = self.kind.check else { return Ok(None) };
         let ended = run_tool(named(program).args(words).arg(file), bounds);
@@ -160,32 +160,32 @@ impl FileSystemKind {
         }
     }
 
-    /// The first line of its checker's that is neither a heading nor a question.
+    /// Returns the checker's first line that is neither a heading nor a question.
     fn first_fault(&self, said: &str) -> String {
         let idle = |line: &&str| !line.is_empty() && !self.kind.idle.iter().any(|begin| line.starts_with(begin));
         said.lines().map(str::trim).find(idle).unwrap_or("errors").to_owned()
     }
 }
 
-/// File systems of one identity cannot be mounted at once by kernels that know no temporary one (before Linux 6.7): one after another.
+/// Locks mounts of file systems of one identity, if the kernel knows no temporary one (before Linux 6.7) and mounts only one at once.
 fn alone() -> Option<MutexGuard<'static, ()>> {
     static ONE: Mutex<()> = Mutex::new(());
     let several = Path::new("/sys/fs/btrfs/features/temp_fsid").exists();
     (!several).then(|| ONE.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Whether a mount failed because others take and give back loop devices at the same time.
+/// Whether a mount failed because others attach and detach loop devices at the same time.
 fn is_contended(said: &str) -> bool {
     ["loop device", "write-protected", "read-only", "busy", "already mounted"].iter().any(|word| said.contains(word))
 }
 
-/// How often a mount is tried again that others were in the way of, a twentieth of a second apart.
+/// Retries of a contended mount, a twentieth of a second apart.
 const AGAIN: usize = 20;
 
-/// How often it is tried to unmount what is busy, 10 ms apart: five seconds in all.
+/// Retries of an unmount that is busy, 10 ms apart: five seconds in all.
 const LEAVING: usize = 500;
 
-/// A mounted file system; it is unmounted when this goes.
+/// A mounted file system, unmounted when it is dropped.
 #[derive(Debug)]
 pub struct MountedFileSystem {
     folder: Option<PathBuf>,
@@ -193,7 +193,7 @@ pub struct MountedFileSystem {
 }
 
 impl MountedFileSystem {
-    /// Unmounts it; an error where somebody still uses it after a while, who then keeps it until he leaves.
+    /// Unmounts it. An error if somebody still uses it after a while; the mount then goes with its last user.
     pub fn end(mut self) -> io::Result<()> {
         let Some(folder) = self.folder.take() else { return Ok(()) };
         let unmount = || tool("umount", [&folder], ProgramBounds::fixed());
@@ -225,7 +225,7 @@ impl Drop for MountedFileSystem {
     }
 }
 
-/// Takes a mount out of sight; it is gone when its last user is.
+/// Unmounts lazily: the mount goes with its last user.
 pub fn leave(folder: &Path) {
     let _ = tool("umount", [OsStr::new("-l"), folder.as_os_str()], ProgramBounds::fixed());
 }

@@ -1,9 +1,9 @@
-//! All processes that a program begins, whatever they do to get away: ended together, and waited for.
+//! All processes that a program begins, however they try to escape: ended together, and waited for.
 //!
-//! Where the kernel has control groups of version 2 and lets this program make one, a program begins in a group of its own and cannot leave
-//! it by forking, by a new session, or by a parent that is gone; `cgroup.kill` ends all of it at once, also what forks meanwhile (Linux 5.14,
+//! With control groups of version 2, a program begins in a group of its own, if the kernel lets us make one. It cannot leave by
+//! forking, by a new session, or by a dead parent; `cgroup.kill` ends all of it at once, also what forks meanwhile (Linux 5.14,
 //! Documentation/admin-guide/cgroup-v2.rst). Elsewhere processes are known by their process group, by their parents, and by a variable of
-//! their environment: one that leaves all three is not found. Names of groups and the variable hold whose they are, for
+//! their environment: one that leaves all three is not found. Names of groups and the variable hold their owner, for
 //! [`debris`](super::debris).
 
 use std::collections::BTreeSet;
@@ -17,28 +17,28 @@ use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use super::{pause, program::shell};
 
-/// A variable that every process of a program finds in its environment.
+/// Environment variable that marks every process of a program.
 const MARK: &str = "SEEKWISE_PROGRAM";
 
-/// How often it is looked whether all have ended, 10 ms apart: five seconds. What waits for a disk ends when that answers.
+/// Checks whether all have ended, 10 ms apart: five seconds. A process that waits for a disk ends when the disk answers.
 const ENDING: usize = 500;
 
-/// Looks in a row that find none before all are gone that are known by their environment: a process that is becoming another
-/// program has none for a moment.
+/// Checks in a row that must find no marked process before all count as gone: a process that is becoming another program has
+/// no environment for a moment.
 const LOOKS: u32 = 4;
 
-/// Processes that are named where they cannot be ended.
+/// Processes that an error names.
 const NAMED: usize = 5;
 
 /// A program's processes.
 #[derive(Debug)]
 pub struct ProcessGroup {
     mark: String,
-    /// Its control group; nothing where there can be none.
+    /// Its control group, if there can be one.
     control: Option<PathBuf>,
 }
 
-/// Where this process may make control groups: below the one that it is in itself.
+/// The parent of our control groups, below the group of this process; `None` if it can have none.
 static PARENT: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
     let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
     let mount = mounts.lines().find_map(|line| {
@@ -48,7 +48,7 @@ static PARENT: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
     let own = fs::read_to_string("/proc/self/cgroup").ok()?;
     let own = own.lines().find_map(|line| line.strip_prefix("0::"))?;
     let parent = PathBuf::from(format!("{mount}{own}")).join(format!("seekwise-{}", super::process::own_name()));
-    // A group that takes no process is none.
+    // A group that accepts no process is of no use.
     let control = make(&parent, "probe")?;
     let enters = shell(&format!("echo $$ > '{}'", control.join("cgroup.procs").display())).status();
     let fits = control.join("cgroup.kill").exists() && enters.is_ok_and(|status| status.success());
@@ -56,7 +56,7 @@ static PARENT: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
     fits.then_some(parent)
 });
 
-/// Makes a group below `parent`, and that; another program's end may take `parent` away in between.
+/// Makes a group below `parent`, and `parent`, which another program's end may remove in between.
 #[expect(clippy::disallowed_methods, reason = "a folder is a group in the kernel's own file system")]
 fn make(parent: &Path, name: &str) -> Option<PathBuf> {
     let path = parent.join(name);
@@ -66,7 +66,7 @@ fn make(parent: &Path, name: &str) -> Option<PathBuf> {
     })
 }
 
-/// Removes a group that is empty, and its parent where this was the last.
+/// Removes an empty group, and its parent after the last one.
 fn remove(control: &Path) {
     let _ = fs::remove_dir(control);
     if let Some(parent) = control.parent() {
@@ -74,13 +74,13 @@ fn remove(control: &Path) {
     }
 }
 
-/// Where control groups of this process are; nothing where it can have none.
+/// The parent of this process's control groups; `None` if it can have none.
 pub(super) fn parent() -> Option<&'static Path> {
     PARENT.as_deref()
 }
 
 impl ProcessGroup {
-    /// A new one.
+    /// Creates an empty group.
     pub fn new() -> ProcessGroup {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -88,7 +88,7 @@ impl ProcessGroup {
         ProcessGroup { mark: format!("{}-{number}", super::process::own_name()), control }
     }
 
-    /// One that the kernel does not hold together.
+    /// Creates a group without a control group.
     #[cfg(test)]
     pub fn loose() -> ProcessGroup {
         ProcessGroup { control: None, ..ProcessGroup::new().and_remove() }
@@ -100,22 +100,22 @@ impl ProcessGroup {
         self
     }
 
-    /// What its first process finds in its environment.
+    /// Environment variable for its first process.
     pub fn variable(&self) -> (&'static str, &str) {
         (MARK, &self.mark)
     }
 
-    /// The file that a process writes its number to in order to be in it.
+    /// The file to which a process writes its number to join.
     pub fn door(&self) -> Option<PathBuf> {
         self.control.as_ref().map(|control| control.join("cgroup.procs"))
     }
 
-    /// Ends all of it and waits until it is gone; `leader` is its first process. An error names those that stay.
+    /// Ends all processes and waits until they are gone; `leader` is the first one. An error names those that stay.
     pub fn end(&self, leader: Pid) -> io::Result<()> {
         if self.control.is_none() {
             let _ = kill_process_group(leader, Signal::KILL);
         }
-        // The kernel knows who is in a control group; of environments one look is not enough.
+        // The kernel knows the members of a control group; one check of environments is not enough.
         let looks = if self.control.is_some() { 1 } else { LOOKS };
         let mut gone = 0;
         for _ in 0..ENDING {
@@ -131,7 +131,7 @@ impl ProcessGroup {
         Err(io::Error::other(format!("could not be ended within 5 s: process {}", left.join(", "))))
     }
 
-    /// Whether all are gone; those that are not are told to end.
+    /// Kills the processes that are left; true if there are none.
     fn kill(&self) -> bool {
         match &self.control {
             Some(control) => emptied(control),
@@ -143,7 +143,7 @@ impl ProcessGroup {
         }
     }
 
-    /// Those that are known to be in it.
+    /// Processes known to be in it.
     fn processes(&self) -> Vec<i32> {
         match &self.control {
             Some(control) => members(control),
@@ -163,7 +163,7 @@ fn members(control: &Path) -> Vec<i32> {
     text.lines().filter_map(|line| line.parse().ok()).collect()
 }
 
-/// Whether a control group and all below have no process left; what is left is told to end.
+/// Kills the processes left in a control group and below; true if there are none.
 #[expect(clippy::disallowed_methods, reason = "an order to the kernel is no file")]
 fn emptied(control: &Path) -> bool {
     let events = fs::read_to_string(control.join("cgroup.events")).unwrap_or_default();
@@ -174,7 +174,7 @@ fn emptied(control: &Path) -> bool {
     false
 }
 
-/// Ends all that is in the control group `parent` of a process that is gone, and removes it. Whether that was done.
+/// Ends all processes in the control group `parent` of a dead process, and removes it; true on success.
 pub(super) fn clear(parent: &Path) -> bool {
     let gone = (0..ENDING).any(|_| {
         emptied(parent) || {
@@ -192,7 +192,7 @@ pub(super) fn of_owner(owner: &str) -> Vec<i32> {
     marked(|mark| mark.rsplit_once('-').is_some_and(|(of, _)| of == owner))
 }
 
-/// Ends processes, and says whether they are gone.
+/// Ends the processes of `owner`; true if they are gone.
 pub(super) fn end_all(owner: &str) -> bool {
     let mut gone = 0;
     (0..ENDING).any(|_| {
@@ -206,7 +206,7 @@ pub(super) fn end_all(owner: &str) -> bool {
     })
 }
 
-/// Living processes with such a mark, and those that descend from one.
+/// Returns the living processes with such a mark, and their descendants.
 fn marked(is: impl Fn(&str) -> bool) -> Vec<i32> {
     let all = super::process::all();
     let has = |process: i32| {
@@ -218,7 +218,7 @@ fn marked(is: impl Fn(&str) -> bool) -> Vec<i32> {
     let own = std::process::id() as i32;
     let mut found: BTreeSet<i32> =
         all.iter().filter(|it| it.number != own && has(it.number)).map(|it| it.number).collect();
-    // Parents stand before their children in no order: again until nothing is added.
+    // Processes stand in no order of descent: repeated until nothing is added.
     loop {
         let more: Vec<i32> = all
             .iter()

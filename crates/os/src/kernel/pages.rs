@@ -1,9 +1,9 @@
-//! Files as the system shows them, page by page, and the names of all entries: what of it lay in memory alone is what a disk that holds
-//! all it was given lacks. Bytes belong to a file, by the number of its inode; names belong to a folder. A file that was flushed and
+//! Contents of files, page by page, and the names of all entries, as the system shows them. A disk that holds all it was given lacks
+//! what lay in memory alone. Bytes belong to a file, by the number of its inode; names belong to a folder. A file that was flushed and
 //! then renamed lacks no byte on the disk, only its folder does.
 //!
-//! Seen are bytes of regular files whose status changed since an instant: writing and renaming change it, and no program can set it back.
-//! Bytes that were written and then deleted or overwritten are not seen, nor is when a page was written.
+//! Only regular files whose status changed since an instant are read: writing and renaming change it, and no program can set it back.
+//! Bytes that were written and then deleted or overwritten are not seen, nor is the time at which a page was written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
@@ -16,20 +16,20 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use crate::outputs::create_private;
 
-/// Bytes that the page cache keeps together.
+/// Bytes of a page of the page cache.
 const PAGE: u64 = 4096;
 
-/// Bytes that are looked at, and files and folders: more are counted. The first bounds the time it takes at a modelled disk's pace.
+/// Most bytes, and most entries, that are read; the rest is counted. The bound on bytes limits the time at a modelled disk's pace.
 const MOST_BYTES: u64 = 256 << 20;
 const MOST_FILES: usize = 100_000;
 
-/// What files held, and all names.
+/// Page contents of files, and all names.
 #[derive(Clone, Debug, Default)]
 pub struct FilePages {
     /// By path below the mount.
     files: BTreeMap<PathBuf, FileState>,
     names: FileNames,
-    /// Files that were not looked at.
+    /// Number of entries that were not read.
     pub left_out: usize,
 }
 
@@ -44,7 +44,7 @@ struct FileState {
 /// The entry behind each name below a mount.
 type FileNames = BTreeMap<PathBuf, EntryId>;
 
-/// An entry of a file system: an inode is used again, by an entry of another kind or another time.
+/// Identity of an entry: inode numbers are reused, by an entry of another kind or another time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct EntryId {
     inode: u64,
@@ -60,22 +60,22 @@ impl EntryId {
     }
 }
 
-/// What a disk was not given.
+/// Bytes and names that a disk was not given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UnflushedState {
     pub files: Vec<UnflushedPages>,
     pub names: Vec<UnflushedName>,
 }
 
-/// What a disk was not given of a file's bytes.
+/// Bytes of a file that a disk was not given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnflushedPages {
     /// Below the mount.
     pub file: PathBuf,
     pub length: u64,
-    /// Bytes: from, and up to. None where only the name is missing, of an empty file.
+    /// Bytes: from, and up to. Empty if only the name of an empty file is missing.
     pub ranges: Vec<(u64, u64)>,
-    /// There is a file of that name on the disk.
+    /// The disk has a file of that name.
     pub named: bool,
 }
 
@@ -87,25 +87,25 @@ pub struct UnflushedName {
     pub change: NameChange,
 }
 
-/// What a folder on the disk says of a name.
+/// State of a name in a folder on the disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NameChange {
-    /// It has no such name; the file or folder is there under the other.
+    /// The name is missing; the file or folder is there under the other.
     Missing { stands_as: PathBuf },
     /// The name is still that of an earlier file; the new one is there under the other.
     Earlier { stands_as: PathBuf },
-    /// It has no such name, of a new folder, a link, or a file that was not looked at.
+    /// The name is missing, of a new folder, a link, or a file that was not read.
     Absent { folder: bool },
     /// The name is still there, although it was deleted.
     Remains,
 }
 
-/// An instant in the system's time of files, by a file made now at `path`.
+/// Returns the present in the system's time of files, taken from a new file at `path`.
 pub fn instant(path: &Path) -> io::Result<(i64, i64)> {
     Ok(changed(&create_private(path)?.metadata()?))
 }
 
-/// Before all files.
+/// An instant before all files.
 pub const EARLIEST: (i64, i64) = (i64::MIN, 0);
 
 fn changed(of: &fs::Metadata) -> (i64, i64) {
@@ -113,7 +113,7 @@ fn changed(of: &fs::Metadata) -> (i64, i64) {
 }
 
 impl FilePages {
-    /// Those of all files below `root` whose status changed at `since` or later; fewer once `stop` is true.
+    /// Reads all files below `root` whose status changed at `since` or later; fewer once `stop` is true.
     pub fn of(root: &Path, since: (i64, i64), stop: &AtomicBool) -> FilePages {
         let (mut pages, mut bytes) = (FilePages::default(), 0);
         pages.left_out = walk(root, stop, &mut |name, of| {
@@ -132,7 +132,7 @@ impl FilePages {
         pages
     }
 
-    /// What the same files and folders lack below `root`.
+    /// Returns what `root` lacks of these files and folders.
     pub fn missing(&self, root: &Path) -> UnflushedState {
         static NEVER: AtomicBool = AtomicBool::new(false);
         let mut there = FileNames::new();
@@ -142,14 +142,14 @@ impl FilePages {
         });
         let by_entry: BTreeMap<EntryId, &PathBuf> = there.iter().map(|(name, id)| (*id, name)).collect();
         let (mut lacks, mut moved) = (UnflushedState::default(), BTreeMap::new());
-        // In order of names: a folder comes before what is in it.
+        // In order of names: a folder comes before its entries.
         for (name, id) in &self.names {
             let state = self.files.get(name);
             let elsewhere = by_entry.get(id).filter(|_| there.get(name) != Some(id));
             let is_same = |it: &&&PathBuf| match state {
-                // Empty files are all alike.
+                // All empty files are alike.
                 Some(state) => state.length > 0 && state.missing(name, &root.join(it)).is_none(),
-                // A file that was not looked at was not renamed, but a folder above it may have been.
+                // A file that was not read was not renamed, but a folder above it may have been.
                 None => id.folder || went_along(name, it, &moved),
             };
             match elsewhere.filter(is_same) {
@@ -181,14 +181,14 @@ impl FilePages {
     }
 }
 
-/// True if `name` stands in a renamed folder as it stood in the folder's earlier name.
+/// True if `name` moved only with its renamed folder.
 fn went_along(name: &Path, stands_as: &Path, moved: &BTreeMap<&PathBuf, &PathBuf>) -> bool {
     let folder = name.parent().and_then(|folder| moved.get(&folder.to_owned()));
     name.file_name() == stands_as.file_name() && folder.map(|it| it.as_path()) == stands_as.parent()
 }
 
-/// Shows each entry below `root`, a folder before what is in it. `look` answers whether it looked at it; counts those that it did not, and
-/// those beyond the most or after `stop`. What is mounted below is another file system and not walked.
+/// Calls `look` with each entry below `root`, a folder before its entries. Returns the number of entries that `look` declined, or that
+/// came beyond the limit or after `stop`. Other file systems mounted below are not walked.
 fn walk(root: &Path, stop: &AtomicBool, look: &mut dyn FnMut(&Path, &fs::Metadata) -> bool) -> usize {
     let (mut folders, mut seen, mut left_out) = (vec![root.to_owned()], 0, 0);
     let device = fs::metadata(root).map(|root| root.dev()).ok();
@@ -213,11 +213,11 @@ fn walk(root: &Path, stop: &AtomicBool, look: &mut dyn FnMut(&Path, &fs::Metadat
 }
 
 impl FileState {
-    /// What `there` lacks of this file's bytes; it is the file `name`.
+    /// Returns what `there` lacks of this file, named `name`; `None` if nothing.
     fn missing(&self, name: &Path, there: &Path) -> Option<UnflushedPages> {
         let length = self.length;
         let of = fs::symlink_metadata(there).ok().filter(fs::Metadata::is_file);
-        // What is longer than it was is not looked at further than that.
+        // Bytes beyond the former length are not compared.
         let held = of.as_ref().map_or(Vec::new(), |of| hashes(there, of.len().min(length)).unwrap_or_default());
         let mut ranges: Vec<(u64, u64)> = Vec::new();
         for (number, page) in self.pages.iter().enumerate() {
@@ -236,7 +236,7 @@ impl FileState {
     }
 }
 
-/// A hash of each page of a file.
+/// Hashes each page of a file, up to `length`.
 fn hashes(path: &Path, length: u64) -> io::Result<Vec<u64>> {
     let mut file = File::open(path)?.take(length);
     let (mut hashes, mut page) = (Vec::new(), Vec::with_capacity(PAGE as usize));

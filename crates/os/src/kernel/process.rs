@@ -1,6 +1,6 @@
-//! What `/proc` says of processes: which there are, whose children, and whether one is still the one that was meant.
+//! Processes in `/proc`: their numbers, their parents, and whether one is still the process that was meant.
 //!
-//! A number comes back for another process some time: a process is known by its number and when it began.
+//! Numbers are reused: a process is known by its number and its start.
 
 use std::fs;
 
@@ -11,15 +11,15 @@ pub(super) struct Process {
     pub parent: i32,
 }
 
-/// What stands behind a process's name in its `stat` (proc_pid_stat(5)): the state is the first.
+/// Returns the fields of a process's `stat` after its name (proc_pid_stat(5)); the state is the first.
 fn words(process: i32) -> Option<Vec<String>> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     Some(stat.rsplit_once(')')?.1.split_whitespace().map(str::to_owned).collect())
 }
 
-/// When a process began, in ticks since the machine started; nothing where it has ended.
+/// Returns the start of a process, in ticks since the machine started; `None` if it has ended.
 pub(super) fn began(process: i32) -> Option<String> {
-    // Field 22, the twentieth behind the name. Who has ended and is not waited for ("Z") holds nothing any more.
+    // Field 22, the twentieth after the name. A process that has ended and is not waited for ("Z") holds nothing any more.
     words(process).filter(|words| words[0] != "Z").and_then(|words| words.into_iter().nth(19))
 }
 
@@ -29,13 +29,13 @@ pub(super) fn own_name() -> String {
     format!("{own}-{}", began(own as i32).unwrap_or_default())
 }
 
-/// A process and its command, in words.
+/// Formats a process and its command.
 pub(super) fn named(process: i32) -> String {
     let name = fs::read_to_string(format!("/proc/{process}/comm")).unwrap_or_default();
     format!("{process} ({})", name.trim())
 }
 
-/// All living processes.
+/// Returns all living processes.
 pub(super) fn all() -> Vec<Process> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
@@ -47,7 +47,7 @@ pub(super) fn all() -> Vec<Process> {
         .collect()
 }
 
-/// Those that have a file or folder below `folder` open, or stand in it.
+/// Returns the processes that have a file or folder below `folder` open, or work or run there.
 pub(super) fn holders(folder: &std::path::Path) -> Vec<i32> {
     let is_below = |link: std::path::PathBuf| fs::read_link(link).is_ok_and(|target| target.starts_with(folder));
     let holds = |process: &Process| {

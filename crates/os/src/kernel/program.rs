@@ -1,7 +1,7 @@
-//! Programs of the user's: a command of a shell, what it finds in its environment, what it says, and its end.
+//! Programs of the user's: a command of a shell, its environment, its output, and its end.
 //!
-//! It is ended with all that it began (`ProcessGroup`). A pipe that somebody else holds all the same is closed at this end: nobody waits for a
-//! pipe here. What it prints is bounded, for it may print without end.
+//! A program is ended with all that it began (`ProcessGroup`). A pipe that somebody else still holds is closed at this end: nobody waits
+//! for a pipe here. Output is bounded, for a program may print without end.
 
 use std::fmt;
 use std::io::{self, BufRead, Read};
@@ -17,14 +17,14 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::group::ProcessGroup;
 
-/// A command of a shell and what it finds in its environment.
+/// A command of a shell and its environment.
 #[derive(Clone, Debug)]
 pub struct ShellProgram<'a> {
     /// For `sh -c`.
     pub command: &'a str,
-    /// Names and values: nothing else of our own environment but [`HANDED_ON`].
+    /// Names and values, besides the [`HANDED_ON`] part of our own environment.
     pub environment: Vec<(String, String)>,
-    /// When it is ended, with all that it began.
+    /// When it is ended early, with all that it began.
     pub bounds: ProgramBounds<'a>,
 }
 
@@ -38,27 +38,27 @@ pub struct ProgramBounds<'a> {
 }
 
 impl ProgramBounds<'_> {
-    /// Thirty seconds, whatever else is to stop: of what gives back what was taken, and of short questions to the system.
+    /// Thirty seconds, whatever else is to stop: for releasing what was taken, and for short questions to the system.
     pub(crate) fn fixed() -> ProgramBounds<'static> {
         static NEVER: AtomicBool = AtomicBool::new(false);
         ProgramBounds { limit: Duration::from_secs(30), stop: &NEVER }
     }
 }
 
-/// The variables of our own environment that programs find in theirs; and all that begin with `LC_`.
+/// The variables of our own environment that programs inherit, besides all that begin with `LC_`.
 pub const HANDED_ON: [&str; 10] =
     ["PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "TERM", "TZ", "TMPDIR"];
 
-/// How often it is looked whether a program is to stop.
+/// Interval of the checks whether a program is to stop.
 const SLICE: Duration = Duration::from_millis(50);
 
-/// How long what was printed last may take to come through a pipe when nobody writes to it any more.
+/// How long the last output may take through a pipe that nobody writes to any more.
 const LAST: Duration = Duration::from_secs(5);
 
-/// Bytes of a program's words that are kept, the last ones.
+/// Bytes of a program's output that are kept, the last ones.
 const KEPT: usize = 64 << 10;
 
-/// A promise is a line of at most so many bytes, and there are at most so many, of so many bytes in all.
+/// Limits of promises: bytes of a line, lines, bytes in all.
 const LINE: u64 = 64 << 10;
 const LINES: usize = 1_000_000;
 const BYTES: usize = 64 << 20;
@@ -68,11 +68,11 @@ const BYTES: usize = 64 << 20;
 pub enum ExitCause {
     /// With this exit code.
     Exited(i32),
-    /// By this signal. A shell tells of its child's by an exit code of 128 and the signal's number.
+    /// By this signal. A shell reports that of its child as an exit code of 128 and the signal's number.
     Died(i32),
-    /// It was ended, for it took longer than it may.
+    /// Ended because it exceeded its limit.
     Late(Duration),
-    /// It was ended, for all was to stop.
+    /// Ended because all was to stop.
     Stopped,
 }
 
@@ -86,7 +86,7 @@ impl ExitCause {
         }
     }
 
-    /// It did what it was to do.
+    /// True for exit code 0.
     pub fn is_success(self) -> bool {
         self == ExitCause::Exited(0)
     }
@@ -111,15 +111,15 @@ impl fmt::Display for ExitCause {
     }
 }
 
-/// How a program ended, and what it said.
+/// The end of a program, and its output.
 #[derive(Clone, Debug)]
 pub struct ProgramExit {
     pub how: ExitCause,
-    /// What it printed last, both ways together as far as they came one after another.
+    /// The last of its output and errors, interleaved as they came.
     pub printed: String,
 }
 
-/// A shell that finds nothing of our environment but what every program does.
+/// Builds the command of a shell that inherits only the variables every program does.
 pub(super) fn shell(script: &str) -> Command {
     let mut command = Command::new("sh");
     command.arg("-c").arg(script).stdin(Stdio::null()).env_clear();
@@ -129,9 +129,9 @@ pub(super) fn shell(script: &str) -> Command {
 }
 
 impl ShellProgram<'_> {
-    /// The process, the leader of a group of its own. The command is a shell's below it: whoever ends his parent does not end us.
+    /// Starts the process, the leader of a group of its own. The command is a child of its shell: ending its parent does not end us.
     fn start(&self, group: &ProcessGroup, out: Stdio, errors: Stdio) -> io::Result<Child> {
-        // What a shell says of a child that a signal ended is said by its exit code as well: only the child's own errors are heard.
+        // The outer shell's message about a child that a signal ended repeats its exit code: only the child's own errors are heard.
         let below = "exec 3>&2 2>/dev/null; sh -c \"$1\" 2>&3 3>&-; exit $?";
         let mut command = match group.door() {
             Some(_) => shell(&format!("echo $$ > \"$0\" || exit 126; {below}")),
@@ -144,7 +144,7 @@ impl ShellProgram<'_> {
         command.spawn().map_err(|error| io::Error::new(error.kind(), format!("sh: {error}")))
     }
 
-    /// Runs it to its end and gives what it printed.
+    /// Runs it to its end and returns its output.
     pub fn run(&self) -> io::Result<ProgramExit> {
         self.run_in(&ProcessGroup::new())
     }
@@ -157,13 +157,13 @@ impl ShellProgram<'_> {
         Ok(ProgramExit { how, printed: heard.all() })
     }
 
-    /// Runs it to its end; `line` is told each line that it prints, as soon as it comes. Its errors go where ours do. More or longer lines
-    /// than promises may be are an error.
+    /// Runs it to its end; calls `line` with each line as soon as it is printed. Its errors go where ours do. Exceeding the limits of
+    /// promises is an error.
     pub fn tell(&self, line: impl FnMut(&str) + Send + 'static) -> io::Result<ExitCause> {
         let (reads, writes) = io::pipe()?;
         let group = ProcessGroup::new();
         let child = self.start(&group, writes.into(), Stdio::inherit())?;
-        // When it has ended nobody is told anything any more.
+        // After its end `line` is not called any more.
         let (line, too_much) = (Arc::new(Mutex::new(Some(line))), Arc::new(AtomicBool::new(false)));
         let (telling, stops) = (Arc::clone(&line), Arc::clone(&too_much));
         let (tells, ended) = channel();
@@ -181,12 +181,12 @@ impl ShellProgram<'_> {
         how
     }
 
-    /// Waits for it, and then ends what is left of it.
+    /// Waits for its end, then ends what is left of it.
     fn end(&self, child: Child, group: &ProcessGroup, enough: &AtomicBool) -> io::Result<ExitCause> {
         let leader = Pid::from_child(&child);
         let (status, ended) = wait(child, self.bounds, enough);
         group.end(leader)?;
-        // It is gone: whoever waits for it has its status.
+        // The process is gone: whoever waits for it has its status.
         match status {
             Err(how) => ended.recv_timeout(LAST).map_or(Ok(how), |status| status.map(|_| how)),
             Ok(status) => Ok(ExitCause::of(status?)),
@@ -194,7 +194,7 @@ impl ShellProgram<'_> {
     }
 }
 
-/// Tells each line, until `line` wants no more; an error where they are no promises any more.
+/// Calls `line` with each line, until it answers false; an error beyond the limits of promises.
 fn lines(reads: impl Read, mut line: impl FnMut(&str) -> bool) -> io::Result<()> {
     let (mut reads, mut count, mut bytes) = (io::BufReader::new(reads), 0, 0);
     loop {
@@ -221,14 +221,14 @@ fn lines(reads: impl Read, mut line: impl FnMut(&str) -> bool) -> io::Result<()>
     }
 }
 
-/// What comes out of a pipe: its end.
+/// The last bytes of a pipe.
 pub(super) struct PipeTail {
     last: Arc<Mutex<Vec<u8>>>,
     ended: Receiver<()>,
 }
 
 impl PipeTail {
-    /// Hears until nobody has its other end.
+    /// Reads, on a thread, until nobody has the pipe's other end.
     pub(super) fn of(mut reads: impl Read + Send + 'static) -> PipeTail {
         let (last, (tells, ended)) = (Arc::new(Mutex::new(Vec::new())), channel());
         let hearing = Arc::clone(&last);
@@ -245,7 +245,7 @@ impl PipeTail {
         PipeTail { last, ended }
     }
 
-    /// What has come by now, when those who wrote have ended.
+    /// Returns the bytes that have come, once its writers have ended.
     pub(super) fn all(self) -> String {
         let _ = self.ended.recv_timeout(LAST);
         String::from_utf8_lossy(&self.last.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
@@ -254,7 +254,7 @@ impl PipeTail {
 
 type Status = io::Result<ExitStatus>;
 
-/// Waits for a process: its status, or why it is to be ended, and who hears its status then. It may be stopped by `enough` as well.
+/// Waits for a process: its status, or why it is to be ended, and the channel of its status then. `enough` stops the wait, too.
 fn wait(
     mut child: Child,
     bounds: ProgramBounds<'_>,
@@ -279,10 +279,10 @@ fn wait(
     }
 }
 
-/// Runs a tool of the system within bounds: how it ended, what it printed, its errors. One that does not even end when it is killed, as it
-/// waits for a disk, is left behind.
+/// Runs a tool of the system within bounds: how it ended, its output, its errors. A tool that does not end even when it is killed,
+/// because it waits for a disk, is left behind.
 pub(super) fn run_tool(command: &mut Command, bounds: ProgramBounds<'_>) -> io::Result<(ExitCause, String, String)> {
-    // A group of its own: what it runs itself is ended with it, and a terminal's Ctrl-C is for us alone.
+    // A group of its own: its children are ended with it, and a terminal's Ctrl-C reaches us alone.
     let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn()?;
     let process = Pid::from_child(&child);

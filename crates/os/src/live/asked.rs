@@ -1,4 +1,4 @@
-//! A request on its way to a disk, and who is to be answered.
+//! A request on its way to a disk, and the recipient of its answer.
 
 use std::io;
 
@@ -7,22 +7,22 @@ use seekwise_model::block::SECTOR;
 use crate::bytes::{Bytes, UnreadableSector};
 use crate::nbd::wire::{NbdCommand, RequestHead, error};
 
-/// A request that makes sense: within the disk's bounds, of whole sectors.
+/// A valid request: within the disk's bounds, of whole sectors.
 #[derive(Debug)]
 pub struct DiskRequest {
-    /// What is asked.
+    /// Command, flags and range.
     pub head: RequestHead,
-    /// What is to be written.
+    /// Data to be written.
     pub data: Vec<u8>,
     /// Bytes of the first sector before these data. Bytes of the sectors that the data do not cover stay as they are.
     pub skip: u64,
-    /// Who is answered.
+    /// Recipient of the answer.
     pub whom: ReplyTo,
 }
 
 impl DiskRequest {
-    /// Of a write that covers its first or last sector in part: the data of all its sectors, with the bytes that lie there now.
-    /// Nothing if they are whole.
+    /// Returns the data of all sectors of a write that covers its first or last sector in part, with the bytes that lie there now;
+    /// `None` if its sectors are whole.
     pub(super) fn completed(&self, bytes: &Bytes) -> Result<io::Result<Option<Vec<u8>>>, UnreadableSector> {
         let (length, written) = (self.head.length as usize, self.data.len());
         if self.head.command != NbdCommand::Write || written == length {
@@ -42,7 +42,7 @@ impl DiskRequest {
     }
 }
 
-/// Who is answered.
+/// Recipient of an answer.
 #[derive(Debug)]
 pub enum ReplyTo {
     /// The client of this number.
@@ -51,20 +51,20 @@ pub enum ReplyTo {
     Caller(Caller),
 }
 
-/// A caller within the program, who is answered once: with what was read, or an error of the protocol. Forgotten without an
-/// answer it is told that the disk is shutting down.
+/// A caller within the program, answered once: with the data read, or an error of the protocol. Dropped without an answer, it is
+/// told that the disk is shutting down.
 pub struct Caller(Option<Way>);
 
-/// Takes the outcome to whoever asked.
+/// Delivers the outcome.
 type Way = Box<dyn FnOnce(Result<Vec<u8>, u32>) + Send>;
 
 impl Caller {
-    /// Is answered by `way`.
+    /// Creates a caller that is answered by `way`.
     pub fn new(way: impl FnOnce(Result<Vec<u8>, u32>) + Send + 'static) -> Caller {
         Caller(Some(Box::new(way)))
     }
 
-    /// It is answered.
+    /// Delivers the answer.
     pub fn answer(mut self, outcome: Result<Vec<u8>, u32>) {
         if let Some(way) = self.0.take() {
             way(outcome);

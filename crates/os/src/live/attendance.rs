@@ -1,20 +1,20 @@
-//! The counts of who came to a disk that is served: told by the doors and by the disk, read by the receipt.
+//! Counts of the clients of a served disk: written by its sockets and by the disk, read for the receipt.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use seekwise_run::receipt::attendance::Attendance;
 
-/// Counts that several write.
+/// Shared counters.
 #[derive(Clone, Debug, Default)]
 pub struct AttendanceCounters(Arc<Mutex<Attendance>>);
 
 impl AttendanceCounters {
-    /// Changes them.
+    /// Changes the counters.
     pub fn write(&self, change: impl FnOnce(&mut Attendance)) {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// As they are now.
+    /// Reads the counters.
     pub fn read(&self) -> Attendance {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

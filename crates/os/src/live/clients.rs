@@ -1,5 +1,5 @@
-//! Clients of a disk, and what else comes to it: one thread hears them all, by `poll`, and waits for none of them. What one
-//! does not read stays with it ([`Transmission`]); who breaks off is forgotten, and what it asked is done.
+//! Clients of a disk, and its other messages: one thread serves them all, by `poll`, and waits for none. Data that a client does not
+//! read stay with it ([`Transmission`]); a client that breaks off is forgotten, and its requests are done.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
@@ -16,37 +16,37 @@ use crate::clock::Clock;
 use crate::nbd::wire::RequestHead;
 use crate::nbd::{MemoryShare, NbdWire, Transmission, pair};
 
-/// How long a client may have room that others wait for, and move less than [`MOVED`]: slower is no link that a disk is used over.
+/// How long a client may hold memory that others wait for and move less than [`MOVED`]: no link for a disk is slower.
 const PATIENCE: Span = Span::from_secs(10);
 
 /// See [`PATIENCE`].
 const MOVED: u64 = 1 << 20;
 
-/// How often that is looked at.
+/// Interval of that check.
 const LOOK: Span = Span::from_millis(500);
 
-/// Where messages to a disk are left, by any thread.
+/// The sending end of a disk's messages, for any thread.
 #[derive(Clone)]
 pub struct Inbox {
     messages: Sender<DiskMessage>,
     bell: Arc<Bell>,
 }
 
-/// What wakes the disk's thread while it waits for its clients.
+/// Wakes the disk's thread while it waits for its clients.
 struct Bell {
-    /// It rings already.
+    /// A wake-up is pending.
     rings: AtomicBool,
     rope: Mutex<Box<dyn NbdWire>>,
 }
 
-/// The other side of an inbox: the disk's.
+/// The receiving end of a disk's messages.
 pub struct Messages {
     messages: Receiver<DiskMessage>,
     bell: Arc<Bell>,
     hears: Box<dyn NbdWire>,
 }
 
-/// An inbox, and what comes of it. Errors are those of the system, which may have no more sockets.
+/// Creates both ends. Errors are those of the system, which may have no more sockets.
 pub fn inbox() -> io::Result<(Inbox, Messages)> {
     let (rope, hears) = pair()?;
     rope.without_waiting()?;
@@ -57,11 +57,11 @@ pub fn inbox() -> io::Result<(Inbox, Messages)> {
 }
 
 impl Inbox {
-    /// Leaves a message. An error where the disk has ended.
+    /// Sends a message; an error if the disk has ended.
     pub fn send(&self, message: DiskMessage) -> Result<(), SendError<DiskMessage>> {
         self.messages.send(message)?;
         if !self.bell.rings.swap(true, Ordering::AcqRel) {
-            // Where there is no room it rings.
+            // If the socket is full, a wake-up is pending.
             let _ = self.bell.rope.lock().unwrap_or_else(PoisonError::into_inner).write(&[0]);
         }
         Ok(())
@@ -69,13 +69,13 @@ impl Inbox {
 }
 
 impl Messages {
-    /// The bell is quiet again. Messages that were left before are there.
+    /// Resets the wake-up. Messages sent before can be received.
     fn silence(&mut self) {
         let _ = self.hears.read(&mut [0; 16]);
         self.bell.rings.swap(false, Ordering::AcqRel);
     }
 
-    /// The next message that is there.
+    /// Receives a message, if there is one.
     pub(crate) fn next(&self) -> Option<DiskMessage> {
         self.messages.try_recv().ok()
     }
@@ -83,16 +83,16 @@ impl Messages {
 
 /// A client that has negotiated.
 pub struct Connection {
-    /// The way to it.
+    /// Its connection.
     pub wire: Box<dyn NbdWire>,
-    /// The talk.
+    /// Its requests and answers.
     pub line: Transmission,
-    /// It is a client of our own, that measures the way.
+    /// Whether it is our own client, which measures latencies.
     pub ours: bool,
 }
 
 impl Connection {
-    /// What is waited for.
+    /// Events to poll for.
     fn wanted(&self) -> PollFlags {
         let mut wanted = PollFlags::empty();
         wanted.set(PollFlags::IN, self.line.hears());
@@ -104,7 +104,7 @@ impl Connection {
 /// A client that is served.
 struct Served {
     connection: Connection,
-    /// While others wait for room: since when it has moved less than is due, and what it had moved then.
+    /// While others wait for memory: since when it has moved too little, and the bytes moved by then.
     idle: Option<(Instant, u64)>,
 }
 
@@ -115,32 +115,31 @@ pub(super) struct Clients {
     last: u64,
     share: Arc<MemoryShare>,
     pub(super) book: AttendanceCounters,
-    /// When somebody was turned away last.
+    /// When a client was last turned away.
     crowded: Option<Instant>,
-    /// What was heard and not taken yet.
+    /// Requests received and not taken yet.
     asked: Vec<(u64, RequestHead, Vec<u8>)>,
-    /// Who may have something to be written.
+    /// Clients that may have answers to be written.
     answered: Vec<u64>,
 }
 
 impl Clients {
-    /// With so much memory for all of them.
+    /// Sets the memory of all clients together.
     pub fn within(&mut self, bytes: u64) {
         self.share = Arc::new(MemoryShare::of(usize::try_from(bytes).unwrap_or(usize::MAX)));
     }
 
-    /// Memory that they have.
+    /// Memory in use by all clients, in bytes.
     pub fn held(&self) -> u64 {
         self.share.taken() as u64
     }
 
-    /// One more, at `now`. Where there are as many as there may be, the one that has been there longest without asking for anything gives way, or
-    /// the new one.
+    /// Adds a client at `now`. At the limit, the client that has been there longest without a request gives way, or else the new one.
     pub fn add(&mut self, mut connection: Connection, now: Instant) {
         let limit = self.book.read().limit;
         let there = self.served.values().filter(|it| !it.connection.ours).count();
         if there >= limit && !connection.ours && !self.give_way() {
-            // It may come again when those who do not read are gone.
+            // The client may come again when those that do not read are gone.
             self.crowded = Some(now);
             return self.book.write(|book| book.turned_away += 1);
         }
@@ -151,7 +150,7 @@ impl Clients {
         self.book.write(|book| book.most = book.most.max(there));
     }
 
-    /// The one that has been there longest without asking for anything gives way. False where all have asked.
+    /// Removes the client that has been there longest without a request. False if all have sent one.
     pub fn give_way(&mut self) -> bool {
         let is_silent = |it: &Connection| !it.ours && it.line.requests() == 0;
         let silent = self.served.iter().find(|(_, it)| is_silent(&it.connection)).map(|it| *it.0);
@@ -162,7 +161,7 @@ impl Clients {
         gone
     }
 
-    /// The client of this number, which is about to be answered; nothing where it is gone.
+    /// Returns the client of this number, which is about to be answered; `None` if it is gone.
     pub fn answer(&mut self, number: u64) -> Option<&mut Transmission> {
         let served = self.served.get_mut(&number)?;
         if self.answered.last() != Some(&number) {
@@ -171,8 +170,7 @@ impl Clients {
         Some(&mut served.connection.line)
     }
 
-    /// Hears those again that waited for room that others had; hangs up on those that have had it too long. True while some wait, or are
-    /// turned away.
+    /// Resumes clients that waited for memory, and disconnects those that have held it too long. True while some wait, or are turned away.
     fn make_room(&mut self, clock: &Clock) -> bool {
         let Clients { served, asked, crowded, .. } = self;
         if crowded.is_none() && !served.values().any(|it| it.connection.line.is_short()) {
@@ -203,18 +201,18 @@ impl Clients {
         waits
     }
 
-    /// Whether something was heard that is not taken yet.
+    /// Whether requests were received and not taken yet.
     pub fn has_asked(&self) -> bool {
         !self.asked.is_empty()
     }
 
-    /// What was heard.
+    /// Takes the received requests.
     pub fn asked(&mut self) -> impl Iterator<Item = (u64, RequestHead, Vec<u8>)> + use<> {
         std::mem::take(&mut self.asked).into_iter()
     }
 
-    /// Waits until a client can be heard or written to, a message comes, or so long; for good without. What is there is
-    /// taken. True where there may be messages.
+    /// Waits until a client can be read or written to, a message comes, or `patience` is over; without it, for good. Serves the
+    /// clients that are ready. True if there may be messages.
     pub fn wait(&mut self, messages: &mut Messages, clock: &Clock, patience: Option<Span>) -> bool {
         let waits = self.make_room(clock);
         let patience = if self.asked.is_empty() { patience } else { Some(Span::ZERO) };
@@ -245,7 +243,7 @@ impl Clients {
         rings
     }
 
-    /// Writes what was answered, as far as clients take it.
+    /// Writes answers, as far as clients take them.
     pub fn write(&mut self) {
         let Clients { served, asked, answered, .. } = self;
         for number in answered.drain(..) {
@@ -258,7 +256,7 @@ impl Clients {
 }
 
 impl Connection {
-    /// Takes and gives what it is ready for. An error where it is over.
+    /// Reads and writes as far as it is ready; an error when it is over.
     fn meet(&mut self, ready: PollFlags, number: u64, asked: &mut Vec<(u64, RequestHead, Vec<u8>)>) -> io::Result<()> {
         if ready.contains(PollFlags::IN) && self.line.hears() {
             self.line.read_from(&mut self.wire)?;
@@ -266,11 +264,11 @@ impl Connection {
         } else if ready.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
-        // What was refused is answered already.
+        // Refused requests have been answered.
         self.write(number, asked)
     }
 
-    /// Writes what it takes, which may give it room for more requests. An error where it is over.
+    /// Writes what the client takes, which may make room for more requests; an error when it is over.
     fn write(&mut self, number: u64, asked: &mut Vec<(u64, RequestHead, Vec<u8>)>) -> io::Result<()> {
         self.line.write_to(&mut self.wire, |head, data| asked.push((number, head, data)))?;
         if self.line.is_over() { Err(io::ErrorKind::ConnectionAborted.into()) } else { Ok(()) }

@@ -1,5 +1,5 @@
-//! What a disk at work holds: its bytes, and, of an array, which drives are lost and what a power cut leaves then. It hears what passes the disk, and
-//! knows no clock and no client.
+//! The content of a disk at work: its bytes, and for an array the lost drives and what a power cut leaves then. The disk tells it its
+//! events; it has no clock and no clients.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -13,33 +13,33 @@ use seekwise_model::time::Instant;
 use super::remains::ArrayHistory;
 use crate::bytes::Bytes;
 
-/// What is said where nobody works out what a cut leaves.
+/// Refusal of a cut whose outcome nobody works out.
 const UNKNOWN: &str = "of an array that has lost a drive it is not known here what a cut leaves; replace the drive and wait until it is \
      rebuilt";
 
-/// Bytes, and what a cut makes of them.
+/// Bytes, and the effect of a cut on them.
 pub struct DiskContent {
     bytes: Bytes,
-    /// Drives of an array that are lost, or are not rebuilt and flushed yet.
+    /// Drives of an array that are lost, or not rebuilt and flushed yet.
     gone: BTreeSet<u32>,
-    /// Of these, the rebuilt ones.
+    /// The rebuilt drives among them.
     whole: BTreeSet<u32>,
     remains: Option<ArrayHistory>,
 }
 
 impl DiskContent {
-    /// Of a disk that has done nothing yet.
+    /// Creates the content of a disk that has done nothing yet.
     pub fn new(bytes: Bytes) -> DiskContent {
         DiskContent { bytes, gone: BTreeSet::new(), whole: BTreeSet::new(), remains: None }
     }
 
-    /// Of an array that begins without these drives, a bit each.
+    /// Sets the drives that the array lacks at the beginning, a bit each.
     pub fn without(mut self, lost: u64) -> DiskContent {
         self.gone = (0..u64::BITS).filter(|member| lost >> member & 1 == 1).collect();
         self
     }
 
-    /// Of this stack: where it has an array that survives the loss of a drive, what passes is kept, for what a cut leaves then. Said after
+    /// Keeps the history of this stack's array, if it survives the loss of a drive, to work out what a cut leaves then. To be called after
     /// [`DiskContent::without`].
     pub fn judged(mut self, stack: &Stack) -> DiskContent {
         if served::may_lack(stack) {
@@ -50,7 +50,7 @@ impl DiskContent {
         self
     }
 
-    /// Within so many bytes of memory, of which what is kept for cuts has a quarter at most. Said after [`DiskContent::judged`].
+    /// Limits the history for cuts to a quarter of so many bytes of memory. To be called after [`DiskContent::judged`].
     pub fn within(mut self, bytes: u64) -> DiskContent {
         if let Some(remains) = &mut self.remains {
             remains.within(bytes / 4);
@@ -58,37 +58,37 @@ impl DiskContent {
         self
     }
 
-    /// Bytes of memory that it takes, with what the writes under way will.
+    /// Memory in use, including that of writes under way, in bytes.
     pub fn held(&self) -> u64 {
         self.bytes.held() + self.kept().unwrap_or(0)
     }
 
-    /// What a write of so many bytes at `lba` adds to that at most; of zeroes nothing is to be kept.
+    /// Upper bound of the memory for a write of `bytes` at `lba`; zeroes have no data (`bytes` is 0).
     pub fn cost_of(&self, lba: u64, bytes: u64) -> u64 {
         self.bytes.cost_of(lba, bytes) + self.kept().map_or(0, |_| bytes)
     }
 
-    /// The same, less what lies there already.
+    /// Memory for such a write, without the pieces that exist already.
     pub fn exact_cost_of(&self, lba: u64, bytes: u64) -> u64 {
         self.bytes.exact_cost_of(lba, bytes) + self.kept().map_or(0, |_| bytes)
     }
 
-    /// The bytes, as a read finds them.
+    /// The bytes.
     pub fn bytes(&self) -> &Bytes {
         &self.bytes
     }
 
-    /// Drives that are lost, or are not rebuilt and flushed yet.
+    /// Drives that are lost, or not rebuilt and flushed yet.
     pub fn gone(&self) -> &BTreeSet<u32> {
         &self.gone
     }
 
-    /// Bytes of what passed that are kept for cuts; nothing where none are.
+    /// Size of the history for cuts, in bytes; `None` without one.
     pub fn kept(&self) -> Option<u64> {
         self.remains.as_ref().map(ArrayHistory::size)
     }
 
-    /// The disk took a request, of a write with these data.
+    /// Records a request that the disk took, with the data of a write.
     pub fn taken(&mut self, now: Instant, request: &Request, data: Option<WriteData>) {
         if let Some(remains) = &mut self.remains {
             remains.taken(now, request, data.as_ref());
@@ -99,7 +99,7 @@ impl DiskContent {
         self.forget_former();
     }
 
-    /// Something became of what was written, or of drives. All of an instant come at once.
+    /// Applies all landings of an instant.
     pub fn landed(&mut self, landings: &[Landing]) -> io::Result<()> {
         for landing in landings {
             match landing.kind {
@@ -117,12 +117,12 @@ impl DiskContent {
             }
         }
         self.forget_former();
-        // What a lost drive had not written yet the others have.
+        // The other drives have what a lost one had not written yet.
         let counts = |it: &&Landing| it.kind == LandingKind::Landed || !self.gone.contains(&it.member);
         landings.iter().filter(counts).try_for_each(|landing| self.bytes.land(landing))
     }
 
-    /// A request is over, when `last` was the last stamp given.
+    /// Records the end of a request, when `last` was the last stamp given.
     pub fn over(&mut self, request: &Request, completion: &Completion, last: u64) -> io::Result<()> {
         match (request.op, completion.status) {
             (Op::Write, Status::Done) => self.bytes.done(request.stamp, last),
@@ -141,15 +141,15 @@ impl DiskContent {
         Ok(())
     }
 
-    /// A setting was changed; the landings of that instant have been told.
+    /// Records a changed setting, after the landings of that instant.
     pub fn changed(&mut self, now: Instant, key: &str, value: &str) {
         if let Some(remains) = &mut self.remains {
             remains.changed(now, key, value);
         }
     }
 
-    /// A flush of this stamp is over. Of an array without a drive no landings tell what it covers; one that was rebuilt is as
-    /// others are from its first flush on.
+    /// Applies a flush of this stamp that is over. In an array without a drive no landings tell what it covers; a rebuilt drive is as
+    /// others from its first flush on.
     pub fn settle(&mut self, flush: u64) -> io::Result<()> {
         if self.gone.is_empty() {
             return Ok(());
@@ -160,14 +160,14 @@ impl DiskContent {
         self.bytes.settle(flush)
     }
 
-    /// Too much was written: what the platters held is of no use without the history.
+    /// Drops the former content if the history was given up, without which it is of no use.
     fn forget_former(&mut self) {
         if self.bytes.keeps_former() && !self.remains.as_ref().is_some_and(ArrayHistory::is_kept) {
             self.bytes.keep_former(false);
         }
     }
 
-    /// Why it is not known what a cut leaves; nothing where it is.
+    /// Why it is not known what a cut leaves; `None` if it is.
     pub fn refusal(&self) -> Option<&str> {
         match &self.remains {
             _ if self.gone.is_empty() => None,
@@ -176,7 +176,7 @@ impl DiskContent {
         }
     }
 
-    /// The power failed at `at`, and all was told of what that made of the writes under way.
+    /// Applies a power cut at `at`, after the landings of the writes under way.
     pub fn cut(&mut self, at: Instant) -> io::Result<()> {
         let Some(remains) = &mut self.remains else {
             self.bytes.cut();

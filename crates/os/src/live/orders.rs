@@ -1,4 +1,4 @@
-//! What is done to a disk beside requests: its power, its settings, what it is asked to say.
+//! Orders to a disk: its power, its settings, its status.
 
 use seekwise_model::block::Control;
 use seekwise_model::time::Instant;
@@ -9,32 +9,32 @@ use seekwise_model::history::{HistoryEvent, HistoryMark};
 use seekwise_run::receipt::Receipt;
 use seekwise_run::sim::why;
 
-/// What is done to a disk beside requests.
+/// An order to a disk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DiskOrder {
-    /// The power fails now.
+    /// A power failure now.
     Cut,
-    /// It is switched off in order.
+    /// Power off, in order.
     Off,
-    /// It comes back.
+    /// Power on.
     On,
-    /// The link is reset: what is under way is aborted, what is cached stays.
+    /// Reset of the link: requests under way are aborted, cached data stay.
     Reset,
-    /// A setting of a layer changes.
+    /// Change of a layer's setting.
     Set(String, String),
-    /// What it did so far, in words.
+    /// Report of its work so far, in words.
     Status,
     /// All figures of the receipt so far, as `name=value`.
     Receipt,
-    /// Something is said that the history of the disk keeps.
+    /// A mark for the disk's history.
     Mark(HistoryMark),
 }
 
-/// What came of an order, in words; an error where it was refused.
+/// The result of an order, in words; an error if it was refused.
 pub type OrderReply = Result<String, String>;
 
 impl LiveDisk {
-    /// The receipt until now.
+    /// Returns the receipt until now.
     pub(super) fn so_far(&self) -> Receipt {
         let stalls = self.watch.as_ref().map_or_else(|| self.receipt.stalls.clone(), StallWatch::so_far);
         let worked = self.clock.now().since(Instant::ZERO).saturating_sub(self.idle);
@@ -43,7 +43,7 @@ impl LiveDisk {
         Receipt { seconds, log, stalls, worked, attendance, ways, ..self.receipt.clone() }
     }
 
-    /// Writes down what is said beside requests; nobody has to be answered.
+    /// Writes a mark to the history; the answer is empty.
     fn mark(&self, now: Instant, mark: &HistoryMark) -> OrderReply {
         if let Some(chronicle) = &self.chronicle {
             chronicle.write(|history| history.marks.push((now, mark.clone())));
@@ -51,7 +51,7 @@ impl LiveDisk {
         Ok(String::new())
     }
 
-    /// Writes down that a setting was changed.
+    /// Records a changed setting.
     fn change(&mut self, now: Instant, key: &str, value: &str) {
         if let Some(chronicle) = &self.chronicle {
             chronicle
@@ -60,7 +60,7 @@ impl LiveDisk {
         self.content.changed(now, key, value);
     }
 
-    /// Does what is ordered, and says what came of it.
+    /// Carries out an order and reports its result.
     pub(super) fn obey(&mut self, order: &DiskOrder) -> OrderReply {
         let now = self.now();
         self.device.handle_timeout(now);
@@ -103,7 +103,7 @@ impl LiveDisk {
             DiskOrder::Set(key, value) => match self.device.control(now, &Control::Set { key, value }) {
                 Ok(()) => {
                     self.pass(RecorderEvent::Order(now, &format!("{key}={value}")));
-                    // First what the change made of drives, as a simulated run tells it.
+                    // First the landings of the change, as in a simulated run.
                     self.take_landings();
                     self.change(now, key, value);
                     self.drain();
@@ -123,7 +123,7 @@ impl LiveDisk {
         }
     }
 
-    /// Its power and its drives, as `name=value`.
+    /// Formats its power and its drives as `name=value`.
     fn stands(&self, now: Instant) -> [String; 5] {
         let bytes = self.content.bytes();
         let gone: Vec<String> = self.content.gone().iter().map(u32::to_string).collect();
@@ -157,7 +157,7 @@ impl LiveDisk {
         )
     }
 
-    /// The power fails: what waits ends, what is below comes back by itself, and the image is what the landings say.
+    /// Cuts the power: waiting requests end, those in flight come back by themselves, and the image is what the landings say.
     pub(super) fn cut(&mut self, now: Instant) {
         self.plan = None;
         let before = self.content.bytes().acknowledged_at_risk();
@@ -183,7 +183,7 @@ impl LiveDisk {
             self.ahead = next;
         }
         self.drain();
-        // It writes out all that it has.
+        // The disk has written out all that it had.
         let settled = self.content.settle(self.stamp + 1);
         self.hold(settled);
     }

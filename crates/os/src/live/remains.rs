@@ -1,13 +1,13 @@
-//! What a power cut leaves of an array that lacks a drive: which events that takes, since when, and whether it can be known.
+//! The history of an array, from which is worked out what a power cut leaves while a drive is lost.
 //!
-//! A read of an array that is whole finds its first copies, and [`crate::bytes`] keeps those. Where a drive is lost it finds another
-//! copy, or what parity and the other drives give, and what a cut makes of that is worked out ([`served`]) from the history since an
-//! instant at which all that was done lay on the media of all drives. So the history begins anew whenever that is so again:
-//! after a flush beside which nothing was under way, and after a cut. A stack whose flushes cannot be trusted begins anew after
-//! cuts alone, for whoever believed them would find data that no drive has.
+//! A read of a whole array finds its first copies, and [`crate::bytes`] keeps those. If a drive is lost, it finds another copy, or
+//! what parity and the other drives give. The effect of a cut on that is worked out ([`served`]) from the history since an
+//! instant at which all finished writes lay on the media of all drives. So the history begins anew whenever that is so again: after a
+//! flush beside which nothing was under way, and after a cut. For a stack whose flushes cannot be trusted it begins anew after cuts
+//! alone: whoever believed the flushes would find data that no drive has.
 //!
-//! After a cut copies and parity count as brought in line with what a read then finds, as md does it (`raid1_sync_request`,
-//! resync of `raid5.c`); how long that takes is not modelled. What a cut leaves of half a rebuild after another cut is not followed. Nothing
+//! After a cut copies and parity count as resynchronised to what a read then finds, as md does it (`raid1_sync_request`,
+//! resync of `raid5.c`); the time of that is not modelled. The outcome of half a rebuild after another cut is not followed. Nothing
 //! here has bytes or knows the time.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,11 +18,11 @@ use seekwise_model::history::{CutRemains, History, HistoryEvent, WriteData};
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Instant;
 
-/// Bytes of written data, and of events, that are kept at most: twice that is needed, for what lay on the media is kept too. Drives of the
+/// Most bytes of written data and events that are kept: twice that is needed, for former content is kept too. Drives of the
 /// catalogue take some ten seconds to write it without a flush between; file systems flush every five (ext4's `commit`).
 const MOST: u64 = 1 << 30;
 
-/// Sectors of a stretch of blocks: written to since the history began, or not. A mebibyte, so that those of the largest drives are few.
+/// Sectors of a stretch that was written to since the history began, or not: a mebibyte, so that the largest drives have few.
 const STRETCH: u64 = 2048;
 
 const TOO_MUCH: &str = "more than 1 GiB (or what --max-memory leaves for it) was written since all of it was known to be on the media, too much to work out what a cut leaves of \
@@ -31,32 +31,32 @@ const TOO_MUCH: &str = "more than 1 GiB (or what --max-memory leaves for it) was
 const HALF: &str = "the power failed while a drive was being rebuilt, and what another cut leaves of that is not followed; wait until it is \
      rebuilt, and flush";
 
-/// Keeps the history of an array, and answers what a cut leaves.
+/// Keeps the history of an array, and works out what a cut leaves.
 pub struct ArrayHistory {
-    /// What it is an array of.
+    /// The stack with the array.
     stack: Stack,
-    /// A flush that is done has brought all to the media that was done before it.
+    /// A flush that is done has brought to the media all writes done before it.
     trusted: bool,
-    /// What has passed since it began; or why that is not known.
+    /// Events since it began; or why they are not known.
     history: Result<History, &'static str>,
-    /// Bytes that it takes, and at most.
+    /// Bytes of the history, and their limit.
     size: u64,
     most: u64,
     /// The stretches that were written to.
     written: BTreeSet<u64>,
-    /// Settings that were changed, but for drives lost and replaced.
+    /// Changed settings, other than drives lost and replaced.
     settings: Vec<HistoryEvent>,
-    /// Drives that were lost when it began, one bit each; those that are now, and of them those that are being rebuilt.
+    /// Drives lost when it began, one bit each; those lost now; and those of them that are being rebuilt.
     at_first: u64,
     lost: u64,
     rebuilding: u64,
-    /// Of those that are lost, the ones that nobody asked to be.
+    /// Lost drives that failed by themselves.
     by_itself: u64,
-    /// Some drive was lost at some time since it began.
+    /// A drive was lost at some time since it began.
     lacked: bool,
-    /// Why a cut is not judged after the settings and losses since it began.
+    /// Why a cut cannot be judged after the settings and losses since it began.
     refused: Option<String>,
-    /// Writes under way, and flushes; of these, whether any write was under way when they were taken.
+    /// Writes under way, and flushes; for each flush, whether a write was under way when it was taken.
     writes: BTreeSet<u64>,
     flushes: BTreeMap<u64, bool>,
     /// The stamp of the last write.
@@ -64,7 +64,7 @@ pub struct ArrayHistory {
 }
 
 impl ArrayHistory {
-    /// Of an array that lacks the drives `lost`, one bit each, and has done nothing yet.
+    /// Begins the history of an array that lacks the drives `lost`, one bit each, and has done nothing yet.
     pub fn new(stack: &Stack, lost: u64) -> ArrayHistory {
         let mut remains = ArrayHistory {
             stack: stack.clone(),
@@ -88,7 +88,7 @@ impl ArrayHistory {
         remains
     }
 
-    /// All that was done is on the media: what was before matters no more, but for the settings that are.
+    /// Begins anew: all finished writes are on the media, and of the past only the settings matter.
     pub fn begin(&mut self) {
         self.history = Ok(History { events: self.settings.clone(), ..History::default() });
         (self.at_first, self.lacked, self.by_itself, self.size) = (self.lost, self.lost != 0, 0, 0);
@@ -96,22 +96,22 @@ impl ArrayHistory {
         self.ask();
     }
 
-    /// The history goes on.
+    /// Whether the history goes on.
     pub fn is_kept(&self) -> bool {
         self.history.is_ok()
     }
 
-    /// Keeps no more bytes than so many, or what is kept without being told.
+    /// Limits the history to so many bytes; beyond them it is given up.
     pub fn within(&mut self, bytes: u64) {
         self.most = self.most.min(bytes);
     }
 
-    /// Bytes of what is kept.
+    /// Bytes of the history.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// Whether a cut is judged after the settings and losses so far. They alone decide.
+    /// Determines whether a cut can be judged; settings and losses alone decide.
     fn ask(&mut self) {
         let Ok(history) = &self.history else { return };
         let changed = |event: &&HistoryEvent| matches!(event, HistoryEvent::Changed(..));
@@ -136,7 +136,7 @@ impl ArrayHistory {
         }
     }
 
-    /// The disk took a request, of a write with these data.
+    /// Records a request that the disk took, with the data of a write.
     pub fn taken(&mut self, at: Instant, request: &Request, data: Option<&WriteData>) {
         match request.op {
             Op::Write => {
@@ -145,7 +145,7 @@ impl ArrayHistory {
                 self.written.extend(stretches(request.lba, request.end()));
             }
             Op::Flush => drop(self.flushes.insert(request.stamp, !self.writes.is_empty())),
-            // What leaves nothing on a medium.
+            // Other requests leave nothing on a medium.
             _ => return,
         }
         self.grow(size_of::<HistoryEvent>() as u64 + data.map_or(0, WriteData::kept));
@@ -154,7 +154,7 @@ impl ArrayHistory {
         }
     }
 
-    /// Something became of what was written, or of a drive.
+    /// Records a landing, or a drive lost or rebuilt.
     pub fn landed(&mut self, landing: &Landing) {
         let drive = 1 << landing.member;
         match landing.kind {
@@ -172,7 +172,7 @@ impl ArrayHistory {
         }
     }
 
-    /// A rebuild that writes what lay there when the history began: of a whole drive that would be most of all.
+    /// Whether a rebuild only wrote what lay there when the history began; for a whole drive these would be most landings.
     fn brings_nothing(&self, landing: &Landing) -> bool {
         let moves = matches!(landing.kind, LandingKind::Taken | LandingKind::Landed);
         let rebuilt = matches!(landing.role, MemberRole::RebuiltCopy(_));
@@ -180,7 +180,7 @@ impl ArrayHistory {
         moves && rebuilt && all.all(|stretch| !self.written.contains(&stretch))
     }
 
-    /// A request is over. True where all that was done is on the media, and the history may begin anew.
+    /// Records the end of a request. True if all finished writes are on the media, and the history may begin anew.
     pub fn over(&mut self, request: &Request, completion: &Completion) -> bool {
         let is_known = match request.op {
             Op::Write => self.writes.remove(&request.stamp),
@@ -197,7 +197,7 @@ impl ArrayHistory {
         all && self.trusted && self.rebuilding == 0
     }
 
-    /// A setting was changed.
+    /// Records a changed setting.
     pub fn changed(&mut self, at: Instant, key: &str, value: &str) {
         match (member(key, value), key) {
             (Some(drive), "array.replace") => self.rebuilding |= self.lost & drive,
@@ -214,7 +214,7 @@ impl ArrayHistory {
         self.ask();
     }
 
-    /// Why it is not known what a cut leaves; nothing where it is.
+    /// Why it is not known what a cut leaves; `None` if it is.
     pub fn refusal(&self) -> Option<&str> {
         match &self.history {
             Err(why) => Some(why),
@@ -225,14 +225,14 @@ impl ArrayHistory {
         }
     }
 
-    /// What the cut at `at` leaves, with the history that it is of; nothing where no drive was lost, or where it is not known. The disk has told what
-    /// the cut made of what was under way.
+    /// Returns what the cut at `at` leaves, with its history; `None` if no drive was lost, or if it is not known. The landings of the cut
+    /// have been told.
     pub fn left(&self, at: Instant) -> Option<Result<(CutRemains, &History), String>> {
         let history = self.history.as_ref().ok().filter(|_| self.lacked && self.refusal().is_none())?;
         Some(served::left(&self.stack, history, self.at_first, at).map(|left| (left, history)))
     }
 
-    /// The power failed: nothing is under way.
+    /// Records a power cut: nothing is under way.
     pub fn cut(&mut self) {
         self.writes.clear();
         self.flushes.clear();
@@ -243,12 +243,12 @@ impl ArrayHistory {
     }
 }
 
-/// The stretches that these blocks lie in.
+/// Returns the stretches that these sectors lie in.
 fn stretches(lba: u64, end: u64) -> impl Iterator<Item = u64> {
     lba / STRETCH..end.div_ceil(STRETCH)
 }
 
-/// The drive, as a bit, that this change takes out of an array or puts into it; nothing where it changes something else.
+/// Returns the drive, as a bit, that this change removes from an array or adds to it; `None` for another change.
 fn member(key: &str, value: &str) -> Option<u64> {
     matches!(key, "array.lose" | "array.replace").then(|| value.parse().map_or(0, |member: u32| 1 << member))
 }

@@ -1,47 +1,48 @@
-//! What a disk at work may take of memory, and how that is parted: what its clients have here, and what it holds.
+//! Limits of a disk's memory at work: the share of its clients, and that of its content.
 //!
-//! Not counted one by one is what the program took before its first client; that is taken off beforehand.
+//! Memory that the program took before its first client is not counted piece by piece, but subtracted beforehand.
 
 use crate::nbd::{EACH, LARGEST};
 
-/// The least that all clients have together beside [`EACH`]: one request of the largest, and some small ones.
+/// Least memory of all clients together besides [`EACH`]: a largest request, and some small ones.
 const CLIENTS: u64 = LARGEST + (8 << 20);
 
-/// The least that the disk has: a large write, on its way and where it lies.
+/// Least memory of the disk: a large write, on its way and where it lies.
 const CONTENTS: u64 = 2 * LARGEST;
 
-/// What comes beside what is counted, such as stacks of threads and what is freed and not given back to the system.
+/// Memory that is not counted, such as stacks of threads, and freed memory that is not given back to the system.
 const BESIDE: u64 = 16 << 20;
 
-/// What the program takes where the system does not say.
+/// Memory of the program if the system does not tell.
 const PROGRAM: u64 = 32 << 20;
 
-/// Requests that a kernel's file system may have here at once: its own default is 12, less than a drive's queue; a loop device has 128.
+/// Least and most requests that a kernel's file system may have here at once: its default is 12, less than a drive's queue; a loop device
+/// has 128.
 const CALLERS: (u64, u64) = (12, 512);
 
-/// What one of these takes at most: Linux hands over a MiB (`fs.fuse.max_pages_limit`).
+/// Largest size of one of these: Linux hands over a MiB (`fs.fuse.max_pages_limit`).
 const CALL: u64 = 1 << 20;
 
-/// Bounds, in bytes.
+/// Limits of memory, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct MemoryRoom {
-    /// All of it.
+    /// All memory.
     pub limit: u64,
-    /// What clients have here of requests and answers.
+    /// Memory of the clients' requests and answers.
     pub clients: u64,
-    /// What the disk holds, and keeps for power cuts.
+    /// Memory of the disk's content, and of its history for power cuts.
     pub contents: u64,
 }
 
 impl Default for MemoryRoom {
-    /// Without bounds.
+    /// No limits.
     fn default() -> MemoryRoom {
         MemoryRoom { limit: u64::MAX, clients: u64::MAX, contents: u64::MAX }
     }
 }
 
 impl MemoryRoom {
-    /// Within so many bytes, of which the program has taken some already, for so many clients. An error says what is needed.
+    /// Divides `limit` bytes, of which the program has taken some already, for so many clients. An error says what is needed.
     pub fn within(limit: u64, clients: usize) -> Result<MemoryRoom, String> {
         let program = resident().unwrap_or(PROGRAM) + BESIDE;
         let theirs = CLIENTS + clients as u64 * EACH;
@@ -63,7 +64,7 @@ impl MemoryRoom {
     }
 }
 
-/// Bytes of memory that this program has now, where the system says so.
+/// Bytes of memory that this program has now, if the system tells.
 pub fn resident() -> Option<u64> {
     #[cfg(target_os = "linux")]
     {

@@ -1,5 +1,5 @@
-//! A thread that does nothing but wake up every millisecond: where it does so late, the machine stood still, for the disk as
-//! for everybody.
+//! Detects stalls of the machine: a thread does nothing but wake up every millisecond. If it does so late, the machine stood still,
+//! for the disk as for everybody.
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,10 +11,10 @@ use seekwise_model::time::Span;
 use crate::clock::{Clock, take_precedence};
 use seekwise_run::receipt::{STALL, Stalls};
 
-/// How often it wakes up.
+/// Interval of wake-ups.
 const EVERY: Span = Span::from_millis(1);
 
-/// The watch, until it is asked what it saw.
+/// The watching thread, until it is ended.
 pub struct StallWatch {
     end: Sender<()>,
     seen: Arc<Mutex<Stalls>>,
@@ -22,7 +22,7 @@ pub struct StallWatch {
 }
 
 impl StallWatch {
-    /// From now on, by this clock.
+    /// Starts to watch, by this clock.
     pub fn begin(clock: Clock) -> StallWatch {
         let (end, ended) = channel();
         let seen = Arc::new(Mutex::new(Stalls::default()));
@@ -41,12 +41,12 @@ impl StallWatch {
         StallWatch { end, seen, watching }
     }
 
-    /// What it saw until now.
+    /// Stalls seen until now.
     pub fn so_far(&self) -> Stalls {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// What it saw.
+    /// Ends the watch and returns its stalls.
     pub fn end(self) -> Stalls {
         let StallWatch { end, seen, watching } = self;
         drop(end);

@@ -1,8 +1,9 @@
-//! The ways to a disk and back while it is at work: what each costs beside what the model says, measured at both ends where that can be.
+//! Latencies of the transports of a disk at work besides the model's, measured at both ends if possible.
 //!
-//! A client's end cannot be seen from here, so a client of our own goes the same way all the while (`probe`): through the same
-//! kind of connection, to the disk's thread and back, past the model. Of a kernel's disk on the file the kernel itself says how long requests
-//! took it ([`DoorLatencies::device`]); where the only client is a run in this program, it says so of all of its own ([`DoorLatencies::client`]). Only what is measured while others are answered counts: a machine that sleeps wakes up late.
+//! A client's end cannot be seen from here, so a client of our own sends requests over the same kind of connection all the while
+//! (`probe`): to the disk's thread and back, past the model. For a kernel's disk on the file the kernel reports how long requests
+//! took ([`DoorLatencies::device`]); a run in this program that is the only client reports that of all of its own
+//! ([`DoorLatencies::client`]). Only measurements taken while others are answered count: a machine that sleeps wakes up late.
 
 use std::io;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -14,33 +15,33 @@ use seekwise_run::receipt::ways::{Door, DoorLatencies};
 
 use crate::clock::Clock;
 
-/// How often a way is gone: forty times a second costs less than a hundredth of a processor, and gives a 99th percentile in some seconds.
+/// Interval of probes: forty a second cost less than a hundredth of a processor, and give a 99th percentile in some seconds.
 const EVERY: Duration = Duration::from_millis(25);
 
-/// Figures that several write.
+/// Shared latencies.
 #[derive(Clone, Debug, Default)]
 pub struct DoorRecorder(Arc<Mutex<DoorLatencies>>);
 
 impl DoorRecorder {
-    /// Changes them.
+    /// Changes the latencies.
     pub fn write<T>(&self, change: impl FnOnce(&mut DoorLatencies) -> T) -> T {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// As they are now.
+    /// Reads the latencies.
     pub fn read(&self) -> DoorLatencies {
         self.write(|ways| ways.clone())
     }
 }
 
-/// A thread that goes a way again and again, until it is dropped.
+/// A thread that probes a transport again and again, until it is dropped.
 pub struct DoorProbe {
     end: Option<Sender<()>>,
     going: Option<JoinHandle<()>>,
 }
 
 impl DoorProbe {
-    /// Goes the way through `door`, there and back once with each `go`; an error ends it.
+    /// Probes the transport `door`: each `go` is a round trip, and its error ends the probe.
     pub fn begin(
         measured: DoorRecorder,
         door: Door,
@@ -63,7 +64,7 @@ impl DoorProbe {
         })
     }
 
-    /// Does this again and again, with such pauses, until it is not to go on.
+    /// Calls `goes_on` after such pauses, until it answers false.
     pub(crate) fn every(pause: Duration, mut goes_on: impl FnMut() -> bool + Send + 'static) -> DoorProbe {
         let (end, ended) = channel();
         let going =
@@ -81,11 +82,11 @@ impl Drop for DoorProbe {
     }
 }
 
-/// Goes to a disk and back over a connection that has agreed upon its export: a request that is refused before the model hears of
-/// it is answered as all are.
+/// Makes a round trip to a disk over a connection that has agreed upon its export: an invalid request is refused before the model
+/// hears of it, and answered as all are.
 pub fn there_and_back(wire: &mut (impl io::Read + io::Write)) -> io::Result<()> {
     use crate::nbd::wire::{HEAD, REQUEST};
-    // A flush of a range: it makes no sense.
+    // A flush of a range, which is invalid.
     let mut head = [0; HEAD];
     head[..4].copy_from_slice(&REQUEST.to_be_bytes());
     head[7] = 3;

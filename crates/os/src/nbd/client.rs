@@ -1,10 +1,10 @@
-//! Any export as a device: what a job runs on where its place is `nbd:` or `live:`. One thread: requests go out and replies
-//! come in without waiting for either ([`NbdClient::wait`] waits), so a server that stops reading cannot lock us up.
+//! Any export as a device, for jobs whose place is `nbd:` or `live:`. One thread: requests go out and replies come in without
+//! waiting for either ([`NbdClient::wait`] waits), so a server that stops reading cannot lock us up.
 //!
-//! Replies are simple ones. What is written is the request's stamp, again and again.
+//! Replies are simple ones. Writes carry the request's stamp, again and again.
 //!
-//! A server may mean harm, or be none: what it says before transmission is bounded in bytes, answers and time, and one that has not
-//! answered a request for [`SILENCE`] counts as gone. Nothing is kept of what it sends.
+//! A server may mean harm, or be none: its words before transmission are bounded in bytes, answers and time, and a server that has not
+//! answered a request for [`SILENCE`] counts as gone. Nothing that it sends is kept.
 
 use std::collections::BTreeMap;
 use std::collections::VecDeque;
@@ -26,31 +26,31 @@ use seekwise_run::outcome::RunError;
 use seekwise_run::receipt::Receipt;
 use seekwise_run::receipt::ways::RequestTotals;
 
-/// Requests at once: as many as a worker may keep in flight; a server that takes fewer lets the others wait.
+/// Requests in flight: as many as a worker may have; a server that takes fewer lets the others wait.
 const DEPTH: u32 = 65_535;
 
-/// The longest request where an export says nothing: what the protocol lets a client ask of any server.
+/// The longest request if an export names no limit: the protocol lets a client send it to any server.
 const LARGEST: u32 = 32 << 20;
 
-/// Bytes of an answer before transmission, and answers to one option: sizes, a name, a description.
+/// Largest answer before transmission, in bytes, and most answers to one option: sizes, a name, a description.
 const ANSWER: u32 = 64 << 10;
 
 /// See [`ANSWER`].
 const ANSWERS: usize = 100;
 
-/// The largest export: the offsets of files go no further.
+/// The largest export: offsets of files go no further.
 const MOST: u64 = 1 << 63;
 
-/// How long all before transmission may take.
+/// Time limit of all before transmission.
 const AGREES: Span = Span::from_secs(30);
 
-/// How long a request may take: a disk behind a server that gives up does so after some minutes (Linux, of SCSI disks: six tries of 30 s).
+/// How long a request may take: the disk behind a server gives up after some minutes (Linux, of SCSI disks: six tries of 30 s).
 const SILENCE: Span = Span::from_secs(600);
 
-/// Bytes that are taken off a connection at once.
+/// Bytes read from a connection at once.
 const PIECE: usize = 256 << 10;
 
-/// What an export says of itself.
+/// Properties that an export reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Offer {
     bytes: u64,
@@ -60,11 +60,11 @@ struct Offer {
     largest: u32,
 }
 
-/// A request that is out.
+/// A request in flight.
 struct Flying {
     tag: u32,
     submitted: Instant,
-    /// Bytes that come with its reply.
+    /// Bytes of data in its reply.
     bytes: usize,
     /// A read or a write.
     moves: bool,
@@ -74,15 +74,15 @@ struct Flying {
 pub struct NbdClient {
     wire: Box<dyn NbdWire>,
     offer: Offer,
-    /// By cookie.
+    /// Requests in flight, by cookie.
     flying: BTreeMap<u64, Flying>,
     cookie: u64,
-    /// What goes out, and how much of it has.
+    /// Bytes to be sent, and how many of them are.
     out: Vec<u8>,
     sent: usize,
-    /// What came in and is not a whole reply yet.
+    /// Bytes of the head of a reply, until it is whole.
     head: Vec<u8>,
-    /// Bytes of a reply that are still to come, and whose it is.
+    /// Bytes of a reply that are still to come, and its cookie and error.
     rest: usize,
     reading: Option<(u64, u32)>,
     piece: Box<[u8]>,
@@ -90,15 +90,15 @@ pub struct NbdClient {
     now: Instant,
     /// The connection has ended.
     gone: bool,
-    /// For the server did not answer.
+    /// The server did not answer in time.
     silent: bool,
-    /// Reads and writes that went well, as they took here.
+    /// Totals of successful reads and writes, with their time here.
     counted: RequestTotals,
-    /// What is done when the run is over.
+    /// Called when the run is over.
     ending: Option<Ending>,
 }
 
-/// A connection that is waited for until an instant.
+/// A connection whose reads wait, but no longer than until an instant.
 struct Patient<'a> {
     wire: &'a mut dyn NbdWire,
     clock: Clock,
@@ -130,11 +130,11 @@ fn timespec(span: Span) -> Timespec {
     Timespec { tv_sec: (span.nanos() / 1_000_000_000) as i64, tv_nsec: (span.nanos() % 1_000_000_000) as _ }
 }
 
-/// Ends what is behind a connection.
+/// Ends the server behind a connection.
 type Ending = Box<dyn FnOnce(RequestTotals) -> io::Result<Receipt>>;
 
 impl NbdClient {
-    /// Agrees with a server upon the export `name`.
+    /// Negotiates with a server for the export `name`.
     pub fn connect(mut wire: Box<dyn NbdWire>, name: &str) -> io::Result<NbdClient> {
         let clock = Clock::start();
         let offer = negotiate(&mut Patient { wire: &mut *wire, clock, until: clock.now() + AGREES }, name)?;
@@ -159,12 +159,12 @@ impl NbdClient {
         })
     }
 
-    /// When the run is over, `ending` is done; it is told what reads and writes took.
+    /// Sets `ending`, which is called with the totals of reads and writes when the run is over.
     pub fn and_then(self, ending: impl FnOnce(RequestTotals) -> io::Result<Receipt> + 'static) -> NbdClient {
         NbdClient { ending: Some(Box::new(ending)), ..self }
     }
 
-    /// What the export can do, as a device.
+    /// Limits of the export, as a device.
     pub fn limits(&self) -> Limits {
         let Offer { bytes, flags, smallest, preferred, largest } = self.offer;
         let logical = smallest.max(SECTOR as u32);
@@ -181,7 +181,7 @@ impl NbdClient {
         }
     }
 
-    /// Where sending or receiving failed the connection is over, and with it what is in flight.
+    /// Ends the connection if sending or receiving failed, and aborts the requests in flight.
     fn survive(&mut self, result: io::Result<()>) {
         if result.is_err() {
             self.gone = true;
@@ -191,7 +191,7 @@ impl NbdClient {
         }
     }
 
-    /// How long the request that was sent first may still take; nothing where none is out.
+    /// Time left for the oldest request in flight; `None` without one.
     fn patience(&self, clock: &Clock) -> Option<Span> {
         let first = self.flying.values().next()?;
         Some((first.submitted + SILENCE).saturating_since(clock.now()))
@@ -270,12 +270,12 @@ impl NbdClient {
             self.counted.requests += 1;
             self.counted.took += finished.since(submitted);
         }
-        // What happens behind the connection is not seen from here.
+        // The parts of a response behind the connection are not seen from here.
         parts.add(Part::Queue, finished.since(submitted));
         self.done.push_back(Completion { tag, status, submitted, finished, parts, effort: Effort::COMMAND });
     }
 
-    /// Puts a request's bytes behind what goes out.
+    /// Appends a request to the bytes to be sent.
     fn put(&mut self, command: u16, flags: u16, request: &Request) {
         let (offset, length) = match request.op {
             Op::Flush => (0, 0),
@@ -304,7 +304,7 @@ impl TimedDevice for NbdClient {
             if left == Some(Span::ZERO) {
                 return Ok(());
             }
-            // What is left of it is waited for awake.
+            // The last part is waited for awake.
             let sleeps = left.map(|left| left.saturating_sub(AWAKE));
             let patience = self.patience(clock);
             if patience == Some(Span::ZERO) {
@@ -314,7 +314,7 @@ impl TimedDevice for NbdClient {
             }
             let sleeps = sleeps.into_iter().chain(patience).min().map(timespec);
             let wanted = if self.sent < self.out.len() { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
-            // Nothing comes from a connection that has ended, though it says that there is something.
+            // A connection that has ended always counts as ready, though nothing comes from it.
             let wire = [PollFd::from_borrowed_fd(self.wire.as_fd(), wanted)];
             match poll(&mut { wire }[..usize::from(!self.gone)], sleeps.as_ref()) {
                 Ok(0) | Err(rustix::io::Errno::INTR) => {}
@@ -365,7 +365,7 @@ impl Device for NbdClient {
         let flying = Flying { tag: request.tag, submitted: now, bytes, moves };
         let refused = match command {
             _ if self.gone => Some(Status::Aborted),
-            // Nothing is volatile where nothing can be flushed.
+            // Nothing is volatile if nothing can be flushed.
             None if request.op == Op::Flush => Some(Status::Done),
             None => Some(Status::Unsupported),
             _ if request.op != Op::Flush && request.end() > self.offer.bytes / SECTOR => Some(Status::OutOfRange),
@@ -379,18 +379,18 @@ impl Device for NbdClient {
         self.flying.insert(self.cookie, flying);
         let forced = request.flags.has(Flags::FUA) && has(can::FUA) && request.op != Op::Read;
         self.put(command.unwrap_or(0), if forced { wire::FUA } else { 0 }, &request);
-        // What comes back meanwhile is met at a later instant than this one.
+        // Replies that come meanwhile are met at a later instant than this one.
         let sent = self.send();
         self.survive(sent);
         Ok(now)
     }
 
-    /// What is in flight comes back by itself; what a server keeps is its own affair.
+    /// Requests in flight come back by themselves; the cache of a server is its own affair.
     fn control(&mut self, _: Instant, control: &Control<'_>) -> Result<(), ControlError> {
         uncontrolled(control)
     }
 
-    /// Nothing comes but from outside.
+    /// Nothing is due but what comes from outside.
     fn poll_timeout(&self) -> Option<Instant> {
         None
     }
@@ -429,7 +429,7 @@ fn status(number: u32) -> Status {
     }
 }
 
-/// Fixed newstyle, and GO with the block sizes.
+/// Negotiates: fixed newstyle, and GO with the block sizes.
 fn negotiate(wire: &mut (impl Read + Write), name: &str) -> io::Result<Offer> {
     let hello: [u8; 18] = read(wire)?;
     let mut reader = WireReader(&hello);
@@ -469,9 +469,9 @@ fn negotiate(wire: &mut (impl Read + Write), name: &str) -> io::Result<Offer> {
 }
 
 impl Offer {
-    /// The offer, where a client of whole sectors can live with it.
+    /// Returns the offer, if a client of whole sectors can use it.
     fn checked(self) -> io::Result<Offer> {
-        /// The largest block that a disk of this laboratory has.
+        /// The largest block of a disk of this laboratory.
         const LARGEST_BLOCK: u32 = 4096;
         let Offer { bytes, smallest, preferred, largest, .. } = self;
         if bytes < SECTOR {
@@ -497,7 +497,7 @@ impl Offer {
             info::EXPORT => (self.bytes, self.flags) = (reader.u64()?, reader.u16()?),
             info::BLOCK_SIZE => {
                 (self.smallest, self.preferred) = (reader.u32()?, reader.u32()?);
-                // A server may say that there is no limit.
+                // A server may name no limit.
                 self.largest = reader.u32()?.min(LARGEST);
             }
             _ => {}

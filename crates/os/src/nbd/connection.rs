@@ -1,6 +1,6 @@
-//! One client's side of the talk after negotiation: bytes in, requests out; answers in, bytes out. Nothing here waits. What a
-//! client may have here is bounded, in bytes: of one that asks and never reads, no more requests are taken until it does; and so is what all
-//! of them may have together ([`MemoryShare`]).
+//! A client after negotiation: bytes in, requests out; answers in, bytes out. Nothing here waits. Memory is bounded, in bytes: if a
+//! client sends requests and never reads, no more are taken until it does. All clients together have a limit as well
+//! ([`MemoryShare`]).
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::sync::Arc;
@@ -9,38 +9,38 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::negotiation::{ALLOCATION_ID, Export, TransmissionTerms};
 use super::wire::{self, HEAD, NbdCommand, RequestHead, error};
 
-/// Bytes of requests and replies that a client may have here at once: two of the largest requests.
+/// Bytes of requests and replies of a client: two of the largest requests.
 const BUDGET: usize = 64 << 20;
 
-/// Bytes that are taken off a connection at once, where so many are there: many heads, or one small write.
+/// Bytes read from a connection at once, if as many are there: many heads, or a small write.
 const READ: usize = 64 << 10;
 
-/// The same of a large write's data, which go where they are kept: some ten microseconds of copying, so that whoever reads is
+/// Bytes of a large write's data read at once, straight to their place: some ten microseconds of copying, so that the reader is
 /// back in time for what is due.
 const DATA: usize = 256 << 10;
 
-/// What a request costs of the budget beside its data.
+/// Cost of a request in the budget, besides its data.
 const REQUEST: usize = 256;
 
-/// A request of one client that costs no more than this always has room, so that nobody waits for good: a page, or a status.
+/// A client's only request always has memory if it costs no more than this, so that nobody waits for good: a page, or a status.
 const SMALL: usize = 16 << 10;
 
-/// What a client has of memory in any case.
+/// Memory that each client has in any case.
 pub const EACH: u64 = (READ + SMALL) as u64;
 
-/// Zeroes and trims longer than this keep a disk busy and hold nothing; a client has [`LONG_ONES`] of them here at once.
+/// Zeroes and trims longer than this keep a disk busy without data; a client may have [`LONG_ONES`] of them here at once.
 const LONG: u32 = 1 << 20;
 
 /// See [`LONG`].
 const LONG_ONES: usize = 2;
 
-/// Extents that an answer about what is allocated has at most; a client asks again for the rest.
+/// Most extents of an answer to a block status; a client asks again for the rest.
 pub const EXTENTS: usize = 1000;
 
-/// The room for answers that is kept for later ones: a few of a MiB, which large transfers come in.
+/// Largest buffer kept for later answers: a few of a MiB, the size of large transfers.
 const KEPT: usize = 4 << 20;
 
-/// What the requests and answers of all clients may take of memory together.
+/// Limit of the memory for requests and answers of all clients together.
 #[derive(Debug)]
 pub struct MemoryShare {
     taken: AtomicUsize,
@@ -48,17 +48,17 @@ pub struct MemoryShare {
 }
 
 impl MemoryShare {
-    /// So many bytes at most.
+    /// Creates a limit of `most` bytes.
     pub fn of(most: usize) -> MemoryShare {
         MemoryShare { taken: AtomicUsize::new(0), most }
     }
 
-    /// Bytes that are taken.
+    /// Bytes in use.
     pub fn taken(&self) -> usize {
         self.taken.load(Ordering::Relaxed)
     }
 
-    /// Takes so many bytes, where there is room for them or they `must` be.
+    /// Takes so many bytes, if they fit or `must` be taken.
     fn take(&self, bytes: usize, must: bool) -> bool {
         let taken = self.taken();
         let fits = must || taken.saturating_add(bytes) <= self.most;
@@ -74,7 +74,7 @@ impl MemoryShare {
 }
 
 impl Default for MemoryShare {
-    /// Without a bound but each client's own.
+    /// No limit but each client's own.
     fn default() -> MemoryShare {
         MemoryShare::of(usize::MAX)
     }
@@ -83,39 +83,39 @@ impl Default for MemoryShare {
 /// A client after negotiation.
 pub struct Transmission {
     share: Arc<MemoryShare>,
-    /// What of it is this client's room for what comes.
+    /// Bytes of the share that this client's input buffer takes.
     ground: usize,
-    /// It waits for what others have of it.
+    /// The next request waits for memory that other clients have.
     short: bool,
-    /// Requests here that are [`LONG`].
+    /// Number of requests here that are [`LONG`].
     long: usize,
-    /// Bytes that went either way, and whole requests that came.
+    /// Bytes moved either way, and whole requests received.
     moved: u64,
     requests: u64,
     export: Export,
     negotiated: TransmissionTerms,
-    /// What came, from `from` to `to`.
+    /// Received bytes, from `from` to `to`.
     came: Box<[u8]>,
     from: usize,
     to: usize,
-    /// A write whose data are coming, and how many bytes of them have.
+    /// A write whose data are coming, and how many bytes of them have come.
     coming: Option<(RequestHead, Vec<u8>, usize)>,
     /// Bytes of a refused write's data that are still to come.
     refused: usize,
-    /// Nothing more is heard.
+    /// Nothing more is read.
     over: bool,
-    /// The next request waits for room.
+    /// The next request waits for memory.
     full: bool,
-    /// What goes out, and how much of it has.
+    /// Bytes to be sent, and how many of them are.
     out: Vec<u8>,
     sent: usize,
-    /// What all requests here cost, and those of them whose answers are in `out`.
+    /// Cost of all requests here, and of those whose answers are in `out`.
     taken: usize,
     answered: usize,
 }
 
 impl Transmission {
-    /// A client that has agreed upon an export.
+    /// Creates the state of a client that has agreed upon an export.
     pub fn new(export: Export, negotiated: TransmissionTerms) -> Transmission {
         Transmission {
             share: Arc::default(),
@@ -140,34 +140,34 @@ impl Transmission {
         }
     }
 
-    /// What negotiation has still to say goes out first.
+    /// Sends the rest of the negotiation first.
     pub fn begin_with(&mut self, bytes: &[u8]) {
         self.out.extend(bytes);
     }
 
-    /// From now on it has a part of `share`.
+    /// Takes its memory from `share` from now on.
     pub fn sharing(&mut self, share: Arc<MemoryShare>) {
         share.taken.fetch_add(READ + self.taken, Ordering::Relaxed);
         self.share.give_back(self.ground + self.taken);
         (self.share, self.ground) = (share, READ);
     }
 
-    /// The next request waits for room that other clients have.
+    /// Whether the next request waits for memory that other clients have.
     pub fn is_short(&self) -> bool {
         self.short && self.full
     }
 
-    /// Something of the client's takes room here until it reads, or sends the rest.
+    /// Whether the client holds memory until it reads, or sends the rest of a write.
     pub fn owes(&self) -> bool {
         self.speaks() || self.coming.is_some()
     }
 
-    /// Bytes that went either way until now.
+    /// Bytes moved either way until now.
     pub fn moved(&self) -> u64 {
         self.moved
     }
 
-    /// Whole requests that came.
+    /// Number of whole requests received.
     pub fn requests(&self) -> u64 {
         self.requests
     }
@@ -177,17 +177,17 @@ impl Transmission {
         !self.over && !self.full
     }
 
-    /// Whether there is something to be written.
+    /// Whether there are bytes to be written.
     pub fn speaks(&self) -> bool {
         !self.out.is_empty()
     }
 
-    /// The client has left, and all it asked is answered.
+    /// Whether the client has left and all its requests are answered.
     pub fn is_over(&self) -> bool {
         self.over && self.taken == 0
     }
 
-    /// Takes what is there, without waiting where `stream` does not.
+    /// Reads the bytes that are there; waits only if `stream` does.
     pub fn read_from(&mut self, stream: &mut impl Read) -> io::Result<()> {
         let read = match &mut self.coming {
             Some((_, data, filled)) => {
@@ -211,7 +211,7 @@ impl Transmission {
         Ok(())
     }
 
-    /// Nothing more is heard; what did not come whole is not done.
+    /// Stops reading; a request that did not come whole is dropped.
     fn end(&mut self) {
         self.over = true;
         self.full = false;
@@ -227,7 +227,7 @@ impl Transmission {
         self.share.give_back(cost);
     }
 
-    /// The next request that makes sense, with the data of a write. Others are answered.
+    /// Returns the next valid request, with the data of a write; answers invalid ones.
     pub fn request(&mut self) -> Option<(RequestHead, Vec<u8>)> {
         loop {
             let there = self.to - self.from;
@@ -247,12 +247,12 @@ impl Transmission {
             }
             let bytes = self.came[self.from..self.to].first_chunk::<HEAD>().filter(|_| !self.over)?;
             let Some(head) = RequestHead::parse(bytes).filter(|head| head.command != NbdCommand::Disconnect) else {
-                // It says goodbye, or what came is no request.
+                // A goodbye, or bytes that are no request.
                 self.end();
                 return None;
             };
             let cost = self.cost(&head);
-            // What is larger than all goes alone.
+            // A request larger than the budget goes alone.
             let own = self.taken > 0 && self.taken + cost > BUDGET;
             let own = own || is_long(&head) && self.long >= LONG_ONES;
             self.short = !own && !self.share.take(cost, self.taken == 0 && cost <= SMALL);
@@ -278,7 +278,7 @@ impl Transmission {
         }
     }
 
-    /// What a request costs of the budget.
+    /// Cost of a request in the budget.
     fn cost(&self, head: &RequestHead) -> usize {
         let most = self.export.largest;
         REQUEST
@@ -294,7 +294,7 @@ impl Transmission {
         self.negotiated.structured && matches!(head.command, NbdCommand::Read | NbdCommand::BlockStatus)
     }
 
-    /// A request is done; `fill` puts what was read into zeroes, or says why not.
+    /// Answers a finished request; `fill` puts the data of a read into zeroes, or returns an error.
     pub fn done(&mut self, head: &RequestHead, fill: impl FnOnce(&mut [u8]) -> Result<(), u32>) {
         let length = if head.command == NbdCommand::Read { head.length as usize } else { 0 };
         let begin = self.out.len();
@@ -311,19 +311,19 @@ impl Transmission {
         self.account(head);
     }
 
-    /// It is answered.
+    /// Accounts for an answered request.
     fn account(&mut self, head: &RequestHead) {
         self.answered += self.cost(head);
         self.long -= usize::from(is_long(head));
     }
 
-    /// What is allocated, as bytes and flags of `base:allocation`.
+    /// Answers a block status with extents: bytes, and flags of `base:allocation`.
     pub fn extents(&mut self, head: &RequestHead, extents: &[(u32, u32)]) {
         self.out.extend(wire::status_chunk(head.cookie, ALLOCATION_ID, extents));
         self.account(head);
     }
 
-    /// A request went wrong ([`wire::error`]).
+    /// Answers a request with an error ([`wire::error`]).
     pub fn failed(&mut self, head: &RequestHead, error: u32) {
         match self.in_chunks(head) {
             true => self.out.extend(wire::error_chunk(head.cookie, error)),
@@ -332,8 +332,8 @@ impl Transmission {
         self.account(head);
     }
 
-    /// Writes what the other end takes, without waiting where `stream` does not; `hear` takes the requests for which there is
-    /// room again. What then waits waits for the other end, or for an answer.
+    /// Writes what the other end takes; waits only if `stream` does. `hear` takes the requests for which there is memory again. The rest
+    /// waits for the other end, or for an answer.
     pub fn write_to(&mut self, stream: &mut impl Write, mut hear: impl FnMut(RequestHead, Vec<u8>)) -> io::Result<()> {
         loop {
             self.send(stream)?;
@@ -343,7 +343,7 @@ impl Transmission {
             while let Some((head, data)) = self.request() {
                 hear(head, data);
             }
-            // What was refused is to be written too.
+            // Refusals are to be written, too.
             if !self.speaks() {
                 return Ok(());
             }
@@ -376,9 +376,9 @@ impl Transmission {
         Ok(())
     }
 
-    /// Of many answers that are not all sent, those that are take no more room. An answer is never longer than what it costs.
+    /// Frees the memory of answers that were sent, while others were not. An answer is never longer than its cost.
     fn let_go(&mut self) {
-        // Half of them at least: what is moved is less than what was sent.
+        // At least half of them: fewer bytes are moved than were sent.
         if self.sent >= KEPT.max(self.out.len() / 2) {
             let free = self.sent.min(self.answered);
             self.answered -= free;
@@ -399,7 +399,7 @@ fn is_long(head: &RequestHead) -> bool {
     matches!(head.command, NbdCommand::Trim | NbdCommand::WriteZeroes) && head.length > LONG
 }
 
-/// What is wrong with a request, as an error of the protocol.
+/// Returns the error of the protocol for an invalid request.
 fn fault(head: &RequestHead, export: &Export, negotiated: TransmissionTerms) -> Option<u32> {
     let within = head.offset.checked_add(u64::from(head.length)).is_some_and(|end| end <= export.bytes);
     let aligned = (head.offset | u64::from(head.length)).is_multiple_of(u64::from(export.smallest));
@@ -418,7 +418,7 @@ fn fault(head: &RequestHead, export: &Export, negotiated: TransmissionTerms) -> 
         NbdCommand::Read | NbdCommand::Write | NbdCommand::Trim | NbdCommand::WriteZeroes => range,
         NbdCommand::BlockStatus if !negotiated.status => Some(error::INVALID),
         NbdCommand::BlockStatus => range,
-        // It is of all that there is, and says so by naming nothing.
+        // A flush covers everything, so it names no range.
         NbdCommand::Flush if (head.offset, head.length) != (0, 0) => Some(error::INVALID),
         NbdCommand::Flush | NbdCommand::Disconnect => None,
         NbdCommand::Unknown(_) => Some(error::INVALID),

@@ -1,4 +1,4 @@
-//! From the first byte to transmission: what the client wants of the one export there is.
+//! From the first byte to transmission: a client's options for the one export there is.
 
 use std::io::{self, Read, Write};
 
@@ -6,10 +6,10 @@ use seekwise_model::block::{Limits, SECTOR};
 
 use super::wire::{self, WireReader, answer, can, info, option};
 
-/// What is served.
+/// An export.
 #[derive(Clone, Debug)]
 pub struct Export {
-    /// What it is, for people.
+    /// Description for people.
     pub description: String,
     pub bytes: u64,
     /// Smallest request, in bytes.
@@ -18,16 +18,16 @@ pub struct Export {
     pub preferred: u32,
     /// Largest request.
     pub largest: u32,
-    /// Zeroes are there sooner than their bytes would be.
+    /// Zeroes are written faster than their bytes would be.
     pub fast_zeroes: bool,
 }
 
-/// What was agreed upon.
+/// Terms of a transmission, as negotiated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TransmissionTerms {
-    /// Replies to reads are chunks.
+    /// Reads are answered in chunks.
     pub structured: bool,
-    /// Block status is asked for in `base:allocation`.
+    /// Block status of `base:allocation` was chosen.
     pub status: bool,
 }
 
@@ -36,15 +36,15 @@ const ALLOCATION: &str = "base:allocation";
 /// See [`ALLOCATION`].
 pub(super) const ALLOCATION_ID: u32 = 1;
 
-/// The longest data of an option: names are of at most 4096 bytes, and there are few.
+/// Longest data of an option: names have at most 4096 bytes, and there are few.
 const LONGEST: u32 = 64 << 10;
 
-/// Requests no longer than this are asked of clients, however long a stack takes them: what a disk's command carries at
-/// most, and what one client can have here twice.
+/// Largest request that clients may send, even if a stack takes longer ones: the most that a disk's command carries, and half of
+/// what one client can have here.
 pub const LARGEST: u64 = 32 << 20;
 
 impl Export {
-    /// Of a disk with these limits, which writes zeroes as it writes all else: drives of the catalogue know no command for them.
+    /// Creates the export of a disk with these limits, which writes zeroes as other data: drives of the catalogue know no command for them.
     pub fn of(limits: &Limits, description: String) -> Export {
         Export {
             description,
@@ -56,7 +56,7 @@ impl Export {
         }
     }
 
-    /// Its transmission flags.
+    /// Transmission flags.
     fn flags(&self, negotiated: TransmissionTerms) -> u16 {
         let fragments = if negotiated.structured { can::DONT_FRAGMENT } else { 0 };
         can::FLAGS
@@ -70,7 +70,7 @@ impl Export {
             | fragments
     }
 
-    /// The reply to GO and INFO: size and flags, then what else was asked for, and what a client must know.
+    /// Builds the reply to GO and INFO: size and flags, block sizes, and the information asked for.
     fn tell(&self, option: u32, wanted: &[u16], negotiated: TransmissionTerms) -> Vec<u8> {
         let mut out = Vec::new();
         let mut piece = |kind: u16, data: &[u8]| {
@@ -91,19 +91,19 @@ impl Export {
     }
 }
 
-/// A talk before transmission, step by step: bytes in, bytes out. Nothing here waits, and what a client may have here is bounded.
+/// Negotiation step by step: bytes in, bytes out. Nothing here waits, and a client's memory is bounded.
 #[derive(Debug)]
 pub struct Handshake {
     export: Export,
     stage: Stage,
-    /// What came of what is wanted.
+    /// Received bytes of the next item.
     came: Vec<u8>,
     /// Zeroes follow EXPORT_NAME.
     zeroes: bool,
     negotiated: TransmissionTerms,
 }
 
-/// What is wanted next.
+/// The next item of a negotiation.
 #[derive(Clone, Copy, Debug)]
 enum Stage {
     /// The client's flags.
@@ -112,23 +112,23 @@ enum Stage {
     Head,
     /// An option's data, of so many bytes.
     Data(u32, u32),
-    /// The same of more data than any option has: bytes that are still to come, and are forgotten.
+    /// Longer data than any option has: the option, and the bytes still to come, which are dropped.
     TooMuch(u32, u32),
 }
 
-/// Where a talk stands.
+/// State of a negotiation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HandshakeStep {
-    /// It goes on.
+    /// Negotiation goes on.
     On,
     /// Transmission begins.
     Goes(TransmissionTerms),
-    /// The client leaves, or is to be left.
+    /// The client leaves, or is to be disconnected.
     Leaves,
 }
 
 impl Handshake {
-    /// With a client that has just come; and what it is greeted with.
+    /// Begins with a client that has just come; also returns its greeting.
     pub fn new(export: Export) -> (Handshake, Vec<u8>) {
         let mut hello = wire::GREETING.to_be_bytes().to_vec();
         hello.extend(wire::OPTIONS.to_be_bytes());
@@ -137,7 +137,7 @@ impl Handshake {
         (Handshake { export, stage, came, zeroes: false, negotiated }, hello)
     }
 
-    /// How many bytes it takes at most now: behind them transmission may have begun.
+    /// How many bytes it takes at most now: transmission may begin after them.
     pub fn wants(&self) -> usize {
         match self.stage {
             Stage::Flags => 4 - self.came.len(),
@@ -147,12 +147,12 @@ impl Handshake {
         }
     }
 
-    /// What is served.
+    /// The export.
     pub fn export(&self) -> &Export {
         &self.export
     }
 
-    /// Takes bytes, no more than it wants. What they are answered with comes behind what is in `out`.
+    /// Takes bytes, no more than it wants, and appends the answer to `out`.
     pub fn hear(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> HandshakeStep {
         if let Stage::TooMuch(option, left) = &mut self.stage {
             *left -= bytes.len() as u32;
@@ -173,7 +173,7 @@ impl Handshake {
                 let flags = reader.u32().unwrap_or(u32::MAX);
                 self.zeroes = flags & u32::from(wire::NO_ZEROES) == 0;
                 self.stage = Stage::Head;
-                // A flag that nobody knows is a client of another time: the specification has the server leave.
+                // A client with an unknown flag is of another time: the specification has the server disconnect.
                 let known = u32::from(wire::FIXED_NEWSTYLE | wire::NO_ZEROES);
                 if flags & !known == 0 { HandshakeStep::On } else { HandshakeStep::Leaves }
             }
@@ -202,7 +202,7 @@ impl Handshake {
         }
     }
 
-    /// An option came whole.
+    /// Handles a whole option.
     fn option(&mut self, option: u32, data: &[u8], out: &mut Vec<u8>) -> HandshakeStep {
         match option {
             option::EXPORT_NAME if data.is_empty() => {
@@ -225,7 +225,7 @@ impl Handshake {
     }
 }
 
-/// Negotiates with a client, waiting for it. Nothing when it went away or was sent away; errors are those of the connection.
+/// Negotiates with a client, waiting for it. `None` if it left or was disconnected; errors are those of the connection.
 pub fn negotiate(stream: &mut (impl Read + Write), export: &Export) -> io::Result<Option<TransmissionTerms>> {
     let (mut talk, mut out) = Handshake::new(export.clone());
     let mut piece = [0; 4096];
@@ -248,7 +248,7 @@ pub fn negotiate(stream: &mut (impl Read + Write), export: &Export) -> io::Resul
     }
 }
 
-/// What an option is answered with, and whether transmission begins.
+/// Returns the answer to an option, and whether transmission begins.
 fn answered(option: u32, data: &[u8], export: &Export, negotiated: &mut TransmissionTerms) -> (Vec<u8>, bool) {
     let only = |kind: u32| (wire::option_reply(option, kind, &[]), false);
     match option {
@@ -269,7 +269,7 @@ fn answered(option: u32, data: &[u8], export: &Export, negotiated: &mut Transmis
         option::LIST_META_CONTEXT | option::SET_META_CONTEXT => match contexts(data) {
             None => only(answer::INVALID),
             Some((name, _)) if !name.is_empty() => only(answer::UNKNOWN),
-            // A client that has not asked for chunks could not be told a status.
+            // A status needs chunks, which this client has not asked for.
             Some(_) if !negotiated.structured => only(answer::INVALID),
             Some((_, queries)) => (meta(option, &queries, negotiated), false),
         },
@@ -278,7 +278,7 @@ fn answered(option: u32, data: &[u8], export: &Export, negotiated: &mut Transmis
     }
 }
 
-/// The data of GO and INFO: the export's name, and the kinds of information asked for.
+/// Parses the data of GO and INFO: the export's name, and the kinds of information asked for.
 fn asked(data: &[u8]) -> Option<(&str, Vec<u16>)> {
     let mut reader = WireReader(data);
     let name = reader.text()?;
@@ -286,7 +286,7 @@ fn asked(data: &[u8]) -> Option<(&str, Vec<u16>)> {
     reader.0.is_empty().then_some((name, wanted))
 }
 
-/// The data of the options about contexts: the export's name, and queries.
+/// Parses the data of the options about contexts: the export's name, and queries.
 fn contexts(data: &[u8]) -> Option<(&str, Vec<&str>)> {
     let mut reader = WireReader(data);
     let name = reader.text()?;

@@ -13,7 +13,7 @@ pub const SIMPLE_REPLY: u32 = 0x6744_6698;
 /// Begins a chunk of a structured reply.
 pub const CHUNK: u32 = 0x668e_33ef;
 
-/// The server's handshake flags: fixed newstyle, and no zeroes behind EXPORT_NAME where the client agrees.
+/// The server's handshake flags: fixed newstyle, and no zeroes after EXPORT_NAME if the client agrees.
 pub const FIXED_NEWSTYLE: u16 = 1;
 /// See [`FIXED_NEWSTYLE`].
 pub const NO_ZEROES: u16 = 2;
@@ -26,15 +26,15 @@ pub mod option {
     pub const ABORT: u32 = 2;
     /// Lists exports.
     pub const LIST: u32 = 3;
-    /// What an export is.
+    /// Describes an export.
     pub const INFO: u32 = 6;
-    /// The same, and to transmission.
+    /// Describes an export and goes to transmission.
     pub const GO: u32 = 7;
-    /// Replies to reads in chunks.
+    /// Asks for replies to reads in chunks.
     pub const STRUCTURED_REPLY: u32 = 8;
     /// Lists metadata contexts.
     pub const LIST_META_CONTEXT: u32 = 9;
-    /// Chooses them.
+    /// Chooses metadata contexts.
     pub const SET_META_CONTEXT: u32 = 10;
 }
 
@@ -42,15 +42,15 @@ pub mod option {
 pub mod answer {
     /// Done.
     pub const ACK: u32 = 1;
-    /// One export of a list.
+    /// An export of a list.
     pub const SERVER: u32 = 2;
-    /// One piece of information.
+    /// A piece of information.
     pub const INFO: u32 = 3;
-    /// One metadata context.
+    /// A metadata context.
     pub const META_CONTEXT: u32 = 4;
     /// No such option.
     pub const UNSUPPORTED: u32 = 0x8000_0001;
-    /// The option's data make no sense.
+    /// Invalid data of an option.
     pub const INVALID: u32 = 0x8000_0003;
     /// No such export.
     pub const UNKNOWN: u32 = 0x8000_0006;
@@ -62,9 +62,9 @@ pub mod answer {
 pub mod info {
     /// Size and transmission flags.
     pub const EXPORT: u16 = 0;
-    /// Its canonical name.
+    /// Canonical name.
     pub const NAME: u16 = 1;
-    /// What it is, for people.
+    /// Description for people.
     pub const DESCRIPTION: u16 = 2;
     /// Smallest, preferred and largest request.
     pub const BLOCK_SIZE: u16 = 3;
@@ -72,23 +72,23 @@ pub mod info {
 
 /// Transmission flags.
 pub mod can {
-    /// The others mean something.
+    /// The other flags are valid.
     pub const FLAGS: u16 = 1;
     /// FLUSH.
     pub const FLUSH: u16 = 4;
     /// FUA on a command.
     pub const FUA: u16 = 8;
-    /// It turns.
+    /// The disk rotates.
     pub const ROTATIONAL: u16 = 16;
     /// TRIM.
     pub const TRIM: u16 = 32;
     /// WRITE_ZEROES.
     pub const WRITE_ZEROES: u16 = 64;
-    /// A read's reply in one piece.
+    /// A read may ask for its reply in one piece.
     pub const DONT_FRAGMENT: u16 = 128;
-    /// A flush on one connection covers what was answered on all.
+    /// A flush on one connection covers the answered writes of all.
     pub const MULTI_CONN: u16 = 256;
-    /// [`super::FAST_ZERO`] is known: refused at once where zeroes take as long as bytes.
+    /// [`super::FAST_ZERO`] is known: refused at once if zeroes take as long as bytes.
     pub const FAST_ZERO: u16 = 2048;
 }
 
@@ -96,9 +96,9 @@ pub mod can {
 pub mod error {
     /// Input or output failed.
     pub const IO: u32 = 5;
-    /// The request makes no sense.
+    /// Invalid request.
     pub const INVALID: u32 = 22;
-    /// A write beyond the end.
+    /// Write beyond the end.
     pub const NO_SPACE: u32 = 28;
     /// Not supported.
     pub const UNSUPPORTED: u32 = 95;
@@ -106,35 +106,35 @@ pub mod error {
     pub const SHUTDOWN: u32 = 108;
 }
 
-/// A flag of a command: answered when it is durable.
+/// Command flag: answered when durable.
 pub const FUA: u16 = 1;
-/// A flag of zeroes: what holds them keeps the room for them.
+/// Flag of zeroes: their space stays allocated.
 pub const NO_HOLE: u16 = 2;
-/// A flag of a read: answered in one piece. All are.
+/// Flag of a read: answered in one piece, as all are.
 pub const DONT_FRAGMENT: u16 = 4;
-/// A flag of block status: one extent.
+/// Flag of block status: one extent.
 pub const REQ_ONE: u16 = 8;
-/// A flag of zeroes: to be refused at once ([`error::UNSUPPORTED`]) where they take as long as their bytes would.
+/// Flag of zeroes: to be refused at once ([`error::UNSUPPORTED`]) if they take as long as their bytes would.
 pub const FAST_ZERO: u16 = 16;
-/// All flags of commands that are known here.
+/// All command flags that are known here.
 pub const FLAGS: u16 = FUA | NO_HOLE | DONT_FRAGMENT | REQ_ONE | FAST_ZERO;
 
-/// What a client asks.
+/// A client's command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NbdCommand {
-    /// Bytes.
+    /// Reads bytes.
     Read,
-    /// Its bytes follow.
+    /// Writes bytes, which follow.
     Write,
-    /// Goodbye.
+    /// Ends the connection.
     Disconnect,
-    /// Makes durable what was answered.
+    /// Makes answered writes durable.
     Flush,
-    /// No longer needed.
+    /// Declares bytes no longer needed.
     Trim,
-    /// Zeroes, without their bytes.
+    /// Writes zeroes, without their bytes.
     WriteZeroes,
-    /// What is allocated.
+    /// Asks which bytes are allocated.
     BlockStatus,
     /// None of these.
     Unknown(u16),
@@ -158,11 +158,11 @@ impl NbdCommand {
 /// A request's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestHead {
-    /// What is asked.
+    /// The command.
     pub command: NbdCommand,
     /// [`FUA`] and others.
     pub flags: u16,
-    /// The client's name for it.
+    /// The client's identifier of the request.
     pub cookie: u64,
     /// First byte.
     pub offset: u64,
@@ -174,7 +174,7 @@ pub struct RequestHead {
 pub const HEAD: usize = 28;
 
 impl RequestHead {
-    /// Reads a head; nothing where it does not begin as one.
+    /// Parses a head; `None` if it does not begin as one.
     pub fn parse(bytes: &[u8; HEAD]) -> Option<RequestHead> {
         let mut reader = WireReader(bytes);
         if reader.u32()? != REQUEST {
@@ -185,12 +185,12 @@ impl RequestHead {
     }
 }
 
-/// Takes numbers off the front of some bytes.
+/// Reads numbers from the front of some bytes.
 #[derive(Clone, Copy, Debug)]
 pub struct WireReader<'a>(pub &'a [u8]);
 
 impl<'a> WireReader<'a> {
-    /// So many bytes.
+    /// Takes so many bytes.
     pub fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
@@ -201,29 +201,29 @@ impl<'a> WireReader<'a> {
         self.take(N)?.try_into().ok()
     }
 
-    /// 16 bits.
+    /// Reads 16 bits.
     pub fn u16(&mut self) -> Option<u16> {
         self.array().map(u16::from_be_bytes)
     }
 
-    /// 32 bits.
+    /// Reads 32 bits.
     pub fn u32(&mut self) -> Option<u32> {
         self.array().map(u32::from_be_bytes)
     }
 
-    /// 64 bits.
+    /// Reads 64 bits.
     pub fn u64(&mut self) -> Option<u64> {
         self.array().map(u64::from_be_bytes)
     }
 
-    /// A length of 32 bits and so many bytes of text.
+    /// Reads a length of 32 bits and so many bytes of text.
     pub fn text(&mut self) -> Option<&'a str> {
         let length = self.u32()?;
         std::str::from_utf8(self.take(length as usize)?).ok()
     }
 }
 
-/// An option's reply.
+/// Builds an option's reply.
 pub fn option_reply(option: u32, kind: u32, data: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(20 + data.len());
     out.extend(OPTION_REPLY.to_be_bytes());
@@ -234,7 +234,7 @@ pub fn option_reply(option: u32, kind: u32, data: &[u8]) -> Vec<u8> {
     out
 }
 
-/// A simple reply's head.
+/// Builds the head of a simple reply.
 pub fn simple(error: u32, cookie: u64) -> [u8; 16] {
     let mut out = [0; 16];
     out[..4].copy_from_slice(&SIMPLE_REPLY.to_be_bytes());
@@ -243,7 +243,7 @@ pub fn simple(error: u32, cookie: u64) -> [u8; 16] {
     out
 }
 
-/// The head of the last chunk of a structured reply, of `length` bytes.
+/// Builds the head of the last chunk of a structured reply, of `length` bytes.
 fn chunk(kind: u16, cookie: u64, length: usize) -> [u8; 20] {
     const DONE: u16 = 1;
     let mut out = [0; 20];
@@ -255,7 +255,7 @@ fn chunk(kind: u16, cookie: u64, length: usize) -> [u8; 20] {
     out
 }
 
-/// The head of a read's structured reply: all of its bytes follow, in one chunk.
+/// Builds the head of a read's structured reply: all of its bytes follow, in one chunk.
 pub fn data_chunk(cookie: u64, offset: u64, length: usize) -> [u8; 28] {
     let mut out = [0; 28];
     out[..20].copy_from_slice(&chunk(1, cookie, 8 + length));
@@ -263,7 +263,7 @@ pub fn data_chunk(cookie: u64, offset: u64, length: usize) -> [u8; 28] {
     out
 }
 
-/// An error of a structured reply.
+/// Builds an error of a structured reply.
 pub fn error_chunk(cookie: u64, error: u32) -> Vec<u8> {
     let mut out = chunk(0x8001, cookie, 6).to_vec();
     out.extend(error.to_be_bytes());
@@ -271,7 +271,7 @@ pub fn error_chunk(cookie: u64, error: u32) -> Vec<u8> {
     out
 }
 
-/// A block status: extents as bytes and flags, in the context that was chosen.
+/// Builds a block status: extents as bytes and flags, in the context that was chosen.
 pub fn status_chunk(cookie: u64, context: u32, extents: &[(u32, u32)]) -> Vec<u8> {
     let mut out = chunk(5, cookie, 4 + 8 * extents.len()).to_vec();
     out.extend(context.to_be_bytes());

@@ -1,4 +1,4 @@
-//! Reads what a measurement stands on from the system. Nothing is measured here.
+//! Reads the test bench of a measurement from the system. Nothing is measured here.
 //!
 //! Source: Linux, Documentation/ABI/stable/sysfs-block, Documentation/filesystems/proc.rst.
 
@@ -11,7 +11,7 @@ use seekwise_run::testbed::{DeviceInfo, FileSystemInfo, TestBench};
 #[cfg(target_os = "linux")]
 use crate::system::{BlockDevice, DeviceNumber, MountLine, SystemRoot};
 
-/// What a measurement at `path` stands on: a block device, or a file or folder on one.
+/// Reads the test bench of a measurement at `path`: a block device, or a file or folder on one.
 #[cfg(target_os = "linux")]
 pub fn of(path: &Path) -> TestBench {
     taken(path, &SystemRoot::here())
@@ -26,7 +26,7 @@ fn taken(path: &Path, system: &SystemRoot) -> TestBench {
     let mount = if device.is_none() { mount_of(&path, &system.mounts()) } else { None };
     let source = || system.number(Path::new(&mount.as_ref()?.source)).ok().flatten();
     let node = device.or_else(below).and_then(|number| system.node(number));
-    // A file system of several devices has a number of its own: then what it names as its source.
+    // A file system of several devices has a number of its own: then its source names the device.
     let node = node.or_else(|| system.node(source()?));
     let memory = system.text("proc/meminfo").unwrap_or_default();
     let available = memory.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
@@ -47,7 +47,7 @@ fn taken(path: &Path, system: &SystemRoot) -> TestBench {
     }
 }
 
-/// The mount that a path lies in: the one whose point is the longest of its beginnings, of several the last.
+/// Returns the mount of a path: the one with the longest matching mount point, of several the last.
 #[cfg(target_os = "linux")]
 fn mount_of(path: &Path, mounts: &[MountLine]) -> Option<MountLine> {
     let in_it = mounts.iter().filter(|mount| path.starts_with(&mount.point));
@@ -78,7 +78,7 @@ fn of_device(node: &BlockDevice) -> DeviceInfo {
     }
 }
 
-/// What the link carries of a disk below this folder, where it is that of a SATA port (`ata1`): it says `6.0 Gbps`, of which
+/// Returns the bytes per second of the link of a disk, if this folder is that of a SATA port (`ata1`): it reports `6.0 Gbps`, of which
 /// eight bits in ten are data (Serial ATA 3.0, 8b/10b coding).
 #[cfg(target_os = "linux")]
 fn link(port: &Path) -> Option<u64> {

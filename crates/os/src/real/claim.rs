@@ -1,7 +1,6 @@
-//! A file or device that is claimed for writing: judged through the very opening that holds it, and held for as long as a
-//! run lasts. A device is open exclusively (`O_EXCL`), so nothing of the kernel's takes it meanwhile: no mount, swap, array
-//! or volume. A file is locked (`flock`) against other runs of this program. Who else used it meanwhile is asked again at
-//! the end.
+//! Claims a file or device for writing: judged through the very opening that holds it, and held for as long as a run lasts. A device
+//! is open exclusively (`O_EXCL`), so nothing of the kernel's takes it meanwhile: no mount, swap, array or volume. A file is locked
+//! (`flock`) against other runs of this program. Other users are looked for again at the end.
 
 #![expect(clippy::disallowed_methods, reason = "claims the file or device of a run")]
 
@@ -18,27 +17,27 @@ use super::{own, probe};
 use crate::system::SystemRoot;
 use crate::system::in_use::{self, FileIdentity};
 
-/// What may be written, until this goes.
+/// A claim to write, until it is dropped.
 #[derive(Debug)]
 pub struct WriteClaim {
     file: HeldFile,
     found: ResolvedPath,
 }
 
-/// A file whose lock goes when this does. Closing it is not enough: a program that is being started beside it has a copy of the
+/// A file that is unlocked when dropped. Closing it is not enough: a program that is being started meanwhile has a copy of the
 /// opening, and the lock with it, until it runs.
 #[derive(Debug)]
 struct HeldFile(File);
 
 impl Drop for HeldFile {
     fn drop(&mut self) {
-        // Where there are no locks there is none to let go of.
+        // Without locks there is none to release.
         let _ = flock(&self.0, FlockOperation::NonBlockingUnlock);
     }
 }
 
 impl WriteClaim {
-    /// Takes it, where it may be written and `destroy` is the name that the user gave.
+    /// Claims it, if it may be written, where `destroy` is the name that the user gave.
     pub fn of(found: &ResolvedPath, destroy: Option<&str>) -> Result<WriteClaim, String> {
         let shown = found.path.display();
         let mut flags = OFlags::CLOEXEC | OFlags::NOCTTY;
@@ -62,7 +61,7 @@ impl WriteClaim {
         Ok(WriteClaim { file: held, found: found.clone() })
     }
 
-    /// Lets go of it. An error is who else used it meanwhile.
+    /// Releases the claim; the error names other users meanwhile.
     pub fn end(self) -> Result<(), String> {
         let used = users(&self.found);
         if used.is_empty() {
@@ -79,8 +78,8 @@ impl WriteClaim {
     }
 }
 
-/// Whether a file may be written where `destroy` is the name that the user gave, else why not. It is opened for reading
-/// alone.
+/// Whether a file may be written, where `destroy` is the name that the user gave; the error says why not. The file is opened for
+/// reading alone.
 pub fn may_write(found: &ResolvedPath, destroy: Option<&str>) -> Result<(), String> {
     let shown = found.path.display();
     let used = users(found);
@@ -92,7 +91,7 @@ pub fn may_write(found: &ResolvedPath, destroy: Option<&str>) -> Result<(), Stri
     }
     let name = found.path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
     if destroy == Some(name) || found.identity().is_none() {
-        // It may be destroyed, or it is not made yet.
+        // The user gave it up, or it is not made yet.
         return Ok(());
     }
     let file = found.open(PathMode { write: false, direct: found.direct.is_some() })?;
@@ -117,7 +116,7 @@ fn users(found: &ResolvedPath) -> Vec<String> {
     }
 }
 
-/// Against other runs of ours; file systems that know no locks have none.
+/// Locks a file against other runs of ours, if its file system knows locks.
 fn lock(file: &File) -> Result<(), String> {
     match flock(file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) | Err(Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),

@@ -1,10 +1,10 @@
 //! A real file as a device: requests in, by the kernel's ring ([`RingDevice`]) or one call after another ([`CallDevice`]), and
-//! completions out. A transfer that ends short goes on where it ended, a call that was interrupted is made again; what
-//! fails is said with operation, place, size and the system's reason.
+//! completions out. A transfer that ends short continues where it ended, an interrupted call is repeated; a failure is reported
+//! with operation, place, size and the system's reason.
 //!
-//! The time of a request until the kernel has taken it (fio's submission latency) stands under `processor`, what follows
-//! (fio's completion latency) under `queue`: what happens behind the kernel is not seen from here. What a request waited
-//! before its turn came to be given stands, as everywhere, under `driver`.
+//! The time of a request until the kernel has taken it (fio's submission latency) counts as `processor`, the time after that (fio's
+//! completion latency) as `queue`: nothing behind the kernel is seen from here. The wait for its turn to be submitted counts, as
+//! everywhere, as `driver`.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -30,34 +30,34 @@ use super::uring::{Ring, RingDurability, RingEntry, RingOperation, SlotMemory};
 use crate::clock::{AWAKE, Clock};
 use crate::real_time::{TimedDevice, uncontrolled};
 
-/// Requests that go to the kernel in one call, at most, as long as there are more: each takes it some 2 us, and the first is
+/// Most requests that go to the kernel in one call while there are more: each takes it some 2 us, and the first is
 /// not to wait for the last. Measured on a virtual machine at depth 32: with 4 or 8 the rate was 12 % above that with 64, and
 /// the processor time 4 to 14 % below.
 const BATCH: usize = 4;
 
-/// Failures that are told one by one; of more their number.
+/// Failures that are reported one by one; the others are counted.
 const TOLD: usize = 3;
 
-/// Times that a request which the system has no room for (`EAGAIN`) is given to it again, a millisecond apart at most.
+/// Retries of a request for which the system has no room (`EAGAIN`), a millisecond apart at most.
 const PATIENCE: u32 = 10_000;
 
-/// What all devices of a file have in common.
+/// Properties that all devices of a file share.
 pub struct FileShape {
-    /// What the file is called in errors.
+    /// Name of the file in errors.
     pub name: String,
-    /// What it can do.
+    /// Limits of the device.
     pub limits: Limits,
-    /// How each worker has it.
+    /// By worker: how it opens the file.
     pub handles: Vec<RealHandle>,
-    /// By worker: which of the files.
+    /// By worker: index of its file.
     pub files: Vec<usize>,
-    /// The worker of the first handle: requests name theirs.
+    /// The worker of the first handle: requests name their worker.
     pub first: u16,
-    /// Bytes of a slot: requests that are larger go on in pieces.
+    /// Bytes of a slot: larger requests are split.
     pub size: usize,
-    /// Reads, and writes, have slots of their own: what is read is never written.
+    /// Reads and writes have slots of their own, so that data that were read are never written.
     pub apart: bool,
-    /// Of the pattern that is written.
+    /// Seed of the pattern that is written.
     pub seed: Seed,
 }
 
@@ -66,7 +66,7 @@ impl FileShape {
         usize::from(origin.saturating_sub(self.first)).min(self.handles.len() - 1)
     }
 
-    /// What the system is asked for; nothing where a request is none that a file knows.
+    /// Returns the operation of a request; `None` if a file has none for it.
     fn ask(&self, request: &Request) -> Option<RingOperation> {
         let handle = &self.handles[self.worker(request.origin)];
         Some(match request.op {
@@ -82,7 +82,7 @@ impl FileShape {
         })
     }
 
-    /// How a request ends before it begins.
+    /// Returns the status of a request that ends before it begins.
     fn refused(&self, request: &Request, ask: Option<RingOperation>) -> Option<Status> {
         match ask {
             None => Some(Status::Unsupported),
@@ -93,20 +93,20 @@ impl FileShape {
     }
 }
 
-/// A request under way.
+/// A request in flight.
 #[derive(Clone, Copy)]
 struct Flight {
     request: Request,
     ask: RingOperation,
     file: usize,
     submitted: Instant,
-    /// When those before it had been given, and its own turn came.
+    /// When those before it had been submitted, and its own turn came.
     begun: Instant,
     /// When the kernel had taken it.
     issued: Instant,
     /// Bytes done.
     done: u64,
-    /// Times that there was no room for it.
+    /// Number of retries.
     tries: u32,
 }
 
@@ -115,7 +115,7 @@ impl Flight {
         u64::from(self.request.sectors) * SECTOR
     }
 
-    /// Bytes of the next piece, where a slot holds `size`.
+    /// Bytes of the next piece, if a slot holds `size`.
     fn piece(&self, size: usize) -> u64 {
         let left = self.length() - self.done;
         if matches!(self.ask, RingOperation::Read | RingOperation::Write(_)) { left.min(size as u64) } else { left }
@@ -133,7 +133,7 @@ impl Flight {
     }
 }
 
-/// What has gone wrong.
+/// Reports of failed requests.
 #[derive(Default)]
 struct Faults {
     told: Vec<String>,
@@ -155,7 +155,7 @@ impl Faults {
         });
     }
 
-    /// In words, and nothing is left.
+    /// Takes the reports, in words.
     fn take(&mut self) -> Vec<String> {
         let more = (self.more > 0).then(|| format!("and {} more requests failed", self.more));
         self.more = 0;
@@ -173,7 +173,7 @@ fn verb(ask: RingOperation) -> &'static str {
     }
 }
 
-/// What the system's errors are called that no transfer has: an end where there should be none.
+/// Error of a transfer that met an end of the file where there should be none.
 const ENDED: &str = "the file ended there: it was cut off meanwhile";
 
 /// A device by the kernel's ring.
@@ -185,11 +185,11 @@ pub struct RingDevice {
     free: [Vec<u32>; 2],
     /// Slots that the kernel has not taken yet.
     fresh: Vec<u32>,
-    /// Slots that it had no room for.
+    /// Slots to be retried.
     again: Vec<u32>,
-    /// The run's clock, once it was waited by.
+    /// The run's clock, after the first wait.
     clock: Option<Clock>,
-    /// When the kernel had taken the last of those that were given.
+    /// When the kernel had taken the last submitted request.
     given: Instant,
     done: VecDeque<Completion>,
     now: Instant,
@@ -197,7 +197,7 @@ pub struct RingDevice {
 }
 
 impl RingDevice {
-    /// Over files that are open, with `depth` requests in flight.
+    /// Creates a device of open files, with `depth` requests in flight.
     pub fn new(shape: FileShape, files: Vec<File>, depth: usize) -> io::Result<RingDevice> {
         let slots = if shape.apart { 2 * depth } else { depth };
         let mut ring = Ring::new(files, slots, shape.size)?;
@@ -223,12 +223,12 @@ impl RingDevice {
         })
     }
 
-    /// Which of the two lists a request's slot comes from.
+    /// Returns the list that a request's slot comes from.
     fn side(&self, op: Op) -> usize {
         usize::from(self.shape.apart && op == Op::Write)
     }
 
-    /// Gives the next piece of a slot's request to the ring.
+    /// Puts the next piece of a slot's request into the ring.
     fn push(&mut self, slot: u32) {
         let flight = self.flights[slot as usize].expect("a slot in use");
         let (bytes, offset) = (flight.piece(self.shape.size), flight.request.lba * SECTOR + flight.done);
@@ -253,7 +253,7 @@ impl RingDevice {
         self.free[side].push(slot);
     }
 
-    /// What came back of a slot.
+    /// Handles the completion of a slot.
     fn returned(&mut self, slot: u32, result: i32) {
         let flight = self.flights[slot as usize].as_mut().expect("a slot in use");
         let moves = matches!(flight.ask, RingOperation::Read | RingOperation::Write(_));
@@ -279,11 +279,11 @@ impl RingDevice {
         }
     }
 
-    /// Gives the kernel what there is, and notes when it had it.
+    /// Submits fresh requests to the kernel, and notes when it had them.
     fn give(&mut self) {
         let Some(clock) = self.clock.filter(|_| !self.fresh.is_empty()) else { return };
         if let Err(error) = self.ring.submit() {
-            // Nothing of it can be known any more: what is fresh is told as failed when it comes back, or never sent.
+            // The outcome is not known: fresh requests are reported as failed when they come back, or are never sent.
             self.faults.told.push(format!("{}: io_uring_enter: {error}", self.shape.name));
         }
         let issued = clock.now();
@@ -321,10 +321,10 @@ impl TimedDevice for RingDevice {
             if left == Some(Span::ZERO) {
                 return Ok(());
             }
-            // What is left of it is waited for awake.
+            // The last part is waited for awake.
             match left.map(|left| left.saturating_sub(AWAKE)) {
                 Some(Span::ZERO) => {
-                    // Completions that wait for this thread to ask for them.
+                    // Completions wait until this thread asks for them.
                     self.ring.wait(Some(Duration::ZERO)).map_err(|_| EngineError::Silent(self.now))?;
                     std::hint::spin_loop();
                 }
@@ -378,7 +378,7 @@ impl Device for RingDevice {
         Ok(now)
     }
 
-    /// What is in flight comes back by itself.
+    /// Requests in flight come back by themselves.
     fn control(&mut self, _: Instant, control: &Control<'_>) -> Result<(), ControlError> {
         uncontrolled(control)
     }
@@ -422,7 +422,7 @@ pub struct CallDevice {
 }
 
 impl CallDevice {
-    /// Over files that are open; `depth` requests may wait for their turn.
+    /// Creates a device of open files; `depth` requests may wait for their turn.
     pub fn new(shape: FileShape, files: Vec<File>, depth: usize) -> CallDevice {
         let mut memory = SlotMemory::new(2, shape.size);
         pattern::fill(memory.slot(1), shape.seed);
@@ -430,7 +430,7 @@ impl CallDevice {
         CallDevice { shape, files, memory, waiting, depth, done, now: Instant::ZERO, faults: Faults::default() }
     }
 
-    /// One piece: bytes done.
+    /// Transfers one piece and returns its bytes.
     fn call(&mut self, flight: &Flight) -> io::Result<u64> {
         let bytes = flight.piece(self.shape.size);
         let offset = flight.request.lba * SECTOR + flight.done;
@@ -461,7 +461,7 @@ impl CallDevice {
         }
     }
 
-    /// All of a request.
+    /// Carries out a whole request.
     fn serve(&mut self, flight: &mut Flight) -> Status {
         while flight.done < flight.length() || matches!(flight.ask, RingOperation::Sync { .. }) {
             let why: &dyn std::fmt::Display = match self.call(flight) {

@@ -1,4 +1,4 @@
-//! A real file or device as a place: what it is made ready for, and what is refused before a run.
+//! A real file or device as a place: its preparation for a job, and its refusals before a run.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -22,13 +22,13 @@ use super::{DEVICE, FILE, MOST_THREADS, probe, ring_is_there, uring};
 use crate::measured::Measured;
 use crate::real_time::{RealTime, RunGuard, TimedDevice};
 
-/// Requests of a scene or a session in flight, at most.
+/// Most requests of a scene or a session in flight.
 const SCENE_DEPTH: u32 = 128;
 
-/// Bytes of a piece of theirs: larger requests go in several.
+/// Bytes of a piece of such a request: larger ones are split.
 const SCENE_PIECE: usize = 256 << 10;
 
-/// Memory for requests in flight, at most.
+/// Most memory for requests in flight.
 const MOST_MEMORY: u64 = 1 << 30;
 
 /// A file or device.
@@ -36,15 +36,15 @@ const MOST_MEMORY: u64 = 1 << 30;
 pub struct RealPlace {
     found: ResolvedPath,
     wanted: RealOptions,
-    /// Of the disk, during a run.
+    /// Settings of the disk during a run.
     settings: DeviceSettings,
     fit: Fit,
 }
 
-/// What a place is made ready for.
+/// Requirements of the work on a place.
 #[derive(Clone, Debug)]
 struct Fit {
-    /// By worker; one for all that has no workers.
+    /// By worker; one for all work without workers.
     handles: Vec<RealHandle>,
     /// By worker: requests in flight.
     depths: Vec<u32>,
@@ -55,12 +55,12 @@ struct Fit {
 }
 
 impl RealPlace {
-    /// The file at this path.
+    /// Opens the file at this path.
     pub fn file(path: &str, wanted: &RealOptions) -> Result<Arc<dyn Place>, String> {
         RealPlace::at(path, PathKind::File, wanted)
     }
 
-    /// The device at this path.
+    /// Opens the device at this path.
     pub fn device(path: &str, wanted: &RealOptions) -> Result<Arc<dyn Place>, String> {
         if wanted.layout.is_some() {
             return Err("real.layout: a device is as long as it is; expected it with file:PATH".to_owned());
@@ -82,7 +82,7 @@ impl RealPlace {
         Ok(Arc::new(Measured(RealPlace { found, wanted: wanted.clone(), settings, fit })))
     }
 
-    /// Made ready for `work`, whose workers have it as `handles` say (one for all: all alike), or why that cannot be.
+    /// Prepares the place for `work`, whose workers open it as `handles` say (one for all: all alike), or says why that cannot be.
     fn fitted(&self, work: &Work, handles: &[RealHandle]) -> Result<RealPlace, String> {
         let shown = self.found.path.display();
         let mut fit = match work {
@@ -121,7 +121,7 @@ impl RealPlace {
         Ok(RealPlace { fit, ..self.clone() })
     }
 
-    /// Whether what is there may be written over. A run asks again when it begins ([`WriteClaim`]).
+    /// Whether the content may be overwritten. A run asks again when it begins ([`WriteClaim`]).
     fn may_write(&self) -> Result<(), String> {
         let destroy = self.wanted.destroy.as_deref();
         match self.found.kind {
@@ -130,14 +130,14 @@ impl RealPlace {
         }
     }
 
-    /// Claims what is written, and sets the disk.
+    /// Claims what the run writes, and makes the settings of the disk.
     fn held(&self) -> Result<During, String> {
         let claim = || WriteClaim::of(&self.found, self.wanted.destroy.as_deref());
         let claim = self.fit.writes.then(claim).transpose()?;
         Ok(During { settings: self.settings.apply(&self.found.path)?, claim })
     }
 
-    /// Its device for the workers from `first` on, with these handles.
+    /// Opens a device for the workers from `first` on, with these handles.
     fn device_of(
         &self,
         first: u16,
@@ -187,7 +187,7 @@ impl RealPlace {
     }
 }
 
-/// What stands while a run lasts: settings of the disk, and what it writes claimed. Settings go first.
+/// Holds the settings of the disk during a run, and the claim of what it writes. Settings are restored first.
 struct During {
     settings: SettingsGuard,
     claim: Option<WriteClaim>,
@@ -200,7 +200,7 @@ impl RunGuard for During {
     }
 }
 
-/// Bytes of what a path names, or would.
+/// Returns the bytes of the file or device that a path names, or would name.
 pub fn length(path: &str, device: bool, wanted: &RealOptions) -> Result<u64, String> {
     let kind = if device { PathKind::Device } else { PathKind::File };
     let path = Path::new(path);
@@ -212,7 +212,7 @@ pub fn length(path: &str, device: bool, wanted: &RealOptions) -> Result<u64, Str
 }
 
 impl Fit {
-    /// Bytes that requests in flight take; reads and writes have their own.
+    /// Bytes that requests in flight take; reads and writes have separate slots.
     fn memory(&self) -> u64 {
         let requests: u64 = self.depths.iter().map(|depth| u64::from(*depth)).sum();
         requests * self.largest as u64 * if self.reads && self.writes { 2 } else { 1 }
@@ -236,7 +236,7 @@ impl Fit {
     }
 }
 
-/// Bytes of a pattern's largest request, and whether it reads and writes.
+/// Returns the bytes of a pattern's largest request, and whether it reads and writes.
 fn extent(pattern: &Pattern) -> (u64, [bool; 2]) {
     match pattern {
         Pattern::Fio(fio) => {
@@ -307,7 +307,7 @@ impl RealTime for RealPlace {
         let made = self.found.make()?;
         let held = self.held();
         if made && held.is_err() {
-            // Nobody else has it yet, and the run that it was made for does not begin.
+            // Nobody else has the file yet, and the run that it was made for does not begin.
             let _ = std::fs::remove_file(&self.found.path);
         }
         held.map(|held| Some(Box::new(held) as Box<dyn RunGuard>))

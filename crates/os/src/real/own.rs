@@ -1,8 +1,8 @@
-//! Whether a file holds anything that Seekwise did not write. All that the file system calls data is read (`SEEK_DATA`, and
-//! the whole file where it tells no holes from data): each sector must begin with our mark or hold zeroes alone. What was
-//! read once, or written by a run of ours, is not read again by this process while nothing has changed it.
+//! Whether a file holds anything that Seekwise did not write. All data of the file are read (`SEEK_DATA`, and the whole file if
+//! holes are not told from data): each sector must begin with our mark or hold zeroes alone. A file that was read once, or written by a
+//! run of ours, is not read again by this process while nothing has changed it.
 //!
-//! It is read past the page cache where that can be, so a declared warm cache stays as it was.
+//! Reads go past the page cache if possible, so a declared warm cache stays as it was.
 //!
 //! Source: lseek(2).
 
@@ -19,13 +19,13 @@ use super::pattern;
 use super::uring::{ALIGNMENT, SlotMemory};
 use crate::system::in_use::FileIdentity;
 
-/// Bytes that are read at once.
+/// Bytes read at once.
 const PIECE: usize = 1 << 20;
 
-/// Files that this process knows to hold nothing of anybody else's, as they were then.
+/// Files that this process found to hold nothing of anybody else's, with their stamps at that time.
 static KNOWN: Mutex<BTreeMap<FileIdentity, FileStamp>> = Mutex::new(BTreeMap::new());
 
-/// What changes when anything of a file does: its length, and when it last changed (`ctime`, which no program can set).
+/// Length and last change of a file (`ctime`, which no program can set): any change of the file changes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileStamp {
     bytes: u64,
@@ -38,8 +38,8 @@ impl FileStamp {
     }
 }
 
-/// Where the first thing stands in the first `bytes` bytes that is not ours, if there is one. An error is what could not be
-/// read: nothing is known of that.
+/// Returns the place of the first sector, of the first `bytes` bytes, that is not ours, if there is one. After an error nothing is
+/// known of the file.
 pub fn foreign(file: &File, bytes: u64) -> io::Result<Option<u64>> {
     let before = file.metadata()?;
     let (identity, state) = (FileIdentity::of(&before), FileStamp::of(&before));
@@ -53,7 +53,7 @@ pub fn foreign(file: &File, bytes: u64) -> io::Result<Option<u64>> {
     Ok(found)
 }
 
-/// All that a file holds is ours as it stands now: a run of ours has written it, and nobody else could.
+/// Records that a whole file is ours as it is now: a run of ours has written it, and nobody else could.
 pub fn vouch(file: &File) {
     if let Ok(meta) = file.metadata() {
         known().insert(FileIdentity::of(&meta), FileStamp::of(&meta));
@@ -79,7 +79,7 @@ fn search(file: &File, bytes: u64) -> io::Result<Option<u64>> {
             if let Some(sector) = pattern::foreign(&piece[..read.min(wanted)]) {
                 return Ok(Some(at + sector as u64));
             }
-            // A piece goes on where it ended, at the next whole block; short only at the end.
+            // After a short read the next piece begins at a whole block; only the last one may be short.
             let whole = read / ALIGNMENT * ALIGNMENT;
             if read < wanted && whole == 0 {
                 return Err(io::Error::other(format!("at byte {at}: the file ends there, and should not")));
@@ -90,7 +90,7 @@ fn search(file: &File, bytes: u64) -> io::Result<Option<u64>> {
     Ok(None)
 }
 
-/// The next range of data from a place on, within the first `bytes` bytes.
+/// Returns the next range of data from `at` on, within the first `bytes` bytes.
 fn data(file: &File, at: u64, bytes: u64) -> io::Result<Option<(u64, u64)>> {
     if at >= bytes {
         return Ok(None);
@@ -98,7 +98,7 @@ fn data(file: &File, at: u64, bytes: u64) -> io::Result<Option<(u64, u64)>> {
     let from = match seek(file, SeekFrom::Data(at)) {
         Ok(from) => from,
         Err(Errno::NXIO) => return Ok(None),
-        // Nothing is told of holes: all of it is data.
+        // Without holes being told, all of it is data.
         Err(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOSYS) => return Ok(Some((at, bytes))),
         Err(error) => return Err(error.into()),
     };

@@ -1,8 +1,8 @@
-//! Which file or device a path names, how long it is and how it must be read; how it is opened. A file that is asked for
-//! (`real.layout`) is made when a run begins, after all that could refuse the run. Reading never opens for writing. Nothing is
-//! grown, cut off or replaced.
+//! Resolves the path of a file or device: its length, and how it must be read; opens it. A file that is asked for (`real.layout`) is
+//! created when a run begins, after all that could refuse the run. Reading never opens for writing. Nothing is grown, truncated or
+//! replaced.
 //!
-//! Whether it may be written is said by `probe` of devices, by `claim` of files.
+//! Whether it may be written is decided by `probe` for devices, by `claim` for files.
 
 #![expect(clippy::disallowed_methods, reason = "opens the file or device of a run, which `claim` judges")]
 
@@ -21,13 +21,13 @@ use super::pattern;
 use crate::outputs::{OutputFile, mark_input};
 use crate::system::in_use::FileIdentity;
 
-/// The file in a folder that is given for a file.
+/// Name of the file in a folder that is given for a file.
 pub const DATA: &str = "seekwise.data";
 
-/// Bytes that are written at once while a file is made.
+/// Bytes written at once while a file is created.
 const PIECE: usize = 1 << 20;
 
-/// What a path is to name.
+/// Kind of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PathKind {
     /// A regular file, or a folder that holds [`DATA`].
@@ -36,22 +36,22 @@ pub enum PathKind {
     Device,
 }
 
-/// What it names.
+/// A resolved path.
 #[derive(Clone, Debug)]
 pub struct ResolvedPath {
-    /// With links resolved, and with [`DATA`] behind a folder.
+    /// The path with links resolved, and with [`DATA`] in a folder.
     pub path: PathBuf,
-    /// What of the two.
+    /// The kind.
     pub kind: PathKind,
-    /// Which one it is, whatever has this path later; nothing of a file before it is made.
+    /// Identity, whatever has this path later; empty for a file before it is created.
     identity: Arc<OnceLock<FileIdentity>>,
     /// Whole sectors of 512 bytes.
     pub sectors: u64,
-    /// Bytes that places and lengths past the page cache are multiples of; nothing where it cannot be gone past.
+    /// Alignment of transfers past the page cache, in bytes; `None` if there can be none.
     pub direct: Option<u32>,
 }
 
-/// What `path` names. A file that is not there will be made of `layout` bytes, if so many are asked for.
+/// Resolves `path`. A missing file will be created with `layout` bytes, if so many are asked for.
 pub fn find(path: &Path, kind: PathKind, layout: Option<u64>) -> Result<ResolvedPath, String> {
     let shown = path.display();
     let path = match fs::metadata(path) {
@@ -82,7 +82,7 @@ pub fn find(path: &Path, kind: PathKind, layout: Option<u64>) -> Result<Resolved
         }
         _ => {}
     }
-    // What was a file a moment ago could be a pipe by now, which would let us wait for ever.
+    // A file of a moment ago could be a pipe by now, which would make us wait for ever.
     let opened = File::options().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(&path);
     let mut file = opened.map_err(|why| format!("{shown}: cannot be opened for reading: {why}"))?;
     let identity = FileIdentity::of(&is);
@@ -94,7 +94,7 @@ pub fn find(path: &Path, kind: PathKind, layout: Option<u64>) -> Result<Resolved
     {
         return Err(format!("{shown}: is a file of the kernel's ({name}); expected one on a disk"));
     }
-    // A job runs on it: nothing else of the command takes its place.
+    // A job runs on it: no output of the command takes its place.
     mark_input(&is);
     let bytes = file.seek(SeekFrom::End(0)).map_err(|why| format!("{shown}: its length: {why}"))?;
     if bytes < SECTOR {
@@ -104,7 +104,7 @@ pub fn find(path: &Path, kind: PathKind, layout: Option<u64>) -> Result<Resolved
     Ok(ResolvedPath { path, kind, identity: Arc::new(identity.into()), sectors: bytes / SECTOR, direct })
 }
 
-/// A file that is not there, and can be made.
+/// Resolves a file that is missing and can be created.
 fn to_make(path: &Path, bytes: u64) -> Result<ResolvedPath, String> {
     let shown = path.display();
     if bytes < SECTOR {
@@ -131,7 +131,7 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// The file system, where it is one whose files are doors into the kernel and no data (Linux `include/uapi/linux/magic.h`).
+/// Returns the name of a file system whose files are interfaces of the kernel and no data (Linux `include/uapi/linux/magic.h`).
 fn kernels_own(file: &File) -> Option<&'static str> {
     const DOORS: [(u32, &str); 12] = [
         (0x9fa0, "proc"),
@@ -152,7 +152,7 @@ fn kernels_own(file: &File) -> Option<&'static str> {
     DOORS.iter().find(|(number, _)| *number == kind).map(|(_, name)| *name)
 }
 
-/// What to do about a file that is too short.
+/// Advice about a file that is too short.
 const LONGER: &str = "a file of at least one sector (`--set real.layout=1g` makes one where there is none)";
 
 fn absent(path: &Path, kind: PathKind, why: &io::Error) -> String {
@@ -167,7 +167,8 @@ fn absent(path: &Path, kind: PathKind, why: &io::Error) -> String {
     }
 }
 
-/// As the kernel tells it (statx), else as the device's logical sector, else tried out.
+/// Returns the alignment of direct transfers: as the kernel reports it (statx), else the device's logical sector, else 512 bytes;
+/// `None` if a direct opening fails.
 fn direct_alignment(path: &Path, file: &File, kind: PathKind) -> Option<u32> {
     File::options().read(true).custom_flags(OFlags::DIRECT.bits() as i32).open(path).ok()?;
     let told = statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::DIOALIGN).ok();
@@ -186,7 +187,7 @@ pub struct PathMode {
 }
 
 impl ResolvedPath {
-    /// Opens it, and nothing else that has its path by now. Who writes has claimed it before (`claim`).
+    /// Opens it, and nothing else that has its path by now. A writer has claimed it before (`claim`).
     pub fn open(&self, mode: PathMode) -> Result<File, String> {
         let mut flags = OFlags::CLOEXEC | OFlags::NOCTTY;
         flags.set(OFlags::DIRECT, mode.direct);
@@ -200,12 +201,12 @@ impl ResolvedPath {
         Ok(file)
     }
 
-    /// Which file or device it is; nothing of a file before it is made.
+    /// Identity of the file or device; `None` for a file before it is created.
     pub fn identity(&self) -> Option<FileIdentity> {
         self.identity.get().copied()
     }
 
-    /// Makes the file that is to be made, if it is not there. Answers whether it did.
+    /// Creates the file if it is to be created and is missing. True if it was created.
     pub fn make(&self) -> Result<bool, String> {
         if self.identity().is_some() {
             return Ok(false);
@@ -215,7 +216,7 @@ impl ResolvedPath {
             let made = OutputFile::create(&self.path, false).and_then(|file| write_all(file, self.sectors * SECTOR));
             made.map_err(|why| format!("{}: cannot be made: {why}", self.path.display()))?;
         }
-        // An earlier run of this command may have made it, or somebody else something of its name.
+        // An earlier run of this command, or somebody else, may have made a file of its name.
         let found = find(&self.path, PathKind::File, None)?;
         if found.sectors < self.sectors {
             let (has, meant) = (found.sectors * SECTOR, self.sectors * SECTOR);
@@ -227,7 +228,7 @@ impl ResolvedPath {
         Ok(makes)
     }
 
-    /// An error where what is open is another file or device than the one that was found.
+    /// Checks that an open file is the file or device that was found.
     pub fn is_still(&self, file: &File) -> Result<(), String> {
         let now = file.metadata().map_err(|why| format!("{}: {why}", self.path.display()))?;
         match Some(FileIdentity::of(&now)) == self.identity() {

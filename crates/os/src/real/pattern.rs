@@ -1,10 +1,10 @@
-//! What is written: bytes that no layer below can squeeze, drawn from a seed, in sectors that say whose they are. By that
-//! a file that Seekwise wrote is told from one that holds something else.
+//! The data of writes: bytes that no layer below can compress, drawn from a seed, in sectors with our mark. By the mark a file
+//! that Seekwise wrote is told from others.
 
 use seekwise_model::block::SECTOR;
 use seekwise_model::rng::Seed;
 
-/// What each sector begins with.
+/// Beginning of each sector.
 pub const MARK: &[u8; 8] = b"SEEKWISE";
 
 /// Bytes from one stamp to the next: a page.
@@ -21,7 +21,7 @@ pub fn fill(bytes: &mut [u8], seed: Seed) {
     }
 }
 
-/// Marks bytes that are to be written with the request's stamp, once a page: no two writes are alike.
+/// Puts the request's stamp into bytes to be written, once a page: no two writes are alike.
 #[inline]
 pub fn stamp(bytes: &mut [u8], stamp: u64) {
     for page in bytes.chunks_mut(STAMPED) {
@@ -31,7 +31,7 @@ pub fn stamp(bytes: &mut [u8], stamp: u64) {
     }
 }
 
-/// Where the first sector begins that is neither ours nor empty.
+/// Returns where the first sector begins that is neither ours nor empty.
 pub fn foreign(bytes: &[u8]) -> Option<usize> {
     const EMPTY: [u8; SECTOR as usize] = [0; SECTOR as usize];
     let is_ours = |sector: &[u8]| sector.starts_with(MARK) || *sector == EMPTY[..sector.len()];

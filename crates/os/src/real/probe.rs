@@ -1,9 +1,9 @@
-//! Whether a block device may be written: not while the system uses it, and only where the user named it
-//! ([`names`](ProbeResult::names)). What stands between its ends is never read, so no device is called empty. There is no question
-//! that could be answered by habit.
+//! Whether a block device may be written: not while the system uses it, and only if the user named it
+//! ([`names`](ProbeResult::names)). The bytes between its ends are never read, so no device that has such is called empty. There is
+//! no prompt, which could be answered by habit.
 //!
-//! It is judged by what the kernel says (`in_use`, an exclusive opening); its first and last bytes (`formats/signature`) say
-//! what would be lost. While judging it is opened for reading alone. Whoever then writes claims it: `claim` opens it for us
+//! The kernel's answers decide (`in_use`, an exclusive opening); its first and last bytes (`formats/signature`) show
+//! what would be lost. While judged, the device is opened for reading alone. A writer then claims it: `claim` opens it for us
 //! alone and judges it again.
 
 #![expect(clippy::disallowed_methods, reason = "probes a device, read only")]
@@ -20,36 +20,36 @@ use seekwise_formats::signature::{DiskEnds, HEAD, Signature, TAIL, is_blank, sig
 use crate::system::in_use;
 use crate::system::{BlockDevice, DeviceNumber, SystemRoot};
 
-/// What was found of a block device.
+/// Findings about a block device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProbeResult {
-    /// Its path, links followed.
+    /// Path, with links followed.
     pub path: PathBuf,
-    /// Its names that stay with it: serial number, world-wide name. With none, its path is its name.
+    /// Names that the device keeps: serial number, world-wide name. Without any, its path is its name.
     pub names: Vec<String>,
-    /// How the system uses it now, a phrase each.
+    /// Present uses by the system, a phrase each.
     pub used: Vec<String>,
-    /// What its bytes say it is used for.
+    /// Signatures in its bytes.
     pub signatures: Vec<Signature>,
-    /// What else its bytes say.
+    /// Other content of its ends.
     pub seen: EndsContent,
 }
 
-/// What the bytes at a device's ends say beside signatures.
+/// Content of a device's ends besides signatures.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EndsContent {
     /// Other bytes than zeroes (or than ones, as erased flash has).
     Data,
-    /// Nothing, and there is nothing between them: all of it was read.
+    /// Blank, and nothing lies between them: all of it was read.
     Empty,
-    /// Nothing. What lies between them was not read.
+    /// Blank. The bytes between them were not read.
     EmptyEnds,
-    /// Part of them could not be read, or nothing of them was.
+    /// Part of them, or all, could not be read.
     Unread(String),
 }
 
-/// Whether the file or block device at `path` may be written, where `destroy` is the name that the user gave; else why not.
-/// A regular file or a folder may: what is written there is the caller's to say.
+/// Whether the file or block device at `path` may be written, where `destroy` is the name that the user gave; the error says why not.
+/// A regular file or a folder may: the caller decides what is written there.
 pub fn may_write(path: &Path, destroy: Option<&str>) -> Result<(), String> {
     let shown = path.display();
     let meta = std::fs::metadata(path).map_err(|error| format!("{shown}: {error}"))?;
@@ -60,7 +60,7 @@ pub fn may_write(path: &Path, destroy: Option<&str>) -> Result<(), String> {
     found.verdict(destroy).map_err(|why| format!("{shown}: {why}"))
 }
 
-/// The same of a block device that is open exclusively, by that opening.
+/// Judges a block device that is open exclusively, through that opening.
 pub(super) fn may_write_open(file: &File, path: &Path, destroy: Option<&str>) -> Result<(), String> {
     let shown = path.display();
     let told = |why: io::Error| format!("{shown}: {why}");
@@ -70,7 +70,7 @@ pub(super) fn may_write_open(file: &File, path: &Path, destroy: Option<&str>) ->
     found.verdict(destroy).map_err(|why| format!("{shown}: {why}"))
 }
 
-/// What is to be known of the device before it is written.
+/// Examines a device before it is written.
 pub fn look(path: &Path) -> io::Result<ProbeResult> {
     probe(path, &SystemRoot::here())
 }
@@ -101,7 +101,7 @@ fn probe_open(
 }
 
 impl ProbeResult {
-    /// May it be written, where the user named `destroy`?
+    /// Whether it may be written, if the user named `destroy`; the error says why not.
     fn verdict(&self, destroy: Option<&str>) -> Result<(), String> {
         let name = self.name();
         if !self.used.is_empty() {
@@ -120,7 +120,7 @@ impl ProbeResult {
         Err(format!("{self}; expected --destroy {name} where all that is on it may go"))
     }
 
-    /// What --destroy takes.
+    /// The name that --destroy takes.
     pub fn name(&self) -> String {
         self.names.first().cloned().unwrap_or_else(|| self.path.display().to_string())
     }
@@ -148,7 +148,7 @@ impl fmt::Display for ProbeResult {
     }
 }
 
-/// Opens it for reading, exclusively: that is refused while the kernel has given it to something else.
+/// Opens it for reading, exclusively if possible: the kernel refuses that while it is in use, which is added to `used`.
 fn open(path: &Path, used: &mut Vec<String>) -> io::Result<File> {
     let mut options = File::options();
     options.read(true);
@@ -163,7 +163,7 @@ fn open(path: &Path, used: &mut Vec<String>) -> io::Result<File> {
     }
 }
 
-/// What its ends say. What of them can be read is judged, also where the rest cannot.
+/// Reads its ends and judges what can be read of them.
 fn contents(file: &File) -> (Vec<Signature>, EndsContent) {
     let bytes = match rustix::fs::seek(file, rustix::fs::SeekFrom::End(0)) {
         Ok(bytes) => bytes,
@@ -174,7 +174,7 @@ fn contents(file: &File) -> (Vec<Signature>, EndsContent) {
     let behind = bytes - tail.len() as u64;
     let unread = [("first", &mut head, 0), ("last", &mut tail, behind)].into_iter().filter_map(|(which, piece, at)| {
         let error = file.read_exact_at(piece, at).err()?;
-        // What a read that failed has left there is not the disk's.
+        // A failed read leaves bytes that are not the disk's.
         piece.fill(0);
         Some(format!("its {which} {} KiB cannot be read ({error})", piece.len() >> 10))
     });
@@ -189,7 +189,7 @@ fn contents(file: &File) -> (Vec<Signature>, EndsContent) {
     (signatures(ends), seen)
 }
 
-/// Names that a device keeps: serial numbers first. A partition's has its number behind it, as udev makes it.
+/// Returns the names that a device keeps, serial numbers first. A partition's names end with its number, as udev makes them.
 fn names(node: &BlockDevice) -> Vec<String> {
     let behind = node.partition().map_or(String::new(), |part| format!("-part{part}"));
     let known = |name: &String| name.chars().any(|c| c.is_alphanumeric() && c != '0');
@@ -201,7 +201,7 @@ fn names(node: &BlockDevice) -> Vec<String> {
     names.into_iter().map(|name| name + &behind).collect()
 }
 
-/// SCSI's page of the unit's serial number (SPC, 80h): four bytes of head, then as many as the last two of them say.
+/// Parses SCSI's page of the unit's serial number (SPC, 80h): four bytes of head, then as many as the last two of them say.
 fn unit_serial(page: &[u8]) -> Option<String> {
     let length = usize::from(u16::from_be_bytes([*page.get(2)?, *page.get(3)?]));
     let text = page.get(4..4 + length.min(page.len() - 4))?;

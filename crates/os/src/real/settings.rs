@@ -1,6 +1,6 @@
-//! Settings of a device for one run: its scheduler, its write cache, its depth. Each is written to `/sys`, read back, and put
-//! back when the run is over. What it was is in a file before anything changes, so that a program that was killed leaves
-//! what [`restore`] needs; the file lies where a restart of the machine takes it, as it takes the settings.
+//! Settings of a device for one run: its scheduler, its write cache, its depth. Each is written to `/sys`, read back, and
+//! restored when the run is over. The former values are in a file before anything changes, so that a killed program leaves
+//! what [`restore`] needs; a restart of the machine removes the file, as it resets the settings.
 //!
 //! Source: Linux, Documentation/ABI/stable/sysfs-block (`queue/scheduler`, `queue/nr_requests`, `queue/write_cache`),
 //! Documentation/ABI/testing/sysfs-class-scsi_disk (`cache_type`), Documentation/scsi (`queue_depth`).
@@ -15,14 +15,14 @@ use crate::system::{BlockDevice, DeviceNumber, SystemRoot};
 use kept::SettingsRecord;
 pub use kept::{RestoreResult, restore};
 
-/// The keys, without `real.`, and what each takes.
+/// The keys, without `real.`, and their values.
 pub const KEYS: [(&str, &str); 3] = [
     ("scheduler", "a kernel scheduler, such as none, mq-deadline, bfq"),
     ("write_cache", "on or off: the drive's own; or unflushed: it stays on, and the kernel sends no flushes"),
     ("queue_depth", "requests that the device has at once, from 1"),
 ];
 
-/// What is to be set.
+/// Settings to be made.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeviceSettings {
     scheduler: Option<String>,
@@ -30,7 +30,7 @@ pub struct DeviceSettings {
     queue_depth: Option<u32>,
 }
 
-/// Of a write cache.
+/// Setting of a write cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Cache {
     On,
@@ -39,7 +39,7 @@ enum Cache {
 }
 
 impl DeviceSettings {
-    /// Reads a value, or says what was expected; `key` is without `real.`.
+    /// Parses a value, or says what was expected; `key` is without `real.`.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
         let Some((key, takes)) = KEYS.iter().find(|(name, _)| *name == key) else {
             let known: Vec<String> = KEYS.iter().map(|(name, _)| format!("real.{name}")).collect();
@@ -67,12 +67,12 @@ impl DeviceSettings {
         Ok(())
     }
 
-    /// Nothing is.
+    /// Whether nothing is to be set.
     pub fn is_empty(&self) -> bool {
         *self == DeviceSettings::default()
     }
 
-    /// Sets the disk that `path` names or lies on, until what is handed back is dropped.
+    /// Applies the settings to the disk that `path` names or lies on, until the guard is dropped.
     pub fn apply(&self, path: &Path) -> Result<SettingsGuard, String> {
         self.apply_in(path, &SystemRoot::here(), &folders())
     }
@@ -86,13 +86,13 @@ impl DeviceSettings {
         let changes = self.changes(&node).map_err(|why| format!("{} ({shown}): {why}", node.name))?;
         let kept = SettingsRecord::of(&node, changes, system);
         let record = kept.write(folders)?;
-        // From here on it is put back, also where one of them fails.
+        // From here on the settings are restored, also if a change fails.
         let held = SettingsGuard { record: Some(record) };
         kept.change()?;
         Ok(held)
     }
 
-    /// What has to be written where. A scheduler that changes gives the device another number of requests: that is put back too.
+    /// Returns the changes to be made. A new scheduler gives the device another number of requests, which is restored too.
     fn changes(&self, node: &BlockDevice) -> Result<Vec<Change>, String> {
         let mut changes = Vec::new();
         if let Some(wanted) = &self.scheduler {
@@ -119,7 +119,7 @@ impl DeviceSettings {
     }
 }
 
-/// Where a cache is switched. What the kernel believes of a cache (`queue/write_cache`) switches none.
+/// Returns the file that switches a cache, and its value. The kernel's belief about a cache (`queue/write_cache`) switches none.
 fn cache(node: &BlockDevice, wanted: Cache) -> Result<(PathBuf, &'static str), String> {
     if wanted == Cache::Unflushed {
         let path = node.file("queue/write_cache").ok_or("the kernel does not say whether it flushes it")?;
@@ -133,7 +133,7 @@ fn cache(node: &BlockDevice, wanted: Cache) -> Result<(PathBuf, &'static str), S
     Ok((path, if wanted == Cache::On { "write back" } else { "write through" }))
 }
 
-/// The disk that a path names, or on which it lies.
+/// Returns the disk that a path names or lies on.
 fn disk(path: &Path, system: &SystemRoot) -> Result<BlockDevice, String> {
     use std::os::unix::fs::MetadataExt;
     let meta = fs::metadata(path).map_err(|error| error.to_string())?;
@@ -141,12 +141,12 @@ fn disk(path: &Path, system: &SystemRoot) -> Result<BlockDevice, String> {
     system.node(number).ok_or_else(|| "lies on no block device that the kernel tells of (/sys/dev/block)".to_owned())
 }
 
-/// One file of `/sys`.
+/// Change of a file of `/sys`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Change {
     path: PathBuf,
     before: String,
-    /// What is written; nothing where only what it was is kept, because another change changes it too.
+    /// The value to write; `None` if only the former one is kept, because another change affects it.
     during: Option<String>,
 }
 
@@ -157,7 +157,7 @@ impl Change {
     }
 }
 
-/// What is set: of several words the one in brackets.
+/// Reads a setting: of several words the one in brackets.
 fn value(path: &Path) -> Result<String, String> {
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(word, _)| word);
@@ -174,19 +174,19 @@ fn write(path: &Path, wanted: &str) -> Result<(), String> {
     }
 }
 
-/// What was set, until it is dropped.
+/// Settings of a run, restored when dropped.
 #[derive(Debug)]
 pub struct SettingsGuard {
     record: Option<PathBuf>,
 }
 
 impl SettingsGuard {
-    /// The file that keeps what was before; [`put_back`] takes it. Nothing where nothing was changed.
+    /// The file with the former values, for [`put_back`]; `None` if nothing was changed.
     pub fn record(&self) -> Option<&Path> {
         self.record.as_deref()
     }
 
-    /// Puts all back, and says what could not be.
+    /// Restores the settings; the error says which could not be.
     pub fn end(mut self) -> Result<(), String> {
         self.record.take().map_or(Ok(()), |record| put_back(&record))
     }
@@ -195,22 +195,22 @@ impl SettingsGuard {
 impl Drop for SettingsGuard {
     fn drop(&mut self) {
         if let Some(record) = self.record.take() {
-            // Its file stays where it fails: `restore` says why.
+            // The file stays if this fails: `restore` says why.
             let _ = put_back(&record);
         }
     }
 }
 
-/// Puts back all that this program has set: for whoever ends it in the middle of a run.
+/// Restores all settings that this program has changed: for whoever ends it in the middle of a run.
 pub fn put_back_own() {
     let own = |record: &PathBuf| kept::is_own(record, &SystemRoot::here());
     kept::records(&folders()).iter().filter(|record| own(record)).for_each(|record| {
-        // Its file stays where it fails: `restore` says why.
+        // The file stays if this fails: `restore` says why.
         let _ = put_back(record);
     });
 }
 
-/// Puts back what this file keeps, of this program's own run; nothing where the file is gone.
+/// Restores the settings in this file, of this program's own run; does nothing if the file is gone.
 pub fn put_back(record: &Path) -> Result<(), String> {
     if !record.exists() {
         return Ok(());

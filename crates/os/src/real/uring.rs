@@ -1,10 +1,9 @@
 //! The kernel's ring, and the memory that it reads and writes: the one file with `unsafe` code, behind an interface that
-//! is safe to call. It does not know what a request is for, nor how long one took. Not `IOPOLL`, not `SQPOLL`.
+//! is safe to call. A request's purpose and duration are not known here. Not `IOPOLL`, not `SQPOLL`.
 //!
-//! Why it is sound: the memory and the files belong to the [`Ring`]; whoever wants to see a place of the memory says of
-//! which slot, and gets it only while the kernel has nothing of that slot. A ring that goes away waits until the kernel has
-//! nothing any more, for so long as a disk may take; of what does not come back by then the memory is given up for ever,
-//! which is said. What was pushed and never submitted is never done.
+//! Soundness: the [`Ring`] owns the memory and the files. A place of the memory is reached by its slot, and only while the kernel has
+//! nothing of that slot. A ring that is dropped waits until the kernel has nothing any more, for so long as a disk may take; memory that
+//! does not come back by then is leaked, and reported. Entries that were pushed and never submitted are never carried out.
 //!
 //! Source: io_uring_setup(2), io_uring_enter(2), io_uring_register(2).
 #![allow(unsafe_code, reason = "the kernel takes addresses; the rest of the crate sees none")]
@@ -20,13 +19,13 @@ use std::time::Duration;
 use io_uring::types::{Fixed, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{EnterFlags, IoUring, opcode, squeue};
 
-/// What memory is aligned to: a page, which suits every device's `O_DIRECT`.
+/// Alignment of memory: a page, which suits every device's `O_DIRECT`.
 pub const ALIGNMENT: usize = 4096;
 
-/// Entries of a submission queue, at most: more requests than these go to the kernel in several calls.
+/// Most entries of a submission queue: more requests go to the kernel in several calls.
 const MOST_ENTRIES: u32 = 4096;
 
-/// How often a ring that goes away waits for the next completion, and how long each time, before it gives up: the kernel
+/// How often a dropped ring waits for the next completion before it gives up, and how long each time: the kernel
 /// gives a disk's command 30 s (`/sys/block/*/device/timeout`), then ends it itself.
 const PATIENCE: u32 = 30;
 const SLICE: Duration = Duration::from_secs(1);
@@ -48,12 +47,12 @@ pub struct SlotMemory {
     size: usize,
 }
 
-// SAFETY: it owns what it points to, as a `Box<[u8]>` does, and hands out no second way to it: an address leaves this file
+// SAFETY: it owns its allocation, as a `Box<[u8]>` does, and hands out no other access to it: an address leaves this file
 // only as a slice that borrows it.
 unsafe impl Send for SlotMemory {}
 
 impl SlotMemory {
-    /// So many slots of `size` bytes, rounded up to whole pages.
+    /// Allocates so many slots of `size` bytes, rounded up to whole pages.
     pub fn new(slots: usize, size: usize) -> SlotMemory {
         let size = size.max(1).next_multiple_of(ALIGNMENT);
         let bytes = size.checked_mul(slots.max(1)).expect("checked before");
@@ -66,12 +65,12 @@ impl SlotMemory {
     /// The bytes of a slot.
     pub fn slot(&mut self, slot: usize) -> &mut [u8] {
         let at = self.address(slot, 0, self.size);
-        // SAFETY: `address` has checked that so many bytes from there on lie within the allocation. It was zeroed, so they are
+        // SAFETY: `address` has checked that so many bytes from there on lie within the allocation. All of it was zeroed, so they are
         // initialised, and `self` is borrowed as a whole for as long as the slice lives.
         unsafe { std::slice::from_raw_parts_mut(at, self.size) }
     }
 
-    /// The address of a byte of a slot, of which so many bytes are to be used.
+    /// Returns the address of a byte of a slot, from which so many bytes are to be used.
     fn address(&self, slot: usize, from: usize, bytes: usize) -> *mut u8 {
         let begins = slot.checked_mul(self.size).filter(|begins| *begins < self.layout.size());
         let begins = begins.expect("no such slot");
@@ -89,27 +88,27 @@ impl Drop for SlotMemory {
     }
 }
 
-/// What is asked of a file.
+/// Operation on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RingOperation {
-    /// Bytes from it into the slot.
+    /// Bytes of the file into the slot.
     Read,
-    /// The slot's bytes to it.
+    /// Bytes of the slot to the file.
     Write(RingDurability),
-    /// `fsync`, or `fdatasync` where only data are meant.
+    /// `fsync`, or `fdatasync` for data alone.
     Sync {
         /// `fdatasync`.
         data: bool,
     },
-    /// A hole; what is read there is zero.
+    /// A hole, which reads as zeroes.
     Hole,
     Zeroes,
 }
 
-/// How far a write is on the medium when it completes.
+/// Durability of a write when it completes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RingDurability {
-    /// As far as it comes.
+    /// None is asked for.
     #[default]
     Not,
     /// With what is needed to read it back (`O_DSYNC`).
@@ -118,12 +117,12 @@ pub enum RingDurability {
     Whole,
 }
 
-/// One thing asked: of a file, a place in it, and a part of the slot.
+/// An operation on a part of a file, with a part of a slot.
 #[derive(Clone, Copy, Debug)]
 pub struct RingEntry {
-    /// Which of the ring's files.
+    /// Index of the ring's file.
     pub file: usize,
-    /// What.
+    /// The operation.
     pub ask: RingOperation,
     /// First byte in the file.
     pub offset: u64,
@@ -138,15 +137,15 @@ pub struct Ring {
     memory: Option<SlotMemory>,
     /// Kept open.
     _files: Vec<File>,
-    /// By slot: the kernel has something of it.
+    /// By slot: whether the kernel has it.
     flying: Vec<bool>,
     in_flight: usize,
-    /// The memory is known to the kernel (else its pages are looked up for each request).
+    /// Whether the memory is registered with the kernel; otherwise its pages are looked up for each request.
     registered: bool,
 }
 
 impl Ring {
-    /// A ring for these files, with so many slots of so many bytes.
+    /// Creates a ring for these files, with so many slots of so many bytes.
     pub fn new(files: Vec<File>, slots: usize, size: usize) -> io::Result<Ring> {
         let ring = build(u32::try_from(slots).map_err(|_| ErrorKind::InvalidInput)?)?;
         let memory = SlotMemory::new(slots, size);
@@ -160,18 +159,18 @@ impl Ring {
         Ok(Ring { ring, memory: Some(memory), _files: files, flying, in_flight: 0, registered })
     }
 
-    /// The bytes of a slot of which the kernel has nothing.
+    /// Returns the bytes of a slot; panics while the kernel has it.
     pub fn slot(&mut self, slot: usize) -> &mut [u8] {
         assert!(!self.flying[slot], "the kernel has this slot");
         self.memory.as_mut().expect("there until the ring goes away").slot(slot)
     }
 
-    /// Requests that the kernel has, or is to be given with the next [`Ring::submit`].
+    /// Number of requests that the kernel has, or gets with the next [`Ring::submit`].
     pub fn in_flight(&self) -> usize {
         self.in_flight
     }
 
-    /// Puts one into the queue, under the slot's number; the kernel sees it at the next [`Ring::submit`].
+    /// Puts an entry into the queue, under the slot's number; the kernel sees it at the next [`Ring::submit`].
     pub fn push(&mut self, slot: usize, entry: &RingEntry) -> io::Result<()> {
         assert!(!self.flying[slot], "the kernel has this slot");
         let made = self.made(slot, entry).user_data(slot as u64);
@@ -222,7 +221,7 @@ impl Ring {
         }
     }
 
-    /// Gives the kernel all that was pushed. It does not wait, but for what the kernel does within the call.
+    /// Gives the kernel all that was pushed. Waits only while the kernel has no room, and no completion can be reaped.
     pub fn submit(&mut self) -> io::Result<()> {
         while !self.ring.submission().is_empty() {
             match self.ring.submit() {
@@ -246,7 +245,7 @@ impl Ring {
         !self.ring.completion().is_empty()
     }
 
-    /// Returns when there is a completion, or after so long, or when a signal came.
+    /// Waits until there is a completion, or for so long, or until a signal comes.
     pub fn wait(&mut self, longest: Option<Duration>) -> io::Result<()> {
         let waited = match longest {
             None => self.ring.submit_and_wait(1),
@@ -258,7 +257,7 @@ impl Ring {
         passed(waited)
     }
 
-    /// The next completion: its slot, and bytes done or the error's number, negated.
+    /// Takes the next completion: its slot, and bytes done or the error's number, negated.
     pub fn reap(&mut self) -> Option<(usize, i32)> {
         let done = self.ring.completion().next()?;
         let slot = done.user_data() as usize;
@@ -268,12 +267,12 @@ impl Ring {
     }
 }
 
-/// What the kernel still has of a ring that goes away.
+/// Requests and memory of a dropped ring that the kernel did not give back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RingRemainder {
     /// Requests that did not come back.
     pub requests: usize,
-    /// Bytes of memory that nobody uses again: the kernel may still write to them.
+    /// Bytes of memory that are leaked: the kernel may still write to them.
     pub bytes: usize,
 }
 
@@ -288,8 +287,8 @@ impl fmt::Display for RingRemainder {
 }
 
 impl Ring {
-    /// Waits until the kernel has nothing of the memory; where it does not give it back, the memory is given up, for ever.
-    /// What it was never given it does not get. Nothing more is asked of this ring.
+    /// Waits until the kernel has nothing of the memory; memory that it does not give back is leaked, for ever. Entries that were not
+    /// submitted are dropped. The ring is not to be used after this.
     pub fn settle(&mut self) -> Result<(), RingRemainder> {
         self.settle_within(PATIENCE, SLICE)
     }
@@ -317,7 +316,7 @@ impl Ring {
         Ok(())
     }
 
-    /// Returns when there is a completion, or after so long, or when a signal came. It gives the kernel nothing.
+    /// Waits as `wait` does, but submits nothing.
     fn wait_alone(&mut self, longest: Duration) -> io::Result<()> {
         let longest = Timespec::from(longest);
         let arguments = SubmitArgs::new().timespec(&longest);
@@ -330,16 +329,16 @@ impl Ring {
 }
 
 impl Drop for Ring {
-    /// What the kernel has of the memory must come back before the memory goes.
+    /// The kernel must have nothing of the memory when that is freed.
     fn drop(&mut self) {
         if let Err(left) = self.settle() {
-            // Nobody else is left to say it; who reads it may have gone, too.
+            // Nobody else is left to report it; whoever reads this may have gone, too.
             let _ = writeln!(io::stderr(), "io_uring: {left}");
         }
     }
 }
 
-/// A wait that ended without what was waited for has ended all the same.
+/// Accepts a wait that ended without a completion.
 fn passed(waited: io::Result<usize>) -> io::Result<()> {
     match waited {
         Ok(_) => Ok(()),
@@ -355,13 +354,13 @@ fn is_busy(error: &io::Error) -> bool {
     error.raw_os_error() == Some(16)
 }
 
-/// All of the memory, as the kernel takes it.
+/// Returns all of the memory, as the kernel takes it.
 fn libc_iovec(memory: &SlotMemory) -> nix::libc::iovec {
     nix::libc::iovec { iov_base: memory.at.as_ptr().cast(), iov_len: memory.layout.size() }
 }
 
-/// The best ring that this kernel has: one thread gives it work, and completions wait until that thread asks for them;
-/// older kernels know less.
+/// Creates the best ring that this kernel offers: one thread submits, and completions wait until that thread asks for them;
+/// older kernels offer less.
 fn build(slots: u32) -> io::Result<IoUring> {
     let entries = slots.clamp(1, MOST_ENTRIES).next_power_of_two();
     // As many completions as can be in flight: none is ever dropped.
@@ -383,7 +382,7 @@ fn build(slots: u32) -> io::Result<IoUring> {
     }
 }
 
-/// Whether this kernel lets us have a ring.
+/// Checks whether this kernel grants a ring.
 pub fn is_there() -> io::Result<()> {
     build(1).map(drop)
 }

@@ -1,4 +1,4 @@
-//! A command that runs beside a served disk: signals are handed on to it, and its exit code is what a shell would say.
+//! A command that runs beside a served disk: signals are passed on to it, and its exit code is that of a shell.
 
 use std::io;
 use std::process::{Child, Command, ExitStatus};
@@ -6,16 +6,16 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-/// A command at work, and its end.
+/// A running command, and its end.
 #[derive(Debug)]
 pub struct BesideCommand {
-    /// The process while it is not waited for: nobody else can have its number.
+    /// The process until it is waited for: no other process can have its number.
     living: Arc<Mutex<Option<u32>>>,
     code: Receiver<u8>,
 }
 
 impl BesideCommand {
-    /// Starts it; `ended` is called when it has ended.
+    /// Starts it; `ended` is called after its end.
     pub fn start(command: &mut Command, ended: impl FnOnce() + Send + 'static) -> io::Result<BesideCommand> {
         let mut child = command.spawn()?;
         let living = Arc::new(Mutex::new(Some(child.id())));
@@ -33,7 +33,7 @@ impl BesideCommand {
         Ok(BesideCommand { living, code })
     }
 
-    /// Hands signals on to it, from any thread. False if it has ended.
+    /// Returns a function, for any thread, that passes a signal on to it; false if it has ended.
     pub fn signals(&self) -> impl Fn(i32) -> bool + Send + use<> {
         let living = Arc::clone(&self.living);
         move |signal| {
@@ -42,13 +42,13 @@ impl BesideCommand {
         }
     }
 
-    /// Its exit code, if it has ended: after death by a signal 128 and the signal's number.
+    /// Returns the exit code, if it has ended: after death by a signal 128 and the signal's number.
     pub fn code(&self) -> Option<u8> {
         self.code.try_recv().ok()
     }
 }
 
-/// As a shell says it.
+/// Converts a status to a shell's exit code.
 fn exit_code(status: ExitStatus) -> u8 {
     #[cfg(unix)]
     let signal = std::os::unix::process::ExitStatusExt::signal(&status).map(|signal| 128 + signal);

@@ -1,7 +1,7 @@
 //! A disk as one file, `disk.img`, in a folder of the system: a loop device makes a kernel's disk of it. Requests come from
 //! the kernel, many at once, and are the same messages that a network's clients send.
 //!
-//! The file has one size for good. Any bytes are read and written, by whole sectors below: a sector that a write covers in part
+//! The size of the file is fixed. Any bytes are read and written, by whole sectors below: a sector that a write covers in part
 //! is read first, as a kernel does for a block device.
 
 use std::ffi::OsStr;
@@ -24,22 +24,22 @@ use crate::serve::FILE;
 use crate::serve::loops::{self, LoopFollower};
 use seekwise_run::receipt::ways::Door;
 
-/// How long the kernel may believe what it was told of the file: it never changes.
+/// How long the kernel may keep attributes of the file: they never change.
 const FOR_GOOD: Duration = Duration::from_secs(3600);
 
-/// The file.
+/// Inode of the file.
 const INODE: INodeNo = INodeNo(2);
 
-/// Linux's number for zeroing a part of a file (`fallocate(2)`).
+/// Linux's mode for zeroing a part of a file (`fallocate(2)`).
 const ZERO_RANGE: i32 = 0x10;
 
-/// Writes are on the medium when they return: O_DSYNC, which is a part of O_SYNC (`open(2)`).
+/// Open flag of writes that are on the medium when they return: O_DSYNC, which is a part of O_SYNC (`open(2)`).
 const DSYNC: i32 = rustix::fs::OFlags::DSYNC.bits() as i32;
 
-/// An attribute of the file that says nothing, and is asked of the disk's thread as a request is, past the model: what the way costs.
+/// An empty attribute of the file. To read it is a message to the disk's thread as a request is, past the model: the transport's latency.
 const WAY: &str = "user.seekwise.way";
 
-/// The folder, as long as it is there.
+/// The mounted folder.
 pub struct FuseFolder {
     session: Option<BackgroundSession>,
     probes: Vec<DoorProbe>,
@@ -60,7 +60,7 @@ impl FuseFolder {
         Ok(FuseFolder { session: Some(fuser::spawn_mount(disk, folder, &config)?), probes: Vec::new() })
     }
 
-    /// With a client of our own that goes the way through the file at `folder`; the kernel is asked what a loop device on it took.
+    /// Probes the transport through the file at `folder`, and reads what the kernel counts of a loop device on it.
     pub fn measured(mut self, folder: &Path, measured: &DoorRecorder) -> FuseFolder {
         let file = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned()).join(FILE);
         let mut follows = LoopFollower::new(&file);
@@ -71,7 +71,7 @@ impl FuseFolder {
         self
     }
 
-    /// Unmounts it. An error where somebody still has the file open.
+    /// Unmounts it; an error if somebody still has the file open.
     pub fn unmount(mut self) -> io::Result<()> {
         self.probes.clear();
         self.session.take().map_or(Ok(()), BackgroundSession::umount_and_join)
@@ -87,7 +87,7 @@ fn owner(folder: &Path) -> io::Result<(u32, u32)> {
     Ok((of.uid(), of.gid()))
 }
 
-/// The longest part of a range that is zeroed in one request.
+/// Largest part of a range that is zeroed in one request.
 const PART: u64 = 1 << 30;
 
 struct Disk {
@@ -96,7 +96,7 @@ struct Disk {
     owner: (u32, u32),
 }
 
-/// Asks the disk.
+/// Sends requests to the disk.
 #[derive(Clone)]
 struct Asks {
     inbox: Inbox,
@@ -131,7 +131,7 @@ impl Disk {
 }
 
 impl Asks {
-    /// Asks the disk; `answer` has what it says.
+    /// Sends a request to the disk; `answer` gets the outcome.
     fn ask(
         &self,
         range: (NbdCommand, u64, u64),
@@ -163,12 +163,12 @@ impl Asks {
                 _ => Errno::EIO,
             }));
         });
-        // Without a disk the reply is an error.
+        // If the disk has ended, the reply is an error.
         let _ = self.inbox.send(DiskMessage::Asked(DiskRequest { head, data, skip, whom: ReplyTo::Caller(caller) }));
     }
 
     /// Writes any bytes. Sectors that they cover in part are read first; their other bytes are taken when the disk takes the write,
-    /// so that no write beside this one is lost.
+    /// so that no concurrent write is lost.
     fn write(self, offset: u64, data: Vec<u8>, flags: u16, answer: Answer) {
         let Some(end) = offset.checked_add(data.len() as u64).filter(|&end| end <= self.bytes) else {
             return answer(Err(Errno::ENOSPC));
@@ -188,7 +188,7 @@ impl Asks {
         });
     }
 
-    /// Reads a sector at each of these places, one after another.
+    /// Reads a sector at each of these places, one after another, until a read fails.
     fn read_each(self, mut places: Vec<u64>, answer: impl FnOnce(Result<Vec<u8>, Errno>) + Send + 'static) {
         let Some(place) = places.pop() else { return answer(Ok(Vec::new())) };
         let (rest, answer): (Asks, Answer) = (self.clone(), Box::new(answer));
@@ -204,7 +204,7 @@ impl Asks {
             return answer(Err(Errno::ENOSPC));
         };
         let part = length.min(PART);
-        // Up to the next sector, or whole sectors of it, or what is left.
+        // Up to the next sector, or whole sectors, or the rest.
         let part = match (offset.next_multiple_of(self.sector), end / self.sector * self.sector) {
             (next, _) if next > offset => length.min(next - offset),
             (_, last) if last > offset => part.min(last - offset),
@@ -222,13 +222,13 @@ impl Asks {
     }
 }
 
-/// What a write brings: bytes, and how many of its first sector lie before them.
+/// Bytes of a write, and how many bytes of its first sector lie before them.
 struct DiskWrite {
     data: Vec<u8>,
     skip: u64,
 }
 
-/// Takes an outcome to whoever asked.
+/// Delivers an outcome.
 type Answer = Box<dyn FnOnce(Result<Vec<u8>, Errno>) + Send>;
 
 fn end(reply: ReplyEmpty) -> impl FnOnce(Result<Vec<u8>, Errno>) + Send + 'static {
@@ -240,7 +240,7 @@ fn end(reply: ReplyEmpty) -> impl FnOnce(Result<Vec<u8>, Errno>) + Send + 'stati
 
 impl Filesystem for Disk {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
-        // A kernel that takes fewer says how many: it then hands over that many.
+        // A kernel that takes fewer returns its limit, which is then set.
         let _ = config.set_max_background(self.background).map_err(|most| config.set_max_background(most));
         let _ = config.set_congestion_threshold(self.background).map_err(|most| config.set_congestion_threshold(most));
         let _ = config.add_capabilities(InitFlags::FUSE_ASYNC_DIO);
@@ -258,7 +258,7 @@ impl Filesystem for Disk {
         reply.attr(&FOR_GOOD, &self.attributes(inode));
     }
 
-    /// Only what changes nothing.
+    /// Accepts only changes without effect.
     fn setattr(
         &self,
         _: &Request,
@@ -324,7 +324,7 @@ impl Filesystem for Disk {
         _: Option<LockOwner>,
         reply: ReplyWrite,
     ) {
-        // Beyond the end it is a short write, as to a block device.
+        // A write beyond the end is a short one, as on a block device.
         let fits = self.asks.bytes.saturating_sub(offset).min(data.len() as u64) as usize;
         if fits == 0 && !data.is_empty() {
             return reply.error(Errno::ENOSPC);
@@ -347,8 +347,7 @@ impl Filesystem for Disk {
         reply.ok();
     }
 
-    /// Zeroes are written. Holes are not punched: a drive that knows no trim would have to write them, and nobody asked for
-    /// that.
+    /// Writes zeroes. Holes are not punched: a drive that knows no trim would have to write them, and nobody asked for that.
     fn fallocate(
         &self,
         _: &Request,
@@ -374,7 +373,7 @@ impl Filesystem for Disk {
             Ok(_) => reply.size(0),
             Err(_) => reply.error(Errno::EIO),
         });
-        // Without a disk the reply is an error.
+        // If the disk has ended, the reply is an error.
         let _ = self.asks.inbox.send(DiskMessage::Nothing(caller));
     }
 

@@ -1,6 +1,5 @@
-//! The hall of a server: who has come and does not belong to the disk yet. One thread has both doors, all clients that have not agreed
-//! upon the export, and all that send orders; it waits for none of them, and what any of them may have here is bounded, in number,
-//! bytes and time. It makes no thread for anybody.
+//! Connections of a server that do not belong to the disk yet. One thread has both listening sockets, all clients that still negotiate,
+//! and all that send orders; it waits for none of them, and their number, bytes and time are bounded. No connection gets a thread.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -18,26 +17,26 @@ use crate::live::{Connection, DiskMessage, Inbox};
 use crate::nbd::{Export, Handshake, HandshakeStep, NbdWire, Transmission, TransmissionTerms};
 use seekwise_run::receipt::ways::Door as Way;
 
-/// How long a client may take to agree upon the export: a few messages of a few bytes, whatever their pace.
+/// Time limit of a client's negotiation: a few messages of a few bytes, whatever their pace.
 const AGREES: Span = Span::from_secs(10);
 
-/// Connections that are taken before those that are here are heard again, so that one who comes alone is heard before many
-/// others push him out.
+/// Connections that are accepted before those that are here are served again, so that a single newcomer is heard before many
+/// others push it out.
 const AT_ONCE: usize = 16;
 
-/// Connections for orders at once: people and scripts, one order after another.
+/// Most connections for orders at once: people and scripts, one order after another.
 const ORDERING: usize = 16;
 
-/// How often one is read from before others are heard: what is left is there at the next turn.
+/// Reads from a connection before others are served: the rest is there at the next turn.
 const READS: usize = 16;
 
 /// The longest order, in bytes: a key and a value.
 const ORDER: usize = 4096;
 
-/// How long no one is let in where the system has nothing left for a new connection.
+/// How long nobody is accepted when the system has nothing left for a new connection.
 const REST: Span = Span::from_millis(100);
 
-/// The hall.
+/// Connections that do not belong to the disk yet.
 pub(super) struct PendingClients {
     clients: Option<Door>,
     orders: Option<Door>,
@@ -47,13 +46,13 @@ pub(super) struct PendingClients {
     clock: Clock,
     guests: Vec<Guest>,
     ordering: Vec<Ordering>,
-    /// Given up for a moment where there is no descriptor for a new connection, so that whoever comes is told so and does not wait.
+    /// Given up for a moment if there is no descriptor for a new connection, so that a newcomer is turned away and does not wait.
     reserve: Option<File>,
-    /// No one is let in until then.
+    /// Nobody is accepted until then.
     rests: Option<Instant>,
 }
 
-/// A client that has not agreed upon the export.
+/// A client that still negotiates.
 struct Guest {
     wire: Box<dyn NbdWire>,
     talk: Handshake,
@@ -61,17 +60,17 @@ struct Guest {
     came: Instant,
 }
 
-/// Somebody who sends orders.
+/// A connection that sends orders.
 struct Ordering {
     wire: Box<dyn NbdWire>,
-    /// What came of the next one.
+    /// Received bytes of the next order.
     line: Vec<u8>,
     out: Out,
-    /// Nothing more is heard.
+    /// Nothing more is read.
     ends: bool,
 }
 
-/// What goes out.
+/// Bytes to be sent.
 #[derive(Default)]
 struct Out {
     bytes: Vec<u8>,
@@ -99,7 +98,7 @@ impl Out {
     }
 }
 
-/// What is there of a connection that nobody waits for: nothing yet, or some bytes; none where it has ended.
+/// Reads from a non-blocking connection: `None` if there is nothing yet, zero bytes if it has ended.
 fn read(wire: &mut dyn NbdWire, into: &mut [u8]) -> io::Result<Option<usize>> {
     match wire.read(into) {
         Ok(bytes) => Ok(Some(bytes)),
@@ -109,13 +108,13 @@ fn read(wire: &mut dyn NbdWire, into: &mut [u8]) -> io::Result<Option<usize>> {
 }
 
 impl Guest {
-    /// Goes on with the talk, until it waits for the other end. What was agreed upon when it is over; errors are those of the connection.
+    /// Continues the negotiation until it waits for the other end. Returns the terms when it is over; errors are those of the connection.
     fn goes_on(&mut self) -> io::Result<Option<TransmissionTerms>> {
         let mut piece = [0; 4096];
         for _ in 0..READS {
             self.out.send(&mut *self.wire)?;
             if !self.out.is_empty() {
-                // Who does not read is not heard.
+                // A client that does not read is not heard.
                 return Ok(None);
             }
             let wanted = self.talk.wants().min(piece.len());
@@ -126,7 +125,7 @@ impl Guest {
             match self.talk.hear(&piece[..came], &mut self.out.bytes) {
                 HandshakeStep::On => {}
                 HandshakeStep::Leaves => {
-                    // It may not wait for this.
+                    // The client may not wait for this.
                     let _ = self.out.send(&mut *self.wire);
                     return Err(ErrorKind::ConnectionAborted.into());
                 }
@@ -139,9 +138,9 @@ impl Guest {
 }
 
 impl Ordering {
-    /// Hears what came, and does it. False when it is over; errors are those of the connection.
+    /// Reads orders and carries them out. False when it is over; errors are those of the connection.
     fn goes_on(&mut self, inbox: &Inbox, book: &AttendanceCounters) -> io::Result<bool> {
-        // No more orders than this has lines are done before others are heard.
+        // At most the orders in one such piece are done before others are heard.
         let mut piece = [0; 256];
         let mut has_read = false;
         loop {
@@ -199,7 +198,7 @@ impl Ordering {
     }
 }
 
-/// One end of this connection, whose other end the disk has as that of a client of our own.
+/// Gives the disk one end of this connection as a client of our own, and returns the other.
 pub(super) fn beside(
     (near, far): (Box<dyn NbdWire>, Box<dyn NbdWire>),
     export: &Export,
@@ -212,7 +211,7 @@ pub(super) fn beside(
 }
 
 impl PendingClients {
-    /// With these doors.
+    /// Creates it with these listening sockets.
     pub(super) fn new(
         [clients, orders]: [Option<Door>; 2],
         export: Export,
@@ -237,14 +236,14 @@ impl PendingClients {
         })
     }
 
-    /// A client of our own that goes the way of those who come, where they can: over a connection of the same kind.
+    /// Starts a client of our own that probes the transport of clients, if they have a socket: over a connection of the same kind.
     pub(super) fn probe(&self, measured: DoorRecorder) -> io::Result<Option<DoorProbe>> {
         let Some(door) = &self.clients else { return Ok(None) };
         let mut near = beside(door.alike()?, &self.export, &self.inbox)?;
         Ok(Some(DoorProbe::begin(measured, Way::Network, move || there_and_back(&mut near))))
     }
 
-    /// Lets in who comes, until the other end of `leash` is gone.
+    /// Accepts connections until the other end of `leash` is gone.
     pub(super) fn open(mut self, leash: &dyn NbdWire) {
         loop {
             let now = self.clock.now();
@@ -258,7 +257,7 @@ impl PendingClients {
             let (guests, ordering) = rest.split_at(self.guests.len());
             self.hear(guests, ordering);
             for (there, is_client) in [(*clients, true), (*orders, false)] {
-                // Those who come now are heard at the next turn.
+                // New connections are served at the next turn.
                 let mut left = if there { AT_ONCE } else { 0 };
                 while left > 0 && self.let_in(is_client) {
                     left -= 1;
@@ -267,11 +266,11 @@ impl PendingClients {
         }
     }
 
-    /// Waits until something is to be done: of the leash, both doors, guests and orders, which is ready. Nothing where waiting fails.
+    /// Waits until something is to be done; returns which is ready of the leash, both sockets, clients and orders. `None` if waiting fails.
     fn wait(&self, leash: &dyn NbdWire, rests: bool, now: Instant) -> Option<Vec<bool>> {
         let mut ways = vec![PollFd::from_borrowed_fd(leash.as_fd(), PollFlags::IN)];
         for door in [&self.clients, &self.orders] {
-            // Who rests, or has no door, looks at the leash twice.
+            // Without a socket, or while nobody is accepted, the leash stands in.
             ways.push(match door.as_ref().filter(|_| !rests) {
                 Some(door) => PollFd::from_borrowed_fd(door.as_fd(), PollFlags::IN),
                 None => PollFd::from_borrowed_fd(leash.as_fd(), PollFlags::empty()),
@@ -294,7 +293,7 @@ impl PendingClients {
         }
     }
 
-    /// Goes on with those who are ready.
+    /// Serves the connections that are ready.
     fn hear(&mut self, guests: &[bool], ordering: &[bool]) {
         let PendingClients { inbox, book, .. } = self;
         let mut ready = ordering.iter();
@@ -310,14 +309,14 @@ impl PendingClients {
             }
             match guest.goes_on() {
                 Ok(None) => self.guests.push(guest),
-                // What is wrong with its connection is its own affair.
+                // Errors of its connection are its own affair.
                 Err(_) => {}
                 Ok(Some(negotiated)) => self.hand_over(guest, negotiated),
             }
         }
     }
 
-    /// A client that has agreed upon the export is the disk's. Without a disk it is left.
+    /// Hands a client that has negotiated to the disk. If the disk has ended, the client is dropped.
     fn hand_over(&self, guest: Guest, negotiated: TransmissionTerms) {
         let Guest { wire, talk, out, .. } = guest;
         let mut line = Transmission::new(talk.export().clone(), negotiated);
@@ -325,7 +324,7 @@ impl PendingClients {
         let _ = self.inbox.send(DiskMessage::Client(Box::new(Connection { wire, line, ours: false })));
     }
 
-    /// Those who took too long.
+    /// Disconnects clients that took too long.
     fn send_away(&mut self, now: Instant) {
         let before = self.guests.len();
         self.guests.retain(|guest| now.saturating_since(guest.came) < AGREES);
@@ -335,7 +334,7 @@ impl PendingClients {
         }
     }
 
-    /// Lets one in. False where nobody is there, or no one can be let in now.
+    /// Accepts a connection. False if there is none, or none can be accepted now.
     fn let_in(&mut self, is_client: bool) -> bool {
         let Some(door) = (if is_client { &self.clients } else { &self.orders }) else { return false };
         match door.accept() {
@@ -351,12 +350,12 @@ impl PendingClients {
         }
     }
 
-    /// There is no descriptor, or no memory of the system's, for a new connection. The guest who has been here longest goes; without one the
-    /// disk's client that has asked for nothing for longest; without one the reserve is given up for a moment, and a newcomer is turned
-    /// away. True where another may be let in.
+    /// Makes room if there is no descriptor, or no memory of the system's, for a new connection. The client that has negotiated for longest
+    /// goes; without one the disk's client that has sent no request for longest; without one the reserve is given up for a moment, and a
+    /// newcomer is turned away. True if another may be accepted.
     fn runs_short(&mut self, error: &io::Error, is_client: bool) -> bool {
         if !self.is_at_door(is_client) {
-            // The system says so before it looks: nobody has come.
+            // The system reports it before it looks: nobody has come.
             return false;
         }
         let is = |errno: Errno| error.raw_os_error() == Some(errno.raw_os_error());
@@ -382,12 +381,12 @@ impl PendingClients {
                 return self.reserve.is_some();
             }
         }
-        // To ask again at once would only keep a processor busy.
+        // To try again at once would only keep a processor busy.
         self.rests = Some(self.clock.now() + REST);
         false
     }
 
-    /// Whether somebody waits at this door.
+    /// Whether a connection waits at this socket.
     fn is_at_door(&self, is_client: bool) -> bool {
         let door = if is_client { &self.clients } else { &self.orders };
         door.as_ref().is_some_and(|door| {
@@ -396,11 +395,11 @@ impl PendingClients {
         })
     }
 
-    /// Somebody has come.
+    /// Takes a new connection.
     fn receive(&mut self, wire: Box<dyn NbdWire>, is_client: bool) {
         if !is_client {
             if self.ordering.len() >= ORDERING {
-                // The one who has been silent for longest.
+                // The oldest one gives way.
                 self.ordering.remove(0);
                 self.book.write(|book| book.orders_turned_away += 1);
             }
@@ -420,7 +419,7 @@ impl PendingClients {
     }
 }
 
-/// A descriptor that is given up when there is no other.
+/// Opens the descriptor that is given up when there is no other.
 fn reserve() -> Option<File> {
     File::open(if cfg!(windows) { "NUL" } else { "/dev/null" }).ok()
 }

@@ -1,4 +1,4 @@
-//! Loop devices on the file of a disk, as the kernel counts their requests: the other end of the way through the file.
+//! Loop devices on the file of a disk, as the kernel counts their requests: the other end of the transport through the file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,17 +9,17 @@ use seekwise_model::time::Span;
 use crate::live::ways::DoorRecorder;
 use seekwise_run::receipt::ways::{Door, DoorEnds, RequestTotals};
 
-/// How often the kernel is asked.
+/// Interval of the looks at the kernel's counts.
 pub(super) const EVERY: Duration = Duration::from_millis(500);
 
 /// Follows the loop device on a file.
 pub(super) struct LoopFollower {
     file: PathBuf,
-    /// The device, what the kernel had counted of it when it was first seen, and what had come to the file.
+    /// The device, the kernel's totals when it was first seen, and the file's totals then.
     since: Option<(PathBuf, RequestTotals, RequestTotals)>,
 }
 
-/// Reads and writes of a block device, from the text of its `stat`: each has four numbers, requests first and milliseconds last
+/// Parses the totals of reads and writes in a block device's `stat`: each has four numbers, requests first and milliseconds last
 /// (Linux, `Documentation/block/stat.rst`).
 fn parse(stat: &str) -> Option<RequestTotals> {
     let numbers: Vec<u64> = stat.split_whitespace().map_while(|word| word.parse().ok()).collect();
@@ -32,13 +32,13 @@ impl LoopFollower {
         LoopFollower { file: file.to_owned(), since: None }
     }
 
-    /// Looks once; always to go on, for a device may come.
+    /// Looks once; always true, for a device may come.
     pub(super) fn look(&mut self, measured: &DoorRecorder) -> bool {
         let _ = self.looked(measured);
         true
     }
 
-    /// Looks once. Nothing where no device is there, or none any more.
+    /// Looks once; `None` without a device.
     fn looked(&mut self, measured: &DoorRecorder) -> Option<()> {
         let now = measured.write(|ways| RequestTotals::from(&*ways.of(Door::File)));
         if self.since.is_none() {
@@ -55,7 +55,7 @@ fn counted(device: &Path) -> Option<RequestTotals> {
     parse(&fs::read_to_string(device.join("stat")).ok()?)
 }
 
-/// The loop device on this file, as the system's folder of it.
+/// Returns the loop device on this file, as its folder in `/sys`.
 fn device_on(file: &Path) -> Option<PathBuf> {
     let devices = fs::read_dir("/sys/block").ok()?.flatten().map(|entry| entry.path());
     let is_on = |device: &PathBuf| {

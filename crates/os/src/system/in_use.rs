@@ -1,8 +1,8 @@
-//! Who uses a file or a device now: mounts, swap, devices that are made of it, loop devices, programs that have it open for
+//! Users of a file or a device now: mounts, swap, devices that are made of it, loop devices, programs that have it open for
 //! writing. A file is known by its device and inode, so all its names (hard links, symbolic links, bind mounts) are one; a
 //! device by its number.
 //!
-//! Not seen: programs of other users where we are not root, and servers inside the kernel that show no file of theirs (iSCSI
+//! Not seen: programs of other users if we are not root, and servers inside the kernel that show no file of theirs (iSCSI
 //! and NVMe targets).
 //!
 //! Source: proc_pid_fd(5), proc_pid_fdinfo(5), proc_swaps(5), proc_locks(5), sysfs-block-loop, losetup(8).
@@ -16,13 +16,13 @@ use rustix::fs::{AtFlags, CWD, FileType, StatxFlags, makedev, statx};
 
 use super::{BlockDevice, DeviceNumber, SystemRoot};
 
-/// Which file or device it is, whatever it is called.
+/// Identity of a file or device, whatever its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FileIdentity {
     File {
-        /// The number of its file system.
+        /// Number of its file system.
         device: u64,
-        /// Its own in there.
+        /// Number of the file in there.
         inode: u64,
     },
     /// A block device.
@@ -30,7 +30,7 @@ pub enum FileIdentity {
 }
 
 impl FileIdentity {
-    /// As `stat` gives it.
+    /// Takes the identity from `stat`.
     pub fn of(meta: &Metadata) -> FileIdentity {
         match meta.file_type().is_block_device() {
             true => FileIdentity::Device(DeviceNumber::of(meta.rdev())),
@@ -42,7 +42,7 @@ impl FileIdentity {
         Some(FileIdentity::of(&fs::metadata(path).ok()?))
     }
 
-    /// Of what a program has open, as the kernel remembers it: a server that is gone is not asked.
+    /// Returns the identity of a file that a program has open, as the kernel remembers it: a server that is gone is not asked.
     fn remembered(path: &Path) -> Option<FileIdentity> {
         let told = statx(CWD, path, AtFlags::STATX_DONT_SYNC, StatxFlags::INO | StatxFlags::TYPE).ok()?;
         Some(match FileType::from_raw_mode(told.stx_mode.into()) {
@@ -54,7 +54,7 @@ impl FileIdentity {
     }
 }
 
-/// How the system uses a file, a phrase each.
+/// Describes the system's uses of a file, a phrase each.
 pub fn of_file(file: FileIdentity, system: &SystemRoot) -> Vec<String> {
     let is_it = |other: FileIdentity| (other == file).then(|| "it".to_owned());
     let mut used: Vec<String> = Vec::new();
@@ -67,7 +67,7 @@ pub fn of_file(file: FileIdentity, system: &SystemRoot) -> Vec<String> {
     used
 }
 
-/// How the system uses the device, a partition of it, or a device made of it, a phrase each.
+/// Describes the system's uses of the device, a partition of it, or a device made of it, a phrase each.
 pub fn of_device(node: &BlockDevice, system: &SystemRoot) -> Vec<String> {
     let mut nodes = vec![node.clone()];
     nodes.extend(system.partitions(node));
@@ -99,13 +99,13 @@ pub fn of_device(node: &BlockDevice, system: &SystemRoot) -> Vec<String> {
     used
 }
 
-/// Loop devices that stand on what `is_it` knows.
+/// Describes the loop devices on what `is_it` knows.
 fn loops(is_it: &dyn Fn(FileIdentity) -> Option<String>, system: &SystemRoot) -> Vec<String> {
     let named = |disk: BlockDevice| Some((disk.name.clone(), PathBuf::from(disk.word("loop/backing_file")?)));
     let backed: Vec<(String, PathBuf)> = system.disks().into_iter().filter_map(named).collect();
     let mut found: Vec<(String, FileIdentity)> =
         backed.iter().filter_map(|(name, path)| Some((name.clone(), FileIdentity::at(path)?))).collect();
-    // A name may be gone, or another file's in the place where we are: the loop devices themselves know the inode.
+    // A path may be gone, or may be another file's from here: the loop devices themselves know the inode.
     if !backed.is_empty() && system.is_here() {
         found.extend(told_by_losetup());
     }
@@ -118,16 +118,16 @@ fn loops(is_it: &dyn Fn(FileIdentity) -> Option<String>, system: &SystemRoot) ->
     used
 }
 
-/// Loop devices and the inodes below them, by `losetup`; it asks the devices, which root alone may.
+/// Lists loop devices and the inodes below them, by `losetup`; it asks the devices, which root alone may.
 fn told_by_losetup() -> Vec<(String, FileIdentity)> {
     let asked = ["--list", "--noheadings", "--raw", "--output", "NAME,BACK-INO,BACK-MAJ:MIN"];
-    // It lies where only root looks.
+    // `losetup` lies where only root looks.
     let listed = Command::new("losetup").env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin").args(asked).output();
     let text = listed.map_or(String::new(), |listed| String::from_utf8_lossy(&listed.stdout).into_owned());
     text.lines().filter_map(backing).collect()
 }
 
-/// `/dev/loop0 393276 254:0`; some versions fill up with blanks, and write those as `\x20`.
+/// Parses `/dev/loop0 393276 254:0`; some versions pad with blanks, and write those as `\x20`.
 fn backing(line: &str) -> Option<(String, FileIdentity)> {
     let line = line.replace("\\x20", " ");
     let [name, inode, number] = line.split_whitespace().collect::<Vec<_>>()[..] else { return None };
@@ -136,13 +136,13 @@ fn backing(line: &str) -> Option<(String, FileIdentity)> {
     Some((name.trim_start_matches("/dev/").to_owned(), identity))
 }
 
-/// Programs beside this one that have open for writing what `is_it` knows.
+/// Describes the programs beside this one that have open for writing what `is_it` knows.
 fn writers(is_it: &dyn Fn(FileIdentity) -> Option<String>, system: &SystemRoot) -> Vec<String> {
     let own = std::process::id();
     let mut found = Vec::new();
     for (process, folder) in system.processes().into_iter().filter(|(process, _)| *process != own) {
         let entries = fs::read_dir(folder.join("fd")).into_iter().flatten().flatten().map(|entry| entry.path());
-        // What has no path (a socket, a pipe) is no file of a disk.
+        // An entry without a path (a socket, a pipe) is no file of a disk.
         let files = entries.filter(|path| fs::read_link(path).is_ok_and(|to| to.is_absolute()));
         for path in files {
             let Some(it) = FileIdentity::remembered(&path).and_then(is_it) else { continue };
@@ -157,13 +157,13 @@ fn writers(is_it: &dyn Fn(FileIdentity) -> Option<String>, system: &SystemRoot) 
     found
 }
 
-/// The process that holds the lock of a file or folder; nothing of those that are not to see from here.
+/// Returns the process that holds the lock of a file or folder, if it can be seen from here.
 pub fn lock_holder(file: FileIdentity, system: &SystemRoot) -> Option<u32> {
     let text = system.text("proc/locks")?;
     text.lines().filter_map(held).find(|(of, _)| *of == file).map(|(_, process)| process)
 }
 
-/// `2: FLOCK  ADVISORY  WRITE 28390 fe:00:10051587 0 EOF`; who waits for a lock has `->` in its line, before the kind.
+/// Parses `2: FLOCK  ADVISORY  WRITE 28390 fe:00:10051587 0 EOF`; a waiting process has `->` in its line, before the kind.
 fn held(line: &str) -> Option<(FileIdentity, u32)> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let [_, "FLOCK", _, "WRITE", process, of, ..] = words[..] else { return None };
@@ -174,7 +174,7 @@ fn held(line: &str) -> Option<(FileIdentity, u32)> {
     Some((FileIdentity::File { device, inode: inode.parse().ok()? }, process))
 }
 
-/// Whether the flags of an open file, in octal, are those of one that is open for writing (`O_WRONLY`, `O_RDWR`).
+/// Whether the flags of an open file, in octal, say that it is open for writing (`O_WRONLY`, `O_RDWR`).
 fn writes(information: &str) -> bool {
     let flags = information.lines().find_map(|line| line.strip_prefix("flags:"));
     flags.and_then(|flags| u64::from_str_radix(flags.trim(), 8).ok()).is_some_and(|flags| flags & 3 != 0)

@@ -1,4 +1,4 @@
-//! Notes and warnings of the library for Python's `logging`. They come from threads that do not hold the interpreter, so they are
+//! Notes and warnings of the library for Python's `logging`. Threads that do not hold the interpreter log them, so they are
 //! collected; the thread that holds it next hands them on.
 
 use std::sync::{Mutex, Once, PoisonError};
@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 /// Waiting notes: the level's name in `logging`, and the text.
 static WAITING: Mutex<Vec<(&str, String)>> = Mutex::new(Vec::new());
 
-/// Keeps what it is told.
+/// Collects the notes of the library.
 struct Collector;
 
 impl Log for Collector {
@@ -37,7 +37,7 @@ pub fn begin() {
     });
 }
 
-/// Hands on what waits.
+/// Hands on the waiting notes.
 pub fn hand_on(py: Python<'_>) -> PyResult<()> {
     let waiting = std::mem::take(&mut *WAITING.lock().unwrap_or_else(PoisonError::into_inner));
     if waiting.is_empty() {

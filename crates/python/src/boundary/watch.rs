@@ -1,6 +1,6 @@
-//! Work beside a waiting interpreter. The work runs in a thread of its own; the caller's lets the interpreter go and looks
-//! every few milliseconds for a signal, for notes, and how far the work is. Python sets but a flag when a signal comes, so
-//! somebody has to look ([pyo3's guide](https://pyo3.rs), "Ctrl-C").
+//! Work in a thread of its own, while the caller releases the interpreter and looks every few milliseconds for signals,
+//! notes and progress. When a signal comes, Python only sets a flag, which has to be looked at ([pyo3's
+//! guide](https://pyo3.rs), "Ctrl-C").
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +18,7 @@ use super::{fault, notes};
 /// From one look for signals to the next: Ctrl-C is to work within 100 ms, of which the work itself takes a part.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// Looks from one word of progress to the next: ten times a second is as often as anybody reads.
+/// Looks between two reports of progress: ten times a second is as often as anybody reads.
 const TELL: u32 = 5;
 
 /// A flag by which one thread ends the work of another.
@@ -85,7 +85,7 @@ impl Observer for Watch<'_> {
     }
 }
 
-/// Tells Python how far the work is: `progress(total, done, unit, doing)`.
+/// Reports the progress to Python: `progress(total, done, unit, doing)`.
 fn tell(py: Python<'_>, progress: Option<&Py<PyAny>>, watch: &Watch<'_>) -> PyResult<()> {
     let Some(progress) = progress else { return Ok(()) };
     let WorkProgress { total, done, unit, doing } = watch.with(|now| now.clone());
@@ -95,7 +95,7 @@ fn tell(py: Python<'_>, progress: Option<&Py<PyAny>>, watch: &Watch<'_>) -> PyRe
     progress.call1(py, (total, done, unit, doing)).map(drop)
 }
 
-/// Does `work` while the interpreter is free for others; a signal or an exception of `progress` ends it.
+/// Runs `work` while the interpreter is free for others; a signal or an exception of `progress` ends it.
 pub fn watched<T: Send>(
     py: Python<'_>,
     progress: Option<&Py<PyAny>>,
@@ -109,7 +109,7 @@ pub fn watched<T: Send>(
         let working = scope.spawn(|| {
             // A bug of ours is an exception there, not the end of the process.
             let ended = catch_unwind(AssertUnwindSafe(|| guard_files(|| work(&watch))));
-            // Said before: the thread itself takes a moment more to end, and the caller would wait for the next look.
+            // Set before the thread ends, which takes a moment more: the caller would wait for the next look.
             over.store(true, Ordering::Release);
             waiting.unpark();
             ended

@@ -39,7 +39,7 @@ impl Plan {
         py.detach(|| SweepPlan::read(&text)).map(Plan).map_err(|error| fault::exception(py, &error))
     }
 
-    /// As it travels.
+    /// The plan as a text, to be sent.
     #[getter]
     fn text(&self) -> String {
         self.0.text()
@@ -69,12 +69,12 @@ impl Plan {
         self.0.runs()
     }
 
-    /// Its parts of so many cells: the first cell, the cell behind the last, the name.
+    /// The parts of so many cells: the first cell, the cell after the last, the name.
     fn parts(&self, cells: usize) -> Vec<(usize, usize, String)> {
         self.0.parts(cells).into_iter().map(|part| (part.first, part.end, part.name)).collect()
     }
 
-    /// Runs a part and answers the bytes of its file.
+    /// Runs a part and returns the bytes of its file.
     #[pyo3(signature = (part, cancel = None))]
     fn run<'py>(
         &self,
@@ -91,7 +91,7 @@ impl Plan {
         self.0.most_bytes(&of_words(part))
     }
 
-    /// What is wrong with the file of a part; nothing of one that is whole.
+    /// The fault of the file of a part; `None` if the file is whole.
     fn fault(&self, py: Python<'_>, part: (usize, usize, String), file: PyBackedBytes) -> Option<String> {
         let part = of_words(part);
         py.detach(|| self.0.records(&part, &file)).err().map(|error| error.to_string())
@@ -111,7 +111,7 @@ impl Plan {
         watched(py, None, None, |_| self.0.finish(&folder, &parts, &files, force).map(|studied| of_study(&studied)))
     }
 
-    /// What the files of these parts come to, be they all or some, in order; the page alone goes to the folder.
+    /// The results of the files of some parts, or of all, in order; only the page goes to the folder.
     fn so_far(
         &self,
         py: Python<'_>,

@@ -109,7 +109,7 @@ pub fn intervals(evidence: &Evidence<'_>) -> Table {
     let judged = |value: fn(&seekwise_lab::stats::Judgement) -> f64| {
         figure(&move |finding: &Finding| finding.judgement.as_ref().map(value))
     };
-    // Of one run there is no interval.
+    // A single run has no interval.
     let end = |value: fn(&seekwise_lab::stats::Interval) -> f64| {
         let ratio = |finding: &Finding| finding.judgement.as_ref().map(|it| it.ratio).filter(|it| it.high.is_finite());
         figure(&move |finding: &Finding| ratio(finding).as_ref().map(value))

@@ -21,7 +21,7 @@ pub struct RequestCollector {
 }
 
 impl RequestCollector {
-    /// Of a run whose times are measured, or virtual.
+    /// A collector for a run whose times are measured, or virtual.
     pub fn new(measured: bool) -> RequestCollector {
         // A column's words are its unit and its meaning, as in the log.
         let of = |(name, words): &(String, String)| {
@@ -43,7 +43,7 @@ impl RequestCollector {
         }
     }
 
-    /// What is filled becomes a batch; there will be room for `next`.
+    /// Turns the filled rows into a batch; leaves room for `next`.
     fn fold(&mut self, next: usize) {
         let take = |column: &mut Vec<i64>| -> ArrayRef {
             Arc::new(Int64Array::from(std::mem::replace(column, Vec::with_capacity(next))))
@@ -53,7 +53,7 @@ impl RequestCollector {
         self.full.push(batch);
     }
 
-    /// All of them.
+    /// Returns the table of all requests.
     pub fn finish(mut self) -> Table {
         if !self.filling[0].is_empty() {
             self.fold(0);

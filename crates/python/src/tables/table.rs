@@ -1,5 +1,5 @@
-//! A table of columns, each with its unit and meaning in its field's metadata. It hands itself over by Arrow's PyCapsule
-//! interface. The reader shares the memory; nothing is copied. It computes nothing.
+//! A table of columns, each with its unit and meaning in its field's metadata, handed over by Arrow's PyCapsule
+//! interface. The reader shares the memory; nothing is copied, and nothing is computed.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -59,12 +59,12 @@ pub struct Table {
 }
 
 impl Table {
-    /// Of batches of one schema.
+    /// A table of batches of one schema.
     pub fn of_batches(schema: SchemaRef, batches: Vec<RecordBatch>) -> Table {
         Table { schema, batches: Arc::new(batches) }
     }
 
-    /// Of columns of one length.
+    /// A table of columns of one length.
     pub fn of_columns(columns: Vec<NamedColumn>) -> Table {
         let (mut fields, mut arrays) = (Vec::new(), Vec::new());
         for NamedColumn { name, unit, meaning, column } in columns {
@@ -145,7 +145,7 @@ impl Table {
         self.schema.fields().iter().filter_map(unit).collect()
     }
 
-    /// What each column means, where its name does not say it.
+    /// The meaning of each column, if its name does not say it.
     #[getter]
     fn meanings(&self) -> HashMap<String, String> {
         let meaning = |field: &Arc<Field>| Some((field.name().clone(), field.metadata().get("meaning")?.clone()));
@@ -159,7 +159,7 @@ impl Table {
         (first..end).map(|row| self.row(py, row)).collect()
     }
 
-    /// One row.
+    /// A single row.
     fn row<'py>(&self, py: Python<'py>, row: usize) -> PyResult<Bound<'py, PyTuple>> {
         let missing = || PyIndexError::new_err(format!("row {row} of {}", self.rows()));
         let (batch, place) = self.place(row).ok_or_else(missing)?;
@@ -174,7 +174,7 @@ impl Table {
         PyTuple::new(py, batch.columns().iter().map(cell).collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// Its bytes as an Arrow IPC stream.
+    /// The table as the bytes of an Arrow IPC stream.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let write = || -> Result<Vec<u8>, ArrowError> {
             let mut writer = StreamWriter::try_new(Vec::new(), &self.schema)?;

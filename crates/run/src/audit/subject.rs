@@ -10,7 +10,7 @@ use super::{AREA, AuditAction, AuditInterval, AuditSubject, BLOCK};
 /// Sectors of a block.
 const SECTORS: u32 = (BLOCK / SECTOR) as u32;
 
-/// The request that asks for it.
+/// The request for an action.
 fn request(act: AuditAction, block: u64, tag: u32, stamp: u64) -> Request {
     let (op, flags) = match act {
         AuditAction::Read => (Op::Read, Flags::NONE),
@@ -22,7 +22,7 @@ fn request(act: AuditAction, block: u64, tag: u32, stamp: u64) -> Request {
     Request { tag, unit: 0, origin: 0, op, flags, lba, sectors, stamp }
 }
 
-/// An error where it was not done.
+/// The times of a completion; an error if it is not done.
 fn done(completion: &Completion) -> Result<AuditInterval, String> {
     match completion.status {
         Status::Done => Ok(AuditInterval { from: completion.submitted, to: completion.finished }),
@@ -42,8 +42,8 @@ pub trait RequestWaiter {
     fn stamp(&mut self) -> u64;
 }
 
-/// Asks for all of these at once and waits for them; the answers in the order of the questions. What a device has no room
-/// for is asked when something was answered, and has waited since `from`.
+/// Submits all of these at once and waits for them; returns the answers in the order of the actions. An action for
+/// which the device has no room is submitted after an answer, and has waited since `from`.
 pub fn ask(subject: &mut dyn RequestWaiter, acts: &[(AuditAction, u64)]) -> Result<Vec<AuditInterval>, String> {
     let from = subject.now();
     let mut answers: Vec<Option<AuditInterval>> = vec![None; acts.len()];
@@ -69,7 +69,7 @@ pub fn ask(subject: &mut dyn RequestWaiter, acts: &[(AuditAction, u64)]) -> Resu
     Ok(answers.into_iter().flatten().collect())
 }
 
-/// One question, a forced write by two where the disk has no command for it.
+/// Performs one action; a forced write takes two where the disk has no command for it.
 pub fn one(subject: &mut dyn RequestWaiter, act: AuditAction, block: u64) -> Result<AuditInterval, String> {
     if act == AuditAction::Force && !subject.device().limits(0).fua {
         let write = ask(subject, &[(AuditAction::Write, block)])?[0];
@@ -101,7 +101,7 @@ pub struct ModelledStack {
 }
 
 impl ModelledStack {
-    /// As it is when it is switched on.
+    /// The stack as it is when it is switched on.
     pub fn new(stack: &Stack, seed: Seed) -> ModelledStack {
         ModelledStack { device: stack.build(seed), now: Instant::ZERO, stamp: 0 }
     }

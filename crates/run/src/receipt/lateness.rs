@@ -36,7 +36,7 @@ impl Lateness {
         (first, first.saturating_add(step))
     }
 
-    /// One more.
+    /// Adds a lateness.
     pub fn add(&mut self, late: Span) {
         self.counts[Lateness::bucket(late.nanos())] += 1;
         self.latest = self.latest.max(late);
@@ -44,7 +44,7 @@ impl Lateness {
         self.squares += (late.nanos() as f64).powi(2);
     }
 
-    /// Takes one off again.
+    /// Removes one that was added.
     pub fn take_off(&mut self, late: Span) {
         self.counts[Lateness::bucket(late.nanos())] -= 1;
         self.total = self.total.saturating_sub(late);
@@ -73,7 +73,7 @@ impl Lateness {
         self.counts.iter().sum()
     }
 
-    /// Their mean; nothing without any.
+    /// The mean; nothing without any.
     pub fn mean(&self) -> Option<Span> {
         self.total.nanos().checked_div(self.count()).map(Span::from_nanos)
     }
@@ -89,7 +89,7 @@ impl Lateness {
         (variance / count).sqrt()
     }
 
-    /// How many exceed `span`. One that exceeds it by less than 3 % may not be counted.
+    /// How many exceed `span`. A size that exceeds it by less than 3 % may not be counted.
     pub fn over(&self, span: Span) -> u64 {
         self.counts[Lateness::bucket(span.nanos()) + 1..].iter().sum()
     }

@@ -1,9 +1,9 @@
 //! Whether the machine kept up with the model: yes, no, or too few requests to tell.
 //!
-//! A client waits for the model's time of each request, and also for what the machine adds to it: lateness of the answer and the
-//! round trip. The machine kept up if it adds little to the mean response ([`MEAN`]) and makes few responses exceed the model's
-//! 99th percentile by much ([`TAIL`]); responses that take so long in the model itself do not count. A session is a sample of what its machine does, so each limit is judged with 95 % confidence: surely kept, surely exceeded, or
-//! neither. All of it comes from the session's own requests and round trips.
+//! A client waits for the model's time of each request, and for what the machine adds: lateness of the answer and the round trip. The
+//! machine kept up if it adds little to the mean response ([`MEAN`]) and makes few responses exceed the model's 99th percentile by much
+//! ([`TAIL`]); responses that take so long in the model itself do not count. A session is a sample, so each limit is judged with 95 %
+//! confidence: surely kept, surely exceeded, or neither. All figures come from the session's own requests and round trips.
 
 use seekwise_model::time::Span;
 
@@ -35,9 +35,9 @@ const SOME: Span = Span::from_micros(5);
 /// Whether the machine kept up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PaceVerdict {
-    /// It surely kept both limits.
+    /// Surely kept both limits.
     KeptUp,
-    /// It surely exceeded one of them; why, in words.
+    /// Surely exceeded one of them; why, in words.
     FellBehind(String),
     /// Neither is sure; why, in words.
     TooFew(String),
@@ -81,7 +81,7 @@ enum Limit {
 }
 
 impl Receipt {
-    /// The verdict on the session: it kept up if it did at each door that had requests.
+    /// The verdict on the session: the machine kept up if it did on each transport that had requests.
     pub fn pace(&self) -> PaceVerdict {
         let doors = [(Door::Network, &self.ways.network), (Door::File, &self.ways.file)];
         let verdicts: Vec<PaceVerdict> = doors.into_iter().filter_map(|(door, way)| self.at_door(door, way)).collect();
@@ -93,7 +93,7 @@ impl Receipt {
         behind.or_else(open).cloned().unwrap_or(PaceVerdict::KeptUp)
     }
 
-    /// The verdict on requests through one door; nothing if there were none.
+    /// The verdict on requests by one transport; nothing if there were none.
     fn at_door(&self, door: Door, way: &DoorLatency) -> Option<PaceVerdict> {
         let (modelled, slow) = (way.modelled.mean()?, way.modelled.quantile(0.99)?);
         if self.speed.of(modelled) < SOME {

@@ -1,10 +1,10 @@
-//! The ways to a disk and back, as figures: what each costs beside what the model says.
+//! The transports to a disk, as figures: the cost of each besides the model's time.
 
 use seekwise_model::time::Span;
 
 use super::lateness::Lateness;
 
-/// Which way a request came.
+/// The transport of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Door {
     /// A network's connection.
@@ -13,23 +13,23 @@ pub enum Door {
     File,
 }
 
-/// A way, with those who came it.
+/// A transport, with the requests that came by it.
 #[derive(Clone, Debug, Default)]
 pub struct DoorLatency {
-    /// What requests took by the model, from when they came: by the clock.
+    /// Response times of the model, from when requests came: by the clock.
     pub modelled: Lateness,
     /// How late their answers left.
     pub late: Lateness,
     /// Both together: each response as it left.
     pub response: Lateness,
-    /// What the way there and back took a client of our own meanwhile.
+    /// Round trips of a client of our own meanwhile.
     pub path: Lateness,
-    /// Reads and writes among them, by the model: what a kernel counts at the other end.
+    /// Reads and writes among the requests, by the model: a kernel counts these at the other end.
     moves: RequestTotals,
 }
 
 impl DoorLatency {
-    /// One more request, of `modelled` in the model; `moves` if it reads or writes.
+    /// Adds a request, of `modelled` in the model; `moves` if it reads or writes.
     pub fn answered(&mut self, modelled: Span, late: Span, moves: bool) {
         self.modelled.add(modelled);
         self.late.add(late);
@@ -51,13 +51,13 @@ pub struct RequestTotals {
 }
 
 impl RequestTotals {
-    /// What came to it since.
+    /// The difference from an earlier snapshot.
     pub fn since(self, before: RequestTotals) -> RequestTotals {
         let requests = self.requests.saturating_sub(before.requests);
         RequestTotals { requests, took: self.took.saturating_sub(before.took) }
     }
 
-    /// Their mean.
+    /// The mean time of a request.
     pub fn mean(self) -> Span {
         Span::from_nanos(self.took.nanos() / self.requests.max(1))
     }
@@ -69,41 +69,41 @@ impl From<&DoorLatency> for RequestTotals {
     }
 }
 
-/// A way as both of its ends count what goes it.
+/// Request totals of a transport, as both of its ends count them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DoorEnds {
-    /// Whoever asks: a kernel's disk on the file, or a run's client.
+    /// The other end: a kernel's disk on the file, or a run's client.
     pub far: RequestTotals,
-    /// What came to the disk, and the model's time for it.
+    /// Requests that came to the disk, and the model's time for them.
     pub near: RequestTotals,
 }
 
 impl DoorEnds {
-    /// Nobody else goes this way: as many came as were asked, within a tenth, for a kernel may part them otherwise.
+    /// True if nobody else uses the transport: the counts of both ends agree within a tenth, for a kernel may split requests.
     pub fn is_alone(&self) -> bool {
         let (asked, came) = (self.far.requests, self.near.requests);
         asked > 0 && came > 0 && asked.abs_diff(came) <= came / 10
     }
 
-    /// What comes to the model's mean on the way.
+    /// The mean time that the transport adds to the model's.
     pub fn added(&self) -> Span {
         self.far.mean().saturating_sub(self.near.mean())
     }
 }
 
-/// All ways.
+/// All transports.
 #[derive(Clone, Debug, Default)]
 pub struct DoorLatencies {
     pub network: DoorLatency,
     pub file: DoorLatency,
-    /// Of a kernel's disk on the file, where there is one.
+    /// The ends of a kernel's disk on the file, where there is one.
     pub device: Option<DoorEnds>,
-    /// Of a run's client in this program, where it is the only one of the network's.
+    /// The ends of a run's client in this program, where it is the only one of the network's.
     pub client: Option<DoorEnds>,
 }
 
 impl DoorLatencies {
-    /// The way through this door.
+    /// The figures of this transport.
     pub fn of(&mut self, door: Door) -> &mut DoorLatency {
         match door {
             Door::Network => &mut self.network,

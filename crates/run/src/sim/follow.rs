@@ -27,7 +27,7 @@ const BEFORE: usize = 1024;
 /// ended late. Drives that are busy by themselves make millions while a program's requests are answered by a memory.
 const SINCE: usize = 8192;
 
-/// What was followed.
+/// The requests and movements of a run that was followed.
 #[derive(Clone, Debug, Default)]
 pub struct RunTimeline {
     /// The requests, in the order in which they completed.
@@ -36,8 +36,8 @@ pub struct RunTimeline {
     pub movements: Vec<Movement>,
 }
 
-/// Runs `source` on `stack` until `most` counted requests are done, and what the arms were about then, or until as many requests
-/// were issued as `bound` allows.
+/// Runs `source` on `stack` until `most` counted requests are done and the movements of the arms then are over, or
+/// until as many requests were issued as `bound` allows.
 pub fn follow<S: Source>(
     stack: &Stack,
     source: impl FnOnce(&Limits) -> Result<S, RunError>,
@@ -72,7 +72,7 @@ pub fn follow<S: Source>(
         if engine.is_over() || at >= end {
             break;
         }
-        // Where nothing is to happen for longer than a step, none is taken. What is first asked for is known after the first.
+        // Time in which nothing is to happen is skipped. The first requests are known after the first step.
         let step = engine.poll_timeout().unwrap_or(Instant::FAR).max(at + STEP);
         at = changes.peek().map_or(Instant::FAR, |change| change.at).min(step);
     }

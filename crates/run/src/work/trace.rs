@@ -17,7 +17,7 @@ pub trait TraceFeed: Send {
     fn row(&mut self) -> Option<TraceRow>;
     /// Why there are no more, where that is not their end.
     fn fault(&self) -> Option<String>;
-    /// Rows that were put elsewhere than they were recorded, and of these those that were cut or pushed to fit.
+    /// Counts rows that were put elsewhere than they were recorded, and those among them that were cut or pushed to fit.
     fn moved(&self) -> (u64, u64);
 }
 
@@ -27,15 +27,15 @@ pub type TraceOpener = dyn Fn() -> Result<Box<dyn TraceFeed>, String> + Send + S
 /// A trace to be played.
 #[derive(Clone)]
 pub struct TraceSpec {
-    /// Its name, for reports.
+    /// The name for reports.
     pub name: String,
     /// How it is played.
     pub how: ReplayMode,
     /// Requests in it.
     pub requests: u64,
-    /// Of these, writes.
+    /// Writes among the requests.
     pub writes: u64,
-    /// And trims.
+    /// Trims among the requests.
     pub trims: u64,
     /// From the first to the last, as they were recorded.
     pub span: Span,
@@ -56,7 +56,7 @@ impl TraceSpec {
         self.how.mode == LoopMode::Open
     }
 
-    /// Its source, on a device with these limits.
+    /// Opens its source, on a device with these limits.
     pub fn source(&self, limits: &Limits) -> Result<TracePlayback, RunError> {
         let feed = (self.open)().map_err(RunError::Unfit)?;
         Ok(TracePlayback { trace: TraceSource::new(Rows(feed), self.how, limits.fua), lateness: Lateness::default() })
@@ -84,13 +84,13 @@ pub struct TracePlayback {
 /// How a trace was played.
 #[derive(Clone, Debug)]
 pub struct ReplayResult {
-    /// What has become of it.
+    /// Counts of the playback.
     pub played: ReplayCounts,
     /// How far from their places in time requests were issued ([`TraceSource::off`]).
     pub off: Lateness,
     /// Requests that were put elsewhere than they were recorded.
     pub moved: u64,
-    /// Of these, those that were pushed to fit.
+    /// Moved requests that were pushed to fit.
     pub clipped: u64,
 }
 

@@ -39,7 +39,7 @@ pub struct BaselineComparison {
     pub cells: usize,
     /// How many cells only one of them has.
     pub unmatched: usize,
-    /// Runs of the same number have the same seed, in virtual time.
+    /// Whether runs of equal numbers have equal seeds, in virtual time.
     pub paired: bool,
     /// The programs that made them, if they differ.
     pub programs: Option<[String; 2]>,
@@ -55,7 +55,7 @@ pub fn are_results(names: &[String]) -> bool {
     !names.is_empty() && names.iter().all(|name| results::says(Path::new(name)) || is_printed(name))
 }
 
-/// Compares the results of two folders by `metrics`, or by what the first judges.
+/// Compares the results of two folders by `metrics`, or by those that the first judges.
 pub fn compare(names: &[String], metrics: &[Metric]) -> Result<BaselineComparison, Error> {
     let [from, to] = names else {
         let fault = Diagnostic::at("compare", 0, format!("{} results are named", names.len()));
@@ -98,7 +98,7 @@ pub fn compare(names: &[String], metrics: &[Metric]) -> Result<BaselineCompariso
     Ok(compared)
 }
 
-/// What results of several runs are made by.
+/// How results of several runs are made.
 const TWO_FOLDERS: &str = "two result folders of two runs or more, as `seekwise compare JOB --on TARGET --vary KEY=A,B --runs 10 \
                            --out DIR` or `seekwise study FILE --out DIR` keeps them; without --out, `seekwise compare JOB --on \
                            TARGET --vary KEY=A,B` makes and compares both sides at once";
@@ -124,7 +124,7 @@ fn too_few(names: &[String], sides: &[StudyResult; 2]) -> Diagnostic {
     }
 }
 
-/// What a folder keeps.
+/// Reads the results that a folder keeps.
 fn read(name: &str) -> Result<StudyResult, Error> {
     let folder = Path::new(name);
     match results::kept_review(folder)? {
@@ -150,8 +150,8 @@ fn pairs([from, to]: &[StudyResult; 2]) -> Vec<(usize, usize)> {
     each.filter_map(|(place, cell)| Some((place, other(&cell.cell.levels)?))).collect()
 }
 
-/// The records of these cells, as many of each as both sides have of all; how many that is; and whether equal numbers have equal
-/// seeds in virtual time.
+/// Returns (records of these cells, runs of each cell: as many as every cell has on both sides, whether runs of equal numbers
+/// have equal seeds in virtual time).
 fn taken(sides: &[StudyResult; 2], pairs: &[(usize, usize)]) -> (Vec<RunRecord>, usize, bool) {
     let of = |side: usize, cell: usize| sides[side].records.iter().filter(move |record| record.cell == cell);
     let count = |&(from, to): &(usize, usize)| of(0, from).count().min(of(1, to).count());
@@ -234,12 +234,12 @@ fn study(
 }
 
 impl BaselineComparison {
-    /// What the records say.
+    /// The records as evidence.
     pub fn evidence(&self) -> Evidence<'_> {
         Evidence::new(&self.study, &self.made, &self.records)
     }
 
-    /// Whether runs of it were measured on a real target.
+    /// Whether any run was measured on a real target.
     pub fn is_measured(&self) -> bool {
         self.records.iter().any(RunRecord::is_measured)
     }
@@ -275,7 +275,7 @@ impl BaselineComparison {
         }
     }
 
-    /// All in one value.
+    /// The whole comparison in one value.
     pub fn json(&self) -> Value {
         let evidence = self.evidence();
         let (findings, overall) = evidence.findings();

@@ -1,5 +1,5 @@
-//! How much of a text is read. A text is held in memory whole, so it may take a quarter of what a command may take, and no more
-//! than any job, profile or table needs. Traces are read piece by piece and have no such limit.
+//! Limits on the length of a text. A text is held in memory whole, so it may take a quarter of the memory of a command, and no
+//! more than any job, profile or table needs. Traces are read piece by piece and have no such limit.
 
 use std::io::{self, BufRead, ErrorKind, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,7 @@ const LEAST: u64 = 1 << 20;
 /// Bytes of a text in this process.
 static LIMIT: AtomicU64 = AtomicU64::new(MOST);
 
-/// From now on a text may take a quarter of so many bytes of memory, within the limits of any text.
+/// Limits texts, from now on, to a quarter of so many bytes of memory, within the limits of any text.
 pub fn limit_texts(memory: u64) {
     LIMIT.store((memory / 4).clamp(LEAST, MOST), Ordering::Relaxed);
 }
@@ -22,12 +22,12 @@ fn limit() -> u64 {
     LIMIT.load(Ordering::Relaxed)
 }
 
-/// All that comes, an error if that is more than a text may have.
+/// Reads all of an input; an error if it is longer than a text may be.
 pub fn whole(input: impl Read) -> io::Result<Vec<u8>> {
     whole_within(input, limit())
 }
 
-/// A line with its end, instead of what `line` had; the last one may have none.
+/// Reads a line with its end into `line`, replacing what it had; the last line may have no end.
 pub fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<()> {
     line.clear();
     let limit = limit();

@@ -1,5 +1,5 @@
-//! What can be read only once: standard input, and pipes by their names, as a shell makes them of `<(command)`. A plan asks
-//! for a text again, and a trace is read twice, so what comes is kept: in memory as far as that is little, beyond in a
+//! Inputs that can be read only once: standard input, and pipes by their names, as a shell makes them of `<(command)`. A
+//! plan asks for a text again, and a trace is read twice, so the input is kept: in memory if it is small, else in a
 //! temporary file that has no name and goes away with the program, however that ends.
 
 use std::cell::RefCell;
@@ -15,7 +15,7 @@ use super::{STANDARD_INPUT, spoken};
 /// Bytes that are kept in memory: no text of a job, a scene or a stack is nearly as long, and a trace gains nothing by it.
 const IN_MEMORY: u64 = 8 << 20;
 
-/// What came, to be read as often as is wanted.
+/// A buffered input, which can be read any number of times.
 #[derive(Clone)]
 pub enum BufferedInput {
     Memory(Arc<[u8]>),
@@ -23,7 +23,7 @@ pub enum BufferedInput {
 }
 
 impl BufferedInput {
-    /// From its beginning.
+    /// A reader from the beginning.
     pub fn reader(&self) -> Box<dyn Read + Send> {
         match self {
             BufferedInput::Memory(bytes) => Box::new(io::Cursor::new(Arc::clone(bytes))),
@@ -32,7 +32,7 @@ impl BufferedInput {
     }
 }
 
-/// A file that others read too, from a place of its own.
+/// A reader of a shared file, with a position of its own.
 struct Again {
     file: Arc<File>,
     at: u64,
@@ -49,13 +49,13 @@ impl Read for Again {
     }
 }
 
-/// What is kept of a name, or why nothing is.
+/// The buffered input of a name, or why there is none.
 type Known = Result<BufferedInput, (ErrorKind, String)>;
 
 /// By name.
 static KEPT: Mutex<BTreeMap<String, Known>> = Mutex::new(BTreeMap::new());
 
-/// Whether what is called so can be read only once.
+/// Whether the input of this name can be read only once.
 pub fn is_once(name: &str) -> io::Result<bool> {
     Ok(name == STANDARD_INPUT || is_pipe(name)?)
 }
@@ -72,7 +72,7 @@ fn is_pipe(_: &str) -> io::Result<bool> {
 }
 
 thread_local! {
-    /// What this thread reads for standard input, where a caller has that in memory.
+    /// The text that this thread reads as standard input, if a caller has it in memory.
     static IN_HAND: RefCell<Option<Arc<[u8]>>> = const { RefCell::new(None) };
 }
 
@@ -89,7 +89,7 @@ pub fn with_text<R>(text: &str, work: impl FnOnce() -> R) -> R {
     work()
 }
 
-/// All that comes there, read when it is first asked for.
+/// The whole input of this name, which is read when it is first asked for.
 pub fn kept(name: &str) -> io::Result<BufferedInput> {
     let in_hand = IN_HAND.with_borrow(|text| text.clone()).filter(|_| name == STANDARD_INPUT);
     if let Some(text) = in_hand {

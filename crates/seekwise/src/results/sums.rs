@@ -1,8 +1,8 @@
 //! Sums of what a result folder keeps, line by line: a line that was changed after it was written is found and named.
 //!
 //! `sums.txt` has a line for each line of the texts beside it: `FILE:LINE SUM`. A record carries its own, as its last field,
-//! for it is written when its run is over. A sum is the first 16 digits of a SHA-256. It finds accidents and edits by
-//! hand. It is no signature: who changes a line can write its sum anew.
+//! for it is written when its run is over. A sum is the first 16 digits of a SHA-256. Sums find accidents and edits by hand,
+//! but they are no signature: whoever changes a line can write its sum anew.
 
 use std::io;
 use std::path::Path;
@@ -16,10 +16,10 @@ use seekwise_os::outputs::write_whole;
 /// The file of sums.
 pub const SUMS: &str = "sums.txt";
 
-/// What stands between a record and its sum.
+/// The text between a record and its sum.
 const FIELD: &str = ",\"sum\":\"";
 
-/// What stands behind the sum.
+/// The text after the sum.
 const END: &str = "\"}";
 
 fn sum(bytes: &[u8]) -> String {
@@ -41,8 +41,8 @@ pub fn write(folder: &Path, texts: &[(&str, &str)]) -> Result<(), FolderError> {
     write_whole(&path, sums.as_bytes(), true).map_err(|error| FolderError::Io(path, error))
 }
 
-/// Holds these texts, which lie in `folder` under these names, against their sums. Answers whether there are any: a folder of
-/// an earlier version has none.
+/// Checks these texts, which lie in `folder` under these names, against their sums. Returns whether there are any: a folder
+/// of an earlier version has none.
 pub fn check(folder: &Path, texts: &[(&str, &str)]) -> Result<bool, FolderError> {
     let path = folder.join(SUMS);
     let kept = match foreign::text(&path) {
@@ -76,7 +76,7 @@ pub fn check(folder: &Path, texts: &[(&str, &str)]) -> Result<bool, FolderError>
             );
             return changed(name, last, why);
         }
-        // No line of it may be missing at its end.
+        // No line of the text may be missing at its end.
         let mut rest = sums.clone();
         if let Some((at, next)) = rest.next()
             && next.starts_with(&format!("{name}:"))
@@ -90,7 +90,7 @@ pub fn check(folder: &Path, texts: &[(&str, &str)]) -> Result<bool, FolderError>
     }
 }
 
-/// A record's line with its sum.
+/// The line of a record with its sum.
 pub fn sealed(record: &str) -> String {
     match record.strip_suffix('}') {
         Some(open) => format!("{open}{FIELD}{}{END}\n", sum(record.as_bytes())),
@@ -98,7 +98,7 @@ pub fn sealed(record: &str) -> String {
     }
 }
 
-/// Holds a record's line against its sum; where the folder has none, a line may be without.
+/// Checks a record's line against its sum; unless it `must` have one, a line may be without.
 pub fn check_record(line: &str, must: bool) -> Result<(), String> {
     let bare = line.trim_end_matches('\n');
     let parts = bare.strip_suffix(END).and_then(|rest| rest.rsplit_once(FIELD));

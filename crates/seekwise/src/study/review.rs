@@ -29,31 +29,31 @@ use crate::observer::Observer;
 use crate::planned::{self, StudySession, WaitingSession};
 use crate::results;
 
-/// A review that was run. What came of its parts is in their folders: of all of them together it is more than a machine of a
-/// modest size should hold.
+/// A review that was run. The results of its parts are in their folders: all together they are more than a modest machine
+/// should hold.
 #[derive(Debug)]
 pub struct ReviewResult {
     pub review: Review,
     folder: PathBuf,
     pub page: PathBuf,
-    /// What the reader of its parts should know was said when they ran.
+    /// The warnings of its parts were logged when they ran.
     warned: bool,
 }
 
 impl ReviewResult {
-    /// What came of each part, in its order, read from its folder when its turn comes.
+    /// The results of each part, in order, read from its folder when its turn comes.
     pub fn parts(&self) -> impl Iterator<Item = Result<(&ReviewPart, StudyResult), Error>> {
         let read = if self.warned { super::read } else { super::kept_in };
         self.review.part.iter().map(move |part| Ok((part, read(&results::below(&self.folder, part.folder())?)?)))
     }
 
-    /// What came out, as one value, of the summaries of its parts in their order.
+    /// The summaries of its parts, in order, as one value.
     pub fn summary(&self, parts: Vec<serde_json::Value>) -> serde_json::Value {
         serde_json::json!({"title": self.review.title, "question": self.review.question, "parts": parts, "report": self.page})
     }
 }
 
-/// What came out of a part, as one value.
+/// The summary of a part, as one value.
 pub fn part_summary(part: &ReviewPart, studied: &StudyResult) -> serde_json::Value {
     let mut summary = studied.summary();
     summary["part"] = part.folder().into();
@@ -93,7 +93,7 @@ impl PendingReview {
         Ok(PendingReview { review, made, opened, _lock: lock })
     }
 
-    /// Runs what is not done, part by part, and makes the pages.
+    /// Makes the missing runs, part by part, and the pages.
     pub fn finish(self, options: &StudyOptions<'_>, observer: &dyn Observer) -> Result<ReviewResult, Error> {
         let PendingReview { review, made, opened, _lock } = self;
         let mut count: u64 = opened.iter().map(|opened| opened.done as u64).sum();
@@ -107,14 +107,14 @@ impl PendingReview {
                 count += 1;
                 observer.at(count);
             })?;
-            // What it ran is held no longer than it runs.
+            // Drops the prepared cells, which are held no longer than they run.
             let (study, made) = planned.ran();
             let (page, report) = composed(&study, &made, &records, &results::below(options.folder, part.folder())?)?;
             let studied = StudyResult { study, made, records, page };
             require_requests(&studied.evidence())?;
             let chapter = chapter(part, &studied.study, report);
             drop(studied);
-            // A copy: what was made among the part's records would keep the memory between its pieces.
+            // A copy: the original lies among the part's records and would keep the memory between its pieces.
             chapters.push(chapter.clone());
         }
         finish(review, &made, chapters, options.folder)
@@ -132,7 +132,7 @@ pub fn again_from_review(folder: &Path, text: &str, made: &ReviewProvenance) -> 
     finish(review, made, chapters, folder)
 }
 
-/// What the folder of a review keeps, without its pages. Nothing is written.
+/// Reads the review that a folder keeps, without its pages. Nothing is written.
 pub fn kept_in(folder: &Path, text: &str) -> Result<ReviewResult, Error> {
     let review = Review::parse(&folder.join("study.toml").display().to_string(), text)?;
     Ok(ReviewResult { review, folder: folder.to_owned(), page: folder.join(results::PAGE), warned: false })
@@ -172,7 +172,7 @@ fn chapter(part: &ReviewPart, study: &Study, report: Report) -> Chapter {
     }
 }
 
-/// Writes the page of all parts. What is held in one and led elsewhere is read from their folders when all have run.
+/// Writes the page of all parts. How the parts relate to one another is read from their folders when all have run.
 fn finish(
     review: Review,
     made: &ReviewProvenance,

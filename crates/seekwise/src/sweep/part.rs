@@ -2,8 +2,8 @@
 //! Parquet; the column `record` has the run's line as it stands in `results.jsonl`, of which the result folder is made.
 //!
 //! A part may lie in a folder that others write to, and a reader of Parquet allocates as much as a file tells it to. So
-//! none reads it here: the last entry of its metadata says where the lines are, in one page of Snappy. They are unpacked
-//! within a bound, and a part is whole only if it is, byte for byte, the file that these lines make.
+//! none reads it here: the last entry of its metadata says where the lines are, in one page of Snappy. The lines are
+//! unpacked within a bound, and a part is whole only if it is, byte for byte, the file that these lines make.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use snap::raw::{Decoder, decompress_len};
 /// The version of the columns.
 const SCHEMA: &str = "2";
 
-/// Stands before the place of the lines: their first byte, a plus, how many there are.
+/// The text before the place of the lines: their first byte, a plus, how many bytes they have.
 const PLACE: &str = "lines at ";
 
 /// Bytes of a run's line at most. The longest have all their groups, phases and buckets: some hundred thousand.
@@ -44,13 +44,13 @@ pub fn most_of_file(runs: usize) -> usize {
     2 * most_of_lines(runs)
 }
 
-/// Runs of a part, and what is said of them.
+/// The runs of a part, with their levels and lines.
 pub struct PartRuns<'a> {
     /// The part's name.
     pub name: &'a str,
     /// The names of the factors.
     pub factors: &'a [String],
-    /// Of each run its levels, its record, and its line.
+    /// The levels, the record, and the line of each run.
     pub runs: &'a [(&'a [String], &'a RunRecord, String)],
 }
 
@@ -139,7 +139,7 @@ impl PartRuns<'_> {
         writer.into_inner()
     }
 
-    /// Bytes of the lines as a page has them: each behind its length.
+    /// Bytes of the lines as a page has them: each after its length.
     fn plain_size(&self) -> usize {
         self.runs.iter().map(|run| size_of::<u32>() + run.2.trim_end().len()).sum()
     }
@@ -185,8 +185,8 @@ fn place_of(file: &[u8]) -> Option<Range<usize>> {
     Some(first..usize::checked_add(first, size.parse().ok()?)?)
 }
 
-/// The lines of a part of so many runs, each with its end. They may say anything: the file is a whole part only if they
-/// make it again.
+/// The lines of a part of so many runs, each with its end. Nothing is checked: the file is a whole part only if these
+/// lines make it again.
 pub fn lines(file: &[u8], runs: usize) -> Result<String, String> {
     within("it has", file.len(), most_of_file(runs))?;
     let torn = || "it is torn: expected a Parquet file that says where its lines are".to_owned();

@@ -1,15 +1,15 @@
-//! The instructions that a request of a workload costs: this program runs again under `perf` or `valgrind`, with few requests and
-//! with more; what is between is theirs, and what starting costs falls out. Times of the same machine say less where others work
-//! on it.
+//! Instructions that a request of a workload costs: this program runs again under `perf` or `valgrind`, with few
+//! requests and with more; the difference leaves out the cost of starting. On a shared machine counts say more than
+//! times.
 
 use std::process::{Command, Output, Stdio};
 
 use crate::exit::CommandError;
 
-/// Requests of the two runs. Ten thousand between them: a request's cost is known to a thousandth where it scatters by a tenth.
+/// Requests of the two runs. Over ten thousand a request's mean cost is known to a thousandth if it scatters by a tenth.
 const REQUESTS: [u64; 2] = [1_000, 11_000];
 
-/// What counts instructions.
+/// A counter of instructions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InstructionCounter {
     /// The processor's own counter, by Linux.
@@ -19,7 +19,7 @@ pub enum InstructionCounter {
 }
 
 impl InstructionCounter {
-    /// The first that counts here; virtual machines often hide the processor's counters.
+    /// The first counter that works here; virtual machines often hide the processor's.
     pub fn here() -> Option<InstructionCounter> {
         [InstructionCounter::Perf, InstructionCounter::Valgrind].into_iter().find(|counter| {
             let nothing = [std::ffi::OsStr::new("true")];

@@ -26,7 +26,7 @@ const SHARES: [(f64, &str); 8] = [
     (0.999, "99.9 %"),
 ];
 
-/// Predicts, measures, and says both.
+/// Predicts, measures, and prints both.
 pub fn against(args: &args::CompareArgs, drive: &str, bounds: &Bounds, json: bool) -> CommandResult {
     let setup = args.on.setup(&args.jobs[0]);
     let line = Line::new();

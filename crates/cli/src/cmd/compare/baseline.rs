@@ -15,10 +15,10 @@ use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::screen;
 use crate::tables;
 
-/// Settings in which sides differ that are named one by one.
+/// Differing settings that are named one by one.
 const NAMED: usize = 12;
 
-/// Compares what two folders keep.
+/// Compares the results in two folders.
 pub fn compare(args: &args::CompareArgs, json: bool) -> CommandResult {
     if !baseline::are_results(&args.jobs) {
         return Err(CommandError::new(neither(&args.jobs)));
@@ -32,7 +32,7 @@ pub fn compare(args: &args::CompareArgs, json: bool) -> CommandResult {
     Ok(if refused { CommandAnswer::No } else { CommandAnswer::Done })
 }
 
-/// Why these are no two results, and no job without a target either.
+/// The error for names without a target that are not two result folders.
 fn neither(names: &[String]) -> String {
     let is_result = |name: &&String| baseline::are_results(std::slice::from_ref(*name));
     if let (true, Some(other)) = (names.iter().any(|name| is_result(&name)), names.iter().find(|name| !is_result(name)))

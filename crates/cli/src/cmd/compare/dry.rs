@@ -1,4 +1,4 @@
-//! `compare … --dry-run`: how long it will take, said without running it.
+//! `compare … --dry-run`: an estimate of how long it will take, without running it.
 
 use seekwise::compare::Comparison;
 use seekwise::dry_run::{self, DryRun};
@@ -8,7 +8,7 @@ use serde_json::json;
 use super::super::{print, print_json};
 use crate::exit::{CommandAnswer, CommandResult};
 
-/// Says how long it will take.
+/// Prints the estimate.
 pub fn dry_run(comparison: &Comparison, drive: &str, json: bool) -> CommandResult {
     let DryRun { seconds, space } = dry_run::dry_run(comparison, drive)?;
     let Comparison { setup, key, values, runs, .. } = comparison;

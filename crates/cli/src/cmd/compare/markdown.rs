@@ -11,7 +11,7 @@ use seekwise::compare::judged;
 use super::{Compared, unit};
 
 impl Compared<'_> {
-    /// All of it; `command` gives the same again.
+    /// The answer as Markdown; `command` reproduces it.
     pub(super) fn markdown(&self, command: &str) -> String {
         let mut text = String::new();
         for metric in self.metrics() {
@@ -83,11 +83,11 @@ impl Compared<'_> {
     }
 }
 
-/// What changed by less reads as no change in thousandths of a millisecond, and is the rest.
+/// Smaller changes would print as 0.000 ms; they are added up as the rest.
 const SHOWN_NS: u64 = 500;
 
-/// What the difference comes from, then the parts of the mean response on both sides: the work itself before the waiting
-/// for others, the largest change of each first.
+/// The cause of a difference, then the parts of the mean response on both sides: work before waiting, the largest
+/// change of each first.
 fn parts(cause: &Cause, [from, to]: &[String; 2]) -> String {
     let ms = |ns: i64| format!("{:.3}", ns as f64 / 1e6);
     let (mut parts, rest): (Vec<&PartChange>, Vec<&PartChange>) =
@@ -108,7 +108,7 @@ fn parts(cause: &Cause, [from, to]: &[String; 2]) -> String {
     )
 }
 
-/// Text that Markdown leaves as it is.
+/// Escapes the characters that Markdown interprets.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

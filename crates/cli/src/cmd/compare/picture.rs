@@ -1,4 +1,4 @@
-//! What a picture of a comparison shows.
+//! The content of a comparison's picture.
 
 use seekwise_lab::plot::comparison::{ComparisonPlot, Panel, PlotSide};
 

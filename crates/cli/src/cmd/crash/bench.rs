@@ -1,4 +1,4 @@
-//! The user's check at work on media of one session: what it says of each, and what files lack on them.
+//! Runs the user's check on media of one session, and finds the data that files lack on them.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -30,11 +30,11 @@ use crate::exit::CommandError;
 /// Alterations that are tried until a check notices one.
 const ALTERATIONS: usize = 32;
 
-/// A check and the session that it looks at.
+/// A check and the recorded session that it checks.
 pub struct CheckBench<'a> {
     checker: &'a ImageChecker<'a>,
     recorded: &'a SessionRecord,
-    /// The same promises that the trials know.
+    /// Writes, with the promises that the trials assume.
     writes: SessionWrites,
     stop: &'a AtomicBool,
 }
@@ -54,7 +54,7 @@ impl<'a> CheckBench<'a> {
         &self.recorded.history
     }
 
-    /// What the check says of a medium.
+    /// Runs the check on a medium.
     pub fn look(&self, worker: usize, image: &MediumImage, promises: &[&str]) -> io::Result<CheckOutput> {
         let output = self.look_changed(worker, image, promises, None)?;
         output.ok_or_else(|| io::Error::other("the medium was not checked"))
@@ -74,7 +74,7 @@ impl<'a> CheckBench<'a> {
         Ok(looked.map(output))
     }
 
-    /// What lies on a medium.
+    /// The content of a medium.
     fn content(&self, image: &MediumImage) -> ImageContent<'a> {
         ImageContent { pieces: image.pieces(self.history(), &self.writes), torn: image.torn().to_vec() }
     }
@@ -102,14 +102,14 @@ impl<'a> CheckBench<'a> {
         prove(self.history(), &self.writes, &changes, &check).map_err(CommandError::new)
     }
 
-    /// Changes of files that appeared with one of some early promises and stayed as they were until the end.
+    /// Changes to files that appeared with an early promise and then stayed the same until the end.
     fn early(&self, changed: &[ChangedBytes]) -> Result<Vec<EarlyChange<MediumChange>>, CommandError> {
-        /// Promises that are looked at, and files of each.
+        /// Promises that are examined, and files of each.
         const PROMISES: usize = 3;
         const FILES: usize = 3;
         let is_said = |(_, mark): &&(Instant, HistoryMark)| matches!(mark, HistoryMark::Said(_));
         let said: Vec<Instant> = self.history().marks.iter().filter(is_said).map(|it| it.0).collect();
-        // A lone file holds the record of each promise, and goes on to change.
+        // A single file holds the records of all promises, so it goes on changing.
         if said.len() < 2 || changed.iter().filter(|it| it.file.is_some()).count() < 2 {
             return Ok(Vec::new());
         }
@@ -129,14 +129,14 @@ impl<'a> CheckBench<'a> {
         Ok(early)
     }
 
-    /// Files that the disk received between two instants, and that were the same when all was received; with their bytes.
+    /// Files that the disk received between two instants and that did not change afterwards; with their lengths.
     fn stayed(&self, from: Instant, to: Instant) -> Result<Vec<(PathBuf, u64)>, CommandError> {
         let Some(new) = self.received_between(from, to)? else { return Ok(Vec::new()) };
         let new: Vec<_> = new.files.into_iter().filter(|it| !it.named && !it.ranges.is_empty()).collect();
         if new.is_empty() {
             return Ok(Vec::new());
         }
-        // Seen from both sides: a file that grew lacks nothing, and one that was deleted is not there to lack anything.
+        // Compared both ways, because a file that grew lacks nothing, and a deleted one is not there to lack anything.
         let (later, gone) = (self.received_between(to, Instant::FAR)?, self.received_between(Instant::FAR, to)?);
         let other = |name: &Path, state: &UnflushedState| {
             state.files.iter().any(|it| it.file == name) || state.names.iter().any(|it| it.name == name)
@@ -162,14 +162,14 @@ impl<'a> CheckBench<'a> {
         Ok(missing.files.into_iter().map(of).collect())
     }
 
-    /// What the disk had not been given when the workload ended; `None` if that is not known.
+    /// Data not yet flushed to the disk when the workload ended; `None` if unknown.
     pub fn unflushed(&self) -> Result<Option<UnflushedState>, CommandError> {
         let end = self.history().span().map_or(Instant::ZERO, |span| span.1);
         let content = self.content(&received(&self.writes, end));
         self.checker.missing(&content, &self.recorded.pages).map_err(CommandError::new)
     }
 
-    /// What files and folders hold on the disk with everything that it had received by `to`, and not with what it had by `from`.
+    /// Contents of files and folders that are on the disk with everything received by `to`, but not with everything received by `from`.
     pub fn received_between(&self, from: Instant, to: Instant) -> Result<Option<UnflushedState>, CommandError> {
         let at = |at: Instant| self.content(&received(&self.writes, at));
         let pages = self.checker.pages(&at(to)).map_err(CommandError::new)?;
@@ -177,8 +177,8 @@ impl<'a> CheckBench<'a> {
         self.checker.missing(&at(from), &pages).map_err(CommandError::new)
     }
 
-    /// True if the check passes on the medium of a case with everything received by then, once these names are as they were to be: the
-    /// bytes are all there.
+    /// True if the check passes on a case's medium with everything received by then and these names put right: all
+    /// bytes are there.
     pub fn passes_with_names(&self, case: &CrashCase, names: &[UnflushedName]) -> Result<bool, CommandError> {
         let due: Vec<&str> = self.history().said(case.at).take(case.due).collect();
         let named = MediumChange::Named(names.to_vec());
@@ -187,7 +187,7 @@ impl<'a> CheckBench<'a> {
         Ok(found.is_some_and(|finding| !finding.verdict.is_bad()))
     }
 
-    /// The purpose of lost writes in the file system as it would be with all of them: mounted once, so that its journal is replayed.
+    /// Finds the purposes of lost writes in a file system that has them all, mounted once to replay its journal.
     pub fn located(
         &self,
         at: Instant,
@@ -210,7 +210,7 @@ impl<'a> CheckBench<'a> {
     }
 }
 
-/// A check's result as the laboratory judges it.
+/// A check's result in the laboratory's form.
 fn output(looked: CheckResult) -> CheckOutput {
     let CheckResult { ended, unmountable, fault } = looked;
     let (how, printed) = ended.map(|ended| (ended.how, ended.printed)).unzip();

@@ -1,5 +1,5 @@
-//! What `seekwise crash` is to do: a recipe, what replaces parts of it, and the disk; refused before anything begins where it cannot be
-//! done here.
+//! The plan of `seekwise crash`: a recipe, options that override parts of it, and the disk. A plan that cannot be
+//! carried out here is refused before anything begins.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -19,14 +19,14 @@ use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::tables;
 use seekwise::{reading, setup};
 
-/// What is to be done.
+/// The plan of a crash test.
 pub struct CrashPlan {
     pub target: String,
     pub recipe: Recipe,
     pub system: Option<FileSystemKind>,
     pub stack: Stack,
     pub warnings: Vec<String>,
-    /// What workload, check and preparation find in their environment beside what every program does.
+    /// Environment of workload, check and preparation, besides what every program gets.
     pub environment: Vec<(String, String)>,
     size: u64,
 }
@@ -68,7 +68,7 @@ impl CrashPlan {
         Ok(plan)
     }
 
-    /// An error where it cannot be done here.
+    /// Refuses a plan that cannot be carried out here.
     fn fits(&self, args: &args::CrashArgs) -> Result<(), CommandError> {
         let bytes = self.stack.sectors() * 512;
         match &self.system {
@@ -104,7 +104,7 @@ impl CrashPlan {
         }
     }
 
-    /// What the disk begins with, made in this folder: the file system, and in it what the recipe prepares.
+    /// Makes the disk's initial contents in this folder: the file system, prepared as the recipe says.
     pub fn base(&self, folder: &Path, bounds: ProgramBounds<'_>) -> Result<Option<PathBuf>, CommandError> {
         let Some(system) = &self.system else { return Ok(None) };
         let base = folder.join("base");
@@ -112,7 +112,7 @@ impl CrashPlan {
         let mount = folder.join("prepare");
         let made = create_like_parent(&mount);
         made.map_err(|error| CommandError::new(format!("{}: {error}", mount.display())))?;
-        // Also where nothing is prepared: options that the mount refuses are known before the disk is served.
+        // Mounted even if nothing is prepared: options that the mount refuses are found before the disk is served.
         let mounted = system.mount(&base, &mount, bounds);
         let mounted = mounted.map_err(|error| CommandError::new(format!("--fs: {error}")))?;
         if let Some(command) = &self.recipe.prepare {
@@ -129,7 +129,7 @@ impl CrashPlan {
     }
 }
 
-/// A file system and its options, as `--fs` names them.
+/// Parses a file system and its options from `--fs`.
 fn system(text: &str) -> Result<FileSystemKind, CommandError> {
     let (name, options) = text.split_once(':').unwrap_or((text, ""));
     FileSystemKind::named(name, options).ok_or_else(|| {
@@ -138,7 +138,7 @@ fn system(text: &str) -> Result<FileSystemKind, CommandError> {
     })
 }
 
-/// What is handed on beside what every program finds: the variables that the recipe names, its own, and those of --env.
+/// Variables passed on besides those of every program: those that the recipe names or sets, and those of --env.
 fn environment(args: &args::CrashArgs, recipe: &Recipe) -> Result<Vec<(String, String)>, CommandError> {
     let ours = |name: &String| std::env::var(name).ok().map(|value| (name.clone(), value));
     let mut environment: Vec<(String, String)> = recipe.env.iter().filter_map(ours).collect();
@@ -157,7 +157,7 @@ fn environment(args: &args::CrashArgs, recipe: &Recipe) -> Result<Vec<(String, S
     Ok(environment)
 }
 
-/// The recipe of this name, or of a file and a name in it.
+/// Finds a recipe by its name, or by a file and a name in it.
 fn named(name: &str) -> Result<Recipe, CommandError> {
     if let Some(recipe) = recipe::recipes().iter().find(|recipe| recipe.name == name) {
         return Ok(recipe.clone());
@@ -190,7 +190,7 @@ fn is_there(program: &str) -> bool {
     std::env::split_paths(&path).chain(more).any(|folder| folder.join(program).is_file())
 }
 
-/// A folder for media, in memory if that can be had: for its owner alone, and for the group of `user` to pass through.
+/// Creates a folder for media, in memory if possible: for its owner alone, and for the group of `user` to pass through.
 pub fn scratch(
     args: &args::CrashArgs,
     user: Option<&str>,

@@ -1,4 +1,4 @@
-//! What `seekwise crash` says: how many cuts left what, the first of each bad kind, and the fewest lost writes that do it.
+//! The output of `seekwise crash`: outcomes of the cuts, the first of each bad kind, and the fewest lost writes that cause it.
 
 use std::collections::BTreeMap;
 
@@ -29,8 +29,8 @@ pub fn seconds(at: Instant) -> f64 {
     at.nanos() as f64 / 1e9
 }
 
-/// How many of each verdict: of the cuts themselves, and of other orders. Bad ones that are only due to sectors that cannot be read are
-/// told apart, in the second.
+/// Counts trials by verdict. Trials that are bad only because of unreadable sectors are counted apart, in the second
+/// figure.
 fn counts<'a>(tried: impl Iterator<Item = &'a CrashTrial>) -> (BTreeMap<CrashVerdict, u64>, u64) {
     let (mut counts, mut torn) = (BTreeMap::new(), 0);
     for one in tried {
@@ -50,7 +50,7 @@ fn orders(report: &Report) -> impl Iterator<Item = &CrashTrial> {
     report.outcome.tried.iter().filter(|tried| tried.case.order.is_some())
 }
 
-/// What it is about.
+/// The recipe or workload, its target and settings.
 fn title(args: &args::CrashArgs, plan: &CrashPlan) -> String {
     let what = args.recipe.as_deref().unwrap_or("the workload");
     let set: Vec<String> = args.set.iter().map(|(key, value)| format!("{key} = {value}")).collect();
@@ -58,7 +58,7 @@ fn title(args: &args::CrashArgs, plan: &CrashPlan) -> String {
     format!("{} on {}{set}", spoken(what), spoken(&plan.target))
 }
 
-/// In words, in lines of this width.
+/// The report in words, in lines of this width.
 pub fn text(args: &args::CrashArgs, plan: &CrashPlan, report: &Report, width: usize) -> String {
     let outcome = &report.outcome;
     let (from, to) = report.recorded.history.span().unwrap_or((Instant::ZERO, Instant::ZERO));
@@ -167,7 +167,7 @@ fn weighting(plan: &CrashPlan, report: &Report) -> String {
     format!("{weights}{share}{partial}{young}")
 }
 
-/// What the check was tried on.
+/// The media on which the check was tried, and what it noticed.
 fn proof(proof: &CheckProof) -> String {
     let mut noticed = Vec::new();
     if proof.empty.is_some() {
@@ -206,7 +206,7 @@ fn proof(proof: &CheckProof) -> String {
     format!("The check was tried before: it passes with all that was written{notices}.{untried}{unnoticed}")
 }
 
-/// A tenth of a speed, in as many digits as one would type: 0.7 / 10 is 0.06999999999999999.
+/// A tenth of a speed, rounded to three digits: 0.7 / 10 is 0.06999999999999999.
 fn slower(speed: f64) -> f64 {
     format!("{:.2e}", speed / 10.0).parse().expect("a number that was just written")
 }
@@ -248,7 +248,7 @@ fn told(tried: &CrashTrial) -> String {
     )
 }
 
-/// The fewest lost writes.
+/// The fewest lost writes, in words.
 fn fewest(report: &Report, tried: &CrashTrial, shrunk: &ShrinkResult, width: usize) -> String {
     let (MinimalSet { left, trials, complete }, of, finding) = match shrunk {
         ShrinkResult::To { lost, of, finding } => (lost, of, finding),
@@ -282,7 +282,7 @@ fn fewest(report: &Report, tried: &CrashTrial, shrunk: &ShrinkResult, width: usi
     text
 }
 
-/// What a check said.
+/// The words of a check.
 fn said(finding: &CrashFinding) -> &str {
     if finding.words.is_empty() { "the check said nothing" } else { finding.words.trim_end_matches('.') }
 }

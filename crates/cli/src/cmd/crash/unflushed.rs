@@ -1,4 +1,4 @@
-//! What a disk was never given, in words: bytes of files, and names in folders.
+//! Data that a disk never received, in words: bytes of files, and names in folders.
 
 use seekwise_os::kernel::pages::{NameChange, UnflushedName, UnflushedPages, UnflushedState};
 use serde_json::{Value, json};
@@ -7,7 +7,7 @@ use super::Report;
 use super::text::{NAMED, seconds};
 use crate::screen::wrapped;
 
-/// What the page cache alone held, and what the disk received too late.
+/// Data that only the page cache held, and data that the disk received too late.
 pub fn text(report: &Report, width: usize) -> String {
     let mut text = String::new();
     if let Some(state) = &report.unflushed {
@@ -92,7 +92,7 @@ fn ranges(of: &UnflushedPages) -> String {
     format!("/{}: {what}{name}", file.display())
 }
 
-/// The folder, and what it says of a name.
+/// A folder, and what is wrong with a name in it.
 fn name(of: &UnflushedName) -> String {
     let folder = of.name.parent().map_or(String::new(), |folder| folder.display().to_string());
     let own = of.name.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());

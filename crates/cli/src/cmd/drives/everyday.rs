@@ -7,10 +7,10 @@ use crate::exit::CommandError;
 use crate::screen;
 use crate::tables::{self, Table, choose, figures_from};
 
-/// Running text is set as in docs/everyday.md.
+/// Width of running text, as in docs/everyday.md.
 const WIDTH: usize = 80;
 
-/// One drive in full.
+/// A drive in full.
 pub fn one(report: &EverydayReport, columns: &[String], width: usize) -> Result<String, CommandError> {
     let mut rows = table(report.rows.iter());
     choose(&mut [&mut rows], columns)?;
@@ -19,7 +19,7 @@ pub fn one(report: &EverydayReport, columns: &[String], width: usize) -> Result<
     Ok(heading + &rows.draw(width) + "\n\n" + &below(&all, width) + &total(std::slice::from_ref(report), width))
 }
 
-/// Many drives: how many rows came out how, and those that did not come out as expected.
+/// Several drives: counts of rows by verdict, and the rows that are not as expected.
 pub fn many(reports: &[EverydayReport], columns: &[String], width: usize) -> Result<String, CommandError> {
     let mut counts = tables::table(["drive", "cases", "as expected", "known misses", "off"]);
     for report in reports {
@@ -91,7 +91,7 @@ fn expected(row: &EverydayRow) -> String {
     }
 }
 
-/// How far off; rows with bounds are mostly inside of them.
+/// The deviation; most rows with bounds are inside them.
 fn off(row: &EverydayRow) -> String {
     if row.off_percent == 0.0 { "inside".to_owned() } else { format!("{:+.1}", row.off_percent) }
 }
@@ -114,7 +114,7 @@ const fn word(verdict: CaseVerdict) -> &'static str {
     }
 }
 
-/// The laws of `rows` in words, and why drives do otherwise.
+/// The laws of `rows` in words, and the reasons of misses.
 fn below(rows: &[&EverydayRow], width: usize) -> String {
     let mut laws: Vec<RateLaw> = rows.iter().map(|row| row.law).collect();
     laws.sort();

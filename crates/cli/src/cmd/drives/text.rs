@@ -30,14 +30,14 @@ pub fn list(drives: &[DriveSummary], columns: &[String], width: usize) -> Result
         ]);
     }
     figures(&mut table, &["GB", "rpm", "heads", "cache KiB", "seek ms", "outer MB/s", "year"]);
-    // What is looked for by its name is found on one line.
+    // Names that a reader looks for stay on one line.
     unbroken(&mut table, &["name", "interface", "studies"]);
     dispensable(&mut table, &["studies", "heads", "cache KiB", "interface", "outer MB/s"]);
     choose(&mut [&mut table], columns)?;
     Ok(table.draw(width))
 }
 
-/// One drive in full on `width` columns.
+/// A drive in full on `width` columns.
 pub fn show(drive: &DriveFile, sheet: &DriveSheet, columns: &[String], width: usize) -> Result<String, CommandError> {
     let summary = &sheet.summary;
     let year = summary.year.map_or(String::new(), |year| format!(", {year}"));
@@ -57,7 +57,7 @@ pub fn show(drive: &DriveFile, sheet: &DriveSheet, columns: &[String], width: us
     Ok(text)
 }
 
-/// A source with its citations by their short names again: in a table they would repeat on every line.
+/// Replaces the citations in a source by their short names: in a table they would repeat on every line.
 fn short(drive: &DriveFile, source: &str) -> String {
     let names = drive.sources.iter();
     names.fold(source.to_owned(), |text, (name, citation)| text.replace(citation, &format!("[{name}]")))

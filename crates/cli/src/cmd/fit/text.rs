@@ -9,7 +9,7 @@ use seekwise_lab::validate::{ResponseErrors, Validation};
 use crate::screen::{self, wrapped};
 use crate::tables::{figures_from, table};
 
-/// All of it.
+/// The findings of a fit, as tables and sentences.
 pub fn text(out: &Path, report: &FitReport) -> String {
     let early = if report.ending.is_some() { ": the best until the fit ended early" } else { "" };
     let mut text = format!("{} with what was measured is now {}{early}\n\n", report.drive, out.display());
@@ -112,7 +112,7 @@ fn beside(trace: &TraceErrors, other: &ReferenceErrors) -> String {
     rows.to_string()
 }
 
-/// One of the three of a validation.
+/// Selects the errors of all requests, of reads or of writes.
 type Of = fn(&Validation) -> &ResponseErrors;
 
 const KINDS: [(&str, Of); 3] = [("all", |it| &it.all), ("reads", |it| &it.reads), ("writes", |it| &it.writes)];
@@ -140,7 +140,7 @@ fn points(points: &[PointErrors]) -> String {
 /// Rows of keys.
 const KEYS: usize = 12;
 
-/// What each key can move, the strongest first.
+/// The figure that each key moves most, the strongest key first.
 fn keys(report: &FitReport) -> String {
     let mut all: Vec<_> = report.keys.iter().filter(|key| key.searched && key.figure.is_some()).collect();
     all.sort_by(|a, b| b.percent.total_cmp(&a.percent));
@@ -156,7 +156,7 @@ fn short(value: f64) -> String {
     if value >= 100.0 { format!("{value:.1}") } else { format!("{value:.3}") }
 }
 
-/// Rows of what remains: where the most time is, counted over all requests.
+/// Rows of remaining errors, the largest first, weighted by requests.
 const SHOWN: usize = 8;
 
 fn remains(trace: &TraceErrors) -> String {

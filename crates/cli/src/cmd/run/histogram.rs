@@ -1,7 +1,7 @@
 //! Response times as bars in a terminal: steps that grow by a constant factor, kinds of requests side by side.
 //!
-//! Steps end at preferred numbers (ISO 3), ten to a decade where that is few lines, else five or three. The counts are
-//! those of the run's buckets, which are at most 0.8 % wide; one counts where its upper edge lies.
+//! Steps end at preferred numbers (ISO 3), ten to a decade if that takes few lines, else five or three. The counts are
+//! those of the run's buckets, which are at most 0.8 % wide; a bucket counts at its upper edge.
 
 use crate::screen::columns;
 
@@ -15,15 +15,15 @@ const LINES: usize = 24;
 /// Columns of a bar at most.
 const BAR: usize = 40;
 
-/// One kind of requests.
+/// Requests of a kind.
 pub struct HistogramSeries {
-    /// Such as `reads`.
+    /// For example `reads`.
     pub name: &'static str,
-    /// Upper edge of each bucket in ns, and how many.
+    /// Upper edge of each bucket in ns, and its count.
     pub buckets: Vec<(u64, u64)>,
 }
 
-/// A heading and a line for each step, on `width` columns; a line of text where nothing was counted.
+/// Draws a heading and a line for each step, on `width` columns; says so if nothing was counted.
 pub fn draw(kinds: &[HistogramSeries], width: usize) -> String {
     let edges: Vec<u64> = kinds.iter().flat_map(|kind| kind.buckets.iter().map(|bucket| bucket.0)).collect();
     let (Some(&least), Some(&most)) = (edges.iter().min(), edges.iter().max()) else {
@@ -82,7 +82,7 @@ fn shares(kind: &HistogramSeries, steps: &[u64]) -> Vec<f64> {
     counts.iter().map(|&count| count as f64 / all.max(1) as f64).collect()
 }
 
-/// Seven columns; nothing for nothing, so that gaps are seen.
+/// A share in seven columns; blank for zero, so that gaps are seen.
 fn percent(share: f64) -> String {
     match share {
         0.0 => " ".repeat(7),
@@ -91,12 +91,12 @@ fn percent(share: f64) -> String {
     }
 }
 
-/// Without needless zeroes: 0.0125, 3.15, 400.
+/// Milliseconds without needless zeroes: 0.0125, 3.15, 400.
 fn ms(ns: u64) -> String {
     format!("{}", ns as f64 / 1e6)
 }
 
-/// A bar in eighths of a column; never nothing for something.
+/// A bar in eighths of a column; at least one for a share above zero.
 fn eighths(share: f64, columns: usize) -> String {
     let eighths = (share * columns as f64 * 8.0).round() as usize;
     let eighths = if share > 0.0 { eighths.max(1) } else { 0 };

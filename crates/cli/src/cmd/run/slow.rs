@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 
 use crate::tables::{figures_from, wide};
 
-/// Requests that are listed; of more their number.
+/// Requests that are listed; the others are counted.
 const LISTED: usize = 1000;
 
-/// What the table says.
+/// Headings of the table.
 const HEADINGS: [&str; 7] = ["issued at s", "what", "at byte", "bytes", "took ms", "most of it", "worker"];
 
-/// Those that took at least so long.
+/// Requests that took at least this long.
 pub struct SlowRequests {
     least: Span,
     listed: Vec<Record>,
@@ -27,7 +27,7 @@ impl SlowRequests {
         SlowRequests { least, listed: Vec::new(), more: 0 }
     }
 
-    /// Keeps a record of one that was.
+    /// Keeps the record of a request that was slow.
     #[inline]
     pub fn take(&mut self, record: &Record) {
         if record.response() >= self.least {
@@ -82,7 +82,7 @@ impl SlowRequests {
     }
 }
 
-/// What of a record is a word.
+/// The words of a record.
 struct Words {
     op: &'static str,
     most: &'static str,

@@ -14,7 +14,7 @@ use crate::exit::CommandError;
 use crate::screen::{bar, wrapped};
 use crate::tables::{Table, choose, dispensable, figures_from, on_request, whole, wide};
 
-/// What every table of a run says of a kind of requests.
+/// Columns of every table of requests.
 const FIGURES: [&str; 11] = [
     "requests",
     "requests/s",
@@ -29,23 +29,23 @@ const FIGURES: [&str; 11] = [
     "max ms",
 ];
 
-/// Which are shown only if they are asked for.
+/// Columns that are shown only if asked for.
 const ON_REQUEST: [&str; 1] = ["p95 ms"];
 
-/// Which go first where the screen is narrow: those between others.
+/// Columns that go first on a narrow screen: those between others.
 const DISPENSABLE: [&str; 6] = ["p99.99 ms", "p90 ms", "p99.9 ms", "MB/s", "p50 ms", "max ms"];
 
-/// What stands before the figures between changes of settings.
+/// Columns before the figures between changes of settings.
 const PHASE: [&str; 2] = ["from", "what changed"];
 
-/// What every table of operations says.
+/// Columns of a table of operations.
 const OPERATIONS: [&str; 8] =
     ["operations", "operations/s", "mean ms", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "max ms"];
 
 /// Columns of a bar at most.
 const BAR: usize = 40;
 
-/// What a reader asked for.
+/// Options of the text.
 pub struct TextOptions<'a> {
     /// Columns, as `--columns` lists them.
     pub columns: &'a [String],
@@ -55,12 +55,12 @@ pub struct TextOptions<'a> {
     pub width: usize,
 }
 
-/// An error where a run has no such columns.
+/// Refuses columns that a run does not have.
 pub fn check(columns: &[String]) -> Result<(), CommandError> {
     choose(&mut [&mut headed(&[""]), &mut headed(&PHASE)], columns)
 }
 
-/// The run as text; `made_on` is what a recorded session was made on.
+/// The run as text; `made_on` is the target on which a session was recorded.
 pub fn text(
     record: &RunRecord,
     measured: &MeasuredRun,
@@ -111,7 +111,7 @@ pub fn text(
     if let Some(receipt) = &of.receipt {
         text.push_str(&format!("\n{}\n", wrapped(&kept_up(receipt), width)));
     }
-    // Where something is waited for, the clock says nothing of what we cost.
+    // Where the program waits for something, the clock says nothing of its own cost.
     if let Some(RequestCost { wall_ns, processor_ns }) = record.cost.filter(|_| record.place == NullPlace::NAME) {
         let processor = processor_ns.map_or(String::new(), |ns| format!(", {ns:.0} ns of a processor"));
         text.push_str(&format!("\nEach request took {wall_ns:.0} ns here{processor}.\n"));
@@ -125,7 +125,7 @@ pub fn text(
     Ok(text)
 }
 
-/// What came by a rate or a trace: asked, reached, the backlog, and the times since requests were due.
+/// Arrivals by a rate or a trace: rate asked for and reached, backlog, and the times since requests were due.
 fn paced(arrivals: &Arrivals, record: &RunRecord) -> String {
     let due = record.all.since_due_ms.map_or(String::new(), |due| {
         format!(
@@ -139,7 +139,7 @@ fn paced(arrivals: &Arrivals, record: &RunRecord) -> String {
     format!("{first}{}.{due}", letters.as_str())
 }
 
-/// What was looked at on a real file: latencies as fio has them, and what the machine did.
+/// Figures of a real file: latencies as fio has them, and the use of processors.
 fn on_a_real_file(real: &RealRecord) -> String {
     let [given, back, both] = [real.submission_ms, real.completion_ms, real.latency_ms].map(Option::unwrap_or_default);
     let micros = |ms: f64| format!("{:.1}", 1e3 * ms);
@@ -160,7 +160,7 @@ fn on_a_real_file(real: &RealRecord) -> String {
     )
 }
 
-/// How a recorded session ended here.
+/// The replay of a session, compared with its recording.
 fn beside_recording(ends: RecordedEnds, first: Option<(u64, Instant, Instant)>, made_on: &str) -> String {
     let RecordedEnds { requests, same } = ends;
     let said = format!("{same} of {requests} requests completed at the recorded nanosecond");
@@ -174,7 +174,7 @@ fn beside_recording(ends: RecordedEnds, first: Option<(u64, Instant, Instant)>, 
     }
 }
 
-/// How late answers left, and what the round trip costs.
+/// How late answers left, and the cost of the round trip.
 fn kept_up(receipt: &Receipt) -> String {
     let micros = |span: Option<Span>| span.map_or("–".to_owned(), |span| format!("{:.0}", span.nanos() as f64 / 1e3));
     let late = |share| micros(receipt.lateness.quantile(share));
@@ -234,7 +234,7 @@ fn operations(record: &RunRecord) -> Table {
     table
 }
 
-/// An empty table of these columns and the figures.
+/// An empty table with these columns and those of the figures.
 fn headed(first: &[&str]) -> Table {
     let mut table = wide(first.iter().chain(&FIGURES).map(|&heading| heading.to_owned()).collect());
     figures_from(&mut table, first.len());

@@ -1,10 +1,10 @@
-//! The certificate of a trace's run as text: what it was taken for, and how near to its instants it was played.
+//! The certificate of a trace's run as text: how it was read, and how near to its instants it was played.
 
 use seekwise_lab::run::certificate::{Certificate, TimingErrors};
 
 use crate::screen::wrapped;
 
-/// A paragraph for what the trace is, what was derived, how it was played, where it went.
+/// A paragraph each for what the trace holds, how it was read and played, what was put right, and where it went.
 pub fn certificate(certificate: &Certificate, width: usize) -> String {
     let Certificate { taken, .. } = certificate;
     let mut said = vec![holds(certificate)];
@@ -59,7 +59,7 @@ fn played(it: &Certificate) -> String {
     )
 }
 
-/// What was put right or left out.
+/// Records that were put right or left out.
 fn left(it: &Certificate) -> Option<String> {
     let counts = [
         (it.reordered, "were out of order and were sorted"),

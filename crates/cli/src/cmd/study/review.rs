@@ -1,4 +1,4 @@
-//! What came of a review, as text or JSON.
+//! The result of a review, as text or JSON.
 
 use seekwise::study::review::{ReviewResult, part_summary};
 
@@ -10,12 +10,12 @@ use crate::output::say;
 use crate::screen;
 use crate::tables;
 
-/// An error where what comes out of a review has no such columns.
+/// Refuses columns that the result of a review does not have.
 pub fn check(columns: &[String]) -> Result<(), CommandError> {
     tables::choose(&mut [&mut headlines(), &mut claimed()], columns)
 }
 
-/// Says what came out.
+/// Prints the result.
 pub fn finish(reviewed: &ReviewResult, said: StudyOutput<'_>) -> CommandResult {
     let (mut of_parts, mut of_claims) = (headlines(), claimed());
     let mut held: Vec<(String, Option<bool>)> = Vec::new();

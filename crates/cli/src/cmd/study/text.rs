@@ -1,4 +1,4 @@
-//! What came out of a study, as text: comparisons, cells, workers by name, claims.
+//! The result of a study as text: comparisons, cells, workers by name, claims.
 
 use std::path::Path;
 
@@ -14,15 +14,15 @@ use crate::screen::{self, wrapped};
 use crate::tables::{self, Table, choose, dispensable, figures, figures_from, table, whole};
 use seekwise::shell::quoted;
 
-/// Of a cell, behind the levels of its factors.
+/// Columns of a cell, after the levels of its factors.
 const CELL: [&str; 7] =
     ["requests/s", "MB/s", "mean ms", "p99 ms", "processor %", "requests/s for each %", "MB/s for each %"];
 
-/// Of workers of one name in a cell.
+/// Columns of workers of one name in a cell.
 const GROUP: [&str; 10] =
     ["workers", "requests", "requests/s", "MB/s", "mean ms", "p50 ms", "p99 ms", "p99.9 ms", "p99.99 ms", "max ms"];
 
-/// Which go first where the screen is narrow.
+/// Columns that go first on a narrow screen.
 const DISPENSABLE: [&str; 11] = [
     "MB/s for each %",
     "requests/s for each %",
@@ -39,26 +39,26 @@ const DISPENSABLE: [&str; 11] = [
 
 const CLAIM: [&str; 4] = ["claim", "class", "reproduced", "figures"];
 
-/// An error where what comes out of a study has no such columns.
+/// Refuses columns that the result of a study does not have.
 pub fn check(study: &Study, columns: &[String]) -> Result<(), CommandError> {
     let mut all = [comparison(), by_factor(study, &CELL, 0), by_factor(study, &GROUP, 1), table(CLAIM)];
     choose(&mut all.each_mut(), columns)
 }
 
-/// How much is listed.
+/// Options of the text.
 pub struct Listing<'a> {
-    /// Which columns are shown; empty for all that fit.
+    /// Columns to show; empty for all that fit.
     pub columns: &'a [String],
-    /// Everything, however long; else what leads, the extremes, and tables that a screen holds.
+    /// List everything, however long; else headlines, extremes, and tables that fit a screen.
     pub all: bool,
-    /// Where everything is.
+    /// The folder with everything.
     pub folder: &'a Path,
 }
 
-/// Lines of a table that a screen holds: those of a terminal of old.
+/// Lines of a table that fits a screen: those of a terminal of old.
 const SCREEN: usize = 24;
 
-/// What came out, on the reader's screen.
+/// The result, on the reader's screen.
 pub fn text(evidence: &Evidence<'_>, listing: &Listing<'_>) -> Result<String, CommandError> {
     let width = screen::width();
     let study = evidence.study;
@@ -119,7 +119,7 @@ fn comparisons(evidence: &Evidence<'_>) -> Table {
     table
 }
 
-/// A comparison over all its cells.
+/// The row of a comparison over all its cells.
 fn compared(evidence: &Evidence<'_>, findings: &[Finding], summary: &OverallComparison) -> [String; 5] {
     let name = &evidence.study.compare[summary.compare].name;
     let ratios = findings.iter().filter(|f| f.compare == summary.compare).filter_map(|f| f.judgement);
@@ -181,7 +181,7 @@ fn comparison() -> Table {
     table
 }
 
-/// What the workers of each name met, where a job has several: with the tail, which differs most between them.
+/// Figures of the workers of each name, if a job has several: with the tail, which differs most between them.
 fn groups(evidence: &Evidence<'_>) -> Table {
     let mut table = by_factor(evidence.study, &GROUP, 1);
     for (index, cell) in evidence.made.cells.iter().enumerate() {
@@ -197,7 +197,7 @@ fn groups(evidence: &Evidence<'_>) -> Table {
     table
 }
 
-/// An empty table of the factors and these columns; `names` of them are no figures.
+/// An empty table of the factors and these columns; the first `names` are no figures.
 fn by_factor(study: &Study, headings: &[&str], names: usize) -> Table {
     let factors = study.factor.iter().map(|factor| factor.name.clone());
     let mut table = tables::wide(factors.chain(headings.iter().map(|&heading| heading.to_owned())).collect());

@@ -12,7 +12,7 @@ use crate::disksim::write::ProfileWriter;
 /// Longer than any seek, in milliseconds.
 pub(super) const LONGEST: f64 = 1000.0;
 
-/// One distance.
+/// Seek times of one distance.
 #[derive(Clone, Copy)]
 pub(super) struct SeekRow {
     pub(super) distance: u32,
@@ -65,7 +65,7 @@ fn words(line: &str) -> impl Iterator<Item = &str> {
     line.split([',', ' ', '\t', '\r']).filter(|word| !word.is_empty())
 }
 
-/// Two to four numbers.
+/// True if a line holds two to four numbers.
 fn is_seek(line: &str) -> bool {
     let all = words(line).all(|word| word.parse::<f64>().is_ok());
     all && (2..=4).contains(&words(line).count())
@@ -83,7 +83,7 @@ fn row(at: &SourcePosition, line: &str) -> Result<SeekRow, Errors> {
     Ok(SeekRow { distance, read: ms(words[1])?, write: words.get(3).map(|write| ms(write)).transpose()? })
 }
 
-/// Sorts by distance and leaves out what is there twice.
+/// Sorts by distance and drops repeated distances.
 fn in_order(at: &SourcePosition, rows: &mut Vec<SeekRow>, text: &mut ProfileWriter) {
     if let Some(pair) = rows.windows(2).find(|pair| pair[1].distance < pair[0].distance) {
         let message = format!("{} follows {}; sorted by distance", pair[1].distance, pair[0].distance);
@@ -98,9 +98,9 @@ fn in_order(at: &SourcePosition, rows: &mut Vec<SeekRow>, text: &mut ProfileWrit
     }
 }
 
-/// Adds what a table needs at its ends: a single cylinder, and the longest seek where the last two points do not say it,
-/// since they fall or are to carry on over more than a tenth of what was measured. Both lie on a line through the points
-/// at the end in question: its first two, its last third; never above the first, never below the last.
+/// Adds points that a table lacks: distance 1, and the longest seek if it lies more than a tenth beyond the last distance or
+/// the last two points fall. Both are extrapolated linearly, from the first two points or the last third; the first is never
+/// above its neighbour, the last never below.
 pub(super) fn ends(points: &mut Vec<(u32, f64)>, cylinders: u32) -> Vec<((u32, f64), &'static str)> {
     let mut added = Vec::new();
     let (Some(&first), Some(&last)) = (points.first(), points.last()) else { return added };
@@ -127,7 +127,7 @@ fn slope(from: (u32, f64), to: (u32, f64)) -> f64 {
     if to.0 > from.0 { (to.1 - from.1) / f64::from(to.0 - from.0) } else { 0.0 }
 }
 
-/// To whole nanoseconds.
+/// Rounds milliseconds to whole nanoseconds.
 pub(super) fn round(ms: f64) -> f64 {
     (ms * 1e6).round() / 1e6
 }

@@ -1,7 +1,6 @@
-//! Heads, cylinders and zones that hold a capacity at the rates of a datasheet. Sectors a track follow from a rate, and
-//! tracks from the capacity. The number of tracks on a surface follows from the bits of a track, because makers kept
-//! the shape of a bit much the same as it shrank: twice the sectors a track, twice the tracks. It does not write the
-//! profile.
+//! Heads, cylinders and zones that hold a capacity at the rates of a datasheet. Sectors a track follow from a rate, and tracks from the
+//! capacity. The number of tracks on a surface follows from the bits of a track, because makers kept the shape of a bit much the same as it
+//! shrank: twice the sectors a track, twice the tracks. The profile is written elsewhere.
 
 use seekwise_formats::figure::{FigureValue as Figure, ZoneRow};
 use seekwise_formats::profile::DriveFile;
@@ -50,7 +49,7 @@ impl SustainedRates {
         Ok(SustainedRates { outer: rate(first), inner: rate(last) })
     }
 
-    /// The target that corrects for `drive`, which was made with this target and missed the wanted rates.
+    /// The target corrected by `drive`, which was made with this target and missed the wanted rates.
     pub(super) fn nearer(self, drive: &DriveFile, given: &Datasheet) -> Result<SustainedRates, String> {
         let made = SustainedRates::made(drive)?;
         let corrected = |aim: f64, wanted: Option<f64>, made: f64| match wanted {
@@ -139,7 +138,7 @@ impl SketchLayout {
         Ok(SketchLayout { sectors, heads: heads as u32, rpm, skews, zones, lost, aim: *aim, spare })
     }
 
-    /// Sectors of the outermost track.
+    /// Sectors of the longest track.
     pub(super) fn longest(&self) -> u64 {
         self.zones.iter().map(|zone| zone.1).max().unwrap_or(0)
     }
@@ -209,7 +208,7 @@ struct Shape {
     rows: Vec<(f64, f64)>,
     /// Sectors of the outermost track, as the mean of its heads.
     longest: f64,
-    /// Tracks of a surface divided by these.
+    /// Tracks of a surface divided by `longest`.
     tracks_a_sector: f64,
 }
 

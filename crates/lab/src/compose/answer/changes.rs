@@ -1,6 +1,5 @@
-//! What the answer of a review says of each change that leads its parts: alone and together with another one, in how many cases it
-//! gains and loses, where it loses most, what it costs the processor for the same work, and what a power cut loses by it; and of two
-//! changes what both do.
+//! Sentences of a review's answer on each change that leads its parts: alone and together with another one, in how many cases it gains and
+//! loses, where it loses most, the processor time for the same work, and the loss in a power cut; and on two changes together.
 
 use crate::compose::parts::spoken;
 use crate::finding::{CellCase, CellTally, listed};
@@ -11,11 +10,10 @@ use crate::report::{JudgedCases, ReportVerdict};
 /// From this ratio of its ends on a range spans such unlike work that it says little by itself: about half an order of magnitude.
 const WIDE: f64 = 3.0;
 
-/// The sentences. The changes are those that lead the parts which answer the question; if none does, and `any`, those that lead
-/// any part.
+/// The sentences on all changes that lead the parts which answer the question; if none does, and `any`, on those that lead any part.
 pub fn sentences(chapters: &[Chapter], any: bool) -> Vec<AnswerSentence> {
     let all = changes(chapters, any);
-    // What changes at once is said with the first answer about the same sides.
+    // Concerns that change at once are named in the first answer about the same sides.
     let sides = |place: usize| {
         let ReportVerdict { side_a, side_b, at_once, .. } = all[place].of[0];
         (side_a, side_b, at_once)
@@ -31,7 +29,7 @@ struct Change<'a> {
     half: Option<&'a str>,
     words: DifferenceWords,
     cases: Vec<Case<'a>>,
-    /// The same by the processor's time for a request, where the processor is judged.
+    /// Cases by the processor's time for a request, if the processor is judged.
     per_request: Vec<Case<'a>>,
 }
 
@@ -41,11 +39,11 @@ struct Case<'a> {
     part: &'a Chapter,
     verdict: &'a ReportVerdict,
     cell: &'a CellCase,
-    /// Of times it is that of the speeds.
+    /// For times, the ratio of the speeds.
     ratio: f64,
 }
 
-/// Some cases of a change, and what tells them from its others, in words that go on after its name.
+/// Some cases of a change, and the words that tell them from its others, to go on after its name.
 type Group<'a> = (String, Vec<Case<'a>>);
 
 fn changes(chapters: &[Chapter], any: bool) -> Vec<Change<'_>> {
@@ -84,7 +82,7 @@ fn changes(chapters: &[Chapter], any: bool) -> Vec<Change<'_>> {
 }
 
 impl<'a> Change<'a> {
-    /// Whether a verdict, which is said in `words`, is on this change.
+    /// True if a verdict, which is said in `words`, is on this change.
     fn is_of(&self, verdict: &ReportVerdict, words: DifferenceWords) -> bool {
         let known = self.of[0];
         let alike = (words.is_speed() && self.words.is_speed()) || known.metric == verdict.metric;
@@ -125,8 +123,8 @@ impl<'a> Change<'a> {
         said
     }
 
-    /// What this change and the first of `others` that meets it do together, where a part judges either: from one to the other and
-    /// on. The product of two ratios has no verdict of its own.
+    /// Combines this change with the first of `others` that meets it, if a part judges either: first the one, then the other on top. The
+    /// product of two ratios has no verdict of its own.
     fn both(&self, others: &[Change<'_>]) -> Option<AnswerSentence> {
         let speeds = |change: &Change<'_>| change.words.is_speed() && change.of[0].verdict != Outcome::Refused;
         let meets = |other: &&Change<'_>| self.half == other.half && self.meets(other) && other.meets(self);
@@ -172,7 +170,7 @@ impl<'a> Change<'a> {
         AnswerSentence { about, says }
     }
 
-    /// What the processor costs for the same work, before what it costs in all: that may be less because less is done.
+    /// Processor time for the same work, said before the share of all time, which may be less because less is done.
     fn for_each_request(&self) -> String {
         if self.per_request.is_empty() {
             return String::new();
@@ -187,14 +185,14 @@ impl<'a> Change<'a> {
         &self.of[0].varied
     }
 
-    /// Whether it has cases at both sides of another change, so that it can be told alone and together with the other.
+    /// True if it has cases at both sides of another change, so that it can be told alone and together with the other.
     fn meets(&self, other: &Change<'_>) -> bool {
         let at = |side: &String| self.cases.iter().any(|case| case.level(other).is_some_and(|level| level == side));
         let both = || [&other.of[0].side_a, &other.of[0].side_b].into_iter().all(at);
         !other.varied().is_empty() && self.varied() != other.varied() && both()
     }
 
-    /// Its cases without the other change, with it, and where that cannot be said.
+    /// Groups the cases: without the other change, with it, and without a known level of it.
     fn grouped(&self, other: &Change<'_>) -> Vec<Group<'a>> {
         let [base, changed] = [&other.of[0].side_a, &other.of[0].side_b];
         let at = |level: &str| format!("{} {}", other.varied(), spoken(level));
@@ -214,7 +212,7 @@ impl<'a> Change<'a> {
 }
 
 impl<'a> Case<'a> {
-    /// At which level of another change's factor it is, by its own levels or by what its part holds.
+    /// The level of another change's factor in this case, by its own levels or by what its part holds.
     fn level<'b>(&'b self, other: &'b Change<'_>) -> Option<&'b str> {
         let held = |level: &&String| {
             let said = format!("{} {}", other.varied(), spoken(level));
@@ -224,12 +222,12 @@ impl<'a> Case<'a> {
         self.own_level(other.varied()).or_else(sides)
     }
 
-    /// Its level of a factor that its part varies.
+    /// The level of a factor that its part varies.
     fn own_level(&self, factor: &str) -> Option<&'a str> {
         self.cell.levels.iter().find(|(name, _)| name == factor).map(|(_, level)| &level[..])
     }
 
-    /// Whether another case is of the same part and metric and differs from this one in nothing but `factors`.
+    /// True if another case is of the same part and metric and differs from this one in nothing but `factors`.
     fn is_beside(&self, other: &Case<'_>, factors: [&str; 2]) -> bool {
         let rest = |case: &Case<'_>| -> Vec<(String, String)> {
             case.cell.levels.iter().filter(|(factor, _)| !factors.contains(&&factor[..])).cloned().collect()
@@ -238,13 +236,13 @@ impl<'a> Case<'a> {
     }
 }
 
-/// Cases in words.
+/// A summary of cases in words.
 struct Counted<'a> {
     cases: &'a [Case<'a>],
     words: DifferenceWords,
-    /// What goes with each gain.
+    /// The words after each gain.
     ahead: &'a str,
-    /// A factor whose level is said already.
+    /// A factor whose level is already named.
     apart: Option<&'a str>,
 }
 
@@ -255,7 +253,7 @@ impl Counted<'_> {
             true => ["faster", "slower"],
             false => [Outcome::Faster, Outcome::Slower].map(|outcome| self.words.word(outcome)),
         };
-        // Where few gain, it matters which; where some lose, always.
+        // If few gain, it matters which; if some lose, always.
         let few = 2 * tally.better < tally.cells();
         let mut all = [
             (format!("{ahead}{}", self.ahead), tally.better, self.by(Outcome::Faster, few)),
@@ -263,7 +261,7 @@ impl Counted<'_> {
             ("no difference".to_owned(), tally.same, String::new()),
             ("undecided".to_owned(), tally.undecided, String::new()),
         ];
-        // What most cases do comes first.
+        // The most frequent outcome comes first.
         all.sort_by_key(|(_, count, _)| std::cmp::Reverse(*count));
         let of = match self.parts().len() {
             1 => String::new(),
@@ -284,7 +282,7 @@ impl Counted<'_> {
     /// By how much in the cases of an outcome, and, if `named`, in which of several cases most; a wide range of gains part by part.
     fn by(&self, outcome: Outcome, named: bool) -> String {
         let mut cases: Vec<&Case<'_>> = self.cases.iter().filter(|case| case.cell.outcome == outcome).collect();
-        // Of equal ones the first, as in the row below the answer.
+        // Among equals the first, as in the row below the answer.
         cases.reverse();
         cases.sort_by(|one, other| one.ratio.ln().abs().total_cmp(&other.ratio.ln().abs()));
         let (Some(least), Some(most)) = (cases.first(), cases.last()) else { return String::new() };
@@ -328,7 +326,7 @@ impl Counted<'_> {
         parts
     }
 
-    /// Where a case is: its levels, and its part where there are several.
+    /// The levels of a case, and its part if there are several.
     fn place(&self, case: &Case<'_>) -> String {
         let others = case.cell.levels.iter().filter(|(factor, _)| Some(&factor[..]) != self.apart);
         let levels: Vec<String> = others.map(|(factor, level)| format!("{factor} {}", spoken(level))).collect();
@@ -338,7 +336,7 @@ impl Counted<'_> {
     }
 }
 
-/// The least and the greatest ratio of some cases; one of them where they read alike.
+/// The least and the greatest ratio of some cases; a single one if they read alike.
 fn span(cases: &[&Case<'_>]) -> String {
     let mut ratios: Vec<f64> = cases.iter().map(|case| case.ratio).collect();
     ratios.sort_by(f64::total_cmp);

@@ -1,11 +1,11 @@
-//! Jobs and kinds of requests whose shares of all requests changed: the mean of all then moves without any request changing.
+//! Jobs and kinds of requests whose shares of all requests changed, which moves the mean of all without any request changing.
 
 use seekwise_formats::metric::MetricScope;
 
 use super::{CHANGED, WAITING, are_equal};
 use crate::run::{KindRecord, RunRecord};
 
-/// So many shares are named, the largest changes first.
+/// The most shares that are named, the largest changes first.
 const MOST: usize = 3;
 
 /// The share of a job, or of a kind of request, in the requests of both sides, in percent.
@@ -34,7 +34,7 @@ struct Member {
     share: f64,
     /// Mean response in ms.
     response: f64,
-    /// The part of it that is no waiting, in ms.
+    /// The part of it that is not waiting, in ms.
     own: f64,
 }
 
@@ -82,8 +82,8 @@ pub(super) fn changes(whose: &MetricScope, sides: [&[&RunRecord]; 2]) -> Vec<Sha
     moved(vec![("reads".to_owned(), reads), ("writes".to_owned(), writes)])
 }
 
-/// The shares that changed, the largest change first. A mean is the sum of share times time, so the change of shares adds
-/// the change of each share times the time that is midway.
+/// The shares that changed, the largest change first. A mean is the sum of share times time, so the change of shares adds the change of
+/// each share times the time midway between the sides.
 fn moved(members: Vec<(String, [Member; 2])>) -> Vec<ShareChange> {
     let is_moved = |time: fn(&Member) -> f64| {
         let all = |side: usize| members.iter().map(|(_, of)| of[side].share * time(&of[side])).sum::<f64>();

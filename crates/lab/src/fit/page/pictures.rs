@@ -1,12 +1,12 @@
-//! The pictures of a fit's page, as SVG without a script: the error of each job, the place of each figure in its range,
-//! the progress of the search. Ground and letters are those of the page.
+//! The pictures of a fit's page, as SVG without a script: the error of each job, the place of each figure in its range, the progress of the
+//! search. Background and text colour are the page's.
 
 use std::fmt::Write;
 
 use super::escaped;
 use crate::fit::report::{MovedParameter, PointErrors};
 
-/// The width of a picture in units; letters are 13 high.
+/// The width of a picture in units; text is 13 high.
 const WIDTH: f64 = 860.0;
 
 /// The margin left of the plot.
@@ -25,7 +25,7 @@ const BEFORE: &str = "#8a8a8a";
 const AFTER: &str = "#d05418";
 const GRID: &str = "#dddddd";
 
-/// The most rows of jobs: the table below has all.
+/// The most rows of jobs; the table below has all.
 const JOBS: usize = 40;
 
 /// A picture with its caption below.
@@ -57,7 +57,7 @@ fn dot(body: &mut String, (x, y): (f64, f64), filled: bool) {
     );
 }
 
-/// A name that fits left of the plot, some 44 letters.
+/// Shortens a name to fit left of the plot, some 44 characters.
 fn short(name: &str) -> String {
     const MOST: usize = 44;
     match name.chars().count() > MOST {

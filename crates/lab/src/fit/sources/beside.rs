@@ -1,5 +1,5 @@
-//! The results of another simulator on the same trace: a response time in milliseconds a line, in the order of the
-//! requests. They are shown beside a fit's errors, and do not affect the fit.
+//! The results of another simulator on the same trace: a response time in milliseconds a line, in the order of the requests. The report
+//! shows them with a fit's errors; they do not affect the fit.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use crate::fit::data::{FitData, ReferenceTimes};
 /// The longest time of a drive in milliseconds: a minute.
 const LONGEST_MS: f64 = 60_000.0;
 
-/// Puts the times of `file` beside the trace that `named` names.
+/// Attaches the times of `file` to the trace that `named` names.
 pub fn put(data: &mut [FitData], named: &FileArgument, file: &str, text: &str) -> Result<(), Diagnostic> {
     let traces =
         data.iter_mut().filter_map(|data| if let FitData::Traced(traced) = data { Some(traced) } else { None });
@@ -31,7 +31,7 @@ pub fn put(data: &mut [FitData], named: &FileArgument, file: &str, text: &str) -
     Ok(())
 }
 
-/// The times, without blank lines and remarks.
+/// Parses the times, without blank lines and comments.
 fn times(file: &str, text: &str) -> Result<Vec<Span>, Diagnostic> {
     let lines = text.lines().map(str::trim).enumerate();
     let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));

@@ -17,9 +17,9 @@ use crate::fit::points::{FIGURES, MOST, MeasuredFigure, MeasuredPoint, PointWork
 use crate::inputs::Inputs;
 use crate::plan::{self, Cell};
 
-/// What a job with figures is laid out on.
+/// The context in which a job with figures is prepared.
 pub struct Bed<'a> {
-    /// Its file, and the settings during the measurement.
+    /// The file, and the settings during the measurement.
     pub named: &'a FileArgument,
     pub drive: &'a DriveFile,
     /// The drive's text.
@@ -30,7 +30,7 @@ pub struct Bed<'a> {
 const JOB: &str = "the measured job";
 const DRIVE: &str = "the drive that is fitted";
 
-/// The longest run of a job in the drive's time, a minute: its figures are those of any minute.
+/// The longest run of a job in virtual time, a minute: any minute gives the same figures.
 const LONGEST: Span = Span::from_nanos(60_000_000_000);
 
 /// A quantile is used if this many requests lie beyond it.
@@ -44,7 +44,7 @@ const APART: f64 = 0.25;
 const TIME_OUT_S: f64 = 2.0;
 
 impl Bed<'_> {
-    /// A point of a job's text.
+    /// Makes a point of a job's text.
     fn point(
         &self,
         what: &str,
@@ -100,7 +100,7 @@ const NOT_OF_A_SERIES: [&str; 6] = ["iodepth", "numjobs", "bs", "filename", "run
 /// Blocks are smaller than this, in bytes: within one depth a series is ordered by them.
 const LARGEST: f64 = 1e9;
 
-/// Sets a point's place in its series: points that differ only in depth, jobs or size belong to one.
+/// Sets a point's series and its order there: points that differ only in depth, jobs or size share a series.
 fn placed(point: &mut MeasuredPoint, options: &BTreeMap<String, String>, set: &[(String, String)]) {
     let number = |key: &str| {
         let text = options.get(key).map_or("1", String::as_str);
@@ -113,7 +113,7 @@ fn placed(point: &mut MeasuredPoint, options: &BTreeMap<String, String>, set: &[
     point.order = number("iodepth") * number("numjobs") * LARGEST + number("bs");
 }
 
-/// Points of fio's JSON.
+/// Parses points from fio's JSON.
 pub fn fio(bed: &Bed<'_>, text: &str, warnings: &mut Vec<Diagnostic>) -> Result<Vec<MeasuredPoint>, Vec<Diagnostic>> {
     let file = &bed.named.file;
     let outputs = fio_json::read(text.as_bytes()).map_err(|fault| vec![Diagnostic { file: file.clone(), ..fault }])?;
@@ -153,7 +153,7 @@ fn falling(side: &DirectionResult) -> Option<((f64, u64), String)> {
     Some((here, format!("p{} is {} ms, p{} {} ms", here.0, ms(here.1), before.0, ms(before.1))))
 }
 
-/// What percentiles must be.
+/// The rule for percentiles, in words.
 const RISING: &str = "times that rise with their percentiles";
 
 /// The line of fio's JSON that holds a percentile; 0 if it is written differently.
@@ -211,8 +211,8 @@ fn result(
     Ok((!point.figures.is_empty()).then_some(point))
 }
 
-/// Turns a job of fio's NBD client into the same job on a device: like libaio it has up to `iodepth` requests in flight, and
-/// no page cache is between it and the export, which is as large as the drive. False if it is another engine's.
+/// Turns a job of fio's NBD client into the same job on a device: like libaio it has up to `iodepth` requests in flight, and no page cache
+/// is between it and the export, which is as large as the drive. False for any other engine.
 fn of_export(options: &mut BTreeMap<String, String>) -> bool {
     if options.get("ioengine").is_none_or(|engine| engine != "nbd") {
         return false;
@@ -311,7 +311,7 @@ struct Case {
     _because: Option<String>,
 }
 
-/// Points of a list of cases: those of this drive, and those that name none.
+/// Parses points from a list of cases: those of this drive, and those that name none.
 pub fn cases(bed: &Bed<'_>, text: &str, warnings: &mut Vec<Diagnostic>) -> Result<Vec<MeasuredPoint>, Vec<Diagnostic>> {
     let file = &bed.named.file;
     let line = |at: usize| text[..at.min(text.len())].matches('\n').count() + 1;
@@ -422,7 +422,7 @@ fn result_of_row(row: &BTreeMap<&str, f64>) -> DirectionResult {
     side
 }
 
-/// Points of a curve: a row each.
+/// Parses points from a curve, one a row.
 pub fn curve(bed: &Bed<'_>, text: &str, warnings: &mut Vec<Diagnostic>) -> Result<Vec<MeasuredPoint>, Vec<Diagnostic>> {
     let file = &bed.named.file;
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(text.as_bytes());
@@ -489,7 +489,7 @@ fn figures_of_row(row: &BTreeMap<&str, f64>) -> Vec<MeasuredFigure> {
     row.iter().filter_map(figure).collect()
 }
 
-/// The sectors of a step whose size is not given: one, as diskinfo reads.
+/// Bytes of a step whose size is not given: one sector, as diskinfo reads.
 const STEP: u64 = 512;
 
 fn row(
@@ -536,14 +536,14 @@ fn row(
     Ok(point)
 }
 
-/// An error if two results of one job are so far apart that one drive cannot have given both.
+/// Fails if two results of one job are so far apart that one drive cannot have given both.
 pub fn agree(points: &[MeasuredPoint]) -> Result<(), Vec<Diagnostic>> {
     let mut seen: BTreeMap<(String, u64, String), (&MeasuredPoint, f64)> = BTreeMap::new();
     let mut faults = Vec::new();
     for point in points {
         for figure in &point.figures {
             let key = (point.series.clone(), point.order.to_bits(), figure.name.clone());
-            // Tails scatter from run to run; rates and middles do not.
+            // Tails scatter from run to run; rates and medians do not.
             let told = matches!(
                 figure.name.trim_start_matches("read.").trim_start_matches("write."),
                 "iops" | "mean" | "p50" | "mib_s" | "mb_s"

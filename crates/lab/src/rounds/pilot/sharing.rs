@@ -1,6 +1,6 @@
-//! Pilots that several cells share: one stands for each later cell whose run would be the same. Which does is known when it has
-//! ended, so that pilots of one work come one after another, several at once only where a core would be idle. What comes of it
-//! does not depend on the cores, and each cell is looked up a few times, however many there are.
+//! Pilots that several cells share: a pilot stands for each later cell whose run would be the same. Whether it does is
+//! known when it has ended, so pilots of one work come one after another, several at once only where a core would be
+//! idle. The result does not depend on the cores, and each cell is looked up a few times, however many there are.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::{Pilot, Pilots};
 use crate::plan::PreparedCell;
 use crate::study::{KnownRun, KnownRuns};
 
-/// What a pilot does: the kin of its stack, the hash of its job and the job's name, for so many nanoseconds.
+/// The work of a pilot: the kin of its stack, the hash of its job and the job's name, for so many nanoseconds.
 type PilotWork<'p> = (u64, &'p str, &'p str, u64);
 
 /// The cells of one work, any of which may be like another, in the order in which they are wanted.
@@ -51,7 +51,7 @@ impl WorkPilots {
         self.looked_at = self.looked_at.max(self.over + 1);
     }
 
-    /// A later cell for which none that is known stands. One that is run before it may, so that it may turn out to be run for nothing.
+    /// A later cell for which no known pilot stands. An earlier one may, so that this one may turn out to be run for nothing.
     fn ahead(&mut self, prepared: &[PreparedCell]) -> Option<usize> {
         loop {
             let &cell = self.cells.get(self.looked_at)?;
@@ -63,8 +63,8 @@ impl WorkPilots {
     }
 }
 
-/// A pilot of each that is wanted; `run` does so many of them at once. One that another stands for is only run where a core
-/// would be idle, and is not counted.
+/// Runs a pilot of each that is wanted; `run` does so many of them at once. A pilot for which another stands is only
+/// run where a core would be idle, and is not counted.
 pub(super) fn shared(
     prepared: &[PreparedCell],
     wanted: &[(usize, u64)],
@@ -92,7 +92,7 @@ pub(super) fn shared(
     }
 }
 
-/// What is wanted, by work, that of the first cell first.
+/// Groups the wanted pilots by work, that of the first cell first.
 fn works(prepared: &[PreparedCell], wanted: &[(usize, u64)]) -> Vec<WorkPilots> {
     let mut works: BTreeMap<PilotWork<'_>, WorkPilots> = BTreeMap::new();
     for &(cell, nanos) in wanted {

@@ -1,15 +1,15 @@
-//! What cuts left of files and operations, counted over all cuts. It judges nothing.
+//! Losses of files and operations, counted over all cuts.
 
 use alloc::string::String;
 
 use crate::time::Instant;
 
-/// What is counted.
+/// A kind of loss.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileLossKind {
-    /// A file promised to stay, and lost.
+    /// A promised file that is lost.
     FilePromised,
-    /// A file that was acknowledged and never promised, and lost.
+    /// An acknowledged file, never promised, that is lost.
     FileUnpromised,
     /// A file in neither place.
     FileNeither,
@@ -19,27 +19,27 @@ pub enum FileLossKind {
     FileUnreadable,
     /// Metadata with an unreadable sector.
     Metadata,
-    /// An operation promised to stay, and lost.
+    /// A promised operation that is lost.
     OperationPromised,
-    /// An operation that was acknowledged, and lost.
+    /// An acknowledged operation, not promised, that is lost.
     OperationUnpromised,
-    /// An operation of which a part is on the medium.
+    /// An operation that is on the medium in part.
     OperationInPart,
 }
 
 /// How many kinds there are.
 const KINDS: usize = 9;
 
-/// The first one found, and when.
+/// The first loss of a kind, and its cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LossExample {
-    /// Its volume, directory and number, and the operation that made it; or the operation.
+    /// A file, with the operation that made it; an operation; or metadata.
     pub name: String,
     /// When the power failed.
     pub at: Instant,
 }
 
-/// What one cut left.
+/// Losses of one cut.
 pub struct FileCutCounts {
     at: Instant,
     counts: [u64; KINDS],
@@ -47,12 +47,12 @@ pub struct FileCutCounts {
 }
 
 impl FileCutCounts {
-    /// Without a loss, at this instant.
+    /// Creates the counts of a cut at `at`, all zero.
     pub fn new(at: Instant) -> FileCutCounts {
         FileCutCounts { at, counts: [0; KINDS], examples: Default::default() }
     }
 
-    /// Counts one more if `holds`.
+    /// Counts a loss if `holds`.
     pub fn count(&mut self, holds: bool, kind: FileLossKind, name: impl FnOnce() -> String) {
         if holds {
             self.counts[kind as usize] += 1;
@@ -61,20 +61,20 @@ impl FileCutCounts {
     }
 }
 
-/// Counts of one kind over cuts.
+/// Losses of one kind, over all cuts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Cuts that left any.
+    /// Cuts with at least one.
     pub cuts_with_loss: u64,
     /// Over all cuts.
     pub count: u64,
     /// The most of one cut.
     pub count_max: u64,
-    /// The first that was found.
+    /// The first loss found.
     pub example: Option<LossExample>,
 }
 
-/// What cuts left.
+/// Losses of all cuts.
 #[derive(Clone, Debug, Default)]
 pub struct FileLossCounts {
     cuts: u64,
@@ -93,7 +93,7 @@ impl FileLossCounts {
         }
     }
 
-    /// Adds those of another run.
+    /// Adds the losses of another run.
     pub fn merge(&mut self, other: &FileLossCounts) {
         self.cuts += other.cuts;
         for (count, more) in self.counts.iter_mut().zip(&other.counts) {
@@ -104,12 +104,12 @@ impl FileLossCounts {
         }
     }
 
-    /// How many cuts.
+    /// Number of cuts.
     pub fn cuts(&self) -> u64 {
         self.cuts
     }
 
-    /// What they left of this kind.
+    /// Losses of this kind.
     pub fn of(&self, kind: FileLossKind) -> &Count {
         &self.counts[kind as usize]
     }

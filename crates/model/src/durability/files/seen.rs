@@ -1,4 +1,4 @@
-//! What a mount reads: what landed, and what the cut did to the sectors under the heads. The judgement is in `files`.
+//! Sectors as a mount reads them: landings, and the cut's effect on those under the heads. The judgement is in `files`.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -9,12 +9,12 @@ use crate::files::volume::{DataSectors, FileLedger, FileState, SectorState, Sect
 
 use crate::durability::runs::{SectorRun, SectorRuns, overlap};
 
-/// What a cut changes beside the landings.
+/// Effects of a cut on sectors, besides the landings.
 #[derive(Clone, Debug, Default)]
 pub struct CutOverlay {
-    /// Sectors that are on the medium after all, and the writes that brought them.
+    /// Further sectors on the medium, and the writes that brought them.
     pub besides: Vec<(SectorRun, u64)>,
-    /// Unreadable sectors, and the write under way there if it is known.
+    /// Unreadable sectors, and the write in flight there, if known.
     pub torn: Vec<(SectorRun, Option<u64>)>,
     /// Sectors that cannot be recovered.
     pub gone: Vec<SectorRun>,
@@ -34,7 +34,7 @@ impl CutOverlay {
     }
 }
 
-/// The drives' sectors.
+/// The sectors of the drives after a cut.
 #[derive(Clone, Copy, Debug)]
 pub struct CutMedium<'a> {
     pub image: &'a SectorRuns<u64>,
@@ -69,7 +69,7 @@ impl SectorView for CutMedium<'_> {
 /// All volumes as a mount finds them.
 pub struct Mounts<'a> {
     volumes: Vec<VolumeState<'a, CutMedium<'a>>>,
-    /// Files asked for so far.
+    /// Files looked up so far.
     found: RefCell<BTreeMap<File, FileState>>,
 }
 
@@ -85,17 +85,17 @@ impl<'a> Mounts<'a> {
         ask(volume, found.entry(file).or_insert_with(|| volume.find(file.id)))
     }
 
-    /// True if some directory lists it.
+    /// True if a directory lists the file.
     pub fn lists(&self, file: File) -> bool {
         self.with(file, |_, found| !found.listed.is_empty())
     }
 
-    /// What stands in these bytes of it.
+    /// Counts the sectors of an extent by content.
     pub fn data(&self, file: File, extent: &WrittenExtent) -> DataSectors {
         self.with(file, |volume, found| volume.data(file.id, found, extent))
     }
 
-    /// True if all of these bytes are there, and new enough.
+    /// True if the whole extent is there, and new enough.
     pub fn has(&self, file: File, extent: &WrittenExtent) -> bool {
         let data = self.data(file, extent);
         data.fresh == data.sectors()

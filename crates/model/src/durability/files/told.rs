@@ -1,33 +1,33 @@
-//! What programs were told of their files: what was acknowledged, what of that was promised to stay, and which
-//! operations rely on it. What is on the medium is `seen`.
+//! Acknowledgements and promises that programs got for their files, and the operations that rely on them. The content
+//! of the medium is in `seen`.
 
 use alloc::vec::Vec;
 
 use crate::files::call::{Call, File};
 use crate::files::volume::{IssueMoment, WrittenExtent};
 
-/// What programs know of a file.
+/// A file as programs know it.
 #[derive(Clone, Debug, Default)]
 pub struct FileKnowledge {
-    /// It was there before the run.
+    /// Existed before the run.
     pub there: bool,
-    /// Its creation was acknowledged.
+    /// Creation was acknowledged.
     pub created: bool,
-    /// It is promised to be there.
+    /// Existence is promised.
     pub kept: bool,
-    /// A mount would have found it once.
+    /// A mount would have found the file at some time.
     pub found: bool,
-    /// A program has asked to delete it.
+    /// A program has called to delete the file.
     pub deleting: bool,
-    /// It was renamed or moved after it was promised, or found.
+    /// Renamed or moved since the last promise.
     pub renamed: bool,
-    /// The directory into which programs put it last.
+    /// The directory into which programs last put the file.
     pub directory: Option<u32>,
-    /// How far it was written, or its earlier length.
+    /// The end of the last byte written, or the initial length if greater.
     pub length: u64,
-    /// Promised extents not yet seen on the medium.
+    /// Promised extents that are not known to be on the medium.
     pub promised: Vec<WrittenExtent>,
-    /// Extents only acknowledged, with the number of the acknowledgement.
+    /// Extents acknowledged without a promise, each with the number of the acknowledgement.
     pub pending: Vec<(u64, WrittenExtent)>,
     /// The file that was deleted in the operation that made this one, which replaces it.
     pub replaces: Option<File>,
@@ -36,7 +36,7 @@ pub struct FileKnowledge {
 }
 
 impl FileKnowledge {
-    /// Notes that a write of it was acknowledged under this number.
+    /// Records a write that was acknowledged under `number`.
     pub fn wrote(&mut self, number: u64, extent: WrittenExtent, promised: bool) {
         self.length = self.length.max(extent.to);
         match self.pending.last_mut() {
@@ -58,7 +58,7 @@ impl FileKnowledge {
         (self.kept, self.renamed) = (true, false);
     }
 
-    /// Its clusters are moved: all of it must be there as before.
+    /// Expects the whole file to survive a move of its clusters.
     pub fn shifted(&mut self) {
         let whole = WrittenExtent { from: 0, to: self.length, since: IssueMoment::default() };
         match self.there || self.kept {
@@ -68,7 +68,7 @@ impl FileKnowledge {
         }
     }
 
-    /// True if nothing of these bytes waits for a promise.
+    /// True if no byte of the extent waits for a promise.
     pub fn is_promised(&self, extent: &WrittenExtent) -> bool {
         !self.pending.iter().any(|(_, it)| it.from < extent.to && extent.from < it.to)
     }
@@ -80,25 +80,25 @@ pub struct Effect {
     pub file: File,
     /// `None`: the existence of the file.
     pub extent: Option<WrittenExtent>,
-    /// Promised to stay when the operation ended.
+    /// Promised by the end of the operation.
     pub promised: bool,
 }
 
 /// A thread of a program.
 #[derive(Clone, Debug, Default)]
 pub struct ProgramThread {
-    /// Its call, since when it calls, and how many acknowledgements there were by then.
+    /// The call under way, its beginning, and the acknowledgements before it.
     pub calling: Option<(Call, IssueMoment, u64)>,
     /// The operation that it began last.
     pub began: Option<(u16, u32)>,
-    /// Results since the operation that it ended last.
+    /// Effects since the end of its last operation.
     pub effects: Vec<Effect>,
-    /// The file that it made since then.
+    /// The last file created since then.
     pub made: Option<File>,
 }
 
 impl ProgramThread {
-    /// Notes that it wrote these bytes.
+    /// Adds a write to the effects; contiguous writes become one.
     pub fn wrote(&mut self, file: File, extent: WrittenExtent) {
         let promised = false;
         if let Some(Effect { file: last, extent: Some(before), .. }) = self.effects.last_mut()

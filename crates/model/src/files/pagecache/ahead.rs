@@ -1,5 +1,5 @@
-//! Read-ahead: predicts the next reads of a thread from its reads of a file. Counts are in pages. It does no reads: the
-//! system asks it which pages to read.
+//! Read-ahead: predicts the next reads of a thread from its reads of a file. Counts are in pages. No reads are done
+//! here: the system asks which pages to read.
 
 use super::pages::{PAGE, PageCache};
 use super::rules::ReadAheadRule;
@@ -42,15 +42,15 @@ impl ReadSpan {
         ReadSpan { file, pages: bytes.div_ceil(PAGE), from, to, end, sequential, at: from / PAGE }
     }
 
-    /// Doubles the read-ahead after a hint that reads are sequential.
+    /// The factor of the read-ahead: 2 after a hint that reads are sequential.
     fn doubled(&self) -> u64 {
         if self.sequential { 2 } else { 1 }
     }
 }
 
 impl ReadStream {
-    /// What to read now: one range of pages at a time, some of which may be in memory already. `cache` must hold each
-    /// range before the next call.
+    /// Returns the next range of pages to read, some of which may be in memory already. `cache` must hold each range
+    /// before the next call.
     pub fn next(&mut self, rule: ReadAheadRule, cache: &PageCache, wanted: &mut ReadSpan) -> Option<(u64, u64)> {
         let (from, to) = match rule {
             ReadAheadRule::Granule { .. } => ReadStream::needed(cache, wanted)?,
@@ -59,17 +59,17 @@ impl ReadStream {
         Some((from, to.min(wanted.pages)))
     }
 
-    /// True if the last read ended there.
+    /// True if the last read ended at `byte`.
     pub fn ended_at(&self, byte: u64) -> bool {
         self.end == byte
     }
 
-    /// Notes that the read is over.
+    /// Records the end of a read.
     pub fn note(&mut self, wanted: &ReadSpan) {
         (self.row, self.end, self.call) = (self.row_with(wanted), wanted.to, wanted.end);
     }
 
-    /// Consecutive calls, including this one.
+    /// The value of `row` after this read.
     fn row_with(&self, wanted: &ReadSpan) -> u32 {
         match wanted.from > 0 && wanted.from == self.end {
             true if wanted.end == self.call => self.row,
@@ -78,18 +78,18 @@ impl ReadStream {
         }
     }
 
-    /// Windows: the pages needed.
+    /// Windows: the pages from the first missing one to the end of the read.
     fn needed(cache: &PageCache, wanted: &mut ReadSpan) -> Option<(u64, u64)> {
         let (at, to) = (wanted.at, wanted.to.div_ceil(PAGE));
         wanted.at = to;
         cache.missing(wanted.file, at, to).map(|(from, _)| (from, to))
     }
 
-    /// Windows, once a call of `bytes` bytes has all its pages: after enough sequential reads, read ahead as much as
-    /// the call read, in whole granules, after the granule in which it ends. This is when a file's only read-ahead
-    /// begins (ReactOS, `CcScheduleReadAhead`: the length rounded up to the granule; none while one is at work). If it
-    /// began while the call's own pages are read, it would delay them. Strides and backward reads, which the cache
-    /// manager also detects, are not modelled.
+    /// Windows: the read-ahead of a call of `bytes` bytes, once it has all its pages. After enough sequential reads it
+    /// is as long as the call, in whole granules, and follows the granule in which the call ends. A file's only
+    /// read-ahead begins then (ReactOS, `CcScheduleReadAhead`: the length rounded up to the granule; none while one is
+    /// at work). If it began while the call's own pages are read, it would delay them. Strides and backward reads,
+    /// which the cache manager also detects, are not modelled.
     pub fn beyond(&mut self, rule: ReadAheadRule, wanted: &ReadSpan, bytes: u64) -> Option<(u64, u64)> {
         let ReadAheadRule::Granule { bytes: granule, after } = rule else { return None };
         let granule = granule / PAGE * wanted.doubled();
@@ -136,7 +136,7 @@ impl ReadStream {
         self.size > 0 && (at == self.start + self.size || at == self.start + self.size - self.ahead)
     }
 
-    /// A missing page: start a window there.
+    /// Starts a window at a missing page.
     fn miss(&mut self, at: u64, need: u64, most: u64) {
         if at > 0 && self.ends(at) {
             self.go_on(most);
@@ -144,7 +144,7 @@ impl ReadStream {
             let size = first(need, most);
             (self.start, self.size, self.ahead) = (at, size, if size > need { size - need } else { size });
         }
-        // It would meet its own mark at once, so it takes the next window's pages as well, as far as that goes.
+        // The read would meet its own mark at once, so the next window's pages are added, up to `most`.
         if at == self.start && self.ahead == self.size {
             let more = second(self.size, most);
             (self.size, self.ahead) =
@@ -152,7 +152,7 @@ impl ReadStream {
         }
     }
 
-    /// The window after this one.
+    /// Moves on to the next window.
     fn go_on(&mut self, most: u64) {
         self.start += self.size;
         self.size = second(self.size, most);

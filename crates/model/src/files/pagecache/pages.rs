@@ -13,19 +13,19 @@ use crate::time::Instant;
 /// Bytes of a page.
 pub const PAGE: u64 = 4096;
 
-/// Linux takes pages away at least so many at a time (SWAP_CLUSTER_MAX of include/linux/swap.h); taken for the others.
+/// Linux evicts at least this many pages at a time (SWAP_CLUSTER_MAX of include/linux/swap.h); assumed for the others.
 const EVICTED: u64 = 32;
 
-/// What a run of pages is.
+/// The state of a run of pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// As on the drive; used once at most, where there are two lists.
+    /// Clean; used once at most, if there are two lists.
     Inactive,
-    /// As on the drive; used again.
+    /// Clean; used again.
     Active,
     /// Differs from the drive.
     Dirty,
-    /// On its way to the drive.
+    /// Being written back.
     Writing,
 }
 
@@ -35,14 +35,14 @@ impl State {
     }
 }
 
-/// Pages of a file that follow one another and are in the same state.
+/// Contiguous pages of a file in one state.
 #[derive(Clone, Copy, Debug)]
 struct Run {
     file: File,
     from: u64,
     pages: u64,
     state: State,
-    /// How many pages at its front were used, once.
+    /// Pages at its front that were used once.
     used: u64,
 }
 
@@ -52,20 +52,20 @@ impl Run {
     }
 }
 
-/// What is known of a file with pages that differ from the drive, or are on their way there.
+/// A file with pages that are dirty or being written back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DirtyFile {
-    /// Since when.
+    /// When it became dirty.
     pub since: Instant,
-    /// The page behind the last that was written back.
+    /// The page after the last that was written back.
     pub resume: u64,
-    /// It is being written back.
+    /// Write-back is in progress.
     pub busy: bool,
-    /// It is old enough to go out whole.
+    /// Old enough to be written back whole.
     pub expired: bool,
 }
 
-/// A page of a file as one number, so that runs are found fast: volume and file above, the page below.
+/// A page of a file as one number, for fast look-up: volume and file above, the page below.
 type Key = u128;
 
 fn key(file: File, page: u64) -> Key {
@@ -82,30 +82,30 @@ fn volume_of(key: Key) -> u8 {
 
 /// The pages of all files.
 pub struct PageCache {
-    /// Pages that fit.
+    /// In pages.
     capacity: u64,
     two_lists: bool,
     runs: Slab<Run>,
     index: BTreeMap<Key, u32>,
-    /// Keys of dirty runs, and of those on their way to the drive.
+    /// Keys of dirty runs, and of runs being written back.
     dirty: BTreeSet<Key>,
     writing: BTreeSet<Key>,
     /// Clean runs by use: inactive, active.
     lists: [LruList; 2],
     /// Pages by state.
     pages: [u64; 4],
-    /// Files with dirty pages or busy.
+    /// Files that are dirty or busy.
     files: BTreeMap<File, DirtyFile>,
-    /// Those that are not busy, in the order in which they are written back; some may not be dirty any more.
+    /// Files that are not busy, in order of write-back; some may be clean by now.
     queue: VecDeque<File>,
-    /// Runs at hand.
+    /// Memory for lists of runs, reused.
     found: Vec<u32>,
-    /// The clean run and the other that changed last: where the next call most often goes on.
+    /// The clean run and the other run that changed last: the next call most often continues there.
     latest: [u32; 2],
 }
 
 impl PageCache {
-    /// With nothing in it.
+    /// Creates an empty cache.
     pub fn new(spec: &PageCacheSpec) -> PageCache {
         PageCache {
             capacity: spec.bytes / PAGE,
@@ -123,17 +123,17 @@ impl PageCache {
         }
     }
 
-    /// Pages that differ from the drive, and pages on their way there.
+    /// Number of dirty pages, and of pages being written back.
     pub fn dirty(&self) -> (u64, u64) {
         (self.pages[State::Dirty as usize], self.pages[State::Writing as usize])
     }
 
-    /// Pages in memory, and the runs that they are in.
+    /// Number of pages in memory, and of their runs.
     pub fn resident(&self) -> (u64, usize) {
         (self.pages.iter().sum(), self.index.len())
     }
 
-    /// The next file to be written back, which `wanted` wants; it is busy from now on.
+    /// Returns the next file to write back that `wanted` accepts, and marks it busy.
     pub fn next_file(&mut self, wanted: impl Fn(&DirtyFile) -> bool) -> Option<(File, DirtyFile)> {
         let mut at = 0;
         while let Some(&file) = self.queue.get(at) {
@@ -150,7 +150,7 @@ impl PageCache {
         None
     }
 
-    /// A busy file is not any more: it was written up to page `resume`.
+    /// Ends write-back of `file` at page `resume`.
     pub fn rest_file(&mut self, file: File, resume: u64) {
         let is_dirty = self.is_dirty(file);
         let Some(dirty) = self.files.get_mut(&file) else { return };
@@ -162,7 +162,7 @@ impl PageCache {
         }
     }
 
-    /// A file's pages were taken at once; whether others of it are on their way.
+    /// Removes the file's dirty mark if it has neither dirty pages nor write-back in flight; true if it has the latter.
     pub fn clean_file(&mut self, file: File) -> bool {
         let busy = self.files.get(&file).is_some_and(|dirty| dirty.busy);
         if !busy && !self.is_dirty(file) {
@@ -171,7 +171,7 @@ impl PageCache {
         busy
     }
 
-    /// Files that have been dirty since `since` or longer are to go out whole; answers whether there are such.
+    /// Marks files that have been dirty since `since` or longer as expired; true if there are expired files.
     pub fn expire(&mut self, since: Instant) -> bool {
         self.files.values_mut().for_each(|dirty| dirty.expired |= dirty.since <= since);
         self.files.values().any(|dirty| dirty.expired)
@@ -182,7 +182,7 @@ impl PageCache {
         self.files.keys().copied()
     }
 
-    /// The run that holds this page, if it is one that changed last.
+    /// The run that holds the page, if it is one that changed last.
     fn latest(&self, file: File, page: u64) -> Option<u32> {
         let holds = |run: &Run| run.file == file && run.from <= page && page < run.end();
         self.latest.into_iter().find(|&id| id < self.runs.len() && holds(&self.runs[id]))
@@ -192,17 +192,17 @@ impl PageCache {
         self.latest[usize::from(!self.runs[id].state.is_clean())] = id;
     }
 
-    /// The run that holds this page, or the last before it.
+    /// The run that holds the page, or the last before it.
     fn at_or_before(&self, file: File, page: u64) -> Option<u32> {
         if let Some(id) = self.latest(file, page) {
             return Some(id);
         }
-        // One bound is found faster than two.
+        // A range with one bound is found faster than one with two.
         let (&found, &id) = self.index.range(..=key(file, page)).next_back()?;
         (found >= key(file, 0)).then_some(id)
     }
 
-    /// The first page of `from..to` that is not in memory, and the first behind it that is, or `to`.
+    /// The first gap in `from..to`: its first page, and the next page in memory, or `to`.
     pub fn missing(&self, file: File, from: u64, to: u64) -> Option<(u64, u64)> {
         let mut at = from;
         if let Some(id) = self.at_or_before(file, from) {
@@ -220,7 +220,7 @@ impl PageCache {
         (at < to).then_some((at, to))
     }
 
-    /// These pages, none of which is in memory, come to be there as they are on the drive.
+    /// Inserts pages `from..to` as clean; none may be cached.
     pub fn insert(&mut self, file: File, from: u64, to: u64) {
         match self.at_or_before(file, from) {
             Some(left) if self.runs[left].end() == from && self.is_newest(left, State::Inactive) => {
@@ -251,7 +251,7 @@ impl PageCache {
         id
     }
 
-    /// Adds pages; answers the run that they are part of.
+    /// Adds pages; returns the run that holds them.
     fn add(&mut self, file: File, from: u64, to: u64, state: State) -> u32 {
         let id = self.put(Run { file, from, pages: to - from, state, used: 0 });
         self.index.insert(key(file, from), id);
@@ -262,7 +262,7 @@ impl PageCache {
         id
     }
 
-    /// Puts a run where those of its state are found.
+    /// Adds a run to the index of its state.
     fn enter(&mut self, id: u32) {
         let run = self.runs[id];
         match run.state {
@@ -276,7 +276,7 @@ impl PageCache {
         }
     }
 
-    /// Takes it away from there.
+    /// Removes a run from the index of its state.
     fn leave(&mut self, id: u32) {
         let run = self.runs[id];
         match run.state {
@@ -290,7 +290,7 @@ impl PageCache {
         }
     }
 
-    /// The pages of a run go.
+    /// Removes a run and its pages.
     fn remove(&mut self, id: u32) {
         let run = self.runs[id];
         self.leave(id);
@@ -300,13 +300,13 @@ impl PageCache {
     }
 
     fn free(&mut self, id: u32) {
-        // It holds no page any more, for whoever remembers it.
+        // `latest` may still name the run, so no page may be in it.
         self.runs[id].pages = 0;
         self.runs.free(id);
     }
 
-    /// A run becomes part of the one before it, where the two are alike; clean ones also must have been used one after
-    /// the other. Answers the run that it is part of.
+    /// Merges a run with the one before it, if they are contiguous and in one state; clean ones must also have been
+    /// used one after the other. Returns the run that holds the pages.
     fn join(&mut self, id: u32) -> u32 {
         let run = self.runs[id];
         let Some(left) = self.index.range(..key(run.file, run.from)).next_back().map(|(_, &left)| left) else {
@@ -331,7 +331,7 @@ impl PageCache {
         left
     }
 
-    /// A run that goes on beyond `page` is two from there on.
+    /// Splits the run that holds `page` in two, before that page.
     fn cut(&mut self, file: File, page: u64) {
         let Some(id) = self.at_or_before(file, page) else { return };
         let run = self.runs[id];
@@ -350,7 +350,7 @@ impl PageCache {
         }
     }
 
-    /// Runs that are in `from..to` alone, in order; give them back to `found`.
+    /// Splits runs at `from` and `to`, and returns those between, in order; the caller gives the list back to `found`.
     fn find(&mut self, file: File, from: u64, to: u64) -> Vec<u32> {
         self.cut(file, from);
         self.cut(file, to);
@@ -360,7 +360,7 @@ impl PageCache {
         found
     }
 
-    /// A run's pages come to be in another state, the latest of it.
+    /// Moves a run to another state, as its most recent.
     fn turn(&mut self, id: u32, state: State) {
         self.leave(id);
         let run = &mut self.runs[id];
@@ -370,10 +370,10 @@ impl PageCache {
         self.enter(id);
     }
 
-    /// A program uses these pages, which are in memory.
+    /// Records the use of pages, which must be in memory.
     ///
-    /// One list: they are the latest now. Two lists, as Linux's `mark_page_accessed`: the first use is noted, the second
-    /// makes them active.
+    /// With one list they become the most recent. With two lists, as in Linux's `mark_page_accessed`, the first use is
+    /// noted, and the second makes them active.
     pub fn touch(&mut self, file: File, from: u64, to: u64) {
         if self.touch_within_a_run(file, from, to) {
             return;
@@ -393,7 +393,7 @@ impl PageCache {
         self.found = found;
     }
 
-    /// The same where it changes the order of nothing; answers whether it did it.
+    /// Records the use if that changes no order; true if done.
     fn touch_within_a_run(&mut self, file: File, from: u64, to: u64) -> bool {
         let Some(id) = self.at_or_before(file, from) else { return false };
         let state = self.runs[id].state;
@@ -416,7 +416,7 @@ impl PageCache {
         }
     }
 
-    /// Pages of an inactive run: those that were used become active, the others used.
+    /// Makes the used pages of an inactive run active, and marks the others as used.
     fn use_once_more(&mut self, id: u32) {
         let run = self.runs[id];
         if run.used > 0 {
@@ -431,7 +431,7 @@ impl PageCache {
         }
     }
 
-    /// A program writes these pages.
+    /// Makes pages dirty, as a program writes them.
     pub fn write(&mut self, now: Instant, file: File, from: u64, to: u64) {
         if self.write_on_a_run(file, from, to) {
             return;
@@ -450,7 +450,7 @@ impl PageCache {
         self.evict();
     }
 
-    /// The same where they are dirty already, or go on a dirty run; answers whether it did it.
+    /// Makes pages dirty if they are in a dirty run, or only extend it; true if done.
     fn write_on_a_run(&mut self, file: File, from: u64, to: u64) -> bool {
         let Some(id) = self.at_or_before(file, from) else { return false };
         let run = self.runs[id];
@@ -470,8 +470,8 @@ impl PageCache {
         true
     }
 
-    /// Takes up to `most` dirty pages of a file, from page `from` on in ascending order; they are on their way to the
-    /// drive from now on. Appends first page and pages of each run to `out`, and answers how many there were.
+    /// Begins write-back of up to `most` dirty pages of a file, from page `from` on in ascending order. Appends first
+    /// page and length of each run to `out`, and returns the number of pages.
     pub fn take(&mut self, file: File, from: u64, most: u64, out: &mut Vec<(u64, u64)>) -> u64 {
         let mut taken = 0;
         self.cut(file, from);
@@ -490,7 +490,7 @@ impl PageCache {
         taken
     }
 
-    /// Pages of a file between these that were on their way are on the drive.
+    /// Ends write-back of pages `from..to` of a file.
     pub fn written(&mut self, file: File, from: u64, to: u64) {
         self.cut(file, from);
         self.cut(file, to);
@@ -502,7 +502,7 @@ impl PageCache {
         self.evict();
     }
 
-    /// All pages of a volume that were on their way are on the drive.
+    /// Ends write-back of all pages of a volume.
     pub fn written_volume(&mut self, volume: u8) {
         while let Some(first) = self.writing.iter().find(|&&key| volume_of(key) == volume) {
             let file = self.runs[self.index[first]].file;
@@ -510,12 +510,12 @@ impl PageCache {
         }
     }
 
-    /// Whether a file has dirty pages.
+    /// True if a file has dirty pages.
     pub fn is_dirty(&self, file: File) -> bool {
         self.dirty.range(key(file, 0)..=key(file, u64::MAX)).next().is_some()
     }
 
-    /// A file is gone, or these pages of it are overtaken by what is on the drive.
+    /// Drops pages of a file: it is deleted, or the drive has newer data.
     pub fn drop(&mut self, file: File, from: u64, to: u64) {
         let found = self.find(file, from, to);
         found.iter().for_each(|&id| self.remove(id));
@@ -523,7 +523,7 @@ impl PageCache {
         self.clean_file(file);
     }
 
-    /// All clean pages go.
+    /// Drops all clean pages.
     pub fn drop_clean(&mut self) {
         for state in [State::Inactive, State::Active] {
             while let Some(id) = self.lists[state as usize].oldest() {
@@ -532,7 +532,7 @@ impl PageCache {
         }
     }
 
-    /// Clean pages go, those used longest ago first, until the others fit.
+    /// Evicts clean pages, least recently used first, until the others fit.
     fn evict(&mut self) {
         let all: u64 = self.pages.iter().sum();
         if all <= self.capacity {
@@ -559,8 +559,8 @@ impl PageCache {
         }
     }
 
-    /// The oldest active pages become inactive while these are too few: the square root of ten times the GiB of both to
-    /// one, one to one below 1 GiB (`inactive_is_low` of mm/vmscan.c).
+    /// Makes the oldest active run inactive if inactive pages are too few: the ratio of active to inactive may reach
+    /// the square root of ten times the GiB of both, at least one (`inactive_is_low` of mm/vmscan.c).
     fn balance(&mut self) {
         let [inactive, active, ..] = self.pages;
         let ratio = ((10 * (inactive + active) * PAGE) >> 30).isqrt().max(1);

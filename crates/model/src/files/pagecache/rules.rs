@@ -1,4 +1,4 @@
-//! The rules of the three systems' page caches, each with its source. The cache itself is in the room above.
+//! The rules of the three systems' page caches, each with its source. The cache itself is in `pages`.
 
 use crate::files::volume::WriteBack;
 use crate::time::Span;
@@ -14,7 +14,7 @@ pub struct PageCacheSpec {
     pub back: WriteBackRule,
     /// Writers wait while more than this percentage of the cache is dirty.
     pub limit: u32,
-    /// Processor time of a call, beside copying. Inferred, 2 µs (0.3 µs to 10 µs): entering the system, finding the
+    /// Processor time of a call, besides copying. Inferred, 2 µs (0.3 µs to 10 µs): entering the system, finding the
     /// pages, mapping them; processors of 2000 to 2020 differ by that much. The stack's own figure should replace it.
     pub call: Span,
     /// Copying between program and cache, in bytes a second; that of the stack's processor if it has one. Inferred, 600
@@ -29,7 +29,7 @@ pub enum ReadAheadRule {
     Granule {
         /// Bytes in a granule.
         bytes: u64,
-        /// It begins after this many consecutive sequential reads.
+        /// Consecutive sequential reads before it begins.
         after: u32,
     },
     /// Linux: a window that grows to this many bytes.
@@ -55,7 +55,7 @@ pub enum WriteBackRule {
         wake: Span,
         /// How old dirty files may become.
         expire: Span,
-        /// It writes while more than this percentage of the cache is dirty.
+        /// Writes while more than this percentage of the cache is dirty.
         background: u32,
         /// Bytes of a file at a time, before the next file's turn.
         chunk: u64,
@@ -75,8 +75,8 @@ impl PageCacheSpec {
     /// ([`WriteBack::NT`]), 64 KB at a time, one write of a file after another (`MmFlushSection` waits for each;
     /// inferred for XP: 64 KB to 1 MB), 4 files side by side (5 critical worker threads less one, as in ReactOS, which
     /// copies the constants). Writers wait while more than a quarter of memory is dirty (ReactOS, for a medium system;
-    /// a small one an eighth, a large one three eighths). One list: pages that leave the system's working set are
-    /// evicted in the order in which they left it (Windows Internals, "standby list").
+    /// a small one an eighth, a large one three eighths). There is one list: pages that leave the system's working set
+    /// are evicted in the order in which they left it (Windows Internals, "standby list").
     pub const fn windows_nt(bytes: u64) -> PageCacheSpec {
         let back = WriteBackRule::Lazy { clock: WriteBack::NT, most: 64 << 10, files: 4 };
         let ahead = ReadAheadRule::Granule { bytes: 64 << 10, after: 2 };

@@ -1,4 +1,4 @@
-//! A program that runs, thread by thread: what it does next.
+//! A running program: the next action of each thread.
 
 use core::fmt;
 
@@ -6,41 +6,41 @@ use crate::files::call::{Call, CallResult, File};
 use crate::files::system::System;
 use crate::time::{Instant, Span};
 
-/// What a thread of a program does next.
+/// The next action of a program's thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProgramAction {
     /// Calls, and goes on when that has returned.
     Call(Call),
-    /// An operation begins; the number tells those that are under way at once apart.
+    /// An operation begins; the number distinguishes operations under way.
     Began(u32),
-    /// The operation under way rests on these bytes of a file (from, and how many) that another thread wrote for it.
+    /// The operation relies on bytes of a file (the first, and how many) that another thread wrote for it.
     Relies(u32, File, u64, u64),
-    /// It ended.
+    /// The operation has ended.
     Ended(u32),
     /// Waits until another thread of the program has gone on.
     Park,
-    /// This thread is over.
+    /// The thread has ended.
     Over,
 }
 
 /// A program that runs.
 pub trait Program: fmt::Debug {
-    /// How many threads it has.
+    /// Number of threads.
     fn threads(&self) -> u16 {
         1
     }
 
-    /// What `thread` does at `now`. `returned` is what came of its call, where its last act was one; `system` tells how
-    /// files lie, as a defragmenter asks.
+    /// Returns the next action of `thread` at `now`. `returned` is the result of its call, if its last action was one;
+    /// `system` shows how files lie, for a defragmenter.
     fn next(&mut self, thread: u16, now: Instant, returned: Option<&CallResult>, system: &System) -> ProgramAction;
 }
 
-/// Computing, where there is any.
+/// Returns the call that computes for `span`; `None` for zero.
 pub(super) fn compute(span: Span) -> Option<Call> {
     (span > Span::ZERO).then_some(Call::Compute(span))
 }
 
-/// Computing for so many bytes at so much a MiB.
+/// Returns the call that computes for `bytes` bytes; `mebibyte` is the time for each MiB.
 pub(super) fn compute_for(bytes: u64, mebibyte: Span) -> Option<Call> {
     let nanos = (u128::from(mebibyte.nanos()) * u128::from(bytes)) >> 20;
     compute(Span::from_nanos(nanos as u64))

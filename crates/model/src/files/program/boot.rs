@@ -40,11 +40,11 @@ struct Boot {
     /// The reads of each phase.
     phases: Vec<Vec<(File, u64, u64)>>,
     phase: usize,
-    /// The next read of the phase, the reads under way, and whether the phase has begun and computes.
+    /// The next read of the phase, the reads in flight, and the phase's stage.
     next: usize,
     flying: u32,
     stage: Stage,
-    /// Which threads have a read under way.
+    /// Whether each thread has a read in flight.
     reading: Vec<bool>,
     /// Without prefetch: the computing after the last read is done.
     computed: bool,
@@ -81,7 +81,7 @@ pub(super) fn place(spec: &BootSpec, place: &mut ProgramContext<'_>) -> Result<B
 }
 
 impl Boot {
-    /// The computing at a time: after each read, or with prefetch after all.
+    /// Computing at a time: after each read, or with prefetch after all of a phase.
     fn part(&self) -> Span {
         let parts = if self.spec.ahead == 0 { self.spec.reads.max(1) } else { 1 };
         Span::from_nanos(self.spec.time.nanos() / u64::from(parts))

@@ -56,7 +56,7 @@ pub(super) fn place(spec: &CopySpec, place: &mut ProgramContext<'_>) -> Result<B
 }
 
 impl CopySpec {
-    /// The acts for a copy whose bytes are written.
+    /// Adds the actions that follow the last write of a copy.
     fn finish(&self, file: &One, target: File, acts: &mut ActionQueue) {
         acts.calls(self.sync.then_some(Call::Sync(target, SyncScope::All)));
         acts.call(Call::Close(target));
@@ -64,7 +64,7 @@ impl CopySpec {
         acts.calls(compute(self.file_time));
     }
 
-    /// The block at a byte of a file of `bytes` bytes.
+    /// Bytes of the block at byte `from` of a file of `bytes` bytes.
     fn block(&self, from: u64, bytes: u64) -> u64 {
         self.block.min(bytes - from)
     }

@@ -68,7 +68,7 @@ struct Database {
     begun: u32,
     /// Clients that have not ended.
     busy: u32,
-    /// Bytes of log made, written, and durable since the beginning.
+    /// Bytes of log made, and durable, since the beginning.
     made: u64,
     durable: u64,
     /// A client is writing the log up to here.
@@ -94,7 +94,7 @@ struct Client {
 enum Stage {
     Idle,
     Paused,
-    /// This many pages are still to be read.
+    /// Reads pages: the number left.
     Look(u32),
     Compute,
     Log,
@@ -233,7 +233,7 @@ impl Database {
         }
     }
 
-    /// The write of the log's blocks from what is durable to `until`; it starts at the log's beginning if it would pass
+    /// Returns the write of the log's blocks from the durable end to `until`; at the log's beginning if it would pass
     /// its end.
     fn log_write(&mut self, until: u64) -> Call {
         let DatabaseSpec { log_block: block, log_bytes, log_handle: handle, .. } = self.spec;
@@ -245,7 +245,7 @@ impl Database {
         Call::Write { file: self.log, from, bytes, handle }
     }
 
-    /// The next act of the checkpoint. While parked, it is asked again after each act of a client.
+    /// Returns the next action of the checkpoint. While parked, it is asked again after each act of a client.
     fn checkpoint(&mut self, now: Instant) -> ProgramAction {
         let (spec, checkpoint) = (self.spec, &mut self.checkpoint);
         let Some(every) = spec.checkpoint else { return ProgramAction::Over };
@@ -278,8 +278,8 @@ impl Database {
     }
 }
 
-/// How long after its start a checkpoint has done `done` of `all` writes, if they are spread over `spread` per cent of
-/// the time to the next.
+/// Time from a checkpoint's start until it has done `done` of `all` writes, if they are spread over `spread` per cent
+/// of the time to the next.
 fn spread_over(every: Span, spread: u32, done: u64, all: u64) -> Span {
     let nanos = u128::from(every.nanos()) * u128::from(spread) * u128::from(done) / (100 * u128::from(all.max(1)));
     Span::from_nanos(nanos as u64)

@@ -16,7 +16,7 @@ use crate::time::Span;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DefragmentSpec {
     pub volume: u8,
-    /// Files of its own, beside those that are already on the volume.
+    /// Files of its own, besides those that are already on the volume.
     pub set: FileSet,
     /// Computing for each file.
     pub file_time: Span,

@@ -1,5 +1,5 @@
-//! Word processing: from time to time the program saves a document. It writes it under another name, deletes the old
-//! file, and renames the new one. An operation is a save.
+//! Word processing: from time to time the program saves a document. A save writes the document under another name,
+//! deletes the old file, and renames the new one. An operation is a save.
 
 use alloc::boxed::Box;
 

@@ -36,7 +36,7 @@ impl ActionQueue {
     }
 }
 
-/// What [`Script::more`] sees.
+/// The state that [`Script::more`] sees.
 pub(super) struct ScriptContext<'a> {
     pub(super) now: Instant,
     /// The result of the last call; `None` at the beginning.
@@ -50,7 +50,7 @@ pub(super) trait Script: fmt::Debug {
     fn more(&mut self, seen: &ScriptContext<'_>, acts: &mut ActionQueue) -> bool;
 }
 
-/// A script as a program.
+/// A script, run as a program.
 #[derive(Debug)]
 struct Lines<S> {
     script: S,

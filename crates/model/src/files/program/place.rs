@@ -1,4 +1,4 @@
-//! Where a program is made: the files that it finds, put on the volumes before the run.
+//! The context in which a program is created: puts the files that it finds on the volumes before the run.
 
 use alloc::vec::Vec;
 
@@ -7,12 +7,12 @@ use crate::files::call::File;
 use crate::files::volume::{FileName, ROOT, Volume, VolumeError};
 use crate::rng::{Rng, Seed};
 
-/// Where a program is made: the volumes with what is on them so far, and its chance.
+/// The context in which a program is created: the volumes with the files placed so far, and its random numbers.
 pub struct ProgramContext<'a> {
     pub volumes: &'a mut [Volume],
-    /// The program's own chance.
+    /// The seed of the program's random numbers.
     pub seed: Seed,
-    /// Puts what the program will write on the volumes too, to see whether it fits.
+    /// Places files that the program will write, too, to see whether they fit.
     pub trial: bool,
 }
 
@@ -21,19 +21,19 @@ impl ProgramContext<'_> {
         self.seed.stream(name)
     }
 
-    /// A directory of the program's own.
+    /// Creates a directory for the program.
     pub(super) fn directory(&mut self, volume: u8) -> Result<File, VolumeError> {
         let id = self.volumes[usize::from(volume)].place_directory(ROOT, FileName::SHORT)?;
         Ok(File { volume, id })
     }
 
-    /// A file that is there before the run.
+    /// Places a file before the run.
     pub(super) fn file(&mut self, directory: File, bytes: u64) -> Result<File, VolumeError> {
         let id = self.volumes[usize::from(directory.volume)].place(directory.id, FileName::SHORT, bytes)?;
         Ok(File { id, ..directory })
     }
 
-    /// What will be written, as far as room goes.
+    /// Places a file that will be written, if `trial` is set.
     pub(super) fn try_file(&mut self, directory: File, bytes: u64) -> Result<(), VolumeError> {
         if self.trial {
             self.file(directory, bytes)?;
@@ -41,13 +41,13 @@ impl ProgramContext<'_> {
         Ok(())
     }
 
-    /// The files of a set, each with its length.
+    /// Places the files of a set. Returns each with its length.
     pub(super) fn set(&mut self, set: &FileSet, volume: u8) -> Result<Vec<(File, u64)>, VolumeError> {
         let mut rng = self.rng("sizes");
         set.place(&mut self.volumes[usize::from(volume)], volume, &mut rng)
     }
 
-    /// The directories and lengths of a set that will be written.
+    /// Returns directory and length of each file of a set that will be written.
     pub(super) fn targets(&mut self, set: &FileSet, volume: u8) -> Result<Vec<(File, u64)>, VolumeError> {
         let mut rng = self.rng("sizes");
         set.targets(&mut self.volumes[usize::from(volume)], volume, &mut rng, self.trial)

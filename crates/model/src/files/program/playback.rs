@@ -1,5 +1,5 @@
-//! Requests made up from published counts: reads and writes, sequential and random, with the bytes of each. Their order
-//! was never published: they are drawn, in runs, until each count is used up. An operation is a run.
+//! Requests made up from published counts: reads and writes, sequential and random, with the bytes of each. The order
+//! was never published: requests are drawn, in runs, until each count is used up. An operation is a run.
 
 use alloc::boxed::Box;
 

@@ -67,7 +67,7 @@ pub(super) fn place(spec: &RecordsSpec, place: &mut ProgramContext<'_>) -> Resul
 }
 
 impl Records {
-    /// The write number `n` of a record: to the table's end, its index and its head in turn.
+    /// Returns write `n` of a record: to the table's end, its index and its head in turn.
     fn write(&mut self, n: u32) -> Call {
         let RecordsSpec { bytes, handle, index: long, .. } = self.spec;
         let at = self.at as usize % self.tables.len();
@@ -83,7 +83,7 @@ impl Records {
         Call::Write { file, from, bytes, handle }
     }
 
-    /// The acts of a record: its reads, computing and writes, with a flush after each write that must be durable.
+    /// Adds the actions of a record: reads, computing, writes, and a flush after each write that must be durable.
     fn record(&mut self, acts: &mut ActionQueue) {
         let RecordsSpec { reads, writes, flushes, index: long, bytes, handle, .. } = self.spec;
         acts.calls(compute(self.spec.time));

@@ -16,17 +16,17 @@ use crate::time::Span;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RegistrySpec {
     pub volume: u8,
-    /// How many hives, each with a log beside it.
+    /// Number of hives, each with a log.
     pub hives: u32,
     /// Bytes in a hive.
     pub hive: u64,
-    /// How many flushes in all.
+    /// Number of flushes in all.
     pub flushes: u32,
-    /// Pages written by each.
+    /// Pages written by each flush.
     pub pages: u32,
     /// How the files are opened.
     pub handle: OpenMode,
-    /// Computing before each.
+    /// Computing before each flush.
     pub time: Span,
 }
 

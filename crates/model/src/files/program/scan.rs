@@ -17,7 +17,7 @@ use crate::time::Span;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ScanSpec {
     pub volume: u8,
-    /// Its own files; without any, the files that are on the volume when it begins.
+    /// Files of its own; without any, the files that are on the volume when it begins.
     pub set: FileSet,
     /// Bytes in a read.
     pub block: u64,

@@ -20,7 +20,7 @@ pub struct FileSet {
 }
 
 impl FileSet {
-    /// The sizes of the files, at least one byte each. They add up to [`FileSet::bytes`] apart from rounding.
+    /// Draws the sizes of the files, at least one byte each. The sum is [`FileSet::bytes`] apart from rounding.
     pub fn sizes(&self, rng: &mut Rng) -> Vec<u64> {
         // A power of two, and a point between it and the next.
         let weight = |rng: &mut Rng| match self.spread {
@@ -43,7 +43,7 @@ impl FileSet {
         Ok(placed)
     }
 
-    /// The directory and size of each file. With `trial` they are placed as well, to see whether they fit.
+    /// Returns directory and size of each file. With `trial` the files are placed as well, to see whether they fit.
     pub fn targets(
         &self,
         volume: &mut Volume,

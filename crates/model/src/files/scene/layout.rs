@@ -1,5 +1,5 @@
-//! What lies where before a scene's run. A [`SceneLayout`] is all that this is made from: scenes of equal layouts find the same
-//! volumes, and one that fits need not be tried again.
+//! The layout of volumes and files before a scene's run. A [`SceneLayout`] determines it: scenes of equal layouts find
+//! the same volumes, and one that fits need not be tried again.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -9,18 +9,18 @@ use crate::files::program::{Program, ProgramContext, ProgramSpec};
 use crate::files::volume::{Alignment, IoPlan, Partition, Volume, VolumeSpec, partitions};
 use crate::rng::Seed;
 
-/// What the volumes of a scene and the files on them are made from.
+/// All that determines the volumes of a scene and the files on them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SceneLayout {
-    /// Of the drive and the devices beside it.
+    /// By device: the drive, then the further ones.
     sectors: Vec<u64>,
     alignment: Alignment,
     volumes: Vec<VolumePlan>,
     programs: Vec<ProgramSpec>,
     seed: Seed,
-    /// What the programs will write is put there too, to see whether it fits.
+    /// Files that the programs will write are placed, too, to see whether they fit.
     trial: bool,
-    /// The volumes tell what changes on their pages.
+    /// The volumes record the changes of their pages.
     history: bool,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct PlacedScene {
 }
 
 impl SceneSpec {
-    /// The layout on a drive of `sectors` sectors with all that its programs write, by which it is seen whether there is room.
+    /// The layout on a drive of `sectors` sectors with all files that the programs will write, to see whether they fit.
     pub fn trial(&self, sectors: u64) -> SceneLayout {
         SceneLayout { trial: true, ..self.layout(sectors, Seed(0), false) }
     }
@@ -51,7 +51,7 @@ impl SceneSpec {
 }
 
 impl SceneLayout {
-    /// Whether all of it fits.
+    /// Checks that everything fits.
     pub fn check(&self) -> Result<(), SceneError> {
         self.place().map(|_| ())
     }
@@ -73,7 +73,7 @@ impl SceneLayout {
         Ok(all)
     }
 
-    /// The volumes with all files from before the run, and the programs.
+    /// Creates the volumes with all files from before the run, and the programs.
     pub(super) fn place(&self) -> Result<PlacedScene, SceneError> {
         let lie = self.partitions()?;
         let mut volumes = Vec::with_capacity(lie.len());
@@ -93,7 +93,7 @@ impl SceneLayout {
         }
         for volume in &mut volumes {
             volume.settle();
-            // The system runs already: what a mount reads is in memory.
+            // The system runs already, so all that a mount reads is in memory.
             volume.mount(&mut IoPlan::new());
         }
         Ok(PlacedScene { volumes, programs })

@@ -1,4 +1,4 @@
-//! A page cache at work: what is being read and written back, and who waits for it.
+//! Service of a page cache: reads and write-back in flight, and the threads that wait for them.
 
 use alloc::vec::Vec;
 
@@ -7,18 +7,18 @@ use crate::files::pagecache::{PAGE, PageCache, PageCacheSpec, ReadStream};
 use crate::slab::Slab;
 use crate::time::{Instant, Rate};
 
-/// Files of which a thread's reads are remembered. Inferred (Windows and Linux keep it with each open file): 8 to any.
+/// Files per thread whose read history is kept. Inferred (Windows and Linux keep it with each open file): 8 to any.
 const STREAMS: usize = 32;
 
-/// A page cache at work.
+/// A page cache with its reads and write-back in flight.
 pub(super) struct CacheService {
     pub(super) spec: PageCacheSpec,
     pub(super) copy: Rate,
     pub(super) cache: PageCache,
-    /// What is being read.
+    /// Reads in flight.
     pub(super) fills: Slab<Fill>,
     pub(super) filling: Vec<u32>,
-    /// Who waits for which fill.
+    /// Waiting threads, each with the fill that it waits for.
     pub(super) waiters: Vec<(u32, ThreadId)>,
     /// By thread: files that it reads, the latest last.
     pub(super) streams: Vec<Vec<(File, ReadStream)>>,
@@ -26,19 +26,19 @@ pub(super) struct CacheService {
     pub(super) due: Instant,
     /// Pages that the lazy writer has still to write of its share.
     pub(super) share: u64,
-    /// Some files are old enough to go out whole.
+    /// Some files have expired.
     pub(super) expired: bool,
-    /// Plans of write-back under way.
+    /// Plans of write-back in flight.
     pub(super) writing: u32,
-    /// Threads that are held up, the first first.
+    /// Writers held up while too much is dirty, in order.
     pub(super) held: Vec<ThreadId>,
-    /// Files whose write-back failed, and nobody was told.
+    /// Files whose write-back failed, not yet reported to a program.
     pub(super) lost: Vec<File>,
-    /// Runs at hand.
+    /// Memory for lists of runs, reused.
     pub(super) runs: Vec<(u64, u64)>,
 }
 
-/// Pages on their way into memory.
+/// Pages being read into memory.
 #[derive(Clone, Copy)]
 pub(super) struct Fill {
     pub(super) file: File,
@@ -66,23 +66,23 @@ impl CacheService {
         }
     }
 
-    /// When dirty pages are looked for.
+    /// When dirty pages are looked for next.
     pub(super) fn due(&self) -> Option<Instant> {
         (self.due != Instant::FAR).then_some(self.due)
     }
 
-    /// So many hundredths of the cache, in pages.
+    /// A percentage of the cache, in pages.
     pub(super) fn percent(&self, hundredths: u32) -> u64 {
         self.spec.bytes / PAGE * u64::from(hundredths) / 100
     }
 
-    /// Too much differs from the drive for another write.
+    /// True if too much is dirty for another write.
     pub(super) fn is_full(&self) -> bool {
         let (dirty, writing) = self.cache.dirty();
         dirty + writing > self.percent(self.spec.limit)
     }
 
-    /// What is remembered of a thread's reads of a file.
+    /// Returns the history of a thread's reads of a file.
     pub(super) fn stream(&mut self, thread: ThreadId, file: File) -> &mut ReadStream {
         let thread = thread as usize;
         if self.streams.len() <= thread {

@@ -1,5 +1,5 @@
-//! Calls through the page cache: their reads and writes there, and the resulting reads and writes of the drive. What is
-//! evicted, and what is read ahead, `pagecache` decides.
+//! Calls through the page cache: their reads and writes there, and the resulting reads and writes of the drive.
+//! `pagecache` decides what is evicted and what is read ahead.
 
 use alloc::vec::Vec;
 
@@ -110,7 +110,7 @@ impl System {
         if self.spec.family == SystemFamily::WindowsNt { Flags::FUA } else { Flags::NONE }
     }
 
-    /// True if no other thread has deleted the file meanwhile; reads and writes under way stop at that point.
+    /// True if no other thread has deleted the file meanwhile; a read or write in progress stops there.
     fn is_there(&self, file: File) -> bool {
         self.volumes[file.volume as usize].has(file.id)
     }
@@ -150,7 +150,7 @@ impl System {
         *self.has_cache().stream(thread, file) = stream;
     }
 
-    /// Makes a thread wait for the reads of these pages that are under way.
+    /// Makes a thread wait for reads of these pages that are in flight.
     fn wait_for_fills(&mut self, thread: ThreadId, file: File, from: u64, to: u64) {
         let cached = self.cached.as_mut().expect("a page cache");
         for &id in &cached.filling {
@@ -177,7 +177,7 @@ impl System {
             && let Some((gap, end)) = cached.cache.missing(file, at, to)
         {
             first = first.or(Some(gap));
-            // Windows waits for each fault; Linux has all of a window under way.
+            // Windows waits for each fault; Linux has all of a window in flight.
             let most = if self.spec.family == SystemFamily::Linux { u64::MAX } else { gap + FAULT / PAGE };
             let end = end.min(most);
             volume.read(file.id, gap * PAGE, (end - gap) * PAGE, &mut plan);
@@ -195,7 +195,7 @@ impl System {
         if self.spec.family == SystemFamily::Linux {
             plan.round_up(PAGE / SECTOR);
         }
-        // Pages that a write changes in part are read for it: nobody asked for their bytes.
+        // Pages read because a write changes them in part do not count: no program asked for their bytes.
         let caller = &mut self.callers[thread as usize];
         if matches!(caller.call, Some(Call::Read { .. })) {
             caller.reads.fetched += fetched;
@@ -322,7 +322,7 @@ impl System {
         self.write_back(now);
     }
 
-    /// Writes what a thread wrote through.
+    /// Forces the data of a write-through handle to the drive.
     pub(super) fn force(&mut self, now: Instant, thread: ThreadId) {
         let (file, _) = self.target(thread);
         if !self.is_there(file) {
@@ -339,8 +339,8 @@ impl System {
         self.issue.begin(Owner::Synced(thread, file), thread, file.volume, plan);
     }
 
-    /// Appends the writes of all dirty pages of a file. The plan waits for pages of it that are on their way and, under
-    /// Linux, for those of other files too: a commit follows the data of all files that it holds (ext4's
+    /// Appends the writes of all dirty pages of a file. The plan waits for write-back of the file that is in flight
+    /// and, under Linux, for that of other files, too: a commit follows the data of all files that it holds (ext4's
     /// `data=ordered`).
     fn clean(&mut self, now: Instant, file: File, flags: Flags, plan: &mut IoPlan) {
         let cached = self.has_cache();
@@ -368,7 +368,7 @@ impl System {
             let (mut at, end) = (from * PAGE, ((from + pages) * PAGE).min(bytes));
             while at < end {
                 let to = end.min(at.saturating_add(most));
-                // If there is no room any more, the data are lost, as after a failed write-back.
+                // Without room the data are lost, as after a failed write-back.
                 if volume.write(now, file.id, at, to - at, flags, plan).is_err() {
                     cached.lost.push(file);
                 }
@@ -411,7 +411,7 @@ impl System {
         self.write_back(now);
     }
 
-    /// Begins as much write-back as may be under way.
+    /// Begins as much write-back as may be in flight.
     fn write_back(&mut self, now: Instant) {
         loop {
             let cached = self.has_cache();
@@ -434,7 +434,7 @@ impl System {
                 }
             };
             let Some((file, dirty)) = next else {
-                // Busy files continue when they no longer are.
+                // Busy files continue when their write-back has ended.
                 if cached.writing == 0 {
                     (cached.share, cached.expired) = (0, false);
                 }
@@ -470,7 +470,7 @@ impl System {
         self.write_back(now);
     }
 
-    /// Lets threads that were held up go on, while there is room.
+    /// Resumes held-up writers until too much is dirty.
     fn let_go(&mut self, now: Instant) {
         while !self.has_cache().held.is_empty() && !self.has_cache().is_full() {
             let thread = self.has_cache().held.remove(0);
@@ -488,7 +488,7 @@ impl System {
         self.arrive(now, thread, failed || lost.is_some());
     }
 
-    /// As `synced`, for a volume.
+    /// Handles a volume whose pages are on the drive, for the thread that waited.
     pub(super) fn volume_synced(&mut self, now: Instant, thread: ThreadId, volume: u8, failed: bool) {
         self.has_cache().cache.written_volume(volume);
         self.let_go(now);

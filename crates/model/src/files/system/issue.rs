@@ -1,5 +1,5 @@
-//! Plans on their way to the drive, by the rules of [`IoPlan`]: phase after phase; a step waits for any step of its
-//! volume that it overlaps if either writes; a log waits for all writes requested before it.
+//! Issues plans to the drive by the rules of [`IoPlan`]: phase after phase; a step waits for any step of its volume
+//! that it overlaps if either writes; a log waits for all writes requested before it.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -8,22 +8,22 @@ use crate::block::{Flags, Op, Request};
 use crate::files::volume::{IoPlan, PlanStep, PlanWait};
 use crate::slab::Slab;
 
-/// Plans being issued, and their requests at the drive. `O` is the owner of a plan.
+/// Plans being issued, and their requests in flight. `O` is the owner of a plan.
 pub(super) struct PlanIssuer<O> {
     errands: Slab<Errand<O>>,
     /// By tag.
     flying: Slab<Flying>,
-    /// By volume: what is at the drive.
+    /// By volume: its requests in flight.
     lanes: Vec<Lane>,
-    /// Errands that may have a request, in order.
+    /// Plans that may have a request, in order.
     ready: VecDeque<u32>,
-    /// Errands whose next step overlaps a request at the drive.
+    /// Plans whose next step overlaps a request in flight.
     held: Vec<u32>,
-    /// Errands that wait for all writes before them ([`PlanWait::Writes`]).
+    /// Plans that wait for all writes before them ([`PlanWait::Writes`]).
     behind: Vec<u32>,
-    /// Errands under way, the earliest first.
+    /// Plans under way, the earliest first.
     live: Vec<u32>,
-    /// Errands that have ended: the owner, and whether a request failed.
+    /// Plans that have ended: the owner, and whether a request failed.
     ended: VecDeque<(O, bool)>,
     /// Empty plans for reuse.
     spare: Vec<IoPlan>,
@@ -38,23 +38,23 @@ struct Errand<O> {
     /// The step to issue next, and how many of its sectors are issued.
     next: usize,
     sent: u64,
-    /// Its requests at the drive.
+    /// Requests in flight.
     flying: u32,
-    /// Its incomplete writes and flushes: steps not wholly issued, and requests at the drive.
+    /// Incomplete writes and flushes: steps not wholly issued, and requests in flight.
     writes: u32,
     failed: bool,
 }
 
-/// What a tag stands for.
+/// The request behind a tag.
 #[derive(Clone, Copy)]
 enum Flying {
-    /// A step of an errand, or a part of it.
+    /// A step of a plan, or a part of it.
     Step { errand: u32, step: u32 },
     /// Computing of a thread.
     Compute(u16),
 }
 
-/// First sector, end, and errand.
+/// First sector, end, and tag.
 type Extent = (u64, u64, u32);
 
 #[derive(Default)]
@@ -84,7 +84,7 @@ impl Lane {
 }
 
 impl<O: Copy> PlanIssuer<O> {
-    /// No plan under way on any of `volumes` volumes.
+    /// Creates an issuer for `volumes` volumes, with no plan under way.
     pub(super) fn new(volumes: usize, largest: u32) -> PlanIssuer<O> {
         PlanIssuer {
             errands: Slab::with_capacity(16),
@@ -105,7 +105,7 @@ impl<O: Copy> PlanIssuer<O> {
         (lane.unit, lane.largest) = (unit, u64::from(largest));
     }
 
-    /// An empty plan.
+    /// Returns an empty plan.
     pub(super) fn plan(&mut self) -> IoPlan {
         self.spare.pop().unwrap_or_default()
     }
@@ -116,7 +116,7 @@ impl<O: Copy> PlanIssuer<O> {
         self.spare.push(plan);
     }
 
-    /// Begins a plan. It ends in [`PlanIssuer::poll_ended`], at once if it has no steps.
+    /// Begins a plan. The end is reported by [`PlanIssuer::poll_ended`], at once if there are no steps.
     pub(super) fn begin(&mut self, owner: O, origin: u16, volume: u8, plan: IoPlan) {
         let writes = plan.steps().iter().filter(|step| step.op != Op::Read).count() as u32;
         let wait = plan.wait;
@@ -146,7 +146,7 @@ impl<O: Copy> PlanIssuer<O> {
         before.map(|&live| &self.errands[live]).any(|before| before.volume == volume && before.writes > 0)
     }
 
-    /// Continues an errand with nothing at the drive: its next phase, or its end.
+    /// Continues a plan with nothing in flight: its next phase, or its end.
     fn go_on(&mut self, errand: u32) {
         let one = &self.errands[errand];
         if one.next < one.plan.steps().len() && !one.failed {
@@ -163,7 +163,7 @@ impl<O: Copy> PlanIssuer<O> {
         self.release();
     }
 
-    /// Begins errands whose earlier writes are complete.
+    /// Begins plans whose earlier writes are complete.
     fn release(&mut self) {
         while let Some(at) = self.behind.iter().position(|&errand| !self.has_writes_before(errand)) {
             let errand = self.behind.remove(at);

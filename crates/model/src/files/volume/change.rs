@@ -1,26 +1,26 @@
-//! Changes, as far as a mount can find them: the notes that a judge of power cuts reads beside the landings.
+//! Changes that a mount can find, for a judge of power cuts.
 
 use alloc::vec::Vec;
 
 use super::tree::FileId;
 
-/// What a page says of a file from this change on.
+/// A fact about a file that a page holds from this change on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PageFact {
-    /// This directory lists it.
+    /// The directory lists the file.
     Listed(FileId),
-    /// This directory does not list it.
+    /// The directory does not list the file.
     Unlisted(FileId),
-    /// Its record (of `$MFT`, its inode) is in use.
+    /// The file's record (of `$MFT`, or its inode) is in use.
     Recorded,
     Unrecorded,
-    /// Its length is this.
+    /// The file's length in bytes.
     Sized(u64),
-    /// Its bytes from, to, lie at this sector of the drive and on.
+    /// Bytes (from, to) of the file lie at this sector of the drive and on.
     Mapped(u64, u64, u64),
-    /// Its bytes from, to, no longer lie anywhere.
+    /// Bytes (from, to) of the file no longer lie anywhere.
     Unmapped(u64, u64),
-    /// Its first bytes, up to this length, stand in its record as they were then.
+    /// The file's first bytes, up to this length, are in its record, as of this change.
     Inside(u64),
 }
 

@@ -1,5 +1,5 @@
 //! The common part of the three file systems: where clusters lie on the drive, files, free space, metadata in memory.
-//! It knows no file system.
+//! Nothing here depends on a file system.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -112,7 +112,7 @@ impl VolumeContents {
         self.listed.insert(directory);
     }
 
-    /// Changes a directory's pages.
+    /// Makes pages of a directory dirty.
     pub(super) fn touch(&mut self, directory: FileId, at: u64, bytes: u64, holds: u64) {
         if self.pages.laying() {
             return;
@@ -194,8 +194,8 @@ impl VolumeContents {
         Ok(at)
     }
 
-    /// Appends the steps for `bytes` bytes of a file's data from byte `from` on, up to its end, one for each run. They
-    /// must have clusters.
+    /// Appends the steps for `bytes` bytes of a file's data from byte `from` on, up to its end, one for each run. The
+    /// bytes must have clusters.
     pub(super) fn data(&self, file: FileId, from: u64, bytes: u64, flags: Option<Flags>, plan: &mut IoPlan) {
         let node = self.tree.get(file);
         let end = (from + bytes).min(node.bytes).div_ceil(SECTOR).next_multiple_of(self.grain);

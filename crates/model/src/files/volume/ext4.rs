@@ -2,7 +2,7 @@
 //!
 //! Layout: the kernel's documentation (filesystems/ext4) and what mke2fs writes. Allocation: the same documentation and
 //! the commits that it names, simplified: see docs/files.md. Which blocks an operation changes follows from the layout;
-//! a test compares their number with a real ext4 where there is one.
+//! a test compares their number with a real ext4, if there is one.
 
 mod directory;
 mod journal;
@@ -395,7 +395,7 @@ impl FileSystem for Ext4 {
         (node.directory, node.name) = (Some(to.0), to.1);
         self.enter(contents, file, number, plan)?;
         if contents.tree.get(file).is_directory && parent != Some(to.0) {
-            // Its entry of its parent.
+            // The directory's entry `..`.
             contents.touch(file, 0, 1, number);
         }
         self.touch_inode(contents, contents.tree.get(file).record, number);

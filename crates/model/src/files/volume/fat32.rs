@@ -103,7 +103,7 @@ pub(super) fn format(
 }
 
 impl Fat32 {
-    /// The flags of a write that a flush or the system's care causes: NT marks it SL_WRITE_THROUGH.
+    /// The flags of a write that must reach the medium: NT marks it SL_WRITE_THROUGH.
     fn through(&self) -> Flags {
         if self.host == FatDriver::Nt { Flags::FUA } else { Flags::NONE }
     }
@@ -194,7 +194,7 @@ impl Fat32 {
         (self.marked, self.clean) = (false, Instant::FAR);
     }
 
-    /// Writes what a move of clusters changed, and waits for the medium.
+    /// Writes the table sectors that a move of clusters changed, and waits for the medium.
     fn settle_table(&self, contents: &mut VolumeContents, sectors: &[u64], plan: &mut IoPlan) {
         plan.then();
         self.write(&contents.pages.take(sectors), self.through(), plan);
@@ -254,7 +254,7 @@ impl FileSystem for Fat32 {
         if is_directory {
             self.slots.insert(file, FreeSpace::default());
             self.enlarge(contents, file, number)?;
-            // Its own entry and its parent's.
+            // The entries `.` and `..`.
             self.slots.get_mut(&file).expect("just made").take(0, 2);
         }
         Ok(())
@@ -370,7 +370,7 @@ impl FileSystem for Fat32 {
             return Err(refused);
         }
         if before.is_directory && before.directory != Some(to.0) {
-            // Its entry of its parent.
+            // The directory's entry `..`.
             contents.touch(file, ENTRY, ENTRY, number);
         }
         Ok(())
@@ -415,7 +415,7 @@ impl FileSystem for Fat32 {
             self.touch_entries(contents, to + len - 1, 1, number);
             self.settle_table(contents, &[self.sector(to + len - 1)], plan);
         }
-        // The page that links to the first cluster says where it is.
+        // The page that links to the first moved cluster holds its place.
         let fact = PageFact::Mapped(first * bytes, (first + len) * bytes, contents.lba(to));
         match before {
             Some(cluster) => {

@@ -1,16 +1,16 @@
 //! The judge of files: what a mount finds after a cut, from the content of the drive and from what was written to it.
 //!
-//! It knows which request wrote what ([`PlanStep::role`], [`PlanStep::holds`]) and what changed on which page ([`PageChange`]); of
-//! the platter it knows only which write each sector holds. It does not ask the volume, except for where things lay
-//! before the run.
+//! The judge knows the purpose of each request ([`PlanStep::role`], [`PlanStep::holds`]) and the changes of each page
+//! ([`PageChange`]); of the platter it knows only which write each sector holds. The volume is asked only for the
+//! layout before the run.
 //!
 //! A page of metadata is as new as its oldest sector, or as the log makes it: up to the last transaction that is
 //! complete on the drive together with all before it. Not modelled: a log that would bring a newer page back to an
 //! older state, and a log that was overwritten before its pages were home. A file is readable as far as its clusters
 //! follow one another from its beginning.
 //!
-//! What is once on the drive stays there, so [`FileLedger::settle`] folds it away: a mount looks only through what was not
-//! there at its last call.
+//! Changes that reached the drive stay there, so [`FileLedger::settle`] folds them into the state of each file: a mount
+//! checks only those that were missing at the last call.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -23,10 +23,10 @@ use super::space::ClusterRun;
 use super::tree::{FileId, ROOT};
 use crate::block::SECTOR;
 
-/// What a sector of the drive holds.
+/// The content of a sector of the drive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SectorState {
-    /// What it held before the run.
+    /// The content from before the run.
     Before,
     /// The data of the write with this stamp.
     Stamp(u64),
@@ -100,7 +100,7 @@ impl DataSectors {
 pub struct FileState {
     /// The directories that list it: none, one, or two if a move was interrupted.
     pub listed: Vec<FileId>,
-    /// Its length by its entry or record; 0 if it is in no directory.
+    /// The length in its entry or record; 0 if it is in no directory.
     pub bytes: u64,
     places: Places,
 }
@@ -110,7 +110,7 @@ pub struct FileState {
 struct Places {
     /// Bytes from, to, and the sector of the first; in order.
     runs: Vec<(u64, u64, u64)>,
-    /// Bytes that stand in its record, and as of which change.
+    /// Bytes that are in its record, and the change that put them there.
     inside: (u64, u64),
 }
 
@@ -123,12 +123,12 @@ pub struct InitialFile {
 }
 
 impl InitialFile {
-    /// Its directory.
+    /// The directory of the file.
     pub fn directory(&self) -> Option<FileId> {
         self.directory
     }
 
-    /// As it is in `volume` now.
+    /// Describes `file` as it is in `volume` now.
     pub fn new(volume: &Volume, file: FileId) -> InitialFile {
         let cluster = volume.cluster_bytes();
         let run = |run: &ClusterRun| (run.from * cluster, (run.from + run.len) * cluster, volume.lba(run.start));
@@ -149,23 +149,23 @@ struct Write {
     holds: u64,
 }
 
-/// What is known of a file.
+/// The state of a file.
 #[derive(Clone, Debug, Default)]
 struct Known {
-    /// What is on the drive.
+    /// State on the drive.
     listed: Vec<FileId>,
     recorded: bool,
     bytes: u64,
     places: Places,
-    /// Its file system keeps records, and one of this file changed.
+    /// The file system keeps records, and that of this file changed.
     keeps_record: bool,
-    /// Notes since then, in order.
+    /// Later changes, in order.
     pending: Vec<PageChange>,
     /// Where its bytes lay before the run.
     before: Places,
 }
 
-/// Everything that the judge is told.
+/// The writes and changes of a volume, as the judge is told of them.
 #[derive(Clone, Debug, Default)]
 pub struct FileLedger {
     /// By stamp.
@@ -242,7 +242,7 @@ impl Known {
         }
     }
 
-    /// Applies a change of what its record holds.
+    /// Applies a change, also to the bytes that its record holds.
     fn apply_change(&mut self, change: &PageChange) {
         self.apply(change.fact);
         if let PageFact::Inside(bytes) = change.fact {
@@ -288,12 +288,12 @@ impl FileLedger {
         self.writes.push(Write { stamp, lba, sectors, role, holds: step.holds });
     }
 
-    /// The latest change that it was told of.
+    /// The latest change added.
     pub fn latest(&self) -> u64 {
         self.latest
     }
 
-    /// How many writes and changes it keeps.
+    /// Number of writes and changes kept.
     pub fn kept(&self) -> usize {
         self.writes.len() + self.open.iter().map(|file| self.files[file].pending.len()).sum::<usize>()
     }
@@ -313,13 +313,13 @@ impl FileLedger {
         Some(&self.writes[at])
     }
 
-    /// What a mount finds if the drive holds this.
+    /// Mounts a drive with the content `on`.
     pub fn mount<S: SectorView>(&self, on: S) -> VolumeState<'_, S> {
         let (_, log) = self.log(&on);
         VolumeState { ledger: self, on, log, pages: RefCell::default() }
     }
 
-    /// Folds what is on the drive into what is known of each file. Nothing that `on` holds may be lost later.
+    /// Folds changes that are on the drive into the state of each file. Nothing that `on` holds may be lost later.
     pub fn settle(&mut self, on: impl SectorView) {
         let passed = self.log(&on);
         self.passed = passed;
@@ -339,8 +339,8 @@ impl FileLedger {
         }
     }
 
-    /// How many writes of the log are on the drive together with all before them, and the last change of the last
-    /// complete transaction among them. A log page overwritten by a later one had done its service.
+    /// Returns how many writes of the log are on the drive together with all before them, and the last change of the
+    /// last complete transaction among them. A log page overwritten by a later one is no longer needed.
     fn log(&self, on: &impl SectorView) -> (usize, u64) {
         let (mut count, mut reached) = self.passed;
         for &at in &self.logs[count..] {
@@ -382,7 +382,7 @@ impl<S: SectorView> VolumeState<'_, S> {
         })
     }
 
-    /// What a mount finds of a file.
+    /// Returns a file as the mount finds it.
     pub fn find(&self, file: FileId) -> FileState {
         let Some(known) = self.ledger.files.get(&file) else {
             return FileState { listed: Vec::new(), bytes: 0, places: Places::default() };
@@ -405,7 +405,7 @@ impl<S: SectorView> VolumeState<'_, S> {
         !is_known || !self.find(directory).listed.is_empty()
     }
 
-    /// What stands where a mount finds these bytes of `file`, which it found as `found`.
+    /// Counts the sectors of an extent by content; `found` is the file as the mount found it.
     pub fn data(&self, file: FileId, found: &FileState, extent: &WrittenExtent) -> DataSectors {
         let (from, to) = (extent.from / SECTOR * SECTOR, extent.to.next_multiple_of(SECTOR));
         let (mut data, mut at) = (DataSectors::default(), from);
@@ -470,12 +470,12 @@ impl<S: SectorView> VolumeState<'_, S> {
 }
 
 impl FileState {
-    /// How far its clusters follow one another.
+    /// The end of the bytes that follow one another from the beginning.
     fn reach(&self) -> u64 {
         self.places.runs.iter().fold(0, |reach, run| if run.0 <= reach { reach.max(run.1) } else { reach })
     }
 
-    /// True if what stands in its record is new enough.
+    /// True if the bytes in its record are new enough.
     fn is_inside(&self, since: IssueMoment) -> bool {
         self.places.inside.0 > 0 && self.places.inside.1 >= since.change
     }

@@ -1,4 +1,4 @@
-//! The lazy writer of Windows: it writes dirty pages a share at a time. This is its clock; the pages are in `pages`.
+//! The clock of Windows' lazy writer, which writes dirty pages a share at a time. The pages are in `pages`.
 
 use alloc::vec::Vec;
 

@@ -2,7 +2,7 @@
 //!
 //! Layout and sizes: the linux-ntfs documentation and Russinovich and Solomon, Windows Internals. Which pages an
 //! operation changes follows from them; what is logged for it follows from the documentation's list of redo operations.
-//! Order: the log before the metadata that it describes, lazily; both books state it. What is inferred says so.
+//! Order: the log before the metadata that it describes, lazily; both books state it. Inferred parts say so.
 
 mod index;
 mod log;
@@ -131,12 +131,12 @@ pub(super) fn format(
     Ok((contents, Box::new(system)))
 }
 
-/// Rounded up to a multiple of eight, as attributes and entries are.
+/// Rounds up to a multiple of eight, as attributes and entries are.
 fn eights(bytes: u64) -> u64 {
     bytes.next_multiple_of(8)
 }
 
-/// Bytes of a record that names and times leave.
+/// Bytes of a record that names and times leave free.
 fn room(name: FileName) -> u64 {
     let attribute = |letters: u64| eights(ATTRIBUTE + FILE_NAME + 2 * letters);
     let names = attribute(u64::from(name.letters)) + if name.long { attribute(12) } else { 0 };
@@ -342,7 +342,7 @@ impl FileSystem for Ntfs {
         self.placed = next;
     }
 
-    /// Length and times, in the file's record and, as a copy, in its directory's entry.
+    /// Length and times in the file's record. The copy in its directory's entry follows when the file is closed.
     fn sized(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan) {
         let number = self.change(contents, now);
         let (record, bytes) = (contents.tree.get(file).record, contents.tree.get(file).bytes);
@@ -428,7 +428,7 @@ impl FileSystem for Ntfs {
         self.keep_log_open(contents, plan);
     }
 
-    /// "The same through its log" (inferred): copy, then the bits of both places and the runs in the record, lazily.
+    /// Inferred: copy, then the bits of both places and the runs in the record, lazily, through the log.
     fn shift(
         &mut self,
         contents: &mut VolumeContents,

@@ -1,4 +1,4 @@
-//! The volume, and what can be done with it. Which sectors an operation touches is the affair of its file system.
+//! A volume and its operations. The file system decides which sectors an operation touches.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -29,7 +29,7 @@ pub struct Volume {
 pub const MOVE_CHUNK: u64 = 64 << 10;
 
 impl Volume {
-    /// An empty volume as its formatter leaves it, with nothing in memory.
+    /// Creates an empty volume as its formatter leaves it, with nothing in memory.
     pub fn format(spec: &VolumeSpec) -> Result<Volume, VolumeMisfit> {
         let (contents, system) = match &spec.format {
             VolumeFormat::Fat32(fat) => fat32::format(spec, fat)?,
@@ -42,17 +42,17 @@ impl Volume {
         Ok(volume)
     }
 
-    /// What lies where before the run: a file of so many bytes, without I/O. Call [`Volume::settle`] when all are there.
+    /// Places a file of `bytes` bytes before the run, without I/O. Call [`Volume::settle`] after the last.
     pub fn place(&mut self, directory: FileId, name: FileName, bytes: u64) -> Result<FileId, VolumeError> {
         self.laying(|volume| volume.place_file(directory, name, bytes))
     }
 
-    /// A directory that is there before the run.
+    /// Places a directory before the run.
     pub fn place_directory(&mut self, directory: FileId, name: FileName) -> Result<FileId, VolumeError> {
         self.laying(|volume| volume.make(Instant::ZERO, directory, name, true, None))
     }
 
-    /// Does something of which no page is kept: it is from before the run.
+    /// Lays out state from before the run, of which no page is kept.
     fn laying<T>(&mut self, lay: impl FnOnce(&mut Volume) -> T) -> T {
         self.contents.pages.lay(true);
         let laid = lay(self);
@@ -78,15 +78,15 @@ impl Volume {
         Ok(file)
     }
 
-    /// All that was placed is on the drive, and nothing in memory: the run begins. Also what a restart leaves after
-    /// [`Volume::sync`].
+    /// Begins the run: everything placed is on the drive, and nothing in memory. A restart after [`Volume::sync`]
+    /// leaves the same.
     pub fn settle(&mut self) {
         self.system.settle(&mut self.contents);
         self.contents.forget();
         self.contents.changes.take();
     }
 
-    /// Metadata in memory that do not differ from the drive are forgotten, where none differs.
+    /// Drops all metadata in memory, if none are dirty.
     pub fn drop_clean(&mut self) {
         if self.contents.pages.dirty() == 0 {
             self.contents.forget();
@@ -98,7 +98,7 @@ impl Volume {
         self.system.mount(&mut self.contents, plan);
     }
 
-    /// Finds a file: its entry, and its record. Nothing to read where they are in memory.
+    /// Finds a file: its entry, and its record. Nothing is read if they are in memory.
     pub fn open(&mut self, file: FileId, plan: &mut IoPlan) {
         self.system.open(&mut self.contents, file, plan);
         plan.then();
@@ -166,8 +166,8 @@ impl Volume {
         if clusters > self.contents.space.free() { Err(VolumeError::Full) } else { Ok(()) }
     }
 
-    /// Makes a file at least so long, as a program that writes into a cache does: Windows' file systems give it clusters
-    /// now, ext4 when the data go out.
+    /// Extends a file to at least `bytes` bytes, as a write into a cache does: Windows' file systems give it clusters
+    /// now, ext4 when the data are written back.
     pub fn extend(&mut self, now: Instant, file: FileId, bytes: u64, plan: &mut IoPlan) -> Result<(), VolumeError> {
         self.check_length(bytes)?;
         let node = self.contents.tree.get(file);
@@ -192,7 +192,7 @@ impl Volume {
         }
     }
 
-    /// Reads bytes of a file, as far as it has them, a step a run.
+    /// Reads bytes of a file, as far as it has them, in one step for each run.
     pub fn read(&self, file: FileId, from: u64, bytes: u64, plan: &mut IoPlan) {
         let node = self.contents.tree.get(file);
         let have = node.bytes.min(node.clusters() * self.contents.cluster_bytes());
@@ -201,7 +201,7 @@ impl Volume {
         }
     }
 
-    /// Writes bytes of a file to the drive, a step a run, and gives it clusters first where it has none. `flags` are for
+    /// Writes bytes of a file to the drive, in one step for each run, after giving it missing clusters. `flags` are for
     /// these data; [`Flags::FUA`] for a handle that writes through.
     pub fn write(
         &mut self,
@@ -229,12 +229,12 @@ impl Volume {
         self.system.close(&mut self.contents, now, file, plan);
     }
 
-    /// All that keeps a file, after its data: append it behind the data's steps ([`IoPlan::then`] is in it).
+    /// Makes a file durable: appends its steps after those of its data ([`IoPlan::then`] is among them).
     pub fn fsync(&mut self, now: Instant, file: FileId, what: SyncScope, plan: &mut IoPlan) {
         plan.then();
         self.system.fsync(&mut self.contents, now, file, what, plan);
-        // Pages that others have under way are waited for too (CcFlushCache; jbd2_log_wait_commit): a flush before they are
-        // at the drive would not cover them.
+        // Other writes in flight are waited for, too (CcFlushCache; jbd2_log_wait_commit): a flush before they complete
+        // would not cover them.
         plan.wait = PlanWait::Writes;
     }
 
@@ -258,7 +258,7 @@ impl Volume {
         self.contents.tree.remove(file);
     }
 
-    /// Moves one chunk of a file, from byte `from` on, to the free clusters at `to`; answers how many bytes.
+    /// Moves one chunk of a file, from byte `from` on, to the free clusters at `to`; returns how many bytes.
     pub fn shift(
         &mut self,
         now: Instant,
@@ -279,7 +279,7 @@ impl Volume {
         Ok(len * bytes)
     }
 
-    /// The first free clusters that hold so many bytes in one piece: where a defragmenter moves to.
+    /// The first free run that holds `bytes` bytes: a target for a defragmenter.
     pub fn free_run(&self, bytes: u64) -> Option<u64> {
         self.contents.space.next_fit(0, self.contents.clusters(bytes))
     }
@@ -290,7 +290,7 @@ impl Volume {
         (due != Instant::FAR).then_some(due)
     }
 
-    /// What fell due by `now`: lazy writing, a commit, a checkpoint, the clean mark.
+    /// Does what is due by `now`: lazy writing, a commit, a checkpoint, the clean mark.
     pub fn handle_timeout(&mut self, now: Instant, plan: &mut IoPlan) {
         self.system.elapse(&mut self.contents, now, plan);
     }
@@ -300,27 +300,27 @@ impl Volume {
         self.system.sync(&mut self.contents, now, plan);
     }
 
-    /// What changed since this was last asked; nothing unless [`VolumeSpec::history`] is set.
+    /// Returns the changes since the last call; none unless [`VolumeSpec::history`] is set.
     pub fn take_changes(&mut self) -> Vec<PageChange> {
         self.contents.changes.take()
     }
 
-    /// How long a file is.
+    /// Length of a file.
     pub fn bytes(&self, file: FileId) -> u64 {
         self.contents.tree.get(file).bytes
     }
 
-    /// Whether it is there.
+    /// True if the file exists.
     pub fn has(&self, file: FileId) -> bool {
         self.contents.tree.has(file)
     }
 
-    /// The directory that it is in; the root is in none.
+    /// The directory of a file; the root is in none.
     pub fn directory(&self, file: FileId) -> Option<FileId> {
         self.contents.tree.get(file).directory
     }
 
-    /// Whether it is a directory.
+    /// True if it is a directory.
     pub fn is_directory(&self, file: FileId) -> bool {
         self.contents.tree.get(file).is_directory
     }
@@ -340,22 +340,22 @@ impl Volume {
         self.contents.cluster_bytes()
     }
 
-    /// Free bytes, and in how many pieces.
+    /// Free bytes, and the number of free runs.
     pub fn free(&self) -> (u64, usize) {
         (self.contents.space.free() * self.contents.cluster_bytes(), self.contents.space.runs())
     }
 
-    /// Keeps a log, from which a mount brings metadata up to date.
+    /// True if there is a log, from which a mount brings metadata up to date.
     pub fn has_log(&self) -> bool {
         self.system.has_log()
     }
 
-    /// Where it lies.
+    /// The partition on which it lies.
     pub fn partition(&self) -> Partition {
         self.contents.partition
     }
 
-    /// Files and directories, the root among them.
+    /// Number of files and directories, including the root.
     pub fn count(&self) -> u32 {
         self.contents.tree.count()
     }
@@ -365,7 +365,7 @@ impl Volume {
         self.contents.tree.all()
     }
 
-    /// Pages of metadata that differ from the drive.
+    /// Number of dirty pages of metadata.
     pub fn dirty(&self) -> usize {
         self.contents.pages.dirty()
     }

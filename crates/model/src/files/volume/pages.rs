@@ -1,6 +1,6 @@
 //! Metadata in memory: which pages are known, and which are dirty.
 //!
-//! What has been read or written stays until [`MetadataPages::forget`]; a real system evicts pages under memory pressure, which
+//! Pages read or written stay until [`MetadataPages::forget`]; a real system evicts pages under memory pressure, which
 //! is not modelled (docs/files.md).
 
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -29,17 +29,17 @@ pub(super) struct MetadataPages {
     /// First sectors of dirty pages by age.
     ages: BTreeMap<u64, u64>,
     age: u64,
-    /// What is before the run is laid out: all of it is on the drive when the run begins, so that nothing is kept of it.
+    /// State from before the run is being laid out: all of it is on the drive when the run begins, so no page is kept.
     laying: bool,
 }
 
 impl MetadataPages {
-    /// Whether what is before the run is laid out from now on.
+    /// Sets whether state from before the run is being laid out.
     pub(super) fn lay(&mut self, laying: bool) {
         self.laying = laying;
     }
 
-    /// Whether it is.
+    /// True while state from before the run is being laid out.
     pub(super) fn laying(&self) -> bool {
         self.laying
     }
@@ -58,7 +58,7 @@ impl MetadataPages {
         }
     }
 
-    /// Changes a page.
+    /// Makes a page dirty.
     pub(super) fn touch(&mut self, lba: u64, sectors: u64, role: SectorRole, holds: u64) {
         if self.laying {
             return;
@@ -86,7 +86,7 @@ impl MetadataPages {
         self.dirty.get(&lba).map(|dirty| dirty.holds)
     }
 
-    /// Takes the `count` longest dirty pages; they are clean from now on. In order of address.
+    /// Takes the `count` longest dirty pages, in order of address; they are clean from now on.
     pub(super) fn take_oldest(&mut self, count: usize) -> Vec<DirtyPage> {
         let mut taken: Vec<u64> = self.ages.values().take(count).copied().collect();
         taken.sort_unstable();
@@ -127,7 +127,7 @@ impl MetadataPages {
     }
 }
 
-/// Writes pages; neighbours of one role together.
+/// Writes pages; contiguous ones of one role in one step.
 pub(super) fn write(pages: &[DirtyPage], flags: Flags, plan: &mut IoPlan) {
     let mut rest = pages;
     while let Some(first) = rest.first() {

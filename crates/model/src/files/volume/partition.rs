@@ -30,7 +30,7 @@ const CYLINDER: u64 = 255 * TRACK;
 /// Sectors in 1 MiB.
 const MEBIBYTE: u64 = (1 << 20) / SECTOR;
 
-/// Partitions of these sizes in bytes, one after another, on a drive of `drive` sectors; 0 for all that is left.
+/// Lays out partitions of these sizes in bytes, in order, on a drive of `drive` sectors; 0 for all that is left.
 pub fn partitions(drive: u64, alignment: Alignment, bytes: &[u64]) -> Result<Vec<Partition>, VolumeMisfit> {
     let (unit, lead) = match alignment {
         Alignment::Cylinders => (CYLINDER, TRACK),

@@ -7,7 +7,7 @@ use core::fmt;
 use super::tree::FileId;
 use crate::block::{Flags, Op};
 
-/// What a step reads or writes: all that a judge needs to say afterwards what was lost.
+/// The content that a step reads or writes: all that a judge needs to say afterwards what was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SectorRole {
     /// Bytes of a file, from this one on.
@@ -123,7 +123,7 @@ impl fmt::Display for PlanStep {
     }
 }
 
-/// What a plan's first step waits for beside the drive.
+/// The condition of a plan's first step, besides the drive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PlanWait {
     #[default]
@@ -132,7 +132,7 @@ pub enum PlanWait {
     Writes,
 }
 
-/// What an operation, or a timeout, asks of the drive. Empty if everything is in memory.
+/// The requests of an operation, or of a timeout, to the drive. Empty if everything is in memory.
 ///
 /// The rules for issuing it: phases go one after another; a step that overlaps another of the same volume in flight, if
 /// either writes, waits for that one (a page is locked while it is written); and [`IoPlan::wait`].
@@ -140,7 +140,7 @@ pub enum PlanWait {
 pub struct IoPlan {
     steps: Vec<PlanStep>,
     phase: u32,
-    /// What must be complete before the first step.
+    /// The condition of the first step.
     pub wait: PlanWait,
 }
 
@@ -161,7 +161,7 @@ impl IoPlan {
         &self.steps
     }
 
-    /// What follows waits for everything in the plan so far.
+    /// Ends the phase: later steps wait for everything in the plan so far.
     pub fn then(&mut self) {
         if self.steps.last().is_some_and(|last| last.phase == self.phase) {
             self.phase += 1;

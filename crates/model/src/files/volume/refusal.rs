@@ -5,7 +5,7 @@ use core::fmt;
 /// Why a volume cannot be made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VolumeMisfit {
-    /// A partition would end behind the drive.
+    /// A partition would end beyond the drive.
     BeyondDrive {
         /// Where it would end.
         end: u64,
@@ -21,7 +21,7 @@ pub enum VolumeMisfit {
     },
     /// Fewer sectors than the file system needs.
     TooSmall {
-        /// What it needs.
+        /// Sectors needed.
         least: u64,
     },
     /// More clusters than the file system can count.

@@ -1,5 +1,5 @@
-//! Free space as runs, so that an empty volume costs one entry whatever its size. It does not know whose the other
-//! clusters are.
+//! Free space as runs, so that an empty volume costs one entry whatever its size. The owners of the other clusters are
+//! not kept here.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +19,7 @@ pub struct ClusterRun {
 pub(super) struct FreeSpace {
     /// Length by first cluster; runs never touch.
     by_start: BTreeMap<u64, u64>,
-    /// The same by length, then place.
+    /// Free runs by length, then first cluster.
     by_len: BTreeSet<(u64, u64)>,
     free: u64,
 }

@@ -1,4 +1,4 @@
-//! What a volume is made from.
+//! The description of a volume.
 
 use super::partition::Partition;
 use crate::rng::Seed;
@@ -20,7 +20,7 @@ impl Aging {
     pub const NONE: Aging = Aging { fragments: 100, gap_kib: 1024 };
 }
 
-/// Which system's driver.
+/// The system whose driver is modelled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FatDriver {
     /// Windows NT: 2000, XP and later.
@@ -32,9 +32,8 @@ pub enum FatDriver {
 /// A FAT32 volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fat32Spec {
-    /// Bytes of a cluster, 512 to 65,536; nothing: as the specification's table has it by size.
+    /// Bytes of a cluster, 512 to 65,536; `None`: by size, from the specification's table.
     pub cluster: Option<u32>,
-    /// Whose driver.
     pub host: FatDriver,
 }
 
@@ -43,7 +42,7 @@ pub struct Fat32Spec {
 pub struct NtfsSpec {
     /// Bytes of a cluster, 512 to 65,536. Formatters take 4,096 above 2 GB.
     pub cluster: u32,
-    /// Bytes from the volume's beginning to `$MFT`; nothing: 3 GiB, as `fsutil fsinfo ntfsinfo` shows on volumes that
+    /// Bytes from the volume's beginning to `$MFT`; `None`: 3 GiB, as `fsutil fsinfo ntfsinfo` shows on volumes that
     /// Windows formatted (Windows Internals: cluster C0000h), on smaller ones whole GiB below a third (inferred).
     pub mft_at: Option<u64>,
 }
@@ -63,7 +62,7 @@ impl Default for Ext4Spec {
     }
 }
 
-/// Which file system, and its settings.
+/// The file system and its settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VolumeFormat {
     Fat32(Fat32Spec),
@@ -85,7 +84,7 @@ pub struct VolumeSpec {
     pub seed: Seed,
 }
 
-/// What a flush of a file covers, beside its data.
+/// The metadata that a flush of a file covers, besides its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SyncScope {
     /// All metadata: fsync, FlushFileBuffers.

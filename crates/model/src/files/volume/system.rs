@@ -9,7 +9,7 @@ use super::spec::SyncScope;
 use super::tree::{FileId, FileName};
 use crate::time::Instant;
 
-/// What a file system does at each operation; [`Volume`](super::Volume) has checked what can be refused before.
+/// The operations of a file system; [`Volume`](super::Volume) has checked before what can be refused.
 pub(super) trait FileSystem: fmt::Debug {
     /// The largest file in bytes.
     fn longest(&self) -> u64;
@@ -17,7 +17,7 @@ pub(super) trait FileSystem: fmt::Debug {
     fn has_log(&self) -> bool {
         true
     }
-    /// What is read before anything else can be done.
+    /// Reads what must be in memory before any operation.
     fn mount(&mut self, contents: &mut VolumeContents, plan: &mut IoPlan);
     /// Finds a file in its directory, and its record.
     fn open(&mut self, contents: &mut VolumeContents, file: FileId, plan: &mut IoPlan);
@@ -37,17 +37,17 @@ pub(super) trait FileSystem: fmt::Debug {
     fn grow(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan);
     /// Where files from before the run continue.
     fn hint(&mut self, contents: &VolumeContents, file: FileId) -> u64;
-    /// Where the next of them may follow.
+    /// Notes where the next of them may follow.
     fn laid(&mut self, contents: &VolumeContents, file: FileId, next: u64);
     /// Keeps a change of the file's length or times.
     fn sized(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan);
-    /// Data without clusters were written to its record, by the latest change.
+    /// Notes that data without clusters were written to the file's record, by the latest change.
     fn kept_inside(&mut self, _base: &mut VolumeContents, _file: FileId) {}
-    /// The last handle is closed.
+    /// Handles the close of the last handle.
     fn close(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan);
     /// Makes the file durable, after its data.
     fn fsync(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, what: SyncScope, plan: &mut IoPlan);
-    /// Its data were written: its times change.
+    /// Changes the file's times, after its data were written.
     fn written(&mut self, _base: &mut VolumeContents, _now: Instant, _file: FileId) {}
     /// Gives up space that it reserves for itself, if `clusters` need it.
     fn make_room(&mut self, _base: &mut VolumeContents, _clusters: u64) {}
@@ -78,6 +78,6 @@ pub(super) trait FileSystem: fmt::Debug {
     fn elapse(&mut self, contents: &mut VolumeContents, now: Instant, plan: &mut IoPlan);
     /// Writes everything dirty, as a dismount does.
     fn sync(&mut self, contents: &mut VolumeContents, now: Instant, plan: &mut IoPlan);
-    /// Everything dirty is on the drive already: what was done so far was before the run.
+    /// Begins the run: everything dirty so far is on the drive already.
     fn settle(&mut self, contents: &mut VolumeContents);
 }

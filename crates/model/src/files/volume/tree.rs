@@ -1,4 +1,4 @@
-//! Files and directories: sizes, places, and where the entry of each stands. Names are kept as lengths only.
+//! Files and directories: sizes, places, and the entry of each. Names are kept as lengths only.
 
 use alloc::vec::Vec;
 
@@ -11,12 +11,12 @@ pub struct FileId(pub u32);
 /// The root directory.
 pub const ROOT: FileId = FileId(0);
 
-/// A name, as far as it takes room.
+/// A name, by the room that it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileName {
     /// 1 to 255.
     pub letters: u8,
-    /// Not of the form `NAME.EXT` in capitals, so that FAT and NTFS keep a short name beside it.
+    /// Not of the form `NAME.EXT` in capitals, so FAT and NTFS keep a short name, too.
     pub long: bool,
 }
 
@@ -36,13 +36,13 @@ pub(super) struct FileNode {
     pub(super) directory: Option<FileId>,
     pub(super) name: FileName,
     pub(super) is_directory: bool,
-    /// Its length; for a directory the room of its entries.
+    /// The length in bytes; 0 for a directory.
     pub(super) bytes: u64,
     /// Where its data lie, in order.
     pub(super) runs: Vec<ClusterRun>,
-    /// Its record of `$MFT`, or its inode.
+    /// The number of its record in `$MFT`, or of its inode.
     pub(super) record: u64,
-    /// Where its entry stands in its directory: first byte, and length.
+    /// The entry in its directory: first byte, and length.
     pub(super) entry: (u64, u32),
     /// The latest change to its metadata, and the latest that changed more than times.
     pub(super) changed: u64,
@@ -57,12 +57,12 @@ pub(super) struct FileNode {
 }
 
 impl FileNode {
-    /// How many clusters it has.
+    /// Number of clusters.
     pub(super) fn clusters(&self) -> u64 {
         self.runs.last().map_or(0, |run| run.from + run.len)
     }
 
-    /// Where its cluster `index` lies, and how many are contiguous from there on.
+    /// Returns where its cluster `index` lies, and how many are contiguous from there on.
     pub(super) fn find(&self, index: u64) -> Option<(u64, u64)> {
         let at = self.runs.partition_point(|run| run.from + run.len <= index);
         self.runs.get(at).map(|run| (run.start + (index - run.from), run.from + run.len - index))
@@ -156,7 +156,7 @@ impl FileTree {
         self.nodes[file.0 as usize].as_mut().expect("a file that is there")
     }
 
-    /// All of them, in order of creation.
+    /// All files and directories, in order of creation.
     pub(super) fn all(&self) -> impl Iterator<Item = FileId> + '_ {
         (0..self.nodes.len()).filter(|&i| self.nodes[i].is_some()).map(|i| FileId(i as u32))
     }

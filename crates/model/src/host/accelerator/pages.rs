@@ -1,5 +1,5 @@
-//! The memory of an accelerator: pages of 4 KiB. Each sector of a page is valid or not, dirty or not, and on its way to
-//! the device below or not. Frames are allocated as needed, up to the cache's size. No time passes here.
+//! The memory of an accelerator: pages of 4 KiB. Each sector of a page is valid or not, dirty or not, and being written
+//! to the device below or not. Frames are allocated as needed, up to the cache's size. No time passes here.
 //!
 //! Two LRU lists are kept. Clean pages are evicted, the least recently used first. Dirty pages are written, the longest
 //! dirty first, each together with its dirty neighbours on the device.
@@ -34,7 +34,7 @@ impl SectorRange {
         self.lba / PAGE..self.end.div_ceil(PAGE)
     }
 
-    /// Its sectors in `page` as a mask; the lowest bit is the page's first sector.
+    /// A mask of the sectors in `page`; the lowest bit is the page's first sector.
     fn mask(self, page: u64) -> u8 {
         let first = page * PAGE;
         let (from, to) = (self.lba.max(first) - first, self.end.min(first + PAGE) - first);
@@ -49,7 +49,7 @@ struct Frame {
     next: u32,
     valid: u8,
     dirty: u8,
-    /// Sectors on their way to the device, as of when they left.
+    /// Sectors being written, as of when the write began.
     writing: u8,
     /// How often writing has failed since the page was last clean, as [`CachePages::fail`] counts.
     failed: u8,
@@ -64,14 +64,14 @@ struct Frame {
 pub(super) struct CachePages {
     frames: Vec<Frame>,
     most: u32,
-    /// By hash of the page: the first frame. Their number is a power of two.
+    /// By hash of the page: the first frame; a power of two in number.
     buckets: Vec<u32>,
     free: Vec<u32>,
     /// Clean pages.
     used: LruList,
     /// Pages with dirty sectors.
     dirty: LruList,
-    /// How many pages have sectors that are dirty or on their way.
+    /// How many pages have sectors that are dirty or being written.
     unsettled: u32,
 }
 
@@ -183,7 +183,7 @@ impl CachePages {
         Some(at)
     }
 
-    /// True if all of `range` is cached; it then counts as used now.
+    /// Marks `range` as used now if all of it is cached. True if it is.
     pub(super) fn serves(&mut self, range: SectorRange) -> bool {
         if self.known(range) < range.end {
             return false;
@@ -224,8 +224,7 @@ impl CachePages {
         u64::from(self.unsettled) + settled <= u64::from(self.most)
     }
 
-    /// Stores a write for which there is room. Reports the sectors that it supersedes before they left, with their
-    /// stamps.
+    /// Stores a write for which there is room. Reports the dirty sectors that it supersedes, with their stamps.
     pub(super) fn write(
         &mut self,
         range: SectorRange,
@@ -279,7 +278,7 @@ impl CachePages {
         }
     }
 
-    /// True if nothing of `range` is dirty or on its way.
+    /// True if no sector of `range` is dirty or being written.
     pub(super) fn is_settled(&self, range: SectorRange) -> bool {
         let unsettled = |at: usize, page| (self.frames[at].dirty | self.frames[at].writing) & range.mask(page) != 0;
         !range.pages().any(|page| self.find(page).is_some_and(|at| unsettled(at, page)))
@@ -290,7 +289,7 @@ impl CachePages {
         self.dirty.oldest().map(|at| (self.frames[at].since, self.frames[at].epoch))
     }
 
-    /// The sectors of `page` that can be written: the dirty ones, if none of the page is on its way.
+    /// The sectors of `page` that can be written: the dirty ones, if none of the page is being written.
     fn leaving(&self, page: u64) -> u8 {
         let frame = self.find(page).map(|at| &self.frames[at]).filter(|frame| frame.writing == 0);
         frame.map_or(0, |frame| frame.dirty)
@@ -308,7 +307,7 @@ impl CachePages {
         Some(self.run_about(page, most))
     }
 
-    /// The first run of dirty sectors in `page`, with what continues it in the pages before and behind.
+    /// The first run of dirty sectors in `page`, extended into the pages before and after it.
     fn run_about(&self, page: u64, most: u64) -> SectorRange {
         let dirty = self.leaving(page);
         let first = u64::from(dirty.trailing_zeros());
@@ -340,7 +339,7 @@ impl CachePages {
         }
     }
 
-    /// Marks `run` as on its way. Returns the flush count at which the oldest of it became dirty.
+    /// Marks `run` as being written. Returns the flush count at which its oldest sector became dirty.
     pub(super) fn leave(&mut self, run: SectorRange) -> u64 {
         let mut epoch = u64::MAX;
         for page in run.pages() {
@@ -367,7 +366,7 @@ impl CachePages {
         }
     }
 
-    /// Reports the stamps of sectors of `run`, which is on its way, that were overwritten meanwhile.
+    /// Reports the sectors of `run`, which is being written, that were overwritten meanwhile.
     pub(super) fn superseded(&self, run: SectorRange, mut told: impl FnMut(u64)) {
         for page in run.pages() {
             let Some(frame) = self.find(page).map(|at| &self.frames[at]) else { continue };
@@ -375,8 +374,8 @@ impl CachePages {
         }
     }
 
-    /// Makes `run`, which became dirty in `epoch` and came back unwritten, as dirty as before: it stands where its epoch
-    /// does, since a flush asks the oldest alone.
+    /// Makes `run`, which became dirty in `epoch` and came back unwritten, dirty again. Its pages are sorted in by epoch,
+    /// because a flush looks at the oldest only.
     pub(super) fn returned(&mut self, run: SectorRange, epoch: u64) {
         for page in run.pages() {
             let at = self.find(page).expect("a page on its way stays");
@@ -405,7 +404,7 @@ impl CachePages {
         most
     }
 
-    /// Reports the sectors of `run`, which is on its way, that were not overwritten meanwhile, with their stamps.
+    /// Reports the sectors of `run`, which is being written, that were not overwritten meanwhile, with their stamps.
     pub(super) fn leaving_last(&self, run: SectorRange, mut told: impl FnMut(u64, u64)) {
         for page in run.pages() {
             let Some(frame) = self.find(page).map(|at| &self.frames[at]) else { continue };
@@ -419,7 +418,7 @@ impl CachePages {
         *self = CachePages::new(self.most);
     }
 
-    /// All dirty sectors that are not on their way, with their stamps.
+    /// All dirty sectors that are not being written, with their stamps.
     pub(super) fn dirty(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.dirty.oldest_first().map(|at| &self.frames[at]).flat_map(|frame| {
             bits(frame.dirty).map(move |sector| (frame.page * PAGE + sector, frame.stamps[sector as usize]))

@@ -3,7 +3,7 @@
 //! caches; bits are cleared later, when writes to the region have been over for a while. After a crash only regions
 //! whose bit is set need a resync.
 //!
-//! This file is the bitmap's state alone; `intent` joins it to the array's commands. Source: Linux 6.x,
+//! Only the bitmap's state is here; `intent` joins it to the array's commands. Source: Linux 6.x,
 //! `drivers/md/md-bitmap.c`.
 //!
 //! | here | there |
@@ -67,7 +67,7 @@ fn covered(level: RaidLevel, members: u32, sectors: u64) -> u64 {
     if level == RaidLevel::Raid10 { sectors * u64::from(members) / 2 } else { sectors }
 }
 
-/// What a bitmap of members of `sectors` sectors takes of their start, and the sectors that a bit stands for.
+/// The sectors that a bitmap reserves at the start of members of `sectors` sectors, and those that a bit stands for.
 pub(super) fn reserve(spec: &BitmapSpec, level: RaidLevel, members: u32, sectors: u64) -> (u64, u64) {
     let covered = covered(level, members, sectors);
     let chunk = spec.chunk.unwrap_or_else(|| {
@@ -87,13 +87,13 @@ pub(super) fn reserve(spec: &BitmapSpec, level: RaidLevel, members: u32, sectors
     (if headroom > 1 << 11 { end.next_multiple_of(1 << 11) } else { end.next_multiple_of(PAGE) }, chunk)
 }
 
-/// What is known of a page.
+/// The state of a page of the bitmap.
 #[derive(Clone, Copy, Default)]
 struct BitmapPage {
     dirty: bool,
     pending: bool,
     due: bool,
-    /// It is being written.
+    /// A write of the page is in flight.
     flying: bool,
 }
 
@@ -123,7 +123,7 @@ pub(super) struct WriteIntentBitmap {
 }
 
 impl WriteIntentBitmap {
-    /// Writes are under way.
+    /// True if writes are under way.
     pub fn is_busy(&self) -> bool {
         self.counters.iter().any(|counter| counter & !NEEDED > IDLE)
     }
@@ -216,7 +216,7 @@ impl WriteIntentBitmap {
         (self.begun > self.over).then_some(self.begun)
     }
 
-    /// When the bits want to be looked through; `FAR` if all are clean.
+    /// When to look through the bits; `FAR` if all are clean.
     pub fn due(&self) -> Instant {
         if self.unclean { self.looked + self.delay } else { Instant::FAR }
     }
@@ -276,7 +276,7 @@ impl WriteIntentBitmap {
         })
     }
 
-    /// The write under way is over; `done` if the members have it.
+    /// Ends the write of pages under way; `done` if the members have it.
     pub fn finish(&mut self, done: bool) {
         let words = (PAGE_BITS / 64) as usize;
         for (index, page) in self.pages.iter_mut().enumerate().filter(|(_, page)| page.flying) {
@@ -289,8 +289,8 @@ impl WriteIntentBitmap {
         (self.flying, self.over) = (false, self.begun);
     }
 
-    /// What is left after the power was gone: regions whose bit the members have. After a cut only a resync could clear
-    /// them, which is not modelled; they stay dirty.
+    /// Restores the state after a loss of power: regions whose bit the members have. After a cut they stay dirty: only a
+    /// resync could clear them, which is not modelled.
     pub fn reload(&mut self, now: Instant, cut: bool) {
         self.bits.copy_from_slice(&self.stored);
         for (region, counter) in self.counters.iter_mut().enumerate() {

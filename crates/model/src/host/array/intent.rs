@@ -1,12 +1,12 @@
-//! Writes of an array and its write-intent bitmap: what waits for the bitmap, and how its pages get to the members.
+//! Writes of an array and its write-intent bitmap: the writes that wait for it, and how its pages get to the members.
 //!
 //! Each page goes to all members with `REQ_PREFLUSH | REQ_FUA` (Linux, `drivers/md/md.c`, `md_super_write`): a member
 //! with a volatile cache gets a flush, the page, and, unless it is a SCSI drive that honours FUA, another flush (libata
-//! has FUA switched off, `libata.fua`; `block/blk-flush.c` then flushes after the write). One without gets the page.
+//! has FUA switched off, `libata.fua`; `block/blk-flush.c` then flushes after the write). Other members get only the page.
 //!
 //! On a volume with parity one thread does everything (`raid5d`; `group_thread_cnt` is 0 by default): while it waits for
 //! newly set bits to be stored, no other write goes on. Mirrors have no such thread; only the writes whose bits are on
-//! their way wait. That a program's thread which submits to a mirror is itself held up by the bitmap is not modelled.
+//! their way wait. Not modelled: a program's thread that submits to a mirror is itself held up by the bitmap.
 
 use alloc::vec::Vec;
 
@@ -25,15 +25,15 @@ enum IntentStep {
     After,
 }
 
-/// What waits for the bitmap.
+/// Writes that wait for the bitmap, and its pages under way.
 #[derive(Default)]
 pub(super) struct IntentQueue {
-    /// Writes that may not begin yet, and room for those that still may not.
+    /// Writes that may not begin yet.
     waiting: Vec<u32>,
-    /// Writes with parity that may not go on.
+    /// Writes with parity that may not go on, and an empty list to swap with.
     paused: Vec<u32>,
     spare: Vec<u32>,
-    /// The portion that carries the pages under way. One that a cut left behind may end after the power is back.
+    /// The portion that carries the pages under way. A portion that a cut left behind may end after the power is back.
     current: Option<u32>,
     /// By member: its step, and commands of it that are under way.
     steps: Vec<(IntentStep, u32)>,
@@ -78,7 +78,7 @@ impl Array {
         waits
     }
 
-    /// True if a write with parity may not go on now; it will when the bitmap is stored.
+    /// Pauses a write with parity until the bitmap is stored, if newly set bits are on their way. True if it did.
     pub(super) fn pauses_for_bitmap(&mut self, index: u32) -> bool {
         let urgent = self.bitmap.as_ref().is_some_and(|bitmap| bitmap.urgent().is_some());
         let pauses = urgent && self.portions[index].kind == PortionKind::Update;
@@ -88,7 +88,7 @@ impl Array {
         pauses
     }
 
-    /// Lets go on what waited for the bitmap, looks through its bits, begins its next write. Returns when to come again.
+    /// Continues writes that waited for the bitmap, looks through its bits, begins its next write. Returns when to call again.
     pub(super) fn bitmap_on(&mut self, crank: &mut Crank, now: Instant) -> Instant {
         if self.bitmap.is_none() {
             return Instant::FAR;
@@ -118,7 +118,7 @@ impl Array {
             if self.powered {
                 self.run(crank, now, index);
             } else {
-                // Its bit is not stored, and will not be.
+                // The write's bit is not stored, and will not be.
                 self.portions[index].status = Status::PowerLost;
                 self.portions[index].ledger.until(Part::Driver, now);
                 self.finish(crank, now, index);
@@ -159,7 +159,7 @@ impl Array {
         self.intents.steps[member as usize] = (IntentStep::Pages, self.portions[index].left - before);
     }
 
-    /// A command of the bitmap is back, before it is counted off: the member's next step, unless something went wrong.
+    /// Takes the member's next step after a command of the bitmap, not yet counted off, unless something went wrong.
     pub(super) fn next_step(&mut self, crank: &Crank, now: Instant, index: u32, member: u32) {
         if self.intents.current != Some(index) {
             return;
@@ -180,7 +180,7 @@ impl Array {
         }
     }
 
-    /// The bitmap is stored, or the power went.
+    /// Ends the write of pages: the bitmap is stored, or the power failed.
     pub(super) fn pages_over(&mut self, index: u32, status: Status) {
         if self.intents.current != Some(index) {
             return;
@@ -192,7 +192,7 @@ impl Array {
         self.intents.released = true;
     }
 
-    /// The power is back: what the members have of the bitmap counts.
+    /// Reloads the bitmap from the members when the power is back.
     pub(super) fn reload_bitmap(&mut self, now: Instant) {
         let Some(bitmap) = &mut self.bitmap else { return };
         bitmap.reload(now, core::mem::take(&mut self.was_cut));

@@ -1,8 +1,7 @@
 //! The layout of volumes on the drives of an array: a pure mapping, both ways, used by the array, by judges of
 //! durability and by pictures.
 //!
-//! A volume takes the same range of sectors on each member. Its rows, of one chunk a member, follow one another there.
-//! In a row:
+//! A volume takes the same range of sectors on each member. Rows of one chunk a member follow one another there. In a row:
 //!
 //! | level | data columns | the rest |
 //! |---|---|---|
@@ -20,17 +19,17 @@ use alloc::vec::Vec;
 /// How a volume uses its members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RaidLevel {
-    /// One member after another (md's *linear*, JBOD).
+    /// Members are filled one after another (md's *linear*, JBOD).
     Linear,
     /// Striped, without redundancy.
     Raid0,
-    /// The same data on every member.
+    /// Mirrored: every member holds all data.
     Raid1,
     /// Striped over mirrored pairs.
     Raid10,
-    /// One parity chunk a row.
+    /// Striped, with one parity chunk a row.
     Raid5,
-    /// Two parity chunks a row.
+    /// Striped, with two parity chunks a row.
     Raid6,
 }
 
@@ -53,9 +52,9 @@ pub struct ArrayVolume {
     pub members: u32,
     /// In sectors.
     pub chunk: u64,
-    /// Its first sector on each member.
+    /// The first sector on each member.
     pub first: u64,
-    /// Its sectors on each member: whole chunks.
+    /// Sectors on each member: whole chunks.
     pub sectors: u64,
 }
 
@@ -177,7 +176,7 @@ impl ArrayVolume {
         self.first + row * self.chunk
     }
 
-    /// What `sector` of `member` holds: a block of the volume, or parity with the block of the first column at the same
+    /// The content of `sector` of `member`: a block of the volume, or parity with the block of the first column at the same
     /// offset. `None` beyond the volume.
     pub fn block(&self, member: u32, sector: u64) -> Option<(Chunk, u64)> {
         let behind = sector.checked_sub(self.first).filter(|&behind| behind < self.sectors)?;

@@ -37,7 +37,7 @@ impl Numbering {
         self.last
     }
 
-    /// The number of a write that is taken at `now`.
+    /// Numbers a write that is accepted at `now`, and reports it.
     pub(super) fn take(&mut self, landings: &mut CarriedWrites, now: Instant, request: &Request) -> u64 {
         let number = self.next(landings, request.stamp);
         if landings.are_wanted() {
@@ -48,7 +48,7 @@ impl Numbering {
         number
     }
 
-    /// The number of a run of a rebuild: a range of a member's sectors.
+    /// Numbers a run of a rebuild, a range of a member's sectors, and reports it.
     pub(super) fn take_run(
         &mut self,
         landings: &mut CarriedWrites,
@@ -87,7 +87,7 @@ impl Numbering {
     }
 }
 
-/// Tells that a member is lost, or whole again.
+/// Reports that a member is lost, or whole again.
 pub(super) fn tell_member(landings: &mut CarriedWrites, now: Instant, member: u32, kind: LandingKind) {
     if landings.are_wanted() {
         landings.tell(Landing { member, ..Landing::new((0, 0), 0, (now, now), kind) });

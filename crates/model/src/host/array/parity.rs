@@ -1,5 +1,5 @@
 //! A row of a volume with parity: what a write reads first, what it writes, and what is read to reconstruct lost data.
-//! This is planning only; times and commands are the array's.
+//! Planning only: times and commands are the array's.
 //!
 //! There are three ways to the new parity:
 //!
@@ -28,7 +28,7 @@ pub enum ParityWrite {
     Reconstruct,
 }
 
-/// What to read before a write.
+/// The reads before a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ParityRead {
     Nothing,
@@ -47,7 +47,7 @@ pub(super) struct StripeRow {
 }
 
 impl StripeRow {
-    /// What the part covers of a column, in sectors of its chunk.
+    /// The range of a column that the part covers, in sectors of its chunk.
     fn covered(&self, column: u32) -> Option<(u64, u64)> {
         let start = u64::from(column) * self.volume.chunk;
         let (from, to) = (self.from.max(start), self.to.min(start + self.volume.chunk));
@@ -77,8 +77,8 @@ impl StripeRow {
         (0..volume.parities()).map(move |which| volume.parity(row, which))
     }
 
-    /// What to read of a column to reconstruct parity: the sectors of the hull that the part does not cover, at most
-    /// two runs.
+    /// The reads of a column that reconstruct parity: the sectors of the hull that the part does not cover, at most two
+    /// runs.
     fn rest(&self, column: u32) -> [(u64, u64); 2] {
         let (low, high) = self.hull();
         match self.covered(column) {
@@ -114,7 +114,7 @@ impl StripeRow {
             reconstruct += runs;
             can_reconstruct &= runs == 0 || readable;
         }
-        // One run of each other column.
+        // A run of each other column.
         let all = (1u64 << self.volume.members) - 1;
         let mut others = (0..self.volume.columns()).filter(|column| !self.touched().contains(column));
         reconstruct += self.volume.columns() as usize - self.touched().count();

@@ -31,7 +31,7 @@ impl Array {
     pub(super) fn lose(&mut self, crank: &mut Crank, now: Instant, member: u32) -> Result<(), ControlError> {
         self.give_up(crank, now, member);
         self.switch(crank, now, member, "off")?;
-        // Its landings until now come first.
+        // The member's landings until now come first.
         crank.collect_landings(self);
         numbering::tell_member(&mut crank.landings, now, member, LandingKind::Gone);
         Ok(())

@@ -1,5 +1,4 @@
-//! From a request to portions, and from a portion to commands of the members. It does not decide when commands are
-//! sent: that is the array's.
+//! Splits requests into portions, and portions into commands of the members. The array decides when commands are sent.
 
 use super::layout::{ArrayVolume, RaidLevel};
 use super::parity::StripeRow;
@@ -61,7 +60,7 @@ impl Array {
         }
     }
 
-    /// Row by row, except that whole rows stay together, since they need no reads.
+    /// Splits a write row by row; whole rows stay together, because they need no reads.
     fn spread_write(&mut self, crank: &mut Crank, now: Instant, volume: &ArrayVolume, portion: Portion) {
         let mut lba = portion.lba;
         while lba < portion.end {
@@ -75,7 +74,7 @@ impl Array {
         }
     }
 
-    /// Rows with lost data one by one, the others together.
+    /// Splits a read: rows with lost data one by one, the others together.
     fn spread_read(&mut self, crank: &mut Crank, now: Instant, volume: &ArrayVolume, portion: Portion) {
         let (mut from, mut lba) = (portion.lba, portion.lba);
         while lba < portion.end {
@@ -122,7 +121,7 @@ impl Array {
             PortionKind::Plain => self.plain(now, index),
             PortionKind::Update => self.read_before(crank, now, index),
             PortionKind::Recover => self.recover(crank, now, index),
-            // It begins with its commands.
+            // `store_pages` has made its commands.
             PortionKind::Intent => {}
         }
         self.all_made(crank, now, index);
@@ -219,7 +218,7 @@ impl Array {
         }
     }
 
-    /// The member to read a chunk from: of several copies the one at which the last piece ended, or as the balance
+    /// The member to read a chunk from: among several copies the member at which the last piece ended, else as the balance
     /// says.
     fn copy(&mut self, volume: &ArrayVolume, row: u64, column: u32, span: (u64, u64), avoid: u64) -> Option<u32> {
         let usable = self.usable(span.1) & !avoid;
@@ -246,7 +245,7 @@ impl Array {
         }
     }
 
-    /// What a write to a row with parity reads first.
+    /// Reads the chunks that a write to a row with parity needs first.
     fn read_before(&mut self, crank: &mut Crank, now: Instant, index: u32) {
         let portion = self.portions[index];
         let volume = self.volumes[usize::from(portion.volume)];
@@ -344,7 +343,7 @@ impl Array {
         }
     }
 
-    /// Queues a command, or several if it exceeds the largest transfer. It is split between physical sectors.
+    /// Queues a command, or several, split between physical sectors, if it exceeds the largest transfer.
     pub(super) fn command(&mut self, now: Instant, portion: u32, member: u32, op: Op, from: u64, to: u64) {
         let mut lba = from;
         while lba < to {
@@ -383,7 +382,7 @@ fn member_end(volume: &ArrayVolume, end: u64) -> u64 {
     volume.row_start(end.div_ceil(volume.row()))
 }
 
-/// The portion with the lock of its rows; for mirrors, only of the pairs that it touches.
+/// The portion with the range that it locks: its rows; for mirrors, only the sectors or pairs that it touches.
 fn holding(volume: &ArrayVolume, portion: Portion) -> Portion {
     let (first, last) = (volume.place(portion.lba), volume.place(portion.end - 1));
     let span = match (volume.parities() > 0, first.row == last.row && first.column == last.column) {

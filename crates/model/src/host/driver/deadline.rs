@@ -1,5 +1,5 @@
-//! The deadline scheduler: reads before writes, sorted by address, each within its expiry time. It does what Linux's
-//! mq-deadline does (`block/mq-deadline.c`, Linux 6.x; the figures are its defaults, its documentation is
+//! The deadline scheduler: reads before writes, sorted by address, each within its expiry time, as in Linux's
+//! mq-deadline (`block/mq-deadline.c`, Linux 6.x; the figures are its defaults, its documentation is
 //! `Documentation/block/deadline-iosched.rst`).
 //!
 //! Commands of each direction wait in two orders, by address and by expiry. The driver sends a *batch* of one direction
@@ -189,7 +189,7 @@ impl DeadlineScheduler {
         Some(self.send(class, number))
     }
 
-    /// Reads, unless there are none, or writes have been passed over too often.
+    /// Chooses reads, unless there are none, or writes have been passed over too often.
     fn choose_direction(&mut self, class: usize) -> Option<usize> {
         let [reads, writes] = &self.classes[class].0;
         let (reads, writes) = (!reads.sorted.is_empty(), !writes.sorted.is_empty());

@@ -2,7 +2,7 @@
 //! Linux 6.x; `Documentation/block/bfq-iosched.rst`).
 //!
 //! Each program has a *flow*, and a second one if it also writes asynchronously (through a page cache; a setting says
-//! whether writes are asynchronous). One flow is served at a time, by rising address from the end of its last command,
+//! whether writes are asynchronous). Flows are served one at a time, by rising address from the end of the last command,
 //! until its budget of sectors is used up, its time is over, or it has no more commands. The scheduler waits for a
 //! synchronous flow without commands if its mean think time is below `slice_idle` and all its commands are back, so
 //! that a program that reads one block after another keeps its turn; for a flow that seeks it waits at most
@@ -74,7 +74,7 @@ struct Flow {
     start: u64,
     finish: u64,
     backlogged: bool,
-    /// Whether each of the last 32 commands came far from the one before.
+    /// By bit: whether each of the last 32 commands was far from the one before.
     seeks: u32,
     last_end: u64,
     /// When the last command completed, and the mean time from a completion to the next command.

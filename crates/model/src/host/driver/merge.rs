@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 use crate::block::{Flags, Op, Request};
 
-/// What must match to merge: unit and kind, address.
+/// The key that must match to merge: unit and kind, address.
 type Place = (u16, u64);
 
 /// Bits of a bucket's number: a bucket for each of the 256 requests that the deepest of the source studies' jobs leave

@@ -1,5 +1,4 @@
-//! One interface for all schedulers: which waiting command goes down next. The schedulers' rules are in their own
-//! files.
+//! The interface of all schedulers: which waiting command goes down next. The rules of each are in its own file.
 
 use super::deadline::DeadlineScheduler;
 use super::fair::FairScheduler;
@@ -10,7 +9,7 @@ use crate::time::Instant;
 
 /// The waiting commands, by number.
 pub(super) enum Scheduler {
-    /// One queue with a discipline.
+    /// A queue with a discipline.
     Order(Queue<u32>),
     /// As Linux's mq-deadline.
     Deadline(DeadlineScheduler),
@@ -37,7 +36,7 @@ impl Scheduler {
         }
     }
 
-    /// How many have waited at once, at most.
+    /// The most commands that have waited at once; `u32::MAX` if they are not counted.
     pub fn most(&self) -> u32 {
         match self {
             Scheduler::Order(queue) => queue.most(),

@@ -1,5 +1,4 @@
-//! The settings of a driver: its limits, its policies, and which of them may change during a run. It applies none of
-//! them.
+//! The settings of a driver: its limits, its policies, and which of them may change during a run.
 
 use alloc::vec::Vec;
 
@@ -27,11 +26,11 @@ pub struct DriverSpec {
     pub merge_reads: bool,
     /// Holds the first requests back for others to join.
     pub plug: Option<Plug>,
-    /// What it does with a flush.
+    /// The treatment of a flush.
     pub flush: FlushPolicy,
-    /// What it does with a write with forced unit access.
+    /// The treatment of a write with forced unit access.
     pub write_through: ForcedWritePolicy,
-    /// What it does at an orderly power-off.
+    /// The reaction to an orderly power-off.
     pub power_off: PowerOffPolicy,
     /// A command that takes longer is aborted and sent again.
     pub timeout: Option<Span>,
@@ -42,7 +41,7 @@ pub struct DriverSpec {
 /// The scheduler of a driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum SchedulerSpec {
-    /// One queue for all commands; positions are LBAs.
+    /// A single queue for all commands; positions are LBAs.
     Order(Discipline),
     /// As Linux's mq-deadline.
     Deadline(DeadlineSpec),
@@ -60,7 +59,7 @@ pub struct Plug {
     pub wait: Span,
 }
 
-/// What a driver does with a flush.
+/// A driver's treatment of a flush.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum FlushPolicy {
     /// Sends it down.
@@ -75,7 +74,7 @@ pub enum FlushPolicy {
     Never,
 }
 
-/// What a driver does with a write with forced unit access, if flushes go down.
+/// A driver's treatment of a write with forced unit access, if flushes go down.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ForcedWritePolicy {
     /// Sends it down with the flag.
@@ -87,7 +86,7 @@ pub enum ForcedWritePolicy {
     Ignore,
 }
 
-/// What a driver does at an orderly power-off.
+/// A driver's reaction to an orderly power-off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum PowerOffPolicy {
     /// Passes it on: the drive writes back its dirty data.
@@ -100,7 +99,7 @@ pub enum PowerOffPolicy {
 }
 
 impl DriverSpec {
-    /// One queue, no merging, no limits beside the depth, no time-outs.
+    /// A driver with a single queue, without merging, plugging or time-outs.
     pub const fn plain(capacity: u32, depth: u32, queue: Discipline, max_transfer: u32) -> DriverSpec {
         DriverSpec {
             capacity,
@@ -137,7 +136,7 @@ impl DriverSpec {
         lapses
     }
 
-    /// What an orderly power-off amounts to: without a flush before it, it is a cut.
+    /// The effect of an orderly power-off: without a flush before it, a cut.
     pub(super) fn at_power_off(&self) -> PowerOffPolicy {
         match (self.flush, self.power_off) {
             (FlushPolicy::Never, PowerOffPolicy::Orderly) => PowerOffPolicy::AtOnce,

@@ -1,21 +1,21 @@
-//! A stream in zones that fio keeps itself (`zonemode=zbd`): its files' zones, and requests that wait for their places there.
+//! A stream in zones that fio keeps itself (`zonemode=zbd`): the zones of its files, and requests that wait for a place in them.
 //!
-//! What becomes of a request in the zones is `zoned`'s affair.
+//! How a request is fitted into the zones: `zoned`.
 
 use super::{FioRequest, FioStep, FioStream, READ, WRITE};
 use crate::block::SECTOR;
 use crate::workload::job::{Direction, Region};
 use crate::workload::zoned::{Answer, Ask, Asker, Reach, Spaces};
 
-/// The zones that a file is a part of.
+/// The placement of a file in its zones.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ground {
     space: usize,
     /// The whole file.
     pub(super) whole: Region,
-    /// Where the part begins in it.
+    /// Where the part in use begins in the whole file.
     pub(super) base: u64,
-    /// The part's first zone, and the one behind its last.
+    /// The part's first zone, and the one after its last.
     zones: [usize; 2],
 }
 
@@ -24,29 +24,29 @@ pub(super) struct Ground {
 pub(super) struct Asking {
     pub(super) file: usize,
     ask: Ask,
-    /// The drawn place, which is marked in the map; nothing: none is.
+    /// The drawn place, which is marked in the map; `None`: nothing is marked.
     marked: Option<u64>,
 }
 
-/// What comes of a request in a file.
+/// The outcome of a request in a file.
 pub(super) enum Found {
     Request(FioRequest),
-    /// It is asked for again later.
+    /// The request is retried later.
     Held(FioStep),
     /// The file has no more.
     Nothing,
 }
 
-/// What a stream is asked among: the zones of all files of the job, and how many of its requests are in flight.
+/// The context of a step in zones: the zones of all files of the job, and how many of the stream's requests are in flight.
 pub(crate) struct Around<'a> {
     pub(crate) spaces: &'a mut Spaces,
     pub(crate) in_flight: u32,
-    /// Answered: fio waits for all in flight, if there are any.
+    /// Set by the step: fio waits for all requests in flight, if there are any.
     pub(crate) quiesces: bool,
 }
 
 impl FioStream {
-    /// As worker of this number, in the zones of its job.
+    /// Gives the stream its worker's number, and its files their zones among those of the job.
     pub(crate) fn grounded(mut self, worker: u16, spaces: &mut Spaces) -> FioStream {
         self.worker = worker;
         for (file, whole) in self.files.iter_mut().zip(self.pattern.zoned.iter().flat_map(|zoned| &zoned.files)) {
@@ -59,7 +59,7 @@ impl FioStream {
         self
     }
 
-    /// A request in a file with zones as it is drawn.
+    /// Draws a request in a file with zones, before it is fitted into them.
     pub(super) fn asking_for(&mut self, index: usize, direction: usize) -> Option<Asking> {
         let (place, bytes) = self.draw_place(index, direction)?;
         let file = &self.files[index];
@@ -68,7 +68,7 @@ impl FioStream {
         Some(Asking { file: index, ask: Ask::new(direction, in_file, bytes, self.sizes[direction].min), marked })
     }
 
-    /// Puts a request into the zones.
+    /// Fits a request into the zones.
     pub(super) fn put(&mut self, mut asking: Asking, around: &mut Around<'_>) -> Found {
         let Asking { file: index, marked, .. } = asking;
         let (Some(zoned), Some(ground)) = (&self.pattern.zoned, self.files[index].ground) else {
@@ -107,7 +107,7 @@ impl FioStream {
         self.pattern.zoned.as_ref().is_some_and(|zoned| direction == WRITE || !zoned.beyond)
     }
 
-    /// fio saw a request of this place ended: in zones it holds one no more.
+    /// Releases the zone that a finished request held.
     pub(crate) fn ended(&mut self, read: bool, lba: u64, sectors: u32, spaces: &mut Spaces) {
         let (start, bytes) = (lba * SECTOR, u64::from(sectors) * SECTOR);
         if !self.holds(if read { READ } else { WRITE }) {
@@ -119,7 +119,7 @@ impl FioStream {
         }
     }
 
-    /// Mixed reads and writes: a write instead of a read as long as nothing is written.
+    /// True if a mixed job must write, because nothing is written yet; counts the zones of a file that is fresh.
     pub(super) fn nothing_to_read(&mut self, index: usize, around: &mut Around<'_>) -> bool {
         let Some(zoned) = &self.pattern.zoned else { return false };
         let (mixed, writes) = (self.pattern.direction == Direction::Mixed, self.pattern.direction.triple()[WRITE]);
@@ -133,7 +133,7 @@ impl FioStream {
         mixed && !zoned.beyond && space.is_empty()
     }
 
-    /// In sequence: goes on behind what a zone cannot hold, and leaves zones out.
+    /// Moves a sequential position past the part of a zone that cannot be written, and past skipped zones.
     pub(super) fn leave_zone(&mut self, index: usize, direction: usize, around: &mut Around<'_>) {
         let file = &mut self.files[index];
         let (Some(zoned), Some(ground), false) = (&self.pattern.zoned, file.ground, self.random) else { return };

@@ -20,7 +20,7 @@ impl FioStream {
         let writes = pattern.direction.triple()[WRITE];
         let free = writes && self.random && !pattern.random_map;
         let pass = if free { self.size.max(pattern.bytes) } else { self.size };
-        // Data read back before the end count as well.
+        // Data read back before the end counts as well.
         let pass = if pattern.backlog.is_some() { pass.saturating_add(self.size) } else { pass };
         let bytes = pattern.bytes.saturating_mul(loops);
         PassLimits {
@@ -55,7 +55,7 @@ impl FioStream {
         self.issued[READ] + self.issued[WRITE] + self.issued[TRIM] + self.read_back
     }
 
-    /// Notes that a sync, or what is read back, is issued with so many in flight: it takes with it that its place would
+    /// Notes that a sync or a read-back is issued with `in_flight` in flight: it uses up the io_unit whose place would
     /// not be marked.
     pub(crate) fn takes_unit(&mut self, in_flight: u32) {
         self.put_back.take_if(|level| *level == in_flight);
@@ -71,13 +71,13 @@ impl FioStream {
         }
     }
 
-    /// True if the bytes of a pass are issued, or its requests: there fio counts syncs that it has not seen ended.
+    /// True if all bytes of the pass are issued, or all requests, among which fio counts syncs whose completion it has not seen.
     #[inline]
     pub(super) fn pass_over(&self) -> bool {
         self.pass_bytes >= self.limits.pass || self.requests() + self.syncing >= self.limits.requests
     }
 
-    /// Everything is issued. If passes are left, fio begins one more, in which only its end happens.
+    /// Ends a job that has issued everything. If passes are left, fio begins one more, which ends at once.
     pub(super) fn end(&mut self) -> FioStep {
         if self.pattern.direction == Direction::TrimWrite && self.bytes < self.limits.bytes {
             return self.end_pass();
@@ -93,7 +93,7 @@ impl FioStream {
         self.passes += 1;
         match self.pass_bytes {
             0 => FioStep::End,
-            // What is read back first counts.
+            // With `verify`, the read-back comes first and counts.
             _ if !self.pattern.verify && self.last_pass() => FioStep::End,
             _ => FioStep::Pass,
         }

@@ -1,8 +1,8 @@
-//! What a worker of fio issues next: what it reads back, its next request, a sync; and what its engine puts off.
+//! The next action of a worker of fio: a read-back, a request, a sync, or one of these that its engine has put off.
 //!
 //! An engine may refuse a request or a sync for now (`reaping`). fio then waits for completions and offers the same again,
-//! whatever they change. Not here: whether it may issue at all (`worker`), which requests and syncs there are (`fio`).
-//! Source: fio 3.33, `backend.c` (`do_io`, `io_queue_event`), `io_u.c` (`get_io_u`).
+//! whatever they change. Not here: whether the worker may issue at all (`worker`), which requests and syncs there are
+//! (`fio`). Source: fio 3.33, `backend.c` (`do_io`, `io_queue_event`), `io_u.c` (`get_io_u`).
 
 use super::{Stream, WorkerPoll, WorkerRequest, WorkerState};
 use crate::block::{Flags, Op, SECTOR};
@@ -13,7 +13,7 @@ use crate::workload::reaping::ReapedEvent;
 use crate::workload::written::VerifyQueue;
 use crate::workload::zoned::Spaces;
 
-/// What the engine does not take yet.
+/// A sync or a request that the engine refused for now.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum PutOff {
     Sync(FioSync),
@@ -81,7 +81,7 @@ impl WorkerState {
                     continue;
                 }
                 FioStep::Drain | FioStep::Wait => {
-                    // Until its own requests are done.
+                    // Until the worker's own requests are done.
                     (self.draining, self.zone_taken) = (true, drawn == FioStep::Wait);
                     WorkerPoll::Wait
                 }
@@ -89,7 +89,7 @@ impl WorkerState {
         }
     }
 
-    /// Whether the engine takes a request, or a sync, only after some of what it has is taken back.
+    /// Checks whether the engine refuses a request, or a sync, for now.
     fn refused(&mut self, sync: bool) -> bool {
         let in_flight = self.in_flight;
         self.reaping.as_mut().is_some_and(|reaping| reaping.refuses(sync, in_flight))
@@ -113,7 +113,7 @@ impl WorkerState {
         if self.reap(spaces) { self.run(now, spaces) } else { WorkerPoll::Wait }
     }
 
-    /// What was put off; `None`: it is done, and nothing came of it.
+    /// Issues what was put off; `None` if that is done and issued no request.
     fn put_again(&mut self, what: PutOff, now: Instant, spaces: &mut Spaces) -> Option<WorkerPoll> {
         if let Some(written) = &mut self.written {
             written.offered_again();
@@ -121,14 +121,14 @@ impl WorkerState {
         match what {
             PutOff::Sync(sync) => self.sync(sync, now, spaces),
             PutOff::Request(issue) => {
-                // fio's time counts from here, but where it is due at an instant.
+                // fio's time counts from here, unless the request is due at an instant.
                 let intended = if self.arrival.is_some() { issue.intended } else { now };
                 Some(self.issue(WorkerRequest { intended, ..issue }))
             }
         }
     }
 
-    /// A sync; `None`: it does not concern the drive, and is done.
+    /// Issues a sync; `None` if it is done and does not concern the drive.
     fn sync(&mut self, sync: FioSync, now: Instant, spaces: &mut Spaces) -> Option<WorkerPoll> {
         match sync {
             FioSync::Flush => Some(WorkerPoll::Issue(self.flush(now, self.calls))),
@@ -136,7 +136,7 @@ impl WorkerState {
         }
     }
 
-    /// A sync of a range of the page cache: queued, it is done at once. False: fio waits for more to be done.
+    /// Syncs a range of the page cache, which is done at once. False: fio waits for more completions.
     fn file_range(&mut self, spaces: &mut Spaces) -> bool {
         match &mut self.reaping {
             Some(reaping) if !self.calls => {
@@ -151,7 +151,7 @@ impl WorkerState {
         }
     }
 
-    /// As fio draws it: only in a direction with a share of priority requests.
+    /// Draws the priority of a request: as in fio, only in a direction with a share of priority requests.
     fn draw_priority(&mut self, direction: usize) -> Flags {
         let Some((percent, random)) = &mut self.priority else {
             return Flags::NONE;

@@ -1,5 +1,5 @@
-//! The file that keeps what a device's settings were: written, and on the disk, before any of them changes. A line a fact,
-//! its words apart by tabs.
+//! The file that keeps a device's former settings: written, and on the disk, before any of them changes. A fact a line, its words
+//! apart by tabs.
 
 use std::fs;
 use std::io::Write;
@@ -11,27 +11,27 @@ use crate::system::{BlockDevice, SystemRoot};
 
 const TITLE: &str = "seekwise settings 1";
 
-/// What is kept of a run.
+/// Settings of a run, as the file keeps them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SettingsRecord {
-    /// The kernel's name of the disk, and which one since the machine started that is.
+    /// The kernel's name of the disk, and its sequence number since the machine started.
     disk: String,
     sequence: String,
-    /// Which start of the machine.
+    /// The start of the machine.
     boot: String,
-    /// Whose run it is: the process and when it began.
+    /// The process of the run, and its start.
     process: String,
     began: String,
     changes: Vec<Change>,
 }
 
-/// What became of a file.
+/// Result of restoring the settings of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RestoreResult {
     pub disk: String,
-    /// What was done, a sentence each.
+    /// Actions, a sentence each.
     pub said: Vec<String>,
-    /// Something could not be put back.
+    /// Something could not be restored.
     pub failed: bool,
 }
 
@@ -39,7 +39,7 @@ fn boot(system: &SystemRoot) -> String {
     system.text("proc/sys/kernel/random/boot_id").unwrap_or_default()
 }
 
-/// When a process began, in ticks since the machine started: field 22 of its `stat`, the twentieth behind the name.
+/// Returns the start of a process, in ticks since the machine started: field 22 of its `stat`, the twentieth after the name.
 fn began(system: &SystemRoot, process: &str) -> Option<String> {
     let stat = system.text(&format!("proc/{process}/stat"))?;
     stat.rsplit_once(')')?.1.split_whitespace().nth(19).map(str::to_owned)
@@ -58,7 +58,7 @@ impl SettingsRecord {
         }
     }
 
-    /// Writes it where it can be written; one run a disk.
+    /// Writes the file to the first folder that takes it; one run a disk.
     pub(super) fn write(&self, folders: &[PathBuf]) -> Result<PathBuf, String> {
         let mut why = String::new();
         for folder in folders {
@@ -82,7 +82,7 @@ impl SettingsRecord {
         Err(format!("{why}expected a folder that keeps what the settings of {} were", self.disk))
     }
 
-    /// Changes all of them.
+    /// Makes all changes.
     pub(super) fn change(&self) -> Result<(), String> {
         let each = |change: &Change| change.during.as_ref().map_or(Ok(()), |during| write(&change.path, during));
         self.changes.iter().try_for_each(each)
@@ -116,7 +116,7 @@ impl SettingsRecord {
                 ["set", path, before, during] => (path, before, Some(during.to_owned())),
                 _ => return None,
             };
-            // Nothing but settings of a device is ever written by what a file says.
+            // A relative path is refused, and one with `..` in it.
             let fits = Path::new(path).is_absolute() && !path.contains("/../");
             fits.then(|| Change { path: path.into(), before: before.to_owned(), during })
         };
@@ -124,7 +124,7 @@ impl SettingsRecord {
         Some(SettingsRecord { disk, sequence, boot, process, began, changes })
     }
 
-    /// Puts all back: what somebody else has changed meanwhile stays.
+    /// Restores the settings, except those that somebody else has changed meanwhile.
     fn put_back(&self) -> (Vec<String>, bool) {
         let (mut said, mut failed) = (Vec::new(), false);
         for Change { path, before, during } in &self.changes {
@@ -150,7 +150,7 @@ fn read(record: &Path) -> Result<SettingsRecord, String> {
     })
 }
 
-/// Puts back what a file keeps, and removes it where that succeeds.
+/// Restores the settings of a file, and removes it on success.
 pub(super) fn put_back(record: &Path) -> Result<Vec<String>, String> {
     let (said, failed) = read(record)?.put_back();
     if failed {
@@ -160,7 +160,7 @@ pub(super) fn put_back(record: &Path) -> Result<Vec<String>, String> {
     Ok(said)
 }
 
-/// Puts back what this user's runs that were killed have left; with `dry` it only says what it would.
+/// Restores the settings that this user's killed runs have left; with `dry` it only says what it would do.
 pub fn restore(dry: bool) -> Vec<RestoreResult> {
     restore_in(&by_owner(folders()).0, &SystemRoot::here(), dry)
 }
@@ -169,14 +169,14 @@ pub(super) fn restore_in(folders: &[PathBuf], system: &SystemRoot, dry: bool) ->
     records(folders).iter().map(|record| restored(record, system, dry)).collect()
 }
 
-/// Whether a file is of this very process.
+/// Whether a file belongs to this very process.
 pub(super) fn is_own(record: &Path, system: &SystemRoot) -> bool {
     let process = std::process::id().to_string();
     let own = |kept: SettingsRecord| kept.boot == boot(system) && began(system, &process) == Some(kept.began);
     read(record).is_ok_and(|kept| kept.process == process && own(kept))
 }
 
-/// All such files.
+/// Returns all such files.
 pub(super) fn records(folders: &[PathBuf]) -> Vec<PathBuf> {
     let entries = folders.iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
     let mut records: Vec<PathBuf> =

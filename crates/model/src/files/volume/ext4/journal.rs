@@ -26,11 +26,11 @@ const LOOK: Span = Span::from_secs(5);
 struct Home {
     page: DirtyPage,
     since: Instant,
-    /// Its transaction, as an entry of [`Ext4Journal::open`].
+    /// The number of its transaction in [`Ext4Journal::open`].
     transaction: u64,
 }
 
-/// The journal and the blocks on their way through it. The running transaction is what is dirty in [`MetadataPages`].
+/// The journal and the blocks in it that are not home. The running transaction is what is dirty in [`MetadataPages`].
 #[derive(Debug)]
 pub(super) struct Ext4Journal {
     /// First sector, and blocks in the ring after the superblock.
@@ -77,7 +77,7 @@ impl Ext4Journal {
         self.lba
     }
 
-    /// Begins a transaction, if none runs: metadata change.
+    /// Begins a transaction for a metadata change, if none runs.
     pub(super) fn begin(&mut self, now: Instant) {
         if self.due == Instant::FAR {
             self.due = now + self.interval;
@@ -89,7 +89,7 @@ impl Ext4Journal {
         number <= self.committed
     }
 
-    /// A flush, if there are barriers.
+    /// Adds a flush, if there are barriers.
     pub(super) fn flush(&self, plan: &mut IoPlan) {
         if self.barrier {
             plan.flush();
@@ -225,7 +225,7 @@ impl Ext4Journal {
         }
     }
 
-    /// Everything so far was before the run.
+    /// Begins the run: everything so far was before it.
     pub(super) fn settle(&mut self, number: u64) {
         self.homes.clear();
         self.open.clear();

@@ -1,6 +1,6 @@
 //! The layout of ext4, as mke2fs 1.47 writes it with its defaults (blocks of 4 KiB, inodes of 256 bytes, one for every
 //! 16 KiB, flex groups of 16, sparse superblocks, room to grow 1,024-fold). The test below compares it with that
-//! program where it is installed.
+//! program, if it is installed.
 
 use super::super::refusal::VolumeMisfit;
 

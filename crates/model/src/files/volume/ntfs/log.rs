@@ -1,4 +1,4 @@
-//! `$LogFile`: what must be on the drive before the metadata that it describes.
+//! `$LogFile`: records that must be on the drive before the metadata that they describe.
 //!
 //! From the linux-ntfs documentation ("$LogFile (2)"): two restart pages, then two tail pages, then a ring of pages of
 //! 4 KiB with a header of 64 bytes each. A page that is not full yet is written to a tail page, the two by turns, and
@@ -17,7 +17,7 @@ const RECORD: u64 = 88;
 /// The log file.
 #[derive(Debug)]
 pub(super) struct NtfsLog {
-    /// First sector on the drive, sectors in a page.
+    /// First sector on the drive.
     lba: u64,
     /// Pages in the ring.
     ring: u64,
@@ -62,7 +62,7 @@ impl NtfsLog {
         self.logged - self.clean > self.ring * (PAGE - HEADER) / 4 * 3
     }
 
-    /// Writes what is not on the drive yet; what follows in the plan waits for it.
+    /// Writes records that are not on the drive yet; later steps of the plan wait for them.
     pub(super) fn flush(&mut self, flags: Flags, plan: &mut IoPlan) {
         if self.flushed == self.logged {
             return;
@@ -85,8 +85,8 @@ impl NtfsLog {
         self.flushed = self.logged;
     }
 
-    /// A checkpoint: three records (transactions, dirty pages, open attributes; 512 bytes in all, inferred: 200 to
-    /// 4,000), then one of the restart pages by turns.
+    /// Writes a checkpoint: three records (transactions, dirty pages, open attributes; 512 bytes in all, inferred: 200
+    /// to 4,000), then one of the restart pages by turns.
     pub(super) fn checkpoint(&mut self, all_clean: bool, plan: &mut IoPlan) {
         self.append(3, 512, self.holds);
         self.flush(Flags::NONE, plan);
@@ -99,7 +99,7 @@ impl NtfsLog {
         }
     }
 
-    /// Everything so far was before the run.
+    /// Begins the run: everything so far was before it.
     pub(super) fn settle(&mut self) {
         (self.flushed, self.checked, self.clean) = (self.logged, self.logged, self.logged);
     }
