@@ -95,7 +95,7 @@ pub(crate) fn fio_job(data: &[u8], hear: Hear<'_>) {
         let job = file.job(sectors);
         hear(&job);
         if let Ok((job, _)) = job {
-            assert_eq!(job.workers.len(), file.origins().len(), "each worker has its origin");
+            assert_eq!(job.workers.len(), file.worker_origins().len(), "each worker has its origin");
         }
     }
 }
@@ -126,8 +126,8 @@ pub(crate) fn study(data: &[u8], hear: Hear<'_>) {
         assert!(study.runs > 0 && study.factor.iter().all(|factor| !factor.level_names().is_empty()));
         hear(&seekwise_formats::dotted::flatten(&study.stack));
     }
-    let fault = Diagnostic::at("--set", 0, "unknown key").key(text.chars().take(20).collect::<String>());
-    hear(&studies::placed("fuzz.toml", &text, fault));
+    let fault = Diagnostic::at("--set", 0, "unknown key").with_key(text.chars().take(20).collect::<String>());
+    hear(&studies::locate_fault("fuzz.toml", &text, fault));
 }
 
 /// An expression of a claim; its parts are written as they stand in it, and its faults lie in it.
@@ -164,7 +164,7 @@ pub(crate) fn recording(data: &[u8], hear: Hear<'_>) {
     let parsed = recordings::parse("fuzz.csv", "fuzz", &String::from_utf8_lossy(data));
     hear(&parsed);
     if let Ok(read) = parsed {
-        let lines: String = read.session.entries.iter().map(recordings::line).collect();
+        let lines: String = read.session.entries.iter().map(recordings::request_line).collect();
         hear(&lines);
         let again = recordings::parse("fuzz.csv", "fuzz", &lines).expect("what we write we read");
         assert_eq!(again.session.entries, read.session.entries);
@@ -207,7 +207,7 @@ pub(crate) fn recorded_trace(data: &[u8], hear: Hear<'_>) {
     hear(&surveyed);
     if let Ok(survey) = surveyed {
         assert_eq!(survey.requests, survey.reads + survey.writes + survey.flushes + survey.trims);
-        hear(&survey.instants_fit("fuzz", &reading));
+        hear(&survey.check_timestamps("fuzz", &reading));
     }
 }
 

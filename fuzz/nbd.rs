@@ -51,20 +51,20 @@ pub(crate) fn server(data: &[u8]) -> usize {
     let piece = 1 + rest.iter().map(|&byte| usize::from(byte)).sum::<usize>() % 5000;
     let mut taken = 0;
     for mut piece in rest.chunks(piece) {
-        while line.hears() && !piece.is_empty() {
+        while line.wants_read() && !piece.is_empty() {
             line.read_from(&mut piece).expect("no connection fails here");
             taken += answer_all(&mut line);
         }
     }
     line.read_from(&mut &[][..]).expect("no connection fails here");
-    assert!(line.request().is_none() && line.is_over(), "it has an end");
+    assert!(line.next_request().is_none() && line.is_over(), "it has an end");
     taken
 }
 
 /// Answers what was heard. Returns how many requests that were.
 fn answer_all(line: &mut Transmission) -> usize {
     let mut taken = 0;
-    while let Some((head, data)) = line.request() {
+    while let Some((head, data)) = line.next_request() {
         answer(line, &head, &data);
         taken += 1;
     }
@@ -81,9 +81,9 @@ fn answer(line: &mut Transmission, head: &RequestHead, data: &[u8]) {
     let carried = if head.command == NbdCommand::Write { length } else { 0 };
     assert_eq!(data.len(), carried, "{head:?}");
     match head.command {
-        NbdCommand::BlockStatus => line.extents(head, &[(head.length, 0)]),
-        NbdCommand::Trim => line.failed(head, error::SHUTDOWN),
-        _ => line.done(head, |_| Ok(())),
+        NbdCommand::BlockStatus => line.answer_extents(head, &[(head.length, 0)]),
+        NbdCommand::Trim => line.answer_failed(head, error::SHUTDOWN),
+        _ => line.answer_done(head, |_| Ok(())),
     }
 }
 

@@ -36,7 +36,7 @@ pub unsafe extern "C" fn seekwise_open(
     why: *mut c_char,
     why_size: usize,
 ) -> SeekwiseStatus {
-    unsafe { open(drive, WORD, disk, (why, why_size), |name| Disk::drive(name, seed)) }
+    unsafe { open_from_text(drive, WORD, disk, (why, why_size), |name| Disk::drive(name, seed)) }
 }
 
 /// Opens a stack like a drive, from the text of a stack file (docs/stack.md), whose drive is a built-in one.
@@ -48,7 +48,7 @@ pub unsafe extern "C" fn seekwise_open_stack(
     why: *mut c_char,
     why_size: usize,
 ) -> SeekwiseStatus {
-    unsafe { open(stack_toml, TEXT, disk, (why, why_size), |text| Disk::stack(text, seed)) }
+    unsafe { open_from_text(stack_toml, TEXT, disk, (why, why_size), |text| Disk::stack(text, seed)) }
 }
 
 /// Frees a disk. Null is ignored.
@@ -63,7 +63,7 @@ pub unsafe extern "C" fn seekwise_free(disk: *mut Disk) {
 /// Gets the limits of a disk.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seekwise_limits(disk: *mut Disk, limits: *mut SeekwiseLimits) -> SeekwiseStatus {
-    unsafe { with(disk, |disk| put(limits, disk.limits())) }
+    unsafe { with_disk(disk, |disk| write_value(limits, disk.limits())) }
 }
 
 /// Submits a request at now_ns, after doing all that is due by then. stamp gets the number of the request among all that the disk
@@ -79,10 +79,10 @@ pub unsafe extern "C" fn seekwise_submit(
         if !stamp.is_null() && !is_place(stamp) {
             return Err(SeekwiseStatus::BadArgument);
         }
-        let taken = disk.submit(now_ns, unsafe { get(request) }?)?;
-        if stamp.is_null() { Ok(()) } else { unsafe { put(stamp, taken) } }
+        let taken = disk.submit(now_ns, unsafe { read_value(request) }?)?;
+        if stamp.is_null() { Ok(()) } else { unsafe { write_value(stamp, taken) } }
     };
-    unsafe { with(disk, submit) }
+    unsafe { with_disk(disk, submit) }
 }
 
 /// When something happens next by itself: the instant to call seekwise_advance at. SEEKWISE_NEVER without a disk, or while nothing
@@ -94,39 +94,39 @@ pub unsafe extern "C" fn seekwise_next(disk: *mut Disk) -> u64 {
         next = disk.next();
         Ok(())
     };
-    let _ = unsafe { with(disk, ask) };
+    let _ = unsafe { with_disk(disk, ask) };
     next
 }
 
 /// Does all that is due by now_ns, each thing at its own instant: late calls change no figure.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seekwise_advance(disk: *mut Disk, now_ns: u64) -> SeekwiseStatus {
-    unsafe { with(disk, |disk| disk.advance(now_ns)) }
+    unsafe { with_disk(disk, |disk| disk.advance(now_ns)) }
 }
 
 /// Collects the next completion; SEEKWISE_STATUS_NONE when there is none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seekwise_completion(disk: *mut Disk, completion: *mut SeekwiseCompletion) -> SeekwiseStatus {
-    unsafe { collect(disk, completion, Disk::completion) }
+    unsafe { collect_next(disk, completion, Disk::completion) }
 }
 
 /// Collects the next landing; SEEKWISE_STATUS_NONE when there is none. Set landings to on first. Landings are kept until they
 /// are collected.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seekwise_landing(disk: *mut Disk, landing: *mut SeekwiseLanding) -> SeekwiseStatus {
-    unsafe { collect(disk, landing, Disk::landing) }
+    unsafe { collect_next(disk, landing, Disk::landing) }
 }
 
 /// Does at now_ns what control (one of SeekwiseControl) says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seekwise_control(disk: *mut Disk, now_ns: u64, control: u32) -> SeekwiseStatus {
-    unsafe { with(disk, |disk| disk.control(now_ns, control)) }
+    unsafe { with_disk(disk, |disk| disk.control(now_ns, control)) }
 }
 
 /// Aborts a request in flight, which completes as aborted.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seekwise_abort(disk: *mut Disk, now_ns: u64, tag: u32) -> SeekwiseStatus {
-    unsafe { with(disk, |disk| disk.abort(now_ns, tag)) }
+    unsafe { with_disk(disk, |disk| disk.abort(now_ns, tag)) }
 }
 
 /// Sets a dotted key of the stack: landings to on, drive.cache.write_back to off.
@@ -137,20 +137,20 @@ pub unsafe extern "C" fn seekwise_set(
     key: *const c_char,
     value: *const c_char,
 ) -> SeekwiseStatus {
-    let set = |disk: &mut Disk| disk.set(now_ns, unsafe { text(key, WORD) }?, unsafe { text(value, WORD) }?);
-    unsafe { with(disk, set) }
+    let set = |disk: &mut Disk| disk.set(now_ns, unsafe { read_text(key, WORD) }?, unsafe { read_text(value, WORD) }?);
+    unsafe { with_disk(disk, set) }
 }
 
 /// The name of the built-in drive at index, from 0; SEEKWISE_STATUS_NONE past the last. A name longer than size - 1 bytes is cut.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seekwise_drive_name(index: usize, name: *mut c_char, size: usize) -> SeekwiseStatus {
-    unsafe { named(drives::names().nth(index), name, size) }
+    unsafe { put_name(drives::names().nth(index), name, size) }
 }
 
 /// The name of a part of a response, in the order of parts_ns; SEEKWISE_STATUS_NONE past the last.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seekwise_part_name(part: usize, name: *mut c_char, size: usize) -> SeekwiseStatus {
-    unsafe { named(Part::ALL.get(part).map(|part| part.name()), name, size) }
+    unsafe { put_name(Part::ALL.get(part).map(|part| part.name()), name, size) }
 }
 
 /// The meaning of a status (one of SeekwiseStatus), in words.
@@ -171,20 +171,20 @@ pub extern "C" fn seekwise_status_text(status: u32) -> *const c_char {
 }
 
 /// Runs `act` on the disk at an address.
-unsafe fn with(disk: *mut Disk, act: impl FnOnce(&mut Disk) -> Result<(), SeekwiseStatus>) -> SeekwiseStatus {
+unsafe fn with_disk(disk: *mut Disk, act: impl FnOnce(&mut Disk) -> Result<(), SeekwiseStatus>) -> SeekwiseStatus {
     let Some(disk) = (unsafe { disk.as_mut() }) else {
         return SeekwiseStatus::BadArgument;
     };
     if disk.broken {
         return SeekwiseStatus::Panicked;
     }
-    let status = caught(|| act(disk));
+    let status = catch_panics(|| act(disk));
     disk.broken = status == SeekwiseStatus::Panicked;
     status
 }
 
 /// Runs `act`; returns how it ended, by a panic too.
-fn caught(act: impl FnOnce() -> Result<(), SeekwiseStatus>) -> SeekwiseStatus {
+fn catch_panics(act: impl FnOnce() -> Result<(), SeekwiseStatus>) -> SeekwiseStatus {
     match catch_unwind(AssertUnwindSafe(act)) {
         Ok(Ok(())) => SeekwiseStatus::Ok,
         Ok(Err(status)) => status,
@@ -193,40 +193,40 @@ fn caught(act: impl FnOnce() -> Result<(), SeekwiseStatus>) -> SeekwiseStatus {
 }
 
 /// Opens what `make` makes of the text at an address.
-unsafe fn open(
+unsafe fn open_from_text(
     from: *const c_char,
     most: usize,
     to: *mut *mut Disk,
     (why, size): (*mut c_char, usize),
     make: impl FnOnce(&str) -> Result<Disk, Vec<Diagnostic>>,
 ) -> SeekwiseStatus {
-    caught(|| {
-        unsafe { put(to, std::ptr::null_mut()) }?;
-        let disk = make(unsafe { text(from, most) }?).map_err(|errors| {
+    catch_panics(|| {
+        unsafe { write_value(to, std::ptr::null_mut()) }?;
+        let disk = make(unsafe { read_text(from, most) }?).map_err(|errors| {
             let lines: Vec<String> = errors.iter().map(Diagnostic::to_string).collect();
             // Nobody has to want the reason.
-            let _ = unsafe { put_text(&lines.join("\n"), why, size) };
+            let _ = unsafe { write_text(&lines.join("\n"), why, size) };
             SeekwiseStatus::Unknown
         })?;
-        unsafe { put(to, Box::into_raw(Box::new(disk))) }
+        unsafe { write_value(to, Box::into_raw(Box::new(disk))) }
     })
 }
 
 /// Hands over what `next` takes from the disk.
-unsafe fn collect<T>(disk: *mut Disk, to: *mut T, next: impl FnOnce(&mut Disk) -> Option<T>) -> SeekwiseStatus {
+unsafe fn collect_next<T>(disk: *mut Disk, to: *mut T, next: impl FnOnce(&mut Disk) -> Option<T>) -> SeekwiseStatus {
     let hand_over = |disk: &mut Disk| {
         // Nothing is taken that cannot be handed over.
         if !is_place(to) {
             return Err(SeekwiseStatus::BadArgument);
         }
-        unsafe { put(to, next(disk).ok_or(SeekwiseStatus::None)?) }
+        unsafe { write_value(to, next(disk).ok_or(SeekwiseStatus::None)?) }
     };
-    unsafe { with(disk, hand_over) }
+    unsafe { with_disk(disk, hand_over) }
 }
 
 /// Hands over a name, if there is one.
-unsafe fn named(name: Option<&str>, to: *mut c_char, size: usize) -> SeekwiseStatus {
-    caught(|| unsafe { put_text(name.ok_or(SeekwiseStatus::None)?, to, size) })
+unsafe fn put_name(name: Option<&str>, to: *mut c_char, size: usize) -> SeekwiseStatus {
+    catch_panics(|| unsafe { write_text(name.ok_or(SeekwiseStatus::None)?, to, size) })
 }
 
 /// Whether a value can be at this address.
@@ -235,12 +235,12 @@ fn is_place<T>(at: *const T) -> bool {
 }
 
 /// The value at an address.
-unsafe fn get<'a, T>(from: *const T) -> Result<&'a T, SeekwiseStatus> {
+unsafe fn read_value<'a, T>(from: *const T) -> Result<&'a T, SeekwiseStatus> {
     if is_place(from) { Ok(unsafe { &*from }) } else { Err(SeekwiseStatus::BadArgument) }
 }
 
 /// Writes a value to an address.
-unsafe fn put<T>(to: *mut T, value: T) -> Result<(), SeekwiseStatus> {
+unsafe fn write_value<T>(to: *mut T, value: T) -> Result<(), SeekwiseStatus> {
     if !is_place(to) {
         return Err(SeekwiseStatus::BadArgument);
     }
@@ -249,7 +249,7 @@ unsafe fn put<T>(to: *mut T, value: T) -> Result<(), SeekwiseStatus> {
 }
 
 /// The text at an address, of at most `most` bytes before its end.
-unsafe fn text<'a>(from: *const c_char, most: usize) -> Result<&'a str, SeekwiseStatus> {
+unsafe fn read_text<'a>(from: *const c_char, most: usize) -> Result<&'a str, SeekwiseStatus> {
     if from.is_null() {
         return Err(SeekwiseStatus::BadArgument);
     }
@@ -259,7 +259,7 @@ unsafe fn text<'a>(from: *const c_char, most: usize) -> Result<&'a str, Seekwise
 }
 
 /// Writes as much of a text as goes into `size` bytes with its end.
-unsafe fn put_text(text: &str, to: *mut c_char, size: usize) -> Result<(), SeekwiseStatus> {
+unsafe fn write_text(text: &str, to: *mut c_char, size: usize) -> Result<(), SeekwiseStatus> {
     if to.is_null() || size == 0 {
         return Err(SeekwiseStatus::BadArgument);
     }

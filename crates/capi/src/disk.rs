@@ -38,7 +38,7 @@ impl Disk {
     /// A built-in drive with nothing above it.
     pub fn drive(name: &str, seed: u64) -> Result<Disk, Vec<Diagnostic>> {
         let profile = drives::load(name)?.profile()?;
-        Ok(Disk::of(Stack::bare(profile).build(Seed(seed))))
+        Ok(Disk::new(Stack::bare(profile).build(Seed(seed))))
     }
 
     /// A stack, as a stack file describes it; its drive is a built-in one.
@@ -46,13 +46,13 @@ impl Disk {
         const FILE: &str = "stack.toml";
         let built = stack::StackFile::parse(FILE, text)?.build(&drives::read)?;
         if !built.stack.changes.is_empty() {
-            let wrong = Diagnostic::at(FILE, 0, "changes during a run are the caller's here").key("at");
-            return Err(vec![wrong.expected("a call that sets the key at its instant (seekwise_set)")]);
+            let wrong = Diagnostic::at(FILE, 0, "changes during a run are the caller's here").with_key("at");
+            return Err(vec![wrong.with_expected("a call that sets the key at its instant (seekwise_set)")]);
         }
-        Ok(Disk::of(built.stack.build(Seed(seed))))
+        Ok(Disk::new(built.stack.build(Seed(seed))))
     }
 
-    pub(crate) fn of(device: Box<dyn Device>) -> Disk {
+    pub(crate) fn new(device: Box<dyn Device>) -> Disk {
         let limits = device.limits(0);
         let (out, ready) = (BTreeSet::new(), VecDeque::new());
         Disk { device, limits, now: Instant::ZERO, stamp: 0, out, ready, broken: false }
@@ -65,7 +65,7 @@ impl Disk {
 
     /// Takes a request at `now`; returns its stamp, which is the number of requests taken, this one included.
     pub fn submit(&mut self, now: u64, request: &SeekwiseRequest) -> Result<u64, SeekwiseStatus> {
-        let request = self.checked(request)?;
+        let request = self.check_request(request)?;
         self.advance(now)?;
         if self.out.len() >= MOST_OUT {
             return Err(SeekwiseStatus::Busy);
@@ -73,11 +73,11 @@ impl Disk {
         self.device.submit(self.now, request).map_err(|_| SeekwiseStatus::Busy)?;
         self.stamp = request.stamp;
         self.out.insert(request.tag);
-        self.drain();
+        self.drain_completions();
         Ok(self.stamp)
     }
 
-    fn checked(&self, request: &SeekwiseRequest) -> Result<Request, SeekwiseStatus> {
+    fn check_request(&self, request: &SeekwiseRequest) -> Result<Request, SeekwiseStatus> {
         let SeekwiseRequest { tag, op, flags: marks, sectors, lba } = *request;
         let (Some(op), Some(flags)) = (SeekwiseOp::from_number(op), flags(marks)) else {
             return Err(SeekwiseStatus::BadArgument);
@@ -116,11 +116,11 @@ impl Disk {
             _ => self.now = now,
         }
         self.device.handle_timeout(now);
-        self.drain();
+        self.drain_completions();
         Ok(())
     }
 
-    fn drain(&mut self) {
+    fn drain_completions(&mut self) {
         while let Some(completion) = self.device.poll_completion() {
             self.ready.push_back(completion);
         }
@@ -147,23 +147,23 @@ impl Disk {
             _ if control == SeekwiseControl::Reset as u32 => Control::Reset,
             _ => return Err(SeekwiseStatus::BadArgument),
         };
-        self.obey(now, &control)
+        self.apply_control(now, &control)
     }
 
     /// Aborts the request with this tag.
     pub fn abort(&mut self, now: u64, tag: u32) -> Result<(), SeekwiseStatus> {
-        self.obey(now, &Control::Abort(tag))
+        self.apply_control(now, &Control::Abort(tag))
     }
 
     /// Sets a dotted key of the stack.
     pub fn set(&mut self, now: u64, key: &str, value: &str) -> Result<(), SeekwiseStatus> {
-        self.obey(now, &Control::Set { key, value })
+        self.apply_control(now, &Control::Set { key, value })
     }
 
-    fn obey(&mut self, now: u64, control: &Control<'_>) -> Result<(), SeekwiseStatus> {
+    fn apply_control(&mut self, now: u64, control: &Control<'_>) -> Result<(), SeekwiseStatus> {
         self.advance(now)?;
         let done = self.device.control(self.now, control);
-        self.drain();
+        self.drain_completions();
         done.map_err(|error| match error {
             ControlError::UnknownKey | ControlError::BadValue | ControlError::UnknownTag => SeekwiseStatus::Unknown,
             ControlError::PoweredOff => SeekwiseStatus::Off,

@@ -38,7 +38,7 @@ fn pick<T: Copy>(rng: &mut Rng, of: &[T]) -> T {
 
 /// A request that is right, or not in one thing or another.
 fn request(rng: &mut Rng, sectors: u64) -> SeekwiseRequest {
-    let mut wild = || rng.percent(3);
+    let mut wild = || rng.draw_chance(3);
     let wild = [wild(), wild(), wild(), wild()];
     let op = if wild[0] { rng.below(7) as u32 } else { pick(rng, &[0, 0, 1, 1, 1, 3]) };
     let flags = if wild[1] { rng.below(32) as u32 } else { pick(rng, &[0, 0, 0, 1, 8]) };

@@ -29,7 +29,7 @@ pub use self::comparison::{AnswerFormat, CompareArgs, StudyArgs};
 pub use self::crash::CrashArgs;
 pub use self::explain::ExplainArgs;
 pub use self::fit::FitArgs;
-pub use self::fold::parse;
+pub use self::fold::parse_command_line;
 pub use self::former::{FormerPower, FormerServed, FormerSet};
 pub use self::pictures::PictureArgs;
 pub use self::real::FlushAuditArgs;
@@ -438,14 +438,14 @@ pub struct TargetArgs {
 
 impl TargetArgs {
     /// The target's name; empty if none is given, which only `compare` allows.
-    pub fn name(&self) -> &str {
+    pub fn target_name(&self) -> &str {
         self.target.as_deref().unwrap_or_default()
     }
 
     /// The setup of a job on this target.
-    pub fn setup(&self, job: &str) -> Setup {
+    pub fn job_setup(&self, job: &str) -> Setup {
         let TargetArgs { set, seed, runtime, destroy, trace_format, .. } = self.clone();
-        Setup { job: job.to_owned(), target: self.name().to_owned(), set, seed, runtime, destroy, trace_format }
+        Setup { job: job.to_owned(), target: self.target_name().to_owned(), set, seed, runtime, destroy, trace_format }
     }
 }
 
@@ -654,7 +654,7 @@ fn targets() -> String {
 
 /// The version, the hash of the sources, the optional features, and the places where jobs can run.
 fn long_version() -> String {
-    let ProgramVersion { version, build } = ProgramVersion::this();
+    let ProgramVersion { version, build } = ProgramVersion::current();
     let machine = format!("{} {}", std::env::consts::ARCH, std::env::consts::OS);
     // No feature of the build is optional so far; one that is belongs here.
     let measured: String = PLACES.iter().map(|place| format!(", {} (real time)", place.name)).collect();
@@ -676,7 +676,7 @@ fn span(text: &str) -> Result<Span, String> {
 
 /// `500m`, `2g`, `2 GB` or bytes; powers of 1024.
 fn size(text: &str) -> Result<u64, String> {
-    seekwise_formats::dotted::size(text).ok_or_else(|| "expected a size, such as 500m or 2g".into())
+    seekwise_formats::dotted::parse_size(text).ok_or_else(|| "expected a size, such as 500m or 2g".into())
 }
 
 /// A seed: 64 bits.

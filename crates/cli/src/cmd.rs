@@ -34,11 +34,11 @@ use seekwise::{Bounds, answer};
 
 use crate::args::{Cli, CliCommand};
 use crate::exit::{CommandError, CommandResult};
-use crate::output::{say, shown};
+use crate::output::{print_to_stderr, to_printable};
 
 /// Runs the command; `words` are what it was called by.
 pub fn dispatch(cli: Cli, words: &[OsString]) -> CommandResult {
-    if cli.max_memory.is_some() && !bounded(&cli.command) {
+    if cli.max_memory.is_some() && !takes_memory_bound(&cli.command) {
         return Err(CommandError::new(
             "--max-memory: not supported by this command; expected run, compare, study, claims, explain, power-cut or serve",
         ));
@@ -46,70 +46,70 @@ pub fn dispatch(cli: Cli, words: &[OsString]) -> CommandResult {
     let bounds = Bounds::new(cli.max_memory);
     seekwise::reading::limit_texts(bounds.memory());
     match cli.command {
-        CliCommand::Drives(args) => drives::drives(&args, cli.json),
-        CliCommand::Studies(args) => studies::studies(&args, cli.json),
-        CliCommand::Patterns(args) => patterns::patterns(&args, cli.json),
-        CliCommand::Programs(args) => programs::programs(&args, cli.json),
-        CliCommand::Keys(args) => keys::keys(&args, cli.json),
-        CliCommand::Init(args) => init::init(&args),
-        CliCommand::Run(args) => run::run(&args, &bounds, cli.json),
-        CliCommand::Compare(args) => compare::compare(&args, &bounds, cli.json),
-        CliCommand::Study(args) => study::study(&args, &bounds, cli.json),
-        CliCommand::Sweep(args) => sweep::sweep(&args, cli.json),
-        CliCommand::Claims(args) => claims::claims(&args, &bounds, cli.json),
-        CliCommand::Explain(args) => explain::explain(&args, &bounds, cli.json),
-        CliCommand::Import(args) => import::import(&args, cli.json),
-        CliCommand::Fit(args) => fit::fit(&args, words, cli.json),
-        CliCommand::Validate(args) => validate::validate(&args, cli.json),
-        CliCommand::PowerCut(args) => power_cut::power_cut(&args, &bounds, cli.json),
-        CliCommand::Serve(args) => serve::serve(&args, &bounds, cli.json),
+        CliCommand::Drives(args) => drives::run_command(&args, cli.json),
+        CliCommand::Studies(args) => studies::run_command(&args, cli.json),
+        CliCommand::Patterns(args) => patterns::run_command(&args, cli.json),
+        CliCommand::Programs(args) => programs::run_command(&args, cli.json),
+        CliCommand::Keys(args) => keys::run_command(&args, cli.json),
+        CliCommand::Init(args) => init::run_command(&args),
+        CliCommand::Run(args) => run::run_command(&args, &bounds, cli.json),
+        CliCommand::Compare(args) => compare::run_command(&args, &bounds, cli.json),
+        CliCommand::Study(args) => study::run_command(&args, &bounds, cli.json),
+        CliCommand::Sweep(args) => sweep::run_command(&args, cli.json),
+        CliCommand::Claims(args) => claims::run_command(&args, &bounds, cli.json),
+        CliCommand::Explain(args) => explain::run_command(&args, &bounds, cli.json),
+        CliCommand::Import(args) => import::run_command(&args, cli.json),
+        CliCommand::Fit(args) => fit::run_command(&args, words, cli.json),
+        CliCommand::Validate(args) => validate::run_command(&args, cli.json),
+        CliCommand::PowerCut(args) => power_cut::run_command(&args, &bounds, cli.json),
+        CliCommand::Serve(args) => serve::run_command(&args, &bounds, cli.json),
         #[cfg(target_os = "linux")]
-        CliCommand::Crash(args) => crash::crash(&args, cli.json),
+        CliCommand::Crash(args) => crash::run_command(&args, cli.json),
         #[cfg(not(target_os = "linux"))]
         CliCommand::Crash(_) => Err(CommandError::new("crash: only supported on Linux")),
-        CliCommand::Disk(args) => disk::disk(&args.order, cli.json),
-        CliCommand::Power(args) => disk::former("power", &args.into(), cli.json),
-        CliCommand::Set(args) => disk::former("set", &args.into(), cli.json),
-        CliCommand::Status(args) => disk::former("status", &args.into(), cli.json),
+        CliCommand::Disk(args) => disk::run_command(&args.order, cli.json),
+        CliCommand::Power(args) => disk::run_former("power", &args.into(), cli.json),
+        CliCommand::Set(args) => disk::run_former("set", &args.into(), cli.json),
+        CliCommand::Status(args) => disk::run_former("status", &args.into(), cli.json),
         CliCommand::FlushAudit(args) => flush_audit::flush_audit(&args, cli.json),
         CliCommand::Restore(args) => restore::restore(&args, cli.json),
-        CliCommand::Report(args) => report::report(&args, cli.json),
-        CliCommand::Bench(args) => bench::bench(&args, cli.json),
-        CliCommand::Completions(args) => complete::completions(&args),
-        CliCommand::Man(args) => complete::man(&args),
+        CliCommand::Report(args) => report::run_command(&args, cli.json),
+        CliCommand::Bench(args) => bench::run_command(&args, cli.json),
+        CliCommand::Completions(args) => complete::print_completions(&args),
+        CliCommand::Man(args) => complete::write_manual(&args),
     }
 }
 
 /// Whether the command takes `--max-memory`.
-fn bounded(command: &CliCommand) -> bool {
+fn takes_memory_bound(command: &CliCommand) -> bool {
     use CliCommand::{Claims, Compare, Explain, PowerCut, Run, Serve, Study};
     matches!(command, Run(_) | Compare(_) | Study(_) | Claims(_) | Explain(_) | PowerCut(_) | Serve(_))
 }
 
 /// Prints warnings, each once, to standard error.
-fn warn<W: ToString>(warnings: impl IntoIterator<Item = W>) {
+fn print_warnings<W: ToString>(warnings: impl IntoIterator<Item = W>) {
     let mut said = std::collections::BTreeSet::new();
     for warning in warnings {
         let text = warning.to_string();
         if said.insert(text.clone()) {
-            say(crate::screen::talk(&format!("warning: {text}")));
+            print_to_stderr(crate::screen::wrap_for_stderr(&format!("warning: {text}")));
         }
     }
 }
 
 /// Prints a value as JSON to standard output, an object with the version of its schema (docs/output.md).
 fn print_json(value: &impl serde::Serialize) -> Result<(), CommandError> {
-    written(&answer::json(value))
+    write_line(&answer::json(value))
 }
 
 /// Prints text to standard output, without control characters.
-fn print(text: &str) -> Result<(), CommandError> {
-    written(&shown(text.trim_end()))
+fn print_text(text: &str) -> Result<(), CommandError> {
+    write_line(&to_printable(text.trim_end()))
 }
 
 /// Writes a line to standard output. A closed pipe is no error: its reader has what it wanted, and the command ends
 /// with its own exit code.
-fn written(text: &str) -> Result<(), CommandError> {
+fn write_line(text: &str) -> Result<(), CommandError> {
     match writeln!(std::io::stdout().lock(), "{text}") {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(CommandError::new(format!("standard output: {error}")))

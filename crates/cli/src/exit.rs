@@ -10,10 +10,10 @@ use seekwise_formats::limits::terms;
 use seekwise_formats::spelling::is_same;
 use seekwise_formats::{drives, fio};
 use seekwise_lab::catalogue::studies::{BUILT_IN, REVIEWS};
-use seekwise_lab::jobs::patterns;
+use seekwise_lab::jobs::built_in_patterns;
 
-use crate::output::say;
-use crate::screen::talk;
+use crate::output::print_to_stderr;
+use crate::screen::wrap_for_stderr;
 
 /// The exit code of a program that was stopped: 128 and the number of SIGINT, as shells have it.
 pub const STOPPED: u8 = 130;
@@ -79,7 +79,7 @@ impl From<seekwise_run::outcome::RunError> for CommandError {
 pub type CommandResult = Result<CommandAnswer, CommandError>;
 
 /// The exit code of an outcome; failures are printed to standard error.
-pub fn code(outcome: CommandResult) -> u8 {
+pub fn exit_code(outcome: CommandResult) -> u8 {
     match outcome {
         Ok(CommandAnswer::Done) => 0,
         Ok(CommandAnswer::No) => 1,
@@ -87,7 +87,7 @@ pub fn code(outcome: CommandResult) -> u8 {
         Ok(CommandAnswer::HandedOn(code)) => code,
         Err(CommandError(lines)) => {
             for line in lines {
-                say(talk(&format!("error: {line}")));
+                print_to_stderr(wrap_for_stderr(&format!("error: {line}")));
             }
             FAILED
         }
@@ -95,26 +95,26 @@ pub fn code(outcome: CommandResult) -> u8 {
 }
 
 /// Prints clap's error, help or version; returns the exit code.
-pub fn of_arguments(mut error: clap::Error, words: &[OsString]) -> u8 {
+pub fn argument_error_code(mut error: clap::Error, words: &[OsString]) -> u8 {
     if error.kind() == ErrorKind::InvalidUtf8 {
         let wrong = words.iter().find(|word| word.to_str().is_none()).cloned().unwrap_or_default();
-        return code(Err(CommandError::new(format!("{}: not valid UTF-8", wrong.display()))));
+        return exit_code(Err(CommandError::new(format!("{}: not valid UTF-8", wrong.display()))));
     }
-    without_escape(&mut error);
+    remove_escape_tip(&mut error);
     let printed = error.print();
-    for tip in tips(&error) {
-        say(talk(&format!("tip: {tip}")));
+    for tip in argument_tips(&error) {
+        print_to_stderr(wrap_for_stderr(&format!("tip: {tip}")));
     }
     match printed {
         Err(why) if why.kind() != std::io::ErrorKind::BrokenPipe => {
-            code(Err(CommandError::new(format!("standard output: {why}"))))
+            exit_code(Err(CommandError::new(format!("standard output: {why}"))))
         }
         _ => error.exit_code() as u8,
     }
 }
 
 /// Removes clap's tip to pass an unknown option as a value: no command takes one.
-fn without_escape(error: &mut clap::Error) {
+fn remove_escape_tip(error: &mut clap::Error) {
     if let Some(ContextValue::StyledStrs(mut tips)) = error.remove(ContextKind::Suggested) {
         tips.retain(|tip| !tip.to_string().contains("as a value"));
         if !tips.is_empty() {
@@ -134,7 +134,7 @@ const TIPS: [(&str, &str); 6] = [
 ];
 
 /// Tips for arguments that are missing, are fio's, or are given twice, and for a word in a command's place.
-fn tips(error: &clap::Error) -> Vec<String> {
+fn argument_tips(error: &clap::Error) -> Vec<String> {
     let named: Vec<&str> = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::Strings(all)) => all.iter().map(String::as_str).collect(),
         Some(ContextValue::String(one)) => vec![one],
@@ -145,12 +145,12 @@ fn tips(error: &clap::Error) -> Vec<String> {
             let missing = |argument: &str| named.iter().any(|one| one.starts_with(argument));
             TIPS.iter().filter(|(argument, _)| missing(argument)).map(|(_, tip)| (*tip).to_owned()).collect()
         }
-        ErrorKind::UnknownArgument => named.iter().filter_map(|argument| of_fio(argument)).collect(),
+        ErrorKind::UnknownArgument => named.iter().filter_map(|argument| fio_option_tip(argument)).collect(),
         ErrorKind::ArgumentConflict if named.iter().all(|one| one.starts_with("--vary ")) && !named.is_empty() => {
             vec![TWO_FACTORS.to_owned()]
         }
         ErrorKind::InvalidSubcommand => match error.get(ContextKind::InvalidSubcommand) {
-            Some(ContextValue::String(word)) => in_place_of_a_command(word).into_iter().collect(),
+            Some(ContextValue::String(word)) => unknown_command_tip(word).into_iter().collect(),
             _ => Vec::new(),
         },
         _ => Vec::new(),
@@ -175,7 +175,7 @@ const OF_FIO: [(&str, &str); 9] = [
 ];
 
 /// A tip for an option of fio's.
-fn of_fio(argument: &str) -> Option<String> {
+fn fio_option_tip(argument: &str) -> Option<String> {
     let name = argument.trim_start_matches('-').split('=').next().unwrap_or_default();
     let here = OF_FIO.iter().find(|(known, _)| *known == name).map(|(_, here)| *here);
     let of_jobs = "is an option of fio's jobs: write it into a job file, which `seekwise run job.fio --on DRIVE` runs";
@@ -183,12 +183,12 @@ fn of_fio(argument: &str) -> Option<String> {
         (true, None) => Some(format!("`{name}` {of_jobs} (docs/how-to/fio.md)")),
         (true, Some(here)) => Some(format!("`{name}` {of_jobs}; {here}")),
         (false, Some(here)) => Some(format!("`{name}` is an option of fio's command line; here {here}")),
-        (false, None) => of_field(name),
+        (false, None) => field_word_tip(name),
     }
 }
 
 /// A tip for an option that names a word of the field.
-fn of_field(name: &str) -> Option<String> {
+fn field_word_tip(name: &str) -> Option<String> {
     if is_same(name, "metric") {
         let others = "`seekwise run` prints all figures: `--columns p95,max` selects columns, `--json` has all";
         return Some(format!("`seekwise compare … --metric NAME` judges by one figure; {others}"));
@@ -199,7 +199,7 @@ fn of_field(name: &str) -> Option<String> {
 }
 
 /// A tip for a word that is no command.
-fn in_place_of_a_command(word: &str) -> Option<String> {
+fn unknown_command_tip(word: &str) -> Option<String> {
     let is_study = || REVIEWS.iter().chain(BUILT_IN).any(|(name, _)| *name == word);
     let tip = match () {
         () if holds_results(Path::new(word)) => format!("`seekwise report {word}` shows the results of a folder"),
@@ -207,7 +207,7 @@ fn in_place_of_a_command(word: &str) -> Option<String> {
             format!("`seekwise run {word} --on DRIVE` runs a job, `seekwise study {word}` a study")
         }
         () if is_study() => format!("`seekwise study {word}` runs this study"),
-        () if patterns().iter().any(|pattern| pattern.name == word) => {
+        () if built_in_patterns().iter().any(|pattern| pattern.name == word) => {
             format!("`seekwise run {word} --on DRIVE` runs this pattern")
         }
         () if !drives::matching(word).is_empty() => format!("`seekwise drives {word}` shows the drive"),

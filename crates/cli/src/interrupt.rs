@@ -35,24 +35,24 @@ pub struct ResumeHint {
 static NOW: Mutex<SignalState> = Mutex::new(SignalState { kept: None, bar: None, ending: None, undo: Vec::new() });
 
 /// Keeps signals from ending the program until the guard is dropped.
-pub fn hold() -> MutexGuard<'static, SignalState> {
+pub fn hold_signals() -> MutexGuard<'static, SignalState> {
     NOW.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl SignalState {
     /// Sets where results are kept.
-    pub fn keep(&mut self, keeping: ResumeHint) {
+    pub fn set_resume_hint(&mut self, keeping: ResumeHint) {
         self.kept = Some(keeping);
     }
 
     /// Forgets the kept results, and the end in order.
-    pub fn keep_nothing(&mut self) {
+    pub fn clear_resume_hint(&mut self) {
         self.kept = None;
         self.ending = None;
     }
 
     /// Sets the bar that a signal clears.
-    pub fn show(&mut self, bar: &ProgressBar) {
+    pub fn set_bar(&mut self, bar: &ProgressBar) {
         self.bar = Some(bar.clone());
     }
 
@@ -67,12 +67,12 @@ impl SignalState {
     }
 
     /// Adds an action that a signal calls before the program ends; a second call must do no harm.
-    pub fn undo(&mut self, undo: impl Fn() + Send + 'static) {
+    pub fn push_undo(&mut self, undo: impl Fn() + Send + 'static) {
         self.undo.push(Box::new(undo));
     }
 
     /// The last words: how many results are kept, where, and how to continue.
-    fn words(&self, records: u64) -> String {
+    fn closing_words(&self, records: u64) -> String {
         match &self.kept {
             None => "Interrupted: nothing was kept.".to_owned(),
             Some(ResumeHint { folder, of, again }) => {
@@ -84,8 +84,8 @@ impl SignalState {
 }
 
 /// Calls `does`, which writes to standard error, with the bar suspended.
-pub fn aside(does: impl FnOnce()) {
-    let bar = hold().bar.clone();
+pub fn beside_bar(does: impl FnOnce()) {
+    let bar = hold_signals().bar.clone();
     match bar {
         Some(bar) => bar.suspend(does),
         None => does(),
@@ -102,7 +102,7 @@ pub fn heed() {
     let Ok(mut signals) = signal_hook::iterator::Signals::new(heeded) else { return };
     std::thread::spawn(move || {
         for signal in signals.forever() {
-            let ending = hold().ending.take();
+            let ending = hold_signals().ending.take();
             match ending {
                 Some(ending) => ending(signal),
                 None => stop(),
@@ -135,7 +135,7 @@ pub fn heed() {}
 pub fn stop() -> ! {
     // Both are held until the end: nothing is written any more.
     let unfinished = unfinished::hold();
-    let now = hold();
+    let now = hold_signals();
     if let Some(bar) = &now.bar {
         bar.finish_and_clear();
     }
@@ -146,7 +146,7 @@ pub fn stop() -> ! {
     now.undo.iter().for_each(|undo| undo());
     #[cfg(target_os = "linux")]
     seekwise_os::real::settings::put_back_own();
-    crate::output::say(now.words(unfinished.records()));
+    crate::output::print_to_stderr(now.closing_words(unfinished.records()));
     std::process::exit(crate::exit::STOPPED.into())
 }
 
@@ -157,10 +157,14 @@ mod tests {
     #[test]
     fn it_says_what_is_kept_and_how_to_go_on() {
         let mut now = SignalState { kept: None, bar: None, ending: None, undo: Vec::new() };
-        assert_eq!(now.words(0), "Interrupted: nothing was kept.");
-        now.keep(ResumeHint { folder: "out".into(), of: Some(60), again: "seekwise study out --resume".to_owned() });
+        assert_eq!(now.closing_words(0), "Interrupted: nothing was kept.");
+        now.set_resume_hint(ResumeHint {
+            folder: "out".into(),
+            of: Some(60),
+            again: "seekwise study out --resume".to_owned(),
+        });
         assert_eq!(
-            now.words(13),
+            now.closing_words(13),
             "Interrupted: 13 of 60 runs are kept in out. To continue:\nseekwise study out --resume"
         );
     }

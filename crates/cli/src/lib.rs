@@ -32,13 +32,13 @@ use seekwise_os::outputs::guard_files;
 
 /// Runs the program; `words` are its name and its arguments. Returns its exit code.
 pub fn program(words: &[OsString]) -> u8 {
-    if !cmd::complete::answer(words) {
+    if !cmd::complete::answer_shell(words) {
         return exit::FAILED;
     }
     interrupt::heed();
-    talk::begin();
-    match args::parse(words) {
-        Ok(cli) => exit::code(guard_files(|| cmd::dispatch(cli, words))),
-        Err(error) => exit::of_arguments(error, words),
+    talk::install_logger();
+    match args::parse_command_line(words) {
+        Ok(cli) => exit::exit_code(guard_files(|| cmd::dispatch(cli, words))),
+        Err(error) => exit::argument_error_code(error, words),
     }
 }

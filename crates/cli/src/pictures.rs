@@ -5,15 +5,15 @@ use std::path::Path;
 use seekwise::Error;
 use seekwise::outputs::{admit, write_whole};
 use seekwise::reading::mark_inputs;
-use seekwise_lab::plot::png;
+use seekwise_lab::plot::render_png;
 
 use crate::args::PictureArgs;
 use crate::exit::CommandError;
-use crate::output::say;
+use crate::output::print_to_stderr;
 
 impl PictureArgs {
     /// Checks, before work is done for them, that they may be written; `inputs` are files that the command reads.
-    pub fn admit(&self, force: bool, inputs: &[&str]) -> Result<(), CommandError> {
+    pub fn check_paths(&self, force: bool, inputs: &[&str]) -> Result<(), CommandError> {
         let both = [("--svg", "svg", &self.svg), ("--png", "png", &self.png)];
         let both = both.map(|(option, ending, path)| path.as_deref().map(|path| (option, ending, path)));
         let ends = |path: &Path, with: &str| path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case(with));
@@ -35,25 +35,25 @@ impl PictureArgs {
     }
 
     /// Whether any is asked for.
-    pub fn any(&self) -> bool {
+    pub fn are_requested(&self) -> bool {
         self.svg.is_some() || self.png.is_some()
     }
 
     /// Writes the pictures that are asked for, and prints their paths; `svg` draws them.
     pub fn write(&self, force: bool, svg: impl FnOnce() -> String) -> Result<(), CommandError> {
-        if !self.any() {
+        if !self.are_requested() {
             return Ok(());
         }
         let svg = svg();
         if let Some(path) = &self.svg {
             write_picture(path, svg.as_bytes(), force)?;
         }
-        self.png.as_deref().map_or(Ok(()), |path| write_picture(path, &png(&svg), force))
+        self.png.as_deref().map_or(Ok(()), |path| write_picture(path, &render_png(&svg), force))
     }
 }
 
 fn write_picture(path: &Path, picture: &[u8], force: bool) -> Result<(), CommandError> {
     write_whole(path, picture, force).map_err(|why| Error::of_file(path, &why))?;
-    say(format!("Picture: {}", path.display()));
+    print_to_stderr(format!("Picture: {}", path.display()));
     Ok(())
 }

@@ -11,7 +11,7 @@ use seekwise::observer::PILOT_RUNS;
 use terminal_size::{Width, terminal_size_of};
 
 use crate::interrupt::{self, ResumeHint};
-use crate::output::say;
+use crate::output::print_to_stderr;
 
 /// Columns from which on there is a bar and all words.
 const WIDE: u16 = 80;
@@ -31,32 +31,36 @@ pub struct ProgressLine {
 
 impl ProgressLine {
     /// Starts the line of work of `total` units.
-    pub fn of(total: u64, unit: &'static str) -> ProgressLine {
-        let width = width();
-        ProgressLine::begun(ProgressBar::new(total).with_style(style(&closed(width, unit))), unit, width)
+    pub fn with_total(total: u64, unit: &'static str) -> ProgressLine {
+        let width = terminal_width();
+        ProgressLine::start(ProgressBar::new(total).with_style(progress_style(&bar_template(width, unit))), unit, width)
     }
 
     /// Starts the line of work of unknown length.
     pub fn unknown(unit: &'static str) -> ProgressLine {
-        let width = width();
-        ProgressLine::begun(ProgressBar::new_spinner().with_style(style(&open(width, unit))), unit, width)
+        let width = terminal_width();
+        ProgressLine::start(
+            ProgressBar::new_spinner().with_style(progress_style(&spinner_template(width, unit))),
+            unit,
+            width,
+        )
     }
 
-    fn begun(bar: ProgressBar, unit: &'static str, width: u16) -> ProgressLine {
-        interrupt::hold().show(&bar);
+    fn start(bar: ProgressBar, unit: &'static str, width: u16) -> ProgressLine {
+        interrupt::hold_signals().set_bar(&bar);
         ProgressLine { bar, unit, width }
     }
 
     /// Sets the total.
-    pub fn length(&self, total: u64) {
+    pub fn set_total(&self, total: u64) {
         if self.bar.length() != Some(total) {
             self.bar.set_length(total);
-            self.bar.set_style(style(&closed(self.width, self.unit)));
+            self.bar.set_style(progress_style(&bar_template(self.width, self.unit)));
         }
     }
 
     /// Shows the current step.
-    pub fn what(&self, what: &str) {
+    pub fn set_step(&self, what: &str) {
         let mut short: String = what.chars().take(WHAT).collect();
         if !short.is_empty() {
             short.push(' ');
@@ -65,17 +69,17 @@ impl ProgressLine {
     }
 
     /// Sets how much is done.
-    pub fn at(&self, done: u64) {
+    pub fn set_done(&self, done: u64) {
         self.bar.set_position(done);
     }
 
     /// Counts one more as done.
-    pub fn one(&self) {
+    pub fn count_one(&self) {
         self.bar.inc(1);
     }
 
     /// Sets how much need not be done: the forecast does not go by it.
-    pub fn skip(&self, done: u64) {
+    pub fn skip_to(&self, done: u64) {
         self.bar.set_position(done);
         self.bar.reset_eta();
     }
@@ -88,7 +92,7 @@ impl Drop for ProgressLine {
 }
 
 /// The progress line of work that the library does, and what a signal does with it.
-pub struct Line {
+pub struct ProgressObserver {
     progress: Mutex<Option<ProgressLine>>,
     /// Where results are kept, and the command that continues.
     kept: Option<(PathBuf, String)>,
@@ -96,61 +100,61 @@ pub struct Line {
     points: Option<Arc<AtomicBool>>,
 }
 
-impl Line {
+impl ProgressObserver {
     /// The line of work that keeps nothing.
-    pub fn new() -> Line {
-        Line { progress: Mutex::new(None), kept: None, points: None }
+    pub fn new() -> ProgressObserver {
+        ProgressObserver { progress: Mutex::new(None), kept: None, points: None }
     }
 
     /// The line of work that keeps its runs in `folder`; `again` continues it.
-    pub fn keeping(folder: &Path, again: String) -> Line {
-        Line { progress: Mutex::new(None), kept: Some((folder.to_owned(), again)), points: None }
+    pub fn keeping_runs(folder: &Path, again: String) -> ProgressObserver {
+        ProgressObserver { progress: Mutex::new(None), kept: Some((folder.to_owned(), again)), points: None }
     }
 
     /// The line of a fit that keeps the points that it tries at `path`; `again` continues it. The first signal ends it.
-    pub fn keeping_points(path: &Path, again: String) -> Line {
+    pub fn keeping_points(path: &Path, again: String) -> ProgressObserver {
         let points = Some(Arc::new(AtomicBool::new(false)));
-        Line { progress: Mutex::new(None), kept: Some((path.to_owned(), again)), points }
+        ProgressObserver { progress: Mutex::new(None), kept: Some((path.to_owned(), again)), points }
     }
 
-    fn with(&self, does: impl FnOnce(&ProgressLine)) {
+    fn with_progress(&self, does: impl FnOnce(&ProgressLine)) {
         if let Some(progress) = &*self.progress.lock().expect("no holder panics") {
             does(progress);
         }
     }
 }
 
-impl Observer for Line {
+impl Observer for ProgressObserver {
     fn begin(&self, total: Option<u64>, done: u64, unit: &'static str) {
         // Pilot runs are not kept.
         if let Some((folder, again)) = self.kept.as_ref().filter(|_| unit != PILOT_RUNS) {
             // Work in other units is one run.
             let of = if unit == "runs" { total } else { self.points.is_none().then_some(1) };
             let is_first = self.progress.lock().expect("no holder panics").is_none();
-            let mut now = interrupt::hold();
-            now.keep(ResumeHint { folder: folder.clone(), of, again: again.clone() });
+            let mut now = interrupt::hold_signals();
+            now.set_resume_hint(ResumeHint { folder: folder.clone(), of, again: again.clone() });
             if let Some(enough) = self.points.clone().filter(|_| is_first) {
                 now.end_with(move || {
                     enough.store(true, Ordering::Relaxed);
-                    say("Ending: the best so far is judged and written. Once more ends at once.");
+                    print_to_stderr("Ending: the best so far is judged and written. Once more ends at once.");
                 });
             }
         }
         let mut progress = self.progress.lock().expect("no holder panics");
         match (&*progress, total) {
-            (Some(progress), Some(total)) if progress.unit == unit => progress.length(total),
-            (_, Some(total)) => *progress = Some(ProgressLine::of(total, unit)),
+            (Some(progress), Some(total)) if progress.unit == unit => progress.set_total(total),
+            (_, Some(total)) => *progress = Some(ProgressLine::with_total(total, unit)),
             (_, None) => *progress = Some(ProgressLine::unknown(unit)),
         }
-        progress.as_ref().expect("it was just begun").skip(done);
+        progress.as_ref().expect("it was just begun").skip_to(done);
     }
 
     fn at(&self, done: u64) {
-        self.with(|progress| progress.at(done));
+        self.with_progress(|progress| progress.set_done(done));
     }
 
     fn doing(&self, what: &str) {
-        self.with(|progress| progress.what(what));
+        self.with_progress(|progress| progress.set_step(what));
     }
 
     fn is_enough(&self) -> bool {
@@ -158,25 +162,25 @@ impl Observer for Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for ProgressObserver {
     fn drop(&mut self) {
         if self.points.is_some() {
-            interrupt::hold().keep_nothing();
+            interrupt::hold_signals().clear_resume_hint();
         }
     }
 }
 
 /// Columns of the terminal.
-fn width() -> u16 {
+fn terminal_width() -> u16 {
     terminal_size_of(std::io::stderr()).map_or(WIDE, |(Width(columns), _)| columns)
 }
 
-fn style(template: &str) -> ProgressStyle {
+fn progress_style(template: &str) -> ProgressStyle {
     ProgressStyle::with_template(template).expect("the template is well formed")
 }
 
 /// The template of work whose end is known.
-fn closed(width: u16, unit: &str) -> String {
+fn bar_template(width: u16, unit: &str) -> String {
     match width {
         WIDE.. => format!("{{msg}}{{wide_bar}} {{pos}}/{{len}} {unit}, {{elapsed}} gone, about {{eta}} left"),
         MIDDLE.. => "{wide_msg}{pos}/{len}, {eta} left".to_owned(),
@@ -185,7 +189,7 @@ fn closed(width: u16, unit: &str) -> String {
 }
 
 /// The template of work whose end is not known.
-fn open(width: u16, unit: &str) -> String {
+fn spinner_template(width: u16, unit: &str) -> String {
     match width {
         MIDDLE.. => format!("{{spinner}} {{pos}} {unit}, {{elapsed}} gone"),
         _ => "{spinner} {pos}".to_owned(),
@@ -218,11 +222,11 @@ mod tests {
     fn no_line_is_wider_than_the_terminal() {
         for width in 20..200 {
             for unit in ["runs", "requests", "cases"] {
-                let open = widest(&open(width, unit));
+                let open = widest(&spinner_template(width, unit));
                 assert!(open <= usize::from(width), "{width}: {open}");
             }
             // Milliards of runs are not planned; those of a study have six digits.
-            let closed = widest(&closed(width, "runs").replace("{len}", "100000").replace("{pos}", "100000"));
+            let closed = widest(&bar_template(width, "runs").replace("{len}", "100000").replace("{pos}", "100000"));
             assert!(closed <= usize::from(width), "{width}: {closed}");
         }
     }

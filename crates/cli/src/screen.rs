@@ -17,34 +17,34 @@ const HELP: usize = 80;
 const READABLE: usize = 120;
 
 /// Columns of standard output: `COLUMNS` where it is a number above zero, else the terminal's, else 120.
-pub fn width() -> usize {
-    known(terminal_size_of(std::io::stdout())).unwrap_or(PIPE)
+pub fn output_width() -> usize {
+    known_columns(terminal_size_of(std::io::stdout())).unwrap_or(PIPE)
 }
 
 /// Columns of `--help`: those of all output, but 80 where nobody says, and no more than is readable.
 pub fn help_width() -> usize {
-    known(terminal_size_of(std::io::stdout())).unwrap_or(HELP).min(READABLE)
+    known_columns(terminal_size_of(std::io::stdout())).unwrap_or(HELP).min(READABLE)
 }
 
 /// Wraps `text` for standard error; without a terminal and `COLUMNS` its lines stay whole, for programs that read a
 /// log.
-pub fn talk(text: &str) -> String {
-    known(terminal_size_of(std::io::stderr())).map_or_else(|| text.to_owned(), |width| wrapped(text, width))
+pub fn wrap_for_stderr(text: &str) -> String {
+    known_columns(terminal_size_of(std::io::stderr())).map_or_else(|| text.to_owned(), |width| wrap_text(text, width))
 }
 
-fn known<H>(terminal: Option<(Width, H)>) -> Option<usize> {
+fn known_columns<H>(terminal: Option<(Width, H)>) -> Option<usize> {
     let asked = env::var("COLUMNS").ok().and_then(|columns| columns.trim().parse().ok()).filter(|&columns| columns > 0);
     asked.or_else(|| terminal.map(|(Width(width), _)| usize::from(width)).filter(|&columns| columns > 0))
 }
 
 /// Wraps running text to at most `width` columns. Continuation lines are indented by two columns. A word that is wider
 /// than `width` stays whole. Spaces that do not break (U+00A0) become common ones.
-pub fn wrapped(text: &str, width: usize) -> String {
-    text.lines().flat_map(|line| lines(line, width.min(READABLE), 2)).collect::<Vec<_>>().join("\n")
+pub fn wrap_text(text: &str, width: usize) -> String {
+    text.lines().flat_map(|line| wrap_line(line, width.min(READABLE), 2)).collect::<Vec<_>>().join("\n")
 }
 
 /// Wraps a line to at most `width` columns; continuation lines are indented by `hanging` columns more than the first.
-pub fn lines(line: &str, width: usize, hanging: usize) -> Vec<String> {
+pub fn wrap_line(line: &str, width: usize, hanging: usize) -> Vec<String> {
     // A figure stays with its interval, and with its percent.
     let line = line.replace(" ± ", "\u{a0}±\u{a0}").replace(" %", "\u{a0}%");
     let words = line.trim_start_matches(' ');
@@ -61,12 +61,12 @@ pub fn lines(line: &str, width: usize, hanging: usize) -> Vec<String> {
 }
 
 /// Columns that `text` takes: those of its widest line.
-pub fn columns(text: &str) -> usize {
+pub fn text_columns(text: &str) -> usize {
     text.lines().map(display_width).max().unwrap_or(0)
 }
 
 /// Draws a bar for `share` of the whole on `columns` columns.
-pub fn bar(share: f64, columns: usize) -> String {
+pub fn draw_bar(share: f64, columns: usize) -> String {
     "█".repeat((columns as f64 * share).round() as usize)
 }
 
@@ -78,14 +78,14 @@ mod tests {
     fn text_breaks_between_words_only() {
         let text = "  a claim about drive.cache.write_back=true and 10.0 ± 0.5 requests/s\nshort";
         let lines = "  a claim about\n    drive.cache.write_back=true\n    and\n    10.0 ± 0.5\n    requests/s\nshort";
-        assert_eq!(wrapped(text, 16), lines);
-        assert_eq!(wrapped(text, 200), text);
-        assert_eq!(wrapped("a\u{a0}b c", 3), "a b\n  c");
-        assert_eq!(columns("ä—█\n12345"), 5);
+        assert_eq!(wrap_text(text, 16), lines);
+        assert_eq!(wrap_text(text, 200), text);
+        assert_eq!(wrap_text("a\u{a0}b c", 3), "a b\n  c");
+        assert_eq!(text_columns("ä—█\n12345"), 5);
     }
 
     #[test]
     fn a_bar_is_as_long_as_its_share() {
-        assert_eq!([bar(0.0, 40), bar(0.5, 8), bar(1.0, 2)], ["", "████", "██"]);
+        assert_eq!([draw_bar(0.0, 40), draw_bar(0.5, 8), draw_bar(1.0, 2)], ["", "████", "██"]);
     }
 }

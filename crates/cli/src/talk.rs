@@ -2,14 +2,14 @@
 
 use log::{Level, LevelFilter, Log, Metadata, Record};
 
-use crate::interrupt::aside;
-use crate::output::say;
+use crate::interrupt::beside_bar;
+use crate::output::print_to_stderr;
 use crate::screen;
 
 /// Prints a line for each note and each warning.
-struct Talk;
+struct StderrLogger;
 
-impl Log for Talk {
+impl Log for StderrLogger {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         metadata.level() <= Level::Info && metadata.target().starts_with("seekwise")
     }
@@ -19,18 +19,18 @@ impl Log for Talk {
             return;
         }
         let line = match record.level() {
-            Level::Error | Level::Warn => screen::talk(&format!("warning: {}", record.args())),
+            Level::Error | Level::Warn => screen::wrap_for_stderr(&format!("warning: {}", record.args())),
             _ => format!("note: {}", record.args()),
         };
-        aside(|| say(&line));
+        beside_bar(|| print_to_stderr(&line));
     }
 
     fn flush(&self) {}
 }
 
 /// Prints notes and warnings from now on.
-pub fn begin() {
-    if log::set_logger(&Talk).is_ok() {
+pub fn install_logger() {
+    if log::set_logger(&StderrLogger).is_ok() {
         log::set_max_level(LevelFilter::Info);
     }
 }

@@ -118,11 +118,11 @@ fn the_score_is_that_of_todays_studies() {
     });
     let carried: Vec<&str> = carried.iter().map(|name| name.trim_end_matches(".toml")).collect();
     assert_eq!(score.made_of.keys().map(String::as_str).collect::<Vec<_>>(), carried, "cargo xtask score");
-    if score.program != ProgramVersion::this() {
+    if score.program != ProgramVersion::current() {
         eprintln!(
             "note: the score was made by {}, this is {}; cargo xtask score",
             score.program,
-            ProgramVersion::this()
+            ProgramVersion::current()
         );
     }
 }
@@ -132,7 +132,7 @@ fn claims_run_again_come_out_as_the_score_says() {
     let folder = tempfile::tempdir().unwrap();
     let said = crate::seekwise::seekwise(folder.path(), &[&["claims", "--ablate", "--json"], &QUICK[..]].concat());
     let PrintedClaims { program, claims } = serde_json::from_str(&said.out).expect("JSON");
-    assert_eq!(program, ProgramVersion::this());
+    assert_eq!(program, ProgramVersion::current());
     assert_eq!(claims.len(), QUICK.len());
     let score = score();
     for claim in &claims {

@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use seekwise_formats::dotted::{flatten, plain};
+use seekwise_formats::dotted::{flatten, plain_text};
 use seekwise_formats::figure::{Figure, FigureOrigin};
 use seekwise_formats::program::programs;
 use seekwise_formats::stack::hosts;
@@ -16,8 +16,8 @@ use seekwise_formats::study::{Study, parse};
 use seekwise_lab::catalogue;
 use seekwise_lab::catalogue::studies::BUILT_IN;
 use seekwise_lab::inputs::Inputs;
-use seekwise_lab::plan::draw::{identity, is_drawn};
-use seekwise_lab::plan::{Cell, cells, prepare};
+use seekwise_lab::plan::draw::{figure_identity, is_drawn};
+use seekwise_lab::plan::{Cell, prepare_cell, study_cells};
 use seekwise_lab::provenance::ProgramVersion;
 use serde::Deserialize;
 
@@ -112,7 +112,7 @@ fn carrying() -> impl Iterator<Item = (&'static str, &'static str, Study)> {
 
 /// What is drawn, what is inferred and is not, and of which settings of studies their files say nothing.
 fn figures_block() -> String {
-    let inputs = Inputs::today(&|_| Err(std::io::ErrorKind::NotFound.into()));
+    let inputs = Inputs::from_today(&|_| Err(std::io::ErrorKind::NotFound.into()));
     let (mut drawn, mut others) = (BTreeSet::new(), BTreeMap::<String, BTreeSet<String>>::new());
     for (name, _, study) in carrying() {
         let mut seen = BTreeSet::new();
@@ -123,10 +123,10 @@ fn figures_block() -> String {
                 .map(|(key, value)| if value.parse::<f64>().is_ok() { key.clone() } else { format!("{key}={value}") })
                 .collect()
         };
-        for cell in cells(&study).into_iter().filter(|cell| seen.insert(alike(cell))) {
-            for setting in prepare(name, &cell, &inputs).expect("a built-in cell").settings {
+        for cell in study_cells(&study).into_iter().filter(|cell| seen.insert(alike(cell))) {
+            for setting in prepare_cell(name, &cell, &inputs).expect("a built-in cell").settings {
                 if is_drawn(&setting) {
-                    drawn.insert(identity(&setting));
+                    drawn.insert(figure_identity(&setting));
                 } else if setting.kind == FigureOrigin::Inferred {
                     others.entry(setting.key.clone()).or_default().insert(setting.value.clone());
                 }
@@ -169,7 +169,7 @@ fn bare_figures() -> Vec<String> {
     };
     let mut all = Vec::new();
     for name in catalogue::names() {
-        let drive = catalogue::load(name).expect("a built-in drive");
+        let drive = catalogue::load_drive(name).expect("a built-in drive");
         all.extend(bare(name, &drive.figures().cloned().collect::<Vec<_>>()));
     }
     for host in hosts().expect("the presets") {
@@ -186,7 +186,9 @@ fn unsaid() -> Vec<String> {
         let comments: String = text.lines().filter_map(|line| Some(line.split_once('#')?.1.to_lowercase())).collect();
         let mut set = flatten(&study.stack);
         for factor in &study.factor {
-            set.extend(factor.key.iter().flat_map(|key| factor.levels.iter().map(|level| (key.clone(), plain(level)))));
+            set.extend(
+                factor.key.iter().flat_map(|key| factor.levels.iter().map(|level| (key.clone(), plain_text(level)))),
+            );
             set.extend(factor.bundle.iter().flat_map(|bundle| flatten(&bundle.set)));
         }
         let mut by_key: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -232,7 +234,7 @@ fn flips_are_counted_by_draw() {
     let claims = [row("Q1", yes), row("Q2", yes), row("Q3", no), row("Q4", None)];
     let draw = |q2, q3| vec![row("Q1", yes), row("Q2", q2), row("Q3", q3), row("Q4", yes)];
     let drawn = [draw(yes, no), draw(no, no), draw(None, no)];
-    let text = drawn_block(&ProgramVersion::this(), &claims, &drawn);
+    let text = drawn_block(&ProgramVersion::current(), &claims, &drawn);
     assert!(text.contains("2 have the same result in every draw, 1 do not"), "{text}");
     assert!(text.contains("| Q2: f | M | reproduced | 2 of 3 | 2, 3 |"), "{text}");
     assert!(text.contains("Reproduced in every draw: Q1.\n\nNot reproduced in any draw: Q3.\n"), "{text}");

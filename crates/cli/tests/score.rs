@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
-use seekwise_lab::claims::known;
+use seekwise_lab::claims::catalogue_claims;
 use seekwise_lab::digest::sha256;
 use seekwise_lab::finding::{BoundDistance, ClaimAnswer};
 use seekwise_lab::provenance::ProgramVersion;
@@ -179,7 +179,7 @@ impl Row {
 /// The findings, counted by class and study; what each got, and what would change it.
 pub fn claims() -> String {
     let Score { program, claim, .. } = score();
-    let listed = known().len();
+    let listed = catalogue_claims().len();
     let mut text = format!(
         "Five source studies state {listed} findings, each listed with the condition under which it counts before anything\n\
          was run. {} were tried by {program}:\n\n\

@@ -137,13 +137,13 @@ impl Concern {
     }
 
     /// The concern of a word.
-    pub fn named(word: &str) -> Option<Concern> {
+    pub fn from_word(word: &str) -> Option<Concern> {
         ALL.iter().find(|(_, known, _)| *known == word).map(|(concern, ..)| *concern)
     }
 }
 
 /// Names concerns for a reader; several are a bundle.
-pub fn credited(concerns: &[Concern]) -> String {
+pub fn credit_title(concerns: &[Concern]) -> String {
     let titles: Vec<&str> = concerns.iter().map(|concern| concern.title()).collect();
     match titles[..] {
         [title] => title.to_owned(),
@@ -163,7 +163,7 @@ pub(crate) fn credit<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Optio
     let concern = |value: &toml::Value| {
         let word = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let near = nearest(&word, Concern::words()).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-        Concern::named(&word).ok_or(format!("unknown concern `{word}`; expected one or more of {}{near}", words()))
+        Concern::from_word(&word).ok_or(format!("unknown concern `{word}`; expected one or more of {}{near}", words()))
     };
     let mut concerns = list.iter().map(concern).collect::<Result<Vec<_>, _>>().map_err(D::Error::custom)?;
     concerns.dedup();
@@ -180,10 +180,10 @@ mod tests {
     #[test]
     fn each_concern_stands_at_its_place() {
         for (place, (concern, word, _)) in ALL.into_iter().enumerate() {
-            assert_eq!((concern as usize, Concern::named(word)), (place, Some(concern)), "{word}");
+            assert_eq!((concern as usize, Concern::from_word(word)), (place, Some(concern)), "{word}");
         }
         assert!(Depth.is_work() && !Change.is_work());
-        assert_eq!(credited(&[Queue]), "the command queue");
-        assert_eq!(credited(&[Queue, Bus]), "a bundle: the command queue, the bus");
+        assert_eq!(credit_title(&[Queue]), "the command queue");
+        assert_eq!(credit_title(&[Queue, Bus]), "a bundle: the command queue, the bus");
     }
 }

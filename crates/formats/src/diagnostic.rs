@@ -6,7 +6,7 @@
 use std::fmt;
 
 use crate::limits::{self, terms};
-use crate::spelling::{beginning, nearest};
+use crate::spelling::{nearest, words_beginning_with};
 
 /// The message about an unknown key.
 pub(crate) const UNKNOWN_KEY: &str = "unknown key";
@@ -35,23 +35,23 @@ impl Diagnostic {
     }
 
     /// Names the key concerned.
-    pub fn key(mut self, key: impl Into<String>) -> Diagnostic {
+    pub fn with_key(mut self, key: impl Into<String>) -> Diagnostic {
         self.key = Some(key.into());
         self
     }
 
     /// Sets what would have been right.
-    pub fn expected(mut self, expected: impl Into<String>) -> Diagnostic {
+    pub fn with_expected(mut self, expected: impl Into<String>) -> Diagnostic {
         self.expected = Some(expected.into());
         self
     }
 
     /// If the unknown `word` is a known limit of the model, or a word of the field that leads elsewhere, says so instead of
     /// suggesting another word.
-    pub fn limited(self, word: &str) -> Diagnostic {
-        let (says, keys) = match (limits::known(word), terms::find(word)) {
+    pub fn explain_limit(self, word: &str) -> Diagnostic {
+        let (says, keys) = match (limits::explain_limit(word), terms::find(word)) {
             (Some(says), _) => (says, None),
-            (None, Some(term)) => (term.says.to_owned(), terms::listed(term.keys)),
+            (None, Some(term)) => (term.says.to_owned(), terms::one_of(term.keys)),
             (None, None) => return self,
         };
         match self.message == UNKNOWN_KEY {
@@ -61,16 +61,16 @@ impl Diagnostic {
     }
 
     /// Explains the value that an unknown key is set to, such as `drive.type=smr`.
-    pub(crate) fn limited_value(self, value: &str) -> Diagnostic {
-        if self.message == UNKNOWN_KEY { self.limited(value) } else { self }
+    pub(crate) fn explain_limited_value(self, value: &str) -> Diagnostic {
+        if self.message == UNKNOWN_KEY { self.explain_limit(value) } else { self }
     }
 
     /// Suggests the nearest of the `known` words to `word`, if one is close enough, or those that begin with it, if several do.
-    pub fn nearest_to<'a>(self, word: &str, known: impl IntoIterator<Item = &'a str>) -> Diagnostic {
+    pub fn suggest_nearest<'a>(self, word: &str, known: impl IntoIterator<Item = &'a str>) -> Diagnostic {
         let known: Vec<&str> = known.into_iter().collect();
-        match beginning(word, &known)[..] {
+        match words_beginning_with(word, &known)[..] {
             [] | [_] => Diagnostic { nearest: nearest(word, known).map(str::to_owned), ..self },
-            ref several => Diagnostic { nearest: None, expected: terms::listed(several), ..self },
+            ref several => Diagnostic { nearest: None, expected: terms::one_of(several), ..self },
         }
     }
 }
@@ -99,7 +99,7 @@ impl fmt::Display for Diagnostic {
 impl std::error::Error for Diagnostic {}
 
 /// Errors in the order of their lines.
-pub(crate) fn in_order(mut errors: Vec<Diagnostic>) -> Vec<Diagnostic> {
+pub(crate) fn sorted_by_line(mut errors: Vec<Diagnostic>) -> Vec<Diagnostic> {
     errors.sort_by_key(|error| error.line);
     errors
 }
@@ -122,9 +122,9 @@ mod tests {
     #[test]
     fn names_place_key_expectation_and_nearest_word() {
         let diagnostic = Diagnostic::at("a.fio", 3, "unknown option")
-            .key("iodeph")
-            .expected("a fio option")
-            .nearest_to("iodeph", ["bs", "iodepth", "ioengine"]);
+            .with_key("iodeph")
+            .with_expected("a fio option")
+            .suggest_nearest("iodeph", ["bs", "iodepth", "ioengine"]);
         assert_eq!(
             diagnostic.to_string(),
             "a.fio:3: `iodeph`: unknown option; expected a fio option; did you mean `iodepth`?"
@@ -134,7 +134,9 @@ mod tests {
     #[test]
     fn several_words_that_begin_alike_are_all_named() {
         let studies = ["ncq-alone", "ncq-layers", "q-tcq-and-ncq"];
-        let said = |word: &str| Diagnostic::at(word, 0, "no such study").expected("a study").nearest_to(word, studies);
+        let said = |word: &str| {
+            Diagnostic::at(word, 0, "no such study").with_expected("a study").suggest_nearest(word, studies)
+        };
         assert_eq!(said("ncq").to_string(), "ncq: no such study; expected one of ncq-alone, ncq-layers");
         assert_eq!(
             said("ncq-aloen").to_string(),

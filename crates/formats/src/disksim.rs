@@ -55,29 +55,31 @@ pub fn import(
     let files = SourceFiles { first: file, load };
     let mut setup = syntax::read(text, files).map_err(|error| vec![error])?;
     let mut warnings = std::mem::take(&mut setup.warnings);
-    let disk = choose(file, &setup, wanted, &mut warnings)?;
+    let disk = choose_drive(file, &setup, wanted, &mut warnings)?;
     let mut buses = Vec::new();
     for block in &setup.blocks {
         for kind in ["disksim_bus", "disksim_ctlr", "disksim_iodriver"] {
-            block.all(kind, &mut buses);
+            block.collect_kind(kind, &mut buses);
         }
     }
-    let fields = ParameterFields::of(disk, behaviour::DISK);
-    let model = ParameterFields::of(fields.block("Model")?, MODEL);
+    let fields = ParameterFields::new(disk, behaviour::DISK);
+    let model = ParameterFields::new(fields.required_block("Model")?, MODEL);
     let mut text = write::ProfileWriter::new(name, &disk.name, file);
     warnings.into_iter().for_each(|warning| text.warn(warning));
-    let cylinders = layout::layout(&model, &mut text)?;
-    seek::mechanics(&fields, &model, cylinders, files, &mut text)?;
-    behaviour::behaviour(&fields, &buses, &mut text)?;
-    let mut errors = fields.unknown(&mut text);
-    errors.extend(model.unknown(&mut text));
+    let cylinders = layout::write_geometry(&model, &mut text)?;
+    seek::write_mechanics(&fields, &model, cylinders, files, &mut text)?;
+    behaviour::write_behaviour(&fields, &buses, &mut text)?;
+    let mut errors = fields.report_unknown_keys(&mut text);
+    errors.extend(model.report_unknown_keys(&mut text));
     if !errors.is_empty() {
         return Err(errors);
     }
     let (toml, left, warnings) = text.finish();
     // The result must be a valid profile: its checks find contradictions.
     let drive = profile::parse(name, &toml)?;
-    drive.profile().map_err(|errors| errors.into_iter().map(|error| from_profile(file, error)).collect::<Errors>())?;
+    drive
+        .profile()
+        .map_err(|errors| errors.into_iter().map(|error| as_source_error(file, error)).collect::<Errors>())?;
     Ok(DisksimImport { drive: disk.name.clone(), toml, left, warnings })
 }
 
@@ -86,55 +88,56 @@ const MODEL: &[&str] =
     &["Number of data surfaces", "Number of cylinders", "Block count", "Mechanical Model", "Layout Model"];
 
 /// Moves an error in the generated profile to the file that it came from.
-fn from_profile(file: &str, error: Diagnostic) -> Diagnostic {
+fn as_source_error(file: &str, error: Diagnostic) -> Diagnostic {
     Diagnostic { file: file.to_owned(), line: 0, ..error }
 }
 
 /// The drive to import: the named one, the only one, or the only one that is instantiated.
-fn choose<'a>(
+fn choose_drive<'a>(
     file: &str,
     setup: &'a DisksimSetup,
     wanted: Option<&str>,
     warnings: &mut Vec<Diagnostic>,
 ) -> Result<&'a ParameterBlock, Errors> {
     let mut disks = Vec::new();
-    setup.blocks.iter().for_each(|block| block.all("disksim_disk", &mut disks));
+    setup.blocks.iter().for_each(|block| block.collect_kind("disksim_disk", &mut disks));
     let names = || disks.iter().map(|disk| disk.name.as_str());
     if let Some(wanted) = wanted {
         let found = disks.iter().find(|disk| disk.name == wanted).copied();
-        let fault = || Diagnostic::at(file, 0, "the file has no such drive").key(wanted);
-        return found
-            .ok_or_else(|| vec![fault().expected(names().collect::<Vec<_>>().join(", ")).nearest_to(wanted, names())]);
+        let fault = || Diagnostic::at(file, 0, "the file has no such drive").with_key(wanted);
+        return found.ok_or_else(|| {
+            vec![fault().with_expected(names().collect::<Vec<_>>().join(", ")).suggest_nearest(wanted, names())]
+        });
     }
     let in_use = || disks.iter().filter(|disk| setup.instantiated.contains(&disk.name));
     match disks.as_slice() {
-        [] => Err(vec![no_drive(file, &setup.blocks)]),
+        [] => Err(vec![no_drive_error(file, &setup.blocks)]),
         [disk] => Ok(disk),
         _ if in_use().count() == 1 => {
             let disk = in_use().next().expect("there is one");
             let message = format!("the file has {} drives; using the one that is instantiated", disks.len());
-            warnings.push(disk.at.says(message).key(&disk.name));
+            warnings.push(disk.at.diagnostic(message).with_key(&disk.name));
             Ok(disk)
         }
         _ => {
             let all: Vec<&str> = names().collect();
             let fault = Diagnostic::at(file, 0, format!("the file has {} drives", disks.len()));
-            Err(vec![fault.expected(format!("--drive and one of {}", all.join(", ")))])
+            Err(vec![fault.with_expected(format!("--drive and one of {}", all.join(", ")))])
         }
     }
 }
 
 /// The error about a file without a drive.
-fn no_drive(file: &str, blocks: &[ParameterBlock]) -> Diagnostic {
+fn no_drive_error(file: &str, blocks: &[ParameterBlock]) -> Diagnostic {
     let kinds = || blocks.iter().map(|block| block.kind.as_str());
-    let fault = Diagnostic::at(file, 0, "the file has no drive").expected("a block `disksim_disk NAME { … }`");
+    let fault = Diagnostic::at(file, 0, "the file has no drive").with_expected("a block `disksim_disk NAME { … }`");
     let part = |kind: &str| kinds().any(|found| found == kind);
     if part("dm_disk") {
         return fault
-            .expected("the file that sources it (.diskspecs or .parv); this one holds only a drive's mechanics");
+            .with_expected("the file that sources it (.diskspecs or .parv); this one holds only a drive's mechanics");
     }
     if part("disksim_simpledisk") {
-        return fault.expected("a `disksim_disk`; a `disksim_simpledisk` has no mechanics");
+        return fault.with_expected("a `disksim_disk`; a `disksim_simpledisk` has no mechanics");
     }
     let near = kinds().find(|kind| nearest(kind, ["disksim_disk"]).is_some());
     Diagnostic { nearest: near.map(|_| "disksim_disk".to_owned()), key: near.map(str::to_owned), ..fault }

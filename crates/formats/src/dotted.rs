@@ -1,7 +1,7 @@
 //! TOML tables as dotted keys and values, in the form of `--set`.
 
 /// A TOML value as a person writes it on a command line: strings without quotes.
-pub fn plain(value: &toml::Value) -> String {
+pub fn plain_text(value: &toml::Value) -> String {
     match value {
         toml::Value::String(text) => text.clone(),
         other => other.to_string(),
@@ -16,14 +16,14 @@ pub fn flatten(table: &toml::Table) -> Vec<(String, String)> {
             toml::Value::Table(inner) => {
                 flat.extend(flatten(inner).into_iter().map(|(rest, value)| (format!("{key}.{rest}"), value)));
             }
-            value => flat.push((key.clone(), plain(value))),
+            value => flat.push((key.clone(), plain_text(value))),
         }
     }
     flat
 }
 
 /// A size in bytes: `500m`, `2g`, `2 GB` or bytes; powers of 1024.
-pub fn size(text: &str) -> Option<u64> {
+pub fn parse_size(text: &str) -> Option<u64> {
     let text = text.trim().to_ascii_lowercase();
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let unit = text[end..].trim().trim_end_matches('b').trim_end_matches('i');

@@ -13,8 +13,8 @@
 mod lines;
 mod search;
 
-pub(crate) use self::search::not_a_key;
-pub use self::search::{lead, matching};
+pub(crate) use self::search::explain_drive_name;
+pub use self::search::{matching, suggest_drives};
 use crate::diagnostic::Diagnostic;
 use crate::profile::{self, DriveFile};
 use crate::spelling::is_same;
@@ -49,33 +49,33 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 
 /// The profile of a built-in drive as TOML, by its name or by a model number that no other drive has; capitals and punctuation
 /// do not matter.
-pub fn text(name: &str) -> Option<&'static str> {
+pub fn find_text(name: &str) -> Option<&'static str> {
     let of = |name: &str| DRIVES.iter().find(|drive| drive.0 == name).map(|drive| drive.1);
-    of(name).or_else(|| called(name).and_then(of))
+    of(name).or_else(|| resolve_name(name).and_then(of))
 }
 
 /// Finds a drive by another spelling of its name, or by its model number.
-fn called(name: &str) -> Option<&'static str> {
+fn resolve_name(name: &str) -> Option<&'static str> {
     // A path is meant as a file.
     if name.contains(['/', '\\']) || name.ends_with(".toml") {
         return None;
     }
-    names().find(|known| is_same(known, name)).or_else(|| search::of_model(name))
+    names().find(|known| is_same(known, name)).or_else(|| search::find_by_model(name))
 }
 
 /// Reads a profile's text, for [`StackFile::build`](crate::stack::StackFile::build). An unknown name is an error that names the
 /// nearest drive, or says what is known of such a one.
 pub fn read(name: &str) -> Result<String, Vec<Diagnostic>> {
-    text(name).map(str::to_owned).ok_or_else(|| {
+    find_text(name).map(str::to_owned).ok_or_else(|| {
         let unknown = Diagnostic::at(name, 0, "no such built-in drive");
-        let unknown = unknown.expected("a name that `seekwise drives` lists");
-        vec![lead(unknown.nearest_to(name, names()), name)]
+        let unknown = unknown.with_expected("a name that `seekwise drives` lists");
+        vec![suggest_drives(unknown.suggest_nearest(name, names()), name)]
     })
 }
 
 /// Reads a built-in drive. An unknown name is an error that names the nearest.
 pub fn load(name: &str) -> Result<DriveFile, Vec<Diagnostic>> {
-    profile::read(&format!("{name}.toml"), &read(name)?)
+    profile::parse_cached(&format!("{name}.toml"), &read(name)?)
 }
 
 #[cfg(test)]
@@ -100,10 +100,10 @@ mod tests {
             ("WD740GD", "raptor-wd740gd"),
             ("Barracuda-7200.7", "barracuda-7200.7"),
         ] {
-            assert_eq!(text(called), text(name), "{called}");
+            assert_eq!(find_text(called), find_text(name), "{called}");
         }
         for other in ["18tb", "exos", "160", "st18000nm", "7200.7", "ST18000NM000J.toml", "./exos-x18", ""] {
-            assert_eq!(text(other), None, "{other}");
+            assert_eq!(find_text(other), None, "{other}");
         }
     }
 

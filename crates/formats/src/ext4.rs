@@ -42,7 +42,7 @@ pub struct Ext4BlockMap {
     inodes_per_group: u64,
     inode: u64,
     descriptors: u64,
-    groups: Vec<Group>,
+    groups: Vec<BlockGroup>,
     /// By first block: number of blocks, owning inode, and the first's number in its file (`None`: they hold the extent tree).
     owned: BTreeMap<u64, (u64, u32, Option<u64>)>,
     /// Paths by inode; one path if there are several.
@@ -50,7 +50,7 @@ pub struct Ext4BlockMap {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Group {
+struct BlockGroup {
     block_bitmap: u64,
     inode_bitmap: u64,
     table: u64,
@@ -96,32 +96,36 @@ impl Ext4BlockMap {
                 let high = if size > 32 { u64::from(le32(&table, at + high)) << 32 } else { 0 };
                 u64::from(le32(&table, at + low)) | high
             };
-            layout.groups.push(Group { block_bitmap: place(0, 32), inode_bitmap: place(4, 36), table: place(8, 40) });
+            layout.groups.push(BlockGroup {
+                block_bitmap: place(0, 32),
+                inode_bitmap: place(4, 36),
+                table: place(8, 40),
+            });
         }
         for (inode, name) in [(JOURNAL, "journal"), (ROOT, "/")] {
             layout.names.insert(inode, name.to_owned());
-            layout.own(inode, read);
+            layout.record_blocks(inode, read);
         }
-        layout.walk(read);
+        layout.record_names(read);
         Some(layout)
     }
 
     /// An inode's bytes.
-    fn inode(&self, inode: u32, read: &MediumReader<'_>) -> Option<Vec<u8>> {
+    fn read_inode(&self, inode: u32, read: &MediumReader<'_>) -> Option<Vec<u8>> {
         let index = u64::from(inode.checked_sub(1)?);
         let group = self.groups.get((index / self.inodes_per_group) as usize)?;
         read(group.table * self.block + index % self.inodes_per_group * self.inode, self.inode as usize)
     }
 
     /// Notes which blocks an inode has.
-    fn own(&mut self, inode: u32, read: &MediumReader<'_>) {
-        let Some(bytes) = self.inode(inode, read) else { return };
+    fn record_blocks(&mut self, inode: u32, read: &MediumReader<'_>) {
+        let Some(bytes) = self.read_inode(inode, read) else { return };
         if le32(&bytes, 32) & EXTENTS != 0 {
-            self.extents(inode, &bytes[40..100], DEEPEST, read);
+            self.record_extents(inode, &bytes[40..100], DEEPEST, read);
         }
     }
 
-    fn extents(&mut self, inode: u32, node: &[u8], left: u16, read: &MediumReader<'_>) {
+    fn record_extents(&mut self, inode: u32, node: &[u8], left: u16, read: &MediumReader<'_>) {
         let (entries, depth) = (usize::from(le16(node, 2)), le16(node, 6));
         if le16(node, 0) != EXTENT_MAGIC {
             return;
@@ -131,7 +135,7 @@ impl Ext4BlockMap {
                 let child = u64::from(le32(entry, 4)) | u64::from(le16(entry, 8)) << 32;
                 self.owned.insert(child, (1, inode, None));
                 if let Some(bytes) = read(child * self.block, self.block as usize).filter(|_| left > 0) {
-                    self.extents(inode, &bytes, left - 1, read);
+                    self.record_extents(inode, &bytes, left - 1, read);
                 }
                 continue;
             }
@@ -146,7 +150,7 @@ impl Ext4BlockMap {
     }
 
     /// Finds the names of all files, from the root down.
-    fn walk(&mut self, read: &MediumReader<'_>) {
+    fn record_names(&mut self, read: &MediumReader<'_>) {
         let mut open = vec![ROOT];
         let mut seen = 0;
         while let Some(directory) = open.pop() {
@@ -155,13 +159,13 @@ impl Ext4BlockMap {
                 return;
             }
             let path = self.names[&directory].trim_end_matches('/').to_owned();
-            for (inode, name) in self.entries(directory, read) {
+            for (inode, name) in self.directory_entries(directory, read) {
                 if self.names.contains_key(&inode) {
                     continue;
                 }
                 self.names.insert(inode, format!("{path}/{name}"));
-                self.own(inode, read);
-                let mode = self.inode(inode, read).map_or(0, |bytes| le16(&bytes, 0));
+                self.record_blocks(inode, read);
+                let mode = self.read_inode(inode, read).map_or(0, |bytes| le16(&bytes, 0));
                 if mode & 0xF000 == DIRECTORY {
                     open.push(inode);
                 }
@@ -169,7 +173,7 @@ impl Ext4BlockMap {
         }
     }
 
-    fn entries(&self, directory: u32, read: &MediumReader<'_>) -> Vec<(u32, String)> {
+    fn directory_entries(&self, directory: u32, read: &MediumReader<'_>) -> Vec<(u32, String)> {
         let mut entries = Vec::new();
         let runs = self.owned.iter().filter(|(_, (_, inode, from))| *inode == directory && from.is_some());
         for block in runs.flat_map(|(&first, &(length, ..))| first..first + length) {
@@ -188,15 +192,15 @@ impl Ext4BlockMap {
     }
 
     /// Describes the use of the bytes at `offset` of the medium; `written` are those that a write brought there.
-    pub fn words(&self, offset: u64, written: &[u8], read: &MediumReader<'_>) -> String {
+    pub fn describe_offset(&self, offset: u64, written: &[u8], read: &MediumReader<'_>) -> String {
         let block = offset / self.block;
         let owned = self.owned.range(..=block).next_back();
         if let Some((first, (_, inode, from))) = owned.filter(|(first, (length, ..))| block < *first + length) {
             let name = &self.names[inode];
             return match from {
-                Some(_) if *inode == JOURNAL => self.journal(written, read),
+                Some(_) if *inode == JOURNAL => self.describe_journal(written, read),
                 None => format!("extents of {name}"),
-                Some(from) => self.file(*inode, name, (from + block - first) * self.block, read),
+                Some(from) => self.describe_file(*inode, name, (from + block - first) * self.block, read),
             };
         }
         let (group, within) = (block / self.per_group, block % self.per_group);
@@ -212,7 +216,7 @@ impl Ext4BlockMap {
                 _ if block == group.block_bitmap => return format!("bitmap of blocks, group {number}"),
                 _ if block == group.inode_bitmap => return format!("bitmap of inodes, group {number}"),
                 _ if (group.table..group.table + inodes).contains(&block) => {
-                    return self.inodes(number as u64, block - group.table);
+                    return self.describe_inodes(number as u64, block - group.table);
                 }
                 _ => {}
             }
@@ -225,7 +229,7 @@ impl Ext4BlockMap {
     }
 
     /// A block of a table of inodes.
-    fn inodes(&self, group: u64, block: u64) -> String {
+    fn describe_inodes(&self, group: u64, block: u64) -> String {
         let each = self.block / self.inode;
         let first = group * self.inodes_per_group + block * each + 1;
         let named = self
@@ -239,13 +243,13 @@ impl Ext4BlockMap {
     }
 
     /// Describes a write to the journal.
-    fn journal(&self, written: &[u8], read: &MediumReader<'_>) -> String {
+    fn describe_journal(&self, written: &[u8], read: &MediumReader<'_>) -> String {
         if be32(written, 0) != JOURNAL_MAGIC {
             return "journal: blocks of a transaction".to_owned();
         }
         let transaction = be32(written, 8);
         match be32(written, 4) {
-            1 => format!("journal: beginning of transaction {transaction}{}", self.tags(written, read)),
+            1 => format!("journal: beginning of transaction {transaction}{}", self.describe_tags(written, read)),
             2 => format!("journal: commit of transaction {transaction}"),
             3 | 4 => "journal: its super block".to_owned(),
             5 => format!("journal: revoked blocks of transaction {transaction}"),
@@ -255,14 +259,14 @@ impl Ext4BlockMap {
 
     /// Describes the blocks that a descriptor lists: tags are of 16 bytes with checksums (version 3), as mkfs makes journals
     /// for file systems with `metadata_csum`.
-    fn tags(&self, written: &[u8], read: &MediumReader<'_>) -> String {
+    fn describe_tags(&self, written: &[u8], read: &MediumReader<'_>) -> String {
         const LAST: u32 = 8;
         const SAME: u32 = 2;
         let (mut at, mut words) = (12, Vec::new());
         while at + 16 <= written.len().min(self.block as usize) && words.len() < 8 {
             let (block, flags) =
                 (u64::from(be32(written, at)) | u64::from(be32(written, at + 8)) << 32, be32(written, at + 4));
-            words.push(self.words(block * self.block, &[], read));
+            words.push(self.describe_offset(block * self.block, &[], read));
             at += if flags & SAME == 0 { 32 } else { 16 };
             if flags & LAST != 0 {
                 break;
@@ -273,10 +277,10 @@ impl Ext4BlockMap {
     }
 
     /// Describes bytes of a file; in SQLite's files also the page or frame.
-    fn file(&self, inode: u32, name: &str, at: u64, read: &MediumReader<'_>) -> String {
+    fn describe_file(&self, inode: u32, name: &str, at: u64, read: &MediumReader<'_>) -> String {
         let begin = self.owned.iter().find(|(_, (_, owner, from))| *owner == inode && *from == Some(0));
         let head = begin.and_then(|(&block, _)| read(block * self.block, 100)).unwrap_or_default();
-        let directory = self.inode(inode, read).is_some_and(|bytes| le16(&bytes, 0) & 0xF000 == DIRECTORY);
+        let directory = self.read_inode(inode, read).is_some_and(|bytes| le16(&bytes, 0) & 0xF000 == DIRECTORY);
         let part = match () {
             () if directory => return format!("names in {name}"),
             () if head.starts_with(b"SQLite format 3\0") => {

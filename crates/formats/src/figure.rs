@@ -14,12 +14,12 @@ pub mod units;
 mod value;
 mod vocabulary;
 
-pub(crate) use figures::{Figures, span};
+pub(crate) use figures::{Figures, span_from_ms};
 pub(crate) use key::Plain;
 pub use key::{KeyDomain, ProfileKey};
-pub use reader::switch;
-pub(crate) use reader::{FigureReader, join};
-pub(crate) use setting::{FigureInput, setting};
+pub use reader::parse_switch;
+pub(crate) use reader::{FigureReader, join_path};
+pub(crate) use setting::{FigureInput, parse_setting};
 pub(crate) use value::KINDS;
 pub use value::{Figure, FigureOrigin, FigureValue, RunRow, ZoneBand, ZoneRow};
 pub(crate) use vocabulary::{NO_WORDS, Vocabulary};

@@ -54,7 +54,7 @@ pub use lines::FioContext;
 use lines::RawSection;
 pub use logged::LogOf;
 pub use opened::{AccessHint, FioOpenFlags};
-pub use replay::Replayed;
+pub use replay::IologReplay;
 use settings::FioSettings;
 
 /// Whether fio has an option of this name in job files.
@@ -67,23 +67,23 @@ pub fn parse(file_name: &str, text: &str, context: &FioContext) -> Result<JobFil
     let mut errors = Vec::new();
     let mut read = JobFile { file: file_name.to_owned(), globals: vec![], sections: vec![], warnings: vec![] };
     let mut shared = FioSettings::default();
-    for raw in lines::sections(file_name, text, context, &mut errors) {
+    for raw in lines::split_sections(file_name, text, context, &mut errors) {
         let global = raw.name.starts_with("global");
         let mut settings = shared.clone();
-        let options = apply(&raw, &mut settings, context, &mut read.warnings, &mut errors);
+        let options = apply_options(&raw, &mut settings, context, &mut read.warnings, &mut errors);
         if global {
             read.globals.extend(options);
             shared = settings;
         } else {
-            let refused = engine_refused(&settings, file_name, raw.line);
+            let refused = engine_error(&settings, file_name, raw.line);
             if let Some(refused) = refused.filter(|refused| !errors.contains(refused)) {
                 errors.push(refused);
             }
             if let Err(key) = settings.measure_zones() {
                 let (file, line) =
-                    settings.place(key).map_or((file_name, raw.line), |(file, line)| (file.as_str(), *line));
+                    settings.option_place(key).map_or((file_name, raw.line), |(file, line)| (file.as_str(), *line));
                 let unknown = Diagnostic::at(file, line, "zones are counted, and it is not known how large they are");
-                errors.push(unknown.key(key).expected("zonesize beside it"));
+                errors.push(unknown.with_key(key).with_expected("zonesize beside it"));
             }
             let name = settings.name.clone().unwrap_or_else(|| raw.name.clone());
             let header = raw.name;
@@ -95,14 +95,14 @@ pub fn parse(file_name: &str, text: &str, context: &FioContext) -> Result<JobFil
 
 /// The error about an unsupported engine, at the place where the engine is given. An engine in `[global]` counts only
 /// for the jobs that use it.
-fn engine_refused(settings: &FioSettings, file: &str, line: usize) -> Option<Diagnostic> {
+fn engine_error(settings: &FioSettings, file: &str, line: usize) -> Option<Diagnostic> {
     let refusal = settings.engine_refusal()?;
-    let (file, line) = settings.place("ioengine").map_or((file, line), |(file, line)| (file.as_str(), *line));
-    Some(Diagnostic::at(file, line, refusal).key("ioengine"))
+    let (file, line) = settings.option_place("ioengine").map_or((file, line), |(file, line)| (file.as_str(), *line));
+    Some(Diagnostic::at(file, line, refusal).with_key("ioengine"))
 }
 
 /// Applies the options of a section in fio's order: `kb_base` and the engine first, then the others in file order.
-fn apply(
+fn apply_options(
     raw: &RawSection,
     settings: &mut FioSettings,
     context: &FioContext,
@@ -120,9 +120,9 @@ fn apply(
         match settings.apply(&option) {
             Ok(notes) => {
                 warnings.extend(notes.into_iter().map(|note| option.diagnostic(note)));
-                given.push(option.given());
+                given.push(option.into_job_option());
             }
-            Err(fault) => errors.push(fault.at(&option)),
+            Err(fault) => errors.push(fault.into_diagnostic(&option)),
         }
     }
     given.sort_by_key(|option| raw.lines.iter().position(|line| line.place == (option.file.clone(), option.line)));
@@ -133,7 +133,7 @@ impl JobFile {
     /// Lays the files out on a drive of this many sectors of 512 bytes, and builds the job with all warnings about
     /// the file, or returns all errors.
     pub fn job(&self, device_sectors: u64) -> Result<(Job, Vec<Diagnostic>), Vec<Diagnostic>> {
-        build::job(self, device_sectors, false)
+        build::build_job(self, device_sectors, false)
     }
 
     /// Builds the job for use above a page cache, and how the files of each worker are opened.
@@ -141,12 +141,12 @@ impl JobFile {
         &self,
         device_sectors: u64,
     ) -> Result<(Job, Vec<FileOpenFlags>, Vec<Diagnostic>), Vec<Diagnostic>> {
-        let (job, warnings) = build::job(self, device_sectors, true)?;
-        Ok((job, build::openings(self), warnings))
+        let (job, warnings) = build::build_job(self, device_sectors, true)?;
+        Ok((job, build::open_flags(self), warnings))
     }
 
     /// Section, clone and group of each worker of the job, in the workers' order.
-    pub fn origins(&self) -> Vec<WorkerOrigin> {
-        build::origins(self)
+    pub fn worker_origins(&self) -> Vec<WorkerOrigin> {
+        build::worker_origins(self)
     }
 }

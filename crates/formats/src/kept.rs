@@ -4,15 +4,15 @@
 use std::sync::{Mutex, PoisonError};
 
 /// The most recently used values of a kind, the last used at the end.
-pub(crate) struct Kept<T> {
+pub(crate) struct RecentCache<T> {
     most: usize,
     all: Mutex<Vec<T>>,
 }
 
-impl<T> Kept<T> {
+impl<T> RecentCache<T> {
     /// An empty cache of at most `most` values.
-    pub(crate) const fn new(most: usize) -> Kept<T> {
-        Kept { most, all: Mutex::new(Vec::new()) }
+    pub(crate) const fn new(most: usize) -> RecentCache<T> {
+        RecentCache { most, all: Mutex::new(Vec::new()) }
     }
 
     /// Finds the value that `is` accepts, marks it as the last used, and returns what `tell` reads from it.
@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn the_one_that_was_not_asked_for_longest_gives_way() {
-        let kept: Kept<u32> = Kept::new(16);
+        let kept: RecentCache<u32> = RecentCache::new(16);
         let has = |number: u32| kept.find(|&it| it == number, |&it| it) == Some(number);
         (0..16).for_each(|number| kept.add(number));
         assert!(has(0) && !has(16));

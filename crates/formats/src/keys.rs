@@ -13,7 +13,7 @@ use crate::metric::Metric;
 use crate::scene;
 use crate::spelling::is_same;
 pub use crate::stack::JOB;
-use crate::stack::{self, KINDS, STACK, VOCABULARY, keys_of, unnumbered};
+use crate::stack::{self, KINDS, STACK, VOCABULARY, keys_of, strip_number};
 use crate::trace::keys::KEYS as TRACE;
 
 /// A layer or another group of keys.
@@ -39,7 +39,7 @@ pub struct KeyEntry {
     pub required: bool,
     /// The default, in words.
     pub otherwise: &'static str,
-    /// The meaning.
+    /// The effect of the setting, in a sentence.
     pub meaning: &'static str,
     /// Other words that people search for.
     pub also: Vec<&'static str>,
@@ -204,26 +204,26 @@ const HEAD: &[Plain] = &[
 
 /// All sections: the layers from the program down, then the stack as a whole, the job, and the kinds of files.
 pub fn sections() -> Vec<KeySection> {
-    let layers = KINDS.iter().map(|kind| layer(kind.name, kind.otherwise, kind.what));
+    let layers = KINDS.iter().map(|kind| layer_section(kind.name, kind.otherwise, kind.what));
     let plain = |name, what: &str, keys: &[Plain]| KeySection {
         name,
         what: what.to_owned(),
-        keys: keys.iter().map(plain).collect(),
+        keys: keys.iter().map(plain_entry).collect(),
     };
     let others = [
         plain("stack", "the stack as a whole", STACK),
         plain("job", "the job to run", JOB),
         plain("real", "a real file or device (--on file:PATH, device:PATH)", REAL),
         plain("trace", "how a recorded trace is read and replayed", &TRACE),
-        scene(),
+        scene_section(),
         plain("profile", "a drive's file, besides its figures (keys of `drive` without that prefix)", HEAD),
         plain("study", "a study's file", STUDY),
         plain("review", "a review's file: studies that answer one question", REVIEW),
     ];
-    layers.chain([layer("drive", MUST, "the drive")]).chain(others).collect()
+    layers.chain([layer_section("drive", MUST, "the drive")]).chain(others).collect()
 }
 
-fn layer(name: &'static str, otherwise: &'static str, what: &'static str) -> KeySection {
+fn layer_section(name: &'static str, otherwise: &'static str, what: &'static str) -> KeySection {
     let names: Vec<&str> =
         VOCABULARY.ready.iter().filter(|ready| ready.0 == name).map(|ready| ready.1.as_str()).collect();
     let takes = match name {
@@ -256,8 +256,8 @@ fn layer(name: &'static str, otherwise: &'static str, what: &'static str) -> Key
 }
 
 /// The keys of scenes: names, then figures.
-fn scene() -> KeySection {
-    let names = SCENE.iter().map(plain);
+fn scene_section() -> KeySection {
+    let names = SCENE.iter().map(plain_entry);
     let figures = scene::sections().into_iter().flat_map(|(below, keys)| {
         keys.iter().map(move |key| KeyEntry {
             key: format!("{below}.{}", key.path),
@@ -278,14 +278,14 @@ fn scene() -> KeySection {
     KeySection { name: "scene", what: what.to_owned(), keys: names.chain(figures).collect() }
 }
 
-fn plain(&(key, takes, otherwise, meaning): &Plain) -> KeyEntry {
+fn plain_entry(&(key, takes, otherwise, meaning): &Plain) -> KeyEntry {
     let required = otherwise.is_empty();
     let otherwise = if required { MUST } else { otherwise };
     KeyEntry { key: key.to_owned(), takes: takes.to_owned(), unit: "", required, otherwise, meaning, also: Vec::new() }
 }
 
 /// The values that the figure `key` of a stack or a scene accepts.
-fn accepts(key: &str) -> Option<KeyDomain> {
+fn accepted_values(key: &str) -> Option<KeyDomain> {
     let (root, below) = key.split_once('.')?;
     let in_scene = || {
         let below = if matches!(root, "program" | "volume") { below.split_once('.')?.1 } else { below };
@@ -294,7 +294,7 @@ fn accepts(key: &str) -> Option<KeyDomain> {
     };
     let known = match scene::ROOTS.contains(&root) {
         true => in_scene(),
-        false if stack::layers().any(|layer| layer == unnumbered(root)) => {
+        false if stack::layers().any(|layer| layer == strip_number(root)) => {
             keys_of(root).iter().find(|key| key.path == below)
         }
         false => None,
@@ -304,9 +304,9 @@ fn accepts(key: &str) -> Option<KeyDomain> {
 
 /// The number `value` of the figure `key`, times `factor`, rounded and clamped to what the key accepts; `None` if it does not
 /// accept numbers.
-pub fn scaled(key: &str, value: &str, factor: f64) -> Option<String> {
+pub fn scale_value(key: &str, value: &str, factor: f64) -> Option<String> {
     let number: f64 = value.parse().ok()?;
-    match accepts(key)? {
+    match accepted_values(key)? {
         KeyDomain::Whole(low, high) => {
             Some(((number * factor).round().max(low as f64) as u64).clamp(low, high).to_string())
         }
@@ -321,7 +321,7 @@ pub fn scaled(key: &str, value: &str, factor: f64) -> Option<String> {
 
 /// Explains a word of the field: its keys under its explanation, then other keys that are also called so; for a metric, its
 /// explanation alone.
-pub fn about(word: &str) -> Option<Vec<KeySection>> {
+pub fn explain_word(word: &str) -> Option<Vec<KeySection>> {
     let Some(term) = terms::find(word) else {
         let metric = word.parse::<Metric>().ok()?;
         let what = format!("{}, in {}: `--metric {word}` judges it", metric.title(), metric.unit());
@@ -345,8 +345,8 @@ pub fn about(word: &str) -> Option<Vec<KeySection>> {
 }
 
 /// An error about a key that neither a stack nor a job has: it suggests the key or the setting that was meant.
-pub fn unknown(file: &str, line: usize, key: &str) -> Diagnostic {
-    stack::unknown(file, line, key)
+pub fn unknown_key(file: &str, line: usize, key: &str) -> Diagnostic {
+    stack::unknown_key(file, line, key)
 }
 
 #[cfg(test)]

@@ -98,7 +98,7 @@ pub const LIMITS: &[ModelLimit] = &[
 ];
 
 /// The explanation for a word that is a known limit, or contains one: `drive.smr`, `intel-ssd`.
-pub fn known(word: &str) -> Option<String> {
+pub fn explain_limit(word: &str) -> Option<String> {
     let parts = || word.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
     let tail = word.rsplit('.').next().unwrap_or(word);
     let means = |sought: &str| [word, tail].into_iter().chain(parts()).any(|one| is_same(sought, one));
@@ -115,11 +115,11 @@ mod tests {
     #[test]
     fn a_word_is_known_by_itself_and_as_a_part() {
         for word in ["smr", "SMR", "drive.smr", "host-managed", "drive.host_managed", "wd-smr-8t"] {
-            assert!(known(word).unwrap().starts_with("shingled tracks"), "{word}");
+            assert!(explain_limit(word).unwrap().starts_with("shingled tracks"), "{word}");
         }
-        assert_eq!(known("write hole").unwrap(), known("array.write_hole").unwrap());
+        assert_eq!(explain_limit("write hole").unwrap(), explain_limit("array.write_hole").unwrap());
         for word in ["seek", "", "raid-7", "raid-5", "xfsdump", "ext4", "drive.cache.segments"] {
-            assert_eq!(known(word), None, "{word}");
+            assert_eq!(explain_limit(word), None, "{word}");
         }
     }
 

@@ -213,7 +213,7 @@ impl Statistic {
         matches!(self, Cpu | IosPerCpuSecond | WallNs | ProcessorNs | Elapsed)
     }
 
-    fn named(word: &str) -> Option<Statistic> {
+    fn from_word(word: &str) -> Option<Statistic> {
         let own = FIGURES.iter().find(|(_, known, ..)| known.eq_ignore_ascii_case(word)).map(|(figure, ..)| *figure);
         own.or_else(|| ALIASES.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(word)).map(|(_, figure)| *figure))
     }
@@ -221,7 +221,7 @@ impl Statistic {
 
 impl MetricScope {
     /// The name in reports: `reads`, `job log`; empty for all.
-    fn words(&self) -> Option<String> {
+    fn label(&self) -> Option<String> {
         match self {
             MetricScope::All => None,
             MetricScope::Read => Some("reads".to_owned()),
@@ -252,7 +252,7 @@ impl Metric {
             _ => {}
         }
         let title = FIGURES[self.figure as usize].2;
-        self.whose.words().map_or(title.to_owned(), |whose| format!("{title} of {whose}"))
+        self.whose.label().map_or(title.to_owned(), |whose| format!("{title} of {whose}"))
     }
 
     /// The unit of its values.
@@ -289,12 +289,12 @@ impl Metric {
     }
 
     /// `higher` or `lower`.
-    pub fn better(&self) -> &'static str {
+    pub fn better_direction(&self) -> &'static str {
         if self.figure.higher_is_better() { "higher" } else { "lower" }
     }
 
     /// All words without a job's name, for suggestions.
-    fn words() -> impl Iterator<Item = String> {
+    fn suggestions() -> impl Iterator<Item = String> {
         let whose = ["", "all.", "read.", "write.", "flush."];
         let figures = || FIGURES.iter().map(|(figure, word, ..)| (*figure, *word));
         let own = whose.into_iter().flat_map(move |whose| {
@@ -304,15 +304,15 @@ impl Metric {
         own.chain(ALIASES.iter().map(|(alias, _)| (*alias).to_owned())).chain(["flush".to_owned()])
     }
 
-    fn unknown(word: &str) -> String {
-        if let Some(limit) = limits::known(word) {
+    fn unknown_metric(word: &str) -> String {
+        if let Some(limit) = limits::explain_limit(word) {
             return format!("unknown metric `{word}`: {limit}");
         }
         if let Some(term) = terms::find(word) {
-            let expected = terms::listed(term.metrics).unwrap_or_else(|| EXPECTED.to_owned());
+            let expected = terms::one_of(term.metrics).unwrap_or_else(|| EXPECTED.to_owned());
             return format!("unknown metric `{word}`: {}; expected {expected}", term.says);
         }
-        let words: Vec<String> = Metric::words().collect();
+        let words: Vec<String> = Metric::suggestions().collect();
         let near = nearest(word, words.iter().map(String::as_str));
         let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
         format!("unknown metric `{word}`; expected {EXPECTED}{near}")
@@ -325,27 +325,27 @@ impl FromStr for Metric {
     fn from_str(word: &str) -> Result<Metric, String> {
         let word = word.trim();
         if let Some(program) = word.strip_prefix("operations.") {
-            return of_program(program).ok_or_else(|| Metric::unknown(word));
+            return parse_program_metric(program).ok_or_else(|| Metric::unknown_metric(word));
         }
-        if let Some(figure) = Statistic::named(word) {
+        if let Some(figure) = Statistic::from_word(word) {
             return Ok(Metric::of_all(figure));
         }
         if let Some(job) = word.strip_prefix("job:") {
-            return of_job(job).ok_or_else(|| Metric::unknown(word));
+            return parse_job_metric(job).ok_or_else(|| Metric::unknown_metric(word));
         }
         if word == "flush" {
             return Ok(Metric { whose: MetricScope::Flush, figure: Mean });
         }
-        let (whose, rest) = word.split_once('.').ok_or_else(|| Metric::unknown(word))?;
+        let (whose, rest) = word.split_once('.').ok_or_else(|| Metric::unknown_metric(word))?;
         let whose = match whose {
             "all" => MetricScope::All,
             "read" | "reads" => MetricScope::Read,
             "write" | "writes" => MetricScope::Write,
             "flush" | "flushes" => MetricScope::Flush,
-            _ => return Err(Metric::unknown(word)),
+            _ => return Err(Metric::unknown_metric(word)),
         };
-        let figure = Statistic::named(rest).filter(|figure| !figure.is_whole());
-        let metric = figure.map(|figure| Metric { whose, figure }).ok_or_else(|| Metric::unknown(word))?;
+        let figure = Statistic::from_word(rest).filter(|figure| !figure.is_whole());
+        let metric = figure.map(|figure| Metric { whose, figure }).ok_or_else(|| Metric::unknown_metric(word))?;
         match metric {
             Metric { whose: MetricScope::Flush, figure: BytesPerS } => Err(format!("`{word}`: flushes have no bytes")),
             Metric { whose: MetricScope::Flush, figure } if figure.since_due().is_some() => Err(format!(
@@ -357,19 +357,19 @@ impl FromStr for Metric {
 }
 
 /// `NAME.figure`, or a name alone; as names may contain dots, the longest matching figure at the end counts.
-fn of_job(text: &str) -> Option<Metric> {
+fn parse_job_metric(text: &str) -> Option<Metric> {
     let ends = text.match_indices('.').map(|(at, _)| at);
-    let found = ends.filter_map(|at| Some((&text[..at], Statistic::named(&text[at + 1..])?))).next();
+    let found = ends.filter_map(|at| Some((&text[..at], Statistic::from_word(&text[at + 1..])?))).next();
     let (name, figure) = found.unwrap_or((text, Mean));
     let whose = MetricScope::Job(name.to_owned());
     (!name.is_empty() && !figure.is_whole()).then_some(Metric { whose, figure })
 }
 
 /// `NAME.figure`, or a name alone.
-fn of_program(text: &str) -> Option<Metric> {
+fn parse_program_metric(text: &str) -> Option<Metric> {
     let Metric { whose, figure } = match text.strip_suffix(".per_s") {
         Some(name) => Metric { whose: MetricScope::Job(name.to_owned()), figure: Iops },
-        None => of_job(text)?,
+        None => parse_job_metric(text)?,
     };
     let MetricScope::Job(name) = whose else { return None };
     (!name.is_empty() && figure != BytesPerS && figure.since_due().is_none())
@@ -403,7 +403,7 @@ mod tests {
     #[test]
     fn each_figure_stands_at_its_place() {
         for (place, (figure, word, ..)) in FIGURES.into_iter().enumerate() {
-            assert_eq!((figure as usize, Statistic::named(word)), (place, Some(figure)), "{word}");
+            assert_eq!((figure as usize, Statistic::from_word(word)), (place, Some(figure)), "{word}");
         }
     }
 
@@ -475,7 +475,10 @@ mod tests {
     #[test]
     fn a_metric_says_which_way_is_good() {
         let of = |word: &str| word.parse::<Metric>().unwrap();
-        assert_eq!((of("read.iops").better(), of("p99").better(), of("cpu").better()), ("higher", "lower", "lower"));
+        assert_eq!(
+            (of("read.iops").better_direction(), of("p99").better_direction(), of("cpu").better_direction()),
+            ("higher", "lower", "lower")
+        );
         assert_eq!(of("read.p99").title(), "p99 of the response time of reads");
         assert_eq!(of("job:log.mean").title(), "mean response time of job log");
     }

@@ -17,7 +17,7 @@
 //! | `seek` | the shape of measured curves, scaled |
 
 mod build;
-pub(crate) use build::discipline;
+pub(crate) use build::queue_discipline;
 pub mod doubts;
 mod drive_file;
 pub mod everyday;
@@ -33,18 +33,18 @@ use seekwise_model::drive::profile::Profile;
 use toml::Spanned;
 use toml::de::DeValue;
 
-use crate::diagnostic::{Diagnostic, in_order};
-use crate::figure::{Figure, FigureInput, FigureOrigin, FigureReader, FigureValue, setting};
+use crate::diagnostic::{Diagnostic, sorted_by_line};
+use crate::figure::{Figure, FigureInput, FigureOrigin, FigureReader, FigureValue, parse_setting};
 pub use drive_file::DriveFile;
 use keys::{KEYS, VOCABULARY};
-pub use known::read;
+pub use known::parse_cached;
 
 const HEAD: [&str; 5] = ["name", "title", "year", "studies", "interface"];
 
 /// Reads a drive profile. `file` is its name for messages.
 pub fn parse(file: &str, text: &str) -> Result<DriveFile, Vec<Diagnostic>> {
     let mut reader = FigureReader::new(file, text, &VOCABULARY);
-    let mut table = reader.table();
+    let mut table = reader.parse_table();
     let mut drive = DriveFile {
         file: file.to_owned(),
         name: String::new(),
@@ -68,13 +68,13 @@ pub fn parse(file: &str, text: &str) -> Result<DriveFile, Vec<Diagnostic>> {
     }
     for key in HEAD {
         if let Some(value) = table.remove(key) {
-            head(&mut reader, &mut drive, key, &value);
+            read_head(&mut reader, &mut drive, key, &value);
         }
     }
     let mut figures = Vec::new();
-    reader.walk(&table, "", KEYS, false, &mut figures);
+    reader.read_figures(&table, "", KEYS, false, &mut figures);
     if reader.errors.is_empty() {
-        missing(&mut reader, &drive, &figures);
+        report_missing(&mut reader, &drive, &figures);
         reader.check_cited();
     }
     figures.sort_by_key(|figure| KEYS.iter().position(|key| key.path == figure.key));
@@ -82,12 +82,12 @@ pub fn parse(file: &str, text: &str) -> Result<DriveFile, Vec<Diagnostic>> {
     drive.sources = std::mem::take(&mut reader.sources);
     match reader.errors.is_empty() {
         true => Ok(drive),
-        false => Err(in_order(reader.errors)),
+        false => Err(sorted_by_line(reader.errors)),
     }
 }
 
-fn head(reader: &mut FigureReader<'_>, drive: &mut DriveFile, key: &str, value: &Spanned<DeValue<'_>>) {
-    let line = reader.line(value.span().start);
+fn read_head(reader: &mut FigureReader<'_>, drive: &mut DriveFile, key: &str, value: &Spanned<DeValue<'_>>) {
+    let line = reader.line_at(value.span().start);
     let text = value.get_ref().as_str().map(str::to_owned);
     let year = || value.get_ref().as_integer()?.as_str().parse().ok();
     let list = || {
@@ -108,18 +108,18 @@ fn head(reader: &mut FigureReader<'_>, drive: &mut DriveFile, key: &str, value: 
             _ => "a string",
         };
         let found = format!("has type {}", value.get_ref().type_str());
-        let wrong = reader.wrong(line, found).key(key).expected(expected);
+        let wrong = reader.diagnostic(line, found).with_key(key).with_expected(expected);
         reader.errors.push(wrong);
     }
 }
 
-fn missing(reader: &mut FigureReader<'_>, drive: &DriveFile, figures: &[Figure]) {
+fn report_missing(reader: &mut FigureReader<'_>, drive: &DriveFile, figures: &[Figure]) {
     let head = [("name", &drive.name), ("title", &drive.title)];
     let absent_head = head.iter().filter(|(_, text)| text.is_empty()).map(|h| h.0);
     let required = KEYS.iter().filter(|key| key.required);
     let absent = required.filter(|key| !figures.iter().any(|figure| figure.key == key.path));
     for path in absent_head.chain(absent.map(|key| key.path)) {
-        let wrong = reader.wrong(0, "missing key").key(path);
+        let wrong = reader.diagnostic(0, "missing key").with_key(path);
         reader.errors.push(wrong);
     }
 }
@@ -127,9 +127,9 @@ fn missing(reader: &mut FigureReader<'_>, drive: &DriveFile, figures: &[Figure])
 impl DriveFile {
     /// Sets `key` (below `drive.`) to `text`, as `--set` does.
     pub fn set(&mut self, key: &str, text: &str) -> Result<(), Vec<Diagnostic>> {
-        match setting(KEYS, "drive", key, text, &VOCABULARY)? {
-            FigureInput::Figure(figure) => self.replace(figure),
-            FigureInput::None(key) => self.leave_out(key),
+        match parse_setting(KEYS, "drive", key, text, &VOCABULARY)? {
+            FigureInput::Figure(figure) => self.replace_figure(figure),
+            FigureInput::None(key) => self.remove_figure(key),
         }
         Ok(())
     }
@@ -137,24 +137,24 @@ impl DriveFile {
     /// Warnings about settings that the drive replaces by its own limits, about implausible figures, and about
     /// faults.
     pub fn warnings(&self) -> Vec<Diagnostic> {
-        let mut warnings = self.clamped();
-        warnings.extend(doubts::doubts(self));
+        let mut warnings = self.segment_warnings();
+        warnings.extend(doubts::find_doubts(self));
         let lies = self.figures.iter().filter(|f| f.key.starts_with("faults.") && f.value == FigureValue::Flag(true));
         warnings.extend(lies.map(|fault| {
             let meaning = KEYS.iter().find(|key| key.path == fault.key).map_or("", |key| key.meaning);
             let message = format!("a faulty drive: it {meaning}");
-            Diagnostic::at(&self.file, fault.line, message).key(fault.key)
+            Diagnostic::at(&self.file, fault.line, message).with_key(fault.key)
         }));
         warnings
     }
 
-    fn clamped(&self) -> Vec<Diagnostic> {
+    fn segment_warnings(&self) -> Vec<Diagnostic> {
         let line = self.figure("cache.segments").map_or(0, |f| f.line);
-        let warning = |message: String| vec![Diagnostic::at(&self.file, line, message).key("cache.segments")];
+        let warning = |message: String| vec![Diagnostic::at(&self.file, line, message).with_key("cache.segments")];
         let segments = self.number("cache.segments");
         let cached = self.figure("cache.write_back").map(|figure| &figure.value);
         match (segments, self.number("cache.max_segments")) {
-            _ if self.adapts()
+            _ if self.is_adaptive()
                 && self.figure("cache.segments").is_some_and(|figure| figure.kind == FigureOrigin::Set) =>
             {
                 warning(
@@ -162,7 +162,7 @@ impl DriveFile {
                         .to_owned(),
                 )
             }
-            (Some(asked), Some(limit)) if asked > limit && !self.adapts() => {
+            (Some(asked), Some(limit)) if asked > limit && !self.is_adaptive() => {
                 warning(format!("the drive has at most {limit} segments; using {limit}"))
             }
             (Some(0.0), _) if cached == Some(&FigureValue::Flag(true)) => {
@@ -174,7 +174,7 @@ impl DriveFile {
 
     /// The model's drive.
     pub fn profile(&self) -> Result<Profile, Vec<Diagnostic>> {
-        build::profile(self).map_err(in_order)
+        build::build_profile(self).map_err(sorted_by_line)
     }
 }
 

@@ -16,9 +16,9 @@ use std::sync::LazyLock;
 
 use toml::de::DeTable;
 
-use crate::diagnostic::{Diagnostic, in_order};
+use crate::diagnostic::{Diagnostic, sorted_by_line};
 use crate::figure::{Figure, FigureReader, NO_WORDS, ProfileKey};
-pub(crate) use engines::{ENGINES, ProgramEngine, ProgramVolumes, files};
+pub(crate) use engines::{ENGINES, ProgramEngine, ProgramVolumes, file_set};
 
 /// A program as its file describes it.
 #[derive(Clone, Debug)]
@@ -74,7 +74,7 @@ pub fn programs() -> &'static [ProgramFile] {
 }
 
 /// The program of this name.
-pub fn named(name: &str) -> Option<&'static ProgramFile> {
+pub fn find(name: &str) -> Option<&'static ProgramFile> {
     programs().iter().find(|program| program.name == name)
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn keys() -> &'static [ProfileKey] {
 /// Reads a program's file.
 fn parse(file: &str, text: &str) -> Result<ProgramFile, Vec<Diagnostic>> {
     let mut reader = FigureReader::new(file, text, &NO_WORDS);
-    let mut table = reader.table();
+    let mut table = reader.parse_table();
     if let Some(sources) = table.remove("sources") {
         reader.read_sources(&sources);
     }
@@ -104,29 +104,30 @@ fn parse(file: &str, text: &str) -> Result<ProgramFile, Vec<Diagnostic>> {
     };
     let [name, title, engine] = ["name", "title", "engine"].map(|key| word(&mut table, key));
     let Some(engine) = ENGINES.iter().find(|known| known.name == engine) else {
-        let wrong = reader.wrong(0, format!("unknown engine `{engine}`")).key("engine");
-        return Err(vec![wrong.nearest_to(&engine, ENGINES.iter().map(|known| known.name))]);
+        let wrong = reader.diagnostic(0, format!("unknown engine `{engine}`")).with_key("engine");
+        return Err(vec![wrong.suggest_nearest(&engine, ENGINES.iter().map(|known| known.name))]);
     };
     let mut figures = Vec::new();
     if let Some(value) = table.remove("figures")
         && let Some(own) = value.get_ref().as_table()
     {
-        reader.walk(own, "", engine.keys, false, &mut figures);
+        reader.read_figures(own, "", engine.keys, false, &mut figures);
     }
     let missing = |key: &&ProfileKey| figures.iter().all(|figure| figure.key != key.path);
     let missing: Vec<&str> = engine.keys.iter().filter(missing).map(|key| key.path).collect();
     if reader.errors.is_empty() {
-        reader.errors.extend(missing.iter().map(|key| Diagnostic::at(file, 0, "missing key").key(*key)));
+        reader.errors.extend(missing.iter().map(|key| Diagnostic::at(file, 0, "missing key").with_key(*key)));
     }
     for (key, value) in &table {
-        let wrong = reader.wrong(reader.line(value.span().start), "unknown key").key(key.get_ref().as_ref());
-        reader.errors.push(wrong.expected("name, title, engine, [sources], [figures]"));
+        let wrong =
+            reader.diagnostic(reader.line_at(value.span().start), "unknown key").with_key(key.get_ref().as_ref());
+        reader.errors.push(wrong.with_expected("name, title, engine, [sources], [figures]"));
     }
     if reader.errors.is_empty() {
         reader.check_cited();
     }
     if !reader.errors.is_empty() {
-        return Err(in_order(reader.errors));
+        return Err(sorted_by_line(reader.errors));
     }
     figures.sort_by_key(|figure| engine.keys.iter().position(|key| key.path == figure.key));
     let sources = reader.sources;
@@ -145,7 +146,7 @@ mod tests {
             assert_eq!(format!("{}.toml", program.name), *file);
             assert!(!program.title.is_empty());
             let engine = ENGINES.iter().find(|engine| engine.name == program.engine).unwrap();
-            (engine.build)(&Figures::of(engine.keys, &program.figures), ProgramVolumes { on: 0, to: 0 });
+            (engine.build)(&Figures::new(engine.keys, &program.figures), ProgramVolumes { on: 0, to: 0 });
         }
     }
 

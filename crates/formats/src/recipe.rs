@@ -22,7 +22,7 @@ use std::sync::LazyLock;
 use toml::Spanned;
 use toml::de::DeValue;
 
-use crate::diagnostic::{Diagnostic, in_order};
+use crate::diagnostic::{Diagnostic, sorted_by_line};
 use crate::dotted;
 use crate::duration::Duration;
 use crate::figure::{FigureReader, NO_WORDS};
@@ -87,25 +87,25 @@ pub fn recipes() -> &'static [Recipe] {
 /// Reads a file of recipes, one per variant, in order.
 pub fn parse(file: &str, text: &str) -> Result<Vec<Recipe>, Vec<Diagnostic>> {
     let mut reader = FigureReader::new(file, text, &NO_WORDS);
-    let table = reader.table();
+    let table = reader.parse_table();
     let (mut base, mut all) = (Recipe::default(), Vec::new());
     let mut variants = Vec::new();
     for (key, value) in &table {
-        let line = reader.line(key.span().start);
+        let line = reader.line_at(key.span().start);
         let name = key.get_ref().as_ref();
         match name {
             "variant" => match value.get_ref().as_table() {
                 Some(table) => variants.extend(table.iter()),
-                None => wrong(&mut reader, line, name, "is not a table", "[variant.NAME]"),
+                None => report_error(&mut reader, line, name, "is not a table", "[variant.NAME]"),
             },
-            _ if KEYS.contains(&name) => field(&mut reader, &mut base, line, name, value),
-            _ => unknown(&mut reader, line, name, &KEYS),
+            _ if KEYS.contains(&name) => read_field(&mut reader, &mut base, line, name, value),
+            _ => report_unknown_key(&mut reader, line, name, &KEYS),
         }
     }
     for (name, value) in variants {
-        let line = reader.line(name.span().start);
+        let line = reader.line_at(name.span().start);
         let recipe = Recipe { name: name.get_ref().to_string(), ..base.clone() };
-        all.push(variant(&mut reader, recipe, line, value));
+        all.push(read_variant(&mut reader, recipe, line, value));
     }
     for (key, there) in [
         ("workload", !base.workload.is_empty()),
@@ -114,42 +114,47 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Recipe>, Vec<Diagnostic>> {
     ] {
         if !there {
             let expected = if key == "variant" { "[variant.NAME], one or more" } else { "a command for a shell" };
-            wrong(&mut reader, 0, key, "missing key", expected);
+            report_error(&mut reader, 0, key, "missing key", expected);
         }
     }
     match reader.errors.is_empty() {
         true => Ok(all),
-        false => Err(in_order(reader.errors)),
+        false => Err(sorted_by_line(reader.errors)),
     }
 }
 
-fn variant(reader: &mut FigureReader<'_>, mut recipe: Recipe, line: usize, value: &Spanned<DeValue<'_>>) -> Recipe {
+fn read_variant(
+    reader: &mut FigureReader<'_>,
+    mut recipe: Recipe,
+    line: usize,
+    value: &Spanned<DeValue<'_>>,
+) -> Recipe {
     let Some(table) = value.get_ref().as_table() else {
-        wrong(reader, line, &recipe.name, "is not a table", "title, fs, may_lose, set");
+        report_error(reader, line, &recipe.name, "is not a table", "title, fs, may_lose, set");
         return recipe;
     };
     for (key, value) in table {
-        let line = reader.line(key.span().start);
+        let line = reader.line_at(key.span().start);
         match key.get_ref().as_ref() {
-            "set" => set(reader, &mut recipe, line, value),
-            name if VARIANT.contains(&name) => field(reader, &mut recipe, line, name, value),
-            name => unknown(reader, line, name, &VARIANT),
+            "set" => read_variables(reader, &mut recipe, line, value),
+            name if VARIANT.contains(&name) => read_field(reader, &mut recipe, line, name, value),
+            name => report_unknown_key(reader, line, name, &VARIANT),
         }
     }
     recipe
 }
 
 /// Reads environment variables, in capitals: they cannot replace those of the shell by accident.
-fn set(reader: &mut FigureReader<'_>, recipe: &mut Recipe, line: usize, value: &Spanned<DeValue<'_>>) {
+fn read_variables(reader: &mut FigureReader<'_>, recipe: &mut Recipe, line: usize, value: &Spanned<DeValue<'_>>) {
     let Some(table) = value.get_ref().as_table() else {
-        return wrong(reader, line, "set", "is not a table", "{ NAME = \"value\" }");
+        return report_error(reader, line, "set", "is not a table", "{ NAME = \"value\" }");
     };
     for (name, value) in table {
         let key: &str = name.get_ref();
         match value.get_ref().as_str() {
             Some(text) if is_own(key) => recipe.set.push((key.to_owned(), text.to_owned())),
-            Some(_) => wrong(reader, line, key, "not a valid name of a variable", "capitals, digits and _"),
-            None => wrong(reader, line, key, "is not a string", "a quoted string"),
+            Some(_) => report_error(reader, line, key, "not a valid name of a variable", "capitals, digits and _"),
+            None => report_error(reader, line, key, "is not a string", "a quoted string"),
         }
     }
 }
@@ -162,34 +167,42 @@ fn is_own(name: &str) -> bool {
         && !name.starts_with("SEEKWISE_")
 }
 
-fn field(reader: &mut FigureReader<'_>, recipe: &mut Recipe, line: usize, key: &str, value: &Spanned<DeValue<'_>>) {
+fn read_field(
+    reader: &mut FigureReader<'_>,
+    recipe: &mut Recipe,
+    line: usize,
+    key: &str,
+    value: &Spanned<DeValue<'_>>,
+) {
     if ["needs", "env"].contains(&key) {
         let words = value.get_ref().as_array().map(|list| list.iter().map(|word| word.get_ref().as_str()));
         let words: Option<Vec<String>> = words.and_then(|words| words.map(|word| word.map(str::to_owned)).collect());
         match words {
             Some(words) if key == "needs" => recipe.needs = words,
             Some(words) => match words.iter().find(|word| !is_own(word)) {
-                Some(word) => wrong(reader, line, word, "not a valid name of a variable", "capitals, digits and _"),
+                Some(word) => {
+                    report_error(reader, line, word, "not a valid name of a variable", "capitals, digits and _")
+                }
                 None => recipe.env = words,
             },
-            None => wrong(reader, line, key, "is not a list of strings", "[\"WORD\", …]"),
+            None => report_error(reader, line, key, "is not a list of strings", "[\"WORD\", …]"),
         }
         return;
     }
     let Some(text) = value.get_ref().as_str().map(str::to_owned).filter(|text| !text.trim().is_empty()) else {
-        return wrong(reader, line, key, "is not a string, or is empty", "a quoted string");
+        return report_error(reader, line, key, "is not a string, or is empty", "a quoted string");
     };
     match key {
         "title" => recipe.title = text,
         "user" => recipe.user = Some(text),
         "fs" => recipe.fs = Some(text),
-        "size" => match dotted::size(&text) {
+        "size" => match dotted::parse_size(&text) {
             Some(size) => recipe.size = Some(size),
-            None => wrong(reader, line, key, &format!("`{text}` is not a size"), "such as 64m or 1g"),
+            None => report_error(reader, line, key, &format!("`{text}` is not a size"), "such as 64m or 1g"),
         },
         "may_lose" => match Duration::parse(&text) {
             Ok(may_lose) => recipe.may_lose = may_lose,
-            Err(why) => wrong(reader, line, key, &why, "such as 1s or 200ms"),
+            Err(why) => report_error(reader, line, key, &why, "such as 1s or 200ms"),
         },
         "prepare" => recipe.prepare = Some(text),
         "workload" => recipe.workload = text,
@@ -197,14 +210,14 @@ fn field(reader: &mut FigureReader<'_>, recipe: &mut Recipe, line: usize, key: &
     }
 }
 
-fn wrong(reader: &mut FigureReader<'_>, line: usize, key: &str, message: &str, expected: &str) {
-    let wrong = reader.wrong(line, message.to_owned()).key(key).expected(expected);
+fn report_error(reader: &mut FigureReader<'_>, line: usize, key: &str, message: &str, expected: &str) {
+    let wrong = reader.diagnostic(line, message.to_owned()).with_key(key).with_expected(expected);
     reader.errors.push(wrong);
 }
 
-fn unknown(reader: &mut FigureReader<'_>, line: usize, key: &str, known: &[&'static str]) {
-    let wrong = reader.wrong(line, "unknown key".to_owned()).key(key);
-    reader.errors.push(wrong.expected(known.join(", ")).nearest_to(key, known.iter().copied()));
+fn report_unknown_key(reader: &mut FigureReader<'_>, line: usize, key: &str, known: &[&'static str]) {
+    let wrong = reader.diagnostic(line, "unknown key".to_owned()).with_key(key);
+    reader.errors.push(wrong.with_expected(known.join(", ")).suggest_nearest(key, known.iter().copied()));
 }
 
 #[cfg(test)]

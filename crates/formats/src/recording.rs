@@ -40,7 +40,7 @@ pub fn head(made_on: &str) -> String {
 }
 
 /// The line of a request.
-pub fn line(entry: &RecordedRequest) -> String {
+pub fn request_line(entry: &RecordedRequest) -> String {
     let RecordedRequest { stamp, at, done, ok, op, lba, sectors, fua, tag } = entry;
     let op = OPS.iter().find(|known| known.1 == *op).map_or("write", |known| known.0);
     let (status, fua) = (if *ok { "done" } else { "failed" }, u8::from(*fua));
@@ -48,7 +48,7 @@ pub fn line(entry: &RecordedRequest) -> String {
 }
 
 /// The line of an order: power (`cut`, `off`, `on`) or a setting.
-pub fn order(at: Instant, words: &str) -> String {
+pub fn order_line(at: Instant, words: &str) -> String {
     format!("order,{},{words}\n", at.nanos())
 }
 
@@ -58,8 +58,8 @@ pub fn looks_like(text: &str) -> bool {
 }
 
 /// Reads the line of one request.
-pub(crate) fn entry(file: &str, line: usize, text: &str) -> Result<RecordedRequest, Diagnostic> {
-    At { file, line }.entry(text)
+pub(crate) fn parse_request(file: &str, line: usize, text: &str) -> Result<RecordedRequest, Diagnostic> {
+    RecordingLine { file, line }.parse_entry(text)
 }
 
 /// Reads a recording; `name` is its name in reports.
@@ -70,21 +70,21 @@ pub fn parse(file: &str, name: &str, text: &str) -> Result<Recording, Diagnostic
     name.clone_into(&mut recording.session.name);
     let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
     for (number, line) in lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#') && *line != COLUMNS) {
-        let at = At { file, line: number };
+        let at = RecordingLine { file, line: number };
         match line.strip_prefix("order,") {
-            Some(rest) => recording.orders.push(at.order(rest)?),
-            None => recording.session.entries.push(at.entry(line)?),
+            Some(rest) => recording.orders.push(at.parse_order(rest)?),
+            None => recording.session.entries.push(at.parse_entry(line)?),
         }
     }
     let entries = &mut recording.session.entries;
     if entries.is_empty() {
-        return Err(Diagnostic::at(file, 0, "the file contains no requests").expected("a line for each request"));
+        return Err(Diagnostic::at(file, 0, "the file contains no requests").with_expected("a line for each request"));
     }
     entries.sort_by_key(|entry| entry.stamp);
     for pair in entries.windows(2) {
         if pair[0].stamp == pair[1].stamp || pair[0].at > pair[1].at {
             let fault = format!("request {} does not come after request {}", pair[1].stamp, pair[0].stamp);
-            return Err(Diagnostic::at(file, 0, fault).expected("numbers and times that rise together"));
+            return Err(Diagnostic::at(file, 0, fault).with_expected("numbers and times that rise together"));
         }
     }
     recording.orders.sort_by_key(|order| order.at);
@@ -93,67 +93,67 @@ pub fn parse(file: &str, name: &str, text: &str) -> Result<Recording, Diagnostic
 
 /// A line of a file.
 #[derive(Clone, Copy)]
-struct At<'a> {
+struct RecordingLine<'a> {
     file: &'a str,
     line: usize,
 }
 
-impl At<'_> {
-    fn fault(self, key: &'static str, word: &str, expected: impl Into<String>) -> Diagnostic {
+impl RecordingLine<'_> {
+    fn invalid_word(self, key: &'static str, word: &str, expected: impl Into<String>) -> Diagnostic {
         let word: String = word.chars().take(40).collect();
-        Diagnostic::at(self.file, self.line, format!("`{word}` is invalid")).key(key).expected(expected)
+        Diagnostic::at(self.file, self.line, format!("`{word}` is invalid")).with_key(key).with_expected(expected)
     }
 
-    fn number(self, key: &'static str, word: &str, most: u64) -> Result<u64, Diagnostic> {
+    fn parse_number(self, key: &'static str, word: &str, most: u64) -> Result<u64, Diagnostic> {
         let number = word.parse().ok().filter(|&number| number <= most);
-        number.ok_or_else(|| self.fault(key, word, format!("a whole number up to {most}")))
+        number.ok_or_else(|| self.invalid_word(key, word, format!("a whole number up to {most}")))
     }
 
-    fn instant(self, key: &'static str, word: &str) -> Result<Instant, Diagnostic> {
-        self.number(key, word, LATEST).map(Instant::from_nanos)
+    fn parse_instant(self, key: &'static str, word: &str) -> Result<Instant, Diagnostic> {
+        self.parse_number(key, word, LATEST).map(Instant::from_nanos)
     }
 
-    fn entry(self, line: &str) -> Result<RecordedRequest, Diagnostic> {
+    fn parse_entry(self, line: &str) -> Result<RecordedRequest, Diagnostic> {
         let words: Vec<&str> = line.split(',').collect();
         let [stamp, at, done, status, op, lba, sectors, fua, tag] = words[..] else {
             let fault = Diagnostic::at(self.file, self.line, format!("{} values", words.len()));
-            return Err(fault.expected(COLUMNS));
+            return Err(fault.with_expected(COLUMNS));
         };
         let known = OPS.iter().find(|known| known.0 == op).map(|known| known.1);
-        let known = known.ok_or_else(|| self.fault("op", op, "read, write, flush or trim"))?;
+        let known = known.ok_or_else(|| self.invalid_word("op", op, "read, write, flush or trim"))?;
         let ok = match status {
             "done" => true,
             "failed" => false,
-            _ => return Err(self.fault("status", status, "done or failed")),
+            _ => return Err(self.invalid_word("status", status, "done or failed")),
         };
         let entry = RecordedRequest {
-            stamp: self.number("stamp", stamp, u64::MAX)?,
-            at: self.instant("at_ns", at)?,
-            done: self.instant("done_ns", done)?,
+            stamp: self.parse_number("stamp", stamp, u64::MAX)?,
+            at: self.parse_instant("at_ns", at)?,
+            done: self.parse_instant("done_ns", done)?,
             ok,
             op: known,
-            lba: self.number("lba", lba, LBAS)?,
-            sectors: self.number("sectors", sectors, u64::from(u32::MAX))? as u32,
-            fua: self.number("fua", fua, 1)? == 1,
-            tag: self.number("tag", tag, TAGS)? as u32,
+            lba: self.parse_number("lba", lba, LBAS)?,
+            sectors: self.parse_number("sectors", sectors, u64::from(u32::MAX))? as u32,
+            fua: self.parse_number("fua", fua, 1)? == 1,
+            tag: self.parse_number("tag", tag, TAGS)? as u32,
         };
         match entry {
-            _ if entry.done < entry.at => Err(self.fault("done_ns", done, format!("{at} or later"))),
+            _ if entry.done < entry.at => Err(self.invalid_word("done_ns", done, format!("{at} or later"))),
             _ if (entry.sectors == 0) != (known == Op::Flush) => {
-                Err(self.fault("sectors", sectors, "at least 1, or 0 for a flush"))
+                Err(self.invalid_word("sectors", sectors, "at least 1, or 0 for a flush"))
             }
             _ => Ok(entry),
         }
     }
 
-    fn order(self, rest: &str) -> Result<SettingChange, Diagnostic> {
+    fn parse_order(self, rest: &str) -> Result<SettingChange, Diagnostic> {
         let (at, words) = rest.split_once(',').unwrap_or((rest, ""));
-        let at = self.instant("at_ns", at)?;
+        let at = self.parse_instant("at_ns", at)?;
         let (key, value) = match words {
             "cut" | "off" | "on" | "reset" => (POWER, words),
             _ => match words.split_once('=') {
                 Some((key, value)) if !key.is_empty() => (key, value),
-                _ => return Err(self.fault("order", words, "cut, off, on, reset or KEY=VALUE")),
+                _ => return Err(self.invalid_word("order", words, "cut, off, on, reset or KEY=VALUE")),
             },
         };
         Ok(SettingChange { at, key: key.to_owned(), value: value.to_owned() })
@@ -176,10 +176,10 @@ mod tests {
         let mut text = head("a drive, seed 1");
         // Requests are written in order of completion.
         for place in [1, 0, 3, 2] {
-            text.push_str(&line(&entries[place]));
+            text.push_str(&request_line(&entries[place]));
         }
-        text.push_str(&order(Instant::from_nanos(33), "cut"));
-        text.push_str(&order(Instant::from_nanos(34), "driver.flush=drop"));
+        text.push_str(&order_line(Instant::from_nanos(33), "cut"));
+        text.push_str(&order_line(Instant::from_nanos(34), "driver.flush=drop"));
         assert!(looks_like(&text));
         let read = parse("f", "n", &text).unwrap();
         assert_eq!((read.session.entries, read.session.made_on), (entries.to_vec(), "a drive, seed 1".to_owned()));

@@ -44,10 +44,10 @@ use seekwise_model::time::Span;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::diagnostic::{Diagnostic, in_order};
-use crate::figure::{Figure, FigureInput, FigureOrigin, FigureReader, Figures, ProfileKey, join, setting};
+use crate::diagnostic::{Diagnostic, sorted_by_line};
+use crate::figure::{Figure, FigureInput, FigureOrigin, FigureReader, Figures, ProfileKey, join_path, parse_setting};
 use crate::program::{self, ENGINES, ProgramEngine, ProgramFile, ProgramVolumes};
-use crate::stack::{Setting, VOCABULARY, recorded};
+use crate::stack::{Setting, VOCABULARY, figure_setting};
 pub use keys::ROOTS;
 pub(crate) use keys::sections;
 use keys::{DEVICE, DEVICE_OF, PAGECACHE, PARTITIONS, PROGRAM, SYSTEM, VOLUME, WORDS};
@@ -56,18 +56,18 @@ use keys::{DEVICE, DEVICE_OF, PAGECACHE, PARTITIONS, PROGRAM, SYSTEM, VOLUME, WO
 #[derive(Clone, Debug)]
 pub struct SceneFile {
     file: String,
-    system: Part,
-    pagecache: Part,
-    partitions: Part,
-    devices: Vec<Part>,
+    system: SceneTable,
+    pagecache: SceneTable,
+    partitions: SceneTable,
+    devices: Vec<SceneTable>,
     /// In their order on the drive.
-    volumes: Vec<Part>,
-    programs: Vec<Part>,
+    volumes: Vec<SceneTable>,
+    programs: Vec<SceneTable>,
 }
 
 /// A table of a scene.
 #[derive(Clone, Debug, Default)]
-struct Part {
+struct SceneTable {
     /// The name of a device, a volume or a program.
     name: String,
     line: usize,
@@ -111,26 +111,26 @@ impl SceneFile {
         scene.set("system.family", "linux")?;
         for (key, value) in asked {
             if !["pagecache", "system"].contains(&key.split('.').next().unwrap_or_default()) {
-                let wrong = Diagnostic::at(file, 0, "is not a scene").key(*key);
-                return Err(vec![wrong.expected("a scene, to set keys of volumes and programs")]);
+                let wrong = Diagnostic::at(file, 0, "is not a scene").with_key(*key);
+                return Err(vec![wrong.with_expected("a scene, to set keys of volumes and programs")]);
             }
             scene.set(key, value)?;
         }
         // Record only what the user set: a side without a cache has no system.
         let mut settings = Vec::new();
-        let family = scene.family(&mut settings)?;
+        let family = scene.system_family(&mut settings)?;
         settings.retain(|setting| asked.iter().any(|(key, _)| *key == setting.key));
         let Some(cache) = scene.page_cache(family)? else { return Ok(None) };
-        settings.extend(scene.pagecache.figures.iter().map(|figure| recorded("pagecache", figure)));
+        settings.extend(scene.pagecache.figures.iter().map(|figure| figure_setting("pagecache", figure)));
         Ok(Some((SystemSpec { family, largest: u32::MAX, cache: Some(cache) }, settings)))
     }
 
     fn empty(file: &str) -> SceneFile {
         SceneFile {
             file: file.to_owned(),
-            system: Part::default(),
-            pagecache: Part::default(),
-            partitions: Part::default(),
+            system: SceneTable::default(),
+            pagecache: SceneTable::default(),
+            partitions: SceneTable::default(),
             devices: Vec::new(),
             volumes: Vec::new(),
             programs: Vec::new(),
@@ -140,39 +140,39 @@ impl SceneFile {
     /// Reads a scene; `file` is its name for messages.
     pub fn parse(file: &str, text: &str) -> Result<SceneFile, Errors> {
         let mut reader = FigureReader::new(file, text, &VOCABULARY);
-        let table = reader.table();
+        let table = reader.parse_table();
         let mut scene = SceneFile::empty(file);
         for (name, value) in &table {
-            let line = reader.line(name.span().start);
+            let line = reader.line_at(name.span().start);
             match name.get_ref().as_ref() {
-                "system" => scene.system = read(&mut reader, "system", SYSTEM, line, value),
-                "pagecache" => scene.pagecache = read(&mut reader, "pagecache", PAGECACHE, line, value),
-                "partitions" => scene.partitions = read(&mut reader, "partitions", PARTITIONS, line, value),
+                "system" => scene.system = read_table(&mut reader, "system", SYSTEM, line, value),
+                "pagecache" => scene.pagecache = read_table(&mut reader, "pagecache", PAGECACHE, line, value),
+                "partitions" => scene.partitions = read_table(&mut reader, "partitions", PARTITIONS, line, value),
                 "device" => scene.devices = read_named(&mut reader, "device", DEVICE, line, value),
                 "volume" => scene.volumes = read_named(&mut reader, "volume", VOLUME, line, value),
                 "program" => scene.programs = read_named(&mut reader, "program", program::keys(), line, value),
                 other => {
-                    let wrong = reader.wrong(line, "unknown key").key(other);
-                    reader.errors.push(wrong.expected(ROOTS.join(", ")).nearest_to(other, ROOTS));
+                    let wrong = reader.diagnostic(line, "unknown key").with_key(other);
+                    reader.errors.push(wrong.with_expected(ROOTS.join(", ")).suggest_nearest(other, ROOTS));
                 }
             }
         }
         for (what, there) in [("volume", !scene.volumes.is_empty()), ("program", !scene.programs.is_empty())] {
             if !there && reader.errors.is_empty() {
-                let wrong = reader.wrong(0, format!("has no {what}")).key(what);
-                reader.errors.push(wrong.expected(format!("[{what}.NAME], one or more")));
+                let wrong = reader.diagnostic(0, format!("has no {what}")).with_key(what);
+                reader.errors.push(wrong.with_expected(format!("[{what}.NAME], one or more")));
             }
         }
         match reader.errors.is_empty() {
             true => Ok(scene),
-            false => Err(in_order(reader.errors)),
+            false => Err(sorted_by_line(reader.errors)),
         }
     }
 
     /// Sets a dotted key, as `--set` does.
     pub fn set(&mut self, key: &str, text: &str) -> Result<(), Errors> {
         let (root, below) = key.split_once('.').unwrap_or((key, ""));
-        let (part, layer, below, keys): (&mut Part, String, &str, &'static [ProfileKey]) = match root {
+        let (part, layer, below, keys): (&mut SceneTable, String, &str, &'static [ProfileKey]) = match root {
             "system" => (&mut self.system, root.to_owned(), below, SYSTEM),
             "pagecache" => (&mut self.pagecache, root.to_owned(), below, PAGECACHE),
             "partitions" => (&mut self.partitions, root.to_owned(), below, PARTITIONS),
@@ -185,11 +185,11 @@ impl SceneFile {
                 };
                 let names: Vec<String> = parts.iter().map(|part| part.name.clone()).collect();
                 let Some(part) = parts.iter_mut().find(|part| part.name == name) else {
-                    let wrong = Diagnostic::at("--set", 0, format!("the scene has no {root} `{name}`")).key(key);
+                    let wrong = Diagnostic::at("--set", 0, format!("the scene has no {root} `{name}`")).with_key(key);
                     let known = names.iter().map(String::as_str);
-                    return Err(vec![wrong.expected(names.join(", ")).nearest_to(name, known)]);
+                    return Err(vec![wrong.with_expected(names.join(", ")).suggest_nearest(name, known)]);
                 };
-                (part, join(root, name), below, keys)
+                (part, join_path(root, name), below, keys)
             }
         };
         if let Some(word) = words_of(root).iter().find(|word| **word == below) {
@@ -200,15 +200,15 @@ impl SceneFile {
             return Ok(());
         }
         let keys = if root == "program" && PROGRAM.iter().any(|key| key.path == below) { PROGRAM } else { keys };
-        match setting(keys, &layer, below, text, &VOCABULARY)? {
+        match parse_setting(keys, &layer, below, text, &VOCABULARY)? {
             FigureInput::Figure(figure) => {
                 part.figures.retain(|known| known.key != figure.key);
                 part.figures.push(figure);
             }
             FigureInput::None(key) if root == "program" && !PROGRAM.iter().any(|known| known.path == key) => {
-                let wrong =
-                    Diagnostic::at("--set", 0, "a figure of a program cannot be omitted").key(join(&layer, key));
-                return Err(vec![wrong.expected("a value other than none")]);
+                let wrong = Diagnostic::at("--set", 0, "a figure of a program cannot be omitted")
+                    .with_key(join_path(&layer, key));
+                return Err(vec![wrong.with_expected("a value other than none")]);
             }
             FigureInput::None(key) => part.figures.retain(|known| known.key != key),
         }
@@ -218,58 +218,58 @@ impl SceneFile {
     /// Builds the scene for a drive of this many sectors.
     pub fn build(&self, sectors: u64, runtime: Option<Span>) -> Result<BuiltScene, Errors> {
         let mut settings = Vec::new();
-        let family = self.family(&mut settings)?;
-        let beside = self.devices.iter().map(|part| self.device(part, &mut settings));
+        let family = self.system_family(&mut settings)?;
+        let beside = self.devices.iter().map(|part| self.build_device(part, &mut settings));
         let beside = beside.collect::<Result<Vec<FlashSpec>, Errors>>()?;
-        let volumes = self.volumes.iter().map(|part| self.volume(part, family, &mut settings));
+        let volumes = self.volumes.iter().map(|part| self.build_volume(part, family, &mut settings));
         let volumes = volumes.collect::<Result<Vec<VolumePlan>, Errors>>()?;
-        let partitions = Figures::of(PARTITIONS, &self.partitions.figures);
+        let partitions = Figures::new(PARTITIONS, &self.partitions.figures);
         let alignment = match partitions.word("alignment") {
             "cylinders" => Alignment::Cylinders,
             _ => Alignment::Mebibytes,
         };
-        settings.extend(self.partitions.figures.iter().map(|figure| recorded("partitions", figure)));
-        let order = self.names(&self.volumes).join(", ");
+        settings.extend(self.partitions.figures.iter().map(|figure| figure_setting("partitions", figure)));
+        let order = self.part_names(&self.volumes).join(", ");
         settings.push(Setting::set_by_user("partitions.order".to_owned(), order, "the order in which they stand"));
-        let programs = self.programs.iter().map(|part| self.program(part, &mut settings));
+        let programs = self.programs.iter().map(|part| self.build_program(part, &mut settings));
         let mut programs = programs.collect::<Result<Vec<ProgramPlan>, Errors>>()?;
         for (plan, part) in programs.iter_mut().zip(&self.programs) {
-            plan.after = self.after(part)?;
+            plan.after = self.prior_programs(part)?;
         }
         self.check_order(&programs)?;
         let cache = self.page_cache(family)?;
-        settings.extend(self.pagecache.figures.iter().map(|figure| recorded("pagecache", figure)));
+        settings.extend(self.pagecache.figures.iter().map(|figure| figure_setting("pagecache", figure)));
         let system = SystemSpec { family, largest: u32::MAX, cache };
-        let volume_names = self.names(&self.volumes);
+        let volume_names = self.part_names(&self.volumes);
         let name = self.file.clone();
         let limits = beside.iter().map(FlashSpec::limits).collect();
         let spec = SceneSpec { name, system, alignment, beside: limits, volumes, volume_names, programs, runtime };
-        fits::check(&spec.trial(sectors)).map_err(|unfit| vec![self.unfit(unfit)])?;
+        fits::check(&spec.trial_layout(sectors)).map_err(|unfit| vec![self.unfit_error(unfit)])?;
         Ok(BuiltScene { spec, beside, settings })
     }
 
-    fn names(&self, parts: &[Part]) -> Vec<String> {
+    fn part_names(&self, parts: &[SceneTable]) -> Vec<String> {
         parts.iter().map(|part| part.name.clone()).collect()
     }
 
-    fn wrong(&self, line: usize, message: impl Into<String>) -> Diagnostic {
+    fn diagnostic(&self, line: usize, message: impl Into<String>) -> Diagnostic {
         Diagnostic::at(&self.file, line, message)
     }
 
     /// Reports a missing required key of a table.
-    fn must(&self, part: &Part, layer: &str, keys: &'static [ProfileKey]) -> Result<(), Errors> {
+    fn check_required(&self, part: &SceneTable, layer: &str, keys: &'static [ProfileKey]) -> Result<(), Errors> {
         let has = |key: &&ProfileKey| part.figures.iter().any(|figure| figure.key == key.path);
         let missing = keys.iter().filter(|key| key.required).find(|key| !has(key));
         missing.map_or(Ok(()), |key| {
-            let wrong = self.wrong(part.line, "missing key").key(join(layer, key.path));
-            Err(vec![wrong.expected(key.accepts.to_string())])
+            let wrong = self.diagnostic(part.line, "missing key").with_key(join_path(layer, key.path));
+            Err(vec![wrong.with_expected(key.accepts.to_string())])
         })
     }
 
-    fn family(&self, settings: &mut Vec<Setting>) -> Result<SystemFamily, Errors> {
-        self.must(&self.system, "system", SYSTEM)?;
-        settings.extend(self.system.figures.iter().map(|figure| recorded("system", figure)));
-        Ok(match Figures::of(SYSTEM, &self.system.figures).word("family") {
+    fn system_family(&self, settings: &mut Vec<Setting>) -> Result<SystemFamily, Errors> {
+        self.check_required(&self.system, "system", SYSTEM)?;
+        settings.extend(self.system.figures.iter().map(|figure| figure_setting("system", figure)));
+        Ok(match Figures::new(SYSTEM, &self.system.figures).word("family") {
             "windows-98" => SystemFamily::Windows98,
             "linux" => SystemFamily::Linux,
             _ => SystemFamily::WindowsNt,
@@ -278,12 +278,12 @@ impl SceneFile {
 
     /// The page cache of the system, with overrides.
     fn page_cache(&self, family: SystemFamily) -> Result<Option<PageCacheSpec>, Errors> {
-        let it = Figures::of(PAGECACHE, &self.pagecache.figures);
+        let it = Figures::new(PAGECACHE, &self.pagecache.figures);
         let bytes = (it.number("mib") * (1u64 << 20) as f64).round() as u64;
         let of_linux = ["background_percent", "wake_s", "expire_s"];
-        if let (true, Some(key)) = (family != SystemFamily::Linux, of_linux.into_iter().find(|key| it.has(key))) {
-            let wrong = self.wrong(it.line(key), "has no effect here").key(join("pagecache", key));
-            return Err(vec![wrong.expected("`system.family` = linux as well")]);
+        if let (true, Some(key)) = (family != SystemFamily::Linux, of_linux.into_iter().find(|key| it.is_given(key))) {
+            let wrong = self.diagnostic(it.line(key), "has no effect here").with_key(join_path("pagecache", key));
+            return Err(vec![wrong.with_expected("`system.family` = linux as well")]);
         }
         if bytes == 0 {
             return Ok(None);
@@ -314,25 +314,26 @@ impl SceneFile {
             }
         }
         cache.limit = it.may_count("dirty_percent").unwrap_or(cache.limit);
-        cache.call = if it.has("call_us") { it.micros("call_us") } else { cache.call };
-        cache.copy = if it.has("copy_mb_s") { it.rate("copy_mb_s") } else { cache.copy };
+        cache.call = if it.is_given("call_us") { it.micros("call_us") } else { cache.call };
+        cache.copy = if it.is_given("copy_mb_s") { it.rate("copy_mb_s") } else { cache.copy };
         Ok(Some(cache))
     }
 
     /// A device beside the drive, with all its figures.
-    fn device(&self, part: &Part, settings: &mut Vec<Setting>) -> Result<FlashSpec, Errors> {
-        let layer = join("device", &part.name);
-        self.must(part, &layer, DEVICE)?;
+    fn build_device(&self, part: &SceneTable, settings: &mut Vec<Setting>) -> Result<FlashSpec, Errors> {
+        let layer = join_path("device", &part.name);
+        self.check_required(part, &layer, DEVICE)?;
         if self.devices.len() > MOST_DEVICES {
-            let wrong = self.wrong(part.line, format!("{} devices beside the drive", self.devices.len())).key(layer);
-            return Err(vec![wrong.expected(format!("at most {MOST_DEVICES}"))]);
+            let wrong =
+                self.diagnostic(part.line, format!("{} devices beside the drive", self.devices.len())).with_key(layer);
+            return Err(vec![wrong.with_expected(format!("at most {MOST_DEVICES}"))]);
         }
-        let it = Figures::of(DEVICE, &part.figures);
+        let it = Figures::new(DEVICE, &part.figures);
         for key in DEVICE {
             settings.push(match it.find(key.path) {
-                Some(figure) => recorded(&layer, figure),
+                Some(figure) => figure_setting(&layer, figure),
                 None => Setting {
-                    key: join(&layer, key.path),
+                    key: join_path(&layer, key.path),
                     value: key.otherwise.to_owned(),
                     unit: key.unit.to_owned(),
                     kind: FigureOrigin::Inferred,
@@ -351,29 +352,37 @@ impl SceneFile {
     }
 
     /// The unit that a volume lies on: the drive, or the device that it names.
-    fn unit_of(&self, part: &Part, settings: &mut Vec<Setting>) -> Result<u8, Errors> {
-        let Some((name, line)) = part.word(DEVICE_OF) else { return Ok(0) };
-        let names = self.names(&self.devices);
+    fn volume_unit(&self, part: &SceneTable, settings: &mut Vec<Setting>) -> Result<u8, Errors> {
+        let Some((name, line)) = part.first_word(DEVICE_OF) else { return Ok(0) };
+        let names = self.part_names(&self.devices);
         let key = format!("volume.{}.{DEVICE_OF}", part.name);
         let Some(at) = names.iter().position(|known| known == name) else {
-            let wrong = self.wrong(line, format!("the scene has no device `{name}`")).key(key);
-            let wrong =
-                wrong.expected(if names.is_empty() { "a table [device.NAME]".to_owned() } else { names.join(", ") });
-            return Err(vec![wrong.nearest_to(name, names.iter().map(String::as_str))]);
+            let wrong = self.diagnostic(line, format!("the scene has no device `{name}`")).with_key(key);
+            let wrong = wrong.with_expected(if names.is_empty() {
+                "a table [device.NAME]".to_owned()
+            } else {
+                names.join(", ")
+            });
+            return Err(vec![wrong.suggest_nearest(name, names.iter().map(String::as_str))]);
         };
         settings.push(Setting::set_by_user(key, name.to_owned(), "the scene"));
         Ok(at as u8 + 1)
     }
 
-    fn volume(&self, part: &Part, family: SystemFamily, settings: &mut Vec<Setting>) -> Result<VolumePlan, Errors> {
-        let layer = join("volume", &part.name);
-        self.must(part, &layer, VOLUME)?;
-        settings.extend(part.figures.iter().map(|figure| recorded(&layer, figure)));
-        let it = Figures::of(VOLUME, &part.figures);
+    fn build_volume(
+        &self,
+        part: &SceneTable,
+        family: SystemFamily,
+        settings: &mut Vec<Setting>,
+    ) -> Result<VolumePlan, Errors> {
+        let layer = join_path("volume", &part.name);
+        self.check_required(part, &layer, VOLUME)?;
+        settings.extend(part.figures.iter().map(|figure| figure_setting(&layer, figure)));
+        let it = Figures::new(VOLUME, &part.figures);
         let fs = it.word("fs");
-        if let Some((key, needs)) = keys::meaningless(fs, &it) {
-            let wrong = self.wrong(it.line(key), "has no effect here").key(join(&layer, key));
-            return Err(vec![wrong.expected(format!("`{layer}.fs` = {needs} as well"))]);
+        if let Some((key, needs)) = keys::find_meaningless_key(fs, &it) {
+            let wrong = self.diagnostic(it.line(key), "has no effect here").with_key(join_path(&layer, key));
+            return Err(vec![wrong.with_expected(format!("`{layer}.fs` = {needs} as well"))]);
         }
         let cluster = it.may_count("cluster");
         let format = match fs {
@@ -388,58 +397,60 @@ impl SceneFile {
             }),
         };
         Ok(VolumePlan {
-            unit: self.unit_of(part, settings)?,
+            unit: self.volume_unit(part, settings)?,
             bytes: it.may_number("size_gib").map_or(0, |gib| (gib * (1u64 << 30) as f64).round() as u64),
             format,
             aging: Aging { fragments: (it.number("fragments") * 100.0).round() as u32, gap_kib: it.count("gap_kib") },
-            files: program::files(&it),
+            files: program::file_set(&it),
         })
     }
 
     /// The program that a part names.
-    fn named(&self, part: &Part) -> Result<&'static ProgramFile, Errors> {
+    fn find_program(&self, part: &SceneTable) -> Result<&'static ProgramFile, Errors> {
         let key = format!("program.{}.name", part.name);
-        let Some((name, line)) = part.word("name") else {
-            let wrong = self.wrong(part.line, "missing key").key(key);
-            return Err(vec![wrong.expected("the name of a program (see `seekwise programs`)")]);
+        let Some((name, line)) = part.first_word("name") else {
+            let wrong = self.diagnostic(part.line, "missing key").with_key(key);
+            return Err(vec![wrong.with_expected("the name of a program (see `seekwise programs`)")]);
         };
-        program::named(name).ok_or_else(|| {
+        program::find(name).ok_or_else(|| {
             let known = program::programs().iter().map(|program| program.name.as_str());
-            let wrong = self.wrong(line, format!("unknown program `{name}`")).key(key);
-            let wrong = wrong.expected("the name of a program (see `seekwise programs`)");
-            vec![wrong.nearest_to(name, known)]
+            let wrong = self.diagnostic(line, format!("unknown program `{name}`")).with_key(key);
+            let wrong = wrong.with_expected("the name of a program (see `seekwise programs`)");
+            vec![wrong.suggest_nearest(name, known)]
         })
     }
 
-    fn program(&self, part: &Part, settings: &mut Vec<Setting>) -> Result<ProgramPlan, Errors> {
-        let file = self.named(part)?;
+    fn build_program(&self, part: &SceneTable, settings: &mut Vec<Setting>) -> Result<ProgramPlan, Errors> {
+        let file = self.find_program(part)?;
         let engine = ENGINES.iter().find(|engine| engine.name == file.engine).expect("each program has an engine");
-        let layer = join("program", &part.name);
-        let (own, figures) = self.figures(part, file, engine)?;
+        let layer = join_path("program", &part.name);
+        let (own, figures) = self.program_figures(part, file, engine)?;
         let on = self.volume_of(part, "on", None)?;
         let to = self.volume_of(part, "to", Some(on))?;
-        let doing: ProgramSpec = (engine.build)(&Figures::of(engine.keys, &figures), ProgramVolumes { on, to });
-        let fs = Figures::of(VOLUME, &self.volumes[usize::from(on)].figures).word("fs");
+        let doing: ProgramSpec = (engine.build)(&Figures::new(engine.keys, &figures), ProgramVolumes { on, to });
+        let fs = Figures::new(VOLUME, &self.volumes[usize::from(on)].figures).word("fs");
         if let (ProgramSpec::Defragment(_), "ext4") = (&doing, fs) {
-            let wrong = self.wrong(part.line, "ext4 has no call to move parts of a file").key(join(&layer, "on"));
-            return Err(vec![wrong.expected("a volume of fat32 or ntfs")]);
+            let wrong = self
+                .diagnostic(part.line, "ext4 has no call to move parts of a file")
+                .with_key(join_path(&layer, "on"));
+            return Err(vec![wrong.with_expected("a volume of fat32 or ntfs")]);
         }
-        let it = Figures::of(PROGRAM, &own);
-        let asked = |key: &str, value: String| Setting::set_by_user(join(&layer, key), value, "the scene");
+        let it = Figures::new(PROGRAM, &own);
+        let asked = |key: &str, value: String| Setting::set_by_user(join_path(&layer, key), value, "the scene");
         settings.push(asked("name", file.name.clone()));
         for (key, volume) in [("on", on), ("to", to)] {
             settings.push(asked(key, self.volumes[usize::from(volume)].name.clone()));
         }
-        settings.extend(part.words("after").map(|(names, _)| asked("after", names.join(", "))));
-        settings.extend(own.iter().chain(&figures).map(|figure| recorded(&layer, figure)));
+        settings.extend(part.word_list("after").map(|(names, _)| asked("after", names.join(", "))));
+        settings.extend(own.iter().chain(&figures).map(|figure| figure_setting(&layer, figure)));
         let (cold, sync, background) = (it.flag("cold"), it.flag("sync"), it.flag("background"));
         Ok(ProgramPlan { name: part.name.clone(), doing, after: Vec::new(), cold, sync, background })
     }
 
     /// The figures of the program in the scene, and those of its engine.
-    fn figures(
+    fn program_figures(
         &self,
-        part: &Part,
+        part: &SceneTable,
         file: &ProgramFile,
         engine: &ProgramEngine,
     ) -> Result<(Vec<Figure>, Vec<Figure>), Errors> {
@@ -449,9 +460,9 @@ impl SceneFile {
         for figure in set {
             let Some(place) = figures.iter().position(|known| known.key == figure.key) else {
                 let key = format!("program.{}.{}", part.name, figure.key);
-                let wrong = self.wrong(figure.line, format!("`{}` has no such figure", file.name)).key(&key);
+                let wrong = self.diagnostic(figure.line, format!("`{}` has no such figure", file.name)).with_key(&key);
                 let paths = engine.keys.iter().map(|key| key.path);
-                return Err(vec![wrong.expected(paths.clone().collect::<Vec<_>>().join(", "))]);
+                return Err(vec![wrong.with_expected(paths.clone().collect::<Vec<_>>().join(", "))]);
             };
             figures[place] = figure.clone();
         }
@@ -459,33 +470,35 @@ impl SceneFile {
     }
 
     /// The volume that a program names, or the only one, or `otherwise`.
-    fn volume_of(&self, part: &Part, key: &'static str, otherwise: Option<u8>) -> Result<u8, Errors> {
+    fn volume_of(&self, part: &SceneTable, key: &'static str, otherwise: Option<u8>) -> Result<u8, Errors> {
         let full = format!("program.{}.{key}", part.name);
-        let names = self.names(&self.volumes);
-        match (part.word(key), otherwise) {
+        let names = self.part_names(&self.volumes);
+        match (part.first_word(key), otherwise) {
             (None, Some(volume)) => Ok(volume),
             (None, None) if names.len() == 1 => Ok(0),
             (None, None) => Err(vec![
-                self.wrong(part.line, "missing key").key(full).expected(format!("one of {}", names.join(", "))),
+                self.diagnostic(part.line, "missing key")
+                    .with_key(full)
+                    .with_expected(format!("one of {}", names.join(", "))),
             ]),
             (Some((name, line)), _) => {
                 names.iter().position(|known| known == name).map(|at| at as u8).ok_or_else(|| {
-                    let wrong = self.wrong(line, format!("the scene has no volume `{name}`")).key(full);
-                    vec![wrong.expected(names.join(", ")).nearest_to(name, names.iter().map(String::as_str))]
+                    let wrong = self.diagnostic(line, format!("the scene has no volume `{name}`")).with_key(full);
+                    vec![wrong.with_expected(names.join(", ")).suggest_nearest(name, names.iter().map(String::as_str))]
                 })
             }
         }
     }
 
     /// The indices of the programs that a program waits for.
-    fn after(&self, part: &Part) -> Result<Vec<usize>, Errors> {
-        let names = self.names(&self.programs);
-        let (words, line) = part.words("after").unwrap_or((&[], 0));
+    fn prior_programs(&self, part: &SceneTable) -> Result<Vec<usize>, Errors> {
+        let names = self.part_names(&self.programs);
+        let (words, line) = part.word_list("after").unwrap_or((&[], 0));
         let place = |word: &String| {
             names.iter().position(|name| name == word).ok_or_else(|| {
                 let key = format!("program.{}.after", part.name);
-                let wrong = self.wrong(line, format!("the scene has no program `{word}`")).key(key);
-                vec![wrong.expected(names.join(", ")).nearest_to(word, names.iter().map(String::as_str))]
+                let wrong = self.diagnostic(line, format!("the scene has no program `{word}`")).with_key(key);
+                vec![wrong.with_expected(names.join(", ")).suggest_nearest(word, names.iter().map(String::as_str))]
             })
         };
         words.iter().map(place).collect()
@@ -516,82 +529,84 @@ impl SceneFile {
             };
             let names: Vec<&str> = circle[closed..].iter().map(|&at| self.programs[at].name.as_str()).collect();
             let part = &self.programs[circle[closed]];
-            let line = part.words("after").map_or(part.line, |(_, line)| line);
-            let wrong = self.wrong(line, format!("waits for itself: {}", names.join(" after ")));
+            let line = part.word_list("after").map_or(part.line, |(_, line)| line);
+            let wrong = self.diagnostic(line, format!("waits for itself: {}", names.join(" after ")));
             let key = format!("program.{}.after", part.name);
-            return Err(vec![wrong.key(key).expected("programs that can finish before it starts")]);
+            return Err(vec![wrong.with_key(key).with_expected("programs that can finish before it starts")]);
         }
         if programs.iter().all(|program| program.background) {
             let part = &self.programs[0];
-            let wrong = self.wrong(part.line, "all programs are in the background, so the scene never ends");
-            return Err(vec![wrong.key(format!("program.{}.background", part.name)).expected("a program that is not")]);
+            let wrong = self.diagnostic(part.line, "all programs are in the background, so the scene never ends");
+            return Err(vec![
+                wrong.with_key(format!("program.{}.background", part.name)).with_expected("a program that is not"),
+            ]);
         }
         Ok(())
     }
 
     /// Why the scene does not fit its drive, at the line responsible.
-    fn unfit(&self, unfit: SceneError) -> Diagnostic {
+    fn unfit_error(&self, unfit: SceneError) -> Diagnostic {
         match unfit {
-            SceneError::Volume(at, misfit) => self.misfit(&self.volumes[at], misfit),
+            SceneError::Volume(at, misfit) => self.misfit_error(&self.volumes[at], misfit),
             SceneError::Files(at, refused) => {
                 let part = &self.volumes[at];
-                let line = Figures::of(VOLUME, &part.figures).line("files").max(part.line);
-                let wrong = self.wrong(line, format!("the files do not fit: {refused}"));
-                wrong.key(format!("volume.{}.files", part.name)).expected(room(refused))
+                let line = Figures::new(VOLUME, &part.figures).line("files").max(part.line);
+                let wrong = self.diagnostic(line, format!("the files do not fit: {refused}"));
+                wrong.with_key(format!("volume.{}.files", part.name)).with_expected(room_hint(refused))
             }
             SceneError::Program(at, refused) => {
                 let part = &self.programs[at];
-                let wrong = self.wrong(part.line, format!("its files do not fit: {refused}"));
-                wrong.key(format!("program.{}", part.name)).expected(room(refused))
+                let wrong = self.diagnostic(part.line, format!("its files do not fit: {refused}"));
+                wrong.with_key(format!("program.{}", part.name)).with_expected(room_hint(refused))
             }
         }
     }
 
-    fn misfit(&self, part: &Part, misfit: VolumeMisfit) -> Diagnostic {
-        let it = Figures::of(VOLUME, &part.figures);
+    fn misfit_error(&self, part: &SceneTable, misfit: VolumeMisfit) -> Diagnostic {
+        let it = Figures::new(VOLUME, &part.figures);
         let wrong = |key: &str, message: String| {
             let line = if it.line(key) > 0 { it.line(key) } else { part.line };
-            self.wrong(line, message).key(format!("volume.{}.{key}", part.name))
+            self.diagnostic(line, message).with_key(format!("volume.{}.{key}", part.name))
         };
         let gib = |sectors: u64| format!("{:.3} GiB", sectors as f64 * SECTOR as f64 / (1u64 << 30) as f64);
         match misfit {
             VolumeMisfit::BeyondDrive { end, drive } => {
-                let device = part.word(DEVICE_OF).map_or("the drive", |(name, _)| name);
+                let device = part.first_word(DEVICE_OF).map_or("the drive", |(name, _)| name);
                 let message = format!("would end at {}, and {device} has {}", gib(end), gib(drive));
-                wrong("size_gib", message).expected(format!("volumes that fit on {device} one after another"))
+                wrong("size_gib", message).with_expected(format!("volumes that fit on {device} one after another"))
             }
             VolumeMisfit::Cluster { least, most } => {
                 let message = "invalid cluster size".to_owned();
-                wrong("cluster", message).expected(format!("a power of two from {least} to {most} bytes"))
+                wrong("cluster", message).with_expected(format!("a power of two from {least} to {most} bytes"))
             }
             VolumeMisfit::TooSmall { least } => wrong("size_gib", "too small for the file system".to_owned())
-                .expected(format!("at least {}", gib(least))),
+                .with_expected(format!("at least {}", gib(least))),
             VolumeMisfit::TooLarge { most } => {
                 let message = "has more clusters than the file system can address".to_owned();
                 wrong("cluster", message)
-                    .expected(format!("at most {most} clusters: use larger clusters or a smaller volume"))
+                    .with_expected(format!("at most {most} clusters: use larger clusters or a smaller volume"))
             }
         }
     }
 }
 
 /// The hint about what would fit.
-fn room(refused: VolumeError) -> &'static str {
+fn room_hint(refused: VolumeError) -> &'static str {
     match refused {
         VolumeError::TooLarge { .. } => "smaller files, or a file system for larger ones",
         _ => "fewer or smaller files, or a larger volume",
     }
 }
 
-impl Part {
+impl SceneTable {
     /// The value of one of the [`WORDS`], and its line.
-    fn words(&self, key: &str) -> Option<(&[String], usize)> {
+    fn word_list(&self, key: &str) -> Option<(&[String], usize)> {
         self.words.iter().find(|(known, ..)| *known == key).map(|(_, list, line)| (&list[..], *line))
     }
 
     /// The first value of one of the [`WORDS`], and its line.
-    fn word(&self, key: &str) -> Option<(&str, usize)> {
-        self.words(key).and_then(|(list, line)| list.first().map(|word| (word.as_str(), line)))
+    fn first_word(&self, key: &str) -> Option<(&str, usize)> {
+        self.word_list(key).and_then(|(list, line)| list.first().map(|word| (word.as_str(), line)))
     }
 }
 
@@ -602,17 +617,17 @@ fn read_named(
     keys: &'static [ProfileKey],
     line: usize,
     value: &Spanned<DeValue<'_>>,
-) -> Vec<Part> {
+) -> Vec<SceneTable> {
     let Some(table) = value.get_ref().as_table() else {
-        let wrong = reader.wrong(line, "is not a table").key(root);
-        reader.errors.push(wrong.expected(format!("[{root}.NAME]")));
+        let wrong = reader.diagnostic(line, "is not a table").with_key(root);
+        reader.errors.push(wrong.with_expected(format!("[{root}.NAME]")));
         return Vec::new();
     };
-    let mut parts: Vec<(usize, Part)> = Vec::new();
+    let mut parts: Vec<(usize, SceneTable)> = Vec::new();
     for (name, value) in table {
-        let (start, line) = (name.span().start, reader.line(name.span().start));
-        let part = read(reader, &join(root, name.get_ref()), keys, line, value);
-        parts.push((start, Part { name: name.get_ref().to_string(), ..part }));
+        let (start, line) = (name.span().start, reader.line_at(name.span().start));
+        let part = read_table(reader, &join_path(root, name.get_ref()), keys, line, value);
+        parts.push((start, SceneTable { name: name.get_ref().to_string(), ..part }));
     }
     parts.sort_by_key(|(start, _)| *start);
     parts.into_iter().map(|(_, part)| part).collect()
@@ -628,17 +643,17 @@ fn words_of(root: &str) -> &'static [&'static str] {
 }
 
 /// Reads a table.
-fn read(
+fn read_table(
     reader: &mut FigureReader<'_>,
     layer: &str,
     keys: &'static [ProfileKey],
     line: usize,
     value: &Spanned<DeValue<'_>>,
-) -> Part {
-    let mut part = Part { line, ..Part::default() };
+) -> SceneTable {
+    let mut part = SceneTable { line, ..SceneTable::default() };
     let Some(table) = value.get_ref().as_table() else {
-        let wrong = reader.wrong(line, "is not a table").key(layer);
-        reader.errors.push(wrong.expected(format!("[{layer}]")));
+        let wrong = reader.diagnostic(line, "is not a table").with_key(layer);
+        reader.errors.push(wrong.with_expected(format!("[{layer}]")));
         return part;
     };
     let (mut table, mut own) = (table.clone(), DeTable::new());
@@ -650,20 +665,20 @@ fn read(
         }
     }
     let before = reader.errors.len();
-    reader.walk(&table, "", keys, true, &mut part.figures);
-    reader.walk(&own, "", PROGRAM, true, &mut part.figures);
+    reader.read_figures(&table, "", keys, true, &mut part.figures);
+    reader.read_figures(&own, "", PROGRAM, true, &mut part.figures);
     for error in &mut reader.errors[before..] {
         let word = error.key.clone().unwrap_or_default();
-        error.key = error.key.take().map(|key| join(layer, &key));
+        error.key = error.key.take().map(|key| join_path(layer, &key));
         if error.message == "unknown key" && !words.is_empty() {
             let own = if layer.starts_with("program.") { PROGRAM } else { &[] };
             let all = keys.iter().chain(own).map(|key| key.path).chain(words.iter().copied());
-            error.nearest = Diagnostic::at("", 0, "").nearest_to(&word, all).nearest;
+            error.nearest = Diagnostic::at("", 0, "").suggest_nearest(&word, all).nearest;
         }
         if error.message == "unknown key" {
-            error.nearest = error.nearest.take().map(|near| join(layer, &near));
+            error.nearest = error.nearest.take().map(|near| join_path(layer, &near));
             if error.nearest.is_none() {
-                error.expected = Some(offered(layer, keys, words, &part));
+                error.expected = Some(offered_keys(layer, keys, words, &part));
             }
         }
     }
@@ -671,7 +686,7 @@ fn read(
 }
 
 /// The keys that a part may have, for unknown keys without a suggestion; for a program, the command that lists them.
-fn offered(layer: &str, keys: &[ProfileKey], words: &[&str], part: &Part) -> String {
+fn offered_keys(layer: &str, keys: &[ProfileKey], words: &[&str], part: &SceneTable) -> String {
     if let Some(own) = layer.strip_prefix("program.") {
         let named = part.words.iter().find(|(word, ..)| *word == "name").and_then(|(_, names, _)| names.first());
         return format!("a figure of that program: `seekwise programs {}`", named.map_or(own, String::as_str));
@@ -687,7 +702,7 @@ fn read_word(
     table: &mut DeTable<'_>,
 ) -> Option<(&'static str, Vec<String>, usize)> {
     let (name, value) = table.remove_entry(word)?;
-    let line = reader.line(name.span().start);
+    let line = reader.line_at(name.span().start);
     let list = match value.get_ref() {
         DeValue::String(text) => Some(vec![text.to_string()]),
         DeValue::Array(list) if word == "after" => {
@@ -696,8 +711,10 @@ fn read_word(
         _ => None,
     };
     if list.is_none() {
-        let wrong = reader.wrong(line, format!("has type {}", value.get_ref().type_str())).key(join(layer, word));
-        reader.errors.push(wrong.expected(if word == "after" { "a list of programs" } else { "a string" }));
+        let wrong = reader
+            .diagnostic(line, format!("has type {}", value.get_ref().type_str()))
+            .with_key(join_path(layer, word));
+        reader.errors.push(wrong.with_expected(if word == "after" { "a list of programs" } else { "a string" }));
     }
     list.map(|list| (word, list, line))
 }

@@ -115,16 +115,16 @@ const MAGICS: &[Magic] = &[
 
 /// Finds all known signatures, by place. An empty list is no proof that nothing is stored: see [`is_blank`].
 pub fn signatures(ends: DiskEnds<'_>) -> Vec<Signature> {
-    let has = |of: &&Magic| at(ends.head, of.at, of.bytes);
+    let has = |of: &&Magic| has_bytes_at(ends.head, of.at, of.bytes);
     let mut found: Vec<Signature> =
         MAGICS.iter().filter(has).map(|of| Signature { name: of.name, at: of.at as u64 }).collect();
-    found.extend(ext(ends.head));
-    found.extend(swap(ends.head));
-    found.extend(lvm(ends.head));
-    found.extend(second_luks(ends.head));
-    found.extend(boot_sector(ends.head, &found));
-    found.extend(at_the_end(&ends));
-    found.extend(zfs(&ends));
+    found.extend(find_ext(ends.head));
+    found.extend(find_swap(ends.head));
+    found.extend(find_lvm(ends.head));
+    found.extend(find_second_luks(ends.head));
+    found.extend(find_boot_sector(ends.head, &found));
+    found.extend(find_at_end(&ends));
+    found.extend(find_zfs(&ends));
     found.sort_by_key(|it| (it.at, it.name));
     found.dedup_by_key(|it| it.name);
     found
@@ -136,7 +136,7 @@ pub fn is_blank(ends: DiskEnds<'_>) -> bool {
     all(0) || all(0xff)
 }
 
-fn at(bytes: &[u8], at: usize, wanted: &[u8]) -> bool {
+fn has_bytes_at(bytes: &[u8], at: usize, wanted: &[u8]) -> bool {
     bytes.get(at..).is_some_and(|rest| rest.starts_with(wanted))
 }
 
@@ -145,12 +145,12 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 }
 
 /// ext2, ext3, ext4: one superblock, told apart by features (`s_feature_compat`, `s_feature_incompat`).
-fn ext(head: &[u8]) -> Option<Signature> {
+fn find_ext(head: &[u8]) -> Option<Signature> {
     const SUPER: usize = 1024;
     const HAS_JOURNAL: u32 = 0x4;
     /// Extents, 64 bits, flexible groups and what came after: ext4's alone.
     const EXT4: u32 = 0x40 | 0x80 | 0x200 | 0x400 | 0x1000 | 0x2000 | 0x8000;
-    if !at(head, SUPER + 0x38, &[0x53, 0xef]) {
+    if !has_bytes_at(head, SUPER + 0x38, &[0x53, 0xef]) {
         return None;
     }
     let (compatible, other) = (u32_at(head, SUPER + 0x5c)?, u32_at(head, SUPER + 0x60)?);
@@ -163,7 +163,7 @@ fn ext(head: &[u8]) -> Option<Signature> {
 }
 
 /// Swap's signature is at the end of the first page, whose size is the machine's.
-fn swap(head: &[u8]) -> Option<Signature> {
+fn find_swap(head: &[u8]) -> Option<Signature> {
     let pages = (12..=16).map(|power| 1_usize << power);
     for page in pages {
         let place = page - 10;
@@ -178,22 +178,22 @@ fn swap(head: &[u8]) -> Option<Signature> {
 }
 
 /// A label in one of the first four sectors.
-fn lvm(head: &[u8]) -> Option<Signature> {
-    let sector = (0..4).map(|sector| sector * 512).find(|&sector| at(head, sector, b"LABELONE"))?;
-    let name = if at(head, sector + 24, b"LVM2 001") { "physical volume of LVM2" } else { "label of LVM" };
+fn find_lvm(head: &[u8]) -> Option<Signature> {
+    let sector = (0..4).map(|sector| sector * 512).find(|&sector| has_bytes_at(head, sector, b"LABELONE"))?;
+    let name = if has_bytes_at(head, sector + 24, b"LVM2 001") { "physical volume of LVM2" } else { "label of LVM" };
     Some(Signature { name, at: sector as u64 })
 }
 
 /// The second header of LUKS2 remains if only the first was wiped.
-fn second_luks(head: &[u8]) -> Option<Signature> {
-    let place = (14..=22).map(|power| 1_usize << power).find(|&place| at(head, place, b"SKUL\xba\xbe"))?;
+fn find_second_luks(head: &[u8]) -> Option<Signature> {
+    let place = (14..=22).map(|power| 1_usize << power).find(|&place| has_bytes_at(head, place, b"SKUL\xba\xbe"))?;
     Some(Signature { name: "LUKS", at: place as u64 })
 }
 
 /// A table of four partitions, or a boot sector that is none of the file systems found.
-fn boot_sector(head: &[u8], found: &[Signature]) -> Option<Signature> {
+fn find_boot_sector(head: &[u8], found: &[Signature]) -> Option<Signature> {
     const ENTRIES: usize = 446;
-    if !at(head, 510, &[0x55, 0xaa])
+    if !has_bytes_at(head, 510, &[0x55, 0xaa])
         || found.iter().any(|it| ["FAT", "NTFS", "exFAT", "ReFS", "BitLocker"].contains(&it.name))
     {
         return None;
@@ -205,10 +205,10 @@ fn boot_sector(head: &[u8], found: &[Signature]) -> Option<Signature> {
 }
 
 /// Signatures at places that are counted from the end.
-fn at_the_end(ends: &DiskEnds<'_>) -> Vec<Signature> {
+fn find_at_end(ends: &DiskEnds<'_>) -> Vec<Signature> {
     let from_end = |place: u64, wanted: &[u8]| {
         let into = place.checked_sub(ends.bytes.saturating_sub(ends.tail.len() as u64));
-        into.is_some_and(|into| at(ends.tail, into as usize, wanted))
+        into.is_some_and(|into| has_bytes_at(ends.tail, into as usize, wanted))
     };
     let mut found = Vec::new();
     let mut put = |name, place: Option<u64>, wanted: &[u8]| {
@@ -233,14 +233,14 @@ fn at_the_end(ends: &DiskEnds<'_>) -> Vec<Signature> {
 
 /// Four labels of 256 KiB, two at each end: in each a list of names and values at 16 KiB (XDR, version 0, unique names) and
 /// uberblocks from 128 KiB on, a KiB or more each.
-fn zfs(ends: &DiskEnds<'_>) -> Option<Signature> {
+fn find_zfs(ends: &DiskEnds<'_>) -> Option<Signature> {
     const LABEL: usize = 256 << 10;
     const LIST: &[u8] = &[1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1];
     let (le, be) = (0x00ba_b10c_u64.to_le_bytes(), 0x00ba_b10c_u64.to_be_bytes());
     let label = |bytes: &[u8], from: usize| {
         let block = |number: usize| from + LABEL / 2 + number * 1024;
-        at(bytes, from + (16 << 10), LIST)
-            || (0..128).any(|number| at(bytes, block(number), &le) || at(bytes, block(number), &be))
+        has_bytes_at(bytes, from + (16 << 10), LIST)
+            || (0..128).any(|number| has_bytes_at(bytes, block(number), &le) || has_bytes_at(bytes, block(number), &be))
     };
     let first = [0, LABEL].into_iter().find(|&from| label(ends.head, from)).map(|from| from as u64);
     let begins = ends.bytes - (ends.tail.len() as u64).min(ends.bytes);

@@ -6,19 +6,19 @@
 /// length. Digits must match: `raid-7` does not mean `raid-5`.
 pub fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let known: Vec<&str> = known.into_iter().collect();
-    let misspelt_end = || misspelt_end(word, &known);
-    meant(word, known.iter().copied())
-        .or_else(|| misspelt(word, &known, 1))
-        .or_else(|| contains(word, &known))
-        .or_else(|| misspelt(word, &known, edits(word)))
+    let misspelt_end = || nearest_ending(word, &known);
+    meant_word(word, known.iter().copied())
+        .or_else(|| nearest_by_edits(word, &known, 1))
+        .or_else(|| find_containing(word, &known))
+        .or_else(|| nearest_by_edits(word, &known, edit_limit(word)))
         .or_else(misspelt_end)
 }
 
 /// The known word that differs from `word` only in case and punctuation, or else the only one that ends in its parts.
-pub fn meant<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub fn meant_word<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let known: Vec<&str> = known.into_iter().collect();
     let same = known.iter().copied().find(|known| is_same(known, word));
-    same.or_else(|| only(&endings(word, &known)))
+    same.or_else(|| only_word(&endings(word, &known)))
 }
 
 /// Whether two words differ only in case and punctuation.
@@ -38,27 +38,27 @@ pub fn endings<'a>(word: &str, known: &[&'a str]) -> Vec<&'a str> {
         known.iter().filter(fits).copied().collect::<Vec<_>>()
     };
     let dotted = by(|word| word.split('.').map(letters).collect());
-    if dotted.is_empty() { by(parts) } else { dotted }
+    if dotted.is_empty() { by(split_parts) } else { dotted }
 }
 
 /// Too many words start with fewer letters.
 const LEAST: usize = 3;
 
 /// The only known word that has all parts of `word` in the same order, or starts with it.
-fn contains<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    let (sought, begin) = (parts(word), letters(word));
+fn find_containing<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    let (sought, begin) = (split_parts(word), letters(word));
     let begins = |known: &str| {
         let cut = |rest: &str| {
             begin.ends_with(|c: char| c.is_ascii_digit()) && rest.starts_with(|c: char| c.is_ascii_digit())
         };
         letters(known).strip_prefix(&begin).is_some_and(|rest| !cut(rest))
     };
-    let fits = |known: &&&str| begin.len() >= LEAST && (begins(known) || is_subsequence(&sought, &parts(known)));
-    only(&known.iter().filter(fits).copied().collect::<Vec<_>>())
+    let fits = |known: &&&str| begin.len() >= LEAST && (begins(known) || is_subsequence(&sought, &split_parts(known)));
+    only_word(&known.iter().filter(fits).copied().collect::<Vec<_>>())
 }
 
 /// The known words that begin with `word`; none if one of them is the word, or if they are too many to choose from.
-pub fn beginning<'a>(word: &str, known: &[&'a str]) -> Vec<&'a str> {
+pub fn words_beginning_with<'a>(word: &str, known: &[&'a str]) -> Vec<&'a str> {
     const MOST: usize = 12;
     let begin = letters(word);
     if begin.len() < LEAST || known.iter().any(|known| letters(known) == begin) {
@@ -69,28 +69,28 @@ pub fn beginning<'a>(word: &str, known: &[&'a str]) -> Vec<&'a str> {
 }
 
 /// The largest edit distance: a third of the length of a word, and at most 1 for words of up to four letters.
-fn edits(word: &str) -> usize {
+fn edit_limit(word: &str) -> usize {
     let length = letters(word).len();
     if length <= 4 { 1 } else { (length / 3).max(2) }
 }
 
 /// The known word at the smallest edit distance, up to `limit`.
-fn misspelt<'a>(word: &str, known: &[&'a str], limit: usize) -> Option<&'a str> {
+fn nearest_by_edits<'a>(word: &str, known: &[&'a str], limit: usize) -> Option<&'a str> {
     let sought = letters(word);
     let distances = known.iter().map(|&known| (strsim::damerau_levenshtein(&sought, &letters(known)), known));
-    let near = distances.filter(|&(distance, known)| distance <= limit && digits(known) == digits(word));
+    let near = distances.filter(|&(distance, known)| distance <= limit && sorted_digits(known) == sorted_digits(word));
     near.min().map(|(_, known)| known)
 }
 
 /// The only known word whose last part, after its last dot, is at the smallest edit distance.
-fn misspelt_end<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+fn nearest_ending<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let last = |known: &&'a str| known.rsplit('.').next().unwrap_or_default();
     let ends: Vec<&str> = known.iter().map(last).collect();
-    let near = misspelt(word, &ends, edits(word))?;
-    only(&known.iter().filter(|known| last(known) == near).copied().collect::<Vec<_>>())
+    let near = nearest_by_edits(word, &ends, edit_limit(word))?;
+    only_word(&known.iter().filter(|known| last(known) == near).copied().collect::<Vec<_>>())
 }
 
-fn only<'a>(words: &[&'a str]) -> Option<&'a str> {
+fn only_word<'a>(words: &[&'a str]) -> Option<&'a str> {
     let first = *words.first()?;
     words.iter().all(|word| *word == first).then_some(first)
 }
@@ -106,14 +106,14 @@ fn letters(word: &str) -> String {
 }
 
 /// The digits, sorted.
-fn digits(word: &str) -> Vec<char> {
+fn sorted_digits(word: &str) -> Vec<char> {
     let mut digits: Vec<char> = word.chars().filter(char::is_ascii_digit).collect();
     digits.sort_unstable();
     digits
 }
 
 /// A word's parts, in lower case.
-fn parts(word: &str) -> Vec<String> {
+fn split_parts(word: &str) -> Vec<String> {
     let parts = word.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
     parts.map(str::to_lowercase).collect()
 }
@@ -160,8 +160,8 @@ mod tests {
         assert_eq!(nearest("mq-deadline", ["linux-none", "linux-mq-deadline"]), Some("linux-mq-deadline"));
         assert_eq!(nearest("wd140", ["wd140edfz", "exos-x18"]), Some("wd140edfz"));
         let recipes = ["sqlite-wal-full", "sqlite-wal-off", "lmdb-sync"];
-        assert_eq!(beginning("sqlite", &recipes), ["sqlite-wal-full", "sqlite-wal-off"]);
-        assert!(beginning("SQLite-WAL-off", &recipes).is_empty(), "it is the word");
-        assert!(beginning("s", &recipes).is_empty() && beginning("", &recipes).is_empty());
+        assert_eq!(words_beginning_with("sqlite", &recipes), ["sqlite-wal-full", "sqlite-wal-off"]);
+        assert!(words_beginning_with("SQLite-WAL-off", &recipes).is_empty(), "it is the word");
+        assert!(words_beginning_with("s", &recipes).is_empty() && words_beginning_with("", &recipes).is_empty());
     }
 }

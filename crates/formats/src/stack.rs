@@ -50,12 +50,13 @@ use serde::{Deserialize, Serialize};
 use toml::Spanned;
 use toml::de::DeValue;
 
-use crate::diagnostic::{Diagnostic, UNKNOWN_KEY, in_order};
+use crate::diagnostic::{Diagnostic, UNKNOWN_KEY, sorted_by_line};
 use crate::dotted::flatten;
 use crate::drives;
 use crate::duration::Duration;
 use crate::figure::{
-    Figure, FigureInput, FigureOrigin as Origin, FigureReader, Figures, KeyDomain, join, setting, switch,
+    Figure, FigureInput, FigureOrigin as Origin, FigureReader, Figures, KeyDomain, join_path, parse_setting,
+    parse_switch,
 };
 use crate::metric::Metric;
 use crate::profile::{self, DriveFile};
@@ -65,14 +66,14 @@ pub(crate) use keys::{STACK, VOCABULARY};
 use kind::LayerContext;
 use kinds::kind_of;
 pub(crate) use kinds::{KINDS, keys_of};
-pub use kinds::{concern_of, layers, unnumbered};
+pub use kinds::{concern_of, layers, strip_number};
 
 /// A stack as specified, not yet built.
 #[derive(Clone, Debug)]
 pub struct StackFile {
     file: String,
     /// In the order of [`layers`]; further layers of a kind follow in the order of their numbers.
-    layers: Vec<Asked>,
+    layers: Vec<LayerRequest>,
     /// The layers from the program down, if the order differs.
     order: Option<Vec<String>>,
     order_line: usize,
@@ -81,7 +82,7 @@ pub struct StackFile {
 
 /// A requested layer: a name and overrides.
 #[derive(Clone, Debug, Default)]
-struct Asked {
+struct LayerRequest {
     /// The name of the layer in the stack.
     layer: String,
     /// The name of a preset or a drive, or `none`.
@@ -126,17 +127,17 @@ impl Setting {
     }
 }
 
-impl Asked {
-    fn of(layer: &str, name: &str) -> Asked {
-        Asked { layer: layer.to_owned(), name: name.to_owned(), ..Asked::default() }
+impl LayerRequest {
+    fn new(layer: &str, name: &str) -> LayerRequest {
+        LayerRequest { layer: layer.to_owned(), name: name.to_owned(), ..LayerRequest::default() }
     }
 
     /// The choice of the layer, as a setting of the stack.
-    fn named(&self) -> Setting {
+    fn name_setting(&self) -> Setting {
         Setting::set_by_user(self.layer.clone(), self.name.clone(), "named by the stack")
     }
 
-    fn is_there(&self) -> bool {
+    fn is_present(&self) -> bool {
         self.name != "none" || !self.figures.is_empty()
     }
 }
@@ -156,7 +157,7 @@ impl StackFile {
                 "driver" => "direct",
                 _ => "none",
             };
-            Asked::of(layer, name)
+            LayerRequest::new(layer, name)
         });
         StackFile { file: name.to_owned(), layers: asked.collect(), order: None, order_line: 0, changes: Vec::new() }
     }
@@ -164,11 +165,11 @@ impl StackFile {
     /// Reads a stack file; `file` is its name for messages.
     pub fn parse(file: &str, text: &str) -> Result<StackFile, Vec<Diagnostic>> {
         let mut reader = FigureReader::new(file, text, &VOCABULARY);
-        let table = reader.table();
+        let table = reader.parse_table();
         let mut stack = StackFile::named_drive("");
         stack.file = file.to_owned();
         for (name, value) in &table {
-            let line = reader.line(name.span().start);
+            let line = reader.line_at(name.span().start);
             match name.get_ref().as_ref() {
                 "at" => stack.read_changes(&mut reader, line, text),
                 "order" => stack.read_order(&mut reader, line, value),
@@ -176,16 +177,16 @@ impl StackFile {
                     let read = read_layer(&mut reader, layer, line, value);
                     stack.layer_mut(layer).into_iter().for_each(|asked| *asked = read.clone());
                 }
-                other => reader.errors.push(unknown(file, line, other)),
+                other => reader.errors.push(unknown_key(file, line, other)),
             }
         }
         if stack.drive().is_empty() {
-            let wrong = reader.wrong(0, "missing key").key("drive");
-            reader.errors.push(wrong.expected("the name of a drive, or the path of a profile"));
+            let wrong = reader.diagnostic(0, "missing key").with_key("drive");
+            reader.errors.push(wrong.with_expected("the name of a drive, or the path of a profile"));
         }
         match reader.errors.is_empty() {
             true => Ok(stack),
-            false => Err(in_order(reader.errors)),
+            false => Err(sorted_by_line(reader.errors)),
         }
     }
 
@@ -195,8 +196,8 @@ impl StackFile {
         match words.and_then(|words| words.map(|word| word.map(str::to_owned)).collect::<Option<Vec<String>>>()) {
             Some(words) => (self.order, self.order_line) = (Some(words), line),
             None => {
-                let wrong = reader.wrong(line, "is not a list of layers").key("order");
-                reader.errors.push(wrong.expected(ORDER));
+                let wrong = reader.diagnostic(line, "is not a list of layers").with_key("order");
+                reader.errors.push(wrong.with_expected(ORDER));
             }
         }
     }
@@ -205,23 +206,23 @@ impl StackFile {
     fn read_changes(&mut self, reader: &mut FigureReader<'_>, line: usize, text: &str) {
         let at = text.parse::<toml::Table>().ok().and_then(|mut table| table.remove("at"));
         let Some(toml::Value::Table(at)) = at else {
-            let wrong = reader.wrong(line, "is not a table").key("at");
-            return reader.errors.push(wrong.expected("[at.\"10 s\"] and what changes then"));
+            let wrong = reader.diagnostic(line, "is not a table").with_key("at");
+            return reader.errors.push(wrong.with_expected("[at.\"10 s\"] and what changes then"));
         };
         for (key, value) in flatten(&at) {
-            if let Err(fault) = self.change(&key, &value) {
+            if let Err(fault) = self.add_change(&key, &value) {
                 reader.errors.push(Diagnostic { file: self.file.clone(), line, ..*fault });
             }
         }
     }
 
     /// Adds a change: `key` is a time, then a dotted key of the stack.
-    fn change(&mut self, key: &str, value: &str) -> Result<(), Box<Diagnostic>> {
-        let wrong = || Diagnostic::at("--set", 0, "not a change during a run").key(format!("at.{key}"));
+    fn add_change(&mut self, key: &str, value: &str) -> Result<(), Box<Diagnostic>> {
+        let wrong = || Diagnostic::at("--set", 0, "not a change during a run").with_key(format!("at.{key}"));
         let expected = "a time and a key of a layer, such as at.10 s.driver.flush";
         let begins = |(dot, _): &(usize, &str)| key[dot + 1..].split('.').next().is_some_and(is_layer);
-        let (place, _) = key.match_indices('.').find(begins).ok_or_else(|| wrong().expected(expected))?;
-        let at = Duration::parse(&key[..place]).map_err(|why| wrong().expected(why))?.nanos;
+        let (place, _) = key.match_indices('.').find(begins).ok_or_else(|| wrong().with_expected(expected))?;
+        let at = Duration::parse(&key[..place]).map_err(|why| wrong().with_expected(why))?.nanos;
         let (at, key) = (Instant::from_nanos(at), &key[place + 1..]);
         self.changes.push(SettingChange { at, key: key.to_owned(), value: plain_value(key, value) });
         self.changes.sort_by_key(|change| change.at);
@@ -229,32 +230,32 @@ impl StackFile {
     }
 
     /// The layer of this name; naming a further layer of a kind creates it.
-    fn layer_mut(&mut self, name: &str) -> Option<&mut Asked> {
+    fn layer_mut(&mut self, name: &str) -> Option<&mut LayerRequest> {
         if !is_layer(name) {
             return None;
         }
         let place = self.layers.iter().position(|asked| asked.layer == name).unwrap_or_else(|| {
-            let last = self.layers.iter().rposition(|asked| unnumbered(&asked.layer) == unnumbered(name));
+            let last = self.layers.iter().rposition(|asked| strip_number(&asked.layer) == strip_number(name));
             let place = last.map_or(0, |last| last + 1);
-            self.layers.insert(place, Asked::of(name, "none"));
+            self.layers.insert(place, LayerRequest::new(name, "none"));
             place
         });
         self.layers.get_mut(place)
     }
 
-    fn layer(&self, name: &str) -> Option<&Asked> {
+    fn find_layer(&self, name: &str) -> Option<&LayerRequest> {
         self.layers.iter().find(|asked| asked.layer == name)
     }
 
     /// The name or path of the drive.
     pub fn drive(&self) -> &str {
-        self.layer("drive").map_or("", |drive| &drive.name)
+        self.find_layer("drive").map_or("", |drive| &drive.name)
     }
 
     /// Sets a dotted key, as `--set` does: `drive.cache.segments`, `driver.queue.policy`; `driver` alone is its name.
     pub fn set(&mut self, key: &str, text: &str) -> Result<(), Vec<Diagnostic>> {
         if let Some(change) = key.strip_prefix("at.") {
-            return self.change(change, text).map_err(|fault| vec![*fault]);
+            return self.add_change(change, text).map_err(|fault| vec![*fault]);
         }
         if key == "order" {
             let words =
@@ -264,7 +265,7 @@ impl StackFile {
         }
         let (name, below) = key.split_once('.').unwrap_or((key, "name"));
         let Some(layer) = self.layer_mut(name) else {
-            let mut wrong = unknown("--set", 0, key).limited_value(text);
+            let mut wrong = unknown_key("--set", 0, key).explain_limited_value(text);
             if wrong.message == UNKNOWN_KEY {
                 wrong.expected.get_or_insert("a key of a stack layer or of the job (see `seekwise keys`)".to_owned());
             }
@@ -274,10 +275,10 @@ impl StackFile {
             (layer.name, layer.line) = (text.trim_matches('"').to_owned(), 0);
             return Ok(());
         }
-        match setting(keys_of(name), name, below, text, &VOCABULARY)? {
+        match parse_setting(keys_of(name), name, below, text, &VOCABULARY)? {
             FigureInput::Figure(figure) => {
                 layer.left_out.retain(|key| *key != figure.key);
-                put(&mut layer.figures, figure);
+                put_figure(&mut layer.figures, figure);
             }
             FigureInput::None(key) => {
                 layer.figures.retain(|figure| figure.key != key);
@@ -296,28 +297,28 @@ impl StackFile {
         let hosts = hosts()?;
         let drive = self.read_drive(drives)?;
         let mut profile = drive.profile()?;
-        let standing = self.standing()?;
+        let standing = self.layers_in_order()?;
         let figures =
-            standing.iter().map(|asked| self.figures(hosts, asked)).collect::<Result<Vec<Vec<Figure>>, _>>()?;
+            standing.iter().map(|asked| self.layer_figures(hosts, asked)).collect::<Result<Vec<Vec<Figure>>, _>>()?;
         let mut beside = LayerContext { profile: &mut profile, request_us: 0.0 };
         let mut layers = Vec::with_capacity(standing.len());
         for (asked, figures) in standing.iter().zip(&figures).rev() {
-            layers.push(self.layer_of(asked, figures, &mut beside)?);
+            layers.push(self.build_layer(asked, figures, &mut beside)?);
         }
         let stack = model::Stack { profile, layers, changes: self.changes.clone(), beside: Vec::new() };
-        stack.check().map_err(|misplaced| vec![self.misplaced(misplaced)])?;
-        let mut settings: Vec<Setting> = self.layers.iter().map(Asked::named).collect();
+        stack.check().map_err(|misplaced| vec![self.misplaced_error(misplaced)])?;
+        let mut settings: Vec<Setting> = self.layers.iter().map(LayerRequest::name_setting).collect();
         for (asked, figures) in standing.iter().zip(&figures) {
-            settings.extend(figures.iter().map(|figure| recorded(&asked.layer, figure)));
+            settings.extend(figures.iter().map(|figure| figure_setting(&asked.layer, figure)));
         }
         let built = drive.figures().filter(|f| !f.key.starts_with("checks."));
-        settings.extend(built.map(|figure| recorded("drive", figure)));
+        settings.extend(built.map(|figure| figure_setting("drive", figure)));
         settings.extend(
             self.order
                 .as_ref()
                 .map(|order| Setting::set_by_user("stack.order".to_owned(), order.join(", "), "asked for")),
         );
-        settings.extend(self.changes.iter().map(changed));
+        settings.extend(self.changes.iter().map(change_setting));
         Ok(BuiltStack { stack, settings, warnings: drive.warnings() })
     }
 
@@ -328,31 +329,33 @@ impl StackFile {
     ) -> Result<DriveFile, Vec<Diagnostic>> {
         let name = self.drive();
         let text =
-            drives(name).map_err(|faults| faults.into_iter().map(|why| self.no_drive(why)).collect::<Vec<_>>())?;
-        let mut drive = profile::read(name, &text)?;
-        if let Some(asked) = self.layer("drive") {
-            asked.left_out.iter().for_each(|key| drive.leave_out(key));
-            asked.figures.iter().for_each(|figure| drive.replace(figure.clone()));
+            drives(name).map_err(|faults| faults.into_iter().map(|why| self.drive_error(why)).collect::<Vec<_>>())?;
+        let mut drive = profile::parse_cached(name, &text)?;
+        if let Some(asked) = self.find_layer("drive") {
+            asked.left_out.iter().for_each(|key| drive.remove_figure(key));
+            asked.figures.iter().for_each(|figure| drive.replace_figure(figure.clone()));
         }
         Ok(drive)
     }
 
     /// The existing layers above the drive, from the program down, or what is wrong with their order.
-    fn standing(&self) -> Result<Vec<&Asked>, Vec<Diagnostic>> {
-        let there: Vec<&Asked> =
-            self.layers.iter().filter(|asked| asked.is_there() && asked.layer != "drive").collect();
+    fn layers_in_order(&self) -> Result<Vec<&LayerRequest>, Vec<Diagnostic>> {
+        let there: Vec<&LayerRequest> =
+            self.layers.iter().filter(|asked| asked.is_present() && asked.layer != "drive").collect();
         let standing = match &self.order {
             None => there,
-            Some(order) => self.ordered(order, &there).map_err(|wrong| vec![wrong])?,
+            Some(order) => self.apply_order(order, &there).map_err(|wrong| vec![wrong])?,
         };
         let mut seen: Vec<&str> = Vec::new();
         for asked in &standing {
-            let before = seen.iter().filter(|kind| **kind == unnumbered(&asked.layer)).count() + 1;
-            let kind = unnumbered(&asked.layer);
+            let before = seen.iter().filter(|kind| **kind == strip_number(&asked.layer)).count() + 1;
+            let kind = strip_number(&asked.layer);
             let wanted = if before == 1 { kind.to_owned() } else { format!("{kind}-{before}") };
             if asked.layer != wanted {
-                let wrong = Diagnostic::at(&self.file, asked.line, "has the wrong number").key(&asked.layer);
-                return Err(vec![wrong.expected(format!("`{wanted}`: layers of a kind are numbered from the top"))]);
+                let wrong = Diagnostic::at(&self.file, asked.line, "has the wrong number").with_key(&asked.layer);
+                return Err(vec![
+                    wrong.with_expected(format!("`{wanted}`: layers of a kind are numbered from the top")),
+                ]);
             }
             seen.push(kind);
         }
@@ -360,8 +363,12 @@ impl StackFile {
     }
 
     /// The layers of `there` in the given order, which must name each one once.
-    fn ordered<'a>(&self, order: &[String], there: &[&'a Asked]) -> Result<Vec<&'a Asked>, Diagnostic> {
-        let wrong = |what: String| Diagnostic::at(&self.file, self.order_line, what).key("order");
+    fn apply_order<'a>(
+        &self,
+        order: &[String],
+        there: &[&'a LayerRequest],
+    ) -> Result<Vec<&'a LayerRequest>, Diagnostic> {
+        let wrong = |what: String| Diagnostic::at(&self.file, self.order_line, what).with_key("order");
         let named = |name: &String| there.iter().find(|asked| asked.layer == *name).copied();
         let order: &[String] =
             if order.last().is_some_and(|last| last == "drive") { &order[..order.len() - 1] } else { order };
@@ -369,42 +376,46 @@ impl StackFile {
             if named(name).is_none() {
                 let known = there.iter().map(|asked| asked.layer.as_str());
                 let what = format!("names `{name}`, which is not in the stack");
-                return Err(wrong(what).expected(format!("{ORDER}, each of which is there")).nearest_to(name, known));
+                return Err(wrong(what)
+                    .with_expected(format!("{ORDER}, each of which is there"))
+                    .suggest_nearest(name, known));
             }
             if order[..place].contains(name) {
-                return Err(wrong(format!("names `{name}` twice")).expected(format!("`{name}-2` for a second one")));
+                return Err(
+                    wrong(format!("names `{name}` twice")).with_expected(format!("`{name}-2` for a second one"))
+                );
             }
         }
         match there.iter().find(|asked| !order.contains(&asked.layer)) {
-            Some(left) => Err(wrong(format!("omits `{}`", left.layer)).expected("each layer of the stack")),
+            Some(left) => Err(wrong(format!("omits `{}`", left.layer)).with_expected("each layer of the stack")),
             None => Ok(order.iter().filter_map(named).collect()),
         }
     }
 
     /// A layer of the model by its figures.
-    fn layer_of(
+    fn build_layer(
         &self,
-        asked: &Asked,
+        asked: &LayerRequest,
         figures: &[Figure],
         beside: &mut LayerContext<'_>,
     ) -> Result<model::Layer, Vec<Diagnostic>> {
         let kind = kind_of(&asked.layer).expect("a layer above the drive");
-        (kind.build)(&Figures::of(kind.keys, figures), beside).map_err(|(key, expected)| {
+        (kind.build)(&Figures::new(kind.keys, figures), beside).map_err(|(key, expected)| {
             let message = format!("contradicts the other figures of the {}", kind.name);
             let wrong = Diagnostic::at(&self.file, asked.line, message);
-            vec![wrong.key(format!("{}.{key}", asked.layer)).expected(expected)]
+            vec![wrong.with_key(format!("{}.{key}", asked.layer)).with_expected(expected)]
         })
     }
 
-    fn misplaced(&self, misplaced: MisplacedLayer) -> Diagnostic {
-        let own = self.layer(&misplaced.layer).map_or(0, |asked| asked.line);
+    fn misplaced_error(&self, misplaced: MisplacedLayer) -> Diagnostic {
+        let own = self.find_layer(&misplaced.layer).map_or(0, |asked| asked.line);
         let line = if self.order.is_some() { self.order_line } else { own };
-        Diagnostic::at(&self.file, line, format!("cannot stand there: {}", misplaced.why)).key(misplaced.layer)
+        Diagnostic::at(&self.file, line, format!("cannot stand there: {}", misplaced.why)).with_key(misplaced.layer)
     }
 
     /// The error about an unavailable drive, at the line that names it; without a line, at the drive's name.
-    fn no_drive(&self, why: Diagnostic) -> Diagnostic {
-        let line = self.layer("drive").map_or(0, |drive| drive.line);
+    fn drive_error(&self, why: Diagnostic) -> Diagnostic {
+        let line = self.find_layer("drive").map_or(0, |drive| drive.line);
         let name = self.drive();
         match line {
             0 => Diagnostic { file: name.to_owned(), ..why },
@@ -416,7 +427,7 @@ impl StackFile {
     }
 
     /// The figures of a layer above the drive, complete.
-    fn figures(&self, hosts: &[HostPreset], asked: &Asked) -> Result<Vec<Figure>, Vec<Diagnostic>> {
+    fn layer_figures(&self, hosts: &[HostPreset], asked: &LayerRequest) -> Result<Vec<Figure>, Vec<Diagnostic>> {
         let kind = kind_of(&asked.layer).expect("a layer above the drive");
         let of_kind = || hosts.iter().filter(|host| host.layer == kind.name);
         let mut figures = match of_kind().find(|host| host.name == asked.name) {
@@ -425,23 +436,24 @@ impl StackFile {
             None => {
                 let known: Vec<&str> = of_kind().map(|host| host.name.as_str()).collect();
                 let wrong = Diagnostic::at(&self.file, asked.line, format!("unknown {} `{}`", kind.name, asked.name));
-                let wrong = wrong.key(&asked.layer).expected(format!("none or one of {}", known.join(", ")));
+                let wrong = wrong.with_key(&asked.layer).with_expected(format!("none or one of {}", known.join(", ")));
                 return Err(vec![
-                    Diagnostic { nearest: VOCABULARY.value_meant(&asked.name, known), ..wrong }.limited(&asked.name),
+                    Diagnostic { nearest: VOCABULARY.find_meant_value(&asked.name, known), ..wrong }
+                        .explain_limit(&asked.name),
                 ]);
             }
         };
         figures.retain(|figure| !asked.left_out.contains(&figure.key));
         for figure in &asked.figures {
-            put(&mut figures, figure.clone());
+            put_figure(&mut figures, figure.clone());
         }
         let required = kind.keys.iter().filter(|key| key.required);
         let absent = required.filter(|key| !figures.iter().any(|f| f.key == key.path));
         let missing: Vec<Diagnostic> = absent
             .map(|key| {
                 Diagnostic::at(&self.file, asked.line, "missing key")
-                    .key(format!("{}.{}", asked.layer, key.path))
-                    .expected(format!("{}, or the name of a preset", key.accepts))
+                    .with_key(format!("{}.{}", asked.layer, key.path))
+                    .with_expected(format!("{}, or the name of a preset", key.accepts))
             })
             .collect();
         if missing.len() > 1 && matches!(asked.name.as_str(), "" | "none") {
@@ -453,32 +465,32 @@ impl StackFile {
                 Some(figure) => {
                     let article = if kind.name.starts_with('a') { "an" } else { "a" };
                     let why = format!("needs {article} {}", kind.name);
-                    Diagnostic::at(&self.file, asked.line, why).key(format!("{}.{}", asked.layer, figure.key))
+                    Diagnostic::at(&self.file, asked.line, why).with_key(format!("{}.{}", asked.layer, figure.key))
                 }
-                None => Diagnostic::at(&self.file, asked.line, "missing key").key(&asked.layer),
+                None => Diagnostic::at(&self.file, asked.line, "missing key").with_key(&asked.layer),
             };
-            return Err(vec![wrong.expected(all)]);
+            return Err(vec![wrong.with_expected(all)]);
         }
         if !missing.is_empty() {
             return Err(missing);
         }
-        if let Some((key, needs)) = kind.meaningless(&figures) {
+        if let Some((key, needs)) = kind.find_meaningless_key(&figures) {
             let wrong = Diagnostic::at(&self.file, asked.line, "has no effect here");
-            return Err(vec![wrong.key(format!("{}.{key}", asked.layer)).expected(needs)]);
+            return Err(vec![wrong.with_key(format!("{}.{key}", asked.layer)).with_expected(needs)]);
         }
         Ok(figures)
     }
 }
 
 /// An error about a key that neither a stack nor a job has: it suggests the key, the setting or the drive that was meant.
-pub(crate) fn unknown(file: &str, line: usize, key: &str) -> Diagnostic {
-    let wrong = VOCABULARY.unknown(file, line, key);
+pub(crate) fn unknown_key(file: &str, line: usize, key: &str) -> Diagnostic {
+    let wrong = VOCABULARY.unknown_key(file, line, key);
     let is_open = wrong.message == UNKNOWN_KEY && wrong.nearest.is_none() && wrong.expected.is_none();
     if is_open && key.parse::<Metric>().is_ok() {
         let message = "is a result, and no key".to_owned();
         return Diagnostic { message, expected: Some(format!("--metric {key}")), ..wrong };
     }
-    if is_open { drives::not_a_key(wrong, key) } else { wrong }
+    if is_open { drives::explain_drive_name(wrong, key) } else { wrong }
 }
 
 /// The values that the key `order` accepts.
@@ -490,13 +502,13 @@ fn is_layer(word: &str) -> bool {
 }
 
 /// A change during the run, as a setting of the stack.
-fn changed(change: &SettingChange) -> Setting {
+fn change_setting(change: &SettingChange) -> Setting {
     let key = format!("at.{} s.{}", change.at.nanos() as f64 / 1e9, change.key);
     Setting::set_by_user(key, change.value.clone(), "changes during the run")
 }
 
-fn read_layer(reader: &mut FigureReader<'_>, layer: &str, line: usize, value: &Spanned<DeValue<'_>>) -> Asked {
-    let mut read = Asked { line, ..Asked::of(layer, "") };
+fn read_layer(reader: &mut FigureReader<'_>, layer: &str, line: usize, value: &Spanned<DeValue<'_>>) -> LayerRequest {
+    let mut read = LayerRequest { line, ..LayerRequest::new(layer, "") };
     match value.get_ref() {
         DeValue::String(name) => read.name = name.to_string(),
         DeValue::Table(table) => {
@@ -505,26 +517,27 @@ fn read_layer(reader: &mut FigureReader<'_>, layer: &str, line: usize, value: &S
                 match name.get_ref().as_str() {
                     Some(name) => read.name = name.to_owned(),
                     None => {
-                        let wrong = reader.wrong(line, "is not a string");
-                        reader.errors.push(wrong.key(format!("{layer}.name")));
+                        let wrong = reader.diagnostic(line, "is not a string");
+                        reader.errors.push(wrong.with_key(format!("{layer}.name")));
                     }
                 }
             }
             let before = reader.errors.len();
-            reader.walk(&table, "", keys_of(layer), true, &mut read.figures);
+            reader.read_figures(&table, "", keys_of(layer), true, &mut read.figures);
             for error in &mut reader.errors[before..] {
                 error.key = error.key.take().map(|key| format!("{layer}.{key}"));
                 let is_key = |near: &String| keys_of(layer).iter().any(|key| key.path == near);
-                error.nearest = error.nearest.take().map(|near| if is_key(&near) { join(layer, &near) } else { near });
+                error.nearest =
+                    error.nearest.take().map(|near| if is_key(&near) { join_path(layer, &near) } else { near });
                 let word = error.key.as_deref().and_then(|key| key.strip_prefix(layer)?.strip_prefix('.'));
                 if let (None, "unknown key", Some(word)) = (&error.nearest, error.message.as_str(), word) {
-                    let found = VOCABULARY.unknown("", 0, word);
+                    let found = VOCABULARY.unknown_key("", 0, word);
                     (error.nearest, error.expected) = (found.nearest, error.expected.take().or(found.expected));
                 }
             }
         }
         _ => {
-            let wrong = reader.wrong(line, "is neither a name nor a table").key(layer);
+            let wrong = reader.diagnostic(line, "is neither a name nor a table").with_key(layer);
             reader.errors.push(wrong);
         }
     }
@@ -535,17 +548,17 @@ fn read_layer(reader: &mut FigureReader<'_>, layer: &str, line: usize, value: &S
 fn plain_value(key: &str, value: &str) -> String {
     let known = key.split_once('.').and_then(|(layer, path)| keys_of(layer).iter().find(|known| known.path == path));
     let is_switch = known.is_some_and(|known| matches!(known.accepts, KeyDomain::Flag));
-    switch(value).filter(|_| is_switch).map_or(value.to_owned(), |flag| flag.to_string())
+    parse_switch(value).filter(|_| is_switch).map_or(value.to_owned(), |flag| flag.to_string())
 }
 
-fn put(figures: &mut Vec<Figure>, figure: Figure) {
+fn put_figure(figures: &mut Vec<Figure>, figure: Figure) {
     match figures.iter_mut().find(|old| old.key == figure.key) {
         Some(old) => *old = figure,
         None => figures.push(figure),
     }
 }
 
-pub(crate) fn recorded(layer: &str, figure: &Figure) -> Setting {
+pub(crate) fn figure_setting(layer: &str, figure: &Figure) -> Setting {
     Setting {
         key: format!("{layer}.{}", figure.key),
         value: figure.value.to_string(),

@@ -35,7 +35,7 @@ use crate::expression::Expression;
 use crate::spelling::nearest;
 use crate::stack::keys;
 
-use crate::dotted::{flatten, plain};
+use crate::dotted::{flatten, plain_text};
 use crate::duration::Duration;
 use crate::metric::{IOPS, Metric};
 
@@ -154,7 +154,7 @@ pub struct Bundle {
 
 impl Study {
     /// Sets the metric of comparisons that have none.
-    pub fn judge(&mut self, metric: &Metric) {
+    pub fn set_default_metric(&mut self, metric: &Metric) {
         for compare in &mut self.compare {
             compare.metric.get_or_insert_with(|| metric.clone());
         }
@@ -180,7 +180,7 @@ pub struct ComparisonSpec {
     /// Whether it leads the report.
     #[serde(default)]
     pub headline: bool,
-    /// The metric; by default requests per second, or for scenes the elapsed time ([`Study::judge`]).
+    /// The metric; by default requests per second, or for scenes the elapsed time ([`Study::set_default_metric`]).
     pub metric: Option<Metric>,
 }
 
@@ -188,7 +188,7 @@ pub struct ComparisonSpec {
 fn level<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let value = toml::Value::deserialize(from)?;
     match is_scalar(&value) {
-        true => Ok(plain(&value)),
+        true => Ok(plain_text(&value)),
         false => Err(D::Error::custom(format!("invalid type: {}, expected a level", value.type_str()))),
     }
 }
@@ -322,17 +322,17 @@ impl ClaimClass {
 
 /// Reads a study. `file` names it in errors.
 pub fn parse(file: &str, text: &str) -> Result<Study, Vec<Diagnostic>> {
-    let study: Study = toml::from_str(text).map_err(|error| vec![located(file, text, &error)])?;
-    let faults = check(file, text, &study);
+    let study: Study = toml::from_str(text).map_err(|error| vec![locate_error(file, text, &error)])?;
+    let faults = check_study(file, text, &study);
     if faults.is_empty() { Ok(study) } else { Err(faults) }
 }
 
 /// Turns an error of the TOML library into a located one.
-pub fn located(file: &str, text: &str, error: &toml::de::Error) -> Diagnostic {
+pub fn locate_error(file: &str, text: &str, error: &toml::de::Error) -> Diagnostic {
     let line = error.span().map_or(0, |span| text[..span.start.min(text.len())].matches('\n').count() + 1);
     let message = error.message().trim_end();
     let typed = message.starts_with("invalid type: ") || message.starts_with("invalid value: ");
-    if let Some(diagnostic) = mistyped(file, text, line, message).filter(|_| typed) {
+    if let Some(diagnostic) = describe_type_error(file, text, line, message).filter(|_| typed) {
         return diagnostic;
     }
     // An error in an expression quotes it, as the library only locates the enclosing list.
@@ -343,14 +343,14 @@ pub fn located(file: &str, text: &str, error: &toml::de::Error) -> Diagnostic {
         let mut words = rest.split('`').step_by(2).map(str::to_owned).collect::<Vec<_>>();
         let known = rest.split('`').skip(2).step_by(2).map(str::to_owned).collect::<Vec<_>>();
         let word = words.remove(0);
-        diagnostic = Diagnostic::at(file, line, "unknown key").key(word.clone()).expected(known.join(", "));
+        diagnostic = Diagnostic::at(file, line, "unknown key").with_key(word.clone()).with_expected(known.join(", "));
         diagnostic.nearest = nearest(&word, known.iter().map(String::as_str)).map(str::to_owned);
     }
     diagnostic
 }
 
 /// Describes a wrong type: the key from its line, what was found, and what was expected.
-fn mistyped(file: &str, text: &str, line: usize, message: &str) -> Option<Diagnostic> {
+fn describe_type_error(file: &str, text: &str, line: usize, message: &str) -> Option<Diagnostic> {
     let (found, expected) = message.split_once(": ")?.1.split_once(", expected ")?;
     let key = text.lines().nth(line.checked_sub(1)?)?.split('=').next()?.trim();
     let expected = match expected {
@@ -361,12 +361,12 @@ fn mistyped(file: &str, text: &str, line: usize, message: &str) -> Option<Diagno
         "a boolean" => "true or false",
         other => other,
     };
-    Some(Diagnostic::at(file, line, format!("is the {found}")).key(key).expected(expected))
+    Some(Diagnostic::at(file, line, format!("is the {found}")).with_key(key).with_expected(expected))
 }
 
 /// Finds the line of an error that only showed when a cell was built: the line of its key, or of the
 /// name that it is about. An error in another file keeps its place.
-pub fn placed(file: &str, text: &str, fault: Diagnostic) -> Diagnostic {
+pub fn locate_fault(file: &str, text: &str, fault: Diagnostic) -> Diagnostic {
     if fault.line > 0 {
         return fault;
     }
@@ -388,7 +388,7 @@ fn line_of(text: &str, needle: &str) -> usize {
     text.find(needle).map_or(0, |at| text[..at].matches('\n').count() + 1)
 }
 
-fn check(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
+fn check_study(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
     let mut faults = Vec::new();
     let mut fault = |needle: &str, message: String| faults.push(Diagnostic::at(file, line_of(text, needle), message));
     let counts = [("runs", Some(study.runs)), ("cuts", study.cuts), ("shutdowns", study.shutdowns)];
@@ -424,7 +424,7 @@ fn check(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
         };
         for side in [&compare.from, &compare.to] {
             if !names.contains(side) {
-                fault(side, no_level(&compare.factor, side, &names));
+                fault(side, unknown_level(&compare.factor, side, &names));
             }
         }
     }
@@ -436,7 +436,7 @@ fn check(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
 }
 
 /// The error about an unknown level of a factor, with a suggestion.
-fn no_level(factor: &str, level: &str, names: &[String]) -> String {
+fn unknown_level(factor: &str, level: &str, names: &[String]) -> String {
     let near = nearest(level, names.iter().map(String::as_str));
     let hint = near
         .map_or_else(|| format!("; expected one of {}", names.join(", ")), |near| format!("; did you mean `{near}`?"));
@@ -469,8 +469,8 @@ fn level_faults(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
             if known.contains(class) {
                 fault(class, format!("factor `{name}`: `{class}` is a level; expected another name for a class"));
             }
-            for level in of.iter().map(plain).filter(|level| !known.contains(level)) {
-                fault(class, format!("class `{class}`: {}", no_level(name, &level, &levels)));
+            for level in of.iter().map(plain_text).filter(|level| !known.contains(level)) {
+                fault(class, format!("class `{class}`: {}", unknown_level(name, &level, &levels)));
             }
         }
     }
@@ -505,7 +505,7 @@ fn best_faults(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
             return vec![Diagnostic { nearest: near.map(str::to_owned), ..missing }];
         }
         let over = [best.factor.clone()];
-        let faults = best.of.faults(&factors, &over, false).into_iter().map(|found| {
+        let faults = best.of.find_faults(&factors, &over, false).into_iter().map(|found| {
             let at = (best.of.start + found.at).min(text.len());
             let line = text.as_bytes()[..at].iter().filter(|&&byte| byte == b'\n').count() + 1;
             Diagnostic { expected: found.expected, nearest: found.nearest, ..fault(line, &found.message) }
@@ -552,14 +552,14 @@ fn claim_faults(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
             }
         }
         for (name, value) in claim.ablate.iter().chain(&claim.plant).flat_map(|change| &change.cells) {
-            let known = factors.iter().any(|(factor, levels)| factor == name && levels.contains(&plain(value)));
+            let known = factors.iter().any(|(factor, levels)| factor == name && levels.contains(&plain_text(value)));
             if !known {
-                fault(format!("claim {}: no cell with {name} = {}", claim.id, plain(value)));
+                fault(format!("claim {}: no cell with {name} = {}", claim.id, plain_text(value)));
             }
         }
         let checks = claim.check.iter().chain(&claim.decided_if).map(|check| (true, check));
         for (condition, expression) in checks.chain(claim.show.iter().map(|show| (false, show))) {
-            faults.extend(expression.faults(&factors, &claim.over, condition).into_iter().map(|fault| {
+            faults.extend(expression.find_faults(&factors, &claim.over, condition).into_iter().map(|fault| {
                 let at = (expression.start + fault.at).min(text.len());
                 let line = text.as_bytes()[..at].iter().filter(|&&byte| byte == b'\n').count() + 1;
                 let message = format!("claim {}: {}", claim.id, fault.message);
@@ -573,7 +573,7 @@ fn claim_faults(file: &str, text: &str, study: &Study) -> Vec<Diagnostic> {
 impl Factor {
     /// The names of its levels.
     pub fn level_names(&self) -> Vec<String> {
-        let keyed = self.levels.iter().map(plain);
+        let keyed = self.levels.iter().map(plain_text);
         keyed.chain(self.bundle.iter().map(|bundle| bundle.name.clone())).collect()
     }
 
@@ -581,7 +581,7 @@ impl Factor {
     pub fn class_places(&self) -> Vec<(String, Vec<usize>)> {
         let levels = self.level_names();
         let places = |of: &[toml::Value]| {
-            let named: BTreeSet<String> = of.iter().map(plain).collect();
+            let named: BTreeSet<String> = of.iter().map(plain_text).collect();
             (0..levels.len()).filter(|place| named.contains(&levels[*place])).collect()
         };
         self.classes.iter().map(|(name, of)| (name.clone(), places(of))).collect()

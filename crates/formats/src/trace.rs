@@ -30,8 +30,10 @@ mod spc;
 pub mod survey;
 mod tencent;
 
-pub use fields::{TIMES, TraceUnits, name_of};
-pub use format::{FORMATS, FormatSpec, KernelEvent, Placed, TraceFormat, TraceReadOptions, WINDOW, WaitMeaning};
-pub use packed::{PackedInput, unpacked};
+pub use fields::{TIMES, TraceUnits, time_unit_name};
+pub use format::{
+    FORMATS, FormatSpec, IologPlacement, KernelEvent, TraceFormat, TraceReadOptions, WINDOW, WaitMeaning,
+};
+pub use packed::{PackedInput, unpack};
 pub use reader::{ReaderCounts, TraceEntry, TracePart, TraceReader, open};
 pub use sniff::{FormatGuess, HEAD, is_replayed, recognise};

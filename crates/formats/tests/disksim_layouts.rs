@@ -147,14 +147,14 @@ fn streamed(profile: &Profile, from: u64, to: u64) -> Span {
     let (mut now, mut begun, mut lba) = (Instant::ZERO, Instant::ZERO, from);
     loop {
         let extent = profile.geometry.extent(lba, (to + 1 - lba).min(4096) as u32);
-        now += profile.mechanics.position(now, arm, &extent, false).total();
+        now += profile.mechanics.positioning(now, arm, &extent, false).total();
         arm = Arm { cylinder: extent.cylinder, head: extent.head };
         match lba {
             lba if lba == from => begun = now,
             lba if lba == to => return now.since(begun),
             _ => {}
         }
-        now += profile.mechanics.transfer(&extent);
+        now += profile.mechanics.transfer_time(&extent);
         lba = extent.end();
     }
 }

@@ -387,10 +387,10 @@ fn hold_by_hand(drive: &Drive, profile: &Profile) {
     let revolution = 60e9 / drive.rpm as f64;
     assert!((profile.mechanics.revolution().nanos() as f64 - revolution).abs() <= 1.0, "{} rpm", drive.rpm);
     for distance in [1, cylinders / 3, cylinders - 1] {
-        let time = |write| profile.mechanics.reach(Arm::default(), distance as u32, 0, write);
+        let time = |write| profile.mechanics.movement_time(Arm::default(), distance as u32, 0, write);
         let (found, hand) = (time(false).nanos() as f64 / 1e6, (drive.times)(distance));
         assert!((found - hand).abs() < 2e-3 * hand, "{}: {distance}: {found} ms, by hand {hand}", drive.seek);
-        let settled = time(true) + profile.mechanics.settle(time(true)) - time(false);
+        let settled = time(true) + profile.mechanics.extra_write_time(time(true)) - time(false);
         assert_eq!(settled, Span::from_micros(500));
     }
     skews(drive, profile);

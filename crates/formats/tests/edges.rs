@@ -19,7 +19,7 @@ fn a_flush_has_no_time_since_it_was_due() {
 
 #[test]
 fn a_deviation_is_that_of_n_less_one() {
-    let of = SampleSummary::of(&[1.0, 2.0, 6.0]);
+    let of = SampleSummary::from_samples(&[1.0, 2.0, 6.0]);
     assert_eq!((of.min, of.max, of.mean, of.count), (1.0, 6.0, 3.0, 3));
     // (4 + 1 + 9) / 2.
     assert!((of.stddev - 7.0_f64.sqrt()).abs() < 1e-12, "{}", of.stddev);

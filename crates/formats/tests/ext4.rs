@@ -31,7 +31,7 @@ fn words(layout: &Ext4BlockMap, image: &Path, block: u64, written: &[u8]) -> Str
         let mut bytes = vec![0; length];
         file.read_exact_at(&mut bytes, offset).ok().map(|()| bytes)
     };
-    layout.words(block * 4096, written, &read)
+    layout.describe_offset(block * 4096, written, &read)
 }
 
 #[test]
@@ -100,6 +100,6 @@ fn what_is_no_such_file_system_is_none_and_nonsense_ends() {
         (length < 1 << 24).then_some(bytes)
     };
     if let Some(layout) = Ext4BlockMap::read(&ones) {
-        layout.words(u64::MAX, &[], &ones);
+        layout.describe_offset(u64::MAX, &[], &ones);
     }
 }

@@ -373,7 +373,7 @@ fn stages_groups_and_clones() {
     assert_eq!(groups, [0, 1, 2, 3, 3, 3, 3, 4], "reported together only with group_reporting");
     let file = fio::parse("a.fio", text, &FioContext::bare()).unwrap();
     let origins: Vec<(usize, u32, u32)> =
-        file.origins().iter().map(|origin| (origin.section, origin.clone, origin.group_id)).collect();
+        file.worker_origins().iter().map(|origin| (origin.section, origin.clone, origin.group_id)).collect();
     assert_eq!(origins, [(0, 0, 0), (0, 1, 0), (1, 0, 1), (2, 0, 2), (2, 2, 2), (2, 1, 2), (3, 0, 2), (4, 0, 2)]);
 }
 

@@ -23,8 +23,8 @@ fn output() -> FioOutput {
     let mut read = DirectionResult::new(1000, 4_096_000, 10_000_000_000);
     read.clat = latency(1000);
     read.lat = latency(1001);
-    read.bandwidth_samples = SampleSummary::of(&[409_600.0, 512_000.0]);
-    read.iops_samples = SampleSummary::of(&[100.0, 125.0]);
+    read.bandwidth_samples = SampleSummary::from_samples(&[409_600.0, 512_000.0]);
+    read.iops_samples = SampleSummary::from_samples(&[100.0, 125.0]);
     let bins = read.clat.bins.clone();
     let options = [("rw", "randread"), ("bs", "4k"), ("iodepth", "32"), ("numjobs", "1"), ("time_based", "")];
     let job = JobResult {
@@ -36,7 +36,7 @@ fn output() -> FioOutput {
         sys_cpu: 2.5,
         context_switches: 1000,
         iodepth_level: [0.0, 0.0, 0.0, 0.0, 0.0, 100.0, 0.0],
-        latency: LatencyBuckets::of(bins),
+        latency: LatencyBuckets::from_bins(bins),
         latency_depth: 32,
         latency_percentile: 100.0,
         ..JobResult::default()
@@ -115,7 +115,7 @@ fn files_for_plotters_are_named_as_they_expect() {
         job.read = DirectionResult {
             clat: clat.clone(),
             lat: clat,
-            iops_samples: SampleSummary::of(&[90.0, 110.0]),
+            iops_samples: SampleSummary::from_samples(&[90.0, 110.0]),
             ..summary
         };
         let path = folder.join(format!("randread-{depth}-1.json"));
@@ -126,12 +126,12 @@ fn files_for_plotters_are_named_as_they_expect() {
 
 #[test]
 fn latencies_fall_into_fios_buckets() {
-    let buckets = LatencyBuckets::of([(2, 1), (3, 1), (999, 1), (1000, 1), (2999, 1), (3000, 1), (999_999, 1)]);
+    let buckets = LatencyBuckets::from_bins([(2, 1), (3, 1), (999, 1), (1000, 1), (2999, 1), (3000, 1), (999_999, 1)]);
     let per = 100.0 / 7.0;
     assert_eq!((buckets.ns[0], buckets.ns[1], buckets.ns[9]), (0.0, 200.0 / 7.0, per));
     // 1000 ns and 2999 ns are 1 and 2 µs, cut off.
     assert_eq!((buckets.us[0], buckets.us[1], buckets.us[9]), (per, 200.0 / 7.0, per));
-    let buckets = LatencyBuckets::of([(999_999_999, 1), (1_000_000_000, 1), (2_000_000_000, 2)]);
+    let buckets = LatencyBuckets::from_bins([(999_999_999, 1), (1_000_000_000, 1), (2_000_000_000, 2)]);
     assert_eq!((buckets.ms[9], buckets.ms[10], buckets.ms[11]), (25.0, 25.0, 50.0));
 }
 

@@ -290,7 +290,7 @@ fn seeds(name: &str) -> Vec<Vec<u8>> {
 /// A seed with one to eight changes.
 pub fn changed(seeds: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
     // Our own seeds are whole and short, so half of the cases come from the first.
-    let index = if rng.percent(50) { 0 } else { rng.below(seeds.len() as u64) as usize };
+    let index = if rng.draw_chance(50) { 0 } else { rng.below(seeds.len() as u64) as usize };
     let mut case = seeds[index].clone();
     let words = WORDS.map(<[u8]>::to_vec);
     for _ in 0..=rng.below(8) {

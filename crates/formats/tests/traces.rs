@@ -4,7 +4,8 @@
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::trace::survey::{TraceSurvey, survey};
 use seekwise_formats::trace::{
-    FORMATS, KernelEvent, TraceEntry, TraceFormat, TracePart, TraceReadOptions, TraceUnits, WaitMeaning, name_of, open,
+    FORMATS, KernelEvent, TraceEntry, TraceFormat, TracePart, TraceReadOptions, TraceUnits, WaitMeaning, open,
+    time_unit_name,
 };
 use seekwise_model::block::Op;
 
@@ -33,7 +34,7 @@ fn rows(text: &str) -> Vec<Row> {
 fn surveyed(text: &str, reading: &TraceReadOptions) -> Result<TraceSurvey, String> {
     let parts = || Ok(vec![part(text.as_bytes())]);
     let found = survey(&parts, reading, false).map_err(|fault| fault.to_string())?;
-    found.instants_fit("t", reading).map_err(|fault| fault.to_string())?;
+    found.check_timestamps("t", reading).map_err(|fault| fault.to_string())?;
     Ok(found)
 }
 
@@ -422,7 +423,7 @@ fn blktrace_of_several_processors_is_one_and_faults_have_their_place() {
     let slow =
         [(0, 0, 512), (9_000_000_000_000, 8, 512)].map(|what| record(7, false, what, QUEUE | READ, b"")).concat();
     let found = survey(&|| Ok(vec![part(&slow)]), &TraceReadOptions::default(), false).unwrap();
-    let said = found.instants_fit("t", &TraceReadOptions::default()).unwrap_err().to_string();
+    let said = found.check_timestamps("t", &TraceReadOptions::default()).unwrap_err().to_string();
     assert!(said.contains("2 requests in 9000.000000 s are one in 2.5 hours"), "{said}");
     let turned = [(9_000, 0, 512), (5_000, 8, 512)].map(|what| record(7, false, what, QUEUE | READ, b"")).concat();
     let found = survey(&|| Ok(vec![part(&turned)]), &TraceReadOptions::default(), false).unwrap();
@@ -437,7 +438,7 @@ fn our_own_recording() {
     assert_eq!(rows(text), expected);
     let met = open(vec![part(text.as_bytes())], &TraceReadOptions::default()).map(|mut reader| {
         while reader.read().unwrap().is_some() {}
-        reader.met()
+        reader.counts()
     });
     assert_eq!(met.map(|met| (met.reordered, met.passed_over)).unwrap(), (1, 1));
     let fault = rows_of(text.replace("done,read", "done,reed").as_bytes(), &TraceReadOptions::default()).unwrap_err();
@@ -457,7 +458,7 @@ fn the_guide_has_every_format() {
         let counted = |bytes: u64| if bytes == 1 { "bytes" } else { "sectors" };
         let TraceUnits { time, address, length } = known.units;
         let response = if known.responses { "yes" } else { "no" };
-        let end = format!("| {} | {} | {} | {response} |", name_of(time), counted(address), counted(length));
+        let end = format!("| {} | {} | {} | {response} |", time_unit_name(time), counted(address), counted(length));
         assert!(row.ends_with(&end), "{row}: {end}");
     }
 }

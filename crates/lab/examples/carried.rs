@@ -79,12 +79,12 @@ fn with_rules(text: &str, other: &DriveFile) -> String {
 /// Fits a drive; says what its held-back loss was and is, and returns where its rules ended.
 fn fitted(what: &str, drive: &DriveFile, data: &[FitData]) -> BTreeMap<&'static str, String> {
     let nobody = |_: FitEvent<'_>| ();
-    let parameters = parameter::of(drive, &[]);
+    let parameters = parameter::collect_parameters(drive, &[]);
     let effort = SearchEffort::thorough(GENERATIONS);
     let task = FitTask { drive, parameters, data, effort, most: None, known: BTreeMap::new() };
-    let found = fit(task, FitListener::hearing(&nobody)).expect("nobody cancels it");
+    let found = fit(task, FitListener::never_ending(&nobody)).expect("nobody cancels it");
     let (before, after) = found.held.expect("half is held back");
     println!("{what} {before:.4} {after:.4}");
-    let rules = found.parameters.iter().zip(&found.point).filter(|(it, _)| ranges::rule(it.key).is_some());
-    rules.map(|(it, value)| (it.key, it.says(*value))).collect()
+    let rules = found.parameters.iter().zip(&found.point).filter(|(it, _)| ranges::find_rule(it.key).is_some());
+    rules.map(|(it, value)| (it.key, it.format_value(*value))).collect()
 }

@@ -12,7 +12,7 @@ use seekwise_lab::finding::Evidence;
 use seekwise_lab::inputs::{InputTexts, Inputs};
 use seekwise_lab::plan::{self, Cell, PreparedCell};
 use seekwise_lab::provenance::StudyProvenance;
-use seekwise_lab::run::{RunRecord, measure};
+use seekwise_lab::run::{RunRecord, measure_run};
 use seekwise_lab::stats::{Judgement, Verdict};
 use seekwise_model::rng::Seed;
 
@@ -154,16 +154,16 @@ fn prepared((job, depth): (&str, &str)) -> PreparedCell {
         Some((_, text)) => Ok((*text).to_owned()),
         None => Err(std::io::Error::other(format!("no file {name}"))),
     };
-    let inputs = Inputs::today(&text);
-    plan::prepare("equal sides", &Cell { levels: Vec::new(), settings }, &inputs).expect("built-in names")
+    let inputs = Inputs::from_today(&text);
+    plan::prepare_cell("equal sides", &Cell { levels: Vec::new(), settings }, &inputs).expect("built-in names")
 }
 
 /// The runs of one side; no other side has its seeds.
 fn runs(prepared: &PreparedCell, side: u64) -> Vec<RunRecord> {
     let one = |run: u32| {
-        let seed = Seed(1).run(side * u64::from(RUNS) + u64::from(run)).0;
-        let measured = measure(&prepared.target, &prepared.job, seed, |_| {}).expect("a valid job");
-        RunRecord { run, ..measured.record("drive", "job", seed, Vec::new()) }
+        let seed = Seed(1).run_seed(side * u64::from(RUNS) + u64::from(run)).0;
+        let measured = measure_run(&prepared.target, &prepared.job, seed, |_| {}).expect("a valid job");
+        RunRecord { run, ..measured.to_record("drive", "job", seed, Vec::new()) }
     };
     (0..RUNS).map(one).collect()
 }
@@ -183,7 +183,7 @@ fn judging(cells: usize, side: &PreparedCell, lines: &str) -> (Study, StudyProve
         places.join(", ")
     );
     let study = study::parse("equal sides", &text).expect("a valid study");
-    let cells = plan::cells(&study);
+    let cells = plan::study_cells(&study);
     let made = StudyProvenance::new(&text, &study, &cells, &vec![side.clone(); cells.len()], InputTexts::default());
     (study, made)
 }

@@ -20,7 +20,7 @@ use seekwise_model::host::array::Array;
 use seekwise_model::host::layer::LayeredDevice;
 use seekwise_model::record::Record;
 use seekwise_model::rng::Seed;
-use seekwise_model::stack::below_array;
+use seekwise_model::stack::build_below_array;
 use seekwise_model::time::{Instant, Span};
 use seekwise_run::work::Issuer;
 
@@ -58,15 +58,15 @@ impl Run {
         for (key, value) in [("array", "raid-5"), ("array.drives", "4"), ("controller", "ahci"), ("driver", "none")] {
             file.set(key, value).map_err(said)?;
         }
-        let text = |name: &str| Ok(catalogue::text(name).unwrap_or_default().to_owned());
+        let text = |name: &str| Ok(catalogue::find_text(name).unwrap_or_default().to_owned());
         let built = file.build(&text).map_err(said)?;
         let (spec, below) = built.stack.array().cloned().zip(built.stack.layers.split_last()).ok_or("no array")?;
-        let drives = &mut |number| -> Box<dyn Device> { Box::new(built.stack.drive(Seed(1), number)) };
-        let array = Array::above(spec.clone(), below_array(below.1, spec.members, drives));
+        let drives = &mut |number| -> Box<dyn Device> { Box::new(built.stack.build_drive(Seed(1), number)) };
+        let array = Array::build_above(spec.clone(), build_below_array(below.1, spec.members, drives));
         let read = |_: &str| Ok(job(rate));
-        let loaded =
-            seekwise_lab::jobs::load("load.fio", array.limits(0).sectors, &Inputs::today(&read), &[]).map_err(said)?;
-        let source = loaded.job.source(Seed(1))(&array.limits(0)).map_err(|error| error.to_string())?;
+        let loaded = seekwise_lab::jobs::load_job("load.fio", array.limits(0).sectors, &Inputs::from_today(&read), &[])
+            .map_err(said)?;
+        let source = loaded.job.make_source(Seed(1))(&array.limits(0)).map_err(|error| error.to_string())?;
         Ok(Run { engine: Engine::new(source, array), points: Vec::new() })
     }
 
@@ -74,7 +74,7 @@ impl Run {
     fn go_on(&mut self, phase: usize) -> Result<(), Box<dyn Error>> {
         let mut latency = Histogram::default();
         let from = self.engine.now();
-        let take = &mut |record: &Record| latency.record(record.since_due());
+        let take = &mut |record: &Record| latency.record(record.time_since_due());
         self.engine.run(from + STRETCH, take).map_err(|stuck| format!("{stuck:?}"))?;
         self.points.push(Point { hour: from.nanos() as f64 / 3.6e12, phase, latency });
         Ok(())
@@ -101,7 +101,7 @@ impl Run {
     }
 
     fn ended(&self) -> Option<Instant> {
-        self.engine.device().layer().progress().ended
+        self.engine.device().layer().rebuild_progress().ended
     }
 }
 
@@ -124,7 +124,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         run.go_on(2)?;
     }
     run.hours(3, 2)?;
-    let progress = run.engine.device().layer().progress();
+    let progress = run.engine.device().layer().rebuild_progress();
     let (began, ended) = progress.began.zip(progress.ended).ok_or("no rebuild")?;
     let hours = |span: Span| span.nanos() as f64 / 3.6e12;
     let bytes = progress.sectors as f64 * 512.0;

@@ -15,7 +15,7 @@ use seekwise_lab::fit::judge::SURE;
 use seekwise_lab::fit::parameter::{self, Parameter};
 use seekwise_lab::fit::search::SearchEffort;
 use seekwise_lab::fit::{FitResult, FitTask, fit};
-use seekwise_lab::validate::play;
+use seekwise_lab::validate::play_trace;
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::time::Span;
 use seekwise_model::workload::replay::Timing;
@@ -81,11 +81,11 @@ impl Counts {
 
 fn one(drive: &DriveFile, trace: &MeasuredTrace, index: u64, generations: usize) -> Counts {
     let mut chance = Seed(index).stream("recovery");
-    let parameters = parameter::of(drive, &[]);
+    let parameters = parameter::collect_parameters(drive, &[]);
     let truth = moved(&parameters, &mut chance);
-    let real = parameter::apply(drive, &parameters, &truth).expect("a drive within its ranges");
+    let real = parameter::apply_point(drive, &parameters, &truth).expect("a drive within its ranges");
     let profile = real.profile().expect("a drive that can be built");
-    let times = play("trace", trace, &profile, Timing::Think, RunCutoff::NEVER, Seed(1), &mut |_| ())
+    let times = play_trace("trace", trace, &profile, Timing::Think, RunCutoff::NEVER, Seed(1), &mut |_| ())
         .expect("a trace on the drive");
     let noisy = |time: &Span| Span::from_nanos((time.nanos() as f64 + NOISE * normal(&mut chance)).max(1.0) as u64);
     let measured = times.simulated.iter().map(noisy).collect();
@@ -94,16 +94,16 @@ fn one(drive: &DriveFile, trace: &MeasuredTrace, index: u64, generations: usize)
     let data = [FitData::Traced(Box::new(traced))];
     let (effort, known) = (SearchEffort::thorough(generations), BTreeMap::new());
     let task = FitTask { drive, parameters, data: &data, effort, most: None, known };
-    let found = fit(task, FitListener::hearing(&|_| ())).expect("nobody cancels it");
+    let found = fit(task, FitListener::never_ending(&|_| ())).expect("nobody cancels it");
     let least =
         data[0].losses(&real, DataSplit::Seen, None).expect("a drive that can be built").map_or(0.0, |loss| loss[0]);
     println!(
         "\ndrive {index}: loss seen {:.4} to {:.4}, in truth {least:.4}; held back {:?}",
         found.seen.0, found.seen.1, found.held
     );
-    let draws = data[0].draws(DataSplit::Seen, DRAWS, "recovery");
+    let draws = data[0].draw_resamples(DataSplit::Seen, DRAWS, "recovery");
     let losses = |point: &[f64]| {
-        let drive = parameter::apply(drive, &found.parameters, point).expect("a drive within its ranges");
+        let drive = parameter::apply_point(drive, &found.parameters, point).expect("a drive within its ranges");
         data[0]
             .losses(&drive, DataSplit::Seen, Some(&draws))
             .expect("a drive that can be built")
@@ -133,7 +133,7 @@ fn told(found: &FitResult, truth: &[f64], shows: &dyn Fn(usize) -> bool) -> Coun
         counts.rightly += usize::from(truly != parameter.origin && !fitted && !shows(index));
         counts.intervals += usize::from(interval.is_some());
         counts.held += usize::from(holds == Some(true));
-        let says = |value: f64| parameter.says(value);
+        let says = |value: f64| parameter.format_value(value);
         println!(
             "{:42} was {:>8} truly {:>8} found {:>8} {}",
             parameter.name,
@@ -154,13 +154,13 @@ fn told(found: &FitResult, truth: &[f64], shows: &dyn Fn(usize) -> bool) -> Coun
 }
 
 fn moved(parameters: &[Parameter], chance: &mut Rng) -> Vec<f64> {
-    let mut truth = parameter::origin(parameters);
+    let mut truth = parameter::original_point(parameters);
     let numbers: Vec<usize> = (0..truth.len()).filter(|&index| parameters[index].range().is_some()).collect();
     for _ in 0..MOVED {
         let index = numbers[chance.below(numbers.len() as u64) as usize];
         let range = parameters[index].range().expect("a number");
         let by = BY * (chance.below(2001) as f64 / 1000.0 - 1.0);
-        truth[index] = range.value(range.place(parameters[index].origin) + by);
+        truth[index] = range.value_at(range.place_of(parameters[index].origin) + by);
     }
     truth
 }

@@ -71,7 +71,7 @@ fn name_of(name: &str, spread: f64) -> String {
 
 /// Prints a row; false if an error is surely more frequent than promised.
 fn row(name: &str, scatter: Scatter, spread: f64, planted: f64, studies: usize) -> bool {
-    let one = |index: usize| study(Seed(32).run(index as u64), scatter, spread, planted);
+    let one = |index: usize| study(Seed(32).run_seed(index as u64), scatter, spread, planted);
     let all = (0..studies).into_par_iter().map(one).reduce(Counts::default, Counts::with);
     let share = |count: usize| 100.0 * count as f64 / all.cells as f64;
     let percent = |sum: f64, of: usize| 100.0 * (sum / of.max(1) as f64).exp_m1();

@@ -42,9 +42,9 @@ fn main() -> ExitCode {
     for (sure, agreed) in CHOICES {
         let effort = SearchEffort { shares: JudgeShares { sure, agreed }, ..SearchEffort::thorough(GENERATIONS) };
         let known = asked.lock().expect("no holder panics").clone();
-        let parameters = parameter::of(&drive, &[]);
+        let parameters = parameter::collect_parameters(&drive, &[]);
         let task = FitTask { drive: &drive, parameters, data: &data, effort, most: None, known };
-        let found = fit(task, FitListener::hearing(&heard)).expect("nobody cancels it");
+        let found = fit(task, FitListener::never_ending(&heard)).expect("nobody cancels it");
         let moved = found.parameters.iter().zip(&found.point).filter(|(it, value)| it.origin != **value).count();
         let (before, after) = found.held.expect("half is held back");
         println!("{:.0} {:.0} {moved} {:.0}", 100.0 * sure, 100.0 * agreed, 1000.0 * after / before);

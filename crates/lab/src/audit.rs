@@ -138,57 +138,57 @@ const WAITS_MS: f64 = 2.0;
 const REACHES: f64 = 0.1;
 
 /// The verdict on these timings.
-pub fn judge(timings: &AuditTimings) -> AuditJudgement {
-    let flushes = lattice::of(&timings.overwrites.iter().map(|it| it.flush.to).collect::<Vec<_>>());
-    let writes = lattice::of(&timings.overwrites.iter().map(|it| it.write.to).collect::<Vec<_>>());
-    let forced = lattice::of(&timings.forced.iter().map(|it| it.to).collect::<Vec<_>>());
-    let figures = figures(timings);
-    let revolution = spindle(&[writes, flushes, forced]);
-    let ends: fn(&TwoOverwrites) -> [Instant; 2] = match (writes.holds(), flushes.holds()) {
+pub fn judge_timings(timings: &AuditTimings) -> AuditJudgement {
+    let flushes = lattice::best_period(&timings.overwrites.iter().map(|it| it.flush.to).collect::<Vec<_>>());
+    let writes = lattice::best_period(&timings.overwrites.iter().map(|it| it.write.to).collect::<Vec<_>>());
+    let forced = lattice::best_period(&timings.forced.iter().map(|it| it.to).collect::<Vec<_>>());
+    let figures = audit_medians(timings);
+    let revolution = find_spindle(&[writes, flushes, forced]);
+    let ends: fn(&TwoOverwrites) -> [Instant; 2] = match (writes.is_spindle(), flushes.is_spindle()) {
         (true, _) => |it| [it.first.write.to, it.other.write.to],
         (false, true) => |it| [it.first.flush.to, it.other.flush.to],
         (false, false) => |it| it.forced.map(|took| took.to),
     };
-    let signs = Signs::of(timings, revolution.map_or(0.0, |found| found.period_ms), ends);
-    let evidence = Evidence { flushes, writes, forced, signs, figures, forces: timings.forces };
-    let (verdict, certainty, why) = evidence.verdict();
+    let signs = Signs::from_timings(timings, revolution.map_or(0.0, |found| found.period_ms), ends);
+    let evidence = AuditEvidence { flushes, writes, forced, signs, figures, forces: timings.forces };
+    let (verdict, certainty, why) = evidence.reach_verdict();
     let revolution = revolution.filter(|_| verdict != AuditVerdict::CannotTell);
     AuditJudgement { verdict, certainty, why, revolution, flushes, writes, forced, signs, figures }
 }
 
 /// A spindle has one period: the longest, because ends at two angles fit half of it; among those that fit it, the best.
-fn spindle(found: &[Lattice]) -> Option<Lattice> {
-    let holding = || found.iter().copied().filter(Lattice::holds);
+fn find_spindle(found: &[Lattice]) -> Option<Lattice> {
+    let holding = || found.iter().copied().filter(Lattice::is_spindle);
     let longest = holding().map(|it| it.period_ms).fold(0.0, f64::max);
     holding().filter(|it| it.period_ms > 0.95 * longest).max_by(|a, b| a.held.total_cmp(&b.held))
 }
 
-fn figures(timings: &AuditTimings) -> AuditMedians {
+fn audit_medians(timings: &AuditTimings) -> AuditMedians {
     let took = |it: &AuditInterval| it.span();
     let overwrites = &timings.overwrites;
     AuditMedians {
-        read_ms: median(timings.reads.iter().copied()),
-        read_again_ms: median(timings.again.iter().copied()),
-        empty_flush_ms: median(timings.empty.iter().copied()),
-        write_ms: median(overwrites.iter().map(|it| it.write.span())),
-        flush_ms: median(overwrites.iter().map(|it| it.flush.span())),
-        forced_ms: median(timings.forced.iter().map(took)),
-        scattered_write_ms: median(timings.rounds.iter().map(|it| it.writes)) / SCATTERED as f64,
-        scattered_flush_ms: median(timings.rounds.iter().map(|it| it.flush)),
-        read_beside_flush_ms: median(timings.beside.iter().map(|it| it.slowest)),
+        read_ms: median_ms(timings.reads.iter().copied()),
+        read_again_ms: median_ms(timings.again.iter().copied()),
+        empty_flush_ms: median_ms(timings.empty.iter().copied()),
+        write_ms: median_ms(overwrites.iter().map(|it| it.write.span())),
+        flush_ms: median_ms(overwrites.iter().map(|it| it.flush.span())),
+        forced_ms: median_ms(timings.forced.iter().map(took)),
+        scattered_write_ms: median_ms(timings.rounds.iter().map(|it| it.writes)) / SCATTERED as f64,
+        scattered_flush_ms: median_ms(timings.rounds.iter().map(|it| it.flush)),
+        read_beside_flush_ms: median_ms(timings.beside.iter().map(|it| it.slowest)),
         path_ms: timings.path.nanos() as f64 / 1e6,
     }
 }
 
 /// The median in milliseconds; 0 for none.
-fn median(spans: impl Iterator<Item = Span>) -> f64 {
+fn median_ms(spans: impl Iterator<Item = Span>) -> f64 {
     let mut nanos: Vec<u64> = spans.map(Span::nanos).collect();
     nanos.sort_unstable();
     nanos.get(nanos.len() / 2).map_or(0.0, |&nanos| nanos as f64 / 1e6)
 }
 
 /// The evidence for a verdict.
-struct Evidence {
+struct AuditEvidence {
     flushes: Lattice,
     writes: Lattice,
     forced: Lattice,
@@ -199,32 +199,32 @@ struct Evidence {
 
 type Found = (AuditVerdict, Certainty, Vec<String>);
 
-impl Evidence {
-    fn verdict(&self) -> Found {
+impl AuditEvidence {
+    fn reach_verdict(&self) -> Found {
         if self.flushes.number == 0 {
             return (AuditVerdict::CannotTell, Certainty::Open, vec!["Nothing was measured".to_owned()]);
         }
-        if self.writes.holds() {
-            return self.uncached();
+        if self.writes.is_spindle() {
+            return self.judge_cache_off();
         }
-        if self.flushes.holds() {
-            return self.waits();
+        if self.flushes.is_spindle() {
+            return self.judge_waiting_flush();
         }
         let AuditMedians { read_ms, flush_ms, scattered_flush_ms, .. } = self.figures;
-        if self.forced.holds() && flush_ms < WAITS_MS {
+        if self.forced.is_spindle() && flush_ms < WAITS_MS {
             let why = format!(
                 "Forced writes end whole revolutions apart ({}); a write with its flush ends at any angle",
                 self.forced
             );
-            let mut why = vec![why, self.quick()];
-            self.beside(&self.forced, &mut why);
-            return (AuditVerdict::FlushIgnored, self.sure(&self.forced), why);
+            let mut why = vec![why, self.early_flush_reason()];
+            self.add_signs(&self.forced, &mut why);
+            return (AuditVerdict::FlushIgnored, self.certainty_of_period(&self.forced), why);
         }
         if read_ms < TURNS_MS {
-            return self.still();
+            return self.judge_without_spindle();
         }
         if flush_ms < WAITS_MS && scattered_flush_ms < WAITS_MS {
-            return self.answers_early();
+            return self.judge_early_flush();
         }
         let why = format!(
             "Reads take as long as on a rotating disk ({read_ms:.1} ms), and a flush waits for something ({flush_ms:.1} ms after \
@@ -238,14 +238,14 @@ impl Evidence {
     /// Certain if the ends stay within an eighth of a revolution (a standard deviation of that gives 0.73) of a speed
     /// that disks have, and if reads wait for a spindle too. If a timer may have that period, each place must have its
     /// own angle as well.
-    fn sure(&self, lattice: &Lattice) -> Certainty {
-        let keeps = lattice.held >= lattice::TIGHT && lattice.sold().is_some();
+    fn certainty_of_period(&self, lattice: &Lattice) -> Certainty {
+        let keeps = lattice.held >= lattice::TIGHT && lattice.commercial_speed().is_some();
         let turns = self.signs.places_differ() || !lattice.may_be_a_tick();
         if keeps && self.signs.reads_turn() && turns { Certainty::Certain } else { Certainty::Likely }
     }
 
     /// Adds the signs of a spindle besides the period, and those that are missing.
-    fn beside(&self, lattice: &Lattice, why: &mut Vec<String>) {
+    fn add_signs(&self, lattice: &Lattice, why: &mut Vec<String>) {
         let Signs { reads_apart, reads_held, places_held, places_alike } = self.signs;
         let said = match self.signs.reads_turn() {
             true => "Random reads end at any angle",
@@ -265,10 +265,10 @@ impl Evidence {
     }
 
     /// Why a period is not that of a spindle after all.
-    fn contradicted(&self, lattice: &Lattice) -> Option<Found> {
+    fn find_contradiction(&self, lattice: &Lattice) -> Option<Found> {
         // A disk may begin while it still receives blocks.
         let scattered_ms = self.figures.scattered_write_ms * SCATTERED as f64 + self.figures.scattered_flush_ms;
-        let (turn, sold) = (lattice.period_ms, lattice.sold().is_some());
+        let (turn, sold) = (lattice.period_ms, lattice.commercial_speed().is_some());
         let but = if scattered_ms < turn {
             format!(
                 "But {SCATTERED} scattered blocks are written and flushed in {scattered_ms:.2} ms, less than one revolution ({turn:.2} ms): no \
@@ -293,19 +293,19 @@ impl Evidence {
         Some((AuditVerdict::CannotTell, Certainty::Open, vec![keeps, but]))
     }
 
-    fn uncached(&self) -> Found {
-        if let Some(found) = self.contradicted(&self.writes) {
+    fn judge_cache_off(&self) -> Found {
+        if let Some(found) = self.find_contradiction(&self.writes) {
             return found;
         }
         let mut why = vec![format!("Writes end whole revolutions apart even without a flush ({})", self.writes)];
         why.push(format!("A flush after one takes {:.2} ms: nothing is left to write", self.figures.flush_ms));
-        self.beside(&self.writes, &mut why);
-        (AuditVerdict::CacheOff, self.sure(&self.writes), why)
+        self.add_signs(&self.writes, &mut why);
+        (AuditVerdict::CacheOff, self.certainty_of_period(&self.writes), why)
     }
 
-    fn waits(&self) -> Found {
+    fn judge_waiting_flush(&self) -> Found {
         let AuditMedians { write_ms, forced_ms, scattered_flush_ms, .. } = self.figures;
-        if let Some(found) = self.contradicted(&self.flushes) {
+        if let Some(found) = self.find_contradiction(&self.flushes) {
             return found;
         }
         let mut why = vec![format!(
@@ -313,9 +313,9 @@ impl Evidence {
             self.flushes
         )];
         why.push(format!("A flush of {SCATTERED} scattered blocks takes {scattered_flush_ms:.1} ms"));
-        self.beside(&self.flushes, &mut why);
-        let certainty = self.sure(&self.flushes);
-        if self.forces != Some(false) && !self.forced.holds() && forced_ms < WAITS_MS {
+        self.add_signs(&self.flushes, &mut why);
+        let certainty = self.certainty_of_period(&self.flushes);
+        if self.forces != Some(false) && !self.forced.is_spindle() && forced_ms < WAITS_MS {
             why.push(format!("Forced writes are acknowledged after {forced_ms:.2} ms, at any angle ({})", self.forced));
             return (AuditVerdict::FuaIgnored, certainty, why);
         }
@@ -323,7 +323,7 @@ impl Evidence {
     }
 
     /// The verdict without a spindle.
-    fn still(&self) -> Found {
+    fn judge_without_spindle(&self) -> Found {
         let AuditMedians { read_ms, flush_ms, .. } = self.figures;
         let mut why = vec![format!(
             "Random reads take {read_ms:.2} ms, too little for a rotating disk: nothing rotates, or a cache answers"
@@ -341,9 +341,10 @@ impl Evidence {
     }
 
     /// The verdict if it rotates and a flush does not wait.
-    fn answers_early(&self) -> Found {
+    fn judge_early_flush(&self) -> Found {
         let AuditMedians { read_ms, read_again_ms, write_ms, empty_flush_ms, forced_ms, path_ms, .. } = self.figures;
-        let mut why = vec![format!("Reads take as long as on a rotating disk ({read_ms:.1} ms)"), self.quick()];
+        let mut why =
+            vec![format!("Reads take as long as on a rotating disk ({read_ms:.1} ms)"), self.early_flush_reason()];
         let (command, cached) = (empty_flush_ms - path_ms, read_again_ms.min(write_ms) - path_ms);
         if cached > 0.0 && command < REACHES * cached {
             why.push(format!(
@@ -368,7 +369,7 @@ impl Evidence {
         (AuditVerdict::CannotTell, Certainty::Open, why)
     }
 
-    fn quick(&self) -> String {
+    fn early_flush_reason(&self) -> String {
         let AuditMedians { flush_ms, scattered_flush_ms, .. } = self.figures;
         format!(
             "A flush is acknowledged before the blocks can be on the medium: {flush_ms:.2} ms after one block, {scattered_flush_ms:.2} ms \
@@ -379,7 +380,7 @@ impl Evidence {
 
 /// The evidence as a curve: the times between the ends of overwrites with their flushes, sorted. A spindle makes steps
 /// in it.
-pub fn evidence(timings: &AuditTimings) -> Vec<(f64, f64)> {
+pub fn evidence_curve(timings: &AuditTimings) -> Vec<(f64, f64)> {
     let ends: Vec<Instant> = timings.overwrites.iter().map(|it| it.flush.to).collect();
     let mut apart: Vec<f64> = ends.windows(2).map(|pair| pair[1].since(pair[0]).nanos() as f64 / 1e6).collect();
     apart.sort_by(f64::total_cmp);
@@ -388,7 +389,7 @@ pub fn evidence(timings: &AuditTimings) -> Vec<(f64, f64)> {
 }
 
 /// The picture of the curve, with its axes.
-pub fn picture(points: &[(f64, f64)]) -> Picture<'_> {
+pub fn evidence_picture(points: &[(f64, f64)]) -> Picture<'_> {
     Picture {
         title: "From the end of one flushed overwrite to the next: a spindle makes steps of its revolution",
         x: "share of the overwrites, shortest time first (%)",

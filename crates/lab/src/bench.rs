@@ -25,9 +25,9 @@ use seekwise_run::work::Work;
 
 use crate::inputs::Inputs;
 use crate::plan::{self, Cell};
-use crate::run::measure_first;
+use crate::run::measure_run_until;
 use crate::stats::summary::RunRecorder;
-use crate::validate::replay;
+use crate::validate::replay_rows;
 
 /// The default drive.
 pub const DRIVE: &str = "atlas-10k-v-300";
@@ -92,42 +92,42 @@ impl BenchWorkload {
     pub fn run(&self) -> Result<BenchResult, RunError> {
         match &self.load {
             Load::Job { most, target, job } => {
-                let measured = measure_first(RunCutoff::after(*most), target, job, SEED, |_| {})?;
+                let measured = measure_run_until(RunCutoff::after_requests(*most), target, job, SEED, |_| {})?;
                 Ok(BenchResult { requests: measured.figures.issued, stream_hash: measured.figures.stream_hash })
             }
             Load::Trace { stack, rows, requests } => {
                 let mut recorder = RunRecorder::new(&[0]);
                 for pass in 0..requests.div_ceil(ROWS) {
                     let rows = &rows[..ROWS.min(requests - pass * ROWS) as usize];
-                    replay(stack, rows, Timing::Think, RunCutoff::NEVER, Seed(SEED + pass), &mut |record| {
-                        recorder.take(record)
+                    replay_rows(stack, rows, Timing::Think, RunCutoff::NEVER, Seed(SEED + pass), &mut |record| {
+                        recorder.count_record(record)
                     })?;
                 }
-                let requests = recorder.finish(&[]).all().tally.ios();
-                Ok(BenchResult { requests, stream_hash: hash(&rows[..ROWS.min(requests) as usize]) })
+                let requests = recorder.finish(&[]).reads_and_writes().tally.ios();
+                Ok(BenchResult { requests, stream_hash: hash_rows(&rows[..ROWS.min(requests) as usize]) })
             }
         }
     }
 }
 
 /// FNV-1a over 64-bit words.
-fn hash(rows: &[ReplayRow]) -> u64 {
+fn hash_rows(rows: &[ReplayRow]) -> u64 {
     let words = rows.iter().flat_map(|row| [u64::from(row.sectors) << 8 | row.op as u64, row.lba, row.think.nanos()]);
     words.fold(0xcbf2_9ce4_8422_2325, |hash, word| (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
 /// All workloads on `drive`, a name or a file, with `requests` requests each.
-pub fn workloads(drive: &str, requests: u64, inputs: &Inputs<'_>) -> Result<Vec<BenchWorkload>, Vec<Diagnostic>> {
-    let with = |settings: &[(&str, &str)]| stack(drive, settings, inputs);
+pub fn bench_workloads(drive: &str, requests: u64, inputs: &Inputs<'_>) -> Result<Vec<BenchWorkload>, Vec<Diagnostic>> {
+    let with = |settings: &[(&str, &str)]| bench_stack(drive, settings, inputs);
     let fcfs = with(&[("drive.firmware.queue.policy", "fcfs")])?;
     let sptf = with(&[("drive.firmware.queue.policy", "sptf")])?;
     // The buffer in 16 segments: a single request fills one of 64 KiB, and nothing would be read ahead.
     let streaming = with(&[("drive.firmware.queue.policy", "fcfs"), ("drive.cache.segments", "16")])?;
     let sectors = fcfs.profile.geometry.sectors();
-    let random = |depth| reads(100, 4096, depth, requests, sectors);
+    let random = |depth| read_job(100, 4096, depth, requests, sectors);
     let layer = Layer::Controller(ControllerSpec::plain(32, Span::from_nanos(100), 1_000_000_000));
     let layered = Stack { layers: vec![layer; 4], ..fcfs.clone() };
-    let trace = Load::Trace { stack: Box::new(fcfs.clone()), rows: trace(ROWS, sectors), requests };
+    let trace = Load::Trace { stack: Box::new(fcfs.clone()), rows: draw_trace(ROWS, sectors), requests };
     let job = |key, what, stack: Stack, job| {
         let load = Load::Job { most: u64::MAX, target: stack.into(), job: Work::Job(job) };
         BenchWorkload { key, what, server: false, load }
@@ -141,29 +141,29 @@ pub fn workloads(drive: &str, requests: u64, inputs: &Inputs<'_>) -> Result<Vec<
             "sequential_hits_per_s",
             "sequential 64 KiB reads from a prefetch",
             streaming,
-            reads(0, 65_536, 1, requests, sectors),
+            read_job(0, 65_536, 1, requests, sectors),
         ),
     ];
     for (pattern, key, what) in PATTERNS {
-        let load = server(pattern, requests, inputs)?;
+        let load = server_load(pattern, requests, inputs)?;
         workloads.push(BenchWorkload { key, what, server: true, load });
     }
     Ok(workloads)
 }
 
 /// A server pattern from its first request on: without a ramp, and with a run time that none reaches.
-fn server(pattern: &str, requests: u64, inputs: &Inputs<'_>) -> Result<Load, Vec<Diagnostic>> {
+fn server_load(pattern: &str, requests: u64, inputs: &Inputs<'_>) -> Result<Load, Vec<Diagnostic>> {
     let (drive, depth) = SERVER;
     let settings =
         [("drive", drive), ("job", pattern), ("job.depth", depth), ("job.ramp", "0s"), ("job.runtime", "10000h")];
     let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
-    let prepared = plan::prepare("bench", &Cell { levels: Vec::new(), settings }, inputs)?;
-    Ok(Load::Job { most: requests, target: bare(&prepared.target).into(), job: prepared.job })
+    let prepared = plan::prepare_cell("bench", &Cell { levels: Vec::new(), settings }, inputs)?;
+    Ok(Load::Job { most: requests, target: bare_stack(&prepared.target).into(), job: prepared.job })
 }
 
 /// A trace of `rows` requests on a drive of `sectors` blocks, drawn from a fixed seed. Shares and sizes are those of the
 /// measured traces (validation data: 66 % reads, 20 % sequential, 30 % local, 6.3 blocks, 45 ms between requests).
-fn trace(rows: u64, sectors: u64) -> Vec<ReplayRow> {
+fn draw_trace(rows: u64, sectors: u64) -> Vec<ReplayRow> {
     /// How far a local request is from the end of the one before, in blocks: about a cylinder of such a drive.
     const LOCAL: u64 = 2_000;
     const LARGEST: u64 = 12;
@@ -171,7 +171,7 @@ fn trace(rows: u64, sectors: u64) -> Vec<ReplayRow> {
     let mut end = 0;
     let last = sectors - LARGEST;
     let mut row = |_| {
-        let op = if random.percent(66) { Op::Read } else { Op::Write };
+        let op = if random.draw_chance(66) { Op::Read } else { Op::Write };
         let lba = match random.below(100) {
             0..20 => end,
             20..50 => (end + random.below(2 * LOCAL)).saturating_sub(LOCAL),
@@ -185,7 +185,7 @@ fn trace(rows: u64, sectors: u64) -> Vec<ReplayRow> {
     (0..rows).map(&mut row).collect()
 }
 
-fn stack(drive: &str, settings: &[(&str, &str)], inputs: &Inputs<'_>) -> Result<Stack, Vec<Diagnostic>> {
+fn bench_stack(drive: &str, settings: &[(&str, &str)], inputs: &Inputs<'_>) -> Result<Stack, Vec<Diagnostic>> {
     let base = [
         ("drive", drive),
         ("drive.firmware.depth", "32"),
@@ -195,15 +195,15 @@ fn stack(drive: &str, settings: &[(&str, &str)], inputs: &Inputs<'_>) -> Result<
     let settings = base.iter().chain(settings).map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
     let cell = Cell { levels: Vec::new(), settings };
     // The host itself is left out: the benchmark times the drive and the layers named.
-    Ok(bare(&plan::prepare("bench", &cell, inputs)?.target))
+    Ok(bare_stack(&plan::prepare_cell("bench", &cell, inputs)?.target))
 }
 
 /// The drive of a modelled stack.
-fn bare(target: &Target) -> Stack {
+fn bare_stack(target: &Target) -> Stack {
     Stack::bare(target.stack().expect("no place was asked for").profile.clone())
 }
 
-fn reads(random: u8, bytes: u64, depth: u32, requests: u64, sectors: u64) -> Job {
+fn read_job(random: u8, bytes: u64, depth: u32, requests: u64, sectors: u64) -> Job {
     let pattern = FioPattern {
         direction: Direction::Read,
         random: [random; 3],
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn the_trace_has_the_shares_it_is_drawn_for() {
-        let rows = trace(ROWS, 10_000_000);
+        let rows = draw_trace(ROWS, 10_000_000);
         // Three standard deviations of a share of 10,000 are at most 1.5 points.
         let share = |count: usize, percent: u64| {
             let per_mille = 1000 * count as u64 / ROWS;
@@ -274,7 +274,7 @@ mod tests {
     #[test]
     fn every_workload_runs_as_many_requests_as_asked() {
         let nothing = |_: &str| Err(std::io::ErrorKind::NotFound.into());
-        for workload in workloads(DRIVE, 500, &Inputs::today(&nothing)).unwrap() {
+        for workload in bench_workloads(DRIVE, 500, &Inputs::from_today(&nothing)).unwrap() {
             let ran = workload.run().unwrap();
             assert_eq!(ran.requests, 500, "{}", workload.key);
             assert_eq!(workload.run().unwrap(), ran, "{}", workload.key);

@@ -263,7 +263,7 @@ pub const SCENES: &[BuiltInScene] = &[
 ];
 
 /// The text of a built-in job or scene.
-pub fn text(name: &str) -> Option<&'static str> {
+pub fn find_text(name: &str) -> Option<&'static str> {
     let scene = || SCENES.iter().find(|scene| scene.name == name).map(|scene| scene.text);
     JOBS.iter().find(|job| job.name == name).map(|job| job.text).or_else(scene)
 }

@@ -18,11 +18,11 @@ pub mod studies;
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::drives;
-pub use seekwise_formats::drives::{names, text};
+pub use seekwise_formats::drives::{find_text, names};
 use seekwise_formats::profile::DriveFile;
 
 /// Reads a built-in drive, where a file could be named too. An unknown name is an error that names the nearest.
-pub fn load(name: &str) -> Result<DriveFile, Vec<Diagnostic>> {
+pub fn load_drive(name: &str) -> Result<DriveFile, Vec<Diagnostic>> {
     drives::load(name).map_err(|mut errors| {
         let expected = errors.iter_mut().filter_map(|error| error.expected.as_mut());
         let general = expected.filter(|expected| expected.ends_with("lists"));

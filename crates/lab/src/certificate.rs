@@ -2,7 +2,7 @@
 //! was played, and how close to their instants its requests were issued.
 
 use seekwise_formats::trace::keys::{AddressMapping, loop_word};
-use seekwise_formats::trace::{TraceFormat, WaitMeaning, name_of};
+use seekwise_formats::trace::{TraceFormat, WaitMeaning, time_unit_name};
 use seekwise_model::block::SECTOR;
 use seekwise_model::time::Span;
 use seekwise_model::workload::trace::LoopMode;
@@ -14,15 +14,15 @@ use crate::run::certificate::{Certificate, TimingErrors};
 use crate::trace::LoadedTrace;
 
 /// The certificate of a run of a trace.
-pub fn certificate(prepared: &PreparedCell, measured: &MeasuredRun) -> Option<Certificate> {
+pub fn trace_certificate(prepared: &PreparedCell, measured: &MeasuredRun) -> Option<Certificate> {
     let (JobOrigin::Trace(traced), Some(achieved)) = (&prepared.origin, &measured.achieved) else { return None };
     let LoadedTrace { survey, asked, .. } = &**traced;
     let played = achieved.played;
     let seconds = |span: Span| span.nanos() as f64 / 1e9;
     let moved = (survey.reads + survey.writes).max(1);
-    let by_instants = asked.mode.by_instants();
+    let by_instants = asked.mode.uses_instants();
     Some(Certificate {
-        format: survey.format.known().word.to_owned(),
+        format: survey.format.spec().word.to_owned(),
         requests: survey.requests,
         issued: played.issued,
         reads_percent: 100.0 * survey.reads as f64 / moved as f64,
@@ -37,24 +37,24 @@ pub fn certificate(prepared: &PreparedCell, measured: &MeasuredRun) -> Option<Ce
         speed: by_instants.then(|| f64::from(asked.speed.thousandths) / 1e3),
         recorded_s: seconds(played.recorded),
         played_s: played.last.nanos() as f64 / 1e9,
-        issue_error_ms: TimingErrors::of(&achieved.off),
+        issue_error_ms: TimingErrors::from_lateness(&achieved.off),
         held: played.held,
         reordered: survey.met.reordered,
         responses: survey.responses,
         rounded: survey.ragged,
         devices: survey.devices.iter().filter(|device| device.requests > 0).count() as u64,
-        extent: survey.sectors().saturating_mul(SECTOR),
+        extent: survey.total_sectors().saturating_mul(SECTOR),
         elsewhere: survey.met.elsewhere,
         passed_over: survey.met.passed_over,
         map: asked.map.word().to_owned(),
         moved: achieved.moved,
         clipped: achieved.clipped,
-        taken: taken(traced),
+        taken: interpretations(traced),
     })
 }
 
 /// How units were interpreted, and what was derived.
-fn taken(traced: &LoadedTrace) -> Vec<String> {
+fn interpretations(traced: &LoadedTrace) -> Vec<String> {
     let LoadedTrace { survey, asked, sectors } = traced;
     let units = asked.reading.units(survey.format);
     let bytes = |bytes: u64| match bytes {
@@ -64,7 +64,7 @@ fn taken(traced: &LoadedTrace) -> Vec<String> {
     };
     let mut taken = vec![format!(
         "instants in {}, addresses in {}, sizes in {}",
-        name_of(units.time),
+        time_unit_name(units.time),
         bytes(units.address),
         bytes(units.length)
     )];
@@ -89,7 +89,7 @@ fn taken(traced: &LoadedTrace) -> Vec<String> {
     if asked.mode == LoopMode::Dependent && missing > 0 {
         taken.push(format!("{missing} requests do not say when they were over: nothing waits for them"));
     }
-    if matches!(asked.map, AddressMapping::Wrap | AddressMapping::Scale) && survey.sectors() <= *sectors {
+    if matches!(asked.map, AddressMapping::Wrap | AddressMapping::Scale) && survey.total_sectors() <= *sectors {
         taken.push(format!("nothing lies beyond the target: trace.map={} changes nothing", asked.map.word()));
     }
     taken

@@ -6,13 +6,13 @@
 
 use std::collections::BTreeSet;
 
-use seekwise_formats::dotted::{flatten, plain};
+use seekwise_formats::dotted::{flatten, plain_text};
 use seekwise_formats::study::{CellChange, Claim, Study};
 use serde::Deserialize;
 
-use crate::evaluate::needed;
+use crate::evaluate::needed_cells;
 use crate::finding::Evidence;
-use crate::plan::{Cell, PreparedCell, cells};
+use crate::plan::{Cell, PreparedCell, study_cells};
 use crate::provenance::CellProvenance;
 use crate::run::RunRecord;
 
@@ -32,29 +32,30 @@ pub struct CatalogueClaim {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct List {
+struct ClaimList {
     claim: Vec<CatalogueClaim>,
 }
 
 /// All findings, in the order of the sources.
-pub fn known() -> Vec<CatalogueClaim> {
-    let list: List = toml::from_str(include_str!("../../../studies/claims.toml")).expect("the list is well formed");
+pub fn catalogue_claims() -> Vec<CatalogueClaim> {
+    let list: ClaimList =
+        toml::from_str(include_str!("../../../studies/claims.toml")).expect("the list is well formed");
     list.claim
 }
 
 /// The cells of `study` that `claim` checks, with a change: without its mechanism, or with a planted difference.
-pub fn changed(study: &Study, cells: &[Cell], claim: &Claim, change: &CellChange) -> Vec<Cell> {
+pub fn changed_cells(study: &Study, cells: &[Cell], claim: &Claim, change: &CellChange) -> Vec<Cell> {
     let with = |cell: &Cell| {
         let level = |name: &str| study.factor.iter().position(|factor| factor.name == name).map(|at| &cell.levels[at]);
         let mut chosen = change.cells.iter();
-        let here = chosen.all(|(factor, wanted)| level(factor) == Some(&plain(wanted)));
+        let here = chosen.all(|(factor, wanted)| level(factor) == Some(&plain_text(wanted)));
         let mut cell = cell.clone();
         if here {
             cell.settings.extend(flatten(&change.set));
         }
         cell
     };
-    needed(study, cells, claim).into_iter().map(|place| with(&cells[place])).collect()
+    needed_cells(study, cells, claim).into_iter().map(|place| with(&cells[place])).collect()
 }
 
 /// The levels at which the study itself runs what `without`, the cells of a claim without its mechanism, ran. The
@@ -62,12 +63,12 @@ pub fn changed(study: &Study, cells: &[Cell], claim: &Claim, change: &CellChange
 /// the switch changes equals none of those.
 ///
 /// Cells are compared by their results, run by run and figure by figure: settings may differ in name and do the same.
-pub fn repeated(evidence: &Evidence<'_>, without: &Evidence<'_>) -> Vec<String> {
+pub fn repeated_levels(evidence: &Evidence<'_>, without: &Evidence<'_>) -> Vec<String> {
     let cells: Vec<&Cell> = evidence.made.cells.iter().map(|made| &made.cell).collect();
-    let own: Vec<Vec<String>> = (0..cells.len()).map(|cell| figures(evidence.runs(cell))).collect();
+    let own: Vec<Vec<String>> = (0..cells.len()).map(|cell| run_results(evidence.cell_runs(cell))).collect();
     let mut levels: Vec<String> = Vec::new();
     for (place, CellProvenance { cell, .. }) in without.made.cells.iter().enumerate() {
-        let runs = figures(without.runs(place));
+        let runs = run_results(without.cell_runs(place));
         let original = cells.iter().position(|other| other.levels == cell.levels);
         if original.is_some_and(|original| own[original] == runs) {
             continue;
@@ -93,7 +94,7 @@ fn other_level(study: &Study, cell: &Cell, other: &Cell) -> Option<String> {
 }
 
 /// The results of each run, without names and warnings.
-fn figures(runs: &[&RunRecord]) -> Vec<String> {
+fn run_results(runs: &[&RunRecord]) -> Vec<String> {
     let bare = |run: &&RunRecord| {
         let bare = RunRecord { cell: 0, cell_hash: String::new(), target: String::new(), ..(*run).clone() };
         let run = RunRecord { warnings: Vec::new(), ..bare };
@@ -103,9 +104,9 @@ fn figures(runs: &[&RunRecord]) -> Vec<String> {
 }
 
 /// The cells of `study` that `claim` checks.
-pub fn checked(study: &Study, claim: &Claim) -> Vec<Cell> {
-    let cells = cells(study);
-    needed(study, &cells, claim).into_iter().map(|place| cells[place].clone()).collect()
+pub fn checked_cells(study: &Study, claim: &Claim) -> Vec<Cell> {
+    let cells = study_cells(study);
+    needed_cells(study, &cells, claim).into_iter().map(|place| cells[place].clone()).collect()
 }
 
 /// The settings of cells below a key: an entry for each combination, so one if all have the same.
@@ -127,7 +128,7 @@ mod tests {
 
     #[test]
     fn eighty_two_findings_each_with_its_class() {
-        let known = known();
+        let known = catalogue_claims();
         assert_eq!(known.len(), 82);
         for (place, CatalogueClaim { id, class, finding, condition }) in known.iter().enumerate() {
             assert!("MNSIJ".contains(class.as_str()) && class.len() == 1, "{id}");
@@ -149,13 +150,13 @@ mod tests {
     #[test]
     fn a_change_is_made_in_the_cells_that_it_names() {
         let study = seekwise_formats::study::parse("s.toml", STUDY).unwrap();
-        let cells = cells(&study);
+        let cells = study_cells(&study);
         let changed = |more: &str| -> Vec<(String, usize)> {
             let claim = claim(&format!(
                 "check = ['iops[mode=true, depth=8] > iops[mode=true, depth=1]', 'iops[mode=false, depth=8] > 1']\n{more}"
             ));
             let change = claim.plant.clone().unwrap();
-            let found = changed(&study, &cells, &claim, &change);
+            let found = changed_cells(&study, &cells, &claim, &change);
             found.iter().map(|cell| (cell.levels.join(" "), cell.settings.len() - cells[0].settings.len())).collect()
         };
         let of = |settings: [usize; 3]| {
@@ -173,7 +174,7 @@ mod tests {
     #[test]
     fn another_level_is_that_of_the_only_factor_that_differs() {
         let study = seekwise_formats::study::parse("s.toml", STUDY).unwrap();
-        let cells = cells(&study);
+        let cells = study_cells(&study);
         let level = |from: usize, to: usize| other_level(&study, &cells[from], &cells[to]);
         assert_eq!([level(0, 2), level(0, 3)], [Some("depth 8".to_owned()), Some("mode false".to_owned())]);
         assert_eq!([level(0, 0), level(0, 5)], [None, None]);

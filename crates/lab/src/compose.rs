@@ -11,16 +11,16 @@ use seekwise_model::record::Part;
 
 use crate::finding::{
     BestLevel, Cause, CellCase, ClaimJudgement, Evidence, Finding, LevelShare, OverallComparison, SecondaryFigure,
-    UNDECIDED, outcome,
+    UNDECIDED, judgement_outcome,
 };
 use crate::job_settings;
 use crate::outcome::{DifferenceWords, Outcome, PROCESSOR_TIME};
-use crate::provenance::{ProgramVersion, StudyProvenance, differences};
+use crate::provenance::{ProgramVersion, StudyProvenance, differing_keys};
 use crate::report::{self, Anatomy, Provenance, Report, ReportLayer};
 use crate::rounds::{self, SamplingAccount};
-use crate::run::{Arrivals, CpuRecord, Response, RunRecord, pooled};
+use crate::run::{Arrivals, CpuRecord, Response, RunRecord, pool_responses};
 use crate::stats::{self, Interval, Judgement, Verdict, quality};
-use crate::stretch::stretches;
+use crate::stretch::make_stretches;
 use seekwise_formats::stack::{self, Setting};
 
 /// The material of a report.
@@ -35,21 +35,21 @@ pub struct ReportMaterial<'a> {
 }
 
 /// Builds the report.
-pub fn report(material: &ReportMaterial<'_>) -> Report {
+pub fn build_report(material: &ReportMaterial<'_>) -> Report {
     let ReportMaterial { study, made, records, command } = *material;
     let evidence = Evidence::new(study, made, records);
-    let account = SamplingAccount::of(&evidence);
+    let account = SamplingAccount::from_evidence(&evidence);
     let (findings, overall) = evidence.findings();
     let overall_verdicts = overall.iter().map(|summary| overall_verdict(material, summary, findings));
     let mut verdicts: Vec<report::ReportVerdict> = overall_verdicts.collect();
     verdicts.sort_by(|one, other| {
-        other.leads.cmp(&one.leads).then_with(|| if one.leads { Ordering::Equal } else { by_size(one, other) })
+        other.leads.cmp(&one.leads).then_with(|| if one.leads { Ordering::Equal } else { compare_by_size(one, other) })
     });
     // A comparison in a single cell is that of the cell.
     let several = |finding: &&Finding| overall.iter().any(|it| it.compare == finding.compare && it.cells != 1);
     let mut cells: Vec<report::ReportVerdict> =
-        findings.iter().filter(several).map(|finding| verdict(material, finding)).collect();
-    cells.sort_by(by_size);
+        findings.iter().filter(several).map(|finding| cell_verdict(material, finding)).collect();
+    cells.sort_by(compare_by_size);
     verdicts.extend(cells);
     Report {
         title: study.title.clone(),
@@ -64,10 +64,10 @@ pub fn report(material: &ReportMaterial<'_>) -> Report {
         runtime_s: account.as_ref().and_then(|it| it.runtime_s).unwrap_or([runtime_s(study, made, records); 2]),
         virtual_time: !made.is_measured(),
         interval: interval_text(study, &evidence, account.as_ref()),
-        meanings: meanings(),
-        stretches: stretches(made, &shown(&verdicts, &evidence, made)),
+        meanings: verdict_meanings(),
+        stretches: make_stretches(made, &animated_cells(&verdicts, &evidence, made)),
         verdicts,
-        stack: layers(made),
+        stack: report_layers(made),
         factors: study
             .factor
             .iter()
@@ -79,19 +79,23 @@ pub fn report(material: &ReportMaterial<'_>) -> Report {
             })
             .collect(),
         cells: (0..made.cells.len())
-            .filter(|&cell| !evidence.runs(cell).is_empty())
-            .map(|cell| row(made, &evidence, cell))
+            .filter(|&cell| !evidence.cell_runs(cell).is_empty())
+            .map(|cell| report_cell(made, &evidence, cell))
             .collect(),
-        best: evidence.best().into_iter().filter_map(|(question, answer)| best(study, question, answer)).collect(),
-        claims: evidence.claims().iter().map(claim).collect(),
+        best: evidence
+            .best_levels()
+            .into_iter()
+            .filter_map(|(question, answer)| report_best(study, question, answer))
+            .collect(),
+        claims: evidence.judge_claims().iter().map(report_claim).collect(),
         warnings: made.warnings.clone(),
-        provenance: provenance(made),
+        provenance: report_provenance(made),
     }
 }
 
 /// The order of verdicts: refused ones, then differences with the largest first, then those without one, then undecided
 /// ones.
-fn by_size(one: &report::ReportVerdict, other: &report::ReportVerdict) -> Ordering {
+fn compare_by_size(one: &report::ReportVerdict, other: &report::ReportVerdict) -> Ordering {
     let rank = |verdict: &report::ReportVerdict| match verdict.verdict {
         Outcome::Refused => 0,
         Outcome::Faster | Outcome::Slower | Outcome::Mixed => 1,
@@ -103,10 +107,10 @@ fn by_size(one: &report::ReportVerdict, other: &report::ReportVerdict) -> Orderi
 }
 
 /// The cells of the moving picture: the headline's sides, or, if not both are done, the first cell that is.
-fn shown(verdicts: &[report::ReportVerdict], evidence: &Evidence<'_>, made: &StudyProvenance) -> Vec<usize> {
+fn animated_cells(verdicts: &[report::ReportVerdict], evidence: &Evidence<'_>, made: &StudyProvenance) -> Vec<usize> {
     let headline = verdicts.first().map_or(&[][..], |verdict| &verdict.cell_ids);
     let judged: Vec<usize> = headline.iter().filter_map(|id| id.parse().ok()).collect();
-    let done = |cell: &usize| !evidence.runs(*cell).is_empty();
+    let done = |cell: &usize| !evidence.cell_runs(*cell).is_empty();
     match !judged.is_empty() && judged.iter().all(done) {
         true => judged,
         false => (0..made.cells.len()).find(done).into_iter().collect(),
@@ -116,26 +120,26 @@ fn shown(verdicts: &[report::ReportVerdict], evidence: &Evidence<'_>, made: &Stu
 /// The length of a run.
 fn runtime_s(study: &Study, made: &StudyProvenance, records: &[RunRecord]) -> f64 {
     let said = study.runtime.filter(|_| made.sampling.is_none());
-    said.map_or_else(|| longest(records), |runtime| runtime.seconds())
+    said.map_or_else(|| longest_run_s(records), |runtime| runtime.seconds())
 }
 
 /// The longest run, if the job itself said when to end.
-fn longest(records: &[RunRecord]) -> f64 {
+fn longest_run_s(records: &[RunRecord]) -> f64 {
     records.iter().map(|record| record.elapsed_s).fold(0.0, f64::max)
 }
 
 /// Number of runs planned; with sampling until decided, as far as the records show its end.
 fn runs_planned(study: &Study, made: &StudyProvenance, records: &[RunRecord]) -> u64 {
-    rounds::order(study, made, records).len() as u64
+    rounds::sample_order(study, made, records).len() as u64
 }
 
 fn interval_text(study: &Study, evidence: &Evidence<'_>, account: Option<&SamplingAccount>) -> String {
-    let paired = paired(evidence.made);
+    let paired = pairing_words(evidence.made);
     match (account, study.runs) {
         (Some(account), _) => format!(
             "{} Intervals of ratios hold 95 % of the time whenever runs stop (Student t intervals of the deciding look, its \
              share of 5 %); ratios are paired run by run {paired}, and verdicts are Holm-corrected over all comparisons.",
-            account.text()
+            account.to_sentences()
         ),
         (None, 1) => "One run: figures without an interval.".to_owned(),
         (None, runs) => format!(
@@ -146,43 +150,43 @@ fn interval_text(study: &Study, evidence: &Evidence<'_>, account: Option<&Sampli
 }
 
 /// How the runs of two sides are paired.
-pub fn paired(made: &StudyProvenance) -> &'static str {
+pub fn pairing_words(made: &StudyProvenance) -> &'static str {
     match made.is_measured() {
         true => "in randomised blocks, one run of each side in turn",
         false => "on the same random numbers",
     }
 }
 
-fn meanings() -> Vec<report::VerdictMeaning> {
+fn verdict_meanings() -> Vec<report::VerdictMeaning> {
     let meaning = |(word, says): (&str, &str)| report::VerdictMeaning { word: word.to_owned(), says: says.to_owned() };
     stats::meanings().map(meaning).collect()
 }
 
-fn interval(interval: Interval) -> report::ReportInterval {
+fn report_interval(interval: Interval) -> report::ReportInterval {
     report::ReportInterval { estimate: interval.estimate, low: interval.low, high: interval.high }
 }
 
-fn said(compare: &ComparisonSpec, judgement: Option<&Judgement>, refused: Option<&String>) -> String {
+fn judgement_text(compare: &ComparisonSpec, judgement: Option<&Judgement>, refused: Option<&String>) -> String {
     match (refused, judgement) {
         (Some(why), _) => format!("refused: {why};"),
-        (None, Some(judgement)) => DifferenceWords::of(compare.metric()).said(judgement),
+        (None, Some(judgement)) => DifferenceWords::for_metric(compare.metric()).verdict_and_ratio(judgement),
         (None, None) => "not enough data".to_owned(),
     }
 }
 
 /// The ratio for the page, if it has an interval.
-fn ratio(judgement: Option<&Judgement>) -> Option<report::ReportInterval> {
-    judgement.map(|judgement| judgement.ratio).filter(|ratio| ratio.high.is_finite()).map(interval)
+fn finite_ratio(judgement: Option<&Judgement>) -> Option<report::ReportInterval> {
+    judgement.map(|judgement| judgement.ratio).filter(|ratio| ratio.high.is_finite()).map(report_interval)
 }
 
-fn verdict(material: &ReportMaterial<'_>, finding: &Finding) -> report::ReportVerdict {
+fn cell_verdict(material: &ReportMaterial<'_>, finding: &Finding) -> report::ReportVerdict {
     let compare = &material.study.compare[finding.compare];
     let judgement = finding.judgement.as_ref();
-    let said = said(compare, judgement, finding.refused.as_ref());
-    let verdict = outcome(judgement, finding.refused.as_ref());
+    let said = judgement_text(compare, judgement, finding.refused.as_ref());
+    let verdict = judgement_outcome(judgement, finding.refused.as_ref());
     let word = match verdict {
         Outcome::NotEnoughData => UNDECIDED,
-        verdict => DifferenceWords::of(compare.metric()).word(verdict),
+        verdict => DifferenceWords::for_metric(compare.metric()).outcome_word(verdict),
     };
     let mut said = report::ReportVerdict {
         name: compare.name.clone(),
@@ -197,30 +201,30 @@ fn verdict(material: &ReportMaterial<'_>, finding: &Finding) -> report::ReportVe
         cell: finding.cell.clone(),
         cell_ids: vec![finding.from.to_string(), finding.to.to_string()],
         metric: compare.metric().title(),
-        better: compare.metric().better().to_owned(),
-        ratio: ratio(judgement),
+        better: compare.metric().better_direction().to_owned(),
+        ratio: finite_ratio(judgement),
         range: None,
         cells: 1,
         verdict,
         word: word.to_owned(),
         p_adjusted: judgement.map(|judgement| judgement.p_holm),
         margin_percent: Some(material.study.margin_percent),
-        differs: differs(material, finding),
+        differs: differing_settings(material, finding),
         at_once: finding.at_once.iter().map(ToString::to_string).collect(),
-        note: finding.refused.clone().or_else(|| note(finding)),
-        cause: finding.cause.as_ref().map(cause),
+        note: finding.refused.clone().or_else(|| doubt_note(finding)),
+        cause: finding.cause.as_ref().map(report_cause),
         beside: finding.beside.iter().map(SecondaryFigure::text).collect(),
         ..report::ReportVerdict::default()
     };
-    temper(&mut said, compare, &finding.beside);
+    temper_cpu_gain(&mut said, compare, &finding.beside);
     said
 }
 
 /// Tempers a lower use of the processor by a side that does less work: it is no plain gain.
-fn temper(said: &mut report::ReportVerdict, compare: &ComparisonSpec, beside: &[SecondaryFigure]) {
+fn temper_cpu_gain(said: &mut report::ReportVerdict, compare: &ComparisonSpec, beside: &[SecondaryFigure]) {
     let less = beside.iter().any(|it| it.worse && it.metric.figure == Statistic::Iops);
     if less && compare.metric().figure == Statistic::Cpu && said.verdict == Outcome::Faster {
-        said.temper("for less work");
+        said.qualify("for less work");
     }
 }
 
@@ -232,11 +236,11 @@ fn overall_verdict(
     let compare = &material.study.compare[overall.compare];
     let judgement = overall.judgement.as_ref();
     let of: Vec<&Finding> = findings.iter().filter(|finding| finding.compare == overall.compare).collect();
-    let strongest = of.iter().max_by(|a, b| effect(a).total_cmp(&effect(b)));
-    let words = DifferenceWords::of(compare.metric());
+    let strongest = of.iter().max_by(|a, b| effect_size(a).total_cmp(&effect_size(b)));
+    let words = DifferenceWords::for_metric(compare.metric());
     let (verdict, word) = match overall.refused {
         Some(_) => (Outcome::Refused, Outcome::Refused.name().to_owned()),
-        None => (overall.tally.outcome(), overall.tally.word(words)),
+        None => (overall.tally.outcome(), overall.tally.outcome_words(words)),
     };
     let beside: Vec<SecondaryFigure> = match &of[..] {
         [one] => one.beside.clone(),
@@ -244,19 +248,19 @@ fn overall_verdict(
     };
     let mut said = report::ReportVerdict {
         name: compare.name.clone(),
-        headline: headline(compare, overall),
+        headline: comparison_headline(compare, overall),
         leads: compare.headline,
         factor: overall.credit.clone(),
         side_a: compare.from.clone(),
         side_b: compare.to.clone(),
         cell: match &of[..] {
             [one] => one.cell.clone(),
-            _ => format!("geometric mean of {} cells: {}", overall.cells, combinations(material, compare)),
+            _ => format!("geometric mean of {} cells: {}", overall.cells, describe_cells(material, compare)),
         },
         cell_ids: strongest.map_or(Vec::new(), |f| vec![f.from.to_string(), f.to.to_string()]),
         metric: compare.metric().title(),
-        better: compare.metric().better().to_owned(),
-        ratio: ratio(judgement),
+        better: compare.metric().better_direction().to_owned(),
+        ratio: finite_ratio(judgement),
         range: overall.range.filter(|_| overall.cells > 1),
         verdict,
         word,
@@ -265,15 +269,15 @@ fn overall_verdict(
         p_adjusted: judgement.map(|judgement| judgement.p_holm),
         margin_percent: Some(material.study.margin_percent),
         at_once: overall.at_once.iter().map(ToString::to_string).collect(),
-        differs: of.first().map_or(Vec::new(), |finding| differs(material, finding)),
-        note: overall.refused.clone().or_else(|| extremes(compare.metric(), &of)),
-        cause: of.first().filter(|_| of.len() == 1).and_then(|finding| finding.cause.as_ref()).map(cause),
+        differs: of.first().map_or(Vec::new(), |finding| differing_settings(material, finding)),
+        note: overall.refused.clone().or_else(|| extreme_cells(compare.metric(), &of)),
+        cause: of.first().filter(|_| of.len() == 1).and_then(|finding| finding.cause.as_ref()).map(report_cause),
         beside: beside.iter().map(SecondaryFigure::text).collect(),
         place: overall.place.clone(),
         ..report::ReportVerdict::default()
     };
-    tell_cells(&mut said, material, overall, &of);
-    temper(&mut said, compare, &beside);
+    add_cell_cases(&mut said, material, overall, &of);
+    temper_cpu_gain(&mut said, compare, &beside);
     if let Some(price) = &overall.price
         && let Some(text) = price.text(&compare.factor, &compare.from)
     {
@@ -283,7 +287,7 @@ fn overall_verdict(
 }
 
 /// Adds what each cell of a comparison says, and whether they may have a colour together.
-fn tell_cells(
+fn add_cell_cases(
     said: &mut report::ReportVerdict,
     material: &ReportMaterial<'_>,
     overall: &OverallComparison,
@@ -302,15 +306,15 @@ fn tell_cells(
     };
     let ratio = |judgement: Option<Judgement>| judgement.map_or(1.0, |judgement| judgement.ratio.estimate);
     let each: Vec<(Outcome, f64)> =
-        of.iter().map(|it| (outcome(it.judgement.as_ref(), None), ratio(it.judgement))).collect();
+        of.iter().map(|it| (judgement_outcome(it.judgement.as_ref(), None), ratio(it.judgement))).collect();
     said.slight = overall.tally.is_slight(ratio(overall.judgement), material.study.margin_percent / 100.0);
-    said.cases = Some(judged(DifferenceWords::of(compare.metric()), &each));
+    said.cases = Some(judged(DifferenceWords::for_metric(compare.metric()), &each));
     let per_request = &overall.per_request;
     said.per_request = (!per_request.is_empty()).then(|| judged(PROCESSOR_TIME, per_request));
 }
 
 /// Describes the cells of a comparison.
-fn combinations(material: &ReportMaterial<'_>, compare: &ComparisonSpec) -> String {
+fn describe_cells(material: &ReportMaterial<'_>, compare: &ComparisonSpec) -> String {
     let others = material.study.factor.iter().filter(|factor| factor.name != compare.factor);
     let varied: Vec<&str> = others.filter(|it| it.level_names().len() > 1).map(|it| it.name.as_str()).collect();
     match &varied[..] {
@@ -322,8 +326,8 @@ fn combinations(material: &ReportMaterial<'_>, compare: &ComparisonSpec) -> Stri
 
 /// The headline: where the effect is. The geometric mean of all cells is given elsewhere: over cells that can show no effect it is no
 /// answer.
-pub fn headline(compare: &ComparisonSpec, overall: &OverallComparison) -> String {
-    let said = said(compare, overall.judgement.as_ref(), overall.refused.as_ref());
+pub fn comparison_headline(compare: &ComparisonSpec, overall: &OverallComparison) -> String {
+    let said = judgement_text(compare, overall.judgement.as_ref(), overall.refused.as_ref());
     match &overall.place {
         Some(place) if overall.cells > 1 => format!("{}: {}", compare.name, place.text),
         _ if overall.cells == 1 => format!("{}: {said}", compare.name),
@@ -331,12 +335,12 @@ pub fn headline(compare: &ComparisonSpec, overall: &OverallComparison) -> String
     }
 }
 
-fn effect(finding: &Finding) -> f64 {
+fn effect_size(finding: &Finding) -> f64 {
     finding.judgement.map_or(0.0, |judgement| judgement.ratio.estimate.ln().abs())
 }
 
 /// Names the worst and the best cell by `metric`, so that a mean does not hide them.
-pub fn extremes(metric: &Metric, findings: &[&Finding]) -> Option<String> {
+pub fn extreme_cells(metric: &Metric, findings: &[&Finding]) -> Option<String> {
     let ratio = |finding: &&&Finding| finding.judgement.map(|judgement| judgement.ratio.estimate);
     let least = findings.iter().min_by(|a, b| ratio(a).unwrap_or(1.0).total_cmp(&ratio(b).unwrap_or(1.0)))?;
     let most = findings.iter().max_by(|a, b| ratio(a).unwrap_or(1.0).total_cmp(&ratio(b).unwrap_or(1.0)))?;
@@ -348,39 +352,39 @@ pub fn extremes(metric: &Metric, findings: &[&Finding]) -> Option<String> {
     (!alike).then(|| format!("Worst at {}; best at {}.", worst.cell, best.cell))
 }
 
-fn cause(cause: &Cause) -> report::ReportCause {
+fn report_cause(cause: &Cause) -> report::ReportCause {
     let ms = |ns: i64| ns as f64 / 1e6;
-    let changed = cause.parts.iter().filter(|change| change.difference() != 0);
+    let changed = cause.parts.iter().filter(|change| change.difference_ns() != 0);
     report::ReportCause {
         of: cause.of.clone(),
         from_ms: ms(cause.from()),
         to_ms: ms(cause.to()),
-        parts: changed.map(|change| (change.name(), ms(change.difference()))).collect(),
+        parts: changed.map(|change| (change.name(), ms(change.difference_ns()))).collect(),
         text: cause.text(),
     }
 }
 
-fn differs(material: &ReportMaterial<'_>, finding: &Finding) -> Vec<String> {
-    differences(material.made.settings(finding.from), material.made.settings(finding.to))
+fn differing_settings(material: &ReportMaterial<'_>, finding: &Finding) -> Vec<String> {
+    differing_keys(material.made.cell_settings(finding.from), material.made.cell_settings(finding.to))
 }
 
 /// Reasons to doubt the verdict.
-fn note(finding: &Finding) -> Option<String> {
+fn doubt_note(finding: &Finding) -> Option<String> {
     let judgement = finding.judgement.as_ref()?;
     let missing = matches!(judgement.verdict, Verdict::NotEnoughData { .. }).then(|| judgement.verdict.to_string());
-    let doubts = quality::of_judgement(judgement).into_iter().map(|flag| flag.to_string());
+    let doubts = quality::judgement_flags(judgement).into_iter().map(|flag| flag.to_string());
     let thin = finding.thin.then(|| "fewer requests a run than the percentile needs".to_owned());
     let said: Vec<String> = missing.into_iter().chain(doubts).chain(thin).collect();
     (!said.is_empty()).then(|| said.join("; "))
 }
 
-fn row(made: &StudyProvenance, evidence: &Evidence<'_>, cell: usize) -> report::ReportCell {
-    let runs = evidence.runs(cell);
-    let histogram = pooled(runs);
+fn report_cell(made: &StudyProvenance, evidence: &Evidence<'_>, cell: usize) -> report::ReportCell {
+    let runs = evidence.cell_runs(cell);
+    let histogram = pool_responses(runs);
     // A boxed slice has no spare capacity, and a page has hundreds of them.
     let buckets: Box<[(f64, u64)]> =
         histogram.buckets().map(|(edge, count)| (edge.nanos() as f64 / 1e6, count)).collect();
-    let mean = |value: fn(&RunRecord) -> f64| interval(evidence.mean(cell, value));
+    let mean = |value: fn(&RunRecord) -> f64| report_interval(evidence.cell_mean(cell, value));
     let part = |part: Part| {
         let sum: f64 = runs.iter().map(|run| run.anatomy_ms.get(part)).sum();
         sum / runs.len() as f64
@@ -400,26 +404,26 @@ fn row(made: &StudyProvenance, evidence: &Evidence<'_>, cell: usize) -> report::
         iops: mean(|run| run.all.iops),
         bytes_per_s: mean(|run| run.all.bytes_per_s),
         response_ms: Response {
-            mean: evidence.mean(cell, |run| run.all.mean_ms()).estimate,
-            ..Response::of(&histogram).unwrap_or_default()
+            mean: evidence.cell_mean(cell, |run| run.all.mean_ms()).estimate,
+            ..Response::from_histogram(&histogram).unwrap_or_default()
         },
         reads: kind(|run| &run.read),
         writes: kind(|run| &run.write),
         flushes: kind(|run| &run.flush),
-        flushes_per_s: evidence.mean(cell, |run| run.flush.iops).estimate,
+        flushes_per_s: evidence.cell_mean(cell, |run| run.flush.iops).estimate,
         histogram: buckets.into_vec(),
-        anatomy_ms: Anatomy::of(part),
+        anatomy_ms: Anatomy::from_parts(part),
         elapsed_s: mean(|run| run.elapsed_s),
-        operations: operations(evidence, cell),
-        cpu: processor(runs),
-        arrivals: arrivals(runs),
+        operations: report_operations(evidence, cell),
+        cpu: mean_cpu(runs),
+        arrivals: report_arrivals(runs),
         flags,
     }
 }
 
 /// The operations of a scene's programs. A program that did nothing in some run is left out.
-fn operations(evidence: &Evidence<'_>, cell: usize) -> Vec<report::ReportOperations> {
-    let runs = evidence.runs(cell);
+fn report_operations(evidence: &Evidence<'_>, cell: usize) -> Vec<report::ReportOperations> {
+    let runs = evidence.cell_runs(cell);
     let first = runs.first().into_iter().flat_map(|run| run.issuer.operations.keys());
     let of_program = |program: &String| {
         let done: Vec<_> = runs.iter().map(|run| run.issuer.operations.get(program)).collect::<Option<_>>()?;
@@ -428,14 +432,14 @@ fn operations(evidence: &Evidence<'_>, cell: usize) -> Vec<report::ReportOperati
         done.iter().all(|done| done.count > 0).then(|| report::ReportOperations {
             program: program.clone(),
             count,
-            per_s: interval(evidence.mean(cell, of)),
+            per_s: report_interval(evidence.cell_mean(cell, of)),
             response_ms: Response::average(&done.iter().filter_map(|done| done.response_ms).collect::<Vec<_>>()),
         })
     };
     first.filter_map(of_program).collect()
 }
 
-fn processor(runs: &[&RunRecord]) -> Option<CpuRecord> {
+fn mean_cpu(runs: &[&RunRecord]) -> Option<CpuRecord> {
     let cpus: Vec<CpuRecord> = runs.iter().filter_map(|run| run.cpu).collect();
     let mean = |value: fn(&CpuRecord) -> f64| cpus.iter().map(value).sum::<f64>() / cpus.len() as f64;
     (!cpus.is_empty()).then(|| CpuRecord {
@@ -447,7 +451,7 @@ fn processor(runs: &[&RunRecord]) -> Option<CpuRecord> {
 }
 
 /// Arrivals at instants of their own; nothing if some run had none.
-fn arrivals(runs: &[&RunRecord]) -> Option<report::ReportArrivals> {
+fn report_arrivals(runs: &[&RunRecord]) -> Option<report::ReportArrivals> {
     let all: Vec<Arrivals> = runs.iter().map(|run| run.arrivals).collect::<Option<_>>()?;
     let mean = |value: fn(&Arrivals) -> f64| all.iter().map(value).sum::<f64>() / all.len() as f64;
     let first = all.first()?;
@@ -462,22 +466,22 @@ fn arrivals(runs: &[&RunRecord]) -> Option<report::ReportArrivals> {
 }
 
 /// The job and the layers of all cells together: a varied setting shows all its values.
-fn layers(made: &StudyProvenance) -> Vec<ReportLayer> {
-    let mut all = made.known();
+fn report_layers(made: &StudyProvenance) -> Vec<ReportLayer> {
+    let mut all = made.all_settings();
     let order: Vec<String> = job_settings::KEYS.map(str::to_owned).into_iter().chain(stack::keys()).collect();
     all.sort_by_key(|setting| order.iter().position(|known| *known == setting.key));
     let mut roles: Vec<&str> = vec!["job", "stack"];
     for layer in stack::layers() {
         let of_kind = all.iter().map(|setting| setting.key.split('.').next().unwrap_or_default());
-        let mut numbered: Vec<&str> = of_kind.filter(|role| stack::unnumbered(role) == layer).collect();
+        let mut numbered: Vec<&str> = of_kind.filter(|role| stack::strip_number(role) == layer).collect();
         numbered.sort_unstable();
         numbered.dedup();
         roles.extend(numbered);
     }
-    roles.into_iter().filter_map(|role| layer(role, &all)).collect()
+    roles.into_iter().filter_map(|role| report_layer(role, &all)).collect()
 }
 
-fn layer(role: &str, all: &[&Setting]) -> Option<ReportLayer> {
+fn report_layer(role: &str, all: &[&Setting]) -> Option<ReportLayer> {
     let prefix = format!("{role}.");
     let mut settings: Vec<report::ReportSetting> = Vec::new();
     for setting in all.iter().filter(|setting| setting.key == role || setting.key.starts_with(&prefix)) {
@@ -502,7 +506,7 @@ fn layer(role: &str, all: &[&Setting]) -> Option<ReportLayer> {
     (!settings.is_empty()).then(|| ReportLayer { role: role.to_owned(), name, settings })
 }
 
-fn best(study: &Study, question: &BestQuestion, answer: Option<BestLevel>) -> Option<report::ReportBest> {
+fn report_best(study: &Study, question: &BestQuestion, answer: Option<BestLevel>) -> Option<report::ReportBest> {
     let BestLevel { best, shares } = answer?;
     let level = |LevelShare { level, ratio, alike }: &LevelShare| report::ReportShare {
         level: level.clone(),
@@ -521,26 +525,26 @@ fn best(study: &Study, question: &BestQuestion, answer: Option<BestLevel>) -> Op
     })
 }
 
-fn claim(judged: &ClaimJudgement<'_>) -> report::ReportClaim {
+fn report_claim(judged: &ClaimJudgement<'_>) -> report::ReportClaim {
     report::ReportClaim {
         id: judged.claim.id.clone(),
         class: judged.claim.class.letter().to_owned(),
         finding: judged.claim.finding.clone(),
         condition: judged.claim.condition.clone(),
-        figure: judged.figures().join("\n"),
-        reproduced: judged.reproduced(),
+        figure: judged.figure_lines().join("\n"),
+        reproduced: judged.is_reproduced(),
         answer: judged.answer().words().to_owned(),
         deciding: judged.distance.as_ref().filter(|_| !judged.claim.check.is_empty()).map(ToString::to_string),
         reading: judged.claim.reading.clone(),
         unchecked: judged.claim.unchecked.clone(),
         mechanism: judged.claim.mechanism.clone(),
-        pending: judged.pending(),
+        pending: judged.pending_condition(),
     }
 }
 
-fn provenance(made: &StudyProvenance) -> Provenance {
+fn report_provenance(made: &StudyProvenance) -> Provenance {
     let ProgramVersion { build, .. } = &made.program;
-    let this = ProgramVersion::this();
+    let this = ProgramVersion::current();
     let other = (made.program != this).then(|| {
         format!(
             "This page was made by {this}, which did not run this: it has no picture of the arm and no single requests."
@@ -594,9 +598,9 @@ mod tests {
     #[test]
     fn the_worst_and_the_best_cell_go_by_what_is_measured() {
         let cells = findings(&[("depth 1", 0.9), ("depth 8", 0.5), ("depth 64", 1.5)]);
-        let said = |metric: &str| extremes(&metric.parse().unwrap(), &cells.iter().collect::<Vec<_>>());
+        let said = |metric: &str| extreme_cells(&metric.parse().unwrap(), &cells.iter().collect::<Vec<_>>());
         assert_eq!(said("iops").unwrap(), "Worst at depth 8; best at depth 64.");
         assert_eq!(said("mean").unwrap(), "Worst at depth 64; best at depth 8.");
-        assert_eq!(extremes(&"mean".parse().unwrap(), &[&cells[0]]), None, "one cell has no ends");
+        assert_eq!(extreme_cells(&"mean".parse().unwrap(), &[&cells[0]]), None, "one cell has no ends");
     }
 }

@@ -16,12 +16,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use seekwise_formats::concern::Concern::{self, *};
-use seekwise_formats::concern::credited;
+use seekwise_formats::concern::credit_title;
 use seekwise_formats::dotted::flatten;
 use seekwise_formats::stack::{self, Setting};
 use seekwise_formats::study::{ComparisonSpec, Factor};
 
-use crate::provenance::{StudyProvenance, differences};
+use crate::provenance::{StudyProvenance, differing_keys};
 
 /// The settings of each concern, by the roots of their keys. The first match counts; without one, the concern of the
 /// layer ([`stack::concern_of`]).
@@ -103,15 +103,15 @@ pub struct ComparisonSide<'a> {
 
 impl<'a> ComparisonSide<'a> {
     /// The side of a study's cell.
-    pub fn of(made: &'a StudyProvenance, cell: usize) -> ComparisonSide<'a> {
+    pub fn from_cell(made: &'a StudyProvenance, cell: usize) -> ComparisonSide<'a> {
         let asked = made.cells.get(cell).into_iter().flat_map(|made| &made.cell.settings);
-        let job = asked.filter(|(key, _)| key == "job" || under(key, "job.env"));
+        let job = asked.filter(|(key, _)| key == "job" || is_below(key, "job.env"));
         let job = job.map(|(key, value)| (key.as_str(), value.as_str()));
-        ComparisonSide { settings: made.settings(cell).collect(), job: job.collect() }
+        ComparisonSide { settings: made.cell_settings(cell).collect(), job: job.collect() }
     }
 }
 
-fn under(key: &str, root: &str) -> bool {
+fn is_below(key: &str, root: &str) -> bool {
     key.strip_prefix(root).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
@@ -119,13 +119,13 @@ fn under(key: &str, root: &str) -> bool {
 pub fn concern_of(key: &str) -> Option<Concern> {
     let (layer, rest) = key.split_once('.').unwrap_or((key, ""));
     // A second driver is a driver.
-    let key = format!("{}.{rest}", stack::unnumbered(layer));
-    let own = CONCERNS.iter().find(|(_, roots)| roots.iter().any(|root| under(key.trim_end_matches('.'), root)));
+    let key = format!("{}.{rest}", stack::strip_number(layer));
+    let own = CONCERNS.iter().find(|(_, roots)| roots.iter().any(|root| is_below(key.trim_end_matches('.'), root)));
     own.map(|(concern, _)| *concern).or_else(|| stack::concern_of(layer))
 }
 
 /// The dotted keys that a factor sets on one of two of its levels.
-fn named(factor: &Factor, levels: [&str; 2]) -> Vec<String> {
+fn factor_keys(factor: &Factor, levels: [&str; 2]) -> Vec<String> {
     match &factor.key {
         Some(key) => vec![key.clone()],
         None => {
@@ -136,44 +136,44 @@ fn named(factor: &Factor, levels: [&str; 2]) -> Vec<String> {
 }
 
 /// True if setting the key `named` may change the setting `key`.
-fn reaches(named: &str, key: &str) -> bool {
+fn may_change(named: &str, key: &str) -> bool {
     match named {
-        "stack" => !under(key, "job"),
+        "stack" => !is_below(key, "job"),
         "job.runtime" => ["job.duration.runtime", "job.duration.repeats"].contains(&key),
         "job.ramp" => key == "job.duration.ramp",
         // Another job is other work, which nothing stands for.
         "job" => false,
-        variable if variable.starts_with("job.env.") => under(key, "job"),
+        variable if variable.starts_with("job.env.") => is_below(key, "job"),
         // A cache without a size has no other settings, and nothing is opened through it.
-        "pagecache.mib" => under(key, "pagecache"),
+        "pagecache.mib" => is_below(key, "pagecache"),
         // Past the page cache, hints do not apply.
         "real.direct" => ["real.direct", "real.hint"].contains(&key),
         // Another program has other figures.
         program if program.starts_with("program.") && program.ends_with(".name") => {
-            under(key, program.trim_end_matches(".name"))
+            is_below(key, program.trim_end_matches(".name"))
         }
-        root => under(key, root),
+        root => is_below(key, root),
     }
 }
 
 /// The settings that count and in which two sides differ, each with its concern.
-fn differing(sides: &[ComparisonSide<'_>; 2]) -> Vec<(String, Concern)> {
+fn differing_settings(sides: &[ComparisonSide<'_>; 2]) -> Vec<(String, Concern)> {
     let [from, to] = sides;
-    let mut keys = differences(from.settings.iter().copied(), to.settings.iter().copied());
+    let mut keys = differing_keys(from.settings.iter().copied(), to.settings.iter().copied());
     let laid_out_alike = from.job == to.job;
     keys.retain(|key| key.contains('.') && !LABELS.contains(&key.as_str()));
-    keys.retain(|key| !(laid_out_alike && under(key, "job.place")));
+    keys.retain(|key| !(laid_out_alike && is_below(key, "job.place")));
     keys.into_iter().filter_map(|key| concern_of(&key).map(|concern| (key, concern))).collect()
 }
 
 /// The concerns in which two cells differ.
 pub fn differing_concerns(made: &StudyProvenance, from: usize, to: usize) -> Vec<Concern> {
-    let differ = differing(&[from, to].map(|cell| ComparisonSide::of(made, cell)));
+    let differ = differing_settings(&[from, to].map(|cell| ComparisonSide::from_cell(made, cell)));
     differ.into_iter().map(|(_, concern)| concern).collect::<BTreeSet<Concern>>().into_iter().collect()
 }
 
 /// True if the sides have drives of different names.
-fn other_drive(sides: &[ComparisonSide<'_>; 2]) -> bool {
+fn is_other_drive(sides: &[ComparisonSide<'_>; 2]) -> bool {
     let name = |side: &ComparisonSide<'_>| {
         side.settings.iter().find(|setting| setting.key == "drive").map(|s| s.value.clone())
     };
@@ -182,36 +182,37 @@ fn other_drive(sides: &[ComparisonSide<'_>; 2]) -> bool {
 
 /// The credit of a comparison, for a reader: the concerns it names, the factor's key, or the parts of a bundle that
 /// differ.
-pub fn credit(compare: &ComparisonSpec, factor: &Factor, sides: &[ComparisonSide<'_>; 2]) -> String {
-    match concerns(compare, factor, sides) {
+pub fn credit_text(compare: &ComparisonSpec, factor: &Factor, sides: &[ComparisonSide<'_>; 2]) -> String {
+    match credited_concerns(compare, factor, sides) {
         concerns if concerns.is_empty() => compare.factor.clone(),
-        concerns => credited(&concerns),
+        concerns => credit_title(&concerns),
     }
 }
 
 /// The concerns in which its sides differ at once, if there are several: the comparison cannot tell what each does by itself.
-pub fn at_once(compare: &ComparisonSpec, factor: &Factor, sides: &[ComparisonSide<'_>; 2]) -> Vec<&'static str> {
-    let concerns = concerns(compare, factor, sides);
+pub fn joint_concerns(compare: &ComparisonSpec, factor: &Factor, sides: &[ComparisonSide<'_>; 2]) -> Vec<&'static str> {
+    let concerns = credited_concerns(compare, factor, sides);
     if concerns.len() < 2 { Vec::new() } else { concerns.into_iter().map(Concern::title).collect() }
 }
 
 /// The concerns that a comparison credits; none for the key of a factor.
-fn concerns(compare: &ComparisonSpec, factor: &Factor, sides: &[ComparisonSide<'_>; 2]) -> Vec<Concern> {
+fn credited_concerns(compare: &ComparisonSpec, factor: &Factor, sides: &[ComparisonSide<'_>; 2]) -> Vec<Concern> {
     match (&compare.credit, &factor.key) {
         (Some(concerns), _) => concerns.clone(),
         (None, Some(_)) => Vec::new(),
         (None, None) => {
-            let concerns: BTreeSet<Concern> = differing(sides).into_iter().map(|(_, concern)| concern).collect();
+            let concerns: BTreeSet<Concern> =
+                differing_settings(sides).into_iter().map(|(_, concern)| concern).collect();
             concerns.into_iter().collect()
         }
     }
 }
 
 /// Why `compare` between these sides may not be credited as it is; `None` if it may.
-pub fn refusal(compare: &ComparisonSpec, factor: &Factor, sides: &[ComparisonSide<'_>; 2]) -> Option<String> {
-    let differ = differing(sides);
-    let keys = named(factor, [&compare.from, &compare.to]);
-    let brings = other_drive(sides);
+pub fn refusal_reason(compare: &ComparisonSpec, factor: &Factor, sides: &[ComparisonSide<'_>; 2]) -> Option<String> {
+    let differ = differing_settings(sides);
+    let keys = factor_keys(factor, [&compare.from, &compare.to]);
+    let brings = is_other_drive(sides);
     let covered = |key: &str, concern: Concern| match &compare.credit {
         Some(credit) => {
             credit.contains(&concern) || brings && credit.contains(&Drive) && COMES_WITH_DRIVE.contains(&concern)
@@ -219,7 +220,7 @@ pub fn refusal(compare: &ComparisonSpec, factor: &Factor, sides: &[ComparisonSid
         // A variable stands for all that it changes in a job; if it makes other work, it is another job.
         None => keys.iter().any(|named| {
             let other_work = named.starts_with("job.env.") && matches!(concern, Pattern | Size);
-            reaches(named, key) && !other_work
+            may_change(named, key) && !other_work
         }),
     };
     let mut besides: BTreeMap<Concern, Vec<&str>> = BTreeMap::new();
@@ -231,16 +232,17 @@ pub fn refusal(compare: &ComparisonSpec, factor: &Factor, sides: &[ComparisonSid
         concern => !differ.iter().any(|(_, other)| other == *concern),
     };
     let idle: Vec<Concern> = compare.credit.iter().flatten().filter(same).copied().collect();
-    let what = credit(compare, factor, sides);
+    let what = credit_text(compare, factor, sides);
     let named = |work: bool| {
         let of = besides.iter().filter(|(concern, _)| concern.is_work() == work);
-        of.map(|(concern, keys)| said(*concern, keys)).collect::<Vec<_>>().join(", ")
+        of.map(|(concern, keys)| concern_with_keys(*concern, keys)).collect::<Vec<_>>().join(", ")
     };
     match (named(true), named(false)) {
         (work, _) if !work.is_empty() => {
             let concerns: BTreeSet<Concern> = differ.iter().map(|(_, concern)| *concern).collect();
             let concerns: Vec<&str> = concerns.into_iter().map(Concern::word).collect();
-            let of_engine = keys.iter().any(|key| key == "real.engine") && work == said(Concern::Depth, &["job.depth"]);
+            let of_engine = keys.iter().any(|key| key == "real.engine")
+                && work == concern_with_keys(Concern::Depth, &["job.depth"]);
             let why = match compare.credit {
                 None if of_engine => {
                     ": calls one after another have one request outstanding; expected `--set job.depth=1`, which gives both \
@@ -254,15 +256,15 @@ pub fn refusal(compare: &ComparisonSpec, factor: &Factor, sides: &[ComparisonSid
         }
         (_, stack) if !stack.is_empty() => Some(format!("it credits {what}, but the sides differ in {stack} too")),
         _ if idle.is_empty() => None,
-        _ => Some(format!("it credits {what}, but the sides do not differ in {}", list(&idle))),
+        _ => Some(format!("it credits {what}, but the sides do not differ in {}", list_titles(&idle))),
     }
 }
 
-fn list(concerns: &[Concern]) -> String {
+fn list_titles(concerns: &[Concern]) -> String {
     concerns.iter().map(|concern| concern.title()).collect::<Vec<_>>().join(", ")
 }
 
-fn said(concern: Concern, keys: &[&str]) -> String {
+fn concern_with_keys(concern: Concern, keys: &[&str]) -> String {
     let title = concern.title();
     match keys {
         [] => title.to_owned(),

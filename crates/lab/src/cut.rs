@@ -39,10 +39,10 @@ use seekwise_run::sim::{self, RunEnding};
 use seekwise_run::work::Work;
 use serde::Serialize;
 
-use self::blame::{BlamedLevel, blamed};
+use self::blame::{BlamedLevel, blame_levels};
 use self::curve::{RiskPoint, RiskSummary};
 use self::file_losses::{FileLosses, OperationLosses};
-use self::tally::Summed;
+use self::tally::CutSums;
 use crate::stats::histogram::Histogram;
 
 /// When the power fails.
@@ -193,15 +193,15 @@ pub struct StripeLosses {
 }
 
 /// The stack of `target`, or why its power cannot be cut.
-pub fn modelled(target: &Target) -> Result<&Stack, String> {
-    let place = target.place();
+pub fn modelled_stack(target: &Target) -> Result<&Stack, String> {
+    let place = target.place_name();
     target.stack().ok_or_else(|| format!("power cuts need a modelled stack: what `{place}` would keep is unknown"))
 }
 
 /// The drives that cuts of `work` hit, or why these are not judged.
-pub fn judged(stack: &Stack, work: &Work) -> Result<CutArray, String> {
-    let plan = CutArray::of(stack)?;
-    match work.scene().is_some() && plan.sets().len() > 1 {
+pub fn cut_array(stack: &Stack, work: &Work) -> Result<CutArray, String> {
+    let plan = CutArray::from_stack(stack)?;
+    match work.scene().is_some() && plan.lost_sets().len() > 1 {
         true => {
             Err("power cuts of a scene are not judged where drives of an array are lost or replaced during the run \
                      (`array.lose`, `array.replace`): what its files are made of then is not followed"
@@ -219,18 +219,18 @@ pub type ProgressFn<'a> = dyn Fn(u64, Option<u64>) + Sync + 'a;
 const STEP: u64 = 1 << 16;
 
 /// Runs `work` and judges cuts.
-pub fn judge(
+pub fn judge_cuts(
     stack: &Stack,
     work: &Work,
     seed: u64,
     when: &CutTime,
     progress: &ProgressFn<'_>,
 ) -> Result<CutReport, RunError> {
-    judge_until(RunCutoff::NEVER, stack, work, seed, when, progress)
+    judge_cuts_until(RunCutoff::NEVER, stack, work, seed, when, progress)
 }
 
-/// As [`judge`]; each run goes to `cutoff` at most.
-pub fn judge_until(
+/// As [`judge_cuts`]; each run goes to `cutoff` at most.
+pub fn judge_cuts_until(
     cutoff: RunCutoff<'_>,
     stack: &Stack,
     work: &Work,
@@ -239,59 +239,59 @@ pub fn judge_until(
     progress: &ProgressFn<'_>,
 ) -> Result<CutReport, RunError> {
     let run = CutRun { stack, work, cutoff };
-    let terms = DriveTerms::of(stack);
-    let plan = judged(stack, work).map_err(RunError::Unfit)?;
-    let new = |cuts, pause| CutJudge::new(terms, plan.clone(), cuts, pause, Summed::default());
+    let terms = DriveTerms::from_stack(stack);
+    let plan = cut_array(stack, work).map_err(RunError::Unfit)?;
+    let new = |cuts, pause| CutJudge::new(terms, plan.clone(), cuts, pause, CutSums::default());
     let (linger, ends) = (RunEnding::Linger, SceneEnd::Ends);
     let runs = match when {
         CutTime::Random(n) => {
             // The instants lie all over a run whose length is not known before.
             let mut seen = 0;
-            let tell = &mut |_: &_| count(&mut seen, |n| progress(n, None));
-            let before = sim::run(stack, work.source(Seed(seed)), cutoff, Seed(seed), tell)?.figures;
-            let judge = new(instants(Seed(seed), *n, before.end), None);
-            run.watch(Seed(seed), (linger, ends), judge, &|n| progress(n, Some(before.issued)))?.alone()
+            let tell = &mut |_: &_| count_one(&mut seen, |n| progress(n, None));
+            let before = sim::run_source(stack, work.make_source(Seed(seed)), cutoff, Seed(seed), tell)?.figures;
+            let judge = new(draw_instants(Seed(seed), *n, before.end), None);
+            run.run_judged(Seed(seed), (linger, ends), judge, &|n| progress(n, Some(before.issued)))?.into_single()
         }
         CutTime::At(at) => {
-            run.watch(Seed(seed), (linger, ends), new(at.clone(), None), &|n| progress(n, None))?.alone()
+            run.run_judged(Seed(seed), (linger, ends), new(at.clone(), None), &|n| progress(n, None))?.into_single()
         }
         CutTime::After { cuts, pause } => {
             let ending = (linger, SceneEnd::GoesOn(*pause));
-            run.several(Seed(seed), *cuts, ending, &|| new(Vec::new(), Some(*pause)), progress)?
+            run.run_several(Seed(seed), *cuts, ending, &|| new(Vec::new(), Some(*pause)), progress)?
         }
         CutTime::Off(cuts) => {
             // An orderly power-off promises all acknowledged writes.
             let terms = terms.promising_all();
-            let new = || CutJudge::new(terms, plan.clone(), Vec::new(), None, Summed::default());
-            run.several(Seed(seed), *cuts, (RunEnding::PowerOff, SceneEnd::Unmounts), &new, progress)?
+            let new = || CutJudge::new(terms, plan.clone(), Vec::new(), None, CutSums::default());
+            run.run_several(Seed(seed), *cuts, (RunEnding::PowerOff, SceneEnd::Unmounts), &new, progress)?
         }
     };
-    let report = report(terms, &plan, runs);
-    Ok(CutReport { broken_by: blamed(stack, &report.each, matches!(when, CutTime::Off(_))), ..report })
+    let report = make_report(terms, &plan, runs);
+    Ok(CutReport { broken_by: blame_levels(stack, &report.each, matches!(when, CutTime::Off(_))), ..report })
 }
 
 /// The end of a run, the findings of its judge, and its tally.
-struct Judged {
+struct JudgedRun {
     end: Instant,
     found: CutJudgement<()>,
-    told: Summed,
+    told: CutSums,
 }
 
 /// Runs, and the tally of their judges: the ages of all, the curve of the first. The ages of two hundred runs, each
 /// kept apart, would take tens of megabytes.
 struct JudgedRuns {
     each: Vec<(Instant, CutJudgement<()>)>,
-    told: Summed,
+    told: CutSums,
 }
 
-impl Judged {
-    fn alone(self) -> JudgedRuns {
+impl JudgedRun {
+    fn into_single(self) -> JudgedRuns {
         JudgedRuns { each: vec![(self.end, self.found)], told: self.told }
     }
 }
 
 /// Counts one more; calls `tell` every `STEP`.
-fn count(seen: &mut u64, tell: impl Fn(u64)) {
+fn count_one(seen: &mut u64, tell: impl Fn(u64)) {
     *seen += 1;
     if seen.is_multiple_of(STEP) {
         tell(*seen);
@@ -299,7 +299,7 @@ fn count(seen: &mut u64, tell: impl Fn(u64)) {
 }
 
 /// `n` instants of a run until `end`, in rising order.
-fn instants(seed: Seed, n: u32, end: Instant) -> Vec<Instant> {
+fn draw_instants(seed: Seed, n: u32, end: Instant) -> Vec<Instant> {
     let mut chance = seed.stream("cut");
     let mut instants: Vec<Instant> =
         (0..n).map(|_| Instant::from_nanos(chance.below(end.nanos().saturating_add(1)))).collect();
@@ -316,19 +316,19 @@ struct CutRun<'a> {
 
 impl CutRun<'_> {
     /// Several runs, each with a seed and a judge of its own.
-    fn several(
+    fn run_several(
         &self,
         seed: Seed,
         cuts: u32,
         ending: (RunEnding, SceneEnd),
-        new: &(dyn Fn() -> CutJudge<Summed> + Sync),
+        new: &(dyn Fn() -> CutJudge<CutSums> + Sync),
         progress: &ProgressFn<'_>,
     ) -> Result<JudgedRuns, RunError> {
-        let (done, all) = (AtomicU64::new(0), Mutex::new(Summed::default()));
+        let (done, all) = (AtomicU64::new(0), Mutex::new(CutSums::default()));
         let run = |index: u32| {
-            let judged = self.watch(seed.run(u64::from(index)), ending, new(), &|_| ());
+            let judged = self.run_judged(seed.run_seed(u64::from(index)), ending, new(), &|_| ());
             progress(1 + done.fetch_add(1, Ordering::Relaxed), Some(u64::from(cuts)));
-            let Judged { end, found, told } = judged?;
+            let JudgedRun { end, found, told } = judged?;
             let mut all = all.lock().expect("no holder panics");
             // Counts add up to the same in any order.
             all.ages.iter_mut().zip(&told.ages).for_each(|(all, own)| all.merge(own));
@@ -342,65 +342,71 @@ impl CutRun<'_> {
     }
 
     /// A single run.
-    fn watch(
+    fn run_judged(
         &self,
         seed: Seed,
         ending: (RunEnding, SceneEnd),
-        judge: CutJudge<Summed>,
+        judge: CutJudge<CutSums>,
         tell: &dyn Fn(u64),
-    ) -> Result<Judged, RunError> {
+    ) -> Result<JudgedRun, RunError> {
         let CutRun { stack, work, cutoff } = *self;
         let ((ending, closing), notes) = (ending, FileNotes::default());
         let judge = match work.scene() {
-            Some(scene) => judge.watching(FileJudge::new(scene), notes.clone()),
+            Some(scene) => judge.with_files(FileJudge::new(scene), notes.clone()),
             None => judge,
         };
-        let mut telling = Telling { judge, seen: 0, tell };
-        let (outcome, off) =
-            sim::witness(stack, work.telling(seed, notes, closing), cutoff, seed, ending, &mut telling)?;
+        let mut telling = CountingWitness { judge, seen: 0, tell };
+        let (outcome, off) = sim::run_witnessed(
+            stack,
+            work.make_judged_source(seed, notes, closing),
+            cutoff,
+            seed,
+            ending,
+            &mut telling,
+        )?;
         let found = match ending {
             RunEnding::Linger => telling.judge.finish(outcome.figures.end),
-            RunEnding::PowerOff => telling.judge.finish_off(off),
+            RunEnding::PowerOff => telling.judge.finish_powered_off(off),
         };
         let CutJudgement { cuts, tally: told, acknowledged, flushes, longest_at_risk, files } = found;
         if let Some(Err(many)) = files {
             return Err(RunError::Unfit(many));
         }
         let found = CutJudgement { cuts, tally: (), acknowledged, flushes, longest_at_risk, files };
-        Ok(Judged { end: outcome.figures.end, found, told })
+        Ok(JudgedRun { end: outcome.figures.end, found, told })
     }
 }
 
 /// A judge whose requests are counted as they go by.
-struct Telling<'a> {
-    judge: CutJudge<Summed>,
+struct CountingWitness<'a> {
+    judge: CutJudge<CutSums>,
     seen: u64,
     tell: &'a dyn Fn(u64),
 }
 
-impl Witness for Telling<'_> {
-    fn submitted(&mut self, now: Instant, request: &Request) {
-        count(&mut self.seen, self.tell);
-        self.judge.submitted(now, request);
+impl Witness for CountingWitness<'_> {
+    fn note_submission(&mut self, now: Instant, request: &Request) {
+        count_one(&mut self.seen, self.tell);
+        self.judge.note_submission(now, request);
     }
-    fn completed(&mut self, request: &Request, completion: &Completion) {
-        self.judge.completed(request, completion);
+    fn note_completion(&mut self, request: &Request, completion: &Completion) {
+        self.judge.note_completion(request, completion);
     }
-    fn landed(&mut self, landing: &Landing) {
-        self.judge.landed(landing);
+    fn note_landing(&mut self, landing: &Landing) {
+        self.judge.note_landing(landing);
     }
-    fn changed(&mut self, now: Instant, key: &str, value: &str) {
-        self.judge.changed(now, key, value);
+    fn note_change(&mut self, now: Instant, key: &str, value: &str) {
+        self.judge.note_change(now, key, value);
     }
-    fn lingers(&mut self, end: Instant, next: Instant) -> bool {
-        self.judge.lingers(end, next)
+    fn should_linger(&mut self, end: Instant, next: Instant) -> bool {
+        self.judge.should_linger(end, next)
     }
 }
 
-fn report(terms: DriveTerms, plan: &CutArray, JudgedRuns { each: runs, told }: JudgedRuns) -> CutReport {
+fn make_report(terms: DriveTerms, plan: &CutArray, JudgedRuns { each: runs, told }: JudgedRuns) -> CutReport {
     let each: Vec<CutLoss> = runs.iter().flat_map(|(_, found)| found.cuts.iter().copied()).collect();
     let [acknowledged_lost, flushed_lost, fua_lost, promised_lost] =
-        WriteClass::ALL.map(|class| losses(class, &each, &told.ages[class as usize]));
+        WriteClass::ALL.map(|class| class_losses(class, &each, &told.ages[class as usize]));
     let count = |holds: fn(&CutLoss) -> bool| each.iter().filter(|cut| holds(cut)).count() as u64;
     let sum = |value: fn(&CutLoss) -> u64| each.iter().map(value).sum::<u64>();
     let mean = |value: fn(&CutLoss) -> u64| sum(value) as f64 / each.len().max(1) as f64;
@@ -413,7 +419,8 @@ fn report(terms: DriveTerms, plan: &CutArray, JudgedRuns { each: runs, told }: J
             left.get_or_insert_default().merge(more);
         }
     }
-    let (files, operations) = (left.as_ref().map(FileLosses::of), left.as_ref().map(OperationLosses::of));
+    let (files, operations) =
+        (left.as_ref().map(FileLosses::from_counts), left.as_ref().map(OperationLosses::from_counts));
     let kept = files.as_ref().is_none_or(|files| files.promised_lost.count == 0)
         && operations.as_ref().is_none_or(|operations| operations.promised_lost.count == 0);
     CutReport {
@@ -446,7 +453,7 @@ fn report(terms: DriveTerms, plan: &CutArray, JudgedRuns { each: runs, told }: J
             bytes_max: most(|cut| cut.holes.sectors) * SECTOR,
         }),
         at_risk_summary: curve.summary(),
-        longest_at_risk_ms: ms(longest.unwrap_or(Span::ZERO)),
+        longest_at_risk_ms: span_ms(longest.unwrap_or(Span::ZERO)),
         files,
         operations,
         at_risk: curve.points(),
@@ -454,7 +461,7 @@ fn report(terms: DriveTerms, plan: &CutArray, JudgedRuns { each: runs, told }: J
     }
 }
 
-fn losses(class: WriteClass, each: &[CutLoss], ages: &Histogram) -> ClassLosses {
+fn class_losses(class: WriteClass, each: &[CutLoss], ages: &Histogram) -> ClassLosses {
     let of = |cut: &CutLoss| cut.lost[class as usize];
     let with_loss = || each.iter().map(of).filter(|lost| lost.writes > 0);
     let mean = |value: fn(&ClassLoss) -> u64| {
@@ -469,18 +476,18 @@ fn losses(class: WriteClass, each: &[CutLoss], ages: &Histogram) -> ClassLosses 
         writes_max: with_loss().map(|lost| lost.writes).max().unwrap_or(0),
         bytes_mean: mean(|lost| lost.bytes),
         bytes_max: with_loss().map(|lost| lost.bytes).max().unwrap_or(0),
-        age_ms: Ages::of(ages),
-        oldest_ms: Ages::of(&oldest),
+        age_ms: Ages::from_histogram(ages),
+        oldest_ms: Ages::from_histogram(&oldest),
     }
 }
 
 impl Ages {
-    fn of(times: &Histogram) -> Option<Ages> {
-        let at = |share| times.quantile(share).map(ms);
-        Some(Ages { p50: at(0.5)?, p90: at(0.9)?, p99: at(0.99)?, max: times.max().map(ms)? })
+    fn from_histogram(times: &Histogram) -> Option<Ages> {
+        let at = |share| times.quantile(share).map(span_ms);
+        Some(Ages { p50: at(0.5)?, p90: at(0.9)?, p99: at(0.99)?, max: times.max().map(span_ms)? })
     }
 }
 
-fn ms(span: Span) -> f64 {
+fn span_ms(span: Span) -> f64 {
     span.nanos() as f64 / 1e6
 }

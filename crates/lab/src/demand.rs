@@ -47,14 +47,14 @@ const RECORD: u64 = 32 << 10;
 const PROBE: u64 = 2_000;
 
 /// The most bytes that a run may take, beside the program and its other runs.
-pub fn of_run(target: &Target, work: &Work, cuts: u32) -> u64 {
-    let workers = work.workers().iter().map(of_worker).fold(0, u64::saturating_add);
-    let workers = workers.saturating_add(work.scene().map_or(0, of_scene));
+pub fn run_memory(target: &Target, work: &Work, cuts: u32) -> u64 {
+    let workers = work.workers().iter().map(worker_memory).fold(0, u64::saturating_add);
+    let workers = workers.saturating_add(work.scene().map_or(0, scene_memory));
     let caches = target.stack().into_iter().flat_map(Stack::accelerators);
     let pages = caches.map(|accelerator| accelerator.size / 4096).sum::<u64>();
     let pages = pages.saturating_add(cached_pages(work));
     let trace = if let Work::Trace(_) = work { TRACE } else { 0 };
-    let buffers = if let Target::Measured(place) = target { place.memory() } else { 0 };
+    let buffers = if let Target::Measured(place) = target { place.request_memory() } else { 0 };
     let workers = workers.saturating_add(trace).saturating_add(buffers);
     workers.saturating_add(pages.saturating_mul(PAGE)).saturating_add(u64::from(cuts) * CUT)
 }
@@ -68,13 +68,13 @@ fn cached_pages(work: &Work) -> u64 {
 }
 
 /// Bytes of a plan with this many runs, `at_once` of them together, none of which takes more than `most`.
-pub fn of_plan(most: u64, at_once: u64, runs: u64) -> u64 {
+pub fn plan_memory(most: u64, at_once: u64, runs: u64) -> u64 {
     PROGRAM.saturating_add(most.saturating_mul(at_once)).saturating_add(runs.saturating_mul(RECORD))
 }
 
-fn of_worker(worker: &Worker) -> u64 {
+fn worker_memory(worker: &Worker) -> u64 {
     let own = match &worker.pattern {
-        Pattern::Fio(pattern) => of_fio(pattern),
+        Pattern::Fio(pattern) => fio_memory(pattern),
         Pattern::Iometer(_) => 0,
     };
     WORKER.saturating_add(u64::from(worker.depth) * IN_FLIGHT).saturating_add(own)
@@ -86,15 +86,15 @@ const NODE: u64 = 512;
 const SCENE: u64 = 16 << 20;
 
 /// The files of a scene, including those that its programs write: twice those from before the run.
-fn of_scene(scene: &SceneSpec) -> u64 {
+fn scene_memory(scene: &SceneSpec) -> u64 {
     let volumes = scene.volumes.iter().map(|volume| volume.files);
-    let programs = scene.programs.iter().flat_map(|program| [program.doing.set(); 2]).flatten();
+    let programs = scene.programs.iter().flat_map(|program| [program.doing.file_set(); 2]).flatten();
     let files: u64 = volumes.chain(programs).map(|FileSet { files, .. }| u64::from(files)).sum();
     SCENE.saturating_add(files.saturating_mul(NODE))
 }
 
-fn of_fio(pattern: &FioPattern) -> u64 {
-    let smallest = smallest(pattern);
+fn fio_memory(pattern: &FioPattern) -> u64 {
+    let smallest = smallest_block(pattern);
     let map = |bytes: u64| match bytes / smallest {
         blocks if pattern.random_map && blocks <= MAPPED => blocks / 8 + blocks / 504 + 64,
         _ => 0,
@@ -106,22 +106,22 @@ fn of_fio(pattern: &FioPattern) -> u64 {
     files.saturating_add(written).saturating_add(zones)
 }
 
-fn smallest(pattern: &FioPattern) -> u64 {
+fn smallest_block(pattern: &FioPattern) -> u64 {
     pattern.blocks.iter().map(BlockSizes::smallest).min().unwrap_or(0).max(512)
 }
 
 /// How much of a job is known before it runs: the most virtual seconds, and the most requests. `None` if it has no end
 /// of that kind.
-pub fn extent(work: &Work) -> (Option<f64>, Option<u64>) {
+pub fn job_extent(work: &Work) -> (Option<f64>, Option<u64>) {
     if let Work::Session(session) = work {
         let last = session.entries.last().map(|entry| entry.at.nanos() as f64 / 1e9);
         return (last, Some(session.entries.len() as u64));
     }
     if let Work::Trace(trace) = work {
-        let all = trace.how.speed.played(trace.span).nanos();
+        let all = trace.how.speed.scale_span(trace.span).nanos();
         let end = trace.how.until.map_or(all, |until| all.min(until.nanos()));
         // In a closed loop the device decides how long it takes.
-        let by_instants = trace.how.mode.by_instants();
+        let by_instants = trace.how.mode.uses_instants();
         return (by_instants.then_some(end as f64 / 1e9), Some(trace.requests));
     }
     if let Some(scene) = work.scene() {
@@ -130,11 +130,11 @@ pub fn extent(work: &Work) -> (Option<f64>, Option<u64>) {
     let mut stages: BTreeMap<u32, Option<f64>> = BTreeMap::new();
     for worker in work.workers() {
         let longest = stages.entry(worker.stage).or_insert(Some(0.0));
-        *longest = longest.and_then(|longest| Some(longest.max(end(worker)?)));
+        *longest = longest.and_then(|longest| Some(longest.max(worker_end(worker)?)));
     }
     let requests = |worker: &Worker| match &worker.pattern {
         Pattern::Fio(pattern) if !worker.time_based => {
-            let all = (pattern.bytes / smallest(pattern)).saturating_mul(u64::from(pattern.loops));
+            let all = (pattern.bytes / smallest_block(pattern)).saturating_mul(u64::from(pattern.loops));
             Some(pattern.requests.map_or(all, |most| all.min(most.saturating_mul(u64::from(pattern.loops)))))
         }
         _ => None,
@@ -144,40 +144,40 @@ pub fn extent(work: &Work) -> (Option<f64>, Option<u64>) {
 }
 
 /// The latest virtual second at which a worker ends, counted from the beginning of its stage, if that is known.
-fn end(worker: &Worker) -> Option<f64> {
+fn worker_end(worker: &Worker) -> Option<f64> {
     let seconds = |span: Span| span.nanos() as f64 / 1e9;
     worker.runtime.map(|runtime| seconds(worker.start_delay) + seconds(worker.ramp) + seconds(runtime))
 }
 
 /// The fewest virtual seconds of a job: those of workers that work for a given time, stage after stage. Other work of a
 /// stage is left out, since its requests determine how long it takes.
-fn least(work: &Work) -> f64 {
+fn least_seconds(work: &Work) -> f64 {
     let mut stages: BTreeMap<u32, f64> = BTreeMap::new();
     for worker in work.workers().iter().filter(|worker| worker.time_based) {
         let longest = stages.entry(worker.stage).or_default();
-        *longest = longest.max(end(worker).unwrap_or(0.0));
+        *longest = longest.max(worker_end(worker).unwrap_or(0.0));
     }
     stages.into_values().sum()
 }
 
 /// Wall seconds of one run: the job's own time if the clock is the wall's; otherwise the first requests are run, and
 /// their time by `seconds`, a clock, is extrapolated.
-pub fn forecast(target: &Target, work: &Work, seed: u64, seconds: &dyn Fn() -> f64) -> Result<f64, RunError> {
+pub fn forecast_seconds(target: &Target, work: &Work, seed: u64, seconds: &dyn Fn() -> f64) -> Result<f64, RunError> {
     if target.is_measured() {
-        return Ok(extent(work).0.unwrap_or(0.0));
+        return Ok(job_extent(work).0.unwrap_or(0.0));
     }
     let began = seconds();
-    let figures = target.run(work, RunCutoff::after(PROBE), Seed(seed), &mut |_| ())?.figures;
+    let figures = target.run(work, RunCutoff::after_requests(PROBE), Seed(seed), &mut |_| ())?.figures;
     let took = seconds() - began;
     if figures.issued < PROBE {
         return Ok(took);
     }
-    let (virtual_seconds, requests) = extent(work);
+    let (virtual_seconds, requests) = job_extent(work);
     let by_time = virtual_seconds.map(|all| figures.end.nanos() as f64 / 1e9 / all);
     let by_requests = requests.map(|all| figures.issued as f64 / all as f64);
     // The run ends at whichever comes first. If neither is known, because some stages end by time and others by their
     // requests, it takes at least as long as the former.
     let known = by_time.into_iter().chain(by_requests).reduce(f64::max);
-    let done = known.unwrap_or_else(|| figures.end.nanos() as f64 / 1e9 / least(work));
+    let done = known.unwrap_or_else(|| figures.end.nanos() as f64 / 1e9 / least_seconds(work));
     Ok(if done > 0.0 { took / done.min(1.0) } else { took })
 }

@@ -42,7 +42,7 @@ pub struct EvaluatedCheck {
 }
 
 /// A part as described: the expression, its value, what was wanted, whether it holds, and how far from its bound.
-struct Described {
+struct PartDescription {
     of: String,
     value: String,
     wanted: String,
@@ -52,7 +52,7 @@ struct Described {
 
 impl EvaluatedCheck {
     /// The levels, the value, and whether the check holds.
-    fn said(&self) -> String {
+    fn status_text(&self) -> String {
         let at = if self.at.is_empty() { String::new() } else { format!("{}: ", self.at) };
         let holds = match self.holds {
             Some(true) => " – holds",
@@ -64,7 +64,7 @@ impl EvaluatedCheck {
 }
 
 /// Checks as lines: each expression once, with what was wanted; below it its values, one for each level.
-pub fn lines(checked: &[EvaluatedCheck]) -> Vec<String> {
+pub fn check_lines(checked: &[EvaluatedCheck]) -> Vec<String> {
     let mut lines = Vec::new();
     let mut before: Option<&EvaluatedCheck> = None;
     for check in checked {
@@ -72,11 +72,11 @@ pub fn lines(checked: &[EvaluatedCheck]) -> Vec<String> {
         let same = before.is_some_and(|before| (&before.of, &before.wanted) == (&check.of, &check.wanted));
         match (same && !check.at.is_empty(), check.at.is_empty()) {
             (true, _) => {}
-            (false, true) => lines.push(format!("{}{wanted}: {}", check.of, check.said())),
+            (false, true) => lines.push(format!("{}{wanted}: {}", check.of, check.status_text())),
             (false, false) => lines.push(format!("{}{wanted}:", check.of)),
         }
         if !check.at.is_empty() {
-            lines.push(format!("  {}", check.said()));
+            lines.push(format!("  {}", check.status_text()));
         }
         before = Some(check);
     }
@@ -85,7 +85,7 @@ pub fn lines(checked: &[EvaluatedCheck]) -> Vec<String> {
 
 /// The value of a node.
 #[derive(Clone, Debug, PartialEq)]
-enum Value {
+enum NodeValue {
     /// A value for each run; a single one stands for all.
     Runs(Vec<f64>),
     Word(String),
@@ -114,11 +114,11 @@ pub struct StudyResults<'a> {
 }
 
 /// The cells of `cells` that the checks of `claim` need, in order.
-pub fn needed(study: &Study, cells: &[Cell], claim: &Claim) -> Vec<usize> {
+pub fn needed_cells(study: &Study, cells: &[Cell], claim: &Claim) -> Vec<usize> {
     let mut results = StudyResults::new(study, cells.iter().map(|cell| &cell.levels[..]).collect(), None, &[]);
     results.asked = Some(RefCell::new(BTreeSet::new()));
     for expression in claim.check.iter().chain(&claim.decided_if) {
-        results.check(expression, &claim.over);
+        results.check_expression(expression, &claim.over);
     }
     results.asked.map(|asked| asked.into_inner().into_iter().collect()).unwrap_or_default()
 }
@@ -136,30 +136,39 @@ impl<'a> StudyResults<'a> {
     }
 
     /// The values of an expression, for each of its levels, at each place of the range of some factors.
-    pub fn check(&self, expression: &Expression, over: &[String]) -> Vec<EvaluatedCheck> {
+    pub fn check_expression(&self, expression: &Expression, over: &[String]) -> Vec<EvaluatedCheck> {
         let range: Vec<FactorAxis> =
             over.iter().map(|name| FactorAxis { factor: name.clone(), levels: None, log2: false }).collect();
         let all = [&range[..], &expression.each].concat();
         let said = |scope: &Scope| {
             self.notes.borrow_mut().clear();
-            let Described { of, value, wanted, holds, distance } = self.describe(&expression.body, &mut scope.clone());
+            let PartDescription { of, value, wanted, holds, distance } =
+                self.describe_part(&expression.body, &mut scope.clone());
             let notes = self.notes.borrow().join("; ");
             let value = if notes.is_empty() { value } else { format!("{value} ({notes})") };
-            EvaluatedCheck { place: named(&scope[..range.len()]), of, at: named(scope), value, wanted, holds, distance }
+            EvaluatedCheck {
+                place: scope_text(&scope[..range.len()]),
+                of,
+                at: scope_text(scope),
+                value,
+                wanted,
+                holds,
+                distance,
+            }
         };
-        self.scopes(&all).iter().map(said).collect()
+        self.level_combinations(&all).iter().map(said).collect()
     }
 
     /// The values of a figure at one level of a factor, run by run; `None` if a cell has no runs.
     pub fn figure_at(&self, expression: &Expression, factor: &str, level: &str) -> Option<Vec<f64>> {
-        self.runs(&expression.body, &mut vec![(factor.to_owned(), level.to_owned())])
+        self.run_values(&expression.body, &mut vec![(factor.to_owned(), level.to_owned())])
     }
 
     /// All combinations of levels of some factors.
-    fn scopes(&self, axes: &[FactorAxis]) -> Vec<Scope> {
+    fn level_combinations(&self, axes: &[FactorAxis]) -> Vec<Scope> {
         let mut scopes = vec![Scope::new()];
         for axis in axes {
-            let levels = self.levels(axis);
+            let levels = self.axis_levels(axis);
             let with = |scope: Scope| {
                 let more = levels.iter().map(move |level| {
                     let mut scope = scope.clone();
@@ -173,134 +182,145 @@ impl<'a> StudyResults<'a> {
         scopes
     }
 
-    fn levels(&self, axis: &FactorAxis) -> Vec<String> {
+    fn axis_levels(&self, axis: &FactorAxis) -> Vec<String> {
         let all = || self.study.factor.iter().find(|factor| factor.name == axis.factor);
         axis.levels.clone().unwrap_or_else(|| all().map_or(Vec::new(), |factor| factor.level_names()))
     }
 
     /// Describes a part.
-    fn describe(&self, part: &Subexpression, scope: &mut Scope) -> Described {
+    fn describe_part(&self, part: &Subexpression, scope: &mut Scope) -> PartDescription {
         match &*part.node {
             ExpressionNode::Within(value, low, high, wanted) => {
-                let ends = [self.value(low, scope), self.value(high, scope)];
-                let value_of = self.value(value, scope);
+                let ends = [self.part_value(low, scope), self.part_value(high, scope)];
+                let value_of = self.part_value(value, scope);
                 let all = ends[0].as_ref().zip(ends[1].as_ref()).zip(value_of.as_ref());
                 let holds = all.map(|((low, high), value)| {
-                    compare(low, Relation::AtMost, value) && compare(value, Relation::AtMost, high)
+                    compare_means(low, Relation::AtMost, value) && compare_means(value, Relation::AtMost, high)
                 });
                 let distance = all.and_then(|((low, high), value)| {
-                    farther(distance(value, Relation::AtLeast, low), distance(value, Relation::AtMost, high))
+                    larger_distance(
+                        bound_distance(value, Relation::AtLeast, low),
+                        bound_distance(value, Relation::AtMost, high),
+                    )
                 });
-                let (of, value) = (value.text.clone(), text(value_of.as_ref()));
-                Described { of, value, wanted: wanted.clone(), holds, distance }
+                let (of, value) = (value.text.clone(), value_text(value_of.as_ref()));
+                PartDescription { of, value, wanted: wanted.clone(), holds, distance }
             }
             ExpressionNode::Among(value, list, wanted) => {
-                let value_of = self.value(value, scope);
-                let list: Vec<Value> = list.iter().filter_map(|one| self.value(one, scope)).collect();
-                let among = |value: &Value| list.iter().any(|one| compare(value, Relation::Equal, one));
+                let value_of = self.part_value(value, scope);
+                let list: Vec<NodeValue> = list.iter().filter_map(|one| self.part_value(one, scope)).collect();
+                let among = |value: &NodeValue| list.iter().any(|one| compare_means(value, Relation::Equal, one));
                 let holds = value_of.as_ref().map(among);
-                let (of, value) = (value.text.clone(), text(value_of.as_ref()));
-                Described { of, value, wanted: format!("one of {wanted}"), holds, distance: None }
+                let (of, value) = (value.text.clone(), value_text(value_of.as_ref()));
+                PartDescription { of, value, wanted: format!("one of {wanted}"), holds, distance: None }
             }
-            ExpressionNode::Compare(first, rest) => self.chain(first, rest, scope, &part.text),
+            ExpressionNode::Compare(first, rest) => self.describe_chain(first, rest, scope, &part.text),
             ExpressionNode::And(a, b) | ExpressionNode::Or(a, b) => {
-                let (left, right) = (self.describe(a, scope), self.describe(b, scope));
+                let (left, right) = (self.describe_part(a, scope), self.describe_part(b, scope));
                 let both = matches!(&*part.node, ExpressionNode::And(..));
                 let holds = left.holds.zip(right.holds).map(|(a, b)| if both { a && b } else { a || b });
                 let value = format!("{} and {}", left.value, right.value);
-                Described { of: part.text.clone(), value, wanted: String::new(), holds, distance: None }
+                PartDescription { of: part.text.clone(), value, wanted: String::new(), holds, distance: None }
             }
             ExpressionNode::Not(inner) => {
-                let inner = self.describe(inner, scope);
+                let inner = self.describe_part(inner, scope);
                 let holds = inner.holds.map(|holds| !holds);
-                Described { wanted: format!("not {}", inner.wanted), holds, distance: None, ..inner }
+                PartDescription { wanted: format!("not {}", inner.wanted), holds, distance: None, ..inner }
             }
             ExpressionNode::At(inner, cell) if inner.node.is_condition() => {
                 let before = scope.len();
                 scope.extend(cell.iter().cloned());
-                let described = self.describe(inner, scope);
+                let described = self.describe_part(inner, scope);
                 scope.truncate(before);
                 described
             }
             node => {
-                let value = self.value(part, scope);
+                let value = self.part_value(part, scope);
                 let holds = match &value {
-                    Some(Value::Truth(holds)) if node.is_condition() => Some(*holds),
+                    Some(NodeValue::Truth(holds)) if node.is_condition() => Some(*holds),
                     _ => None,
                 };
-                let (of, value) = (part.text.clone(), text(value.as_ref()));
-                Described { of, value, wanted: String::new(), holds, distance: None }
+                let (of, value) = (part.text.clone(), value_text(value.as_ref()));
+                PartDescription { of, value, wanted: String::new(), holds, distance: None }
             }
         }
     }
 
     /// Describes a chain of comparisons. A single constant on the right is what was wanted.
-    fn chain(
+    fn describe_chain(
         &self,
         first: &Subexpression,
         rest: &[(Relation, Subexpression)],
         scope: &mut Scope,
         words: &str,
-    ) -> Described {
+    ) -> PartDescription {
         let parts = std::iter::once(first).chain(rest.iter().map(|(_, part)| part));
-        let values: Vec<Option<Value>> = parts.map(|part| self.value(part, scope)).collect();
+        let values: Vec<Option<NodeValue>> = parts.map(|part| self.part_value(part, scope)).collect();
         let pairs = || values.windows(2).zip(rest);
-        let holds = pairs().map(|(pair, (order, _))| Some(compare(pair[0].as_ref()?, *order, pair[1].as_ref()?)));
+        let holds = pairs().map(|(pair, (order, _))| Some(compare_means(pair[0].as_ref()?, *order, pair[1].as_ref()?)));
         let holds = holds.collect::<Option<Vec<bool>>>().map(|holds| holds.into_iter().all(|holds| holds));
-        let distances = pairs().map(|(pair, (order, _))| distance(pair[0].as_ref()?, *order, pair[1].as_ref()?));
-        let distance = distances.reduce(farther).flatten();
+        let distances = pairs().map(|(pair, (order, _))| bound_distance(pair[0].as_ref()?, *order, pair[1].as_ref()?));
+        let distance = distances.reduce(larger_distance).flatten();
         let fixed = |part: &Subexpression| matches!(&*part.node, ExpressionNode::Number(_) | ExpressionNode::Word(_));
         if let [(order, wanted)] = rest
             && fixed(wanted)
         {
             let wanted = format!("{} {}", order.sign(), wanted.text);
-            return Described { of: first.text.clone(), value: text(values[0].as_ref()), wanted, holds, distance };
+            return PartDescription {
+                of: first.text.clone(),
+                value: value_text(values[0].as_ref()),
+                wanted,
+                holds,
+                distance,
+            };
         }
-        let mut shown = text(values[0].as_ref());
+        let mut shown = value_text(values[0].as_ref());
         for ((order, _), value) in rest.iter().zip(&values[1..]) {
-            shown.push_str(&format!(" {} {}", order.sign(), text(value.as_ref())));
+            shown.push_str(&format!(" {} {}", order.sign(), value_text(value.as_ref())));
         }
-        Described { of: words.to_owned(), value: shown, wanted: String::new(), holds, distance }
+        PartDescription { of: words.to_owned(), value: shown, wanted: String::new(), holds, distance }
     }
 
     /// The value of a part; `None` if a cell has no runs, or if the figure has no value there.
-    fn value(&self, part: &Subexpression, scope: &mut Scope) -> Option<Value> {
+    fn part_value(&self, part: &Subexpression, scope: &mut Scope) -> Option<NodeValue> {
         Some(match &*part.node {
-            ExpressionNode::Number(number) => Value::Runs(vec![*number]),
-            ExpressionNode::Word(word) => Value::Word(word.clone()),
-            ExpressionNode::Quantity(key) => Value::Runs(self.figure(key, scope)?),
-            ExpressionNode::Setting(key) => self.setting(key, scope)?,
+            ExpressionNode::Number(number) => NodeValue::Runs(vec![*number]),
+            ExpressionNode::Word(word) => NodeValue::Word(word.clone()),
+            ExpressionNode::Quantity(key) => NodeValue::Runs(self.cell_figure(key, scope)?),
+            ExpressionNode::Setting(key) => self.cell_setting(key, scope)?,
             ExpressionNode::At(inner, cell) => {
                 let before = scope.len();
                 scope.extend(cell.iter().cloned());
-                let value = self.value(inner, scope);
+                let value = self.part_value(inner, scope);
                 scope.truncate(before);
                 value?
             }
             ExpressionNode::Negative(inner) => {
-                Value::Runs(self.runs(inner, scope)?.into_iter().map(|value| -value).collect())
+                NodeValue::Runs(self.run_values(inner, scope)?.into_iter().map(|value| -value).collect())
             }
             ExpressionNode::Arithmetic(a, operator, b) => {
-                let (a, b) = (self.runs(a, scope), self.runs(b, scope));
-                Value::Runs(paired(&a?, &b?, |a, b| match operator {
+                let (a, b) = (self.run_values(a, scope), self.run_values(b, scope));
+                NodeValue::Runs(join_runs(&a?, &b?, |a, b| match operator {
                     Operator::Plus => a + b,
                     Operator::Minus => a - b,
                     Operator::Times => a * b,
                     Operator::Over => a / b,
                 }))
             }
-            ExpressionNode::Function(function, arguments) => Value::Runs(self.function(*function, arguments, scope)?),
-            ExpressionNode::Over(reduction, inner, axes) => self.over(*reduction, inner, axes, scope)?,
-            _ => Value::Truth(self.describe(part, scope).holds?),
+            ExpressionNode::Function(function, arguments) => {
+                NodeValue::Runs(self.apply_function(*function, arguments, scope)?)
+            }
+            ExpressionNode::Over(reduction, inner, axes) => self.reduce_over(*reduction, inner, axes, scope)?,
+            _ => NodeValue::Truth(self.describe_part(part, scope).holds?),
         })
     }
 
-    fn runs(&self, part: &Subexpression, scope: &mut Scope) -> Option<Vec<f64>> {
-        numbers(&self.value(part, scope)?)
+    fn run_values(&self, part: &Subexpression, scope: &mut Scope) -> Option<Vec<f64>> {
+        numbers_by_run(&self.part_value(part, scope)?)
     }
 
-    fn function(&self, function: Function, arguments: &[Subexpression], scope: &mut Scope) -> Option<Vec<f64>> {
-        let values: Vec<Option<Vec<f64>>> = arguments.iter().map(|part| self.runs(part, scope)).collect();
+    fn apply_function(&self, function: Function, arguments: &[Subexpression], scope: &mut Scope) -> Option<Vec<f64>> {
+        let values: Vec<Option<Vec<f64>>> = arguments.iter().map(|part| self.run_values(part, scope)).collect();
         let mut values = values.into_iter().collect::<Option<Vec<_>>>()?.into_iter();
         let first = values.next()?;
         let end = |high: bool| {
@@ -315,42 +335,43 @@ impl<'a> StudyResults<'a> {
             Function::Low => end(false),
             Function::High => end(true),
             Function::Deviation => deviation(&first).or(self.asked.as_ref().map(|_| 1.0)).map(|spread| vec![spread]),
-            Function::Max => Some(values.fold(first, |most, next| paired(&most, &next, f64::max))),
-            Function::Min => Some(values.fold(first, |least, next| paired(&least, &next, f64::min))),
+            Function::Max => Some(values.fold(first, |most, next| join_runs(&most, &next, f64::max))),
+            Function::Min => Some(values.fold(first, |least, next| join_runs(&least, &next, f64::min))),
         }
     }
 
-    fn over(
+    fn reduce_over(
         &self,
         reduction: Reduction,
         inner: &Subexpression,
         axes: &[FactorAxis],
         scope: &mut Scope,
-    ) -> Option<Value> {
+    ) -> Option<NodeValue> {
         let before = scope.len();
-        let places = self.scopes(axes);
+        let places = self.level_combinations(axes);
         let mut values = Vec::new();
         for place in &places {
             scope.extend(place.iter().cloned());
-            values.push(self.value(inner, scope));
+            values.push(self.part_value(inner, scope));
             scope.truncate(before);
         }
-        let values = values.into_iter().collect::<Option<Vec<Value>>>()?;
+        let values = values.into_iter().collect::<Option<Vec<NodeValue>>>()?;
         if reduction == Reduction::Share {
-            let holding = values.iter().filter(|value| matches!(value, Value::Truth(true))).count();
-            return Some(Value::Runs(vec![holding as f64 / values.len().max(1) as f64]));
+            let holding = values.iter().filter(|value| matches!(value, NodeValue::Truth(true))).count();
+            return Some(NodeValue::Runs(vec![holding as f64 / values.len().max(1) as f64]));
         }
         let names: Vec<String> = places.iter().map(level_names).collect();
-        let runs: Vec<Vec<f64>> = values.iter().map(numbers).collect::<Option<_>>()?;
+        let runs: Vec<Vec<f64>> = values.iter().map(numbers_by_run).collect::<Option<_>>()?;
         if !matches!(reduction, Reduction::Mean | Reduction::Geomean | Reduction::Sum) {
-            let shown = names.iter().zip(&runs).map(|(name, runs)| format!("{name}: {}", short(mean(runs))));
+            let shown =
+                names.iter().zip(&runs).map(|(name, runs)| format!("{name}: {}", short_number(mean_of_runs(runs))));
             self.notes.borrow_mut().push(shown.collect::<Vec<_>>().join(", "));
         }
-        reduce(reduction, &names, &runs, axes.first().is_some_and(|axis| axis.log2))
+        reduce_cells(reduction, &names, &runs, axes.first().is_some_and(|axis| axis.log2))
     }
 
     /// The cell that a scope chooses; a factor with one level needs no choice.
-    fn cell(&self, scope: &Scope) -> Option<usize> {
+    fn find_cell(&self, scope: &Scope) -> Option<usize> {
         let chosen = |name: &str| scope.iter().rev().find(|(factor, _)| factor == name).map(|(_, level)| level);
         let fits = |levels: &&[String]| {
             let mut pairs = self.study.factor.iter().zip(levels.iter());
@@ -359,27 +380,27 @@ impl<'a> StudyResults<'a> {
         self.cells.iter().position(fits)
     }
 
-    fn figure(&self, key: &str, scope: &Scope) -> Option<Vec<f64>> {
-        let cell = self.cell(scope)?;
+    fn cell_figure(&self, key: &str, scope: &Scope) -> Option<Vec<f64>> {
+        let cell = self.find_cell(scope)?;
         if let Some(asked) = &self.asked {
             asked.borrow_mut().insert(cell);
             return Some(vec![1.0]);
         }
         let read = || {
-            let values: Option<Vec<f64>> = self.runs[cell].iter().map(|run| number(&as_json(run), key)).collect();
+            let values: Option<Vec<f64>> = self.runs[cell].iter().map(|run| json_figure(&as_json(run), key)).collect();
             values.filter(|values| !values.is_empty())
         };
         self.figures.borrow_mut().entry((cell, key.to_owned())).or_insert_with(read).clone()
     }
 
-    fn setting(&self, key: &str, scope: &Scope) -> Option<Value> {
-        let cell = self.cell(scope)?;
+    fn cell_setting(&self, key: &str, scope: &Scope) -> Option<NodeValue> {
+        let cell = self.find_cell(scope)?;
         if let Some(asked) = &self.asked {
             asked.borrow_mut().insert(cell);
-            return Some(Value::Runs(vec![1.0]));
+            return Some(NodeValue::Runs(vec![1.0]));
         }
-        let setting = self.made?.setting(cell, key)?;
-        Some(Value::Word(setting.value.clone()))
+        let setting = self.made?.find_setting(cell, key)?;
+        Some(NodeValue::Word(setting.value.clone()))
     }
 }
 
@@ -391,7 +412,7 @@ fn as_json(record: &RunRecord) -> serde_json::Value {
 }
 
 /// The figure of a record by its dotted key; for a list, its entries.
-fn number<'a>(record: &'a serde_json::Value, key: &str) -> Option<f64> {
+fn json_figure<'a>(record: &'a serde_json::Value, key: &str) -> Option<f64> {
     let entry = |value: &'a serde_json::Value, name: &str| match name.parse::<usize>() {
         Ok(index) => value.get(index),
         Err(_) => value.get(name),
@@ -401,16 +422,16 @@ fn number<'a>(record: &'a serde_json::Value, key: &str) -> Option<f64> {
 }
 
 /// A value as one number for each run; a level or a setting may be one.
-fn numbers(value: &Value) -> Option<Vec<f64>> {
+fn numbers_by_run(value: &NodeValue) -> Option<Vec<f64>> {
     match value {
-        Value::Runs(runs) => Some(runs.clone()),
-        Value::Word(word) => word.parse().ok().map(|number| vec![number]),
-        Value::Truth(_) => None,
+        NodeValue::Runs(runs) => Some(runs.clone()),
+        NodeValue::Word(word) => word.parse().ok().map(|number| vec![number]),
+        NodeValue::Truth(_) => None,
     }
 }
 
 /// Factors and their levels, for the reader.
-fn named(scope: &[(String, String)]) -> String {
+fn scope_text(scope: &[(String, String)]) -> String {
     scope.iter().map(|(factor, level)| format!("{factor} {level}")).collect::<Vec<_>>().join(", ")
 }
 
@@ -418,12 +439,12 @@ fn level_names(place: &Scope) -> String {
     place.iter().map(|(_, level)| level.as_str()).collect::<Vec<_>>().join(" ")
 }
 
-fn mean(runs: &[f64]) -> f64 {
+fn mean_of_runs(runs: &[f64]) -> f64 {
     runs.iter().sum::<f64>() / runs.len() as f64
 }
 
 /// Joins run by run; a single value goes with each.
-fn paired(a: &[f64], b: &[f64], join: impl Fn(f64, f64) -> f64) -> Vec<f64> {
+fn join_runs(a: &[f64], b: &[f64], join: impl Fn(f64, f64) -> f64) -> Vec<f64> {
     match (a, b) {
         ([a], b) => b.iter().map(|&b| join(*a, b)).collect(),
         (a, [b]) => a.iter().map(|&a| join(a, *b)).collect(),
@@ -431,10 +452,10 @@ fn paired(a: &[f64], b: &[f64], join: impl Fn(f64, f64) -> f64) -> Vec<f64> {
     }
 }
 
-fn compare(left: &Value, order: Relation, right: &Value) -> bool {
-    match (numbers(left), numbers(right)) {
+fn compare_means(left: &NodeValue, order: Relation, right: &NodeValue) -> bool {
+    match (numbers_by_run(left), numbers_by_run(right)) {
         (Some(left), Some(right)) => {
-            let (left, right) = (mean(&left), mean(&right));
+            let (left, right) = (mean_of_runs(&left), mean_of_runs(&right));
             match order {
                 Relation::Below => left < right,
                 Relation::AtMost => left <= right,
@@ -453,8 +474,8 @@ fn compare(left: &Value, order: Relation, right: &Value) -> bool {
 }
 
 /// How far the mean of `value` is from a bound, as a share of it: positive beyond, negative with that much to spare.
-fn distance(value: &Value, order: Relation, bound: &Value) -> Option<f64> {
-    let (value, bound) = (mean(&numbers(value)?), mean(&numbers(bound)?));
+fn bound_distance(value: &NodeValue, order: Relation, bound: &NodeValue) -> Option<f64> {
+    let (value, bound) = (mean_of_runs(&numbers_by_run(value)?), mean_of_runs(&numbers_by_run(bound)?));
     let above = (value - bound) / bound.abs();
     let distance = match order {
         Relation::Below | Relation::AtMost => above,
@@ -466,7 +487,7 @@ fn distance(value: &Value, order: Relation, bound: &Value) -> Option<f64> {
 }
 
 /// The larger of two distances, as far as there are any.
-fn farther(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+fn larger_distance(a: Option<f64>, b: Option<f64>) -> Option<f64> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.max(b)),
         (a, b) => a.or(b),
@@ -474,41 +495,44 @@ fn farther(a: Option<f64>, b: Option<f64>) -> Option<f64> {
 }
 
 /// Reduces many cells to one value. `names` are their levels, `runs` their figures.
-fn reduce(reduction: Reduction, names: &[String], runs: &[Vec<f64>], log2: bool) -> Option<Value> {
+fn reduce_cells(reduction: Reduction, names: &[String], runs: &[Vec<f64>], log2: bool) -> Option<NodeValue> {
     let (first, rest) = runs.split_first()?;
-    let fold = |join: fn(f64, f64) -> f64| rest.iter().fold(first.clone(), |so_far, next| paired(&so_far, next, join));
+    let fold =
+        |join: fn(f64, f64) -> f64| rest.iter().fold(first.clone(), |so_far, next| join_runs(&so_far, next, join));
     let count = runs.len() as f64;
-    let means: Vec<f64> = runs.iter().map(|runs| mean(runs)).collect();
+    let means: Vec<f64> = runs.iter().map(|runs| mean_of_runs(runs)).collect();
     let best = |sign: f64| {
         let place = (0..means.len()).max_by(|&a, &b| (sign * means[a]).total_cmp(&(sign * means[b])))?;
-        Some(Value::Word(names[place].clone()))
+        Some(NodeValue::Word(names[place].clone()))
     };
-    let steps = |fits: fn(f64, f64) -> bool| Value::Truth(means.windows(2).all(|pair| fits(pair[0], pair[1])));
+    let steps = |fits: fn(f64, f64) -> bool| NodeValue::Truth(means.windows(2).all(|pair| fits(pair[0], pair[1])));
     Some(match reduction {
-        Reduction::Max => Value::Runs(fold(f64::max)),
-        Reduction::Min => Value::Runs(fold(f64::min)),
-        Reduction::Sum => Value::Runs(fold(|a, b| a + b)),
-        Reduction::Mean => Value::Runs(fold(|a, b| a + b).into_iter().map(|sum| sum / count).collect()),
+        Reduction::Max => NodeValue::Runs(fold(f64::max)),
+        Reduction::Min => NodeValue::Runs(fold(f64::min)),
+        Reduction::Sum => NodeValue::Runs(fold(|a, b| a + b)),
+        Reduction::Mean => NodeValue::Runs(fold(|a, b| a + b).into_iter().map(|sum| sum / count).collect()),
         Reduction::Geomean => {
             let logs: Vec<Vec<f64>> = runs.iter().map(|runs| runs.iter().map(|value| value.ln()).collect()).collect();
-            let sum = logs[1..].iter().fold(logs[0].clone(), |so_far, next| paired(&so_far, next, |a, b| a + b));
-            Value::Runs(sum.into_iter().map(|sum| (sum / count).exp()).collect())
+            let sum = logs[1..].iter().fold(logs[0].clone(), |so_far, next| join_runs(&so_far, next, |a, b| a + b));
+            NodeValue::Runs(sum.into_iter().map(|sum| (sum / count).exp()).collect())
         }
-        Reduction::Spread => Value::Runs(paired(&fold(f64::max), &fold(f64::min), |most, least| most / least - 1.0)),
+        Reduction::Spread => {
+            NodeValue::Runs(join_runs(&fold(f64::max), &fold(f64::min), |most, least| most / least - 1.0))
+        }
         Reduction::ArgMax => best(1.0)?,
         Reduction::ArgMin => best(-1.0)?,
         Reduction::Rising => steps(|a, b| a < b),
         Reduction::Falling => steps(|a, b| a > b),
-        Reduction::Slope => Value::Runs(slope(names, runs, log2)?),
+        Reduction::Slope => NodeValue::Runs(slope_by_run(names, runs, log2)?),
         Reduction::Share => return None,
     })
 }
 
 /// The slope of the least-squares line through the cells of each run.
-fn slope(names: &[String], runs: &[Vec<f64>], log2: bool) -> Option<Vec<f64>> {
+fn slope_by_run(names: &[String], runs: &[Vec<f64>], log2: bool) -> Option<Vec<f64>> {
     let places: Vec<f64> = names.iter().map(|name| name.parse().ok()).collect::<Option<_>>()?;
     let places: Vec<f64> = if log2 { places.into_iter().map(f64::log2).collect() } else { places };
-    let middle = mean(&places);
+    let middle = mean_of_runs(&places);
     let square: f64 = places.iter().map(|x| (x - middle).powi(2)).sum();
     let count = runs.iter().map(Vec::len).min()?;
     let of_run = |run: usize| {
@@ -519,7 +543,7 @@ fn slope(names: &[String], runs: &[Vec<f64>], log2: bool) -> Option<Vec<f64>> {
 }
 
 /// Four significant digits, or all before the point.
-fn short(value: f64) -> String {
+fn short_number(value: f64) -> String {
     let digits = if value == 0.0 || !value.is_finite() { 0.0 } else { value.abs().log10().floor() };
     format!("{value:.*}", (3.0 - digits).clamp(0.0, 9.0) as usize)
 }
@@ -527,7 +551,7 @@ fn short(value: f64) -> String {
 /// As many digits as the figure has, and up to two more to show the interval; a still smaller interval is described as
 /// such.
 fn with_interval(estimate: f64, half: f64) -> String {
-    let least = short(estimate).split('.').nth(1).map_or(0, str::len);
+    let least = short_number(estimate).split('.').nth(1).map_or(0, str::len);
     let places = ((-half.log10()).ceil().clamp(0.0, 9.0) as usize).clamp(least, least + 2);
     let unit = 10f64.powi(-(places as i32));
     if half < unit {
@@ -536,18 +560,18 @@ fn with_interval(estimate: f64, half: f64) -> String {
     format!("{estimate:.places$} ± {half:.places$}")
 }
 
-fn text(value: Option<&Value>) -> String {
+fn value_text(value: Option<&NodeValue>) -> String {
     match value {
         None => "not run".to_owned(),
-        Some(Value::Word(word)) => word.clone(),
-        Some(Value::Truth(true)) => "so".to_owned(),
-        Some(Value::Truth(false)) => "not so".to_owned(),
-        Some(Value::Runs(runs)) => match mean_interval(runs, ALPHA) {
+        Some(NodeValue::Word(word)) => word.clone(),
+        Some(NodeValue::Truth(true)) => "so".to_owned(),
+        Some(NodeValue::Truth(false)) => "not so".to_owned(),
+        Some(NodeValue::Runs(runs)) => match mean_interval(runs, ALPHA) {
             Some(interval) if interval.high > interval.low => {
                 let half = (interval.high - interval.low) / 2.0;
                 with_interval(interval.estimate, half)
             }
-            _ => short(mean(runs)),
+            _ => short_number(mean_of_runs(runs)),
         },
     }
 }

@@ -29,7 +29,7 @@ use self::arithmetic::{CaseFigures, ExpectedRate, RateLaw};
 use self::matrix::{CaseOp, CasePattern, EverydayCase};
 use crate::inputs::Inputs;
 use crate::jobs;
-use crate::run::measure;
+use crate::run::measure_run;
 
 /// The result of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -85,25 +85,25 @@ pub struct EverydayReport {
 
 impl EverydayReport {
     /// Number of rows with this verdict.
-    pub fn count(&self, verdict: CaseVerdict) -> usize {
+    pub fn count_rows(&self, verdict: CaseVerdict) -> usize {
         self.rows.iter().filter(|row| row.verdict == verdict).count()
     }
 
     /// True if every row is as expected, or missed as the profile says.
-    pub fn holds(&self) -> bool {
-        self.rows.iter().all(EverydayRow::holds)
+    pub fn is_as_expected(&self) -> bool {
+        self.rows.iter().all(EverydayRow::is_as_expected)
     }
 }
 
 impl EverydayRow {
     /// True if it is as expected, or missed as the profile says.
-    pub fn holds(&self) -> bool {
+    pub fn is_as_expected(&self) -> bool {
         matches!(self.verdict, CaseVerdict::AsExpected | CaseVerdict::KnownMiss)
     }
 }
 
 /// A comparison to make.
-struct Todo<'a> {
+struct PlannedCase<'a> {
     drive: &'a DriveFile,
     case: EverydayCase,
     profile: Profile,
@@ -112,20 +112,20 @@ struct Todo<'a> {
 /// The comparisons to make on some drives.
 pub struct EverydayPlan<'a> {
     drives: &'a [DriveFile],
-    todo: Vec<Todo<'a>>,
+    todo: Vec<PlannedCase<'a>>,
 }
 
 /// The cases of all `drives`.
-pub fn plan(drives: &[DriveFile]) -> Result<EverydayPlan<'_>, Vec<Diagnostic>> {
+pub fn plan_cases(drives: &[DriveFile]) -> Result<EverydayPlan<'_>, Vec<Diagnostic>> {
     let mut todo = Vec::new();
     for drive in drives {
         let delivered = drive.profile()?;
-        for case in matrix::cases(drive, &delivered) {
+        for case in matrix::applicable_cases(drive, &delivered) {
             let profile = match case.op {
                 CaseOp::Read => Some(delivered.clone()),
-                op => matrix::cached(drive, op == CaseOp::Cached),
+                op => matrix::profile_with_cache(drive, op == CaseOp::Cached),
             };
-            todo.extend(profile.map(|profile| Todo { drive, case, profile }));
+            todo.extend(profile.map(|profile| PlannedCase { drive, case, profile }));
         }
     }
     Ok(EverydayPlan { drives, todo })
@@ -133,16 +133,16 @@ pub fn plan(drives: &[DriveFile]) -> Result<EverydayPlan<'_>, Vec<Diagnostic>> {
 
 /// Lone streams on all `drives`, reads and cached writes of many sizes at many depths: more than the cases, and
 /// regardless of what a profile says about those.
-pub fn streams(drives: &[DriveFile]) -> Result<EverydayPlan<'_>, Vec<Diagnostic>> {
+pub fn plan_streams(drives: &[DriveFile]) -> Result<EverydayPlan<'_>, Vec<Diagnostic>> {
     let mut todo = Vec::new();
     for drive in drives {
         let delivered = drive.profile()?;
-        for case in matrix::streams() {
+        for case in matrix::stream_cases() {
             let profile = match case.op {
                 CaseOp::Read => Some(delivered.clone()),
-                _ => matrix::cached(drive, true),
+                _ => matrix::profile_with_cache(drive, true),
             };
-            todo.extend(profile.map(|profile| Todo { drive, case, profile }));
+            todo.extend(profile.map(|profile| PlannedCase { drive, case, profile }));
         }
     }
     Ok(EverydayPlan { drives, todo })
@@ -150,14 +150,14 @@ pub fn streams(drives: &[DriveFile]) -> Result<EverydayPlan<'_>, Vec<Diagnostic>
 
 impl EverydayPlan<'_> {
     /// Number of comparisons.
-    pub fn cases(&self) -> usize {
+    pub fn case_count(&self) -> usize {
         self.todo.len()
     }
 
     /// Makes the comparisons on all cores and calls `done` after each. Returns them in the drives' order.
     pub fn run(&self, done: impl Fn() + Sync) -> Result<Vec<EverydayReport>, RunError> {
-        let row = |todo: &Todo<'_>| {
-            let row = todo.compare();
+        let row = |todo: &PlannedCase<'_>| {
+            let row = todo.compare_case();
             done();
             row
         };
@@ -192,31 +192,31 @@ const RUN_IN: f64 = 30.0;
 /// The seed of all rows: they are compared with arithmetic, not with one another.
 const SEED: u64 = 1;
 
-impl Todo<'_> {
-    fn compare(&self) -> Result<EverydayRow, RunError> {
+impl PlannedCase<'_> {
+    fn compare_case(&self) -> Result<EverydayRow, RunError> {
         let figures = CaseFigures::new(&self.profile, self.case);
-        let expected = figures.expected();
+        let expected = figures.expected_rate();
         let random = self.case.pattern == CasePattern::Random;
         let requests = if random { RANDOM } else { STREAM };
         let window = (requests / expected.high.min(1000.0)).max(SHORTEST);
         // Half as much again, for a drive that destages meanwhile.
-        let ramp = (0.5 + 1.5 * figures.fills_in()).min(RUN_IN);
-        let job = self.case.job(&self.profile, (ramp * 1e3).ceil() as u64, (window * 1e3).ceil() as u64);
-        let found = self.found(&job)?;
-        Ok(self.row(&expected, found, job))
+        let ramp = (0.5 + 1.5 * figures.buffer_fill_time()).min(RUN_IN);
+        let job = self.case.fio_job(&self.profile, (ramp * 1e3).ceil() as u64, (window * 1e3).ceil() as u64);
+        let found = self.measure_rate(&job)?;
+        Ok(self.build_row(&expected, found, job))
     }
 
     /// Measures the requests a second of a run.
-    fn found(&self, job: &str) -> Result<f64, RunError> {
+    fn measure_rate(&self, job: &str) -> Result<f64, RunError> {
         let read = |_: &str| Ok(job.to_owned());
-        let loaded = jobs::load("everyday.fio", self.profile.geometry.sectors(), &Inputs::today(&read), &[]);
+        let loaded = jobs::load_job("everyday.fio", self.profile.geometry.sectors(), &Inputs::from_today(&read), &[]);
         let loaded = loaded.unwrap_or_else(|faults| panic!("{}: {faults:?}", self.case.name));
-        let run = measure(&self.stack().into(), &loaded.job, SEED, |_| {})?.run;
-        Ok(run.all().iops())
+        let run = measure_run(&self.case_stack().into(), &loaded.job, SEED, |_| {})?.run;
+        Ok(run.reads_and_writes().iops())
     }
 
     /// The drive alone; if a command cannot carry a request, below a driver that splits it and costs nothing.
-    fn stack(&self) -> Stack {
+    fn case_stack(&self) -> Stack {
         let EverydayCase { bytes, depth, .. } = self.case;
         let Profile { link, firmware, .. } = &self.profile;
         let splits = bytes > u64::from(link.max_transfer) * SECTOR;
@@ -225,11 +225,11 @@ impl Todo<'_> {
         Stack { layers, ..Stack::bare(self.profile.clone()) }
     }
 
-    fn row(&self, expected: &ExpectedRate, found: f64, job: String) -> EverydayRow {
+    fn build_row(&self, expected: &ExpectedRate, found: f64, job: String) -> EverydayRow {
         let EverydayCase { name, op, bytes, .. } = self.case;
         let streams = self.case.pattern == CasePattern::Sequential;
         let (unit, scale) = if streams { ("MB/s", bytes as f64 / 1e6) } else { ("/s", 1.0) };
-        let off = outside(expected, found);
+        let off = share_outside(expected, found);
         let met = off.abs() <= expected.law.tolerance();
         let known: Option<&CaseException> = self.drive.otherwise.iter().find(|known| known.case == name);
         let verdict = match (met, known) {
@@ -262,7 +262,7 @@ impl Todo<'_> {
 }
 
 /// How far `found` is below the least or above the most expected, as a share of that.
-fn outside(expected: &ExpectedRate, found: f64) -> f64 {
+fn share_outside(expected: &ExpectedRate, found: f64) -> f64 {
     match found {
         _ if found < expected.low => found / expected.low - 1.0,
         _ if found > expected.high => found / expected.high - 1.0,
@@ -273,19 +273,19 @@ fn outside(expected: &ExpectedRate, found: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalogue::load;
+    use crate::catalogue::load_drive;
 
     /// The row of one case of a drive.
     fn row(drive: &DriveFile, case: &str) -> EverydayRow {
         let drives = [drive.clone()];
-        let mut plan = plan(&drives).unwrap();
+        let mut plan = plan_cases(&drives).unwrap();
         plan.todo.retain(|todo| todo.case.name == case);
         plan.run(|| {}).unwrap().remove(0).rows.remove(0)
     }
 
     #[test]
     fn a_flush_that_lies_is_off() {
-        let mut drive = load("caviar-wd400jb").unwrap();
+        let mut drive = load_drive("caviar-wd400jb").unwrap();
         assert_eq!(row(&drive, "overwrite and flush, 4 KiB").verdict, CaseVerdict::AsExpected);
         drive.set("faults.early_flush", "true").unwrap();
         let row = row(&drive, "overwrite and flush, 4 KiB");
@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn a_cache_that_is_not_off_is_off() {
-        let mut drive = load("caviar-wd400jb").unwrap();
+        let mut drive = load_drive("caviar-wd400jb").unwrap();
         drive.set("faults.caches_when_off", "true").unwrap();
         for case in ["sequential uncached writes, 4 KiB, depth 1", "random uncached writes, 4 KiB, depth 1"] {
             assert_eq!(row(&drive, case).verdict, CaseVerdict::Off, "{case}");
@@ -305,7 +305,7 @@ mod tests {
     #[test]
     fn a_profile_may_say_that_its_drive_does_otherwise() {
         let case = "random reads, 4 KiB, depth 1";
-        let mut drive = load("caviar-wd400jb").unwrap();
+        let mut drive = load_drive("caviar-wd400jb").unwrap();
         drive.otherwise.push(CaseException {
             case,
             misses: "it reads in its sleep".to_owned(),
@@ -314,11 +314,11 @@ mod tests {
         });
         // It does not: an unexpected agreement fails.
         let found = row(&drive, case);
-        assert_eq!((found.verdict, found.holds()), (CaseVerdict::NotOff, false));
+        assert_eq!((found.verdict, found.is_as_expected()), (CaseVerdict::NotOff, false));
         drive.otherwise[0].case = "overwrite and flush, 4 KiB";
         drive.set("faults.early_flush", "true").unwrap();
         let found = row(&drive, "overwrite and flush, 4 KiB");
-        assert_eq!((found.verdict, found.holds()), (CaseVerdict::KnownMiss, true));
+        assert_eq!((found.verdict, found.is_as_expected()), (CaseVerdict::KnownMiss, true));
         assert_eq!(found.misses.as_deref(), Some("it reads in its sleep"));
     }
 
@@ -326,11 +326,11 @@ mod tests {
     fn cases_are_left_out_where_they_say_nothing() {
         let has = |drive: &DriveFile, case: &str| {
             let drives = [drive.clone()];
-            plan(&drives).unwrap().todo.iter().any(|todo| todo.case.name == case)
+            plan_cases(&drives).unwrap().todo.iter().any(|todo| todo.case.name == case)
         };
         let part = "random uncached writes, 512 B, depth 1";
-        assert!(has(&load("exos-x18").unwrap(), part) && !has(&load("caviar-wd400jb").unwrap(), part));
-        let mut drive = load("caviar-wd400jb").unwrap();
+        assert!(has(&load_drive("exos-x18").unwrap(), part) && !has(&load_drive("caviar-wd400jb").unwrap(), part));
+        let mut drive = load_drive("caviar-wd400jb").unwrap();
         drive.set("power.protected", "true").unwrap();
         assert!(!has(&drive, "overwrite and flush, 4 KiB") && has(&drive, "random cached writes, 4 KiB, depth 1"));
         drive.set("cache.segments", "0").unwrap();
@@ -342,8 +342,8 @@ mod tests {
     #[test]
     fn bounds_have_an_inside() {
         let expected = ExpectedRate { low: 100.0, high: 200.0, law: RateLaw::Queue };
-        assert_eq!(outside(&expected, 150.0), 0.0);
-        assert!((outside(&expected, 90.0) + 0.1).abs() < 1e-12);
-        assert!((outside(&expected, 220.0) - 0.1).abs() < 1e-12);
+        assert_eq!(share_outside(&expected, 150.0), 0.0);
+        assert!((share_outside(&expected, 90.0) + 0.1).abs() < 1e-12);
+        assert!((share_outside(&expected, 220.0) - 0.1).abs() < 1e-12);
     }
 }

@@ -38,10 +38,10 @@ use seekwise_formats::stack::Setting;
 use seekwise_formats::study::{Claim, ClaimClass, ComparisonSpec, Study};
 use serde::{Deserialize, Serialize};
 
-use self::alike::Test;
-use self::place::{Axis, CellOutcome, Saying};
+use self::alike::ComparisonTest;
+use self::place::{Axis, CellOutcome, OutcomeWording};
 use crate::confound::{self, ComparisonSide};
-use crate::evaluate::{EvaluatedCheck, StudyResults, lines};
+use crate::evaluate::{EvaluatedCheck, StudyResults, check_lines};
 use crate::outcome::{DifferenceWords, Outcome};
 use crate::provenance::StudyProvenance;
 use crate::run::RunRecord;
@@ -50,8 +50,8 @@ use crate::stats::{Criteria, Interval, Judgement, PairedComparison, PairedRatios
 pub use self::beside::SecondaryFigure;
 pub use self::best::{BestLevel, LevelShare};
 pub use self::cause::{Cause, HiddenWork, PartChange};
-pub use self::metric::{needs as metric_needs, requests as requests_of};
-pub(crate) use self::place::listed;
+pub use self::metric::{count_requests as requests_of, needed_requests as metric_needs};
+pub(crate) use self::place::join_words;
 pub use self::place::{CellRegion, EffectLocation, RatioRange};
 pub use self::price::CutPrice;
 pub use self::tally::{CellCase, CellTally, UNDECIDED};
@@ -149,35 +149,35 @@ pub struct ClaimJudgement<'a> {
 
 impl ClaimJudgement<'_> {
     /// The vote of the range, then the figures, each with what was wanted, as lines.
-    pub fn figures(&self) -> Vec<String> {
-        self.vote.iter().map(RangeVote::to_string).chain(lines(&self.checked)).collect()
+    pub fn figure_lines(&self) -> Vec<String> {
+        self.vote.iter().map(RangeVote::to_string).chain(check_lines(&self.checked)).collect()
     }
 
     /// The figures in one line.
-    pub fn figure(&self) -> String {
-        self.figures().iter().map(|line| line.trim_start()).collect::<Vec<_>>().join("; ").replace(":; ", ": ")
+    pub fn figure_line(&self) -> String {
+        self.figure_lines().iter().map(|line| line.trim_start()).collect::<Vec<_>>().join("; ").replace(":; ", ": ")
     }
 
     /// Whether it counts as reproduced, as far as the study alone can tell. A finding of no difference counts only if
     /// the same bench detects a planted one, and one that holds with another only if that does; `seekwise claims` tries
     /// both. A judgement never counts.
-    pub fn reproduced(&self) -> Option<bool> {
+    pub fn is_reproduced(&self) -> Option<bool> {
         let alone = self.claim.class != ClaimClass::N && self.claim.with.is_none();
         self.holds.filter(|holds| self.claim.class != ClaimClass::J && (alone || !holds))
     }
 
     /// The answer, as far as the study alone can tell.
     pub fn answer(&self) -> ClaimAnswer {
-        ClaimAnswer::of(self.claim, self.reproduced(), self.holds, self.undecided)
+        ClaimAnswer::classify(self.claim, self.is_reproduced(), self.holds, self.undecided)
     }
 
     /// For a claim whose checks hold: what else must be confirmed, which `seekwise claims` tries.
-    pub fn pending(&self) -> Option<String> {
+    pub fn pending_condition(&self) -> Option<String> {
         let id = &self.claim.id;
         if self.claim.class == ClaimClass::J {
             return None;
         }
-        match (self.holds, self.reproduced(), &self.claim.with) {
+        match (self.holds, self.is_reproduced(), &self.claim.with) {
             (Some(true), None, Some(with)) => Some(format!("if {} holds beside it (seekwise claims {id})", with.claim)),
             (Some(true), None, None) => Some(format!("if a planted difference is detected (seekwise claims {id})")),
             _ => None,
@@ -189,8 +189,8 @@ impl OverallComparison {
     /// The verdict: mixed if some cells are surely better and others surely worse, whatever their mean is.
     pub fn outcome(&self, findings: &[Finding]) -> Outcome {
         let own = || findings.iter().filter(|finding| finding.compare == self.compare);
-        let any = |wanted: Outcome| own().any(|finding| outcome(finding.judgement.as_ref(), None) == wanted);
-        match outcome(self.judgement.as_ref(), self.refused.as_ref()) {
+        let any = |wanted: Outcome| own().any(|finding| judgement_outcome(finding.judgement.as_ref(), None) == wanted);
+        match judgement_outcome(self.judgement.as_ref(), self.refused.as_ref()) {
             Outcome::Refused => Outcome::Refused,
             _ if any(Outcome::Faster) && any(Outcome::Slower) => Outcome::Mixed,
             mean => mean,
@@ -211,31 +211,31 @@ impl<'a> Evidence<'a> {
     }
 
     /// The runs of a cell.
-    pub fn runs(&self, cell: usize) -> &[&'a RunRecord] {
+    pub fn cell_runs(&self, cell: usize) -> &[&'a RunRecord] {
         &self.by_cell[cell]
     }
 
     /// The mean of a metric over a cell's runs, with its 95 % interval; a single run is its own interval.
-    pub fn mean(&self, cell: usize, value: impl Fn(&RunRecord) -> f64) -> Interval {
+    pub fn cell_mean(&self, cell: usize, value: impl Fn(&RunRecord) -> f64) -> Interval {
         let values: Vec<f64> = self.by_cell[cell].iter().map(|record| value(record)).collect();
         let alone = values.first().copied().unwrap_or(0.0);
         mean_interval(&values, 0.05).unwrap_or(Interval { estimate: alone, low: alone, high: alone })
     }
 
-    fn factor(&self, name: &str) -> Option<usize> {
+    fn factor_index(&self, name: &str) -> Option<usize> {
         self.study.factor.iter().position(|factor| factor.name == name)
     }
 
     /// All comparisons in all their cells, judged together.
     pub fn findings(&self) -> (&[Finding], &[OverallComparison]) {
-        let (findings, overall) = self.findings.get_or_init(|| self.all_judged());
+        let (findings, overall) = self.findings.get_or_init(|| self.judge_comparisons());
         (findings, overall)
     }
 
-    fn all_judged(&self) -> (Vec<Finding>, Vec<OverallComparison>) {
+    fn judge_comparisons(&self) -> (Vec<Finding>, Vec<OverallComparison>) {
         let mut findings: Vec<Finding> = Vec::new();
         for (index, compare) in self.study.compare.iter().enumerate() {
-            findings.extend(self.sides(index, compare));
+            findings.extend(self.unjudged_findings(index, compare));
         }
         let mut judged: Vec<(Option<Judgement>, Option<usize>)> = match &self.made.sampling {
             Some(plan) => self.judge_until(plan, &findings),
@@ -244,23 +244,24 @@ impl<'a> Evidence<'a> {
         let tail = judged.split_off(findings.len());
         for (finding, (judgement, pairs)) in findings.iter_mut().zip(judged) {
             (finding.judgement, finding.pairs) = (judgement, pairs);
-            self.explain(finding);
+            self.explain_finding(finding);
         }
         let overall = tail.into_iter().enumerate().map(|(compare, (judgement, _))| {
             let of = || findings.iter().filter(|finding| finding.compare == compare);
             let refused = of().find_map(|finding| finding.refused.clone());
             let credit = of().next().map_or(String::new(), |finding| finding.credit.clone());
-            let place = if refused.is_none() { self.place(compare, &of().collect::<Vec<_>>()) } else { None };
+            let place = if refused.is_none() { self.locate_effect(compare, &of().collect::<Vec<_>>()) } else { None };
             let ratios = of().filter_map(|finding| Some(finding.judgement?.ratio.estimate));
-            let range = RatioRange::of(ratios).filter(|_| refused.is_none());
-            let price = self.price(&of().collect::<Vec<_>>()).filter(|_| refused.is_none());
+            let range = RatioRange::from_ratios(ratios).filter(|_| refused.is_none());
+            let price = self.cut_price(&of().collect::<Vec<_>>()).filter(|_| refused.is_none());
             let at_once = of().next().map_or(Vec::new(), |finding| finding.at_once.clone());
-            let each =
-                of().map(|it| (outcome(it.judgement.as_ref(), None), it.judgement.map_or(1.0, |j| j.ratio.estimate)));
-            let (cells, tally) = (of().count(), CellTally::of(each));
+            let each = of().map(|it| {
+                (judgement_outcome(it.judgement.as_ref(), None), it.judgement.map_or(1.0, |j| j.ratio.estimate))
+            });
+            let (cells, tally) = (of().count(), CellTally::from_cells(each));
             let unrefused = judgement.as_ref().filter(|_| refused.is_none());
-            let beside = self.beside(compare, unrefused, &of().collect::<Vec<_>>());
-            let per_request = self.per_request(compare, &of().collect::<Vec<_>>());
+            let beside = self.opposing_rates(compare, unrefused, &of().collect::<Vec<_>>());
+            let per_request = self.per_request_outcomes(compare, &of().collect::<Vec<_>>());
             OverallComparison {
                 compare,
                 judgement,
@@ -281,48 +282,51 @@ impl<'a> Evidence<'a> {
     }
 
     /// The test of comparisons of one kind; `None` without any.
-    fn test(&self, findings: &[&Finding]) -> Option<Test> {
+    fn comparison_test(&self, findings: &[&Finding]) -> Option<ComparisonTest> {
         let metric = self.study.compare[findings.first()?.compare].metric().clone();
         let sides = findings.iter().map(|finding| (finding.from, finding.to));
-        Some(Test::new(sides, metric, self.alike()))
+        Some(ComparisonTest::new(sides, metric, self.first_equal_cells()))
     }
 
     /// Judges a fixed sample: each finding, then each comparison over all its cells.
     fn judge_fixed(&self, findings: &[Finding]) -> Vec<Option<Judgement>> {
-        let each = findings.iter().map(|finding| (self.test(&[finding]), self.paired(finding)));
+        let each = findings.iter().map(|finding| (self.comparison_test(&[finding]), self.own_metric_ratios(finding)));
         let overall = (0..self.study.compare.len()).map(|index| {
             let of: Vec<&Finding> = findings.iter().filter(|finding| finding.compare == index).collect();
-            (self.test(&of), self.together(self.study.compare[index].metric(), &of, self.study.runs as usize))
+            (
+                self.comparison_test(&of),
+                self.overall_ratios(self.study.compare[index].metric(), &of, self.study.runs as usize),
+            )
         });
         self.judge_all(each.chain(overall).collect())
     }
 
     /// Judges all together. Comparisons that ask the same (over all cells if there is only one; of cells that are the same run) make one
     /// test: counted twice, it would be corrected for a family that does not exist. Tests without chance are not part of the family.
-    fn judge_all(&self, asked: Vec<(Option<Test>, Option<PairedRatios>)>) -> Vec<Option<Judgement>> {
-        let mut tests: Vec<Test> = Vec::new();
+    fn judge_all(&self, asked: Vec<(Option<ComparisonTest>, Option<PairedRatios>)>) -> Vec<Option<Judgement>> {
+        let mut tests: Vec<ComparisonTest> = Vec::new();
         let mut comparisons: Vec<PairedComparison> = Vec::new();
-        let mut place = |(test, paired): (Option<Test>, Option<PairedRatios>)| {
+        let mut place = |(test, paired): (Option<ComparisonTest>, Option<PairedRatios>)| {
             let (test, paired) = (test?, paired?);
             let known = tests.iter().position(|known| *known == test);
             Some(known.unwrap_or_else(|| {
-                comparisons.push(PairedComparison { paired, better: metric::better(&test.metric) });
+                comparisons.push(PairedComparison { paired, better: metric::better_direction(&test.metric) });
                 tests.push(test);
                 tests.len() - 1
             }))
         };
         let places: Vec<Option<usize>> = asked.into_iter().map(&mut place).collect();
-        let tests: Vec<&Test> = tests.iter().collect();
-        let judged = apart(&tests, &comparisons, |comparisons| judge(comparisons, &self.criteria()));
+        let tests: Vec<&ComparisonTest> = tests.iter().collect();
+        let judged = judge_families(&tests, &comparisons, |comparisons| judge(comparisons, &self.judging_criteria()));
         places.into_iter().map(|place| place.map(|place| judged[place])).collect()
     }
 
-    fn criteria(&self) -> Criteria {
+    fn judging_criteria(&self) -> Criteria {
         Criteria::new(0.05, self.study.margin_percent / 100.0).unwrap_or_default()
     }
 
-    fn sides(&self, index: usize, compare: &ComparisonSpec) -> Vec<Finding> {
-        let Some(factor) = self.factor(&compare.factor) else { return Vec::new() };
+    fn unjudged_findings(&self, index: usize, compare: &ComparisonSpec) -> Vec<Finding> {
+        let Some(factor) = self.factor_index(&compare.factor) else { return Vec::new() };
         let levels = || self.made.cells.iter().map(|made| &made.cell.levels);
         // The first of equal levels.
         let places: BTreeMap<&Vec<String>, usize> =
@@ -335,13 +339,13 @@ impl<'a> Evidence<'a> {
             let others = self.study.factor.iter().zip(&other).enumerate().filter(|&(place, _)| place != factor);
             let named = others.map(|(_, (factor, level))| format!("{} {level}", factor.name));
             let cell = named.collect::<Vec<_>>().join(", ");
-            let sides = [from, to].map(|cell| ComparisonSide::of(self.made, cell));
-            let refused = confound::refusal(compare, &self.study.factor[factor], &sides);
-            let refused = refused.or_else(|| self.given(compare.metric(), [from, to]));
-            let credit = confound::credit(compare, &self.study.factor[factor], &sides);
+            let sides = [from, to].map(|cell| ComparisonSide::from_cell(self.made, cell));
+            let refused = confound::refusal_reason(compare, &self.study.factor[factor], &sides);
+            let refused = refused.or_else(|| self.given_rate_refusal(compare.metric(), [from, to]));
+            let credit = confound::credit_text(compare, &self.study.factor[factor], &sides);
             let at_once = match refused {
                 Some(_) => Vec::new(),
-                None => confound::at_once(compare, &self.study.factor[factor], &sides),
+                None => confound::joint_concerns(compare, &self.study.factor[factor], &sides),
             };
             let (judgement, pairs, cause, unasked, beside, thin) = (None, None, None, None, Vec::new(), false);
             Some(Finding {
@@ -365,13 +369,13 @@ impl<'a> Evidence<'a> {
 
     /// Why a metric says nothing of either side: all requests came by a rate or a trace, and both sides kept up with
     /// it. If one did not, its rate is a result.
-    fn given(&self, metric: &Metric, sides: [usize; 2]) -> Option<String> {
+    fn given_rate_refusal(&self, metric: &Metric, sides: [usize; 2]) -> Option<String> {
         let of_requests = !matches!(metric.whose, MetricScope::Flush | MetricScope::Operations(_));
         let rate = matches!(metric.figure, Statistic::Iops | Statistic::BytesPerS) && of_requests;
         if !rate && metric.figure != Statistic::Elapsed {
             return None;
         }
-        let mut runs = sides.iter().flat_map(|cell| self.first_look(*cell)).peekable();
+        let mut runs = sides.iter().flat_map(|cell| self.first_look_runs(*cell)).peekable();
         let said = runs.peek()?.arrivals?.words();
         runs.all(|run| run.arrivals.is_some_and(|arrivals| arrivals.all && arrivals.kept)).then(|| {
             format!(
@@ -382,22 +386,22 @@ impl<'a> Evidence<'a> {
     }
 
     /// A metric of each run of a cell; `None` if one has no such request.
-    fn values(&self, cell: usize, metric: &Metric) -> Option<Vec<f64>> {
-        self.by_cell[cell].iter().map(|record| metric::value(metric, record)).collect()
+    fn run_values(&self, cell: usize, metric: &Metric) -> Option<Vec<f64>> {
+        self.by_cell[cell].iter().map(|record| metric::value_in_run(metric, record)).collect()
     }
 
     /// The mean of a metric over a cell's runs, with its interval; `None` if a run has no such request.
-    pub fn mean_of(&self, cell: usize, metric: &Metric) -> Option<Interval> {
-        self.values(cell, metric).filter(|values| !values.is_empty())?;
-        Some(self.mean(cell, |run| metric::value(metric, run).unwrap_or(0.0)))
+    pub fn metric_mean(&self, cell: usize, metric: &Metric) -> Option<Interval> {
+        self.run_values(cell, metric).filter(|values| !values.is_empty())?;
+        Some(self.cell_mean(cell, |run| metric::value_in_run(metric, run).unwrap_or(0.0)))
     }
 
-    fn paired(&self, finding: &Finding) -> Option<PairedRatios> {
-        self.pair(finding, self.study.compare[finding.compare].metric())
+    fn own_metric_ratios(&self, finding: &Finding) -> Option<PairedRatios> {
+        self.metric_ratios(finding, self.study.compare[finding.compare].metric())
     }
 
-    fn pair(&self, finding: &Finding, metric: &Metric) -> Option<PairedRatios> {
-        let (mut from, mut to) = (self.values(finding.from, metric)?, self.values(finding.to, metric)?);
+    fn metric_ratios(&self, finding: &Finding, metric: &Metric) -> Option<PairedRatios> {
+        let (mut from, mut to) = (self.run_values(finding.from, metric)?, self.run_values(finding.to, metric)?);
         if let Some(pairs) = finding.pairs {
             from.truncate(pairs);
             to.truncate(pairs);
@@ -406,20 +410,20 @@ impl<'a> Evidence<'a> {
     }
 
     /// Explains a judged finding: where its difference comes from, and what went the other way.
-    fn explain(&self, finding: &mut Finding) {
+    fn explain_finding(&self, finding: &mut Finding) {
         let metric = self.study.compare[finding.compare].metric();
         let (from, to) = (&self.by_cell[finding.from], &self.by_cell[finding.to]);
         // How long a run took follows from its responses only if both sides issue the same amount.
         let asked = |runs: &[&RunRecord]| runs.iter().map(|run| run.all.ios).sum::<u64>();
         let follows = metric.figure != Statistic::Elapsed || asked(from) == asked(to);
         let hidden = self.hidden_work([finding.from, finding.to]);
-        finding.cause = if follows { Cause::between(&metric.whose, from, to, hidden) } else { None };
-        finding.unasked = self.unasked(finding.from, finding.to);
-        let supported = |metric: &Metric| from.iter().chain(to).all(|run| metric::supported(metric, run));
+        finding.cause = if follows { Cause::between_runs(&metric.whose, from, to, hidden) } else { None };
+        finding.unasked = self.same_run_reason(finding.from, finding.to);
+        let supported = |metric: &Metric| from.iter().chain(to).all(|run| metric::has_enough_requests(metric, run));
         finding.thin = !supported(metric);
         let Some(judgement) = finding.judgement.filter(|_| finding.refused.is_none()) else { return };
         if let Some(cause) = &mut finding.cause {
-            cause.oppose(judgement.verdict);
+            cause.set_opposed(judgement.verdict);
         }
         let margin = self.study.margin_percent / 100.0;
         // Bytes a second say nothing more than requests a second if these are of one size.
@@ -428,16 +432,16 @@ impl<'a> Evidence<'a> {
         };
         let resized = (size(to) / size(from) - 1.0).abs() > margin;
         let tells = |metric: &Metric| supported(metric) && (resized || metric.figure != Statistic::BytesPerS);
-        let beside = beside::companions(metric).into_iter().filter(tells).filter_map(|metric| {
-            let ratio = self.pair(finding, &metric)?.ratio(0.05);
-            beside::contradicts(metric, ratio, judgement.verdict, margin)
+        let beside = beside::companion_metrics(metric).into_iter().filter(tells).filter_map(|metric| {
+            let ratio = self.metric_ratios(finding, &metric)?.ratio_interval(0.05);
+            beside::contradicting_figure(metric, ratio, judgement.verdict, margin)
         });
         finding.beside = beside.collect();
     }
 
     /// Settings of cells that hide work for a request.
     fn hidden_work(&self, cells: [usize; 2]) -> HiddenWork {
-        let any = |is: fn(&Setting) -> bool| cells.iter().any(|&cell| self.made.settings(cell).any(is));
+        let any = |is: fn(&Setting) -> bool| cells.iter().any(|&cell| self.made.cell_settings(cell).any(is));
         HiddenWork {
             has_array: any(|it| it.key == "array" && it.value != "none"),
             caches_writes: any(|it| it.key.ends_with(".write_back") && it.value == "true"),
@@ -445,8 +449,8 @@ impl<'a> Evidence<'a> {
     }
 
     /// Locates the effect of a comparison, by the levels of the other factors.
-    fn place(&self, compare: usize, of: &[&Finding]) -> Option<EffectLocation> {
-        let compared = self.factor(&self.study.compare[compare].factor)?;
+    fn locate_effect(&self, compare: usize, of: &[&Finding]) -> Option<EffectLocation> {
+        let compared = self.factor_index(&self.study.compare[compare].factor)?;
         let others = || self.study.factor.iter().enumerate().filter(|&(index, _)| index != compared);
         let axes: Vec<Axis> = others()
             .map(|(_, factor)| Axis {
@@ -460,31 +464,32 @@ impl<'a> Evidence<'a> {
         let place = |finding: &&Finding| {
             let levels = &self.made.cells[finding.from].cell.levels;
             let at = |axis: &Axis| {
-                let own = &levels[self.factor(&axis.factor)?];
+                let own = &levels[self.factor_index(&axis.factor)?];
                 axis.levels.iter().position(|level| level == own)
             };
             let ratio = finding.judgement.map_or(1.0, |judgement| judgement.ratio.estimate);
             Some(CellOutcome {
                 at: axes.iter().map(at).collect::<Option<_>>()?,
-                outcome: outcome(finding.judgement.as_ref(), None),
+                outcome: judgement_outcome(finding.judgement.as_ref(), None),
                 ratio,
             })
         };
         let places: Vec<CellOutcome> = of.iter().map(place).collect::<Option<_>>()?;
-        let words = DifferenceWords::of(self.study.compare[compare].metric());
-        place::describe(&axes, &places, Saying { margin: self.study.margin_percent / 100.0, words })
+        let words = DifferenceWords::for_metric(self.study.compare[compare].metric());
+        place::describe_location(&axes, &places, OutcomeWording { margin: self.study.margin_percent / 100.0, words })
     }
 
     /// The rates that went the other way than the metric compared over all cells. A side that uses less of the processor may only do less
     /// work: the requests for each second of the processor then follow its rate.
-    fn beside(&self, compare: usize, judgement: Option<&Judgement>, of: &[&Finding]) -> Vec<SecondaryFigure> {
+    fn opposing_rates(&self, compare: usize, judgement: Option<&Judgement>, of: &[&Finding]) -> Vec<SecondaryFigure> {
         let metric = self.study.compare[compare].metric();
         let Some(judgement) = judgement else { return Vec::new() };
         let runs = of.iter().map(|it| self.by_cell[it.from].len().min(self.by_cell[it.to].len())).min().unwrap_or(0);
-        let ratio = |metric: Metric| Some((self.together(&metric, of, runs)?.ratio(0.05), metric));
-        let rates = beside::companions(metric).into_iter().filter(|companion| companion.figure == Statistic::Iops);
+        let ratio = |metric: Metric| Some((self.overall_ratios(&metric, of, runs)?.ratio_interval(0.05), metric));
+        let rates =
+            beside::companion_metrics(metric).into_iter().filter(|companion| companion.figure == Statistic::Iops);
         let against = rates.filter_map(ratio).filter_map(|(ratio, metric)| {
-            beside::contradicts(metric, ratio, judgement.verdict, self.study.margin_percent / 100.0)
+            beside::contradicting_figure(metric, ratio, judgement.verdict, self.study.margin_percent / 100.0)
         });
         let against: Vec<SecondaryFigure> = against.collect();
         if metric.figure != Statistic::Cpu {
@@ -500,26 +505,30 @@ impl<'a> Evidence<'a> {
     /// Outcome and ratio of each cell's processor time for a request, judged as a family of its own; none for other metrics than the
     /// processor's share. The time is the inverse of the requests that a second of the processor serves. A smaller share of the processor
     /// may come of less work alone.
-    fn per_request(&self, compare: usize, of: &[&Finding]) -> Vec<(Outcome, f64)> {
+    fn per_request_outcomes(&self, compare: usize, of: &[&Finding]) -> Vec<(Outcome, f64)> {
         let metric = self.study.compare[compare].metric();
         if metric.figure != Statistic::Cpu {
             return Vec::new();
         }
         let served = Metric { whose: metric.whose.clone(), figure: Statistic::IosPerCpuSecond };
         let asked = of.iter().map(|finding| {
-            let test = Test::new(std::iter::once((finding.from, finding.to)), served.clone(), self.alike());
-            (Some(test), self.pair(finding, &served))
+            let test = ComparisonTest::new(
+                std::iter::once((finding.from, finding.to)),
+                served.clone(),
+                self.first_equal_cells(),
+            );
+            (Some(test), self.metric_ratios(finding, &served))
         });
         let judged: Option<Vec<Judgement>> = self.judge_all(asked.collect()).into_iter().collect();
-        let case = |judgement: Judgement| (outcome(Some(&judgement), None), judgement.ratio.estimate.recip());
+        let case = |judgement: Judgement| (judgement_outcome(Some(&judgement), None), judgement.ratio.estimate.recip());
         judged.map_or_else(Vec::new, |judged| judged.into_iter().map(case).collect())
     }
 
     /// The geometric means of a metric over all cells of both sides of a comparison, run by run.
-    fn together(&self, metric: &Metric, of: &[&Finding], runs: usize) -> Option<PairedRatios> {
+    fn overall_ratios(&self, metric: &Metric, of: &[&Finding], runs: usize) -> Option<PairedRatios> {
         let mean = |side: fn(&Finding) -> usize, run: usize| {
             let logs = of.iter().map(|finding| {
-                let value = metric::value(metric, self.by_cell[side(finding)].get(run)?);
+                let value = metric::value_in_run(metric, self.by_cell[side(finding)].get(run)?);
                 value.map(f64::ln)
             });
             let sum = logs.sum::<Option<f64>>()?;
@@ -531,7 +540,7 @@ impl<'a> Evidence<'a> {
     }
 
     /// Judges the claims of the study.
-    pub fn claims(&self) -> Vec<ClaimJudgement<'a>> {
+    pub fn judge_claims(&self) -> Vec<ClaimJudgement<'a>> {
         self.study.claim.iter().map(|claim| self.judge_claim(claim)).collect()
     }
 
@@ -540,13 +549,13 @@ impl<'a> Evidence<'a> {
         let levels = self.made.cells.iter().map(|made| &made.cell.levels[..]).collect();
         let results = StudyResults::new(self.study, levels, Some(self.made), &self.by_cell);
         let all = |expressions: &[Expression]| -> Vec<EvaluatedCheck> {
-            expressions.iter().flat_map(|one| results.check(one, &claim.over)).collect()
+            expressions.iter().flat_map(|one| results.check_expression(one, &claim.over)).collect()
         };
         let (checks, decided) = (all(&claim.check), all(&claim.decided_if));
-        let vote = RangeVote::of(&checks, &decided);
-        let holds = vote.as_ref().and_then(RangeVote::carried);
+        let vote = RangeVote::from_checks(&checks, &decided);
+        let holds = vote.as_ref().and_then(RangeVote::majority_answer);
         let undecided = vote.is_some() && holds.is_none();
-        let distance = BoundDistance::of(&checks);
+        let distance = BoundDistance::from_checks(&checks);
         let decided =
             decided.into_iter().map(|check| EvaluatedCheck { of: format!("decided if {}", check.of), ..check });
         let shown = all(&claim.show).into_iter().map(|shown| EvaluatedCheck { holds: None, ..shown });
@@ -557,13 +566,13 @@ impl<'a> Evidence<'a> {
 }
 
 /// Judges the tests that chance decides as one family, and the others as another.
-fn apart<T: Clone, J>(tests: &[&Test], each: &[T], judge: impl Fn(&[T]) -> Vec<J>) -> Vec<J> {
+fn judge_families<T: Clone, J>(tests: &[&ComparisonTest], each: &[T], judge: impl Fn(&[T]) -> Vec<J>) -> Vec<J> {
     let of = |certain: bool| tests.iter().zip(each).filter(move |(test, _)| test.is_certain() == certain);
     let [mut open, mut certain] = [false, true].map(|certain| {
         let own: Vec<T> = of(certain).map(|(_, it)| it.clone()).collect();
         judge(&own).into_iter()
     });
-    let mut next = |test: &&Test| if test.is_certain() { certain.next() } else { open.next() };
+    let mut next = |test: &&ComparisonTest| if test.is_certain() { certain.next() } else { open.next() };
     tests.iter().map(&mut next).map(|it| it.expect("each is judged")).collect()
 }
 
@@ -589,7 +598,7 @@ pub enum ClaimAnswer {
 
 impl ClaimAnswer {
     /// Classifies a claim by whether it is `reproduced`, whether its checks hold, and whether it is undecided.
-    pub fn of(claim: &Claim, reproduced: Option<bool>, holds: Option<bool>, undecided: bool) -> ClaimAnswer {
+    pub fn classify(claim: &Claim, reproduced: Option<bool>, holds: Option<bool>, undecided: bool) -> ClaimAnswer {
         match (claim.class, reproduced, holds) {
             _ if undecided => ClaimAnswer::NotDecided,
             (ClaimClass::J, _, Some(true)) => ClaimAnswer::Agrees,
@@ -616,7 +625,7 @@ impl ClaimAnswer {
 }
 
 /// The outcome of a judgement; refused if there is a reason.
-pub fn outcome(judgement: Option<&Judgement>, refused: Option<&String>) -> Outcome {
+pub fn judgement_outcome(judgement: Option<&Judgement>, refused: Option<&String>) -> Outcome {
     if refused.is_some() {
         return Outcome::Refused;
     }

@@ -3,11 +3,11 @@
 
 use plotters::prelude::*;
 
-use crate::compose::{headline, paired};
+use crate::compose::{comparison_headline, pairing_words};
 use crate::finding::{Evidence, Finding};
 use crate::outcome::{DifferenceWords, ratio_text};
-use crate::plot::comparison::{FOOT, Fallible, GRID, HEAD, INK, TITLE, WORDS, lines, shortened};
-use crate::plot::tick;
+use crate::plot::comparison::{FOOT, Fallible, GRID, HEAD, INK, TITLE, WORDS, break_lines, shorten_text};
+use crate::plot::format_tick;
 use crate::stats::{Judgement, Verdict};
 
 /// More rows than this are no picture: those that are furthest from 1 are kept, in the study's order.
@@ -32,30 +32,31 @@ pub struct Forest {
     title: String,
     axis: String,
     words: DifferenceWords,
-    rows: Vec<Row>,
+    rows: Vec<ForestRow>,
     method: String,
 }
 
 /// A cell, or all of them.
 #[derive(Clone, Debug)]
-struct Row {
+struct ForestRow {
     name: String,
     judgement: Judgement,
 }
 
 impl Forest {
     /// The picture of the comparison that leads a study; nothing if it has none that was judged.
-    pub fn of(evidence: &Evidence<'_>) -> Option<Forest> {
+    pub fn from_evidence(evidence: &Evidence<'_>) -> Option<Forest> {
         let (findings, overall) = evidence.findings();
         let leads = |compare: usize| evidence.study.compare[compare].headline;
         let leading = overall.iter().find(|overall| leads(overall.compare)).or(overall.first())?;
         let compare = &evidence.study.compare[leading.compare];
-        let row = |finding: &Finding| Some(Row { name: finding.cell.clone(), judgement: finding.judgement? });
+        let row = |finding: &Finding| Some(ForestRow { name: finding.cell.clone(), judgement: finding.judgement? });
         let judged = |finding: &&Finding| finding.compare == leading.compare && finding.refused.is_none();
-        let all: Vec<Row> = findings.iter().filter(judged).filter_map(row).collect();
+        let all: Vec<ForestRow> = findings.iter().filter(judged).filter_map(row).collect();
         let cells = all.len();
         let ratios: Vec<f64> = all.iter().map(|row| row.judgement.ratio.estimate).collect();
-        let mut rows: Vec<Row> = furthest(&ratios, ROWS).into_iter().map(|place| all[place].clone()).collect();
+        let mut rows: Vec<ForestRow> =
+            furthest_from_one(&ratios, ROWS).into_iter().map(|place| all[place].clone()).collect();
         let shown = match rows.len() {
             drawn if drawn < cells => format!("the {drawn} of {cells} cells furthest from 1"),
             1 => "1 cell".to_owned(),
@@ -65,13 +66,21 @@ impl Forest {
             return None;
         }
         if cells > 1 {
-            rows.extend(leading.judgement.map(|judgement| Row { name: "all cells together".to_owned(), judgement }));
+            rows.extend(
+                leading.judgement.map(|judgement| ForestRow { name: "all cells together".to_owned(), judgement }),
+            );
         }
         let metric = compare.metric();
         Some(Forest {
-            title: headline(compare, leading),
-            axis: format!("{}: {} over {} ({} is better)", metric.title(), compare.to, compare.from, metric.better()),
-            words: DifferenceWords::of(metric),
+            title: comparison_headline(compare, leading),
+            axis: format!(
+                "{}: {} over {} ({} is better)",
+                metric.title(),
+                compare.to,
+                compare.from,
+                metric.better_direction()
+            ),
+            words: DifferenceWords::for_metric(metric),
             rows,
             method: format!(
                 "{shown}, {} each, paired {}; 95 % intervals. Seekwise.",
@@ -79,14 +88,14 @@ impl Forest {
                     Some(_) => "runs until decided".to_owned(),
                     None => format!("{} runs", evidence.study.runs),
                 },
-                paired(evidence.made)
+                pairing_words(evidence.made)
             ),
         })
     }
 }
 
 /// The indices of the `most` ratios that are furthest from 1, in order.
-fn furthest(ratios: &[f64], most: usize) -> Vec<usize> {
+fn furthest_from_one(ratios: &[f64], most: usize) -> Vec<usize> {
     let mut places: Vec<usize> = (0..ratios.len()).collect();
     places.sort_by(|&a, &b| ratios[b].ln().abs().total_cmp(&ratios[a].ln().abs()));
     places.truncate(most);
@@ -95,41 +104,41 @@ fn furthest(ratios: &[f64], most: usize) -> Vec<usize> {
 }
 
 /// The picture as a whole SVG document.
-pub fn svg(forest: &Forest) -> String {
+pub fn draw_svg(forest: &Forest) -> String {
     let mut text = String::new();
     let height = HEAD + ROW * forest.rows.len() as u32 + AXIS + FOOT;
-    let width = (names(forest) + ACROSS + WORDS).max(LEAST);
-    let drawn = draw(forest, SVGBackend::with_string(&mut text, (width, height)));
+    let width = (names_width(forest) + ACROSS + WORDS).max(LEAST);
+    let drawn = draw_chart(forest, SVGBackend::with_string(&mut text, (width, height)));
     // A text has no device that could fail; rows that cannot be laid out are an error of ours.
     drawn.expect("an SVG text takes every drawing");
     text
 }
 
 /// Pixels across that the names take.
-fn names(forest: &Forest) -> u32 {
+fn names_width(forest: &Forest) -> u32 {
     let longest = forest.rows.iter().map(|row| row.name.chars().count().min(NAME)).max().unwrap_or(0);
     longest as u32 * LETTER + 14
 }
 
-fn draw(forest: &Forest, backend: SVGBackend<'_>) -> Fallible {
+fn draw_chart(forest: &Forest, backend: SVGBackend<'_>) -> Fallible {
     let root = backend.into_drawing_area();
     root.fill(&WHITE)?;
     let (head, rest) = root.split_vertically(HEAD);
-    for (line, words) in lines(&forest.title, TITLE).into_iter().take(2).enumerate() {
+    for (line, words) in break_lines(&forest.title, TITLE).into_iter().take(2).enumerate() {
         let style = ("sans-serif", 16).into_font().color(&INK);
         head.draw(&Text::new(words, (16, 12 + 22 * line as i32), style))?;
     }
     let (area, foot) = rest.split_vertically(ROW * forest.rows.len() as u32 + AXIS);
     foot.draw(&Text::new(forest.method.clone(), (16, 10), ("sans-serif", 12).into_font().color(&INK)))?;
     // Upwards, as the axis counts.
-    let rows: Vec<&Row> = forest.rows.iter().rev().collect();
-    let names: Vec<String> = rows.iter().map(|row| shortened(&row.name, NAME)).collect();
+    let rows: Vec<&ForestRow> = forest.rows.iter().rev().collect();
+    let names: Vec<String> = rows.iter().map(|row| shorten_text(&row.name, NAME)).collect();
     let mut chart = ChartBuilder::on(&area)
         .margin_left(10)
         .margin_right(WORDS)
         .x_label_area_size(AXIS - 20)
-        .y_label_area_size(self::names(forest))
-        .build_cartesian_2d(range(&rows), (0..rows.len() - 1).into_segmented())?;
+        .y_label_area_size(self::names_width(forest))
+        .build_cartesian_2d(axis_range(&rows), (0..rows.len() - 1).into_segmented())?;
     let name = |place: &SegmentValue<usize>| match place {
         SegmentValue::CenterOf(place) => names.get(*place).cloned().unwrap_or_default(),
         _ => String::new(),
@@ -139,7 +148,7 @@ fn draw(forest: &Forest, backend: SVGBackend<'_>) -> Fallible {
         .x_desc(&forest.axis)
         .x_labels(6)
         .y_labels(rows.len())
-        .x_label_formatter(&tick)
+        .x_label_formatter(&format_tick)
         .y_label_formatter(&name)
         .disable_y_mesh()
         .label_style(("sans-serif", 13).into_font().color(&INK))
@@ -152,13 +161,13 @@ fn draw(forest: &Forest, backend: SVGBackend<'_>) -> Fallible {
     for (index, row) in rows.iter().enumerate() {
         let ratio = row.judgement.ratio;
         let at = |end: f64| (end, SegmentValue::CenterOf(index));
-        let colour = colour(row.judgement.verdict);
+        let colour = verdict_colour(row.judgement.verdict);
         let whole = ratio.low.is_finite() && ratio.high.is_finite();
         if whole {
             chart.draw_series([PathElement::new(vec![at(ratio.low), at(ratio.high)], colour.stroke_width(2))])?;
         }
         let end = if whole { ratio.high.max(ratio.estimate) } else { ratio.estimate };
-        let said = format!("{}, {}", ratio_text(&row.judgement), forest.words.verdict(row.judgement.verdict));
+        let said = format!("{}, {}", ratio_text(&row.judgement), forest.words.verdict_words(row.judgement.verdict));
         let words = Text::new(said, (10, -7), ("sans-serif", 13).into_font().color(&INK));
         // The last row of several is the whole, and the first from below.
         let radius = if index == 0 && rows.len() > 1 { 6 } else { 4 };
@@ -170,7 +179,7 @@ fn draw(forest: &Forest, backend: SVGBackend<'_>) -> Fallible {
 }
 
 /// From a little below the least end to a little above the largest, 1 among them.
-fn range(rows: &[&Row]) -> std::ops::Range<f64> {
+fn axis_range(rows: &[&ForestRow]) -> std::ops::Range<f64> {
     let ends =
         rows.iter().flat_map(|row| [row.judgement.ratio.low, row.judgement.ratio.high, row.judgement.ratio.estimate]);
     let (low, high) = ends
@@ -180,7 +189,7 @@ fn range(rows: &[&Row]) -> std::ops::Range<f64> {
     (low - room).max(0.0)..high + room
 }
 
-fn colour(verdict: Verdict) -> RGBColor {
+fn verdict_colour(verdict: Verdict) -> RGBColor {
     match verdict {
         Verdict::Faster => FASTER,
         Verdict::Slower => SLOWER,
@@ -194,8 +203,8 @@ mod tests {
 
     #[test]
     fn of_too_many_cells_those_furthest_from_one_are_kept_in_their_order() {
-        assert_eq!(furthest(&[1.1, 4.0, 1.0, 0.2, 1.0, 2.0], 3), [1, 3, 5]);
-        assert_eq!(furthest(&[1.5, 1.5, 1.5], 2), [0, 1]);
-        assert_eq!(furthest(&[1.5], 40), [0]);
+        assert_eq!(furthest_from_one(&[1.1, 4.0, 1.0, 0.2, 1.0, 2.0], 3), [1, 3, 5]);
+        assert_eq!(furthest_from_one(&[1.5, 1.5, 1.5], 2), [0, 1]);
+        assert_eq!(furthest_from_one(&[1.5], 40), [0]);
     }
 }

@@ -51,9 +51,9 @@ impl InputRole {
     /// The text of a built-in drive or job.
     fn built_in(self, name: &str) -> Option<&'static str> {
         match self {
-            InputRole::Drive => drives::text(name),
+            InputRole::Drive => drives::find_text(name),
             InputRole::Stack | InputRole::Trace => None,
-            InputRole::Job => built_in::text(name),
+            InputRole::Job => built_in::find_text(name),
         }
     }
 }
@@ -108,7 +108,7 @@ pub struct Inputs<'a> {
 
 impl<'a> Inputs<'a> {
     /// Built-in drives and jobs, the files that `read` fetches, and the environment, as they are now.
-    pub fn today(read: &'a TextLoader<'a>) -> Inputs<'a> {
+    pub fn from_today(read: &'a TextLoader<'a>) -> Inputs<'a> {
         Inputs {
             read: Some(read),
             open: None,
@@ -120,7 +120,7 @@ impl<'a> Inputs<'a> {
     }
 
     /// Only kept texts are read.
-    pub fn kept(taken: InputTexts) -> Inputs<'static> {
+    pub fn from_kept(taken: InputTexts) -> Inputs<'static> {
         Inputs {
             read: None,
             open: None,
@@ -133,7 +133,7 @@ impl<'a> Inputs<'a> {
 
     /// Adds an opener of traces.
     #[must_use]
-    pub fn opening(self, open: OpenParts) -> Inputs<'a> {
+    pub fn with_opener(self, open: OpenParts) -> Inputs<'a> {
         Inputs { open: Some(open), ..self }
     }
 
@@ -155,12 +155,12 @@ impl<'a> Inputs<'a> {
 
     /// True if a trace of this name was read.
     pub fn keeps_trace(&self, name: &str) -> bool {
-        self.taken.borrow().find(InputRole::Trace, name).is_some()
+        self.taken.borrow().find_text(InputRole::Trace, name).is_some()
     }
 
     /// The survey of the trace called `name`, read in this way; `make` surveys it. An error if it differs from the kept
     /// one.
-    pub fn survey(
+    pub fn survey_trace(
         &self,
         name: &str,
         reading: &TraceReadOptions,
@@ -172,7 +172,7 @@ impl<'a> Inputs<'a> {
             return Ok(Arc::clone(known));
         }
         let survey = Arc::new(make()?);
-        let words = survey.words();
+        let words = survey.summary_line();
         let mut taken = self.taken.borrow_mut();
         let same = |kept: &&InputText| {
             kept.role == InputRole::Trace && kept.name == name && kept.text.as_ref() == Some(&words)
@@ -180,9 +180,10 @@ impl<'a> Inputs<'a> {
         match (taken.texts.iter().find(same), self.read) {
             (Some(_), _) => {}
             (None, None) => {
-                let before = taken.find(InputRole::Trace, name).and_then(|kept| kept.text.clone()).unwrap_or_default();
+                let before =
+                    taken.find_text(InputRole::Trace, name).and_then(|kept| kept.text.clone()).unwrap_or_default();
                 let why = format!("it is another trace now: {}", words.trim());
-                return Err(Diagnostic::at(name, 0, why).expected(before.trim()));
+                return Err(Diagnostic::at(name, 0, why).with_expected(before.trim()));
             }
             (None, Some(_)) => {
                 let sha256 = Some(sha256(words.as_bytes()));
@@ -213,12 +214,12 @@ impl<'a> Inputs<'a> {
     }
 
     /// The text of a built-in drive or job, or of a file, by name.
-    pub fn text(&self, role: InputRole, name: &str) -> io::Result<String> {
-        if let Some(kept) = self.taken.borrow().find(role, name) {
+    pub fn read_text(&self, role: InputRole, name: &str) -> io::Result<String> {
+        if let Some(kept) = self.taken.borrow().find_text(role, name) {
             return kept.text.clone().ok_or(ErrorKind::NotFound.into());
         }
         let Some(read) = self.read else { return Err(ErrorKind::NotFound.into()) };
-        let read = now(role, name, read);
+        let read = read_now(role, name, read);
         let text = match &read {
             Ok(text) => Some(text.clone()),
             Err(why) if why.kind() == ErrorKind::NotFound => None,
@@ -230,7 +231,7 @@ impl<'a> Inputs<'a> {
     }
 
     /// An environment variable.
-    pub fn variable(&self, name: &str) -> Option<String> {
+    pub fn read_variable(&self, name: &str) -> Option<String> {
         if let Some(value) = self.taken.borrow().variables.get(name) {
             return value.clone();
         }
@@ -240,23 +241,23 @@ impl<'a> Inputs<'a> {
     }
 
     /// All that was read so far.
-    pub fn taken(&self) -> InputTexts {
+    pub fn texts_read(&self) -> InputTexts {
         self.taken.borrow().clone()
     }
 }
 
 /// The text as it is now.
-fn now(role: InputRole, name: &str, read: &TextLoader<'_>) -> io::Result<String> {
+fn read_now(role: InputRole, name: &str, read: &TextLoader<'_>) -> io::Result<String> {
     role.built_in(name).map_or_else(|| read(name), |text| Ok(text.to_owned()))
 }
 
 impl InputTexts {
-    fn find(&self, role: InputRole, name: &str) -> Option<&InputText> {
+    fn find_text(&self, role: InputRole, name: &str) -> Option<&InputText> {
         self.texts.iter().find(|kept| kept.role == role && kept.name == name)
     }
 
     /// Checks every text against its hash; an error is the name of one that differs.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check_hashes(&self) -> Result<(), String> {
         let fits = |kept: &&InputText| kept.text.as_ref().map(|text| sha256(text.as_bytes())) == kept.sha256;
         match self.texts.iter().find(|kept| !fits(kept)) {
             Some(kept) => Err(format!("the text of {} `{}` does not fit its sha256", kept.role.word(), kept.name)),
@@ -265,14 +266,14 @@ impl InputTexts {
     }
 
     /// Changed and missing texts, compared with what `read` fetches and the environment has now.
-    pub fn changes(&self, read: &TextLoader<'_>) -> InputChanges {
+    pub fn find_changes(&self, read: &TextLoader<'_>) -> InputChanges {
         let mut changes = InputChanges::default();
         // A survey shows later whether a trace is the same.
         for InputText { role, name, text, .. } in self.texts.iter().filter(|kept| kept.role != InputRole::Trace) {
             let what = format!("{} `{name}`", role.word());
-            match (text, now(*role, name, read)) {
+            match (text, read_now(*role, name, read)) {
                 (Some(before), Ok(now)) if *before != now => {
-                    changes.differ.push(format!("{what} is another now:\n{}", difference(name, before, &now)));
+                    changes.differ.push(format!("{what} is another now:\n{}", first_differences(name, before, &now)));
                 }
                 (None, Ok(_)) => changes.differ.push(format!("{what} is there now, and was not")),
                 (_, Ok(_)) => {}
@@ -295,7 +296,7 @@ impl InputTexts {
 const SHOWN: usize = 3;
 
 /// The first lines in which two texts differ, each with its place.
-pub fn difference(name: &str, before: &str, now: &str) -> String {
+pub fn first_differences(name: &str, before: &str, now: &str) -> String {
     let (old, new): (Vec<&str>, Vec<&str>) = (before.lines().collect(), now.lines().collect());
     let head = old.iter().zip(&new).take_while(|(a, b)| a == b).count();
     let tail = old[head..].iter().rev().zip(new[head..].iter().rev()).take_while(|(a, b)| a == b).count();
@@ -327,42 +328,42 @@ mod tests {
             }
             _ => Err(ErrorKind::NotFound.into()),
         };
-        let inputs = Inputs::today(&read);
+        let inputs = Inputs::from_today(&read);
         for _ in 0..2 {
-            assert_eq!(inputs.text(InputRole::Job, "a.fio").unwrap(), "[a]");
-            assert_eq!(inputs.text(InputRole::Job, "b.fio").unwrap_err().kind(), ErrorKind::NotFound);
+            assert_eq!(inputs.read_text(InputRole::Job, "a.fio").unwrap(), "[a]");
+            assert_eq!(inputs.read_text(InputRole::Job, "b.fio").unwrap_err().kind(), ErrorKind::NotFound);
         }
         assert_eq!(*reads.borrow(), 1);
         // A drive of the catalogue is not a job.
-        assert!(inputs.text(InputRole::Drive, "exos-x18").unwrap().contains("geometry"));
-        assert!(inputs.text(InputRole::Job, "exos-x18").is_err());
-        let kept = Inputs::kept(inputs.taken());
-        assert_eq!(kept.text(InputRole::Job, "a.fio").unwrap(), "[a]");
-        assert!(kept.text(InputRole::Drive, "wd140edfz").is_err(), "only what was kept");
-        assert_eq!(kept.taken(), inputs.taken());
+        assert!(inputs.read_text(InputRole::Drive, "exos-x18").unwrap().contains("geometry"));
+        assert!(inputs.read_text(InputRole::Job, "exos-x18").is_err());
+        let kept = Inputs::from_kept(inputs.texts_read());
+        assert_eq!(kept.read_text(InputRole::Job, "a.fio").unwrap(), "[a]");
+        assert!(kept.read_text(InputRole::Drive, "wd140edfz").is_err(), "only what was kept");
+        assert_eq!(kept.texts_read(), inputs.texts_read());
     }
 
     #[test]
     fn what_changed_is_said_with_its_line() {
-        let inputs = Inputs::today(&|_| Ok("[a]\nbs=4k\nrw=read\n".to_owned()));
-        inputs.text(InputRole::Job, "a.fio").unwrap();
-        let mut taken = inputs.taken();
-        taken.check().unwrap();
-        assert_eq!(taken.changes(&|_| Ok("[a]\nbs=4k\nrw=read\n".to_owned())), InputChanges::default());
-        let changes = taken.changes(&|_| Ok("[a]\nbs=8k\nrw=read\n".to_owned()));
+        let inputs = Inputs::from_today(&|_| Ok("[a]\nbs=4k\nrw=read\n".to_owned()));
+        inputs.read_text(InputRole::Job, "a.fio").unwrap();
+        let mut taken = inputs.texts_read();
+        taken.check_hashes().unwrap();
+        assert_eq!(taken.find_changes(&|_| Ok("[a]\nbs=4k\nrw=read\n".to_owned())), InputChanges::default());
+        let changes = taken.find_changes(&|_| Ok("[a]\nbs=8k\nrw=read\n".to_owned()));
         let expected = "job `a.fio` is another now:\n  a.fio:2: - bs=4k\n  a.fio:2: + bs=8k";
         assert_eq!(changes.differ, [expected]);
-        let changes = taken.changes(&|_| Err(ErrorKind::NotFound.into()));
+        let changes = taken.find_changes(&|_| Err(ErrorKind::NotFound.into()));
         assert!(changes.gone[0].starts_with("job `a.fio`: ") && changes.differ.is_empty(), "{changes:?}");
         taken.texts[0].text = Some("[b]".to_owned());
-        assert!(taken.check().unwrap_err().contains("`a.fio` does not fit"));
+        assert!(taken.check_hashes().unwrap_err().contains("`a.fio` does not fit"));
     }
 
     #[test]
     fn a_difference_is_short() {
-        assert_eq!(difference("f", "a\nb\nc\n", "a\nc\n"), "  f:2: - b");
-        assert_eq!(difference("f", "a\n", "a\r\n"), "  (only in the ends of its lines)");
-        let said = difference("f", "1\n2\n3\n4\n5", "x");
+        assert_eq!(first_differences("f", "a\nb\nc\n", "a\nc\n"), "  f:2: - b");
+        assert_eq!(first_differences("f", "a\n", "a\r\n"), "  (only in the ends of its lines)");
+        let said = first_differences("f", "1\n2\n3\n4\n5", "x");
         assert_eq!(said, "  f:1: - 1\n  f:2: - 2\n  f:3: - 3\n  - and 2 lines more\n  f:1: + x");
     }
 

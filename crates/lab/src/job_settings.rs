@@ -62,12 +62,12 @@ pub const KEYS: [&str; 36] = [
 type Told = (&'static str, String);
 
 /// The settings of `job` on a volume of `capacity` sectors.
-pub fn settings(job: &Job, capacity: u64) -> Vec<Setting> {
-    let told: Vec<Vec<Told>> = job.workers.iter().map(worker).collect();
+pub fn from_job(job: &Job, capacity: u64) -> Vec<Setting> {
+    let told: Vec<Vec<Told>> = job.workers.iter().map(worker_values).collect();
     let value = |key: &'static str| match key {
         "job.capacity" => Some(format!("{capacity} sectors")),
         "job.workers.count" => Some(job.workers.len().to_string()),
-        _ => counted(told.iter().map(|told| told.iter().find(|(known, _)| *known == key).map(|(_, value)| value))),
+        _ => count_equal(told.iter().map(|told| told.iter().find(|(known, _)| *known == key).map(|(_, value)| value))),
     };
     let setting =
         |key: &'static str| Some(Setting::set_by_user(key.to_owned(), value(key)?, "the job as it was understood"));
@@ -75,15 +75,15 @@ pub fn settings(job: &Job, capacity: u64) -> Vec<Setting> {
 }
 
 /// The common settings of all scenes: when it ends, and the volume on which it is laid out.
-pub fn of_scene(runtime: Option<Span>, capacity: u64) -> Vec<Setting> {
-    let end = runtime.map_or("when its programs are over".to_owned(), seconds);
+pub fn from_scene(runtime: Option<Span>, capacity: u64) -> Vec<Setting> {
+    let end = runtime.map_or("when its programs are over".to_owned(), format_seconds);
     let told = [("job.capacity", format!("{capacity} sectors")), ("job.duration.runtime", end)];
     told.map(|(key, value)| Setting::set_by_user(key.to_owned(), value, "the job as it was understood")).to_vec()
 }
 
 /// The settings of a recorded session: its requests, identified by a hash of all that is recorded of them.
-pub fn of_session(session: &RecordedSession, capacity: u64) -> Vec<Setting> {
-    let hash = sha256(session.entries.iter().map(recording::line).collect::<String>().as_bytes());
+pub fn from_session(session: &RecordedSession, capacity: u64) -> Vec<Setting> {
+    let hash = sha256(session.entries.iter().map(recording::request_line).collect::<String>().as_bytes());
     let told = [
         ("job.names", session.name.clone()),
         ("job.capacity", format!("{capacity} sectors")),
@@ -93,7 +93,7 @@ pub fn of_session(session: &RecordedSession, capacity: u64) -> Vec<Setting> {
 }
 
 /// The workers' values in their order, equal neighbours counted; `None` if no worker has one.
-fn counted<'a>(values: impl Iterator<Item = Option<&'a String>>) -> Option<String> {
+fn count_equal<'a>(values: impl Iterator<Item = Option<&'a String>>) -> Option<String> {
     let mut runs: Vec<(Option<&String>, usize)> = Vec::new();
     for value in values {
         match runs.last_mut() {
@@ -114,7 +114,7 @@ fn counted<'a>(values: impl Iterator<Item = Option<&'a String>>) -> Option<Strin
     }
 }
 
-fn worker(worker: &Worker) -> Vec<Told> {
+fn worker_values(worker: &Worker) -> Vec<Told> {
     // Taken apart by name, so that a new setting of a worker is not forgotten here.
     let Worker { name, stage, group, start_delay, ramp, counting, runtime, time_based, .. } = worker;
     let Worker { depth, pace, survives, pattern, .. } = worker;
@@ -129,80 +129,80 @@ fn worker(worker: &Worker) -> Vec<Told> {
         ("job.workers.stage", stage.to_string()),
         ("job.workers.group", group.to_string()),
         ("job.depth", depth.to_string()),
-        ("job.duration.runtime", runtime.map_or("until its bytes are done".to_owned(), seconds)),
-        ("job.duration.ramp", seconds(*ramp)),
+        ("job.duration.runtime", runtime.map_or("until its bytes are done".to_owned(), format_seconds)),
+        ("job.duration.ramp", format_seconds(*ramp)),
         ("job.duration.repeats", time_based.to_string()),
-        ("job.rate.start", seconds(*start_delay)),
-        ("job.rate.limit", triple(&rates)),
-        ("job.rate.spacing", process(pace.process).to_owned() + &pace.flow.map_or(String::new(), flow)),
-        ("job.rate.pause", pace.think.map_or("none".to_owned(), think)),
+        ("job.rate.start", format_seconds(*start_delay)),
+        ("job.rate.limit", format_triple(&rates)),
+        ("job.rate.spacing", process_word(pace.process).to_owned() + &pace.flow.map_or(String::new(), flow_text)),
+        ("job.rate.pause", pace.think.map_or("none".to_owned(), think_text)),
         (
             "job.pattern.failures",
-            format!("a failed read {}, a failed write {}", failure(*after_read), failure(*after_write)),
+            format!("a failed read {}, a failed write {}", failure_word(*after_read), failure_word(*after_write)),
         ),
     ];
     if *counting == CountingRule::Window {
         told.push(("job.duration.counted", "what completes in the run time".to_owned()));
     }
     told.extend(match pattern {
-        Pattern::Fio(pattern) => fio(pattern, *depth),
-        Pattern::Iometer(pattern) => iometer(pattern),
+        Pattern::Fio(pattern) => fio_values(pattern, *depth),
+        Pattern::Iometer(pattern) => iometer_values(pattern),
     });
     told
 }
 
-const fn failure(survived: bool) -> &'static str {
+const fn failure_word(survived: bool) -> &'static str {
     if survived { "is passed over" } else { "ends it" }
 }
 
-fn seconds(span: Span) -> String {
+fn format_seconds(span: Span) -> String {
     format!("{} s", span.nanos() as f64 / 1e9)
 }
 
 /// Reads, writes and trims; one value if they are equal.
-fn triple<T: Display + PartialEq>(values: &[T; 3]) -> String {
+fn format_triple<T: Display + PartialEq>(values: &[T; 3]) -> String {
     match values {
         [a, b, c] if a == b && b == c => a.to_string(),
         [a, b, c] => format!("{a} / {b} / {c}"),
     }
 }
 
-fn list<T>(values: &[T], said: impl Fn(&T) -> String) -> String {
+fn join_values<T>(values: &[T], said: impl Fn(&T) -> String) -> String {
     values.iter().map(said).collect::<Vec<_>>().join(" + ")
 }
 
 /// The values of the lines of an access specification; one value if all are equal.
-fn lines(lines: &[AccessLine], said: impl Fn(&AccessLine) -> String) -> String {
+fn line_values(lines: &[AccessLine], said: impl Fn(&AccessLine) -> String) -> String {
     let first = lines.first().map(&said);
     match first.filter(|first| lines.iter().all(|line| said(line) == *first)) {
         Some(all) => all,
-        None => list(lines, said),
+        None => join_values(lines, said),
     }
 }
 
 /// A value as the model's source writes it, for settings with several parameters.
-fn plain(value: &impl Debug) -> String {
+fn debug_text(value: &impl Debug) -> String {
     format!("{value:?}")
 }
 
-const fn process(process: ArrivalProcess) -> &'static str {
+const fn process_word(process: ArrivalProcess) -> &'static str {
     match process {
         ArrivalProcess::Linear => "even",
         ArrivalProcess::Poisson => "exponential",
     }
 }
 
-fn think(think: ThinkTime) -> String {
+fn think_text(think: ThinkTime) -> String {
     let ThinkTime { time, spin, blocks, on_issue } = think;
-    let (time, spin) = (seconds(time), seconds(spin));
+    let (time, spin) = (format_seconds(time), format_seconds(spin));
     format!("{time} after {blocks} blocks {}, {spin} of it computing", if on_issue { "issued" } else { "done" })
 }
 
-fn region(region: &Region) -> String {
+fn region_text(region: &Region) -> String {
     format!("{} bytes at {}", region.bytes, region.start)
 }
 
-fn fio(pattern: &FioPattern, depth: u32) -> Vec<Told> {
+fn fio_values(pattern: &FioPattern, depth: u32) -> Vec<Told> {
     let FioPattern {
         direction,
         random,
@@ -233,7 +233,7 @@ fn fio(pattern: &FioPattern, depth: u32) -> Vec<Told> {
         engine,
         priority,
     } = pattern;
-    let hangs = syncs.any() || backlog.is_some() || *flush_at_end || zoned.is_some();
+    let hangs = syncs.has_any() || backlog.is_some() || *flush_at_end || zoned.is_some();
     let by = if *sizes_by_randomness { ", the first in sequence, the second at random" } else { "" };
     let generator = match generator {
         Generator::Tausworthe => "tausworthe",
@@ -247,29 +247,29 @@ fn fio(pattern: &FioPattern, depth: u32) -> Vec<Told> {
     };
     vec![
         ("job.pattern.generator", format!("fio, {generator}")),
-        ("job.pattern.direction", self::direction(*direction).to_owned()),
+        ("job.pattern.direction", self::direction_word(*direction).to_owned()),
         ("job.pattern.reads", reads),
-        ("job.pattern.random", format!("{} %", triple(random))),
-        ("job.pattern.order", format!("{}; {}", order(*modifier), service(*file_service))),
-        ("job.pattern.distribution", self::distribution(distribution)),
+        ("job.pattern.random", format!("{} %", format_triple(random))),
+        ("job.pattern.order", format!("{}; {}", order_text(*modifier), service_word(*file_service))),
+        ("job.pattern.distribution", self::distribution_text(distribution)),
         ("job.pattern.coverage", (if *random_map { "each block once" } else { "blocks may come twice" }).to_owned()),
-        ("job.pattern.seed", self::seed(*seed, *repeat)),
-        ("job.pattern.verify", verified(*verify, *sizes_alike, *backlog)),
-        ("job.pattern.priority", format!("{} %", triple(priority))),
-        ("job.size.blocks", triple(&blocks.each_ref().map(self::blocks)) + by),
-        ("job.size.align", format!("{} bytes", triple(align))),
-        ("job.place.files", list(files, region)),
+        ("job.pattern.seed", self::seed_text(*seed, *repeat)),
+        ("job.pattern.verify", verify_text(*verify, *sizes_alike, *backlog)),
+        ("job.pattern.priority", format!("{} %", format_triple(priority))),
+        ("job.size.blocks", format_triple(&blocks.each_ref().map(self::blocks_text)) + by),
+        ("job.size.align", format!("{} bytes", format_triple(align))),
+        ("job.place.files", join_values(files, region_text)),
         ("job.place.bytes", bytes.to_string()),
-        ("job.place.zones", zones(strided.as_ref(), zoned.as_ref())),
+        ("job.place.zones", zones_text(strided.as_ref(), zoned.as_ref())),
         ("job.duration.requests", requests.map_or("no limit".to_owned(), |count| count.to_string())),
         ("job.duration.passes", format!("{loops}{}", if *done_for_good { ", each file done once" } else { "" })),
-        ("job.flush.every", self::syncs(*syncs) + if *flush_at_end { ", and at the end" } else { "" }),
-        ("job.depth.engine", self::engine(*engine, depth, hangs)),
+        ("job.flush.every", self::syncs_text(*syncs) + if *flush_at_end { ", and at the end" } else { "" }),
+        ("job.depth.engine", self::engine_text(*engine, depth, hangs)),
         ("job.flush.each", (if *write_through { "durable before it completes" } else { "no" }).to_owned()),
     ]
 }
 
-fn order(modifier: Option<RwModifier>) -> String {
+fn order_text(modifier: Option<RwModifier>) -> String {
     match modifier {
         None => "each by itself".to_owned(),
         Some(RwModifier::Run(count)) => format!("{count} in sequence from each place"),
@@ -279,20 +279,21 @@ fn order(modifier: Option<RwModifier>) -> String {
 }
 
 /// The seed; for fio's own, the original words.
-fn seed(seed: u64, repeat: RandomRepeat) -> String {
+fn seed_text(seed: u64, repeat: RandomRepeat) -> String {
     match repeat {
         RandomRepeat::Runs => format!("{seed}, of which passes differ"),
         RandomRepeat::Passes | RandomRepeat::Never => seed.to_string(),
     }
 }
 
-fn flow(flow: Flow) -> String {
-    let sleep = if flow.sleep == Span::ZERO { String::new() } else { format!(", sleeping {}", seconds(flow.sleep)) };
+fn flow_text(flow: Flow) -> String {
+    let sleep =
+        if flow.sleep == Span::ZERO { String::new() } else { format!(", sleeping {}", format_seconds(flow.sleep)) };
     format!("; weight {} in flow {}{sleep}", flow.weight, flow.id)
 }
 
 /// For a single sync, the original words.
-fn syncs(syncs: Syncs) -> String {
+fn syncs_text(syncs: Syncs) -> String {
     let Syncs { fsync, fdatasync, file_range } = syncs;
     let mut said = match (fsync, fdatasync) {
         (every, 0) | (0, every) => format!("{every} writes"),
@@ -304,7 +305,7 @@ fn syncs(syncs: Syncs) -> String {
     said
 }
 
-fn verified(verify: bool, alike: bool, backlog: Option<VerifyBacklog>) -> String {
+fn verify_text(verify: bool, alike: bool, backlog: Option<VerifyBacklog>) -> String {
     match backlog {
         None if alike && !verify => "false, with sizes as if it did".to_owned(),
         Some(VerifyBacklog { every, batch }) => format!("{verify}, {batch} after each {every} writes"),
@@ -313,7 +314,7 @@ fn verified(verify: bool, alike: bool, backlog: Option<VerifyBacklog>) -> String
 }
 
 /// With one request in flight, or if no sync depends on when fio looks, all engines are the same.
-fn engine(engine: IoEngine, depth: u32, hangs: bool) -> String {
+fn engine_text(engine: IoEngine, depth: u32, hangs: bool) -> String {
     let IoEngine { kind, least, most, low, batch } = engine;
     let plain = kind != EngineKind::OneGroupAtATime && engine == (IoEngine { kind, batch, ..IoEngine::default() });
     if depth == 1 || (!hangs && plain) {
@@ -330,7 +331,7 @@ fn engine(engine: IoEngine, depth: u32, hangs: bool) -> String {
     format!("{kind}{batch}; {least} to {most} taken back down to {low}")
 }
 
-const fn direction(direction: Direction) -> &'static str {
+const fn direction_word(direction: Direction) -> &'static str {
     match direction {
         Direction::Read => "reads",
         Direction::Write => "writes",
@@ -340,7 +341,7 @@ const fn direction(direction: Direction) -> &'static str {
     }
 }
 
-const fn service(service: FileService) -> &'static str {
+const fn service_word(service: FileService) -> &'static str {
     match service {
         FileService::RoundRobin => "files by turns",
         FileService::Sequential => "files one after another",
@@ -348,24 +349,24 @@ const fn service(service: FileService) -> &'static str {
     }
 }
 
-fn distribution(distribution: &Distribution) -> String {
+fn distribution_text(distribution: &Distribution) -> String {
     match distribution {
         Distribution::Uniform => "even".to_owned(),
-        other => plain(other),
+        other => debug_text(other),
     }
 }
 
-fn blocks(blocks: &BlockSizes) -> String {
+fn blocks_text(blocks: &BlockSizes) -> String {
     match blocks {
         BlockSizes::Fixed(bytes) => format!("{bytes} bytes"),
         BlockSizes::Range { min, max, unaligned } => {
             format!("{min} to {max} bytes{}", if *unaligned { ", any number" } else { "" })
         }
-        BlockSizes::Split(shares) => list(shares, |(bytes, percent)| format!("{bytes} bytes {percent} %")),
+        BlockSizes::Split(shares) => join_values(shares, |(bytes, percent)| format!("{bytes} bytes {percent} %")),
     }
 }
 
-fn zones(strided: Option<&StridedZones>, zoned: Option<&Zoned>) -> String {
+fn zones_text(strided: Option<&StridedZones>, zoned: Option<&Zoned>) -> String {
     match (strided, zoned) {
         (Some(StridedZones { range, size, skip }), _) => format!("{size} of each {range} bytes, {skip} skipped"),
         (None, Some(zoned)) => written_zones(zoned),
@@ -390,19 +391,19 @@ fn written_zones(zoned: &Zoned) -> String {
     said + if *beyond { "; read beyond what is written" } else { "" }
 }
 
-fn iometer(pattern: &IometerPattern) -> Vec<Told> {
+fn iometer_values(pattern: &IometerPattern) -> Vec<Told> {
     let IometerPattern { spec, area, worker_seed, target_seed } = pattern;
-    let told = |said: fn(&AccessLine) -> String| lines(&spec.lines, said);
+    let told = |said: fn(&AccessLine) -> String| line_values(&spec.lines, said);
     vec![
         ("job.pattern.generator", "Iometer".to_owned()),
         ("job.pattern.reads", told(|line| format!("{} %", line.reads))),
         ("job.pattern.random", told(|line| format!("{} %", line.random))),
-        ("job.pattern.shares", list(&spec.lines, |line| format!("{} %", line.share))),
+        ("job.pattern.shares", join_values(&spec.lines, |line| format!("{} %", line.share))),
         ("job.pattern.seed", format!("{worker_seed}, {target_seed}")),
         ("job.size.blocks", told(|line| format!("{} bytes, answered by {}", line.size, line.reply))),
         ("job.size.align", told(|line| format!("{} bytes", line.align))),
-        ("job.rate.pause", told(|line| format!("{} before {}", seconds(line.delay), line.burst))),
-        ("job.place.files", region(area)),
+        ("job.rate.pause", told(|line| format!("{} before {}", format_seconds(line.delay), line.burst))),
+        ("job.place.files", region_text(area)),
     ]
 }
 
@@ -415,9 +416,9 @@ mod tests {
 
     fn told(text: &str, key: &str) -> Option<String> {
         let read = |_: &str| Ok(text.to_owned());
-        let job = jobs::load("a.fio", 1 << 24, &Inputs::today(&read), &[]).unwrap().job;
+        let job = jobs::load_job("a.fio", 1 << 24, &Inputs::from_today(&read), &[]).unwrap().job;
         let Work::Job(job) = job else { panic!("a job") };
-        settings(&job, 1 << 24).into_iter().find(|setting| setting.key == key).map(|setting| setting.value)
+        from_job(&job, 1 << 24).into_iter().find(|setting| setting.key == key).map(|setting| setting.value)
     }
 
     #[test]

@@ -7,11 +7,11 @@
 use std::collections::BTreeSet;
 
 use seekwise_formats::figure::FigureOrigin;
-use seekwise_formats::keys::scaled;
+use seekwise_formats::keys::scale_value;
 use seekwise_formats::stack::Setting;
 
 use crate::fit::ranges::{self, ParameterRange};
-use crate::plan::draw::identity;
+use crate::plan::draw::figure_identity;
 use crate::plan::{Cell, PreparedCell};
 
 /// An inferred setting of some cells, and how far it may go.
@@ -36,27 +36,30 @@ enum LeverRange {
 }
 
 impl Lever {
-    fn of_setting(setting: &Setting) -> Option<Lever> {
+    fn from_setting(setting: &Setting) -> Option<Lever> {
         let inferred = setting.kind == FigureOrigin::Inferred;
         let in_drive = setting.key.strip_prefix("drive.");
         let number: Option<f64> = setting.value.parse().ok();
-        let own = in_drive.zip(number).and_then(|(key, value)| ranges::of(key, value)).map(LeverRange::Number);
-        let rule = in_drive.and_then(ranges::rule).map(|(_, words)| LeverRange::Choice(words));
-        let twice = || scaled(&setting.key, &setting.value, 1.0).map(|_| LeverRange::Twice);
+        let own =
+            in_drive.zip(number).and_then(|(key, value)| ranges::range_for_key(key, value)).map(LeverRange::Number);
+        let rule = in_drive.and_then(ranges::find_rule).map(|(_, words)| LeverRange::Choice(words));
+        let twice = || scale_value(&setting.key, &setting.value, 1.0).map(|_| LeverRange::Twice);
         Some(Lever {
             key: setting.key.clone(),
             value: setting.value.clone(),
             of: Vec::new(),
-            identity: identity(setting),
+            identity: figure_identity(setting),
             range: rule.or(own).or_else(twice).filter(|_| inferred)?,
         })
     }
 
     /// The range in words.
-    pub fn range(&self) -> String {
+    pub fn range_words(&self) -> String {
         match &self.range {
-            LeverRange::Number(range) => format!("{} to {}", range.says(range.low), range.says(range.high)),
-            LeverRange::Twice => format!("{} to {}", self.at(0.0), self.at(1.0)),
+            LeverRange::Number(range) => {
+                format!("{} to {}", range.format_value(range.low), range.format_value(range.high))
+            }
+            LeverRange::Twice => format!("{} to {}", self.value_at(0.0), self.value_at(1.0)),
             LeverRange::Choice(words) => words.join(", "),
         }
     }
@@ -67,32 +70,32 @@ impl Lever {
     }
 
     /// The place of the present value in the range, from 0 to 1.
-    pub fn place(&self) -> f64 {
+    pub fn present_place(&self) -> f64 {
         match (&self.range, self.value.parse::<f64>()) {
-            (LeverRange::Number(range), Ok(value)) => range.place(value),
+            (LeverRange::Number(range), Ok(value)) => range.place_of(value),
             _ => 0.5,
         }
     }
 
     /// The value at a place of its range.
-    pub fn at(&self, place: f64) -> String {
+    pub fn value_at(&self, place: f64) -> String {
         match &self.range {
-            LeverRange::Number(range) => range.says(range.value(place)),
+            LeverRange::Number(range) => range.format_value(range.value_at(place)),
             LeverRange::Twice => {
-                scaled(&self.key, &self.value, 4f64.powf(place - 0.5)).unwrap_or_else(|| self.value.clone())
+                scale_value(&self.key, &self.value, 4f64.powf(place - 0.5)).unwrap_or_else(|| self.value.clone())
             }
             LeverRange::Choice(_) => self.value.clone(),
         }
     }
 
     /// The values to try: of a number the ends of its range, with their places, the nearer one first.
-    pub fn tries(&self) -> Vec<(Option<f64>, String)> {
+    pub fn values_to_try(&self) -> Vec<(Option<f64>, String)> {
         let tries: Vec<(Option<f64>, String)> = match &self.range {
             LeverRange::Choice(words) => words.iter().map(|word| (None, (*word).to_owned())).collect(),
             _ => {
                 let mut ends = [0.0, 1.0];
-                ends.sort_by(|a, b| (a - self.place()).abs().total_cmp(&(b - self.place()).abs()));
-                ends.map(|place| (Some(place), self.at(place))).to_vec()
+                ends.sort_by(|a, b| (a - self.present_place()).abs().total_cmp(&(b - self.present_place()).abs()));
+                ends.map(|place| (Some(place), self.value_at(place))).to_vec()
             }
         };
         let mut seen = BTreeSet::from([self.value.clone()]);
@@ -100,9 +103,9 @@ impl Lever {
     }
 
     /// All cells; those that have the setting get `value`.
-    pub fn moved(&self, cells: &[Cell], prepared: &[PreparedCell], value: &str) -> Vec<Cell> {
+    pub fn cells_with_value(&self, cells: &[Cell], prepared: &[PreparedCell], value: &str) -> Vec<Cell> {
         let one = |(cell, prepared): (&Cell, &PreparedCell)| {
-            let here = prepared.settings.iter().filter(|setting| self.is(setting));
+            let here = prepared.settings.iter().filter(|setting| self.is_same_figure(setting));
             let mut cell = cell.clone();
             cell.settings.extend(here.map(|setting| (setting.key.clone(), value.to_owned())));
             cell
@@ -112,19 +115,19 @@ impl Lever {
 
     /// Whether one of these cells has it.
     pub fn is_in(&self, prepared: &[PreparedCell]) -> bool {
-        prepared.iter().any(|cell| cell.settings.iter().any(|setting| self.is(setting)))
+        prepared.iter().any(|cell| cell.settings.iter().any(|setting| self.is_same_figure(setting)))
     }
 
-    fn is(&self, setting: &Setting) -> bool {
-        setting.kind == FigureOrigin::Inferred && identity(setting) == self.identity
+    fn is_same_figure(&self, setting: &Setting) -> bool {
+        setting.kind == FigureOrigin::Inferred && figure_identity(setting) == self.identity
     }
 }
 
 /// The levers of cells, in the order of their keys.
-pub fn levers(prepared: &[PreparedCell]) -> Vec<Lever> {
+pub fn find_levers(prepared: &[PreparedCell]) -> Vec<Lever> {
     let mut found: Vec<Lever> = Vec::new();
     for cell in prepared {
-        for lever in cell.settings.iter().filter_map(|setting| Lever::of_setting(setting)) {
+        for lever in cell.settings.iter().filter_map(|setting| Lever::from_setting(setting)) {
             let root = lever.key.split('.').next().unwrap_or_default().to_owned();
             let name = cell.settings.iter().find(|setting| setting.key == root).map(|setting| setting.value.clone());
             let known = found.iter().position(|known| known.identity == lever.identity);
@@ -144,7 +147,7 @@ pub fn levers(prepared: &[PreparedCell]) -> Vec<Lever> {
 mod tests {
     use super::*;
     use crate::inputs::Inputs;
-    use crate::plan::prepare;
+    use crate::plan::prepare_cell;
 
     fn setting(key: &str, value: &str, kind: FigureOrigin) -> Setting {
         let (key, value) = (key.to_owned(), value.to_owned());
@@ -153,40 +156,41 @@ mod tests {
 
     #[test]
     fn only_what_is_inferred_moves_and_within_its_range() {
-        let of = |key: &str, value: &str| Lever::of_setting(&setting(key, value, FigureOrigin::Inferred));
+        let of = |key: &str, value: &str| Lever::from_setting(&setting(key, value, FigureOrigin::Inferred));
         let switch = of("drive.mechanics.head_switch_ms", "2").unwrap();
-        assert_eq!(switch.range(), "0 to 4.5");
-        let values = |lever: &Lever| lever.tries().into_iter().map(|(_, value)| value).collect::<Vec<_>>();
+        assert_eq!(switch.range_words(), "0 to 4.5");
+        let values = |lever: &Lever| lever.values_to_try().into_iter().map(|(_, value)| value).collect::<Vec<_>>();
         assert_eq!(values(&switch), ["0", "4.5"]);
-        assert!((switch.place() - 2.0 / 4.5).abs() < 1e-9 && switch.at(switch.place()) == "2");
+        assert!((switch.present_place() - 2.0 / 4.5).abs() < 1e-9 && switch.value_at(switch.present_place()) == "2");
         let hold = of("drive.cache.read_ahead.hold", "segment").unwrap();
         assert_eq!(values(&hold), ["never", "track", "stream"]);
         assert!(!hold.is_number());
         let request = of("driver.request_us", "8").unwrap();
-        assert_eq!((request.range().as_str(), values(&request).len()), ("4 to 16", 2));
+        assert_eq!((request.range_words().as_str(), values(&request).len()), ("4 to 16", 2));
         assert_eq!(of("drive.geometry.zones", "16 zones"), None, "a list does not move");
         let stated = setting("drive.mechanics.head_switch_ms", "2", FigureOrigin::Datasheet);
-        assert_eq!(Lever::of_setting(&stated), None);
+        assert_eq!(Lever::from_setting(&stated), None);
     }
 
     #[test]
     fn cells_with_the_figure_move_and_others_stay() {
-        let inputs = Inputs::today(&|_| Err(std::io::ErrorKind::NotFound.into()));
+        let inputs = Inputs::from_today(&|_| Err(std::io::ErrorKind::NotFound.into()));
         let cell = |drive: &str| {
             let asked = [("drive", drive), ("driver", "windows-xp"), ("job", "random-read")];
             let settings = asked.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
             Cell { levels: vec![drive.to_owned()], settings }
         };
         let cells = [cell("barracuda-7200.7-ncq"), cell("raptor-wd740gd")];
-        let prepared: Vec<PreparedCell> = cells.iter().map(|cell| prepare("s.toml", cell, &inputs).unwrap()).collect();
-        let all = levers(&prepared);
+        let prepared: Vec<PreparedCell> =
+            cells.iter().map(|cell| prepare_cell("s.toml", cell, &inputs).unwrap()).collect();
+        let all = find_levers(&prepared);
         let policy = all
             .iter()
             .find(|lever| lever.key == "drive.firmware.destage.policy" && lever.of == ["barracuda-7200.7-ncq"])
             .expect("inferred of this drive");
-        let moved = policy.moved(&cells, &prepared, "fcfs");
+        let moved = policy.cells_with_value(&cells, &prepared, "fcfs");
         assert_eq!(moved[1], cells[1]);
-        let again = prepare("s.toml", &moved[0], &inputs).unwrap();
+        let again = prepare_cell("s.toml", &moved[0], &inputs).unwrap();
         let now = again.settings.iter().find(|setting| setting.key == policy.key).unwrap();
         assert_eq!(now.value, "fcfs");
         assert!(policy.is_in(&prepared[..1]) && !policy.is_in(&prepared[1..]));

@@ -86,7 +86,7 @@ const PER_CORE: DifferenceWords = DifferenceWords {
 
 impl DifferenceWords {
     /// The words for a metric.
-    pub const fn of(metric: &Metric) -> DifferenceWords {
+    pub const fn for_metric(metric: &Metric) -> DifferenceWords {
         match metric.figure {
             Statistic::Iops | Statistic::BytesPerS => RATE,
             Statistic::Cpu => PROCESSOR,
@@ -97,7 +97,7 @@ impl DifferenceWords {
     }
 
     /// The word for an outcome: `shorter`.
-    pub const fn word(self, outcome: Outcome) -> &'static str {
+    pub const fn outcome_word(self, outcome: Outcome) -> &'static str {
         match outcome {
             Outcome::Faster => self.better,
             Outcome::Slower => self.worse,
@@ -106,7 +106,7 @@ impl DifferenceWords {
     }
 
     /// The words for a verdict: `shorter`, `no difference within ±2 %`.
-    pub fn verdict(self, verdict: Verdict) -> String {
+    pub fn verdict_words(self, verdict: Verdict) -> String {
         match verdict {
             Verdict::Faster => self.better.to_owned(),
             Verdict::Slower => self.worse.to_owned(),
@@ -120,15 +120,15 @@ impl DifferenceWords {
     }
 
     /// How many times the base it is: `0.82 × as long`.
-    pub fn times(self, ratio: &str) -> String {
+    pub fn times_base(self, ratio: &str) -> String {
         format!("{ratio} ×{}", self.times)
     }
 
     /// A ratio with its interval: `0.725 × as long [0.719, 0.730]`; for one run, which has no interval, `0.725 × as long, of one
     /// run`.
-    pub fn ratio(self, judgement: &Judgement) -> String {
+    pub fn ratio_words(self, judgement: &Judgement) -> String {
         let Interval { estimate, low, high } = judgement.ratio;
-        let times = self.times(&format!("{estimate:.3}"));
+        let times = self.times_base(&format!("{estimate:.3}"));
         match (high.is_finite(), self.times) {
             (true, _) => format!("{times} [{low:.3}, {high:.3}]"),
             (false, "") => format!("{times} of one run"),
@@ -137,14 +137,14 @@ impl DifferenceWords {
     }
 
     /// Verdict and ratio: `shorter, 0.725 × as long [0.719, 0.730]`.
-    pub fn said(self, judgement: &Judgement) -> String {
-        format!("{}, {}", self.verdict(judgement.verdict), self.ratio(judgement))
+    pub fn verdict_and_ratio(self, judgement: &Judgement) -> String {
+        format!("{}, {}", self.verdict_words(judgement.verdict), self.ratio_words(judgement))
     }
 }
 
 /// A ratio with its interval, where a column says of what: `1.27 × [1.25, 1.29]`; for one run `1.27 × of one run`.
 pub fn ratio_text(judgement: &Judgement) -> String {
-    RATE.ratio(judgement)
+    RATE.ratio_words(judgement)
 }
 
 #[cfg(test)]
@@ -152,13 +152,13 @@ mod tests {
     use super::*;
 
     fn words(metric: &str) -> DifferenceWords {
-        DifferenceWords::of(&metric.parse().unwrap())
+        DifferenceWords::for_metric(&metric.parse().unwrap())
     }
 
     #[test]
     fn what_is_better_is_said_by_what_is_measured() {
-        let better = |metric: &str| words(metric).word(Outcome::Faster);
-        let worse = |metric: &str| words(metric).word(Outcome::Slower);
+        let better = |metric: &str| words(metric).outcome_word(Outcome::Faster);
+        let worse = |metric: &str| words(metric).outcome_word(Outcome::Slower);
         for rate in ["iops", "bytes_per_s", "operations.copy.per_s"] {
             assert_eq!((better(rate), worse(rate)), ("faster", "slower"), "{rate}");
         }
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!((better("cpu"), worse("cpu")), ("less processor use", "more processor use"));
         assert_eq!(better("processor_ns"), "less processor time");
         assert_eq!(worse("ios_per_cpu_second"), "fewer requests per core-second");
-        assert_eq!(words("mean").word(Outcome::NoDifference), "no difference");
+        assert_eq!(words("mean").outcome_word(Outcome::NoDifference), "no difference");
         assert!(words("mean").is_speed() && words("iops").is_speed() && !words("cpu").is_speed());
     }
 
@@ -178,7 +178,7 @@ mod tests {
             use crate::stats::{BetterDirection, Criteria, PairedComparison, PairedRatios, judge};
             let paired = PairedRatios::new(&vec![1.0; variant.len()], variant).unwrap();
             let judged = judge(&[PairedComparison { paired, better: BetterDirection::Lower }], &Criteria::default())[0];
-            (words(metric).said(&judged), ratio_text(&judged))
+            (words(metric).verdict_and_ratio(&judged), ratio_text(&judged))
         };
         let both = |a: &str, b: &str| (a.to_owned(), b.to_owned());
         assert_eq!(
@@ -196,9 +196,9 @@ mod tests {
 
     #[test]
     fn a_ratio_says_of_what_it_is() {
-        assert_eq!(words("iops").times("1.60"), "1.60 ×");
-        assert_eq!(words("elapsed").times("0.82"), "0.82 × as long");
-        assert_eq!(words("cpu").times("0.50"), "0.50 × as much");
-        assert_eq!(words("mean").verdict(Verdict::NoDifference { margin: 0.02 }), "no difference within ±2 %");
+        assert_eq!(words("iops").times_base("1.60"), "1.60 ×");
+        assert_eq!(words("elapsed").times_base("0.82"), "0.82 × as long");
+        assert_eq!(words("cpu").times_base("0.50"), "0.50 × as much");
+        assert_eq!(words("mean").verdict_words(Verdict::NoDifference { margin: 0.02 }), "no difference within ±2 %");
     }
 }

@@ -12,7 +12,7 @@ use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
 use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::dotted::{flatten, plain, size};
+use seekwise_formats::dotted::{flatten, parse_size, plain_text};
 use seekwise_formats::drives;
 use seekwise_formats::duration::Duration;
 use seekwise_formats::figure::FigureOrigin;
@@ -36,7 +36,7 @@ use serde::{Deserialize, Serialize};
 
 use self::real::RealKeys;
 use crate::catalogue;
-use crate::digest::of_settings;
+use crate::digest::settings_hash;
 use crate::inputs::{InputRole, Inputs};
 use crate::jobs::{JobOrigin, JobQuery, LoadedJob};
 use crate::{job_settings, trace};
@@ -57,11 +57,11 @@ pub struct PreparedCell {
     pub target: Target,
     /// The settings of the stack or the place, and of the job, for display and comparison.
     pub settings: Vec<Arc<Setting>>,
-    /// A hash of the settings ([`of_settings`]): cells of equal hashes run the same.
+    /// A hash of the settings ([`settings_hash`]): cells of equal hashes run the same.
     pub hash: String,
     /// A hash of those of the job: cells of equal hashes do the same work, where their stacks have as many sectors.
     pub work: String,
-    /// A hash of the modelled stack without what a run may not ask of it ([`Stack::as_unasked`]): cells of different
+    /// A hash of the modelled stack without what a run may not ask of it ([`Stack::normalize_all`]): cells of different
     /// ones cannot run alike. Valid within a process; 0 for measured runs.
     pub kin: u64,
     /// The job, or the scene.
@@ -80,7 +80,7 @@ const VARIABLE: &str = "job.env.";
 const LENGTH: &str = "a duration such as 30 s, 10 m or 500 ms";
 
 /// All cells of `study`.
-pub fn cells(study: &Study) -> Vec<Cell> {
+pub fn study_cells(study: &Study) -> Vec<Cell> {
     let mut base: Vec<(String, String)> = Vec::new();
     if let Some(job) = &study.job {
         base.push(("job".to_owned(), job.clone()));
@@ -91,7 +91,9 @@ pub fn cells(study: &Study) -> Vec<Cell> {
     let mut cells = vec![Cell { levels: Vec::new(), settings: base }];
     for factor in &study.factor {
         let levels: Vec<(String, Vec<(String, String)>)> = match &factor.key {
-            Some(key) => factor.levels.iter().map(|level| (plain(level), vec![(key.clone(), plain(level))])).collect(),
+            Some(key) => {
+                factor.levels.iter().map(|level| (plain_text(level), vec![(key.clone(), plain_text(level))])).collect()
+            }
             None => factor.bundle.iter().map(|bundle| (bundle.name.clone(), flatten(&bundle.set))).collect(),
         };
         let with = |cell: &Cell| {
@@ -107,7 +109,7 @@ pub fn cells(study: &Study) -> Vec<Cell> {
         };
         cells = cells.iter().flat_map(with).collect();
     }
-    cells.iter_mut().for_each(Cell::leave_out);
+    cells.iter_mut().for_each(Cell::drop_before_none);
     cells
 }
 
@@ -115,39 +117,39 @@ pub fn cells(study: &Study) -> Vec<Cell> {
 const OF_JOB: [&str; 4] = ["job.depth", "job.runtime", "job.ramp", SPAN];
 
 /// The seed of run number `run` of every cell.
-pub fn seed(study: &Study, run: u32) -> u64 {
-    Seed(study.seed).run(u64::from(run)).0
+pub fn run_seed(study: &Study, run: u32) -> u64 {
+    Seed(study.seed).run_seed(u64::from(run)).0
 }
 
 /// Builds what a cell runs. `inputs` gives the texts of drives, stacks and jobs; `file` names the study in errors. The
 /// key `place` names a place in real time; otherwise `stack` names an initial stack file, or `drive` a drive alone.
-pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<PreparedCell, Vec<Diagnostic>> {
-    let (mut target, mut settings, below) = match cell.value(PLACE) {
-        Some(name) if name != sim::NAME => in_real_time(file, name, cell, inputs)?,
+pub fn prepare_cell(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<PreparedCell, Vec<Diagnostic>> {
+    let (mut target, mut settings, below) = match cell.last_value(PLACE) {
+        Some(name) if name != sim::NAME => real_time_target(file, name, cell, inputs)?,
         _ => {
-            let (stack, settings, warnings) = modelled(file, cell, inputs)?;
+            let (stack, settings, warnings) = build_stack(file, cell, inputs)?;
             (stack.into(), settings, warnings)
         }
     };
     let of_stack = settings.len();
-    let Some(name) = cell.value("job") else {
-        return Err(vec![Diagnostic::at(file, 0, "no job").key("job").expected("a pattern or a job file")]);
+    let Some(name) = cell.last_value("job") else {
+        return Err(vec![Diagnostic::at(file, 0, "no job").with_key("job").with_expected("a pattern or a job file")]);
     };
     let asked = cell.settings.iter().map(|(key, value)| (key.as_str(), value.as_str()));
     // The last one counts.
     let variables: Vec<_> =
         asked.clone().rev().filter_map(|(key, value)| Some((key.strip_prefix(VARIABLE)?, value))).collect();
     let scene: Vec<(&str, &str)> = asked.clone().filter(|(key, _)| SceneFile::has_key(key)).collect();
-    let runtime = cell.value("job.runtime").map(|value| span(file, "job.runtime", value)).transpose()?;
+    let runtime = cell.last_value("job.runtime").map(|value| parse_span(file, "job.runtime", value)).transpose()?;
     let trace: Vec<(&str, &str)> = asked.filter(|(key, _)| key.starts_with(ROOT)).collect();
-    let (limits, depth) = (target.limits(), cell.value("job.depth"));
+    let (limits, depth) = (target.limits(), cell.last_value("job.depth"));
     let is_real = target.has_handles();
     let (limits, real) = (Some(&limits), is_real);
     let asked = JobQuery { variables: &variables, scene: &scene, runtime, trace: &trace, depth, limits, real };
-    let sectors = space(file, cell, target.sectors())?;
-    let loaded = crate::jobs::load_with(name, sectors, inputs, &asked);
+    let sectors = job_sectors(file, cell, target.sectors())?;
+    let loaded = crate::jobs::load_job_with(name, sectors, inputs, &asked);
     let LoadedJob { mut job, origin, system, beside, opened, logs, mut warnings } =
-        loaded.map_err(|faults| if is_real { faults.into_iter().map(longer).collect() } else { faults })?;
+        loaded.map_err(|faults| if is_real { faults.into_iter().map(advise_longer_file).collect() } else { faults })?;
     put_beside(&mut target, name, beside)?;
     let job_keys = |key: &str| key.starts_with("job.") && !key.starts_with(VARIABLE);
     for (key, value) in cell.settings.iter().filter(|(key, _)| job_keys(key)) {
@@ -156,30 +158,32 @@ pub fn prepare(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<PreparedC
     warnings.extend(below);
     open_real(file, cell, (&mut target, &mut job), opened.as_deref(), (&mut warnings, &mut settings))?;
     match (&job, &origin) {
-        (Work::Job(job), _) => settings.extend(job_settings::settings(job, sectors)),
+        (Work::Job(job), _) => settings.extend(job_settings::from_job(job, sectors)),
         (Work::Cached(cached), _) => {
-            settings.extend(job_settings::settings(&cached.0, sectors).into_iter().chain(system))
+            settings.extend(job_settings::from_job(&cached.0, sectors).into_iter().chain(system))
         }
-        (Work::Trace(spec), JobOrigin::Trace(traced)) => settings.extend(trace::settings(&spec.name, traced, spec.how)),
+        (Work::Trace(spec), JobOrigin::Trace(traced)) => {
+            settings.extend(trace::to_settings(&spec.name, traced, spec.how))
+        }
         (_, JobOrigin::Scene(own)) => {
-            settings.extend(own.iter().cloned().chain(job_settings::of_scene(runtime, sectors)))
+            settings.extend(own.iter().cloned().chain(job_settings::from_scene(runtime, sectors)))
         }
         (Work::Session(session), JobOrigin::Session(orders)) => {
-            settings.extend(job_settings::of_session(session, sectors));
+            settings.extend(job_settings::from_session(session, sectors));
             match &mut target {
                 Target::Sim(stack) => stack.changes.extend(orders.iter().cloned()),
                 Target::Measured(_) if orders.is_empty() => {}
                 Target::Measured(_) => {
-                    let fault = Diagnostic::at(name, 0, "in it power is cut or a setting changed").key("job");
-                    return Err(vec![fault.expected("a modelled disk in virtual time to play it on")]);
+                    let fault = Diagnostic::at(name, 0, "in it power is cut or a setting changed").with_key("job");
+                    return Err(vec![fault.with_expected("a modelled disk in virtual time to play it on")]);
                 }
             }
         }
         _ => {}
     }
-    let hash = of_settings(settings.iter());
-    let work = of_settings(settings[of_stack..].iter());
-    let unasked = target.stack().filter(|_| !target.is_measured()).map(Stack::as_unasked);
+    let hash = settings_hash(settings.iter());
+    let work = settings_hash(settings[of_stack..].iter());
+    let unasked = target.stack().filter(|_| !target.is_measured()).map(Stack::normalize_all);
     let kin = unasked.map_or(0, |stack| BuildHasherDefault::<DefaultHasher>::default().hash_one(stack));
     let settings = inputs.share_settings(settings);
     Ok(PreparedCell { target, settings, hash, work, kin, job, origin, warnings, logs })
@@ -197,17 +201,18 @@ fn open_real(
     let Target::Measured(place) = &*target else { return Ok(()) };
     let place = place.clone();
     if place.has_handles() {
-        let ring = || place.ring();
-        let (handles, said) = RealKeys::of(file, cell)?.handles(opened, &ring).map_err(|why| unfit(file, why))?;
-        warnings.extend(said.map(|said| Diagnostic::at(file, 0, said).key("real.engine")));
-        warnings.extend(one_at_a_time(file, job, &handles));
-        fit(file, target, job, &handles)?;
-        settings.extend(real::settings(&handles));
+        let ring = || place.check_ring();
+        let (handles, said) =
+            RealKeys::from_cell(file, cell)?.worker_handles(opened, &ring).map_err(|why| unfit_error(file, why))?;
+        warnings.extend(said.map(|said| Diagnostic::at(file, 0, said).with_key("real.engine")));
+        warnings.extend(limit_calls_to_one(file, job, &handles));
+        fit_file(file, target, job, &handles)?;
+        settings.extend(real::handle_settings(&handles));
     }
     if let Target::Measured(place) = &*target
-        && job.writes()
+        && job.may_write()
     {
-        place.may_write(cell.value(DESTROY)).map_err(|why| unfit(file, why))?;
+        place.may_write(cell.last_value(DESTROY)).map_err(|why| unfit_error(file, why))?;
     }
     Ok(())
 }
@@ -217,8 +222,9 @@ fn put_beside(target: &mut Target, job: &str, devices: Vec<FlashSpec>) -> Result
     match target {
         Target::Sim(stack) => stack.beside = devices,
         Target::Measured(place) if !devices.is_empty() => {
-            let wrong = Diagnostic::at(job, 0, format!("`{}` has no device beside it", place.name())).key("device");
-            return Err(vec![wrong.expected("a modelled stack")]);
+            let wrong =
+                Diagnostic::at(job, 0, format!("`{}` has no device beside it", place.name())).with_key("device");
+            return Err(vec![wrong.with_expected("a modelled stack")]);
         }
         Target::Measured(_) => {}
     }
@@ -232,30 +238,30 @@ pub const PLACE: &str = "place";
 pub const DESTROY: &str = "real.destroy";
 
 /// For a job that does not fit a file: adds what to do about it.
-fn longer(fault: Diagnostic) -> Diagnostic {
+fn advise_longer_file(fault: Diagnostic) -> Diagnostic {
     match (fault.key.as_deref(), &fault.expected) {
-        (Some("size" | "offset"), None) => fault.expected(
+        (Some("size" | "offset"), None) => fault.with_expected(
             "a smaller job, or a longer file: `--set real.layout=SIZE` makes one under a name that is not there yet",
         ),
         _ => fault,
     }
 }
 
-fn unfit(file: &str, why: String) -> Vec<Diagnostic> {
-    vec![Diagnostic::at(file, 0, why).key(PLACE)]
+fn unfit_error(file: &str, why: String) -> Vec<Diagnostic> {
+    vec![Diagnostic::at(file, 0, why).with_key(PLACE)]
 }
 
 /// Prepares a real file for the job.
-fn fit(file: &str, target: &mut Target, job: &Work, handles: &[RealHandle]) -> Result<(), Vec<Diagnostic>> {
+fn fit_file(file: &str, target: &mut Target, job: &Work, handles: &[RealHandle]) -> Result<(), Vec<Diagnostic>> {
     let Target::Measured(place) = &*target else { return Ok(()) };
-    if let Some(fitted) = place.fitted(job, handles).map_err(|why| unfit(file, why))? {
+    if let Some(fitted) = place.fit_to_work(job, handles).map_err(|why| unfit_error(file, why))? {
         *target = Target::Measured(fitted);
     }
     Ok(())
 }
 
 /// Limits workers that make one call after another to one outstanding request; returns the warning.
-fn one_at_a_time(file: &str, job: &mut Work, handles: &[RealHandle]) -> Option<Diagnostic> {
+fn limit_calls_to_one(file: &str, job: &mut Work, handles: &[RealHandle]) -> Option<Diagnostic> {
     let Work::Job(job) = job else { return None };
     let mut deepest = 1;
     for (index, worker) in job.workers.iter_mut().enumerate() {
@@ -266,19 +272,19 @@ fn one_at_a_time(file: &str, job: &mut Work, handles: &[RealHandle]) -> Option<D
         }
     }
     let said = format!("psync has one request outstanding: the depth is 1, not {deepest}");
-    (deepest > 1).then(|| Diagnostic::at(file, 0, said).key("job.depth"))
+    (deepest > 1).then(|| Diagnostic::at(file, 0, said).with_key("job.depth"))
 }
 
 /// The place in real time called `name`, with its settings; the keys of a stack apply to a place that has one.
-fn in_real_time(file: &str, name: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Laid, Vec<Diagnostic>> {
+fn real_time_target(file: &str, name: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Laid, Vec<Diagnostic>> {
     let fits = |(kind, address): &(&place::PlaceKind, Option<&str>)| {
         address.is_some() == matches!(kind.of, PlaceSource::Address(_) | PlaceSource::File(_) | PlaceSource::Device(_))
     };
-    let Some((kind, address)) = place::named(inputs.places(), name).filter(fits) else {
-        let fault = Diagnostic::at(file, 0, format!("`{name}` is no place")).key(PLACE);
+    let Some((kind, address)) = place::find_kind(inputs.places(), name).filter(fits) else {
+        let fault = Diagnostic::at(file, 0, format!("`{name}` is no place")).with_key(PLACE);
         let known = || std::iter::once(sim::NAME).chain(inputs.places().iter().map(|kind| kind.name));
-        let expected = std::iter::once(sim::NAME).chain(inputs.places().iter().map(place::PlaceKind::whole));
-        return Err(vec![fault.expected(expected.collect::<Vec<_>>().join(", ")).nearest_to(name, known())]);
+        let expected = std::iter::once(sim::NAME).chain(inputs.places().iter().map(place::PlaceKind::command_form));
+        return Err(vec![fault.with_expected(expected.collect::<Vec<_>>().join(", ")).suggest_nearest(name, known())]);
     };
     let setting = Setting {
         key: PLACE.to_owned(),
@@ -288,37 +294,37 @@ fn in_real_time(file: &str, name: &str, cell: &Cell, inputs: &Inputs<'_>) -> Res
         source: kind.about.to_owned(),
     };
     if let PlaceSource::Stack(made) = kind.of {
-        let (stack, mut settings, warnings) = modelled(file, cell, inputs)?;
+        let (stack, mut settings, warnings) = build_stack(file, cell, inputs)?;
         if let Some(change) = stack.changes.first() {
-            let fault = Diagnostic::at(file, 0, format!("`{}` changes during a run", change.key)).key("at");
-            return Err(vec![fault.expected("the same settings throughout: a run in real time has no changes")]);
+            let fault = Diagnostic::at(file, 0, format!("`{}` changes during a run", change.key)).with_key("at");
+            return Err(vec![fault.with_expected("the same settings throughout: a run in real time has no changes")]);
         }
         settings.insert(0, setting);
         return Ok((Target::Measured(made(stack)), settings, warnings));
     }
     let is_path = matches!(kind.of, PlaceSource::File(_) | PlaceSource::Device(_));
-    let keys = RealKeys::of(file, cell)?;
+    let keys = RealKeys::from_cell(file, cell)?;
     let other = |key: &&String| {
         let of_place = match kind.of {
             PlaceSource::File(_) | PlaceSource::Device(_) => key.starts_with(real::REAL_KEYS),
             PlaceSource::Address(_) => *key == DESTROY,
             _ => false,
         };
-        !of_place && *key != PLACE && *key != "job" && !of_job(key)
+        !of_place && *key != PLACE && *key != "job" && !is_job_key(key)
     };
     if let Some(key) = cell.settings.iter().map(|(key, _)| key).find(other) {
-        let fault = Diagnostic::at(file, 0, format!("`{name}` has no modelled stack to set")).key(key);
+        let fault = Diagnostic::at(file, 0, format!("`{name}` has no modelled stack to set")).with_key(key);
         let expected =
             if is_path { "keys of the job, and `real` keys (`seekwise keys real`)" } else { "keys of the job alone" };
-        return Err(vec![fault.expected(expected)]);
+        return Err(vec![fault.with_expected(expected)]);
     }
     let place = match kind.of {
         PlaceSource::Nothing(made) => made(),
         PlaceSource::Address(made) => {
-            made(address.unwrap_or("")).map_err(|why| vec![Diagnostic::at(file, 0, why).key(PLACE)])?
+            made(address.unwrap_or("")).map_err(|why| vec![Diagnostic::at(file, 0, why).with_key(PLACE)])?
         }
         PlaceSource::File(made) | PlaceSource::Device(made) => {
-            made(address.unwrap_or(""), &keys.wanted).map_err(|why| unfit(file, why))?
+            made(address.unwrap_or(""), &keys.wanted).map_err(|why| unfit_error(file, why))?
         }
         PlaceSource::Stack(_) => unreachable!("it was returned above"),
     };
@@ -329,51 +335,52 @@ fn in_real_time(file: &str, name: &str, cell: &Cell, inputs: &Inputs<'_>) -> Res
 type Laid = (Target, Vec<Setting>, Vec<Diagnostic>);
 
 /// The modelled stack of a cell, with its settings, and its reader's warnings.
-fn modelled(
+fn build_stack(
     file: &str,
     cell: &Cell,
     inputs: &Inputs<'_>,
 ) -> Result<(Stack, Vec<Setting>, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let built = stack(file, cell, inputs)?.build(&|name| drive(name, inputs))?;
+    let built = read_stack(file, cell, inputs)?.build(&|name| drive_profile(name, inputs))?;
     if !built.stack.changes.is_empty() {
         sim::check_changes(&built.stack, Seed(0))
-            .map_err(|why| vec![Diagnostic::at(file, 0, why.to_string()).key("at")])?;
+            .map_err(|why| vec![Diagnostic::at(file, 0, why.to_string()).with_key("at")])?;
     }
     Ok((built.stack, built.settings, built.warnings))
 }
 
 /// The profile of a built-in drive, or of a file.
-fn drive(name: &str, inputs: &Inputs<'_>) -> Result<String, Vec<Diagnostic>> {
+fn drive_profile(name: &str, inputs: &Inputs<'_>) -> Result<String, Vec<Diagnostic>> {
     let known = catalogue::names().chain(inputs.places().iter().map(|kind| kind.name));
     let absent = |why: io::Error| match why.kind() {
         ErrorKind::NotFound => {
             let absent = Diagnostic::at(name, 0, "no such file, and no built-in drive of that name");
-            vec![drives::lead(absent.nearest_to(name, known), name)]
+            vec![drives::suggest_drives(absent.suggest_nearest(name, known), name)]
         }
         _ => vec![Diagnostic::at(name, 0, format!("cannot be read: {why}"))],
     };
-    inputs.text(InputRole::Drive, name).map_err(absent)
+    inputs.read_text(InputRole::Drive, name).map_err(absent)
 }
 
-fn stack(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<StackFile, Vec<Diagnostic>> {
-    let mut stack = match (cell.value("stack"), cell.value("drive")) {
+fn read_stack(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<StackFile, Vec<Diagnostic>> {
+    let mut stack = match (cell.last_value("stack"), cell.last_value("drive")) {
         (Some(path), _) => {
             let unreadable = |why| vec![Diagnostic::at(path, 0, format!("cannot be read: {why}"))];
-            let text = inputs.text(InputRole::Stack, path).map_err(unreadable)?;
+            let text = inputs.read_text(InputRole::Stack, path).map_err(unreadable)?;
             StackFile::parse(path, &text)?
         }
         (None, Some(drive)) => StackFile::named_drive(drive),
         (None, None) => {
-            let fault = Diagnostic::at(file, 0, "no drive").key("stack.drive");
-            return Err(vec![fault.expected("the name of a drive")]);
+            let fault = Diagnostic::at(file, 0, "no drive").with_key("stack.drive");
+            return Err(vec![fault.with_expected("the name of a drive")]);
         }
     };
     for (key, value) in &cell.settings {
         if key.starts_with(real::REAL_KEYS) {
-            let fault = Diagnostic::at(file, 0, "says how a real file is used, and there is a modelled disk").key(key);
-            return Err(vec![fault.expected("--on file:PATH or device:PATH with it")]);
+            let fault =
+                Diagnostic::at(file, 0, "says how a real file is used, and there is a modelled disk").with_key(key);
+            return Err(vec![fault.with_expected("--on file:PATH or device:PATH with it")]);
         }
-        if !matches!(key.as_str(), "job" | "stack" | PLACE) && !of_job(key) {
+        if !matches!(key.as_str(), "job" | "stack" | PLACE) && !is_job_key(key) {
             stack.set(key, value)?;
         }
     }
@@ -381,13 +388,13 @@ fn stack(file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<StackFile, Vec<
 }
 
 /// True for keys of the work, beside `job` itself.
-fn of_job(key: &str) -> bool {
+fn is_job_key(key: &str) -> bool {
     key.starts_with("job.") || key.starts_with(ROOT) || SceneFile::has_key(key)
 }
 
 impl Cell {
     /// Removes the settings of a job's key up to its last `none`.
-    fn leave_out(&mut self) {
+    fn drop_before_none(&mut self) {
         for key in OF_JOB {
             let last = self.settings.iter().rposition(|(known, value)| known == key && value == "none");
             let mut place = 0;
@@ -399,22 +406,24 @@ impl Cell {
     }
 
     /// The last value of a key.
-    fn value(&self, key: &str) -> Option<&str> {
+    fn last_value(&self, key: &str) -> Option<&str> {
         self.settings.iter().rev().find(|(name, _)| name == key).map(|(_, value)| value.as_str())
     }
 }
 
-fn span(file: &str, key: &str, value: &str) -> Result<Span, Vec<Diagnostic>> {
+fn parse_span(file: &str, key: &str, value: &str) -> Result<Span, Vec<Diagnostic>> {
     let length = Duration::parse(value).map(|length| Span::from_nanos(length.nanos));
-    length.map_err(|_| vec![Diagnostic::at(file, 0, format!("`{value}` is invalid")).key(key).expected(LENGTH)])
+    length
+        .map_err(|_| vec![Diagnostic::at(file, 0, format!("`{value}` is invalid")).with_key(key).with_expected(LENGTH)])
 }
 
 /// Sectors of a target that a job uses: all, or as many as `job.span` says.
-fn space(file: &str, cell: &Cell, sectors: u64) -> Result<u64, Vec<Diagnostic>> {
-    let Some(value) = cell.value(SPAN) else { return Ok(sectors) };
-    let fault =
-        |expected: String| vec![Diagnostic::at(file, 0, format!("`{value}` is invalid")).key(SPAN).expected(expected)];
-    let bytes = size(value).ok_or_else(|| fault("a size such as 10g or 500m, in powers of 1024".to_owned()))?;
+fn job_sectors(file: &str, cell: &Cell, sectors: u64) -> Result<u64, Vec<Diagnostic>> {
+    let Some(value) = cell.last_value(SPAN) else { return Ok(sectors) };
+    let fault = |expected: String| {
+        vec![Diagnostic::at(file, 0, format!("`{value}` is invalid")).with_key(SPAN).with_expected(expected)]
+    };
+    let bytes = parse_size(value).ok_or_else(|| fault("a size such as 10g or 500m, in powers of 1024".to_owned()))?;
     // Whole blocks of any drive.
     let wanted = bytes / BLOCK * (BLOCK / SECTOR);
     match wanted {
@@ -432,8 +441,9 @@ const BLOCK: u64 = 4096;
 
 /// Changes all workers of a job by a dotted key.
 pub fn set_job(file: &str, work: &mut Work, key: &str, value: &str) -> Result<(), Vec<Diagnostic>> {
-    let fault =
-        |expected: &str| vec![Diagnostic::at(file, 0, format!("`{value}` is invalid")).key(key).expected(expected)];
+    let fault = |expected: &str| {
+        vec![Diagnostic::at(file, 0, format!("`{value}` is invalid")).with_key(key).with_expected(expected)]
+    };
     let job = match work {
         Work::Job(job) => job,
         Work::Cached(cached) => &mut cached.0,
@@ -442,16 +452,16 @@ pub fn set_job(file: &str, work: &mut Work, key: &str, value: &str) -> Result<()
         // The end, depth and span of a trace were set before, too.
         Work::Trace(_) if matches!(key, "job.runtime" | "job.depth" | SPAN) => return Ok(()),
         Work::Trace(_) => {
-            let wrong = Diagnostic::at(file, 0, "a trace has no workers").key(key);
-            return Err(vec![wrong.expected("job.runtime, job.depth, job.span, or a key of the trace")]);
+            let wrong = Diagnostic::at(file, 0, "a trace has no workers").with_key(key);
+            return Err(vec![wrong.with_expected("job.runtime, job.depth, job.span, or a key of the trace")]);
         }
         Work::Session(_) => {
-            let wrong = Diagnostic::at(file, 0, "a recorded session is played as it is").key(key);
-            return Err(vec![wrong.expected("no key of jobs")]);
+            let wrong = Diagnostic::at(file, 0, "a recorded session is played as it is").with_key(key);
+            return Err(vec![wrong.with_expected("no key of jobs")]);
         }
         Work::Scene(_) => {
-            let wrong = Diagnostic::at(file, 0, "a scene has no workers").key(key);
-            return Err(vec![wrong.expected("job.runtime, job.span, or a key of the scene")]);
+            let wrong = Diagnostic::at(file, 0, "a scene has no workers").with_key(key);
+            return Err(vec![wrong.with_expected("job.runtime, job.span, or a key of the scene")]);
         }
     };
     for worker in &mut job.workers {
@@ -461,10 +471,10 @@ pub fn set_job(file: &str, work: &mut Work, key: &str, value: &str) -> Result<()
                 _ => return Err(fault("a queue depth from 1 to 65535")),
             },
             "job.runtime" => {
-                worker.runtime = Some(span(file, key, value)?);
+                worker.runtime = Some(parse_span(file, key, value)?);
                 worker.time_based = true;
             }
-            "job.ramp" => worker.ramp = span(file, key, value)?,
+            "job.ramp" => worker.ramp = parse_span(file, key, value)?,
             "job.counted" => match value {
                 "tool" => worker.counting = CountingRule::Tool,
                 "window" => worker.counting = CountingRule::Window,
@@ -474,8 +484,8 @@ pub fn set_job(file: &str, work: &mut Work, key: &str, value: &str) -> Result<()
             SPAN => {}
             _ => {
                 let known = JOB.iter().map(|job| job.0).collect::<Vec<_>>();
-                let wrong = Diagnostic::at(file, 0, "unknown key").key(key).expected(known.join(", "));
-                return Err(vec![wrong.nearest_to(key, known).limited(&format!("{key}.{value}"))]);
+                let wrong = Diagnostic::at(file, 0, "unknown key").with_key(key).with_expected(known.join(", "));
+                return Err(vec![wrong.suggest_nearest(key, known).explain_limit(&format!("{key}.{value}"))]);
             }
         }
     }

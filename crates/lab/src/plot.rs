@@ -4,7 +4,7 @@
 pub mod comparison;
 mod png;
 
-pub use self::png::png;
+pub use self::png::render_png;
 
 use plotters::prelude::*;
 use textplots::{Chart, Plot, Shape};
@@ -36,19 +36,19 @@ impl Picture<'_> {
     }
 
     /// The ranges of both axes: from zero to a little above the largest value, in round numbers; to 1 if all are zero.
-    fn ranges(&self) -> (f64, f64) {
+    fn axis_ranges(&self) -> (f64, f64) {
         let top = |values: &mut dyn Iterator<Item = f64>| match values.fold(0.0, f64::max) {
             0.0 => 1.0,
             top => top,
         };
         let x = top(&mut self.points.iter().map(|point| point.0));
         let y = top(&mut self.points.iter().map(|point| point.1));
-        (x, rounded_up(y * 1.02))
+        (x, round_up(y * 1.02))
     }
 }
 
 /// The next of 1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8 times a power of ten.
-pub(crate) fn rounded_up(value: f64) -> f64 {
+pub(crate) fn round_up(value: f64) -> f64 {
     let decade = 10f64.powf(value.log10().floor());
     let steps = [1.0, 1.2, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0];
     let fits = steps.into_iter().map(|step| step * decade).find(|&top| top >= value);
@@ -57,13 +57,13 @@ pub(crate) fn rounded_up(value: f64) -> f64 {
 
 /// The curve on `columns` by `rows` characters of text with its axes and the figures at their ends; those of the
 /// horizontal axis have a line of their own. [`Picture::caption`] says what it shows.
-pub fn terminal(picture: &Picture<'_>, columns: usize, rows: usize) -> String {
-    let (right, top) = picture.ranges();
+pub fn draw_terminal(picture: &Picture<'_>, columns: usize, rows: usize) -> String {
+    let (right, top) = picture.axis_ranges();
     let label = top_label(top);
     let margin = label.chars().count().max(1);
     let across = columns.saturating_sub(margin + 2).max(16);
     let mut text = String::new();
-    let dots = dots(picture, (right, top), across, rows);
+    let dots = braille_dots(picture, (right, top), across, rows);
     for (row, line) in dots.iter().enumerate() {
         let (figure, axis) = match row {
             0 => (label.as_str(), '┤'),
@@ -81,7 +81,7 @@ fn top_label(value: f64) -> String {
 }
 
 /// The curve alone in dots of braille, `across` by `rows` characters.
-fn dots(picture: &Picture<'_>, (right, top): (f64, f64), across: usize, rows: usize) -> Vec<String> {
+fn braille_dots(picture: &Picture<'_>, (right, top): (f64, f64), across: usize, rows: usize) -> Vec<String> {
     let points: Vec<(f32, f32)> = picture.points.iter().map(|&(x, y)| (x as f32, y as f32)).collect();
     let shape = if picture.has_line() { Shape::Lines(&points) } else { Shape::Points(&points) };
     let size = (2 * (across as u32 - 1), 4 * (rows as u32 - 1));
@@ -93,7 +93,7 @@ fn dots(picture: &Picture<'_>, (right, top): (f64, f64), across: usize, rows: us
 }
 
 /// A figure at an axis: no trailing zeroes, thousands separated.
-pub(crate) fn tick(value: &f64) -> String {
+pub(crate) fn format_tick(value: &f64) -> String {
     let text = format!("{}", (value * 1000.0).round() / 1000.0);
     match text.len() {
         5.. if !text.contains('.') => {
@@ -105,16 +105,16 @@ pub(crate) fn tick(value: &f64) -> String {
 }
 
 /// The curve as a whole SVG document of `width` by `height` pixels.
-pub fn svg(picture: &Picture<'_>, width: u32, height: u32) -> String {
+pub fn draw_svg(picture: &Picture<'_>, width: u32, height: u32) -> String {
     let mut text = String::new();
-    let drawn = draw(picture, SVGBackend::with_string(&mut text, (width, height)));
+    let drawn = draw_chart(picture, SVGBackend::with_string(&mut text, (width, height)));
     // Text output cannot fail; a curve that cannot be laid out is a bug of ours.
     drawn.expect("an SVG text takes every drawing");
     text
 }
 
-fn draw(picture: &Picture<'_>, backend: SVGBackend<'_>) -> Result<(), Box<dyn std::error::Error>> {
-    let (right, top) = picture.ranges();
+fn draw_chart(picture: &Picture<'_>, backend: SVGBackend<'_>) -> Result<(), Box<dyn std::error::Error>> {
+    let (right, top) = picture.axis_ranges();
     let root = backend.into_drawing_area();
     root.fill(&WHITE)?;
     let mut chart = ChartBuilder::on(&root)
@@ -130,8 +130,8 @@ fn draw(picture: &Picture<'_>, backend: SVGBackend<'_>) -> Result<(), Box<dyn st
         .y_desc(picture.y)
         .x_labels(8)
         .y_labels(8)
-        .x_label_formatter(&tick)
-        .y_label_formatter(&tick)
+        .x_label_formatter(&format_tick)
+        .y_label_formatter(&format_tick)
         .label_style(("sans-serif", 13))
         .axis_desc_style(("sans-serif", 14))
         .light_line_style(TRANSPARENT)
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn svg_carries_title_axes_and_line() {
-        let text = svg(&picture(), 640, 360);
+        let text = draw_svg(&picture(), 640, 360);
         for part in ["<svg", "Seek", "cylinders", ">\nms", "<polyline", "</svg>"] {
             assert!(text.contains(part), "{part}");
         }
@@ -174,7 +174,7 @@ mod tests {
                     .map(|c| (c as u32 - 0x2800).count_ones())
                     .sum::<u32>()
             };
-            (svg(&picture, 640, 360), braille(terminal(&picture, 60, 12)))
+            (draw_svg(&picture, 640, 360), braille(draw_terminal(&picture, 60, 12)))
         };
         let (two, few) = dots(&POINTS[1..]);
         assert!(!two.contains("<polyline fill=\"none\" opacity=\"1\" stroke=\"#1F5DA0\""), "{two}");
@@ -188,7 +188,7 @@ mod tests {
     fn terminal_names_both_ends_of_each_axis_and_fits() {
         assert_eq!(picture().caption(), "Seek: ms over cylinders");
         for columns in [40, 60, 119] {
-            let text = terminal(&picture(), columns, 12);
+            let text = draw_terminal(&picture(), columns, 12);
             assert!(text.starts_with("5.0 ┤"), "{text}");
             assert!(text.ends_with(" 100\n") && text.contains("\n  0 ┼") && text.lines().count() == 13, "{text}");
             let widest = text.lines().map(|line| line.chars().count()).max();
@@ -199,8 +199,8 @@ mod tests {
 
     #[test]
     fn axes_end_at_round_numbers() {
-        assert_eq!(rounded_up(78.4), 80.0);
-        assert_eq!(rounded_up(0.93), 1.0);
-        assert_eq!((tick(&2.5), tick(&80_000.0)), ("2.5".to_owned(), "80 000".to_owned()));
+        assert_eq!(round_up(78.4), 80.0);
+        assert_eq!(round_up(0.93), 1.0);
+        assert_eq!((format_tick(&2.5), format_tick(&80_000.0)), ("2.5".to_owned(), "80 000".to_owned()));
     }
 }

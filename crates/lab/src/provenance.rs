@@ -12,7 +12,7 @@ use seekwise_formats::study::Study;
 use seekwise_model::rng::Seed;
 use serde::{Deserialize, Serialize};
 
-use crate::digest::{of_settings, sha256};
+use crate::digest::{settings_hash, sha256};
 use crate::inputs::InputTexts;
 use crate::plan::{self, Cell, PLACE, PreparedCell};
 use crate::run::RunRecord;
@@ -60,7 +60,7 @@ pub struct ProgramVersion {
 
 impl ProgramVersion {
     /// The version of this program.
-    pub fn this() -> ProgramVersion {
+    pub fn current() -> ProgramVersion {
         ProgramVersion { version: env!("CARGO_PKG_VERSION").to_owned(), build: env!("SEEKWISE_BUILD").to_owned() }
     }
 }
@@ -92,7 +92,7 @@ impl StudyProvenance {
         prepared: &[PreparedCell],
         inputs: InputTexts,
     ) -> StudyProvenance {
-        let (shared, varied, places) = table(prepared);
+        let (shared, varied, places) = split_settings(prepared);
         let made = |((cell, prepared), varied): ((&Cell, &PreparedCell), Vec<usize>)| CellProvenance {
             cell: cell.clone(),
             hash: prepared.hash.clone(),
@@ -102,9 +102,9 @@ impl StudyProvenance {
         let warnings: BTreeSet<String> =
             prepared.iter().flat_map(|cell| &cell.warnings).map(ToString::to_string).collect();
         StudyProvenance {
-            program: ProgramVersion::this(),
+            program: ProgramVersion::current(),
             study_sha256: sha256(text.as_bytes()),
-            seeds: (0..study.runs).map(|run| plan::seed(study, run)).collect(),
+            seeds: (0..study.runs).map(|run| plan::run_seed(study, run)).collect(),
             sampling: None,
             drives: drives.into_iter().collect(),
             warnings: warnings.into_iter().collect(),
@@ -117,7 +117,7 @@ impl StudyProvenance {
 
     /// Joins cells of two results: of each pair the first result's, then of each the second's, with the name of its
     /// result before the first's levels. There is no sampling plan: the runs are judged as they are.
-    pub fn beside(sides: [(&str, &StudyProvenance); 2], pairs: &[(usize, usize)]) -> StudyProvenance {
+    pub fn join_results(sides: [(&str, &StudyProvenance); 2], pairs: &[(usize, usize)]) -> StudyProvenance {
         let (mut varied, mut cells) = (Vec::new(), Vec::new());
         for (place, (name, made)) in sides.into_iter().enumerate() {
             let (first, shared) = (varied.len(), made.shared.len());
@@ -151,29 +151,29 @@ impl StudyProvenance {
     }
 
     /// The settings of a cell: those that all share, then its own.
-    pub fn settings(&self, cell: usize) -> impl Iterator<Item = &Setting> {
+    pub fn cell_settings(&self, cell: usize) -> impl Iterator<Item = &Setting> {
         let own = self.cells.get(cell).into_iter().flat_map(|cell| &cell.varied);
         self.shared.iter().chain(own.filter_map(|&place| self.varied.get(place)))
     }
 
     /// Every setting of any cell, each with each of its values.
-    pub fn known(&self) -> Vec<&Setting> {
+    pub fn all_settings(&self) -> Vec<&Setting> {
         self.shared.iter().chain(&self.varied).collect()
     }
 
     /// The setting of a cell with this key.
-    pub fn setting(&self, cell: usize, key: &str) -> Option<&Setting> {
-        self.settings(cell).find(|setting| setting.key == key)
+    pub fn find_setting(&self, cell: usize, key: &str) -> Option<&Setting> {
+        self.cell_settings(cell).find(|setting| setting.key == key)
     }
 
     /// True if some of its runs are measured in real time.
     pub fn is_measured(&self) -> bool {
-        (0..self.cells.len()).any(|cell| self.setting(cell, PLACE).is_some())
+        (0..self.cells.len()).any(|cell| self.find_setting(cell, PLACE).is_some())
     }
 
     /// The order of a fixed sample, as indexes of cell and run: cell by cell in virtual time. If runs are measured, block by block
     /// of one run of each cell, each block in its own order, so that drift affects all cells alike.
-    pub fn order(&self) -> Vec<(usize, usize)> {
+    pub fn fixed_order(&self) -> Vec<(usize, usize)> {
         let (cells, runs) = (self.cells.len(), self.seeds.len());
         if !self.is_measured() {
             return (0..cells * runs).map(|index| (index / runs, index % runs)).collect();
@@ -190,38 +190,38 @@ impl StudyProvenance {
     }
 
     /// The text that is written beside the records.
-    pub fn text(&self) -> String {
+    pub fn to_text(&self) -> String {
         as_text(self)
     }
 
     /// SHA-256 of that text.
     pub fn hash(&self) -> String {
-        sha256(self.text().as_bytes())
+        sha256(self.to_text().as_bytes())
     }
 
     /// Checks that it is what was written beside `study`'s results; an error says what does not fit.
-    pub fn check(&self, study: &str) -> Result<(), String> {
+    pub fn check_study(&self, study: &str) -> Result<(), String> {
         if sha256(study.as_bytes()) != self.study_sha256 {
             return Err("study.toml is not the study that it was made from: its SHA-256 differs".to_owned());
         }
         if self.seeds.is_empty() {
             return Err("`seeds` is empty".to_owned());
         }
-        self.inputs.check()?;
+        self.inputs.check_hashes()?;
         if let Some(plan) = &self.sampling {
-            plan.check(self.cells.len(), self.seeds.len())?;
+            plan.check_fit(self.cells.len(), self.seeds.len())?;
         }
         for (place, cell) in self.cells.iter().enumerate() {
-            if of_settings(self.settings(place)) != cell.hash {
+            if settings_hash(self.cell_settings(place)) != cell.hash {
                 return Err(format!("the settings of cell {place} do not fit its hash {}", cell.hash));
             }
         }
         Ok(())
     }
 
-    /// Checks that `record` is number `index` of the plan, whose `order` is that of `rounds::order`; an error says what
+    /// Checks that `record` is number `index` of the plan, whose `order` is that of `rounds::sample_order`; an error says what
     /// it is, and what was expected.
-    pub fn fits(&self, order: &[(usize, usize)], index: usize, record: &RunRecord) -> Result<(), String> {
+    pub fn check_record(&self, order: &[(usize, usize)], index: usize, record: &RunRecord) -> Result<(), String> {
         let Some(&(cell, run)) = order.get(index) else {
             return Err(format!("one record more than the plan's {}", order.len()));
         };
@@ -247,7 +247,7 @@ impl StudyProvenance {
 }
 
 /// The settings that all cells share, the others, and each cell's indexes among these.
-fn table(prepared: &[PreparedCell]) -> (Vec<Setting>, Vec<Setting>, Vec<Vec<usize>>) {
+fn split_settings(prepared: &[PreparedCell]) -> (Vec<Setting>, Vec<Setting>, Vec<Vec<usize>>) {
     let Some(first) = prepared.first() else { return Default::default() };
     let has = |cell: &PreparedCell, place: usize, setting: &Arc<Setting>| {
         cell.settings.get(place) == Some(setting) || cell.settings.contains(setting)
@@ -275,7 +275,10 @@ fn table(prepared: &[PreparedCell]) -> (Vec<Setting>, Vec<Setting>, Vec<Vec<usiz
 }
 
 /// The keys in which two sides differ, in order.
-pub fn differences<'a>(from: impl Iterator<Item = &'a Setting>, to: impl Iterator<Item = &'a Setting>) -> Vec<String> {
+pub fn differing_keys<'a>(
+    from: impl Iterator<Item = &'a Setting>,
+    to: impl Iterator<Item = &'a Setting>,
+) -> Vec<String> {
     let mut sides: BTreeMap<&str, [Option<&str>; 2]> = BTreeMap::new();
     from.for_each(|setting| sides.entry(&setting.key).or_default()[0] = Some(&setting.value));
     to.for_each(|setting| sides.entry(&setting.key).or_default()[1] = Some(&setting.value));
@@ -293,12 +296,12 @@ mod tests {
 
     fn made() -> StudyProvenance {
         let study = seekwise_formats::study::parse("s.toml", STUDY).unwrap();
-        let inputs = Inputs::today(&|_| Err(std::io::ErrorKind::NotFound.into()));
-        let cells = plan::cells(&study);
-        let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare("s.toml", cell, &inputs).unwrap()).collect();
-        let made = StudyProvenance::new(STUDY, &study, &cells, &prepared, inputs.taken());
+        let inputs = Inputs::from_today(&|_| Err(std::io::ErrorKind::NotFound.into()));
+        let cells = plan::study_cells(&study);
+        let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap()).collect();
+        let made = StudyProvenance::new(STUDY, &study, &cells, &prepared, inputs.texts_read());
         for (place, cell) in prepared.iter().enumerate() {
-            let mut kept: Vec<&Setting> = made.settings(place).collect();
+            let mut kept: Vec<&Setting> = made.cell_settings(place).collect();
             kept.sort_by_key(|setting| &setting.key);
             let mut all: Vec<&Setting> = cell.settings.iter().map(|setting| &**setting).collect();
             all.sort_by_key(|setting| &setting.key);
@@ -313,40 +316,40 @@ mod tests {
         assert!(made.shared.len() > 60, "{}", made.shared.len());
         let varied: Vec<&str> = made.varied.iter().map(|setting| setting.key.as_str()).collect();
         assert_eq!(varied, ["drive.firmware.depth", "job.depth", "drive.firmware.depth", "job.depth"]);
-        assert_eq!(made.setting(3, "job.depth").unwrap().value, "8");
+        assert_eq!(made.find_setting(3, "job.depth").unwrap().value, "8");
         let text = serde_json::to_string(&made).unwrap();
         let back: StudyProvenance = serde_json::from_str(&text).unwrap();
         assert_eq!(back, made);
-        assert_eq!(back.check(STUDY), Ok(()));
+        assert_eq!(back.check_study(STUDY), Ok(()));
     }
 
     #[test]
     fn cells_of_two_results_keep_their_settings() {
         let made = made();
-        let both = StudyProvenance::beside([("a", &made), ("b", &made)], &[(0, 3), (2, 1)]);
+        let both = StudyProvenance::join_results([("a", &made), ("b", &made)], &[(0, 3), (2, 1)]);
         let levels: Vec<String> = both.cells.iter().map(|made| made.cell.levels.join(" ")).collect();
         // The second side's cells bear the first side's words, and keep their own settings.
         assert_eq!(levels, ["a 1 1", "a 8 1", "b 1 1", "b 8 1"]);
         for (cell, of) in [(0, 0), (1, 2), (2, 3), (3, 1)] {
-            assert!(both.settings(cell).eq(made.settings(of)), "{cell}");
+            assert!(both.cell_settings(cell).eq(made.cell_settings(of)), "{cell}");
         }
     }
 
     #[test]
     fn what_was_changed_by_hand_is_told() {
         let mut other = made();
-        assert!(other.check("title = 'u'").unwrap_err().contains("study.toml is not the study"));
+        assert!(other.check_study("title = 'u'").unwrap_err().contains("study.toml is not the study"));
         let rpm = other.shared.iter_mut().find(|setting| setting.key == "drive.mechanics.rpm").unwrap();
         rpm.value = "5400".to_owned();
-        assert!(other.check(STUDY).unwrap_err().contains("the settings of cell 0 do not fit its hash"));
+        assert!(other.check_study(STUDY).unwrap_err().contains("the settings of cell 0 do not fit its hash"));
     }
 
     #[test]
     fn hashes_do_not_depend_on_the_order_of_settings() {
         let made = made();
-        let mut settings: Vec<&Setting> = made.settings(1).collect();
+        let mut settings: Vec<&Setting> = made.cell_settings(1).collect();
         settings.reverse();
-        assert_eq!(of_settings(settings.into_iter()), made.cells[1].hash);
+        assert_eq!(settings_hash(settings.into_iter()), made.cells[1].hash);
         assert_ne!(made.cells[0].hash, made.cells[1].hash);
     }
 }

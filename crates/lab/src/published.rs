@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use crate::inputs::Inputs;
 use crate::plan::{self, Cell};
-use crate::run::measure;
+use crate::run::measure_run;
 use crate::stats::RequestKind;
 
 /// A published figure, and the job that it is of.
@@ -52,13 +52,13 @@ pub enum MissingFromCase {
 }
 
 #[derive(Deserialize)]
-struct List {
+struct PublishedList {
     case: Vec<PublishedCase>,
 }
 
 /// All cases of some built-in drives.
-pub fn cases_of(drives: &[String]) -> Vec<PublishedCase> {
-    let list: List =
+pub fn cases_of_drives(drives: &[String]) -> Vec<PublishedCase> {
+    let list: PublishedList =
         toml::from_str(include_str!("../../../validation/published.toml")).expect("the list is well formed");
     list.case.into_iter().filter(|case| drives.contains(&case.drive)).collect()
 }
@@ -68,7 +68,7 @@ type ReadProfile<'a> = &'a (dyn Fn(&str) -> io::Result<String> + Sync);
 
 impl PublishedCase {
     /// Runs a job for a minute on the drive after a run-in of five seconds, without the host; returns the figure.
-    fn of_job(
+    fn simulate_job(
         &self,
         job: &str,
         set: &[String],
@@ -84,17 +84,17 @@ impl PublishedCase {
         settings.extend(pairs.map(|(key, value)| (key.to_owned(), value.to_owned())));
         let cell = Cell { levels: Vec::new(), settings };
         let read = |name: &str| if name == "case.fio" { Ok(text.clone()) } else { profile(name) };
-        let prepared = plan::prepare("published", &cell, &Inputs::today(&read))
+        let prepared = plan::prepare_cell("published", &cell, &Inputs::from_today(&read))
             .map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))?;
-        let measured = measure(&prepared.target, &prepared.job, 1, |_| {}).map_err(|error| error.to_string())?;
-        let record = measured.record(&self.drive, &self.what, 1, Vec::new());
+        let measured = measure_run(&prepared.target, &prepared.job, 1, |_| {}).map_err(|error| error.to_string())?;
+        let record = measured.to_record(&self.drive, &self.what, 1, Vec::new());
         let (figure, reads) = match self.figure.strip_prefix("write.") {
             Some(figure) => (figure, false),
             None => (self.figure.as_str(), record.read.ios > 0),
         };
         let view = if reads { &record.read } else { &record.write };
         let share = |kind: RequestKind, share: f64| {
-            let time = measured.run.kind(kind).tally.responses().quantile(share);
+            let time = measured.run.kind_summary(kind).tally.responses().quantile(share);
             time.map(|time| time.nanos() as f64 / 1e6).ok_or_else(|| "no such request".to_owned())
         };
         match figure {
@@ -111,33 +111,33 @@ impl PublishedCase {
     }
 
     /// Simulates the figure, with more settings of the stack.
-    pub fn simulated(&self, more: &[(String, String)], profile: ReadProfile<'_>) -> Result<f64, String> {
-        let ours = self.of_job(&self.job, &self.set, more, profile)?;
+    pub fn simulate(&self, more: &[(String, String)], profile: ReadProfile<'_>) -> Result<f64, String> {
+        let ours = self.simulate_job(&self.job, &self.set, more, profile)?;
         let (job, set) = match (&self.over, &self.over_job) {
             (None, None) => return Ok(ours),
             (over, job) => (job.as_ref().unwrap_or(&self.job), over.as_ref().unwrap_or(&self.set)),
         };
-        Ok(ours / self.of_job(job, set, more, profile)?)
+        Ok(ours / self.simulate_job(job, set, more, profile)?)
     }
 
     /// How far a figure is from the measured one, in percent.
-    pub fn off(&self, found: f64) -> f64 {
+    pub fn deviation_percent(&self, found: f64) -> f64 {
         100.0 * (found / self.measured - 1.0)
     }
 
     /// Whether a figure is within the tolerance.
-    pub fn met(&self, found: f64) -> bool {
-        self.off(found).abs() <= self.within
+    pub fn is_within_tolerance(&self, found: f64) -> bool {
+        self.deviation_percent(found).abs() <= self.within
     }
 
     /// Whether it is met with more settings of the stack, for a built-in drive.
     pub fn is_met(&self, more: &[(String, String)]) -> Result<bool, String> {
         let absent = |_: &str| Err(io::ErrorKind::NotFound.into());
-        self.simulated(more, &absent).map(|found| self.met(found))
+        self.simulate(more, &absent).map(|found| self.is_within_tolerance(found))
     }
 
     /// Whether it sets a key itself.
-    pub fn sets(&self, key: &str) -> bool {
+    pub fn sets_key(&self, key: &str) -> bool {
         let all = self.set.iter().chain(self.over.iter().flatten());
         all.filter_map(|pair| pair.split_once('=')).any(|(set, _)| set == key)
     }

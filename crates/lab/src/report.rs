@@ -1,7 +1,7 @@
 //! Results as one page that a stranger can read: the report's data and the page that holds it.
 //!
 //! [`Report`] is the only thing that the page knows. The types here are the source of truth; `web/src/report.ts` mirrors
-//! them field by field (a test compares the two). [`html`] puts a report into the built page `web/dist/report.html`.
+//! them field by field (a test compares the two). [`render_html`] puts a report into the built page `web/dist/report.html`.
 //! Nothing is computed here: estimates, intervals and verdicts come from the statistics, settings from the study.
 //!
 //! Units are in the names: `_ms` milliseconds, `_s` seconds, `bytes_per_s` bytes a second (not KiB), `iops` requests a
@@ -22,7 +22,7 @@ mod page;
 mod plain;
 pub mod review;
 
-pub use page::{html, write_html};
+pub use page::{render_html, write_html};
 
 /// The answer to a question, with its evidence.
 ///
@@ -169,19 +169,19 @@ impl ReportVerdict {
     /// Adds a price; a better verdict says that it has one.
     pub fn set_price(&mut self, price: String, loses: bool) {
         self.price = Some(price);
-        self.cost(loses);
+        self.add_cost(loses);
     }
 
     /// Adds a cost whose words another verdict has.
-    pub fn cost(&mut self, loses: bool) {
+    pub fn add_cost(&mut self, loses: bool) {
         if loses && !self.loses && self.verdict == Outcome::Faster {
-            self.temper("at a price");
+            self.qualify("at a price");
         }
         self.loses |= loses;
     }
 
     /// Adds to the word what takes the verdict back in part.
-    pub fn temper(&mut self, by: &str) {
+    pub fn qualify(&mut self, by: &str) {
         self.tempered = true;
         self.word = format!("{}, {by}", self.word);
     }
@@ -296,7 +296,7 @@ pub struct Anatomy([f64; Part::COUNT]);
 
 impl Anatomy {
     /// The anatomy with these milliseconds in each part.
-    pub fn of(ms: impl FnMut(Part) -> f64) -> Anatomy {
+    pub fn from_parts(ms: impl FnMut(Part) -> f64) -> Anatomy {
         Anatomy(Part::ALL.map(ms))
     }
 
@@ -495,9 +495,9 @@ mod tests {
     fn a_gain_at_a_price_says_so_once() {
         let verdict = |verdict| ReportVerdict { verdict, word: "w".to_owned(), ..ReportVerdict::default() };
         let mut gain = verdict(Outcome::Faster);
-        gain.cost(true);
+        gain.add_cost(true);
         gain.set_price("but it loses".to_owned(), true);
-        gain.cost(false);
+        gain.add_cost(false);
         assert_eq!((&gain.word[..], gain.tempered, gain.loses), ("w, at a price", true, true));
         let mut saved = verdict(Outcome::Faster);
         saved.set_price("and it loses none".to_owned(), false);

@@ -3,7 +3,7 @@
 use toml_edit::{DocumentMut, Item, Table};
 
 /// Puts a figure at its key: in place of the one there, or at the end of its section.
-pub(crate) fn put(root: &mut Table, key: &str, figure: Item) {
+pub(crate) fn put_figure(root: &mut Table, key: &str, figure: Item) {
     let mut words: Vec<&str> = key.split('.').collect();
     let Some(last) = words.pop() else { return };
     let mut table: &mut dyn toml_edit::TableLike = root;

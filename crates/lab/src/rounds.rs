@@ -50,11 +50,11 @@ const ROUND: u64 = 1_000_000;
 /// another length than the study says.
 pub fn may_shorten(study: &Study, made: &StudyProvenance, prepared: &[PreparedCell]) -> bool {
     let evidence = Evidence::new(study, made, &[]);
-    !made.is_measured() && groups(&evidence, prepared).1.iter().any(|group| group.length.is_ok())
+    !made.is_measured() && group_cells(&evidence, prepared).1.iter().any(|group| group.length.is_ok())
 }
 
 /// Plans how `study` is sampled until it is decided: runs a pilot of each cell whose group may have shorter runs.
-pub fn plan(
+pub fn plan_sampling(
     study: &Study,
     made: &StudyProvenance,
     prepared: &[PreparedCell],
@@ -62,18 +62,18 @@ pub fn plan(
     watch: &PilotWatch<'_>,
 ) -> Result<SamplingPlan, RunError> {
     let evidence = Evidence::new(study, made, &[]);
-    let (of_cell, groups) = groups(&evidence, prepared);
+    let (of_cell, groups) = group_cells(&evidence, prepared);
     let wanted = groups.iter().filter_map(|group| Some((&group.cells, group.length.as_ref().ok()?)));
-    let wanted = wanted.flat_map(|(cells, length)| cells.iter().map(|&cell| (cell, length.pilot(study.runs))));
-    let pilots = pilot::run(study, prepared, wanted, threads, watch)?;
+    let wanted = wanted.flat_map(|(cells, length)| cells.iter().map(|&cell| (cell, length.pilot_length(study.runs))));
+    let pilots = pilot::run_pilots(study, prepared, wanted, threads, watch)?;
     let planned = |CellGroup { cells, judged, length }: CellGroup<'_>| match length {
         Ok(length) => {
             let own: Vec<&Pilot> = cells.iter().filter_map(|cell| pilots.of_cell.get(cell)).collect();
-            sampled(study, length, &own, &judged)
+            sampled_group(study, length, &own, &judged)
         }
-        Err(why) => fixed(study, RunLength::of(prepared[cells[0]].job.workers()), why),
+        Err(why) => fixed_group(study, RunLength::from_workers(prepared[cells[0]].job.workers()), why),
     };
-    let fixed_of = |cell: &PreparedCell| RunLength::of(cell.job.workers()).map(|length| length.whole());
+    let fixed_of = |cell: &PreparedCell| RunLength::from_workers(cell.job.workers()).map(|length| length.total_ns());
     let fixed_ns = prepared.iter().map(fixed_of).sum::<Option<u64>>();
     Ok(SamplingPlan {
         groups: groups.into_iter().map(planned).collect(),
@@ -93,9 +93,9 @@ struct CellGroup<'e> {
 }
 
 /// The group of each cell, and the groups.
-fn groups<'e>(evidence: &Evidence<'e>, prepared: &[PreparedCell]) -> (Vec<usize>, Vec<CellGroup<'e>>) {
-    let compared = evidence.compared();
-    let of_cell = joined(prepared.len(), compared.iter().map(|&(from, to, _)| (from, to)));
+fn group_cells<'e>(evidence: &Evidence<'e>, prepared: &[PreparedCell]) -> (Vec<usize>, Vec<CellGroup<'e>>) {
+    let compared = evidence.compared_cells();
+    let of_cell = join_cells(prepared.len(), compared.iter().map(|&(from, to, _)| (from, to)));
     let count = of_cell.iter().max().map_or(0, |last| last + 1);
     let (mut cells, mut judged) = (vec![Vec::new(); count], vec![Vec::new(); count]);
     for (cell, &group) in of_cell.iter().enumerate() {
@@ -106,7 +106,7 @@ fn groups<'e>(evidence: &Evidence<'e>, prepared: &[PreparedCell]) -> (Vec<usize>
     }
     let group = |(cells, judged): (Vec<usize>, Vec<&'e Metric>)| {
         let of: Vec<&PreparedCell> = cells.iter().map(|&cell| &prepared[cell]).collect();
-        let length = reasons::length(evidence.study, &of, &judged);
+        let length = reasons::group_length(evidence.study, &of, &judged);
         CellGroup { cells, judged, length }
     };
     let groups = cells.into_iter().zip(judged).map(group).collect();
@@ -121,29 +121,29 @@ struct RunLength {
 }
 
 impl RunLength {
-    fn whole(self) -> u64 {
+    fn total_ns(self) -> u64 {
         self.runtime + self.ramp
     }
 
     /// The counted time of a short run: the most runs that may be made count as long as the fixed sample.
-    fn short(self, runs: u32) -> u64 {
+    fn short_runtime(self, runs: u32) -> u64 {
         let most = u64::from(LOOKS[LOOKS.len() - 1]);
-        rounded((self.runtime.saturating_mul(u64::from(runs)) / most).min(self.runtime))
+        round_to_ms((self.runtime.saturating_mul(u64::from(runs)) / most).min(self.runtime))
     }
 
     /// The length of its pilot: four short runs, or four of the ramp that was asked for. The first half may be ramp,
     /// and is compared with the second.
-    fn pilot(self, runs: u32) -> u64 {
-        rounded((4 * self.short(runs).max(self.ramp)).max(PILOT.min(self.runtime)))
+    fn pilot_length(self, runs: u32) -> u64 {
+        round_to_ms((4 * self.short_runtime(runs).max(self.ramp)).max(PILOT.min(self.runtime)))
     }
 }
 
-fn rounded(nanos: u64) -> u64 {
+fn round_to_ms(nanos: u64) -> u64 {
     nanos.div_ceil(ROUND).max(1) * ROUND
 }
 
 /// A group that is sampled as the study says.
-fn fixed(study: &Study, length: Option<RunLength>, why: String) -> SampledGroup {
+fn fixed_group(study: &Study, length: Option<RunLength>, why: String) -> SampledGroup {
     SampledGroup {
         looks: vec![study.runs],
         fixed: Some(why),
@@ -154,20 +154,22 @@ fn fixed(study: &Study, length: Option<RunLength>, why: String) -> SampledGroup 
 }
 
 /// A group as its pilot runs suggest.
-fn sampled(study: &Study, length: RunLength, pilots: &[&Pilot], metrics: &[&Metric]) -> SampledGroup {
-    let as_said = |why: String| fixed(study, Some(length), why);
+fn sampled_group(study: &Study, length: RunLength, pilots: &[&Pilot], metrics: &[&Metric]) -> SampledGroup {
+    let as_said = |why: String| fixed_group(study, Some(length), why);
     let seconds = |nanos: u64| nanos as f64 / 1e9;
     let each = pilots.iter().map(|pilot| pilot.settled_ns).collect::<Option<Vec<u64>>>();
     let Some(settled) = each.map(|each| each.into_iter().max().unwrap_or(0)) else {
         let longest = pilots.iter().map(|pilot| pilot.length_ns).max().unwrap_or(0);
         return as_said(format!("no steady state within {} s", seconds(longest)));
     };
-    let ramp = pilots.iter().map(|pilot| pilot.warm_ns()).fold(rounded(settled), u64::max);
+    let ramp = pilots.iter().map(|pilot| pilot.warm_ns()).fold(round_to_ms(settled), u64::max);
     let enough = pilots.iter().flat_map(|pilot| metrics.iter().map(|metric| pilot.enough_ns(metric)));
     let enough = enough.max().unwrap_or(0);
     let enough = pilots.iter().map(|pilot| pilot.looked_at_ns()).fold(enough, u64::max);
-    let runtime = rounded(length.short(study.runs).max((OF_RAMP * ramp as f64) as u64).max(enough).min(length.runtime));
-    let most = DEAREST * u64::from(study.runs) * length.whole();
+    let runtime = round_to_ms(
+        length.short_runtime(study.runs).max((OF_RAMP * ramp as f64) as u64).max(enough).min(length.runtime),
+    );
+    let most = DEAREST * u64::from(study.runs) * length.total_ns();
     let fits = |look: &u32| u64::from(*look) * (runtime + ramp) <= most;
     let looks: Vec<u32> = LOOKS.into_iter().filter(fits).collect();
     if looks.len() < FEWEST_LOOKS {
@@ -177,7 +179,7 @@ fn sampled(study: &Study, length: RunLength, pilots: &[&Pilot], metrics: &[&Metr
 }
 
 /// For each of `cells` the number of its group, counted in the order of their first cells.
-fn joined(cells: usize, pairs: impl Iterator<Item = (usize, usize)>) -> Vec<usize> {
+fn join_cells(cells: usize, pairs: impl Iterator<Item = (usize, usize)>) -> Vec<usize> {
     let mut least: Vec<usize> = (0..cells).collect();
     for (one, other) in pairs {
         let (from, to) = (least[one].max(least[other]), least[one].min(least[other]));
@@ -192,20 +194,20 @@ fn joined(cells: usize, pairs: impl Iterator<Item = (usize, usize)>) -> Vec<usiz
 /// The plan's order, as indexes of cell and run, as far as `records`, its first ones, determine it: all of a fixed
 /// sample; of sampling until decided all rounds that are done, and the one that is due. There are as many as records
 /// when nothing is left to run.
-pub fn order(study: &Study, made: &StudyProvenance, records: &[RunRecord]) -> Vec<(usize, usize)> {
-    order_on(Vec::new(), study, made, records)
+pub fn sample_order(study: &Study, made: &StudyProvenance, records: &[RunRecord]) -> Vec<(usize, usize)> {
+    extend_order(Vec::new(), study, made, records)
 }
 
 /// Extends `order`, which the first of the records determined.
-pub fn order_on(
+pub fn extend_order(
     mut order: Vec<(usize, usize)>,
     study: &Study,
     made: &StudyProvenance,
     records: &[RunRecord],
 ) -> Vec<(usize, usize)> {
-    let Some(plan) = &made.sampling else { return made.order() };
+    let Some(plan) = &made.sampling else { return made.fixed_order() };
     while order.len() <= records.len() {
-        let round = round(study, made, plan, &records[..order.len()]);
+        let round = next_round(study, made, plan, &records[..order.len()]);
         if round.is_empty() {
             break;
         }
@@ -215,20 +217,21 @@ pub fn order_on(
 }
 
 /// The runs that come after whole rounds: those of the next look of each open pair, cell by cell.
-fn round(study: &Study, made: &StudyProvenance, plan: &SamplingPlan, done: &[RunRecord]) -> Vec<(usize, usize)> {
+fn next_round(study: &Study, made: &StudyProvenance, plan: &SamplingPlan, done: &[RunRecord]) -> Vec<(usize, usize)> {
     let mut target: Vec<u32> = match done {
-        [] => (0..made.cells.len()).map(|cell| plan.first(cell)).collect(),
+        [] => (0..made.cells.len()).map(|cell| plan.first_look(cell)).collect(),
         _ => vec![0; made.cells.len()],
     };
     let evidence = Evidence::new(study, made, done);
     if !done.is_empty() {
-        for pair in evidence.open(plan) {
+        for pair in evidence.open_pairs(plan) {
             for cell in pair.cells {
                 target[cell] = target[cell].max(pair.next);
             }
         }
     }
-    let runs = |(cell, target): (usize, u32)| (evidence.runs(cell).len()..target as usize).map(move |run| (cell, run));
+    let runs =
+        |(cell, target): (usize, u32)| (evidence.cell_runs(cell).len()..target as usize).map(move |run| (cell, run));
     target.into_iter().enumerate().flat_map(runs).collect()
 }
 

@@ -12,7 +12,7 @@ mod troubles;
 
 use std::collections::BTreeMap;
 
-use seekwise_model::block::asked::Asked;
+use seekwise_model::block::asked::SettingUse;
 use seekwise_model::block::busy::BusyCurve;
 use seekwise_model::engine::fingerprint::StreamHash;
 use seekwise_model::record::{DriveLog, Record};
@@ -37,7 +37,7 @@ pub use self::mean_parts::MeanParts;
 pub use self::operations::OperationRecord;
 use self::real::RealRecorder;
 pub use self::real::{RealObservation, RealRecord};
-use self::troubles::troubles;
+use self::troubles::run_troubles;
 use crate::cut::file_losses::{FileLosses, LossCount, OperationLosses};
 use crate::cut::{self, ClassLosses};
 use crate::stats::histogram::Histogram;
@@ -129,7 +129,7 @@ pub struct RunRecord {
     pub phases: Vec<PhaseRecord>,
     /// The use of its stack's settings; nothing where that is not known, as of a record that was read. Not part of the record.
     #[serde(skip)]
-    pub asked: Option<Asked>,
+    pub asked: Option<SettingUse>,
 }
 
 /// The first reads and writes of a worker.
@@ -147,7 +147,7 @@ fn simulated() -> String {
 }
 
 impl StreamRecord {
-    fn of(stream: &StreamHash) -> StreamRecord {
+    fn from_hash(stream: &StreamHash) -> StreamRecord {
         StreamRecord { requests: stream.requests, hash: format!("{:016x}", stream.hash) }
     }
 }
@@ -185,7 +185,7 @@ pub struct RequestCost {
 
 impl RequestCost {
     /// The cost in a run of `issued` requests.
-    fn of(cost: RunCost, issued: u64) -> RequestCost {
+    fn per_request(cost: RunCost, issued: u64) -> RequestCost {
         let each = |span: Span| span.nanos() as f64 / issued.max(1) as f64;
         RequestCost { wall_ns: each(cost.wall), processor_ns: cost.processor.map(each) }
     }
@@ -239,7 +239,7 @@ pub struct GroupRecord {
 }
 
 /// Response times of several runs over all their requests together: percentiles are never averaged.
-pub fn pooled(runs: &[&RunRecord]) -> Histogram {
+pub fn pool_responses(runs: &[&RunRecord]) -> Histogram {
     let mut histogram = Histogram::default();
     for (edge, count) in runs.iter().flat_map(|run| run.histogram.iter()) {
         histogram.record_bucket(Span::from_nanos(edge), count);
@@ -249,7 +249,7 @@ pub fn pooled(runs: &[&RunRecord]) -> Histogram {
 
 /// Several runs by the names of their workers: requests in all, rates as the means of the runs, response times over all
 /// requests together.
-pub fn by_group(runs: &[&RunRecord]) -> Vec<GroupRecord> {
+pub fn merge_groups(runs: &[&RunRecord]) -> Vec<GroupRecord> {
     let Some(first) = runs.first() else { return Vec::new() };
     let of = |name: &str| {
         let groups: Vec<&GroupRecord> =
@@ -265,7 +265,7 @@ pub fn by_group(runs: &[&RunRecord]) -> Vec<GroupRecord> {
             ios: groups.iter().map(|group| group.all.ios).sum(),
             iops: mean(|view| view.iops),
             bytes_per_s: mean(|view| view.bytes_per_s),
-            response_ms: Response::of(&histogram),
+            response_ms: Response::from_histogram(&histogram),
             since_due_ms: None,
             anatomy_ms: mean_anatomy(&groups),
         };
@@ -282,11 +282,11 @@ fn mean_anatomy(groups: &[&GroupRecord]) -> MeanParts {
     let share = |of: &KindRecord, part| of.anatomy_ms.get(part) * of.ios as f64 / ios.max(1) as f64;
     match said.is_empty() {
         true => MeanParts::default(),
-        false => MeanParts::of(|part| said.iter().map(|of| share(of, part)).sum()),
+        false => MeanParts::from_parts(|part| said.iter().map(|of| share(of, part)).sum()),
     }
 }
 
-fn buckets(tally: &RequestTally) -> PackedBuckets {
+fn pack_buckets(tally: &RequestTally) -> PackedBuckets {
     tally.responses().buckets().map(|(edge, count)| (edge.nanos(), count)).collect()
 }
 
@@ -307,16 +307,16 @@ pub struct CpuRecord {
 
 impl CpuRecord {
     /// The use of a modelled processor in the stretches in which a run counts.
-    fn of(run: &RunTally, cores: &BusyCurve, counted: &[Window]) -> CpuRecord {
-        let (all, units) = (run.all(), cores.units() as f64);
-        let busy = counted.iter().map(|window| cores.between(window.from, window.until).nanos() as f64).sum();
+    fn from_model(run: &RunTally, cores: &BusyCurve, counted: &[Window]) -> CpuRecord {
+        let (all, units) = (run.reads_and_writes(), cores.units() as f64);
+        let busy = counted.iter().map(|window| cores.work_between(window.from, window.until).nanos() as f64).sum();
         CpuRecord::new(busy, run.elapsed(), units, all.tally.ios(), &all)
     }
 
     /// The use that the kernel reported of a run of `issued` requests.
-    fn measured(usage: &Usage, run: &RunTally, issued: u64) -> CpuRecord {
+    fn from_usage(usage: &Usage, run: &RunTally, issued: u64) -> CpuRecord {
         let cores = f64::from(usage.system.cores.max(1));
-        CpuRecord::new(usage.processor().nanos() as f64, usage.wall(), cores, issued, &run.all())
+        CpuRecord::new(usage.processor_time().nanos() as f64, usage.wall_time(), cores, issued, &run.reads_and_writes())
     }
 
     /// `busy` ns of `cores` cores over a time, for so many requests.
@@ -350,7 +350,7 @@ pub struct DriveCounts {
 }
 
 impl DriveCounts {
-    fn of(log: &DriveLog) -> DriveCounts {
+    fn from_log(log: &DriveLog) -> DriveCounts {
         let DriveLog { flushes, seeks, reversals, bitmap_writes } = *log;
         DriveCounts { flushes, seeks, reversals, bitmap_writes }
     }
@@ -464,7 +464,7 @@ pub struct ClassLossRecord {
 
 impl CutRecord {
     /// The kept part of a report.
-    pub fn of(report: &cut::CutReport) -> CutRecord {
+    pub fn from_report(report: &cut::CutReport) -> CutRecord {
         let loss =
             |losses: &ClassLosses| ClassLossRecord { cuts_with_loss: losses.cuts_with_loss, writes: losses.writes };
         CutRecord {
@@ -508,21 +508,21 @@ impl KindRecord {
         self.response_ms.map_or(0.0, |response| response.mean)
     }
 
-    fn of(summary: &TallySummary) -> KindRecord {
+    fn from_summary(summary: &TallySummary) -> KindRecord {
         KindRecord {
             ios: summary.tally.ios(),
             iops: summary.iops(),
             bytes_per_s: summary.bytes_per_s(),
-            response_ms: Response::of(summary.tally.responses()),
-            since_due_ms: Response::of(summary.tally.since_due()),
-            anatomy_ms: if summary.tally.ios() > 0 { anatomy(&summary.tally) } else { MeanParts::default() },
+            response_ms: Response::from_histogram(summary.tally.responses()),
+            since_due_ms: Response::from_histogram(summary.tally.since_due()),
+            anatomy_ms: if summary.tally.ios() > 0 { tally_anatomy(&summary.tally) } else { MeanParts::default() },
         }
     }
 }
 
 /// Mean of each part, in ms; 0 without requests.
-fn anatomy(tally: &RequestTally) -> MeanParts {
-    MeanParts::of(|part| tally.mean_part(part).unwrap_or(0.0) / 1e6)
+fn tally_anatomy(tally: &RequestTally) -> MeanParts {
+    MeanParts::from_parts(|part| tally.mean_part(part).unwrap_or(0.0) / 1e6)
 }
 
 /// A run with its full statistics, before it is reduced to what is kept.
@@ -565,7 +565,7 @@ pub struct SettingPeriod {
 
 impl SettingPeriod {
     /// A period for the beginning and one for each instant of a change; none without changes.
-    fn between(target: &Target, groups: &[u16], due: &[bool]) -> Vec<SettingPeriod> {
+    fn from_changes(target: &Target, groups: &[u16], due: &[bool]) -> Vec<SettingPeriod> {
         let mut stretches: Vec<SettingPeriod> = Vec::new();
         let start = |from, changed| SettingPeriod {
             from,
@@ -592,7 +592,7 @@ impl SettingPeriod {
     }
 
     /// The counts for workers with these windows.
-    fn view(&self, windows: &[Option<Window>]) -> PhaseRecord {
+    fn to_record(&self, windows: &[Option<Window>]) -> PhaseRecord {
         let within = |window: &Option<Window>| {
             let (from, until) = window.map(|window| (window.from.max(self.from), window.until.min(self.until)))?;
             (from < until).then_some(Window { from, until })
@@ -601,32 +601,37 @@ impl SettingPeriod {
         PhaseRecord {
             from_s: self.from.nanos() as f64 / 1e9,
             changed: self.changed.join(", "),
-            all: KindRecord::of(&run.all()),
-            read: KindRecord::of(&run.kind(RequestKind::Read)),
-            write: KindRecord::of(&run.kind(RequestKind::Write)),
-            flush: KindRecord::of(&run.kind(RequestKind::Flush)),
+            all: KindRecord::from_summary(&run.reads_and_writes()),
+            read: KindRecord::from_summary(&run.kind_summary(RequestKind::Read)),
+            write: KindRecord::from_summary(&run.kind_summary(RequestKind::Write)),
+            flush: KindRecord::from_summary(&run.kind_summary(RequestKind::Flush)),
         }
     }
 }
 
 /// Runs `work` on `target`; `watch` sees each counted record after the statistics have.
-pub fn measure(target: &Target, work: &Work, seed: u64, watch: impl FnMut(&Record)) -> Result<MeasuredRun, RunError> {
-    measure_first(RunCutoff::NEVER, target, work, seed, watch)
+pub fn measure_run(
+    target: &Target,
+    work: &Work,
+    seed: u64,
+    watch: impl FnMut(&Record),
+) -> Result<MeasuredRun, RunError> {
+    measure_run_until(RunCutoff::NEVER, target, work, seed, watch)
 }
 
-/// As [`measure`], to `cutoff` at most.
-pub fn measure_first(
+/// As [`measure_run`], to `cutoff` at most.
+pub fn measure_run_until(
     cutoff: RunCutoff<'_>,
     target: &Target,
     work: &Work,
     seed: u64,
     watch: impl FnMut(&Record),
 ) -> Result<MeasuredRun, RunError> {
-    measure_telling(cutoff, target, work, seed, None, watch)
+    measure_run_telling(cutoff, target, work, seed, None, watch)
 }
 
-/// As [`measure_first`]; `tell` is told of each request of a job's workers as it is issued.
-pub fn measure_telling(
+/// As [`measure_run_until`]; `tell` is told of each request of a job's workers as it is issued.
+pub fn measure_run_telling(
     cutoff: RunCutoff<'_>,
     target: &Target,
     work: &Work,
@@ -634,51 +639,51 @@ pub fn measure_telling(
     tell: Option<&Tell>,
     mut watch: impl FnMut(&Record),
 ) -> Result<MeasuredRun, RunError> {
-    let (groups, due) = (work.groups(), work.due());
+    let (groups, due) = (work.groups(), work.have_own_instants());
     let mut recorder = RunRecorder::new(&groups).with_due(&due);
-    let mut stretches = SettingPeriod::between(target, &groups, &due);
+    let mut stretches = SettingPeriod::from_changes(target, &groups, &due);
     let mut look = target.has_handles().then(|| RealRecorder::new(&groups));
     let RunOutcome { source, mut figures } = target.run_telling(work, cutoff, Seed(seed), tell, &mut |record| {
-        recorder.take(record);
+        recorder.count_record(record);
         if let Some(look) = &mut look {
-            look.take(record);
+            look.take_record(record);
         }
         let now = record.completion.finished;
         if let Some(stretch) = stretches.iter_mut().rev().find(|stretch| stretch.from <= now) {
-            stretch.recorder.take(record);
+            stretch.recorder.count_record(record);
         }
         watch(record);
     })?;
-    if let Some(fault) = source.fault() {
+    if let Some(fault) = source.read_fault() {
         return Err(RunError::Unfit(format!("the trace changed while it was played: {fault}")));
     }
     let windows = source.windows(figures.end);
-    let counted = recorder.counted(&windows);
+    let counted = recorder.counted_windows(&windows);
     let run = recorder.finish(&windows);
-    let arrivals = Arrivals::of(work, &windows, &run);
+    let arrivals = Arrivals::from_run(work, &windows, &run);
     let real = look.filter(|_| figures.usage.is_some()).map(RealRecorder::finish);
-    let said = troubles(target, work, &figures).into_iter().chain(issuer::troubles(&source, work));
+    let said = run_troubles(target, work, &figures).into_iter().chain(issuer::source_troubles(&source, work));
     figures.troubles.splice(..0, said);
-    if let Some(PaceVerdict::FellBehind(why)) = figures.receipt.as_ref().map(Receipt::pace) {
+    if let Some(PaceVerdict::FellBehind(why)) = figures.receipt.as_ref().map(Receipt::pace_verdict) {
         figures.troubles.push(format!("the machine fell behind the disk: {why}"));
     }
     let behind = arrivals.filter(|arrivals| !arrivals.kept);
     figures.troubles.extend(behind.map(|arrivals| format!("the pace was not kept: {}", arrivals.words())));
     if let Some(real) = &real {
-        let moved = [RequestKind::Read, RequestKind::Write].map(|kind| run.kind(kind).tally.bytes());
+        let moved = [RequestKind::Read, RequestKind::Write].map(|kind| run.kind_summary(kind).tally.bytes());
         figures.troubles.extend(real.doubts(&figures, moved));
     }
     Ok(MeasuredRun {
-        link: target.stack().map(|stack| stack.profile.link.rate).or(real::link(&figures)),
+        link: target.stack().map(|stack| stack.profile.link.rate).or(real::link_rate(&figures)),
         cpu: match &real {
-            Some(_) => figures.usage.as_ref().map(|usage| CpuRecord::measured(usage, &run, figures.issued)),
-            None => figures.cores.as_ref().map(|cores| CpuRecord::of(&run, cores, &counted)),
+            Some(_) => figures.usage.as_ref().map(|usage| CpuRecord::from_usage(usage, &run, figures.issued)),
+            None => figures.cores.as_ref().map(|cores| CpuRecord::from_model(&run, cores, &counted)),
         },
-        issuer: IssuerFigures::of(&source, work, &windows),
-        first_off: source.compared().and_then(|compared| compared.first),
-        achieved: source.achieved(),
-        names: work.names(),
-        place: target.place(),
+        issuer: IssuerFigures::from_source(&source, work, &windows),
+        first_off: source.replay_comparison().and_then(|compared| compared.first),
+        achieved: source.replay_result(),
+        names: work.group_names(),
+        place: target.place_name(),
         phases: stretches,
         figures,
         run,
@@ -690,15 +695,15 @@ pub fn measure_telling(
 
 impl MeasuredRun {
     /// When its last worker ended, the ramp included.
-    pub fn end(&self) -> Instant {
+    pub fn last_end(&self) -> Instant {
         self.windows.iter().flatten().map(|window| window.until).max().unwrap_or(Instant::ZERO)
     }
 
     /// Reads and writes by the names of the workers; empty if all have one name.
-    pub fn groups(&self) -> Vec<GroupRecord> {
+    pub fn group_records(&self) -> Vec<GroupRecord> {
         let mut groups: Vec<(&str, TallySummary)> = Vec::new();
-        for (index, name) in self.names.iter().enumerate().take(self.run.groups()) {
-            let summary = self.run.group_all(index);
+        for (index, name) in self.names.iter().enumerate().take(self.run.group_count()) {
+            let summary = self.run.group_reads_and_writes(index);
             match groups.iter_mut().find(|known| known.0 == name) {
                 Some((_, known)) => {
                     known.tally.merge(&summary.tally);
@@ -712,15 +717,15 @@ impl MeasuredRun {
         }
         let record = |(name, of): &(&str, TallySummary)| GroupRecord {
             name: (*name).to_owned(),
-            all: KindRecord::of(of),
-            histogram: buckets(&of.tally),
+            all: KindRecord::from_summary(of),
+            histogram: pack_buckets(&of.tally),
         };
         groups.iter().map(record).collect()
     }
 
     /// The record to keep.
-    pub fn record(&self, target: &str, job: &str, seed: u64, warnings: Vec<String>) -> RunRecord {
-        let all = self.run.all();
+    pub fn to_record(&self, target: &str, job: &str, seed: u64, warnings: Vec<String>) -> RunRecord {
+        let all = self.run.reads_and_writes();
         let mut warnings = warnings;
         let of = &self.figures;
         warnings.extend(of.troubles.iter().cloned());
@@ -729,7 +734,7 @@ impl MeasuredRun {
         }
         // Whether there are enough requests for a percentile is decided when runs are merged.
         let ceiling = Ceiling { link: self.link.map(|rate| rate as f64), media: None };
-        let doubts = quality::of_run(&self.run, &ceiling);
+        let doubts = quality::run_flags(&self.run, &ceiling);
         let above = doubts.iter().filter(|flag| matches!(flag, Flag::FasterThanLink { .. }));
         warnings.extend(above.map(ToString::to_string));
         RunRecord {
@@ -742,28 +747,28 @@ impl MeasuredRun {
             job: job.to_owned(),
             seed,
             stream_hash: format!("{:016x}", of.stream_hash),
-            streams: of.streams.iter().map(StreamRecord::of).collect(),
+            streams: of.streams.iter().map(StreamRecord::from_hash).collect(),
             elapsed_s: self.run.elapsed().nanos() as f64 / 1e9,
-            read: KindRecord::of(&self.run.kind(RequestKind::Read)),
-            write: KindRecord::of(&self.run.kind(RequestKind::Write)),
-            flush: KindRecord::of(&self.run.kind(RequestKind::Flush)),
+            read: KindRecord::from_summary(&self.run.kind_summary(RequestKind::Read)),
+            write: KindRecord::from_summary(&self.run.kind_summary(RequestKind::Write)),
+            flush: KindRecord::from_summary(&self.run.kind_summary(RequestKind::Flush)),
             cpu: self.cpu,
-            real: self.real.as_ref().map(|real| Box::new(real.record(of))),
-            cost: of.cost.map(|cost| RequestCost::of(cost, of.issued)),
+            real: self.real.as_ref().map(|real| Box::new(real.to_record(of))),
+            cost: of.cost.map(|cost| RequestCost::per_request(cost, of.issued)),
             receipt: of.receipt.iter().flat_map(Receipt::figures).map(|(name, of)| (name.to_owned(), of)).collect(),
-            drive: DriveCounts::of(&of.log),
+            drive: DriveCounts::from_log(&of.log),
             cuts: None,
             shutdowns: None,
             arrivals: self.arrivals,
-            anatomy_ms: anatomy(&all.tally),
+            anatomy_ms: tally_anatomy(&all.tally),
             failures: of.failures,
             warnings,
-            histogram: buckets(&all.tally),
-            groups: self.groups(),
+            histogram: pack_buckets(&all.tally),
+            groups: self.group_records(),
             issuer: self.issuer.clone(),
-            phases: self.phases.iter().map(|phase| phase.view(&self.windows)).collect(),
+            phases: self.phases.iter().map(|phase| phase.to_record(&self.windows)).collect(),
             asked: of.asked,
-            all: KindRecord::of(&all),
+            all: KindRecord::from_summary(&all),
         }
     }
 }

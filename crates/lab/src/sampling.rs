@@ -42,23 +42,23 @@ pub struct SampledGroup {
 
 impl SamplingPlan {
     /// The group of a cell.
-    pub fn group(&self, cell: usize) -> &SampledGroup {
+    pub fn group_of_cell(&self, cell: usize) -> &SampledGroup {
         &self.groups[self.of_cell[cell]]
     }
 
     /// The numbers of runs after which a cell's pairs are looked at.
-    pub fn looks(&self, cell: usize) -> &[u32] {
-        &self.group(cell).looks
+    pub fn looks_of_cell(&self, cell: usize) -> &[u32] {
+        &self.group_of_cell(cell).looks
     }
 
     /// Runs of a cell before the first look.
-    pub fn first(&self, cell: usize) -> u32 {
-        self.looks(cell).first().copied().unwrap_or(0)
+    pub fn first_look(&self, cell: usize) -> u32 {
+        self.looks_of_cell(cell).first().copied().unwrap_or(0)
     }
 
     /// The looks at the ratio over several cells: those that all of them have, up to `most` runs.
     pub fn looks_of_all(&self, cells: impl Iterator<Item = usize>, most: u32) -> Vec<u32> {
-        let of: Vec<&[u32]> = cells.map(|cell| self.looks(cell)).collect();
+        let of: Vec<&[u32]> = cells.map(|cell| self.looks_of_cell(cell)).collect();
         let last = of.iter().filter_map(|looks| looks.last()).copied().min().unwrap_or(0);
         let longest = of.iter().max_by_key(|looks| looks.len()).copied().unwrap_or(&[]);
         let looks: Vec<u32> = longest.iter().copied().filter(|&look| look <= last.min(most)).collect();
@@ -66,21 +66,21 @@ impl SamplingPlan {
     }
 
     /// The most runs of any cell.
-    pub fn most(&self) -> u32 {
+    pub fn most_runs(&self) -> u32 {
         self.groups.iter().filter_map(|group| group.looks.last()).copied().max().unwrap_or(0)
     }
 
     /// The seed of each run.
-    pub fn seeds(&self, study: &Study) -> Vec<u64> {
-        (0..self.most()).map(|run| plan::seed(study, run)).collect()
+    pub fn run_seeds(&self, study: &Study) -> Vec<u64> {
+        (0..self.most_runs()).map(|run| plan::run_seed(study, run)).collect()
     }
 
     /// The cells of a study with the lengths of their runs.
-    pub fn lengthened<'c>(&self, cells: impl Iterator<Item = &'c Cell>) -> Vec<Cell> {
+    pub fn cells_with_lengths<'c>(&self, cells: impl Iterator<Item = &'c Cell>) -> Vec<Cell> {
         let length = |nanos: u64| Duration { nanos }.to_string();
         let with = |(cell, known): (usize, &Cell)| {
             let mut cell_with = known.clone();
-            let group = self.group(cell);
+            let group = self.group_of_cell(cell);
             if let (None, Some(runtime)) = (&group.fixed, group.runtime_ns) {
                 let keys = [
                     ("job.runtime", length(runtime)),
@@ -96,12 +96,12 @@ impl SamplingPlan {
     }
 
     /// Checks that it fits a study of so many cells and seeds; an error says what does not.
-    pub fn check(&self, cells: usize, seeds: usize) -> Result<(), String> {
+    pub fn check_fit(&self, cells: usize, seeds: usize) -> Result<(), String> {
         let rising = |looks: &[u32]| !looks.is_empty() && looks[0] > 0 && looks.windows(2).all(|two| two[0] < two[1]);
         let fits = self.of_cell.len() == cells
             && self.of_cell.iter().all(|&group| group < self.groups.len())
             && self.groups.iter().all(|group| rising(&group.looks))
-            && self.most() as usize == seeds;
+            && self.most_runs() as usize == seeds;
         if fits { Ok(()) } else { Err("`sampling` does not fit its cells and seeds".to_owned()) }
     }
 }
@@ -129,8 +129,8 @@ mod tests {
     #[test]
     fn cells_are_looked_at_together_where_all_of_them_are() {
         let plan = plan();
-        assert_eq!((plan.first(0), plan.first(3), plan.most()), (3, 5, 12));
-        assert_eq!((plan.looks(1), plan.looks(2)), (&[3, 5, 8, 12][..], &[3, 5, 8][..]));
+        assert_eq!((plan.first_look(0), plan.first_look(3), plan.most_runs()), (3, 5, 12));
+        assert_eq!((plan.looks_of_cell(1), plan.looks_of_cell(2)), (&[3, 5, 8, 12][..], &[3, 5, 8][..]));
         let of = |cells: &[usize], most: u32| plan.looks_of_all(cells.iter().copied(), most);
         assert_eq!(of(&[0, 1], 20), [3, 5, 8, 12]);
         assert_eq!(of(&[0, 1], 12), [3, 5, 8, 12]);
@@ -142,22 +142,24 @@ mod tests {
 
     #[test]
     fn a_plan_fits_its_cells_and_seeds_and_its_looks_rise() {
-        assert_eq!(plan().check(4, 12), Ok(()));
-        assert!([(3, 12), (5, 12), (4, 11), (4, 13)].iter().all(|&(cells, seeds)| plan().check(cells, seeds).is_err()));
+        assert_eq!(plan().check_fit(4, 12), Ok(()));
+        assert!(
+            [(3, 12), (5, 12), (4, 11), (4, 13)].iter().all(|&(cells, seeds)| plan().check_fit(cells, seeds).is_err())
+        );
         for looks in [&[][..], &[0, 12], &[3, 3, 12], &[5, 3, 12]] {
             let mut plan = plan();
             plan.groups[0].looks = looks.to_vec();
-            assert!(plan.check(4, plan.most() as usize).is_err(), "{looks:?}");
+            assert!(plan.check_fit(4, plan.most_runs() as usize).is_err(), "{looks:?}");
         }
         let mut beyond = plan();
         beyond.of_cell[3] = 3;
-        assert!(beyond.check(4, 12).is_err());
+        assert!(beyond.check_fit(4, 12).is_err());
     }
 
     #[test]
     fn runs_are_as_long_as_their_group_s_unless_the_study_says_how_long() {
         let cell = Cell { levels: Vec::new(), settings: vec![("job.depth".to_owned(), "1".to_owned())] };
-        let cells = plan().lengthened([&cell; 4].into_iter());
+        let cells = plan().cells_with_lengths([&cell; 4].into_iter());
         let with = |of: &Cell| {
             of.settings[1..].iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(" ")
         };

@@ -4,15 +4,15 @@
 //! could differ.
 
 use seekwise_model::block::{Op, Status};
-use seekwise_model::drive::movement::{Errand, Movement};
+use seekwise_model::drive::movement::{Movement, MovementPurpose};
 use seekwise_model::record::{Part, Record};
 use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Instant;
-use seekwise_run::sim::follow::{RunTimeline, follow};
+use seekwise_run::sim::follow::{RunTimeline, follow_run};
 
 use crate::inputs::Inputs;
-use crate::plan::{PreparedCell, prepare};
+use crate::plan::{PreparedCell, prepare_cell};
 use crate::provenance::{ProgramVersion, StudyProvenance};
 use crate::report::{ReportMovements, ReportPlatter, ReportRequests, ReportStretch};
 
@@ -28,34 +28,34 @@ const MOVEMENTS: usize = 1600;
 
 /// The stretches of these cells' first runs. A cell has none if its warm-up is too long, or if this program would set
 /// it differently.
-pub fn stretches(made: &StudyProvenance, cells: &[usize]) -> Vec<ReportStretch> {
-    if made.program != ProgramVersion::this() {
+pub fn make_stretches(made: &StudyProvenance, cells: &[usize]) -> Vec<ReportStretch> {
+    if made.program != ProgramVersion::current() {
         return Vec::new();
     }
-    let inputs = Inputs::kept(made.inputs.clone());
+    let inputs = Inputs::from_kept(made.inputs.clone());
     let prepared = |&cell: &usize| {
         let of = made.cells.get(cell)?;
-        let prepared = prepare("study.toml", &of.cell, &inputs).ok()?;
+        let prepared = prepare_cell("study.toml", &of.cell, &inputs).ok()?;
         (prepared.hash == of.hash).then_some((cell, prepared))
     };
     let seed = made.seeds.first().copied().map(Seed);
     let stretch = |(cell, prepared): (usize, PreparedCell)| {
         let seed = seed?;
         let stack = prepared.target.stack()?;
-        let followed = follow(stack, prepared.job.source(seed), seed, REQUESTS, BOUND).ok()?;
-        stretch(cell, stack, seed, followed)
+        let followed = follow_run(stack, prepared.job.make_source(seed), seed, REQUESTS, BOUND).ok()?;
+        make_stretch(cell, stack, seed, followed)
     };
     cells.iter().filter_map(prepared).filter_map(stretch).collect()
 }
 
-fn stretch(cell: usize, stack: &Stack, seed: Seed, followed: RunTimeline) -> Option<ReportStretch> {
+fn make_stretch(cell: usize, stack: &Stack, seed: Seed, followed: RunTimeline) -> Option<ReportStretch> {
     let RunTimeline { records, movements } = followed;
-    let begin = begin(&records, &movements)?;
+    let begin = picture_begin(&records, &movements)?;
     let end = records.iter().map(|record| record.completion.finished).max()?;
     let geometry = &stack.profile.geometry;
-    let platters = stack.mechanics(seed).into_iter().map(|mechanics| ReportPlatter {
+    let platters = stack.drive_mechanics(seed).into_iter().map(|mechanics| ReportPlatter {
         revolution_ns: mechanics.revolution().nanos(),
-        turned: share(mechanics.angle(begin)),
+        turned: revolution_share(mechanics.angle_at(begin)),
     });
     let shown = movements.iter().filter(|movement| movement.start >= begin && movement.start < end).take(MOVEMENTS);
     let shown: Vec<&Movement> = shown.collect();
@@ -67,20 +67,20 @@ fn stretch(cell: usize, stack: &Stack, seed: Seed, followed: RunTimeline) -> Opt
         sectors: stack.sectors(),
         platters: platters.collect(),
         parts: Part::ALL.map(|part| part.name().to_owned()).to_vec(),
-        requests: requests(&records, begin),
-        movements: told(&shown, begin),
+        requests: request_columns(&records, begin),
+        movements: movement_columns(&shown, begin),
     })
 }
 
 /// When the clock of the picture begins: with the last movement that began before the first request was done, but not
 /// before that was issued.
-fn begin(records: &[Record], movements: &[Movement]) -> Option<Instant> {
+fn picture_begin(records: &[Record], movements: &[Movement]) -> Option<Instant> {
     let first = records.first()?;
     let moved = movements.iter().map(|movement| movement.start).filter(|start| *start < first.completion.finished);
     Some(moved.max().unwrap_or(first.issued).max(first.issued))
 }
 
-fn requests(records: &[Record], begin: Instant) -> ReportRequests {
+fn request_columns(records: &[Record], begin: Instant) -> ReportRequests {
     let op = |record: &Record| match record.request.op {
         Op::Read => "read",
         Op::Write => "write",
@@ -97,24 +97,28 @@ fn requests(records: &[Record], begin: Instant) -> ReportRequests {
             .collect(),
         lba: records.iter().map(|record| record.request.lba).collect(),
         sectors: records.iter().map(|record| record.request.sectors).collect(),
-        due_ns: records.iter().map(|record| after(begin, record.issued)).collect(),
+        due_ns: records.iter().map(|record| nanos_after(begin, record.issued)).collect(),
         parts_ns: records.iter().map(|record| record.completion.parts.nanos().to_vec()).collect(),
     }
 }
 
-fn told(movements: &[&Movement], begin: Instant) -> ReportMovements {
+fn movement_columns(movements: &[&Movement], begin: Instant) -> ReportMovements {
     let errand = |movement: &Movement| match movement.errand {
-        Errand::Read => "read",
-        Errand::Write => "write",
-        Errand::Destage => "destage",
-        Errand::Home => "home",
+        MovementPurpose::Read => "read",
+        MovementPurpose::Write => "write",
+        MovementPurpose::Destage => "destage",
+        MovementPurpose::Home => "home",
     };
     let course = |movement: &Movement| {
         let pass = &movement.pass;
         let waited = pass.settle + pass.data;
         let passed = pass.end.since(movement.start + pass.seek + waited);
         let spans = [pass.seek, waited, passed, movement.end.since(pass.end)];
-        [after(begin, movement.start)].into_iter().chain(spans.map(|span| span.nanos() as i64)).map(micros).collect()
+        [nanos_after(begin, movement.start)]
+            .into_iter()
+            .chain(spans.map(|span| span.nanos() as i64))
+            .map(to_micros)
+            .collect()
     };
     ReportMovements {
         drive: movements.iter().map(|movement| movement.drive).collect(),
@@ -124,24 +128,24 @@ fn told(movements: &[&Movement], begin: Instant) -> ReportMovements {
         head: movements.iter().map(|movement| movement.pass.extent.head).collect(),
         lba: movements.iter().map(|movement| movement.pass.extent.lba).collect(),
         sectors: movements.iter().map(|movement| movement.pass.extent.sectors).collect(),
-        angle: movements.iter().map(|movement| share(movement.pass.extent.angle)).collect(),
-        arc: movements.iter().map(|movement| share(movement.pass.extent.sweep())).collect(),
+        angle: movements.iter().map(|movement| revolution_share(movement.pass.extent.angle)).collect(),
+        arc: movements.iter().map(|movement| revolution_share(movement.pass.extent.covered_angle())).collect(),
         course_us: movements.iter().map(|movement| course(movement)).collect(),
     }
 }
 
 /// Nanoseconds from `begin` to `at`, which may lie before it.
-fn after(begin: Instant, at: Instant) -> i64 {
+fn nanos_after(begin: Instant, at: Instant) -> i64 {
     at.nanos() as i64 - begin.nanos() as i64
 }
 
 /// Nearest microseconds: the resolution of a picture.
-fn micros(nanos: i64) -> i64 {
+fn to_micros(nanos: i64) -> i64 {
     (nanos + 500).div_euclid(1000)
 }
 
 /// A share of a revolution to a ten-thousandth, a twenty-eighth of a degree: less than a picture shows.
-fn share(angle: u64) -> f64 {
+fn revolution_share(angle: u64) -> f64 {
     (angle as f64 / 2f64.powi(64) * 1e4).round() / 1e4
 }
 
@@ -150,28 +154,28 @@ mod tests {
     use seekwise_model::time::Span;
 
     use super::*;
-    use crate::run::measure;
+    use crate::run::measure_run;
 
     const STUDY: &str = "title = 't'\nquestion = 'q'\nruns = 1\nruntime = '5 s'\n[stack]\n\
         drive = 'barracuda-7200.7-ncq'\n[[factor]]\nname = 'job'\nkey = 'job'\nlevels = ['random-read', 'file-server']\n";
 
     fn made() -> StudyProvenance {
         let study = seekwise_formats::study::parse("s.toml", STUDY).unwrap();
-        let inputs = Inputs::today(&|_| Err(std::io::ErrorKind::NotFound.into()));
-        let cells = crate::plan::cells(&study);
-        let prepared: Vec<_> = cells.iter().map(|cell| prepare("s.toml", cell, &inputs).unwrap()).collect();
-        StudyProvenance::new(STUDY, &study, &cells, &prepared, inputs.taken())
+        let inputs = Inputs::from_today(&|_| Err(std::io::ErrorKind::NotFound.into()));
+        let cells = crate::plan::study_cells(&study);
+        let prepared: Vec<_> = cells.iter().map(|cell| prepare_cell("s.toml", cell, &inputs).unwrap()).collect();
+        StudyProvenance::new(STUDY, &study, &cells, &prepared, inputs.texts_read())
     }
 
     #[test]
     fn a_stretch_is_the_beginning_of_the_run() {
         let made = made();
-        let inputs = Inputs::kept(made.inputs.clone());
-        for (place, stretch) in stretches(&made, &[0, 1]).iter().enumerate() {
-            let cell = prepare("s.toml", &made.cells[place].cell, &inputs).unwrap();
+        let inputs = Inputs::from_kept(made.inputs.clone());
+        for (place, stretch) in make_stretches(&made, &[0, 1]).iter().enumerate() {
+            let cell = prepare_cell("s.toml", &made.cells[place].cell, &inputs).unwrap();
             let mut run: Vec<(u64, Vec<u64>)> = Vec::new();
             let watch = |record: &Record| run.push((record.request.lba, record.completion.parts.nanos().to_vec()));
-            measure(&cell.target, &cell.job, made.seeds[0], watch).unwrap();
+            measure_run(&cell.target, &cell.job, made.seeds[0], watch).unwrap();
             let ReportRequests { lba, parts_ns, .. } = &stretch.requests;
             assert_eq!(lba.len(), REQUESTS.min(run.len()));
             assert!(lba.len() > 300);
@@ -182,11 +186,11 @@ mod tests {
     #[test]
     fn a_long_beginning_keeps_few_movements() {
         let made = made();
-        let inputs = Inputs::kept(made.inputs.clone());
-        let cell = prepare("s.toml", &made.cells[0].cell, &inputs).unwrap();
+        let inputs = Inputs::from_kept(made.inputs.clone());
+        let cell = prepare_cell("s.toml", &made.cells[0].cell, &inputs).unwrap();
         let (stack, mut job) = (cell.target.stack().unwrap(), cell.job.clone());
         crate::plan::set_job("s.toml", &mut job, "job.runtime", "200 s").unwrap();
-        let of = |most: usize| follow(stack, job.source(Seed(1)), Seed(1), most, BOUND).unwrap();
+        let of = |most: usize| follow_run(stack, job.make_source(Seed(1)), Seed(1), most, BOUND).unwrap();
         let (short, long) = (of(REQUESTS), of(12_000));
         assert_eq!((long.records.len(), short.records.len()), (12_000, REQUESTS));
         let told = |of: &RunTimeline| of.movements.iter().map(|it| (it.start, it.end, it.drive)).collect::<Vec<_>>();
@@ -200,7 +204,7 @@ mod tests {
 
     #[test]
     fn the_platter_brings_what_the_arm_waits_for() {
-        for stretch in stretches(&made(), &[0, 1]) {
+        for stretch in make_stretches(&made(), &[0, 1]) {
             let ReportStretch { platters, movements, .. } = stretch;
             assert!(movements.to.len() > 100);
             for (place, course) in movements.course_us.iter().enumerate() {
@@ -218,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_read_by_itself_moves_the_arm_as_its_parts_say() {
-        let stretch = &stretches(&made(), &[0])[0];
+        let stretch = &make_stretches(&made(), &[0])[0];
         let seek = stretch.parts.iter().position(|part| part == "seek").unwrap();
         let ReportStretch { requests, movements, .. } = stretch;
         for (place, lba) in requests.lba.iter().enumerate() {
@@ -232,9 +236,9 @@ mod tests {
     #[test]
     fn another_programs_results_have_none() {
         let mut made = made();
-        assert_eq!(stretches(&made, &[0]).len(), 1);
-        assert_eq!(stretches(&made, &[7]).len(), 0);
+        assert_eq!(make_stretches(&made, &[0]).len(), 1);
+        assert_eq!(make_stretches(&made, &[7]).len(), 0);
         made.program.build = "another".to_owned();
-        assert_eq!(stretches(&made, &[0]).len(), 0);
+        assert_eq!(make_stretches(&made, &[0]).len(), 0);
     }
 }

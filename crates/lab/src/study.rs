@@ -18,60 +18,61 @@ pub use self::earlier::EarlierRuns;
 pub(crate) use self::earlier::SEARCHED;
 pub(crate) use self::earlier::{KnownRun, KnownRuns};
 use self::schedule::{NextRun, Schedule, StopsOnPanic};
-use crate::certificate::certificate;
+use crate::certificate::trace_certificate;
 use crate::cut::{self, CutTime};
 use crate::plan::{self, PreparedCell};
 use crate::provenance::StudyProvenance;
-use crate::run::{CutRecord, IssuerFigures, MeasuredRun, RunRecord, measure_first};
+use crate::run::{CutRecord, IssuerFigures, MeasuredRun, RunRecord, measure_run_until};
 
 /// The result of a run.
 pub type CellRunResult = Result<RunRecord, RunError>;
 
 /// Checks, before the first run, that the cuts of `study` can be judged in every cell. `file` names it in errors.
-pub fn check(file: &str, study: &Study, prepared: &[PreparedCell]) -> Result<(), Vec<Diagnostic>> {
+pub fn check_study(file: &str, study: &Study, prepared: &[PreparedCell]) -> Result<(), Vec<Diagnostic>> {
     for PreparedCell { target, job, .. } in prepared {
         for (key, count) in [("cuts", study.cuts), ("shutdowns", study.shutdowns)] {
             if count.is_some() {
-                let plan = cut::modelled(target).and_then(|stack| cut::judged(stack, job));
-                plan.map_err(|why| vec![Diagnostic::at(file, 0, why).key(key)])?;
+                let plan = cut::modelled_stack(target).and_then(|stack| cut::cut_array(stack, job));
+                plan.map_err(|why| vec![Diagnostic::at(file, 0, why).with_key(key)])?;
             }
         }
     }
-    jobs_judged(file, study, prepared)?;
-    operations_named(file, study, prepared)
+    check_job_names(file, study, prepared)?;
+    check_operation_names(file, study, prepared)
 }
 
 /// Sets the metric if a comparison names none: how long a scene takes; if every request comes by a rate or a trace, so
 /// that throughput is given, the response time since they were due.
-pub fn judge(study: &mut Study, made: &StudyProvenance) {
+pub fn set_default_metrics(study: &mut Study, made: &StudyProvenance) {
     if (0..made.cells.len()).all(|cell| is_arrival_driven(made, cell)) {
-        study.judge(&Metric::of_all(Statistic::SinceDue));
+        study.set_default_metric(&Metric::of_all(Statistic::SinceDue));
     }
-    if (0..made.cells.len()).all(|cell| made.setting(cell, "system.family").is_some()) {
-        study.judge(&Metric::of_all(Statistic::Elapsed));
+    if (0..made.cells.len()).all(|cell| made.find_setting(cell, "system.family").is_some()) {
+        study.set_default_metric(&Metric::of_all(Statistic::Elapsed));
     }
 }
 
 /// True if every request of a cell is due at an instant of its own: each of its workers has a rate in every direction,
 /// or a trace is played at its recorded instants.
 fn is_arrival_driven(made: &StudyProvenance, cell: usize) -> bool {
-    let says = |key: &str, given: fn(&str) -> bool| made.setting(cell, key).is_some_and(|it| given(&it.value));
+    let says = |key: &str, given: fn(&str) -> bool| made.find_setting(cell, key).is_some_and(|it| given(&it.value));
     says("job.rate.limit", |rates| !rates.contains("none")) || says("trace.loop", |mode| mode == "open")
 }
 
 /// Checks that every program whose operations an expression names is in some cell. A part of a plan is not checked: the
 /// program may be in the rest.
-fn operations_named(file: &str, study: &Study, prepared: &[PreparedCell]) -> Result<(), Vec<Diagnostic>> {
-    if prepared.len() < plan::cells(study).len() {
+fn check_operation_names(file: &str, study: &Study, prepared: &[PreparedCell]) -> Result<(), Vec<Diagnostic>> {
+    if prepared.len() < plan::study_cells(study).len() {
         return Ok(());
     }
-    let mut known: Vec<String> = prepared.iter().filter(|cell| cell.job.scene().is_some()).flat_map(programs).collect();
+    let mut known: Vec<String> =
+        prepared.iter().filter(|cell| cell.job.scene().is_some()).flat_map(program_names).collect();
     known.sort_unstable();
     known.dedup();
     let expressions =
         study.claim.iter().flat_map(|claim| claim.check.iter().chain(&claim.decided_if).chain(&claim.show));
-    for name in expressions.flat_map(|expression| expression.body.named()) {
-        let Some(program) = name.strip_prefix("operations.").and_then(program_of) else { continue };
+    for name in expressions.flat_map(|expression| expression.body.quantity_names()) {
+        let Some(program) = name.strip_prefix("operations.").and_then(program_of_figure) else { continue };
         if !known.iter().any(|other| other == program) {
             return Err(vec![unknown_program(file, program, &known)]);
         }
@@ -80,7 +81,7 @@ fn operations_named(file: &str, study: &Study, prepared: &[PreparedCell]) -> Res
 }
 
 /// The program in `NAME.response_ms.p99` or `NAME.per_s`. A name may contain points.
-fn program_of(figure: &str) -> Option<&str> {
+fn program_of_figure(figure: &str) -> Option<&str> {
     figure.split_once(".response_ms.").or_else(|| figure.rsplit_once('.')).map(|(program, _)| program)
 }
 
@@ -89,39 +90,41 @@ const FIGURES: [&str; 10] = ["count", "per_s", "mean", "p50", "p90", "p95", "p99
 
 /// The error for a program that no scene has; what follows a known program was meant as a figure.
 fn unknown_program(file: &str, program: &str, known: &[String]) -> Diagnostic {
-    let fault = |text: String| Diagnostic::at(file, 0, text).key(format!("operations.{program}"));
+    let fault = |text: String| Diagnostic::at(file, 0, text).with_key(format!("operations.{program}"));
     let figure = |known: &String| program.strip_prefix(known.as_str())?.strip_prefix('.').map(str::to_owned);
     if let Some(figure) = known.iter().find_map(figure) {
-        let fault = fault(format!("operations have no figure `{figure}`")).nearest_to(&figure, FIGURES);
-        return fault.expected(FIGURES.join(", "));
+        let fault = fault(format!("operations have no figure `{figure}`")).suggest_nearest(&figure, FIGURES);
+        return fault.with_expected(FIGURES.join(", "));
     }
     let fault = fault(format!("no scene of the study has a program `{program}`"));
-    let fault = fault.nearest_to(program, known.iter().map(String::as_str));
-    fault.expected(if known.is_empty() { "a scene".to_owned() } else { known.join(", ") })
+    let fault = fault.suggest_nearest(program, known.iter().map(String::as_str));
+    fault.with_expected(if known.is_empty() { "a scene".to_owned() } else { known.join(", ") })
 }
 
 /// The programs of a scene.
-fn programs(prepared: &PreparedCell) -> Vec<String> {
+fn program_names(prepared: &PreparedCell) -> Vec<String> {
     let scene = prepared.job.scene();
     scene.into_iter().flat_map(|scene| &scene.programs).map(|program| program.name.clone()).collect()
 }
 
 /// Checks that every job that a metric names is in each cell.
-fn jobs_judged(file: &str, study: &Study, prepared: &[PreparedCell]) -> Result<(), Vec<Diagnostic>> {
+fn check_job_names(file: &str, study: &Study, prepared: &[PreparedCell]) -> Result<(), Vec<Diagnostic>> {
     for metric in study.compare.iter().map(ComparisonSpec::metric) {
         let (MetricScope::Job(name) | MetricScope::Operations(name)) = &metric.whose else { continue };
-        let names = |prepared: &PreparedCell| prepared.job.names();
+        let names = |prepared: &PreparedCell| prepared.job.group_names();
         if let Some(mut names) = prepared.iter().map(names).find(|names| !names.contains(name)) {
             names.dedup();
             let scene = prepared.iter().any(|cell| cell.job.scene().is_some());
             if let (MetricScope::Operations(_), false) = (&metric.whose, scene) {
-                let fault =
-                    Diagnostic::at(file, 0, format!("`{metric}`: operations are counted of programs")).key("metric");
-                return Err(vec![fault.expected("a scene, or a figure of requests")]);
+                let fault = Diagnostic::at(file, 0, format!("`{metric}`: operations are counted of programs"))
+                    .with_key("metric");
+                return Err(vec![fault.with_expected("a scene, or a figure of requests")]);
             }
             let whose = if scene { "no program of the scene" } else { "no worker of the job" };
-            let fault = Diagnostic::at(file, 0, format!("{whose} is called `{name}`")).key("metric");
-            return Err(vec![fault.expected(names.join(", ")).nearest_to(name, names.iter().map(String::as_str))]);
+            let fault = Diagnostic::at(file, 0, format!("{whose} is called `{name}`")).with_key("metric");
+            return Err(vec![
+                fault.with_expected(names.join(", ")).suggest_nearest(name, names.iter().map(String::as_str)),
+            ]);
         }
     }
     Ok(())
@@ -143,8 +146,8 @@ pub struct ExecutionLimits<'a> {
 
 /// Runs the part of `study` that is not `done` (that many runs from the plan's beginning), the first run of each cell with the
 /// first of the seeds. In virtual time, what a run in `earlier` or of this plan stands for ([`EarlierRuns`]) does not run
-/// again. `each` gets the records in the plan's order ([`StudyProvenance::order`]), and stops everything by returning `false`.
-pub fn execute(
+/// again. `each` gets the records in the plan's order ([`StudyProvenance::fixed_order`]), and stops everything by returning `false`.
+pub fn run_study(
     study: &Study,
     prepared: &[PreparedCell],
     made: &StudyProvenance,
@@ -153,11 +156,11 @@ pub fn execute(
     limits: ExecutionLimits<'_>,
     each: impl FnMut(CellRunResult) -> bool + Send,
 ) {
-    execute_order(study, prepared, (&made.seeds, &made.order()), earlier, done, limits, each);
+    run_study_order(study, prepared, (&made.seeds, &made.fixed_order()), earlier, done, limits, each);
 }
 
 /// Runs an `order` of cells and runs, which has these seeds, as far as it is not `done`.
-pub fn execute_order(
+pub fn run_study_order(
     study: &Study,
     prepared: &[PreparedCell],
     (seeds, order): (&[u64], &[(usize, usize)]),
@@ -166,7 +169,8 @@ pub fn execute_order(
     ExecutionLimits { threads, cutoff }: ExecutionLimits<'_>,
     mut each: impl FnMut(CellRunResult) -> bool + Send,
 ) {
-    let one = |(cell, run): (usize, usize)| one(cutoff, study, &prepared[cell], seeds[run], earlier, (cell, run));
+    let one =
+        |(cell, run): (usize, usize)| run_or_reuse(cutoff, study, &prepared[cell], seeds[run], earlier, (cell, run));
     if is_measured(prepared) {
         // Nothing runs beside a measured run, and a measured run does not stand for another.
         let _ = order.iter().skip(done).copied().map(one).all(each);
@@ -181,12 +185,12 @@ pub fn execute_order(
             let sender = sender.clone();
             scope.spawn(move |_| {
                 let _stops = StopsOnPanic(schedule);
-                while let Some(next) = schedule.next() {
+                while let Some(next) = schedule.take_next() {
                     let ended = match next {
                         NextRun::Known(index, record) => (index, Ok(*record)),
                         NextRun::Run(index) => {
                             let result = one(order[index]);
-                            schedule.ended(index, &result);
+                            schedule.end_run(index, &result);
                             (index, result)
                         }
                     };
@@ -209,7 +213,7 @@ pub fn execute_order(
     });
 }
 
-fn one(
+fn run_or_reuse(
     cutoff: RunCutoff<'_>,
     study: &Study,
     prepared: &PreparedCell,
@@ -217,14 +221,14 @@ fn one(
     earlier: &EarlierRuns<'_>,
     place: (usize, usize),
 ) -> CellRunResult {
-    match earlier.find(study, prepared, seed) {
+    match earlier.find_record(study, prepared, seed) {
         Some(record) => Ok(RunRecord { cell: place.0, run: place.1 as u32, ..record }),
-        None => run_of_cell(cutoff, study, prepared, seed, place),
+        None => run_cell(cutoff, study, prepared, seed, place),
     }
 }
 
 /// Makes a run of one cell of `study`, which has this place, `(cell, run)`, in its plan.
-pub fn run_of_cell(
+pub fn run_cell(
     cutoff: RunCutoff<'_>,
     study: &Study,
     prepared: &PreparedCell,
@@ -232,25 +236,25 @@ pub fn run_of_cell(
     (cell, run): (usize, usize),
 ) -> CellRunResult {
     let PreparedCell { target, job, .. } = prepared;
-    let record = record(prepared, &measure_first(cutoff, target, job, seed, |_| {})?, seed);
+    let record = cell_record(prepared, &measure_run_until(cutoff, target, job, seed, |_| {})?, seed);
     let cut = |when: Option<CutTime>| match (target.stack(), when) {
-        (Some(stack), Some(when)) => cut::judge_until(cutoff, stack, job, seed, &when, &|_, _| ()).map(Some),
+        (Some(stack), Some(when)) => cut::judge_cuts_until(cutoff, stack, job, seed, &when, &|_, _| ()).map(Some),
         _ => Ok(None),
     };
     let [cuts, shutdowns] = [cut(study.cuts.map(CutTime::Random))?, cut(study.shutdowns.map(CutTime::Off))?];
-    let [cuts, shutdowns] = [cuts, shutdowns].map(|report| report.as_ref().map(CutRecord::of).map(Box::new));
+    let [cuts, shutdowns] = [cuts, shutdowns].map(|report| report.as_ref().map(CutRecord::from_report).map(Box::new));
     Ok(RunRecord { cell, run: run as u32, cuts, shutdowns, ..record })
 }
 
 /// The record of a run of a cell, as the first run of the first.
-pub fn record(prepared: &PreparedCell, measured: &MeasuredRun, seed: u64) -> RunRecord {
+pub fn cell_record(prepared: &PreparedCell, measured: &MeasuredRun, seed: u64) -> RunRecord {
     let PreparedCell { target, job, hash, .. } = prepared;
-    let record = measured.record(&target.name(), job.name(), seed, warnings(prepared));
-    let issuer = IssuerFigures { trace: certificate(prepared, measured), ..record.issuer };
+    let record = measured.to_record(&target.name(), job.name(), seed, warning_texts(prepared));
+    let issuer = IssuerFigures { trace: trace_certificate(prepared, measured), ..record.issuer };
     RunRecord { cell_hash: hash.clone(), issuer, ..record }
 }
 
-fn warnings(prepared: &PreparedCell) -> Vec<String> {
+fn warning_texts(prepared: &PreparedCell) -> Vec<String> {
     prepared.warnings.iter().map(ToString::to_string).collect()
 }
 
@@ -267,12 +271,17 @@ mod tests {
         drive = 'barracuda-7200.7-ncq'\n[[factor]]\nname = 'depth'\nkey = 'job.depth'\nlevels = [1, 8]\n";
 
     fn runs(study: &Study, prepared: &[PreparedCell], seed: u64, earlier: &EarlierRuns<'_>) -> Vec<RunRecord> {
-        let mut made =
-            StudyProvenance::new(STUDY, study, &plan::cells(study), prepared, Inputs::today(&absent).taken());
+        let mut made = StudyProvenance::new(
+            STUDY,
+            study,
+            &plan::study_cells(study),
+            prepared,
+            Inputs::from_today(&absent).texts_read(),
+        );
         made.seeds = vec![seed];
         let mut records = Vec::new();
         let limits = ExecutionLimits { threads: 1, cutoff: RunCutoff::NEVER };
-        execute(study, prepared, &made, earlier, 0, limits, |result| {
+        run_study(study, prepared, &made, earlier, 0, limits, |result| {
             records.push(result.expect("it runs"));
             true
         });
@@ -289,9 +298,9 @@ mod tests {
         let head = STUDY.split("[[factor]]").next().unwrap();
         let text = format!("{head}[[factor]]\nname = 'it'\n{}{}{}", bundle("a", 1), bundle("b", 4), bundle("c", 1));
         let study = seekwise_formats::study::parse("s.toml", &text).unwrap();
-        let inputs = Inputs::today(&absent);
+        let inputs = Inputs::from_today(&absent);
         let prepared: Vec<_> =
-            plan::cells(&study).iter().map(|cell| plan::prepare("s.toml", cell, &inputs).unwrap()).collect();
+            plan::study_cells(&study).iter().map(|cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap()).collect();
         let records = runs(&study, &prepared, 1, &EarlierRuns::default());
         assert_eq!(records.iter().map(|record| record.cell).collect::<Vec<_>>(), [0, 1, 2]);
         let same = |a: usize, b: usize| {
@@ -307,11 +316,11 @@ mod tests {
         prepared: &[PreparedCell],
         order: &[(usize, usize)],
     ) -> (usize, bool) {
-        match schedule.next().expect("there is more") {
+        match schedule.take_next().expect("there is more") {
             NextRun::Known(index, _) => (index, true),
             NextRun::Run(index) => {
                 let (cell, run) = order[index];
-                schedule.ended(index, &run_of_cell(RunCutoff::NEVER, study, &prepared[cell], run as u64, (cell, run)));
+                schedule.end_run(index, &run_cell(RunCutoff::NEVER, study, &prepared[cell], run as u64, (cell, run)));
                 (index, false)
             }
         }
@@ -330,12 +339,14 @@ mod tests {
         let known = |drive: &str| -> Vec<(usize, bool)> {
             let text = text.replace("barracuda-7200.7-ncq", drive);
             let study = seekwise_formats::study::parse("s.toml", &text).unwrap();
-            let inputs = Inputs::today(&absent);
-            let prepared: Vec<_> =
-                plan::cells(&study).iter().map(|cell| plan::prepare("s.toml", cell, &inputs).unwrap()).collect();
+            let inputs = Inputs::from_today(&absent);
+            let prepared: Vec<_> = plan::study_cells(&study)
+                .iter()
+                .map(|cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap())
+                .collect();
             let schedule = Schedule::new(&study, &prepared, &[1], &order, 0);
             let all = order.iter().map(|_| step(&schedule, &study, &prepared, &order)).collect();
-            assert!(schedule.next().is_none());
+            assert!(schedule.take_next().is_none());
             all
         };
         // Without a queue of its own the drive never chooses; with one, 0 and 6 of at most four are all.
@@ -351,9 +362,11 @@ mod tests {
             let set = "'job.depth' = 8\n";
             let text = format!("{head}{set}[[factor]]\nname = 'it'\nkey = '{key}'\nlevels = {levels:?}\n");
             let study = seekwise_formats::study::parse("s.toml", &text).unwrap();
-            let inputs = Inputs::today(&absent);
-            let prepared: Vec<_> =
-                plan::cells(&study).iter().map(|cell| plan::prepare("s.toml", cell, &inputs).unwrap()).collect();
+            let inputs = Inputs::from_today(&absent);
+            let prepared: Vec<_> = plan::study_cells(&study)
+                .iter()
+                .map(|cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap())
+                .collect();
             assert!(prepared.iter().all(|cell| cell.kin == prepared[0].kin), "{key}: any could be like any other");
             let order: Vec<(usize, usize)> = (0..levels.len()).map(|cell| (cell, 0)).collect();
             let schedule = Schedule::new(&study, &prepared, &[1], &order, 0);
@@ -380,8 +393,8 @@ mod tests {
             let head = STUDY.split("[[factor]]").next().unwrap();
             let study =
                 seekwise_formats::study::parse("s.toml", &format!("{head}[[factor]]\nname = 'it'\n{factor}")).unwrap();
-            let inputs = Inputs::today(&absent);
-            plan::cells(&study).iter().map(|cell| plan::prepare("s.toml", cell, &inputs).unwrap()).collect()
+            let inputs = Inputs::from_today(&absent);
+            plan::study_cells(&study).iter().map(|cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap()).collect()
         };
         let kin = |cells: &[PreparedCell]| cells.iter().map(|cell| cell.kin == cells[0].kin).collect::<Vec<_>>();
         let overheads = prepared("key = 'drive.overhead.read_hit_ms'\nlevels = [0.1, 0.2, 0.3]\n");
@@ -413,12 +426,12 @@ mod tests {
         let mut study = seekwise_formats::study::parse("s.toml", text).unwrap();
         (study.runs, study.runtime, study.ramp) =
             (1, Some(seekwise_formats::duration::Duration::parse("300 ms").unwrap()), None);
-        let inputs = Inputs::today(&absent);
+        let inputs = Inputs::from_today(&absent);
         let prepared: Vec<_> =
-            plan::cells(&study).iter().map(|cell| plan::prepare("s.toml", cell, &inputs).unwrap()).collect();
-        let made = StudyProvenance::new(text, &study, &plan::cells(&study), &prepared, inputs.taken());
+            plan::study_cells(&study).iter().map(|cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap()).collect();
+        let made = StudyProvenance::new(text, &study, &plan::study_cells(&study), &prepared, inputs.texts_read());
         let mut count = 0;
-        execute(
+        run_study(
             &study,
             &prepared,
             &made,
@@ -427,7 +440,7 @@ mod tests {
             ExecutionLimits { threads: 2, cutoff: RunCutoff::NEVER },
             |result| {
                 let record = result.expect("it runs");
-                let own = run_of_cell(
+                let own = run_cell(
                     RunCutoff::NEVER,
                     &study,
                     &prepared[record.cell],
@@ -446,9 +459,9 @@ mod tests {
     #[test]
     fn what_ran_earlier_is_not_run_again_and_nothing_else_is_taken_for_it() {
         let study = seekwise_formats::study::parse("s.toml", STUDY).unwrap();
-        let inputs = Inputs::today(&absent);
+        let inputs = Inputs::from_today(&absent);
         let prepared: Vec<_> =
-            plan::cells(&study).iter().map(|cell| plan::prepare("s.toml", cell, &inputs).unwrap()).collect();
+            plan::study_cells(&study).iter().map(|cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap()).collect();
         let marked = |records: &[RunRecord]| records.iter().map(|record| record.failures == 77).collect::<Vec<_>>();
         let first = runs(&study, &prepared, 1, &EarlierRuns::default());
         assert_eq!(marked(&first), [false, false]);

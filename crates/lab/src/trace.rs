@@ -11,7 +11,7 @@ use std::io::{self, ErrorKind, Read};
 use std::sync::Arc;
 
 use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::fio::Replayed;
+use seekwise_formats::fio::IologReplay;
 use seekwise_formats::stack::Setting;
 use seekwise_formats::trace::keys::{AddressMapping, TraceOptions, loop_word};
 use seekwise_formats::trace::survey::{TraceSurvey, survey};
@@ -47,35 +47,35 @@ pub struct TraceLimits<'a> {
 }
 
 /// The trace called `name`; `None` if it is no trace, or a recording that is to be played as it is.
-pub fn load(
+pub fn load_trace(
     name: &str,
     sectors: u64,
     inputs: &Inputs<'_>,
     keys: &[(&str, &str)],
     heeded: TraceLimits<'_>,
 ) -> Result<Option<(TraceSpec, LoadedTrace)>, Diagnostic> {
-    let Some(open) = is_trace(name, inputs, keys)? else { return Ok(None) };
-    let asked = TraceOptions::of(name, keys.iter().copied())?;
-    played(name, open, asked, sectors, inputs, heeded).map(Some)
+    let Some(open) = trace_opener(name, inputs, keys)? else { return Ok(None) };
+    let asked = TraceOptions::parse(name, keys.iter().copied())?;
+    load_opened(name, open, asked, sectors, inputs, heeded).map(Some)
 }
 
 /// The log that a fio job plays. Job files come from others: what is no plain file is not opened, and what is no log of
 /// fio's is not read beyond its first lines.
-pub fn replay(
-    replayed: &Replayed,
+pub fn load_replayed_log(
+    replayed: &IologReplay,
     map: AddressMapping,
     sectors: u64,
     inputs: &Inputs<'_>,
     heeded: TraceLimits<'_>,
 ) -> Result<(TraceSpec, LoadedTrace), Diagnostic> {
     let (name, (file, line)) = (&*replayed.path, &replayed.place);
-    let fault = |why: String| Diagnostic::at(file, *line, format!("`{name}` {why}")).key("read_iolog");
+    let fault = |why: String| Diagnostic::at(file, *line, format!("`{name}` {why}")).with_key("read_iolog");
     let Some(open) = inputs.opener() else {
         return Err(fault("is not kept beside its results, and is not opened here".to_owned()));
     };
     let unread = |why: io::Error| fault(format!("cannot be read: {why}"));
     if !std::fs::metadata(name).map_err(unread)?.is_file() {
-        return Err(fault("is no plain file".to_owned()).expected("a log of fio's, version 2 or 3"));
+        return Err(fault("is no plain file".to_owned()).with_expected("a log of fio's, version 2 or 3"));
     }
     let mut head = Vec::new();
     if let Some((_, part)) = open(name).map_err(unread)?.into_iter().next() {
@@ -83,10 +83,10 @@ pub fn replay(
     }
     if !trace::is_replayed(&head) {
         let expected = format!("one of version 2 or 3, as fio asks; `seekwise run {name}` plays traces of other forms");
-        return Err(fault("is no log that fio plays".to_owned()).expected(expected));
+        return Err(fault("is no log that fio plays".to_owned()).with_expected(expected));
     }
     let runtime = heeded.runtime.or(replayed.runtime);
-    played(
+    load_opened(
         name,
         open,
         TraceOptions { map, ..replayed.asked.clone() },
@@ -96,7 +96,7 @@ pub fn replay(
     )
 }
 
-fn played(
+fn load_opened(
     name: &str,
     open: OpenParts,
     asked: TraceOptions,
@@ -105,17 +105,23 @@ fn played(
     heeded: TraceLimits<'_>,
 ) -> Result<(TraceSpec, LoadedTrace), Diagnostic> {
     let touched = asked.map == AddressMapping::Compact;
-    let survey =
-        inputs.survey(name, &asked.reading, touched, &|| survey(&|| parts(name, open), &asked.reading, touched))?;
-    let how = how(name, &asked, &survey, heeded)?;
+    let survey = inputs
+        .survey_trace(name, &asked.reading, touched, &|| survey(&|| open_parts(name, open), &asked.reading, touched))?;
+    let how = replay_mode(name, &asked, &survey, heeded)?;
     let places = TracePlaces::new(&survey, asked.map, sectors);
-    fits(name, open, &asked, &survey, &places)?;
-    heeded.limits.map_or(Ok(()), |limits| carries(name, &survey, limits))?;
+    check_fits(name, open, &asked, &survey, &places)?;
+    heeded.limits.map_or(Ok(()), |limits| check_transfers(name, &survey, limits))?;
     let reading = TraceReadOptions { format: Some(survey.format), wait: survey.wait, ..asked.reading.clone() };
     let file = name.to_owned();
     let opened = move || -> Result<Box<dyn TraceFeed>, String> {
-        let reader = parts(&file, open).and_then(|parts| trace::open(parts, &reading)).map_err(|it| it.to_string())?;
-        Ok(Box::new(Recorded { rows: TracePrefetch::new(reader), places: places.clone(), fault: None, moved: (0, 0) }))
+        let reader =
+            open_parts(&file, open).and_then(|parts| trace::open(parts, &reading)).map_err(|it| it.to_string())?;
+        Ok(Box::new(RecordedFeed {
+            rows: TracePrefetch::new(reader),
+            places: places.clone(),
+            fault: None,
+            moved: (0, 0),
+        }))
     };
     let (requests, writes, trims, span) = (survey.requests, survey.writes, survey.trims, survey.span);
     let spec = TraceSpec { name: name.to_owned(), how, requests, writes, trims, span, open: Arc::new(opened) };
@@ -123,7 +129,7 @@ fn played(
 }
 
 /// How it is opened, if it is a trace.
-fn is_trace(name: &str, inputs: &Inputs<'_>, keys: &[(&str, &str)]) -> Result<Option<OpenParts>, Diagnostic> {
+fn trace_opener(name: &str, inputs: &Inputs<'_>, keys: &[(&str, &str)]) -> Result<Option<OpenParts>, Diagnostic> {
     let Some(open) = inputs.opener() else {
         return match inputs.keeps_trace(name) {
             true => Err(Diagnostic::at(name, 0, "a trace is not kept beside its results, and is not opened here")),
@@ -151,21 +157,21 @@ fn is_trace(name: &str, inputs: &Inputs<'_>, keys: &[(&str, &str)]) -> Result<Op
     }
 }
 
-fn parts(name: &str, open: OpenParts) -> Result<Vec<TracePart>, Diagnostic> {
+fn open_parts(name: &str, open: OpenParts) -> Result<Vec<TracePart>, Diagnostic> {
     open(name).map_err(|why| Diagnostic::at(name, 0, format!("cannot be read: {why}")))
 }
 
 /// How it is played; an error if it cannot be.
-fn how(
+fn replay_mode(
     name: &str,
     asked: &TraceOptions,
     survey: &TraceSurvey,
     heeded: TraceLimits<'_>,
 ) -> Result<ReplayMode, Diagnostic> {
-    let fault = |key: &str, what: &str| Diagnostic::at(name, 0, what).key(key);
+    let fault = |key: &str, what: &str| Diagnostic::at(name, 0, what).with_key(key);
     let deep = |depth: &str| match depth.parse() {
         Ok(depth) if (1..=65_535).contains(&depth) => Ok(depth),
-        _ => Err(fault("job.depth", &format!("`{depth}` is invalid")).expected("from 1 to 65535")),
+        _ => Err(fault("job.depth", &format!("`{depth}` is invalid")).with_expected("from 1 to 65535")),
     };
     let mode = match (asked.mode, heeded.depth) {
         (mode, None) => mode,
@@ -173,21 +179,21 @@ fn how(
         (LoopMode::Replay(replay), Some(depth)) => LoopMode::Replay(ReplayLoop { depth: deep(depth)?, ..replay }),
         (_, Some(_)) => {
             let wrong = fault("job.depth", "a trace has no depth but in a closed loop");
-            return Err(wrong.expected("trace.loop=closed beside it"));
+            return Err(wrong.with_expected("trace.loop=closed beside it"));
         }
     };
     match mode {
         LoopMode::Closed(_) if asked.speed != seekwise_model::workload::trace::ReplaySpeed::default() => {
             let wrong = fault("trace.speed", "a closed loop goes by no instants");
-            return Err(wrong.expected("trace.loop=open or dependent with it"));
+            return Err(wrong.with_expected("trace.loop=open or dependent with it"));
         }
         LoopMode::Closed(_) | LoopMode::Replay(_) => {}
         LoopMode::Dependent if survey.responses == 0 => {
-            let title = survey.format.known().title;
+            let title = survey.format.spec().title;
             let why = format!("it does not say when requests were over, and has no dependencies to keep: {title}");
-            return Err(fault("trace.loop", &why).expected("open or closed, or a trace with response times"));
+            return Err(fault("trace.loop", &why).with_expected("open or closed, or a trace with response times"));
         }
-        LoopMode::Open | LoopMode::Dependent => survey.instants_fit(name, &asked.reading)?,
+        LoopMode::Open | LoopMode::Dependent => survey.check_timestamps(name, &asked.reading)?,
     }
     // A log of version 2 says until when it waits, one of version 3 for how long.
     let mode = match mode {
@@ -201,24 +207,24 @@ fn how(
 }
 
 /// An error if the target does not accept such requests.
-fn carries(name: &str, survey: &TraceSurvey, limits: &Limits) -> Result<(), Diagnostic> {
+fn check_transfers(name: &str, survey: &TraceSurvey, limits: &Limits) -> Result<(), Diagnostic> {
     if survey.largest > limits.max_transfer {
         let why = format!(
             "its longest request has {} sectors of 512 bytes, and {} are the most that the target takes at once",
             survey.largest, limits.max_transfer
         );
         return Err(Diagnostic::at(name, 0, why)
-            .expected("a driver above the drive, which splits them: --set driver=linux-noop"));
+            .with_expected("a driver above the drive, which splits them: --set driver=linux-noop"));
     }
     if u64::from(limits.logical) > SECTOR && survey.unaligned > 0 {
         let why = format!("{} requests are no whole blocks of 4096 bytes", survey.unaligned);
-        return Err(Diagnostic::at(name, 0, why).expected(format!("a target of {SECTOR}-byte sectors")));
+        return Err(Diagnostic::at(name, 0, why).with_expected(format!("a target of {SECTOR}-byte sectors")));
     }
     Ok(())
 }
 
 /// An error if requests lie beyond the target.
-fn fits(
+fn check_fits(
     name: &str,
     open: OpenParts,
     asked: &TraceOptions,
@@ -227,14 +233,17 @@ fn fits(
 ) -> Result<(), Diagnostic> {
     let gb = |sectors: u64| (sectors as f64) * SECTOR as f64 / 1e9;
     let room = places.room();
-    if places.needed() <= room {
+    if places.needed_sectors() <= room {
         return Ok(());
     }
     if asked.map != AddressMapping::Refuse {
-        let why = format!("what it touches is {:.1} GB, and the target has {:.1} GB", gb(places.needed()), gb(room));
-        return Err(Diagnostic::at(name, 0, why).key("trace.map").expected("wrap or scale, or a larger target"));
+        let why =
+            format!("what it touches is {:.1} GB, and the target has {:.1} GB", gb(places.needed_sectors()), gb(room));
+        return Err(Diagnostic::at(name, 0, why)
+            .with_key("trace.map")
+            .with_expected("wrap or scale, or a larger target"));
     }
-    let beyond = beyond(name, open, asked, survey, places)?;
+    let beyond = count_beyond_end(name, open, asked, survey, places)?;
     let devices = match &survey.devices[..] {
         [_] => String::new(),
         several => {
@@ -248,13 +257,13 @@ fn fits(
         "{beyond} of {} requests lie beyond the target's {:.1} GB: the trace takes {:.1} GB{devices}",
         survey.requests,
         gb(room),
-        gb(places.needed())
+        gb(places.needed_sectors())
     );
-    Err(Diagnostic::at(name, 0, why).key("trace.map").expected("wrap, scale or compact, or a larger target"))
+    Err(Diagnostic::at(name, 0, why).with_key("trace.map").with_expected("wrap, scale or compact, or a larger target"))
 }
 
 /// How many requests lie beyond the target's end.
-fn beyond(
+fn count_beyond_end(
     name: &str,
     open: OpenParts,
     asked: &TraceOptions,
@@ -262,23 +271,23 @@ fn beyond(
     places: &TracePlaces,
 ) -> Result<u64, Diagnostic> {
     let reading = TraceReadOptions { format: Some(survey.format), wait: survey.wait, ..asked.reading.clone() };
-    let mut reader = trace::open(parts(name, open)?, &reading)?;
+    let mut reader = trace::open(open_parts(name, open)?, &reading)?;
     let mut beyond = 0;
     while let Some(entry) = reader.read()? {
-        beyond += u64::from(places.recorded(&entry) + u64::from(entry.sectors) > places.room());
+        beyond += u64::from(places.recorded_lba(&entry) + u64::from(entry.sectors) > places.room());
     }
     Ok(beyond)
 }
 
 /// The trace and how it is played, as settings.
-pub fn settings(name: &str, traced: &LoadedTrace, how: ReplayMode) -> Vec<Setting> {
+pub fn to_settings(name: &str, traced: &LoadedTrace, how: ReplayMode) -> Vec<Setting> {
     let LoadedTrace { survey, asked, sectors } = traced;
     let units = asked.reading.units(survey.format);
     let mut told = vec![
         ("job.names", name.to_owned()),
         ("job.capacity", format!("{sectors} sectors")),
-        ("trace.format", survey.format.known().word.to_owned()),
-        ("trace.requests", survey.words().trim().to_owned()),
+        ("trace.format", survey.format.spec().word.to_owned()),
+        ("trace.requests", survey.summary_line().trim().to_owned()),
         ("trace.loop", loop_word(how.mode).to_owned()),
         ("trace.map", asked.map.word().to_owned()),
         ("trace.device", asked.reading.device.clone().unwrap_or_else(|| "all".to_owned())),
@@ -307,17 +316,17 @@ pub fn settings(name: &str, traced: &LoadedTrace, how: ReplayMode) -> Vec<Settin
 }
 
 /// A trace being read for a run.
-struct Recorded {
+struct RecordedFeed {
     rows: TracePrefetch,
     places: TracePlaces,
     fault: Option<String>,
     moved: (u64, u64),
 }
 
-impl TraceFeed for Recorded {
+impl TraceFeed for RecordedFeed {
     #[inline]
-    fn row(&mut self) -> Option<TraceRow> {
-        let entry = match self.rows.next() {
+    fn next_row(&mut self) -> Option<TraceRow> {
+        let entry = match self.rows.next_entry() {
             Ok(entry) => entry?,
             Err(fault) => {
                 self.fault = Some(fault.to_string());
@@ -325,23 +334,23 @@ impl TraceFeed for Recorded {
             }
         };
         let TraceEntry { at, response, op, fua, sectors, .. } = entry;
-        let (lba, clipped) = self.places.of(&entry);
-        self.moved.0 += u64::from(sectors > 0 && lba != self.places.recorded(&entry));
+        let (lba, clipped) = self.places.target_lba(&entry);
+        self.moved.0 += u64::from(sectors > 0 && lba != self.places.recorded_lba(&entry));
         self.moved.1 += u64::from(clipped);
         let ended = response.map(|response| Span::from_nanos(at.nanos().saturating_add(response.nanos())));
         Some(TraceRow { at, ended, op, fua, lba, sectors })
     }
 
-    fn fault(&self) -> Option<String> {
+    fn read_fault(&self) -> Option<String> {
         self.fault.clone()
     }
 
-    fn moved(&self) -> (u64, u64) {
+    fn moved_counts(&self) -> (u64, u64) {
         self.moved
     }
 }
 
-/// True if a file with these first bytes is for [`load`] and not to be read as text.
-pub fn looks_like(head: &[u8]) -> bool {
+/// True if a file with these first bytes is for [`load_trace`] and not to be read as text.
+pub fn is_trace_head(head: &[u8]) -> bool {
     matches!(trace::recognise(head), FormatGuess::As(format) if format != TraceFormat::Recording)
 }

@@ -82,14 +82,14 @@ pub struct ResponseSamples {
 
 impl ResponseSamples {
     /// The measured and the simulated times of all, or of the reads or the writes only.
-    pub fn both(&self, reads: Option<bool>) -> (Vec<Span>, Vec<Span>) {
+    pub fn both_times(&self, reads: Option<bool>) -> (Vec<Span>, Vec<Span>) {
         let wanted = |index: &usize| reads.is_none_or(|reads| self.read[*index] == reads);
         let chosen: Vec<usize> = (0..self.read.len()).filter(wanted).collect();
         (chosen.iter().map(|&i| self.measured[i]).collect(), chosen.iter().map(|&i| self.simulated[i]).collect())
     }
 
     /// The requests of `rows` only.
-    pub fn part(&self, rows: std::ops::Range<usize>) -> ResponseSamples {
+    pub fn select_rows(&self, rows: std::ops::Range<usize>) -> ResponseSamples {
         ResponseSamples {
             read: self.read[rows.clone()].to_vec(),
             measured: self.measured[rows.clone()].to_vec(),
@@ -100,27 +100,27 @@ impl ResponseSamples {
     /// Signs that no platter with this time of a revolution was measured.
     pub fn doubts(&self, revolution: Span) -> Vec<String> {
         let of = |(reads, words): (bool, &str)| {
-            let (measured, simulated) = self.both(Some(reads));
+            let (measured, simulated) = self.both_times(Some(reads));
             let [measured, simulated] = [measured, simulated].map(|mut times| {
                 times.sort_unstable();
                 quantile(&times, 0.5).nanos() as f64 / 1e6
             });
-            platter::doubt(words, measured, simulated, revolution)
+            platter::doubt_platter(words, measured, simulated, revolution)
         };
         [(true, "reads"), (false, "writes")].into_iter().filter_map(of).collect()
     }
 
     /// The errors of the simulated times.
-    pub fn errors(&self) -> Validation {
+    pub fn to_validation(&self) -> Validation {
         let of = |reads| {
-            let (mut measured, mut simulated) = self.both(reads);
-            errors(&mut measured, &mut simulated)
+            let (mut measured, mut simulated) = self.both_times(reads);
+            response_errors(&mut measured, &mut simulated)
         };
         Validation { all: of(None), reads: of(Some(true)), writes: of(Some(false)) }
     }
 }
 
-fn errors(measured: &mut [Span], simulated: &mut [Span]) -> ResponseErrors {
+fn response_errors(measured: &mut [Span], simulated: &mut [Span]) -> ResponseErrors {
     if measured.is_empty() {
         return ResponseErrors::default();
     }
@@ -141,19 +141,19 @@ fn errors(measured: &mut [Span], simulated: &mut [Span]) -> ResponseErrors {
 }
 
 /// Checks that all of `trace` lies on the drive; the error names the first line in `file` that does not.
-pub fn fits(file: &str, trace: &MeasuredTrace, profile: &Profile) -> Result<(), Diagnostic> {
+pub fn check_fits(file: &str, trace: &MeasuredTrace, profile: &Profile) -> Result<(), Diagnostic> {
     let sectors = profile.geometry.sectors();
     let end = |row: &ReplayRow| row.lba + u64::from(row.sectors);
     let Some((index, row)) = trace.rows.iter().enumerate().find(|(_, row)| end(row) > sectors) else {
         return Ok(());
     };
     let message = format!("request {} ends at block {}, past the end of the drive", index + 1, end(row));
-    let fault = Diagnostic::at(file, trace.lines[index], message).key("lba");
-    Err(fault.expected(format!("an end at or below {sectors}, the blocks of {}", profile.name)))
+    let fault = Diagnostic::at(file, trace.lines[index], message).with_key("lba");
+    Err(fault.with_expected(format!("an end at or below {sectors}, the blocks of {}", profile.name)))
 }
 
 /// Plays `rows`, to `cutoff` at most; a record's stamp, less 1, is the index of its row.
-pub fn replay(
+pub fn replay_rows(
     stack: &Stack,
     rows: &[ReplayRow],
     timing: Timing,
@@ -161,7 +161,7 @@ pub fn replay(
     seed: Seed,
     recorder: &mut impl FnMut(&Record),
 ) -> Result<(), RunError> {
-    sim::run(stack, |_| Ok(Replay::new(rows, timing)), cutoff, seed, recorder).map(drop)
+    sim::run_source(stack, |_| Ok(Replay::new(rows, timing)), cutoff, seed, recorder).map(drop)
 }
 
 /// Why a measured trace was not played.
@@ -198,7 +198,7 @@ impl From<RunError> for ReplayError {
 
 /// Plays `trace` on the drive, to `cutoff` at most; `recorder` sees each request as it completes. A request that the drive refuses is an
 /// error that names its line in `file`.
-pub fn play(
+pub fn play_trace(
     file: &str,
     trace: &MeasuredTrace,
     profile: &Profile,
@@ -207,18 +207,18 @@ pub fn play(
     seed: Seed,
     recorder: &mut impl FnMut(&Record),
 ) -> Result<ResponseSamples, ReplayError> {
-    fits(file, trace, profile)?;
+    check_fits(file, trace, profile)?;
     let mut simulated = vec![Span::ZERO; trace.rows.len()];
     let mut refused: Option<(usize, Status)> = None;
     let mut record = |record: &Record| {
         let (row, status) = (record.request.stamp as usize - 1, record.completion.status);
-        simulated[row] = record.since_due();
+        simulated[row] = record.time_since_due();
         if status != Status::Done && refused.is_none_or(|(first, _)| row < first) {
             refused = Some((row, status));
         }
         recorder(record);
     };
-    replay(&Stack::bare(profile.clone()), &trace.rows, timing, cutoff, seed, &mut record)?;
+    replay_rows(&Stack::bare(profile.clone()), &trace.rows, timing, cutoff, seed, &mut record)?;
     if let Some((row, status)) = refused {
         let message = format!("the drive does not do request {}: {status}", row + 1);
         return Err(Diagnostic::at(file, trace.lines[row], message).into());
@@ -242,31 +242,32 @@ mod tests {
     const TRACE: &str = "op,lba,sectors,measured_response_ms,think_ms\nR,1000,8,5,30\nW,90000,8,1,30\nR,2000,4,4,0\n";
 
     fn profile() -> Profile {
-        catalogue::load("atlas-10k-v-300").unwrap().profile().unwrap()
+        catalogue::load_drive("atlas-10k-v-300").unwrap().profile().unwrap()
     }
 
     #[test]
     fn each_row_is_counted_once_and_by_its_kind() {
         let trace = trace::parse("t.csv", TRACE).unwrap();
         let mut seen = Vec::new();
-        let samples = play("t.csv", &trace, &profile(), Timing::Think, RunCutoff::NEVER, Seed(1), &mut |record| {
-            seen.push(*record)
-        })
-        .unwrap();
-        let found = samples.errors();
+        let samples =
+            play_trace("t.csv", &trace, &profile(), Timing::Think, RunCutoff::NEVER, Seed(1), &mut |record| {
+                seen.push(*record)
+            })
+            .unwrap();
+        let found = samples.to_validation();
         assert_eq!((found.all.n, found.reads.n, found.writes.n), (3, 2, 1));
         assert!((found.all.mean_measured_ms - 10.0 / 3.0).abs() < 1e-9);
         let one = samples.simulated[1].nanos() as f64 / 1e6;
         assert!((found.writes.demerit_ms - (one - 1.0).abs()).abs() < 1e-9);
         assert!(samples.simulated.iter().all(|time| *time > Span::ZERO));
-        assert_eq!(seen.iter().map(Record::response).collect::<Vec<_>>(), samples.simulated);
+        assert_eq!(seen.iter().map(Record::response_time).collect::<Vec<_>>(), samples.simulated);
     }
 
     #[test]
     fn a_request_past_the_end_is_named_by_its_line() {
         let trace = trace::parse("t.csv", &TRACE.replace("90000", "600000000")).unwrap();
         let error =
-            play("t.csv", &trace, &profile(), Timing::Think, RunCutoff::NEVER, Seed(1), &mut |_| ()).unwrap_err();
+            play_trace("t.csv", &trace, &profile(), Timing::Think, RunCutoff::NEVER, Seed(1), &mut |_| ()).unwrap_err();
         assert_eq!(
             error.to_string(),
             "t.csv:3: `lba`: request 2 ends at block 600000008, past the end of the drive; expected an end at or below \

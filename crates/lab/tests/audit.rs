@@ -5,14 +5,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use seekwise_formats::stack::StackFile;
-use seekwise_lab::audit::{AuditJudgement, AuditVerdict, Certainty, judge};
+use seekwise_lab::audit::{AuditJudgement, AuditVerdict, Certainty, judge_timings};
 use seekwise_lab::catalogue;
 use seekwise_model::block::SECTOR;
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
 use seekwise_run::audit::subject::ModelledStack;
-use seekwise_run::audit::{AuditAction, AuditInterval, AuditSubject, measure};
+use seekwise_run::audit::{AuditAction, AuditInterval, AuditSubject, measure_timings};
 
 const SEEDS: u64 = 10;
 
@@ -33,7 +33,7 @@ fn stack(drive: &str, set: &[(&str, String)]) -> Stack {
     for (key, value) in set {
         file.set(key, value).unwrap_or_else(|faults| panic!("{key}: {}", faults[0]));
     }
-    let text = |name: &str| Ok(catalogue::text(name).expect("a drive of the catalogue").to_owned());
+    let text = |name: &str| Ok(catalogue::find_text(name).expect("a drive of the catalogue").to_owned());
     file.build(&text).unwrap_or_else(|faults| panic!("{drive} {set:?}: {}", faults[0])).stack
 }
 
@@ -48,9 +48,9 @@ fn settings<'a>(drive: &str, set: &[(&'a str, &str)]) -> Vec<(&'a str, String)> 
 }
 
 fn audit(stack: &Stack, seed: u64) -> AuditJudgement {
-    let timings =
-        measure(&mut ModelledStack::new(stack, Seed(seed)), Seed(seed), &mut |_| ()).expect("the model answers");
-    judge(&timings)
+    let timings = measure_timings(&mut ModelledStack::new(stack, Seed(seed)), Seed(seed), &mut |_| ())
+        .expect("the model answers");
+    judge_timings(&timings)
 }
 
 /// The right verdict: if two behaviours take the same time, that it cannot tell.
@@ -94,7 +94,7 @@ fn eight_behaviours_and_three_tickers() {
         for tick_ms in [2, 4, 10] {
             for seed in 1..=crate::drawn(SEEDS) {
                 let mut ticker = Ticker::new(tick_ms, imitates, seed);
-                let said = judge(&measure(&mut ticker, Seed(seed), &mut |_| ()).expect("it answers"));
+                let said = judge_timings(&measure_timings(&mut ticker, Seed(seed), &mut |_| ()).expect("it answers"));
                 count(BEHAVIOURS.len() + kind, format!("{tick_ms} ms tick: {}", imitates.words()), &said);
                 // Nothing certain; a disk that rotates only if it is imitated throughout, at a commercial speed.
                 let turns =
@@ -191,32 +191,32 @@ impl Ticker {
 }
 
 impl AuditSubject for Ticker {
-    fn blocks(&self) -> u64 {
+    fn block_count(&self) -> u64 {
         1 << 18
     }
 
-    fn forces(&self) -> Option<bool> {
+    fn has_forced_writes(&self) -> Option<bool> {
         None
     }
 
-    fn path(&self) -> Span {
+    fn path_time(&self) -> Span {
         Span::from_nanos(20_000)
     }
 
-    fn rest(&mut self, span: Span) -> Result<(), String> {
+    fn pause_for(&mut self, span: Span) -> Result<(), String> {
         self.now += span.nanos();
         Ok(())
     }
 
-    fn act(&mut self, act: AuditAction, block: u64) -> Result<AuditInterval, String> {
+    fn perform(&mut self, act: AuditAction, block: u64) -> Result<AuditInterval, String> {
         let from = Instant::from_nanos(self.now);
         self.now = self.answered(act, block);
         Ok(AuditInterval { from, to: Instant::from_nanos(self.now) })
     }
 
-    fn beside(&mut self, reads: &[u64]) -> Result<(AuditInterval, Vec<AuditInterval>), String> {
-        let flush = self.act(AuditAction::Flush, 0)?;
-        let reads = reads.iter().map(|&block| self.act(AuditAction::Read, block)).collect::<Result<_, _>>()?;
+    fn flush_beside_reads(&mut self, reads: &[u64]) -> Result<(AuditInterval, Vec<AuditInterval>), String> {
+        let flush = self.perform(AuditAction::Flush, 0)?;
+        let reads = reads.iter().map(|&block| self.perform(AuditAction::Read, block)).collect::<Result<_, _>>()?;
         Ok((flush, reads))
     }
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::really::{merging, pick, random_changes, random_job, random_stack, small_writes};
 use seekwise_lab::cut::blame::BlamedLevel;
-use seekwise_lab::cut::{CutReport, CutTime, judge};
+use seekwise_lab::cut::{CutReport, CutTime, judge_cuts};
 use seekwise_model::block::assurance::Assurance;
 use seekwise_model::drive::profile::Faults;
 use seekwise_model::durability::view::CutArray;
@@ -35,17 +35,17 @@ fn corrupted(mut stack: Stack, rng: &mut Rng) -> Stack {
         spec.power_off = pick(rng, &[orderly, orderly, PowerOffPolicy::AtOnce, pause]);
     }
     for spec in accelerators(&mut stack) {
-        spec.write_back = rng.percent(70);
+        spec.write_back = rng.draw_chance(70);
     }
     let (cache, faults) = (&mut stack.profile.cache, &mut stack.profile.faults);
-    if rng.percent(60) && cache.segments > 1 && cache.dirty_segments > 0 {
+    if rng.draw_chance(60) && cache.segments > 1 && cache.dirty_segments > 0 {
         // Some data are at risk, and the drive is in no hurry.
         (cache.write_back, cache.destage_idle) = (true, Span::from_secs(1));
     }
-    faults.forgets_on_power_off = rng.percent(30);
+    faults.forgets_on_power_off = rng.draw_chance(30);
     for (key, word) in [("driver.flush", "drop"), ("accelerator.flush", "drop"), ("driver.write_through", "ignore")] {
         let level = key.split('.').next().unwrap();
-        if rng.percent(15) && stack.names().iter().any(|name| name == level) {
+        if rng.draw_chance(15) && stack.layer_names().iter().any(|name| name == level) {
             let at = Instant::ZERO + Span::from_millis(rng.below(1_000));
             stack.changes.push(SettingChange { at, key: key.to_owned(), value: word.to_owned() });
         }
@@ -57,7 +57,7 @@ fn corrupted(mut stack: Stack, rng: &mut Rng) -> Stack {
 /// The stack with this setting made honest, all through the run.
 fn honest(mut stack: Stack, blamed: &BlamedLevel) -> Stack {
     let (level, key) = blamed.setting.split_once('.').unwrap();
-    let names = stack.names();
+    let names = stack.layer_names();
     let heads = |change: &SettingChange| change.key == blamed.setting && change.key != "drive.cache.write_back";
     stack.changes.retain(|change| !heads(change));
     let faults = &mut stack.profile.faults;
@@ -87,7 +87,7 @@ fn honest(mut stack: Stack, blamed: &BlamedLevel) -> Stack {
 /// What cuts of a run lose, or a few orderly power-offs; `None` if the run is not judged.
 fn cut(stack: &Stack, job: &Job, case: u64, off: bool) -> Option<CutReport> {
     let when = if off { CutTime::Off(2) } else { CutTime::Random(20) };
-    judge(stack, &Work::from(job.clone()), case, &when, &|_, _| ()).ok()
+    judge_cuts(stack, &Work::from(job.clone()), case, &when, &|_, _| ()).ok()
 }
 
 #[derive(Debug, Default)]
@@ -133,11 +133,11 @@ fn whoever_is_blamed_did_it() {
     for case in 0..crate::drawn(1_500) {
         let mut rng = Seed(case).stream("blame");
         let mut stack = random_stack(&mut rng);
-        if rng.percent(30) {
+        if rng.draw_chance(30) {
             stack = random_changes(&mut rng, stack);
         }
         stack = corrupted(stack, &mut rng);
-        if CutArray::of(&stack).is_err() {
+        if CutArray::from_stack(&stack).is_err() {
             continue;
         }
         let mut job = random_job(&mut rng, stack.sectors());
@@ -187,7 +187,7 @@ fn one_liar_among_honest_levels_is_blamed_alone() {
             stack.layers.push(Layer::Accelerator(AcceleratorSpec {
                 size: 256 << 10,
                 hit: Span::from_micros(5),
-                write_back: rng.percent(50),
+                write_back: rng.draw_chance(50),
                 drops_flushes: false,
                 dirty_share: 500,
                 dirty_age: Span::from_millis(200),

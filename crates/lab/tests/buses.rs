@@ -4,8 +4,8 @@
 use seekwise_formats::study::{self, Study};
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::plan::{self, PreparedCell};
-use seekwise_lab::run::{RunRecord, measure};
-use seekwise_lab::study::record;
+use seekwise_lab::run::{RunRecord, measure_run};
+use seekwise_lab::study::cell_record;
 
 const SEED: u64 = 7;
 
@@ -13,16 +13,16 @@ const SEED: u64 = 7;
 fn cells(text: &str, seconds: &str) -> Vec<(Vec<String>, RunRecord)> {
     let study: Study = study::parse("s.toml", text).unwrap_or_else(|faults| panic!("{}", faults[0]));
     let absent = |_: &str| Err(std::io::ErrorKind::NotFound.into());
-    let inputs = Inputs::today(&absent);
+    let inputs = Inputs::from_today(&absent);
     let run = |mut cell: plan::Cell| {
         cell.settings.retain(|(key, _)| key != "job.runtime");
         cell.settings.push(("job.runtime".to_owned(), seconds.to_owned()));
         let prepared: PreparedCell =
-            plan::prepare("s.toml", &cell, &inputs).unwrap_or_else(|faults| panic!("{}", faults[0]));
-        let measured = measure(&prepared.target, &prepared.job, SEED, |_| ()).expect("a job that runs");
-        (cell.levels, record(&prepared, &measured, SEED))
+            plan::prepare_cell("s.toml", &cell, &inputs).unwrap_or_else(|faults| panic!("{}", faults[0]));
+        let measured = measure_run(&prepared.target, &prepared.job, SEED, |_| ()).expect("a job that runs");
+        (cell.levels, cell_record(&prepared, &measured, SEED))
     };
-    plan::cells(&study).into_iter().map(run).collect()
+    plan::study_cells(&study).into_iter().map(run).collect()
 }
 
 fn near(got: f64, wanted: f64, percent: f64, what: &[String]) {

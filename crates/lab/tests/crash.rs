@@ -4,10 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use seekwise_lab::crash::instants::{InstantReason, InstantWeights, choose, landing_time};
-use seekwise_lab::crash::orders::draw;
-use seekwise_lab::crash::proof::{CheckProof, EarlyChange, MediumChanges, prove};
-use seekwise_lab::crash::trial::{CrashResults, CrashTrial, ShrinkResult, TrialOptions, kept_at, shrink};
+use seekwise_lab::crash::instants::{InstantReason, InstantWeights, choose_instants, landing_time};
+use seekwise_lab::crash::orders::draw_lost_writes;
+use seekwise_lab::crash::proof::{CheckProof, EarlyChange, MediumChanges, validate_check};
+use seekwise_lab::crash::trial::{
+    CrashResults, CrashTrial, ShrinkResult, TrialOptions, first_passing_flush, shrink_losses,
+};
 use seekwise_lab::crash::verdict::{CheckOutput, CrashVerdict};
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::jobs;
@@ -39,17 +41,17 @@ fn data(request: &Request) -> WriteData {
 struct Writing(History);
 
 impl Witness for Writing {
-    fn submitted(&mut self, now: Instant, request: &Request) {
+    fn note_submission(&mut self, now: Instant, request: &Request) {
         let data = (request.op == Op::Write).then(|| data(request));
-        self.0.taken(now, request, data.as_ref());
+        self.0.record_request(now, request, data.as_ref());
     }
-    fn completed(&mut self, request: &Request, completion: &Completion) {
+    fn note_completion(&mut self, request: &Request, completion: &Completion) {
         self.0.events.push(HistoryEvent::Over(*request, *completion));
     }
-    fn landed(&mut self, landing: &Landing) {
+    fn note_landing(&mut self, landing: &Landing) {
         self.0.events.push(HistoryEvent::Landed(*landing));
     }
-    fn lingers(&mut self, _: Instant, _: Instant) -> bool {
+    fn should_linger(&mut self, _: Instant, _: Instant) -> bool {
         false
     }
 }
@@ -59,20 +61,20 @@ impl Witness for Writing {
 struct Keeping(Bytes);
 
 impl Witness for Keeping {
-    fn submitted(&mut self, _: Instant, request: &Request) {
+    fn note_submission(&mut self, _: Instant, request: &Request) {
         if request.op == Op::Write {
-            self.0.accept(request, data(request));
+            self.0.accept_write(request, data(request));
         }
     }
-    fn completed(&mut self, request: &Request, completion: &Completion) {
+    fn note_completion(&mut self, request: &Request, completion: &Completion) {
         if request.op == Op::Write && completion.status != Status::Done {
-            self.0.forget(request.stamp);
+            self.0.drop_failed_write(request.stamp);
         }
     }
-    fn landed(&mut self, landing: &Landing) {
-        self.0.land(landing).unwrap();
+    fn note_landing(&mut self, landing: &Landing) {
+        self.0.apply_landing(landing).unwrap();
     }
-    fn lingers(&mut self, _: Instant, _: Instant) -> bool {
+    fn should_linger(&mut self, _: Instant, _: Instant) -> bool {
         false
     }
 }
@@ -88,7 +90,7 @@ fn random_job(rng: &mut Rng, sectors: u64) -> Job {
     text += pick(rng, &["", "fsync=1\n", "fsync=16\n", "sync=1\n"]);
     text += pick(rng, &["", "thinktime=3000\n"]);
     text += &format!("iodepth={}\n", pick(rng, &[1, 4, 32]));
-    match jobs::load("j.fio", sectors, &Inputs::today(&|_| Ok(text.clone())), &[]).unwrap().job {
+    match jobs::load_job("j.fio", sectors, &Inputs::from_today(&|_| Ok(text.clone())), &[]).unwrap().job {
         Work::Job(job) => job,
         _ => unreachable!("a job of workers"),
     }
@@ -96,12 +98,12 @@ fn random_job(rng: &mut Rng, sectors: u64) -> Job {
 
 /// A drive and the layers above it. It may lie, and a cut treats the sector under the head in one of the three ways.
 fn random_stack(rng: &mut Rng) -> Stack {
-    let mut layered = if rng.percent(30) { testing::random_array(rng) } else { testing::random_stack(rng) };
+    let mut layered = if rng.draw_chance(30) { testing::random_array(rng) } else { testing::random_stack(rng) };
     if (1..=layered.drive.cache.segments).contains(&layered.drive.cache.dirty_segments) {
-        layered.drive.faults.early_flush = rng.percent(20);
-        layered.drive.faults.ignores_fua = layered.drive.link.fua && rng.percent(20);
+        layered.drive.faults.early_flush = rng.draw_chance(20);
+        layered.drive.faults.ignores_fua = layered.drive.link.fua && rng.draw_chance(20);
     }
-    let mut stack = layered.described();
+    let mut stack = layered.to_stack();
     stack.profile.cut_sector = pick(rng, &[CutSector::Finished, CutSector::Old, CutSector::Unreadable]);
     stack
 }
@@ -128,14 +130,14 @@ fn run<W: Witness>(stack: &Stack, job: &Job, seed: u64, until: Instant, cut: boo
 /// What a check sees of a medium: the number in each sector, and what is unreadable.
 fn seen(image: &MediumImage, history: &History, writes: &SessionWrites) -> BTreeMap<u64, Option<u64>> {
     let mut seen = BTreeMap::new();
-    for (lba, part) in image.pieces(history, writes) {
+    for (lba, part) in image.written_pieces(history, writes) {
         let mut bytes = vec![0; part.bytes() as usize];
         part.copy_to(&mut bytes);
         for (sector, bytes) in (lba..).zip(bytes.chunks_exact(SECTOR as usize)) {
             seen.insert(sector, Some(u64::from_le_bytes(bytes[..8].try_into().unwrap())));
         }
     }
-    for sector in image.torn().iter().flat_map(|run| run.0..run.1) {
+    for sector in image.torn_sectors().iter().flat_map(|run| run.0..run.1) {
         seen.insert(sector, None);
     }
     seen
@@ -175,7 +177,7 @@ fn media_worked_out_from_one_run_are_those_of_real_cuts() {
         history.marks = vec![(Instant::ZERO, HistoryMark::Begin), (end, HistoryMark::End)];
         let trials = TrialOptions { seed: Seed(case), workers: 1, ..options(12) };
         // With one worker, media come in the order of their indexes.
-        let writes = SessionWrites::of(&history, true);
+        let writes = SessionWrites::from_history(&history, true);
         let media = std::sync::Mutex::new(Vec::new());
         let check = |_: usize, image: &MediumImage, _: &[&str]| {
             media.lock().unwrap().push(seen(image, &history, &writes));
@@ -183,11 +185,11 @@ fn media_worked_out_from_one_run_are_those_of_real_cuts() {
         };
         let Ok(outcome) = trials.run(&history, &stack, &check, &|| ()) else { continue };
         let media = media.into_inner().unwrap();
-        let sectors = writes.taken(end).map(|write| write.run.1).max().unwrap();
+        let sectors = writes.accepted_by(end).map(|write| write.run.1).max().unwrap();
         for tried in &outcome.tried {
             let mut keeping = Keeping::default();
             run(&stack, &job, case, tried.case.at, true, &mut keeping);
-            keeping.0.cut();
+            keeping.0.apply_cut();
             let real = found(&keeping.0, sectors);
             let held = real.values().flatten().count();
             let differs = || {
@@ -228,7 +230,7 @@ impl Made {
         let (tag, unit, origin, stamp) = (self.stamp as u32, 0, 0, self.stamp);
         let request = Request { tag, unit, origin, op, flags, lba, sectors, stamp };
         let data = (op == Op::Write).then(|| data(&request));
-        self.history.taken(at(when), &request, data.as_ref());
+        self.history.record_request(at(when), &request, data.as_ref());
         request
     }
 
@@ -265,23 +267,23 @@ fn made() -> History {
 #[test]
 fn a_flush_covers_what_was_acknowledged_before_it_was_asked_for() {
     let history = made();
-    let writes = SessionWrites::of(&history, true);
-    let open = |when| writes.open(at(when)).map(|write| write.run.0).collect::<Vec<_>>();
+    let writes = SessionWrites::from_history(&history, true);
+    let open = |when| writes.losable_at(at(when)).map(|write| write.run.0).collect::<Vec<_>>();
     assert_eq!(open(39), [0, 16, 32]);
     assert_eq!(open(40), [16, 32], "the flush has ended");
     assert_eq!(open(100), [16, 8, 48], "forced is forced; what comes later is not there yet");
-    let safe = SessionWrites::of(&history, false);
-    assert_eq!(safe.open(at(100)).map(|write| write.run.0).collect::<Vec<_>>(), [48], "nothing is cached");
+    let safe = SessionWrites::from_history(&history, false);
+    assert_eq!(safe.losable_at(at(100)).map(|write| write.run.0).collect::<Vec<_>>(), [48], "nothing is cached");
 }
 
 #[test]
 fn orders_lose_what_may_be_lost_in_whole_sectors_and_nothing_else() {
     let history = made();
-    let writes = SessionWrites::of(&history, true);
+    let writes = SessionWrites::from_history(&history, true);
     let mut chance = Seed(3).stream("test");
     let mut draws: Vec<Vec<LostWrite>> = Vec::new();
     for number in 0..200 {
-        let lost = draw(&writes, at(100), number, 8, &mut chance);
+        let lost = draw_lost_writes(&writes, at(100), number, 8, &mut chance);
         for it in &lost {
             assert!([16, 8, 48].contains(&it.write.run.0), "{it:?}");
             for part in &it.parts {
@@ -289,7 +291,7 @@ fn orders_lose_what_may_be_lost_in_whole_sectors_and_nothing_else() {
                 assert!(part.0 % 8 == 0 && part.1 % 8 == 0, "a physical sector is whole: {it:?}");
             }
         }
-        let image = seen(&MediumImage::without(&writes, at(100), &lost), &history, &writes);
+        let image = seen(&MediumImage::without_writes(&writes, at(100), &lost), &history, &writes);
         assert!((0..8).all(|sector| image[&sector] == Some(1)), "covered by a flush");
         assert!((32..48).all(|sector| image[&sector] == Some(4)), "forced, the fourth request");
         assert!(!image.contains_key(&64), "nobody had written that yet");
@@ -307,26 +309,30 @@ fn orders_lose_what_may_be_lost_in_whole_sectors_and_nothing_else() {
 #[test]
 fn what_is_lost_of_a_medium_is_what_it_was_made_without() {
     let history = made();
-    let writes = SessionWrites::of(&history, true);
+    let writes = SessionWrites::from_history(&history, true);
     let of = |stamp: u64| *writes.get(stamp).unwrap();
     let lost = [LostWrite { write: of(2), parts: vec![(24, 32)] }, LostWrite { write: of(6), parts: vec![(48, 64)] }];
-    let image = MediumImage::without(&writes, at(100), &lost);
-    assert_eq!(image.lost(&writes, at(100)), lost);
+    let image = MediumImage::without_writes(&writes, at(100), &lost);
+    assert_eq!(image.lost_writes(&writes, at(100)), lost);
     // What a later write hides is not lost: the fifth request wrote the second's first half.
     let hidden = [LostWrite { write: of(2), parts: vec![(16, 24)] }];
-    assert_eq!(MediumImage::without(&writes, at(100), &hidden).lost(&writes, at(100)), []);
+    assert_eq!(MediumImage::without_writes(&writes, at(100), &hidden).lost_writes(&writes, at(100)), []);
 }
 
 #[test]
 fn instants_are_different_in_order_and_on_both_sides_of_flushes() {
     let history = made();
-    let chosen = choose(&history, (at(0), at(100)), 40, InstantWeights::Mixed, Seed(1));
+    let chosen = choose_instants(&history, (at(0), at(100)), 40, InstantWeights::Mixed, Seed(1));
     assert!(chosen.len() == 40 && chosen.windows(2).all(|pair| pair[0].0 < pair[1].0));
     assert!(chosen.contains(&(at(40), InstantReason::Flushed)) && chosen.contains(&(at(39), InstantReason::Unflushed)));
     assert!(chosen.iter().all(|(when, _)| *when <= at(100)));
-    assert_eq!(chosen, choose(&history, (at(0), at(100)), 40, InstantWeights::Mixed, Seed(1)));
-    assert_ne!(chosen, choose(&history, (at(0), at(100)), 40, InstantWeights::Mixed, Seed(2)));
-    assert_eq!(choose(&history, (at(0), at(5)), 40, InstantWeights::Mixed, Seed(1)).len(), 6, "no more than there are");
+    assert_eq!(chosen, choose_instants(&history, (at(0), at(100)), 40, InstantWeights::Mixed, Seed(1)));
+    assert_ne!(chosen, choose_instants(&history, (at(0), at(100)), 40, InstantWeights::Mixed, Seed(2)));
+    assert_eq!(
+        choose_instants(&history, (at(0), at(5)), 40, InstantWeights::Mixed, Seed(1)).len(),
+        6,
+        "no more than there are"
+    );
 }
 
 /// A landing of many sectors in a session that is idle otherwise.
@@ -339,7 +345,7 @@ fn a_quarter_of_the_cuts_falls_within_landings_and_none_if_time_alone_decides() 
     made.history.events.push(HistoryEvent::Landed(landing));
     let span = (at(0), at(1_000_000));
     let reasons = |weights| {
-        let chosen = choose(&made.history, span, 300, weights, Seed(1));
+        let chosen = choose_instants(&made.history, span, 300, weights, Seed(1));
         let landing = |it: &&(Instant, InstantReason)| it.1 == InstantReason::Landing;
         let within = chosen.iter().filter(landing);
         assert!(within.clone().all(|(when, _)| at(1000) < *when && *when < at(1320)), "its ends tear nothing");
@@ -354,7 +360,7 @@ fn a_quarter_of_the_cuts_falls_within_landings_and_none_if_time_alone_decides() 
 /// Twenty records on a small drive, each of so many sectors and flushed after; each is promised when its flush has ended. `lies` says
 /// what the drive does with flushes.
 fn session(lies: bool, sectors: u32) -> (Stack, History) {
-    let mut drive = testing::SmallDrive::default().buffered(4, 32).write_back(4);
+    let mut drive = testing::SmallDrive::default().with_buffer(4, 32).with_write_back(4);
     drive.cache.destage_idle = Span::from_millis(200);
     drive.faults.early_flush = lies;
     let stack = Stack::bare(drive.profile());
@@ -384,7 +390,7 @@ fn session(lies: bool, sectors: u32) -> (Stack, History) {
 
 /// Which records are on a medium, whole: that of each stamp.
 fn kept(image: &MediumImage, history: &History, sectors: u64) -> BTreeSet<u64> {
-    let writes = SessionWrites::of(history, true);
+    let writes = SessionWrites::from_history(history, true);
     let there = seen(image, history, &writes);
     let whole = |record: &u64| (0..sectors).all(|it| there.get(&(record * 16 + it)) == Some(&Some(1 + record * 2)));
     (0..20).filter(whole).collect()
@@ -406,7 +412,7 @@ fn records(lies: bool) -> (CrashResults, Option<ShrinkResult>) {
     let outcome = trials.run(&history, &stack, &check, &|| ()).unwrap();
     let shrunk = outcome.first.last_key_value().map(|(_, (state, image))| {
         let tried = outcome.tried.iter().find(|tried| tried.state == *state).unwrap();
-        shrink(&outcome.writes, &history, (tried, image), &check).unwrap()
+        shrink_losses(&outcome.writes, &history, (tried, image), &check).unwrap()
     });
     (outcome, shrunk)
 }
@@ -415,7 +421,7 @@ fn records(lies: bool) -> (CrashResults, Option<ShrinkResult>) {
 #[test]
 fn a_tenth_of_the_cuts_tears_a_page() {
     let (stack, history) = session(false, 16);
-    let writes = SessionWrites::of(&history, true);
+    let writes = SessionWrites::from_history(&history, true);
     let check = |_: usize, image: &MediumImage, _: &[&str]| {
         let there = seen(image, &history, &writes);
         let part = |page: u64| (1..16).contains(&(0..16).filter(|it| there.contains_key(&(page * 16 + it))).count());
@@ -488,7 +494,7 @@ fn promises_younger_than_a_program_vouches_for_may_be_lost() {
     assert_eq!((none, allowed + still), (0, lost), "the same cuts lose something");
     assert!(allowed > 0 && still > 0, "{allowed} lost only young promises, {still} an older one");
     for tried in &some.tried {
-        let due = history.said(Instant::from_nanos(tried.case.at.nanos().saturating_sub(20_000_000))).count();
+        let due = history.promises_until(Instant::from_nanos(tried.case.at.nanos().saturating_sub(20_000_000))).count();
         assert_eq!(tried.case.due, due.min(tried.case.promises), "{:?}", tried.case);
     }
     let never = run(Span::from_secs(100)).unwrap_err();
@@ -501,13 +507,13 @@ fn prove_check(
     check: impl Fn(&BTreeSet<u64>, &[&str], bool) -> i32,
     alterations: usize,
 ) -> Result<CheckProof, String> {
-    let writes = SessionWrites::of(history, true);
+    let writes = SessionWrites::from_history(history, true);
     let alterations = vec![("/file".to_owned(), "another byte"); alterations];
     let changes = MediumChanges { removals: vec![], alterations, early: vec![] };
     let look = |image: &MediumImage, promises: &[&str], change: Option<&&str>| {
         answer(check(&kept(image, history, 8), promises, change.is_some()), String::new()).map(Some)
     };
-    prove(history, &writes, &changes, &look)
+    validate_check(history, &writes, &changes, &look)
 }
 
 #[test]
@@ -595,7 +601,7 @@ impl std::fmt::Display for Without {
 #[test]
 fn a_check_that_looks_at_the_newest_record_alone_is_no_judge() {
     let (_, history) = session(false, 8);
-    let writes = SessionWrites::of(&history, true);
+    let writes = SessionWrites::from_history(&history, true);
     let said: Vec<Instant> =
         history.marks.iter().filter(|it| matches!(it.1, HistoryMark::Said(_))).map(|it| it.0).collect();
     let at = |record: u64, change| EarlyChange { at: said[record as usize], promises: record as usize + 1, change };
@@ -611,7 +617,7 @@ fn a_check_that_looks_at_the_newest_record_alone_is_no_judge() {
         // Nobody looked at the second of them when it was new.
         let early = vec![at(3, Without(3)), at(4, Without(77)), at(9, Without(9))];
         let alterations = [19, 3, 77].map(|it| (format!("/r{it}"), Without(it))).to_vec();
-        prove(&history, &writes, &MediumChanges { removals: vec![Without(19)], alterations, early }, &look)
+        validate_check(&history, &writes, &MediumChanges { removals: vec![Without(19)], alterations, early }, &look)
     };
     let proof = prove_with(&|there, promised| promised.iter().all(|it| there.contains(it))).unwrap();
     let early: Vec<&str> = proof.early.iter().map(|it| it.change.as_str()).collect();
@@ -655,10 +661,10 @@ fn the_flush_that_would_have_kept_a_promise_is_found() {
     };
     let outcome = options(60).run(&history, &stack, &check, &|| ()).unwrap();
     let worst = outcome.tried.iter().find(|tried| tried.is_bad() && tried.case.why == InstantReason::Flushed).unwrap();
-    let image = MediumImage::without(&outcome.writes, worst.case.at, &[]);
-    let shrunk = shrink(&outcome.writes, &history, (worst, &image), &check).unwrap();
+    let image = MediumImage::without_writes(&outcome.writes, worst.case.at, &[]);
+    let shrunk = shrink_losses(&outcome.writes, &history, (worst, &image), &check).unwrap();
     assert!(matches!(shrunk, ShrinkResult::NotLost { .. }), "{shrunk:?}");
-    let found = kept_at(&outcome.writes, &history, worst, &check).unwrap();
+    let found = first_passing_flush(&outcome.writes, &history, worst, &check).unwrap();
     assert_eq!(found, Some(kept_later[worst.case.promises]), "{:?}", worst.case);
 }
 

@@ -27,10 +27,10 @@ fn finding(factor: &str, [from, to]: [&str; 2], credit: &str) -> Finding {
         "s.toml" => Ok(SCENE.to_owned()),
         _ => Err(std::io::ErrorKind::NotFound.into()),
     };
-    let (inputs, cells) = (Inputs::today(&read), plan::cells(&study));
-    let prepare = |cell| plan::prepare("s.toml", cell, &inputs).unwrap_or_else(|faults| panic!("{}", faults[0]));
+    let (inputs, cells) = (Inputs::from_today(&read), plan::study_cells(&study));
+    let prepare = |cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap_or_else(|faults| panic!("{}", faults[0]));
     let prepared: Vec<_> = cells.iter().map(prepare).collect();
-    let made = StudyProvenance::new(&text, &study, &cells, &prepared, inputs.taken());
+    let made = StudyProvenance::new(&text, &study, &cells, &prepared, inputs.texts_read());
     Evidence::new(&study, &made, &[]).findings().0[0].clone()
 }
 
@@ -217,10 +217,11 @@ fn a_system_with_its_file_system_is_no_file_system() {
     let text = include_str!("../../../studies/d-playback.toml");
     let study = study::parse("d-playback", text).expect("a study");
     let read = |_: &str| Err(std::io::ErrorKind::NotFound.into());
-    let (inputs, cells) = (Inputs::today(&read), plan::cells(&study));
-    let prepare = |cell| plan::prepare("d-playback", cell, &inputs).unwrap_or_else(|faults| panic!("{}", faults[0]));
+    let (inputs, cells) = (Inputs::from_today(&read), plan::study_cells(&study));
+    let prepare =
+        |cell| plan::prepare_cell("d-playback", cell, &inputs).unwrap_or_else(|faults| panic!("{}", faults[0]));
     let prepared: Vec<_> = cells.iter().map(prepare).collect();
-    let made = StudyProvenance::new(text, &study, &cells, &prepared, inputs.taken());
+    let made = StudyProvenance::new(text, &study, &cells, &prepared, inputs.texts_read());
     let evidence = Evidence::new(&study, &made, &[]);
     let (findings, _) = evidence.findings();
     for finding in findings {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::really::{
     Found, Gone, Life, Log, cut_really, merging, random_changes, random_job, random_stack, small_writes,
 };
-use seekwise_lab::cut::{CutTime, judge};
+use seekwise_lab::cut::{CutTime, judge_cuts};
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::jobs;
 use seekwise_model::block::assurance::Assurance;
@@ -134,14 +134,17 @@ impl Seen {
 
 /// Compares the judgement of a run with cuts of the same device at the same instants.
 fn agree(stack: &Stack, job: &Job, case: u64, rng: &mut Rng, seen: &mut Seen) {
-    let (terms, faults) = (DriveTerms::of(stack), stack.profile.faults);
+    let (terms, faults) = (DriveTerms::from_stack(stack), stack.profile.faults);
     let work = Work::from(job.clone());
-    let Ok(run) = sim::run(stack, work.source(Seed(case)), RunCutoff::NEVER, Seed(case), &mut |_| ()) else { return };
+    let Ok(run) = sim::run_source(stack, work.make_source(Seed(case)), RunCutoff::NEVER, Seed(case), &mut |_| ())
+    else {
+        return;
+    };
     // Some of them after the end, while an idle drive destages, or a new one is filled.
     let filled = stack.changes.iter().any(|change| change.key == "array.replace");
     let last = run.figures.end.nanos() + if filled { 1_000_000_000 } else { 100_000_000 };
     let instants: Vec<Instant> = (0..12).map(|_| Instant::from_nanos(rng.below(last))).collect();
-    let report = judge(stack, &work, case, &CutTime::At(instants), &|_, _| ()).unwrap();
+    let report = judge_cuts(stack, &work, case, &CutTime::At(instants), &|_, _| ()).unwrap();
     for (index, judged) in report.each.iter().enumerate() {
         let log = cut_really(stack, job, case, judged.at);
         let found = Found::of(stack, &log);
@@ -173,7 +176,7 @@ fn what_is_answered_from_one_run_is_what_real_cuts_leave() {
     for case in 0..crate::drawn(300) {
         let mut rng = Seed(case).stream("case");
         let mut stack = random_stack(&mut rng);
-        if rng.percent(30) {
+        if rng.draw_chance(30) {
             stack = random_changes(&mut rng, stack);
         }
         let mut job = random_job(&mut rng, stack.sectors());
@@ -244,7 +247,7 @@ fn what_stands_above_arrays_and_what_arrays_have_lost_is_judged_as_real_cuts_are
             let mut rng = Seed(case).stream(name);
             let mut stack = merging(&mut rng, *level, *lost);
             if *cached {
-                stack = stack.under(testing::Layer::Accelerator(memory));
+                stack = stack.with_layer(testing::Layer::Accelerator(memory));
             }
             stack.changes = changes.to_vec();
             let job = small_writes(&mut rng, stack.sectors(), replaces);
@@ -266,13 +269,14 @@ fn a_power_off_is_a_cut_when_the_driver_makes_it_one() {
     (drive.cache.segments, drive.cache.segment_sectors, drive.cache.dirty_segments) = (8, 64, 8);
     (drive.cache.write_back, drive.cache.destage_idle) = (true, Span::from_millis(5));
     let text = "[j]\nioengine=libaio\ndirect=1\nsize=1m\nrw=randwrite\nbs=4k\nnumber_ios=200\n";
-    let job = jobs::load("j.fio", drive.profile().geometry.sectors(), &Inputs::today(&|_| Ok(text.to_owned())), &[])
-        .unwrap()
-        .job;
+    let job =
+        jobs::load_job("j.fio", drive.profile().geometry.sectors(), &Inputs::from_today(&|_| Ok(text.to_owned())), &[])
+            .unwrap()
+            .job;
     let of = |power_off, when: &CutTime| {
         let driver = DriverSpec { power_off, ..DriverSpec::default() };
-        let stack = Stack::bare(drive.profile()).under(testing::Layer::Driver(driver));
-        let report = judge(&stack, &job, 1, when, &|_, _| ()).unwrap();
+        let stack = Stack::bare(drive.profile()).with_layer(testing::Layer::Driver(driver));
+        let report = judge_cuts(&stack, &job, 1, when, &|_, _| ()).unwrap();
         let lost = report.each.iter().map(|cut| (cut.at, cut.lost[0], cut.torn, cut.partial)).collect::<Vec<_>>();
         (lost, report.promise_kept)
     };
@@ -293,9 +297,10 @@ fn what_cannot_be_judged_is_refused() {
     let mut rng = Seed(3).stream("array");
     let stack = merging(&mut rng, RaidLevel::Raid5, 0);
     let text = "[j]\nioengine=libaio\ndirect=1\nsize=1m\nrw=randwrite\nbs=4k\nnumber_ios=20\n";
-    let job = jobs::load("j.fio", stack.sectors(), &Inputs::today(&|_| Ok(text.to_owned())), &[]).unwrap().job;
-    let why =
-        |stack: &Stack| judge(stack, &job, 1, &CutTime::Random(3), &|_, _| ()).err().map(|error| error.to_string());
+    let job = jobs::load_job("j.fio", stack.sectors(), &Inputs::from_today(&|_| Ok(text.to_owned())), &[]).unwrap().job;
+    let why = |stack: &Stack| {
+        judge_cuts(stack, &job, 1, &CutTime::Random(3), &|_, _| ()).err().map(|error| error.to_string())
+    };
     assert_eq!(why(&stack), None);
     let change =
         |key: &str, value: &str| SettingChange { at: Instant::ZERO, key: key.to_owned(), value: value.to_owned() };
@@ -323,12 +328,13 @@ fn a_pause_after_the_job_lets_an_idle_drive_write_out() {
     drive.cache.destage_idle = Span::from_millis(50);
     let stack = Stack::bare(drive.profile());
     let text = "[j]\nioengine=libaio\ndirect=1\nsize=1m\nrw=randwrite\nbs=4k\nnumber_ios=200\n";
-    let job = jobs::load("j.fio", stack.profile.geometry.sectors(), &Inputs::today(&|_| Ok(text.to_owned())), &[])
-        .unwrap()
-        .job;
+    let job =
+        jobs::load_job("j.fio", stack.profile.geometry.sectors(), &Inputs::from_today(&|_| Ok(text.to_owned())), &[])
+            .unwrap()
+            .job;
     let after = |ms| {
         let when = CutTime::After { cuts: 5, pause: Span::from_millis(ms) };
-        judge(&stack, &job, 1, &when, &|_, _| ()).unwrap()
+        judge_cuts(&stack, &job, 1, &when, &|_, _| ()).unwrap()
     };
     let (at_once, later) = (after(0), after(2_000));
     assert_eq!((at_once.cuts, at_once.acknowledged_lost.cuts_with_loss), (5, 5));

@@ -9,13 +9,13 @@ use std::path::Path;
 use rayon::prelude::*;
 use seekwise_formats::profile::DriveFile;
 use seekwise_formats::profile::everyday::CASES;
-use seekwise_lab::catalogue::{load, names};
+use seekwise_lab::catalogue::{load_drive, names};
 use seekwise_lab::everyday::arithmetic::RateLaw;
 use seekwise_lab::everyday::matrix::{self, CaseOp, CasePattern, CaseRegion, EverydayCase};
-use seekwise_lab::everyday::{CaseVerdict, EverydayReport, EverydayRow, plan, streams};
+use seekwise_lab::everyday::{CaseVerdict, EverydayReport, EverydayRow, plan_cases, plan_streams};
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::jobs;
-use seekwise_lab::run::measure;
+use seekwise_lab::run::measure_run;
 use seekwise_model::block::SECTOR;
 use seekwise_model::drive::profile::Profile;
 use seekwise_model::stack::Stack;
@@ -55,12 +55,12 @@ fn off(row: &EverydayRow) -> String {
 fn page(reports: &[EverydayReport]) -> String {
     let mut page = String::new();
     for law in RateLaw::ALL {
-        let _ = writeln!(page, "- **{}** {}.", law.letter(), law.words());
+        let _ = writeln!(page, "- **{}** {}.", law.table_letter(), law.words());
     }
     page += "\n## All drives\n\n| drive | cases | as expected | known misses | off |\n|---|---|---|---|---|\n";
     for report in reports {
         let [met, known, off] =
-            [CaseVerdict::AsExpected, CaseVerdict::KnownMiss, CaseVerdict::Off].map(|it| report.count(it));
+            [CaseVerdict::AsExpected, CaseVerdict::KnownMiss, CaseVerdict::Off].map(|it| report.count_rows(it));
         let _ = writeln!(page, "| {} | {} | {met} | {known} | {off} |", report.drive, report.rows.len());
     }
     let all = reports.iter().flat_map(|report| report.rows.iter().map(move |row| (report, row)));
@@ -80,7 +80,7 @@ fn page(reports: &[EverydayReport]) -> String {
             report.drive,
             expected(row),
             number(row.found),
-            row.law.letter(),
+            row.law.table_letter(),
             said(row)
         );
     }
@@ -89,15 +89,15 @@ fn page(reports: &[EverydayReport]) -> String {
     for row in reports.iter().filter(|report| report.drive == EXAMPLE).flat_map(|report| &report.rows) {
         let (case, unit, off) = (row.case, row.unit, off(row));
         let found = number(row.found);
-        let _ = writeln!(page, "| {case} | {} {unit} | {found} | {off} | {} |", expected(row), row.law.letter());
+        let _ = writeln!(page, "| {case} | {} {unit} | {found} | {off} | {} |", expected(row), row.law.table_letter());
     }
     page
 }
 
 #[test]
 fn everyday_work_is_as_arithmetic_says_on_every_drive() {
-    let drives: Vec<DriveFile> = names().map(|name| load(name).unwrap()).collect();
-    let reports = plan(&drives).unwrap().run(|| {}).unwrap();
+    let drives: Vec<DriveFile> = names().map(|name| load_drive(name).unwrap()).collect();
+    let reports = plan_cases(&drives).unwrap().run(|| {}).unwrap();
     assert_eq!(reports.len(), drives.len());
     for (report, drive) in reports.iter().zip(&drives) {
         assert_eq!(report.drive, drive.name);
@@ -118,7 +118,7 @@ fn everyday_work_is_as_arithmetic_says_on_every_drive() {
     }
     let wrong: Vec<String> = reports
         .iter()
-        .flat_map(|report| report.rows.iter().filter(|row| !row.holds()).map(move |row| (report, row)))
+        .flat_map(|report| report.rows.iter().filter(|row| !row.is_as_expected()).map(move |row| (report, row)))
         .map(|(report, row)| {
             let (found, off) = (number(row.found), row.off_percent);
             format!("{}, {}: {found} for {} {} ({off:+.1} %)", report.drive, row.case, expected(row), row.unit)
@@ -129,10 +129,10 @@ fn everyday_work_is_as_arithmetic_says_on_every_drive() {
 
 #[test]
 fn the_same_whichever_core_is_first() {
-    let drives = [load("caviar-wd400jb").unwrap()];
+    let drives = [load_drive("caviar-wd400jb").unwrap()];
     let rows = |threads: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        let reports = pool.install(|| plan(&drives).unwrap().run(|| {}).unwrap());
+        let reports = pool.install(|| plan_cases(&drives).unwrap().run(|| {}).unwrap());
         serde_json::to_string(&reports).unwrap()
     };
     assert_eq!(rows(1), rows(3));
@@ -142,9 +142,9 @@ fn the_same_whichever_core_is_first() {
 /// its commands, whatever the size of its requests and however many are outstanding.
 #[test]
 fn a_lone_stream_reaches_the_smaller_of_medium_and_commands() {
-    let drives: Vec<DriveFile> = names().map(|name| load(name).expect("a drive of the catalogue")).collect();
-    let plan = streams(&drives).expect("profiles");
-    assert!(plan.cases() > 1200);
+    let drives: Vec<DriveFile> = names().map(|name| load_drive(name).expect("a drive of the catalogue")).collect();
+    let plan = plan_streams(&drives).expect("profiles");
+    assert!(plan.case_count() > 1200);
     let mut off = Vec::new();
     for report in plan.run(|| {}).expect("runs") {
         for row in report.rows.iter().filter(|row| row.off_percent.abs() > row.tolerance_percent) {
@@ -170,11 +170,12 @@ fn rate(profile: &Profile, case: EverydayCase) -> f64 {
     // As long as the slowest random access of the catalogue takes, for each request that the drive serves at a time;
     // before it, as long again, in which a buffer fills.
     let ms = (REQUESTS * 10.0).ceil() as u64;
-    let job = case.job(profile, ms / 2, ms);
+    let job = case.fio_job(profile, ms / 2, ms);
     let read = |_: &str| Ok(job.clone());
-    let loaded = jobs::load("rhythm.fio", profile.geometry.sectors(), &Inputs::today(&read), &[]).expect("a job");
+    let loaded =
+        jobs::load_job("rhythm.fio", profile.geometry.sectors(), &Inputs::from_today(&read), &[]).expect("a job");
     let target = Stack::bare(profile.clone()).into();
-    measure(&target, &loaded.job, 1, |_| {}).expect("a run").run.all().iops() * case.bytes as f64
+    measure_run(&target, &loaded.job, 1, |_| {}).expect("a run").run.reads_and_writes().iops() * case.bytes as f64
 }
 
 /// The places of `rates`, by depth, that are lower than what is before and what is behind; of the last, than what is
@@ -195,7 +196,7 @@ fn a_fall_between_neighbours_is_found() {
 /// Streams are held to more, above.
 #[test]
 fn no_depth_is_slower_than_those_about_it() {
-    let drives: Vec<DriveFile> = names().map(|name| load(name).expect("a drive of the catalogue")).collect();
+    let drives: Vec<DriveFile> = names().map(|name| load_drive(name).expect("a drive of the catalogue")).collect();
     let sizes = [4 << 10, 64 << 10, 512 << 10];
     let mut all = Vec::new();
     for drive in &drives {
@@ -203,7 +204,7 @@ fn no_depth_is_slower_than_those_about_it() {
         for op in [CaseOp::Read, CaseOp::Cached, CaseOp::Uncached] {
             let profile = match op {
                 CaseOp::Read => Some(delivered.clone()),
-                _ => matrix::cached(drive, op == CaseOp::Cached),
+                _ => matrix::profile_with_cache(drive, op == CaseOp::Cached),
             };
             let Some(profile) = profile else { continue };
             let fits = |bytes: &u64| *bytes <= u64::from(profile.link.max_transfer) * SECTOR;

@@ -1,7 +1,7 @@
 //! What cuts leave of files, over many small scenes: a stack that keeps its promises loses nothing that was promised,
 //! and one that does not is detected.
 
-use seekwise_lab::cut::{CutReport, CutTime, judge};
+use seekwise_lab::cut::{CutReport, CutTime, judge_cuts};
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::jobs;
 use seekwise_model::block::CutSector;
@@ -29,13 +29,13 @@ enum Way {
 /// A drive of 1.5 GB with a buffer of 8 MB, below a driver.
 fn stack(rng: &mut Rng, way: Way) -> Stack {
     let small = SmallDrive { zones: vec![(3_000, 512)], ..SmallDrive::default() };
-    let mut small = small.buffered(64, 256).write_back(60);
+    let mut small = small.with_buffer(64, 256).with_write_back(60);
     small.cache.destage_idle = Span::from_millis(500);
     small.cache.write_back = way != Way::Off;
     small.cut_sector = pick(rng, &[CutSector::Finished, CutSector::Old]);
     let plain = DriverSpec::plain(256, 1, Discipline::plain(Policy::Fcfs), 128);
     let flush = if way == Way::Drops { FlushPolicy::Never } else { FlushPolicy::Forward };
-    Stack::bare(small.profile()).under(Layer::Driver(DriverSpec { flush, ..plain }))
+    Stack::bare(small.profile()).with_layer(Layer::Driver(DriverSpec { flush, ..plain }))
 }
 
 fn pick<T: Copy>(rng: &mut Rng, of: &[T]) -> T {
@@ -67,7 +67,7 @@ fn scene(rng: &mut Rng, way: Way) -> String {
     };
     let barrier = if way == Way::NoBarrier { "barrier = false\n" } else { "" };
     let mut text = format!("[system]\nfamily = '{family}'\n");
-    if rng.percent(60) {
+    if rng.draw_chance(60) {
         text += &format!("[pagecache]\nmib = {}\n", pick(rng, &[4, 64]));
     }
     for name in ["c", "d"] {
@@ -77,13 +77,13 @@ fn scene(rng: &mut Rng, way: Way) -> String {
         let program = pick(rng, PROGRAMS);
         let two = ["'cp'", "'explorer'", "'database'"].iter().any(|it| program.contains(it));
         text += &format!("[program.{name}]\n{program}on = 'c'\n");
-        text += if two && rng.percent(60) { "to = 'd'\n" } else { "" };
+        text += if two && rng.draw_chance(60) { "to = 'd'\n" } else { "" };
     }
     text
 }
 
 fn work(text: &str, stack: &Stack) -> Work {
-    let loaded = jobs::load("s.toml", stack.sectors(), &Inputs::today(&|_| Ok(text.to_owned())), &[]);
+    let loaded = jobs::load_job("s.toml", stack.sectors(), &Inputs::from_today(&|_| Ok(text.to_owned())), &[]);
     loaded.unwrap_or_else(|wrong| panic!("{}\n{text}", wrong[0])).job
 }
 
@@ -92,7 +92,7 @@ fn left(case: u64, way: Way, when: impl Fn(&mut Rng) -> CutTime) -> (String, Cut
     let mut rng = Seed(case).stream("files");
     let stack = stack(&mut rng, way);
     let text = scene(&mut rng, way);
-    let report = judge(&stack, &work(&text, &stack), case, &when(&mut rng), &|_, _| ());
+    let report = judge_cuts(&stack, &work(&text, &stack), case, &when(&mut rng), &|_, _| ());
     (format!("case {case}, {way:?}\n{text}"), report.unwrap_or_else(|error| panic!("{case}: {error}\n{text}")))
 }
 
@@ -141,13 +141,13 @@ const MOVE: &str = "[system]\nfamily = 'windows-nt'\n[pagecache]\nmib = 64\n[vol
 /// is written again there is destaged at its old place in the order, before copies that came after it.
 fn moved(way: Way) -> u64 {
     let small = SmallDrive { zones: vec![(3_000, 512)], ..SmallDrive::default() };
-    let mut small = small.buffered(256, 64).write_back(240);
+    let mut small = small.with_buffer(256, 64).with_write_back(240);
     small.cache.destage_idle = Span::from_secs(5);
     small.cache.write_back = way != Way::Off;
     let plain = DriverSpec::plain(256, 1, Discipline::plain(Policy::Fcfs), 128);
     let flush = if way == Way::Drops { FlushPolicy::Never } else { FlushPolicy::Forward };
-    let stack = Stack::bare(small.profile()).under(Layer::Driver(DriverSpec { flush, ..plain }));
-    let report = judge(&stack, &work(MOVE, &stack), 5, &CutTime::Random(400), &|_, _| ()).unwrap();
+    let stack = Stack::bare(small.profile()).with_layer(Layer::Driver(DriverSpec { flush, ..plain }));
+    let report = judge_cuts(&stack, &work(MOVE, &stack), 5, &CutTime::Random(400), &|_, _| ()).unwrap();
     report.files.unwrap().in_neither_place.count
 }
 

@@ -17,7 +17,7 @@ use seekwise_lab::fit::search::SearchEffort;
 use seekwise_lab::fit::slope::{FINE, descend};
 use seekwise_lab::fit::sources::{self, FileArgument};
 use seekwise_lab::fit::{FitResult, FitTask, fit, parameter, report, write};
-use seekwise_lab::validate::play;
+use seekwise_lab::validate::play_trace;
 use seekwise_model::block::Op;
 use seekwise_model::rng::Seed;
 use seekwise_model::time::Span;
@@ -32,8 +32,8 @@ fn rows(sectors: u64, n: usize) -> Vec<ReplayRow> {
     let mut end = 0;
     let mut row = |_| {
         let length = 8 * (1 + chance.below(4) as u32);
-        let lba = if chance.percent(20) { end } else { chance.below(sectors / 8 - 8) * 8 };
-        let op = if chance.percent(66) { Op::Read } else { Op::Write };
+        let lba = if chance.draw_chance(20) { end } else { chance.below(sectors / 8 - 8) * 8 };
+        let op = if chance.draw_chance(66) { Op::Read } else { Op::Write };
         end = lba + u64::from(length);
         ReplayRow { op, lba, sectors: length, arrival: Span::ZERO, think: Span::from_micros(chance.below(20_000)) }
     };
@@ -46,7 +46,8 @@ pub fn measured(truth: &DriveFile, n: usize) -> MeasuredTrace {
     let rows = rows(profile.geometry.sectors() - 64, n);
     let lines = (1..=n).collect();
     let mut trace = MeasuredTrace { measured: vec![Span::ZERO; n], rows, lines, warnings: Vec::new() };
-    let times = play("t", &trace, &profile, Timing::Think, RunCutoff::NEVER, Seed(1), &mut |_| ()).unwrap().simulated;
+    let times =
+        play_trace("t", &trace, &profile, Timing::Think, RunCutoff::NEVER, Seed(1), &mut |_| ()).unwrap().simulated;
     let mut chance = Seed(8).stream("noise");
     // Every request takes longer than that.
     let noisy = |time: &Span| *time + Span::from_nanos(chance.below(100_000)) - Span::from_micros(50);
@@ -59,7 +60,7 @@ pub fn fitted(
     only: &[&str],
     known: BTreeMap<String, Vec<f64>>,
 ) -> (FitResult, BTreeMap<String, Vec<f64>>) {
-    let drive = catalogue::load(DRIVE).unwrap();
+    let drive = catalogue::load_drive(DRIVE).unwrap();
     let only: Vec<String> = only.iter().map(|key| (*key).to_owned()).collect();
     let data = [FitData::Traced(Box::new(FitTrace::new("t", trace, 0.5, Timing::Think, Vec::new()).unwrap()))];
     let asked = Mutex::new(BTreeMap::new());
@@ -68,15 +69,15 @@ pub fn fitted(
             asked.lock().unwrap().insert(question.to_owned(), answer.to_vec());
         }
     };
-    let (parameters, effort) = (parameter::of(&drive, &only), SearchEffort::thorough(12));
+    let (parameters, effort) = (parameter::collect_parameters(&drive, &only), SearchEffort::thorough(12));
     let task = FitTask { drive: &drive, parameters, data: &data, effort, most: None, known };
-    let found = fit(task, FitListener::hearing(&heard)).expect("nobody cancels it");
+    let found = fit(task, FitListener::never_ending(&heard)).expect("nobody cancels it");
     let asked = asked.into_inner().unwrap();
     (found, asked)
 }
 
 pub fn truth(set: &[(&str, &str)]) -> DriveFile {
-    let mut drive = catalogue::load(DRIVE).unwrap();
+    let mut drive = catalogue::load_drive(DRIVE).unwrap();
     set.iter().for_each(|(key, value)| drive.set(key, value).unwrap());
     drive
 }
@@ -92,7 +93,7 @@ fn what_was_moved_is_found_and_what_is_not_felt_is_named() {
     assert!((found.point[miss] - 1.4).abs() < 0.1, "{found:?}");
     let (low, high) = found.intervals.of[miss].expect("a number that moved has an interval");
     assert!(low <= 1.45 && high >= 1.35 && high - low < 0.5, "{low} … {high}");
-    assert_eq!(found.parameters[after].says(found.point[after]), "2");
+    assert_eq!(found.parameters[after].format_value(found.point[after]), "2");
     let (least, most) = found.intervals.of[after].expect("a rule that is a number has an interval");
     assert!(least == 2.0 && most <= 4.0, "the data tell it from 1, its former value: {least} … {most}");
     assert_eq!(found.left[flush], Some(RejectionReason::NotFelt));
@@ -103,13 +104,14 @@ fn what_was_moved_is_found_and_what_is_not_felt_is_named() {
 #[test]
 fn a_number_that_could_be_anything_goes_back() {
     let keys = [ONLY[0], "link.rate_mb_s"].map(str::to_owned);
-    let (drive, trace) = (catalogue::load(DRIVE).unwrap(), measured(&truth(&[(ONLY[0], "1.4")]), 2400));
+    let (drive, trace) = (catalogue::load_drive(DRIVE).unwrap(), measured(&truth(&[(ONLY[0], "1.4")]), 2400));
     let data = [FitData::Traced(Box::new(FitTrace::new("t", trace, 0.5, Timing::Think, Vec::new()).unwrap()))];
-    let parameters = parameter::of(&drive, &keys);
-    let origin = parameter::origin(&parameters);
+    let parameters = parameter::collect_parameters(&drive, &keys);
+    let origin = parameter::original_point(&parameters);
     let place = |name: &str| parameters.iter().position(|it| it.name == name).unwrap();
     let (miss, rate) = (place(&keys[0]), place(&keys[1]));
-    let evaluator = PointEvaluator::new(&drive, &parameters, &data, BTreeMap::new(), FitListener::hearing(&|_| ()));
+    let evaluator =
+        PointEvaluator::new(&drive, &parameters, &data, BTreeMap::new(), FitListener::never_ending(&|_| ()));
     let (mut moved, mut left) = (origin.clone(), vec![None; origin.len()]);
     (moved[miss], moved[rate]) = (1.4, parameters[rate].range().unwrap().round(1.2 * origin[rate]));
     let free: Vec<bool> = (0..origin.len()).map(|index| index == miss).collect();
@@ -133,7 +135,7 @@ fn noise_moves_nothing() {
     let (found, _) = fitted(measured(&truth(&[]), 1200), &["overhead.read_miss_ms", "link.rate_mb_s"], BTreeMap::new());
     for (index, parameter) in found.parameters.iter().enumerate() {
         let range = parameter.range().unwrap();
-        let by = (range.place(found.point[index]) - range.place(parameter.origin)).abs();
+        let by = (range.place_of(found.point[index]) - range.place_of(parameter.origin)).abs();
         assert!(by < 0.1, "{} moved by {by} of its range", parameter.name);
     }
 }
@@ -161,8 +163,8 @@ fn the_profile_says_what_it_was_fitted_to_and_is_read_back() {
     let real = truth(&[("overhead.read_miss_ms", "1.4"), ("cache.read_ahead.after", "2")]);
     let trace = measured(&real, 1600);
     let (found, _) = fitted(trace.clone(), &ONLY, BTreeMap::new());
-    let (text, drive) = (catalogue::text(DRIVE).unwrap(), catalogue::load(DRIVE).unwrap());
-    let written = write::profile(text, &drive, &found, "mine", "rows 1 to 800").unwrap();
+    let (text, drive) = (catalogue::find_text(DRIVE).unwrap(), catalogue::load_drive(DRIVE).unwrap());
+    let written = write::fitted_profile(text, &drive, &found, "mine", "rows 1 to 800").unwrap();
     let back = seekwise_formats::profile::parse("mine.toml", &written).unwrap();
     let figure = back.figure("overhead.read_miss_ms").unwrap();
     assert_eq!((figure.kind, back.name.as_str()), (FigureOrigin::Fitted, "mine"));
@@ -174,30 +176,30 @@ fn the_profile_says_what_it_was_fitted_to_and_is_read_back() {
     let changed: Vec<&str> = text.lines().filter(|line| !same(line)).collect();
     assert!(changed.len() <= 4, "{changed:#?}");
     let data = [FitData::Traced(Box::new(FitTrace::new("t", trace, 0.5, Timing::Think, Vec::new()).unwrap()))];
-    let report = report::report(&drive, &data, &found).unwrap();
+    let report = report::build_report(&drive, &data, &found).unwrap();
     let [before, after] = report.traces[0].held.unwrap();
     assert!(after.reads.demerit_ms < before.reads.demerit_ms);
 }
 
 /// Figures of four jobs.
 pub fn curve() -> Vec<FitData> {
-    let drive = catalogue::load(DRIVE).unwrap();
+    let drive = catalogue::load_drive(DRIVE).unwrap();
     let curve =
         "rw,depth,iops,mean\nrandread,1,70,14.3\nrandread,2,70,28.6\nrandread,4,71,56.3\nrandwrite,1,150,6.67\n";
     let named = [FileArgument::parse("c.csv,hold=none").unwrap()];
-    sources::data(&named, &[curve.to_owned()], 0.0, &drive, catalogue::text(DRIVE).unwrap()).unwrap().0
+    sources::parse_data(&named, &[curve.to_owned()], 0.0, &drive, catalogue::find_text(DRIVE).unwrap()).unwrap().0
 }
 
 /// The same of jobs: their figures are those of the drive with another overhead and a shorter dispatch.
 pub fn of_jobs(threads: usize, most: Option<u64>) -> FitResult {
-    let drive = catalogue::load(DRIVE).unwrap();
+    let drive = catalogue::load_drive(DRIVE).unwrap();
     let only = ["overhead.read_miss_ms", "overhead.flush_ms", "mechanics.seek.average_ms", "firmware.queue.ahead"];
     let only: Vec<String> = only.iter().map(|key| (*key).to_owned()).collect();
     let data = curve();
-    let (parameters, effort) = (parameter::of(&drive, &only), SearchEffort::of(&data, Some(2)));
+    let (parameters, effort) = (parameter::collect_parameters(&drive, &only), SearchEffort::for_data(&data, Some(2)));
     let task = FitTask { drive: &drive, parameters, data: &data, effort, most, known: BTreeMap::new() };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-    pool.install(|| fit(task, FitListener::hearing(&|_| ()))).expect("nobody cancels it")
+    pool.install(|| fit(task, FitListener::never_ending(&|_| ()))).expect("nobody cancels it")
 }
 
 #[test]
@@ -220,7 +222,7 @@ fn jobs_come_to_the_same_on_one_core_and_two_whole_and_after_a_number_of_points(
 
 #[test]
 fn a_drive_of_which_only_a_rule_was_wrong_is_not_taken_for_another() {
-    let (drive, real) = (catalogue::load(DRIVE).unwrap(), truth(&[("cache.read_ahead.after", "4")]));
+    let (drive, real) = (catalogue::load_drive(DRIVE).unwrap(), truth(&[("cache.read_ahead.after", "4")]));
     let mut trace = measured(&real, 1200);
     // Every other read continues the last one: whether it is in the buffer decides.
     for index in (1..trace.rows.len()).step_by(2) {
@@ -230,16 +232,16 @@ fn a_drive_of_which_only_a_rule_was_wrong_is_not_taken_for_another() {
     }
     let profile = real.profile().unwrap();
     trace.measured =
-        play("t", &trace, &profile, Timing::Think, RunCutoff::NEVER, Seed(1), &mut |_| ()).unwrap().simulated;
+        play_trace("t", &trace, &profile, Timing::Think, RunCutoff::NEVER, Seed(1), &mut |_| ()).unwrap().simulated;
     let (found, _) = fitted(trace.clone(), &["cache.read_ahead.after", "overhead.read_miss_ms"], BTreeMap::new());
     let data = [FitData::Traced(Box::new(FitTrace::new("t", trace, 0.5, Timing::Think, Vec::new()).unwrap()))];
-    let report = report::report(&drive, &data, &found).unwrap();
+    let report = report::build_report(&drive, &data, &found).unwrap();
     let [before, after] = report.traces[0].held.unwrap();
     assert!(before.reads.demerit_percent > 20.0 && after.reads.demerit_percent < 5.0, "{before:?} {after:?}");
     assert!(!report.warnings.iter().any(|said| said.contains("another drive")), "{:?}", report.warnings);
     // Without the rule it would be.
     let mut other = found.clone();
-    other.point = parameter::origin(&other.parameters);
-    let report = report::report(&drive, &data, &other).unwrap();
+    other.point = parameter::original_point(&other.parameters);
+    let report = report::build_report(&drive, &data, &other).unwrap();
     assert!(report.warnings.iter().any(|said| said.contains("another drive")), "{:?}", report.warnings);
 }

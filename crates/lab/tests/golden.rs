@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use seekwise_lab::catalogue::sketch::{Datasheet, sketch};
+use seekwise_lab::catalogue::sketch::{Datasheet, draft_profile};
 use seekwise_lab::catalogue::{self, check, show};
-use seekwise_lab::compose::{ReportMaterial, report};
+use seekwise_lab::compose::{ReportMaterial, build_report};
 use seekwise_lab::finding::Evidence;
 use seekwise_lab::fit::data::{FitData, FitTrace};
 use seekwise_lab::fit::{page, parameter, report as fit_report, write};
@@ -16,7 +16,7 @@ use seekwise_lab::provenance::{ProgramVersion, StudyProvenance};
 use seekwise_lab::rounds::pilot::PilotWatch;
 use seekwise_lab::rounds::{self, SamplingAccount};
 use seekwise_lab::run::RunRecord;
-use seekwise_lab::study::{EarlierRuns, ExecutionLimits, execute_order, judge};
+use seekwise_lab::study::{EarlierRuns, ExecutionLimits, run_study_order, set_default_metrics};
 use seekwise_lab::{cut, lever, plot, validate};
 use seekwise_model::rng::Seed;
 use seekwise_model::time::Instant;
@@ -78,17 +78,17 @@ type Prepared = (seekwise_formats::study::Study, Vec<PreparedCell>, StudyProvena
 
 /// A text without which build it was: its hash is of the sources.
 fn without_build(text: &str) -> String {
-    text.replace(&ProgramVersion::this().build, "BUILD")
+    text.replace(&ProgramVersion::current().build, "BUILD")
 }
 
 fn prepared(text: &str, cells: Option<Vec<Cell>>) -> Prepared {
     let mut study = seekwise_formats::study::parse("study.toml", text).unwrap();
     let read = |name: &str| Err(std::io::Error::other(format!("{name}: no file is read here")));
-    let inputs = Inputs::today(&read);
-    let cells = cells.unwrap_or_else(|| plan::cells(&study));
-    let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare("study.toml", cell, &inputs).unwrap()).collect();
-    let made = StudyProvenance::new(text, &study, &cells, &prepared, inputs.taken());
-    judge(&mut study, &made);
+    let inputs = Inputs::from_today(&read);
+    let cells = cells.unwrap_or_else(|| plan::study_cells(&study));
+    let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare_cell("study.toml", cell, &inputs).unwrap()).collect();
+    let made = StudyProvenance::new(text, &study, &cells, &prepared, inputs.texts_read());
+    set_default_metrics(&mut study, &made);
     (study, prepared, made)
 }
 
@@ -96,12 +96,12 @@ fn prepared(text: &str, cells: Option<Vec<Cell>>) -> Prepared {
 fn run((study, prepared, made): &Prepared) -> Vec<RunRecord> {
     let (mut records, limits) = (Vec::new(), ExecutionLimits { threads: 2, cutoff: RunCutoff::NEVER });
     loop {
-        let order = rounds::order(study, made, &records);
+        let order = rounds::sample_order(study, made, &records);
         let done = records.len();
         if done >= order.len() {
             return records;
         }
-        execute_order(study, prepared, (&made.seeds, &order), &EarlierRuns::default(), done, limits, |result| {
+        run_study_order(study, prepared, (&made.seeds, &order), &EarlierRuns::default(), done, limits, |result| {
             records.push(result.expect("a run"));
             true
         });
@@ -115,9 +115,9 @@ fn both(text: &str) -> Vec<(&'static str, Prepared)> {
     if !rounds::may_shorten(study, made, cells) {
         return vec![("fixed", fixed)];
     }
-    let plan = rounds::plan(study, made, cells, 2, &PilotWatch::NONE).unwrap();
-    let mut sampled = prepared(text, Some(plan.lengthened(made.cells.iter().map(|made| &made.cell))));
-    (sampled.2.seeds, sampled.2.sampling) = (plan.seeds(&sampled.0), Some(plan));
+    let plan = rounds::plan_sampling(study, made, cells, 2, &PilotWatch::NONE).unwrap();
+    let mut sampled = prepared(text, Some(plan.cells_with_lengths(made.cells.iter().map(|made| &made.cell))));
+    (sampled.2.seeds, sampled.2.sampling) = (plan.run_seeds(&sampled.0), Some(plan));
     vec![("fixed", fixed), ("decided", sampled)]
 }
 
@@ -126,14 +126,14 @@ fn both(text: &str) -> Vec<(&'static str, Prepared)> {
 fn drives() -> Vec<(String, String)> {
     let mut all = String::new();
     for name in catalogue::names() {
-        let drive = catalogue::load(name).unwrap();
-        let sheet = show::sheet(&drive).unwrap();
+        let drive = catalogue::load_drive(name).unwrap();
+        let sheet = show::build_sheet(&drive).unwrap();
         let mut add = |what: &str, text: &str| all.push_str(&format!("{name} {what}: {}\n", outline::brief(text, 60)));
         add("sheet", &serde_json::to_string(&sheet).unwrap());
-        add("seeks", &plot::svg(&show::seek_picture(&sheet), 640, 360));
-        add("rates", &plot::svg(&show::rate_picture(&sheet), 640, 360));
-        add("rates on a screen", &plot::terminal(&show::rate_picture(&sheet), 80, 12));
-        for parameter in parameter::of(&drive, &[]) {
+        add("seeks", &plot::draw_svg(&show::seek_picture(&sheet), 640, 360));
+        add("rates", &plot::draw_svg(&show::rate_picture(&sheet), 640, 360));
+        add("rates on a screen", &plot::draw_terminal(&show::rate_picture(&sheet), 80, 12));
+        for parameter in parameter::collect_parameters(&drive, &[]) {
             add(&parameter.name.clone(), &format!("{parameter:?}"));
         }
         let given = Datasheet {
@@ -145,15 +145,15 @@ fn drives() -> Vec<(String, String)> {
         };
         let larger = Datasheet { capacity: Some(3_000_000_000_000), heads: Some(6), ..Datasheet::default() };
         for (what, given) in [("slower", given), ("larger", larger)] {
-            add(what, &sketch(name, &given, "mine").unwrap_or_else(|why| why));
+            add(what, &draft_profile(name, &given, "mine").unwrap_or_else(|why| why));
         }
-        let checks = format!("{:?}", check::checks(&drive, &drive.profile().unwrap()));
+        let checks = format!("{:?}", check::check_drive(&drive, &drive.profile().unwrap()));
         add("checks", &checks);
     }
-    let levers = lever::levers(&prepared(STUDIES[0].1, None).1);
+    let levers = lever::find_levers(&prepared(STUDIES[0].1, None).1);
     for lever in levers {
-        let tries = lever.tries();
-        all.push_str(&format!("lever {lever:?} {} {}: {tries:?}\n", lever.place(), lever.range()));
+        let tries = lever.values_to_try();
+        all.push_str(&format!("lever {lever:?} {} {}: {tries:?}\n", lever.present_place(), lever.range_words()));
     }
     vec![("drives".to_owned(), all)]
 }
@@ -161,7 +161,7 @@ fn drives() -> Vec<(String, String)> {
 /// Reports and pictures of power cuts, on drives and on an array, and of a trace that is played.
 fn cuts_and_traces() -> Vec<(String, String)> {
     let read = |name: &str| Err(std::io::Error::other(format!("{name}: no file is read here")));
-    let inputs = Inputs::today(&read);
+    let inputs = Inputs::from_today(&read);
     let mut all = String::new();
     let stacks: [&[(&str, &str)]; 3] = [
         &[("drive", "barracuda-7200.7")],
@@ -174,23 +174,24 @@ fn cuts_and_traces() -> Vec<(String, String)> {
                 vec![("job".to_owned(), job.to_owned()), ("job.runtime".to_owned(), "2 s".to_owned())];
             set.extend(settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())));
             let cell = Cell { levels: Vec::new(), settings: set };
-            let ready = plan::prepare("golden", &cell, &inputs).unwrap();
-            let stack = cut::modelled(&ready.target).unwrap();
+            let ready = plan::prepare_cell("golden", &cell, &inputs).unwrap();
+            let stack = cut::modelled_stack(&ready.target).unwrap();
             let instants: Vec<Instant> = (1..20).map(|at| Instant::from_nanos(at * 97_000_000)).collect();
-            let report = cut::judge(stack, &ready.job, 3, &cut::CutTime::At(instants), &|_, _| ()).unwrap();
+            let report = cut::judge_cuts(stack, &ready.job, 3, &cut::CutTime::At(instants), &|_, _| ()).unwrap();
             all.push_str(&outline::json(&serde_json::to_string(&report).unwrap(), 4).unwrap());
-            all.push_str(&outline::brief(&cut::plot::svg("cuts", &report), 60));
-            all.push_str(&format!("\n{:?}\n", cut::plot::terminal(&report, 80, 12)));
+            all.push_str(&outline::brief(&cut::plot::draw_svg("cuts", &report), 60));
+            all.push_str(&format!("\n{:?}\n", cut::plot::draw_terminal(&report, 80, 12)));
         }
     }
     let trace = fit::measured(&fit::truth(&[("overhead.read_miss_ms", "1.4")]), 800);
-    let profile = catalogue::load(fit::DRIVE).unwrap().profile().unwrap();
-    let samples = validate::play("t", &trace, &profile, Timing::Think, RunCutoff::NEVER, Seed(1), &mut |_| ()).unwrap();
-    let off = validate::circumstances::off(&trace.rows, &samples);
-    all.push_str(&format!("{}\n", serde_json::to_string(&samples.errors()).unwrap()));
+    let profile = catalogue::load_drive(fit::DRIVE).unwrap().profile().unwrap();
+    let samples =
+        validate::play_trace("t", &trace, &profile, Timing::Think, RunCutoff::NEVER, Seed(1), &mut |_| ()).unwrap();
+    let off = validate::circumstances::find_off_requests(&trace.rows, &samples);
+    all.push_str(&format!("{}\n", serde_json::to_string(&samples.to_validation()).unwrap()));
     off.iter()
         .for_each(|off| all.push_str(&format!("{} {}\n", off.sentence(trace.rows.len()), off.circumstance.words())));
-    all.push_str(&outline::brief(&validate::plot::svg("times", &samples), 60));
+    all.push_str(&outline::brief(&validate::plot::draw_svg("times", &samples), 60));
     vec![("cuts-and-traces".to_owned(), all)]
 }
 
@@ -205,9 +206,9 @@ fn reports_and_fits_are_those_that_were_read_last() {
         for (how, planned) in both(text) {
             let records = run(&planned);
             let (study, _, made) = &planned;
-            let account = SamplingAccount::of(&Evidence::new(study, made, &records));
-            let account = account.map_or(String::new(), |account| account.text() + "\n");
-            let report = report(&ReportMaterial { study, made, records: &records, command: "again" });
+            let account = SamplingAccount::from_evidence(&Evidence::new(study, made, &records));
+            let account = account.map_or(String::new(), |account| account.to_sentences() + "\n");
+            let report = build_report(&ReportMaterial { study, made, records: &records, command: "again" });
             let report = outline::json(&without_build(&serde_json::to_string(&report).unwrap()), 3).unwrap();
             let records: String = records.iter().map(|record| serde_json::to_string(record).unwrap()).collect();
             texts.push((
@@ -234,7 +235,7 @@ fn one_changed_letter_or_a_missing_text_is_a_difference() {
 }
 
 fn fits() -> Vec<(String, String)> {
-    let drive = catalogue::load(fit::DRIVE).unwrap();
+    let drive = catalogue::load_drive(fit::DRIVE).unwrap();
     let real = fit::truth(&[("overhead.read_miss_ms", "1.4"), ("cache.read_ahead.after", "2")]);
     let trace = fit::measured(&real, 1600);
     let (traced, _) = fit::fitted(trace.clone(), &fit::ONLY, BTreeMap::new());
@@ -242,13 +243,16 @@ fn fits() -> Vec<(String, String)> {
     let all = [("trace", of_trace, traced), ("jobs", fit::curve(), fit::of_jobs(2, None))];
     let mut texts = Vec::new();
     for (name, data, found) in all {
-        let said = fit_report::report(&drive, &data, &found).unwrap();
+        let said = fit_report::build_report(&drive, &data, &found).unwrap();
         let lines = outline::json(&serde_json::to_string(&said).unwrap(), 4).unwrap();
         texts.push((format!("fit-{name}"), lines));
         let search: Vec<(u64, f64)> = (1..20).map(|at| (at * 10, 1.0 / at as f64)).collect();
-        texts.push((format!("fit-{name}-page"), outline::page(&page::page("A fit", &said, "data", &search))));
-        let text = catalogue::text(fit::DRIVE).unwrap();
-        texts.push((format!("fit-{name}-profile"), write::profile(text, &drive, &found, "mine", "rows").unwrap()));
+        texts.push((format!("fit-{name}-page"), outline::page(&page::render_html("A fit", &said, "data", &search))));
+        let text = catalogue::find_text(fit::DRIVE).unwrap();
+        texts.push((
+            format!("fit-{name}-profile"),
+            write::fitted_profile(text, &drive, &found, "mine", "rows").unwrap(),
+        ));
     }
     texts
 }

@@ -13,7 +13,7 @@ use std::sync::Mutex;
 
 use seekwise_formats::{disksim, profile};
 use seekwise_lab::catalogue;
-use seekwise_lab::validate::replay;
+use seekwise_lab::validate::replay_rows;
 use seekwise_model::block::Op;
 use seekwise_model::drive::mechanics::SeekCurve;
 use seekwise_model::drive::profile::Profile;
@@ -69,7 +69,7 @@ struct MeasuredCurve {
 }
 
 fn times(curve: &SeekCurve, cylinders: u32) -> Vec<f64> {
-    (0..cylinders).map(|d| curve.time(d).nanos() as f64 / 1e6).collect()
+    (0..cylinders).map(|d| curve.seek_time(d).nanos() as f64 / 1e6).collect()
 }
 
 fn measured(name: &'static str, drive: profile::DriveFile) -> MeasuredCurve {
@@ -84,7 +84,7 @@ fn curves(folder: &Path) -> Vec<MeasuredCurve> {
         let import = disksim::import(name, &text, &load, None, name).expect("parameters that can be read");
         measured(name, profile::parse(name, &import.toml).expect("a profile"))
     };
-    let ninth = measured(NINTH, catalogue::load(NINTH).expect("a built-in drive"));
+    let ninth = measured(NINTH, catalogue::load_drive(NINTH).expect("a built-in drive"));
     EXTRACTED.iter().map(imported).chain([ninth]).collect()
 }
 
@@ -252,8 +252,8 @@ fn response(profile: &Profile, blocks: &[u64]) -> f64 {
     let row = |lba: &u64| ReplayRow { op: Op::Read, lba: *lba, sectors: 1, arrival: Span::ZERO, think: Span::ZERO };
     let rows: Vec<ReplayRow> = blocks.iter().map(row).collect();
     let mut sum = 0;
-    let mut heard = |record: &Record| sum += record.since_due().nanos();
-    replay(&Stack::bare(profile.clone()), &rows, Timing::Think, RunCutoff::NEVER, Seed(1), &mut heard)
+    let mut heard = |record: &Record| sum += record.time_since_due().nanos();
+    replay_rows(&Stack::bare(profile.clone()), &rows, Timing::Think, RunCutoff::NEVER, Seed(1), &mut heard)
         .expect("it runs");
     sum as f64 / 1e6 / rows.len() as f64
 }

@@ -4,7 +4,7 @@
 
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::plan::{self, Cell};
-use seekwise_lab::run::{MeasuredRun, measure};
+use seekwise_lab::run::{MeasuredRun, measure_run};
 use seekwise_model::record::{Part, Record};
 
 /// The error of a run's shares from requests across its ends: at most this many.
@@ -22,12 +22,12 @@ fn ran(options: &str) -> Ran {
         "j.fio" => Ok(job.clone()),
         name => Err(std::io::Error::other(format!("no file {name}"))),
     };
-    let inputs = Inputs::today(&text);
+    let inputs = Inputs::from_today(&text);
     let settings = [("job", "j.fio"), ("drive", "barracuda-7200.7-ncq")];
     let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
-    let prepared = plan::prepare("little", &Cell { levels: Vec::new(), settings }, &inputs).expect("a valid job");
+    let prepared = plan::prepare_cell("little", &Cell { levels: Vec::new(), settings }, &inputs).expect("a valid job");
     let mut records = Vec::new();
-    let measured = measure(&prepared.target, &prepared.job, 1, |record| records.push(*record)).expect("it runs");
+    let measured = measure_run(&prepared.target, &prepared.job, 1, |record| records.push(*record)).expect("it runs");
     Ran { measured, records }
 }
 
@@ -77,7 +77,7 @@ const JOBS: [(&str, i64); 10] = [
 fn the_number_in_each_place_is_the_rate_times_the_time_there() {
     for (options, limit) in JOBS {
         let ran = ran(options);
-        let all = ran.measured.run.all();
+        let all = ran.measured.run.reads_and_writes();
         let (most, mean) = ran.number(|record| [record.issued.nanos(), record.completion.finished.nanos()]);
         assert!(most <= limit, "{options}: {most} in flight");
         let by_law = all.iops() * all.tally.responses().mean().unwrap() / 1e9;

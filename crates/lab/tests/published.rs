@@ -34,14 +34,14 @@ fn workspace() -> PathBuf {
 /// What the model says; drives that are not built in are read here.
 fn simulated(case: &PublishedCase) -> f64 {
     let read = |name: &str| fs::read_to_string(workspace().join(format!("validation/published/{name}.toml")));
-    case.simulated(&[], &read).unwrap_or_else(|fault| panic!("{}: {fault}", case.what))
+    case.simulate(&[], &read).unwrap_or_else(|fault| panic!("{}: {fault}", case.what))
 }
 
 /// How many of the cases hold, as a sentence.
 fn summary(published: &Published, found: &[f64]) -> String {
     let held = |role: &str| {
         let of_role = || published.case.iter().zip(found).filter(|(case, _)| case.role == role);
-        (of_role().filter(|(case, found)| case.met(**found)).count(), of_role().count())
+        (of_role().filter(|(case, found)| case.is_within_tolerance(**found)).count(), of_role().count())
     };
     let ((fitted, all_fitted), (tried, all_tried)) = (held("fitted"), held("tried"));
     let lack = |what| published.case.iter().filter(|case| case.lacks == Some(what)).count();
@@ -63,7 +63,7 @@ fn section(drive: &Drive, cases: &[(&PublishedCase, f64)]) -> String {
     );
     for (case, found) in cases {
         let unknown = case.lacks == Some(MissingFromCase::Conditions);
-        let says = match (case.met(*found), if unknown { ", conditions unknown" } else { "" }) {
+        let says = match (case.is_within_tolerance(*found), if unknown { ", conditions unknown" } else { "" }) {
             (true, _) => "holds".to_owned(),
             (false, unknown) => format!("**does not hold**{unknown}: {}", case.because),
         };
@@ -72,7 +72,7 @@ fn section(drive: &Drive, cases: &[(&PublishedCase, f64)]) -> String {
             "| {} | {} | {found:.2} | {:+.1} % | {} % | {says} | {} |",
             case.what,
             case.measured,
-            case.off(*found),
+            case.deviation_percent(*found),
             case.within,
             case.role
         );
@@ -134,14 +134,14 @@ fn published_behaviour_is_what_the_table_and_the_page_say() {
     let found: Vec<f64> = published.case.par_iter().map(simulated).collect();
     let figures = figures(&published, &found);
     eprintln!("{figures}");
-    let otherwise = |(case, found): &(&PublishedCase, &f64)| case.met(**found) != case.holds;
+    let otherwise = |(case, found): &(&PublishedCase, &f64)| case.is_within_tolerance(**found) != case.holds;
     let mut wrong: Vec<String> = published
         .case
         .iter()
         .zip(&found)
         .filter(otherwise)
         .map(|(case, found)| {
-            let off = case.off(*found);
+            let off = case.deviation_percent(*found);
             format!(
                 "otherwise than validation/published.toml says: {}: {found:.3} against {} ({off:+.1} %)",
                 name(case),

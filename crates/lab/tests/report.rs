@@ -2,7 +2,7 @@
 //! agree on its data. `SEEKWISE_UPDATE=1` writes the page's list of parts from the model's.
 
 use seekwise_lab::report::review::{Chapter, ReviewReport};
-use seekwise_lab::report::{Report, html};
+use seekwise_lab::report::{Report, render_html};
 use seekwise_model::record::Part;
 use serde_json::Value;
 
@@ -25,7 +25,7 @@ fn data_comes_back_as_it_went_in() {
         // Through text as well, so that both sides have passed the same reader of decimal numbers.
         let json = serde_json::to_string(&report).expect("a report is plain data");
         let expected: Value = serde_json::from_str(&json).expect("and JSON");
-        assert!(data(&html(&report)) == expected, "{} came back changed", report.title);
+        assert!(data(&render_html(&report)) == expected, "{} came back changed", report.title);
     }
 }
 
@@ -43,8 +43,8 @@ fn hostile_names_change_no_element_of_the_page() {
     report.verdicts[0].headline = hostile.to_owned();
     report.stack[0].name = hostile.to_owned();
     report.command = "/*report-data*/<!--report-plain-->".to_owned();
-    let page = html(&report);
-    let plain = html(&Report::default());
+    let page = render_html(&report);
+    let plain = render_html(&Report::default());
     for tag in ["<script", "</script", "<noscript", "</noscript", "</title", "<img", "<!--"] {
         assert_eq!(page.matches(tag).count(), plain.matches(tag).count(), "{tag}");
     }
@@ -54,14 +54,14 @@ fn hostile_names_change_no_element_of_the_page() {
 #[test]
 fn large_seeds_survive() {
     let report = Report { seed: u64::MAX, ..Report::default() };
-    assert_eq!(data(&html(&report))["seed"], "18446744073709551615");
+    assert_eq!(data(&render_html(&report))["seed"], "18446744073709551615");
 }
 
 #[test]
 fn figures_that_are_not_numbers_become_null() {
     let mut report = sample::run();
     report.cells[0].iops.low = f64::NAN;
-    assert_eq!(data(&html(&report))["cells"][0]["iops"]["low"], Value::Null);
+    assert_eq!(data(&render_html(&report))["cells"][0]["iops"]["low"], Value::Null);
 }
 
 #[test]

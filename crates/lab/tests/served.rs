@@ -55,48 +55,48 @@ impl AtWork {
     /// With a judge of cuts or, as a canary, without one: by first copies, whatever is lost.
     fn new(stack: &Stack, judged: bool) -> AtWork {
         let lost = stack.array().map_or(0, |array| array.lost);
-        let content = DiskContent::new(Bytes::default()).without(lost);
-        let content = if judged { content.judged(stack) } else { content };
+        let content = DiskContent::new(Bytes::default()).without_drives(lost);
+        let content = if judged { content.with_cut_history(stack) } else { content };
         AtWork { log: Log::of(stack), content, last: 0, landings: Vec::new(), begun: 0 }
     }
 }
 
 impl AtWork {
     fn tell_landings(&mut self) {
-        self.content.landed(&std::mem::take(&mut self.landings)).unwrap();
+        self.content.apply_landings(&std::mem::take(&mut self.landings)).unwrap();
     }
 
     fn cut(&mut self, at: Instant) {
         self.tell_landings();
-        self.content.cut(at).unwrap();
+        self.content.apply_cut(at).unwrap();
     }
 }
 
 impl Witness for AtWork {
-    fn submitted(&mut self, now: Instant, request: &Request) {
+    fn note_submission(&mut self, now: Instant, request: &Request) {
         self.tell_landings();
-        self.log.submitted(now, request);
+        self.log.note_submission(now, request);
         self.last = self.last.max(request.stamp);
         let data = (request.op == Op::Write).then(|| data(request));
-        self.content.taken(now, request, data.map(WriteData::from));
+        self.content.record_request(now, request, data.map(WriteData::from));
     }
-    fn completed(&mut self, request: &Request, completion: &Completion) {
+    fn note_completion(&mut self, request: &Request, completion: &Completion) {
         self.tell_landings();
-        self.log.completed(request, completion);
-        let before = self.content.kept();
-        self.content.over(request, completion, self.last).unwrap();
-        self.begun += u32::from(self.content.kept() < before);
+        self.log.note_completion(request, completion);
+        let before = self.content.history_bytes();
+        self.content.record_completion(request, completion, self.last).unwrap();
+        self.begun += u32::from(self.content.history_bytes() < before);
     }
-    fn landed(&mut self, landing: &Landing) {
-        self.log.landed(landing);
+    fn note_landing(&mut self, landing: &Landing) {
+        self.log.note_landing(landing);
         self.landings.push(*landing);
     }
-    fn changed(&mut self, now: Instant, key: &str, value: &str) {
+    fn note_change(&mut self, now: Instant, key: &str, value: &str) {
         self.tell_landings();
-        self.log.changed(now, key, value);
-        self.content.changed(now, key, value);
+        self.log.note_change(now, key, value);
+        self.content.record_setting(now, key, value);
     }
-    fn lingers(&mut self, _: Instant, _: Instant) -> bool {
+    fn should_linger(&mut self, _: Instant, _: Instant) -> bool {
         false
     }
 }
@@ -126,13 +126,16 @@ fn read(content: &DiskContent, sector: u64) -> Option<u64> {
 /// Cuts the power of the same run a few times, and compares what is read then with what the drives received.
 fn cuts(stack: &Stack, job: &Job, case: u64, judged: bool, rng: &mut Rng, seen: &mut Seen) {
     let work = Work::from(job.clone());
-    let Ok(run) = sim::run(stack, work.source(Seed(case)), RunCutoff::NEVER, Seed(case), &mut |_| ()) else { return };
+    let Ok(run) = sim::run_source(stack, work.make_source(Seed(case)), RunCutoff::NEVER, Seed(case), &mut |_| ())
+    else {
+        return;
+    };
     for _ in 0..8 {
         let at = Instant::from_nanos(rng.below(run.figures.end.nanos() + 50_000_000));
         let mut disk = AtWork::new(stack, judged);
         cut_before(stack, job, case, at, &mut disk);
-        let gone = !disk.content.gone().is_empty();
-        if judged && let Some(why) = disk.content.refusal() {
+        let gone = !disk.content.missing_drives().is_empty();
+        if judged && let Some(why) = disk.content.cut_refusal() {
             assert!(why.contains("not judged"), "{why}");
             seen.refused += 1;
             continue;
@@ -184,7 +187,7 @@ fn swarm(cases: u64, judged: bool) -> Seen {
     let mut seen = Seen::default();
     for case in 0..cases {
         let mut rng = Seed(case).stream("served");
-        let (stack, job) = match rng.percent(60) {
+        let (stack, job) = match rng.draw_chance(60) {
             true => {
                 let level = pick(&mut rng, &[RaidLevel::Raid1, RaidLevel::Raid10, RaidLevel::Raid5, RaidLevel::Raid6]);
                 let lost = pick(&mut rng, &[0, 0, 1, 2]);
@@ -192,7 +195,7 @@ fn swarm(cases: u64, judged: bool) -> Seen {
                 let stack = random_changes(&mut rng, stack);
                 let lasting = !stack.changes.is_empty();
                 let mut job = small_writes(&mut rng, stack.sectors(), lasting);
-                if rng.percent(60) {
+                if rng.draw_chance(60) {
                     // One after another, with flushes: the history begins again.
                     job = random_job(&mut rng, stack.sectors());
                 }
@@ -236,7 +239,7 @@ fn first_copies_alone_are_wrong_where_a_drive_is_lost() {
 
 /// Three drives of a RAID 5 of small chunks, the write cache off, without the first.
 fn three() -> Stack {
-    Stack::bare(testing::SmallDrive::default().profile()).under(testing::Layer::Array(spec(RaidLevel::Raid5, 1)))
+    Stack::bare(testing::SmallDrive::default().profile()).with_layer(testing::Layer::Array(spec(RaidLevel::Raid5, 1)))
 }
 
 fn spec(level: RaidLevel, lost: u64) -> ArraySpec {
@@ -260,7 +263,7 @@ fn spec(level: RaidLevel, lost: u64) -> ArraySpec {
 fn row_cut(at: Option<Instant>) -> ([Option<u64>; 2], Instant) {
     let stack = three();
     let volume = stack.volumes()[0];
-    let lost = (0..2).find(|column| volume.member(0, *column, 0) == 0).unwrap_or(0);
+    let lost = (0..2).find(|column| volume.data_member(0, *column, 0) == 0).unwrap_or(0);
     let (there, lost) = (u64::from(1 - lost) * 16, u64::from(lost) * 16);
     let mut disk = AtWork::new(&stack, true);
     let mut device = WatchedDevice::new(stack.build(Seed(1)), &mut disk);
@@ -304,9 +307,9 @@ fn a_write_under_way_can_take_with_it_what_only_its_row_gives_back() {
 /// A served disk, of drives that destage only when they must, and its judge.
 #[cfg(unix)]
 fn serve(name: &str, level: RaidLevel, plan: Option<CutPlan>) -> Server {
-    let stack = Stack::bare(server::drive().profile()).under(testing::Layer::Array(spec(level, 0)));
+    let stack = Stack::bare(server::drive().profile()).with_layer(testing::Layer::Array(spec(level, 0)));
     Server::begin(&format!("judged-{name}"), stack.sectors() * SECTOR, move || {
-        LiveDisk::new(stack.build(Seed(1)), Bytes::default(), 1.0, plan).judged(&stack)
+        LiveDisk::new(stack.build(Seed(1)), Bytes::default(), 1.0, plan).with_cut_history(&stack)
     })
 }
 

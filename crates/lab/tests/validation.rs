@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use seekwise_formats::trace::measured as trace;
 use seekwise_formats::{disksim, profile};
 use seekwise_lab::stats::demerit::demerit;
-use seekwise_lab::validate::{self, ResponseErrors, ResponseSamples, Validation, plot, quantile, replay};
+use seekwise_lab::validate::{self, ResponseErrors, ResponseSamples, Validation, plot, quantile, replay_rows};
 use seekwise_model::block::Op;
 use seekwise_model::drive::profile::Profile;
 use seekwise_model::rng::Seed;
@@ -103,7 +103,7 @@ fn samples(traces: &Path, name: &str, profile: &Profile) -> ResponseSamples {
     let path = traces.join(format!("{name}.csv"));
     let text = fs::read_to_string(&path).expect("a trace");
     let trace = trace::parse(name, &text).expect("a trace that can be read");
-    validate::play(name, &trace, profile, Timing::Think, RunCutoff::NEVER, Seed(1), &mut |_| ())
+    validate::play_trace(name, &trace, profile, Timing::Think, RunCutoff::NEVER, Seed(1), &mut |_| ())
         .expect("every request is taken")
 }
 
@@ -130,9 +130,9 @@ fn found(traces: &Path, parameters: &Path, name: &str) -> (Row3, ResponseSamples
     let half = all.read.len() / 2;
     let row = Row3 {
         requests: all.read.len() as u64,
-        profile: columns(&all.errors()),
-        tried: columns(&all.part(half..all.read.len()).errors()),
-        extracted: columns(&samples(traces, name, &imported(parameters, name)).errors()),
+        profile: columns(&all.to_validation()),
+        tried: columns(&all.select_rows(half..all.read.len()).to_validation()),
+        extracted: columns(&samples(traces, name, &imported(parameters, name)).to_validation()),
     };
     (row, all)
 }
@@ -148,7 +148,7 @@ fn measured_drives_are_met_as_closely_as_the_table_says() {
     for (name, _) in DRIVES {
         let (row, all) = found(&traces, &parameters, name);
         if updating() {
-            let picture = plot::svg(name, &all);
+            let picture = plot::draw_svg(name, &all);
             fs::write(workspace().join(format!("docs/validation/{name}.svg")), picture).expect("a picture is written");
         }
         rows.insert(name.to_owned(), row);
@@ -299,7 +299,7 @@ fn stream(sectors: u64) -> Vec<ReplayRow> {
             _ => rng.below(sectors),
         };
         let lba = lba.min(sectors - u64::from(length));
-        let op = if rng.percent(66) { Op::Read } else { Op::Write };
+        let op = if rng.draw_chance(66) { Op::Read } else { Op::Write };
         let think = Span::from_micros(rng.below(40_000));
         end = lba + u64::from(length);
         arrival += think;
@@ -322,8 +322,8 @@ fn guard(profile: &Profile, timing: Timing) -> Guard {
     let rows = stream(profile.geometry.sectors());
     let mut times = vec![Span::ZERO; rows.len()];
     let mut record =
-        |record: &seekwise_model::record::Record| times[record.request.stamp as usize - 1] = record.since_due();
-    replay(&Stack::bare(profile.clone()), &rows, timing, RunCutoff::NEVER, Seed(1), &mut record).expect("runs");
+        |record: &seekwise_model::record::Record| times[record.request.stamp as usize - 1] = record.time_since_due();
+    replay_rows(&Stack::bare(profile.clone()), &rows, timing, RunCutoff::NEVER, Seed(1), &mut record).expect("runs");
     let mix = |hash: u64, time: &Span| (hash ^ time.nanos()).wrapping_mul(0x0100_0000_01b3);
     let hash = times.iter().fold(0xcbf2_9ce4_8422_2325, mix);
     let sum_ns = times.iter().map(|time| time.nanos()).sum();

@@ -25,7 +25,7 @@ fn main() -> ExitCode {
         }
     };
     let (honest, _) = swarm(&options, "honest", None);
-    let mut good = honest.broken() == 0;
+    let mut good = honest.broken_count() == 0;
     for (fault, name) in DriveFault::ALL {
         good &= swarm(&options, name, Some(fault)).1 > 0;
     }
@@ -75,8 +75,8 @@ fn swarm(options: &Options, name: &str, fault: Option<DriveFault>) -> (CutTally,
     let mut sum = CutTally::default();
     let mut caught = 0;
     for (index, tally) in &cases {
-        caught += u64::from(tally.broken() > 0);
-        let wrong = fault.is_none() && tally.broken() > 0;
+        caught += u64::from(tally.broken_count() > 0);
+        let wrong = fault.is_none() && tally.broken_count() > 0;
         if wrong {
             let seed = options.seed + index;
             println!("broken: {}", tally.first.as_deref().unwrap_or(""));
@@ -97,7 +97,7 @@ fn tell(sum: &CutTally, name: &str, stacks: u64, caught: u64, begin: Instant) {
         sum.cuts,
         sum.offs,
         begin.elapsed().as_secs_f64(),
-        sum.broken(),
+        sum.broken_count(),
         sum.toll.acknowledged,
         sum.toll.durable,
         sum.toll.lost,

@@ -33,7 +33,7 @@ pub mod cut;
 
 use core::fmt;
 
-use self::asked::Asked;
+use self::asked::SettingUse;
 use self::busy::BusyCurve;
 use crate::parts::{DriveLog, Effort, Part, Parts};
 use crate::time::{Instant, Span};
@@ -376,25 +376,25 @@ pub trait Device {
     /// The next landing. There is none unless `landings` was set to `on`.
     fn poll_landing(&mut self) -> Option<Landing>;
     /// Reports the stamps of the accepted writes that may still land, and possibly others.
-    fn unsettled(&self, tell: &mut dyn FnMut(u64));
+    fn report_unsettled(&self, tell: &mut dyn FnMut(u64));
     /// The log of the drives' work so far.
-    fn log(&self) -> DriveLog;
+    fn drive_log(&self) -> DriveLog;
     /// The use of the device's settings by `now`. A device that does not count reports all of them as used.
-    fn asked(&self, _now: Instant) -> Asked {
-        Asked::ALL
+    fn setting_use(&self, _now: Instant) -> SettingUse {
+        SettingUse::ALL
     }
     /// The load of the processor's cores until `now`; `None` without a processor.
-    fn cores(&self, _now: Instant) -> Option<BusyCurve> {
+    fn core_load(&self, _now: Instant) -> Option<BusyCurve> {
         None
     }
     /// True if the device is idle and would have nothing else to do or to answer between the start and the end of this
-    /// request: then [`Device::go_alone`] may be called instead of [`Device::submit`].
-    fn goes_alone(&self, _request: &Request) -> bool {
+    /// request: then [`Device::run_alone`] may be called instead of [`Device::submit`].
+    fn can_run_alone(&self, _request: &Request) -> bool {
         false
     }
-    /// Runs a request that [goes alone](Device::goes_alone) from `now` to its end in virtual time, and writes its completion
+    /// Runs a request that [goes alone](Device::can_run_alone) from `now` to its end in virtual time, and writes its completion
     /// to `answer`. False if it cannot, or not by `until`: then nothing has changed, and the request must be submitted.
-    fn go_alone(&mut self, _now: Instant, _request: &Request, _until: Instant, _answer: &mut Completion) -> bool {
+    fn run_alone(&mut self, _now: Instant, _request: &Request, _until: Instant, _answer: &mut Completion) -> bool {
         false
     }
     /// Runs in virtual time until a request completes and returns that completion (others of the same instant can be
@@ -441,23 +441,23 @@ impl<D: Device + ?Sized> Device for alloc::boxed::Box<D> {
     fn poll_landing(&mut self) -> Option<Landing> {
         (**self).poll_landing()
     }
-    fn unsettled(&self, tell: &mut dyn FnMut(u64)) {
-        (**self).unsettled(tell);
+    fn report_unsettled(&self, tell: &mut dyn FnMut(u64)) {
+        (**self).report_unsettled(tell);
     }
-    fn log(&self) -> DriveLog {
-        (**self).log()
+    fn drive_log(&self) -> DriveLog {
+        (**self).drive_log()
     }
-    fn asked(&self, now: Instant) -> Asked {
-        (**self).asked(now)
+    fn setting_use(&self, now: Instant) -> SettingUse {
+        (**self).setting_use(now)
     }
-    fn cores(&self, now: Instant) -> Option<BusyCurve> {
-        (**self).cores(now)
+    fn core_load(&self, now: Instant) -> Option<BusyCurve> {
+        (**self).core_load(now)
     }
-    fn goes_alone(&self, request: &Request) -> bool {
-        (**self).goes_alone(request)
+    fn can_run_alone(&self, request: &Request) -> bool {
+        (**self).can_run_alone(request)
     }
-    fn go_alone(&mut self, now: Instant, request: &Request, until: Instant, answer: &mut Completion) -> bool {
-        (**self).go_alone(now, request, until, answer)
+    fn run_alone(&mut self, now: Instant, request: &Request, until: Instant, answer: &mut Completion) -> bool {
+        (**self).run_alone(now, request, until, answer)
     }
     fn proceed_into(&mut self, until: Instant, answer: &mut Completion) -> DeviceProgress {
         (**self).proceed_into(until, answer)
@@ -497,7 +497,7 @@ pub struct ServedRequest {
 
 /// A source of requests: a workload, a file system, a recorded trace.
 ///
-/// The engine calls `next` until it returns something other than a request, or `waits` says that it would; and again after
+/// The engine calls `next` until it returns something other than a request, or `awaits_completion` says that it would; and again after
 /// every completion, at the instant named by [`SourcePoll::At`], and after an access to the source from outside.
 pub trait Source {
     /// The next action at `now`.
@@ -506,10 +506,10 @@ pub trait Source {
     fn complete(&mut self, now: Instant, completion: &Completion) -> Accounting;
     /// Notes that the full device refused the last request. The engine offers it again until the device accepts it, and
     /// asks for nothing else before. Only a source that accounts for its own lateness needs this.
-    fn refused(&mut self, _now: Instant) {}
+    fn handle_refusal(&mut self, _now: Instant) {}
     /// True if, right after a request at `now`, the next answer would be [`SourcePoll::Completion`]; the engine then does not
     /// ask for it. A source that would have to search says false.
-    fn waits(&self, _now: Instant) -> bool {
+    fn awaits_completion(&self, _now: Instant) -> bool {
         false
     }
 }
@@ -521,11 +521,11 @@ impl<S: Source + ?Sized> Source for alloc::boxed::Box<S> {
     fn complete(&mut self, now: Instant, completion: &Completion) -> Accounting {
         (**self).complete(now, completion)
     }
-    fn refused(&mut self, now: Instant) {
-        (**self).refused(now);
+    fn handle_refusal(&mut self, now: Instant) {
+        (**self).handle_refusal(now);
     }
-    fn waits(&self, now: Instant) -> bool {
-        (**self).waits(now)
+    fn awaits_completion(&self, now: Instant) -> bool {
+        (**self).awaits_completion(now)
     }
 }
 

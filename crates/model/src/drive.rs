@@ -73,9 +73,9 @@ use self::profile::Profile;
 use self::promises::Promises;
 use self::queuing::Candidates;
 use self::segmentation::Segmentation;
-use self::tentative::Tentative;
+use self::tentative::TentativeAccess;
 use self::write_back::WriteBack;
-use crate::block::asked::Asked;
+use crate::block::asked::SettingUse;
 use crate::block::{Completion, Control, ControlError, Device, DeviceProgress, Landing, Limits, Request};
 use crate::record::DriveLog;
 use crate::time::Instant;
@@ -97,9 +97,9 @@ pub struct Drive {
     media_cache: Option<MediaCache>,
     medium: Medium,
     /// Access that is chosen but may still be revised.
-    tentative: Option<Tentative>,
+    tentative: Option<TentativeAccess>,
     landings: Landings,
-    power: Power,
+    power: DrivePower,
     /// Instant of the next event, or `FAR`.
     next: Instant,
     clock: Instant,
@@ -108,7 +108,7 @@ pub struct Drive {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Power {
+enum DrivePower {
     On,
     /// Finishes its commands and destages before it switches off.
     Stopping,
@@ -129,15 +129,15 @@ impl Drive {
             queue: Candidates::new(firmware.queue, firmware.ahead, capacity),
             electronics,
             link: Link::new(profile.link, firmware.depth),
-            buffer: Buffer::of(&cache),
+            buffer: Buffer::from_spec(&cache),
             segmentation: cache.adaptive.map(|adaptive| Segmentation::new(adaptive, cache.segments)),
-            promises: Promises::of(&profile),
+            promises: Promises::new(&profile),
             write_back: WriteBack::new(&cache, &firmware, capacity),
             media_cache: cache.media_cache.as_ref().map(MediaCache::new),
             medium: Medium::new(profile, phase),
             tentative: None,
             landings: Landings::default(),
-            power: Power::On,
+            power: DrivePower::On,
             next: Instant::FAR,
             clock: Instant::ZERO,
             ended: 0,
@@ -155,8 +155,8 @@ impl Drive {
     }
 
     /// Records arm movements in `movements`, as drive number `drive`.
-    pub fn tell(&mut self, drive: u32, movements: MovementLog) {
-        self.medium.tell(MovementListener { drive, movements });
+    pub fn record_movements(&mut self, drive: u32, movements: MovementLog) {
+        self.medium.set_listener(MovementListener { drive, movements });
     }
 
     /// Handles all that is due by `now`, each event at its own instant.
@@ -164,18 +164,18 @@ impl Drive {
     fn advance(&mut self, now: Instant) {
         assert!(now >= self.clock, "time ran back");
         if self.next <= now {
-            self.pass_events(now, false);
+            self.handle_events_until(now, false);
         }
         self.clock = now;
     }
 
     /// Handles all that is due by `until`; if it `stops`, ends after the first instant that leaves a completion ready.
     #[inline(never)]
-    fn pass_events(&mut self, until: Instant, stops: bool) {
+    fn handle_events_until(&mut self, until: Instant, stops: bool) {
         while self.next <= until && self.next != Instant::FAR {
             let at = self.next;
             self.clock = at;
-            self.due(at);
+            self.handle_due(at);
             self.next = self.next_event();
             if stops && self.electronics.has_ready() && self.next > at {
                 return;
@@ -185,16 +185,16 @@ impl Drive {
 
     /// Instant of the next call: `now` if a completion can be polled.
     #[inline]
-    fn call_at(&self, now: Instant) -> Instant {
+    fn next_call(&self, now: Instant) -> Instant {
         if self.electronics.has_ready() { now } else { self.next }
     }
 
     /// Instant of the next event, or `FAR`.
     fn next_event(&self) -> Instant {
         let next = self.electronics.next_event();
-        match self.medium.sweeping() {
+        match self.medium.current_timing() {
             Some(sweep) => next.min(sweep.end),
-            None => self.choose_at().map_or(next, |at| next.min(at)),
+            None => self.next_choice_at().map_or(next, |at| next.min(at)),
         }
     }
 }
@@ -220,16 +220,16 @@ impl Device for Drive {
         let Some(slot) = self.electronics.take_slot() else {
             return Err(request);
         };
-        let decoded = self.accept(now, slot, request);
+        let decoded = self.accept_command(now, slot, request);
         // Without a pending event, the decoding of this command is the next one.
         self.next = if self.next == Instant::FAR { decoded } else { self.next_event() };
         self.advance(now);
-        Ok(self.call_at(now))
+        Ok(self.next_call(now))
     }
 
     fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
         self.advance(now);
-        let done = self.obey(now, control);
+        let done = self.execute_control(now, control);
         self.next = self.next_event();
         self.advance(now);
         done
@@ -249,45 +249,45 @@ impl Device for Drive {
         self.electronics.pop_ready()
     }
 
-    fn log(&self) -> DriveLog {
-        let (seeks, reversals) = self.medium.seeks();
+    fn drive_log(&self) -> DriveLog {
+        let (seeks, reversals) = self.medium.seek_counts();
         DriveLog { flushes: self.electronics.flushes(), seeks, reversals, bitmap_writes: 0 }
     }
 
-    fn asked(&self, _now: Instant) -> Asked {
-        Asked { commands: self.queue.most(), dirty: self.write_back.most(), ..Asked::NOTHING }
+    fn setting_use(&self, _now: Instant) -> SettingUse {
+        SettingUse { commands: self.queue.max_competing(), dirty: self.write_back.max_queued(), ..SettingUse::NOTHING }
     }
 
     fn poll_landing(&mut self) -> Option<Landing> {
-        self.landings.pop()
+        self.landings.pop_landing()
     }
 
-    fn unsettled(&self, tell: &mut dyn FnMut(u64)) {
-        self.tell_unsettled(tell);
-    }
-
-    #[inline]
-    fn goes_alone(&self, request: &Request) -> bool {
-        self.takes_alone(request)
+    fn report_unsettled(&self, tell: &mut dyn FnMut(u64)) {
+        self.report_unsettled(tell);
     }
 
     #[inline]
-    fn go_alone(&mut self, now: Instant, request: &Request, until: Instant, answer: &mut Completion) -> bool {
-        self.see_through(now, request, until, answer)
+    fn can_run_alone(&self, request: &Request) -> bool {
+        self.can_serve_without_slot(request)
+    }
+
+    #[inline]
+    fn run_alone(&mut self, now: Instant, request: &Request, until: Instant, answer: &mut Completion) -> bool {
+        self.serve_without_slot(now, request, until, answer)
     }
 
     fn proceed_into(&mut self, until: Instant, answer: &mut Completion) -> DeviceProgress {
         if !self.electronics.has_ready()
-            && let Some((slot, finished)) = self.lone_read(until)
+            && let Some((slot, finished)) = self.serve_lone_read(until)
         {
-            self.electronics[slot].answer(finished, answer);
+            self.electronics[slot].fill_completion(finished, answer);
             return DeviceProgress { answered: true, next: self.next };
         }
         if !self.electronics.has_ready() {
-            self.pass_events(until, true);
+            self.handle_events_until(until, true);
         }
         match self.electronics.pop_ready_into(answer) {
-            true => DeviceProgress { answered: true, next: self.call_at(answer.finished) },
+            true => DeviceProgress { answered: true, next: self.next_call(answer.finished) },
             false => DeviceProgress { answered: false, next: self.next },
         }
     }

@@ -56,18 +56,18 @@ use crate::time::{Instant, Span};
 pub trait Tally {
     /// Counts `count` writes of the class that a cut lost, acknowledged `age` before it. The age of one write is exact;
     /// ages of several that share an entry lie evenly between the first and the last.
-    fn lost(&mut self, class: WriteClass, age: Span, count: u64) {
+    fn record_loss(&mut self, class: WriteClass, age: Span, count: u64) {
         let _ = (class, age, count);
     }
 
     /// Reports the data at risk from the last call until `until`: falling evenly from `before` to `after`, or constant.
-    fn at_risk(&mut self, until: Instant, before: RiskLevel, after: RiskLevel) {
+    fn record_risk(&mut self, until: Instant, before: RiskLevel, after: RiskLevel) {
         let _ = (until, before, after);
     }
 
     /// Reports a cut, in order: the write that each sector of the medium holds, and the sectors that the cut decides.
-    /// Only a judge that follows every sector calls it ([`judge::CutJudge::leaving`], [`judge::CutJudge::watching`]).
-    fn left(&mut self, at: Instant, surface: &SectorRuns<u64>, overlay: &CutOverlay) {
+    /// Only a judge that follows every sector calls it ([`judge::CutJudge::with_surface`], [`judge::CutJudge::with_files`]).
+    fn record_cut(&mut self, at: Instant, surface: &SectorRuns<u64>, overlay: &CutOverlay) {
         let _ = (at, surface, overlay);
     }
 }

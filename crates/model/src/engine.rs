@@ -142,7 +142,7 @@ impl<S: Source, D: Device> Engine<S, D> {
         self.now = now;
         self.device.handle_timeout(now);
         self.poll = true;
-        self.settle(false, recorder)
+        self.settle_instant(false, recorder)
     }
 
     /// Runs in virtual time until the source is done and all requests have completed, or until `end`.
@@ -151,10 +151,10 @@ impl<S: Source, D: Device> Engine<S, D> {
         let (mut standing, mut record) = (0u32, Record::NONE);
         while !self.is_over() {
             let (before, until) = (self.now, self.wake.min(end));
-            if self.passes_alone(until, &mut record, recorder) {
+            if self.run_lone_request(until, &mut record, recorder) {
                 // Already counted.
-            } else if self.proceeds(until, &mut record.completion) {
-                self.complete(&mut record, recorder);
+            } else if self.run_device(until, &mut record.completion) {
+                self.record_completion(&mut record, recorder);
             } else if until == Instant::FAR {
                 break;
             } else {
@@ -163,7 +163,7 @@ impl<S: Source, D: Device> Engine<S, D> {
                     return Ok(());
                 }
             }
-            self.settle(true, recorder)?;
+            self.settle_instant(true, recorder)?;
             standing = if self.now > before { 0 } else { standing + 1 };
             if standing > EVENTS_AT_ONE_INSTANT {
                 return Err(EngineError::Instant(self.now));
@@ -174,23 +174,23 @@ impl<S: Source, D: Device> Engine<S, D> {
 
     /// Runs the lone request on the device by `until` and counts it; if that is impossible, submits it like any other.
     #[inline(always)]
-    fn passes_alone(&mut self, until: Instant, record: &mut Record, recorder: &mut impl FnMut(&Record)) -> bool {
+    fn run_lone_request(&mut self, until: Instant, record: &mut Record, recorder: &mut impl FnMut(&Record)) -> bool {
         let Some(request) = &self.lone else { return false };
         let offered = self.now;
-        if !self.device.go_alone(offered, request, until, &mut record.completion) {
-            self.take_lone();
+        if !self.device.run_alone(offered, request, until, &mut record.completion) {
+            self.submit_lone();
             return false;
         }
         record.request = *request;
         self.lone = None;
         self.now = record.completion.finished;
-        self.count(record, offered, recorder);
+        self.count_completion(record, offered, recorder);
         true
     }
 
     /// Lets the device run until a request completes by `until`. True if one did.
     #[inline(always)]
-    fn proceeds(&mut self, until: Instant, answer: &mut Completion) -> bool {
+    fn run_device(&mut self, until: Instant, answer: &mut Completion) -> bool {
         let reached = self.device.proceed_into(until, answer);
         if reached.answered {
             self.now = self.now.max(answer.finished);
@@ -202,20 +202,20 @@ impl<S: Source, D: Device> Engine<S, D> {
     /// Counts completions and issues requests until there are no more at this instant. With `alone`, the last request may
     /// be kept back to run alone on the device.
     #[inline(always)]
-    fn settle(&mut self, alone: bool, recorder: &mut impl FnMut(&Record)) -> Result<(), EngineError> {
+    fn settle_instant(&mut self, alone: bool, recorder: &mut impl FnMut(&Record)) -> Result<(), EngineError> {
         self.ask |= self.wake <= self.now;
         let mut events = 0u32;
         loop {
             while self.poll {
                 match self.device.poll_completion() {
                     Some(completion) => {
-                        self.complete(&mut Record { completion, ..Record::NONE }, recorder);
+                        self.record_completion(&mut Record { completion, ..Record::NONE }, recorder);
                         events += 1;
                     }
                     None => self.poll = false,
                 }
             }
-            if !(self.ask || self.waiting.is_some()) || !self.issue(alone, recorder) {
+            if !(self.ask || self.waiting.is_some()) || !self.issue_next(alone, recorder) {
                 return Ok(());
             }
             events += 1;
@@ -227,15 +227,15 @@ impl<S: Source, D: Device> Engine<S, D> {
 
     /// Issues a request, if there is one and the device has room. True if it issued or recorded one.
     #[inline(always)]
-    fn issue(&mut self, alone: bool, recorder: &mut impl FnMut(&Record)) -> bool {
+    fn issue_next(&mut self, alone: bool, recorder: &mut impl FnMut(&Record)) -> bool {
         if let Some((request, offered)) = self.waiting {
-            return self.offer(request, offered);
+            return self.offer_request(request, offered);
         }
         match self.source.next(self.now) {
             SourcePoll::Request(mut request) => {
                 self.stamp += 1;
                 request.stamp = self.stamp;
-                if self.source.waits(self.now) {
+                if self.source.awaits_completion(self.now) {
                     debug_assert!(
                         self.source.next(self.now) == SourcePoll::Completion,
                         "a source that waits has no request"
@@ -243,17 +243,17 @@ impl<S: Source, D: Device> Engine<S, D> {
                     (self.ask, self.wake, self.done) = (false, Instant::FAR, false);
                 }
                 if self.lone.is_some() {
-                    self.take_lone();
-                } else if alone && self.in_flight == 0 && self.device.goes_alone(&request) {
+                    self.submit_lone();
+                } else if alone && self.in_flight == 0 && self.device.can_run_alone(&request) {
                     self.lone = Some(request);
                     self.in_flight = 1;
                     return true;
                 }
-                self.offer(request, self.now)
+                self.offer_request(request, self.now)
             }
             SourcePoll::Served(served) => {
                 self.failures += u64::from(served.failed);
-                recorder(&Record::of_served(&served));
+                recorder(&Record::from_served(&served));
                 true
             }
             next => {
@@ -266,35 +266,35 @@ impl<S: Source, D: Device> Engine<S, D> {
     }
 
     #[inline(always)]
-    fn offer(&mut self, request: Request, offered: Instant) -> bool {
+    fn offer_request(&mut self, request: Request, offered: Instant) -> bool {
         match self.device.submit(self.now, request) {
             Ok(next) => self.poll |= next <= self.now,
             Err(request) => {
                 assert!(self.in_flight > 0, "the device refused a request with nothing in flight");
                 self.waiting = Some((request, offered));
                 self.wake = Instant::FAR;
-                self.source.refused(self.now);
+                self.source.handle_refusal(self.now);
                 return false;
             }
         }
         self.waiting = None;
-        self.fly(request, offered);
+        self.note_in_flight(request, offered);
         self.in_flight += 1;
         true
     }
 
     /// Submits the lone request, which came at this instant, like any other.
     #[cold]
-    fn take_lone(&mut self) {
+    fn submit_lone(&mut self) {
         let Some(request) = self.lone.take() else { return };
         let taken = self.device.submit(self.now, request);
         let next = taken.expect("the device has nothing in flight");
         self.poll |= next <= self.now;
-        self.fly(request, self.now);
+        self.note_in_flight(request, self.now);
     }
 
     #[inline(always)]
-    fn fly(&mut self, request: Request, offered: Instant) {
+    fn note_in_flight(&mut self, request: Request, offered: Instant) {
         let tag = request.tag as usize;
         if tag >= self.flying.len() {
             self.flying.resize(tag + 1, None);
@@ -303,16 +303,16 @@ impl<S: Source, D: Device> Engine<S, D> {
     }
 
     #[inline(always)]
-    fn complete(&mut self, record: &mut Record, recorder: &mut impl FnMut(&Record)) {
+    fn record_completion(&mut self, record: &mut Record, recorder: &mut impl FnMut(&Record)) {
         let flying = self.flying.get_mut(record.completion.tag as usize).and_then(Option::take);
         let offered;
         (record.request, offered) = flying.expect("a completion of something in flight");
-        self.count(record, offered, recorder);
+        self.count_completion(record, offered, recorder);
     }
 
     /// Counts the completion of the record's request, which was first offered at `offered`.
     #[inline(always)]
-    fn count(&mut self, record: &mut Record, offered: Instant, recorder: &mut impl FnMut(&Record)) {
+    fn count_completion(&mut self, record: &mut Record, offered: Instant, recorder: &mut impl FnMut(&Record)) {
         let completion = &mut record.completion;
         self.in_flight -= 1;
         self.ask = true;
@@ -394,7 +394,7 @@ mod tests {
         let waited = records.iter().filter(|r| r.completion.parts.get(Part::Driver) > Span::ZERO).count();
         assert!(waited > 40, "the drive takes one at a time, one of three is offered again and again: {waited}");
         for (index, record) in records.iter().enumerate() {
-            assert_eq!(record.completion.parts.total(), record.response());
+            assert_eq!(record.completion.parts.total(), record.response_time());
             assert_eq!(record.request.stamp, index as u64 + 1, "served in order, stamps rise");
         }
     }
@@ -420,7 +420,7 @@ mod tests {
         fn complete(&mut self, now: Instant, completion: &Completion) -> Accounting {
             self.0.complete(now, completion)
         }
-        fn waits(&self, _: Instant) -> bool {
+        fn awaits_completion(&self, _: Instant) -> bool {
             true
         }
     }

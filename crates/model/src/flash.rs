@@ -8,7 +8,7 @@
 
 use alloc::collections::VecDeque;
 
-use crate::block::asked::Asked;
+use crate::block::asked::SettingUse;
 use crate::block::{
     Completion, Control, ControlError, Device, Landing, LandingKind, Limits, Op, Queuing, Request, SECTOR, Status,
 };
@@ -78,17 +78,17 @@ impl Flash {
     }
 
     /// Returns the command time and the data time; `None` if `request` is neither a read nor a write.
-    fn times(&self, request: &Request) -> Option<(Span, Span)> {
+    fn service_times(&self, request: &Request) -> Option<(Span, Span)> {
         let bytes = u64::from(request.sectors) * SECTOR;
         match request.op {
-            Op::Read => Some((self.spec.read, self.reads.time(bytes))),
-            Op::Write => Some((self.spec.write, self.writes.time(bytes))),
+            Op::Read => Some((self.spec.read, self.reads.transfer_time(bytes))),
+            Op::Write => Some((self.spec.write, self.writes.transfer_time(bytes))),
             _ => None,
         }
     }
 
     /// Returns the status of a request that ends at once, without reaching the flash.
-    fn at_once(&self, request: &Request) -> Option<Status> {
+    fn immediate_status(&self, request: &Request) -> Option<Status> {
         match request.op {
             _ if !self.on => Some(Status::PowerLost),
             Op::Flush => Some(Status::Done),
@@ -98,14 +98,14 @@ impl Flash {
     }
 
     /// Ends the command in flight, if there is one, before its time.
-    fn drop_command(&mut self, now: Instant, status: Status) {
+    fn end_command(&mut self, now: Instant, status: Status) {
         if let Some((request, mut ledger)) = self.busy.take() {
-            ledger.settle(Part::Overhead, now);
-            self.answer(&request, &ledger, status);
+            ledger.close_at(Part::Overhead, now);
+            self.push_completion(&request, &ledger, status);
         }
     }
 
-    fn answer(&mut self, request: &Request, ledger: &Ledger, status: Status) {
+    fn push_completion(&mut self, request: &Request, ledger: &Ledger, status: Status) {
         self.ready.push_back(Completion {
             tag: request.tag,
             status,
@@ -122,8 +122,8 @@ impl Device for Flash {
         self.spec.limits()
     }
 
-    fn asked(&self, _: Instant) -> Asked {
-        Asked::NOTHING
+    fn setting_use(&self, _: Instant) -> SettingUse {
+        SettingUse::NOTHING
     }
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<Instant, Request> {
@@ -131,15 +131,15 @@ impl Device for Flash {
         if self.busy.is_some() {
             return Err(request);
         }
-        if let Some(status) = self.at_once(&request) {
+        if let Some(status) = self.immediate_status(&request) {
             let (tag, parts, effort) = (request.tag, Parts::default(), Effort::default());
             self.ready.push_back(Completion { tag, status, submitted: now, finished: now, parts, effort });
             return Ok(now);
         }
-        let (command, moving) = self.times(&request).expect("a read or a write");
+        let (command, moving) = self.service_times(&request).expect("a read or a write");
         let mut ledger = Ledger::open(now);
-        ledger.until(Part::Overhead, now + command);
-        ledger.until(Part::Transfer, now + command + moving);
+        ledger.book_until(Part::Overhead, now + command);
+        ledger.book_until(Part::Transfer, now + command + moving);
         self.busy = Some((request, ledger));
         self.handle_timeout(now);
         Ok(self.poll_timeout().unwrap_or(now))
@@ -150,14 +150,14 @@ impl Device for Flash {
         match *control {
             Control::PowerCut => {
                 self.on = false;
-                self.drop_command(now, Status::PowerLost);
+                self.end_command(now, Status::PowerLost);
             }
             // The command in flight still completes.
             Control::PowerOff => self.on = false,
             Control::PowerOn => self.on = true,
-            Control::Reset => self.drop_command(now, Status::Aborted),
+            Control::Reset => self.end_command(now, Status::Aborted),
             Control::Abort(tag) if self.busy.is_some_and(|(request, _)| request.tag == tag) => {
-                self.drop_command(now, Status::Aborted);
+                self.end_command(now, Status::Aborted);
             }
             Control::Abort(_) => return Err(ControlError::UnknownTag),
             Control::Set { key: "landings", value } => self.landings_wanted = value == "on",
@@ -179,7 +179,7 @@ impl Device for Flash {
                 let (place, end) = ((request.lba, request.sectors), ledger.mark());
                 self.landings.push_back(Landing::new(place, request.stamp, (end, end), LandingKind::Landed));
             }
-            self.answer(&request, &ledger, Status::Done);
+            self.push_completion(&request, &ledger, Status::Done);
         }
     }
 
@@ -191,13 +191,13 @@ impl Device for Flash {
         self.landings.pop_front()
     }
 
-    fn unsettled(&self, tell: &mut dyn FnMut(u64)) {
+    fn report_unsettled(&self, tell: &mut dyn FnMut(u64)) {
         self.busy.iter().for_each(|(request, _)| tell(request.stamp));
         self.landings.iter().for_each(|landing| tell(landing.stamp));
     }
 
     /// Empty: a log counts what hard disks do.
-    fn log(&self) -> DriveLog {
+    fn drive_log(&self) -> DriveLog {
         DriveLog::default()
     }
 }

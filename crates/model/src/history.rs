@@ -70,12 +70,12 @@ impl WriteData {
     }
 
     /// Bytes of memory that the data takes; zeroes take none.
-    pub fn kept(&self) -> u64 {
+    pub fn memory_bytes(&self) -> u64 {
         if let WriteData::Bytes(bytes) = self { bytes.len() as u64 } else { 0 }
     }
 
     /// Returns `bytes` bytes of the data from `from` on.
-    pub fn part(&self, from: u64, bytes: u64) -> DataPart<'_> {
+    pub fn slice_from(&self, from: u64, bytes: u64) -> DataPart<'_> {
         match self {
             WriteData::Bytes(all) => DataPart::Bytes(&all[from as usize..(from + bytes) as usize]),
             WriteData::Zeroes { allocated, .. } => DataPart::Zeroes { bytes, allocated: *allocated },
@@ -101,7 +101,7 @@ impl<'a> DataPart<'a> {
     }
 
     /// Returns the data as bytes.
-    fn all(self) -> Cow<'a, [u8]> {
+    fn into_bytes(self) -> Cow<'a, [u8]> {
         match self {
             DataPart::Bytes(bytes) => Cow::Borrowed(bytes),
             DataPart::Zeroes { bytes, .. } => Cow::Owned(vec![0; bytes as usize]),
@@ -133,7 +133,7 @@ pub struct History {
 
 impl History {
     /// Records a request that the disk accepted, and the data of a write.
-    pub fn taken(&mut self, at: Instant, request: &Request, data: Option<&WriteData>) {
+    pub fn record_request(&mut self, at: Instant, request: &Request, data: Option<&WriteData>) {
         self.events.push(HistoryEvent::Taken(at, *request));
         if let Some(data) = data {
             self.data.insert(request.stamp, data.clone());
@@ -141,25 +141,25 @@ impl History {
     }
 
     /// Replays all events to a witness.
-    pub fn tell(&self, witness: &mut impl Witness) {
+    pub fn replay_to(&self, witness: &mut impl Witness) {
         for event in &self.events {
             match event {
-                HistoryEvent::Taken(at, request) => witness.submitted(*at, request),
-                HistoryEvent::Over(request, completion) => witness.completed(request, completion),
-                HistoryEvent::Landed(landing) => witness.landed(landing),
-                HistoryEvent::Changed(at, key, value) => witness.changed(*at, key, value),
+                HistoryEvent::Taken(at, request) => witness.note_submission(*at, request),
+                HistoryEvent::Over(request, completion) => witness.note_completion(request, completion),
+                HistoryEvent::Landed(landing) => witness.note_landing(landing),
+                HistoryEvent::Changed(at, key, value) => witness.note_change(*at, key, value),
             }
         }
     }
 
     /// Returns when the work to judge began and ended; `None` unless both are marked.
-    pub fn span(&self) -> Option<(Instant, Instant)> {
+    pub fn marked_span(&self) -> Option<(Instant, Instant)> {
         let at = |wanted: &HistoryMark| self.marks.iter().find(|(_, mark)| mark == wanted).map(|it| it.0);
         Some((at(&HistoryMark::Begin)?, at(&HistoryMark::End)?))
     }
 
     /// Returns the promises made by `at`, in order.
-    pub fn said(&self, at: Instant) -> impl Iterator<Item = &str> {
+    pub fn promises_until(&self, at: Instant) -> impl Iterator<Item = &str> {
         self.marks.iter().take_while(move |(when, _)| *when <= at).filter_map(|(_, mark)| match mark {
             HistoryMark::Said(words) => Some(words.as_str()),
             _ => None,
@@ -167,7 +167,7 @@ impl History {
     }
 
     /// Returns the writes that the disk accepted, in order.
-    pub fn writes(&self) -> impl Iterator<Item = (Instant, &Request)> {
+    pub fn accepted_writes(&self) -> impl Iterator<Item = (Instant, &Request)> {
         self.events.iter().filter_map(|event| match event {
             HistoryEvent::Taken(at, request) if request.op == Op::Write => Some((*at, request)),
             _ => None,
@@ -175,13 +175,13 @@ impl History {
     }
 
     /// Returns the data that the write `stamp`, which begins at sector `first`, brought to some of its sectors.
-    pub fn part(&self, stamp: u64, first: u64, lba: u64, sectors: u64) -> DataPart<'_> {
-        self.data[&stamp].part((lba - first) * SECTOR, sectors * SECTOR)
+    pub fn data_part(&self, stamp: u64, first: u64, lba: u64, sectors: u64) -> DataPart<'_> {
+        self.data[&stamp].slice_from((lba - first) * SECTOR, sectors * SECTOR)
     }
 
     /// Returns these data as bytes.
-    pub fn bytes(&self, stamp: u64, first: u64, lba: u64, sectors: u64) -> Cow<'_, [u8]> {
-        self.part(stamp, first, lba, sectors).all()
+    pub fn data_bytes(&self, stamp: u64, first: u64, lba: u64, sectors: u64) -> Cow<'_, [u8]> {
+        self.data_part(stamp, first, lba, sectors).into_bytes()
     }
 }
 

@@ -41,27 +41,27 @@ use crate::time::{Instant, Span};
 /// The costs that a choice by cost needs.
 pub trait Costs<T> {
     /// The cost of serving a request.
-    fn of(&self, item: &T) -> u64;
+    fn request_cost(&self, item: &T) -> u64;
     /// A lower bound, rising with the distance, on the cost of any request at this distance from the head or farther.
-    fn least(&self, distance: u64) -> u64;
+    fn least_cost(&self, distance: u64) -> u64;
 }
 
 /// No costs: for policies that go by order or position alone.
 pub struct NoCosts;
 
 impl<T> Costs<T> for NoCosts {
-    fn of(&self, _: &T) -> u64 {
+    fn request_cost(&self, _: &T) -> u64 {
         0
     }
 
-    fn least(&self, _: u64) -> u64 {
+    fn least_cost(&self, _: u64) -> u64 {
         0
     }
 }
 
 /// A waiting request.
 #[derive(Clone, Copy, Debug)]
-struct Waiting<T> {
+struct WaitingRequest<T> {
     order: u64,
     since: Instant,
     position: u64,
@@ -82,7 +82,7 @@ const GONE: u64 = u64::MAX;
 pub struct Queue<T> {
     discipline: Discipline,
     /// Places for requests, by number. The waiting ones form a chain by age; `free` lists the others.
-    held: Vec<Waiting<T>>,
+    held: Vec<WaitingRequest<T>>,
     free: Vec<u32>,
     /// By number, if the discipline knows patience: how many waited when the request came.
     before: Vec<u32>,
@@ -107,16 +107,16 @@ pub struct Queue<T> {
 }
 
 /// The candidates of a choice: waiting requests before this order that are admitted.
-struct Open<A> {
+struct CandidateFilter<A> {
     before: u64,
     admit: A,
 }
 
-impl<A> Open<A> {
+impl<A> CandidateFilter<A> {
     #[inline]
-    fn has<T>(&self, waiting: &Waiting<T>) -> bool
+    fn admits<T>(&self, waiting: &WaitingRequest<T>) -> bool
     where
-        A: Fn(&Waiting<T>) -> bool,
+        A: Fn(&WaitingRequest<T>) -> bool,
     {
         waiting.order < self.before && (self.admit)(waiting)
     }
@@ -139,7 +139,7 @@ impl<T: Copy> Default for Queue<T> {
 impl<T: Copy> Queue<T> {
     /// An empty queue that holds at most `capacity` requests; up to then it does not allocate.
     pub fn new(discipline: Discipline, capacity: usize) -> Queue<T> {
-        let sorts = sorts(&discipline, capacity);
+        let sorts = keeps_sorted(&discipline, capacity);
         Queue {
             discipline,
             held: Vec::with_capacity(capacity),
@@ -165,10 +165,10 @@ impl<T: Copy> Queue<T> {
         self.discipline = discipline;
         self.round = Round::default();
         self.before.clear();
-        let sorts = sorts(&discipline, self.capacity);
+        let sorts = keeps_sorted(&discipline, self.capacity);
         self.sorted = sorts && discipline.policy != Policy::Sptf;
         self.sorts_many = sorts && discipline.policy == Policy::Sptf;
-        self.sort();
+        self.sort_places();
         self.sort_if_many();
     }
 
@@ -179,16 +179,16 @@ impl<T: Copy> Queue<T> {
         let few = if self.sorted { FEW / 2 } else { FEW };
         if self.sorts_many && (self.len() > few) != self.sorted {
             self.sorted = !self.sorted;
-            self.sort();
+            self.sort_places();
         }
     }
 
-    fn sort(&mut self) {
+    fn sort_places(&mut self) {
         self.places.clear();
         if self.sorted {
             let mut places = core::mem::take(&mut self.places);
             places.extend(self.by_age().map(|(number, _)| number));
-            places.make_contiguous().sort_unstable_by_key(|&number| self.place(number));
+            places.make_contiguous().sort_unstable_by_key(|&number| self.sort_key(number));
             self.places = places;
         }
     }
@@ -211,7 +211,7 @@ impl<T: Copy> Queue<T> {
     }
 
     /// The most requests that have waited at once: no choice had more.
-    pub fn most(&self) -> u32 {
+    pub fn most_waiting(&self) -> u32 {
         self.most
     }
 
@@ -229,7 +229,7 @@ impl<T: Copy> Queue<T> {
     /// Adds a request that waits since `since`, at `position`. Instants must not decrease.
     pub fn push(&mut self, since: Instant, position: u64, item: T) {
         let (older, younger) = (self.youngest, NONE);
-        let waiting = Waiting { order: self.next_order, since, position, item, older, younger };
+        let waiting = WaitingRequest { order: self.next_order, since, position, item, older, younger };
         let number = match self.free.pop() {
             Some(number) => {
                 self.held[number as usize] = waiting;
@@ -251,7 +251,7 @@ impl<T: Copy> Queue<T> {
             self.before[number as usize] = self.len() as u32 - 1;
         }
         if self.sorted {
-            self.put(number);
+            self.insert_place(number);
         }
         self.sort_if_many();
         self.next_order += 1;
@@ -259,8 +259,8 @@ impl<T: Copy> Queue<T> {
 
     /// Takes a request out of the chain.
     #[inline]
-    fn unlink(&mut self, number: u32) {
-        let Waiting { older, younger, .. } = *self.at(number);
+    fn unlink_request(&mut self, number: u32) {
+        let WaitingRequest { older, younger, .. } = *self.waiting_at(number);
         match self.held.get_mut(older as usize) {
             Some(older) => older.younger = younger,
             None => self.oldest = younger,
@@ -275,17 +275,17 @@ impl<T: Copy> Queue<T> {
 
     /// The sort key of a number.
     #[inline]
-    fn place(&self, number: u32) -> (u64, u32) {
-        (self.at(number).position, number)
+    fn sort_key(&self, number: u32) -> (u64, u32) {
+        (self.waiting_at(number).position, number)
     }
 
     /// Inserts a number among the sorted ones.
     #[inline]
-    fn put(&mut self, number: u32) {
-        let place = self.place(number);
+    fn insert_place(&mut self, number: u32) {
+        let place = self.sort_key(number);
         match self.places.back() {
-            Some(&last) if self.place(last) > place => {
-                let index = self.places.partition_point(|&other| self.place(other) < place);
+            Some(&last) if self.sort_key(last) > place => {
+                let index = self.places.partition_point(|&other| self.sort_key(other) < place);
                 self.places.insert(index, number);
             }
             _ => self.places.push_back(number),
@@ -294,24 +294,24 @@ impl<T: Copy> Queue<T> {
 
     /// Removes a number from the sorted ones.
     #[inline]
-    fn drop_place(&mut self, number: u32) {
+    fn remove_place(&mut self, number: u32) {
         if self.places.front() == Some(&number) {
             self.places.pop_front();
         } else {
-            let place = self.place(number);
-            let index = self.places.partition_point(|&other| self.place(other) < place);
+            let place = self.sort_key(number);
+            let index = self.places.partition_point(|&other| self.sort_key(other) < place);
             self.places.remove(index);
         }
     }
 
     #[inline]
-    fn at(&self, number: u32) -> &Waiting<T> {
+    fn waiting_at(&self, number: u32) -> &WaitingRequest<T> {
         &self.held[number as usize]
     }
 
     /// The waiting requests, oldest first, with their numbers.
     #[inline]
-    fn by_age(&self) -> impl Iterator<Item = (u32, &Waiting<T>)> {
+    fn by_age(&self) -> impl Iterator<Item = (u32, &WaitingRequest<T>)> {
         let mut next = self.oldest;
         core::iter::from_fn(move || {
             let number = next;
@@ -327,7 +327,7 @@ impl<T: Copy> Queue<T> {
     }
 
     /// How many older requests a choice passes.
-    pub fn passed(&self, choice: &Choice) -> usize {
+    pub fn count_passed(&self, choice: &Choice) -> usize {
         self.by_age().take_while(|&(number, _)| number != choice.number).count()
     }
 
@@ -338,8 +338,8 @@ impl<T: Copy> Queue<T> {
     }
 
     /// The chosen request, and since when it waits.
-    pub fn chosen(&self, choice: &Choice) -> (Instant, &T) {
-        let waiting = self.at(choice.number);
+    pub fn chosen_request(&self, choice: &Choice) -> (Instant, &T) {
+        let waiting = self.waiting_at(choice.number);
         (waiting.since, &waiting.item)
     }
 
@@ -348,9 +348,9 @@ impl<T: Copy> Queue<T> {
         let mut next = self.oldest;
         while next != NONE {
             let number = next;
-            next = self.at(number).younger;
-            if !keep(&self.at(number).item) {
-                self.unlink(number);
+            next = self.waiting_at(number).younger;
+            if !keep(&self.waiting_at(number).item) {
+                self.unlink_request(number);
             }
         }
         if self.discipline.round > 0 {
@@ -358,7 +358,7 @@ impl<T: Copy> Queue<T> {
             round.recount(self.by_age().map(|(_, waiting)| waiting.order));
             self.round = round;
         }
-        self.sort();
+        self.sort_places();
         self.sort_if_many();
     }
 
@@ -367,11 +367,11 @@ impl<T: Copy> Queue<T> {
         let found = self.by_age().find(|(_, waiting)| which(&waiting.item));
         let Some(number) = found.map(|(number, _)| number) else { return };
         if self.sorted {
-            self.drop_place(number);
+            self.remove_place(number);
         }
         self.held[number as usize].position = position;
         if self.sorted {
-            self.put(number);
+            self.insert_place(number);
         }
     }
 
@@ -382,19 +382,19 @@ impl<T: Copy> Queue<T> {
 
     /// Removes the chosen request. Nothing may have been added or removed since the choice.
     pub fn take(&mut self, choice: Choice) -> T {
-        let Waiting { order, position, item, .. } = *self.at(choice.number);
+        let WaitingRequest { order, position, item, .. } = *self.waiting_at(choice.number);
         if self.discipline.round > 0 {
             if self.round.is_over(self.discipline.round) {
-                self.round.begin(self.next_order, self.len() as u32);
+                self.round.begin_next(self.next_order, self.len() as u32);
             }
-            self.round.serve(order);
+            self.round.count_served(order);
         }
-        self.unlink(choice.number);
+        self.unlink_request(choice.number);
         if self.sorted {
-            self.drop_place(choice.number);
+            self.remove_place(choice.number);
         }
         self.sort_if_many();
-        self.serve(position);
+        self.note_served(position);
         item
     }
 
@@ -402,30 +402,31 @@ impl<T: Copy> Queue<T> {
     #[inline]
     pub fn pass_through(&mut self, position: u64) {
         self.next_order += 1;
-        self.serve(position);
+        self.note_served(position);
     }
 
     /// Counts a turn: a request that never waited here was served while others wait.
     #[inline]
-    pub fn turn_passed(&mut self) {
+    pub fn count_turn(&mut self) {
         self.next_order += 1;
     }
 
     /// True if the chosen request, or without a choice an arriving one, must wait for a round to begin.
     pub fn awaits_round(&self, choice: Option<&Choice>) -> bool {
         let runs = !self.round.is_over(self.discipline.round);
-        let within = runs && choice.is_some_and(|choice| self.round.has(self.at(choice.number).order));
+        let within =
+            runs && choice.is_some_and(|choice| self.round.contains_order(self.waiting_at(choice.number).order));
         self.discipline.round > 0 && !within
     }
 
     /// True if the oldest has no patience left.
     pub fn is_out_of_patience(&self) -> bool {
-        self.discipline.patience > 0 && self.oldest != NONE && self.left_of_patience(self.oldest, 1) == 0
+        self.discipline.patience > 0 && self.oldest != NONE && self.weigh_by_patience(self.oldest, 1) == 0
     }
 
     /// The `cost` of a request times the share of its patience that is left.
     #[inline]
-    fn left_of_patience(&self, number: u32, cost: u64) -> u64 {
+    fn weigh_by_patience(&self, number: u32, cost: u64) -> u64 {
         if self.discipline.patience == 0 {
             return cost;
         }
@@ -436,12 +437,12 @@ impl<T: Copy> Queue<T> {
         let all = (before + 1) * u64::from(self.discipline.patience);
         // Every request that has come and no longer waits had its turn.
         let served = self.next_order - self.len() as u64;
-        let passed = served.saturating_sub(self.at(number).order.saturating_sub(before));
+        let passed = served.saturating_sub(self.waiting_at(number).order.saturating_sub(before));
         cost.saturating_mul(all.saturating_sub(passed)).div_ceil(all)
     }
 
     #[inline]
-    fn serve(&mut self, position: u64) {
+    fn note_served(&mut self, position: u64) {
         if position != self.sweep {
             self.rising = position > self.sweep;
             self.sweep = position;
@@ -465,27 +466,27 @@ impl<T: Copy> Queue<T> {
         costs: &impl Costs<T>,
         bar: u64,
     ) -> Option<Choice> {
-        let admit = |waiting: &Waiting<T>| admit(&waiting.item);
+        let admit = |waiting: &WaitingRequest<T>| admit(&waiting.item);
         let (oldest, first) = self.by_age().find(|(_, waiting)| admit(waiting))?;
-        let open = Open { before: self.window_end(admit).min(self.round_end(first.order)), admit };
+        let open = CandidateFilter { before: self.window_end(admit).min(self.round_end(first.order)), admit };
         let number = match self.discipline.policy {
-            _ if self.overdue(now, self.at(self.oldest)) => self.oldest,
+            _ if self.is_overdue(now, self.waiting_at(self.oldest)) => self.oldest,
             Policy::Fcfs => oldest,
-            Policy::Sstf => self.lowest(&open, |waiting| waiting.position.abs_diff(head)).unwrap_or(oldest),
-            Policy::CLook => self.circle(&open).unwrap_or(oldest),
-            Policy::Look => self.elevator(&open).unwrap_or(oldest),
-            Policy::Sptf if self.sorted => return Some(self.shortest(now, head, &open, costs, (bar, oldest))),
+            Policy::Sstf => self.lowest_candidate(&open, |waiting| waiting.position.abs_diff(head)).unwrap_or(oldest),
+            Policy::CLook => self.choose_circular(&open).unwrap_or(oldest),
+            Policy::Look => self.choose_elevator(&open).unwrap_or(oldest),
+            Policy::Sptf if self.sorted => return Some(self.find_shortest(now, head, &open, costs, (bar, oldest))),
             Policy::Sptf if self.are_few() => {
                 return Some(self.shortest_of_few(head, &open, costs, (bar, oldest)));
             }
             Policy::Sptf => return Some(self.shortest_of_nearest(now, head, &open, costs)),
         };
-        Some(Choice { number, cost: costs.of(&self.at(number).item) })
+        Some(Choice { number, cost: costs.request_cost(&self.waiting_at(number).item) })
     }
 
     /// The order just after the last admitted request in the window.
     #[inline]
-    fn window_end(&self, admit: impl Fn(&Waiting<T>) -> bool) -> u64 {
+    fn window_end(&self, admit: impl Fn(&WaitingRequest<T>) -> bool) -> u64 {
         match self.discipline.window as usize {
             0 => GONE,
             window if window >= self.len() => GONE,
@@ -499,24 +500,25 @@ impl<T: Copy> Queue<T> {
     /// The first order that must wait for the next round, if the running round has the order `first`.
     #[inline]
     fn round_end(&self, first: u64) -> u64 {
-        let runs = self.discipline.round > 0 && !self.round.is_over(self.discipline.round) && self.round.has(first);
+        let runs =
+            self.discipline.round > 0 && !self.round.is_over(self.discipline.round) && self.round.contains_order(first);
         if runs { self.round.end() } else { GONE }
     }
 
     /// When the oldest request reaches the wait limit; `None` without a limit or without requests.
     #[inline]
-    pub fn deadline(&self) -> Option<Instant> {
+    pub fn wait_deadline(&self) -> Option<Instant> {
         let limit = self.discipline.max_wait?;
         self.held.get(self.oldest as usize).map(|oldest| oldest.since + limit)
     }
 
-    fn overdue(&self, now: Instant, oldest: &Waiting<T>) -> bool {
+    fn is_overdue(&self, now: Instant, oldest: &WaitingRequest<T>) -> bool {
         self.discipline.max_wait.is_some_and(|limit| now.saturating_since(oldest.since) > limit)
     }
 
     /// The reduction of a request's cost by its wait.
     #[inline]
-    fn credit(&self, now: Instant, since: Instant) -> i64 {
+    fn age_credit(&self, now: Instant, since: Instant) -> i64 {
         match self.discipline.ageing {
             0 => 0,
             ageing => (now.saturating_since(since).nanos() / 1000 * u64::from(ageing)) as i64,
@@ -525,32 +527,32 @@ impl<T: Copy> Queue<T> {
 
     /// The least aged cost among `open`, the oldest of equals, searched outwards from the head until the distance alone
     /// costs more. Without ageing, if none costs less than the bar: the oldest.
-    fn shortest(
+    fn find_shortest(
         &self,
         now: Instant,
         head: u64,
-        open: &Open<impl Fn(&Waiting<T>) -> bool>,
+        open: &CandidateFilter<impl Fn(&WaitingRequest<T>) -> bool>,
         costs: &impl Costs<T>,
         (bar, oldest): (u64, u32),
     ) -> Choice {
-        let most = self.credit(now, self.at(self.oldest).since);
-        let mut above = self.places.partition_point(|&number| self.at(number).position < head);
+        let most = self.age_credit(now, self.waiting_at(self.oldest).since);
+        let mut above = self.places.partition_point(|&number| self.waiting_at(number).position < head);
         let mut below = above;
         // The best so far: aged cost, order, plain cost, number.
         let bar = if self.discipline.ageing == 0 { bar } else { u64::MAX };
-        let mut best = (i64::try_from(bar).unwrap_or(i64::MAX), self.at(oldest).order, bar, oldest);
+        let mut best = (i64::try_from(bar).unwrap_or(i64::MAX), self.waiting_at(oldest).order, bar, oldest);
         let nearest_below = |below: usize| match below {
             0 => u64::MAX,
-            below => head - self.at(self.places[below - 1]).position,
+            below => head - self.waiting_at(self.places[below - 1]).position,
         };
         let nearest_above = |above: usize| match self.places.get(above) {
             None => u64::MAX,
-            Some(&number) => self.at(number).position - head,
+            Some(&number) => self.waiting_at(number).position - head,
         };
         let (mut down, mut up) = (nearest_below(below), nearest_above(above));
         // An older request of the same cost goes first.
         let too_much = |best: i64| best.saturating_add(most).saturating_add(1) as u64;
-        while down.min(up) != u64::MAX && costs.least(down.min(up)) < too_much(best.0) {
+        while down.min(up) != u64::MAX && costs.least_cost(down.min(up)) < too_much(best.0) {
             let number;
             if up <= down {
                 number = self.places[above];
@@ -561,10 +563,10 @@ impl<T: Copy> Queue<T> {
                 number = self.places[below];
                 down = nearest_below(below);
             }
-            let waiting = self.at(number);
-            if open.has(waiting) {
-                let plain = costs.of(&waiting.item);
-                best = best.min((plain as i64 - self.credit(now, waiting.since), waiting.order, plain, number));
+            let waiting = self.waiting_at(number);
+            if open.admits(waiting) {
+                let plain = costs.request_cost(&waiting.item);
+                best = best.min((plain as i64 - self.age_credit(now, waiting.since), waiting.order, plain, number));
             }
         }
         Choice { number: best.3, cost: best.2 }
@@ -584,21 +586,26 @@ impl<T: Copy> Queue<T> {
     fn shortest_of_few(
         &self,
         head: u64,
-        open: &Open<impl Fn(&Waiting<T>) -> bool>,
+        open: &CandidateFilter<impl Fn(&WaitingRequest<T>) -> bool>,
         costs: &impl Costs<T>,
         (bar, oldest): (u64, u32),
     ) -> Choice {
-        let near = |waiting: &Waiting<T>| costs.least(waiting.position.abs_diff(head)) < bar;
+        let near = |waiting: &WaitingRequest<T>| costs.least_cost(waiting.position.abs_diff(head)) < bar;
         match bar {
-            u64::MAX => self.least(|waiting| open.has(waiting), costs, (bar, oldest)),
-            _ => self.least(|waiting| near(waiting) && open.has(waiting), costs, (bar, oldest)),
+            u64::MAX => self.choose_least_cost(|waiting| open.admits(waiting), costs, (bar, oldest)),
+            _ => self.choose_least_cost(|waiting| near(waiting) && open.admits(waiting), costs, (bar, oldest)),
         }
     }
 
     /// The least cost among those that `counts` selects, the oldest of equals; `best` if none costs less.
     #[inline(always)]
-    fn least(&self, counts: impl Fn(&Waiting<T>) -> bool, costs: &impl Costs<T>, best: (u64, u32)) -> Choice {
-        let (cost, best) = least(&self.held, counts, costs, (best.0, self.at(best.1)));
+    fn choose_least_cost(
+        &self,
+        counts: impl Fn(&WaitingRequest<T>) -> bool,
+        costs: &impl Costs<T>,
+        best: (u64, u32),
+    ) -> Choice {
+        let (cost, best) = least_cost_among(&self.held, counts, costs, (best.0, self.waiting_at(best.1)));
         let number = self.held.get(best.older as usize).map_or(self.oldest, |older| older.younger);
         Choice { number, cost }
     }
@@ -608,18 +615,18 @@ impl<T: Copy> Queue<T> {
         &self,
         now: Instant,
         head: u64,
-        open: &Open<impl Fn(&Waiting<T>) -> bool>,
+        open: &CandidateFilter<impl Fn(&WaitingRequest<T>) -> bool>,
         costs: &impl Costs<T>,
     ) -> Choice {
         // The best so far: aged cost, order, plain cost, number.
         let mut best = (i64::MAX, u64::MAX, u64::MAX, NONE);
-        let mut look_at = |number: u32, waiting: &Waiting<T>| {
-            let plain = costs.of(&waiting.item);
-            let weighted = self.left_of_patience(number, plain) as i64;
-            best = best.min((weighted - self.credit(now, waiting.since), waiting.order, plain, number));
+        let mut look_at = |number: u32, waiting: &WaitingRequest<T>| {
+            let plain = costs.request_cost(&waiting.item);
+            let weighted = self.weigh_by_patience(number, plain) as i64;
+            best = best.min((weighted - self.age_credit(now, waiting.since), waiting.order, plain, number));
         };
         match self.discipline.nearest as usize {
-            0 => self.each(open).for_each(|(number, waiting)| look_at(number, waiting)),
+            0 => self.iter_candidates(open).for_each(|(number, waiting)| look_at(number, waiting)),
             count => {
                 let (mut few, mut many) = ([NOWHERE; 8], Vec::new());
                 let places = match few.get_mut(..count) {
@@ -631,18 +638,23 @@ impl<T: Copy> Queue<T> {
                 };
                 self.find_nearest(head, open, places);
                 let found = places.iter().take_while(|place| **place != NOWHERE);
-                found.for_each(|&(_, number)| look_at(number, self.at(number)));
+                found.for_each(|&(_, number)| look_at(number, self.waiting_at(number)));
             }
         }
         Choice { number: best.3, cost: best.2 }
     }
 
-    /// Fills `nearest` with the requests at the least distance ([`apart`]) from the head, and their numbers.
-    fn find_nearest(&self, head: u64, open: &Open<impl Fn(&Waiting<T>) -> bool>, nearest: &mut [(u128, u32)]) {
+    /// Fills `nearest` with the requests at the least distance ([`distance_key`]) from the head, and their numbers.
+    fn find_nearest(
+        &self,
+        head: u64,
+        open: &CandidateFilter<impl Fn(&WaitingRequest<T>) -> bool>,
+        nearest: &mut [(u128, u32)],
+    ) {
         let last = nearest.len() - 1;
         for (number, waiting) in self.by_age() {
-            let apart = apart(waiting, head);
-            if apart < nearest[last].0 && open.has(waiting) {
+            let apart = distance_key(waiting, head);
+            if apart < nearest[last].0 && open.admits(waiting) {
                 let place = nearest.partition_point(|other| other.0 < apart);
                 nearest.copy_within(place..last, place + 1);
                 nearest[place] = (apart, number);
@@ -652,75 +664,82 @@ impl<T: Copy> Queue<T> {
 
     /// The candidates, oldest first, with their numbers.
     #[inline(always)]
-    fn each<'a>(&'a self, open: &'a Open<impl Fn(&Waiting<T>) -> bool>) -> impl Iterator<Item = (u32, &'a Waiting<T>)> {
-        self.by_age().filter(|(_, waiting)| open.has(waiting))
+    fn iter_candidates<'a>(
+        &'a self,
+        open: &'a CandidateFilter<impl Fn(&WaitingRequest<T>) -> bool>,
+    ) -> impl Iterator<Item = (u32, &'a WaitingRequest<T>)> {
+        self.by_age().filter(|(_, waiting)| open.admits(waiting))
     }
 
     /// True if the request may be served at its position in this sweep.
-    fn ahead(&self, waiting: &Waiting<T>) -> bool {
+    fn is_ahead(&self, waiting: &WaitingRequest<T>) -> bool {
         waiting.position != self.sweep || waiting.order < self.sweep_fence
     }
 
     /// The first candidate at or above the sweep's position.
-    fn above(&self, open: &Open<impl Fn(&Waiting<T>) -> bool>) -> Option<u32> {
+    fn first_above(&self, open: &CandidateFilter<impl Fn(&WaitingRequest<T>) -> bool>) -> Option<u32> {
         if self.sorted {
             let first = match self.places.front() {
-                Some(&number) if self.at(number).position >= self.sweep => 0,
-                _ => self.places.partition_point(|&number| self.at(number).position < self.sweep),
+                Some(&number) if self.waiting_at(number).position >= self.sweep => 0,
+                _ => self.places.partition_point(|&number| self.waiting_at(number).position < self.sweep),
             };
             return self.first_place(open, self.places.range(first..));
         }
-        let ahead = |waiting: &Waiting<T>| waiting.position >= self.sweep && self.ahead(waiting);
-        self.nearest(open, ahead, |waiting| waiting.position)
+        let ahead = |waiting: &WaitingRequest<T>| waiting.position >= self.sweep && self.is_ahead(waiting);
+        self.best_candidate(open, ahead, |waiting| waiting.position)
     }
 
     /// The first candidate at or below the sweep's position.
-    fn below(&self, open: &Open<impl Fn(&Waiting<T>) -> bool>) -> Option<u32> {
+    fn first_below(&self, open: &CandidateFilter<impl Fn(&WaitingRequest<T>) -> bool>) -> Option<u32> {
         if self.sorted {
-            let last = self.places.partition_point(|&number| self.at(number).position <= self.sweep);
+            let last = self.places.partition_point(|&number| self.waiting_at(number).position <= self.sweep);
             return self.first_place(open, self.places.range(..last).rev());
         }
-        let ahead = |waiting: &Waiting<T>| waiting.position <= self.sweep && self.ahead(waiting);
-        self.nearest(open, ahead, |waiting| u64::MAX - waiting.position)
+        let ahead = |waiting: &WaitingRequest<T>| waiting.position <= self.sweep && self.is_ahead(waiting);
+        self.best_candidate(open, ahead, |waiting| u64::MAX - waiting.position)
     }
 
     /// The oldest candidate at the first of `places` that this sweep may serve.
     fn first_place<'a>(
         &self,
-        open: &Open<impl Fn(&Waiting<T>) -> bool>,
+        open: &CandidateFilter<impl Fn(&WaitingRequest<T>) -> bool>,
         places: impl Iterator<Item = &'a u32>,
     ) -> Option<u32> {
-        let served = |waiting: &Waiting<T>| open.has(waiting) && self.ahead(waiting);
-        let mut places = places.copied().filter(|&number| served(self.at(number)));
+        let served = |waiting: &WaitingRequest<T>| open.admits(waiting) && self.is_ahead(waiting);
+        let mut places = places.copied().filter(|&number| served(self.waiting_at(number)));
         let first = places.next()?;
-        let same = places.take_while(|&other| self.at(other).position == self.at(first).position);
-        Some(
-            same.fold(first, |oldest, other| if self.at(other).order < self.at(oldest).order { other } else { oldest }),
-        )
+        let same = places.take_while(|&other| self.waiting_at(other).position == self.waiting_at(first).position);
+        Some(same.fold(first, |oldest, other| {
+            if self.waiting_at(other).order < self.waiting_at(oldest).order { other } else { oldest }
+        }))
     }
 
-    fn circle(&self, open: &Open<impl Fn(&Waiting<T>) -> bool>) -> Option<u32> {
-        self.above(open).or_else(|| self.lowest(open, |waiting| waiting.position))
+    fn choose_circular(&self, open: &CandidateFilter<impl Fn(&WaitingRequest<T>) -> bool>) -> Option<u32> {
+        self.first_above(open).or_else(|| self.lowest_candidate(open, |waiting| waiting.position))
     }
 
-    fn elevator(&self, open: &Open<impl Fn(&Waiting<T>) -> bool>) -> Option<u32> {
+    fn choose_elevator(&self, open: &CandidateFilter<impl Fn(&WaitingRequest<T>) -> bool>) -> Option<u32> {
         match self.rising {
-            true => self.above(open).or_else(|| self.below(open)),
-            false => self.below(open).or_else(|| self.above(open)),
+            true => self.first_above(open).or_else(|| self.first_below(open)),
+            false => self.first_below(open).or_else(|| self.first_above(open)),
         }
     }
 
-    fn lowest(&self, open: &Open<impl Fn(&Waiting<T>) -> bool>, key: impl Fn(&Waiting<T>) -> u64) -> Option<u32> {
-        self.nearest(open, |_| true, key)
+    fn lowest_candidate(
+        &self,
+        open: &CandidateFilter<impl Fn(&WaitingRequest<T>) -> bool>,
+        key: impl Fn(&WaitingRequest<T>) -> u64,
+    ) -> Option<u32> {
+        self.best_candidate(open, |_| true, key)
     }
 
-    fn nearest(
+    fn best_candidate(
         &self,
-        open: &Open<impl Fn(&Waiting<T>) -> bool>,
-        ahead: impl Fn(&Waiting<T>) -> bool,
-        key: impl Fn(&Waiting<T>) -> u64,
+        open: &CandidateFilter<impl Fn(&WaitingRequest<T>) -> bool>,
+        ahead: impl Fn(&WaitingRequest<T>) -> bool,
+        key: impl Fn(&WaitingRequest<T>) -> u64,
     ) -> Option<u32> {
-        let candidates = self.each(open).filter(|(_, waiting)| ahead(waiting));
+        let candidates = self.iter_candidates(open).filter(|(_, waiting)| ahead(waiting));
         candidates.min_by_key(|(_, waiting)| key(waiting)).map(|(number, _)| number)
     }
 }
@@ -728,15 +747,15 @@ impl<T: Copy> Queue<T> {
 /// The least cost among those of `held` that `counts` selects, the oldest of equals; `best` if none costs less. Not
 /// inlined: it needs all registers.
 #[inline(never)]
-fn least<'a, T>(
-    held: &'a [Waiting<T>],
-    counts: impl Fn(&Waiting<T>) -> bool,
+fn least_cost_among<'a, T>(
+    held: &'a [WaitingRequest<T>],
+    counts: impl Fn(&WaitingRequest<T>) -> bool,
     costs: &impl Costs<T>,
-    best: (u64, &'a Waiting<T>),
-) -> (u64, &'a Waiting<T>) {
+    best: (u64, &'a WaitingRequest<T>),
+) -> (u64, &'a WaitingRequest<T>) {
     let (mut cost, mut best) = best;
     for waiting in held.iter().filter(|waiting| counts(waiting)) {
-        let other = costs.of(&waiting.item);
+        let other = costs.request_cost(&waiting.item);
         if other == cost && waiting.order < best.order {
             best = waiting;
         }
@@ -747,7 +766,7 @@ fn least<'a, T>(
 
 /// The distance and, below it, the order in one number: comparing two would take branches that are hard to predict.
 #[inline]
-fn apart<T>(waiting: &Waiting<T>, head: u64) -> u128 {
+fn distance_key<T>(waiting: &WaitingRequest<T>, head: u64) -> u128 {
     u128::from(waiting.position.abs_diff(head)) << 64 | u128::from(waiting.order)
 }
 
@@ -758,7 +777,7 @@ const NOWHERE: (u128, u32) = (u128::MAX, NONE);
 const FEW: usize = 64;
 
 /// True if the queue also keeps its requests sorted by position: the policy uses that, and many can wait.
-fn sorts(discipline: &Discipline, capacity: usize) -> bool {
+fn keeps_sorted(discipline: &Discipline, capacity: usize) -> bool {
     let by_place = match discipline.policy {
         Policy::Fcfs | Policy::Sstf => false,
         Policy::Look | Policy::CLook => discipline.window == 0,

@@ -27,8 +27,8 @@ impl LruList {
     }
 
     /// Adds an item as the most recently used.
-    pub fn add(&mut self) {
-        let (was, end) = (self.end(), self.links.len() as u32);
+    pub fn push_newest(&mut self) {
+        let (was, end) = (self.end_index(), self.links.len() as u32);
         let Neighbours { newer, older } = self.links[was as usize];
         let alone = newer == was;
         self.links.push(if alone { Neighbours { newer: end, older: end } } else { Neighbours { newer, older } });
@@ -42,7 +42,7 @@ impl LruList {
     }
 
     #[inline(always)]
-    fn end(&self) -> u32 {
+    fn end_index(&self) -> u32 {
         self.links.len() as u32 - 1
     }
 
@@ -54,7 +54,7 @@ impl LruList {
     }
 
     #[inline(always)]
-    fn link(&mut self, older: u32, thing: u32) {
+    fn link_after(&mut self, older: u32, thing: u32) {
         let newer = core::mem::replace(&mut self.links[older as usize].newer, thing);
         self.links[thing as usize] = Neighbours { newer, older };
         self.links[newer as usize].older = thing;
@@ -63,10 +63,10 @@ impl LruList {
     /// Makes `thing` the most recently used.
     #[inline(always)]
     pub fn touch(&mut self, thing: usize) {
-        let (thing, newest) = (thing as u32, self.links[self.end() as usize].older);
+        let (thing, newest) = (thing as u32, self.links[self.end_index() as usize].older);
         if thing != newest {
             self.unlink(thing);
-            self.link(newest, thing);
+            self.link_after(newest, thing);
         }
     }
 
@@ -74,34 +74,34 @@ impl LruList {
     pub fn demote(&mut self, thing: usize) {
         let thing = thing as u32;
         self.unlink(thing);
-        self.link(self.end(), thing);
+        self.link_after(self.end_index(), thing);
     }
 
     /// Moves `thing` to just after `other`, as if it was used right after it.
-    pub fn follow(&mut self, thing: usize, other: usize) {
+    pub fn move_after(&mut self, thing: usize, other: usize) {
         self.unlink(thing as u32);
-        self.link(other as u32, thing as u32);
+        self.link_after(other as u32, thing as u32);
     }
 
     /// The most recently used item.
     #[inline]
     pub fn newest(&self) -> Option<usize> {
-        let newest = self.links[self.end() as usize].older;
-        (newest != self.end()).then_some(newest as usize)
+        let newest = self.links[self.end_index() as usize].older;
+        (newest != self.end_index()).then_some(newest as usize)
     }
 
     /// The item used just before `thing`.
     #[inline]
-    pub fn before(&self, thing: usize) -> Option<usize> {
+    pub fn next_older(&self, thing: usize) -> Option<usize> {
         let before = self.links[thing].older;
-        (before != self.end()).then_some(before as usize)
+        (before != self.end_index()).then_some(before as usize)
     }
 
     /// The item used just after `thing`.
     #[inline(always)]
-    pub fn after(&self, thing: usize) -> Option<usize> {
+    pub fn next_newer(&self, thing: usize) -> Option<usize> {
         let after = self.links[thing].newer;
-        (after != self.end()).then_some(after as usize)
+        (after != self.end_index()).then_some(after as usize)
     }
 
     /// Takes `thing` off the list until it is touched or demoted.
@@ -121,7 +121,7 @@ impl LruList {
     /// The least recently used item.
     #[inline(always)]
     pub fn oldest(&self) -> Option<usize> {
-        let end = self.end();
+        let end = self.end_index();
         let oldest = self.links[end as usize].newer;
         (oldest != end).then_some(oldest as usize)
     }
@@ -129,7 +129,7 @@ impl LruList {
     /// All items, the least recently used first.
     #[inline]
     pub fn oldest_first(&self) -> impl Iterator<Item = usize> + '_ {
-        let end = self.end();
+        let end = self.end_index();
         let after = move |&thing: &u32| Some(self.links[thing as usize].newer).filter(|&next| next != end);
         core::iter::successors(after(&end), after).map(|thing| thing as usize)
     }
@@ -154,20 +154,20 @@ mod tests {
         recency.retire(0);
         assert_eq!(order(&recency), [3, 2, 1]);
         assert!(recency.is_retired(0) && !recency.is_retired(2));
-        assert_eq!((recency.before(2), recency.before(3), recency.newest()), (Some(3), None, Some(1)));
-        assert_eq!((recency.after(3), recency.after(1)), (Some(2), None));
-        recency.follow(1, 3);
+        assert_eq!((recency.next_older(2), recency.next_older(3), recency.newest()), (Some(3), None, Some(1)));
+        assert_eq!((recency.next_newer(3), recency.next_newer(1)), (Some(2), None));
+        recency.move_after(1, 3);
         assert_eq!(order(&recency), [3, 1, 2]);
-        recency.follow(1, 2);
+        recency.move_after(1, 2);
         recency.demote(0);
         assert_eq!(order(&recency), [0, 3, 2, 1]);
         assert_eq!(order(&LruList::new(0)), []);
-        recency.add();
+        recency.push_newest();
         assert_eq!(order(&recency), [0, 3, 2, 1, 4]);
         let mut grown = LruList::new(0);
-        (0..3).for_each(|_| grown.add());
+        (0..3).for_each(|_| grown.push_newest());
         grown.retire(1);
-        grown.add();
+        grown.push_newest();
         assert_eq!(order(&grown), [0, 2, 3]);
     }
 }

@@ -24,7 +24,7 @@ impl Ledger {
 
     /// Books the time from the mark to `at` under `part`. Panics when `at` is before the mark.
     #[inline]
-    pub fn until(&mut self, part: Part, at: Instant) {
+    pub fn book_until(&mut self, part: Part, at: Instant) {
         // All parts together are the time from the start to the mark: none can wrap.
         self.parts.add_nanos(part, at.since(self.mark).nanos());
         self.mark = at;
@@ -32,9 +32,9 @@ impl Ledger {
 
     /// Closes the account at `at`. If the request broke off, `at` may lie before the mark: entries beyond `at` are
     /// taken back, the latest part first, and any time missing up to `at` goes to `part`.
-    pub fn settle(&mut self, part: Part, at: Instant) {
+    pub fn close_at(&mut self, part: Part, at: Instant) {
         if at >= self.mark {
-            return self.until(part, at);
+            return self.book_until(part, at);
         }
         self.parts.take_back(self.mark.since(at).nanos());
         self.mark = at;
@@ -42,9 +42,9 @@ impl Ledger {
 
     /// Books the time from the mark to `child.submitted` under `waiting`, and the rest as the child did.
     #[inline]
-    pub fn adopt(&mut self, waiting: Part, child: &Completion) {
+    pub fn book_child(&mut self, waiting: Part, child: &Completion) {
         self.parts.add_all(&child.parts);
-        self.until(waiting, child.submitted);
+        self.book_until(waiting, child.submitted);
         self.mark = child.finished;
     }
 
@@ -86,15 +86,15 @@ impl Account {
     }
 
     /// The account of a completed request.
-    pub fn of(answer: &Completion) -> Account {
+    pub fn from_completion(answer: &Completion) -> Account {
         let ledger = Ledger { start: answer.submitted, mark: answer.finished, parts: answer.parts };
         Account { ledger, effort: answer.effort }
     }
 
     /// Books the time from the mark to `child.submitted` under `waiting`, and the rest as the child did.
     #[inline]
-    pub fn adopt(&mut self, waiting: Part, child: &Completion) {
-        self.ledger.adopt(waiting, child);
+    pub fn book_child(&mut self, waiting: Part, child: &Completion) {
+        self.ledger.book_child(waiting, child);
         self.effort.add(&child.effort);
     }
 }
@@ -125,7 +125,7 @@ impl Record {
 
     /// The record of a request that its source served: all its time except computing counts as waiting in the operating
     /// system.
-    pub fn of_served(served: &ServedRequest) -> Record {
+    pub fn from_served(served: &ServedRequest) -> Record {
         let ServedRequest { worker, op, lba, sectors, intended, issued, finished, computed, failed } = *served;
         let (flags, status) = (Flags::NONE, if failed { Status::MediumError } else { Status::Done });
         let request = Request { tag: 0, unit: 0, origin: worker, op, flags, lba, sectors, stamp: 0 };
@@ -138,19 +138,19 @@ impl Record {
 
     /// Response time: from the issue to the completion.
     #[inline]
-    pub fn response(&self) -> Span {
+    pub fn response_time(&self) -> Span {
         self.completion.finished.since(self.issued)
     }
 
     /// Time from when it was due to the completion.
     #[inline]
-    pub fn since_due(&self) -> Span {
+    pub fn time_since_due(&self) -> Span {
         self.completion.finished.since(self.intended)
     }
 
     /// Time from when it was due to the issue.
     #[inline]
-    pub fn backlog(&self) -> Span {
+    pub fn issue_delay(&self) -> Span {
         self.issued.since(self.intended)
     }
 }

@@ -12,11 +12,11 @@ pub struct Seed(pub u64);
 impl Seed {
     /// The stream called `name`. Equal seeds and names give equal streams on every machine.
     pub fn stream(self, name: &str) -> Rng {
-        self.numbered(name, 0)
+        self.numbered_stream(name, 0)
     }
 
     /// The stream called `name` of number `index` among several equals (a worker, a drive of an array).
-    pub fn numbered(self, name: &str, index: u64) -> Rng {
+    pub fn numbered_stream(self, name: &str, index: u64) -> Rng {
         let mut hash = 0xcbf2_9ce4_8422_2325u64;
         for byte in name.bytes().chain(index.to_le_bytes()) {
             hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
@@ -25,8 +25,8 @@ impl Seed {
     }
 
     /// The seed of the independent run number `index` of a study.
-    pub fn run(self, index: u64) -> Seed {
-        Seed(self.numbered("run", index).next_u64())
+    pub fn run_seed(self, index: u64) -> Seed {
+        Seed(self.numbered_stream("run", index).next_u64())
     }
 }
 
@@ -70,7 +70,7 @@ impl Rng {
     }
 
     /// True with probability `percent` / 100.
-    pub fn percent(&mut self, percent: u32) -> bool {
+    pub fn draw_chance(&mut self, percent: u32) -> bool {
         self.below(100) < u64::from(percent)
     }
 }

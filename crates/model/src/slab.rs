@@ -32,7 +32,7 @@ impl<T> Slab<T> {
 
     /// Takes a place and returns its number. A reused place keeps its old item; a new one holds what `new` returns.
     #[inline]
-    pub fn claim(&mut self, new: impl FnOnce() -> T) -> u32 {
+    pub fn claim_place(&mut self, new: impl FnOnce() -> T) -> u32 {
         match self.free.pop() {
             Some(index) => index,
             None => {
@@ -50,13 +50,13 @@ impl<T> Slab<T> {
 
     /// Returns the first of the `last` most recently freed places; none of them may have been taken since.
     #[inline]
-    pub fn freed(&self, last: u32) -> u32 {
+    pub fn nth_last_freed(&self, last: u32) -> u32 {
         self.free[self.free.len() - last as usize]
     }
 
     /// The number of places in use.
     #[inline]
-    pub fn taken(&self) -> u32 {
+    pub fn places_in_use(&self) -> u32 {
         (self.places.len() - self.free.len()) as u32
     }
 
@@ -104,7 +104,7 @@ mod tests {
     fn an_item_is_taken_out_once_and_its_place_is_free_once() {
         let mut slab = Slab::with_capacity(0);
         let (first, second) = (slab.put(Some('a')), slab.put(Some('b')));
-        assert_eq!((slab.take(first), slab.take(first), slab.taken()), (Some('a'), None, 1));
+        assert_eq!((slab.take(first), slab.take(first), slab.places_in_use()), (Some('a'), None, 1));
         assert_eq!((slab.put(Some('c')), slab.put(Some('d')), slab[second]), (first, 2, Some('b')));
     }
 
@@ -113,9 +113,9 @@ mod tests {
         let mut slab = Slab::with_capacity(4);
         let numbers: Vec<u32> = (0..4).map(|item| slab.put(item)).collect();
         [2, 0, 3].into_iter().for_each(|index| slab.free(numbers[index]));
-        assert_eq!(slab.taken(), 1);
-        assert_eq!([3, 2, 1].map(|last| slab.freed(last)), [2, 0, 3]);
-        assert_eq!((slab.claim(|| 9), slab[3], slab.taken()), (3, 3, 2), "with what was left in it");
-        assert_eq!([2, 1].map(|last| slab.freed(last)), [2, 0]);
+        assert_eq!(slab.places_in_use(), 1);
+        assert_eq!([3, 2, 1].map(|last| slab.nth_last_freed(last)), [2, 0, 3]);
+        assert_eq!((slab.claim_place(|| 9), slab[3], slab.places_in_use()), (3, 3, 2), "with what was left in it");
+        assert_eq!([2, 1].map(|last| slab.nth_last_freed(last)), [2, 0]);
     }
 }

@@ -45,7 +45,7 @@ use crate::host::scsi::{MOST_DRIVES, ScsiBus, ScsiSpec};
 use crate::rng::Seed;
 use crate::time::Instant;
 
-pub use self::alike::{AskedSettings, OpenSettings};
+pub use self::alike::{UnusedSettings, UsedSettings};
 
 /// Spindles are locked to a crystal of 100 parts in a million either way, so two differ by twice that at most (inferred:
 /// the usual tolerance of such parts; makers state far wider limits of the speed, 0.1 to 0.5 %). Drives only turn slower than
@@ -132,17 +132,17 @@ impl Layer {
     }
 
     /// Builds the layer, called `name`, above `below`, which has `units` units.
-    fn above(&self, name: &str, below: Box<dyn Device>, units: u32) -> Box<dyn Device> {
+    fn build_above(&self, name: &str, below: Box<dyn Device>, units: u32) -> Box<dyn Device> {
         match self {
-            Layer::Identity => Box::new(IdentityLayer::above(below).called(name)),
-            Layer::Controller(spec) => Box::new(Controller::above(*spec, below).called(name)),
-            Layer::Bus(rate) => Box::new(Controller::bus(*rate, below, units).called(name)),
-            Layer::Channel(drives) => Box::new(Channel::above(*drives, below, units).called(name)),
-            Layer::Scsi(spec) => Box::new(ScsiBus::above(*spec, below, units).called(name)),
-            Layer::Array(spec) => Box::new(Array::above(spec.clone(), below).called(name)),
-            Layer::Driver(spec) => Box::new(Driver::above(*spec, below).called(name)),
-            Layer::Accelerator(spec) => Box::new(Accelerator::above(*spec, below).called(name)),
-            Layer::Processor(spec) => Box::new(Processor::above(*spec, below).called(name)),
+            Layer::Identity => Box::new(IdentityLayer::build_above(below).with_name(name)),
+            Layer::Controller(spec) => Box::new(Controller::build_above(*spec, below).with_name(name)),
+            Layer::Bus(rate) => Box::new(Controller::build_bus(*rate, below, units).with_name(name)),
+            Layer::Channel(drives) => Box::new(Channel::build_above(*drives, below, units).with_name(name)),
+            Layer::Scsi(spec) => Box::new(ScsiBus::build_above(*spec, below, units).with_name(name)),
+            Layer::Array(spec) => Box::new(Array::build_above(spec.clone(), below).with_name(name)),
+            Layer::Driver(spec) => Box::new(Driver::build_above(*spec, below).with_name(name)),
+            Layer::Accelerator(spec) => Box::new(Accelerator::build_above(*spec, below).with_name(name)),
+            Layer::Processor(spec) => Box::new(Processor::build_above(*spec, below).with_name(name)),
         }
     }
 }
@@ -155,55 +155,55 @@ impl Stack {
 
     /// Adds a layer on top.
     #[must_use]
-    pub fn under(mut self, layer: Layer) -> Stack {
+    pub fn with_layer(mut self, layer: Layer) -> Stack {
         self.layers.push(layer);
         self
     }
 
     /// Builds the stack as a device. The platters' phases at time 0 are drawn from `seed`.
     pub fn build(&self, seed: Seed) -> Box<dyn Device> {
-        self.build_on(&mut |number| Box::new(self.drive(seed, number)))
+        self.build_on(&mut |number| Box::new(self.build_drive(seed, number)))
     }
 
     /// As [`Stack::build`], with drives that report their arm movements to `told`.
-    pub fn build_told(&self, seed: Seed, told: &MovementLog) -> Box<dyn Device> {
+    pub fn build_logged(&self, seed: Seed, told: &MovementLog) -> Box<dyn Device> {
         self.build_on(&mut |number| {
-            let mut drive = self.drive(seed, number);
-            drive.tell(number, told.clone());
+            let mut drive = self.build_drive(seed, number);
+            drive.record_movements(number, told.clone());
             Box::new(drive)
         })
     }
 
     fn build_on(&self, drive: Drives<'_>) -> Box<dyn Device> {
         if self.beside.is_empty() {
-            return above(&self.layers, drive);
+            return build_layers(&self.layers, drive);
         }
         let computes = matches!(self.layers.last(), Some(Layer::Processor(_)));
         let (below, processor) = self.layers.split_at(self.layers.len() - usize::from(computes));
-        let names = self.names();
-        let own = (one(below, &names[..below.len()], 0, drive), self.drives());
+        let names = self.layer_names();
+        let own = (build_one(below, &names[..below.len()], 0, drive), self.drives());
         let stick = |spec: &FlashSpec| -> (Box<dyn Device>, u32) { (Box::new(Flash::new(*spec)), 1) };
-        let all = MixedDevices::above(core::iter::once(own).chain(self.beside.iter().map(stick)).collect());
+        let all = MixedDevices::build_above(core::iter::once(own).chain(self.beside.iter().map(stick)).collect());
         match processor.first() {
-            Some(layer) => layer.above(layer.kind(), Box::new(all), 1),
+            Some(layer) => layer.build_above(layer.kind(), Box::new(all), 1),
             None => Box::new(all),
         }
     }
 
     /// Builds a drive. The first turns as its profile says; each of the others is slower by up to `SLOWEST` millionths:
     /// the same part number, another crystal.
-    pub fn drive(&self, seed: Seed, number: u32) -> Drive {
+    pub fn build_drive(&self, seed: Seed, number: u32) -> Drive {
         let mut profile = self.profile.clone();
         if number > 0 {
-            let slower = seed.numbered("speed", u64::from(number)).below(SLOWEST + 1);
-            profile.mechanics = profile.mechanics.slowed(slower);
+            let slower = seed.numbered_stream("speed", u64::from(number)).below(SLOWEST + 1);
+            profile.mechanics = profile.mechanics.slowed_by(slower);
         }
-        Drive::new(profile, seed.numbered("phase", u64::from(number)).next_u64())
+        Drive::new(profile, seed.numbered_stream("phase", u64::from(number)).next_u64())
     }
 
     /// The mechanics of each of its drives.
-    pub fn mechanics(&self, seed: Seed) -> Vec<Mechanics> {
-        (0..self.drives()).map(|number| self.drive(seed, number).mechanics().clone()).collect()
+    pub fn drive_mechanics(&self, seed: Seed) -> Vec<Mechanics> {
+        (0..self.drives()).map(|number| self.build_drive(seed, number).mechanics().clone()).collect()
     }
 
     /// True if nothing stands above the drive or beside it, and nothing changes.
@@ -252,8 +252,8 @@ impl Stack {
 
     /// The layers' names in keys, in the order of `layers`: the kind, with a number from the second of a kind on,
     /// counted from the top.
-    pub fn names(&self) -> Vec<String> {
-        names(&self.layers)
+    pub fn layer_names(&self) -> Vec<String> {
+        name_layers(&self.layers)
     }
 
     /// Checks that each layer makes sense at its place; returns the first that does not, from the top.
@@ -261,7 +261,7 @@ impl Stack {
         let arrays = self.layers.iter().filter(|layer| matches!(layer, Layer::Array(_))).count();
         let array = self.layers.iter().position(|layer| matches!(layer, Layer::Array(_)));
         let top = self.layers.len().saturating_sub(1);
-        for (place, (layer, name)) in self.layers.iter().zip(self.names()).enumerate().rev() {
+        for (place, (layer, name)) in self.layers.iter().zip(self.layer_names()).enumerate().rev() {
             let above = self.layers.get(place + 1);
             let why = match layer {
                 Layer::Processor(_) if place != top => "its programs are above all else: it stands on top",
@@ -282,7 +282,7 @@ impl Stack {
 }
 
 /// The names of `layers`, the lowest first.
-fn names(layers: &[Layer]) -> Vec<String> {
+fn name_layers(layers: &[Layer]) -> Vec<String> {
     let name = |(place, layer): (usize, &Layer)| {
         let above = layers[place + 1..].iter().filter(|other| other.kind() == layer.kind()).count();
         if above == 0 { layer.kind().to_string() } else { format!("{}-{}", layer.kind(), above + 1) }
@@ -294,33 +294,33 @@ fn names(layers: &[Layer]) -> Vec<String> {
 type Drives<'a> = &'a mut dyn FnMut(u32) -> Box<dyn Device>;
 
 /// Builds `layers`, the lowest first, above the drives that `drive` returns by number.
-pub fn above(layers: &[Layer], drive: Drives<'_>) -> Box<dyn Device> {
-    one(layers, &names(layers), 0, drive)
+pub fn build_layers(layers: &[Layer], drive: Drives<'_>) -> Box<dyn Device> {
+    build_one(layers, &name_layers(layers), 0, drive)
 }
 
 /// Builds the device on which an array of `count` drives with `layers` below it stands.
-pub fn below_array(layers: &[Layer], count: u32, drive: Drives<'_>) -> Box<dyn Device> {
-    several(layers, &names(layers), count, drive)
+pub fn build_below_array(layers: &[Layer], count: u32, drive: Drives<'_>) -> Box<dyn Device> {
+    build_members(layers, &name_layers(layers), count, drive)
 }
 
 /// Builds `layers` above the drive with this number, or, with an array among them, above all drives of the array.
-fn one(layers: &[Layer], names: &[String], number: u32, drive: Drives<'_>) -> Box<dyn Device> {
+fn build_one(layers: &[Layer], names: &[String], number: u32, drive: Drives<'_>) -> Box<dyn Device> {
     let (Some((layer, below)), Some((name, others))) = (layers.split_last(), names.split_last()) else {
         return drive(number);
     };
     match layer {
-        Layer::Array(spec) => layer.above(name, several(below, others, spec.members, drive), spec.members),
-        _ => layer.above(name, one(below, others, number, drive), 1),
+        Layer::Array(spec) => layer.build_above(name, build_members(below, others, spec.members, drive), spec.members),
+        _ => layer.build_above(name, build_one(below, others, number, drive), 1),
     }
 }
 
 /// Builds the drives of an array, each with its own layers, and the layers that they share.
-fn several(layers: &[Layer], names: &[String], count: u32, drive: Drives<'_>) -> Box<dyn Device> {
+fn build_members(layers: &[Layer], names: &[String], count: u32, drive: Drives<'_>) -> Box<dyn Device> {
     match (layers.split_last(), names.split_last()) {
         (Some((layer, below)), Some((name, others))) if layer.is_shared() => {
-            layer.above(name, several(below, others, count, drive), count)
+            layer.build_above(name, build_members(below, others, count, drive), count)
         }
-        _ => Box::new(Ports::new((0..count).map(|number| one(layers, names, number, drive)).collect())),
+        _ => Box::new(Ports::new((0..count).map(|number| build_one(layers, names, number, drive)).collect())),
     }
 }
 
@@ -383,7 +383,8 @@ mod tests {
 
     #[test]
     fn a_layer_that_stands_twice_is_numbered_from_the_top() {
-        let names = stack(alloc::vec![CONTROLLER, driver(), array(RaidLevel::Raid0, 2), CONTROLLER, driver()]).names();
+        let names =
+            stack(alloc::vec![CONTROLLER, driver(), array(RaidLevel::Raid0, 2), CONTROLLER, driver()]).layer_names();
         assert_eq!(names, ["controller-2", "driver-2", "array", "controller", "driver"]);
     }
 

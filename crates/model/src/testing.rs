@@ -28,7 +28,7 @@ mod violation;
 pub use self::client::{ClientHabits, TestClient};
 pub use self::conformance::{conformance, conformance_through, conformance_to};
 pub use self::cuts::{CutTally, DriveFault, MemberImages, cuts, stack_to_cut};
-pub use self::durability::{Breach, DurabilityChecker, DurabilityLaw, PowerFailure, Promise, Toll};
+pub use self::durability::{Breach, DurabilityChecker, DurabilityLaw, LossCounts, PowerFailure, Promise};
 pub use self::image::{ImageSector, SectorImage};
 pub use self::parity::{UnrecoverableBlock, VolumeMembers};
 pub use self::sight::VolumeSight;

@@ -131,7 +131,7 @@ impl Rate {
 
     /// Returns the time that `bytes` take, rounded down. For any dividend the product with the inverse is too small by at most 1.
     #[inline]
-    pub fn time(self, bytes: u64) -> Span {
+    pub fn transfer_time(self, bytes: u64) -> Span {
         let dividend = bytes * 1_000_000_000;
         let quotient = ((u128::from(dividend) * u128::from(self.inverse)) >> 64) as u64;
         let rest = dividend - quotient * self.bytes_a_second;
@@ -164,7 +164,7 @@ mod tests {
         let drawn = (0..100_000).map(|i| (rng.next_u64() >> (i % 60), rng.next_u64() >> (i % 30)));
         for (rate, bytes) in fixed.into_iter().chain(drawn.collect::<alloc::vec::Vec<_>>()) {
             let (rate, bytes) = (rate.max(1), bytes / 1_000_000_000);
-            assert_eq!(Rate::new(rate).time(bytes).nanos(), bytes * 1_000_000_000 / rate, "{bytes} at {rate}");
+            assert_eq!(Rate::new(rate).transfer_time(bytes).nanos(), bytes * 1_000_000_000 / rate, "{bytes} at {rate}");
         }
     }
 }

@@ -4,7 +4,7 @@
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-use crate::block::asked::Asked;
+use crate::block::asked::SettingUse;
 use crate::block::busy::BusyCurve;
 use crate::block::{
     Completion, Control, ControlError, Device, DeviceProgress, Flags, Landing, Limits, Request, Status,
@@ -21,34 +21,34 @@ use crate::time::Instant;
 /// and completes with that flush.
 pub trait Witness {
     /// The device accepted `request` at `now`.
-    fn submitted(&mut self, now: Instant, request: &Request);
+    fn note_submission(&mut self, now: Instant, request: &Request);
     /// `request` completed.
-    fn completed(&mut self, request: &Request, completion: &Completion);
+    fn note_completion(&mut self, request: &Request, completion: &Completion);
     /// A landing was reported: the fate of a written run, or an event of an array.
-    fn landed(&mut self, landing: &Landing);
+    fn note_landing(&mut self, landing: &Landing);
     /// A setting was changed at `now`.
-    fn changed(&mut self, now: Instant, key: &str, value: &str) {
+    fn note_change(&mut self, now: Instant, key: &str, value: &str) {
         let _ = (now, key, value);
     }
     /// True if the device, which would go on by itself at `next` after the job's end at `end`, should do so.
-    fn lingers(&mut self, end: Instant, next: Instant) -> bool;
+    fn should_linger(&mut self, end: Instant, next: Instant) -> bool;
 }
 
 impl<W: Witness> Witness for &mut W {
-    fn submitted(&mut self, now: Instant, request: &Request) {
-        (**self).submitted(now, request);
+    fn note_submission(&mut self, now: Instant, request: &Request) {
+        (**self).note_submission(now, request);
     }
-    fn completed(&mut self, request: &Request, completion: &Completion) {
-        (**self).completed(request, completion);
+    fn note_completion(&mut self, request: &Request, completion: &Completion) {
+        (**self).note_completion(request, completion);
     }
-    fn landed(&mut self, landing: &Landing) {
-        (**self).landed(landing);
+    fn note_landing(&mut self, landing: &Landing) {
+        (**self).note_landing(landing);
     }
-    fn changed(&mut self, now: Instant, key: &str, value: &str) {
-        (**self).changed(now, key, value);
+    fn note_change(&mut self, now: Instant, key: &str, value: &str) {
+        (**self).note_change(now, key, value);
     }
-    fn lingers(&mut self, end: Instant, next: Instant) -> bool {
-        (**self).lingers(end, next)
+    fn should_linger(&mut self, end: Instant, next: Instant) -> bool {
+        (**self).should_linger(end, next)
     }
 }
 
@@ -73,7 +73,7 @@ impl<D: Device, W: Witness> WatchedDevice<D, W> {
     /// Lets the device go on by itself for as long as the witness wants.
     pub fn linger(&mut self, end: Instant) {
         while let Some(next) = self.device.poll_timeout() {
-            if !self.witness.lingers(end, next) {
+            if !self.witness.should_linger(end, next) {
                 return;
             }
             self.handle_timeout(next);
@@ -93,11 +93,11 @@ impl<D: Device, W: Witness> WatchedDevice<D, W> {
 
     fn tell_landings(&mut self) {
         while let Some(landing) = self.device.poll_landing() {
-            self.witness.landed(&landing);
+            self.witness.note_landing(&landing);
         }
     }
 
-    fn tell(&mut self, completion: &Completion) {
+    fn tell_completion(&mut self, completion: &Completion) {
         let request = self.flying.get_mut(completion.tag as usize).and_then(Option::take);
         let (request, flush_follows) = request.expect("a completion of something in flight");
         if flush_follows && completion.status == Status::Done {
@@ -105,9 +105,9 @@ impl<D: Device, W: Witness> WatchedDevice<D, W> {
             return;
         }
         if let Some(write) = self.unflushed.remove(&request.tag) {
-            self.witness.completed(&write, completion);
+            self.witness.note_completion(&write, completion);
         }
-        self.witness.completed(&request, completion);
+        self.witness.note_completion(&request, completion);
     }
 }
 
@@ -127,7 +127,7 @@ impl<D: Device, W: Witness> Device for WatchedDevice<D, W> {
         }
         let seen = Request { flags: if flush_follows { flags.with(Flags::FUA) } else { flags }, ..request };
         self.flying[tag] = Some((seen, flush_follows));
-        self.witness.submitted(now, &seen);
+        self.witness.note_submission(now, &seen);
         Ok(next)
     }
 
@@ -135,7 +135,7 @@ impl<D: Device, W: Witness> Device for WatchedDevice<D, W> {
         let done = self.device.control(now, control);
         self.tell_landings();
         if let (Control::Set { key, value }, Ok(())) = (control, done) {
-            self.witness.changed(now, key, value);
+            self.witness.note_change(now, key, value);
         }
         done
     }
@@ -151,20 +151,20 @@ impl<D: Device, W: Witness> Device for WatchedDevice<D, W> {
 
     fn poll_completion(&mut self) -> Option<Completion> {
         let completion = self.device.poll_completion()?;
-        self.tell(&completion);
+        self.tell_completion(&completion);
         Some(completion)
     }
 
-    fn log(&self) -> DriveLog {
-        self.device.log()
+    fn drive_log(&self) -> DriveLog {
+        self.device.drive_log()
     }
 
-    fn asked(&self, now: Instant) -> Asked {
-        self.device.asked(now)
+    fn setting_use(&self, now: Instant) -> SettingUse {
+        self.device.setting_use(now)
     }
 
-    fn cores(&self, now: Instant) -> Option<BusyCurve> {
-        self.device.cores(now)
+    fn core_load(&self, now: Instant) -> Option<BusyCurve> {
+        self.device.core_load(now)
     }
 
     /// None: the witness has them.
@@ -172,15 +172,15 @@ impl<D: Device, W: Witness> Device for WatchedDevice<D, W> {
         None
     }
 
-    fn unsettled(&self, tell: &mut dyn FnMut(u64)) {
-        self.device.unsettled(tell);
+    fn report_unsettled(&self, tell: &mut dyn FnMut(u64)) {
+        self.device.report_unsettled(tell);
     }
 
     fn proceed_into(&mut self, until: Instant, answer: &mut Completion) -> DeviceProgress {
         let reached = self.device.proceed_into(until, answer);
         self.tell_landings();
         if reached.answered {
-            self.tell(answer);
+            self.tell_completion(answer);
         }
         reached
     }

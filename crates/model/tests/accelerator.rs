@@ -29,7 +29,7 @@ const LAZY: AcceleratorSpec = AcceleratorSpec {
 };
 
 fn drive() -> SmallDrive {
-    SmallDrive::default().buffered(4, 64)
+    SmallDrive::default().with_buffer(4, 64)
 }
 
 /// The cache, the time, and what the medium holds.
@@ -43,7 +43,7 @@ struct Scene {
 
 impl Scene {
     fn new(spec: AcceleratorSpec, small: &SmallDrive) -> Scene {
-        let mut device = Accelerator::above(spec, Box::new(small.drive()));
+        let mut device = Accelerator::build_above(spec, Box::new(small.drive()));
         device.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("landings");
         Scene { device, now: Instant::ZERO, image: SectorImage::new(), landed: Vec::new(), stamp: 0 }
     }
@@ -67,7 +67,7 @@ impl Scene {
 
     fn listen(&mut self) {
         while let Some(landing) = self.device.poll_landing() {
-            self.image.apply(&landing);
+            self.image.apply_landing(&landing);
             if landing.kind == LandingKind::Landed {
                 self.landed.push((landing.lba, landing.stamp));
             }
@@ -168,7 +168,7 @@ fn an_orderly_power_off_writes_out_first() {
 /// The page is written again while it is on its way to the medium: the new data follow the old.
 #[test]
 fn no_update_is_lost_while_its_page_is_written_out() {
-    let mut scene = Scene::new(LAZY, &drive().queued(4, Policy::Fcfs));
+    let mut scene = Scene::new(LAZY, &drive().with_queue(4, Policy::Fcfs));
     scene.write(800);
     let old = scene.stamp;
     scene.submit(Op::Flush, Flags::NONE, 0, 0);
@@ -292,13 +292,13 @@ impl Device for Failing {
     fn poll_completion(&mut self) -> Option<Completion> {
         self.ready.pop_front()
     }
-    fn log(&self) -> DriveLog {
+    fn drive_log(&self) -> DriveLog {
         DriveLog::default()
     }
     fn poll_landing(&mut self) -> Option<Landing> {
         None
     }
-    fn unsettled(&self, _: &mut dyn FnMut(u64)) {}
+    fn report_unsettled(&self, _: &mut dyn FnMut(u64)) {}
 }
 
 /// The cache above a device that cannot be written, and the count of its attempts.
@@ -306,7 +306,7 @@ fn failing(spec: AcceleratorSpec, status: Status) -> (Scene, Rc<Cell<u32>>) {
     let mut scene = Scene::new(spec, &drive());
     let writes = Rc::new(Cell::new(0));
     scene.device =
-        Accelerator::above(spec, Box::new(Failing { status, writes: writes.clone(), ready: VecDeque::new() }));
+        Accelerator::build_above(spec, Box::new(Failing { status, writes: writes.clone(), ready: VecDeque::new() }));
     scene.device.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("landings");
     (scene, writes)
 }

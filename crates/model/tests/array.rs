@@ -39,7 +39,7 @@ fn spec(level: RaidLevel, members: u32) -> ArraySpec {
 fn array(spec: &ArraySpec, drive: &SmallDrive) -> LayeredDevice<Array> {
     let member = |index: u32| SmallDrive { phase: u64::from(index) << 61, ..drive.clone() }.drive();
     let members = (0..spec.members).map(|index| Box::new(member(index)) as Box<dyn Device>);
-    Array::above(spec.clone(), Box::new(Ports::new(members.collect())))
+    Array::build_above(spec.clone(), Box::new(Ports::new(members.collect())))
 }
 
 fn request(tag: u32, op: Op, lba: u64, sectors: u32) -> Request {
@@ -83,7 +83,7 @@ fn each_level_sends_the_commands_it_must() {
 #[test]
 fn two_drives_stripe_twice_as_fast() {
     let rate = |spec: &ArraySpec| {
-        let mut device = array(spec, &SmallDrive::default().buffered(4, 256));
+        let mut device = array(spec, &SmallDrive::default().with_buffer(4, 256));
         let mut now = Instant::ZERO;
         for index in 0..40 {
             now = serve(&mut device, now, request(0, Op::Read, index * 128, 128)).finished;
@@ -116,7 +116,7 @@ impl Case {
         let device = stack.build();
         let limits = device.limits(0);
         let habits = ClientHabits::random(&limits, rng);
-        let promise = Promise { heads: 5, ..Promise::of(&limits, stack.drive.cut_sector) };
+        let promise = Promise { heads: 5, ..Promise::from_limits(&limits, stack.drive.cut_sector) };
         let client = TestClient::new(device, DurabilityChecker::new(promise), habits, Seed(seed).stream("client"));
         Case { client, stack }
     }
@@ -138,8 +138,8 @@ impl Case {
     fn verdict(&mut self, lost: u64) -> Option<DurabilityLaw> {
         let image = self.client.image.clone();
         let written = self.client.written.clone();
-        let blocks = self.members(&image, &written, lost).blocks();
-        self.client.checker.judge(&blocks, PowerFailure::Cut).err().map(|breach| breach.law)
+        let blocks = self.members(&image, &written, lost).read_written();
+        self.client.checker.judge_image(&blocks, PowerFailure::Cut).err().map(|breach| breach.law)
     }
 
     fn lose(&mut self, member: u32) {
@@ -154,13 +154,13 @@ fn lose_at_any_instant(level: RaidLevel, count: u32, seed: u64) -> Option<Durabi
     let rng = &mut Seed(seed).stream("instants");
     let mut lost = 0;
     for _ in 0..count {
-        case.client.work(case.client.now() + Span::from_micros(rng.below(150_000)));
+        case.client.work_until(case.client.now() + Span::from_micros(rng.below(150_000)));
         let member = rng.below(u64::from(case.spec().members)) as u32;
         case.lose(member);
         lost |= 1 << member;
     }
-    case.client.work(case.client.now() + Span::from_millis(100));
-    case.client.flush();
+    case.client.work_until(case.client.now() + Span::from_millis(100));
+    case.client.drain_and_flush();
     case.verdict(lost)
 }
 
@@ -188,15 +188,15 @@ fn a_rebuilt_member_holds_all_that_was_written() {
     for seed in 0..20 {
         for level in [RaidLevel::Raid1, RaidLevel::Raid10, RaidLevel::Raid5, RaidLevel::Raid6] {
             let mut case = Case::new(level, seed);
-            case.client.keep();
-            case.client.work(Instant::ZERO + Span::from_millis(50));
+            case.client.keep_landings();
+            case.client.work_until(Instant::ZERO + Span::from_millis(50));
             case.lose(1);
-            case.client.work(case.client.now() + Span::from_millis(50));
+            case.client.work_until(case.client.now() + Span::from_millis(50));
             let from = case.client.landings.len();
             case.client.control(&Control::Set { key: "array.replace", value: "1" });
-            case.client.work(case.client.now() + Span::from_millis(300));
-            case.client.flush();
-            case.client.rest(Span::from_secs(60));
+            case.client.work_until(case.client.now() + Span::from_millis(300));
+            case.client.drain_and_flush();
+            case.client.rest_for(Span::from_secs(60));
             let mut sectors: Vec<Vec<u64>> = vec![Vec::new(); case.members_end() as usize];
             let new = case.client.landings[from..].iter().filter(|landing| landing.member == 1 && landing.number > 0);
             // A copy that a later write replaced in the buffer is reported as discarded.
@@ -243,20 +243,20 @@ fn a_cut_between_data_and_parity_leaves_a_hole() {
         device.handle_timeout(at);
         device.control(at, &Control::PowerCut).expect("known");
         while let Some(landing) = device.poll_landing() {
-            image.apply(&landing);
+            image.apply_landing(&landing);
         }
         let written = [first, second];
         let sectors = SmallDrive::default().geometry().expect("a layout").sectors();
         let volume = spec(RaidLevel::Raid5, 4).volumes(sectors)[0];
         let all = VolumeMembers { image: &image, volume, lost: 0, writes: &written };
         // Read directly, each block holds the old or the new data: no law is broken.
-        let read = |lba| all.read(lba).expect("nothing is lost");
+        let read = |lba| all.read_block(lba).expect("nothing is lost");
         assert!((0..8).all(|lba| read(lba) == Some(ImageSector::Stamp(1)) || read(lba) == Some(ImageSector::Stamp(2))));
         assert!((8..48).all(|lba| read(lba) == Some(ImageSector::Stamp(1))));
         // Blocks 16 to 24 lie beside what was written, on another drive.
-        let lost = 1 << volume.member(0, 1, 0);
+        let lost = 1 << volume.data_member(0, 1, 0);
         let without = VolumeMembers { lost, ..all };
-        let gone = (16..24).filter(|&lba| without.read(lba) == Err(UnrecoverableBlock)).count();
+        let gone = (16..24).filter(|&lba| without.read_block(lba) == Err(UnrecoverableBlock)).count();
         let agree = without.volume.capacity() > 0 && all_holes(&image, volume, &written).is_empty();
         match gone {
             0 => whole += u32::from(agree),
@@ -271,7 +271,7 @@ fn all_holes(
     volume: seekwise_model::host::array::layout::ArrayVolume,
     written: &[Request],
 ) -> Vec<u64> {
-    VolumeMembers { image, volume, lost: 0, writes: written }.holes().collect()
+    VolumeMembers { image, volume, lost: 0, writes: written }.find_holes().collect()
 }
 
 #[test]
@@ -297,7 +297,7 @@ fn a_lost_member_takes_the_first_volume_of_a_matrix_and_leaves_the_second() {
 #[test]
 fn a_flush_of_a_lost_volume_fails() {
     let of = |level, members, lost: &[&str]| {
-        let mut device = array(&spec(level, members), &SmallDrive::default().buffered(4, 256).write_back(4));
+        let mut device = array(&spec(level, members), &SmallDrive::default().with_buffer(4, 256).with_write_back(4));
         let now = serve(&mut device, Instant::ZERO, request(0, Op::Write, 0, 64)).finished;
         device.submit(now, request(1, Op::Flush, 0, 0)).expect("room");
         lost.iter().for_each(|member| set(&mut device, now, "array.lose", member));
@@ -345,21 +345,21 @@ fn copies_are_read_as_the_balance_says() {
 
 #[test]
 fn a_rebuild_keeps_to_its_rate_and_ends() {
-    let drive = SmallDrive::default().buffered(4, 256);
+    let drive = SmallDrive::default().with_buffer(4, 256);
     let spec = ArraySpec { rebuild_rate: 1_000_000, ..spec(RaidLevel::Raid5, 3) };
     let mut device = array(&spec, &drive);
     let bytes = device.layer().volumes()[0].sectors * 512;
     set(&mut device, Instant::ZERO, "array.lose", "2");
-    assert_eq!(device.layer().lost(), 4);
+    assert_eq!(device.layer().lost_members(), 4);
     set(&mut device, Instant::ZERO, "array.replace", "2");
     while let Some(next) = device.poll_timeout() {
         device.handle_timeout(next);
     }
-    let progress = device.layer().progress();
+    let progress = device.layer().rebuild_progress();
     let took = progress.ended.expect("it ends").nanos() as f64 / 1e9;
     let least = bytes as f64 / 1e6;
     assert!(took >= least * 0.9 && took < least * 1.3, "{took} s for {least} s at the rate");
-    assert_eq!((progress.sectors * 512, progress.unread, device.layer().lost()), (bytes, 0, 0));
+    assert_eq!((progress.sectors * 512, progress.unread, device.layer().lost_members()), (bytes, 0, 0));
 }
 
 // Members that are scripted: which sectors of which of them a request reaches, and what an error of one of them does to it.
@@ -412,13 +412,13 @@ impl Device for Members {
     fn poll_completion(&mut self) -> Option<Completion> {
         self.ready.pop_front()
     }
-    fn log(&self) -> DriveLog {
+    fn drive_log(&self) -> DriveLog {
         DriveLog::default()
     }
     fn poll_landing(&mut self) -> Option<Landing> {
         None
     }
-    fn unsettled(&self, _: &mut dyn FnMut(u64)) {}
+    fn report_unsettled(&self, _: &mut dyn FnMut(u64)) {}
 }
 
 /// Ten rows of chunks of 16 sectors and five sectors that stay unused.
@@ -430,7 +430,7 @@ fn reach(spec: &ArraySpec, unreadable: &[(u32, u64)], what: Request) -> (Vec<Rea
     let (under_way, ready) = Default::default();
     let members =
         Members { sectors: MEMBER, unreadable: unreadable.to_vec(), reached: reached.clone(), under_way, ready };
-    let done = serve(&mut Array::above(spec.clone(), Box::new(members)), Instant::ZERO, what);
+    let done = serve(&mut Array::build_above(spec.clone(), Box::new(members)), Instant::ZERO, what);
     assert_eq!(done.parts.total(), done.finished.since(done.submitted));
     let mut all = reached.borrow().clone();
     all.sort_unstable();

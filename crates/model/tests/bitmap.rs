@@ -32,7 +32,7 @@ fn spec(level: RaidLevel, members: u32, chunk: u64, delay: u64) -> ArraySpec {
 fn array(spec: &ArraySpec, drive: &SmallDrive) -> LayeredDevice<Array> {
     let member = |index: u32| SmallDrive { phase: u64::from(index) << 61, ..drive.clone() }.drive();
     let members = (0..spec.members).map(|index| Box::new(member(index)) as Box<dyn Device>);
-    Array::above(spec.clone(), Box::new(Ports::new(members.collect())))
+    Array::build_above(spec.clone(), Box::new(Ports::new(members.collect())))
 }
 
 fn write(tag: u32, lba: u64, sectors: u32) -> Request {
@@ -75,30 +75,30 @@ fn the_first_write_to_a_region_pays_for_its_bit() {
 fn a_page_goes_past_the_members_caches() {
     use seekwise_model::block::Queuing;
     for (queuing, flushes) in [(Queuing::Scsi, 2), (Queuing::Ncq, 4)] {
-        let mut drive = SmallDrive::default().buffered(4, 64).write_back(2);
+        let mut drive = SmallDrive::default().with_buffer(4, 64).with_write_back(2);
         (drive.link.queuing, drive.link.fua) = (queuing, true);
         let mut device = array(&spec(RaidLevel::Raid1, 2, 64, 100_000), &drive);
         serve(&mut device, Instant::ZERO, write(0, 0, 8));
-        assert_eq!(device.log().flushes, flushes, "{queuing:?}, of two drives");
+        assert_eq!(device.drive_log().flushes, flushes, "{queuing:?}, of two drives");
     }
     let mut device = array(&spec(RaidLevel::Raid1, 2, 64, 100_000), &SmallDrive::default());
     serve(&mut device, Instant::ZERO, write(0, 0, 8));
-    assert_eq!(device.log().flushes, 0, "without a cache nothing is flushed");
+    assert_eq!(device.drive_log().flushes, 0, "without a cache nothing is flushed");
 }
 
 /// A write cache that is switched on while the array runs: the next page goes down with FUA, to the medium, which takes a part of a
 /// revolution and not the time of the link.
 #[test]
 fn a_page_goes_past_a_cache_that_is_switched_on() {
-    let mut drive = SmallDrive::default().buffered(4, 64).write_back(2);
+    let mut drive = SmallDrive::default().with_buffer(4, 64).with_write_back(2);
     (drive.link.queuing, drive.link.fua, drive.cache.write_back) = (seekwise_model::block::Queuing::Scsi, true, false);
     let mut device = array(&spec(RaidLevel::Raid1, 2, 64, 100_000), &drive);
     let before = serve(&mut device, Instant::ZERO, write(0, 0, 8));
-    assert_eq!(device.log().flushes, 0);
+    assert_eq!(device.drive_log().flushes, 0);
     let on = Control::Set { key: "drive.cache.write_back", value: "true" };
     device.control(before.finished, &on).expect("a switch of the drives");
     let answer = serve(&mut device, before.finished, write(1, 64, 8));
-    assert_eq!(device.log().flushes, 2, "before the page, of two drives");
+    assert_eq!(device.drive_log().flushes, 2, "before the page, of two drives");
     let waited = answer.parts.get(Part::Driver);
     assert!(waited > Span::from_millis(1), "{waited:?}");
 }
@@ -138,25 +138,25 @@ fn cut_somewhere(seed: u64, left: &mut Left) {
     let mut now = Instant::ZERO;
     while now < end {
         // In physical sectors; most are near the start.
-        let places = if rng.percent(60) { sectors / 40 } else { sectors / 8 - 2 };
+        let places = if rng.draw_chance(60) { sectors / 40 } else { sectors / 8 - 2 };
         let lba = rng.below(places) * 8;
         let request = write(written.len() as u32, lba, 8 + 8 * rng.below(2) as u32);
         if device.submit(now, request).is_ok() {
             written.push(request);
         }
-        let pause = if rng.percent(5) { 400_000 } else { 20_000 };
+        let pause = if rng.draw_chance(5) { 400_000 } else { 20_000 };
         now += Span::from_micros(rng.below(pause));
         device.handle_timeout(now.min(end));
         while device.poll_completion().is_some() {}
     }
     device.control(end.max(now), &Control::PowerCut).expect("a control");
     while let Some(landing) = device.poll_landing() {
-        image.apply(&landing);
+        image.apply_landing(&landing);
     }
     device.control(after(now, 1), &Control::PowerOn).expect("a control");
     let volume = device.layer().volumes()[0];
     for block in written.iter().flat_map(|write| write.lba..write.end()) {
-        let read = |lost| VolumeMembers { image: &image, volume, lost, writes: &written }.read(block);
+        let read = |lost| VolumeMembers { image: &image, volume, lost, writes: &written }.read_block(block);
         let alike = (0..spec.members).all(|member| read(1 << member) == read(0));
         match device.layer().needs_resync(block) {
             true => left.dirty += 1,

@@ -50,7 +50,7 @@ fn at(nanos: u64) -> Instant {
 }
 
 fn round_writing() -> SmallDrive {
-    let mut small = SmallDrive::default().buffered(4, 16).write_back(3);
+    let mut small = SmallDrive::default().with_buffer(4, 16).with_write_back(3);
     small.cache.wraps = true;
     small.cache.destage_idle = Span::from_millis(1000);
     small
@@ -96,7 +96,7 @@ fn a_cut_loses_what_of_it_has_not_passed() {
 
 /// A read that continues where a segment ends, then at once one elsewhere: when the second begins its seek.
 fn elsewhere(holds: bool, max_wait: Option<Span>) -> u64 {
-    let mut small = SmallDrive::default().buffered(4, 32).queued(4, Policy::Fcfs);
+    let mut small = SmallDrive::default().with_buffer(4, 32).with_queue(4, Policy::Fcfs);
     small.cache.read_ahead.hold = if holds { ReadAheadHold::Segment } else { ReadAheadHold::Never };
     small.cache.read_ahead.over_requested = true;
     small.cache.read_ahead.after = 2;
@@ -127,7 +127,7 @@ fn a_streams_read_ahead_fills_its_segment_before_it_gives_way() {
 #[test]
 fn dirty_data_of_age_compete_with_commands() {
     let landed_at = |age: Option<Span>| {
-        let mut small = SmallDrive::default().buffered(4, 16).write_back(2).queued(8, Policy::Fcfs);
+        let mut small = SmallDrive::default().with_buffer(4, 16).with_write_back(2).with_queue(8, Policy::Fcfs);
         small.cache.destage_idle = Span::from_millis(1);
         small.cache.destage_age = age;
         small.cache.read_ahead.max = 0;
@@ -157,7 +157,7 @@ fn dirty_data_of_age_compete_with_commands() {
 #[test]
 fn what_has_been_read_to_its_end_is_given_up_first() {
     let hit_again = |discards: bool| {
-        let mut small = SmallDrive::default().buffered(2, 16);
+        let mut small = SmallDrive::default().with_buffer(2, 16);
         small.cache.read_ahead.max = 0;
         small.cache.read_ahead.discards = discards;
         let mut drive = small.drive();
@@ -176,7 +176,7 @@ fn what_has_been_read_to_its_end_is_given_up_first() {
 
 #[test]
 fn an_adaptive_buffer_keeps_the_contract() {
-    let mut small = SmallDrive::default().buffered(3, 85).write_back(2).queued(8, Policy::Sptf);
+    let mut small = SmallDrive::default().with_buffer(3, 85).with_write_back(2).with_queue(8, Policy::Sptf);
     small.cache.adaptive = Some(AdaptiveDivision { sectors: 256, most: 16, dirty_percent: 75, own_lengths: false });
     for seed in 0..40 {
         if let Err(violation) = conformance(&|| Box::new(small.drive()), small.cut_sector, seed) {
@@ -187,7 +187,7 @@ fn an_adaptive_buffer_keeps_the_contract() {
 
 #[test]
 fn an_adaptive_buffer_takes_more_scattered_writes_than_its_first_division_holds() {
-    let mut small = SmallDrive::default().buffered(3, 341).write_back(2).queued(1, Policy::Sptf);
+    let mut small = SmallDrive::default().with_buffer(3, 341).with_write_back(2).with_queue(1, Policy::Sptf);
     small.cache.adaptive = Some(AdaptiveDivision { sectors: 1024, most: 64, dirty_percent: 75, own_lengths: false });
     small.cache.destage_idle = Span::from_millis(1);
     let mut drive = small.drive();
@@ -216,7 +216,7 @@ fn an_adaptive_buffer_takes_more_scattered_writes_than_its_first_division_holds(
 
 /// How long a program takes for `writes` sequential writes of four sectors, starting again after `area`.
 fn round_and_round(policy: Policy, area: u64, writes: u64) -> Span {
-    let mut small = SmallDrive::default().buffered(6, 64).write_back(5);
+    let mut small = SmallDrive::default().with_buffer(6, 64).with_write_back(5);
     small.firmware.destage.policy = policy;
     let mut drive = small.drive();
     let mut now = Instant::ZERO;
@@ -241,7 +241,7 @@ fn a_stream_that_begins_anew_is_not_written_out_block_by_block() {
 /// After how many scattered writes, beyond the three of a stream, what the stream wrote goes to the medium: with room for
 /// five runs of 64 blocks that is when the drive must write anything out.
 fn writes_until_the_stream_lands(policy: Policy) -> usize {
-    let mut small = SmallDrive::default().buffered(6, 64).write_back(5).queued(1, Policy::Fcfs);
+    let mut small = SmallDrive::default().with_buffer(6, 64).with_write_back(5).with_queue(1, Policy::Fcfs);
     small.firmware.destage.policy = policy;
     small.cache.destage_idle = Span::from_millis(1000);
     let mut drive = small.drive();
@@ -273,7 +273,7 @@ fn the_end_of_a_stream_is_written_out_among_others() {
 #[test]
 fn a_write_behind_what_was_read_is_no_stream() {
     let first_to_land = |read: bool| {
-        let mut small = SmallDrive::default().buffered(6, 64).write_back(3);
+        let mut small = SmallDrive::default().with_buffer(6, 64).with_write_back(3);
         small.firmware.destage.policy = Policy::Sstf;
         (small.cache.read_ahead.max, small.cache.destage_idle) = (0, Span::from_millis(20));
         let mut drive = small.drive();
@@ -297,7 +297,7 @@ fn a_write_behind_what_was_read_is_no_stream() {
 #[test]
 fn written_runs_of_their_own_lengths_share_one_store() {
     let swift = |sectors: u32| {
-        let mut small = SmallDrive::default().buffered(16, 64).write_back(12).queued(1, Policy::Sptf);
+        let mut small = SmallDrive::default().with_buffer(16, 64).with_write_back(12).with_queue(1, Policy::Sptf);
         small.cache.adaptive = Some(AdaptiveDivision { sectors: 1024, most: 64, dirty_percent: 75, own_lengths: true });
         small.cache.dirty_runs = Some(48);
         small.cache.destage_idle = Span::from_millis(1000);
@@ -320,7 +320,7 @@ fn written_runs_of_their_own_lengths_share_one_store() {
 
 /// 16 segments of 64 blocks and 48 runs, of one store; reads hold what they bring, or whole segments.
 fn one_store(own_lengths: bool, ahead: u32) -> Drive {
-    let mut small = SmallDrive::default().buffered(16, 64).write_back(12).queued(1, Policy::Sptf);
+    let mut small = SmallDrive::default().with_buffer(16, 64).with_write_back(12).with_queue(1, Policy::Sptf);
     let adaptive = AdaptiveDivision { sectors: 1024, most: 64, dirty_percent: 75, own_lengths: true };
     small.cache.adaptive = own_lengths.then_some(adaptive);
     small.cache.dirty_runs = Some(48);
@@ -362,7 +362,7 @@ fn a_stream_is_as_fast_with_segments_of_their_own_lengths() {
 
 #[test]
 fn a_buffer_of_own_lengths_keeps_the_contract() {
-    let mut small = SmallDrive::default().buffered(4, 64).write_back(3).queued(8, Policy::Sptf);
+    let mut small = SmallDrive::default().with_buffer(4, 64).with_write_back(3).with_queue(8, Policy::Sptf);
     small.cache.adaptive = Some(AdaptiveDivision { sectors: 256, most: 16, dirty_percent: 75, own_lengths: true });
     small.cache.dirty_runs = Some(12);
     for seed in 0..40 {
@@ -379,7 +379,7 @@ fn takes(drive: &mut Drive, time: u64, op: Op, lba: u64, sectors: u32) -> u64 {
 }
 
 fn behind_writes(hits: WrittenHits, write_back: bool, idle_ms: u64) -> Drive {
-    let mut small = SmallDrive::default().buffered(4, 32).write_back(3);
+    let mut small = SmallDrive::default().with_buffer(4, 32).with_write_back(3);
     small.cache.read_ahead = ReadAhead::NONE;
     small.cache.write_back = write_back;
     small.cache.destage_idle = Span::from_millis(idle_ms);
@@ -446,7 +446,7 @@ fn a_write_through_that_goes_on_where_another_ended_joins_its_blocks() {
 
 /// Which of two reads of the same blocks are hits, between which `others` are read and two places written.
 fn after_writes(apart: bool, others: &[u64]) -> [bool; 2] {
-    let mut small = SmallDrive::default().buffered(3, 16).write_back(1);
+    let mut small = SmallDrive::default().with_buffer(3, 16).with_write_back(1);
     small.cache.read_ahead = ReadAhead::NONE;
     small.cache.writes_apart = apart;
     let mut drive = small.drive();
@@ -476,7 +476,7 @@ fn drives_with_written_blocks_of_any_kind_keep_the_contract() {
     for hits in [WrittenHits::None, WrittenHits::All] {
         for apart in [false, true] {
             for seed in 0..6 {
-                let mut small = SmallDrive::default().buffered(4, 32).write_back(2).queued(8, Policy::Sptf);
+                let mut small = SmallDrive::default().with_buffer(4, 32).with_write_back(2).with_queue(8, Policy::Sptf);
                 small.cache.written_hits = hits;
                 small.cache.writes_apart = apart;
                 let make = || -> Box<dyn Device> { Box::new(small.drive()) };
@@ -554,7 +554,7 @@ fn write_at_once(drive: &mut Drive, time: u64, places: &[u64]) {
 
 /// Four scattered writes fill the buffer; then how long each of four more takes that follow one another.
 fn beyond_a_full_buffer(room_runs: u32) -> [u64; 4] {
-    let mut small = SmallDrive::default().buffered(8, 16).write_back(4);
+    let mut small = SmallDrive::default().with_buffer(8, 16).with_write_back(4);
     small.cache.destage_idle = Span::from_millis(1000);
     small.cache.room_runs = room_runs;
     small.firmware.destage.policy = Policy::Fcfs;
@@ -587,7 +587,7 @@ fn a_write_without_room_waits_until_so_many_runs_are_free() {
 
 /// How many of four reads are done before a flush of two dirty segments, when they compete.
 fn reads_before_the_flush(percent: Option<u32>) -> usize {
-    let mut small = SmallDrive::default().buffered(8, 16).write_back(4).queued(8, Policy::Fcfs);
+    let mut small = SmallDrive::default().with_buffer(8, 16).with_write_back(4).with_queue(8, Policy::Fcfs);
     small.cache.read_ahead = ReadAhead::NONE;
     small.cache.destage_idle = Span::from_millis(1000);
     small.firmware.commands_percent = percent;
@@ -612,7 +612,7 @@ fn commands_get_their_share_of_the_turns() {
 fn drives_that_verify_share_turns_and_drain_in_bursts_keep_the_contract() {
     for (room_runs, percent, verify) in [(1, Some(0), true), (3, Some(100), false), (9, Some(40), true)] {
         for seed in 0..6 {
-            let mut small = SmallDrive::default().buffered(6, 32).write_back(4).queued(8, Policy::Sptf);
+            let mut small = SmallDrive::default().with_buffer(6, 32).with_write_back(4).with_queue(8, Policy::Sptf);
             small.cache.room_runs = room_runs;
             small.firmware.commands_percent = percent;
             small.firmware.write_verify = verify;

@@ -49,7 +49,7 @@ fn alone(small: &SmallDrive, now: Instant, request: Request) -> Completion {
 /// A controller of no cost of its own, above a drive that takes eight commands.
 fn sleeping(wake: Span) -> impl Device {
     let spec = ControllerSpec { wake, ..ControllerSpec::plain(8, Span::ZERO, 1_000_000_000) };
-    Controller::above(spec, Box::new(SmallDrive::default().queued(8, Policy::Fcfs).drive()))
+    Controller::build_above(spec, Box::new(SmallDrive::default().with_queue(8, Policy::Fcfs).drive()))
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn the_command_that_wakes_the_link_waits_for_it_and_the_next_does_not() {
 #[test]
 fn the_slave_waits_for_the_master_seek_and_all() {
     let small = SmallDrive::default();
-    let mut device = Channel::above(2, ports(&small, 2), 2);
+    let mut device = Channel::build_above(2, ports(&small, 2), 2);
     let (first, second) = (read(0, 0, 4_000), read(1, 1, 100));
     submit(&mut device, Instant::ZERO, first);
     submit(&mut device, Instant::ZERO, second);
@@ -101,7 +101,7 @@ fn drives_on_channels_of_their_own_do_not_meet() {
     let small = SmallDrive::default();
     let four = [read(0, 0, 4_000), read(1, 1, 100), read(2, 2, 900), read(3, 3, 2_500)];
     let run = |drives| {
-        let mut device = Channel::above(drives, ports(&small, 4), 4);
+        let mut device = Channel::build_above(drives, ports(&small, 4), 4);
         four.iter().for_each(|&request| submit(&mut device, Instant::ZERO, request));
         answers(&mut device)
     };
@@ -120,7 +120,7 @@ fn drives_on_channels_of_their_own_do_not_meet() {
 #[test]
 fn both_that_are_wanted_take_turns() {
     let small = SmallDrive::default();
-    let mut device = Channel::above(2, ports(&small, 2), 2);
+    let mut device = Channel::build_above(2, ports(&small, 2), 2);
     let (mut order, mut tag) = (Vec::new(), 1);
     submit(&mut device, Instant::ZERO, read(0, 0, 0));
     submit(&mut device, Instant::ZERO, read(1, 1, 0));
@@ -137,8 +137,8 @@ fn both_that_are_wanted_take_turns() {
 
 #[test]
 fn a_flush_has_the_channel_as_long_as_it_takes() {
-    let small = SmallDrive::default().buffered(8, 64).write_back(6);
-    let mut device = Channel::above(2, ports(&small, 2), 2);
+    let small = SmallDrive::default().with_buffer(8, 64).with_write_back(6);
+    let mut device = Channel::build_above(2, ports(&small, 2), 2);
     submit(&mut device, Instant::ZERO, Request { op: Op::Write, lba: 4_000, ..BLANK });
     let written = device.proceed(Instant::FAR).expect("an answer").finished;
     submit(&mut device, written, Request { op: Op::Flush, tag: 1, sectors: 0, stamp: 2, ..BLANK });
@@ -151,15 +151,15 @@ fn a_flush_has_the_channel_as_long_as_it_takes() {
 
 #[test]
 fn of_two_on_a_channel_neither_queues_and_one_alone_does() {
-    let small = SmallDrive::default().queued(8, Policy::Sptf);
-    let depth = |drives| Channel::above(drives, ports(&small, 2), 2).limits(1).depth;
+    let small = SmallDrive::default().with_queue(8, Policy::Sptf);
+    let depth = |drives| Channel::build_above(drives, ports(&small, 2), 2).limits(1).depth;
     assert_eq!((depth(1), depth(2)), (8, 1));
 }
 
 #[test]
 fn what_waits_for_the_channel_can_be_taken_back() {
     let small = SmallDrive::default();
-    let mut device = Channel::above(2, ports(&small, 2), 2);
+    let mut device = Channel::build_above(2, ports(&small, 2), 2);
     submit(&mut device, Instant::ZERO, read(0, 0, 4_000));
     submit(&mut device, Instant::ZERO, read(1, 1, 0));
     let soon = Instant::ZERO + Span::from_micros(10);
@@ -176,7 +176,7 @@ const BUS: ScsiSpec =
 
 /// A drive whose own figures include the bus phases.
 fn scsi_drive() -> SmallDrive {
-    let mut small = SmallDrive::default().queued(8, Policy::Fcfs);
+    let mut small = SmallDrive::default().with_queue(8, Policy::Fcfs);
     small.link.rate = BUS.rate;
     small.link.write_rate = BUS.rate;
     small.link.command = Span::from_micros(20);
@@ -185,16 +185,16 @@ fn scsi_drive() -> SmallDrive {
 
 /// How long a transfer of `sectors` takes the bus, beyond the drive's own time.
 fn transfer(sectors: u64) -> Span {
-    BUS.reconnect + Rate::new(BUS.rate).time(sectors * 512)
+    BUS.reconnect + Rate::new(BUS.rate).transfer_time(sectors * 512)
 }
 
 #[test]
 fn a_drive_alone_on_the_bus_loses_nothing() {
     for seed in 0..200 {
         let rng = &mut Seed(seed).stream("alone");
-        let small = if rng.percent(50) { scsi_drive() } else { scsi_drive().buffered(8, 64).write_back(4) };
-        let mut device = ScsiBus::above(BUS, ports(&small, 1), 1);
-        let op = if rng.percent(50) { Op::Read } else { Op::Write };
+        let small = if rng.draw_chance(50) { scsi_drive() } else { scsi_drive().with_buffer(8, 64).with_write_back(4) };
+        let mut device = ScsiBus::build_above(BUS, ports(&small, 1), 1);
+        let op = if rng.draw_chance(50) { Op::Read } else { Op::Write };
         let request = Request { op, lba: rng.below(5_000), sectors: 1 + rng.below(120) as u32, ..BLANK };
         let now = Instant::from_nanos(rng.below(20_000_000));
         submit(&mut device, now, request);
@@ -205,7 +205,7 @@ fn a_drive_alone_on_the_bus_loses_nothing() {
 /// Streams that wait for the read-ahead, and for room in the buffer.
 #[test]
 fn a_stream_alone_on_the_bus_loses_nothing() {
-    let small = scsi_drive().buffered(8, 64).write_back(4);
+    let small = scsi_drive().with_buffer(8, 64).with_write_back(4);
     for op in [Op::Read, Op::Write] {
         let run = |device: &mut dyn Device| {
             let (mut now, mut done) = (Instant::ZERO, Vec::new());
@@ -216,14 +216,14 @@ fn a_stream_alone_on_the_bus_loses_nothing() {
             }
             done
         };
-        assert_eq!(run(&mut ScsiBus::above(BUS, ports(&small, 1), 1)), run(&mut small.drive()), "{op:?}");
+        assert_eq!(run(&mut ScsiBus::build_above(BUS, ports(&small, 1), 1)), run(&mut small.drive()), "{op:?}");
     }
 }
 
 #[test]
 fn the_host_hands_over_one_command_at_a_time() {
     let small = scsi_drive();
-    let mut device = ScsiBus::above(BUS, ports(&small, 3), 3);
+    let mut device = ScsiBus::build_above(BUS, ports(&small, 3), 3);
     (0..3).for_each(|unit| submit(&mut device, Instant::ZERO, read(u32::from(unit), unit, 1_000 * u64::from(unit))));
     let done = answers(&mut device);
     for unit in 0..3u8 {
@@ -241,11 +241,11 @@ fn the_host_hands_over_one_command_at_a_time() {
 fn data_cross_one_after_another_by_number() {
     let slow = ScsiSpec { rate: 1_000_000, ..BUS };
     let small = scsi_drive();
-    let mut device = ScsiBus::above(slow, ports(&small, 3), 3);
+    let mut device = ScsiBus::build_above(slow, ports(&small, 3), 3);
     (0..3).for_each(|unit| submit(&mut device, Instant::ZERO, read(u32::from(unit), unit, 1_000)));
     let done = answers(&mut device);
     let own = alone(&small, Instant::ZERO, read(0, 0, 1_000));
-    let each = slow.reconnect + Rate::new(slow.rate).time(8 * 512);
+    let each = slow.reconnect + Rate::new(slow.rate).transfer_time(8 * 512);
     let idle = own.parts.get(Part::Transfer) + own.parts.get(Part::Link);
     assert_eq!(of(&done, 2).finished, own.finished + each);
     assert_eq!(of(&done, 1).finished, own.finished + each.times(2));
@@ -260,9 +260,9 @@ fn data_cross_one_after_another_by_number() {
 /// first command and everything after it have been on it.
 #[test]
 fn a_bus_that_is_wanted_all_the_time_gives_all_it_has() {
-    let mut small = scsi_drive().buffered(4, 64);
+    let mut small = scsi_drive().with_buffer(4, 64);
     small.link.rate = 1_000_000_000;
-    let mut device = ScsiBus::above(BUS, ports(&small, 3), 3);
+    let mut device = ScsiBus::build_above(BUS, ports(&small, 3), 3);
     // Into the buffers, one after another.
     let mut now = Instant::ZERO;
     for unit in 0..3 {
@@ -289,10 +289,10 @@ fn a_bus_that_is_wanted_all_the_time_gives_all_it_has() {
 /// Three drives with data in their buffers, each with two outstanding commands, on a bus for one of them.
 #[test]
 fn a_lower_number_waits_for_ever_unless_arbitration_is_fair() {
-    let small = scsi_drive().buffered(4, 64);
+    let small = scsi_drive().with_buffer(4, 64);
     let served = |fair| {
         let slow = ScsiSpec { rate: 1_000_000, fair, ..BUS };
-        let mut device = ScsiBus::above(slow, ports(&small, 3), 3);
+        let mut device = ScsiBus::build_above(slow, ports(&small, 3), 3);
         let mut counts = [0; 3];
         let ask = |device: &mut dyn Device, now, unit: u8, tag| submit(device, now, read(tag, unit, 0));
         (0..6u8).for_each(|index| ask(&mut device, Instant::ZERO, index % 3, u32::from(index)));
@@ -330,8 +330,8 @@ fn arrayed(level: RaidLevel, seed: u64, share: &dyn Fn(Box<dyn Device>, u32) -> 
         bitmap: None,
     };
     let laid = spec.volumes(drive.drive().limits(0).sectors);
-    let make = || -> Box<dyn Device> { Box::new(Array::above(spec.clone(), share(ports(&drive, count), count))) };
-    if let Err(violation) = conformance_through(&make, drive.cut_sector, &VolumeSight::of(&laid, 0), seed) {
+    let make = || -> Box<dyn Device> { Box::new(Array::build_above(spec.clone(), share(ports(&drive, count), count))) };
+    if let Err(violation) = conformance_through(&make, drive.cut_sector, &VolumeSight::new(&laid, 0), seed) {
         panic!("{level:?}, seed {seed}: {violation:?}\n{drive:?}");
     }
 }
@@ -341,21 +341,23 @@ fn a_channel_and_a_bus_keep_the_contract() {
     let slow = ScsiSpec { rate: 2_000_000, command: Span::from_micros(300), fair: true, ..BUS };
     for kind in [Queuing::None, Queuing::Tcq, Queuing::Ncq, Queuing::Scsi] {
         let depth = if kind == Queuing::None { 1 } else { 8 };
-        let mut small = SmallDrive::default().buffered(4, 64).write_back(2).queued(depth, Policy::Sptf);
+        let mut small = SmallDrive::default().with_buffer(4, 64).with_write_back(2).with_queue(depth, Policy::Sptf);
         small.link.queuing = kind;
         for seed in 0..10 {
-            let one =
-                |drives| conformance(&|| Box::new(Channel::above(drives, ports(&small, 2), 2)), CutSector::Old, seed);
+            let one = |drives| {
+                conformance(&|| Box::new(Channel::build_above(drives, ports(&small, 2), 2)), CutSector::Old, seed)
+            };
             assert_eq!((one(1).err(), one(2).err()), (None, None), "{kind:?}, seed {seed}");
-            let bus = |spec| conformance(&|| Box::new(ScsiBus::above(spec, ports(&small, 2), 2)), CutSector::Old, seed);
+            let bus =
+                |spec| conformance(&|| Box::new(ScsiBus::build_above(spec, ports(&small, 2), 2)), CutSector::Old, seed);
             assert_eq!((bus(BUS).err(), bus(slow).err()), (None, None), "{kind:?}, seed {seed}");
         }
     }
     for seed in 0..15 {
         for level in [RaidLevel::Linear, RaidLevel::Raid0, RaidLevel::Raid1, RaidLevel::Raid5] {
-            arrayed(level, seed, &|below, units| Box::new(Channel::above(2, below, units)));
-            arrayed(level, seed, &|below, units| Box::new(ScsiBus::above(BUS, below, units)));
-            arrayed(level, seed, &|below, units| Box::new(ScsiBus::above(slow, below, units)));
+            arrayed(level, seed, &|below, units| Box::new(Channel::build_above(2, below, units)));
+            arrayed(level, seed, &|below, units| Box::new(ScsiBus::build_above(BUS, below, units)));
+            arrayed(level, seed, &|below, units| Box::new(ScsiBus::build_above(slow, below, units)));
         }
     }
 }

@@ -41,7 +41,7 @@ fn bare(drive: SmallDrive) -> SmallStack {
 }
 
 fn cached() -> SmallDrive {
-    SmallDrive::default().buffered(4, 64).write_back(2).queued(8, Policy::Sptf)
+    SmallDrive::default().with_buffer(4, 64).with_write_back(2).with_queue(8, Policy::Sptf)
 }
 
 fn of_kind(kind: Queuing) -> SmallDrive {
@@ -71,7 +71,7 @@ fn a_plain_drive_keeps_the_contract() {
 #[test]
 fn a_queueing_drive_keeps_the_contract() {
     for policy in [Policy::Fcfs, Policy::Sstf, Policy::Look, Policy::CLook, Policy::Sptf] {
-        check("queue", &bare(SmallDrive::default().buffered(2, 32).queued(32, policy)), 0..5);
+        check("queue", &bare(SmallDrive::default().with_buffer(2, 32).with_queue(32, policy)), 0..5);
     }
 }
 
@@ -159,16 +159,16 @@ impl Device for Unit {
     fn poll_completion(&mut self) -> Option<Completion> {
         self.of.poll_completion()
     }
-    fn log(&self) -> DriveLog {
-        self.of.log()
+    fn drive_log(&self) -> DriveLog {
+        self.of.drive_log()
     }
     fn poll_landing(&mut self) -> Option<Landing> {
         let landing = self.of.poll_landing()?;
         assert_eq!(landing.member, u32::from(self.unit), "its own drive's");
         Some(Landing { lba: landing.lba - self.first, ..landing })
     }
-    fn unsettled(&self, tell: &mut dyn FnMut(u64)) {
-        self.of.unsettled(tell);
+    fn report_unsettled(&self, tell: &mut dyn FnMut(u64)) {
+        self.of.report_unsettled(tell);
     }
 }
 
@@ -181,12 +181,12 @@ fn devices_beside_one_another_keep_the_contract() {
     for (unit, first, cut_sector) in
         [(0, 0, cached().cut_sector), (1, sectors, CutSector::Old), (2, sectors + STICK.sectors, cached().cut_sector)]
     {
-        let of = || MixedDevices::above(vec![drive(), stick(), drive()]);
+        let of = || MixedDevices::build_above(vec![drive(), stick(), drive()]);
         for seed in 0..15 {
             let alone = || -> Box<dyn Device> { Box::new(Unit { of: Box::new(of()), unit, first }) };
             conformance(&alone, cut_sector, seed).unwrap_or_else(|wrong| panic!("unit {unit}: {wrong:?}"));
             let below = || -> Box<dyn Device> {
-                Box::new(Unit { of: Box::new(IdentityLayer::above(Box::new(of()))), unit, first })
+                Box::new(Unit { of: Box::new(IdentityLayer::build_above(Box::new(of()))), unit, first })
             };
             conformance(&below, cut_sector, seed).unwrap_or_else(|wrong| panic!("unit {unit}, below: {wrong:?}"));
         }
@@ -359,8 +359,8 @@ impl Device for Canary {
         self.ready.pop_front()
     }
 
-    fn log(&self) -> DriveLog {
-        self.below.log()
+    fn drive_log(&self) -> DriveLog {
+        self.below.drive_log()
     }
 
     fn poll_landing(&mut self) -> Option<Landing> {
@@ -374,8 +374,8 @@ impl Device for Canary {
         Some(landing)
     }
 
-    fn unsettled(&self, tell: &mut dyn FnMut(u64)) {
-        self.below.unsettled(tell);
+    fn report_unsettled(&self, tell: &mut dyn FnMut(u64)) {
+        self.below.report_unsettled(tell);
     }
 }
 
@@ -423,7 +423,7 @@ fn a_canary_that_differs_from_run_to_run_is_caught() {
 }
 
 fn through_sight(stack: &SmallStack, seed: u64) {
-    let sight = stack.sight();
+    let sight = stack.client_sight();
     if let Err(violation) = conformance_through(&|| stack.build(), stack.drive.cut_sector, &sight, seed) {
         panic!("seed {seed}: {violation:?}\n{stack:?}");
     }
@@ -435,7 +435,7 @@ fn canaries_above_arrays_are_caught() {
         let verdict = |seed: u64| {
             let stack = random_array(&mut Seed(seed).stream("array"));
             let make = || Canary::above(lie, stack.build());
-            conformance_through(&make, stack.drive.cut_sector, &stack.sight(), seed).err()
+            conformance_through(&make, stack.drive.cut_sector, &stack.client_sight(), seed).err()
         };
         assert_eq!((0..10).find_map(verdict).map(|violation| violation.rule), Some(5));
     }

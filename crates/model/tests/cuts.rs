@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use seekwise_model::block::{Control, Landing, LandingKind, MemberRole, cut};
 use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::testing::{
-    ClientHabits, CutTally, DriveFault, DurabilityChecker, MemberImages, PowerFailure, Promise, SectorImage,
-    SmallStack, TestClient, Toll, cuts, stack_to_cut,
+    ClientHabits, CutTally, DriveFault, DurabilityChecker, LossCounts, MemberImages, PowerFailure, Promise,
+    SectorImage, SmallStack, TestClient, cuts, stack_to_cut,
 };
 use seekwise_model::time::{Instant, Span};
 
@@ -16,7 +16,8 @@ fn client(stack: &SmallStack, seed: u64) -> TestClient {
     let device = stack.build();
     let limits = device.limits(0);
     let habits = ClientHabits::random(&limits, &mut rng);
-    let checker = DurabilityChecker::new(Promise::of(&limits, stack.drive.cut_sector)).seeing(&stack.sight(), 0);
+    let checker = DurabilityChecker::new(Promise::from_limits(&limits, stack.drive.cut_sector))
+        .for_copy(&stack.client_sight(), 0);
     TestClient::new(device, checker, habits, rng)
 }
 
@@ -48,23 +49,23 @@ fn offline_is_real(seed: u64) {
     let unit = u64::from(stack.drive.physical_sector) / 512;
     let end = Instant::ZERO + Span::from_millis(400);
     let mut whole = client(&stack, seed);
-    whole.keep();
-    whole.work(end);
+    whole.keep_landings();
+    whole.work_until(end);
     // A landing in progress at the end is reported when it is over.
-    whole.wait(end + Span::from_secs(2));
+    whole.wait_until(end + Span::from_secs(2));
     for at in instants(&whole, end, &mut Seed(seed).stream("instants")) {
         let mut cut_off = client(&stack, seed);
-        cut_off.keep();
-        cut_off.work(at);
+        cut_off.keep_landings();
+        cut_off.work_until(at);
         cut_off.control(&Control::PowerCut);
         let (mut told, mut left) = (SectorImage::new(), Vec::new());
-        cut::at(&whole.landings, at, unit, stack.drive.cut_sector, |part| left.push(part));
-        left.iter().for_each(|part| told.apply(part));
+        cut::report_fates(&whole.landings, at, unit, stack.drive.cut_sector, |part| left.push(part));
+        left.iter().for_each(|part| told.apply_landing(part));
         assert_eq!(told, cut_off.image, "seed {seed}, cut at {at:?}\n{stack:?}");
         assert_eq!(places(&left), places(&cut_off.landings), "seed {seed}, cut at {at:?}\n{stack:?}");
-        let mut copies = MemberImages::of(&stack);
-        copies.take(&left);
-        if let Err(breach) = copies.judge(&mut cut_off, PowerFailure::Cut) {
+        let mut copies = MemberImages::new(&stack);
+        copies.apply_landings(&left);
+        if let Err(breach) = copies.judge_copies(&mut cut_off, PowerFailure::Cut) {
             panic!("seed {seed}, cut at {at:?}: {breach:?}\n{stack:?}");
         }
     }
@@ -83,8 +84,8 @@ fn a_cut_is_answered_without_cutting() {
 fn the_cut_runs_write() {
     let landed = |seed| {
         let mut whole = client(&stack_to_cut(&mut Seed(seed).stream("stack")), seed);
-        whole.keep();
-        whole.work(Instant::ZERO + Span::from_millis(400));
+        whole.keep_landings();
+        whole.work_until(Instant::ZERO + Span::from_millis(400));
         whole.landings.iter().filter(|landing| landing.kind == LandingKind::Landed).count()
     };
     let counts: Vec<usize> = (0..crate::drawn(300)).map(landed).collect();
@@ -103,7 +104,7 @@ fn honest_drives_lose_nothing_durable() {
         sum.add(&cuts(seed, EACH, None));
     }
     assert_eq!(sum.first, None);
-    let Toll { acknowledged, durable, lost } = sum.toll;
+    let LossCounts { acknowledged, durable, lost } = sum.toll;
     assert!(
         durable > crate::drawn(5000) && lost > crate::drawn(500) && acknowledged > durable,
         "the cuts mattered: {:?}",
@@ -146,7 +147,7 @@ fn a_saved_buffer_leaves_the_newest_of_what_was_on_its_way() {
 fn every_fault_is_caught() {
     let stacks = crate::drawn(STACKS);
     for (fault, name) in DriveFault::ALL {
-        let caught = (0..stacks).filter(|&seed| cuts(seed, EACH, Some(fault)).broken() > 0).count() as u64;
+        let caught = (0..stacks).filter(|&seed| cuts(seed, EACH, Some(fault)).broken_count() > 0).count() as u64;
         assert!(caught >= stacks * 9 / 10, "{name} in {caught} of {stacks} stacks");
     }
 }

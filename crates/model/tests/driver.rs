@@ -32,11 +32,11 @@ fn write(tag: u32, lba: u64) -> Request {
 }
 
 fn cached() -> SmallDrive {
-    SmallDrive::default().buffered(8, 64).write_back(6)
+    SmallDrive::default().with_buffer(8, 64).with_write_back(6)
 }
 
 fn driver(spec: DriverSpec, small: &SmallDrive) -> LayeredDevice<Driver> {
-    let mut driver = Driver::above(spec, Box::new(small.drive()));
+    let mut driver = Driver::build_above(spec, Box::new(small.drive()));
     driver.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("landings");
     driver
 }
@@ -116,7 +116,7 @@ fn flushes_go_to_a_drive_that_caches_writes() {
             &[write(0, 800), request(1, Op::Flush, 0, 0), write(2, 1_600), request(3, Op::Flush, 0, 0)],
         );
         assert_eq!(answers(&mut device).len(), 4);
-        device.log().flushes
+        device.drive_log().flushes
     };
     for (flush, counts) in [(FlushPolicy::Forward, (2, 2)), (FlushPolicy::Cached, (2, 0)), (FlushPolicy::Drop, (0, 0))]
     {
@@ -133,7 +133,7 @@ fn a_drive_counts_its_seeks_and_their_turns() {
             submit(&mut device, &[read(tag, lba)]);
         }
         answers(&mut device);
-        let log = device.log();
+        let log = device.drive_log();
         (log.seeks, log.reversals)
     };
     assert_eq!(log(&[0, 4_000, 0, 4_000, 0]), (4, 3));
@@ -259,7 +259,7 @@ fn what_comes_after_a_barrier_waits_behind_it() {
 fn a_driver_that_drops_flushes_breaks_rule_4_and_only_above_a_cache() {
     let spec = DriverSpec { flush: FlushPolicy::Drop, ..PLAIN };
     let broken = |small: &SmallDrive| {
-        let make = || -> Box<dyn Device> { Box::new(Driver::above(spec, Box::new(small.drive()))) };
+        let make = || -> Box<dyn Device> { Box::new(Driver::build_above(spec, Box::new(small.drive()))) };
         (0..10).find_map(|seed| conformance(&make, small.cut_sector, seed).err()).map(|violation| violation.rule)
     };
     let mut cached = cached();
@@ -304,7 +304,7 @@ fn what_a_power_off_loses_goes_by_the_driver() {
 #[test]
 fn a_command_that_takes_too_long_is_sent_again_and_fails_at_last() {
     for kind in [Queuing::Ncq, Queuing::Scsi] {
-        let mut small = SmallDrive::default().queued(4, Policy::Fcfs);
+        let mut small = SmallDrive::default().with_queue(4, Policy::Fcfs);
         small.link.queuing = kind;
         // 30 revolutions, 250 ms; then as long as the time-out is short of that, in vain.
         small.weak = vec![WeakBlocks { lba: 0, sectors: 1, retries: 30 }];
@@ -323,7 +323,7 @@ fn a_command_that_takes_too_long_is_sent_again_and_fails_at_last() {
 
 #[test]
 fn settings_change_while_it_runs() {
-    let mut device = driver(DriverSpec { depth: 4, ..PLAIN }, &cached().queued(4, Policy::Fcfs));
+    let mut device = driver(DriverSpec { depth: 4, ..PLAIN }, &cached().with_queue(4, Policy::Fcfs));
     let mut set = |key, value| device.control(Instant::ZERO, &Control::Set { key, value });
     assert_eq!(set("driver.flush", "drop"), Ok(()));
     assert_eq!(set("driver.depth", "2"), Ok(()));

@@ -279,14 +279,14 @@ fn nothing_is_faster_than_its_transfer() {
         for _ in 0..40 {
             let sectors = 1 + rng.below(200) as u32;
             let lba = rng.below(drive.limits(0).sectors - u64::from(sectors));
-            let op = if rng.percent(50) { Op::Read } else { Op::Write };
+            let op = if rng.draw_chance(50) { Op::Read } else { Op::Write };
             let completion = ask(&mut drive, now, op, lba, sectors);
             let mut transfer = Span::ZERO;
             let mut at = lba;
             while at < lba + u64::from(sectors) {
                 let left = (lba + u64::from(sectors) - at) as u32;
                 let extent = drive.geometry().extent(at, left);
-                transfer += drive.mechanics().transfer(&extent);
+                transfer += drive.mechanics().transfer_time(&extent);
                 at = extent.end();
             }
             assert_eq!(completion.parts.get(Part::Transfer), transfer, "seed {seed}");
@@ -371,14 +371,14 @@ fn a_write_pays_its_settle_once_for_each_movement_and_nothing_else() {
 #[test]
 fn the_angle_drifts_less_than_a_microsecond_in_ten_days() {
     for millirpm in [4_200_000u64, 5_400_000, 7_200_000, 10_025_000, 15_000_000] {
-        let curve = SeekCurve::table(&[(1, Span::from_millis(1))], 10).expect("a curve");
+        let curve = SeekCurve::from_points(&[(1, Span::from_millis(1))], 10).expect("a curve");
         let mechanics = Mechanics::new(curve, Span::ZERO, Span::ZERO, millirpm).expect("a speed");
         let ten_days = 10 * 86_400 * 1_000_000_000u64;
         let whole = 60_000_000_000_000u128;
         let turned = u128::from(ten_days) * u128::from(millirpm) % whole;
         let exact = ((turned << 64) / whole) as u64;
-        let off = mechanics.angle(Instant::from_nanos(ten_days)).wrapping_sub(exact) as i64;
-        let late = mechanics.turn(off.unsigned_abs());
+        let off = mechanics.angle_at(Instant::from_nanos(ten_days)).wrapping_sub(exact) as i64;
+        let late = mechanics.turning_time(off.unsigned_abs());
         assert!(late < Span::from_micros(1), "{millirpm}: {late}");
     }
 }
@@ -387,21 +387,21 @@ fn the_angle_drifts_less_than_a_microsecond_in_ten_days() {
 fn seek_formulas_hit_their_figures() {
     let (one, average, full) = (Span::from_micros(800), Span::from_micros(4_700), Span::from_micros(10_200));
     let third = SeekCurve::three_point(one, average, full, 9_000).expect("rising");
-    assert_eq!((third.time(1), third.time(3_000), third.time(8_999)), (one, average, full));
+    assert_eq!((third.seek_time(1), third.seek_time(3_000), third.seek_time(8_999)), (one, average, full));
     let lee = SeekCurve::lee(one, average, full, 9_000).expect("rising");
-    assert_eq!(lee.time(1), one);
-    near(lee.mean().nanos(), average.nanos(), 4_700, "Lee's average is the mean over all pairs");
-    near(lee.time(8_999).nanos(), full.nanos(), 2_000, "Lee's full stroke");
+    assert_eq!(lee.seek_time(1), one);
+    near(lee.mean_time().nanos(), average.nanos(), 4_700, "Lee's average is the mean over all pairs");
+    near(lee.seek_time(8_999).nanos(), full.nanos(), 2_000, "Lee's full stroke");
     let hp = SeekCurve::hp(None, (Span::from_micros(3_240), 400_000), 383, (Span::from_micros(8_000), 8_000), 1_962)
         .expect("positive");
     // HP 97560 (Ruemmler and Wilkes 1994): 3.24 + 0.4 sqrt(d) ms below 383 cylinders, 8.00 + 0.008 d ms from there.
-    assert_eq!(hp.time(100), Span::from_nanos(7_240_000));
-    assert_eq!(hp.time(383), Span::from_nanos(11_064_000));
-    assert_eq!(hp.time(1_961), Span::from_nanos(23_688_000));
-    let table = SeekCurve::table(&[(1, one), (11, average), (21, full)], 100).expect("rising");
-    assert_eq!((table.time(1), table.time(11), table.time(21)), (one, average, full));
-    assert_eq!(table.time(6).nanos(), (one.nanos() + average.nanos()) / 2);
-    assert_eq!(table.time(0), Span::ZERO);
+    assert_eq!(hp.seek_time(100), Span::from_nanos(7_240_000));
+    assert_eq!(hp.seek_time(383), Span::from_nanos(11_064_000));
+    assert_eq!(hp.seek_time(1_961), Span::from_nanos(23_688_000));
+    let table = SeekCurve::from_points(&[(1, one), (11, average), (21, full)], 100).expect("rising");
+    assert_eq!((table.seek_time(1), table.seek_time(11), table.seek_time(21)), (one, average, full));
+    assert_eq!(table.seek_time(6).nanos(), (one.nanos() + average.nanos()) / 2);
+    assert_eq!(table.seek_time(0), Span::ZERO);
 }
 
 // The queue
@@ -411,7 +411,7 @@ fn seek_formulas_hit_their_figures() {
 #[test]
 fn four_requests_on_a_track_take_one_revolution_under_sptf_and_two_under_fcfs() {
     for (policy, revolutions) in [(Policy::Sptf, 1), (Policy::Fcfs, 2)] {
-        let mut drive = swift().queued(4, policy).drive();
+        let mut drive = swift().with_queue(4, policy).drive();
         for (tag, lba) in [15, 47, 31, 63].into_iter().enumerate() {
             drive.submit(Instant::ZERO, request(tag as u32, Op::Read, lba, 1)).expect("room");
         }
@@ -448,7 +448,7 @@ fn streaming() -> SmallDrive {
 #[test]
 fn a_sequential_stream_runs_at_media_rate_with_segments() {
     let done =
-        back_to_back(&mut streaming().buffered(4, 1024).drive(), Instant::ZERO, Op::Read, &consecutive(200, 128));
+        back_to_back(&mut streaming().with_buffer(4, 1024).drive(), Instant::ZERO, Op::Read, &consecutive(200, 128));
     // 180 reads of 128 sectors are 46.08 tracks of 500; two tracks take two revolutions, a head and a cylinder skew.
     let took = done[199].finished.since(done[19].finished).nanos();
     let expected = 180 * 128 * (2 * REVOLUTION + 520_000 + 620_000) / 1_000;
@@ -464,7 +464,7 @@ fn a_sequential_stream_loses_revolutions_without_segments() {
 
 #[test]
 fn a_hit_costs_overhead_and_link() {
-    let mut small = streaming().buffered(2, 1024);
+    let mut small = streaming().with_buffer(2, 1024);
     small.overhead.completion = Span::from_micros(7);
     small.link.command = Span::from_micros(11);
     let mut drive = small.drive();
@@ -482,7 +482,7 @@ fn scattered(count: u64) -> Vec<(u64, u32)> {
 
 #[test]
 fn write_back_acknowledges_from_the_buffer_until_it_is_full() {
-    let mut small = SmallDrive { zones: vec![(80, 64)], ..SmallDrive::default() }.buffered(8, 64).write_back(5);
+    let mut small = SmallDrive { zones: vec![(80, 64)], ..SmallDrive::default() }.with_buffer(8, 64).with_write_back(5);
     small.cache.destage_idle = Span::from_secs(1);
     small.overhead.write_hit = OverheadAfter::both(Span::from_micros(50));
     let done = back_to_back(&mut small.drive(), Instant::ZERO, Op::Write, &scattered(200));
@@ -504,7 +504,7 @@ fn write_back_acknowledges_from_the_buffer_until_it_is_full() {
 
 #[test]
 fn a_write_longer_than_a_segment_is_cached_in_several() {
-    let mut small = SmallDrive::default().buffered(8, 64).write_back(5);
+    let mut small = SmallDrive::default().with_buffer(8, 64).with_write_back(5);
     small.cache.destage_idle = Span::from_secs(1);
     small.overhead.write_hit = OverheadAfter::both(Span::from_micros(50));
     for (sectors, fits) in [(64, true), (65, true), (5 * 64, true), (5 * 64 + 1, false), (1_000, false)] {
@@ -526,7 +526,7 @@ fn a_write_longer_than_a_segment_is_cached_in_several() {
 
 #[test]
 fn writes_longer_than_the_buffer_run_at_media_rate() {
-    let mut drive = streaming().buffered(4, 128).write_back(3).drive();
+    let mut drive = streaming().with_buffer(4, 128).with_write_back(3).drive();
     let done = back_to_back(&mut drive, Instant::ZERO, Op::Write, &consecutive(30, 1_000));
     // 20 writes of two tracks each; every two tracks take two revolutions, a head and a cylinder skew.
     let took = done[29].finished.since(done[9].finished).nanos();
@@ -536,7 +536,7 @@ fn writes_longer_than_the_buffer_run_at_media_rate() {
 
 #[test]
 fn a_flush_waits_for_what_is_dirty() {
-    let mut small = SmallDrive::default().buffered(8, 64).write_back(5).queued(4, Policy::Fcfs);
+    let mut small = SmallDrive::default().with_buffer(8, 64).with_write_back(5).with_queue(4, Policy::Fcfs);
     small.cache.destage_idle = Span::from_secs(1);
     let mut drive = small.drive();
     drive.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("a known key");
@@ -555,7 +555,7 @@ fn a_flush_waits_for_what_is_dirty() {
 
 #[test]
 fn an_empty_flush_costs_its_command() {
-    let mut small = SmallDrive::default().buffered(8, 64).write_back(5);
+    let mut small = SmallDrive::default().with_buffer(8, 64).with_write_back(5);
     small.overhead.flush = Span::from_micros(40);
     small.overhead.completion = Span::from_micros(5);
     small.link.command = Span::from_micros(3);
@@ -565,7 +565,7 @@ fn an_empty_flush_costs_its_command() {
 
 #[test]
 fn a_flush_does_not_hurry_what_came_after_it() {
-    let mut small = SmallDrive::default().buffered(8, 64).write_back(5).queued(4, Policy::Fcfs);
+    let mut small = SmallDrive::default().with_buffer(8, 64).with_write_back(5).with_queue(4, Policy::Fcfs);
     small.cache.destage_idle = Span::from_secs(1);
     let mut drive = small.drive();
     drive.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("a known key");
@@ -583,7 +583,7 @@ fn a_flush_does_not_hurry_what_came_after_it() {
 
 #[test]
 fn a_read_broken_off_leaves_nothing_in_the_buffer() {
-    let mut drive = SmallDrive::default().buffered(4, 64).write_back(2).queued(4, Policy::Fcfs).drive();
+    let mut drive = SmallDrive::default().with_buffer(4, 64).with_write_back(2).with_queue(4, Policy::Fcfs).drive();
     let at = |us: u64| Instant::from_nanos(us * 1_000);
     drive.submit(at(0), request(0, Op::Read, 3_000, 8)).expect("room");
     drive.submit(at(10), request(1, Op::Write, 3_000, 8)).expect("room");
@@ -601,7 +601,7 @@ fn write_back_needs_a_buffer() {
     assert_eq!(bare.drive().control(Instant::ZERO, &on), Err(ControlError::BadValue));
     bare.cache.dirty_segments = 3;
     assert_eq!(bare.drive().control(Instant::ZERO, &on), Err(ControlError::BadValue));
-    let mut drive = SmallDrive { cache: bare.cache, ..SmallDrive::default() }.buffered(4, 64).drive();
+    let mut drive = SmallDrive { cache: bare.cache, ..SmallDrive::default() }.with_buffer(4, 64).drive();
     assert_eq!(drive.control(Instant::ZERO, &on), Ok(()));
     assert!(drive.limits(0).volatile_cache);
 }

@@ -10,7 +10,7 @@ use seekwise_model::time::{Instant, Span};
 
 /// Sixteen segments of 16 sectors, all of which may be dirty; a media cache of `slots`; idle after 100 ms.
 fn with(slots: u64) -> SmallDrive {
-    let mut small = SmallDrive::default().buffered(16, 16).write_back(16);
+    let mut small = SmallDrive::default().with_buffer(16, 16).with_write_back(16);
     small.cache.read_ahead.max = 0;
     small.cache.destage_idle = Span::from_millis(100);
     small.holes = vec![(4096, 512)];
@@ -150,9 +150,10 @@ fn media_caches_keep_the_contract() {
         }
         cached += 1;
         let device = || stack.build();
-        let plain = Promise::of(&device().limits(0), stack.drive.cut_sector);
+        let plain = Promise::from_limits(&device().limits(0), stack.drive.cut_sector);
         let saves_buffer = stack.drive.protected || stack.drive.cache.flash_sectors > 0;
-        if let Err(violation) = conformance_to(&device, Promise { saves_buffer, ..plain }, &stack.sight(), seed) {
+        if let Err(violation) = conformance_to(&device, Promise { saves_buffer, ..plain }, &stack.client_sight(), seed)
+        {
             panic!("seed {seed}: {violation:?}\n{stack:?}");
         }
     }

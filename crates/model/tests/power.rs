@@ -13,7 +13,7 @@ const REVOLUTION: Span = Span::from_nanos(8_333_333);
 
 /// Four segments of a track, all of which may be dirty; destaged after a second without commands.
 fn cached() -> SmallDrive {
-    let mut small = SmallDrive::default().buffered(4, 64).write_back(4);
+    let mut small = SmallDrive::default().with_buffer(4, 64).with_write_back(4);
     small.cache.destage_idle = Span::from_secs(1);
     small
 }
@@ -211,12 +211,12 @@ fn buffers_that_outlive_a_cut_keep_the_contract() {
     for seed in 0..100 {
         let mut rng = Seed(seed).stream("stack");
         let mut stack = random_stack(&mut rng);
-        match rng.percent(50) || stack.drive.cache.segments == 0 {
+        match rng.draw_chance(50) || stack.drive.cache.segments == 0 {
             true => stack.drive.protected = true,
             false => stack.drive.cache.flash_sectors = 1 + rng.below(100),
         }
         let device = || stack.build();
-        let plain = Promise::of(&device().limits(0), stack.drive.cut_sector);
+        let plain = Promise::from_limits(&device().limits(0), stack.drive.cut_sector);
         let promise = Promise { saves_buffer: true, ..plain };
         if let Err(violation) = conformance_to(&device, promise, &VolumeSight::default(), seed) {
             panic!("seed {seed}: {violation:?}\n{stack:?}");
@@ -226,7 +226,7 @@ fn buffers_that_outlive_a_cut_keep_the_contract() {
 
 /// Cached writes at these blocks, then a cut at a given time after destaging began: the blocks that are there.
 fn survivors(policy: Policy, blocks: &[u64], after: Span) -> Vec<u64> {
-    let mut small = SmallDrive::default().buffered(16, 64).write_back(16);
+    let mut small = SmallDrive::default().with_buffer(16, 64).with_write_back(16);
     small.firmware.destage = Discipline::plain(policy);
     small.cache.destage_idle = Span::from_millis(100);
     let mut drive = drive(&small);
@@ -261,7 +261,7 @@ fn survivors_are_the_first_of_the_destage_order() {
 #[test]
 fn half_a_physical_sector_costs_a_revolution() {
     let gap = |middle: u32| {
-        let mut small = SmallDrive { physical_sector: 4096, cut_sector: CutSector::Old, ..cached() }.buffered(4, 32);
+        let mut small = SmallDrive { physical_sector: 4096, cut_sector: CutSector::Old, ..cached() }.with_buffer(4, 32);
         small.cache.destage_idle = Span::from_millis(10);
         let mut drive = drive(&small);
         let first = answer(&mut drive, Instant::ZERO, Op::Write, Flags::NONE, 0, middle);

@@ -24,7 +24,7 @@ const BLANK: Request =
     Request { tag: 0, unit: 0, origin: 0, op: Op::Read, flags: Flags::NONE, lba: 0, sectors: 0, stamp: 1 };
 
 fn drive() -> Box<dyn Device> {
-    Box::new(SmallDrive::default().queued(8, Policy::Fcfs).drive())
+    Box::new(SmallDrive::default().with_queue(8, Policy::Fcfs).drive())
 }
 
 fn ask(device: &mut dyn Device, now: Instant, tag: u32, op: Op, lba: u64, sectors: u32) {
@@ -37,9 +37,9 @@ fn all(device: &mut dyn Device) -> Vec<Completion> {
 
 /// The core time until `end`, which no core can have worked for longer.
 fn worked(device: &dyn Device, end: Instant) -> Span {
-    let cores = device.cores(end).expect("a processor");
-    assert_eq!((cores.overload(), cores.between(Instant::ZERO, end)), (None, cores.total()));
-    cores.total()
+    let cores = device.core_load(end).expect("a processor");
+    assert_eq!((cores.find_overload(), cores.work_between(Instant::ZERO, end)), (None, cores.total_work()));
+    cores.total_work()
 }
 
 fn of(done: &[Completion], tag: u32) -> Completion {
@@ -63,7 +63,7 @@ fn parity_is_paid_for_when_the_request_comes_back() {
         bitmap: None,
     };
     let members = (0..3).map(|_| Box::new(SmallDrive::default().drive()) as Box<dyn Device>).collect();
-    let mut device = Processor::above(SPEC, Box::new(Array::above(spec, Box::new(Ports::new(members)))));
+    let mut device = Processor::build_above(SPEC, Box::new(Array::build_above(spec, Box::new(Ports::new(members)))));
     // A whole row: 32 sectors of data make the parity, and three commands go down.
     device.submit(Instant::ZERO, Request { op: Op::Write, sectors: 32, ..BLANK }).expect("room");
     let done = device.proceed(Instant::FAR).expect("an answer");
@@ -77,7 +77,7 @@ fn a_request_costs_its_issue_its_interrupt_and_its_return() {
     let mut bare = drive();
     ask(&mut *bare, Instant::ZERO + SPEC.issue, 0, Op::Read, 100, 8);
     let below = all(&mut *bare)[0];
-    let mut device = Processor::above(SPEC, drive());
+    let mut device = Processor::build_above(SPEC, drive());
     ask(&mut device, Instant::ZERO, 0, Op::Read, 100, 8);
     let done = all(&mut device)[0];
     assert_eq!(done.finished, below.finished + SPEC.interrupt + SPEC.finish);
@@ -88,7 +88,7 @@ fn a_request_costs_its_issue_its_interrupt_and_its_return() {
 #[test]
 fn requests_wait_for_the_core_and_two_cores_serve_two() {
     let issued = |cores: u32| {
-        let mut device = Processor::above(ProcessorSpec { cores, ..SPEC }, drive());
+        let mut device = Processor::build_above(ProcessorSpec { cores, ..SPEC }, drive());
         for tag in 0..2 {
             ask(&mut device, Instant::ZERO, tag, Op::Compute, 0, 100);
         }
@@ -101,7 +101,7 @@ fn requests_wait_for_the_core_and_two_cores_serve_two() {
 
 #[test]
 fn the_systems_work_goes_before_a_programs() {
-    let mut device = Processor::above(SPEC, drive());
+    let mut device = Processor::build_above(SPEC, drive());
     ask(&mut device, Instant::ZERO, 0, Op::Compute, 0, 40_000);
     ask(&mut device, Instant::ZERO + Span::from_micros(1000), 1, Op::Read, 100, 8);
     let done = all(&mut device);
@@ -113,21 +113,21 @@ fn the_systems_work_goes_before_a_programs() {
 fn programmed(mode: u64) -> Box<dyn Device> {
     let programmed = Some(ProgrammedIo { rate: mode, block: 16 });
     let spec = ControllerSpec { programmed, ..ControllerSpec::plain(1, Span::ZERO, 1_000_000_000) };
-    Box::new(Controller::above(spec, drive()))
+    Box::new(Controller::build_above(spec, drive()))
 }
 
 #[test]
 fn programmed_transfers_take_the_cores_idle_time_and_no_more() {
     // 64 sectors at 1 MB/s: 32.768 ms, in four blocks.
     let transfer = Span::from_micros(32_768);
-    let mut device = Processor::above(SPEC, programmed(1_000_000));
+    let mut device = Processor::build_above(SPEC, programmed(1_000_000));
     ask(&mut device, Instant::ZERO, 0, Op::Read, 0, 64);
     let alone = all(&mut device)[0];
     assert_eq!(alone.effort.interrupts, 4);
     let busy = worked(&device, alone.finished);
     assert_eq!(busy, transfer + SPEC.issue + SPEC.interrupt.times(4) + SPEC.finish);
     // With a program on the only core all the time, the work of both takes as long as both.
-    let mut device = Processor::above(SPEC, programmed(1_000_000));
+    let mut device = Processor::build_above(SPEC, programmed(1_000_000));
     ask(&mut device, Instant::ZERO, 0, Op::Read, 0, 64);
     ask(&mut device, Instant::ZERO, 1, Op::Compute, 0, 500_000);
     let done = all(&mut device);
@@ -146,8 +146,8 @@ fn a_core_works_no_longer_than_all_the_time() {
             programmed: Some(ProgrammedIo { rate: 16_000_000, block: 16 }),
             ..ControllerSpec::plain(8, Span::ZERO, 1_000_000_000)
         };
-        let buffered = SmallDrive::default().buffered(4, 256).queued(8, Policy::Fcfs).drive();
-        let mut device = Processor::above(SPEC, Box::new(Controller::above(spec, Box::new(buffered))));
+        let buffered = SmallDrive::default().with_buffer(4, 256).with_queue(8, Policy::Fcfs).drive();
+        let mut device = Processor::build_above(SPEC, Box::new(Controller::build_above(spec, Box::new(buffered))));
         let mut end = Instant::ZERO;
         for turn in 0..4 {
             for tag in 0..count {
@@ -166,7 +166,7 @@ fn a_core_works_no_longer_than_all_the_time() {
 fn commands_that_are_done_together_share_an_interrupt() {
     let coalesce = Some(InterruptCoalescing { count: 3, wait: Span::from_millis(500) });
     let spec = ControllerSpec { coalesce, ..ControllerSpec::plain(8, Span::ZERO, 1_000_000_000) };
-    let mut device = Controller::above(spec, drive());
+    let mut device = Controller::build_above(spec, drive());
     for tag in 0..4 {
         ask(&mut device, Instant::ZERO, tag, Op::Read, u64::from(tag) * 8, 8);
     }

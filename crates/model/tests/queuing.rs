@@ -71,7 +71,7 @@ fn of(done: &[Completion], tag: u32) -> Completion {
 }
 
 fn queued(kind: Queuing, depth: u32, policy: Policy) -> SmallDrive {
-    let mut small = SmallDrive::default().queued(depth, policy);
+    let mut small = SmallDrive::default().with_queue(depth, policy);
     small.link.queuing = kind;
     small
 }
@@ -188,7 +188,7 @@ fn one_for_the_head_of_the_queue_passes_what_is_planned() {
 /// Two streams in turn, all planned: a read that continues the one under way rides on its read-ahead.
 #[test]
 fn a_stream_is_read_on_past_what_is_planned() {
-    let mut small = queued(Queuing::Ncq, 16, Policy::Sptf).buffered(4, 64);
+    let mut small = queued(Queuing::Ncq, 16, Policy::Sptf).with_buffer(4, 64);
     (small.firmware.ahead, small.cache.read_ahead.max) = (8, 64);
     let mut drive = small.drive();
     submit(&mut drive, Instant::ZERO, &[read(0, 4_000)]);
@@ -218,7 +218,7 @@ fn a_limit_of_waiting_holds_for_what_is_not_planned() {
 
 /// Two cached writes, a flush and a read at once: the read's answer and the flush's.
 fn flush_beside_a_read(kind: Queuing) -> (Completion, Completion) {
-    let mut small = queued(kind, 8, Policy::Fcfs).buffered(8, 64).write_back(6);
+    let mut small = queued(kind, 8, Policy::Fcfs).with_buffer(8, 64).with_write_back(6);
     small.cache.destage_idle = Span::from_secs(1);
     small.firmware.destage = Discipline::plain(Policy::Fcfs);
     let mut drive = small.drive();
@@ -248,7 +248,7 @@ fn an_ata_flush_is_alone_and_a_scsi_flush_is_one_of_many() {
 #[test]
 fn a_queued_command_waits_behind_a_flush_while_the_drive_writes_back_for_it() {
     let waits = |flushed: bool| {
-        let mut small = queued(Queuing::Scsi, 8, Policy::Sptf).buffered(8, 64).write_back(6);
+        let mut small = queued(Queuing::Scsi, 8, Policy::Sptf).with_buffer(8, 64).with_write_back(6);
         small.cache.destage_idle = Span::from_secs(1);
         let mut drive = small.drive();
         submit(&mut drive, Instant::ZERO, &[write(1, 0), write(2, 40)]);
@@ -271,7 +271,7 @@ fn a_queued_command_waits_behind_a_flush_while_the_drive_writes_back_for_it() {
 #[test]
 fn an_ata_flush_waits_for_what_is_under_way() {
     for kind in [Queuing::Tcq, Queuing::Ncq, Queuing::Scsi] {
-        let mut small = queued(kind, 8, Policy::Fcfs).buffered(8, 64).write_back(6);
+        let mut small = queued(kind, 8, Policy::Fcfs).with_buffer(8, 64).with_write_back(6);
         small.cache.read_ahead.max = 0;
         let mut drive = small.drive();
         submit(&mut drive, Instant::ZERO, &[read(1, 4_000), read(2, 400), FLUSH]);
@@ -296,9 +296,9 @@ fn ordered_has_all_earlier_before_it_and_all_later_behind() {
         small.link.queuing = Queuing::Scsi;
         small.weak.clear();
         let mut device: Box<dyn Device> = Box::new(small.drive());
-        if rng.percent(50) {
+        if rng.draw_chance(50) {
             let queue = Discipline::plain(Policy::CLook);
-            device = Box::new(Driver::above(DriverSpec::plain(64, 5, queue, 16), device));
+            device = Box::new(Driver::build_above(DriverSpec::plain(64, 5, queue, 16), device));
         }
         let ordered = 3 + rng.below(20) as u32;
         let requests: Vec<Request> = (0..28)
@@ -381,7 +381,7 @@ fn priority_goes_first_where_it_is_honoured_until_others_wait_too_long() {
 
 #[test]
 fn a_release_costs_its_service() {
-    let mut small = queued(Queuing::Ncq, 8, Policy::Fcfs).buffered(4, 256);
+    let mut small = queued(Queuing::Ncq, 8, Policy::Fcfs).with_buffer(4, 256);
     small.overhead.read_hit = small.overhead.read_miss;
     let run = |kind: Queuing| {
         let mut small = small.clone();
@@ -401,7 +401,7 @@ fn a_release_costs_its_service() {
 #[test]
 fn a_command_waits_for_data_on_the_same_bus() {
     let run = |kind: Queuing| {
-        let mut small = queued(kind, 8, Policy::Fcfs).buffered(4, 1024);
+        let mut small = queued(kind, 8, Policy::Fcfs).with_buffer(4, 1024);
         (small.link.rate, small.link.command) = (10_000_000, Span::from_micros(5));
         let mut drive = small.drive();
         submit(&mut drive, Instant::ZERO, &[request(0, Op::Read, 0, 64)]);
@@ -444,7 +444,7 @@ fn beside_a_stream(small: &SmallDrive, depth: u32, end: Span) -> Span {
 }
 
 fn prefetching(queue: Discipline) -> SmallDrive {
-    let mut small = queued(Queuing::Ncq, 32, Policy::Sptf).buffered(8, 256);
+    let mut small = queued(Queuing::Ncq, 32, Policy::Sptf).with_buffer(8, 256);
     (small.cache.read_ahead.over_requested, small.zones) = (true, vec![(400, 64)]);
     small.firmware.queue = queue;
     small
@@ -507,7 +507,7 @@ fn longest_queue_wait(small: &SmallDrive, seed: u64) -> (Span, Span) {
     let mut next = 0;
     let mut draw = |tag: u32| {
         let size = 1 + rng.below(24) as u32;
-        let streams = rng.percent(stream_share);
+        let streams = rng.draw_chance(stream_share);
         let lba = if streams { next } else { rng.below(sectors - 24) };
         if streams {
             next = (next + u64::from(size)) % (sectors - 24);
@@ -551,10 +551,10 @@ fn nobody_waits_longer_than_the_limit_allows() {
         small.firmware.queue.max_wait = Some(Span::from_millis(50));
         small.firmware.destage.max_wait = Some(Span::from_millis(80));
         let (queue, flush) = longest_queue_wait(&small, seed);
-        let rivals = u64::from(small.firmware.depth + small.cache.most_dirty()) + 2;
+        let rivals = u64::from(small.firmware.depth + small.cache.max_dirty_runs()) + 2;
         let turns = Span::from_nanos(longest_access(&small).nanos() * rivals);
         assert!(queue <= Span::from_millis(50) + turns, "seed {seed}: {queue}, {turns}\n{small:?}");
-        let segments = Span::from_nanos(turns.nanos() * (u64::from(small.cache.most_dirty()) + 1));
+        let segments = Span::from_nanos(turns.nanos() * (u64::from(small.cache.max_dirty_runs()) + 1));
         assert!(flush <= Span::from_millis(80) + segments, "seed {seed}: {flush}, {segments}\n{small:?}");
         limited += u32::from(queue > Span::from_millis(50));
     }
@@ -565,7 +565,7 @@ fn nobody_waits_longer_than_the_limit_allows() {
 #[test]
 fn a_flush_is_not_put_off_for_ever_by_cheap_reads() {
     let wait = |limit: Option<Span>| {
-        let mut small = queued(Queuing::Scsi, 8, Policy::Sptf).buffered(8, 64).write_back(6);
+        let mut small = queued(Queuing::Scsi, 8, Policy::Sptf).with_buffer(8, 64).with_write_back(6);
         (small.cache.read_ahead.max, small.cache.destage_idle) = (0, Span::from_secs(1));
         small.firmware.destage = Discipline { max_wait: limit, ..Discipline::plain(Policy::Sptf) };
         let mut drive = small.drive();
@@ -599,7 +599,7 @@ fn a_flush_is_not_put_off_for_ever_by_cheap_reads() {
 
 #[test]
 fn a_segment_that_is_dirty_for_too_long_is_written_out_though_the_drive_is_busy() {
-    let mut small = queued(Queuing::Ncq, 4, Policy::Sptf).buffered(8, 64).write_back(6);
+    let mut small = queued(Queuing::Ncq, 4, Policy::Sptf).with_buffer(8, 64).with_write_back(6);
     small.firmware.destage = Discipline { max_wait: Some(Span::from_millis(500)), ..Discipline::plain(Policy::Fcfs) };
     let mut drive = small.drive();
     drive.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("known");

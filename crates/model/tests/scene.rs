@@ -70,8 +70,8 @@ impl Device for Steady {
     fn poll_landing(&mut self) -> Option<Landing> {
         None
     }
-    fn unsettled(&self, _: &mut dyn FnMut(u64)) {}
-    fn log(&self) -> DriveLog {
+    fn report_unsettled(&self, _: &mut dyn FnMut(u64)) {}
+    fn drive_log(&self) -> DriveLog {
         DriveLog::default()
     }
 }
@@ -132,7 +132,7 @@ fn run_on(spec: &SceneSpec, limits: Limits) -> Ran {
     engine.run(Instant::FAR, &mut |record: &Record| records.push(*record)).expect("comes to its end");
     let end = engine.now();
     let scene = engine.into_parts().0.into_source();
-    assert_eq!(scene.troubles().next(), None, "{:?}", spec.volumes[0].format);
+    assert_eq!(scene.program_errors().next(), None, "{:?}", spec.volumes[0].format);
     Ran { scene, end, records }
 }
 
@@ -398,7 +398,7 @@ fn a_move_leaves_nothing_behind() {
             FAT32,
             [ProgramSpec::Copy(CopySpec { moves, ..copy(set(10, 1 << 20)) })],
         ));
-        (ran.scene.system().volume(0).count(), ran.scene.system().volume(1).count())
+        (ran.scene.system().volume(0).file_count(), ran.scene.system().volume(1).file_count())
     };
     // The root and a directory on each.
     assert_eq!((count(false), count(true)), ((12, 12), (2, 12)));
@@ -515,7 +515,7 @@ fn a_defragmenter_leaves_files_in_one_piece() {
         spec.volumes[0].files = set(40, 40 << 20);
         let pieces = |scene: &Scene| {
             let volume = scene.system().volume(0);
-            volume.files().filter(|&id| !volume.is_directory(id) && volume.runs(id).len() > 1).count()
+            volume.files().filter(|&id| !volume.is_directory(id) && volume.file_runs(id).len() > 1).count()
         };
         let before = pieces(&Scene::new(&spec, &LIMITS, Seed(7)).expect("fits"));
         let ran = run(&spec);

@@ -40,7 +40,7 @@ fn records<S: Source>(source: S, device: impl Device) -> (Vec<Record>, S) {
 }
 
 fn drive() -> impl Device {
-    SmallDrive::default().queued(8, Policy::Fcfs).drive()
+    SmallDrive::default().with_queue(8, Policy::Fcfs).drive()
 }
 
 /// The part of a record that does not depend on other sources.
@@ -52,7 +52,9 @@ fn asked(record: &Record) -> (Op, u64) {
 fn joined_sources_share_a_device_and_are_told_apart() {
     let (reads, writes) = (rows(40, Op::Read), rows(25, Op::Write));
     let boxed = |rows, timing| Box::new(Replay::new(rows, timing)) as Box<dyn Source + '_>;
-    let joined = JoinedSources::new().with(boxed(&reads, Timing::Think), 3).with(boxed(&writes, Timing::Arrival), 1);
+    let joined = JoinedSources::new()
+        .with_source(boxed(&reads, Timing::Think), 3)
+        .with_source(boxed(&writes, Timing::Arrival), 1);
     assert_eq!(joined.sources().map(|(first, _)| first).collect::<Vec<_>>(), [0, 3]);
     let (all, _) = records(joined, drive());
     for (origin, rows) in [(0, &reads), (3, &writes)] {
@@ -70,7 +72,7 @@ fn a_source_joined_to_none_is_as_it_was() {
     let rows = rows(60, Op::Read);
     for timing in [Timing::Think, Timing::Arrival] {
         let (alone, _) = records(Replay::new(&rows, timing), drive());
-        let (joined, _) = records(JoinedSources::new().with(Replay::new(&rows, timing), 1), drive());
+        let (joined, _) = records(JoinedSources::new().with_source(Replay::new(&rows, timing), 1), drive());
         assert_eq!(format!("{alone:?}"), format!("{joined:?}"));
     }
 }
@@ -98,13 +100,13 @@ fn a_fingerprint_is_of_the_requests_and_takes_the_mark_off_where_nobody_watches(
     let issued = |most, watched: bool| {
         let mut source = Fingerprint::new(Forced(0), most);
         if watched {
-            source.watch();
+            source.keep_flush_flag();
         }
         let mut flags = Vec::new();
         while let SourcePoll::Request(request) = source.next(Instant::ZERO) {
             flags.push(request.flags);
         }
-        assert_eq!(source.issued(), most);
+        assert_eq!(source.issued_requests(), most);
         (flags, source.hash())
     };
     let (plain, hash) = issued(4, false);
@@ -120,7 +122,7 @@ fn buffered(rows: &[ReplayRow], through: bool) -> BufferedSource<Replay<'_>> {
     let cache = PageCacheSpec::linux(1 << 20);
     let system = SystemSpec { family: SystemFamily::Linux, largest: 256, cache: Some(cache) };
     let opening = FileOpenFlags { direct: false, through, invalidate: true };
-    let limits = SmallDrive::default().buffered(4, 64).write_back(2).drive().limits(0);
+    let limits = SmallDrive::default().with_buffer(4, 64).with_write_back(2).drive().limits(0);
     BufferedSource::new(Replay::new(rows, Timing::Think), &BufferedSpec { system, workers: vec![opening] }, &limits)
 }
 
@@ -134,12 +136,16 @@ fn what_is_in_memory_is_read_from_there() {
     let source = ComputeSource::new(buffered(&rows, false), &drive().limits(0));
     let (records, source) = records(source, drive());
     assert_eq!(records.len(), 50, "each is recorded, though the device had one");
-    assert!(records[0].response() > Span::from_millis(1), "the first is the drive's: {:?}", records[0].response());
+    assert!(
+        records[0].response_time() > Span::from_millis(1),
+        "the first is the drive's: {:?}",
+        records[0].response_time()
+    );
     for record in &records[1..] {
         // A call is 2 us, and 4,096 bytes at 600 MB/s are 6.8: whole microseconds are waited for, the rest is carried
         // over.
-        assert!((8_000..=9_000).contains(&record.response().nanos()), "{record:?}");
-        assert_eq!(record.completion.parts.total(), record.response());
+        assert!((8_000..=9_000).contains(&record.response_time().nanos()), "{record:?}");
+        assert_eq!(record.completion.parts.total(), record.response_time());
         assert_eq!(asked(record), (Op::Read, 1000));
     }
     let reads = source.into_source().reads();
@@ -151,10 +157,10 @@ fn a_flush_writes_out_what_is_dirty_and_a_handle_that_writes_through_each_write(
     let writes = |count: u64| (0..count).map(|i| row(Op::Write, i * 400, 8)).collect::<Vec<_>>();
     let run = |rows: &[ReplayRow], through| {
         let source = Fingerprint::new(ComputeSource::new(buffered(rows, through), &drive().limits(0)), u64::MAX);
-        let (records, source) = records(source, SmallDrive::default().buffered(4, 64).write_back(2).drive());
-        (records, source.issued())
+        let (records, source) = records(source, SmallDrive::default().with_buffer(4, 64).with_write_back(2).drive());
+        (records, source.issued_requests())
     };
-    let quick = |record: &Record| record.response() < Span::from_micros(20);
+    let quick = |record: &Record| record.response_time() < Span::from_micros(20);
     let (records, issued) = run(&writes(10), false);
     assert!(records.iter().all(quick) && issued == 0, "{issued}: they stay in memory");
     let (records, issued) = run(&[writes(10), vec![row(Op::Flush, 0, 0)]].concat(), false);
@@ -252,7 +258,7 @@ fn computing_passes_as_time_where_there_is_no_processor() {
     let zero = Span::ZERO;
     let free = ProcessorSpec { cores: 1, issue: zero, finish: zero, interrupt: zero, copy: 1, parity: 1 };
     let (requests, without) = run(Box::new(drive()));
-    let (all, with) = run(Box::new(Processor::above(free, Box::new(drive()))));
+    let (all, with) = run(Box::new(Processor::build_above(free, Box::new(drive()))));
     assert_eq!((requests, all), (3, 6), "what passes as time is no request");
     assert_eq!((without.len(), without), (3, with));
 }

@@ -47,7 +47,7 @@ fn one_by_one(drive: &mut Drive, op: Op, requests: impl Iterator<Item = (u64, u3
 /// is never slower than without it.
 #[test]
 fn a_hit_does_not_wait_for_a_read_ahead_that_begins_again() {
-    let mut drive = SmallDrive::default().buffered(4, 128).drive();
+    let mut drive = SmallDrive::default().with_buffer(4, 128).drive();
     let mut now = Instant::ZERO;
     for tag in 0..400 {
         submit(&mut drive, now, request(tag, Op::Read, u64::from(tag) * 4, 4));
@@ -65,7 +65,7 @@ fn a_hit_does_not_wait_for_a_read_ahead_that_begins_again() {
 #[test]
 fn requests_longer_than_a_segment_stream() {
     for sectors in [31, 32, 33, 48, 64, 100] {
-        let mut drive = SmallDrive::default().buffered(4, 32).drive();
+        let mut drive = SmallDrive::default().with_buffer(4, 32).drive();
         let count = 6_400 / u64::from(sectors);
         let took = one_by_one(&mut drive, Op::Read, (0..count).map(|n| (n * u64::from(sectors), sectors)));
         let passing = count * u64::from(sectors) * SECTOR;
@@ -79,7 +79,7 @@ fn requests_longer_than_a_segment_stream() {
 #[test]
 fn a_read_ahead_begins_behind_the_read_that_the_profile_says() {
     for after in 1..4 {
-        let mut small = SmallDrive::default().buffered(4, 32);
+        let mut small = SmallDrive::default().with_buffer(4, 32);
         small.cache.read_ahead.after = after;
         let mut drive = small.drive();
         let mut now = Instant::ZERO;
@@ -146,7 +146,7 @@ fn no_stream_keeps_a_write_without_room_beyond_its_limit() {
     let mut held = 0;
     for seed in 0..400 {
         let mut rng = Seed(seed).stream("writes beside a stream");
-        let mut small = random_profile(&mut rng).buffered(4, 64).write_back(2);
+        let mut small = random_profile(&mut rng).with_buffer(4, 64).with_write_back(2);
         small.weak.clear();
         small.link.queuing = seekwise_model::block::Queuing::Ncq;
         small.firmware.depth = 4;
@@ -211,14 +211,14 @@ fn more_outstanding_is_no_slower() {
         let mut lost = Vec::new();
         for seed in 0..100 {
             let mut rng = Seed(seed).stream("files");
-            let mut small = SmallDrive::default().buffered(4, [64, 128, 256][rng.below(3) as usize]);
+            let mut small = SmallDrive::default().with_buffer(4, [64, 128, 256][rng.below(3) as usize]);
             small.zones = vec![(200, [64, 100, 128][rng.below(3) as usize])];
             small.phase = rng.next_u64();
-            small.firmware.zero_latency = rng.percent(50);
+            small.firmware.zero_latency = rng.draw_chance(50);
             small.firmware.dispatch = Span::from_micros(rng.below(3) * 100);
-            let sorted = rng.percent(50);
-            small = small.queued(32, if sorted { Policy::Sptf } else { Policy::Fcfs });
-            small.firmware.queue.max_wait = rng.percent(50).then_some(Span::from_millis(300));
+            let sorted = rng.draw_chance(50);
+            small = small.with_queue(32, if sorted { Policy::Sptf } else { Policy::Fcfs });
+            small.firmware.queue.max_wait = rng.draw_chance(50).then_some(Span::from_millis(300));
             small.cache.read_ahead.hold = hold;
             let sectors = [4, 8, 16, 24][rng.below(4) as usize];
             let file = (1_600 / sectors, sectors);
@@ -243,7 +243,7 @@ fn more_outstanding_is_no_slower() {
 // Cached writes
 
 fn cached(segments: u32, sectors: u32) -> SmallDrive {
-    let mut small = SmallDrive::default().buffered(segments, sectors).write_back(segments);
+    let mut small = SmallDrive::default().with_buffer(segments, sectors).with_write_back(segments);
     small.cache.read_ahead.max = 0;
     small.cache.destage_idle = Span::from_secs(10);
     small
@@ -290,8 +290,8 @@ fn written_again_is_no_slower_than_written() {
         // In an area of 24 blocks no more than twelve runs are apart.
         let mut small = cached(16, 32);
         small.cache.destage_idle = Span::from_micros(rng.below(3) * 500);
-        small.cache.fills_while_draining = rng.percent(50);
-        small.cache.dirty_runs = rng.percent(50).then_some(16);
+        small.cache.fills_while_draining = rng.draw_chance(50);
+        small.cache.dirty_runs = rng.draw_chance(50).then_some(16);
         small.physical_sector = [512, 4096][rng.below(2) as usize];
         let mut drive = small.drive();
         drive.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).unwrap();
@@ -422,7 +422,7 @@ fn a_read_is_followed_as_far_as_the_caching_page_says() {
     ];
     for (multiplied, ceiling, longest_read, ahead) in pages {
         let moved = |block: u64| {
-            let mut small = SmallDrive::default().buffered(4, 60);
+            let mut small = SmallDrive::default().with_buffer(4, 60);
             let words = &mut small.cache.read_ahead;
             (words.max, words.multiplied, words.ceiling, words.longest_read) = (5, multiplied, ceiling, longest_read);
             let mut drive = small.drive();
@@ -464,7 +464,7 @@ fn a_read_ahead_ends_where_the_first_of_its_limits_is() {
         for &lba in &places {
             let end = lba + 8;
             let moved = |block: u64| {
-                let mut small = SmallDrive::default().buffered(4, 64);
+                let mut small = SmallDrive::default().with_buffer(4, 64);
                 let words = &mut small.cache.read_ahead;
                 (words.max, words.until, words.over_requested) = (max, until, over_requested);
                 let mut drive = small.drive();
@@ -491,7 +491,7 @@ fn a_read_ahead_ends_where_the_first_of_its_limits_is() {
 #[test]
 fn a_minimum_in_lengths_of_the_read_is_not_cut_off() {
     let waited = |multiplied: bool| {
-        let mut small = SmallDrive::default().buffered(4, 64);
+        let mut small = SmallDrive::default().with_buffer(4, 64);
         let words = &mut small.cache.read_ahead;
         (words.max, words.min, words.multiplied) = (60, 4, multiplied);
         let mut drive = small.drive();
@@ -513,7 +513,7 @@ fn a_minimum_in_lengths_of_the_read_is_not_cut_off() {
 fn a_stream_of_writes_waits_for_no_data_while_others_are_here() {
     let drive =
         SmallDrive { order: TrackOrder::Serpentine(128), heads: 3, zones: vec![(1024, 1415)], ..SmallDrive::default() };
-    let mut small = drive.buffered(16, 951).write_back(12).queued(32, Policy::Sptf);
+    let mut small = drive.with_buffer(16, 951).with_write_back(12).with_queue(32, Policy::Sptf);
     small.millirpm = 5_400_000;
     small.seek = (Span::from_millis(1), Span::from_millis(2), Span::from_millis(4));
     (small.head_switch, small.skew_margin) = (Span::from_millis(1), Span::from_micros(600));
@@ -544,7 +544,7 @@ fn a_stream_of_writes_waits_for_no_data_while_others_are_here() {
 #[test]
 fn uncached_writes_wait_for_no_data_while_others_are_here() {
     for rate in [20_000_000, 30_000_000] {
-        let mut small = SmallDrive { zones: vec![(200, 1024)], ..SmallDrive::default() }.queued(32, Policy::Sptf);
+        let mut small = SmallDrive { zones: vec![(200, 1024)], ..SmallDrive::default() }.with_queue(32, Policy::Sptf);
         small.link.write_rate = rate;
         let (mut drive, mut now, writes, depth) = (small.drive(), Instant::ZERO, 1_000, 32);
         let mut places = Seed(7).stream("places");

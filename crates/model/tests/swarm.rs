@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use seekwise_model::block::asked::Asked;
+use seekwise_model::block::asked::SettingUse;
 use seekwise_model::block::{
     Accounting, Completion, Control, Device, Flags, LandingKind, Op, Request, Source, SourcePoll, Status,
 };
@@ -73,15 +73,15 @@ impl Source for Loop {
         };
         self.issued += 1;
         let Options { read_percent, flush_percent, fua_percent, max_sectors, .. } = self.options;
-        if self.rng.percent(flush_percent) {
+        if self.rng.draw_chance(flush_percent) {
             return SourcePoll::Request(blank(tag, Op::Flush));
         }
-        let op = if self.rng.percent(read_percent) { Op::Read } else { Op::Write };
+        let op = if self.rng.draw_chance(read_percent) { Op::Read } else { Op::Write };
         let sectors = 1 + self.rng.below(u64::from(max_sectors));
-        let onward = self.rng.percent(self.options.sequential_percent) && self.next + sectors <= self.sectors;
+        let onward = self.rng.draw_chance(self.options.sequential_percent) && self.next + sectors <= self.sectors;
         let lba = if onward { self.next } else { self.rng.below(self.sectors - sectors) };
         self.next = lba + sectors;
-        let forced = self.fua && op == Op::Write && self.rng.percent(fua_percent);
+        let forced = self.fua && op == Op::Write && self.rng.draw_chance(fua_percent);
         let flags = if forced { Flags::FUA } else { Flags::NONE };
         SourcePoll::Request(Request { lba, sectors: sectors as u32, flags, ..blank(tag, op) })
     }
@@ -112,7 +112,7 @@ fn check_anatomy(record: &Record, last_finished: Instant, stack: &SmallStack) {
     };
     assert!(fits, "{record:?}");
     assert_eq!(parts.total(), finished.since(submitted), "{record:?}");
-    assert_eq!(parts.total(), record.response(), "{record:?}");
+    assert_eq!(parts.total(), record.response_time(), "{record:?}");
     assert!(finished >= last_finished, "answers out of order: {record:?}");
     if record.request.op == Op::Flush {
         assert_eq!(parts.get(Part::Transfer), Span::ZERO, "{record:?}");
@@ -135,18 +135,18 @@ fn run(seed: u64, draw: fn(&mut Rng) -> SmallStack) {
     let mut engine = Engine::new(source, device);
     let mut last = Instant::ZERO;
     let mut written = 0u64;
-    let sight = stack.sight();
+    let sight = stack.client_sight();
     let patience = |layer: &Layer| if let Layer::Driver(driver) = layer { driver.timeout } else { None };
     let patience = stack.layers.iter().filter_map(patience).min();
     let mut sent_again = false;
     let mut check = |record: &Record| {
         check_anatomy(record, last, &stack);
-        sent_again |= patience.is_some_and(|patience| record.response() >= patience);
+        sent_again |= patience.is_some_and(|patience| record.response_time() >= patience);
         last = record.completion.finished;
         if record.request.op == Op::Write {
             let copies = (0..sight.copies())
                 .flat_map(|copy| (record.request.lba..record.request.end()).map(move |lba| (copy, lba)));
-            written += copies.filter(|&(copy, lba)| sight.sees(copy, lba)).count() as u64;
+            written += copies.filter(|&(copy, lba)| sight.sees_block(copy, lba)).count() as u64;
         }
     };
     engine.run(Instant::FAR, &mut check).expect("nothing stuck");
@@ -163,9 +163,9 @@ fn run(seed: u64, draw: fn(&mut Rng) -> SmallStack) {
 
 /// No core works for longer than there is time, in any stretch of the run.
 fn check_cores(device: &dyn Device, end: Instant) {
-    if let Some(cores) = device.cores(end) {
-        assert_eq!((cores.overload(), cores.until()), (None, end));
-        assert_eq!(cores.between(Instant::ZERO, end), cores.total(), "each work has its time");
+    if let Some(cores) = device.core_load(end) {
+        assert_eq!((cores.find_overload(), cores.counted_until()), (None, end));
+        assert_eq!(cores.work_between(Instant::ZERO, end), cores.total_work(), "each work has its time");
     }
 }
 
@@ -186,7 +186,7 @@ fn check_landings(engine: &mut Engine<Loop, Box<dyn Device>>, stack: &SmallStack
         let at_once = matches!(landing.kind, LandingKind::Landed | LandingKind::Taken);
         assert!(at_once || stack.drive.cache.write_back || cached || !once, "{landing:?}");
         let counts = landing.kind != LandingKind::Taken;
-        stack.sight().through(&landing, |_, seen| reported += u64::from(counts) * u64::from(seen.sectors));
+        stack.client_sight().visit_images(&landing, |_, seen| reported += u64::from(counts) * u64::from(seen.sectors));
     }
     assert!(reported == written || reported > written && !once, "{reported} sectors reported, {written} written");
 }
@@ -292,7 +292,7 @@ fn ran(stack: &SmallStack, seed: u64, by_steps: bool) -> (Vec<String>, Engine<Lo
     (records, engine)
 }
 
-/// The stack with another value of one of the settings that [`Asked`] knows.
+/// The stack with another value of one of the settings that [`SettingUse`] knows.
 fn with_another(stack: &SmallStack, rng: &mut Rng) -> SmallStack {
     let mut other = stack.clone();
     let Discipline { max_wait, .. } = stack.drive.firmware.queue;
@@ -318,26 +318,26 @@ fn with_another(stack: &SmallStack, rng: &mut Rng) -> SmallStack {
 
 /// How many of the `seeds` give two stacks that would run alike, and whether they all do, if a run asked what `told` makes of what
 /// it says.
-fn alike(seeds: Range<u64>, told: fn(Asked) -> Asked) -> (u32, bool) {
+fn alike(seeds: Range<u64>, told: fn(SettingUse) -> SettingUse) -> (u32, bool) {
     let (mut count, mut all) = (0, true);
     for seed in seeds {
         let rng = &mut Seed(seed).stream("alike");
         let stack = [random_stack, random_array, random_planner][rng.below(3) as usize](rng);
         let other = with_another(&stack, rng);
         let (records, engine) = ran(&stack, seed, false);
-        let asked = told(engine.into_parts().1.asked(Instant::FAR));
-        if other.described() == stack.described() || !stack.described().runs_alike(&other.described(), &asked) {
+        let asked = told(engine.into_parts().1.setting_use(Instant::FAR));
+        if other.to_stack() == stack.to_stack() || !stack.to_stack().runs_alike(&other.to_stack(), &asked) {
             continue;
         }
         count += 1;
         // Studies compare stacks only where these are equal.
-        assert!(other.described().as_unasked() == stack.described().as_unasked(), "seed {seed}: {asked:?}");
+        assert!(other.to_stack().normalize_all() == stack.to_stack().normalize_all(), "seed {seed}: {asked:?}");
         // And find a run by these.
-        let open = stack.described().open_settings(&asked);
-        let beside = [&stack, &other].map(|stack| stack.described().settings_beside(&open));
+        let open = stack.to_stack().unused_settings(&asked);
+        let beside = [&stack, &other].map(|stack| stack.to_stack().used_settings(&open));
         assert!(beside[0] == beside[1], "seed {seed}: {asked:?}");
         let same = ran(&other, seed, false).0 == records;
-        if told(Asked::ALL) == Asked::ALL {
+        if told(SettingUse::ALL) == SettingUse::ALL {
             assert!(same, "seed {seed}: {asked:?}\n{stack:?}\n{other:?}");
         }
         all &= same;
@@ -350,7 +350,7 @@ fn what_a_run_did_not_ask_changes_nothing() {
     let (count, _) = alike(0..1500, |asked| asked);
     assert!(count > 200, "only {count} of 1500 pairs would run alike");
     // If nothing had been asked, all would.
-    assert!(!alike(0..100, |_| Asked::NOTHING).1, "no setting changes anything");
+    assert!(!alike(0..100, |_| SettingUse::NOTHING).1, "no setting changes anything");
 }
 
 /// A drive that runs to its next completion, and serves a lone read in one go, does the same as instant by instant.
@@ -393,27 +393,27 @@ fn comes_to_an_end(seed: u64) {
     let mut rng = Seed(seed).stream("faults");
     let mut stack = random_array(&mut rng);
     let write_back = AcceleratorSpec {
-        size: if rng.percent(50) { 1 << 14 } else { 1 << 24 },
+        size: if rng.draw_chance(50) { 1 << 14 } else { 1 << 24 },
         hit: Span::from_micros(5),
         write_back: true,
-        drops_flushes: rng.percent(30),
+        drops_flushes: rng.draw_chance(30),
         dirty_share: 500,
         dirty_age: Span::from_millis(200),
         idle: Span::from_millis(2),
         read_ahead: 0,
     };
-    if rng.percent(80) {
+    if rng.draw_chance(80) {
         stack.layers.insert(0, Layer::Accelerator(write_back));
     }
     // Reads of a weak place fail within the limit, and an ATA queue fails with them.
     stack.drive.weak = (0..rng.below(4)).map(|at| WeakBlocks { lba: at * 700, sectors: 64, retries: 9 }).collect();
-    stack.drive.firmware.recovery_limit = rng.percent(70).then(|| Span::from_millis(40));
+    stack.drive.firmware.recovery_limit = rng.draw_chance(70).then(|| Span::from_millis(40));
     let mut options = Options::random(&mut rng);
     options.read_percent = options.read_percent.min(70);
     let events: Vec<(Instant, &str, u64)> = (0..8)
         .map(|_| {
             let at = Instant::from_nanos(1 << (10 + rng.below(22)));
-            (at, if rng.percent(75) { "array.lose" } else { "array.replace" }, rng.below(4))
+            (at, if rng.draw_chance(75) { "array.lose" } else { "array.replace" }, rng.below(4))
         })
         .collect();
     println!("seed {seed}: {options:?} {events:?}\n{stack:?}");

@@ -65,9 +65,9 @@ impl Rig {
     fn new(format: VolumeFormat, spec: SystemSpec, sizes: &[u64]) -> (Rig, Vec<File>) {
         let made = VolumeSpec { partition: PARTITION, format, aging: Aging::NONE, history: false, seed: Seed(1) };
         let mut volume = Volume::format(&made).expect("fits");
-        let place = |&bytes: &u64| volume.place(ROOT, FileName::SHORT, bytes).expect("room");
+        let place = |&bytes: &u64| volume.place_initial_file(ROOT, FileName::SHORT, bytes).expect("room");
         let files = sizes.iter().map(place).map(|id| File { volume: 0, id }).collect();
-        volume.settle();
+        volume.begin_run();
         volume.mount(&mut IoPlan::new());
         let system = System::new(vec![volume], spec, 4);
         let (log, returned, flying, now) = (Vec::new(), VecDeque::new(), Vec::new(), Instant::ZERO);
@@ -97,7 +97,7 @@ impl Rig {
             }
             let Some(request) = self.system.poll_request(self.now) else { return };
             assert!(self.flying.iter().all(|(_, other)| other.tag != request.tag), "tags are unique");
-            let role = self.system.step(request.tag).map(|(_, step)| step.role);
+            let role = self.system.plan_step(request.tag).map(|(_, step)| step.role);
             self.log.push((self.now, request, role));
             let end = if request.op == Op::Compute {
                 self.now + Span::from_micros(request.sectors.into())
@@ -127,14 +127,14 @@ impl Rig {
             let status = if self.fails { Status::PowerLost } else { Status::Done };
             let (parts, effort) = (Parts::default(), Effort::default());
             let completion = Completion { tag: request.tag, status, submitted: finished, finished, parts, effort };
-            self.system.complete(next, &completion);
+            self.system.complete_request(next, &completion);
         }
         self.drain();
         true
     }
 
     fn call(&mut self, thread: u16, call: Call) {
-        self.system.call(self.now, thread, call);
+        self.system.begin_call(self.now, thread, call);
         self.drain();
     }
 
@@ -297,7 +297,7 @@ fn volumes_write_back_by_themselves() {
         let returned = rig.wait(Call::Create { directory: File { volume: 0, id: ROOT }, name: FileName::SHORT });
         assert!(returned.file.is_some());
         rig.until(60);
-        let origin = rig.system.origin();
+        let origin = rig.system.system_origin();
         assert!(rig.log.iter().any(|one| one.1.origin == origin && one.1.op == Op::Write), "{family:?}");
         assert_eq!(rig.system.poll_timeout(), None);
     }
@@ -373,7 +373,7 @@ fn dirty_pages_go_out_as_each_system_writes_back() {
         rig.until(200);
         let rest = rig.data(Op::Write);
         assert_eq!(kib.iter().chain(&rest).sum::<u64>(), 1024, "{family:?}");
-        assert_eq!(rig.system.page_cache().expect("one").dirty(), (0, 0));
+        assert_eq!(rig.system.page_cache().expect("one").dirty_and_writing(), (0, 0));
         assert_eq!(rig.system.poll_timeout(), None, "{family:?}: it rests");
     }
 }
@@ -382,7 +382,7 @@ fn dirty_pages_go_out_as_each_system_writes_back() {
 fn what_is_in_memory_is_not_read() {
     for family in ALL {
         let (mut rig, files) = Rig::cached(family, &[MIB]);
-        rig.system.warm(files[0], 0, 512 * KIB);
+        rig.system.preload_pages(files[0], 0, 512 * KIB);
         rig.wait(read(files[0], 0, 384 * KIB));
         assert_eq!(rig.data(Op::Read), [], "{family:?}");
         rig.wait(read(files[0], 384 * KIB, 640 * KIB));
@@ -410,7 +410,7 @@ fn what_does_not_fit_is_read_again() {
             }
             assert_eq!(rig.data(Op::Read).iter().sum::<u64>(), expected, "{mib} MiB");
         }
-        assert!(rig.system.page_cache().expect("one").resident().0 <= mib * MIB / 4096);
+        assert!(rig.system.page_cache().expect("one").resident_pages().0 <= mib * MIB / 4096);
     }
 }
 
@@ -521,7 +521,7 @@ fn writers_are_held_up_while_too_much_is_dirty() {
         let most = (limit + 1) * MIB / 4096;
         for at in 0..256 {
             rig.wait(write(files[0], at * 256 * KIB, 256 * KIB, OpenMode::Cached));
-            let (dirty, writing) = rig.system.page_cache().expect("one").dirty();
+            let (dirty, writing) = rig.system.page_cache().expect("one").dirty_and_writing();
             assert!(dirty + writing <= most, "{family:?}: {dirty} + {writing}");
             if at * 256 * KIB < limit * MIB / 2 {
                 assert_eq!(rig.now, Instant::ZERO, "{family:?}: below half of it nobody waits");
@@ -558,7 +558,7 @@ fn a_deleted_file_is_not_written_back() {
         rig.wait(Call::Delete(files[0]));
         rig.until(100);
         assert_eq!(rig.data(Op::Write), [], "{family:?}");
-        assert_eq!(rig.system.page_cache().expect("one").resident().0, 0);
+        assert_eq!(rig.system.page_cache().expect("one").resident_pages().0, 0);
     }
 }
 
@@ -571,7 +571,10 @@ fn a_volume_is_synced_whole() {
         }
         rig.wait(Call::SyncVolume(0));
         assert_eq!(rig.data(Op::Write).iter().sum::<u64>(), 512, "{family:?}");
-        assert_eq!((rig.system.page_cache().expect("one").dirty(), rig.system.volume(0).dirty()), ((0, 0), 0));
+        assert_eq!(
+            (rig.system.page_cache().expect("one").dirty_and_writing(), rig.system.volume(0).dirty_pages()),
+            ((0, 0), 0)
+        );
     }
 }
 
@@ -604,7 +607,7 @@ fn copying_costs_the_processor_once() {
     let cache = spec.cache.as_mut().expect("one");
     (cache.call, cache.copy) = (Span::from_micros(2), 512_000_000);
     let (mut rig, files) = Rig::new(format(SystemFamily::Linux), spec, &[MIB]);
-    rig.system.warm(files[0], 0, MIB);
+    rig.system.preload_pages(files[0], 0, MIB);
     rig.wait(read(files[0], 0, 64 * KIB));
     // 65,536 bytes at 512 MB/s are 128 µs; two for the call.
     assert_eq!(rig.now, Instant::from_nanos(130_000));
@@ -617,7 +620,7 @@ fn at_random(family: SystemFamily, seed: u64) -> (Vec<Issued>, Vec<CallResult>) 
     let mut spec = cached(family);
     spec.cache = spec.cache.map(|cache| PageCacheSpec { bytes: 2 * MIB, call: Span::from_micros(1), ..cache });
     let (mut rig, files) = Rig::new(format(family), spec, &[MIB; 6]);
-    let mut chance = Seed(seed).numbered("calls", 0);
+    let mut chance = Seed(seed).numbered_stream("calls", 0);
     let (mut all, mut idle) = (Vec::new(), vec![0, 1, 2, 3]);
     for _ in 0..1_500 {
         let thread: u16 = idle.remove(0);
@@ -644,7 +647,7 @@ fn at_random(family: SystemFamily, seed: u64) -> (Vec<Issued>, Vec<CallResult>) 
     }
     while rig.step(Instant::FAR) {}
     all.extend(rig.returned.drain(..));
-    assert_eq!(rig.system.page_cache().expect("one").dirty(), (0, 0), "all goes out");
+    assert_eq!(rig.system.page_cache().expect("one").dirty_and_writing(), (0, 0), "all goes out");
     (rig.log, all)
 }
 
@@ -675,7 +678,7 @@ fn a_file_deleted_in_the_middle_of_a_call_ends_it() {
                 let mut threads: Vec<u16> = rig.returned.drain(..).map(|returned| returned.thread).collect();
                 threads.sort_unstable();
                 assert_eq!(threads, [0, 1, 2], "{family:?} {handle:?} {steps}");
-                let resident = rig.system.page_cache().expect("one").resident().0;
+                let resident = rig.system.page_cache().expect("one").resident_pages().0;
                 assert_eq!(resident, 0, "{family:?} {handle:?} {steps}: pages of no file");
             }
         }

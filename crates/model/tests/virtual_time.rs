@@ -50,7 +50,7 @@ impl Client {
     fn pass(&mut self, until: Instant) {
         let mut answer = Completion::NONE;
         if let Some((came, request)) = self.lone.take() {
-            match self.device.go_alone(came, &request, until, &mut answer) {
+            match self.device.run_alone(came, &request, until, &mut answer) {
                 true => {
                     self.went_alone += 1;
                     self.heard.completions.push(answer);
@@ -75,7 +75,7 @@ impl Client {
     fn submit(&mut self, now: Instant, request: Request) {
         if let Some((came, lone)) = self.lone.take() {
             self.hand_over(came, lone);
-        } else if self.passing == Passing::Alone && self.device.goes_alone(&request) {
+        } else if self.passing == Passing::Alone && self.device.can_run_alone(&request) {
             self.lone = Some((now, request));
             return;
         }
@@ -112,9 +112,10 @@ fn heard(
     let mut now = Instant::ZERO;
     for tag in 0..120 {
         client.submit(now, draw(rng, tag, sectors));
-        let pause = if rng.percent(together) { 0 } else { 10u64.pow(least + rng.below(9 - u64::from(least)) as u32) };
+        let pause =
+            if rng.draw_chance(together) { 0 } else { 10u64.pow(least + rng.below(9 - u64::from(least)) as u32) };
         let end = client.heard.completions.last().map_or(now, |last| last.finished);
-        now = if rng.percent(20) { end.max(now) } else { now + Span::from_nanos(pause) };
+        now = if rng.draw_chance(20) { end.max(now) } else { now + Span::from_nanos(pause) };
         client.pass(now);
         while client.device.poll_landing().is_some() {}
     }
@@ -125,7 +126,7 @@ fn heard(
 fn draw(rng: &mut Rng, tag: u32, sectors: u64) -> Request {
     let unit = 8;
     let op = [Op::Read, Op::Read, Op::Read, Op::Write, Op::Write, Op::Flush][rng.below(6) as usize];
-    let flags = if op == Op::Write && rng.percent(10) { Flags::FUA } else { Flags::NONE };
+    let flags = if op == Op::Write && rng.draw_chance(10) { Flags::FUA } else { Flags::NONE };
     let (lba, length) = (rng.below(sectors / unit) * unit, unit * (1 + rng.below(10)));
     let length = if op == Op::Flush { 0 } else { length.min(sectors - lba) as u32 };
     let stamp = u64::from(tag) + 1;
@@ -157,7 +158,7 @@ fn what_goes_alone_meets_what_it_meets_otherwise() {
         let [stepping, seen_through] = [Passing::Stepping, Passing::Alone]
             .map(|passing| heard(Box::new(drive.drive()), seed, SPARSE, passing, false));
         assert_eq!(stepping.heard, seen_through.heard, "seed {seed}: {drive:?}");
-        assert_eq!(stepping.device.log(), seen_through.device.log(), "seed {seed}: {drive:?}");
+        assert_eq!(stepping.device.drive_log(), seen_through.device.drive_log(), "seed {seed}: {drive:?}");
         (alone, answered) = (alone + seen_through.went_alone, answered + stepping.heard.completions.len());
     }
     assert!(

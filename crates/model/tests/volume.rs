@@ -62,7 +62,7 @@ fn rest(volume: &mut Volume) -> Vec<String> {
 
 /// A file of 64 KiB: created, written, closed.
 fn create_64k(volume: &mut Volume, plan: &mut IoPlan) -> FileId {
-    let file = volume.create(at(0), ROOT, FileName::SHORT, plan).expect("room");
+    let file = volume.create_file(at(0), ROOT, FileName::SHORT, plan).expect("room");
     volume.write(at(0), file, 0, 64 << 10, Flags::NONE, plan).expect("room");
     volume.close(at(0), file, plan);
     file
@@ -99,19 +99,19 @@ fn a_rename_within_a_volume_moves_no_data() {
 fn files_lie_one_behind_another_and_deleting_frees_them() {
     for format in [FAT32, NTFS, ext4()] {
         let mut volume = mounted(format);
-        let empty = volume.free().0;
+        let empty = volume.free_space().0;
         let files: Vec<FileId> = (0..10).map(|_| create_64k(&mut volume, &mut IoPlan::new())).collect();
-        let starts: Vec<u64> = files.iter().map(|&file| volume.runs(file)[0].start).collect();
+        let starts: Vec<u64> = files.iter().map(|&file| volume.file_runs(file)[0].start).collect();
         assert!(starts.windows(2).all(|pair| pair[1] - pair[0] == 16), "{format:?}: {starts:?}");
-        assert!(volume.free().0 + 10 * 65_536 <= empty);
+        assert!(volume.free_space().0 + 10 * 65_536 <= empty);
         for &file in &files {
             volume.delete(at(1), file, &mut IoPlan::new());
-            assert!(!volume.has(file));
+            assert!(!volume.has_file(file));
         }
-        assert_eq!(volume.free().0, empty, "{format:?}");
-        let large = volume.create(at(2), ROOT, FileName::SHORT, &mut IoPlan::new()).expect("room");
+        assert_eq!(volume.free_space().0, empty, "{format:?}");
+        let large = volume.create_file(at(2), ROOT, FileName::SHORT, &mut IoPlan::new()).expect("room");
         volume.write(at(2), large, 0, 500 << 20, Flags::NONE, &mut IoPlan::new()).expect("room");
-        assert!(volume.runs(large).len() <= 2, "{format:?}: {:?}", volume.runs(large));
+        assert!(volume.file_runs(large).len() <= 2, "{format:?}: {:?}", volume.file_runs(large));
     }
 }
 
@@ -124,12 +124,16 @@ fn files_are_as_fragmented_as_is_asked() {
             let mut rng = Seed(5).stream("sizes");
             // 8 to 200 KiB: some of them have too few clusters, and others make up for them.
             let files: Vec<FileId> = (0..400)
-                .map(|_| volume.place(ROOT, FileName::SHORT, 8192 + rng.below(196_608)).expect("room"))
+                .map(|_| volume.place_initial_file(ROOT, FileName::SHORT, 8192 + rng.below(196_608)).expect("room"))
                 .collect();
-            let pieces: usize = files.iter().map(|&file| volume.runs(file).len()).sum();
+            let pieces: usize = files.iter().map(|&file| volume.file_runs(file).len()).sum();
             assert!((fragments as usize * 4).abs_diff(pieces) <= 4, "{format:?}, {fragments}: {pieces}");
             // Each piece except a file's last has a gap after it; later files fill some.
-            assert!(volume.free().1 >= (pieces - 400) * 3 / 4, "{format:?}, {fragments}: {:?}", volume.free());
+            assert!(
+                volume.free_space().1 >= (pieces - 400) * 3 / 4,
+                "{format:?}, {fragments}: {:?}",
+                volume.free_space()
+            );
         }
     }
 }
@@ -137,15 +141,18 @@ fn files_are_as_fragmented_as_is_asked() {
 #[test]
 fn what_does_not_fit_is_refused() {
     let mut fat = mounted(FAT32);
-    let file = fat.create(at(0), ROOT, FileName::SHORT, &mut IoPlan::new()).expect("room");
+    let file = fat.create_file(at(0), ROOT, FileName::SHORT, &mut IoPlan::new()).expect("room");
     let most = u64::from(u32::MAX);
-    assert_eq!(fat.extend(at(0), file, most + 1, &mut IoPlan::new()), Err(VolumeError::TooLarge { most }));
-    assert_eq!(fat.place(ROOT, FileName::SHORT, 1 << 32), Err(VolumeError::TooLarge { most }));
+    assert_eq!(fat.extend_file(at(0), file, most + 1, &mut IoPlan::new()), Err(VolumeError::TooLarge { most }));
+    assert_eq!(fat.place_initial_file(ROOT, FileName::SHORT, 1 << 32), Err(VolumeError::TooLarge { most }));
     for format in [NTFS, ext4()] {
         let mut volume = mounted(format);
-        let file = volume.create(at(0), ROOT, FileName::SHORT, &mut IoPlan::new()).expect("room");
-        assert_eq!(volume.extend(at(0), file, 9 << 30, &mut IoPlan::new()), Err(VolumeError::Full));
-        assert_eq!((volume.bytes(file), volume.place(ROOT, FileName::SHORT, 9 << 30)), (0, Err(VolumeError::Full)));
+        let file = volume.create_file(at(0), ROOT, FileName::SHORT, &mut IoPlan::new()).expect("room");
+        assert_eq!(volume.extend_file(at(0), file, 9 << 30, &mut IoPlan::new()), Err(VolumeError::Full));
+        assert_eq!(
+            (volume.file_bytes(file), volume.place_initial_file(ROOT, FileName::SHORT, 9 << 30)),
+            (0, Err(VolumeError::Full))
+        );
     }
     let made = |partition, format| Volume::format(&VolumeSpec { partition, ..spec(format) }).map(|_| ()).unwrap_err();
     let odd = |cluster| VolumeFormat::Fat32(Fat32Spec { cluster: Some(cluster), host: FatDriver::Nt });
@@ -161,14 +168,14 @@ fn what_does_not_fit_is_refused() {
 fn a_directory_of_fat32_holds_65536_entries() {
     let mut volume = mounted(FAT32);
     let long = FileName::long(26);
-    let folder = volume.place_directory(ROOT, FileName::SHORT).expect("room");
+    let folder = volume.place_initial_directory(ROOT, FileName::SHORT).expect("room");
     // Three entries a name; two are the directory's own and its parent's.
     let mut count = 0;
-    while volume.place(folder, long, 0).is_ok() {
+    while volume.place_initial_file(folder, long, 0).is_ok() {
         count += 1;
     }
     assert_eq!(count, (65_536 - 2) / 3);
-    assert_eq!(volume.place(folder, long, 0), Err(VolumeError::DirectoryFull));
+    assert_eq!(volume.place_initial_file(folder, long, 0), Err(VolumeError::DirectoryFull));
 }
 
 #[test]
@@ -177,9 +184,9 @@ fn a_volume_of_14_tb_costs_what_is_used() {
     for format in [NTFS, ext4()] {
         let mut volume = Volume::format(&VolumeSpec { partition, ..spec(format) }).expect("fits");
         for _ in 0..100 {
-            volume.place(ROOT, FileName::long(20), 1 << 30).expect("room");
+            volume.place_initial_file(ROOT, FileName::long(20), 1 << 30).expect("room");
         }
-        let (bytes, runs) = volume.free();
+        let (bytes, runs) = volume.free_space();
         assert!(bytes > 12_000_000_000_000 && runs < 10_000, "{format:?}: {runs} free runs");
     }
 }
@@ -191,13 +198,13 @@ fn two_hundred_thousand_files_are_placed() {
         let aging = Aging { fragments: 120, gap_kib: 64 };
         let mut volume = Volume::format(&VolumeSpec { partition, aging, ..spec(format) }).expect("fits");
         for _ in 0..1000 {
-            let folder = volume.place_directory(ROOT, FileName::SHORT).expect("room");
+            let folder = volume.place_initial_directory(ROOT, FileName::SHORT).expect("room");
             for file in 0..200 {
-                volume.place(folder, FileName::long(20), 4096 + file * 500).expect("room");
+                volume.place_initial_file(folder, FileName::long(20), 4096 + file * 500).expect("room");
             }
         }
-        volume.settle();
-        assert_eq!(volume.count(), 1 + 1000 + 200_000);
+        volume.begin_run();
+        assert_eq!(volume.file_count(), 1 + 1000 + 200_000);
     }
 }
 
@@ -205,8 +212,8 @@ fn two_hundred_thousand_files_are_placed() {
 fn reading_passes_over_what_is_in_memory() {
     for format in [FAT32, NTFS, ext4()] {
         let mut volume = Volume::format(&spec(format)).expect("fits");
-        let file = volume.place(ROOT, FileName::long(20), 100_000).expect("room");
-        volume.settle();
+        let file = volume.place_initial_file(ROOT, FileName::long(20), 100_000).expect("room");
+        volume.begin_run();
         volume.mount(&mut IoPlan::new());
         let mut plan = IoPlan::new();
         volume.open(file, &mut plan);
@@ -219,6 +226,6 @@ fn reading_passes_over_what_is_in_memory() {
         // 34,464 bytes are 68 sectors, or nine blocks.
         let sectors = if format == ext4() { 72 } else { 68 };
         assert_eq!((plan.steps().len(), step.op, step.sectors), (1, Op::Read, sectors));
-        assert_eq!(step.lba, volume.lba(volume.runs(file)[0].start) + 128);
+        assert_eq!(step.lba, volume.cluster_lba(volume.file_runs(file)[0].start) + 128);
     }
 }

@@ -45,12 +45,12 @@ pub struct SystemCounters {
 
 impl SystemCounters {
     /// Reads the counters; those that the kernel does not report are empty.
-    pub fn now() -> SystemCounters {
+    pub fn read() -> SystemCounters {
         let text = |path| fs::read_to_string(path).unwrap_or_default();
-        SystemCounters::of(&text("/proc/stat"), &text("/proc/diskstats"))
+        SystemCounters::parse(&text("/proc/stat"), &text("/proc/diskstats"))
     }
 
-    fn of(stat: &str, disks: &str) -> SystemCounters {
+    fn parse(stat: &str, disks: &str) -> SystemCounters {
         let mut system = SystemCounters::default();
         for line in stat.lines() {
             let mut words = line.split_ascii_whitespace();
@@ -103,8 +103,8 @@ mod tests {
         let stat = |user: u64, idle: u64| format!("cpu  {user} 0 10 {idle} 5 0 0 0 7 0\ncpu0 1 2\ncpu1 1 2\nintr 5\n");
         let disk =
             |reads: u64| format!(" 254 0 vda {reads} 1 {} 30 2 0 16 4 0 25 34 0 0\n 7 0 loop0 0 0 0\n", reads * 8);
-        let from = SystemCounters::of(&stat(100, 900), &disk(10));
-        let whole = SystemCounters::of(&stat(130, 990), &disk(15)).since(&from);
+        let from = SystemCounters::parse(&stat(100, 900), &disk(10));
+        let whole = SystemCounters::parse(&stat(130, 990), &disk(15)).since(&from);
         // 30 of 120 ticks.
         assert_eq!((whole.busy, whole.cores, whole.disks.len()), (0.25, 2, 1));
         let vda = &whole.disks[0];
@@ -115,6 +115,6 @@ mod tests {
     #[test]
     fn a_thread_has_accounts() {
         let now = of_this_thread();
-        assert_eq!(now.since(&now, Span::from_secs(1)).processor(), Span::ZERO);
+        assert_eq!(now.since(&now, Span::from_secs(1)).processor_time(), Span::ZERO);
     }
 }

@@ -7,4 +7,4 @@ mod export;
 pub mod file;
 
 #[cfg(unix)]
-pub use self::export::exported;
+pub use self::export::open_export;

@@ -4,7 +4,7 @@
 //! ([`Landing`], rule 5 of the contract); so the image holds exactly what a power cut leaves. Memory holds written data other than
 //! zeroes; an image in a file is sparse. The state of sectors is stored by runs, so a request of any length costs one entry.
 //!
-//! An array that lacks a drive is the exception: its caller works out what a cut leaves ([`Bytes::leave`]). Until then the former
+//! An array that lacks a drive is the exception: its caller works out what a cut leaves ([`Bytes::apply_remains`]). Until then the former
 //! content of overwritten places is kept ([`Bytes::keep_former`]).
 
 #[cfg(test)]
@@ -23,12 +23,12 @@ pub use self::platters::{PlatterMedium, zero_at};
 use self::runs::{RUN_COST, RunMap};
 use seekwise_model::history::{CutRemains, DataPart, History, WriteData};
 
-/// Memory of a pending write besides its data: a [`Written`] and its entry in the index.
+/// Memory of a pending write besides its data: a [`PendingWrite`] and its entry in the index.
 const WRITE_COST: u64 = 192;
 
 /// A pending write: not landed whole, or not answered.
 #[derive(Debug)]
-struct Written {
+struct PendingWrite {
     lba: u64,
     data: WriteData,
     /// Sectors whose landing was reported, one bit each, and the number of the others. A drive whose cache is switched off meanwhile may
@@ -41,27 +41,27 @@ struct Written {
     counted: u64,
 }
 
-impl Written {
-    fn of(lba: u64, data: WriteData) -> Written {
+impl PendingWrite {
+    fn new(lba: u64, data: WriteData) -> PendingWrite {
         let sectors = data.bytes() / SECTOR;
-        Written { lba, data, heard: vec![0; sectors.div_ceil(64) as usize], left: sectors, done: None, counted: 0 }
+        PendingWrite { lba, data, heard: vec![0; sectors.div_ceil(64) as usize], left: sectors, done: None, counted: 0 }
     }
 
-    fn hear(&mut self, sector: u64) {
-        let (word, bit) = self.bit(sector);
+    fn mark_reported(&mut self, sector: u64) {
+        let (word, bit) = self.bit_position(sector);
         self.left -= u64::from(self.heard[word] & bit == 0);
         self.heard[word] |= bit;
     }
 
-    fn end(&self) -> u64 {
+    fn end_sector(&self) -> u64 {
         self.lba + self.data.bytes() / SECTOR
     }
 
     /// Returns the runs of its sectors in `from..end` whose landing was not reported.
-    fn unheard(&self, from: u64, end: u64) -> Vec<(u64, u64)> {
+    fn unreported_runs(&self, from: u64, end: u64) -> Vec<(u64, u64)> {
         let mut runs: Vec<(u64, u64)> = Vec::new();
-        for sector in from.max(self.lba)..end.min(self.end()) {
-            let (word, bit) = self.bit(sector);
+        for sector in from.max(self.lba)..end.min(self.end_sector()) {
+            let (word, bit) = self.bit_position(sector);
             match runs.last_mut() {
                 _ if self.heard[word] & bit != 0 => {}
                 Some(run) if run.1 == sector => run.1 += 1,
@@ -72,26 +72,26 @@ impl Written {
     }
 
     /// Returns its data for these of its sectors.
-    fn part(&self, from: u64, end: u64) -> DataPart<'_> {
-        self.data.part((from - self.lba) * SECTOR, (end - from) * SECTOR)
+    fn sector_data(&self, from: u64, end: u64) -> DataPart<'_> {
+        self.data.slice_from((from - self.lba) * SECTOR, (end - from) * SECTOR)
     }
 
     /// Memory that it takes, with the pieces that its data will occupy.
-    fn cost(&self, on_platters: u64) -> u64 {
+    fn memory_cost(&self, on_platters: u64) -> u64 {
         WRITE_COST
-            + self.data.kept()
+            + self.data.memory_bytes()
             + 8 * self.heard.len() as u64
-            + on_platters * pieces_of(&self.data, self.lba) * PIECE_COST
+            + on_platters * count_pieces(&self.data, self.lba) * PIECE_COST
     }
 
-    fn bit(&self, sector: u64) -> (usize, u64) {
+    fn bit_position(&self, sector: u64) -> (usize, u64) {
         let within = sector - self.lba;
         ((within / 64) as usize, 1 << (within % 64))
     }
 }
 
 /// Counts the pieces of memory that data may occupy.
-fn pieces_of(data: &WriteData, lba: u64) -> u64 {
+fn count_pieces(data: &WriteData, lba: u64) -> u64 {
     match data {
         WriteData::Zeroes { .. } => 0,
         WriteData::Bytes(bytes) => (lba + bytes.len() as u64 / SECTOR).div_ceil(PIECE) - lba / PIECE,
@@ -103,7 +103,7 @@ fn pieces_of(data: &WriteData, lba: u64) -> u64 {
 pub struct Bytes {
     surface: PlatterBytes,
     /// Pending writes, by stamp.
-    written: BTreeMap<u64, Written>,
+    written: BTreeMap<u64, PendingWrite>,
     /// Memory that `written` takes, and will take.
     writing: u64,
     /// By sectors: the stamp of the write that a read finds there, if it is not on the platters.
@@ -111,12 +111,12 @@ pub struct Bytes {
     /// Sectors that a cut left unreadable.
     torn: RunMap<()>,
     /// Former content of the platters, if it is kept.
-    former: Option<Former>,
+    former: Option<FormerContent>,
 }
 
 /// Content of the platters at an instant, where it was overwritten since.
 #[derive(Debug, Default)]
-struct Former {
+struct FormerContent {
     /// By piece: its kept sectors, one bit each, and their content.
     pieces: HashMap<u64, (u8, Box<[u8]>)>,
     /// Sectors that were empty.
@@ -125,13 +125,13 @@ struct Former {
     torn: RunMap<()>,
 }
 
-impl Former {
+impl FormerContent {
     /// Whether a sector is kept.
-    fn has(&self, sector: u64) -> bool {
+    fn has_sector(&self, sector: u64) -> bool {
         self.pieces.get(&(sector / PIECE)).is_some_and(|(kept, _)| kept >> (sector % PIECE) & 1 == 1)
     }
 
-    fn keep(&mut self, sector: u64, data: &[u8]) {
+    fn keep_sector(&mut self, sector: u64, data: &[u8]) {
         let empty = || (0, vec![0; (PIECE * SECTOR) as usize].into_boxed_slice());
         let (kept, piece) = self.pieces.entry(sector / PIECE).or_insert_with(empty);
         let at = (sector % PIECE * SECTOR) as usize;
@@ -139,7 +139,7 @@ impl Former {
         piece[at..at + data.len()].copy_from_slice(data);
     }
 
-    fn held(&self) -> u64 {
+    fn memory_bytes(&self) -> u64 {
         self.pieces.len() as u64 * PIECE_COST + (self.empty.len() + self.torn.len()) as u64 * RUN_COST
     }
 }
@@ -150,53 +150,53 @@ pub struct UnreadableSector(pub u64);
 
 impl Bytes {
     /// Creates an empty disk on these platters.
-    pub fn on(platters: PlatterMedium) -> Bytes {
-        Bytes { surface: PlatterBytes::of(platters), ..Bytes::default() }
+    pub fn on_platters(platters: PlatterMedium) -> Bytes {
+        Bytes { surface: PlatterBytes::new(platters), ..Bytes::default() }
     }
 
     /// Starts from the content of `base`, which is not written to. Platters in memory read unwritten places from it; platters in a file get
     /// a copy without its zeroes.
-    pub fn begun_with(self, base: File) -> io::Result<Bytes> {
-        Ok(Bytes { surface: self.surface.begun_with(base)?, ..self })
+    pub fn with_base(self, base: File) -> io::Result<Bytes> {
+        Ok(Bytes { surface: self.surface.with_base(base)?, ..self })
     }
 
     /// Number of copies of landed data in memory: one on platters there, one as former content.
-    fn copies(&self) -> u64 {
+    fn copy_count(&self) -> u64 {
         u64::from(self.surface.is_in_memory()) + u64::from(self.former.is_some())
     }
 
     /// Memory in use, including that of writes under way, in bytes.
-    pub fn held(&self) -> u64 {
+    pub fn memory_bytes(&self) -> u64 {
         let runs = (self.above.len() + self.torn.len()) as u64 * RUN_COST;
-        self.surface.held() + self.writing + runs + self.former.as_ref().map_or(0, Former::held)
+        self.surface.memory_bytes() + self.writing + runs + self.former.as_ref().map_or(0, FormerContent::memory_bytes)
     }
 
     /// Upper bound of the memory for a write of `bytes` at `lba`; zeroes have no data (`bytes` is 0).
-    pub fn cost_of(&self, lba: u64, bytes: u64) -> u64 {
+    pub fn write_cost(&self, lba: u64, bytes: u64) -> u64 {
         let pieces = (lba + bytes / SECTOR).div_ceil(PIECE) - lba / PIECE;
-        let whole = if bytes == 0 { 0 } else { self.copies() * pieces * PIECE_COST };
+        let whole = if bytes == 0 { 0 } else { self.copy_count() * pieces * PIECE_COST };
         WRITE_COST + 2 * RUN_COST + bytes + whole
     }
 
     /// Memory for such a write, without the pieces that exist already.
-    pub fn exact_cost_of(&self, lba: u64, bytes: u64) -> u64 {
+    pub fn exact_write_cost(&self, lba: u64, bytes: u64) -> u64 {
         let there = if self.surface.is_in_memory() { self.surface.pieces_within(lba, lba + bytes / SECTOR) } else { 0 };
-        self.cost_of(lba, bytes) - there * PIECE_COST
+        self.write_cost(lba, bytes) - there * PIECE_COST
     }
 
     /// Records a write that the device accepted.
-    pub fn accept(&mut self, write: &Request, data: WriteData) {
+    pub fn accept_write(&mut self, write: &Request, data: WriteData) {
         self.above.set(write.lba, write.end(), write.stamp);
         self.torn.clear(write.lba, write.end());
-        let mut written = Written::of(write.lba, data);
-        written.counted = written.cost(self.copies());
+        let mut written = PendingWrite::new(write.lba, data);
+        written.counted = written.memory_cost(self.copy_count());
         self.writing += written.counted;
         self.written.insert(write.stamp, written);
     }
 
     /// Applies a landing. In an array the first copy counts, as a read after a cut finds it; if its drive is lost, see
-    /// [`Bytes::settle`].
-    pub fn land(&mut self, landing: &Landing) -> io::Result<()> {
+    /// [`Bytes::apply_flush`].
+    pub fn apply_landing(&mut self, landing: &Landing) -> io::Result<()> {
         let told = matches!(landing.kind, LandingKind::Taken | LandingKind::Gone | LandingKind::Whole);
         if told || !matches!(landing.role, MemberRole::Copy(0) | MemberRole::Every) {
             return Ok(());
@@ -206,33 +206,33 @@ impl Bytes {
             self.torn.set(from, end, ());
         }
         let Some(mut written) = self.written.remove(&landing.stamp) else { return Ok(()) };
-        (from..end).for_each(|sector| written.hear(sector));
+        (from..end).for_each(|sector| written.mark_reported(sector));
         let landed = landing.kind == LandingKind::Landed;
-        let put = if landed { self.put(from, &written.part(from, end)) } else { Ok(()) };
+        let put = if landed { self.write_part(from, &written.sector_data(from, end)) } else { Ok(()) };
         self.written.insert(landing.stamp, written);
         put?;
         self.uncover(from, end, landing.stamp, landed);
-        self.drop_heard(landing.stamp);
+        self.drop_if_complete(landing.stamp);
         Ok(())
     }
 
     /// Records that a write was answered as done, when `last` was the last stamp given.
-    pub fn done(&mut self, stamp: u64, last: u64) {
+    pub fn mark_done(&mut self, stamp: u64, last: u64) {
         if let Some(written) = self.written.get_mut(&stamp) {
             written.done = Some(last);
-            self.drop_heard(stamp);
+            self.drop_if_complete(stamp);
         }
     }
 
     /// Drops a write that is answered and landed whole.
-    fn drop_heard(&mut self, stamp: u64) {
+    fn drop_if_complete(&mut self, stamp: u64) {
         if self.written.get(&stamp).is_some_and(|written| written.left == 0 && written.done.is_some()) {
-            self.take(stamp);
+            self.remove_write(stamp);
         }
     }
 
     /// Removes a pending write and its memory from the account.
-    fn take(&mut self, stamp: u64) -> Option<Written> {
+    fn remove_write(&mut self, stamp: u64) -> Option<PendingWrite> {
         let written = self.written.remove(&stamp)?;
         self.writing -= written.counted;
         Some(written)
@@ -240,18 +240,18 @@ impl Bytes {
 
     /// Applies a flush of this stamp that is over. In an array that has lost a drive the first copy of a write may never land: only another
     /// copy or parity holds its data. So the writes that were done before the flush began are put on the platters.
-    pub fn settle(&mut self, flush: u64) -> io::Result<()> {
-        let over = |(stamp, written): (&u64, &Written)| written.done.filter(|last| *last < flush).map(|_| *stamp);
+    pub fn apply_flush(&mut self, flush: u64) -> io::Result<()> {
+        let over = |(stamp, written): (&u64, &PendingWrite)| written.done.filter(|last| *last < flush).map(|_| *stamp);
         let settled: Vec<u64> = self.written.iter().filter_map(over).collect();
         for stamp in settled {
-            let written = self.take(stamp).expect("it was just found");
+            let written = self.remove_write(stamp).expect("it was just found");
             // Also below a newer write, which may fail.
-            let covered = self.above.within(written.lba, written.end());
-            let settled: Vec<(u64, u64)> = covered.flat_map(|run| written.unheard(run.0, run.1)).collect();
+            let covered = self.above.runs_within(written.lba, written.end_sector());
+            let settled: Vec<(u64, u64)> = covered.flat_map(|run| written.unreported_runs(run.0, run.1)).collect();
             for (from, end) in settled {
-                self.put(from, &written.part(from, end))?;
+                self.write_part(from, &written.sector_data(from, end))?;
             }
-            for (from, end) in self.seen_of(stamp, written.lba, written.end()) {
+            for (from, end) in self.visible_runs(stamp, written.lba, written.end_sector()) {
                 self.above.clear(from, end);
             }
         }
@@ -259,14 +259,14 @@ impl Bytes {
     }
 
     /// Returns the runs in `from..end` where a read finds this write.
-    fn seen_of(&self, stamp: u64, from: u64, end: u64) -> Vec<(u64, u64)> {
-        let own = self.above.within(from, end).filter(|run| run.2 == stamp);
+    fn visible_runs(&self, stamp: u64, from: u64, end: u64) -> Vec<(u64, u64)> {
+        let own = self.above.runs_within(from, end).filter(|run| run.2 == stamp);
         own.map(|(from, end, _)| (from, end)).collect()
     }
 
     /// Drops all pending writes after a power cut; all landings have been reported, also of what a buffer saves. No landing reports writes
     /// that a layer had acknowledged and not sent to a drive yet.
-    pub fn cut(&mut self) {
+    pub fn apply_cut(&mut self) {
         self.written.clear();
         self.writing = 0;
         self.above = RunMap::default();
@@ -274,7 +274,7 @@ impl Bytes {
 
     /// Starts to keep the former content of overwritten places, anew if it was kept, or stops.
     pub fn keep_former(&mut self, keep: bool) {
-        self.former = keep.then(|| Former { torn: self.torn.clone(), ..Former::default() });
+        self.former = keep.then(|| FormerContent { torn: self.torn.clone(), ..FormerContent::default() });
     }
 
     /// Whether the former content of overwritten places is kept.
@@ -283,53 +283,53 @@ impl Bytes {
     }
 
     /// Sets the content that a power cut leaves of `history`, which began with [`Bytes::keep_former`].
-    pub fn leave(&mut self, left: &CutRemains, history: &History) -> io::Result<()> {
-        self.cut();
+    pub fn apply_remains(&mut self, left: &CutRemains, history: &History) -> io::Result<()> {
+        self.apply_cut();
         let former = self.former.take().unwrap_or_default();
         for (number, (kept, data)) in &former.pieces {
             if *kept == u8::MAX {
-                self.put(number * PIECE, &DataPart::Bytes(data))?;
+                self.write_part(number * PIECE, &DataPart::Bytes(data))?;
                 continue;
             }
             let sectors = (number * PIECE..).zip(data.chunks_exact(SECTOR as usize));
             for (sector, data) in sectors.filter(|(sector, _)| kept >> (sector % PIECE) & 1 == 1) {
-                self.put(sector, &DataPart::Bytes(data))?;
+                self.write_part(sector, &DataPart::Bytes(data))?;
             }
         }
         for (from, end, ()) in former.empty.iter() {
-            self.put(from, &DataPart::Zeroes { bytes: (end - from) * SECTOR, allocated: false })?;
+            self.write_part(from, &DataPart::Zeroes { bytes: (end - from) * SECTOR, allocated: false })?;
         }
         self.torn = former.torn;
-        let begins: BTreeMap<u64, u64> = history.writes().map(|(_, write)| (write.stamp, write.lba)).collect();
+        let begins: BTreeMap<u64, u64> = history.accepted_writes().map(|(_, write)| (write.stamp, write.lba)).collect();
         for &((from, to), stamp) in &left.held {
             let first = *begins.get(&stamp).ok_or_else(|| io::Error::other("a write that nobody knows is held"))?;
-            self.put(from, &history.part(stamp, first, from, to - from))?;
+            self.write_part(from, &history.data_part(stamp, first, from, to - from))?;
             self.torn.clear(from, to);
         }
         left.unreadable.iter().for_each(|run| self.torn.set(run.0, run.1, ()));
         Ok(())
     }
 
-    fn put(&mut self, lba: u64, part: &DataPart<'_>) -> io::Result<()> {
-        self.remember(lba, part.bytes() / SECTOR)?;
+    fn write_part(&mut self, lba: u64, part: &DataPart<'_>) -> io::Result<()> {
+        self.save_former(lba, part.bytes() / SECTOR)?;
         match *part {
-            DataPart::Bytes(data) => self.surface.put(lba, data),
-            DataPart::Zeroes { bytes, allocated } => self.surface.put_zeroes(lba, bytes / SECTOR, allocated),
+            DataPart::Bytes(data) => self.surface.write_sectors(lba, data),
+            DataPart::Zeroes { bytes, allocated } => self.surface.write_zeroes(lba, bytes / SECTOR, allocated),
         }
     }
 
     /// Keeps the content of these sectors, except those kept already.
-    fn remember(&mut self, lba: u64, sectors: u64) -> io::Result<()> {
+    fn save_former(&mut self, lba: u64, sectors: u64) -> io::Result<()> {
         let Some(mut former) = self.former.take() else { return Ok(()) };
         for (from, end) in former.empty.gaps(lba, lba + sectors) {
-            self.remember_run(&mut former, from, end)?;
+            self.save_former_run(&mut former, from, end)?;
         }
         self.former = Some(former);
         Ok(())
     }
 
     /// Keeps a run of sectors that are not kept as empty.
-    fn remember_run(&self, former: &mut Former, from: u64, end: u64) -> io::Result<()> {
+    fn save_former_run(&self, former: &mut FormerContent, from: u64, end: u64) -> io::Result<()> {
         let mut at = from;
         while at < end {
             let data = self.surface.data_from(at, end);
@@ -337,7 +337,7 @@ impl Bytes {
             let mut empty = at;
             let kept: Vec<u64> = match former.pieces.len() as u64 {
                 0 => Vec::new(),
-                _ => (at..data).filter(|&sector| former.has(sector)).collect(),
+                _ => (at..data).filter(|&sector| former.has_sector(sector)).collect(),
             };
             for sector in kept {
                 former.empty.set(empty, sector, ());
@@ -346,30 +346,30 @@ impl Bytes {
             former.empty.set(empty, data, ());
             at = self.surface.hole_from(data, end);
             let mut sector = [0; SECTOR as usize];
-            for lba in (data..at).filter(|&lba| !former.has(lba)).collect::<Vec<u64>>() {
+            for lba in (data..at).filter(|&lba| !former.has_sector(lba)).collect::<Vec<u64>>() {
                 sector.fill(0);
-                self.surface.get(lba, &mut sector)?;
-                former.keep(lba, &sector);
+                self.surface.read_sectors(lba, &mut sector)?;
+                former.keep_sector(lba, &sector);
             }
         }
         Ok(())
     }
 
     /// Drops a write that failed or lost its power; the rest of it never lands.
-    pub fn forget(&mut self, stamp: u64) {
-        let Some(written) = self.take(stamp) else { return };
-        self.uncover(written.lba, written.end(), stamp, false);
+    pub fn drop_failed_write(&mut self, stamp: u64) {
+        let Some(written) = self.remove_write(stamp) else { return };
+        self.uncover(written.lba, written.end_sector(), stamp, false);
     }
 
     /// Removes `stamp` from these sectors of `above`. Unless it landed there, a read may find an older write.
     fn uncover(&mut self, from: u64, end: u64, stamp: u64, landed: bool) {
-        let mut bare = self.seen_of(stamp, from, end);
+        let mut bare = self.visible_runs(stamp, from, end);
         bare.iter().for_each(|run| self.above.clear(run.0, run.1));
         for (&older, write) in self.written.range(..stamp).rev() {
             if landed || bare.is_empty() {
                 return;
             }
-            let found: Vec<(u64, u64)> = bare.iter().flat_map(|run| write.unheard(run.0, run.1)).collect();
+            let found: Vec<(u64, u64)> = bare.iter().flat_map(|run| write.unreported_runs(run.0, run.1)).collect();
             found.iter().for_each(|run| self.above.set(run.0, run.1, older));
             if !found.is_empty() {
                 bare = bare.iter().flat_map(|run| self.above.gaps(run.0, run.1)).collect();
@@ -386,43 +386,43 @@ impl Bytes {
     /// Reads sectors into `data`, which must be zeroed.
     pub fn read_into(&self, lba: u64, data: &mut [u8]) -> Result<io::Result<()>, UnreadableSector> {
         let end = lba + data.len() as u64 / SECTOR;
-        if let Some((sector, ..)) = self.torn.within(lba, end).next() {
+        if let Some((sector, ..)) = self.torn.runs_within(lba, end).next() {
             return Err(UnreadableSector(sector));
         }
-        if let Err(error) = self.surface.get(lba, data) {
+        if let Err(error) = self.surface.read_sectors(lba, data) {
             return Ok(Err(error));
         }
-        for (from, to, stamp) in self.above.within(lba, end) {
+        for (from, to, stamp) in self.above.runs_within(lba, end) {
             let into = ((from - lba) * SECTOR) as usize..((to - lba) * SECTOR) as usize;
-            self.written[&stamp].part(from, to).copy_to(&mut data[into]);
+            self.written[&stamp].sector_data(from, to).copy_to(&mut data[into]);
         }
         Ok(Ok(()))
     }
 
     /// Bytes not on the platters: lost if the power failed now, except those that the device saves.
-    pub fn at_risk(&self) -> u64 {
-        self.above.sectors() * SECTOR
+    pub fn bytes_at_risk(&self) -> u64 {
+        self.above.sector_count() * SECTOR
     }
 
     /// Bytes at risk that were answered as done.
-    pub fn acknowledged_at_risk(&self) -> u64 {
+    pub fn acknowledged_bytes_at_risk(&self) -> u64 {
         let is_done = |stamp: &u64| self.written.get(stamp).is_some_and(|write| write.done.is_some());
         self.above.iter().filter(|run| is_done(&run.2)).map(|(from, end, _)| (end - from) * SECTOR).sum()
     }
 
     /// Number of unreadable sectors.
-    pub fn torn(&self) -> u64 {
-        self.torn.sectors()
+    pub fn unreadable_sectors(&self) -> u64 {
+        self.torn.sector_count()
     }
 
     /// Syncs the image, if it is a file.
-    pub fn close(&self) -> io::Result<()> {
-        self.surface.close()
+    pub fn sync_image(&self) -> io::Result<()> {
+        self.surface.sync_image()
     }
 
     /// Returns the first sector of `lba..end` that may not be zero, or `end`.
     pub fn data_from(&self, lba: u64, end: u64) -> u64 {
-        let above = self.above.within(lba, end).next().map_or(end, |run| run.0);
+        let above = self.above.runs_within(lba, end).next().map_or(end, |run| run.0);
         self.surface.data_from(lba, end).min(above)
     }
 
@@ -431,7 +431,8 @@ impl Bytes {
         let mut at = lba;
         loop {
             let below = self.surface.hole_from(at, end);
-            let above = self.above.within(below, end).next().filter(|run| run.0 == below).map_or(below, |run| run.1);
+            let above =
+                self.above.runs_within(below, end).next().filter(|run| run.0 == below).map_or(below, |run| run.1);
             if above == at || above >= end {
                 return above.min(end);
             }
@@ -449,12 +450,12 @@ mod tests {
     fn write(bytes: &mut Bytes, stamp: u64, lba: u64, sectors: u32) {
         let (tag, unit, origin, op, flags) = (0, 0, 0, Op::Write, Flags::NONE);
         let request = Request { tag, unit, origin, op, flags, lba, sectors, stamp };
-        bytes.accept(&request, vec![stamp as u8; sectors as usize * SECTOR as usize].into());
+        bytes.accept_write(&request, vec![stamp as u8; sectors as usize * SECTOR as usize].into());
     }
 
     fn land(bytes: &mut Bytes, stamp: u64, lba: u64, sectors: u32, kind: LandingKind) {
         let (from, to) = (Instant::ZERO, Instant::ZERO);
-        bytes.land(&Landing::new((lba, sectors), stamp, (from, to), kind)).unwrap();
+        bytes.apply_landing(&Landing::new((lba, sectors), stamp, (from, to), kind)).unwrap();
     }
 
     /// The first byte of each sector.
@@ -467,17 +468,17 @@ mod tests {
         let mut bytes = Bytes::default();
         write(&mut bytes, 1, 100, 4);
         write(&mut bytes, 2, 102, 4);
-        bytes.done(1, 2);
-        bytes.done(2, 2);
+        bytes.mark_done(1, 2);
+        bytes.mark_done(2, 2);
         assert_eq!(seen(&bytes, 99, 8), [0, 1, 1, 2, 2, 2, 2, 0]);
         land(&mut bytes, 1, 100, 2, LandingKind::Landed);
-        assert_eq!((bytes.at_risk(), seen(&bytes, 100, 3)), (4 * SECTOR, vec![1, 1, 2]));
+        assert_eq!((bytes.bytes_at_risk(), seen(&bytes, 100, 3)), (4 * SECTOR, vec![1, 1, 2]));
         land(&mut bytes, 1, 102, 2, LandingKind::Discarded);
         // The power goes.
         land(&mut bytes, 2, 102, 1, LandingKind::Landed);
         land(&mut bytes, 2, 103, 1, LandingKind::Torn);
         land(&mut bytes, 2, 104, 2, LandingKind::Discarded);
-        assert_eq!((bytes.at_risk(), bytes.torn()), (0, 1));
+        assert_eq!((bytes.bytes_at_risk(), bytes.unreadable_sectors()), (0, 1));
         assert_eq!(bytes.read(103, 1).unwrap_err(), UnreadableSector(103));
         assert_eq!(seen(&bytes, 100, 3), [1, 1, 2]);
         assert_eq!(seen(&bytes, 104, 2), [0, 0]);
@@ -495,9 +496,9 @@ mod tests {
             land(&mut bytes, stamp, stamp * 1000, 8, LandingKind::Landed);
         }
         // None of them was answered yet.
-        assert_eq!((bytes.surface.held(), bytes.held() > 100 * PIECE_COST), (50 * PIECE_COST, true));
-        (1..=50).for_each(|stamp| bytes.done(stamp, 50));
-        assert_eq!(bytes.held(), 50 * PIECE_COST);
+        assert_eq!((bytes.surface.memory_bytes(), bytes.memory_bytes() > 100 * PIECE_COST), (50 * PIECE_COST, true));
+        (1..=50).for_each(|stamp| bytes.mark_done(stamp, 50));
+        assert_eq!(bytes.memory_bytes(), 50 * PIECE_COST);
         assert_eq!(seen(&bytes, 49_999, 10), [0, 50, 50, 50, 50, 50, 50, 50, 50, 0]);
     }
 
@@ -506,10 +507,10 @@ mod tests {
         let mut bytes = Bytes::default();
         write(&mut bytes, 1, 10, 2);
         write(&mut bytes, 2, 10, 1);
-        bytes.forget(2);
+        bytes.drop_failed_write(2);
         assert_eq!(seen(&bytes, 10, 2), [1, 1]);
         land(&mut bytes, 1, 10, 2, LandingKind::Landed);
-        assert_eq!((seen(&bytes, 10, 2), bytes.at_risk()), (vec![1, 1], 0));
+        assert_eq!((seen(&bytes, 10, 2), bytes.bytes_at_risk()), (vec![1, 1], 0));
     }
 
     #[test]
@@ -518,16 +519,16 @@ mod tests {
         write(&mut bytes, 1, 10, 4);
         land(&mut bytes, 1, 10, 2, LandingKind::Landed);
         land(&mut bytes, 1, 10, 4, LandingKind::Landed);
-        assert_eq!((seen(&bytes, 10, 4), bytes.at_risk()), (vec![1; 4], 0));
-        bytes.done(1, 1);
+        assert_eq!((seen(&bytes, 10, 4), bytes.bytes_at_risk()), (vec![1; 4], 0));
+        bytes.mark_done(1, 1);
         assert!(bytes.written.is_empty());
         write(&mut bytes, 2, 10, 2);
         land(&mut bytes, 2, 10, 1, LandingKind::Landed);
         write(&mut bytes, 3, 10, 2);
-        bytes.forget(3);
-        bytes.done(2, 3);
+        bytes.drop_failed_write(3);
+        bytes.mark_done(2, 3);
         land(&mut bytes, 2, 11, 1, LandingKind::Landed);
-        assert_eq!((seen(&bytes, 10, 4), bytes.at_risk()), (vec![2, 2, 1, 1], 0));
+        assert_eq!((seen(&bytes, 10, 4), bytes.bytes_at_risk()), (vec![2, 2, 1, 1], 0));
     }
 
     #[test]
@@ -536,8 +537,8 @@ mod tests {
         write(&mut bytes, 1, 10, 2);
         write(&mut bytes, 2, 11, 2);
         land(&mut bytes, 1, 10, 1, LandingKind::Landed);
-        bytes.cut();
-        assert_eq!((seen(&bytes, 10, 3), bytes.at_risk()), (vec![1, 0, 0], 0));
+        bytes.apply_cut();
+        assert_eq!((seen(&bytes, 10, 3), bytes.bytes_at_risk()), (vec![1, 0, 0], 0));
     }
 
     #[test]
@@ -546,14 +547,14 @@ mod tests {
         write(&mut bytes, 1, 10, 1);
         write(&mut bytes, 2, 11, 1);
         write(&mut bytes, 3, 12, 1);
-        bytes.done(1, 3);
+        bytes.mark_done(1, 3);
         // A flush of stamp 4 was given before this one was done.
-        bytes.done(2, 5);
-        bytes.settle(4).unwrap();
-        assert_eq!((bytes.at_risk(), seen(&bytes, 10, 3)), (2 * SECTOR, vec![1, 2, 3]));
-        assert_eq!(bytes.acknowledged_at_risk(), SECTOR, "nobody was told that the third is done");
-        bytes.forget(2);
-        bytes.forget(3);
+        bytes.mark_done(2, 5);
+        bytes.apply_flush(4).unwrap();
+        assert_eq!((bytes.bytes_at_risk(), seen(&bytes, 10, 3)), (2 * SECTOR, vec![1, 2, 3]));
+        assert_eq!(bytes.acknowledged_bytes_at_risk(), SECTOR, "nobody was told that the third is done");
+        bytes.drop_failed_write(2);
+        bytes.drop_failed_write(3);
         assert_eq!(seen(&bytes, 10, 3), [1, 0, 0]);
     }
 
@@ -561,12 +562,12 @@ mod tests {
     fn what_is_settled_outlives_a_newer_write_that_fails() {
         let mut bytes = Bytes::default();
         write(&mut bytes, 1, 10, 2);
-        bytes.done(1, 1);
+        bytes.mark_done(1, 1);
         write(&mut bytes, 3, 11, 2);
-        bytes.settle(2).unwrap();
-        assert_eq!((seen(&bytes, 10, 3), bytes.at_risk()), (vec![1, 3, 3], 2 * SECTOR));
-        bytes.forget(3);
-        assert_eq!((seen(&bytes, 10, 3), bytes.at_risk()), (vec![1, 1, 0], 0));
+        bytes.apply_flush(2).unwrap();
+        assert_eq!((seen(&bytes, 10, 3), bytes.bytes_at_risk()), (vec![1, 3, 3], 2 * SECTOR));
+        bytes.drop_failed_write(3);
+        assert_eq!((seen(&bytes, 10, 3), bytes.bytes_at_risk()), (vec![1, 1, 0], 0));
     }
 
     #[test]
@@ -579,7 +580,7 @@ mod tests {
                 let image = options.read(true).write(true).create(true).truncate(true).open(&file).unwrap();
                 // It ends within a piece.
                 image.set_len(31 * SECTOR).unwrap();
-                bytes = Bytes::on(PlatterMedium::File(image));
+                bytes = Bytes::on_platters(PlatterMedium::File(image));
             }
             write(&mut bytes, 1, 4, 16);
             land(&mut bytes, 1, 4, 16, LandingKind::Landed);
@@ -590,16 +591,16 @@ mod tests {
                 let (tag, unit, origin, op, flags) = (0, 0, 0, Op::Write, Flags::NONE);
                 let request = Request { tag, unit, origin, op, flags, lba, sectors, stamp };
                 let data = WriteData::from(vec![stamp as u8; sectors as usize * SECTOR as usize]);
-                history.taken(Instant::ZERO, &request, Some(&data));
-                bytes.accept(&request, data);
+                history.record_request(Instant::ZERO, &request, Some(&data));
+                bytes.accept_write(&request, data);
                 land(&mut bytes, stamp, lba, sectors, LandingKind::Landed);
             }
             write(&mut bytes, 6, 1, 1);
             assert_eq!(seen(&bytes, 0, 18), [[2, 6, 3, 3, 3, 3].as_slice(), &[2; 10], &[1; 2]].concat());
             // The second sector of the second write cannot be read, its third and last are there, and of the fifth one.
             let held = vec![((2, 3), 2), ((15, 16), 2), ((30, 31), 5)];
-            bytes.leave(&CutRemains { held, unreadable: vec![(1, 2)] }, &history).unwrap();
-            assert_eq!((bytes.at_risk(), bytes.torn(), bytes.keeps_former()), (0, 3, false));
+            bytes.apply_remains(&CutRemains { held, unreadable: vec![(1, 2)] }, &history).unwrap();
+            assert_eq!((bytes.bytes_at_risk(), bytes.unreadable_sectors(), bytes.keeps_former()), (0, 3, false));
             assert_eq!(seen(&bytes, 2, 16), [[2, 0].as_slice(), &[1; 11], &[2, 1, 1]].concat());
             assert_eq!((seen(&bytes, 0, 1), seen(&bytes, 29, 2)), (vec![0], vec![0, 5]));
             for sector in [1, 18, 19] {
@@ -609,7 +610,7 @@ mod tests {
             bytes.keep_former(true);
             write(&mut bytes, 7, 2, 2);
             land(&mut bytes, 7, 2, 2, LandingKind::Landed);
-            bytes.leave(&CutRemains::default(), &history).unwrap();
+            bytes.apply_remains(&CutRemains::default(), &history).unwrap();
             assert_eq!(seen(&bytes, 2, 2), [2, 0]);
         }
         std::fs::remove_file(&file).unwrap();
@@ -627,7 +628,7 @@ mod tests {
             let file = File::options().read(true).write(true).create(true).truncate(true).open(&image).unwrap();
             file.set_len(1 << 20).unwrap();
             let platters = if on_file { PlatterMedium::File(file) } else { PlatterMedium::Memory };
-            let mut bytes = Bytes::on(platters).begun_with(File::open(&base).unwrap()).unwrap();
+            let mut bytes = Bytes::on_platters(platters).with_base(File::open(&base).unwrap()).unwrap();
             assert_eq!(seen(&bytes, 0, 3), [1, 2, 3]);
             write(&mut bytes, 200, 1, 1);
             land(&mut bytes, 200, 1, 1, LandingKind::Landed);
@@ -645,13 +646,13 @@ mod tests {
         let file = std::env::temp_dir().join(format!("seekwise-bytes-{}", std::process::id()));
         let image = File::options().read(true).write(true).create_new(true).open(&file).unwrap();
         image.set_len(1 << 20).unwrap();
-        let mut bytes = Bytes::on(PlatterMedium::File(image));
+        let mut bytes = Bytes::on_platters(PlatterMedium::File(image));
         write(&mut bytes, 7, 0, 3);
         land(&mut bytes, 7, 0, 1, LandingKind::Landed);
         assert_eq!(seen(&bytes, 0, 4), [7, 7, 7, 0]);
         assert_eq!(std::fs::read(&file).unwrap()[512], 0);
         land(&mut bytes, 7, 1, 2, LandingKind::Landed);
-        bytes.close().unwrap();
+        bytes.sync_image().unwrap();
         assert_eq!(std::fs::read(&file).unwrap()[1024], 7);
         std::fs::remove_file(&file).unwrap();
     }

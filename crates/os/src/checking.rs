@@ -12,7 +12,7 @@ use crate::bytes::zero_at;
 use crate::kernel::pages::{EARLIEST, FilePages, UnflushedState};
 use crate::kernel::{FileSystemKind, MountedFileSystem, ProgramBounds, ProgramExit, ShellProgram};
 use crate::outputs::{create_like_parent, create_private};
-use crate::spoiling::{ChangedBytes, MediumChange, records};
+use crate::spoiling::{ChangedBytes, MediumChange, find_records};
 use seekwise_model::history::DataPart;
 
 /// Bytes of the base image that are read at once; a piece of zeroes stays a hole.
@@ -78,12 +78,12 @@ impl<'a> ImageChecker<'a> {
     }
 
     /// Writes the disk to a new file for its owner alone; removes it after an error.
-    pub fn write(&self, path: &Path, content: &ImageContent<'_>) -> io::Result<()> {
+    pub fn write_image(&self, path: &Path, content: &ImageContent<'_>) -> io::Result<()> {
         let file = create_private(path)?;
-        self.fill(&file, content).inspect_err(|_| drop(std::fs::remove_file(path)))
+        self.fill_image(&file, content).inspect_err(|_| drop(std::fs::remove_file(path)))
     }
 
-    fn fill(&self, file: &File, content: &ImageContent<'_>) -> io::Result<()> {
+    fn fill_image(&self, file: &File, content: &ImageContent<'_>) -> io::Result<()> {
         file.set_len(self.length)?;
         for (at, bytes) in &self.base {
             file.write_all_at(bytes, *at)?;
@@ -103,23 +103,23 @@ impl<'a> ImageChecker<'a> {
     }
 
     /// Returns what files and folders lack on this disk; `None` without a file system, or if it cannot be mounted.
-    pub fn missing(&self, content: &ImageContent<'_>, pages: &FilePages) -> io::Result<Option<UnflushedState>> {
-        self.with_mounted(content, |mount| pages.missing(mount))
+    pub fn find_missing(&self, content: &ImageContent<'_>, pages: &FilePages) -> io::Result<Option<UnflushedState>> {
+        self.with_mounted(content, |mount| pages.find_missing(mount))
     }
 
     /// Reads all files on this disk, page by page; `None` without a file system, or if it cannot be mounted.
-    pub fn pages(&self, content: &ImageContent<'_>) -> io::Result<Option<FilePages>> {
-        self.with_mounted(content, |mount| FilePages::of(mount, EARLIEST, self.program.bounds.stop))
+    pub fn read_pages(&self, content: &ImageContent<'_>) -> io::Result<Option<FilePages>> {
+        self.with_mounted(content, |mount| FilePages::read(mount, EARLIEST, self.program.bounds.stop))
     }
 
     /// Returns those of the changed bytes that hold records on this disk.
-    pub fn records(&self, content: &ImageContent<'_>, changed: &[ChangedBytes]) -> io::Result<Vec<ChangedBytes>> {
-        if let Some(found) = self.with_mounted(content, |mount| records(changed, mount))? {
+    pub fn find_records(&self, content: &ImageContent<'_>, changed: &[ChangedBytes]) -> io::Result<Vec<ChangedBytes>> {
+        if let Some(found) = self.with_mounted(content, |mount| find_records(changed, mount))? {
             return Ok(found);
         }
         let image = self.folder.join("whole-disk");
-        self.write(&image, content)?;
-        let found = records(changed, &image);
+        self.write_image(&image, content)?;
+        let found = find_records(changed, &image);
         std::fs::remove_file(&image).map(|()| found)
     }
 
@@ -129,11 +129,11 @@ impl<'a> ImageChecker<'a> {
         let (image, mount) = (folder.join("image"), folder.join("mount"));
         create_like_parent(&folder)?;
         create_like_parent(&mount)?;
-        self.write(&image, content)?;
-        let seen = match mounted(system, &image, &mount, self.program.bounds)? {
+        self.write_image(&image, content)?;
+        let seen = match mount_image(system, &image, &mount, self.program.bounds)? {
             Ok(mounted) => {
                 let seen = look(&mount);
-                mounted.end()?;
+                mounted.unmount()?;
                 Some(seen)
             }
             Err(_) => None,
@@ -143,7 +143,7 @@ impl<'a> ImageChecker<'a> {
     }
 
     /// Checks a disk with these promises, after `change` if there is one; `None` if that change does not apply.
-    pub fn look(
+    pub fn run_check(
         &self,
         worker: usize,
         content: &ImageContent<'_>,
@@ -151,13 +151,13 @@ impl<'a> ImageChecker<'a> {
         change: Option<&MediumChange>,
     ) -> io::Result<Option<CheckResult>> {
         let folder = self.folder.join(format!("check-{worker}"));
-        let seen = self.look_in(&folder, content, promises, change);
+        let seen = self.run_check_in(&folder, content, promises, change);
         let gone = std::fs::remove_dir_all(&folder);
         let seen = seen?;
         gone.map(|()| seen)
     }
 
-    fn look_in(
+    fn run_check_in(
         &self,
         folder: &Path,
         content: &ImageContent<'_>,
@@ -169,7 +169,7 @@ impl<'a> ImageChecker<'a> {
         for new in [folder, &mount, &scratch] {
             create_like_parent(new)?;
         }
-        self.write(&image, content)?;
+        self.write_image(&image, content)?;
         let lines: String = promises.iter().map(|line| format!("{line}\n")).collect();
         create_private(&told)?.write_all(lines.as_bytes())?;
         let shown = |path: &PathBuf| path.display().to_string();
@@ -185,21 +185,21 @@ impl<'a> ImageChecker<'a> {
             };
         };
         let bounds = self.program.bounds;
-        let mounted = match mounted(system, &image, &mount, bounds)? {
+        let mounted = match mount_image(system, &image, &mount, bounds)? {
             Ok(mounted) => mounted,
             Err(why) => return Ok(Some(CheckResult { ended: None, unmountable: Some(why), fault: None })),
         };
         program.environment.push(("SEEKWISE_MOUNT".to_owned(), shown(&mount)));
         let ended = if applies(&mount)? { Some(program.run()?) } else { None };
-        mounted.end()?;
+        mounted.unmount()?;
         let Some(ended) = ended else { return Ok(None) };
-        let fault = system.faults(&image, bounds)?;
+        let fault = system.find_fault(&image, bounds)?;
         Ok(Some(CheckResult { ended: Some(ended), unmountable: None, fault }))
     }
 }
 
 /// Mounts the image; the inner error says why it cannot be mounted, the outer one that a loop device failed.
-fn mounted(
+fn mount_image(
     system: &FileSystemKind,
     image: &Path,
     folder: &Path,
@@ -208,11 +208,11 @@ fn mounted(
     match system.mount(image, folder, bounds) {
         Ok(mounted) => Ok(Ok(mounted)),
         Err(error) if error.to_string().contains("loop device") => Err(error),
-        Err(error) => Ok(Err(without(&error.to_string(), folder))),
+        Err(error) => Ok(Err(strip_folder(&error.to_string(), folder))),
     }
 }
 
 /// Removes the name of a scratch folder from a message.
-fn without(words: &str, folder: &Path) -> String {
+fn strip_folder(words: &str, folder: &Path) -> String {
     words.replace(&format!("{}: ", folder.display()), "")
 }

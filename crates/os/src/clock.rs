@@ -64,7 +64,7 @@ impl Clock {
     }
 
     /// Returns this clock for the calling thread, whose processor time counts from now on.
-    pub fn of_this_thread(&self) -> Clock {
+    pub fn for_this_thread(&self) -> Clock {
         Clock { started: self.started, processor: processor() }
     }
 
@@ -74,12 +74,12 @@ impl Clock {
     }
 
     /// Seconds since the start.
-    pub fn seconds(&self) -> f64 {
+    pub fn elapsed_seconds(&self) -> f64 {
         self.now().nanos() as f64 / 1e9
     }
 
     /// Processor time of this thread since the start, if the system tells.
-    pub fn processor(&self) -> Option<Span> {
+    pub fn processor_time(&self) -> Option<Span> {
         Some(processor()?.saturating_sub(self.processor?))
     }
 

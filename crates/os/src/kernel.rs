@@ -29,7 +29,7 @@ use std::time::Duration;
 
 use rustix::process::geteuid;
 
-pub use filesystem::{FILE_SYSTEMS, FileSystemKind, MountedFileSystem, leave};
+pub use filesystem::{FILE_SYSTEMS, FileSystemKind, MountedFileSystem, unmount_lazily};
 pub use program::{ExitCause, ProgramBounds, ProgramExit, ShellProgram};
 
 /// Whether this program may mount.
@@ -38,13 +38,13 @@ pub fn is_root() -> bool {
 }
 
 /// Sleeps for ten milliseconds.
-fn pause() {
+fn sleep_10_ms() {
     let (_nobody, never) = channel::<()>();
     let _ = never.recv_timeout(Duration::from_millis(10));
 }
 
 /// Builds the command of a system tool, found also where only root looks for one; its messages are English.
-fn named(program: &str) -> Command {
+fn tool_command(program: &str) -> Command {
     let mut command = Command::new(program);
     let path = std::env::var_os("PATH").unwrap_or_default();
     command.env("LC_ALL", "C").env("PATH", tool_path(&path));
@@ -60,12 +60,12 @@ fn tool_path(path: &OsStr) -> OsString {
 }
 
 /// Runs a tool and returns what it printed; the error is its own message.
-pub fn tool<S: AsRef<OsStr>>(
+pub fn tool_output<S: AsRef<OsStr>>(
     program: &str,
     arguments: impl IntoIterator<Item = S>,
     bounds: ProgramBounds<'_>,
 ) -> io::Result<String> {
-    let ended = program::run_tool(named(program).args(arguments), bounds);
+    let ended = program::run_tool(tool_command(program).args(arguments), bounds);
     let (how, printed, said) = ended.map_err(|error| io::Error::new(error.kind(), format!("{program}: {error}")))?;
     if how.is_success() {
         return Ok(printed.trim_end().to_owned());
@@ -91,9 +91,9 @@ impl LoopDevice {
     pub fn attach(file: &Path, bytes: u64, bounds: ProgramBounds<'_>) -> io::Result<LoopDevice> {
         let limit = format!("--sizelimit={bytes}");
         let words = ["--find", "--show", "--direct-io=on", &limit].map(OsStr::new);
-        let attached = tool("losetup", words.into_iter().chain([file.as_os_str()]), bounds);
+        let attached = tool_output("losetup", words.into_iter().chain([file.as_os_str()]), bounds);
         // A tool that was ended before it printed anything may have attached one all the same.
-        let unknown = |_: &io::Error| debris::loops(file).into_iter().for_each(|path| drop(LoopDevice(path)));
+        let unknown = |_: &io::Error| debris::loop_devices_on(file).into_iter().for_each(|path| drop(LoopDevice(path)));
         attached.inspect_err(unknown).map(|path| LoopDevice(PathBuf::from(path)))
     }
 
@@ -111,11 +111,12 @@ impl Drop for LoopDevice {
         };
         let own = file(&self.0);
         for _ in 0..DETACHING {
-            let _ = tool("losetup", [OsStr::new("--detach"), self.0.as_os_str()], ProgramBounds::fixed());
+            let _ =
+                tool_output("losetup", [OsStr::new("--detach"), self.0.as_os_str()], ProgramBounds::thirty_seconds());
             if file(&self.0) != own {
                 return;
             }
-            (0..5).for_each(|_| pause());
+            (0..5).for_each(|_| sleep_10_ms());
         }
     }
 }
@@ -137,13 +138,14 @@ mod tests {
 
     #[test]
     fn a_tool_that_fails_says_why() {
-        let run = |program: &str, arguments: [&str; 2]| tool(program, arguments, ProgramBounds::fixed());
+        let run =
+            |program: &str, arguments: [&str; 2]| tool_output(program, arguments, ProgramBounds::thirty_seconds());
         let said = run("sh", ["-c", "echo broken >&2; exit 1"]).unwrap_err().to_string();
         assert_eq!(said, "sh: broken");
         assert!(run("no-such-tool", ["x", "y"]).unwrap_err().to_string().starts_with("no-such-tool: "));
         assert_eq!(run("sh", ["-c", "kill -TERM $$"]).unwrap_err().to_string(), "sh: died of SIGTERM");
-        let short = ProgramBounds { limit: Duration::from_millis(50), ..ProgramBounds::fixed() };
-        let late = tool("sh", ["-c", "sleep 1000"], short).unwrap_err().to_string();
+        let short = ProgramBounds { limit: Duration::from_millis(50), ..ProgramBounds::thirty_seconds() };
+        let late = tool_output("sh", ["-c", "sleep 1000"], short).unwrap_err().to_string();
         assert_eq!(late, "sh: had not ended after 0.05 s of the clock");
     }
 }

@@ -31,7 +31,7 @@ use seekwise_run::receipt::{ClockSpeed, PathCost, Receipt, Stalls};
 pub use self::asked::{Caller, DiskRequest, ReplyTo};
 use self::attendance::AttendanceCounters;
 use self::clients::Clients;
-pub use self::clients::{Connection, Inbox, Messages, inbox};
+pub use self::clients::{Connection, Inbox, Messages, create_inbox};
 use self::content::DiskContent;
 pub use self::orders::{DiskOrder, OrderReply};
 pub use self::room::MemoryRoom;
@@ -42,7 +42,7 @@ use crate::chronicle::Chronicle;
 use crate::clock::{AWAKE, Clock, take_precedence};
 use crate::nbd::wire::{self, NbdCommand, RequestHead, error};
 use crate::nbd::{EXTENTS, LARGEST};
-use seekwise_run::receipt::ways::Door;
+use seekwise_run::receipt::ways::TransportKind;
 
 /// A message to a disk.
 #[derive(Debug)]
@@ -77,7 +77,7 @@ pub enum CutPlan {
 }
 
 /// A client's request under way, in pieces that the device accepts.
-struct Job {
+struct DiskJob {
     asked: DiskRequest,
     /// First sector that was not handed down yet, and the end.
     next: u64,
@@ -86,7 +86,7 @@ struct Job {
     below: u32,
     status: Status,
     /// Whether a flush is to follow, as the device has no FUA, or is in flight.
-    flush: Flush,
+    flush: FollowUpFlush,
     /// Arrival, and completion of the last piece.
     came: Instant,
     done: Instant,
@@ -95,7 +95,7 @@ struct Job {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Flush {
+enum FollowUpFlush {
     None,
     Follows,
     Below,
@@ -103,7 +103,7 @@ enum Flush {
 
 /// A piece in flight.
 #[derive(Clone, Copy)]
-struct Piece {
+struct DevicePiece {
     job: u32,
     request: Request,
     /// When the device took it.
@@ -133,13 +133,13 @@ pub struct LiveDisk {
     /// Nanoseconds of the model in one of the clock.
     speed: f64,
     clients: Clients,
-    jobs: Slab<Option<Job>>,
+    jobs: Slab<Option<DiskJob>>,
     /// Jobs that have pieces to hand down, in order of arrival.
     waiting: VecDeque<u32>,
     /// Answers that go out at the end of this turn.
     replies: Vec<(Caller, Result<Vec<u8>, u32>)>,
     /// Pieces in flight, by tag.
-    pieces: Slab<Option<Piece>>,
+    pieces: Slab<Option<DevicePiece>>,
     stamp: u64,
     /// Limits of its memory, and the memory reserved for writes under way.
     room: MemoryRoom,
@@ -192,65 +192,65 @@ impl LiveDisk {
     }
 
     /// Sets the cost of a connection, if it was measured.
-    pub fn along(mut self, path: Option<PathCost>) -> LiveDisk {
+    pub fn with_path_cost(mut self, path: Option<PathCost>) -> LiveDisk {
         self.receipt.path = path;
         self
     }
 
-    /// Sets limits of memory: writes beyond them are answered with an error. To be called after [`LiveDisk::judged`].
-    pub fn within(mut self, room: MemoryRoom) -> LiveDisk {
-        self.clients.within(room.clients);
-        self.content = self.content.within(room.contents);
+    /// Sets limits of memory: writes beyond them are answered with an error. To be called after [`LiveDisk::with_cut_history`].
+    pub fn with_memory_limits(mut self, room: MemoryRoom) -> LiveDisk {
+        self.clients.set_memory_limit(room.clients);
+        self.content = self.content.with_history_limit(room.contents);
         LiveDisk { room, ..self }
     }
 
     /// Sets the largest number of clients at once.
-    pub fn admitting(self, clients: usize) -> LiveDisk {
+    pub fn with_client_limit(self, clients: usize) -> LiveDisk {
         self.clients.book.write(|book| book.limit = clients);
         self
     }
 
     /// Sets the recorder of its transports' latencies.
-    pub(crate) fn measuring(self, measured: DoorRecorder) -> LiveDisk {
+    pub(crate) fn with_latency_recorder(self, measured: DoorRecorder) -> LiveDisk {
         LiveDisk { measured, ..self }
     }
 
     /// The recorder of its transports' latencies.
-    pub fn measured(&self) -> DoorRecorder {
+    pub fn latency_recorder(&self) -> DoorRecorder {
         self.measured.clone()
     }
 
     /// The counters of its clients.
-    pub(crate) fn book(&self) -> AttendanceCounters {
+    pub(crate) fn attendance_counters(&self) -> AttendanceCounters {
         self.clients.book.clone()
     }
 
     /// Sets the drives that its array lacks at the beginning, a bit each.
-    pub fn without(mut self, lost: u64) -> LiveDisk {
-        self.content = self.content.without(lost);
+    pub fn without_drives(mut self, lost: u64) -> LiveDisk {
+        self.content = self.content.without_drives(lost);
         self
     }
 
     /// Keeps the history of this stack's array, so that what a cut leaves is known while a drive is lost; see
-    /// [`DiskContent::judged`]. To be called after [`LiveDisk::without`].
-    pub fn judged(mut self, stack: &Stack) -> LiveDisk {
-        self.content = self.content.judged(stack);
+    /// [`DiskContent::with_cut_history`]. To be called after [`LiveDisk::without_drives`].
+    pub fn with_cut_history(mut self, stack: &Stack) -> LiveDisk {
+        self.content = self.content.with_cut_history(stack);
         self
     }
 
     /// Sets a recorder of all events; its errors end the disk, as those of the image do.
-    pub fn recorded(mut self, recorder: DiskRecorder) -> LiveDisk {
+    pub fn with_recorder(mut self, recorder: DiskRecorder) -> LiveDisk {
         self.recorder = Some(recorder);
         self
     }
 
     /// Sets a chronicle of all events, with the data.
-    pub fn chronicled(mut self, chronicle: Chronicle) -> LiveDisk {
+    pub fn with_chronicle(mut self, chronicle: Chronicle) -> LiveDisk {
         self.chronicle = Some(chronicle);
         self
     }
 
-    fn pass(&mut self, what: RecorderEvent<'_>) {
+    fn record_event(&mut self, what: RecorderEvent<'_>) {
         if let Some(Err(error)) = self.recorder.as_mut().map(|recorder| recorder(what)) {
             self.trouble.get_or_insert(io::Error::new(error.kind(), format!("the recording: {error}")));
         }
@@ -260,20 +260,20 @@ impl LiveDisk {
     pub fn run(mut self, messages: &mut Messages) -> io::Result<Receipt> {
         self.receipt.precedence = take_precedence();
         self.watch = Some(StallWatch::begin(self.clock));
-        let ended = self.turn(messages);
+        let ended = self.serve_messages(messages);
         self.receipt.stalls = self.watch.take().map_or_else(Stalls::default, StallWatch::end);
-        ended.and_then(|()| self.end())
+        ended.and_then(|()| self.shut_down())
     }
 
-    fn turn(&mut self, messages: &mut Messages) -> io::Result<()> {
+    fn serve_messages(&mut self, messages: &mut Messages) -> io::Result<()> {
         loop {
-            let stop = self.take(messages);
-            self.step();
+            let stop = self.take_messages(messages);
+            self.step_device();
             // Requests that are answered at once are so now, not after another look at all clients.
-            if self.next().is_some_and(|next| next <= self.now()) {
-                self.step();
+            if self.next_instant().is_some_and(|next| next <= self.now()) {
+                self.step_device();
             }
-            self.reply();
+            self.send_replies();
             if let Some(trouble) = self.trouble.take() {
                 return Err(trouble);
             }
@@ -284,49 +284,50 @@ impl LiveDisk {
     }
 
     /// Handles messages and requests; waits for them until the device's next instant, which counts as idle. True if it is to stop.
-    fn take(&mut self, messages: &mut Messages) -> bool {
+    fn take_messages(&mut self, messages: &mut Messages) -> bool {
         let from = self.clock.now();
-        let rings = self.wait(messages);
+        let rings = self.wait_for_messages(messages);
         self.idle += self.clock.now().since(from);
-        while let Some(message) = if rings { messages.next() } else { None } {
-            if self.heed(message) {
+        while let Some(message) = if rings { messages.try_receive() } else { None } {
+            if self.handle_message(message) {
                 return true;
             }
         }
-        for (number, head, data) in self.clients.asked() {
-            self.ask(DiskRequest { head, data, skip: 0, whom: ReplyTo::Client(number) });
+        for (number, head, data) in self.clients.take_requests() {
+            self.take_request(DiskRequest { head, data, skip: 0, whom: ReplyTo::Client(number) });
         }
         false
     }
 
     /// Sends all answers together: a system call costs more than an answer.
-    fn reply(&mut self) {
-        self.clients.write();
+    fn send_replies(&mut self) {
+        self.clients.write_answers();
         for (caller, outcome) in self.replies.drain(..) {
             caller.answer(outcome);
         }
     }
 
     /// Waits until something comes, or until the device's next instant. True if there may be messages.
-    fn wait(&mut self, messages: &mut Messages) -> bool {
+    fn wait_for_messages(&mut self, messages: &mut Messages) -> bool {
         loop {
-            let left = self.next().map(|next| self.until(next));
+            let left = self.next_instant().map(|next| self.time_until(next));
             // The last part is waited for awake.
-            let rings = self.clients.wait(messages, &self.clock, left.map(|left| left.saturating_sub(AWAKE)));
-            if rings || self.clients.has_asked() || left == Some(Span::ZERO) {
+            let rings =
+                self.clients.wait_for_clients(messages, &self.clock, left.map(|left| left.saturating_sub(AWAKE)));
+            if rings || self.clients.has_requests() || left == Some(Span::ZERO) {
                 return rings;
             }
         }
     }
 
-    fn heed(&mut self, message: DiskMessage) -> bool {
+    fn handle_message(&mut self, message: DiskMessage) -> bool {
         match message {
             DiskMessage::Client(connection) => self.clients.add(*connection, self.clock.now()),
-            DiskMessage::Crowded(answer) => drop(answer.send(self.clients.give_way())),
-            DiskMessage::Asked(asked) => self.ask(asked),
+            DiskMessage::Crowded(answer) => drop(answer.send(self.clients.drop_silent_client())),
+            DiskMessage::Asked(asked) => self.take_request(asked),
             DiskMessage::Nothing(caller) => self.replies.push((caller, Ok(Vec::new()))),
             DiskMessage::Order(order, answer) => {
-                let said = self.obey(&order);
+                let said = self.carry_out(&order);
                 let _ = answer.send(said);
             }
             DiskMessage::Stop => return true,
@@ -340,62 +341,62 @@ impl LiveDisk {
     }
 
     /// Converts an instant of the model to one of the clock.
-    fn by_the_clock(&self, at: Instant) -> Instant {
+    fn to_clock_time(&self, at: Instant) -> Instant {
         Instant::from_nanos((at.nanos() as f64 / self.speed) as u64)
     }
 
     /// Time on the clock until the model's `at`.
-    fn until(&self, at: Instant) -> Span {
+    fn time_until(&self, at: Instant) -> Span {
         Span::from_nanos((at.saturating_since(self.now()).nanos() as f64 / self.speed).ceil() as u64)
     }
 
     /// Whether a planned cut may come: the power is on, and what a cut leaves is known.
-    fn cuttable(&self) -> bool {
-        self.powered && self.content.refusal().is_none()
+    fn may_be_cut(&self) -> bool {
+        self.powered && self.content.cut_refusal().is_none()
     }
 
     /// The next instant at which something happens by itself.
-    fn next(&self) -> Option<Instant> {
-        let planned = if let Some(CutPlan::At(at)) = self.plan.filter(|_| self.cuttable()) { Some(at) } else { None };
+    fn next_instant(&self) -> Option<Instant> {
+        let planned = if let Some(CutPlan::At(at)) = self.plan.filter(|_| self.may_be_cut()) { Some(at) } else { None };
         self.device.poll_timeout().into_iter().chain(planned).min()
     }
 
     /// Handles all that is due, answers complete requests, and hands down waiting ones.
-    fn step(&mut self) {
+    fn step_device(&mut self) {
         let now = self.now();
-        if let Some(CutPlan::At(at)) = self.plan.filter(|_| self.cuttable())
+        if let Some(CutPlan::At(at)) = self.plan.filter(|_| self.may_be_cut())
             && at <= now
         {
             self.device.handle_timeout(at);
-            self.drain();
-            self.cut(at);
+            self.drain_device();
+            self.cut_power(at);
         }
         self.device.handle_timeout(now);
-        self.drain();
-        self.hand_down(now);
+        self.drain_device();
+        self.submit_waiting(now);
     }
 
     /// Takes a request.
-    fn ask(&mut self, asked: DiskRequest) {
+    fn take_request(&mut self, asked: DiskRequest) {
         let head = asked.head;
         if !self.powered {
-            return self.refuse(asked.whom, &head, error::IO);
+            return self.answer_error(asked.whom, &head, error::IO);
         }
         let fua = head.flags & wire::FUA != 0 && matches!(head.command, NbdCommand::Write | NbdCommand::WriteZeroes);
-        let flush = if fua && !self.limits.fua { Flush::Follows } else { Flush::None };
+        let flush = if fua && !self.limits.fua { FollowUpFlush::Follows } else { FollowUpFlush::None };
         let (first, sectors) = (head.offset / SECTOR, u64::from(head.length) / SECTOR);
         match head.command {
-            NbdCommand::BlockStatus => return self.tell_status(&asked, first, sectors),
+            NbdCommand::BlockStatus => return self.answer_block_status(&asked, first, sectors),
             NbdCommand::Flush => {
-                self.count_towards_cut(|plan| matches!(plan, CutPlan::Flush(_)), self.receipt.flushes + 1)
+                self.plan_cut_at_count(|plan| matches!(plan, CutPlan::Flush(_)), self.receipt.flushes + 1)
             }
             NbdCommand::Write | NbdCommand::WriteZeroes => {
-                self.count_towards_cut(|plan| matches!(plan, CutPlan::Write(_)), self.receipt.writes + 1);
+                self.plan_cut_at_count(|plan| matches!(plan, CutPlan::Write(_)), self.receipt.writes + 1);
             }
             _ => {}
         }
-        let Some(aside) = self.set_aside(&asked) else { return self.refuse_for_memory(asked) };
-        let job = Job {
+        let Some(aside) = self.memory_to_reserve(&asked) else { return self.refuse_for_memory(asked) };
+        let job = DiskJob {
             asked,
             next: first,
             end: first + sectors,
@@ -411,19 +412,19 @@ impl LiveDisk {
     }
 
     /// Returns the memory to reserve for a write, here and where it will lie; `None` if there is not enough.
-    fn set_aside(&mut self, asked: &DiskRequest) -> Option<u64> {
+    fn memory_to_reserve(&mut self, asked: &DiskRequest) -> Option<u64> {
         let RequestHead { command, offset, length, .. } = asked.head;
         let bytes = match command {
             NbdCommand::Write => u64::from(length),
             NbdCommand::WriteZeroes => 0,
             _ => return Some(0),
         };
-        let (lba, held) = (offset / SECTOR, self.content.held() + self.aside);
+        let (lba, held) = (offset / SECTOR, self.content.memory_bytes() + self.aside);
         let fits = |cost: &u64| held + cost <= self.room.contents;
         // Pieces that exist already are counted only if it matters.
-        let cost = Some(self.content.cost_of(lba, bytes)).filter(fits);
-        let cost = cost.or_else(|| Some(self.content.exact_cost_of(lba, bytes)).filter(fits))?;
-        self.receipt.held_most = self.receipt.held_most.max(held + cost + self.clients.held());
+        let cost = Some(self.content.write_cost(lba, bytes)).filter(fits);
+        let cost = cost.or_else(|| Some(self.content.exact_write_cost(lba, bytes)).filter(fits))?;
+        self.receipt.held_most = self.receipt.held_most.max(held + cost + self.clients.memory_bytes());
         Some(cost)
     }
 
@@ -434,11 +435,11 @@ impl LiveDisk {
         receipt.writes += 1;
         receipt.failures += 1;
         receipt.refused_for_memory += 1;
-        self.refuse(asked.whom, &asked.head, error::NO_SPACE);
+        self.answer_error(asked.whom, &asked.head, error::NO_SPACE);
     }
 
     /// Makes the cut planned for the `count`th of these requests due now, before that request is handed down.
-    fn count_towards_cut(&mut self, of: impl Fn(&CutPlan) -> bool, count: u64) {
+    fn plan_cut_at_count(&mut self, of: impl Fn(&CutPlan) -> bool, count: u64) {
         let due = |plan: &CutPlan| match *plan {
             CutPlan::Flush(at) | CutPlan::Write(at) => count >= at,
             CutPlan::At(_) => false,
@@ -449,14 +450,15 @@ impl LiveDisk {
     }
 
     /// Hands down waiting requests while the device accepts them.
-    fn hand_down(&mut self, now: Instant) {
+    fn submit_waiting(&mut self, now: Instant) {
         while let Some(&index) = self.waiting.front() {
             let Some(job) = self.jobs[index].as_mut() else {
                 self.waiting.pop_front();
                 continue;
             };
             let head = job.asked.head;
-            let is_flush = head.command == NbdCommand::Flush || job.flush == Flush::Follows && job.next == job.end;
+            let is_flush =
+                head.command == NbdCommand::Flush || job.flush == FollowUpFlush::Follows && job.next == job.end;
             if is_flush && head.command != NbdCommand::Flush && job.below > 0 {
                 // The flush follows when its pieces are back.
                 self.waiting.pop_front();
@@ -472,14 +474,14 @@ impl LiveDisk {
                 NbdCommand::Trim => Op::Trim,
                 _ => Op::Write,
             };
-            let completed = if is_flush { Ok(Ok(None)) } else { job.asked.completed(self.content.bytes()) };
+            let completed = if is_flush { Ok(Ok(None)) } else { job.asked.whole_sector_data(self.content.bytes()) };
             let Ok(Ok(completed)) = completed else {
-                self.give_up(index, completed.map(|read| read.map(drop)));
+                self.fail_first_write(index, completed.map(|read| read.map(drop)));
                 continue;
             };
             let forced = op == Op::Write && head.flags & wire::FUA != 0 && self.limits.fua;
             let flags = if forced { Flags::FUA } else { Flags::NONE };
-            let tag = self.pieces.claim(|| None);
+            let tag = self.pieces.claim_place(|| None);
             let (lba, stamp) = (if is_flush { 0 } else { job.next }, self.stamp + 1);
             let request = Request { tag, unit: 0, origin: 0, op, flags, lba, sectors: sectors as u32, stamp };
             if self.device.submit(now, request).is_err() {
@@ -489,47 +491,47 @@ impl LiveDisk {
             self.stamp = stamp;
             job.below += 1;
             if is_flush {
-                job.flush = Flush::Below;
+                job.flush = FollowUpFlush::Below;
             } else {
                 job.next += sectors;
             }
             if let Some(completed) = completed {
                 (job.asked.data, job.asked.skip) = (completed, 0);
             }
-            let data = (op == Op::Write).then(|| data_of(&mut job.asked, lba, sectors));
+            let data = (op == Op::Write).then(|| write_data(&mut job.asked, lba, sectors));
             if let Some(chronicle) = &self.chronicle {
-                chronicle.write(|history| history.taken(now, &request, data.as_ref()));
+                chronicle.write(|history| history.record_request(now, &request, data.as_ref()));
             }
-            self.content.taken(now, &request, data);
-            if job.next == job.end && (job.flush != Flush::Follows || job.below > 0) {
+            self.content.record_request(now, &request, data);
+            if job.next == job.end && (job.flush != FollowUpFlush::Follows || job.below > 0) {
                 self.waiting.pop_front();
             } else if (job.next - first).is_multiple_of(AT_ONCE) {
                 // Requests that came meanwhile go before the rest of one longer than a portion.
                 self.waiting.rotate_left(1);
             }
-            self.pieces[tag] = Some(Piece { job: index, request, at: now });
+            self.pieces[tag] = Some(DevicePiece { job: index, request, at: now });
             // Completions due at this instant, or at once.
-            self.drain();
+            self.drain_device();
         }
     }
 
     /// Fails the first waiting write: the sectors that it covers in part cannot be read.
-    fn give_up(&mut self, index: u32, read: Result<io::Result<()>, UnreadableSector>) {
+    fn fail_first_write(&mut self, index: u32, read: Result<io::Result<()>, UnreadableSector>) {
         self.waiting.pop_front();
         if let Ok(read) = read {
-            self.hold(read);
+            self.fail_on_error(read);
         }
         if let Some(job) = &mut self.jobs[index] {
             (job.status, job.next) = (Status::MediumError, job.end);
         }
-        self.answer(index);
+        self.answer_job(index);
     }
 
     /// Takes landings, then completions.
-    fn drain(&mut self) {
+    fn drain_device(&mut self) {
         self.take_landings();
         while let Some(completion) = self.device.poll_completion() {
-            self.complete(&completion);
+            self.complete_piece(&completion);
         }
     }
 
@@ -538,28 +540,28 @@ impl LiveDisk {
         if let Some(chronicle) = self.chronicle.as_ref().filter(|_| !landings.is_empty()) {
             chronicle.write(|history| history.events.extend(landings.iter().copied().map(HistoryEvent::Landed)));
         }
-        let landed = self.content.landed(&landings);
-        self.hold(landed);
+        let landed = self.content.apply_landings(&landings);
+        self.fail_on_error(landed);
     }
 
     /// Ends the disk if the image failed.
-    fn hold(&mut self, done: io::Result<()>) {
+    fn fail_on_error(&mut self, done: io::Result<()>) {
         if let Err(error) = done {
-            self.fail(error);
+            self.keep_image_error(error);
         }
     }
 
     /// Keeps an error of the image, which ends the disk.
-    fn fail(&mut self, error: io::Error) {
+    fn keep_image_error(&mut self, error: io::Error) {
         self.trouble.get_or_insert(io::Error::new(error.kind(), format!("the image: {error}")));
     }
 
-    fn complete(&mut self, completion: &Completion) {
+    fn complete_piece(&mut self, completion: &Completion) {
         let piece = self.pieces.take(completion.tag).expect("a completion of something in flight");
         if self.recorder.is_some() {
             let Request { stamp, op, flags, lba, sectors, tag, .. } = piece.request;
             let (done, ok, fua) = (completion.finished, completion.status == Status::Done, flags.has(Flags::FUA));
-            self.pass(RecorderEvent::Request(&RecordedRequest {
+            self.record_event(RecorderEvent::Request(&RecordedRequest {
                 stamp,
                 at: piece.at,
                 done,
@@ -574,8 +576,8 @@ impl LiveDisk {
         if let Some(chronicle) = &self.chronicle {
             chronicle.write(|history| history.events.push(HistoryEvent::Over(piece.request, *completion)));
         }
-        let over = self.content.over(&piece.request, completion, self.stamp);
-        self.hold(over);
+        let over = self.content.record_completion(&piece.request, completion, self.stamp);
+        self.fail_on_error(over);
         let job = self.jobs[piece.job].as_mut().expect("a piece belongs to a job");
         job.below -= 1;
         job.done = job.done.max(completion.finished);
@@ -588,15 +590,15 @@ impl LiveDisk {
         if job.below > 0 || !failed && job.next < job.end {
             return;
         }
-        if job.flush == Flush::Follows && !failed {
+        if job.flush == FollowUpFlush::Follows && !failed {
             self.waiting.push_back(piece.job);
             return;
         }
-        self.answer(piece.job);
+        self.answer_job(piece.job);
     }
 
     /// Ends a job and answers it.
-    fn answer(&mut self, index: u32) {
+    fn answer_job(&mut self, index: u32) {
         let Some(job) = self.jobs.take(index) else { return };
         self.aside -= job.aside;
         if job.next < job.end {
@@ -615,20 +617,20 @@ impl LiveDisk {
         // Data that the image could not take are not acknowledged.
         if job.status != Status::Done || self.trouble.is_some() {
             receipt.failures += 1;
-            return self.refuse(whom, &head, error_of(job.status));
+            return self.answer_error(whom, &head, protocol_error(job.status));
         }
         let left = self.clock.now();
-        let due = self.by_the_clock(job.done).min(left);
-        self.receipt.answered(due, left);
-        let door = if matches!(whom, ReplyTo::Client(_)) { Door::Network } else { Door::File };
-        let modelled = due.saturating_since(self.by_the_clock(job.came));
+        let due = self.to_clock_time(job.done).min(left);
+        self.receipt.count_answer(due, left);
+        let door = if matches!(whom, ReplyTo::Client(_)) { TransportKind::Network } else { TransportKind::File };
+        let modelled = due.saturating_since(self.to_clock_time(job.came));
         let moves = matches!(head.command, NbdCommand::Read | NbdCommand::Write);
-        self.measured.write(|ways| ways.of(door).answered(modelled, left.since(due), moves));
-        self.give(whom, &head);
+        self.measured.write(|ways| ways.transport_mut(door).add_request(modelled, left.since(due), moves));
+        self.answer_success(whom, &head);
     }
 
     /// Answers a successful request; a read with its data.
-    fn give(&mut self, whom: ReplyTo, head: &RequestHead) {
+    fn answer_success(&mut self, whom: ReplyTo, head: &RequestHead) {
         let LiveDisk { content, clients, replies, .. } = self;
         let mut found = Ok(Ok(()));
         let mut fill = |data: &mut [u8]| {
@@ -639,8 +641,8 @@ impl LiveDisk {
         };
         match whom {
             ReplyTo::Client(number) => {
-                if let Some(line) = clients.answer(number) {
-                    line.done(head, fill);
+                if let Some(line) = clients.client_to_answer(number) {
+                    line.answer_done(head, fill);
                 }
             }
             ReplyTo::Caller(caller) => {
@@ -652,17 +654,17 @@ impl LiveDisk {
         }
         match found {
             Ok(Ok(())) => {}
-            Ok(Err(error)) => self.fail(error),
+            Ok(Err(error)) => self.keep_image_error(error),
             Err(_) => self.receipt.failures += 1,
         }
     }
 
     /// Answers a request with an error.
-    fn refuse(&mut self, whom: ReplyTo, head: &RequestHead, error: u32) {
+    fn answer_error(&mut self, whom: ReplyTo, head: &RequestHead, error: u32) {
         match whom {
             ReplyTo::Client(number) => {
-                if let Some(line) = self.clients.answer(number) {
-                    line.failed(head, error);
+                if let Some(line) = self.clients.client_to_answer(number) {
+                    line.answer_failed(head, error);
                 }
             }
             ReplyTo::Caller(caller) => self.replies.push((caller, Err(error))),
@@ -670,7 +672,7 @@ impl LiveDisk {
     }
 
     /// Answers a block status, `base:allocation`: what was never written reads as zeroes (flags 3: a hole, zero).
-    fn tell_status(&mut self, asked: &DiskRequest, first: u64, sectors: u64) {
+    fn answer_block_status(&mut self, asked: &DiskRequest, first: u64, sectors: u64) {
         /// Sectors with data that are looked at for one answer: 256 MiB, whose pieces are found in a millisecond or two. A client asks
         /// again for the rest.
         const LOOKED_AT: u64 = 1 << 19;
@@ -687,47 +689,47 @@ impl LiveDisk {
         }
         // Callers within the program do not ask for it.
         if let ReplyTo::Client(number) = asked.whom
-            && let Some(line) = self.clients.answer(number)
+            && let Some(line) = self.clients.client_to_answer(number)
         {
-            line.extents(&asked.head, &extents);
+            line.answer_extents(&asked.head, &extents);
         }
     }
 
     /// Fails requests that were not handed down whole.
-    fn drop_waiting(&mut self) {
+    fn fail_waiting(&mut self) {
         for index in std::mem::take(&mut self.waiting) {
             if let Some(job) = &mut self.jobs[index] {
                 job.status = Status::PowerLost;
                 job.next = job.end;
                 if job.below == 0 {
-                    self.answer(index);
+                    self.answer_job(index);
                 }
             }
         }
     }
 
     /// Switches off in order; data that no platter took (a drive that forgets) stay lost.
-    fn end(mut self) -> io::Result<Receipt> {
+    fn shut_down(mut self) -> io::Result<Receipt> {
         let now = self.now();
         if self.powered {
             self.device.handle_timeout(now);
-            self.drain();
-            self.off(now);
+            self.drain_device();
+            self.power_off(now);
         }
-        self.reply();
-        self.pass(RecorderEvent::End);
+        self.send_replies();
+        self.record_event(RecorderEvent::End);
         match self.trouble.take() {
             Some(trouble) => Err(trouble),
             None => {
-                self.content.bytes().close()?;
-                Ok(self.so_far())
+                self.content.bytes().sync_image()?;
+                Ok(self.receipt_so_far())
             }
         }
     }
 }
 
 /// Returns the data of a write for these sectors.
-fn data_of(asked: &mut DiskRequest, lba: u64, sectors: u64) -> WriteData {
+fn write_data(asked: &mut DiskRequest, lba: u64, sectors: u64) -> WriteData {
     let from = ((lba - asked.head.offset / SECTOR) * SECTOR) as usize;
     let length = (sectors * SECTOR) as usize;
     match asked.head.command {
@@ -739,7 +741,7 @@ fn data_of(asked: &mut DiskRequest, lba: u64, sectors: u64) -> WriteData {
     }
 }
 
-fn error_of(status: Status) -> u32 {
+fn protocol_error(status: Status) -> u32 {
     match status {
         Status::OutOfRange => error::NO_SPACE,
         Status::Unsupported => error::UNSUPPORTED,

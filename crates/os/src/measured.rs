@@ -10,16 +10,16 @@ use seekwise_model::time::Instant;
 use seekwise_model::workload::Tell;
 use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::handle::RealHandle;
-use seekwise_run::outcome::{RunCost, RunError, RunFigures, RunOutcome, join, part};
+use seekwise_run::outcome::{RunCost, RunError, RunFigures, RunOutcome, into_outcome, join_source};
 use seekwise_run::place::Place;
-use seekwise_run::testbed::changed;
+use seekwise_run::testbed::changes_between;
 use seekwise_run::usage::Usage;
 use seekwise_run::work::{Issuer, Work};
 
 use crate::accounts::{SystemCounters, of_this_thread};
 use crate::clock::Clock;
-use crate::real_time::{RealTime, RunGuard, crank};
-use crate::threads::{self, Doing};
+use crate::real_time::{RealTime, RunGuard, run_engine};
+use crate::threads::{self, ThreadedJob};
 
 /// A place in real time as runs see it, driven by the clock.
 #[derive(Debug)]
@@ -29,8 +29,8 @@ impl<P: RealTime> Place for Measured<P> {
     fn name(&self) -> &'static str {
         self.0.name()
     }
-    fn called(&self) -> String {
-        self.0.called()
+    fn full_name(&self) -> String {
+        self.0.full_name()
     }
     fn limits(&self) -> Limits {
         self.0.limits()
@@ -43,25 +43,25 @@ impl<P: RealTime> Place for Measured<P> {
         tell: Option<&Tell>,
         mut recorder: &mut dyn FnMut(&Record),
     ) -> Result<RunOutcome<Issuer>, RunError> {
-        let (place, cutoff) = (&self.0, cutoff.at_each());
-        stood(place, || match work {
+        let (place, cutoff) = (&self.0, cutoff.asking_each_action());
+        run_on_bench(place, || match work {
             Work::Job(job) if place.is_threaded() && cutoff.most == u64::MAX => {
-                threads::run(&Doing { place, job, seed, tell, cutoff }, &mut recorder)
+                threads::run_job(&ThreadedJob { place, job, seed, tell, cutoff }, &mut recorder)
             }
-            _ => alone(place, work.logged(seed, tell.cloned()), cutoff, seed, &mut recorder),
+            _ => run_on_this_thread(place, work.make_telling_source(seed, tell.cloned()), cutoff, seed, &mut recorder),
         })
     }
-    fn fitted(&self, work: &Work, handles: &[RealHandle]) -> Result<Option<Arc<dyn Place>>, String> {
-        self.0.fitted(work, handles)
+    fn fit_to_work(&self, work: &Work, handles: &[RealHandle]) -> Result<Option<Arc<dyn Place>>, String> {
+        self.0.prepare_for(work, handles)
     }
-    fn memory(&self) -> u64 {
-        self.0.memory()
+    fn request_memory(&self) -> u64 {
+        self.0.memory_bytes()
     }
     fn has_handles(&self) -> bool {
         self.0.is_threaded()
     }
-    fn ring(&self) -> Result<(), String> {
-        self.0.ring()
+    fn check_ring(&self) -> Result<(), String> {
+        self.0.check_ring()
     }
     fn may_write(&self, destroy: Option<&str>) -> Result<(), String> {
         self.0.may_write(destroy)
@@ -69,42 +69,42 @@ impl<P: RealTime> Place for Measured<P> {
 }
 
 /// Runs with the place's settings, and records its test bench; each change of that during the run is a trouble.
-fn stood<S>(
+fn run_on_bench<S>(
     place: &dyn RealTime,
     run: impl FnOnce() -> Result<RunOutcome<S>, RunError>,
 ) -> Result<RunOutcome<S>, RunError> {
-    let held = place.hold().map_err(RunError::Unfit)?;
-    let bench = place.bench();
+    let held = place.prepare_run().map_err(RunError::Unfit)?;
+    let bench = place.read_bench();
     let mut outcome = run()?;
-    if let Some((before, after)) = bench.as_ref().zip(place.bench()) {
-        outcome.figures.troubles.extend(changed(before, &after));
+    if let Some((before, after)) = bench.as_ref().zip(place.read_bench()) {
+        outcome.figures.troubles.extend(changes_between(before, &after));
     }
-    held.map_or(Ok(()), RunGuard::end).map_err(RunError::Unfit)?;
+    held.map_or(Ok(()), RunGuard::undo).map_err(RunError::Unfit)?;
     outcome.figures.bench = bench;
     Ok(outcome)
 }
 
 /// Runs in real time, on the calling thread.
-pub(crate) fn alone<S: Source>(
+pub(crate) fn run_on_this_thread<S: Source>(
     place: &dyn RealTime,
     source: impl FnOnce(&Limits) -> Result<S, RunError>,
     cutoff: RunCutoff<'_>,
     seed: Seed,
     recorder: &mut impl FnMut(&Record),
 ) -> Result<RunOutcome<S>, RunError> {
-    let engine = join(place.open(seed)?, source, cutoff)?;
-    let accounts = place.is_threaded().then(|| (SystemCounters::now(), of_this_thread()));
+    let engine = join_source(place.open(seed)?, source, cutoff)?;
+    let accounts = place.is_threaded().then(|| (SystemCounters::read(), of_this_thread()));
     let clock = Clock::start();
-    let engine = crank(engine, &clock, recorder)?;
+    let engine = run_engine(engine, &clock, recorder)?;
     let wall = clock.now().since(Instant::ZERO);
-    let cost = RunCost { wall, processor: clock.processor() };
+    let cost = RunCost { wall, processor: clock.processor_time() };
     let usage = accounts.map(|(system, thread)| Usage {
         threads: vec![of_this_thread().since(&thread, wall)],
-        system: SystemCounters::now().since(&system),
+        system: SystemCounters::read().since(&system),
     });
-    let (RunOutcome { source, figures }, mut device) = part(engine);
-    let troubles = device.troubles();
-    let receipt = device.end()?;
+    let (RunOutcome { source, figures }, mut device) = into_outcome(engine);
+    let troubles = device.take_troubles();
+    let receipt = device.end_run()?;
     let log = receipt.as_ref().map_or(figures.log, |receipt| receipt.log);
     Ok(RunOutcome { source, figures: RunFigures { cost: Some(cost), log, receipt, usage, troubles, ..figures } })
 }

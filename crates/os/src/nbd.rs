@@ -32,18 +32,18 @@ pub use negotiation::{Export, Handshake, HandshakeStep, LARGEST, TransmissionTer
 /// A connection, to be read, written and polled.
 pub trait NbdWire: Read + Write + AsFd + Send {
     /// Makes it non-blocking.
-    fn without_waiting(&self) -> io::Result<()>;
+    fn set_non_blocking(&self) -> io::Result<()>;
 }
 
 #[cfg(unix)]
 impl NbdWire for UnixStream {
-    fn without_waiting(&self) -> io::Result<()> {
+    fn set_non_blocking(&self) -> io::Result<()> {
         self.set_nonblocking(true)
     }
 }
 
 impl NbdWire for TcpStream {
-    fn without_waiting(&self) -> io::Result<()> {
+    fn set_non_blocking(&self) -> io::Result<()> {
         // A request or a reply does not wait for the next one.
         self.set_nodelay(true)?;
         self.set_nonblocking(true)

@@ -35,7 +35,7 @@ impl NullPlace {
     pub const NAME: &'static str = "null";
 
     /// Creates the place.
-    pub fn place() -> Arc<dyn Place> {
+    pub fn new_place() -> Arc<dyn Place> {
         Arc::new(Measured(NullPlace))
     }
 }
@@ -45,7 +45,7 @@ impl RealTime for NullPlace {
         NullPlace::NAME
     }
 
-    fn called(&self) -> String {
+    fn full_name(&self) -> String {
         NullPlace::NAME.to_owned()
     }
 
@@ -70,7 +70,7 @@ impl RealTime for NullPlace {
 
 /// A request until its completion is polled: smaller than a completion, which is moved about once for it.
 #[derive(Clone, Copy)]
-struct Held {
+struct NullRequest {
     tag: u32,
     status: Status,
     submitted: Instant,
@@ -79,7 +79,7 @@ struct Held {
 /// The device of the place.
 pub struct NullDevice {
     limits: Limits,
-    held: VecDeque<Held>,
+    held: VecDeque<NullRequest>,
     now: Instant,
     /// Landings of writes, which land at once; `None` unless asked for.
     landings: Option<VecDeque<Landing>>,
@@ -94,7 +94,7 @@ impl NullDevice {
 }
 
 impl TimedDevice for NullDevice {
-    fn wait(&mut self, clock: &Clock, until: Option<Instant>) -> Result<(), EngineError> {
+    fn wait_for_event(&mut self, clock: &Clock, until: Option<Instant>) -> Result<(), EngineError> {
         // Requests in flight are answered at the next look at the clock, whenever that is.
         if !self.held.is_empty() {
             return Ok(());
@@ -122,7 +122,7 @@ impl Device for NullDevice {
             let at = (request.lba, request.sectors);
             landings.push_back(Landing::new(at, request.stamp, (now, now), LandingKind::Landed));
         }
-        self.held.push_back(Held { tag: request.tag, status, submitted: now });
+        self.held.push_back(NullRequest { tag: request.tag, status, submitted: now });
         Ok(now)
     }
 
@@ -150,7 +150,7 @@ impl Device for NullDevice {
 
     fn poll_completion(&mut self) -> Option<Completion> {
         self.held.front().filter(|held| held.submitted < self.now)?;
-        let Held { tag, status, submitted } = self.held.pop_front()?;
+        let NullRequest { tag, status, submitted } = self.held.pop_front()?;
         let (finished, effort, mut parts) = (self.now, Effort::COMMAND, Parts::default());
         parts.add(Part::Driver, finished.since(submitted));
         Some(Completion { tag, status, submitted, finished, parts, effort })
@@ -161,9 +161,9 @@ impl Device for NullDevice {
     }
 
     /// Nothing is kept.
-    fn unsettled(&self, _: &mut dyn FnMut(u64)) {}
+    fn report_unsettled(&self, _: &mut dyn FnMut(u64)) {}
 
-    fn log(&self) -> DriveLog {
+    fn drive_log(&self) -> DriveLog {
         DriveLog::default()
     }
 }
@@ -171,7 +171,7 @@ impl Device for NullDevice {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measured::alone;
+    use crate::measured::run_on_this_thread;
     use seekwise_model::record::Record;
     use seekwise_model::workload::replay::{Replay, ReplayRow, Timing};
     use seekwise_run::cutoff::RunCutoff;
@@ -191,13 +191,14 @@ mod tests {
             let mut records: Vec<Record> = Vec::new();
             let replay = |_: &Limits| Ok::<_, RunError>(Replay::new(&rows, timing));
             let outcome =
-                alone(&NullPlace, replay, RunCutoff::NEVER, Seed(1), &mut |record| records.push(*record)).unwrap();
+                run_on_this_thread(&NullPlace, replay, RunCutoff::NEVER, Seed(1), &mut |record| records.push(*record))
+                    .unwrap();
             assert_eq!((outcome.figures.issued, outcome.figures.failures, records.len()), (1_000, 0, 1_000));
             let cost = outcome.figures.cost.expect("a place in real time costs something");
             assert!(cost.wall >= outcome.figures.end.since(Instant::ZERO));
             for record in &records {
-                assert!(record.response() > Span::ZERO);
-                assert_eq!(record.completion.parts.total(), record.response());
+                assert!(record.response_time() > Span::ZERO);
+                assert_eq!(record.completion.parts.total(), record.response_time());
                 let due = rows[record.request.stamp as usize - 1].arrival;
                 assert!(timing == Timing::Think || record.intended >= Instant::ZERO + due);
             }
@@ -209,10 +210,10 @@ mod tests {
         let rows =
             [ReplayRow { op: Op::Read, lba: BYTES / SECTOR, sectors: 8, arrival: Span::ZERO, think: Span::ZERO }];
         let replay = |_: &Limits| Ok::<_, RunError>(Replay::new(&rows, Timing::Think));
-        let outcome = alone(&NullPlace, replay, RunCutoff::NEVER, Seed(1), &mut |_| ()).unwrap();
+        let outcome = run_on_this_thread(&NullPlace, replay, RunCutoff::NEVER, Seed(1), &mut |_| ()).unwrap();
         assert_eq!(outcome.figures.failures, 1);
         let nobody = Work::from(seekwise_model::workload::Job::default());
-        let refused = NullPlace::place().run(&nobody, RunCutoff::NEVER, Seed(1), None, &mut |_| ());
+        let refused = NullPlace::new_place().run(&nobody, RunCutoff::NEVER, Seed(1), None, &mut |_| ());
         assert!(matches!(refused.map(|_| ()), Err(RunError::Unfit(_))));
     }
 }

@@ -45,7 +45,7 @@ impl OutputFile {
         if let Some(to) = descriptor(path)? {
             return Ok(OutputFile { to, part: None });
         }
-        let there = look(path, force)?;
+        let there = find_replaceable(path, force)?;
         let mut builder = tempfile::Builder::new();
         builder.prefix("seekwise-").suffix(".part").rand_bytes(12);
         #[cfg(unix)]
@@ -77,13 +77,13 @@ impl OutputFile {
         self.to.flush()?;
         let Some(PartFile { new, path, force }) = &mut self.part else { return Ok(()) };
         self.to.sync_all()?;
-        look(path, *force)?;
+        find_replaceable(path, *force)?;
         let Some(part) = new.take() else { return Ok(()) };
         let name = part.path().to_owned();
         let mut now = hold();
         let named = if *force { part.persist(&*path) } else { part.persist_noclobber(&*path) };
         let named = named.or_else(|failed| match failed.error.kind() {
-            io::ErrorKind::AlreadyExists => Err(taken()),
+            io::ErrorKind::AlreadyExists => Err(exists_error()),
             // This file system can neither refuse to replace nor link: the check above found the name free.
             _ if !*force => failed.file.persist(&*path).map_err(|failed| failed.error),
             _ => Err(failed.error),
@@ -124,12 +124,12 @@ pub fn write_whole(path: &Path, bytes: &[u8], force: bool) -> io::Result<()> {
 /// without `force`. Each output of a command is admitted once.
 pub fn admit(path: &Path, force: bool) -> io::Result<()> {
     if path.as_os_str() == "-" {
-        return Err(invalid("standard output is used for the answer; expected a file name"));
+        return Err(invalid_input("standard output is used for the answer; expected a file name"));
     }
     if descriptor(path)?.is_some() {
         return Ok(());
     }
-    match look(path, force)? {
+    match find_replaceable(path, force)? {
         Some(_) => log::info!("overwriting {}", path.display()),
         None => fs::create_dir_all(folder_of(path))
             .map_err(|error| io::Error::new(error.kind(), format!("cannot create its folder: {error}")))?,
@@ -159,7 +159,7 @@ pub fn open_update(path: &Path) -> io::Result<File> {
 /// Opens a regular file for reading and writing in place that outlives the command, such as a disk's image: created if
 /// there is none, for its owner alone, and refused if it is in use or an input.
 pub fn open_image(path: &Path) -> io::Result<(File, NewFile)> {
-    if look(path, true)?.is_none() {
+    if find_replaceable(path, true)?.is_none() {
         return Ok((create_private(path)?, NewFile(Some(path.to_owned()))));
     }
     Ok((open_update(path)?, NewFile(None)))
@@ -187,7 +187,7 @@ impl Drop for NewFile {
 
 fn open_regular(path: &Path, options: &mut OpenOptions, writes: bool) -> io::Result<File> {
     match fs::symlink_metadata(path) {
-        Ok(there) => regular(path, &there)?,
+        Ok(there) => require_regular(path, &there)?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(error),
     }
@@ -199,10 +199,10 @@ fn open_regular(path: &Path, options: &mut OpenOptions, writes: bool) -> io::Res
     }
     let file = options.open(path)?;
     let opened = file.metadata()?;
-    regular(path, &opened)?;
+    require_regular(path, &opened)?;
     #[cfg(unix)]
     if writes && std::os::unix::fs::MetadataExt::nlink(&opened) > 1 {
-        return Err(invalid("has other names too (hard links), which would change with it; expected a copy"));
+        return Err(invalid_input("has other names too (hard links), which would change with it; expected a copy"));
     }
     #[cfg(not(unix))]
     let _ = writes;
@@ -241,7 +241,7 @@ pub fn lock_holder(opened: &File) -> Option<u32> {
     #[cfg(target_os = "linux")]
     {
         use crate::system::in_use::{FileIdentity, lock_holder};
-        lock_holder(FileIdentity::of(&opened.metadata().ok()?), &crate::system::SystemRoot::here())
+        lock_holder(FileIdentity::from_metadata(&opened.metadata().ok()?), &crate::system::SystemRoot::this_machine())
     }
     #[cfg(not(target_os = "linux"))]
     {
@@ -261,8 +261,8 @@ pub fn admit_folder(path: &Path) -> io::Result<()> {
     // Without the last `/`, by which a link would be followed.
     let path: PathBuf = path.components().collect();
     match fs::symlink_metadata(&path) {
-        Ok(there) if there.is_symlink() => Err(link(&path)),
-        Ok(there) if !there.is_dir() => Err(invalid("it is a file; expected a folder")),
+        Ok(there) if there.is_symlink() => Err(link_error(&path)),
+        Ok(there) if !there.is_dir() => Err(invalid_input("it is a file; expected a folder")),
         _ => Ok(()),
     }
 }
@@ -347,13 +347,13 @@ type FolderKey = PathBuf;
 /// output of the same name ([`admit`]).
 pub fn guard_files<R>(work: impl FnOnce() -> R) -> R {
     /// Restores the former files, also after a panic.
-    struct Before(Option<CommandFiles>);
-    impl Drop for Before {
+    struct FilesGuard(Option<CommandFiles>);
+    impl Drop for FilesGuard {
         fn drop(&mut self) {
             FILES.set(self.0.take());
         }
     }
-    let _before = Before(FILES.replace(Some(CommandFiles::default())));
+    let _before = FilesGuard(FILES.replace(Some(CommandFiles::default())));
     work()
 }
 
@@ -373,7 +373,7 @@ fn mark_output(path: &Path) -> io::Result<()> {
     let output = (folder_key(folder_of(path))?, name.to_owned());
     FILES.with_borrow_mut(|files| match files {
         Some(files) if files.outputs.contains(&output) => {
-            Err(invalid("another output of this command goes there; expected two files"))
+            Err(invalid_input("another output of this command goes there; expected two files"))
         }
         files => {
             files.iter_mut().for_each(|files| files.outputs.push(output.clone()));
@@ -405,30 +405,32 @@ fn key(_: &Metadata) -> Option<FileKey> {
 }
 
 /// Returns the file at a path if it may be replaced, and `None` if there is none; an error if it may not.
-fn look(path: &Path, force: bool) -> io::Result<Option<Metadata>> {
+fn find_replaceable(path: &Path, force: bool) -> io::Result<Option<Metadata>> {
     let there = match fs::symlink_metadata(path) {
         Ok(there) => there,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error),
     };
-    regular(path, &there)?;
+    require_regular(path, &there)?;
     if is_input(&there) {
-        return Err(invalid("this command reads it; expected another file"));
+        return Err(invalid_input("this command reads it; expected another file"));
     }
     if !force {
-        return Err(taken());
+        return Err(exists_error());
     }
     let used = users(&there);
     match used.is_empty() {
         true => Ok(Some(there)),
-        false => Err(invalid(format!("{}; expected a file that nothing uses, whatever --force says", used.join(", ")))),
+        false => {
+            Err(invalid_input(format!("{}; expected a file that nothing uses, whatever --force says", used.join(", "))))
+        }
     }
 }
 
 #[cfg(target_os = "linux")]
 fn users(there: &Metadata) -> Vec<String> {
-    use crate::system::in_use::{FileIdentity, of_file};
-    of_file(FileIdentity::of(there), &crate::system::SystemRoot::here())
+    use crate::system::in_use::{FileIdentity, file_uses};
+    file_uses(FileIdentity::from_metadata(there), &crate::system::SystemRoot::this_machine())
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -437,13 +439,13 @@ fn users(_: &Metadata) -> Vec<String> {
 }
 
 /// Refuses all but a regular file.
-fn regular(path: &Path, there: &Metadata) -> io::Result<()> {
+fn require_regular(path: &Path, there: &Metadata) -> io::Result<()> {
     let kind = there.file_type();
     match () {
         () if kind.is_file() => Ok(()),
-        () if kind.is_symlink() => Err(link(path)),
+        () if kind.is_symlink() => Err(link_error(path)),
         () if kind.is_dir() => Err(io::Error::new(io::ErrorKind::IsADirectory, "it is a directory; expected a file")),
-        () => Err(invalid(format!("it is {}; expected a file", special(kind)))),
+        () => Err(invalid_input(format!("it is {}; expected a file", special(kind)))),
     }
 }
 
@@ -463,16 +465,16 @@ fn special(_: fs::FileType) -> &'static str {
     "no regular file"
 }
 
-fn link(path: &Path) -> io::Error {
+fn link_error(path: &Path) -> io::Error {
     let to = fs::read_link(path).map_or("another place".to_owned(), |to| to.display().to_string());
-    invalid(format!("it is a link to {to}; expected the file or folder itself"))
+    invalid_input(format!("it is a link to {to}; expected the file or folder itself"))
 }
 
-fn taken() -> io::Error {
+fn exists_error() -> io::Error {
     io::Error::new(io::ErrorKind::AlreadyExists, "already exists; --force overwrites it")
 }
 
-fn invalid(why: impl ToString) -> io::Error {
+fn invalid_input(why: impl ToString) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, why.to_string())
 }
 
@@ -492,14 +494,14 @@ fn descriptor(path: &Path) -> io::Result<Option<File>> {
         (Some("/dev/stdout"), _) | (_, Some("1")) => copy(io::stdout().as_fd()),
         (Some("/dev/stderr"), _) | (_, Some("2")) => copy(io::stderr().as_fd()),
         // Only a pipe: a file opened anew could be one that is only read.
-        (_, Some(_)) if fs::metadata(path)?.file_type().is_fifo() => pipe(path).map(Some),
+        (_, Some(_)) if fs::metadata(path)?.file_type().is_fifo() => open_pipe(path).map(Some),
         _ => Ok(None),
     }
 }
 
 /// Opens a pipe without waiting for a reader.
 #[cfg(unix)]
-fn pipe(path: &Path) -> io::Result<File> {
+fn open_pipe(path: &Path) -> io::Result<File> {
     use rustix::fs::OFlags;
     use std::os::unix::fs::OpenOptionsExt;
     let mut options = OpenOptions::new();

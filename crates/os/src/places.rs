@@ -11,19 +11,19 @@ pub const PLACES: &[PlaceKind] = &[
         name: null::NullPlace::NAME,
         form: "null",
         about: "answers each request at once, in real time, to measure the overhead of Seekwise itself",
-        of: PlaceSource::Nothing(null::NullPlace::place),
+        of: PlaceSource::Nothing(null::NullPlace::new_place),
     },
     PlaceKind {
         name: LivePlace::NAME,
         form: "live:NAME|STACK",
         about: "a modelled disk in real time, served to Seekwise itself",
-        of: PlaceSource::Stack(LivePlace::of),
+        of: PlaceSource::Stack(LivePlace::new_place),
     },
     PlaceKind {
         name: RemotePlace::NAME,
         form: "nbd:ADDRESS",
         about: "any network block device, such as nbd:unix:/tmp/disk or nbd://127.0.0.1:10809; jobs that write destroy what is on it, and need --destroy ADDRESS",
-        of: PlaceSource::Address(RemotePlace::at),
+        of: PlaceSource::Address(RemotePlace::connect_place),
     },
     PlaceKind {
         name: real::FILE,

@@ -56,20 +56,20 @@ pub const MOST_THREADS: usize = 1024;
 /// Opens the file at this path as a place.
 #[cfg(target_os = "linux")]
 pub fn file(path: &str, wanted: &RealOptions) -> Result<Arc<dyn Place>, String> {
-    RealPlace::file(path, wanted)
+    RealPlace::for_file(path, wanted)
 }
 
 /// Opens the device at this path as a place.
 #[cfg(target_os = "linux")]
 pub fn device(path: &str, wanted: &RealOptions) -> Result<Arc<dyn Place>, String> {
-    RealPlace::device(path, wanted)
+    RealPlace::for_device(path, wanted)
 }
 
 /// Returns the bytes of the file or, for `device`, the device that `--on` names; for a missing file, the size asked for. Nothing is
 /// created.
 #[cfg(target_os = "linux")]
 pub fn length(path: &str, device: bool, wanted: &RealOptions) -> Result<u64, String> {
-    file::length(path, device, wanted)
+    file::path_length(path, device, wanted)
 }
 
 /// Refuses: only Linux is asked.
@@ -81,7 +81,7 @@ pub fn length(_: &str, _: bool, _: &RealOptions) -> Result<u64, String> {
 /// Checks whether this kernel grants a ring; the error says why not.
 #[cfg(target_os = "linux")]
 pub fn ring_is_there() -> Result<(), String> {
-    uring::is_there().map_err(|why| why.to_string())
+    uring::probe_ring().map_err(|why| why.to_string())
 }
 
 /// Refuses: only Linux is asked.

@@ -26,17 +26,17 @@ pub trait RealTime: fmt::Debug + Send + Sync {
     /// Name in records.
     fn name(&self) -> &'static str;
     /// Full name, with its path, address or drive.
-    fn called(&self) -> String;
+    fn full_name(&self) -> String;
     /// Limits of its device.
     fn limits(&self) -> Limits;
     /// Opens its device; `seed` is that of a stack's random numbers.
     fn open(&self, seed: Seed) -> Result<Box<dyn TimedDevice>, RunError>;
     /// Returns the place prepared for this work, if it has to be: `handles` say how each worker opens it, or one how all do.
-    fn fitted(&self, _: &Work, _: &[RealHandle]) -> Result<Option<Arc<dyn Place>>, String> {
+    fn prepare_for(&self, _: &Work, _: &[RealHandle]) -> Result<Option<Arc<dyn Place>>, String> {
         Ok(None)
     }
     /// Bytes of memory that requests in flight take.
-    fn memory(&self) -> u64 {
+    fn memory_bytes(&self) -> u64 {
         0
     }
     /// Whether each worker of a job has a thread and a device of its own, opened by a handle of its own.
@@ -44,7 +44,7 @@ pub trait RealTime: fmt::Debug + Send + Sync {
         false
     }
     /// Checks whether the kernel grants a ring; the error says why not.
-    fn ring(&self) -> Result<(), String> {
+    fn check_ring(&self) -> Result<(), String> {
         Ok(())
     }
     /// Opens the device of one worker.
@@ -52,11 +52,11 @@ pub trait RealTime: fmt::Debug + Send + Sync {
         self.open(seed)
     }
     /// Prepares the disk for a run, such as its settings.
-    fn hold(&self) -> Result<Option<Box<dyn RunGuard>>, String> {
+    fn prepare_run(&self) -> Result<Option<Box<dyn RunGuard>>, String> {
         Ok(None)
     }
     /// Reads the test bench of a measurement.
-    fn bench(&self) -> Option<TestBench> {
+    fn read_bench(&self) -> Option<TestBench> {
         None
     }
     /// Whether its content may be overwritten, where `destroy` is the name that the user gave; the error says why not.
@@ -68,30 +68,30 @@ pub trait RealTime: fmt::Debug + Send + Sync {
 /// Preparations for a run, undone at its end or when dropped.
 pub trait RunGuard {
     /// Undoes them all; the error says what could not be undone.
-    fn end(self: Box<Self>) -> Result<(), String>;
+    fn undo(self: Box<Self>) -> Result<(), String>;
 }
 
 /// A device in real time. Completions carry the instant at which they were noticed.
 pub trait TimedDevice: Device {
     /// Waits until `until`, or for an event from outside; `None` waits for such an event alone.
-    fn wait(&mut self, clock: &Clock, until: Option<Instant>) -> Result<(), EngineError>;
+    fn wait_for_event(&mut self, clock: &Clock, until: Option<Instant>) -> Result<(), EngineError>;
     /// Takes the problems since the last call, in words.
-    fn troubles(&mut self) -> Vec<String> {
+    fn take_troubles(&mut self) -> Vec<String> {
         Vec::new()
     }
     /// An error if the other side has gone for good, so that a run makes no sense any more.
-    fn is_there(&self) -> Result<(), RunError> {
+    fn check_alive(&self) -> Result<(), RunError> {
         Ok(())
     }
     /// Ends the run and returns its receipt, if there is one.
-    fn end(self: Box<Self>) -> Result<Option<Receipt>, RunError> {
+    fn end_run(self: Box<Self>) -> Result<Option<Receipt>, RunError> {
         Ok(None)
     }
 }
 
 /// Answers a control for a device beyond our reach: nothing can be set, and requests in flight come back by themselves.
 #[cfg(unix)]
-pub(crate) fn uncontrolled(control: &Control<'_>) -> Result<(), ControlError> {
+pub(crate) fn answer_control(control: &Control<'_>) -> Result<(), ControlError> {
     match control {
         Control::Set { .. } => Err(ControlError::UnknownKey),
         Control::Abort(_) => Err(ControlError::UnknownTag),
@@ -100,7 +100,7 @@ pub(crate) fn uncontrolled(control: &Control<'_>) -> Result<(), ControlError> {
 }
 
 /// Steps the engine by the clock until the source is over.
-pub(crate) fn crank<'a, S: Source>(
+pub(crate) fn run_engine<'a, S: Source>(
     mut engine: Engine<RunSource<'a, S>, Box<dyn TimedDevice>>,
     clock: &Clock,
     recorder: &mut impl FnMut(&Record),
@@ -113,12 +113,12 @@ pub(crate) fn crank<'a, S: Source>(
         }
         // When the other side has gone, failing requests end a source, or let it ask without an end: that is no fault of a model, nor of
         // a disk.
-        engine.device_mut().is_there()?;
+        engine.device_mut().check_alive()?;
         stepped?;
         if is_over {
             return Ok(engine);
         }
         let until = engine.poll_timeout();
-        engine.device_mut().wait(clock, until)?;
+        engine.device_mut().wait_for_event(clock, until)?;
     }
 }

@@ -21,7 +21,7 @@ use crate::nbd::NbdClient;
 use crate::real_time::{RealTime, TimedDevice};
 use crate::serve::ExportUri;
 #[cfg(unix)]
-use crate::serve::alone;
+use crate::serve::serve_to_self;
 
 /// An export of a server.
 #[derive(Debug)]
@@ -42,14 +42,14 @@ impl RemotePlace {
     }
 
     /// Connects to the export at this address as a place.
-    pub fn at(address: &str) -> Result<Arc<dyn Place>, String> {
+    pub fn connect_place(address: &str) -> Result<Arc<dyn Place>, String> {
         Ok(Arc::new(Measured(RemotePlace::connect(address)?)))
     }
 }
 
 #[cfg(unix)]
 fn limits(uri: &ExportUri) -> Result<Limits, String> {
-    Ok(connect(uri)?.limits())
+    Ok(connect_client(uri)?.limits())
 }
 
 #[cfg(not(unix))]
@@ -62,7 +62,7 @@ fn limits(_: &ExportUri) -> Result<Limits, String> {
 const CONNECTS: std::time::Duration = std::time::Duration::from_secs(30);
 
 #[cfg(unix)]
-fn connect(uri: &ExportUri) -> Result<NbdClient, String> {
+fn connect_client(uri: &ExportUri) -> Result<NbdClient, String> {
     use crate::serve::ListenAddress;
     let connected = match &uri.address {
         ListenAddress::Unix(path) => {
@@ -80,7 +80,7 @@ impl RealTime for RemotePlace {
         RemotePlace::NAME
     }
 
-    fn called(&self) -> String {
+    fn full_name(&self) -> String {
         format!("{}:{}", RemotePlace::NAME, self.uri)
     }
 
@@ -106,7 +106,7 @@ impl RealTime for RemotePlace {
 
     #[cfg(unix)]
     fn open(&self, _: Seed) -> Result<Box<dyn TimedDevice>, RunError> {
-        let client = connect(&self.uri).map_err(RunError::Unfit)?;
+        let client = connect_client(&self.uri).map_err(RunError::Unfit)?;
         // Until the run is over: its own instants are deadlines, too.
         take_precedence();
         Ok(Box::new(client))
@@ -134,7 +134,7 @@ impl LivePlace {
     }
 
     /// Creates the place of this stack's disk, as runs see it.
-    pub fn of(stack: Stack) -> Arc<dyn Place> {
+    pub fn new_place(stack: Stack) -> Arc<dyn Place> {
         Arc::new(Measured(LivePlace::new(stack)))
     }
 }
@@ -144,7 +144,7 @@ impl RealTime for LivePlace {
         LivePlace::NAME
     }
 
-    fn called(&self) -> String {
+    fn full_name(&self) -> String {
         format!("{}:{}", LivePlace::NAME, self.stack.profile.name)
     }
 
@@ -156,7 +156,7 @@ impl RealTime for LivePlace {
     #[cfg(unix)]
     fn open(&self, seed: Seed) -> Result<Box<dyn TimedDevice>, RunError> {
         take_precedence();
-        let served = alone(&self.stack, seed).map_err(|error| RunError::Unfit(error.to_string()))?;
+        let served = serve_to_self(&self.stack, seed).map_err(|error| RunError::Unfit(error.to_string()))?;
         Ok(Box::new(served))
     }
 

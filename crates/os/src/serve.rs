@@ -31,16 +31,16 @@ use seekwise_model::time::Span;
 
 use self::hall::PendingClients;
 #[cfg(unix)]
-use self::hall::beside;
+use self::hall::connect_own_client;
 #[cfg(unix)]
 use crate::bytes::Bytes;
 #[cfg(unix)]
 use crate::clock::{Clock, take_precedence};
 #[cfg(unix)]
-use crate::live::ways::{DoorProbe, DoorRecorder, there_and_back};
+use crate::live::ways::{DoorProbe, DoorRecorder, make_round_trip};
 #[cfg(unix)]
 use crate::live::{Connection, DiskMessage};
-use crate::live::{DiskOrder, Inbox, LiveDisk, OrderReply, inbox};
+use crate::live::{DiskOrder, Inbox, LiveDisk, OrderReply, create_inbox};
 #[cfg(unix)]
 use crate::nbd::NbdClient;
 use crate::nbd::{self, Export, NbdWire, pair};
@@ -48,7 +48,7 @@ use crate::nbd::{self, Export, NbdWire, pair};
 use crate::nbd::{Transmission, negotiate};
 #[cfg(unix)]
 use crate::real_time::TimedDevice;
-use seekwise_run::receipt::ways::{Door as Way, DoorEnds, RequestTotals};
+use seekwise_run::receipt::ways::{RequestTotals, TransportEnds, TransportKind as Way};
 use seekwise_run::receipt::{PathCost, Receipt};
 
 /// Name of a disk in a folder of the system.
@@ -78,7 +78,7 @@ impl ListenAddress {
     }
 
     /// Makes the path of a socket absolute.
-    pub fn absolute(self) -> io::Result<ListenAddress> {
+    pub fn into_absolute(self) -> io::Result<ListenAddress> {
         match self {
             ListenAddress::Unix(path) => Ok(ListenAddress::Unix(std::path::absolute(path)?)),
             tcp => Ok(tcp),
@@ -94,7 +94,7 @@ impl ListenAddress {
     }
 
     /// Formats it as clients name it.
-    pub fn uri(&self) -> String {
+    pub fn client_uri(&self) -> String {
         match self {
             ListenAddress::Unix(path) => format!("nbd+unix:///?socket={}", path.display()),
             ListenAddress::Tcp(address) => format!("nbd://{address}"),
@@ -127,13 +127,13 @@ impl ExportUri {
         if let Some(rest) = text.strip_prefix("nbd:").unwrap_or(text).strip_prefix("//") {
             let (host, export) = rest.split_once('/').unwrap_or((rest, ""));
             return Ok(ExportUri {
-                address: ListenAddress::Tcp(socket(host).ok_or_else(expected)?),
+                address: ListenAddress::Tcp(resolve_host(host).ok_or_else(expected)?),
                 export: export.to_owned(),
             });
         }
         let address = match text.split_once(':') {
             Some(("unix", path)) if !path.is_empty() => ListenAddress::Unix(PathBuf::from(path)),
-            Some(("tcp", host)) => ListenAddress::Tcp(socket(host).ok_or_else(expected)?),
+            Some(("tcp", host)) => ListenAddress::Tcp(resolve_host(host).ok_or_else(expected)?),
             _ => return Err(expected()),
         };
         Ok(ExportUri { address, export: String::new() })
@@ -141,7 +141,7 @@ impl ExportUri {
 }
 
 /// Resolves the first address of a host, at the protocol's own port if none is named.
-fn socket(host: &str) -> Option<SocketAddr> {
+fn resolve_host(host: &str) -> Option<SocketAddr> {
     const PORT: u16 = 10809;
     let of = |at: &dyn Fn() -> io::Result<std::vec::IntoIter<SocketAddr>>| at().ok()?.next();
     of(&|| host.to_socket_addrs()).or_else(|| of(&|| (host, PORT).to_socket_addrs()))
@@ -160,100 +160,100 @@ impl std::fmt::Display for ExportUri {
 /// Open sockets for clients and for orders.
 #[derive(Debug)]
 pub struct ServerSockets {
-    clients: Option<Door>,
-    orders: Option<Door>,
+    clients: Option<ServerListener>,
+    orders: Option<ServerListener>,
     address: Option<ListenAddress>,
 }
 
 #[derive(Debug)]
-enum Door {
+enum ServerListener {
     #[cfg(unix)]
-    Unix(UnixListener, Place),
+    Unix(UnixListener, SocketFile),
     Tcp(TcpListener),
 }
 
 /// A socket of ours in the file system.
 #[cfg(unix)]
 #[derive(Clone, Debug)]
-struct Place {
+struct SocketFile {
     path: PathBuf,
     /// Inode of the socket there.
     inode: u64,
 }
 
 #[cfg(unix)]
-impl Place {
-    fn of(path: &Path) -> io::Result<Place> {
+impl SocketFile {
+    fn new(path: &Path) -> io::Result<SocketFile> {
         use std::os::unix::fs::MetadataExt;
-        Ok(Place { path: path.to_owned(), inode: std::fs::symlink_metadata(path)?.ino() })
+        Ok(SocketFile { path: path.to_owned(), inode: std::fs::symlink_metadata(path)?.ino() })
     }
 
     /// Removes it, unless somebody has put something else there.
-    fn leave(&self) {
-        if Place::of(&self.path).is_ok_and(|there| there.inode == self.inode) {
+    fn remove_socket(&self) {
+        if SocketFile::new(&self.path).is_ok_and(|there| there.inode == self.inode) {
             let _ = std::fs::remove_file(&self.path);
         }
     }
 }
 
-impl Door {
-    fn open(address: &ListenAddress) -> io::Result<Door> {
+impl ServerListener {
+    fn open(address: &ListenAddress) -> io::Result<ServerListener> {
         match address {
-            ListenAddress::Tcp(address) => Ok(Door::Tcp(TcpListener::bind(address)?)),
+            ListenAddress::Tcp(address) => Ok(ServerListener::Tcp(TcpListener::bind(address)?)),
             #[cfg(unix)]
-            ListenAddress::Unix(path) => Ok(Door::Unix(private(path)?, Place::of(path)?)),
+            ListenAddress::Unix(path) => Ok(ServerListener::Unix(bind_private(path)?, SocketFile::new(path)?)),
             #[cfg(not(unix))]
             ListenAddress::Unix(_) => Err(io::Error::new(io::ErrorKind::Unsupported, "there are no such sockets here")),
         }
     }
 
     /// Makes it non-blocking.
-    fn without_waiting(&self) -> io::Result<()> {
+    fn set_non_blocking(&self) -> io::Result<()> {
         match self {
             #[cfg(unix)]
-            Door::Unix(listener, _) => listener.set_nonblocking(true),
-            Door::Tcp(listener) => listener.set_nonblocking(true),
+            ServerListener::Unix(listener, _) => listener.set_nonblocking(true),
+            ServerListener::Tcp(listener) => listener.set_nonblocking(true),
         }
     }
 
     /// Creates both ends of a connection within this program, of this socket's kind.
-    fn alike(&self) -> io::Result<(Box<dyn NbdWire>, Box<dyn NbdWire>)> {
+    fn connection_pair(&self) -> io::Result<(Box<dyn NbdWire>, Box<dyn NbdWire>)> {
         match self {
             #[cfg(unix)]
-            Door::Unix(..) => pair(),
-            Door::Tcp(_) => nbd::tcp_pair(),
+            ServerListener::Unix(..) => pair(),
+            ServerListener::Tcp(_) => nbd::tcp_pair(),
         }
     }
 
     fn as_fd(&self) -> BorrowedFd<'_> {
         match self {
             #[cfg(unix)]
-            Door::Unix(listener, _) => listener.as_fd(),
-            Door::Tcp(listener) => listener.as_fd(),
+            ServerListener::Unix(listener, _) => listener.as_fd(),
+            ServerListener::Tcp(listener) => listener.as_fd(),
         }
     }
 
     fn accept(&self) -> io::Result<Box<dyn NbdWire>> {
         match self {
             #[cfg(unix)]
-            Door::Unix(listener, _) => Ok(Box::new(listener.accept()?.0)),
-            Door::Tcp(listener) => Ok(Box::new(listener.accept()?.0)),
+            ServerListener::Unix(listener, _) => Ok(Box::new(listener.accept()?.0)),
+            ServerListener::Tcp(listener) => Ok(Box::new(listener.accept()?.0)),
         }
     }
 }
 
-impl Drop for Door {
+impl Drop for ServerListener {
     fn drop(&mut self) {
         #[cfg(unix)]
-        if let Door::Unix(_, place) = self {
-            place.leave();
+        if let ServerListener::Unix(_, place) = self {
+            place.remove_socket();
         }
     }
 }
 
 /// Removes a socket that a killed server left and nobody answers. Refuses anything else but a socket: it is somebody's.
 #[cfg(unix)]
-fn make_way(path: &Path) -> io::Result<()> {
+fn remove_stale_socket(path: &Path) -> io::Result<()> {
     use std::os::unix::fs::FileTypeExt;
     let Ok(there) = std::fs::symlink_metadata(path) else { return Ok(()) };
     if !there.file_type().is_socket() {
@@ -268,9 +268,9 @@ fn make_way(path: &Path) -> io::Result<()> {
 
 /// Binds a socket for this user alone (mode 0600), from its first moment on.
 #[cfg(unix)]
-fn private(path: &Path) -> io::Result<UnixListener> {
+fn bind_private(path: &Path) -> io::Result<UnixListener> {
     use rustix::fs::Mode;
-    make_way(path)?;
+    remove_stale_socket(path)?;
     let before = rustix::process::umask(Mode::RWXG | Mode::RWXO | Mode::XUSR);
     let listener = UnixListener::bind(path);
     rustix::process::umask(before);
@@ -280,12 +280,12 @@ fn private(path: &Path) -> io::Result<UnixListener> {
 impl ServerSockets {
     /// Opens `address` for clients and `control` for orders, if they are given.
     pub fn open(address: Option<&ListenAddress>, control: Option<&Path>) -> io::Result<ServerSockets> {
-        let clients = address.map(Door::open).transpose()?;
+        let clients = address.map(ServerListener::open).transpose()?;
         let address = match &clients {
-            Some(Door::Tcp(listener)) => Some(ListenAddress::Tcp(listener.local_addr()?)),
+            Some(ServerListener::Tcp(listener)) => Some(ListenAddress::Tcp(listener.local_addr()?)),
             _ => address.cloned(),
         };
-        let orders = control.map(|path| Door::open(&ListenAddress::Unix(path.to_owned()))).transpose()?;
+        let orders = control.map(|path| ServerListener::open(&ListenAddress::Unix(path.to_owned()))).transpose()?;
         Ok(ServerSockets { clients, orders, address })
     }
 
@@ -296,14 +296,19 @@ impl ServerSockets {
 }
 
 /// Serves `disk` until it is told to stop through the inbox that `begin` gets. Errors are those of the image's file.
-pub fn serve(disk: LiveDisk, export: Export, doors: ServerSockets, begin: impl FnOnce(Inbox)) -> io::Result<Receipt> {
-    let (inbox, mut messages) = inbox()?;
+pub fn serve_disk(
+    disk: LiveDisk,
+    export: Export,
+    doors: ServerSockets,
+    begin: impl FnOnce(Inbox),
+) -> io::Result<Receipt> {
+    let (inbox, mut messages) = create_inbox()?;
     let ServerSockets { clients, orders, .. } = doors;
-    let hall = PendingClients::new([clients, orders], export, inbox.clone(), disk.book())?;
+    let hall = PendingClients::new([clients, orders], export, inbox.clone(), disk.attendance_counters())?;
     let (leash, end) = pair()?;
-    let probe = hall.probe(disk.measured())?;
+    let probe = hall.start_probe(disk.latency_recorder())?;
     begin(inbox);
-    let open = thread::spawn(move || hall.open(&*end));
+    let open = thread::spawn(move || hall.accept_clients(&*end));
     let receipt = disk.run(&mut messages);
     // Clients that still negotiate are dropped, and wait for nothing that is gone.
     drop((messages, leash, probe));
@@ -322,9 +327,9 @@ pub fn path_cost() -> io::Result<Option<PathCost>> {
     const PAUSE: Span = Span::from_millis(3);
     let spec =
         FlashSpec { sectors: 1 << 20, largest: 8, read: PAUSE, write: PAUSE, read_rate: 1 << 40, write_rate: 1 << 40 };
-    let export = Export::of(&spec.limits(), String::new());
+    let export = Export::new(&spec.limits(), String::new());
     let begin = move || LiveDisk::new(Box::new(Flash::new(spec)), Bytes::default(), 1.0, None);
-    let (mut client, inbox, _) = within(export, begin)?;
+    let (mut client, inbox, _) = start_with_client(export, begin)?;
     let clock = Clock::start();
     let mut took = Vec::new();
     for stamp in 0..(READS + FIRST) as u64 {
@@ -335,7 +340,7 @@ pub fn path_cost() -> io::Result<Option<PathCost>> {
             if let Some(done) = client.poll_completion() {
                 break done;
             }
-            TimedDevice::wait(&mut client, &clock, None).map_err(|_| io::ErrorKind::BrokenPipe)?;
+            TimedDevice::wait_for_event(&mut client, &clock, None).map_err(|_| io::ErrorKind::BrokenPipe)?;
             client.handle_timeout(clock.now());
         };
         took.push(done.finished.since(done.submitted).saturating_sub(PAUSE));
@@ -355,24 +360,26 @@ pub fn path_cost() -> io::Result<Option<PathCost>> {
 /// Serves a modelled disk to this program alone, from now on; its bytes are in memory. The device is the client's
 /// end of the connection.
 #[cfg(unix)]
-pub fn alone(stack: &Stack, seed: Seed) -> io::Result<NbdClient> {
-    let export = Export::of(&stack.build(seed).limits(0), stack.profile.name.clone());
+pub fn serve_to_self(stack: &Stack, seed: Seed) -> io::Result<NbdClient> {
+    let export = Export::new(&stack.build(seed).limits(0), stack.profile.name.clone());
     let (stack, path, measured) = (stack.clone(), path_cost()?, DoorRecorder::default());
     let told = measured.clone();
-    let begin = move || LiveDisk::new(stack.build(seed), Bytes::default(), 1.0, None).along(path).measuring(told);
-    let (client, inbox, running) = within(export.clone(), begin)?;
-    let mut near = beside(pair()?, &export, &inbox)?;
+    let begin = move || {
+        LiveDisk::new(stack.build(seed), Bytes::default(), 1.0, None).with_path_cost(path).with_latency_recorder(told)
+    };
+    let (client, inbox, running) = start_with_client(export.clone(), begin)?;
+    let mut near = connect_own_client(pair()?, &export, &inbox)?;
     let mut begun = false;
-    let probe = DoorProbe::begin(measured.clone(), Way::Network, move || {
+    let probe = DoorProbe::start_probe(measured.clone(), Way::Network, move || {
         // With precedence, as the run's client, beside which this one goes.
         if !std::mem::replace(&mut begun, true) {
             take_precedence();
         }
-        there_and_back(&mut near)
+        make_round_trip(&mut near)
     });
-    Ok(client.and_then(move |far| {
+    Ok(client.with_ending(move |far| {
         drop(probe);
-        measured.write(|ways| ways.client = Some(DoorEnds { far, near: RequestTotals::from(&ways.network) }));
+        measured.write(|ways| ways.client = Some(TransportEnds { far, near: RequestTotals::from(&ways.network) }));
         // The disk may have ended by itself: its result says why.
         let _ = inbox.send(DiskMessage::Stop);
         running.join().unwrap_or_else(|_| Err(io::Error::other("the disk's thread panicked")))
@@ -385,23 +392,23 @@ type Running = thread::JoinHandle<io::Result<Receipt>>;
 
 /// Starts a disk within this program, and connects its only client.
 #[cfg(unix)]
-fn within(
+fn start_with_client(
     export: Export,
     begin: impl FnOnce() -> LiveDisk + Send + 'static,
 ) -> io::Result<(NbdClient, Inbox, Running)> {
     let (near, far) = pair()?;
-    let (inbox, mut messages) = inbox()?;
+    let (inbox, mut messages) = create_inbox()?;
     let running = thread::spawn(move || begin().run(&mut messages));
     let asked = inbox.clone();
-    thread::spawn(move || welcome(far, export, &asked));
+    thread::spawn(move || hand_over_client(far, export, &asked));
     Ok((NbdClient::connect(near, "")?, inbox, running))
 }
 
 /// Negotiates with a client within this program, and hands it to the disk. Errors of its connection are its own affair.
 #[cfg(unix)]
-fn welcome(mut wire: Box<dyn NbdWire>, export: Export, inbox: &Inbox) {
+fn hand_over_client(mut wire: Box<dyn NbdWire>, export: Export, inbox: &Inbox) {
     let Ok(Some(negotiated)) = negotiate(&mut wire, &export) else { return };
-    if wire.without_waiting().is_ok() {
+    if wire.set_non_blocking().is_ok() {
         // If the disk has ended, the client is dropped.
         let _ = inbox.send(DiskMessage::Client(Box::new(Connection {
             wire,
@@ -415,7 +422,7 @@ fn welcome(mut wire: Box<dyn NbdWire>, export: Export, inbox: &Inbox) {
 const ANSWERS: [&str; 2] = ["done: ", "refused: "];
 
 /// Parses an order, or says what was expected.
-fn order(line: &str) -> Result<DiskOrder, String> {
+fn parse_order(line: &str) -> Result<DiskOrder, String> {
     match line.trim().split_once(' ').unwrap_or((line.trim(), "")) {
         ("cut", "") => Ok(DiskOrder::Cut),
         ("off", "") => Ok(DiskOrder::Off),
@@ -461,7 +468,7 @@ mod tests {
     fn addresses_are_read_or_refused() {
         assert_eq!(ListenAddress::parse("unix:/tmp/s"), Ok(ListenAddress::Unix("/tmp/s".into())));
         let here = ListenAddress::parse("tcp:localhost:10809").unwrap();
-        assert!(here.is_local() && here.uri() == "nbd://127.0.0.1:10809");
+        assert!(here.is_local() && here.client_uri() == "nbd://127.0.0.1:10809");
         assert!(!ListenAddress::parse("tcp:0.0.0.0:10809").unwrap().is_local());
         for wrong in ["", "unix:", "tcp:here", "/tmp/s", "tcp:127.0.0.1"] {
             let said = ListenAddress::parse(wrong).unwrap_err();
@@ -471,9 +478,9 @@ mod tests {
 
     #[test]
     fn orders_are_read_or_refused() {
-        assert_eq!(order("cut "), Ok(DiskOrder::Cut));
-        assert_eq!(order("set driver.flush = drop"), Ok(DiskOrder::Set("driver.flush".into(), "drop".into())));
-        assert!(order("cut now").unwrap_err().contains("expected cut, off, on"));
-        assert!(order("set x").unwrap_err().contains("expected set KEY=VALUE"));
+        assert_eq!(parse_order("cut "), Ok(DiskOrder::Cut));
+        assert_eq!(parse_order("set driver.flush = drop"), Ok(DiskOrder::Set("driver.flush".into(), "drop".into())));
+        assert!(parse_order("cut now").unwrap_err().contains("expected cut, off, on"));
+        assert!(parse_order("set x").unwrap_err().contains("expected set KEY=VALUE"));
     }
 }

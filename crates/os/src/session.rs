@@ -18,12 +18,14 @@ use seekwise_model::stack::Stack;
 use crate::bytes::Bytes;
 use crate::chronicle::Chronicle;
 use crate::kernel::pages::{self, FilePages};
-use crate::kernel::{ExitCause, FileSystemKind, LoopDevice, MountedFileSystem, ProgramBounds, ShellProgram, leave};
+use crate::kernel::{
+    ExitCause, FileSystemKind, LoopDevice, MountedFileSystem, ProgramBounds, ShellProgram, unmount_lazily,
+};
 use crate::live::{DiskMessage, DiskOrder, Inbox, LiveDisk, MemoryRoom};
 use crate::nbd::Export;
 use crate::outputs::create_like_parent;
 use crate::serve::fuse::FuseFolder;
-use crate::serve::{FILE, ListenAddress, ServerSockets, serve};
+use crate::serve::{FILE, ListenAddress, ServerSockets, serve_disk};
 use seekwise_model::history::{History, HistoryMark};
 use seekwise_run::receipt::Receipt;
 
@@ -63,9 +65,9 @@ impl ProgramSession<'_> {
     /// Runs the program and records it. Errors are those of the system, and of a program that failed.
     pub fn record(&self) -> io::Result<SessionRecord> {
         let limits = self.stack.build(self.seed).limits(0);
-        let export = Export::of(&limits, self.stack.profile.name.clone());
+        let export = Export::new(&limits, self.stack.profile.name.clone());
         let bytes = match self.base {
-            Some((base, _)) => Bytes::default().begun_with(File::open(base)?)?,
+            Some((base, _)) => Bytes::default().with_base(File::open(base)?)?,
             None => Bytes::default(),
         };
         let socket = self.folder.join("nbd");
@@ -76,39 +78,40 @@ impl ProgramSession<'_> {
         let (stack, seed, speed) = (self.stack.clone(), self.seed, self.speed);
         let running = thread::spawn(move || {
             let lost = stack.array().map_or(0, |array| array.lost);
-            let disk = LiveDisk::new(stack.build(seed), bytes, speed, None).without(lost).chronicled(written);
-            serve(disk, export, doors, |inbox| drop(tells.send(inbox)))
+            let disk =
+                LiveDisk::new(stack.build(seed), bytes, speed, None).without_drives(lost).with_chronicle(written);
+            serve_disk(disk, export, doors, |inbox| drop(tells.send(inbox)))
         });
         let ended = || running.join().unwrap_or_else(|_| Err(io::Error::other("the disk's thread panicked")));
         let Ok(inbox) = hears.recv() else { return ended().and(Err(io::Error::other("the disk did not begin"))) };
-        let done = self.work(&exported, &inbox, &ListenAddress::Unix(socket).uri());
+        let done = self.run_with_mounts(&exported, &inbox, &ListenAddress::Unix(socket).client_uri());
         let _ = inbox.send(DiskMessage::Stop);
         let receipt = ended()?;
         Ok(SessionRecord { pages: done?, history: chronicle.take(), receipt })
     }
 
     /// Mounts what the program needs, and runs it.
-    fn work(&self, export: &Export, inbox: &Inbox, uri: &str) -> io::Result<FilePages> {
+    fn run_with_mounts(&self, export: &Export, inbox: &Inbox, uri: &str) -> io::Result<FilePages> {
         let mut environment = self.set.to_vec();
         environment.push(("SEEKWISE_URI".to_owned(), uri.to_owned()));
         let Some((base, system)) = self.base else {
-            return self.run(environment, inbox).map(|()| FilePages::default());
+            return self.run_program(environment, inbox).map(|()| FilePages::default());
         };
         let place = |name: &str| {
             let path = self.folder.join(name);
             create_like_parent(&path).map(|()| path)
         };
         let (disk, mount) = (place("disk")?, place("mount")?);
-        let folder = FuseFolder::mount(&disk, export, MemoryRoom::default().callers(), inbox.clone())?;
-        let done = self.mounted(base, system, [&disk.join(FILE), &mount], &mut environment, inbox);
+        let folder = FuseFolder::mount(&disk, export, MemoryRoom::default().max_callers(), inbox.clone())?;
+        let done = self.run_mounted(base, system, [&disk.join(FILE), &mount], &mut environment, inbox);
         let unmounted = folder.unmount().map_err(|error| {
-            leave(&disk);
+            unmount_lazily(&disk);
             io::Error::new(error.kind(), format!("umount {}: {error}", disk.display()))
         });
         done.and_then(|pages| unmounted.map(|()| pages))
     }
 
-    fn mounted(
+    fn run_mounted(
         &self,
         base: &Path,
         system: &FileSystemKind,
@@ -118,18 +121,18 @@ impl ProgramSession<'_> {
     ) -> io::Result<FilePages> {
         let attached = LoopDevice::attach(file, std::fs::metadata(base)?.len(), self.bounds)?;
         let mounted: MountedFileSystem = system.mount(attached.path(), mount, self.bounds)?;
-        let began = pages::instant(&self.folder.join("began"))?;
+        let began = pages::file_time_now(&self.folder.join("began"))?;
         for (name, path) in [("SEEKWISE_MOUNT", &**mount), ("SEEKWISE_DEVICE", attached.path())] {
             environment.push((name.to_owned(), path.display().to_string()));
         }
-        let done = self.run(environment.clone(), inbox);
+        let done = self.run_program(environment.clone(), inbox);
         let pages =
-            done.as_ref().map_or_else(|_| FilePages::default(), |()| FilePages::of(mount, began, self.bounds.stop));
-        let unmounted = mounted.end();
+            done.as_ref().map_or_else(|_| FilePages::default(), |()| FilePages::read(mount, began, self.bounds.stop));
+        let unmounted = mounted.unmount();
         done.and(unmounted).map(|()| pages)
     }
 
-    fn run(&self, environment: Vec<(String, String)>, inbox: &Inbox) -> io::Result<()> {
+    fn run_program(&self, environment: Vec<(String, String)>, inbox: &Inbox) -> io::Result<()> {
         let mark = {
             let inbox = inbox.clone();
             move |mark| {
@@ -142,7 +145,7 @@ impl ProgramSession<'_> {
         let program = ShellProgram { command: self.workload, environment, bounds: self.bounds };
         mark(HistoryMark::Begin);
         let said = mark.clone();
-        let how = program.tell(move |line| said(HistoryMark::Said(line.to_owned())));
+        let how = program.run_with_lines(move |line| said(HistoryMark::Said(line.to_owned())));
         let how = how.map_err(|error| io::Error::new(error.kind(), format!("the workload: {error}")))?;
         mark(HistoryMark::End);
         match how {

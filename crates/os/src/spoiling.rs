@@ -57,13 +57,13 @@ impl fmt::Display for MediumChange {
 
 /// Returns the changed pages that hold records, as far as can be told: half of their bytes other than zero are letters and
 /// digits. If there are none, returns all pages that are not zero. `root` is a mount, or the file of a bare disk.
-pub fn records(changed: &[ChangedBytes], root: &Path) -> Vec<ChangedBytes> {
+pub fn find_records(changed: &[ChangedBytes], root: &Path) -> Vec<ChangedBytes> {
     let (mut texts, mut others) = (Vec::new(), Vec::new());
     for of in changed {
-        let Ok(Some(file)) = opened(&of.path(root)) else { continue };
+        let Ok(Some(file)) = open_to_change(&of.path_below(root)) else { continue };
         let none = || ChangedBytes { ranges: Vec::new(), ..of.clone() };
         let (mut text, mut other) = (none(), none());
-        for (from, to) in of.ranges.iter().flat_map(|range| pages(*range)) {
+        for (from, to) in of.ranges.iter().flat_map(|range| split_pages(*range)) {
             let mut page = vec![0; (to - from) as usize];
             if file.read_exact_at(&mut page, from).is_err() {
                 continue;
@@ -82,7 +82,7 @@ pub fn records(changed: &[ChangedBytes], root: &Path) -> Vec<ChangedBytes> {
 }
 
 /// Splits a range into pages.
-fn pages((from, to): (u64, u64)) -> impl Iterator<Item = (u64, u64)> {
+fn split_pages((from, to): (u64, u64)) -> impl Iterator<Item = (u64, u64)> {
     const PAGE: u64 = 4096;
     let edges = (from / PAGE + 1..=to.saturating_sub(1) / PAGE).map(|page| page * PAGE);
     let begins = [from].into_iter().chain(edges.clone());
@@ -90,7 +90,7 @@ fn pages((from, to): (u64, u64)) -> impl Iterator<Item = (u64, u64)> {
 }
 
 impl ChangedBytes {
-    fn path(&self, root: &Path) -> PathBuf {
+    fn path_below(&self, root: &Path) -> PathBuf {
         self.file.as_ref().map_or_else(|| root.to_owned(), |file| root.join(file))
     }
 }
@@ -100,7 +100,7 @@ const FAR: u64 = 1 << 20;
 
 /// Draws `most` alterations: half of them choose a file, then a byte of it, so that a large file hides no small one; the others choose
 /// among all bytes.
-pub fn alterations(changed: &[ChangedBytes], most: usize, chance: &mut Rng) -> Vec<MediumChange> {
+pub fn draw_alterations(changed: &[ChangedBytes], most: usize, chance: &mut Rng) -> Vec<MediumChange> {
     let size = |of: &ChangedBytes| of.ranges.iter().map(|(from, to)| to - from).sum::<u64>();
     let files: Vec<(&ChangedBytes, u64)> = changed.iter().map(|it| (it, size(it))).filter(|it| it.1 > 0).collect();
     let all: u64 = files.iter().map(|it| it.1).sum();
@@ -138,7 +138,7 @@ pub fn alterations(changed: &[ChangedBytes], most: usize, chance: &mut Rng) -> V
 }
 
 /// Returns changes that take one of `records` away from some of these files: each alone removed, if there are several, and each shortened.
-pub fn removals(changed: &[ChangedBytes], records: u64) -> Vec<MediumChange> {
+pub fn list_removals(changed: &[ChangedBytes], records: u64) -> Vec<MediumChange> {
     /// Most files that are tried.
     const MOST: usize = 64;
     let files: Vec<&PathBuf> = changed.iter().filter_map(|it| it.file.as_ref()).collect();
@@ -150,7 +150,7 @@ pub fn removals(changed: &[ChangedBytes], records: u64) -> Vec<MediumChange> {
 
 impl MediumChange {
     /// Names the file that it changes, or the disk.
-    pub fn place(&self) -> String {
+    pub fn describe_place(&self) -> String {
         match self {
             MediumChange::Altered { file: Some(file), .. }
             | MediumChange::Removed { file }
@@ -165,13 +165,13 @@ impl MediumChange {
         match self {
             MediumChange::Altered { file, from, to } => {
                 let path = file.as_ref().map_or_else(|| root.to_owned(), |file| root.join(file));
-                alter(&path, *from, *to)
+                alter_byte(&path, *from, *to)
             }
             MediumChange::Removed { file } => match fs::remove_file(root.join(file)) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
                 done => done.map(|()| true),
             },
-            MediumChange::Shortened { file, parts } => shorten(&root.join(file), *parts),
+            MediumChange::Shortened { file, parts } => shorten_file(&root.join(file), *parts),
             MediumChange::Named(names) => match give_names(root, names) {
                 Err(error) if is_other_tree(&error) => Ok(false),
                 given => given.map(|()| !names.is_empty()),
@@ -181,7 +181,7 @@ impl MediumChange {
 }
 
 /// Opens a file to be written; `None` if there is none, if it is no regular file, or if it has other names too.
-fn opened(path: &Path) -> io::Result<Option<File>> {
+fn open_to_change(path: &Path) -> io::Result<Option<File>> {
     use io::ErrorKind::{InvalidInput, IsADirectory, NotFound};
     match open_update(path) {
         Err(error) if matches!(error.kind(), InvalidInput | IsADirectory | NotFound) => Ok(None),
@@ -235,8 +235,8 @@ fn is_other_tree(error: &io::Error) -> bool {
     matches!(error.kind(), AlreadyExists | DirectoryNotEmpty | IsADirectory | NotADirectory | NotFound)
 }
 
-fn alter(path: &Path, from: u64, to: u64) -> io::Result<bool> {
-    let Some(file) = opened(path)? else { return Ok(false) };
+fn alter_byte(path: &Path, from: u64, to: u64) -> io::Result<bool> {
+    let Some(file) = open_to_change(path)? else { return Ok(false) };
     let end = to.min(file.metadata()?.len());
     let mut bytes = vec![0; end.saturating_sub(from) as usize];
     file.read_exact_at(&mut bytes, from)?;
@@ -251,10 +251,10 @@ fn alter(path: &Path, from: u64, to: u64) -> io::Result<bool> {
     Ok(true)
 }
 
-fn shorten(path: &Path, parts: u64) -> io::Result<bool> {
+fn shorten_file(path: &Path, parts: u64) -> io::Result<bool> {
     /// The longest last line.
     const LINE: u64 = 64 << 10;
-    let Some(file) = opened(path)? else { return Ok(false) };
+    let Some(file) = open_to_change(path)? else { return Ok(false) };
     let length = file.metadata()?.len();
     let from = length.saturating_sub(LINE);
     let mut last = vec![0; (length - from) as usize];
@@ -344,7 +344,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let of = |file: &str, length: usize| ChangedBytes { file: Some(file.into()), ranges: vec![(0, length as u64)] };
         let ranges = |changed: &[ChangedBytes]| -> Vec<Vec<(u64, u64)>> {
-            records(changed, folder.path()).into_iter().map(|it| it.ranges).collect()
+            find_records(changed, folder.path()).into_iter().map(|it| it.ranges).collect()
         };
         let binary = [vec![0; 4096], vec![0x81; 4096], vec![0; 4096]].concat();
         fs::write(folder.path().join("binary"), &binary).unwrap();
@@ -353,8 +353,8 @@ mod tests {
         fs::write(folder.path().join("text"), &text).unwrap();
         let both = [of("binary", binary.len()), of("text", text.len()), of("missing", 9)];
         assert_eq!(ranges(&both), [vec![], vec![(4096, 4104)]], "text before all others");
-        assert_eq!(pages((10, 9000)).collect::<Vec<_>>(), [(10, 4096), (4096, 8192), (8192, 9000)]);
-        assert_eq!(pages((4096, 8192)).collect::<Vec<_>>(), [(4096, 8192)]);
+        assert_eq!(split_pages((10, 9000)).collect::<Vec<_>>(), [(10, 4096), (4096, 8192), (8192, 9000)]);
+        assert_eq!(split_pages((4096, 8192)).collect::<Vec<_>>(), [(4096, 8192)]);
     }
 
     #[test]
@@ -362,7 +362,7 @@ mod tests {
         let of = |file: &str, ranges: Vec<(u64, u64)>| ChangedBytes { file: Some(file.into()), ranges };
         let changed =
             [of("large", vec![(4096, 1 << 30)]), of("small", vec![(0, 10), (4096, 4106)]), of("none", vec![])];
-        let drawn = alterations(&changed, 200, &mut Seed(1).stream("test"));
+        let drawn = draw_alterations(&changed, 200, &mut Seed(1).stream("test"));
         let mut counts = [0, 0];
         for change in &drawn {
             let MediumChange::Altered { file: Some(file), from, to } = change else { panic!("{change:?}") };
@@ -371,9 +371,12 @@ mod tests {
             counts[usize::from(file == Path::new("small"))] += 1;
         }
         assert!(drawn.len() == 200 && counts[1] > 25 && counts[0] > 100, "{counts:?}");
-        assert!(alterations(&[of("none", vec![])], 5, &mut Seed(1).stream("test")).is_empty());
-        let removed = removals(&changed, 10);
+        assert!(draw_alterations(&[of("none", vec![])], 5, &mut Seed(1).stream("test")).is_empty());
+        let removed = list_removals(&changed, 10);
         assert_eq!(removed.len(), 6, "each of three, alone and shorter");
-        assert!(matches!(&removals(&changed[..1], 10)[..], [MediumChange::Shortened { .. }]), "alone it is everything");
+        assert!(
+            matches!(&list_removals(&changed[..1], 10)[..], [MediumChange::Shortened { .. }]),
+            "alone it is everything"
+        );
     }
 }

@@ -27,7 +27,7 @@ pub struct DeviceNumber {
 
 impl DeviceNumber {
     /// Splits a number of `stat`.
-    pub fn of(device: u64) -> DeviceNumber {
+    pub fn new(device: u64) -> DeviceNumber {
         DeviceNumber { major: rustix::fs::major(device), minor: rustix::fs::minor(device) }
     }
 
@@ -67,7 +67,7 @@ pub struct MountLine {
 
 impl SystemRoot {
     /// The root of this machine.
-    pub fn here() -> SystemRoot {
+    pub fn this_machine() -> SystemRoot {
         SystemRoot { root: PathBuf::from("/") }
     }
 
@@ -78,12 +78,12 @@ impl SystemRoot {
     }
 
     /// Whether it is that of this machine, about which programs can be asked.
-    pub fn is_here(&self) -> bool {
+    pub fn is_this_machine(&self) -> bool {
         self.root == Path::new("/")
     }
 
     /// Returns all visible processes, with their folders.
-    pub fn processes(&self) -> Vec<(u32, PathBuf)> {
+    pub fn visible_processes(&self) -> Vec<(u32, PathBuf)> {
         let entries = fs::read_dir(self.at_root("proc")).into_iter().flatten().flatten();
         entries.filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path()))).collect()
     }
@@ -93,86 +93,86 @@ impl SystemRoot {
     }
 
     /// Returns a file's text, trimmed.
-    pub fn text(&self, path: &str) -> Option<String> {
-        read(&self.at_root(path))
+    pub fn read_text(&self, path: &str) -> Option<String> {
+        read_trimmed(&self.at_root(path))
     }
 
     /// Returns the device of this number.
-    pub fn node(&self, number: DeviceNumber) -> Option<BlockDevice> {
+    pub fn find_device(&self, number: DeviceNumber) -> Option<BlockDevice> {
         let link = self.at_root(&format!("sys/dev/block/{}:{}", number.major, number.minor));
-        self.node_in(fs::canonicalize(link).ok()?)
+        self.device_in(fs::canonicalize(link).ok()?)
     }
 
-    fn node_in(&self, folder: PathBuf) -> Option<BlockDevice> {
+    fn device_in(&self, folder: PathBuf) -> Option<BlockDevice> {
         let name = folder.file_name()?.to_str()?.to_owned();
-        let number = DeviceNumber::parse(&read(&folder.join("dev"))?)?;
-        let part = read(&folder.join("partition")).and_then(|part| Some((part, folder.parent()?.to_owned())));
+        let number = DeviceNumber::parse(&read_trimmed(&folder.join("dev"))?)?;
+        let part = read_trimmed(&folder.join("partition")).and_then(|part| Some((part, folder.parent()?.to_owned())));
         Some(BlockDevice { name, number, folder, part })
     }
 
     /// Returns all disks.
-    pub fn disks(&self) -> Vec<BlockDevice> {
+    pub fn list_disks(&self) -> Vec<BlockDevice> {
         let entries = fs::read_dir(self.at_root("sys/block")).into_iter().flatten().flatten();
-        entries.filter_map(|entry| self.node_in(fs::canonicalize(entry.path()).ok()?)).collect()
+        entries.filter_map(|entry| self.device_in(fs::canonicalize(entry.path()).ok()?)).collect()
     }
 
     /// Returns a disk's partitions.
-    pub fn partitions(&self, node: &BlockDevice) -> Vec<BlockDevice> {
+    pub fn list_partitions(&self, node: &BlockDevice) -> Vec<BlockDevice> {
         let entries = fs::read_dir(&node.folder).into_iter().flatten().flatten();
         let folders = entries.map(|entry| entry.path()).filter(|path| path.join("partition").is_file());
-        folders.filter_map(|folder| self.node_in(folder)).collect()
+        folders.filter_map(|folder| self.device_in(folder)).collect()
     }
 
     /// Returns all mounts.
-    pub fn mounts(&self) -> Vec<MountLine> {
-        let text = self.text("proc/self/mountinfo").unwrap_or_default();
-        text.lines().filter_map(mount).collect()
+    pub fn read_mounts(&self) -> Vec<MountLine> {
+        let text = self.read_text("proc/self/mountinfo").unwrap_or_default();
+        text.lines().filter_map(parse_mount).collect()
     }
 
     /// Returns the files and devices of swap.
-    pub fn swaps(&self) -> Vec<PathBuf> {
-        let text = self.text("proc/swaps").unwrap_or_default();
-        let first = |line: &str| Some(PathBuf::from(unescaped(line.split_whitespace().next()?)));
+    pub fn read_swaps(&self) -> Vec<PathBuf> {
+        let text = self.read_text("proc/swaps").unwrap_or_default();
+        let first = |line: &str| Some(PathBuf::from(unescape_octal(line.split_whitespace().next()?)));
         text.lines().skip(1).filter_map(first).collect()
     }
 
     /// Returns the number of the block device at a path, if it is one.
-    pub fn number(&self, path: &Path) -> io::Result<Option<DeviceNumber>> {
+    pub fn device_number(&self, path: &Path) -> io::Result<Option<DeviceNumber>> {
         let meta = fs::metadata(path)?;
-        Ok(meta.file_type().is_block_device().then(|| DeviceNumber::of(meta.rdev())))
+        Ok(meta.file_type().is_block_device().then(|| DeviceNumber::new(meta.rdev())))
     }
 }
 
 impl BlockDevice {
     /// Reads an attribute, such as `queue/scheduler`; for a partition without it, that of its disk. `None` if there is none, or an empty
     /// one.
-    pub fn word(&self, below: &str) -> Option<String> {
-        self.file(below).and_then(|path| read(&path)).filter(|word| !word.is_empty())
+    pub fn read_attribute(&self, below: &str) -> Option<String> {
+        self.attribute_path(below).and_then(|path| read_trimmed(&path)).filter(|word| !word.is_empty())
     }
 
     /// Returns the path of an attribute.
-    pub fn file(&self, below: &str) -> Option<PathBuf> {
+    pub fn attribute_path(&self, below: &str) -> Option<PathBuf> {
         let folders = std::iter::once(&self.folder).chain(self.part.as_ref().map(|(_, disk)| disk));
         folders.map(|folder| folder.join(below)).find(|path| path.exists())
     }
 
     /// Iterates over its folder and all above it: the host, the port, the bus.
-    pub fn folders(&self) -> impl Iterator<Item = &Path> {
+    pub fn folder_chain(&self) -> impl Iterator<Item = &Path> {
         self.folder.ancestors()
     }
 
     /// Reads the bytes of an attribute.
-    pub fn bytes(&self, below: &str) -> Option<Vec<u8>> {
-        fs::read(self.file(below)?).ok()
+    pub fn attribute_bytes(&self, below: &str) -> Option<Vec<u8>> {
+        fs::read(self.attribute_path(below)?).ok()
     }
 
     /// Number of the partition on its disk, if it is one.
-    pub fn partition(&self) -> Option<&str> {
+    pub fn partition_number(&self) -> Option<&str> {
         self.part.as_ref().map(|(number, _)| number.as_str())
     }
 
     /// Returns the names of the devices that are made of it, or of its disk.
-    pub fn holders(&self) -> Vec<String> {
+    pub fn holder_names(&self) -> Vec<String> {
         let folders = std::iter::once(&self.folder).chain(self.part.as_ref().map(|(_, disk)| disk));
         let entries = folders.flat_map(|folder| fs::read_dir(folder.join("holders")).into_iter().flatten().flatten());
         let mut names: Vec<String> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
@@ -181,12 +181,12 @@ impl BlockDevice {
     }
 }
 
-fn read(path: &Path) -> Option<String> {
+fn read_trimmed(path: &Path) -> Option<String> {
     fs::read(path).ok().map(|bytes| String::from_utf8_lossy(&bytes).trim().to_owned())
 }
 
 /// Parses `36 35 98:0 /mnt1 /mnt2 rw,noatime master:1 - ext3 /dev/root rw,errors=continue`.
-fn mount(line: &str) -> Option<MountLine> {
+fn parse_mount(line: &str) -> Option<MountLine> {
     let (own, other) = line.split_once(" - ")?;
     let own: Vec<&str> = own.split(' ').collect();
     let other: Vec<&str> = other.split(' ').collect();
@@ -194,28 +194,28 @@ fn mount(line: &str) -> Option<MountLine> {
     let [kind, source, rest @ ..] = &other[..] else { return None };
     Some(MountLine {
         number: DeviceNumber::parse(number)?,
-        point: unescaped(point),
+        point: unescape_octal(point),
         kind: (*kind).to_owned(),
-        source: unescaped(source),
+        source: unescape_octal(source),
         options: std::iter::once(options).chain(rest.iter().copied()).collect::<Vec<_>>().join(","),
     })
 }
 
 /// Resolves escapes of three octal digits, in which blanks and the like are written.
-fn unescaped(text: &str) -> String {
+fn unescape_octal(text: &str) -> String {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
     while let Some((&byte, after)) = rest.split_first() {
         let digits = after.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
         match digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()).filter(|_| byte == b'\\') {
-            Some(meant) => (bytes, rest) = (push(bytes, meant), &after[3..]),
-            None => (bytes, rest) = (push(bytes, byte), after),
+            Some(meant) => (bytes, rest) = (push_byte(bytes, meant), &after[3..]),
+            None => (bytes, rest) = (push_byte(bytes, byte), after),
         }
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-fn push(mut bytes: Vec<u8>, byte: u8) -> Vec<u8> {
+fn push_byte(mut bytes: Vec<u8>, byte: u8) -> Vec<u8> {
     bytes.push(byte);
     bytes
 }
@@ -227,10 +227,10 @@ mod tests {
     #[test]
     fn a_mount_with_blanks_in_its_names_is_read() {
         let line = r"36 35 8:17 / /media/my\040disk rw,noatime shared:1 - ext4 /dev/sdb1 rw,errors=continue";
-        let read = mount(line).unwrap();
+        let read = parse_mount(line).unwrap();
         assert_eq!((read.number, &*read.point), (DeviceNumber { major: 8, minor: 17 }, "/media/my disk"));
         assert_eq!((&*read.kind, &*read.options), ("ext4", "rw,noatime,rw,errors=continue"));
-        assert_eq!(mount("nonsense"), None);
-        assert_eq!(unescaped(r"a\134b\04"), r"a\b\04");
+        assert_eq!(parse_mount("nonsense"), None);
+        assert_eq!(unescape_octal(r"a\134b\04"), r"a\b\04");
     }
 }

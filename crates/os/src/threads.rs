@@ -16,13 +16,13 @@ use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
 use seekwise_model::workload::{Job, Tell, Workload};
 use seekwise_run::cutoff::RunCutoff;
-use seekwise_run::outcome::{RunCost, RunError, RunFigures, RunOutcome, join, part};
+use seekwise_run::outcome::{RunCost, RunError, RunFigures, RunOutcome, into_outcome, join_source};
 use seekwise_run::usage::{SystemUsage, Usage};
 use seekwise_run::work::Issuer;
 
 use crate::accounts::{SystemCounters, of_this_thread};
 use crate::clock::Clock;
-use crate::real_time::{RealTime, crank};
+use crate::real_time::{RealTime, run_engine};
 
 /// Records that a worker hands over at once: the counting thread is woken so seldom that it costs little.
 const BUNDLE: usize = 1024;
@@ -38,7 +38,7 @@ const NOTHING: StreamHash = StreamHash { requests: 0, hash: 0 };
 
 /// A job to be run.
 #[derive(Clone, Copy)]
-pub(crate) struct Doing<'a> {
+pub(crate) struct ThreadedJob<'a> {
     pub(crate) place: &'a dyn RealTime,
     pub(crate) job: &'a Job,
     pub(crate) seed: Seed,
@@ -49,29 +49,32 @@ pub(crate) struct Doing<'a> {
 }
 
 /// Runs a job.
-pub(crate) fn run(doing: &Doing<'_>, recorder: &mut impl FnMut(&Record)) -> Result<RunOutcome<Issuer>, RunError> {
+pub(crate) fn run_job(
+    doing: &ThreadedJob<'_>,
+    recorder: &mut impl FnMut(&Record),
+) -> Result<RunOutcome<Issuer>, RunError> {
     let job = doing.job;
     let mut stages: Vec<u32> = job.workers.iter().map(|worker| worker.stage).collect();
     stages.sort_unstable();
     stages.dedup();
-    let system = SystemCounters::now();
+    let system = SystemCounters::read();
     let clock = Clock::start();
     let mut ended: Vec<(u16, Ended)> = Vec::new();
     for stage in stages {
         let workers: Vec<u16> = (0u16..).zip(&job.workers).filter(|(_, it)| it.stage == stage).map(|it| it.0).collect();
         match workers[..] {
-            [only] => ended.push((only, one(doing, only, &clock, || (), recorder)?)),
-            _ => ended.extend(several(doing, &workers, &clock, recorder)?),
+            [only] => ended.push((only, run_worker(doing, only, &clock, || (), recorder)?)),
+            _ => ended.extend(run_workers(doing, &workers, &clock, recorder)?),
         }
     }
     ended.sort_by_key(|(worker, _)| *worker);
     let wall = clock.now().since(Instant::ZERO);
-    Ok(together(ended.into_iter().map(|(_, ended)| ended).collect(), wall, &system))
+    Ok(join_outcomes(ended.into_iter().map(|(_, ended)| ended).collect(), wall, &system))
 }
 
 /// Runs several workers, each on a thread.
-fn several(
-    doing: &Doing<'_>,
+fn run_workers(
+    doing: &ThreadedJob<'_>,
     workers: &[u16],
     clock: &Clock,
     recorder: &mut impl FnMut(&Record),
@@ -82,11 +85,11 @@ fn several(
         let spawn = |&worker: &u16| {
             let (gate, sender) = (&gate, sender.clone());
             let run = move || {
-                let mut bundle = Bundle { records: Vec::with_capacity(BUNDLE), sender };
+                let mut bundle = RecordBundle { records: Vec::with_capacity(BUNDLE), sender };
                 let ready = || {
                     gate.wait();
                 };
-                one(doing, worker, clock, ready, &mut |record| bundle.take(record))
+                run_worker(doing, worker, clock, ready, &mut |record| bundle.add_record(record))
             };
             (worker, scope.spawn(run))
         };
@@ -102,14 +105,14 @@ fn several(
 }
 
 /// Records on their way to whoever counts them.
-struct Bundle {
+struct RecordBundle {
     records: Vec<Record>,
     sender: SyncSender<Vec<Record>>,
 }
 
-impl Bundle {
+impl RecordBundle {
     #[inline]
-    fn take(&mut self, record: &Record) {
+    fn add_record(&mut self, record: &Record) {
         self.records.push(*record);
         if self.records.len() == BUNDLE {
             let full = std::mem::replace(&mut self.records, Vec::with_capacity(BUNDLE));
@@ -119,32 +122,32 @@ impl Bundle {
     }
 }
 
-impl Drop for Bundle {
+impl Drop for RecordBundle {
     fn drop(&mut self) {
         let _ = self.sender.send(std::mem::take(&mut self.records));
     }
 }
 
 /// Runs one worker, on the calling thread; `ready` returns when it may begin.
-fn one(
-    doing: &Doing<'_>,
+fn run_worker(
+    doing: &ThreadedJob<'_>,
     worker: u16,
     clock: &Clock,
     ready: impl FnOnce(),
     recorder: &mut impl FnMut(&Record),
 ) -> Result<Ended, RunError> {
-    let Doing { place, job, seed, tell, cutoff } = *doing;
+    let ThreadedJob { place, job, seed, tell, cutoff } = *doing;
     let device = place.open_for(worker, seed);
     ready();
     // Job and place were checked as a whole, which holds for each worker.
-    let source = |limits: &Limits| Ok(Workload::alone(job, worker, limits, seed)?.telling(tell.cloned()));
-    let engine = join(device?, source, cutoff)?;
+    let source = |limits: &Limits| Ok(Workload::for_worker(job, worker, limits, seed)?.with_listener(tell.cloned()));
+    let engine = join_source(device?, source, cutoff)?;
     let (from, began) = (of_this_thread(), clock.now());
-    let engine = crank(engine, clock, recorder)?;
+    let engine = run_engine(engine, clock, recorder)?;
     let thread = of_this_thread().since(&from, clock.now().since(began));
-    let (RunOutcome { source, figures }, mut device) = part(engine);
-    let troubles = device.troubles();
-    device.end()?;
+    let (RunOutcome { source, figures }, mut device) = into_outcome(engine);
+    let troubles = device.take_troubles();
+    device.end_run()?;
     // Only this worker issued: the streams of the others are empty.
     let streams = vec![figures.streams.get(usize::from(worker)).copied().unwrap_or(NOTHING)];
     let usage = Some(Usage { threads: vec![thread], system: SystemUsage::default() });
@@ -152,8 +155,8 @@ fn one(
 }
 
 /// Joins the workers' outcomes to that of one run. There is no single order of issue: the hash is that of the workers' hashes.
-fn together(ended: Vec<Ended>, wall: Span, system: &SystemCounters) -> RunOutcome<Issuer> {
-    let mut usage = Usage { threads: Vec::new(), system: SystemCounters::now().since(system) };
+fn join_outcomes(ended: Vec<Ended>, wall: Span, system: &SystemCounters) -> RunOutcome<Issuer> {
+    let mut usage = Usage { threads: Vec::new(), system: SystemCounters::read().since(system) };
     let (mut figures, mut sources) = (RunFigures::default(), Vec::new());
     let only = ended.len() == 1;
     for RunOutcome { source, figures: one } in ended {
@@ -170,7 +173,7 @@ fn together(ended: Vec<Ended>, wall: Span, system: &SystemCounters) -> RunOutcom
         figures.streams.extend(one.streams);
         figures.troubles.extend(one.troubles);
     }
-    figures.cost = Some(RunCost { wall, processor: Some(usage.processor()) });
+    figures.cost = Some(RunCost { wall, processor: Some(usage.processor_time()) });
     figures.usage = Some(usage);
     RunOutcome { source: Issuer::Apart(sources), figures }
 }

@@ -25,7 +25,7 @@ fn sessions_that_go_well_go_well() {
 #[test]
 fn a_server_returns_whatever_its_client_sends() {
     let session = entries::client_bytes();
-    let seed = |rng: &mut Rng| if rng.percent(50) { talk(rng) } else { session.clone() };
+    let seed = |rng: &mut Rng| if rng.draw_chance(50) { talk(rng) } else { session.clone() };
     let taken = try_cases("nbd server", seed, entries::server);
     assert!(taken > CASES / 10, "nearly none came as far as a request: {taken}");
 }
@@ -90,7 +90,7 @@ fn talk(rng: &mut Rng) -> Vec<u8> {
             _ => put_option(&mut out, rng.below(20) as u32, &context[..rng.below(12) as usize]),
         }
     }
-    match rng.percent(80) {
+    match rng.draw_chance(80) {
         true => put_option(&mut out, option::GO, &[0; 6]),
         false => put_option(&mut out, option::EXPORT_NAME, &[]),
     }

@@ -360,7 +360,7 @@ fn the_way_is_measured_while_clients_are_answered() {
     });
     assert!(told);
     let receipt = server.end();
-    let losses = receipt.losses();
+    let losses = receipt.transport_costs();
     assert!(losses.len() == 1 && losses[0].modelled > Span::ZERO && losses[0].added > Span::ZERO, "{losses:?}");
     assert_eq!((receipt.failures, receipt.attendance.most), (0, 1), "it is no client and asks the model for nothing");
 }
@@ -410,7 +410,7 @@ fn what_the_image_cannot_take_is_promised_to_nobody() {
     let path = std::env::temp_dir().join(format!("seekwise-refuses-{}", std::process::id()));
     std::fs::write(&path, [0; 4096]).unwrap();
     // A file that can only be read stands for a file system that is full.
-    let image = Bytes::on(PlatterMedium::File(std::fs::File::open(&path).unwrap()));
+    let image = Bytes::on_platters(PlatterMedium::File(std::fs::File::open(&path).unwrap()));
     let server = Server::with("refuses", &drive(), Vec::new(), None, image);
     let mut client = server.client();
     assert_eq!(client.write(0, 0, 1, 4096), 0, "it is cached");

@@ -20,10 +20,10 @@ use seekwise_formats::duration::Duration;
 use seekwise_formats::metric::Metric;
 use seekwise_formats::study::Sampling;
 use seekwise_lab::finding::{Finding, SecondaryFigure};
-use seekwise_lab::fit::sources::share;
+use seekwise_lab::fit::sources::parse_share;
 use seekwise_model::time::{Instant, Span};
 
-use crate::boundary::watch::watched;
+use crate::boundary::watch::run_watched;
 use crate::tables::columns;
 use crate::tables::requests::RequestCollector;
 use crate::tables::table::Table;
@@ -34,7 +34,7 @@ pub type SetupWords =
     (String, String, Vec<(String, String)>, u64, Option<String>, Option<String>, Option<String>, Option<String>);
 
 /// The setup, and its text in memory.
-pub fn setup(words: SetupWords) -> (Setup, Option<String>) {
+pub fn setup_and_text(words: SetupWords) -> (Setup, Option<String>) {
     let (job, target, set, seed, runtime, destroy, trace_format, text) = words;
     (Setup { job, target, set, seed, runtime, destroy, trace_format }, text)
 }
@@ -48,21 +48,21 @@ pub fn with_text<R>(text: Option<&str>, work: impl FnOnce() -> R) -> R {
 }
 
 /// Adds an option to a shell line, if it has a value.
-fn option(line: &mut String, name: &str, value: Option<impl ToString>) {
+fn push_option(line: &mut String, name: &str, value: Option<impl ToString>) {
     if let Some(value) = value {
         line.push_str(&format!(" --{name} {}", quoted(&value.to_string())));
     }
 }
 
 /// A shell line with a text on its standard input.
-fn piped(text: Option<&str>, line: String) -> String {
+fn piped_line(text: Option<&str>, line: String) -> String {
     match text {
         Some(text) => format!("printf %s {} | {line}", quoted(text)),
         None => line,
     }
 }
 
-fn shown(path: Option<&Path>) -> Option<String> {
+fn shown_path(path: Option<&Path>) -> Option<String> {
     path.map(|path| path.display().to_string())
 }
 
@@ -83,8 +83,8 @@ pub fn run(
     max_memory: Option<u64>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Ran> {
-    let (setup, text) = setup(words);
-    watched(py, progress.as_ref(), None, |observer| {
+    let (setup, text) = setup_and_text(words);
+    run_watched(py, progress.as_ref(), None, |observer| {
         with_text(text.as_deref(), || {
             let prepared = PreparedRun::new(&setup)?;
             let options =
@@ -92,17 +92,17 @@ pub fn run(
             let mut kept = requests.then(|| RequestCollector::new(prepared.prepared.target.is_measured()));
             let result = prepared.run(&options, observer, &mut |record| {
                 if let Some(kept) = &mut kept {
-                    kept.take(record);
+                    kept.add_request(record);
                 }
             })?;
             let mut line = format!("seekwise run {} --seed {}", setup.words(), setup.seed);
-            option(&mut line, "log", shown(options.log));
-            option(&mut line, "out", shown(options.out));
-            option(&mut line, "max-memory", max_memory);
+            push_option(&mut line, "log", shown_path(options.log));
+            push_option(&mut line, "out", shown_path(options.out));
+            push_option(&mut line, "max-memory", max_memory);
             line.push_str(if force { " --force --json" } else { " --json" });
-            let curve = columns::curves(std::slice::from_ref(&result.record));
-            let requests = kept.map(RequestCollector::finish);
-            Ok((answer::json(&result.json()), piped(text.as_deref(), line), result.page, requests, curve))
+            let curve = columns::response_table(std::slice::from_ref(&result.record));
+            let requests = kept.map(RequestCollector::into_table);
+            Ok((answer::json(&result.json()), piped_line(text.as_deref(), line), result.page, requests, curve))
         })
     })
 }
@@ -131,8 +131,8 @@ pub fn compare(
     max_memory: Option<u64>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Compared> {
-    let (setup, text) = setup(words);
-    watched(py, progress.as_ref(), None, |observer| {
+    let (setup, text) = setup_and_text(words);
+    run_watched(py, progress.as_ref(), None, |observer| {
         with_text(text.as_deref(), || {
             let metric = |word: &String| word.parse().map_err(|why| Error::new(format!("--metric {word}: {why}")));
             let metrics = metrics.iter().map(metric).collect::<Result<Vec<Metric>, Error>>()?;
@@ -140,7 +140,7 @@ pub fn compare(
             if levels.len() > 1 && values::of(&key, &list)? != levels {
                 return Err(Error::new(format!("{key}: a value is a list or a range itself; expected single values")));
             }
-            let sampling = sampling(until_decided);
+            let sampling = sampling_rule(until_decided);
             let comparison = Comparison { setup, key, values: levels, list: None, metrics, runs, sampling };
             let bounds = Bounds::new(max_memory);
             let compared = match &out {
@@ -151,16 +151,16 @@ pub fn compare(
                 None => comparison.run_beside(&beside, bounds, observer)?,
             };
             let mut line = comparison.command(None);
-            option(&mut line, "out", shown(out.as_deref()));
-            option(&mut line, "max-memory", max_memory);
+            push_option(&mut line, "out", shown_path(out.as_deref()));
+            push_option(&mut line, "max-memory", max_memory);
             line.push_str(if force { " --force --json" } else { " --json" });
-            Ok(of_comparison(&compared, piped(text.as_deref(), line)))
+            Ok(comparison_parts(&compared, piped_line(text.as_deref(), line)))
         })
     })
 }
 
 /// A comparison as Python takes it.
-fn of_comparison(compared: &ComparisonResult, line: String) -> Compared {
+fn comparison_parts(compared: &ComparisonResult, line: String) -> Compared {
     let said = compared.answer();
     let why = |finding: &Finding| {
         let beside = finding.beside.iter().map(SecondaryFigure::text).collect();
@@ -171,9 +171,9 @@ fn of_comparison(compared: &ComparisonResult, line: String) -> Compared {
         line,
         said.is_refused(),
         said.findings.iter().map(why).collect(),
-        columns::cells(&said.evidence, &compared.records),
-        columns::intervals(&said.evidence),
-        columns::curves(&compared.records),
+        columns::run_table(&said.evidence, &compared.records),
+        columns::comparison_table(&said.evidence),
+        columns::response_table(&compared.records),
         compared.page.clone(),
     )
 }
@@ -184,34 +184,34 @@ type Part = (String, String, String, Table, Table, Table, PathBuf);
 /// A study or a review as Python takes it: JSON, whether it was refused, whether it is a review, page, parts.
 pub type Studied = (String, bool, bool, PathBuf, Vec<Part>);
 
-fn part(name: &str, studied: &StudyResult) -> Part {
+fn part_tables(name: &str, studied: &StudyResult) -> Part {
     let StudyResult { study, records, page, .. } = studied;
     let evidence = studied.evidence();
-    let (cells, intervals) = (columns::cells(&evidence, records), columns::intervals(&evidence));
+    let (cells, intervals) = (columns::run_table(&evidence, records), columns::comparison_table(&evidence));
     let (title, question) = (study.title.clone(), study.question.clone());
-    (name.to_owned(), title, question, cells, intervals, columns::curves(records), page.clone())
+    (name.to_owned(), title, question, cells, intervals, columns::response_table(records), page.clone())
 }
 
 /// A study as Python takes it.
-pub fn of_study(studied: &StudyResult) -> Studied {
+pub fn study_parts(studied: &StudyResult) -> Studied {
     let json = answer::json(&studied.summary());
-    (json, studied.is_refused(), false, studied.page.clone(), vec![part("", studied)])
+    (json, studied.is_refused(), false, studied.page.clone(), vec![part_tables("", studied)])
 }
 
-fn of_review(reviewed: &ReviewResult) -> Result<Studied, seekwise::Error> {
+fn review_parts(reviewed: &ReviewResult) -> Result<Studied, seekwise::Error> {
     let (mut refused, mut summaries, mut parts) = (false, Vec::new(), Vec::new());
     for kept in reviewed.parts() {
         let (of, studied) = kept?;
         refused |= studied.is_refused();
         summaries.push(review::part_summary(of, &studied));
-        parts.push(part(of.folder(), &studied));
+        parts.push(part_tables(of.folder(), &studied));
     }
     let json = answer::json(&reviewed.summary(summaries));
     Ok((json, refused, true, reviewed.page.clone(), parts))
 }
 
 /// How a study or a comparison is sampled.
-fn sampling(until_decided: bool) -> Sampling {
+fn sampling_rule(until_decided: bool) -> Sampling {
     if until_decided { Sampling::UntilDecided } else { Sampling::Fixed }
 }
 
@@ -232,12 +232,12 @@ pub fn study(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(Studied, String)> {
     let work = |observer: &dyn Observer| {
-        let sampling = until_decided.map(sampling);
+        let sampling = until_decided.map(sampling_rule);
         let options = StudyOptions { folder: &out, resume, force, bounds: Bounds::new(max_memory), threads, sampling };
         let came = with_text(text.as_deref(), || seekwise::study::study(&name, &options, observer))?;
         let mut line = format!("seekwise study {}", quoted(&name));
-        option(&mut line, "out", shown(Some(&out)));
-        option(&mut line, "max-memory", max_memory);
+        push_option(&mut line, "out", shown_path(Some(&out)));
+        push_option(&mut line, "max-memory", max_memory);
         line.push_str(match until_decided {
             Some(true) => " --until-decided",
             Some(false) => " --fixed",
@@ -246,32 +246,32 @@ pub fn study(
         line.push_str(if resume { " --resume" } else { "" });
         line.push_str(if force { " --force --json" } else { " --json" });
         let studied = match &came {
-            StudyOutcome::Study(studied) => of_study(studied),
-            StudyOutcome::Review(reviewed) => of_review(reviewed)?,
+            StudyOutcome::Study(studied) => study_parts(studied),
+            StudyOutcome::Review(reviewed) => review_parts(reviewed)?,
         };
-        Ok((studied, piped(text.as_deref(), line)))
+        Ok((studied, piped_line(text.as_deref(), line)))
     };
-    watched(py, progress.as_ref(), None, work)
+    run_watched(py, progress.as_ref(), None, work)
 }
 
 /// Opens a result folder: of a run, a comparison, a study, a sweep or a review. Nothing is written.
 #[pyfunction]
 pub fn open(py: Python<'_>, folder: PathBuf) -> PyResult<(Studied, String)> {
-    watched(py, None, None, |_| {
+    run_watched(py, None, None, |_| {
         let line = format!("seekwise report {} --json", quoted(&folder.display().to_string()));
         if results::says(&folder)
             && let Some(kept) = results::kept_review(&folder)?
         {
-            return Ok((of_review(&review::kept_in(&folder, &kept.text)?)?, line));
+            return Ok((review_parts(&review::kept_in(&folder, &kept.text)?)?, line));
         }
-        Ok((of_study(&seekwise::study::kept_in(&folder)?), line))
+        Ok((study_parts(&seekwise::study::kept_in(&folder)?), line))
     })
 }
 
 /// The page of the results that a folder of a study keeps, as a text: an interrupted study has none yet.
 #[pyfunction]
 pub fn page_of(py: Python<'_>, folder: PathBuf) -> PyResult<String> {
-    watched(py, None, None, |_| seekwise::study::kept_in(&folder).map(|kept| kept.page_text()))
+    run_watched(py, None, None, |_| seekwise::study::kept_in(&folder).map(|kept| kept.page_text()))
 }
 
 /// Plays a measured trace on a modelled drive: JSON, shell line, the times of each request.
@@ -290,7 +290,7 @@ pub fn validate(
     at_most: Option<f64>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, String, Table)> {
-    watched(py, progress.as_ref(), None, |observer| {
+    run_watched(py, progress.as_ref(), None, |observer| {
         let timing = match replay.as_str() {
             "think" => Timing::Think,
             "arrival" => Timing::Arrival,
@@ -299,21 +299,21 @@ pub fn validate(
         let options = ValidationOptions { drive: &drive, set: &set, timing, seed, log: log.as_deref(), force };
         let result = seekwise::validate::validate(&trace, &options, observer)?;
         let mut line = format!("seekwise validate {}", quoted(&trace));
-        option(&mut line, "drive", Some(&drive));
+        push_option(&mut line, "drive", Some(&drive));
         for (key, value) in &set {
-            option(&mut line, "set", Some(format!("{key}={value}")));
+            push_option(&mut line, "set", Some(format!("{key}={value}")));
         }
-        option(&mut line, "replay", Some(&replay));
-        option(&mut line, "seed", Some(seed));
-        option(&mut line, "log", shown(log.as_deref()));
-        option(&mut line, "at-most", at_most.map(|percent| format!("{percent}%")));
+        push_option(&mut line, "replay", Some(&replay));
+        push_option(&mut line, "seed", Some(seed));
+        push_option(&mut line, "log", shown_path(log.as_deref()));
+        push_option(&mut line, "at-most", at_most.map(|percent| format!("{percent}%")));
         line.push_str(if force { " --force --json" } else { " --json" });
-        Ok((answer::json(&result.json()), line, columns::samples(&result.samples)))
+        Ok((answer::json(&result.json()), line, columns::sample_table(&result.samples)))
     })
 }
 
 /// A length of time as on the command line.
-fn length(name: &str, text: &str) -> Result<Duration, Error> {
+fn parse_length(name: &str, text: &str) -> Result<Duration, Error> {
     Duration::parse(text).map_err(|why| Error::new(format!("--{name} {text}: {why}")))
 }
 
@@ -336,20 +336,20 @@ pub fn fit(
     force: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, String, String)> {
-    watched(py, progress.as_ref(), None, |observer| {
-        let kept = share(&hold).filter(|share| *share < 1.0);
+    run_watched(py, progress.as_ref(), None, |observer| {
+        let kept = parse_share(&hold).filter(|share| *share < 1.0);
         let kept = kept.ok_or_else(|| Error::new(format!("--hold {hold}: expected a share such as 50%, or none")))?;
-        let seconds = Some(length("time", &time)?.nanos as f64 / 1e9);
+        let seconds = Some(parse_length("time", &time)?.nanos as f64 / 1e9);
         let words: Vec<String> = data.iter().map(|word| quoted(word)).collect();
         let mut line = format!("seekwise fit {}", words.join(" "));
-        option(&mut line, "drive", Some(&drive));
-        option(&mut line, "hold", Some(&hold));
-        option(&mut line, "only", Some(only.join(",")).filter(|only| !only.is_empty()));
+        push_option(&mut line, "drive", Some(&drive));
+        push_option(&mut line, "hold", Some(&hold));
+        push_option(&mut line, "only", Some(only.join(",")).filter(|only| !only.is_empty()));
         line.push_str(&format!(" -o {}", quoted(&out.display().to_string())));
-        option(&mut line, "page", shown(page.as_deref()));
-        option(&mut line, "generations", generations);
-        option(&mut line, "time", Some(&time));
-        option(&mut line, "points", points);
+        push_option(&mut line, "page", shown_path(page.as_deref()));
+        push_option(&mut line, "generations", generations);
+        push_option(&mut line, "time", Some(&time));
+        push_option(&mut line, "points", points);
         line.push_str(if resume { " --resume" } else { "" });
         line.push_str(if force { " --force --json" } else { " --json" });
         let fit = Fit { data, drive, hold: kept, only, out, page, generations, time: seconds, points, resume, force };
@@ -372,9 +372,9 @@ pub fn power_cut(
     max_memory: Option<u64>,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<(String, String, bool, Table)> {
-    let (setup, text) = setup(words);
-    watched(py, progress.as_ref(), None, |observer| {
-        let span = |name: &str, text: &String| length(name, text).map(|length| Span::from_nanos(length.nanos));
+    let (setup, text) = setup_and_text(words);
+    run_watched(py, progress.as_ref(), None, |observer| {
+        let span = |name: &str, text: &String| parse_length(name, text).map(|length| Span::from_nanos(length.nanos));
         let mut line = format!("seekwise power-cut {} --seed {}", setup.words(), setup.seed);
         let when = match (&after, shutdown, at.is_empty()) {
             (None, false, true) => CutTime::Random(cuts),
@@ -386,17 +386,17 @@ pub fn power_cut(
             (None, true, true) => CutTime::Off(cuts),
             _ => return Err(Error::new("at, after and shutdown conflict; expected one of them")),
         };
-        option(&mut line, "cuts", Some(cuts).filter(|_| at.is_empty()));
+        push_option(&mut line, "cuts", Some(cuts).filter(|_| at.is_empty()));
         for instant in &at {
-            option(&mut line, "at", Some(instant));
+            push_option(&mut line, "at", Some(instant));
         }
-        option(&mut line, "after", after.as_ref());
-        option(&mut line, "max-memory", max_memory);
+        push_option(&mut line, "after", after.as_ref());
+        push_option(&mut line, "max-memory", max_memory);
         line.push_str(if shutdown { " --shutdown --json" } else { " --json" });
         with_text(text.as_deref(), || {
             let cut = seekwise::power_cut::power_cut(&setup, when, &Bounds::new(max_memory), observer)?;
-            let (kept, curve) = (cut.report.promise_kept, columns::at_risk(&cut.report));
-            Ok((answer::json(&cut.json(&setup)), piped(text.as_deref(), line), kept, curve))
+            let (kept, curve) = (cut.report.promise_kept, columns::risk_table(&cut.report));
+            Ok((answer::json(&cut.json(&setup)), piped_line(text.as_deref(), line), kept, curve))
         })
     })
 }

@@ -29,13 +29,13 @@ fn program(py: Python<'_>, words: Vec<OsString>) -> u8 {
 #[pyfunction]
 fn write_file(py: Python<'_>, path: PathBuf, content: Vec<u8>) -> PyResult<()> {
     let written = py.detach(|| write_whole(&path, &content, true));
-    written.map_err(|why| boundary::fault::exception(py, &Error::of_file(&path, &why)))
+    written.map_err(|why| boundary::fault::to_exception(py, &Error::of_file(&path, &why)))
 }
 
 /// Runs, comparisons, studies and sweeps of the library.
 #[pymodule]
 fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    let ProgramVersion { version, build } = ProgramVersion::this();
+    let ProgramVersion { version, build } = ProgramVersion::current();
     module.add("VERSION", version)?;
     module.add("BUILD", build)?;
     module.add_class::<tables::table::Table>()?;

@@ -85,17 +85,17 @@ impl AuditInterval {
 /// A disk, or a file on one, in its own time.
 pub trait AuditSubject {
     /// Blocks that may be written.
-    fn blocks(&self) -> u64;
+    fn block_count(&self) -> u64;
     /// Whether a forced write is one command of the disk's (FUA); nothing where that is not known.
-    fn forces(&self) -> Option<bool>;
+    fn has_forced_writes(&self) -> Option<bool>;
     /// The time of the round trip by itself.
-    fn path(&self) -> Span;
+    fn path_time(&self) -> Span;
     /// Does nothing for so long.
-    fn rest(&mut self, span: Span) -> Result<(), String>;
+    fn pause_for(&mut self, span: Span) -> Result<(), String>;
     /// Asks, and waits for the answer.
-    fn act(&mut self, act: AuditAction, block: u64) -> Result<AuditInterval, String>;
+    fn perform(&mut self, act: AuditAction, block: u64) -> Result<AuditInterval, String>;
     /// Asks for a flush and reads of these blocks at once. The flush, then the reads.
-    fn beside(&mut self, reads: &[u64]) -> Result<(AuditInterval, Vec<AuditInterval>), String>;
+    fn flush_beside_reads(&mut self, reads: &[u64]) -> Result<(AuditInterval, Vec<AuditInterval>), String>;
 }
 
 /// An overwrite of a block that was there before, and a flush.
@@ -160,47 +160,52 @@ pub struct AuditTimings {
 }
 
 /// Makes all measurements. `seed` is that of places and pauses.
-pub fn measure(subject: &mut dyn AuditSubject, seed: Seed, far: &mut dyn FnMut(&str)) -> Result<AuditTimings, String> {
-    let blocks = subject.blocks();
+pub fn measure_timings(
+    subject: &mut dyn AuditSubject,
+    seed: Seed,
+    far: &mut dyn FnMut(&str),
+) -> Result<AuditTimings, String> {
+    let blocks = subject.block_count();
     if blocks < SCATTERED as u64 {
         return Err(format!("has room for {blocks} blocks of 4 KiB; expected {SCATTERED} at least"));
     }
     let mut rng = seed.stream("audit");
-    let mut timings = AuditTimings { forces: subject.forces(), path: subject.path(), ..AuditTimings::default() };
+    let mut timings =
+        AuditTimings { forces: subject.has_forced_writes(), path: subject.path_time(), ..AuditTimings::default() };
     far("reads");
     for _ in 0..READS {
-        timings.reads.push(subject.act(AuditAction::Read, rng.below(blocks))?.span());
+        timings.reads.push(subject.perform(AuditAction::Read, rng.below(blocks))?.span());
     }
     let middle = blocks / 2;
     for _ in 0..READS {
-        timings.again.push(subject.act(AuditAction::Read, middle)?.span());
+        timings.again.push(subject.perform(AuditAction::Read, middle)?.span());
     }
     far("empty flushes");
     // Writes from before the audit are not to be measured.
-    subject.act(AuditAction::Flush, 0)?;
+    subject.perform(AuditAction::Flush, 0)?;
     for _ in 0..EMPTY {
-        timings.empty.push(subject.act(AuditAction::Flush, 0)?.span());
+        timings.empty.push(subject.perform(AuditAction::Flush, 0)?.span());
     }
     far("overwrites");
     for _ in 0..OVERWRITES {
-        timings.overwrites.push(overwrite(subject, &mut rng, middle)?);
+        timings.overwrites.push(overwrite_block(subject, &mut rng, middle)?);
     }
     far("forced writes");
     for _ in 0..OVERWRITES {
-        subject.rest(Span::from_nanos(rng.below(PAUSE.nanos())))?;
-        timings.forced.push(subject.act(AuditAction::Force, middle)?);
+        subject.pause_for(Span::from_nanos(rng.below(PAUSE.nanos())))?;
+        timings.forced.push(subject.perform(AuditAction::Force, middle)?);
     }
     far("scattered blocks");
     for _ in 0..ROUNDS {
-        let writes = scatter(subject, &mut || rng.below(blocks), SCATTERED)?;
-        let flush = subject.act(AuditAction::Flush, 0)?.span();
+        let writes = write_scattered(subject, &mut || rng.below(blocks), SCATTERED)?;
+        let flush = subject.perform(AuditAction::Flush, 0)?.span();
         timings.rounds.push(Round { writes, flush });
     }
     far("flushes beside reads");
     for _ in 0..BESIDE {
-        scatter(subject, &mut || rng.below(blocks), TOGETHER)?;
+        write_scattered(subject, &mut || rng.below(blocks), TOGETHER)?;
         let reads: Vec<u64> = (0..TOGETHER).map(|_| rng.below(blocks)).collect();
-        let (flush, reads) = subject.beside(&reads)?;
+        let (flush, reads) = subject.flush_beside_reads(&reads)?;
         let slowest = reads.iter().map(AuditInterval::span).max().unwrap_or(Span::ZERO);
         timings.beside.push(FlushUnderReads { flush: flush.span(), slowest });
     }
@@ -209,8 +214,9 @@ pub fn measure(subject: &mut dyn AuditSubject, seed: Seed, far: &mut dyn FnMut(&
     let places: Vec<u64> = (0..PLACES).map(|_| rng.below(blocks)).collect();
     for _ in 0..VISITS {
         for (place, &block) in places.iter().enumerate() {
-            let (first, other) = (overwrite(subject, &mut rng, middle)?, overwrite(subject, &mut rng, block)?);
-            let forced = [subject.act(AuditAction::Force, middle)?, subject.act(AuditAction::Force, block)?];
+            let (first, other) =
+                (overwrite_block(subject, &mut rng, middle)?, overwrite_block(subject, &mut rng, block)?);
+            let forced = [subject.perform(AuditAction::Force, middle)?, subject.perform(AuditAction::Force, block)?];
             timings.elsewhere.push(TwoOverwrites { place, first, other, forced });
         }
     }
@@ -218,18 +224,22 @@ pub fn measure(subject: &mut dyn AuditSubject, seed: Seed, far: &mut dyn FnMut(&
 }
 
 /// A pause, then a block that was there before, and a flush.
-fn overwrite(subject: &mut dyn AuditSubject, rng: &mut Rng, block: u64) -> Result<Overwrite, String> {
+fn overwrite_block(subject: &mut dyn AuditSubject, rng: &mut Rng, block: u64) -> Result<Overwrite, String> {
     let pause = Span::from_nanos(rng.below(PAUSE.nanos()));
-    subject.rest(pause)?;
-    let (write, flush) = (subject.act(AuditAction::Write, block)?, subject.act(AuditAction::Flush, 0)?);
+    subject.pause_for(pause)?;
+    let (write, flush) = (subject.perform(AuditAction::Write, block)?, subject.perform(AuditAction::Flush, 0)?);
     Ok(Overwrite { pause, write, flush })
 }
 
 /// Writes `number` blocks; returns how long that took.
-fn scatter(subject: &mut dyn AuditSubject, place: &mut dyn FnMut() -> u64, number: usize) -> Result<Span, String> {
+fn write_scattered(
+    subject: &mut dyn AuditSubject,
+    place: &mut dyn FnMut() -> u64,
+    number: usize,
+) -> Result<Span, String> {
     let mut span = Span::ZERO;
     for _ in 0..number {
-        span += subject.act(AuditAction::Write, place())?.span();
+        span += subject.perform(AuditAction::Write, place())?.span();
     }
     Ok(span)
 }

@@ -27,20 +27,20 @@ impl RunCutoff<'_> {
     pub const NEVER: RunCutoff<'static> = RunCutoff { most: u64::MAX, cancelled: &|| false, every: STEP };
 
     /// After `most` requests.
-    pub const fn after(most: u64) -> RunCutoff<'static> {
+    pub const fn after_requests(most: u64) -> RunCutoff<'static> {
         RunCutoff { most, ..RunCutoff::NEVER }
     }
 
     /// Asks before each action: for real time, where a request takes longer than the question.
     #[must_use]
-    pub const fn at_each(self) -> Self {
+    pub const fn asking_each_action(self) -> Self {
         RunCutoff { every: 1, ..self }
     }
 }
 
 impl<'a> RunCutoff<'a> {
     /// When `cancelled` says so.
-    pub const fn when(cancelled: Cancelled<'a>) -> RunCutoff<'a> {
+    pub const fn when_cancelled(cancelled: Cancelled<'a>) -> RunCutoff<'a> {
         RunCutoff { most: u64::MAX, cancelled, every: STEP }
     }
 }
@@ -75,7 +75,7 @@ impl<'a, S> CancellableSource<'a, S> {
 
 impl<S: Source> CancellableSource<'_, S> {
     #[cold]
-    fn ask(&mut self) -> bool {
+    fn ask_whether_cancelled(&mut self) -> bool {
         self.was_cancelled = self.was_cancelled || (self.cancelled)();
         self.left = if self.was_cancelled { 0 } else { self.every };
         self.was_cancelled
@@ -85,7 +85,7 @@ impl<S: Source> CancellableSource<'_, S> {
 impl<S: Source> Source for CancellableSource<'_, S> {
     #[inline]
     fn next(&mut self, now: Instant) -> SourcePoll {
-        if self.left == 0 && self.ask() {
+        if self.left == 0 && self.ask_whether_cancelled() {
             return SourcePoll::Done;
         }
         self.left -= 1;
@@ -97,14 +97,14 @@ impl<S: Source> Source for CancellableSource<'_, S> {
         self.source.complete(now, completion)
     }
 
-    fn refused(&mut self, now: Instant) {
-        self.source.refused(now);
+    fn handle_refusal(&mut self, now: Instant) {
+        self.source.handle_refusal(now);
     }
 
     #[inline]
-    fn waits(&self, now: Instant) -> bool {
+    fn awaits_completion(&self, now: Instant) -> bool {
         // Where the next call asks whether the run is cancelled, it may end.
-        self.left > 0 && self.source.waits(now)
+        self.left > 0 && self.source.awaits_completion(now)
     }
 }
 
@@ -124,7 +124,7 @@ mod tests {
         fn complete(&mut self, _: Instant, _: &Completion) -> Accounting {
             unreachable!("nothing was asked for")
         }
-        fn waits(&self, _: Instant) -> bool {
+        fn awaits_completion(&self, _: Instant) -> bool {
             true
         }
     }
@@ -132,11 +132,13 @@ mod tests {
     #[test]
     fn a_source_that_may_be_cancelled_at_its_next_call_does_not_wait() {
         let never = || false;
-        for (cutoff, calls) in [(RunCutoff::when(&never), 1 << 10), (RunCutoff::when(&never).at_each(), 1)] {
+        for (cutoff, calls) in
+            [(RunCutoff::when_cancelled(&never), 1 << 10), (RunCutoff::when_cancelled(&never).asking_each_action(), 1)]
+        {
             let mut source = CancellableSource::new(Idle, cutoff);
             for call in 1..=3 * calls {
                 source.next(Instant::ZERO);
-                assert_eq!(source.waits(Instant::ZERO), call % calls != 0, "{call} of {calls}");
+                assert_eq!(source.awaits_completion(Instant::ZERO), call % calls != 0, "{call} of {calls}");
             }
         }
     }
@@ -145,8 +147,8 @@ mod tests {
     fn actions(each: bool) -> usize {
         let asked = AtomicU32::new(0);
         let third = || asked.fetch_add(1, Ordering::Relaxed) == 2;
-        let cutoff = RunCutoff::when(&third);
-        let mut source = CancellableSource::new(Idle, if each { cutoff.at_each() } else { cutoff });
+        let cutoff = RunCutoff::when_cancelled(&third);
+        let mut source = CancellableSource::new(Idle, if each { cutoff.asking_each_action() } else { cutoff });
         let count = (0..1 << 20).take_while(|_| source.next(Instant::ZERO) != SourcePoll::Done).count();
         assert!(source.was_cancelled());
         assert_eq!((source.next(Instant::ZERO), asked.load(Ordering::Relaxed)), (SourcePoll::Done, 3), "it stays over");

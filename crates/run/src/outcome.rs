@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use seekwise_model::block::asked::Asked;
+use seekwise_model::block::asked::SettingUse;
 use seekwise_model::block::busy::BusyCurve;
 use seekwise_model::block::{Device, Limits, Source};
 use seekwise_model::engine::computing::ComputeSource;
@@ -40,7 +40,7 @@ pub struct RunFigures {
     /// Counts of the drives.
     pub log: DriveLog,
     /// The use of the settings of a modelled stack, if they stayed as they were.
-    pub asked: Option<Asked>,
+    pub asked: Option<SettingUse>,
     /// How the cores of a modelled processor worked.
     pub cores: Option<BusyCurve>,
     /// The cost of the run on this machine, where that is measured.
@@ -61,7 +61,7 @@ pub struct RunFigures {
 
 impl<S> RunOutcome<S> {
     /// Returns the outcome, or an error if it was cancelled: then its figures are those of a part.
-    pub fn whole(self) -> Result<RunOutcome<S>, RunError> {
+    pub fn unless_cancelled(self) -> Result<RunOutcome<S>, RunError> {
         if self.figures.cancelled { Err(RunError::Cancelled) } else { Ok(self) }
     }
 }
@@ -114,7 +114,7 @@ impl From<WorkloadError> for RunError {
 pub type RunSource<'a, S> = Fingerprint<ComputeSource<CancellableSource<'a, S>>>;
 
 /// Joins a source to a device; it ends at `cutoff` at the latest.
-pub fn join<'a, S: Source, D: Device>(
+pub fn join_source<'a, S: Source, D: Device>(
     device: D,
     source: impl FnOnce(&Limits) -> Result<S, RunError>,
     cutoff: RunCutoff<'a>,
@@ -125,11 +125,11 @@ pub fn join<'a, S: Source, D: Device>(
 }
 
 /// Splits off the outcome of a run, and its device.
-pub fn part<S: Source, D: Device>(engine: Engine<RunSource<'_, S>, D>) -> (RunOutcome<S>, D) {
+pub fn into_outcome<S: Source, D: Device>(engine: Engine<RunSource<'_, S>, D>) -> (RunOutcome<S>, D) {
     let (end, failures) = (engine.now(), engine.failures());
     let (source, device) = engine.into_parts();
-    let (stream_hash, issued, log) = (source.hash(), source.issued(), device.log());
-    let (asked, cores) = (Some(device.asked(end)), device.cores(end));
+    let (stream_hash, issued, log) = (source.hash(), source.issued_requests(), device.drive_log());
+    let (asked, cores) = (Some(device.setting_use(end)), device.core_load(end));
     let streams = source.streams().to_vec();
     let source = source.into_source().into_source();
     let cancelled = source.was_cancelled();
@@ -156,7 +156,7 @@ mod tests {
     fn a_cancelled_run_is_no_whole_one() {
         for cancelled in [false, true] {
             let figures = RunFigures { cancelled, issued: 7, ..RunFigures::default() };
-            let whole = RunOutcome { source: (), figures }.whole();
+            let whole = RunOutcome { source: (), figures }.unless_cancelled();
             assert_eq!(
                 whole.map(|outcome| outcome.figures.issued),
                 if cancelled { Err(RunError::Cancelled) } else { Ok(7) }

@@ -50,7 +50,7 @@ pub enum PlaceSource {
 
 impl PlaceKind {
     /// The text for it in a command: with a colon where something has to follow.
-    pub fn whole(&self) -> &'static str {
+    pub fn command_form(&self) -> &'static str {
         if matches!(self.of, PlaceSource::Address(_) | PlaceSource::File(_) | PlaceSource::Device(_)) {
             self.form
         } else {
@@ -67,7 +67,7 @@ pub trait Place: fmt::Debug + Send + Sync {
     /// The name in records.
     fn name(&self) -> &'static str;
     /// The name with all that it is made of.
-    fn called(&self) -> String;
+    fn full_name(&self) -> String;
     /// The capabilities of the place.
     fn limits(&self) -> Limits;
     /// Runs `work` until it ends, or to `cutoff`, handing each counted record to `recorder`. `seed` is that of the
@@ -81,11 +81,11 @@ pub trait Place: fmt::Debug + Send + Sync {
         recorder: &mut dyn FnMut(&Record),
     ) -> Result<RunOutcome<Issuer>, RunError>;
     /// Makes the place ready for this work, where it has to be: `handles` say how each worker opens it, or one how all do.
-    fn fitted(&self, _: &Work, _: &[RealHandle]) -> Result<Option<Arc<dyn Place>>, String> {
+    fn fit_to_work(&self, _: &Work, _: &[RealHandle]) -> Result<Option<Arc<dyn Place>>, String> {
         Ok(None)
     }
     /// Bytes of memory that requests in flight take there.
-    fn memory(&self) -> u64 {
+    fn request_memory(&self) -> u64 {
         0
     }
     /// Whether workers open it by handles of their own: a real file or device.
@@ -93,7 +93,7 @@ pub trait Place: fmt::Debug + Send + Sync {
         false
     }
     /// Whether this system lets a handle have a ring of the kernel ([`RealEngine::Ring`](crate::handle::RealEngine)), else why not.
-    fn ring(&self) -> Result<(), String> {
+    fn check_ring(&self) -> Result<(), String> {
         Ok(())
     }
     /// Whether its contents may be overwritten, where `destroy` is the name that the user gave; else why not.
@@ -119,7 +119,7 @@ impl From<Stack> for Target {
 
 /// Finds the kind among `places` that a text names, and what stands behind its colon. A URI of a network block device
 /// is one as it stands.
-pub fn named<'a>(places: &'static [PlaceKind], text: &'a str) -> Option<(&'static PlaceKind, Option<&'a str>)> {
+pub fn find_kind<'a>(places: &'static [PlaceKind], text: &'a str) -> Option<(&'static PlaceKind, Option<&'a str>)> {
     let (name, rest) = match text.split_once(':') {
         Some(("nbd+unix", _)) => ("nbd", Some(text)),
         Some((name, rest)) => (name, Some(rest)),
@@ -133,12 +133,12 @@ impl Target {
     pub fn name(&self) -> String {
         match self {
             Target::Sim(stack) => stack.profile.name.clone(),
-            Target::Measured(place) => place.called(),
+            Target::Measured(place) => place.full_name(),
         }
     }
 
     /// The name of its place, as records have it.
-    pub fn place(&self) -> &'static str {
+    pub fn place_name(&self) -> &'static str {
         match self {
             Target::Sim(_) => sim::NAME,
             Target::Measured(place) => place.name(),
@@ -201,8 +201,10 @@ impl Target {
         recorder: &mut impl FnMut(&Record),
     ) -> Result<RunOutcome<Issuer>, RunError> {
         match self {
-            Target::Sim(stack) => sim::run(stack, work.logged(seed, tell.cloned()), cutoff, seed, recorder),
-            Target::Measured(place) => place.run(work, cutoff, seed, tell, recorder)?.whole(),
+            Target::Sim(stack) => {
+                sim::run_source(stack, work.make_telling_source(seed, tell.cloned()), cutoff, seed, recorder)
+            }
+            Target::Measured(place) => place.run(work, cutoff, seed, tell, recorder)?.unless_cancelled(),
         }
     }
 }

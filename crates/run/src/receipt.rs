@@ -11,7 +11,7 @@ use seekwise_model::time::{Instant, Span};
 
 use self::attendance::Attendance;
 use self::lateness::Lateness;
-use self::ways::{Door, DoorEnds, DoorLatencies, DoorLatency};
+use self::ways::{TransportEnds, TransportKind, TransportLatencies, TransportLatency};
 
 /// How late an answer may leave beside the model's instant without being counted, in the disk's time: what a program on this
 /// machine cannot tell from the path there ([`Receipt::late`]).
@@ -59,7 +59,7 @@ impl Stalls {
     }
 
     /// Whether a stall lies between the two instants, in part at least.
-    fn touch(&self, from: Instant, to: Instant) -> bool {
+    fn has_stall_between(&self, from: Instant, to: Instant) -> bool {
         let next = self.windows.partition_point(|window| window.1 < from);
         self.windows.get(next).is_some_and(|window| window.0 <= to)
     }
@@ -77,7 +77,7 @@ impl Default for ClockSpeed {
 
 impl ClockSpeed {
     /// Converts a span of the clock into the disk's time.
-    pub fn of(self, span: Span) -> Span {
+    pub fn to_disk_time(self, span: Span) -> Span {
         Span::from_nanos((span.nanos() as f64 * self.0) as u64)
     }
 }
@@ -110,7 +110,7 @@ pub struct Receipt {
     /// How long the disk's thread worked, by the clock; the rest it waited.
     pub worked: Span,
     /// The cost of the transports to it while it was at work.
-    pub ways: DoorLatencies,
+    pub ways: TransportLatencies,
     /// Who came, and who was sent away.
     pub attendance: Attendance,
     /// Writes that were refused, for there was no memory for them; and the most bytes that were held.
@@ -131,10 +131,10 @@ pub struct Receipt {
 
 impl Receipt {
     /// Counts an answer that was to leave at `due` and left at `left`, by the clock.
-    pub fn answered(&mut self, due: Instant, left: Instant) {
+    pub fn count_answer(&mut self, due: Instant, left: Instant) {
         let late = left.saturating_since(due);
         self.lateness.add(late);
-        if self.speed.of(late) > BUDGET {
+        if self.speed.to_disk_time(late) > BUDGET {
             self.late += 1;
             if self.kept.len() < KEPT {
                 self.kept.push((due, left));
@@ -145,7 +145,7 @@ impl Receipt {
     /// Lateness without the answers that were late over a stall; and how many of these are over the budget.
     pub fn outside_stalls(&self) -> (Lateness, u64) {
         let (mut lateness, mut late) = (self.lateness.clone(), self.late);
-        for (due, left) in self.kept.iter().filter(|(due, left)| self.stalls.touch(*due, *left)) {
+        for (due, left) in self.kept.iter().filter(|(due, left)| self.stalls.has_stall_between(*due, *left)) {
             lateness.take_off(left.since(*due));
             late -= 1;
         }
@@ -153,13 +153,13 @@ impl Receipt {
     }
 
     /// The part of a client's wait that is not the model's, for each transport that requests came by.
-    pub fn losses(&self) -> Vec<DoorCost> {
-        let doors = [(Door::Network, &self.ways.network), (Door::File, &self.ways.file)];
-        doors.into_iter().filter_map(|(door, way)| self.loss(door, way)).collect()
+    pub fn transport_costs(&self) -> Vec<TransportCost> {
+        let doors = [(TransportKind::Network, &self.ways.network), (TransportKind::File, &self.ways.file)];
+        doors.into_iter().filter_map(|(door, way)| self.transport_cost(door, way)).collect()
     }
 
     /// The cost of one transport; nothing if no request or no round trip was measured.
-    fn loss(&self, door: Door, way: &DoorLatency) -> Option<DoorCost> {
+    fn transport_cost(&self, door: TransportKind, way: &TransportLatency) -> Option<TransportCost> {
         let (modelled, late) = (way.modelled.mean()?, way.late.mean()?);
         let slow = |of: &Lateness| of.quantile(0.99);
         let slow = match way.path.count() {
@@ -170,23 +170,23 @@ impl Receipt {
                 .map(|((model, path), late)| (model, path + late)),
         };
         let (ends, other) = match door {
-            Door::Network => (self.ways.client, LatencyWitness::Client),
-            Door::File => (self.ways.device, LatencyWitness::Kernel),
+            TransportKind::Network => (self.ways.client, LatencyWitness::Client),
+            TransportKind::File => (self.ways.device, LatencyWitness::Kernel),
         };
-        let (by, added) = match ends.filter(DoorEnds::is_alone) {
-            Some(ends) => (other, ends.added()),
+        let (by, added) = match ends.filter(TransportEnds::is_alone) {
+            Some(ends) => (other, ends.added_mean()),
             None => (LatencyWitness::Probe, way.path.mean()? + late),
         };
-        Some(DoorCost { door, by, modelled, added, slow })
+        Some(TransportCost { door, by, modelled, added, slow })
     }
 
     /// The share of the clock for which the disk's thread worked.
-    pub fn busy(&self) -> f64 {
+    pub fn busy_share(&self) -> f64 {
         (self.worked.nanos() as f64 / 1e9 / self.seconds.max(1e-9)).min(1.0)
     }
 
     /// Figures of a served disk by name: its clients, and the memory that it held.
-    pub fn at_the_doors(&self) -> Vec<(&'static str, f64)> {
+    pub fn client_figures(&self) -> Vec<(&'static str, f64)> {
         let memory =
             [("refused_for_memory", self.refused_for_memory as f64), ("held_most_bytes", self.held_most as f64)];
         self.attendance.figures().into_iter().chain(memory).collect()
@@ -211,7 +211,7 @@ impl Receipt {
             ("stalls", self.stalls.count as f64),
             ("stalled_us", micros(self.stalls.total)),
             ("longest_stall_us", micros(self.stalls.longest)),
-            ("busy_share", self.busy()),
+            ("busy_share", self.busy_share()),
         ];
         let shares = [
             ("late_p50_us", "late_p50_us_outside_stalls", 0.5),
@@ -222,7 +222,7 @@ impl Receipt {
             figures.extend(self.lateness.quantile(share).map(|span| (all, micros(span))));
             figures.extend(outside.quantile(share).map(|span| (without, micros(span))));
         }
-        for loss in self.losses() {
+        for loss in self.transport_costs() {
             figures.extend(loss.figures());
         }
         if let Some(PathCost { p50, p99 }) = self.path {
@@ -245,9 +245,9 @@ pub enum LatencyWitness {
 
 /// The wait of a client besides the model's time, by a transport; by the clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DoorCost {
+pub struct TransportCost {
     /// The transport.
-    pub door: Door,
+    pub door: TransportKind,
     /// The witness of the time.
     pub by: LatencyWitness,
     /// The model's mean response.
@@ -258,35 +258,35 @@ pub struct DoorCost {
     pub slow: Option<(Span, Span)>,
 }
 
-impl DoorCost {
+impl TransportCost {
     /// The share of a client's mean response that is not the model's.
-    pub fn share(&self) -> f64 {
-        share(self.modelled, self.added)
+    pub fn added_share(&self) -> f64 {
+        share_of_added(self.modelled, self.added)
     }
 
     /// The name in figures.
-    fn name(&self) -> &'static str {
-        if self.door == Door::Network { "nbd" } else { "file" }
+    fn figure_name(&self) -> &'static str {
+        if self.door == TransportKind::Network { "nbd" } else { "file" }
     }
 
     /// Share of the mean response that is not the model's, in words.
-    fn words(&self) -> String {
+    fn share_words(&self) -> String {
         let way = match (self.door, self.by) {
-            (Door::Network, _) => "over its connection",
-            (Door::File, LatencyWitness::Kernel) => "through the loop device, as the kernel counts it,",
-            (Door::File, _) => "through the file",
+            (TransportKind::Network, _) => "over its connection",
+            (TransportKind::File, LatencyWitness::Kernel) => "through the loop device, as the kernel counts it,",
+            (TransportKind::File, _) => "through the file",
         };
         let [modelled, added] = [self.modelled, self.added].map(|span| span.nanos() / 1000);
         format!(
             "{:.0} % of a client's mean response {way} is not the model's ({modelled} us in the model, {added} us outside)",
-            100.0 * self.share()
+            100.0 * self.added_share()
         )
     }
 
     /// The measurement in a sentence.
     pub fn sentence(&self) -> String {
         let micros = |span: Span| format!("{:.0}", span.nanos() as f64 / 1e3);
-        let way = if self.door == Door::Network { "connection" } else { "file" };
+        let way = if self.door == TransportKind::Network { "connection" } else { "file" };
         let by = match self.by {
             LatencyWitness::Probe => "",
             LatencyWitness::Kernel => ", by the kernel's count of the loop device",
@@ -300,13 +300,13 @@ impl DoorCost {
              what a client waits for{slow}.",
             micros(self.modelled),
             micros(self.added),
-            100.0 * self.share()
+            100.0 * self.added_share()
         )
     }
 
     fn figures(&self) -> Vec<(&'static str, f64)> {
         let micros = |span: Span| span.nanos() as f64 / 1e3;
-        let names = match self.name() {
+        let names = match self.figure_name() {
             "nbd" => [
                 "nbd_modelled_mean_us",
                 "nbd_beside_mean_us",
@@ -322,13 +322,13 @@ impl DoorCost {
                 "file_beside_p99_us",
             ],
         };
-        let mut figures = vec![micros(self.modelled), micros(self.added), self.share()];
+        let mut figures = vec![micros(self.modelled), micros(self.added), self.added_share()];
         figures.extend(self.slow.into_iter().flat_map(|(modelled, added)| [micros(modelled), micros(added)]));
         names.into_iter().zip(figures).collect()
     }
 }
 
-fn share(modelled: Span, added: Span) -> f64 {
+fn share_of_added(modelled: Span, added: Span) -> f64 {
     added.nanos() as f64 / (modelled + added).nanos().max(1) as f64
 }
 
@@ -362,10 +362,10 @@ mod tests {
     fn what_was_late_over_a_stall_is_told_apart_and_not_hidden() {
         let mut receipt = Receipt { seconds: 1.0, ..Receipt::default() };
         for request in 0..100u64 {
-            receipt.answered(at(request * 1000), at(request * 1000 + 20));
+            receipt.count_answer(at(request * 1000), at(request * 1000 + 20));
         }
-        receipt.answered(at(200_000), at(205_000));
-        receipt.answered(at(300_000), at(300_300));
+        receipt.count_answer(at(200_000), at(205_000));
+        receipt.count_answer(at(300_000), at(300_300));
         receipt.stalls.add(at(201_000), at(204_900));
         let (outside, late) = receipt.outside_stalls();
         assert_eq!((receipt.late, late, outside.count(), receipt.lateness.count()), (2, 1, 101, 102));
@@ -384,7 +384,7 @@ mod tests {
         for from in 0..50 {
             for to in from..50 {
                 let touched = windows.iter().any(|window| window.0 <= to && from <= window.1);
-                assert_eq!(stalls.touch(at(from), at(to)), touched, "{from} to {to}");
+                assert_eq!(stalls.has_stall_between(at(from), at(to)), touched, "{from} to {to}");
             }
         }
         let total = (stalls.count, stalls.total, stalls.longest);
@@ -395,11 +395,11 @@ mod tests {
     fn an_answer_is_late_beyond_two_hundred_microseconds_of_the_disk_s_time() {
         for (nanos, late) in [(0, 0), (199_999, 0), (200_000, 0), (200_001, 1)] {
             let mut receipt = Receipt::default();
-            receipt.answered(at(1), at(1) + Span::from_nanos(nanos));
+            receipt.count_answer(at(1), at(1) + Span::from_nanos(nanos));
             assert_eq!((receipt.late, receipt.kept.len() as u64, receipt.lateness.count()), (late, late, 1), "{nanos}");
         }
         let mut early = Receipt::default();
-        early.answered(at(9), at(1));
+        early.count_answer(at(9), at(1));
         assert_eq!((early.late, early.lateness.latest()), (0, Span::ZERO));
     }
 
@@ -407,8 +407,8 @@ mod tests {
     fn what_clients_wait_for_beside_the_model_stands_among_the_figures() {
         let mut receipt = Receipt { seconds: 1.0, ..Receipt::default() };
         for _ in 0..200 {
-            let way = receipt.ways.of(Door::Network);
-            way.answered(Span::from_micros(100), Span::ZERO, true);
+            let way = receipt.ways.transport_mut(TransportKind::Network);
+            way.add_request(Span::from_micros(100), Span::ZERO, true);
             way.path.add(Span::from_micros(25));
         }
         let figures = receipt.figures();
@@ -419,31 +419,35 @@ mod tests {
     #[test]
     fn the_kernels_count_stands_for_a_loop_device_that_is_alone_on_the_file() {
         let mut receipt = Receipt { seconds: 1.0, ..Receipt::default() };
-        let way = receipt.ways.of(Door::File);
-        (0..100).for_each(|_| way.answered(Span::from_micros(200), Span::ZERO, true));
+        let way = receipt.ways.transport_mut(TransportKind::File);
+        (0..100).for_each(|_| way.add_request(Span::from_micros(200), Span::ZERO, true));
         // A flush is no read or write: the kernel counts it apart.
-        way.answered(Span::from_micros(200), Span::ZERO, false);
+        way.add_request(Span::from_micros(200), Span::ZERO, false);
         assert_eq!(RequestTotals::from(&*way).requests, 100);
         way.path.add(Span::from_micros(2));
-        let loss = |receipt: &Receipt| receipt.losses()[0];
+        let loss = |receipt: &Receipt| receipt.transport_costs()[0];
         assert_eq!((loss(&receipt).by, loss(&receipt).added), (LatencyWitness::Probe, Span::from_micros(2)));
         let counted = |requests, micros| RequestTotals { requests, took: Span::from_micros(micros) };
-        receipt.ways.device = Some(DoorEnds { far: counted(100, 30_000), near: counted(100, 20_000) });
+        receipt.ways.device = Some(TransportEnds { far: counted(100, 30_000), near: counted(100, 20_000) });
         assert_eq!((loss(&receipt).by, loss(&receipt).added), (LatencyWitness::Kernel, Span::from_micros(100)));
-        assert!(loss(&receipt).words().starts_with("33 % of a client's mean response through the loop device, as the"));
-        receipt.ways.device = Some(DoorEnds { far: counted(50, 30_000), near: counted(100, 20_000) });
+        assert!(
+            loss(&receipt)
+                .share_words()
+                .starts_with("33 % of a client's mean response through the loop device, as the")
+        );
+        receipt.ways.device = Some(TransportEnds { far: counted(50, 30_000), near: counted(100, 20_000) });
         assert_eq!(loss(&receipt).by, LatencyWitness::Probe, "others used the file too");
     }
 
     #[test]
     fn what_a_runs_own_client_waited_for_counts_and_not_what_a_probe_found() {
         let mut receipt = Receipt { seconds: 1.0, ..Receipt::default() };
-        let way = receipt.ways.of(Door::Network);
-        (0..100).for_each(|_| way.answered(Span::from_micros(1000), Span::ZERO, true));
+        let way = receipt.ways.transport_mut(TransportKind::Network);
+        (0..100).for_each(|_| way.add_request(Span::from_micros(1000), Span::ZERO, true));
         (0..50).for_each(|_| way.path.add(Span::from_micros(20)));
         let counted = |micros: u64| RequestTotals { requests: 100, took: Span::from_micros(100 * micros) };
-        receipt.ways.client = Some(DoorEnds { far: counted(1250), near: counted(1000) });
-        let [loss] = receipt.losses()[..] else { panic!() };
+        receipt.ways.client = Some(TransportEnds { far: counted(1250), near: counted(1000) });
+        let [loss] = receipt.transport_costs()[..] else { panic!() };
         assert_eq!((loss.by, loss.added), (LatencyWitness::Client, Span::from_micros(250)));
         assert!(loss.sentence().contains("plus 250 us for the round trip over the connection, by the run's own clock"));
     }
@@ -452,7 +456,7 @@ mod tests {
     fn at_another_speed_lateness_counts_in_the_disks_time() {
         let at_speed = |speed: f64| {
             let mut receipt = Receipt { seconds: 1.0, speed: ClockSpeed(speed), ..Receipt::default() };
-            (0..100).for_each(|request| receipt.answered(at(request * 1000), at(request * 1000 + 30)));
+            (0..100).for_each(|request| receipt.count_answer(at(request * 1000), at(request * 1000 + 30)));
             receipt.late
         };
         assert_eq!((at_speed(0.1), at_speed(1.0), at_speed(10.0)), (0, 0, 100));

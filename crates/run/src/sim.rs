@@ -11,14 +11,14 @@ use seekwise_model::time::Instant;
 use seekwise_model::witness::{WatchedDevice, Witness};
 
 use crate::cutoff::RunCutoff;
-use crate::outcome::{RunError, RunOutcome, join, part};
+use crate::outcome::{RunError, RunOutcome, into_outcome, join_source};
 
 /// The place's name in records.
 pub const NAME: &str = "sim";
 
 /// Runs `source` on `stack` until it ends, or to `cutoff`, handing each counted record to `recorder`. The
 /// platters' phases at time 0 are drawn from `seed`.
-pub fn run<S: Source>(
+pub fn run_source<S: Source>(
     stack: &Stack,
     source: impl FnOnce(&Limits) -> Result<S, RunError>,
     cutoff: RunCutoff<'_>,
@@ -27,23 +27,23 @@ pub fn run<S: Source>(
 ) -> Result<RunOutcome<S>, RunError> {
     // A drive by itself is known to the compiler as such: no call through a table on the way of a request.
     match stack.is_bare() {
-        true => run_on(stack.drive(seed, 0), source, &[], cutoff, recorder),
-        false => run_on(stack.build(seed), source, &stack.changes, cutoff, recorder),
+        true => run_on_device(stack.build_drive(seed, 0), source, &[], cutoff, recorder),
+        false => run_on_device(stack.build(seed), source, &stack.changes, cutoff, recorder),
     }
 }
 
-fn run_on<S: Source>(
+fn run_on_device<S: Source>(
     device: impl Device,
     source: impl FnOnce(&Limits) -> Result<S, RunError>,
     changes: &[SettingChange],
     cutoff: RunCutoff<'_>,
     recorder: &mut impl FnMut(&Record),
 ) -> Result<RunOutcome<S>, RunError> {
-    let mut engine = join(device, source, cutoff)?;
+    let mut engine = join_source(device, source, cutoff)?;
     run_engine(&mut engine, changes, recorder)?;
-    let mut outcome = part(engine).0;
+    let mut outcome = into_outcome(engine).0;
     outcome.figures.asked = outcome.figures.asked.filter(|_| changes.is_empty());
-    outcome.whole()
+    outcome.unless_cancelled()
 }
 
 /// Runs until the source is over, with the changes on the way.
@@ -57,13 +57,13 @@ fn run_engine<S: Source, D: Device>(
         if engine.is_over() {
             break;
         }
-        apply(engine.device_mut(), change, change.at)?;
+        apply_change(engine.device_mut(), change, change.at)?;
     }
     Ok(engine.run(Instant::FAR, record)?)
 }
 
 /// Changes a setting of `device` at `now`.
-fn apply(device: &mut impl Device, change: &SettingChange, now: Instant) -> Result<(), RunError> {
+fn apply_change(device: &mut impl Device, change: &SettingChange, now: Instant) -> Result<(), RunError> {
     let SettingChange { key, value, .. } = change;
     let wrong = |what: &str| RunError::Unfit(format!("`{key}` = `{value}` during a run: {what}"));
     let control = match (key.as_str(), value.as_str()) {
@@ -73,7 +73,7 @@ fn apply(device: &mut impl Device, change: &SettingChange, now: Instant) -> Resu
         (POWER, "reset") => Control::Reset,
         _ => Control::Set { key, value },
     };
-    device.control(now, &control).map_err(|error| wrong(why(error, key)))
+    device.control(now, &control).map_err(|error| wrong(refusal_words(error, key)))
 }
 
 /// The refusal of a key that nobody below knows, or that stands still while there is work.
@@ -82,7 +82,7 @@ pub const UNCHANGEABLE: &str = "no layer of the stack can change it while it run
 pub const UNFIT: &str = "the value does not fit";
 
 /// Why a device refused a control, in words; `key` is the key that was to be set, if one was.
-pub fn why(error: ControlError, key: &str) -> &'static str {
+pub fn refusal_words(error: ControlError, key: &str) -> &'static str {
     match (error, key) {
         (ControlError::UnknownKey, _) => UNCHANGEABLE,
         (ControlError::BadValue, "array.lose") => "the value does not fit; expected the number of a drive of the array",
@@ -97,7 +97,7 @@ pub fn why(error: ControlError, key: &str) -> &'static str {
 /// Whether the layers of `stack` can change what it asks them to change.
 pub fn check_changes(stack: &Stack, seed: Seed) -> Result<(), RunError> {
     let mut device = stack.build(seed);
-    stack.changes.iter().try_for_each(|change| apply(&mut device, change, Instant::ZERO))
+    stack.changes.iter().try_for_each(|change| apply_change(&mut device, change, Instant::ZERO))
 }
 
 /// How a run that is watched ends.
@@ -111,7 +111,7 @@ pub enum RunEnding {
 
 /// Runs `source` on `stack` until it ends or to `cutoff`, and the device on as `ending` says; `witness` sees every
 /// request, completion and landing. Returns the outcome, and when the last thing happened that the ending is about.
-pub fn witness<S: Source>(
+pub fn run_witnessed<S: Source>(
     stack: &Stack,
     source: impl FnOnce(&Limits) -> Result<S, RunError>,
     cutoff: RunCutoff<'_>,
@@ -120,11 +120,11 @@ pub fn witness<S: Source>(
     witness: &mut impl Witness,
 ) -> Result<(RunOutcome<S>, Instant), RunError> {
     let device = WatchedDevice::new(stack.build(seed), witness);
-    let mut engine = join(device, source, cutoff)?;
-    engine.source_mut().watch();
+    let mut engine = join_source(device, source, cutoff)?;
+    engine.source_mut().keep_flush_flag();
     run_engine(&mut engine, &stack.changes, &mut |_: &Record| ())?;
-    let (outcome, mut device) = part(engine);
-    let outcome = outcome.whole()?;
+    let (outcome, mut device) = into_outcome(engine);
+    let outcome = outcome.unless_cancelled()?;
     let last = match ending {
         RunEnding::Linger => {
             device.linger(outcome.figures.end);

@@ -1,5 +1,5 @@
 //! The test environment of a measurement, as data: the device, its settings, the file system, the kernel and the
-//! machine. A place takes it before a run and after it, so that a change in between is found ([`changed`]).
+//! machine. A place takes it before a run and after it, so that a change in between is found ([`changes_between`]).
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -115,7 +115,7 @@ impl DeviceInfo {
 
 impl TestBench {
     /// Replaces the serial number by a hash: equal disks stay equal, and which one it is stays at home.
-    pub fn hashed(mut self) -> TestBench {
+    pub fn with_hashed_serial(mut self) -> TestBench {
         if let Some(serial) = self.device.as_mut().and_then(|device| device.serial.as_mut()) {
             let hash = Sha256::digest(serial.as_bytes());
             // As many digits as tell all disks of the world apart.
@@ -138,7 +138,7 @@ impl TestBench {
     }
 
     /// All facts that must be the same before and after, in words. Load and free memory need not: a run changes them itself.
-    fn facts(&self) -> Vec<(&'static str, Option<String>)> {
+    fn fixed_facts(&self) -> Vec<(&'static str, Option<String>)> {
         let device = self.device.clone().unwrap_or_default();
         let file = self.file_system.clone().unwrap_or_default();
         let number = |number: Option<u64>| number.map(|number| number.to_string());
@@ -169,9 +169,9 @@ impl TestBench {
 }
 
 /// Changes during a run, a sentence each.
-pub fn changed(before: &TestBench, after: &TestBench) -> Vec<String> {
+pub fn changes_between(before: &TestBench, after: &TestBench) -> Vec<String> {
     let told = |fact: Option<String>| fact.map_or("not known".to_owned(), |fact| format!("`{fact}`"));
-    let pairs = before.facts().into_iter().zip(after.facts());
+    let pairs = before.fixed_facts().into_iter().zip(after.fixed_facts());
     let differing = pairs.filter(|(before, after)| before.1 != after.1);
     differing
         .map(|((what, before), (_, after))| {
@@ -222,19 +222,19 @@ mod tests {
     /// Every figure but load and free memory, which a run changes itself.
     #[test]
     fn every_figure_that_changes_is_said_and_load_and_memory_are_not() {
-        assert_eq!(changed(&bench(), &bench()), Vec::<String>::new());
+        assert_eq!(changes_between(&bench(), &bench()), Vec::<String>::new());
         for (what, change) in CHANGES {
             let mut after = bench();
             change(&mut after);
-            let said = changed(&bench(), &after);
+            let said = changes_between(&bench(), &after);
             assert_eq!(said.len(), 1, "{what}: {said:?}");
             assert!(said[0].starts_with(&format!("{what} changed during the run: it was `")), "{}", said[0]);
         }
         let mut after = bench();
         (after.load, after.free_memory_mib) = (Some(9.0), None);
-        assert_eq!(changed(&bench(), &after), Vec::<String>::new());
+        assert_eq!(changes_between(&bench(), &after), Vec::<String>::new());
         after.kernel = None;
-        assert_eq!(changed(&bench(), &after), ["kernel changed during the run: it was `6`, and is not known"]);
+        assert_eq!(changes_between(&bench(), &after), ["kernel changed during the run: it was `6`, and is not known"]);
     }
 
     type BenchChange = (&'static str, fn(&mut TestBench));
@@ -280,10 +280,10 @@ mod tests {
         let hashed = |serial: &str| {
             let mut bench = bench();
             device(&mut bench).serial = Some(serial.to_owned());
-            device(&mut bench.hashed()).serial.clone().unwrap()
+            device(&mut bench.with_hashed_serial()).serial.clone().unwrap()
         };
         assert_eq!(hashed("abc"), "sha256:ba7816bf8f01cfea");
         assert_ne!(hashed("abd"), hashed("abc"));
-        assert_eq!(TestBench::default().hashed(), TestBench::default());
+        assert_eq!(TestBench::default().with_hashed_serial(), TestBench::default());
     }
 }

@@ -34,7 +34,7 @@ impl ThreadUsage {
     }
 
     /// Processor time of both kinds.
-    pub fn processor(&self) -> Span {
+    pub fn processor_time(&self) -> Span {
         self.user + self.system
     }
 }
@@ -80,23 +80,23 @@ pub struct Usage {
 
 impl Usage {
     /// Processor time of all threads that issued.
-    pub fn processor(&self) -> Span {
-        self.threads.iter().fold(Span::ZERO, |sum, thread| sum + thread.processor())
+    pub fn processor_time(&self) -> Span {
+        self.threads.iter().fold(Span::ZERO, |sum, thread| sum + thread.processor_time())
     }
 
     /// The time of the thread that ran longest, on the clock.
-    pub fn wall(&self) -> Span {
+    pub fn wall_time(&self) -> Span {
         self.threads.iter().map(|thread| thread.wall).max().unwrap_or(Span::ZERO)
     }
 
     /// Threads that hardly ever waited: the place to which they issued had to wait for them.
-    pub fn saturated(&self) -> usize {
+    pub fn saturated_threads(&self) -> usize {
         /// Share of the time from which on a thread is called always busy (inferred: what is left is taken by waits that
         /// nobody asked for).
         const ALWAYS: f64 = 0.95;
         let busy = |thread: &&ThreadUsage| {
             let wall = thread.wall.nanos() as f64;
-            wall > 0.0 && thread.processor().nanos() as f64 > ALWAYS * wall
+            wall > 0.0 && thread.processor_time().nanos() as f64 > ALWAYS * wall
         };
         self.threads.iter().filter(busy).count()
     }
@@ -112,7 +112,7 @@ mod tests {
         let thread = |busy: u64| ThreadUsage { user: Span::from_millis(busy), wall, ..ThreadUsage::default() };
         let usage =
             Usage { threads: vec![thread(97), thread(50), ThreadUsage::default()], system: SystemUsage::default() };
-        assert_eq!((usage.saturated(), usage.processor()), (1, Span::from_millis(147)));
+        assert_eq!((usage.saturated_threads(), usage.processor_time()), (1, Span::from_millis(147)));
     }
 
     #[test]
@@ -121,9 +121,9 @@ mod tests {
             let [user, system] = [user, system].map(Span::from_millis);
             let thread = ThreadUsage { user, system, wall: Span::from_secs(1), ..ThreadUsage::default() };
             let usage = Usage { threads: vec![thread], ..Usage::default() };
-            assert_eq!((usage.saturated(), usage.wall()), (saturated, Span::from_secs(1)));
+            assert_eq!((usage.saturated_threads(), usage.wall_time()), (saturated, Span::from_secs(1)));
         }
-        assert_eq!(Usage::default().wall(), Span::ZERO);
+        assert_eq!(Usage::default().wall_time(), Span::ZERO);
     }
 
     #[test]
@@ -138,6 +138,6 @@ mod tests {
         };
         let wall = Span::from_nanos(99);
         assert_eq!(usage(10).since(&usage(3), wall), ThreadUsage { wall, ..usage(7) });
-        assert_eq!(usage(10).processor(), Span::from_nanos(30));
+        assert_eq!(usage(10).processor_time(), Span::from_nanos(30));
     }
 }

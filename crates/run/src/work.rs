@@ -40,7 +40,7 @@ impl From<Job> for Work {
 }
 
 /// The rates of the directions in which a worker issues.
-pub fn rates(worker: &Worker) -> impl Iterator<Item = Option<IssueRate>> {
+pub fn issue_rates(worker: &Worker) -> impl Iterator<Item = Option<IssueRate>> {
     let used = match &worker.pattern {
         Pattern::Fio(fio) => match fio.direction {
             Direction::Read => [true, false, false],
@@ -87,7 +87,7 @@ impl Work {
     }
 
     /// Whether it may write, trim or zero anything.
-    pub fn writes(&self) -> bool {
+    pub fn may_write(&self) -> bool {
         match self {
             Work::Job(_) | Work::Cached(_) => self.workers().iter().any(|worker| match &worker.pattern {
                 Pattern::Fio(fio) => fio.direction != Direction::Read,
@@ -111,10 +111,10 @@ impl Work {
 
     /// By worker, or by program and last the system: whether its requests are due at instants of their own, by a rate or
     /// a record of them, whatever the device does.
-    pub fn due(&self) -> Vec<bool> {
+    pub fn have_own_instants(&self) -> Vec<bool> {
         match self {
             Work::Job(_) | Work::Cached(_) => {
-                self.workers().iter().map(|worker| rates(worker).any(|rate| rate.is_some())).collect()
+                self.workers().iter().map(|worker| issue_rates(worker).any(|rate| rate.is_some())).collect()
             }
             Work::Scene(scene) => vec![false; scene.programs.len() + 1],
             Work::Session(_) => vec![true],
@@ -123,7 +123,7 @@ impl Work {
     }
 
     /// By group: the name of its first worker, or of its program.
-    pub fn names(&self) -> Vec<String> {
+    pub fn group_names(&self) -> Vec<String> {
         match self {
             Work::Job(_) | Work::Cached(_) => {
                 let workers = self.workers();
@@ -140,40 +140,46 @@ impl Work {
     }
 
     /// Makes the source of its requests, once it is known what it runs on.
-    pub fn source(&self, seed: Seed) -> impl FnOnce(&Limits) -> Result<Issuer, RunError> {
-        self.logged(seed, None)
+    pub fn make_source(&self, seed: Seed) -> impl FnOnce(&Limits) -> Result<Issuer, RunError> {
+        self.make_telling_source(seed, None)
     }
 
     /// Makes a source that tells of each request of a job's workers.
-    pub fn logged(&self, seed: Seed, tell: Option<Tell>) -> impl FnOnce(&Limits) -> Result<Issuer, RunError> {
+    pub fn make_telling_source(
+        &self,
+        seed: Seed,
+        tell: Option<Tell>,
+    ) -> impl FnOnce(&Limits) -> Result<Issuer, RunError> {
         move |limits| match self {
-            Work::Job(job) => Ok(Issuer::Workload(Workload::new(job, limits, seed)?.telling(tell))),
+            Work::Job(job) => Ok(Issuer::Workload(Workload::new(job, limits, seed)?.with_listener(tell))),
             Work::Cached(cached) => {
                 let (job, spec) = &**cached;
-                let workload = Workload::new(job, limits, seed)?.telling(tell);
+                let workload = Workload::new(job, limits, seed)?.with_listener(tell);
                 Ok(Issuer::Buffered(Box::new(BufferedSource::new(workload, spec, limits))))
             }
             Work::Session(session) => Ok(Issuer::Play(SessionReplay::new(Arc::clone(session)))),
-            Work::Trace(trace) => Ok(Issuer::Trace(Box::new(trace.source(limits)?))),
-            Work::Scene(scene) => made(Scene::new(scene, limits, seed)),
+            Work::Trace(trace) => Ok(Issuer::Trace(Box::new(trace.open_source(limits)?))),
+            Work::Scene(scene) => scene_issuer(Scene::new(scene, limits, seed)),
         }
     }
 
     /// Makes a source for a judge of power cuts: a scene tells what it does, and closes like this.
-    pub fn telling(
+    pub fn make_judged_source(
         &self,
         seed: Seed,
         notes: FileNotes,
         closing: SceneEnd,
     ) -> impl FnOnce(&Limits) -> Result<Issuer, RunError> {
         move |limits| match self {
-            Work::Job(_) | Work::Cached(_) | Work::Session(_) | Work::Trace(_) => self.source(seed)(limits),
-            Work::Scene(scene) => made(Scene::telling(scene, limits, seed, notes).map(|scene| scene.closing(closing))),
+            Work::Job(_) | Work::Cached(_) | Work::Session(_) | Work::Trace(_) => self.make_source(seed)(limits),
+            Work::Scene(scene) => {
+                scene_issuer(Scene::with_notes(scene, limits, seed, notes).map(|scene| scene.with_end(closing)))
+            }
         }
     }
 }
 
-fn made(scene: Result<Scene, SceneError>) -> Result<Issuer, RunError> {
+fn scene_issuer(scene: Result<Scene, SceneError>) -> Result<Issuer, RunError> {
     match scene {
         Ok(made) => Ok(Issuer::Scene(Box::new(made))),
         Err(unfit) => Err(RunError::Unfit(format!("the scene does not fit what it is to run on: {unfit}"))),
@@ -200,13 +206,13 @@ impl Issuer {
     /// last program's end.
     pub fn windows(&self, end: Instant) -> Vec<Option<Window>> {
         match self {
-            Issuer::Workload(workload) => workload.windows(end),
-            Issuer::Buffered(buffered) => buffered.source().windows(end),
+            Issuer::Workload(workload) => workload.counting_windows(end),
+            Issuer::Buffered(buffered) => buffered.source().counting_windows(end),
             Issuer::Play(_) | Issuer::Trace(_) => vec![Some(Window { from: Instant::ZERO, until: end })],
-            Issuer::Apart(workers) => workers.iter().flat_map(|worker| worker.windows(end)).collect(),
+            Issuer::Apart(workers) => workers.iter().flat_map(|worker| worker.counting_windows(end)).collect(),
             Issuer::Scene(scene) => {
                 let window = |(from, until)| Window { from, until };
-                let mut windows: Vec<Option<Window>> = scene.windows(end).map(|it| it.map(window)).collect();
+                let mut windows: Vec<Option<Window>> = scene.run_windows(end).map(|it| it.map(window)).collect();
                 let until = windows.iter().flatten().map(|window| window.until).max().unwrap_or(end);
                 windows.push(Some(Window { from: Instant::ZERO, until }));
                 windows
@@ -215,7 +221,7 @@ impl Issuer {
     }
 
     /// Reads of counted requests through a page cache; nothing if there is none.
-    pub fn reads(&self) -> Option<Reads> {
+    pub fn cached_reads(&self) -> Option<Reads> {
         let reads = match self {
             Issuer::Workload(_) | Issuer::Apart(_) | Issuer::Play(_) | Issuer::Trace(_) => return None,
             Issuer::Buffered(buffered) => buffered.reads(),
@@ -233,28 +239,28 @@ impl Issuer {
     }
 
     /// Programs that did not come to their end, by their places.
-    pub fn troubles(&self) -> Vec<(usize, ProgramError)> {
+    pub fn program_troubles(&self) -> Vec<(usize, ProgramError)> {
         match self {
             Issuer::Workload(_) | Issuer::Apart(_) | Issuer::Buffered(_) | Issuer::Play(_) | Issuer::Trace(_) => {
                 Vec::new()
             }
-            Issuer::Scene(scene) => scene.troubles().collect(),
+            Issuer::Scene(scene) => scene.program_errors().collect(),
         }
     }
 
     /// How a recorded session ended, compared with the recording.
-    pub fn compared(&self) -> Option<ReplayComparison> {
-        if let Issuer::Play(play) = self { Some(play.compared()) } else { None }
+    pub fn replay_comparison(&self) -> Option<ReplayComparison> {
+        if let Issuer::Play(play) = self { Some(play.comparison_so_far()) } else { None }
     }
 
     /// How a trace was played.
-    pub fn achieved(&self) -> Option<ReplayResult> {
-        if let Issuer::Trace(playing) = self { Some(playing.achieved()) } else { None }
+    pub fn replay_result(&self) -> Option<ReplayResult> {
+        if let Issuer::Trace(playing) = self { Some(playing.replay_result()) } else { None }
     }
 
     /// Why it issued less than there is: a trace that cannot be read to its end any more.
-    pub fn fault(&self) -> Option<String> {
-        if let Issuer::Trace(playing) = self { playing.fault() } else { None }
+    pub fn read_fault(&self) -> Option<String> {
+        if let Issuer::Trace(playing) = self { playing.read_fault() } else { None }
     }
 }
 
@@ -284,19 +290,19 @@ impl Source for Issuer {
         }
     }
 
-    fn refused(&mut self, now: Instant) {
+    fn handle_refusal(&mut self, now: Instant) {
         match self {
-            Issuer::Workload(workload) => workload.refused(now),
-            Issuer::Buffered(buffered) => buffered.refused(now),
-            Issuer::Scene(scene) => scene.refused(now),
-            Issuer::Play(play) => play.refused(now),
-            Issuer::Trace(playing) => playing.refused(now),
+            Issuer::Workload(workload) => workload.handle_refusal(now),
+            Issuer::Buffered(buffered) => buffered.handle_refusal(now),
+            Issuer::Scene(scene) => scene.handle_refusal(now),
+            Issuer::Play(play) => play.handle_refusal(now),
+            Issuer::Trace(playing) => playing.handle_refusal(now),
             Issuer::Apart(_) => {}
         }
     }
 
     #[inline]
-    fn waits(&self, now: Instant) -> bool {
-        if let Issuer::Workload(workload) = self { workload.waits(now) } else { false }
+    fn awaits_completion(&self, now: Instant) -> bool {
+        if let Issuer::Workload(workload) = self { workload.awaits_completion(now) } else { false }
     }
 }

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use std::slice::from_ref;
 
 use seekwise_lab::plan::PreparedCell;
-use seekwise_lab::run::{KindRecord, RunRecord, measure, pooled};
+use seekwise_lab::run::{KindRecord, RunRecord, measure_run, pool_responses};
 use seekwise_lab::stats::demerit::of_histograms;
 use seekwise_lab::stats::response::Response;
 use seekwise_lab::stats::{Histogram, Interval, mean_interval};
-use seekwise_lab::study::record;
+use seekwise_lab::study::cell_record;
 use seekwise_lab::validate::platter;
 use seekwise_model::block::SECTOR;
 use seekwise_model::rng::Seed;
@@ -21,7 +21,7 @@ use crate::error::Error;
 use crate::observer::Observer;
 use crate::reading;
 use crate::setup::{Setup, prepare, reject_repeated_keys};
-use crate::study::warn;
+use crate::study::warn_once;
 
 /// Bytes of the largest logical sector of any drive: both sides have whole ones.
 const BLOCK: u64 = 4096;
@@ -64,8 +64,8 @@ pub fn against(
     bounds: &Bounds,
     observer: &dyn Observer,
 ) -> Result<Prediction, Error> {
-    let [measured, predicted] = sides(setup, drive)?;
-    warn(measured.warnings.iter().chain(&predicted.warnings));
+    let [measured, predicted] = prepare_sides(setup, drive)?;
+    warn_once(measured.warnings.iter().chain(&predicted.warnings));
     for side in [&measured, &predicted] {
         let runs = u64::from(runs);
         bounds.admit(&RunPlan {
@@ -82,8 +82,8 @@ pub fn against(
     let mut count = 0;
     let mut run = |side: &PreparedCell| -> Result<Vec<RunRecord>, Error> {
         let one = |index| {
-            let seed = Seed(setup.seed).run(index).0;
-            let made = record(side, &measure(&side.target, &side.job, seed, |_| {})?, seed);
+            let seed = Seed(setup.seed).run_seed(index).0;
+            let made = cell_record(side, &measure_run(&side.target, &side.job, seed, |_| {})?, seed);
             count += 1;
             observer.at(count);
             if observer.is_cancelled() { Err(Error::cancelled()) } else { Ok(made) }
@@ -95,12 +95,12 @@ pub fn against(
     let stack = predicted.target.stack().expect("it is modelled");
     let revolution = stack.profile.mechanics.revolution();
     let prediction = Prediction { drive: drive.to_owned(), predictions, measurements, revolution };
-    prediction.check()?;
+    prediction.check_requests()?;
     Ok(prediction)
 }
 
 /// Prepares the measured and the predicted side: the same job in the same space.
-fn sides(setup: &Setup, drive: &str) -> Result<[PreparedCell; 2], Error> {
+fn prepare_sides(setup: &Setup, drive: &str) -> Result<[PreparedCell; 2], Error> {
     let with = |target: &str, keep: &dyn Fn(&str) -> bool, destroy: Option<String>| Setup {
         target: target.to_owned(),
         set: setup.set.iter().filter(|(key, _)| keep(key)).cloned().collect(),
@@ -142,7 +142,7 @@ pub fn over(runs: &[RunRecord], figure: fn(&KindRecord) -> f64) -> Interval {
 }
 
 impl Prediction {
-    fn check(&self) -> Result<(), Error> {
+    fn check_requests(&self) -> Result<(), Error> {
         for (name, runs) in [("predicted", &self.predictions), ("measured", &self.measurements)] {
             if let Some(run) = runs.iter().find(|run| run.all.ios == 0) {
                 let said: String = run.warnings.iter().map(|warning| format!("; {warning}")).collect();
@@ -160,7 +160,7 @@ impl Prediction {
 
     /// The distributions of all runs: predicted, measured.
     pub fn pooled(&self) -> [Histogram; 2] {
-        [&self.predictions, &self.measurements].map(|runs| pooled(&runs.iter().collect::<Vec<_>>()))
+        [&self.predictions, &self.measurements].map(|runs| pool_responses(&runs.iter().collect::<Vec<_>>()))
     }
 
     /// How far the two distributions are apart, in ms and in percent of the measured mean.
@@ -180,7 +180,12 @@ impl Prediction {
             times.iter().sum::<f64>() / times.len().max(1) as f64
         };
         let doubt = |(words, of): (&str, OfRun)| {
-            platter::doubt(words, median(&self.measurements, of), median(&self.predictions, of), self.revolution)
+            platter::doubt_platter(
+                words,
+                median(&self.measurements, of),
+                median(&self.predictions, of),
+                self.revolution,
+            )
         };
         kinds.into_iter().filter_map(doubt).collect()
     }
@@ -203,7 +208,7 @@ impl Prediction {
             })
             .collect();
         let (demerit_ms, demerit_percent) = self.demerit();
-        let pools = self.pooled().map(|pool| Response::of(&pool));
+        let pools = self.pooled().map(|pool| Response::from_histogram(&pool));
         json!({"against": self.drive, "runs": self.measurements.len(), "figures": figures,
                "response_ms": {"predicted": pools[0], "measured": pools[1]},
                "demerit_ms": demerit_ms, "demerit_percent": demerit_percent, "same_requests": self.same_requests(), "doubts": self.doubts(),

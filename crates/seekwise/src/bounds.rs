@@ -56,7 +56,7 @@ pub struct RunPlan<'a> {
 impl Bounds {
     /// `given` bytes, else a quarter of the machine's.
     pub fn new(given: Option<u64>) -> Bounds {
-        let memory = given.unwrap_or_else(|| machine().map_or(UNKNOWN, |bytes| bytes / 4));
+        let memory = given.unwrap_or_else(|| machine_memory().map_or(UNKNOWN, |bytes| bytes / 4));
         Bounds { memory, given: given.is_some() }
     }
 
@@ -69,7 +69,8 @@ impl Bounds {
     /// An error if not even one run at a time fits.
     pub fn admit(&self, plan: &RunPlan<'_>) -> Result<usize, Error> {
         let runs = plan.runs.saturating_mul(plan.cells.len() as u64);
-        let most = plan.cells.iter().map(|cell| demand::of_run(&cell.target, &cell.job, plan.cuts)).max().unwrap_or(0);
+        let most =
+            plan.cells.iter().map(|cell| demand::run_memory(&cell.target, &cell.job, plan.cuts)).max().unwrap_or(0);
         let measured = is_measured(plan.cells);
         if measured && plan.threads > 1 {
             log::info!("real-time runs are sequential; --threads is ignored");
@@ -80,26 +81,30 @@ impl Bounds {
             threads => threads,
         };
         let cores = wanted.min(usize::try_from(runs).unwrap_or(usize::MAX)).max(1);
-        let fits = |cores: &usize| demand::of_plan(most, *cores as u64, runs) <= self.memory;
+        let fits = |cores: &usize| demand::plan_memory(most, *cores as u64, runs) <= self.memory;
         let Some(within) = (1..=cores).rev().find(fits) else {
-            return Err(Error::new(self.refusal(demand::of_plan(most, 1, runs))));
+            return Err(Error::new(self.refusal_text(demand::plan_memory(most, 1, runs))));
         };
         if within < cores {
-            log::info!("using {within} of {cores} cores to stay within {} of memory", size(self.memory));
+            log::info!("using {within} of {cores} cores to stay within {} of memory", format_bytes(self.memory));
         }
         self.warn_of_time(plan, runs, within)?;
         Ok(if within < cores { within } else { plan.threads })
     }
 
-    fn refusal(&self, bytes: u64) -> String {
+    fn refusal_text(&self, bytes: u64) -> String {
         let whose = if self.given { "--max-memory" } else { "a quarter of the machine's; --max-memory changes it" };
-        format!("this may take up to {} of memory; the limit is {} ({whose})", size(bytes), size(self.memory))
+        format!(
+            "this may take up to {} of memory; the limit is {} ({whose})",
+            format_bytes(bytes),
+            format_bytes(self.memory)
+        )
     }
 
     fn warn_of_time(&self, plan: &RunPlan<'_>, runs: u64, cores: usize) -> Result<(), Error> {
         let times = plan.runs as f64 * plan.times as f64;
         let short = |cell: &PreparedCell| {
-            let (seconds, requests) = demand::extent(&cell.job);
+            let (seconds, requests) = demand::job_extent(&cell.job);
             let share = |of: Option<f64>, most: f64| of.map_or(f64::INFINITY, |of| of / most);
             share(seconds, SHORT.0).min(share(requests.map(|all| all as f64), SHORT.1))
         };
@@ -129,7 +134,7 @@ pub fn forecast(plan: &RunPlan<'_>) -> Result<f64, Error> {
     let step = plan.cells.len().div_ceil(PROBED);
     let (mut took, clock) = (Vec::new(), Clock::start());
     for cell in plan.cells.iter().step_by(step.max(1)) {
-        took.push(demand::forecast(&cell.target, &cell.job, plan.seed, &|| clock.seconds())?);
+        took.push(demand::forecast_seconds(&cell.target, &cell.job, plan.seed, &|| clock.elapsed_seconds())?);
     }
     let mean = took.iter().sum::<f64>() / took.len().max(1) as f64;
     Ok(mean * plan.runs as f64 * plan.times as f64 * plan.cells.len() as f64)
@@ -145,7 +150,7 @@ pub fn wall(seconds: f64) -> String {
 }
 
 /// Bytes in words.
-fn size(bytes: u64) -> String {
+fn format_bytes(bytes: u64) -> String {
     match bytes as f64 {
         bytes if bytes >= 1e18 => "more than 10^18 bytes".to_owned(),
         bytes if bytes >= 1e9 => format!("{:.1} GB", bytes / 1e9),
@@ -154,7 +159,7 @@ fn size(bytes: u64) -> String {
 }
 
 /// The machine's memory, if the system says so.
-fn machine() -> Option<u64> {
+fn machine_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let total = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     total.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
@@ -178,9 +183,9 @@ mod tests {
     #[test]
     fn as_many_cores_as_fit_in_the_memory_and_not_even_one_is_refused() {
         let cell = cell();
-        let most = demand::of_run(&cell.target, &cell.job, 0);
+        let most = demand::run_memory(&cell.target, &cell.job, 0);
         for runs in [3, 100] {
-            let needs = |cores: u64| demand::of_plan(most, cores, runs);
+            let needs = |cores: u64| demand::plan_memory(most, cores, runs);
             assert!(needs(1) < needs(2) && needs(2) < needs(3));
             for (memory, expected) in
                 [(needs(1), 1), (needs(2) - 1, 1), (needs(2), 2), (needs(3) - 1, 2), (needs(3), 3), (u64::MAX, 3)]
@@ -191,15 +196,15 @@ mod tests {
             assert!(why.starts_with("this may take up to ") && why.ends_with("(--max-memory)"), "{why}");
         }
         // A run more than there are needs no core of its own: what was asked for stays.
-        assert_eq!(admitted(demand::of_plan(most, 1, 1), &cell, 1, 8), Ok(8));
+        assert_eq!(admitted(demand::plan_memory(most, 1, 1), &cell, 1, 8), Ok(8));
         assert_eq!(admitted(u64::MAX, &cell, 5, 0), Ok(0), "all cores");
     }
 
     #[test]
     fn a_bound_is_what_was_given_or_a_quarter_of_the_machine_s() {
         assert_eq!(Bounds::new(Some(7)).memory(), 7);
-        assert_eq!(Bounds::new(None).memory(), machine().map_or(UNKNOWN, |bytes| bytes / 4));
-        let why = Bounds::new(None).refusal(1);
+        assert_eq!(Bounds::new(None).memory(), machine_memory().map_or(UNKNOWN, |bytes| bytes / 4));
+        let why = Bounds::new(None).refusal_text(1);
         assert!(why.ends_with("(a quarter of the machine's; --max-memory changes it)"), "{why}");
     }
 
@@ -207,7 +212,7 @@ mod tests {
     fn times_and_sizes_change_their_unit_where_it_is_too_small() {
         let times = [0.4, 89.4, 89.999, 90.0, 5399.0, 5400.0, 36_000.0].map(wall);
         assert_eq!(times, ["0 s", "89 s", "90 s", "2 min", "90 min", "1.5 h", "10.0 h"]);
-        let sizes = [0, 999_000_000, 1_000_000_000, 2_500_000_000, u64::MAX].map(size);
+        let sizes = [0, 999_000_000, 1_000_000_000, 2_500_000_000, u64::MAX].map(format_bytes);
         assert_eq!(sizes, ["0.0 MB", "999.0 MB", "1.0 GB", "2.5 GB", "more than 10^18 bytes"]);
     }
 }

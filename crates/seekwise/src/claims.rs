@@ -12,9 +12,11 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use seekwise_formats::spelling::nearest;
-use seekwise_formats::study::{CellChange, Claim, ClaimClass, CompanionClaim, Sampling, Study, parse, placed};
+use seekwise_formats::study::{CellChange, Claim, ClaimClass, CompanionClaim, Sampling, Study, locate_fault, parse};
 use seekwise_lab::catalogue::studies::BUILT_IN;
-use seekwise_lab::claims::{CatalogueClaim, changed, checked, known, repeated, settings_below};
+use seekwise_lab::claims::{
+    CatalogueClaim, catalogue_claims, changed_cells, checked_cells, repeated_levels, settings_below,
+};
 use seekwise_lab::finding::{BoundDistance, ClaimAnswer, Evidence, RangeVote};
 use seekwise_lab::plan::draw::ProfileDraw;
 use seekwise_lab::plan::{self, Cell, PreparedCell};
@@ -28,7 +30,7 @@ use crate::observer::Observer;
 use crate::planned::{self, PlannedStudy, ResultsOptions, StudySession};
 use crate::reading;
 use crate::results::{self, ResultFolder};
-use crate::study::{self, warn};
+use crate::study::{self, warn_once};
 use seekwise_os::outputs::scratch;
 
 /// The verdict on a finding.
@@ -94,7 +96,7 @@ pub struct Claims {
 }
 
 /// How the studies are run.
-struct Running<'a> {
+struct ClaimsExecution<'a> {
     args: &'a Claims,
     bounds: &'a Bounds,
     folder: &'a Path,
@@ -104,14 +106,14 @@ struct Running<'a> {
 }
 
 /// A study that was run.
-struct Ran<'a> {
+struct FinishedStudy<'a> {
     name: &'a str,
     planned: &'a PlannedStudy,
     evidence: Evidence<'a>,
 }
 
 /// The outcome of a claim's cells with a change.
-struct Again {
+struct ChangeOutcome {
     /// Whether its condition then fails.
     fails: Option<bool>,
     /// The levels at which the study itself runs them.
@@ -120,8 +122,8 @@ struct Again {
 
 /// Runs the claims and judges them, in the sources' order.
 pub fn claims(claims: &Claims, bounds: &Bounds, observer: &dyn Observer) -> Result<Vec<ClaimVerdict>, Error> {
-    let all = known();
-    let wanted = wanted(claims, &all)?;
+    let all = catalogue_claims();
+    let wanted = wanted_claims(claims, &all)?;
     let kept;
     let folder = match &claims.out {
         Some(out) => out.as_path(),
@@ -131,47 +133,49 @@ pub fn claims(claims: &Claims, bounds: &Bounds, observer: &dyn Observer) -> Resu
         }
     };
     let locked = results::lock(folder)?;
-    observer.begin(Some(runs(claims, &wanted)?), 0, "runs");
-    let running = Running { args: claims, bounds, folder, observer, count: AtomicU64::new(0) };
+    observer.begin(Some(count_runs(claims, &wanted)?), 0, "runs");
+    let running = ClaimsExecution { args: claims, bounds, folder, observer, count: AtomicU64::new(0) };
     let mut verdicts: Vec<ClaimVerdict> = Vec::new();
     for &(name, text) in BUILT_IN {
-        if !carried_of(&parse(name, text)?, &wanted).is_empty() {
-            verdicts.extend(running.study(name, text, &wanted)?);
+        if !wanted_in_study(&parse(name, text)?, &wanted).is_empty() {
+            verdicts.extend(running.run_study(name, text, &wanted)?);
         }
     }
     let mut verdicts: Vec<ClaimVerdict> = wanted
         .iter()
-        .map(|known| verdicts.iter().find(|verdict| verdict.id == known.id).cloned().unwrap_or_else(|| absent(known)))
+        .map(|known| {
+            verdicts.iter().find(|verdict| verdict.id == known.id).cloned().unwrap_or_else(|| absent_verdict(known))
+        })
         .collect();
     drop(locked);
-    together(&mut verdicts)?;
+    judge_companions(&mut verdicts)?;
     Ok(verdicts)
 }
 
 /// The claims of `study` that are wanted.
-fn carried_of<'a>(study: &'a Study, wanted: &[&CatalogueClaim]) -> Vec<&'a Claim> {
+fn wanted_in_study<'a>(study: &'a Study, wanted: &[&CatalogueClaim]) -> Vec<&'a Claim> {
     study.claim.iter().filter(|claim| wanted.iter().any(|known| known.id == claim.id)).collect()
 }
 
 /// Counts the runs of all studies that the wanted claims need, and of their cells with a change.
-fn runs(args: &Claims, wanted: &[&CatalogueClaim]) -> Result<u64, Error> {
+fn count_runs(args: &Claims, wanted: &[&CatalogueClaim]) -> Result<u64, Error> {
     let mut total = 0;
     for &(name, text) in BUILT_IN {
         let study = parse(name, text)?;
-        let claims = carried_of(&study, wanted);
+        let claims = wanted_in_study(&study, wanted);
         if claims.is_empty() {
             continue;
         }
-        let all = plan::cells(&study);
-        let changes = claims.iter().flat_map(|claim| changes(args, claim).map(|(_, change)| (*claim, change)));
-        let again: usize = changes.map(|(claim, change)| changed(&study, &all, claim, change).len()).sum();
+        let all = plan::study_cells(&study);
+        let changes = claims.iter().flat_map(|claim| cell_changes(args, claim).map(|(_, change)| (*claim, change)));
+        let again: usize = changes.map(|(claim, change)| changed_cells(&study, &all, claim, change).len()).sum();
         total += (all.len() + again) as u64 * u64::from(args.runs.unwrap_or(study.runs));
     }
     Ok(total)
 }
 
 /// The changes with which the cells of a claim run again, each with its word.
-fn changes<'a>(args: &Claims, claim: &'a Claim) -> impl Iterator<Item = (&'static str, &'a CellChange)> {
+fn cell_changes<'a>(args: &Claims, claim: &'a Claim) -> impl Iterator<Item = (&'static str, &'a CellChange)> {
     let checked = !claim.check.is_empty();
     let planted = claim.plant.as_ref().filter(|_| checked && claim.class == ClaimClass::N);
     let ablated = claim.ablate.as_ref().filter(|_| checked && args.ablate);
@@ -179,7 +183,7 @@ fn changes<'a>(args: &Claims, claim: &'a Claim) -> impl Iterator<Item = (&'stati
 }
 
 /// The requested findings, and those that they hold only together with, in the sources' order.
-fn wanted<'a>(args: &Claims, all: &'a [CatalogueClaim]) -> Result<Vec<&'a CatalogueClaim>, Error> {
+fn wanted_claims<'a>(args: &Claims, all: &'a [CatalogueClaim]) -> Result<Vec<&'a CatalogueClaim>, Error> {
     let unknown = |id: &&String| !all.iter().any(|known| known.id.eq_ignore_ascii_case(id));
     if let Some(id) = args.ids.iter().find(unknown) {
         let near = nearest(id, all.iter().map(|known| known.id.as_str()));
@@ -188,7 +192,7 @@ fn wanted<'a>(args: &Claims, all: &'a [CatalogueClaim]) -> Result<Vec<&'a Catalo
     }
     let mut ids = args.ids.clone();
     for id in &args.ids {
-        let with = carried(id)?.and_then(|(_, _, claim)| claim.with);
+        let with = find_carrier(id)?.and_then(|(_, _, claim)| claim.with);
         ids.extend(with.map(|with| with.claim));
     }
     let asked = |known: &&CatalogueClaim| ids.is_empty() || ids.iter().any(|id| known.id.eq_ignore_ascii_case(id));
@@ -196,7 +200,7 @@ fn wanted<'a>(args: &Claims, all: &'a [CatalogueClaim]) -> Result<Vec<&'a Catalo
 }
 
 /// The study that carries a claim, by name and in full, and the claim.
-pub(crate) fn carried(id: &str) -> Result<Option<(&'static str, Study, Claim)>, Error> {
+pub(crate) fn find_carrier(id: &str) -> Result<Option<(&'static str, Study, Claim)>, Error> {
     for &(name, text) in BUILT_IN {
         let study = parse(name, text)?;
         let claim = study.claim.iter().find(|claim| claim.id.eq_ignore_ascii_case(id)).cloned();
@@ -208,30 +212,30 @@ pub(crate) fn carried(id: &str) -> Result<Option<(&'static str, Study, Claim)>, 
 }
 
 /// Judges the claims that hold only together with another: both must, on one rule.
-fn together(verdicts: &mut [ClaimVerdict]) -> Result<(), Error> {
+fn judge_companions(verdicts: &mut [ClaimVerdict]) -> Result<(), Error> {
     for place in 0..verdicts.len() {
-        let Some((name, study, claim)) = carried(&verdicts[place].id)? else { continue };
+        let Some((name, study, claim)) = find_carrier(&verdicts[place].id)? else { continue };
         let Some(with) = claim.with.clone() else { continue };
         let other = verdicts.iter().find(|verdict| verdict.id == with.claim).and_then(|verdict| verdict.reproduced);
-        let mut cells = prepared(name, &study, &claim)?;
-        if let Some((name, study, claim)) = carried(&with.claim)? {
-            cells.extend(prepared(name, &study, &claim)?);
+        let mut cells = prepare_checked(name, &study, &claim)?;
+        if let Some((name, study, claim)) = find_carrier(&with.claim)? {
+            cells.extend(prepare_checked(name, &study, &claim)?);
         }
         let alike = settings_below(&cells, &with.same).len() == 1;
-        beside(&mut verdicts[place], &with, other, alike);
+        judge_with_companion(&mut verdicts[place], &with, other, alike);
     }
     Ok(())
 }
 
 /// The cells that a claim checks.
-fn prepared(name: &str, study: &Study, claim: &Claim) -> Result<Vec<PreparedCell>, Error> {
+fn prepare_checked(name: &str, study: &Study, claim: &Claim) -> Result<Vec<PreparedCell>, Error> {
     let inputs = reading::inputs();
-    let prepare = |cell: &Cell| plan::prepare(name, cell, &inputs);
-    Ok(checked(study, claim).iter().map(prepare).collect::<Result<Vec<_>, _>>()?)
+    let prepare = |cell: &Cell| plan::prepare_cell(name, cell, &inputs);
+    Ok(checked_cells(study, claim).iter().map(prepare).collect::<Result<Vec<_>, _>>()?)
 }
 
 /// Judges a claim by one that it holds with: by the outcome of that one, and whether both are set alike where they should be.
-fn beside(verdict: &mut ClaimVerdict, with: &CompanionClaim, other: Option<bool>, alike: bool) {
+fn judge_with_companion(verdict: &mut ClaimVerdict, with: &CompanionClaim, other: Option<bool>, alike: bool) {
     let came = match other {
         Some(true) => "holds",
         Some(false) => "FAILS",
@@ -256,7 +260,7 @@ fn beside(verdict: &mut ClaimVerdict, with: &CompanionClaim, other: Option<bool>
 }
 
 /// The verdict on a finding that no study carries.
-fn absent(known: &CatalogueClaim) -> ClaimVerdict {
+fn absent_verdict(known: &CatalogueClaim) -> ClaimVerdict {
     ClaimVerdict {
         id: known.id.clone(),
         class: known.class.clone(),
@@ -267,9 +271,9 @@ fn absent(known: &CatalogueClaim) -> ClaimVerdict {
     }
 }
 
-impl Running<'_> {
+impl ClaimsExecution<'_> {
     /// Makes the missing runs of a plan, and reports each run to the observer.
-    fn run(
+    fn run_plan(
         &self,
         planned: &PlannedStudy,
         earlier: &EarlierRuns<'_>,
@@ -282,7 +286,7 @@ impl Running<'_> {
         study::run(planned, earlier, results, done, threads, self.observer, &mut || one(1))
     }
 
-    fn opening<'a>(&'a self, folder: &'a Path) -> ResultsOptions<'a> {
+    fn results_options<'a>(&'a self, folder: &'a Path) -> ResultsOptions<'a> {
         let args = self.args;
         ResultsOptions {
             folder,
@@ -296,8 +300,8 @@ impl Running<'_> {
     }
 
     /// Runs a study, and the changed cells of its wanted claims.
-    fn study(&self, name: &str, text: &str, wanted: &[&CatalogueClaim]) -> Result<Vec<ClaimVerdict>, Error> {
-        let text = self.args.runs.map_or_else(|| text.to_owned(), |runs| with_runs(text, runs));
+    fn run_study(&self, name: &str, text: &str, wanted: &[&CatalogueClaim]) -> Result<Vec<ClaimVerdict>, Error> {
+        let text = self.args.runs.map_or_else(|| text.to_owned(), |runs| text_with_runs(text, runs));
         // Kept beside the results, so that one draw is not resumed as another.
         let text = self.args.draw.map_or(text.clone(), |draw| format!("# Draw {draw} of what is inferred.\n{text}"));
         let folder = results::below(self.folder, name)?;
@@ -305,28 +309,33 @@ impl Running<'_> {
             Some(draw) => planned::plan_drawn(name, &text, draw),
             None => planned::plan_file(name, &text),
         };
-        let opened = self.opening(&folder).open(name, &text, plan, self.observer)?;
+        let opened = self.results_options(&folder).open(name, &text, plan, self.observer)?;
         let StudySession { planned, results, done, threads } = opened;
-        warn(&planned.made.warnings);
+        warn_once(&planned.made.warnings);
         self.observer.doing(name);
-        let records = self.run(&planned, &EarlierRuns::default(), results, done, threads)?;
+        let records = self.run_plan(&planned, &EarlierRuns::default(), results, done, threads)?;
         study::write_report(&planned.study, &planned.made, &records, &folder)?;
         let PlannedStudy { study, made, .. } = &planned;
-        let ran = Ran { name, planned: &planned, evidence: Evidence::new(study, made, &records) };
+        let ran = FinishedStudy { name, planned: &planned, evidence: Evidence::new(study, made, &records) };
         let mut earlier = EarlierRuns::default();
         earlier.add(study, &planned.prepared, records.iter().map(Cow::Borrowed));
-        carried_of(study, wanted).into_iter().map(|claim| self.claim(&ran, claim, &mut earlier)).collect()
+        wanted_in_study(study, wanted).into_iter().map(|claim| self.judge_claim(&ran, claim, &mut earlier)).collect()
     }
 
-    fn claim(&self, ran: &Ran<'_>, claim: &Claim, earlier: &mut EarlierRuns<'_>) -> Result<ClaimVerdict, Error> {
+    fn judge_claim(
+        &self,
+        ran: &FinishedStudy<'_>,
+        claim: &Claim,
+        earlier: &mut EarlierRuns<'_>,
+    ) -> Result<ClaimVerdict, Error> {
         let judged = ran.evidence.judge_claim(claim);
         let mut verdict = ClaimVerdict {
             id: claim.id.clone(),
             class: claim.class.letter().to_owned(),
             finding: claim.finding.clone(),
             condition: claim.condition.clone(),
-            figure: Some(judged.figure()),
-            lines: judged.figures(),
+            figure: Some(judged.figure_line()),
+            lines: judged.figure_lines(),
             reproduced: judged.holds.filter(|_| claim.class != ClaimClass::J),
             reading: claim.reading.clone(),
             unchecked: claim.unchecked.clone(),
@@ -340,8 +349,9 @@ impl Running<'_> {
             verdict.reason = Some("its figures are shown; there is nothing to hold or fail".to_owned());
             return Ok(verdict);
         }
-        for (how, change) in changes(self.args, claim) {
-            let Again { fails, repeats } = self.again(ran, claim, (how, change), earlier, &mut verdict)?;
+        for (how, change) in cell_changes(self.args, claim) {
+            let ChangeOutcome { fails, repeats } =
+                self.run_changed(ran, claim, (how, change), earlier, &mut verdict)?;
             if how == "planted" {
                 verdict.planted = fails;
                 // A bench that does not see the planted difference says nothing about the one that was looked for.
@@ -359,52 +369,52 @@ impl Running<'_> {
             verdict.repeats = repeats;
         }
         let undecided = judged.undecided || verdict.planted == Some(false);
-        verdict.answer = ClaimAnswer::of(claim, verdict.reproduced, judged.holds, undecided);
+        verdict.answer = ClaimAnswer::classify(claim, verdict.reproduced, judged.holds, undecided);
         Ok(verdict)
     }
 
     /// Runs the cells of a claim with a change, except those that ran like that earlier: a change may concern only some of them,
     /// and several claims may switch off one mechanism.
-    fn again(
+    fn run_changed(
         &self,
-        ran: &Ran<'_>,
+        ran: &FinishedStudy<'_>,
         claim: &Claim,
         (how, change): (&str, &CellChange),
         earlier: &mut EarlierRuns<'_>,
         verdict: &mut ClaimVerdict,
-    ) -> Result<Again, Error> {
-        let Ran { name, planned, evidence: as_is } = ran;
+    ) -> Result<ChangeOutcome, Error> {
+        let FinishedStudy { name, planned, evidence: as_is } = ran;
         let PlannedStudy { study, made, .. } = planned;
         // Kept beside the results, so that a change of the study, or of what is changed, is not resumed.
         let text = format!("# The cells of claim {} with {change}.\n{}", claim.id, planned.text);
         let plan = || {
             let cells: Vec<Cell> = made.cells.iter().map(|made| made.cell.clone()).collect();
-            let cells = changed(study, &cells, claim, change);
+            let cells = changed_cells(study, &cells, claim, change);
             let prepared = planned::prepare(name, text.clone(), study.clone(), cells, &reading::inputs());
-            let located = |fault| placed(name, &planned.text, fault);
+            let located = |fault| locate_fault(name, &planned.text, fault);
             prepared.map_err(|faults| Error::from(faults.into_iter().map(located).collect::<Vec<_>>()))
         };
         let folder = results::below(&results::below(self.folder, name)?, &format!("{}-{how}", claim.id))?;
-        let opened = self.opening(&folder).open(name, &text, plan, self.observer)?;
+        let opened = self.results_options(&folder).open(name, &text, plan, self.observer)?;
         let StudySession { planned: again, results, done, threads } = opened;
-        warn(&again.made.warnings);
+        warn_once(&again.made.warnings);
         self.observer.doing(&format!("{name}, {} {how}", claim.id));
-        let records = self.run(&again, earlier, results, done, threads)?;
+        let records = self.run_plan(&again, earlier, results, done, threads)?;
         let evidence = Evidence::new(&again.study, &again.made, &records);
         let bare = Claim { show: Vec::new(), ..claim.clone() };
         let judged = evidence.judge_claim(&bare);
         let fails = judged.holds.map(|holds| !holds);
-        let repeats = repeated(as_is, &evidence);
-        verdict.changed.push(format!("{how}: {change}: {}", judged.figure()));
+        let repeats = repeated_levels(as_is, &evidence);
+        verdict.changed.push(format!("{how}: {change}: {}", judged.figure_line()));
         verdict.lines.push(format!("{how}, {change}:"));
-        verdict.lines.extend(judged.figures().iter().map(|line| format!("  {line}")));
+        verdict.lines.extend(judged.figure_lines().iter().map(|line| format!("  {line}")));
         earlier.add(&again.study, &again.prepared, records.into_iter().map(Cow::Owned));
-        Ok(Again { fails, repeats })
+        Ok(ChangeOutcome { fails, repeats })
     }
 }
 
 /// The study's text with another number of runs.
-fn with_runs(text: &str, runs: u32) -> String {
+fn text_with_runs(text: &str, runs: u32) -> String {
     let (head, tables) = text.split_at(text.find("\n[").map_or(text.len(), |end| end + 1));
     let kept = head.lines().filter(|line| line.split('=').next().map(str::trim) != Some("runs"));
     let head: String = kept.map(|line| format!("{line}\n")).collect();
@@ -425,7 +435,7 @@ mod tests {
 
     #[test]
     fn studies_repeat_the_list_of_findings() {
-        let known = known();
+        let known = catalogue_claims();
         let carried = carried_claims();
         for (place, (name, claim)) in carried.iter().enumerate() {
             let listed =
@@ -442,7 +452,7 @@ mod tests {
         let with = CompanionClaim { claim: "C4".to_owned(), same: "drive.cache.read_ahead".to_owned() };
         let of = |alone, other, alike| {
             let mut verdict = ClaimVerdict { reproduced: alone, ..ClaimVerdict::default() };
-            beside(&mut verdict, &with, other, alike);
+            judge_with_companion(&mut verdict, &with, other, alike);
             (verdict.reproduced, verdict.with.unwrap())
         };
         let (yes, no) = (Some(true), Some(false));
@@ -457,8 +467,8 @@ mod tests {
 
     #[test]
     fn settings_are_alike_below_a_key_or_not() {
-        let (name, study, claim) = carried("C4").unwrap().unwrap();
-        let cells = prepared(name, &study, &claim).unwrap();
+        let (name, study, claim) = find_carrier("C4").unwrap().unwrap();
+        let cells = prepare_checked(name, &study, &claim).unwrap();
         assert_eq!(settings_below(&cells, "drive.cache.read_ahead").len(), 1);
         assert_eq!(
             settings_below(&cells, "drive.cache").len(),
@@ -471,11 +481,11 @@ mod tests {
     fn what_a_claim_holds_with_is_carried_and_run_with_it() {
         for (name, claim) in carried_claims() {
             let Some(with) = &claim.with else { continue };
-            assert!(with.claim != claim.id && carried(&with.claim).unwrap().is_some(), "{name}: {}", claim.id);
-            let all = known();
+            assert!(with.claim != claim.id && find_carrier(&with.claim).unwrap().is_some(), "{name}: {}", claim.id);
+            let all = catalogue_claims();
             let ids = vec![claim.id.to_lowercase()];
             let args = Claims { ids, ..Claims::default() };
-            let ids: Vec<&str> = wanted(&args, &all).unwrap().iter().map(|known| known.id.as_str()).collect();
+            let ids: Vec<&str> = wanted_claims(&args, &all).unwrap().iter().map(|known| known.id.as_str()).collect();
             assert!(ids.contains(&with.claim.as_str()) && ids.contains(&claim.id.as_str()), "{ids:?}");
         }
     }
@@ -484,13 +494,13 @@ mod tests {
     fn a_change_changes_what_runs() {
         for &(name, text) in BUILT_IN {
             let study = parse(name, text).unwrap();
-            let cells = plan::cells(&study);
+            let cells = plan::study_cells(&study);
             let inputs = reading::inputs();
             for claim in &study.claim {
                 for change in claim.ablate.iter().chain(&claim.plant) {
-                    let differs = changed(&study, &cells, claim, change).into_iter().any(|cell| {
+                    let differs = changed_cells(&study, &cells, claim, change).into_iter().any(|cell| {
                         let before = cells.iter().find(|before| before.levels == cell.levels).unwrap();
-                        let settings = |cell: &Cell| plan::prepare(name, cell, &inputs).unwrap().settings;
+                        let settings = |cell: &Cell| plan::prepare_cell(name, cell, &inputs).unwrap().settings;
                         *before != cell && settings(before) != settings(&cell)
                     });
                     assert!(differs, "{name}: {} with {change} is what it was", claim.id);
@@ -519,7 +529,7 @@ mod tests {
     /// A finding may be written down before a study carries it.
     #[test]
     fn what_no_study_carries_has_no_verdict() {
-        let verdict = absent(&known()[0]);
+        let verdict = absent_verdict(&catalogue_claims()[0]);
         assert_eq!((verdict.reproduced, verdict.ablated), (None, None));
         assert_eq!(verdict.reason.as_deref(), Some("no study carries it yet"));
     }
@@ -539,8 +549,8 @@ mod tests {
     #[test]
     fn another_number_of_runs() {
         let text = "title = 't'\nquestion = 'q'\nruns = 5\n[[factor]]\nname = 'd'\nkey = 'job.depth'\nlevels = [1]\n";
-        let study = parse("s.toml", &with_runs(text, 3)).unwrap();
+        let study = parse("s.toml", &text_with_runs(text, 3)).unwrap();
         assert_eq!(study.runs, 3);
-        assert_eq!(parse("s.toml", &with_runs(&text.replace("runs = 5\n", ""), 2)).unwrap().runs, 2);
+        assert_eq!(parse("s.toml", &text_with_runs(&text.replace("runs = 5\n", ""), 2)).unwrap().runs, 2);
     }
 }

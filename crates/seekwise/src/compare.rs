@@ -10,11 +10,11 @@ use std::slice::from_ref;
 use seekwise_formats::concern::Concern;
 use seekwise_formats::metric::{Metric, MetricScope};
 use seekwise_formats::study::{ComparisonSpec, Sampling, Study};
-use seekwise_lab::compose::paired;
+use seekwise_lab::compose::pairing_words;
 use seekwise_lab::confound::differing_concerns;
 use seekwise_lab::finding::{Evidence, Finding, SecondaryFigure};
 use seekwise_lab::outcome::DifferenceWords;
-use seekwise_lab::provenance::{StudyProvenance, differences};
+use seekwise_lab::provenance::{StudyProvenance, differing_keys};
 use seekwise_lab::rounds::SamplingAccount;
 use seekwise_lab::run::RunRecord;
 use seekwise_lab::stats::{Interval, Judgement};
@@ -25,7 +25,7 @@ use crate::error::Error;
 use crate::observer::Observer;
 use crate::planned::{self, StudySession};
 use crate::reading;
-use crate::setup::{Setup, is_job, reject_repeated_keys};
+use crate::setup::{Setup, reject_repeated_keys, require_job};
 use crate::shell::quoted;
 use crate::study::{self, StudyOptions, StudyResult, again, finished, missing_runs, require_requests, run_session};
 use seekwise_os::outputs::scratch;
@@ -103,17 +103,19 @@ impl Comparison {
         bounds: Bounds,
         observer: &dyn Observer,
     ) -> Result<ComparisonResult, Error> {
-        let (planned, records) =
-            run_session(self.open(&StudyOptions { bounds, ..StudyOptions::into(folder) }, observer)?, observer)?;
+        let (planned, records) = run_session(
+            self.open_session(&StudyOptions { bounds, ..StudyOptions::into(folder) }, observer)?,
+            observer,
+        )?;
         require_requests(&Evidence::new(&planned.study, &planned.made, &records))?;
-        self.compared(planned.study, planned.made, records, None)
+        self.checked_result(planned.study, planned.made, records, None)
     }
 
     /// Runs all sides; results and a page go to the folder of `options`.
     pub fn run_into(&self, options: &StudyOptions<'_>, observer: &dyn Observer) -> Result<ComparisonResult, Error> {
         let StudyResult { study, made, records, page } =
-            finished(self.open(options, observer)?, options.folder, observer)?;
-        self.compared(study, made, records, Some(page))
+            finished(self.open_session(options, observer)?, options.folder, observer)?;
+        self.checked_result(study, made, records, Some(page))
     }
 
     /// Reads what a folder keeps of this comparison. After an interruption that is all runs that ended, and the findings of
@@ -152,14 +154,14 @@ impl Comparison {
         Ok(ComparisonResult { key, values, runs, study, made, records, page: Some(page) })
     }
 
-    fn open(&self, options: &StudyOptions<'_>, observer: &dyn Observer) -> Result<StudySession, Error> {
+    fn open_session(&self, options: &StudyOptions<'_>, observer: &dyn Observer) -> Result<StudySession, Error> {
         reject_repeated_keys(&[from_ref(&(self.key.clone(), String::new())), &self.setup.set[..]].concat())?;
-        let text = if self.key == JOB { self.study_of_jobs()? } else { self.study(&[])? };
+        let text = if self.key == JOB { self.jobs_study_text()? } else { self.study_text(&[])? };
         let plan = || planned::plan("command line", text.clone()).map_err(Error::from);
-        options.opening().open("command line", &text, plan, observer)
+        options.results_options().open("command line", &text, plan, observer)
     }
 
-    fn compared(
+    fn checked_result(
         &self,
         study: Study,
         made: StudyProvenance,
@@ -169,7 +171,7 @@ impl Comparison {
         let (key, values, runs) = (self.key.clone(), self.values.clone(), self.runs);
         let compared = ComparisonResult { key, values, runs, study, made, records, page };
         let answer = compared.answer();
-        answer.check()?;
+        answer.check_values()?;
         Ok(compared)
     }
 
@@ -194,18 +196,18 @@ impl Comparison {
 
     /// The study of two or more jobs. Each difference is credited to everything in which its jobs differ: to name two jobs is to
     /// ask for that.
-    fn study_of_jobs(&self) -> Result<String, Error> {
+    fn jobs_study_text(&self) -> Result<String, Error> {
         let names: Vec<&str> = self.values.iter().map(String::as_str).collect();
         reading::one_standard_input(&[&names[..], &[&self.setup.target]].concat())?;
-        names.iter().try_for_each(|name| is_job(name))?;
-        let made = planned::plan("command line", self.study(&[])?)?.made;
+        names.iter().try_for_each(|name| require_job(name))?;
+        let made = planned::plan("command line", self.study_text(&[])?)?.made;
         let credits: Vec<Vec<Concern>> = (1..names.len()).map(|cell| differing_concerns(&made, 0, cell)).collect();
-        self.study(&credits)
+        self.study_text(&credits)
     }
 
     /// The comparison as a study: it is run, kept and reported as one. `credits`: what the difference of each value but
     /// the first is credited to; nothing for the key itself.
-    fn study(&self, credits: &[Vec<Concern>]) -> Result<String, Error> {
+    fn study_text(&self, credits: &[Vec<Concern>]) -> Result<String, Error> {
         let (key, values) = (self.key.as_str(), &self.values[..]);
         if values.len() < 2 {
             return Err(Error::new(format!("`{key}`: expected two values or more to compare")));
@@ -263,7 +265,7 @@ impl Comparison {
             ("compare".to_owned(), toml::Value::Array(compares)),
         ];
         let study = study.into_iter().chain([("sampling".to_owned(), text(sampling))]);
-        let text = self.setup.study(question, self.runs, study)?;
+        let text = self.setup.study_text(question, self.runs, study)?;
         toml::from_str::<Study>(&text).map_err(|error| Error::new(error.message()))?;
         Ok(text)
     }
@@ -337,9 +339,9 @@ impl ComparisonAnswer<'_> {
     }
 
     /// Whether every metric has a value on every side.
-    fn check(&self) -> Result<(), Error> {
+    fn check_values(&self) -> Result<(), Error> {
         for metric in self.metrics() {
-            let missing = (0..self.values.len()).find(|cell| self.evidence.mean_of(*cell, metric).is_none());
+            let missing = (0..self.values.len()).find(|cell| self.evidence.metric_mean(*cell, metric).is_none());
             if let Some(cell) = missing {
                 let side = format!("{}={}", self.key, self.values[cell]);
                 return Err(Error::new(format!(
@@ -365,13 +367,13 @@ impl ComparisonAnswer<'_> {
 
     /// The settings in which the sides of a finding differ.
     pub fn differs(&self, finding: &Finding) -> Vec<String> {
-        differences(self.evidence.made.settings(finding.from), self.evidence.made.settings(finding.to))
+        differing_keys(self.evidence.made.cell_settings(finding.from), self.evidence.made.cell_settings(finding.to))
     }
 
     /// A note if both sides of a finding lack a drive of their arrays: the finding does not show what a failed drive costs.
     pub fn both_degraded(&self, finding: &Finding) -> Option<String> {
         const LOSE: &str = "array.lose";
-        let lost = |cell: usize| self.evidence.made.setting(cell, LOSE).map(|setting| setting.value.as_str());
+        let lost = |cell: usize| self.evidence.made.find_setting(cell, LOSE).map(|setting| setting.value.as_str());
         let (from, to) = (lost(finding.from)?, lost(finding.to)?);
         let whole = format!("`--vary {LOSE}=none,{to}` compares a whole array with a degraded one");
         (self.key == LOSE).then(|| format!("both sides lack a drive (number {from}, number {to}): {whole}"))
@@ -379,7 +381,7 @@ impl ComparisonAnswer<'_> {
 
     /// The mean of a metric on a side. Panics where a run has none: an answer is checked before it is handed out.
     pub fn mean_of(&self, cell: usize, metric: &Metric) -> Interval {
-        self.evidence.mean_of(cell, metric).expect("checked before")
+        self.evidence.metric_mean(cell, metric).expect("checked before")
     }
 
     /// The whole answer in one value. The keys of the first comparison stand at the top too. An interrupted comparison has the
@@ -387,12 +389,12 @@ impl ComparisonAnswer<'_> {
     pub fn json(&self) -> Value {
         let interval = |it: Interval| json!({"estimate": it.estimate, "low": it.low, "high": it.high});
         let side = |cell: usize| {
-            let iops = self.evidence.mean(cell, |run| run.all.iops);
-            let mean = self.evidence.mean(cell, |run| run.all.mean_ms());
+            let iops = self.evidence.cell_mean(cell, |run| run.all.iops);
+            let mean = self.evidence.cell_mean(cell, |run| run.all.mean_ms());
             let metrics = self.metrics().into_iter();
             let mean_of = |metric: &Metric| match self.missing {
                 0 => Some(self.mean_of(cell, metric)),
-                _ => self.evidence.mean_of(cell, metric),
+                _ => self.evidence.metric_mean(cell, metric),
             };
             let metrics: serde_json::Map<String, Value> =
                 metrics.filter_map(|metric| Some((metric.to_string(), interval(mean_of(metric)?)))).collect();
@@ -406,13 +408,13 @@ impl ComparisonAnswer<'_> {
                 finding.refused.as_ref().map_or_else(|| judgement.verdict.to_string(), |_| "refused".to_owned());
             let mut said = json!({
                 "metric": metric.to_string(), "title": metric.title(),
-                "unit": metric.unit(), "better": metric.better(),
+                "unit": metric.unit(), "better": metric.better_direction(),
                 "from": self.side(finding.from), "to": self.side(finding.to),
                 "ratio": interval(judgement.ratio), "verdict": verdict,
-                "said": DifferenceWords::of(metric).said(judgement), "refused": finding.refused,
+                "said": DifferenceWords::for_metric(metric).verdict_and_ratio(judgement), "refused": finding.refused,
                 "p": judgement.p, "p_adjusted": judgement.p_holm,
                 "cause": finding.cause,
-                "beside": finding.beside.iter().map(beside).collect::<Vec<_>>(),
+                "beside": finding.beside.iter().map(secondary_json).collect::<Vec<_>>(),
                 "too_few_requests": finding.thin,
                 "differs": self.differs(finding),
             });
@@ -426,13 +428,13 @@ impl ComparisonAnswer<'_> {
         };
         let comparisons: Vec<Value> = self.findings.iter().map(comparison).collect();
         let mut value = comparisons.first().cloned().unwrap_or_default();
-        let ran = |cell: &usize| self.missing == 0 || !self.evidence.runs(*cell).is_empty();
+        let ran = |cell: &usize| self.missing == 0 || !self.evidence.cell_runs(*cell).is_empty();
         value["sides"] = (0..self.values.len()).filter(ran).map(side).collect();
         value["runs"] = self.runs.into();
         if self.missing > 0 {
             value["missing_runs"] = self.missing.into();
         }
-        if let Some(account) = SamplingAccount::of(&self.evidence) {
+        if let Some(account) = SamplingAccount::from_evidence(&self.evidence) {
             value["sampling"] = json!(account);
         }
         let doubts = self.doubts();
@@ -446,24 +448,24 @@ impl ComparisonAnswer<'_> {
     /// The number of runs, and how they are paired, as a sentence without its point; then the cost of sampling until
     /// decided.
     pub fn method(&self) -> (String, Option<String>) {
-        let paired = paired(self.evidence.made);
-        match SamplingAccount::of(&self.evidence) {
+        let paired = pairing_words(self.evidence.made);
+        match SamplingAccount::from_evidence(&self.evidence) {
             None if self.runs == 1 => (format!("One run a side, paired {paired}"), None),
             None => (format!("{} runs a side, paired {paired}", self.runs), None),
-            Some(account) => (format!("Runs paired {paired}"), Some(account.text())),
+            Some(account) => (format!("Runs paired {paired}"), Some(account.to_sentences())),
         }
     }
 
     /// The interval that figures have: none with one run a side.
     pub fn interval(&self) -> &'static str {
-        if self.evidence.runs(0).len() == 1 { "no interval" } else { "95 % interval" }
+        if self.evidence.cell_runs(0).len() == 1 { "no interval" } else { "95 % interval" }
     }
 
     /// The warnings of measured runs, each with the number of a side's runs that have it.
     pub fn doubts(&self) -> Vec<String> {
         let mut doubts = Vec::new();
         for cell in 0..self.values.len() {
-            let runs = self.evidence.runs(cell);
+            let runs = self.evidence.cell_runs(cell);
             let known = &self.evidence.made.warnings;
             let own = |run: &&RunRecord| run.is_measured().then(|| run.warnings.clone()).into_iter().flatten();
             // Figures differ from run to run; the words before them do not.
@@ -494,7 +496,7 @@ pub fn judged(finding: &Finding) -> &Judgement {
     finding.judgement.as_ref().expect("checked before")
 }
 
-fn beside(beside: &SecondaryFigure) -> Value {
+fn secondary_json(beside: &SecondaryFigure) -> Value {
     let Interval { estimate, low, high } = beside.ratio;
     json!({"metric": beside.metric.to_string(), "ratio": {"estimate": estimate, "low": low, "high": high},
            "worse": beside.worse, "text": beside.text()})

@@ -1,7 +1,7 @@
 //! How long a comparison will take, without running it: each side is simulated once on a modelled drive, in the space of the file
 //! or device that is to be measured. Nothing is opened for writing, and nothing is made.
 
-use seekwise_lab::run::measure;
+use seekwise_lab::run::measure_run;
 use seekwise_model::rng::Seed;
 use seekwise_os::places::PLACES;
 use seekwise_os::real::length;
@@ -25,7 +25,7 @@ pub struct DryRun {
 /// Simulates each side once; measured sides on `drive`.
 pub fn dry_run(comparison: &Comparison, drive: &str) -> Result<DryRun, Error> {
     let Comparison { setup, key, values, .. } = comparison;
-    let space = space(setup)?;
+    let space = measured_space(setup)?;
     let mut seconds = Vec::new();
     for value in values {
         let mut set: Vec<(String, String)> = setup.set.clone();
@@ -39,17 +39,17 @@ pub fn dry_run(comparison: &Comparison, drive: &str) -> Result<DryRun, Error> {
         if prepared.target.is_measured() {
             return Err(Error::new(format!("--dry-run: {} is not a modelled disk; expected a drive", spoken(drive))));
         }
-        let seed = Seed(setup.seed).run(0).0;
-        seconds.push(measure(&prepared.target, &prepared.job, seed, |_| {})?.end().nanos() as f64 / 1e9);
+        let seed = Seed(setup.seed).run_seed(0).0;
+        seconds.push(measure_run(&prepared.target, &prepared.job, seed, |_| {})?.last_end().nanos() as f64 / 1e9);
     }
     Ok(DryRun { seconds, space })
 }
 
-fn space(setup: &Setup) -> Result<Option<u64>, Error> {
-    match place::named(PLACES, &setup.target) {
+fn measured_space(setup: &Setup) -> Result<Option<u64>, Error> {
+    match place::find_kind(PLACES, &setup.target) {
         Some((kind, Some(path))) if matches!(kind.of, PlaceSource::File(_) | PlaceSource::Device(_)) => {
             let layout = setup.set.iter().find(|(key, _)| key == "real.layout");
-            let bytes = layout.and_then(|(_, value)| seekwise_formats::dotted::size(value));
+            let bytes = layout.and_then(|(_, value)| seekwise_formats::dotted::parse_size(value));
             let wanted = RealOptions { layout: bytes, ..RealOptions::default() };
             let bytes = length(path, matches!(kind.of, PlaceSource::Device(_)), &wanted).map_err(Error::new)?;
             Ok(Some(bytes / 4096 * 4096))

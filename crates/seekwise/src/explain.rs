@@ -16,19 +16,19 @@ use seekwise_formats::duration::Duration;
 use seekwise_formats::expression::{ExpressionNode, Function, Subexpression};
 use seekwise_formats::study::{Claim, Study, parse};
 use seekwise_lab::catalogue::studies::BUILT_IN;
-use seekwise_lab::claims::{checked, known};
+use seekwise_lab::claims::{catalogue_claims, checked_cells};
 use seekwise_lab::digest::sha256;
 use seekwise_lab::finding::{BoundDistance, Evidence};
-use seekwise_lab::lever::{Lever, levers};
+use seekwise_lab::lever::{Lever, find_levers};
 use seekwise_lab::plan::{self, Cell};
 use seekwise_lab::provenance::ProgramVersion;
 use seekwise_lab::published::{self, PublishedCase};
-use seekwise_lab::study::{EarlierRuns, ExecutionLimits, execute};
+use seekwise_lab::study::{EarlierRuns, ExecutionLimits, run_study};
 use seekwise_run::cutoff::RunCutoff;
 use serde::Serialize;
 
 use crate::bounds::Bounds;
-use crate::claims::carried;
+use crate::claims::find_carrier;
 use crate::error::Error;
 use crate::journal::{JournalOptions, SearchJournal};
 use crate::observer::Observer;
@@ -103,7 +103,7 @@ pub struct FoundLever {
 }
 
 /// A claim with its study.
-struct Carrier {
+struct ClaimCarrier {
     name: &'static str,
     claim: Claim,
     full: ClaimRuns,
@@ -121,14 +121,14 @@ struct ClaimRuns {
     distance: Option<BoundDistance>,
 }
 
-impl Carrier {
+impl ClaimCarrier {
     /// Returns the shorter runs, or the full ones if `full` or if there are no shorter ones.
-    fn runs(&mut self, full: bool) -> &mut ClaimRuns {
+    fn runs_by_length(&mut self, full: bool) -> &mut ClaimRuns {
         self.short.as_mut().filter(|_| !full).unwrap_or(&mut self.full)
     }
 }
 
-struct Explaining<'a> {
+struct ExplainSession<'a> {
     asked: &'a Explain,
     observer: &'a dyn Observer,
     journal: Option<SearchJournal>,
@@ -138,11 +138,12 @@ struct Explaining<'a> {
 
 /// Explains a claim.
 pub fn explain(asked: &Explain, bounds: &Bounds, observer: &dyn Observer) -> Result<Explanation, Error> {
-    let id = known().into_iter().find(|known| known.id.eq_ignore_ascii_case(&asked.id)).map(|known| known.id);
+    let id =
+        catalogue_claims().into_iter().find(|known| known.id.eq_ignore_ascii_case(&asked.id)).map(|known| known.id);
     let id = id.ok_or_else(|| Error::new(format!("{}: unknown finding; expected D1 to C28", asked.id)))?;
     let (journal, known) = match &asked.out {
         Some(out) => {
-            let options = JournalOptions { hash: &hash(asked), resume: asked.resume, force: asked.force };
+            let options = JournalOptions { hash: &request_hash(asked), resume: asked.resume, force: asked.force };
             let (journal, known) = SearchJournal::open(out, options, &|_, answer| match answer {
                 [-1.0 | 0.0 | 1.0] => Ok(()),
                 _ => Err("it holds no verdict; expected -1, 0 or 1".to_owned()),
@@ -151,43 +152,43 @@ pub fn explain(asked: &Explain, bounds: &Bounds, observer: &dyn Observer) -> Res
         }
         None => (None, BTreeMap::new()),
     };
-    let mut explaining = Explaining { asked, observer, journal, known, tries: 0 };
-    let mut carrier = explaining.carrier(&id, bounds)?;
+    let mut explaining = ExplainSession { asked, observer, journal, known, tries: 0 };
+    let mut carrier = explaining.load_carrier(&id, bounds)?;
     let all: Vec<Lever> =
-        levers(&carrier.full.planned.prepared).into_iter().filter(|lever| asked.wants(lever)).collect();
-    let mut found = explaining.search(&mut carrier, &all)?;
+        find_levers(&carrier.full.planned.prepared).into_iter().filter(|lever| asked.wants_lever(lever)).collect();
+    let mut found = explaining.search_levers(&mut carrier, &all)?;
     if !asked.alone {
-        explaining.against(&carrier, &mut found, bounds)?;
+        explaining.find_side_effects(&carrier, &mut found, bounds)?;
     }
     if let Some(journal) = explaining.journal {
         journal.failure().map_or(Ok(()), Err)?;
         journal.done();
     }
-    let Carrier { name, claim, full: ClaimRuns { study, as_is, distance, .. }, short } = carrier;
+    let ClaimCarrier { name, claim, full: ClaimRuns { study, as_is, distance, .. }, short } = carrier;
     let found: Vec<FoundLever> = found.into_iter().map(|(_, found)| found).collect();
     Ok(Explanation {
         id,
         finding: claim.finding,
         study: name.to_owned(),
         runs: study.runs,
-        screened: short.map(|short| described(&short.study)),
+        screened: short.map(|short| screening_words(&short.study)),
         holds: as_is,
         distance,
         settings: all.len(),
         tries: explaining.tries,
-        sentences: sentences(&found, as_is == Some(true)),
+        sentences: explanation_sentences(&found, as_is == Some(true)),
         found,
     })
 }
 
 /// Hashes what the kept answers depend on: the program, and the request.
-fn hash(asked: &Explain) -> String {
-    let words = format!("{} {:?}", ProgramVersion::this(), (&asked.id, asked.runs));
+fn request_hash(asked: &Explain) -> String {
+    let words = format!("{} {:?}", ProgramVersion::current(), (&asked.id, asked.runs));
     sha256(words.as_bytes())
 }
 
 impl Explain {
-    fn wants(&self, lever: &Lever) -> bool {
+    fn wants_lever(&self, lever: &Lever) -> bool {
         self.only.is_empty() || self.only.iter().any(|key| lever.key.starts_with(key.as_str()))
     }
 }
@@ -198,39 +199,47 @@ fn takes_interval(part: &Subexpression) -> bool {
     own || part.node.parts().into_iter().any(takes_interval)
 }
 
-impl Explaining<'_> {
+impl ExplainSession<'_> {
     /// Loads a claim and its cells, and judges it with unchanged settings.
-    fn carrier(&mut self, id: &str, bounds: &Bounds) -> Result<Carrier, Error> {
-        let (name, mut study, claim) =
-            carried(id)?.ok_or_else(|| Error::new(format!("{id}: no study carries it; there is nothing to run")))?;
+    fn load_carrier(&mut self, id: &str, bounds: &Bounds) -> Result<ClaimCarrier, Error> {
+        let (name, mut study, claim) = find_carrier(id)?
+            .ok_or_else(|| Error::new(format!("{id}: no study carries it; there is nothing to run")))?;
         if claim.check.is_empty() {
             return Err(Error::new(format!("{id}: it has no checks; its figures are shown by `seekwise claims {id}`")));
         }
         study.runs = self.asked.runs.unwrap_or(study.runs);
         let claim = Claim { show: Vec::new(), ..claim };
-        let full = self.runs(name, study, &claim, Some(bounds))?;
-        let short = match lighter(&full.study, &claim) {
-            Some(study) => Some(self.runs(name, study, &claim, None)?).filter(|short| short.as_is == full.as_is),
+        let full = self.run_unchanged(name, study, &claim, Some(bounds))?;
+        let short = match screening_study(&full.study, &claim) {
+            Some(study) => {
+                Some(self.run_unchanged(name, study, &claim, None)?).filter(|short| short.as_is == full.as_is)
+            }
             None => None,
         };
-        Ok(Carrier { name, claim, full, short })
+        Ok(ClaimCarrier { name, claim, full, short })
     }
 
     /// Runs the cells of a claim with unchanged settings.
-    fn runs(&self, name: &str, study: Study, claim: &Claim, bounds: Option<&Bounds>) -> Result<ClaimRuns, Error> {
-        let cells = checked(&study, claim);
+    fn run_unchanged(
+        &self,
+        name: &str,
+        study: Study,
+        claim: &Claim,
+        bounds: Option<&Bounds>,
+    ) -> Result<ClaimRuns, Error> {
+        let cells = checked_cells(&study, claim);
         let planned = planned::prepare(name, String::new(), study.clone(), cells.clone(), &reading::inputs())?;
         let extent = planned::extent(&planned.study, &planned.prepared, self.asked.threads);
         bounds.map(|bounds| bounds.admit(&extent)).transpose()?;
         let earlier = EarlierRuns::default();
         let mut runs = ClaimRuns { study, cells, planned, earlier, as_is: None, distance: None };
         let cells = runs.cells.clone();
-        (runs.as_is, runs.distance) = self.judge(name, claim, &mut runs, cells, true)?;
+        (runs.as_is, runs.distance) = self.judge_cells(name, claim, &mut runs, cells, true)?;
         Ok(runs)
     }
 
     /// Runs cells of a claim and judges it by them. Runs with unchanged settings are kept (`keep`), for cells that a change leaves alone.
-    fn judge(
+    fn judge_cells(
         &self,
         name: &str,
         claim: &Claim,
@@ -242,8 +251,8 @@ impl Explaining<'_> {
         let PlannedStudy { study, prepared, made, .. } = &planned;
         let (mut records, mut failure) = (Vec::new(), None);
         let cancelled = || self.observer.is_cancelled();
-        let limits = ExecutionLimits { threads: self.asked.threads, cutoff: RunCutoff::when(&cancelled) };
-        execute(study, prepared, made, &runs.earlier, 0, limits, |result| {
+        let limits = ExecutionLimits { threads: self.asked.threads, cutoff: RunCutoff::when_cancelled(&cancelled) };
+        run_study(study, prepared, made, &runs.earlier, 0, limits, |result| {
             match result {
                 Ok(record) => records.push(record),
                 Err(error) => failure = Some(Error::from(error)),
@@ -264,17 +273,23 @@ impl Explaining<'_> {
 
     /// Whether a claim holds with a setting at a value, by its full runs or by shorter ones if it has them. A value that
     /// contradicts another figure has no answer.
-    fn with(&mut self, carrier: &mut Carrier, lever: &Lever, value: &str, full: bool) -> Result<Option<bool>, Error> {
+    fn answer_with(
+        &mut self,
+        carrier: &mut ClaimCarrier,
+        lever: &Lever,
+        value: &str,
+        full: bool,
+    ) -> Result<Option<bool>, Error> {
         let length = if full || carrier.short.is_none() { "full" } else { "short" };
         let question = format!("{} {} {} {value} {length}", carrier.claim.id, lever.key, lever.value).replace(' ', "_");
         if let Some(answer) = self.known.get(&question) {
             return Ok(answer.first().filter(|answer| **answer >= 0.0).map(|answer| *answer > 0.0));
         }
         let (name, claim) = (carrier.name, carrier.claim.clone());
-        let runs = carrier.runs(full);
-        let cells = lever.moved(&runs.cells, &runs.planned.prepared, value);
-        let fits = cells.iter().all(|cell| plan::prepare(name, cell, &reading::inputs()).is_ok());
-        let holds = if fits { self.judge(name, &claim, runs, cells, false)?.0 } else { None };
+        let runs = carrier.runs_by_length(full);
+        let cells = lever.cells_with_value(&runs.cells, &runs.planned.prepared, value);
+        let fits = cells.iter().all(|cell| plan::prepare_cell(name, cell, &reading::inputs()).is_ok());
+        let holds = if fits { self.judge_cells(name, &claim, runs, cells, false)?.0 } else { None };
         if let Some(journal) = &self.journal {
             journal.write(&question, &[holds.map_or(-1.0, |holds| f64::from(u8::from(holds)))]);
         }
@@ -283,42 +298,44 @@ impl Explaining<'_> {
     }
 
     /// Whether a claim's answer is `wanted` with a setting at a value: by shorter runs first, if it has them.
-    fn is(
+    fn confirm_answer(
         &mut self,
-        carrier: &mut Carrier,
+        carrier: &mut ClaimCarrier,
         (lever, value): (&Lever, &str),
         wanted: Option<bool>,
     ) -> Result<bool, Error> {
-        let short = carrier.short.is_none() || self.with(carrier, lever, value, false)? == wanted;
-        Ok(short && self.with(carrier, lever, value, true)? == wanted)
+        let short = carrier.short.is_none() || self.answer_with(carrier, lever, value, false)? == wanted;
+        Ok(short && self.answer_with(carrier, lever, value, true)? == wanted)
     }
 
     /// The settings that change the answer, each at the nearest value found, the nearest first.
-    fn search(&mut self, carrier: &mut Carrier, all: &[Lever]) -> Result<Vec<(Lever, FoundLever)>, Error> {
+    fn search_levers(&mut self, carrier: &mut ClaimCarrier, all: &[Lever]) -> Result<Vec<(Lever, FoundLever)>, Error> {
         let wanted = carrier.full.as_is != Some(true);
-        let tries: usize = all.iter().map(|lever| lever.tries().len()).sum();
+        let tries: usize = all.iter().map(|lever| lever.values_to_try().len()).sum();
         self.observer.begin(Some(tries as u64), 0, "values");
         let mut found = Vec::new();
         for lever in all {
             self.observer.doing(&format!("{}, {}", carrier.claim.id, lever.key));
             let mut changes: Option<(Option<f64>, String)> = None;
-            for (place, value) in lever.tries() {
+            for (place, value) in lever.values_to_try() {
                 self.tries += 1;
                 let nearer = |it: &Option<(Option<f64>, String)>| match (it, place) {
-                    (Some((Some(other), _)), Some(place)) => away(lever, place) < away(lever, *other),
+                    (Some((Some(other), _)), Some(place)) => {
+                        distance_from_own(lever, place) < distance_from_own(lever, *other)
+                    }
                     (known, _) => known.is_none(),
                 };
-                if nearer(&changes) && self.is(carrier, (lever, &value), Some(wanted))? {
+                if nearer(&changes) && self.confirm_answer(carrier, (lever, &value), Some(wanted))? {
                     changes = Some((place, value));
                 }
                 self.observer.at(self.tries as u64);
             }
             if let Some((place, value)) = changes {
                 let (place, to) = match place {
-                    Some(place) => self.nearest(carrier, lever, place, wanted)?,
-                    None => (lever.place(), value),
+                    Some(place) => self.nearest_value(carrier, lever, place, wanted)?,
+                    None => (lever.present_place(), value),
                 };
-                let share = lever.is_number().then(|| away(lever, place));
+                let share = lever.is_number().then(|| distance_from_own(lever, place));
                 found.push((lever.clone(), FoundLever::new(lever, to, share)));
             }
         }
@@ -327,31 +344,36 @@ impl Explaining<'_> {
     }
 
     /// Bisects between a number's own place, where the answer is not `wanted`, and one where it is.
-    fn nearest(
+    fn nearest_value(
         &mut self,
-        carrier: &mut Carrier,
+        carrier: &mut ClaimCarrier,
         lever: &Lever,
         place: f64,
         wanted: bool,
     ) -> Result<(f64, String), Error> {
-        let (mut not, mut is) = (lever.place(), place);
+        let (mut not, mut is) = (lever.present_place(), place);
         for _ in 0..HALVINGS {
             let middle = (not + is) / 2.0;
-            let value = lever.at(middle);
-            if value == lever.at(is) || value == lever.at(not) {
+            let value = lever.value_at(middle);
+            if value == lever.value_at(is) || value == lever.value_at(not) {
                 break;
             }
-            if self.is(carrier, (lever, &value), Some(wanted))? {
+            if self.confirm_answer(carrier, (lever, &value), Some(wanted))? {
                 is = middle;
             } else {
                 not = middle;
             }
         }
-        Ok((is, lever.at(is)))
+        Ok((is, lever.value_at(is)))
     }
 
     /// Finds the other claims and the published cases that each found setting changes.
-    fn against(&mut self, carrier: &Carrier, found: &mut [(Lever, FoundLever)], bounds: &Bounds) -> Result<(), Error> {
+    fn find_side_effects(
+        &mut self,
+        carrier: &ClaimCarrier,
+        found: &mut [(Lever, FoundLever)],
+        bounds: &Bounds,
+    ) -> Result<(), Error> {
         if found.is_empty() {
             return Ok(());
         }
@@ -360,10 +382,10 @@ impl Explaining<'_> {
             let study = parse(name, text)?;
             let here = study.claim.iter().filter(|claim| !claim.check.is_empty() && claim.id != carrier.claim.id);
             for claim in here {
-                let cells = checked(&study, claim);
+                let cells = checked_cells(&study, claim);
                 let inputs = reading::inputs();
                 let prepared =
-                    cells.iter().map(|cell| plan::prepare(name, cell, &inputs)).collect::<Result<Vec<_>, _>>()?;
+                    cells.iter().map(|cell| plan::prepare_cell(name, cell, &inputs)).collect::<Result<Vec<_>, _>>()?;
                 if found.iter().any(|(lever, _)| lever.is_in(&prepared)) {
                     others.push(claim.id.clone());
                 }
@@ -372,7 +394,7 @@ impl Explaining<'_> {
         self.observer.begin(Some(others.len() as u64), 0, "claims");
         for (place, id) in others.iter().enumerate() {
             self.observer.doing(&format!("{id} beside {}", carrier.claim.id));
-            let mut other = self.carrier(id, bounds)?;
+            let mut other = self.load_carrier(id, bounds)?;
             let before = other.full.as_is;
             for (lever, found) in found.iter_mut() {
                 if !lever.is_in(&other.full.planned.prepared) {
@@ -380,10 +402,10 @@ impl Explaining<'_> {
                 }
                 found.claims += 1;
                 let to = found.to.clone();
-                if other.short.is_some() && self.with(&mut other, lever, &to, false)? == before {
+                if other.short.is_some() && self.answer_with(&mut other, lever, &to, false)? == before {
                     continue;
                 }
-                match (before, self.with(&mut other, lever, &to, true)?) {
+                match (before, self.answer_with(&mut other, lever, &to, true)?) {
                     (Some(true), now) if now != Some(true) => found.breaks.push(id.clone()),
                     (before, Some(true)) if before != Some(true) => found.mends.push(id.clone()),
                     _ => {}
@@ -392,8 +414,8 @@ impl Explaining<'_> {
             self.observer.at(place as u64 + 1);
         }
         for (lever, found) in found {
-            let cases: Vec<PublishedCase> = published::cases_of(&lever.of);
-            for case in cases.iter().filter(|case| lever.key.starts_with("drive.") && !case.sets(&lever.key)) {
+            let cases: Vec<PublishedCase> = published::cases_of_drives(&lever.of);
+            for case in cases.iter().filter(|case| lever.key.starts_with("drive.") && !case.sets_key(&lever.key)) {
                 found.cases += 1;
                 let held = case.is_met(&[]).map_err(Error::new)?;
                 let now = case.is_met(&[(lever.key.clone(), found.to.clone())]).unwrap_or(false);
@@ -414,7 +436,7 @@ const HALVINGS: u32 = 4;
 const SHORTER: u64 = 10;
 
 /// The study with the lighter runs by which values are screened; none if they would be as heavy.
-fn lighter(study: &Study, claim: &Claim) -> Option<Study> {
+fn screening_study(study: &Study, claim: &Claim) -> Option<Study> {
     let intervals = claim.check.iter().chain(&claim.decided_if).any(|check| takes_interval(&check.body));
     let runs = if intervals { study.runs } else { 1 };
     let shorter = |length: Duration| Duration { nanos: length.nanos.div_ceil(SHORTER) };
@@ -423,15 +445,15 @@ fn lighter(study: &Study, claim: &Claim) -> Option<Study> {
 }
 
 /// The screening runs in words.
-fn described(study: &Study) -> String {
+fn screening_words(study: &Study) -> String {
     let each = if study.runs == 1 { "one run".to_owned() } else { format!("{} runs", study.runs) };
     let length = study.runtime.map_or(String::new(), |runtime| format!(" of {runtime}"));
     format!("{each}{length} of each cell")
 }
 
 /// How far a place is from the setting's own, as a share of its range.
-fn away(lever: &Lever, place: f64) -> f64 {
-    (place - lever.place()).abs()
+fn distance_from_own(lever: &Lever, place: f64) -> f64 {
+    (place - lever.present_place()).abs()
 }
 
 impl FoundLever {
@@ -440,7 +462,7 @@ impl FoundLever {
             key: lever.key.clone(),
             of: lever.of.clone(),
             value: lever.value.clone(),
-            range: lever.range(),
+            range: lever.range_words(),
             to,
             share,
             breaks: Vec::new(),
@@ -467,7 +489,7 @@ impl FoundLever {
 }
 
 /// The explanation of a claim, in sentences.
-fn sentences(found: &[FoundLever], holds: bool) -> Vec<String> {
+fn explanation_sentences(found: &[FoundLever], holds: bool) -> Vec<String> {
     match (found.is_empty(), holds) {
         (true, true) => vec!["holds whatever single inferred setting moves within its range".to_owned()],
         (true, false) => {

@@ -20,13 +20,13 @@ use seekwise_run::usage::{DiskUsage, ThreadUsage, Usage};
 pub fn write(prepared: &PreparedCell, measured: &MeasuredRun) -> String {
     let workers = prepared.job.workers();
     let mut jobs = Vec::new();
-    for group in 0..measured.run.groups() {
+    for group in 0..measured.run.group_count() {
         if let Some(first) = workers.iter().position(|worker| worker.group as usize == group) {
-            jobs.push(job(prepared, measured, group, first));
+            jobs.push(job_result(prepared, measured, group, first));
         }
     }
     let global_options = match &prepared.origin {
-        JobOrigin::Fio(file) => options(file.global_options()),
+        JobOrigin::Fio(file) => option_map(file.global_options()),
         JobOrigin::Pattern | JobOrigin::Iometer | JobOrigin::Scene(_) | JobOrigin::Session(_) | JobOrigin::Trace(_) => {
             BTreeMap::new()
         }
@@ -35,28 +35,28 @@ pub fn write(prepared: &PreparedCell, measured: &MeasuredRun) -> String {
         generated_by: Some(format!("seekwise {}", env!("CARGO_PKG_VERSION"))),
         global_options,
         jobs,
-        disk_util: measured.figures.usage.as_ref().map_or(Vec::new(), disks),
+        disk_util: measured.figures.usage.as_ref().map_or(Vec::new(), disk_utilization),
         ..FioOutput::default()
     })
 }
 
-fn options(given: &[JobOption]) -> BTreeMap<String, String> {
+fn option_map(given: &[JobOption]) -> BTreeMap<String, String> {
     given.iter().map(|given| (given.name.clone(), given.value.clone())).collect()
 }
 
-fn job(prepared: &PreparedCell, measured: &MeasuredRun, group: usize, first: usize) -> JobResult {
+fn job_result(prepared: &PreparedCell, measured: &MeasuredRun, group: usize, first: usize) -> JobResult {
     let workers = prepared.job.workers();
     let latencies = |kind: RequestKind| measured.real.as_ref().map(|real| &real.latencies[group][kind as usize]);
-    let direction = |kind| direction(&measured.run.group_kind(group, kind), latencies(kind));
+    let direction = |kind| direction_result(&measured.run.group_kind(group, kind), latencies(kind));
     let threads = measured.figures.usage.as_ref().map_or(&[][..], |usage| &usage.threads);
     let of_group = threads.iter().zip(workers).filter(|(_, worker)| worker.group as usize == group);
-    let spent = spent(&of_group.map(|(thread, _)| *thread).collect::<Vec<_>>());
-    let all = measured.run.group_all(group);
+    let spent = processor_use(&of_group.map(|(thread, _)| *thread).collect::<Vec<_>>());
+    let all = measured.run.group_reads_and_writes(group);
     let (name, group_id, mut options) = match &prepared.origin {
         JobOrigin::Fio(file) => {
-            let origin = file.origins()[first];
+            let origin = file.worker_origins()[first];
             let section = &file.sections()[origin.section];
-            (section.name.clone(), u64::from(origin.group_id), options(&section.options))
+            (section.name.clone(), u64::from(origin.group_id), option_map(&section.options))
         }
         JobOrigin::Pattern | JobOrigin::Iometer | JobOrigin::Scene(_) | JobOrigin::Session(_) | JobOrigin::Trace(_) => {
             (workers[first].name.clone(), group as u64, BTreeMap::new())
@@ -64,7 +64,7 @@ fn job(prepared: &PreparedCell, measured: &MeasuredRun, group: usize, first: usi
     };
     let clones = workers.iter().filter(|worker| worker.group as usize == group).count();
     if !matches!(prepared.origin, JobOrigin::Fio(_)) {
-        options.extend(described(&workers[first], clones, &all));
+        options.extend(pattern_options(&workers[first], clones, &all));
     }
     let runtime_ms = all.elapsed.nanos() / 1_000_000;
     JobResult {
@@ -76,10 +76,10 @@ fn job(prepared: &PreparedCell, measured: &MeasuredRun, group: usize, first: usi
         write: direction(RequestKind::Write),
         trim: direction(RequestKind::Trim),
         sync_ios: measured.run.group_kind(group, RequestKind::Flush).tally.ios(),
-        sync_latency: latency(measured.run.group_kind(group, RequestKind::Flush).tally.responses()),
+        sync_latency: latency_summary(measured.run.group_kind(group, RequestKind::Flush).tally.responses()),
         runtime_ms,
         iodepth_level: depth_level(workers[first].depth),
-        latency: LatencyBuckets::of(all.tally.responses().buckets().map(|(edge, count)| (edge.nanos(), count))),
+        latency: LatencyBuckets::from_bins(all.tally.responses().buckets().map(|(edge, count)| (edge.nanos(), count))),
         latency_depth: u64::from(workers[first].depth),
         latency_percentile: 100.0,
         ..spent
@@ -87,7 +87,7 @@ fn job(prepared: &PreparedCell, measured: &MeasuredRun, group: usize, first: usi
 }
 
 /// The processor use of a job's threads: percents of the time that they ran, as fio counts them.
-fn spent(threads: &[ThreadUsage]) -> JobResult {
+fn processor_use(threads: &[ThreadUsage]) -> JobResult {
     let sum = |of: fn(&ThreadUsage) -> u64| threads.iter().map(of).sum::<u64>();
     let wall = sum(|thread| thread.wall.nanos());
     let percent = |part: u64| if wall > 0 { 100.0 * part as f64 / wall as f64 } else { 0.0 };
@@ -102,8 +102,8 @@ fn spent(threads: &[ThreadUsage]) -> JobResult {
 }
 
 /// The activity of the disks below during the run, for any process.
-fn disks(usage: &Usage) -> Vec<DiskUtil> {
-    let wall = usage.wall().nanos() as f64 / 1e6;
+fn disk_utilization(usage: &Usage) -> Vec<DiskUtil> {
+    let wall = usage.wall_time().nanos() as f64 / 1e6;
     let disk = |disk: &DiskUsage| DiskUtil {
         name: disk.name.clone(),
         ios: disk.ios,
@@ -117,7 +117,7 @@ fn disks(usage: &Usage) -> Vec<DiskUtil> {
 }
 
 /// fio options that describe a pattern without a fio job file.
-fn described(worker: &Worker, clones: usize, all: &TallySummary) -> BTreeMap<String, String> {
+fn pattern_options(worker: &Worker, clones: usize, all: &TallySummary) -> BTreeMap<String, String> {
     let mean = all.tally.bytes().checked_div(all.tally.ios()).unwrap_or(0);
     let texts = [("iodepth", worker.depth.to_string()), ("numjobs", clones.to_string()), ("bs", mean.to_string())];
     texts.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
@@ -130,18 +130,19 @@ fn depth_level(depth: u32) -> [f64; 7] {
     level
 }
 
-fn direction(summary: &TallySummary, latencies: Option<&Latencies>) -> DirectionResult {
+fn direction_result(summary: &TallySummary, latencies: Option<&Latencies>) -> DirectionResult {
     let tally = &summary.tally;
     let plain = DirectionResult::new(tally.ios(), tally.bytes(), summary.elapsed.nanos());
-    let response = latency(tally.responses());
+    let response = latency_summary(tally.responses());
     let (slat, clat, lat) = match latencies {
-        Some(of) => (latency(&of.submission), latency(&of.completion), latency(&of.total)),
+        Some(of) => (latency_summary(&of.submission), latency_summary(&of.completion), latency_summary(&of.total)),
         None => (LatencySummary::default(), response.clone(), response),
     };
     let bare = |of: LatencySummary| LatencySummary { percentiles: Vec::new(), bins: Vec::new(), ..of };
     let lat = LatencySummary { percentiles: Vec::new(), ..lat };
     // The whole run is the only sample: the run keeps no shorter intervals.
-    let sampled = |value: f64| if tally.ios() > 0 { SampleSummary::of(&[value]) } else { SampleSummary::default() };
+    let sampled =
+        |value: f64| if tally.ios() > 0 { SampleSummary::from_samples(&[value]) } else { SampleSummary::default() };
     DirectionResult {
         bandwidth_samples: sampled(summary.bytes_per_s()),
         iops_samples: sampled(summary.iops()),
@@ -153,7 +154,7 @@ fn direction(summary: &TallySummary, latencies: Option<&Latencies>) -> Direction
     }
 }
 
-fn latency(histogram: &Histogram) -> LatencySummary {
+fn latency_summary(histogram: &Histogram) -> LatencySummary {
     let nanos = |span: Option<seekwise_model::time::Span>| span.map_or(0, |span| span.nanos());
     let percentile = |p: f64| (p, nanos(histogram.quantile(p / 100.0)));
     LatencySummary {

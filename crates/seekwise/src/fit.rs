@@ -21,7 +21,7 @@ use crate::error::Error;
 use crate::journal::{JournalOptions, SearchJournal};
 use crate::observer::Observer;
 use crate::reading::{self, FileKind};
-use crate::study::warn;
+use crate::study::warn_once;
 use seekwise_os::outputs::{admit, write_whole};
 
 /// A fit to make.
@@ -52,7 +52,7 @@ pub struct Fit {
 }
 
 /// The inputs of a fit.
-struct Given {
+struct FitInputs {
     /// The profile, as a text and as values.
     text: String,
     drive: DriveFile,
@@ -65,27 +65,27 @@ struct Given {
 /// so far ([`Observer::is_enough`]) or without a profile ([`Observer::is_cancelled`]). Either way the points stay in the journal
 /// beside the profile, and [`Fit::resume`] goes on with them.
 pub fn fit(fit: &Fit, observer: &dyn Observer) -> Result<FitReport, Error> {
-    let given = given(fit)?;
+    let given = read_inputs(fit)?;
     // A fit that goes on replaces what it wrote when it ended early.
     let force = fit.force || fit.resume;
     for path in std::iter::once(&fit.out).chain(&fit.page) {
         admit(path, force).map_err(|why| Error::of_file(path, &why))?;
     }
-    let parameters = parameter::of(&given.drive, &fit.only);
+    let parameters = parameter::collect_parameters(&given.drive, &fit.only);
     if parameters.is_empty() {
-        return Err(nothing(fit));
+        return Err(nothing_to_fit(fit));
     }
     let options = JournalOptions { hash: &given.hash, resume: fit.resume, force: fit.force };
     let fits = |question: &str, answer: &[f64]| check_answer(&given.data, question, answer);
     let (journal, known) = SearchJournal::open(&fit.out, options, &fits)?;
     // From now on points are kept.
-    observer.begin(Some(fit::forecast(&parameters, effort(fit, &given))), 0, "points");
-    let (fitted, search) = searched(fit, &given, parameters, &journal, known, observer)?;
-    let report = report::report(&given.drive, &given.data, &fitted)?;
+    observer.begin(Some(fit::expected_points(&parameters, search_effort(fit, &given))), 0, "points");
+    let (fitted, search) = run_search(fit, &given, parameters, &journal, known, observer)?;
+    let report = report::build_report(&given.drive, &given.data, &fitted)?;
     let stem = fit.out.file_stem().map_or("fitted".to_owned(), |stem| stem.to_string_lossy().into_owned());
     let early = if report.ending.is_some() { "; it ended early: intervals are whole ranges" } else { "" };
-    let shares = shares(&given.data) + early;
-    let profile = write::profile(&given.text, &given.drive, &fitted, &stem, &shares)
+    let shares = fitted_shares(&given.data) + early;
+    let profile = write::fitted_profile(&given.text, &given.drive, &fitted, &stem, &shares)
         .map_err(|why| Error::new(format!("{}: {why}", fit.drive)))?;
     // Read before it is written: a profile that its own reader refuses is a fault of ours.
     profile::parse(&fit.out.to_string_lossy(), &profile)?.profile()?;
@@ -94,16 +94,16 @@ pub fn fit(fit: &Fit, observer: &dyn Observer) -> Result<FitReport, Error> {
     };
     written(&fit.out, &profile)?;
     if let Some(page) = &fit.page {
-        written(page, &fit::page::page(&given.drive.title, &report, &shares, &search))?;
+        written(page, &fit::page::render_html(&given.drive.title, &report, &shares, &search))?;
     }
     if report.ending.is_none() {
         journal.done();
     }
-    warn(&report.warnings);
+    warn_once(&report.warnings);
     Ok(report)
 }
 
-fn nothing(args: &Fit) -> Error {
+fn nothing_to_fit(args: &Fit) -> Error {
     let why = if args.only.is_empty() {
         "all figures are from a datasheet or measured"
     } else {
@@ -113,22 +113,22 @@ fn nothing(args: &Fit) -> Error {
 }
 
 /// Reads all inputs.
-fn given(args: &Fit) -> Result<Given, Error> {
+fn read_inputs(args: &Fit) -> Result<FitInputs, Error> {
     let named: Vec<FileArgument> = args.data.iter().map(|text| FileArgument::parse(text)).collect::<Result<_, _>>()?;
     let files: Vec<&str> = named.iter().map(|named| named.file.as_str()).chain([args.drive.as_str()]).collect();
     reading::one_standard_input(&files)?;
-    let text = match (catalogue::text(&args.drive), reading::find(&args.drive)?) {
+    let text = match (catalogue::find_text(&args.drive), reading::find(&args.drive)?) {
         (None, Some(text)) => {
             reading::expect(&args.drive, &text, &[FileKind::Profile])?;
             text
         }
         (Some(text), _) => text.to_owned(),
-        (None, None) => return Err(catalogue::load(&args.drive).map_or_else(Error::from, |_| Error::new(""))),
+        (None, None) => return Err(catalogue::load_drive(&args.drive).map_or_else(Error::from, |_| Error::new(""))),
     };
     let drive = profile::parse(&args.drive, &text)?;
-    known_keys(&args.only)?;
+    check_keys(&args.only)?;
     let generations = args.generations.map_or("usual".to_owned(), |generations| generations.to_string());
-    let (this, only) = (ProgramVersion::this(), args.only.join(","));
+    let (this, only) = (ProgramVersion::current(), args.only.join(","));
     let mut all = format!("{this} {} {generations} {only}\n{text}", args.hold);
     let mut texts = Vec::new();
     for named in &named {
@@ -136,27 +136,27 @@ fn given(args: &Fit) -> Result<Given, Error> {
         all.push_str(&format!("\n{named:?}\n{read}"));
         texts.push(read);
     }
-    let (mut data, warnings) = sources::data(&named, &texts, args.hold, &drive, &text)?;
-    warn(&warnings);
+    let (mut data, warnings) = sources::parse_data(&named, &texts, args.hold, &drive, &text)?;
+    warn_once(&warnings);
     for (named, file) in named.iter().filter_map(|named| Some((named, named.beside.as_ref()?))) {
-        sources::beside::put(&mut data, named, file, &reading::read(file)?)?;
+        sources::beside::attach_times(&mut data, named, file, &reading::read(file)?)?;
     }
-    if data.iter().all(|data| data.count(DataSplit::Seen) == 0) {
+    if data.iter().all(|data| data.part_size(DataSplit::Seen) == 0) {
         return Err(Error::new(
             "all data is held out or skipped, so there is nothing to fit to; expected hold=none for some",
         ));
     }
-    Ok(Given { hash: sha256(all.as_bytes()), text, drive, data })
+    Ok(FitInputs { hash: sha256(all.as_bytes()), text, drive, data })
 }
 
 /// An error if `--only` names something that is no key.
-fn known_keys(only: &[String]) -> Result<(), Error> {
+fn check_keys(only: &[String]) -> Result<(), Error> {
     let keys = || profile::keys::KEYS.iter().map(|key| key.path);
     for name in only {
         let below = format!("{name}.");
         if !keys().any(|key| key == name || key.starts_with(&below)) {
-            let fault = seekwise_formats::diagnostic::Diagnostic::at("--only", 0, "unknown key").key(name);
-            return Err(fault.nearest_to(name, keys()).into());
+            let fault = seekwise_formats::diagnostic::Diagnostic::at("--only", 0, "unknown key").with_key(name);
+            return Err(fault.suggest_nearest(name, keys()).into());
         }
     }
     Ok(())
@@ -165,13 +165,13 @@ fn known_keys(only: &[String]) -> Result<(), Error> {
 /// The progress of a search: (points tried, least error on seen data), at each pause at which the error had fallen.
 type Search = Vec<(u64, f64)>;
 
-fn effort(args: &Fit, given: &Given) -> SearchEffort {
-    SearchEffort::of(&given.data, args.generations.map(|generations| generations as usize))
+fn search_effort(args: &Fit, given: &FitInputs) -> SearchEffort {
+    SearchEffort::for_data(&given.data, args.generations.map(|generations| generations as usize))
 }
 
 /// The state of a search.
 #[derive(Default)]
-struct Heard {
+struct SearchState {
     tried: u64,
     /// The least loss.
     least: Option<f64>,
@@ -180,18 +180,18 @@ struct Heard {
 }
 
 /// Searches and reports the progress; logs a forecast beforehand.
-fn searched(
+fn run_search(
     args: &Fit,
-    given: &Given,
+    given: &FitInputs,
     parameters: Vec<parameter::Parameter>,
     journal: &SearchJournal,
     known: BTreeMap<String, Vec<f64>>,
     observer: &dyn Observer,
 ) -> Result<(fit::FitResult, Search), Error> {
-    let effort = effort(args, given);
+    let effort = search_effort(args, given);
     let clock = Clock::start();
-    let one = foretell(args, given, &parameters, effort)?;
-    let now = Mutex::new(Heard::default());
+    let one = forecast_search(args, given, &parameters, effort)?;
+    let now = Mutex::new(SearchState::default());
     let heard = |event: FitEvent<'_>| {
         let mut now = now.lock().expect("no holder panics");
         match event {
@@ -223,11 +223,11 @@ fn searched(
     };
     // The best point still has to be judged.
     let end = args.time.map(|time| time - (one * JUDGED).min(time / 4.0));
-    let enough = || observer.is_enough() || end.is_some_and(|end| clock.seconds() >= end);
+    let enough = || observer.is_enough() || end.is_some_and(|end| clock.elapsed_seconds() >= end);
     let listener = FitListener { heard: &heard, cancelled: &|| observer.is_cancelled(), enough: &enough };
     let task = FitTask { drive: &given.drive, parameters, data: &given.data, effort, most: args.points, known };
     let fitted = fit::fit(task, listener);
-    let Heard { tried, mut search, .. } = now.into_inner().expect("no holder panics");
+    let SearchState { tried, mut search, .. } = now.into_inner().expect("no holder panics");
     if let Some(&(_, least)) = search.last() {
         search.push((tried, least));
     }
@@ -252,20 +252,20 @@ const LONG: f64 = 10.0;
 
 /// Logs how long the search takes, judging by the first point, on a terminal or not. Returns the seconds of one point on all
 /// data.
-fn foretell(
+fn forecast_search(
     args: &Fit,
-    given: &Given,
+    given: &FitInputs,
     parameters: &[parameter::Parameter],
     effort: SearchEffort,
 ) -> Result<f64, Error> {
     let clock = Clock::start();
     for data in &given.data {
-        data.simulated(&given.drive)?;
+        data.simulated_values(&given.drive)?;
     }
-    let one = clock.seconds();
-    let points = fit::forecast(parameters, effort);
+    let one = clock.elapsed_seconds();
+    let points = fit::expected_points(parameters, effort);
     // Jobs are simulated on all cores; of a trace each core simulates a point of its own.
-    let each = if effort.thorough { one / cores() } else { SHORT * one };
+    let each = if effort.thorough { one / available_cores() } else { SHORT * one };
     let [least, most] = [1.0 / WITHIN, WITHIN].map(|factor| factor * points as f64 * each);
     if most >= LONG {
         let bound = match args.time {
@@ -284,19 +284,19 @@ fn foretell(
     Ok(one)
 }
 
-fn cores() -> f64 {
+fn available_cores() -> f64 {
     std::thread::available_parallelism().map_or(1.0, |cores| cores.get() as f64)
 }
 
 /// The data that was fitted to, and how much of it, in words.
-fn shares(data: &[FitData]) -> String {
+fn fitted_shares(data: &[FitData]) -> String {
     let one = |data: &FitData| match data {
         FitData::Traced(traced) => {
             let file = traced.file.rsplit(['/', '\\']).next().unwrap_or(&traced.file);
             format!("rows 1 to {} of the {} of {file}", traced.seen, traced.trace.rows.len())
         }
         FitData::Points(points) => {
-            format!("{} of {} jobs with figures", data.count(DataSplit::Seen), points.len())
+            format!("{} of {} jobs with figures", data.part_size(DataSplit::Seen), points.len())
         }
     };
     let list: Vec<String> = data.iter().map(one).collect();

@@ -18,10 +18,10 @@ use crate::error::Error;
 const HEAD: &[u8; 12] = b"fio version ";
 
 /// The logs of a run, by worker. Workers may be threads: each has a lock of its own.
-pub struct Iologs(Arc<Vec<Option<Mutex<Open>>>>);
+pub struct Iologs(Arc<Vec<Option<Mutex<OpenIolog>>>>);
 
 /// A log that is being written.
-struct Open {
+struct OpenIolog {
     of: LogOf,
     to: BufWriter<OutputFile>,
     /// When the first request was issued, and the last.
@@ -69,24 +69,24 @@ impl Iologs {
     /// Begins the logs; logs that are there are replaced only with `force`.
     pub fn create(logs: &[LogOf], force: bool) -> Result<Iologs, Error> {
         let workers = logs.iter().map(|log| usize::from(log.worker) + 1).max().unwrap_or(0);
-        let mut all: Vec<Option<Mutex<Open>>> = (0..workers).map(|_| None).collect();
+        let mut all: Vec<Option<Mutex<OpenIolog>>> = (0..workers).map(|_| None).collect();
         for of in logs {
             let begun = OutputFile::create(Path::new(&of.path), force).map(BufWriter::new).and_then(|mut to| {
                 to.write_all(of.head().as_bytes())?;
-                Ok(Open { of: of.clone(), to, instants: None, failed: None })
+                Ok(OpenIolog { of: of.clone(), to, instants: None, failed: None })
             });
-            all[usize::from(of.worker)] = Some(Mutex::new(begun.map_err(|why| failed(of, &why))?));
+            all[usize::from(of.worker)] = Some(Mutex::new(begun.map_err(|why| log_error(of, &why))?));
         }
         Ok(Iologs(Arc::new(all)))
     }
 
     /// A listener that logs requests; `None` if there is no log.
-    pub fn tell(&self) -> Option<Tell> {
+    pub fn request_listener(&self) -> Option<Tell> {
         let logs = Arc::clone(&self.0);
         (!logs.is_empty()).then(|| {
             Tell::new(move |now, request| {
                 if let Some(Some(log)) = logs.get(usize::from(request.origin)) {
-                    log.lock().unwrap_or_else(PoisonError::into_inner).take(now, request);
+                    log.lock().unwrap_or_else(PoisonError::into_inner).write_request(now, request);
                 }
             })
         })
@@ -96,19 +96,20 @@ impl Iologs {
     pub fn finish(self) -> Result<(), Error> {
         let logs = Arc::into_inner(self.0).unwrap_or_default();
         for log in logs.into_iter().flatten() {
-            let Open { of, mut to, instants, failed: why } = log.into_inner().unwrap_or_else(PoisonError::into_inner);
+            let OpenIolog { of, mut to, instants, failed: why } =
+                log.into_inner().unwrap_or_else(PoisonError::into_inner);
             let [first, last] = instants.unwrap_or([Instant::ZERO; 2]);
             let done = why.map_or(Ok(()), Err).and_then(|()| to.write_all(of.tail(first, last).as_bytes()));
             let done = done.and_then(|()| to.into_inner().map_err(|error| error.into_error())?.finish());
-            done.map_err(|why| failed(&of, &why))?;
+            done.map_err(|why| log_error(&of, &why))?;
             log::info!("{}: the log of the job's requests is written", of.path);
         }
         Ok(())
     }
 }
 
-impl Open {
-    fn take(&mut self, now: Instant, request: &Request) {
+impl OpenIolog {
+    fn write_request(&mut self, now: Instant, request: &Request) {
         let [first, last] = self.instants.get_or_insert([now; 2]);
         *last = now;
         if let (Some(line), None) = (self.of.line(*first, now, request), &self.failed) {
@@ -117,6 +118,6 @@ impl Open {
     }
 }
 
-fn failed(of: &LogOf, why: &std::io::Error) -> Error {
+fn log_error(of: &LogOf, why: &std::io::Error) -> Error {
     Error::of_file(Path::new(&of.path), why)
 }

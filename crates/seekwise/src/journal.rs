@@ -72,9 +72,9 @@ impl SearchJournal {
         if resume && !is_there(&path) {
             return Err(wrong("there is nothing to go on with".to_owned()));
         }
-        let (lock, mut file) = locked(&path, force && !resume).map_err(failed)?;
+        let (lock, mut file) = open_locked(&path, force && !resume).map_err(failed)?;
         let (known, whole) = match resume {
-            true => read(&foreign::text_of(&file).map_err(failed)?, hash, check)
+            true => read_answers(&foreign::text_of(&file).map_err(failed)?, hash, check)
                 .map_err(|(line, why)| Error::new(format!("{}:{line}: {why}; --force starts over", path.display())))?,
             false if !force && !is_begun(&foreign::text_of(&file).map_err(failed)?, hash) => {
                 return Err(wrong("its run was interrupted; --resume continues it, --force starts over".to_owned()));
@@ -97,7 +97,7 @@ impl SearchJournal {
     pub fn write(&self, question: &str, answer: &[f64]) {
         let mut now = hold();
         let mut lines = self.lines.lock().expect("no holder panics");
-        match lines.write_all(line(&self.hash, question, answer).as_bytes()) {
+        match lines.write_all(answer_line(&self.hash, question, answer).as_bytes()) {
             Ok(()) => now.count(1),
             Err(error) => {
                 let failure = Error::new(format!("{}: {error}", self.path.display()));
@@ -121,7 +121,7 @@ impl SearchJournal {
 }
 
 /// Opens and locks the journal, made if there is none. With `instead` it replaces a link or anything else that is no file.
-fn locked(path: &Path, instead: bool) -> io::Result<(WriteLock, File)> {
+fn open_locked(path: &Path, instead: bool) -> io::Result<(WriteLock, File)> {
     for _ in 0..ATTEMPTS {
         if instead && path.symlink_metadata().is_ok_and(|there| !there.is_file()) {
             fs::remove_file(path)?;
@@ -162,20 +162,20 @@ fn is_begun(text: &str, hash: &str) -> bool {
     }
 }
 
-fn line(hash: &str, question: &str, answer: &[f64]) -> String {
+fn answer_line(hash: &str, question: &str, answer: &[f64]) -> String {
     let answer: Vec<String> = answer.iter().map(ToString::to_string).collect();
     let said = format!("{question} = {}", answer.join(" "));
-    format!("{said} #{}\n", sum(hash, &said))
+    format!("{said} #{}\n", line_sum(hash, &said))
 }
 
-fn sum(hash: &str, said: &str) -> String {
+fn line_sum(hash: &str, said: &str) -> String {
     let mut sum = sha256(format!("{hash}\n{said}").as_bytes());
     sum.truncate(DIGITS);
     sum
 }
 
 /// The answers of a journal, and how many of its bytes are good. An error names the line.
-fn read(text: &str, hash: &str, check: AnswerCheck<'_>) -> Result<(Known, u64), (usize, String)> {
+fn read_answers(text: &str, hash: &str, check: AnswerCheck<'_>) -> Result<(Known, u64), (usize, String)> {
     if is_begun(text, hash) {
         return Ok((Known::new(), 0));
     }
@@ -187,7 +187,8 @@ fn read(text: &str, hash: &str, check: AnswerCheck<'_>) -> Result<(Known, u64), 
     let (mut known, mut whole) = (Known::new(), first.len());
     // The last line may have been cut short.
     for (index, line) in lines.enumerate().filter(|(_, line)| line.ends_with('\n')) {
-        let (question, answer) = answered(hash, line.trim_end_matches('\n'), check).map_err(|why| (index + 2, why))?;
+        let (question, answer) =
+            parse_line(hash, line.trim_end_matches('\n'), check).map_err(|why| (index + 2, why))?;
         known.insert(question, answer);
         whole += line.len();
     }
@@ -195,10 +196,10 @@ fn read(text: &str, hash: &str, check: AnswerCheck<'_>) -> Result<(Known, u64), 
 }
 
 /// The question and the answer of a line.
-fn answered(hash: &str, line: &str, check: AnswerCheck<'_>) -> Result<(String, Vec<f64>), String> {
+fn parse_line(hash: &str, line: &str, check: AnswerCheck<'_>) -> Result<(String, Vec<f64>), String> {
     let (said, kept) =
         line.rsplit_once(" #").ok_or("it does not end in its sum: it was changed after it was written")?;
-    let made = sum(hash, said);
+    let made = line_sum(hash, said);
     if made != kept {
         return Err(format!("it was changed after it was written: its sum is {made}; expected {kept}"));
     }
@@ -216,18 +217,21 @@ mod tests {
     const ANY: AnswerCheck<'static> = &|_, _| Ok(());
 
     fn text() -> String {
-        "abc\n".to_owned() + &line("abc", "Seen 0.1 2", &[1.0 / 3.0]) + &line("abc", "Held 0.1 2", &[2.5, 1e-9])
+        "abc\n".to_owned()
+            + &answer_line("abc", "Seen 0.1 2", &[1.0 / 3.0])
+            + &answer_line("abc", "Held 0.1 2", &[2.5, 1e-9])
     }
 
     #[test]
     fn what_was_written_is_read_back_and_a_torn_line_is_left_out() {
         let (whole, torn) = (text(), text() + "Seen 0.1 3 = 0.33");
-        let (known, bytes) = read(&torn, "abc", ANY).unwrap();
+        let (known, bytes) = read_answers(&torn, "abc", ANY).unwrap();
         assert_eq!((known.len(), bytes), (2, whole.len() as u64));
         assert_eq!((known["Seen 0.1 2"][0], known["Held 0.1 2"][1]), (1.0 / 3.0, 1e-9));
-        assert!(read(&torn, "abd", ANY).unwrap_err().1.contains("other data"));
-        assert_eq!(read("abc\nSeen 1\n", "abc", ANY).unwrap_err().0, 2);
-        let refused = read(&whole, "abc", &|question, _| Err(format!("{question} has no such answer"))).unwrap_err();
+        assert!(read_answers(&torn, "abd", ANY).unwrap_err().1.contains("other data"));
+        assert_eq!(read_answers("abc\nSeen 1\n", "abc", ANY).unwrap_err().0, 2);
+        let refused =
+            read_answers(&whole, "abc", &|question, _| Err(format!("{question} has no such answer"))).unwrap_err();
         assert_eq!(refused, (2, "Seen 0.1 2 has no such answer".to_owned()));
     }
 
@@ -235,13 +239,13 @@ mod tests {
     #[test]
     fn each_changed_byte_is_refused_with_its_line_or_changes_no_answer() {
         let whole = text();
-        let (before, _) = read(&whole, "abc", ANY).unwrap();
+        let (before, _) = read_answers(&whole, "abc", ANY).unwrap();
         for at in 0..whole.len() {
             for bit in 0..7 {
                 let mut bytes = whole.clone().into_bytes();
                 bytes[at] ^= 1 << bit;
                 let changed = String::from_utf8(bytes).unwrap();
-                match read(&changed, "abc", ANY) {
+                match read_answers(&changed, "abc", ANY) {
                     Err((line, _)) => assert_eq!(line, 1 + whole[..at].matches('\n').count(), "{changed}"),
                     Ok((known, _)) => {
                         assert!(at == whole.len() - 1, "only a last line without its end may be left out: {changed}");

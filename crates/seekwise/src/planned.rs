@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::study::{Sampling, Study, parse, placed};
-use seekwise_lab::inputs::{Inputs, difference};
+use seekwise_formats::study::{Sampling, Study, locate_fault, parse};
+use seekwise_lab::inputs::{Inputs, first_differences};
 use seekwise_lab::plan::draw::ProfileDraw;
 use seekwise_lab::plan::{self, Cell, PreparedCell};
 use seekwise_lab::provenance::{ProgramVersion, StudyProvenance};
@@ -145,7 +145,7 @@ impl ResultsOptions<'_> {
                     true => Sampling::UntilDecided,
                     false => Sampling::Fixed,
                 });
-            return self.begin(lock, planned, Some(wanted), observer);
+            return self.begin_results(lock, planned, Some(wanted), observer);
         }
         let kept = results::kept(folder)?;
         let changed = |what: &str, lines: &str| {
@@ -153,10 +153,10 @@ impl ResultsOptions<'_> {
             Err(Error::new(format!("{head}\n{lines}")))
         };
         if kept.study != text {
-            return changed("it holds results of another study", &difference(name, &kept.study, text));
+            return changed("it holds results of another study", &first_differences(name, &kept.study, text));
         }
-        self.sampled_alike(&kept)?;
-        let changes = kept.made.inputs.changes(&reading::text);
+        self.check_sampling(&kept)?;
+        let changes = kept.made.inputs.find_changes(&reading::text);
         if !changes.differ.is_empty() {
             return changed("what made its results has changed since", &changes.differ.join("\n"));
         }
@@ -171,7 +171,7 @@ impl ResultsOptions<'_> {
         let lock = results::lock(self.folder)?;
         let kept = results::kept(of)?;
         if self.resume && same_place(of, self.folder) {
-            self.sampled_alike(&kept)?;
+            self.check_sampling(&kept)?;
             return self.go_on(lock, kept);
         }
         if self.resume && results::holds(self.folder) {
@@ -199,20 +199,22 @@ impl ResultsOptions<'_> {
                 of.display()
             )));
         }
-        self.begin(lock, planned, self.sampling, observer)
+        self.begin_results(lock, planned, self.sampling, observer)
     }
 
     /// Begins the results of a plan, sampled as `wanted` or, without that, as planned.
-    fn begin(
+    fn begin_results(
         &self,
         lock: Option<WriteLock>,
         planned: PlannedStudy,
         wanted: Option<Sampling>,
         observer: &dyn Observer,
     ) -> Result<StudySession, Error> {
-        let threads = self.admit(&planned, wanted)?;
+        let threads = self.admit_plan(&planned, wanted)?;
         let planned = match wanted {
-            Some(Sampling::UntilDecided) if planned.made.sampling.is_none() => sampled(planned, threads, observer)?,
+            Some(Sampling::UntilDecided) if planned.made.sampling.is_none() => {
+                plan_sampled(planned, threads, observer)?
+            }
             _ => planned,
         };
         let (text, made) = (&planned.text, &planned.made);
@@ -224,7 +226,7 @@ impl ResultsOptions<'_> {
     }
 
     /// An error if the command asks for another sampling than the folder keeps.
-    fn sampled_alike(&self, kept: &StudyManifest) -> Result<(), Error> {
+    fn check_sampling(&self, kept: &StudyManifest) -> Result<(), Error> {
         let (has, says) = match kept.made.sampling {
             Some(_) => (Sampling::UntilDecided, "is sampled until decided"),
             None => (Sampling::Fixed, "is a fixed sample"),
@@ -242,8 +244,8 @@ impl ResultsOptions<'_> {
         let folder = self.folder;
         let lock = lock.ok_or_else(|| Error::new(format!("{}: is no folder any more", folder.display())))?;
         let made = kept.made.clone();
-        if made.program != ProgramVersion::this() {
-            let (before, this) = (&made.program, ProgramVersion::this());
+        if made.program != ProgramVersion::current() {
+            let (before, this) = (&made.program, ProgramVersion::current());
             let why = format!("its results were made by {before}, and this is {this}");
             return Err(Error::new(format!("{}: cannot continue: {why}; use another --out", folder.display())));
         }
@@ -251,13 +253,13 @@ impl ResultsOptions<'_> {
         if planned.made != made {
             return Err(Error::new(format!("{}: its made-from.json does not match its other files", folder.display())));
         }
-        let threads = self.admit(&planned, None)?;
+        let threads = self.admit_plan(&planned, None)?;
         let (results, done) = ResultFolder::go_on(lock, folder, &kept)?;
         Ok(StudySession { planned, results, done, threads })
     }
 
     /// Checks that a plan keeps within the bounds; returns on how many cores it does.
-    fn admit(&self, planned: &PlannedStudy, sampling: Option<Sampling>) -> Result<usize, Error> {
+    fn admit_plan(&self, planned: &PlannedStudy, sampling: Option<Sampling>) -> Result<usize, Error> {
         let until_decided = sampling == Some(Sampling::UntilDecided) || planned.made.sampling.is_some();
         self.bounds.admit(&RunPlan { until_decided, ..extent(&planned.study, &planned.prepared, self.threads) })
     }
@@ -280,15 +282,20 @@ fn plan_kept(folder: &Path, StudyManifest { study: text, made, .. }: StudyManife
     let name = folder.join("study.toml").display().to_string();
     let study = parse(&name, &text)?;
     let cells = made.cells.into_iter().map(|made| made.cell).collect();
-    let mut planned =
-        prepare(&name, text, study, cells, &Inputs::kept(made.inputs).opening(reading::parts).with_places(PLACES))?;
+    let mut planned = prepare(
+        &name,
+        text,
+        study,
+        cells,
+        &Inputs::from_kept(made.inputs).with_opener(reading::parts).with_places(PLACES),
+    )?;
     (planned.made.seeds, planned.made.sampling) = (made.seeds, made.sampling);
     Ok(planned)
 }
 
 /// Reads and prepares a study's file as it is now; faults name its lines.
 pub fn plan_file(name: &str, text: &str) -> Result<PlannedStudy, Error> {
-    let placed = |fault| placed(name, text, fault);
+    let placed = |fault| locate_fault(name, text, fault);
     plan(name, text.to_owned()).map_err(|faults| faults.into_iter().map(placed).collect::<Vec<_>>().into())
 }
 
@@ -296,15 +303,15 @@ pub fn plan_file(name: &str, text: &str) -> Result<PlannedStudy, Error> {
 pub fn plan_drawn(name: &str, text: &str, draw: ProfileDraw) -> Result<PlannedStudy, Error> {
     let study = parse(name, text)?;
     let inputs = reading::inputs();
-    let cells = plan::cells(&study);
-    let cells = cells.iter().map(|cell| draw.of_cell(name, cell, &inputs)).collect::<Result<Vec<_>, _>>()?;
+    let cells = plan::study_cells(&study);
+    let cells = cells.iter().map(|cell| draw.draw_cell(name, cell, &inputs)).collect::<Result<Vec<_>, _>>()?;
     Ok(prepare(name, text.to_owned(), study, cells, &inputs)?)
 }
 
 /// Reads and prepares a study as it is now.
 pub fn plan(name: &str, text: String) -> Result<PlannedStudy, Vec<Diagnostic>> {
     let study = parse(name, &text)?;
-    let cells = plan::cells(&study);
+    let cells = plan::study_cells(&study);
     prepare(name, text, study, cells, &reading::inputs())
 }
 
@@ -316,16 +323,16 @@ pub fn prepare(
     cells: Vec<Cell>,
     inputs: &Inputs<'_>,
 ) -> Result<PlannedStudy, Vec<Diagnostic>> {
-    let prepared = cells.iter().map(|cell| plan::prepare(name, cell, inputs)).collect::<Result<Vec<_>, _>>()?;
-    seekwise_lab::study::check(name, &study, &prepared)?;
-    let made = StudyProvenance::new(&text, &study, &cells, &prepared, inputs.taken());
-    seekwise_lab::study::judge(&mut study, &made);
+    let prepared = cells.iter().map(|cell| plan::prepare_cell(name, cell, inputs)).collect::<Result<Vec<_>, _>>()?;
+    seekwise_lab::study::check_study(name, &study, &prepared)?;
+    let made = StudyProvenance::new(&text, &study, &cells, &prepared, inputs.texts_read());
+    seekwise_lab::study::set_default_metrics(&mut study, &made);
     Ok(PlannedStudy { text, study, prepared, made })
 }
 
 /// Plans to sample a study until it is decided: runs have the lengths that pilot runs suggest, which are made on this many
 /// cores (0: all). An error for runs in real time.
-fn sampled(planned: PlannedStudy, threads: usize, observer: &dyn Observer) -> Result<PlannedStudy, Error> {
+fn plan_sampled(planned: PlannedStudy, threads: usize, observer: &dyn Observer) -> Result<PlannedStudy, Error> {
     let PlannedStudy { text, study, prepared, made } = planned;
     if is_measured(&prepared) {
         return Err(Error::new(
@@ -339,10 +346,10 @@ fn sampled(planned: PlannedStudy, threads: usize, observer: &dyn Observer) -> Re
         ended: &|| observer.at(1 + ended.fetch_add(1, Ordering::Relaxed)),
         cancelled: &|| observer.is_cancelled(),
     };
-    let plan = rounds::plan(&study, &made, &prepared, threads, &watch)?;
-    let inputs = Inputs::kept(made.inputs.clone()).opening(reading::parts).with_places(PLACES);
-    let cells = plan.lengthened(made.cells.iter().map(|made| &made.cell));
+    let plan = rounds::plan_sampling(&study, &made, &prepared, threads, &watch)?;
+    let inputs = Inputs::from_kept(made.inputs.clone()).with_opener(reading::parts).with_places(PLACES);
+    let cells = plan.cells_with_lengths(made.cells.iter().map(|made| &made.cell));
     let mut planned = prepare("study.toml", text, study.clone(), cells, &inputs)?;
-    (planned.made.seeds, planned.made.sampling) = (plan.seeds(&study), Some(plan));
+    (planned.made.seeds, planned.made.sampling) = (plan.run_seeds(&study), Some(plan));
     Ok(planned)
 }

@@ -4,7 +4,7 @@ use std::slice::from_ref;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use seekwise_lab::cut::CutTime;
-use seekwise_lab::cut::{CutReport, judge_until, judged, modelled};
+use seekwise_lab::cut::{CutReport, cut_array, judge_cuts_until, modelled_stack};
 use seekwise_lab::plan::PreparedCell;
 use seekwise_lab::provenance::ProgramVersion;
 use seekwise_model::stack::Stack;
@@ -42,9 +42,9 @@ pub struct PowerCut {
 /// ```
 pub fn power_cut(setup: &Setup, when: CutTime, bounds: &Bounds, observer: &dyn Observer) -> Result<PowerCut, Error> {
     let prepared = setup.prepare()?;
-    crate::study::warn(&prepared.warnings);
-    let stack = modelled(&prepared.target).map_err(Error::new)?;
-    judged(stack, &prepared.job).map_err(Error::new)?;
+    crate::study::warn_once(&prepared.warnings);
+    let stack = modelled_stack(&prepared.target).map_err(Error::new)?;
+    cut_array(stack, &prepared.job).map_err(Error::new)?;
     // At random instants the job runs twice: once to learn how long it is.
     let (runs, times, threads, cuts) = match when {
         CutTime::Random(cuts) => (1, 2, 1, cuts),
@@ -62,8 +62,8 @@ pub fn power_cut(setup: &Setup, when: CutTime, bounds: &Bounds, observer: &dyn O
     observer.begin(None, 0, unit);
     let known = AtomicBool::new(false);
     let cancelled = || observer.is_cancelled();
-    let cutoff = RunCutoff::when(&cancelled);
-    let report = judge_until(cutoff, stack, &prepared.job, setup.seed, &when, &|done, of| {
+    let cutoff = RunCutoff::when_cancelled(&cancelled);
+    let report = judge_cuts_until(cutoff, stack, &prepared.job, setup.seed, &when, &|done, of| {
         if of.is_some() && !known.swap(true, Ordering::Relaxed) {
             observer.begin(of, 0, unit);
         }
@@ -85,10 +85,10 @@ impl PowerCut {
         value["target"] = spoken(&setup.target).into();
         value["job"] = spoken(&setup.job).into();
         value["seed"] = setup.seed.into();
-        value["instants"] = instants(&self.when).into();
+        value["instants"] = instants_word(&self.when).into();
         value["warnings"] = self.prepared.warnings.iter().map(ToString::to_string).collect::<Vec<_>>().into();
         value["cell_hash"] = self.prepared.hash.as_str().into();
-        let ProgramVersion { version, build } = ProgramVersion::this();
+        let ProgramVersion { version, build } = ProgramVersion::current();
         (value["version"], value["build"]) = (version.into(), build.into());
         value
     }
@@ -112,7 +112,7 @@ fn require_figures(when: &CutTime, report: &CutReport) -> Result<(), Error> {
 }
 
 /// How the instants were chosen, in a word for programs.
-fn instants(when: &CutTime) -> &'static str {
+fn instants_word(when: &CutTime) -> &'static str {
     match when {
         CutTime::Random(_) => "random",
         CutTime::At(_) => "given",

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use seekwise_formats::recording;
 use seekwise_formats::scene::SceneFile;
-use seekwise_formats::trace::{HEAD, TracePart, unpacked};
+use seekwise_formats::trace::{HEAD, TracePart, unpack};
 use seekwise_lab::inputs::Inputs;
 use seekwise_lab::trace;
 use seekwise_os::outputs::mark_input;
@@ -43,7 +43,7 @@ pub fn text(path: &str) -> io::Result<String> {
     if Path::new(path).is_dir() {
         return Err(io::Error::new(ErrorKind::IsADirectory, "it is a directory; expected a file"));
     }
-    let bytes = if once::is_once(path)? { short(path)? } else { whole(open(path)?)? };
+    let bytes = if once::is_once(path)? { buffered_text(path)? } else { whole(open_input(path)?)? };
     if bytes.contains(&0) {
         return Err(io::Error::new(ErrorKind::InvalidData, "it contains null bytes; expected a text file"));
     }
@@ -56,15 +56,15 @@ pub fn mark_inputs(names: &[&str]) {
 }
 
 /// Opens an input for reading: no output of the command may take its place.
-fn open(path: &str) -> io::Result<fs::File> {
+fn open_input(path: &str) -> io::Result<fs::File> {
     let file = fs::File::open(path)?;
     mark_input(&file.metadata()?);
     Ok(file)
 }
 
 /// The bytes of an input that can be read only once; an error if it is too long for a text.
-fn short(name: &str) -> io::Result<Vec<u8>> {
-    match once::kept(name)? {
+fn buffered_text(name: &str) -> io::Result<Vec<u8>> {
+    match once::buffered_input(name)? {
         once::BufferedInput::Memory(bytes) => Ok(bytes.to_vec()),
         once::BufferedInput::File(_) => {
             let why = "it is too long for a job, a scene or a stack, and not a known trace format";
@@ -75,7 +75,7 @@ fn short(name: &str) -> io::Result<Vec<u8>> {
 
 /// The inputs that a plan is read from: files, and traces that are opened and not read whole.
 pub fn inputs() -> Inputs<'static> {
-    Inputs::today(&text).opening(parts).with_places(PLACES)
+    Inputs::from_today(&text).with_opener(parts).with_places(PLACES)
 }
 
 /// Opens and unpacks the parts of a trace: the file, or all files of blktrace (one for each processor) that lie beside it.
@@ -84,17 +84,17 @@ pub fn parts(path: &str) -> io::Result<Vec<TracePart>> {
         return Err(io::Error::new(ErrorKind::IsADirectory, "it is a directory; expected a file"));
     }
     if once::is_once(path)? {
-        return Ok(vec![(spoken(path).to_owned(), unpacked(once::kept(path)?.reader())?)]);
+        return Ok(vec![(spoken(path).to_owned(), unpack(once::buffered_input(path)?.reader())?)]);
     }
     let open = |path: String| -> io::Result<TracePart> {
-        let input = unpacked(Box::new(self::open(&path)?))?;
+        let input = unpack(Box::new(self::open_input(&path)?))?;
         Ok((path, input))
     };
-    processors(path).into_iter().map(open).collect()
+    processor_files(path).into_iter().map(open).collect()
 }
 
 /// The files of all processors where `path` is one of blktrace's, `NAME.blktrace.N`; else `path` alone.
-fn processors(path: &str) -> Vec<String> {
+fn processor_files(path: &str) -> Vec<String> {
     let number = |rest: &str| !rest.is_empty() && rest.bytes().all(|byte| byte.is_ascii_digit());
     let Some((stem, _)) = path.rsplit_once(".blktrace.").filter(|(_, rest)| number(rest)) else {
         return vec![path.to_owned()];
@@ -121,15 +121,15 @@ pub fn is_trace(path: &str) -> bool {
         part.take(HEAD).read_to_end(&mut head).map(|_| head)
     };
     let first = parts(path).ok().and_then(|parts| parts.into_iter().next());
-    first.and_then(|part| head(part).ok()).is_some_and(|head| trace::looks_like(&head))
+    first.and_then(|part| head(part).ok()).is_some_and(|head| trace::is_trace_head(&head))
 }
 
 /// The text of a file that must exist and not be empty.
 pub fn read(path: &str) -> Result<String, Error> {
-    text(path).and_then(something).map_err(|error| unreadable(path, &error))
+    text(path).and_then(require_content).map_err(|error| read_error(path, &error))
 }
 
-fn something(text: String) -> io::Result<String> {
+fn require_content(text: String) -> io::Result<String> {
     match text.trim().is_empty() {
         true => Err(io::Error::new(ErrorKind::InvalidData, "the file is empty")),
         false => Ok(text),
@@ -138,14 +138,14 @@ fn something(text: String) -> io::Result<String> {
 
 /// The text of a file that need not exist: `None` only when nothing of that name exists.
 pub fn find(path: &str) -> Result<Option<String>, Error> {
-    match text(path).and_then(something) {
+    match text(path).and_then(require_content) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(unreadable(path, &error)),
+        Err(error) => Err(read_error(path, &error)),
         Ok(text) => Ok(Some(text)),
     }
 }
 
-fn unreadable(path: &str, error: &io::Error) -> Error {
+fn read_error(path: &str, error: &io::Error) -> Error {
     Error::new(format!("{path}: cannot be read: {error}"))
 }
 
@@ -200,7 +200,7 @@ impl FileKind {
     }
 
     /// The kind in words, and the command that uses a file of this kind.
-    fn words(self, name: &str) -> (&'static str, String) {
+    fn describe_use(self, name: &str) -> (&'static str, String) {
         match self {
             FileKind::Job => ("a job", format!("`seekwise run {name} --on DRIVE` runs it")),
             FileKind::Study => ("a study", format!("`seekwise study {name}` runs it")),
@@ -227,8 +227,8 @@ pub fn expect(name: &str, text: &str, wanted: &[FileKind]) -> Result<(), Error> 
     match FileKind::of(text).filter(|kind| !wanted.contains(kind)) {
         None => Ok(()),
         Some(kind) => {
-            let (what, does) = kind.words(name);
-            let wanted: Vec<&str> = wanted.iter().map(|kind| kind.words(name).0).collect();
+            let (what, does) = kind.describe_use(name);
+            let wanted: Vec<&str> = wanted.iter().map(|kind| kind.describe_use(name).0).collect();
             Err(Error::new(format!("{name}: is {what}; expected {}; {does}", wanted.join(" or "))))
         }
     }

@@ -91,9 +91,9 @@ pub struct LogHeader<'a> {
 
 impl LogHeader<'_> {
     /// The key-value metadata of the file.
-    fn metadata(&self, columns: &[(String, String)]) -> Vec<KeyValue> {
+    fn file_metadata(&self, columns: &[(String, String)]) -> Vec<KeyValue> {
         let own = [
-            ("program", ProgramVersion::this().to_string()),
+            ("program", ProgramVersion::current().to_string()),
             ("job", self.job.to_owned()),
             ("target", self.target.to_owned()),
             ("seed", self.seed.to_string()),
@@ -116,14 +116,15 @@ impl ParquetLog {
     pub fn create(path: &Path, force: bool, of: &LogHeader<'_>) -> Result<ParquetLog, Error> {
         let columns = columns(of.measured);
         let fields: String = columns.iter().map(|(name, _)| format!("required int64 {name};")).collect();
-        let schema = parse_message_type(&format!("message requests {{ {fields} }}")).map_err(|e| failed(path, &e))?;
+        let schema =
+            parse_message_type(&format!("message requests {{ {fields} }}")).map_err(|e| parquet_error(path, &e))?;
         let file = OutputFile::create(path, force).map_err(|error| Error::of_file(path, &error))?;
         let properties = WriterProperties::builder()
             .set_compression(Compression::SNAPPY)
-            .set_key_value_metadata(Some(of.metadata(&columns)))
+            .set_key_value_metadata(Some(of.file_metadata(&columns)))
             .build();
         let writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties));
-        let writer = writer.map_err(|error| failed(path, &error))?;
+        let writer = writer.map_err(|error| parquet_error(path, &error))?;
         Ok(ParquetLog { path: path.to_owned(), writer, columns: vec![Vec::with_capacity(ROWS); columns.len()] })
     }
 
@@ -148,7 +149,7 @@ impl ParquetLog {
             }
             group.close().map(|_| ())
         };
-        write().map_err(|error| failed(path, &error))
+        write().map_err(|error| parquet_error(path, &error))
     }
 
     /// Completes the file and puts it in its place.
@@ -156,12 +157,12 @@ impl ParquetLog {
         if !self.columns[0].is_empty() {
             self.write_rows()?;
         }
-        let file = self.writer.into_inner().map_err(|error| failed(&self.path, &error))?;
+        let file = self.writer.into_inner().map_err(|error| parquet_error(&self.path, &error))?;
         file.finish().map_err(|error| Error::of_file(&self.path, &error))
     }
 }
 
-fn failed(path: &Path, error: &ParquetError) -> Error {
+fn parquet_error(path: &Path, error: &ParquetError) -> Error {
     match error {
         ParquetError::External(why) => Error::new(format!("{}: {why}", path.display())),
         _ => Error::new(format!("{}: {error}", path.display())),

@@ -39,7 +39,7 @@ use crate::shell::quoted;
 use seekwise_os::outputs::{admit_folder, create_folder, open_append, open_read, open_update, write_whole};
 use seekwise_os::unfinished::hold;
 use sums::SUMS;
-pub(crate) use sums::sealed;
+pub(crate) use sums::seal_record;
 
 const STUDY: &str = "study.toml";
 const LINES: &str = "results.jsonl";
@@ -193,13 +193,13 @@ fn read_kept(folder: &Path, without_sums: fn(&Path)) -> Result<StudyManifest, Fo
     };
     let unfit = |why: String| FolderError::Unfit(folder.join(MADE), why);
     let (study, made) = (read(STUDY)?, read(MADE)?);
-    let sealed = sums::check(folder, &[(STUDY, &study), (MADE, &made)])?;
+    let sealed = sums::check_sums(folder, &[(STUDY, &study), (MADE, &made)])?;
     // A folder without results was begun by a process that was killed: it is sealed when it goes on.
     if !sealed && holds(folder) {
         without_sums(folder);
     }
     let made: StudyProvenance = serde_json::from_str(&made).map_err(|error| unfit(error.to_string()))?;
-    made.check(&study).map_err(unfit)?;
+    made.check_study(&study).map_err(unfit)?;
     Ok(StudyManifest { study, made, sealed })
 }
 
@@ -223,18 +223,18 @@ pub fn kept_review(folder: &Path) -> Result<Option<ReviewManifest>, FolderError>
     let bytes = read_text(folder, MADE)?;
     let Ok(made) = serde_json::from_str::<ReviewProvenance>(&bytes) else { return Ok(None) };
     let text = read_text(folder, STUDY)?;
-    if !sums::check(folder, &[(STUDY, &text), (MADE, &bytes)])? {
+    if !sums::check_sums(folder, &[(STUDY, &text), (MADE, &bytes)])? {
         warn_of_no_sums(folder);
     }
     let unfit = |why: String| FolderError::Unfit(folder.join(MADE), why);
-    made.check(&text).map_err(unfit)?;
+    made.check_review(&text).map_err(unfit)?;
     let review = Review::parse(STUDY, &text).map_err(|faults| unfit(Error::from(faults).to_string()))?;
     // A name in the file alone could lead anywhere.
     if !review.part.iter().map(ReviewPart::folder).eq(made.parts.iter().map(|part| part.folder.as_str())) {
         return Err(unfit(format!("its parts are not those of {STUDY}")));
     }
     for (place, part) in review.part.iter().enumerate() {
-        made.fits(place, &kept(&below(folder, part.folder())?)?.made).map_err(unfit)?;
+        made.check_part(place, &kept(&below(folder, part.folder())?)?.made).map_err(unfit)?;
     }
     Ok(Some(ReviewManifest { text, made }))
 }
@@ -263,7 +263,7 @@ pub fn admit_review(folder: &Path, text: &str, resume: bool, force: bool) -> Res
 
 /// Writes a review, and the origin of its parts, beside them. Files that are there and differ are replaced only with `force`.
 pub fn say_review(folder: &Path, text: &str, made: &ReviewProvenance, force: bool) -> Result<(), FolderError> {
-    let made = made.text();
+    let made = made.to_text();
     if !force {
         require_same(folder, &made)?;
     }
@@ -281,7 +281,7 @@ fn require_same(folder: &Path, made: &str) -> Result<(), FolderError> {
 /// Writes a study or review, the origin of its results, and then their sums; results are written after these. Old sums are
 /// removed first: a program that is killed on the way leaves none that fit nothing.
 fn write_kept(folder: &Path, study: &str, made: &str) -> Result<(), FolderError> {
-    remove(&folder.join(SUMS))?;
+    remove_if_there(&folder.join(SUMS))?;
     for (name, text) in [(STUDY, study), (MADE, made)] {
         let path = folder.join(name);
         // The study itself may lie there.
@@ -289,11 +289,11 @@ fn write_kept(folder: &Path, study: &str, made: &str) -> Result<(), FolderError>
             write_whole(&path, text.as_bytes(), true).map_err(io_error(&path))?;
         }
     }
-    sums::write(folder, &[(STUDY, study), (MADE, made)])
+    sums::write_sums(folder, &[(STUDY, study), (MADE, made)])
 }
 
 /// Removes a file that may not be there.
-fn remove(path: &Path) -> Result<(), FolderError> {
+fn remove_if_there(path: &Path) -> Result<(), FolderError> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(FolderError::Io(path.to_owned(), error)),
         _ => Ok(()),
@@ -320,9 +320,9 @@ impl ResultFolder {
         force: bool,
     ) -> Result<ResultFolder, FolderError> {
         admit(folder, study, force)?;
-        let text = made.text();
+        let text = made.to_text();
         match force {
-            true => clear(folder)?,
+            true => clear_results(folder)?,
             false => require_same(folder, &text)?,
         }
         write_kept(folder, study, &text)?;
@@ -340,7 +340,7 @@ impl ResultFolder {
             return Ok((ResultFolder::begin_locked(lock, folder, &kept.study, &kept.made, false)?, Vec::new()));
         }
         let path = folder.join(LINES);
-        let (done, whole) = parse(&path, kept)?;
+        let (done, whole) = parse_lines(&path, kept)?;
         hold().count(done.len() as u64);
         let cut_off = |file: File| if file.metadata()?.len() > whole { file.set_len(whole) } else { Ok(()) };
         open_update(&path).and_then(cut_off).map_err(io_error(&path))?;
@@ -387,7 +387,7 @@ pub fn admit(folder: &Path, study: &str, force: bool) -> Result<(), FolderError>
 }
 
 /// Removes the results in `folder`.
-fn clear(folder: &Path) -> Result<(), FolderError> {
+fn clear_results(folder: &Path) -> Result<(), FolderError> {
     let lines = folder.join(LINES);
     if holds(folder) || is_review(folder) {
         // A file that is none of ours has no runs.
@@ -396,12 +396,12 @@ fn clear(folder: &Path) -> Result<(), FolderError> {
         log::info!("overwriting the results in {} ({runs})", folder.display());
     }
     let _now = hold();
-    [LINES, SUMS, PAGE].into_iter().try_for_each(|name| remove(&folder.join(name)))
+    [LINES, SUMS, PAGE].into_iter().try_for_each(|name| remove_if_there(&folder.join(name)))
 }
 
 /// The line of a record, with its sum.
 pub(crate) fn line_of(record: &RunRecord) -> String {
-    sealed(&serde_json::to_string(record).expect("a record has no keys but strings"))
+    seal_record(&serde_json::to_string(record).expect("a record has no keys but strings"))
 }
 
 /// Counts the lines of a file that have their end.
@@ -440,20 +440,20 @@ fn record_of(
 ) -> Result<RunRecord, String> {
     let text = std::str::from_utf8(line).map_err(|error| error.to_string())?;
     let record: RunRecord = serde_json::from_str(text).map_err(|error| error.to_string())?;
-    made.fits(order, index, &record)?;
-    record.check()?;
+    made.check_record(order, index, &record)?;
+    record.check_figures()?;
     sums::check_record(text, sealed).map(|()| record)
 }
 
 /// Reads the records of a folder with this manifest, and checks each against the plan, its sum, and its own figures; a
 /// last line without its end is left out.
 pub fn records(folder: &Path, kept: &StudyManifest) -> Result<Vec<RunRecord>, FolderError> {
-    parse(&folder.join(LINES), kept).map(|(records, _)| records)
+    parse_lines(&folder.join(LINES), kept).map(|(records, _)| records)
 }
 
 /// Returns (the records of lines that have their end, the bytes of these lines). The file is read line by line: that of a
 /// review's part has tens of megabytes.
-fn parse(path: &Path, kept: &StudyManifest) -> Result<(Vec<RunRecord>, u64), FolderError> {
+fn parse_lines(path: &Path, kept: &StudyManifest) -> Result<(Vec<RunRecord>, u64), FolderError> {
     let mut lines = BufReader::new(open_read(path).map_err(io_error(path))?);
     let (mut records, mut whole) = (Vec::new(), 0);
     let (mut order, mut line) = (Vec::new(), Vec::new());
@@ -465,7 +465,7 @@ fn parse(path: &Path, kept: &StudyManifest) -> Result<(Vec<RunRecord>, u64), Fol
         let index = records.len();
         // A line beyond the end of the order is a fault, which its check reports.
         if index >= order.len() {
-            order = self::order(path, kept, &records)?;
+            order = self::plan_order(path, kept, &records)?;
             records.reserve_exact(order.len().saturating_sub(index));
         }
         let read = record_of(&kept.made, &order, index, &line, kept.sealed);
@@ -475,12 +475,12 @@ fn parse(path: &Path, kept: &StudyManifest) -> Result<(Vec<RunRecord>, u64), Fol
 }
 
 /// The plan's order, as far as its first records decide it.
-fn order(path: &Path, kept: &StudyManifest, records: &[RunRecord]) -> Result<Vec<(usize, usize)>, FolderError> {
+fn plan_order(path: &Path, kept: &StudyManifest, records: &[RunRecord]) -> Result<Vec<(usize, usize)>, FolderError> {
     if kept.made.sampling.is_none() {
-        return Ok(kept.made.order());
+        return Ok(kept.made.fixed_order());
     }
     let unfit = |faults| FolderError::Unfit(path.with_file_name(STUDY), Error::from(faults).to_string());
     let mut study = seekwise_formats::study::parse(STUDY, &kept.study).map_err(unfit)?;
-    seekwise_lab::study::judge(&mut study, &kept.made);
-    Ok(seekwise_lab::rounds::order(&study, &kept.made, records))
+    seekwise_lab::study::set_default_metrics(&mut study, &kept.made);
+    Ok(seekwise_lab::rounds::sample_order(&study, &kept.made, records))
 }

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::slice::from_ref;
 
 use seekwise_formats::study::{Study, parse};
-use seekwise_lab::certificate::certificate;
-use seekwise_lab::demand::extent;
+use seekwise_lab::certificate::trace_certificate;
+use seekwise_lab::demand::job_extent;
 use seekwise_lab::inputs::InputTexts;
 use seekwise_lab::jobs::WRITE_IOLOG;
 use seekwise_lab::plan::{Cell, PreparedCell};
 use seekwise_lab::provenance::{ProgramVersion, StudyProvenance};
-use seekwise_lab::run::{MeasuredRun, RunRecord, measure_telling};
+use seekwise_lab::run::{MeasuredRun, RunRecord, measure_run_telling};
 use seekwise_model::record::Record;
 use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::outcome::RunFigures;
@@ -61,7 +61,7 @@ impl RunResult {
     /// All figures in one value.
     pub fn json(&self) -> serde_json::Value {
         let mut value = serde_json::to_value(&self.record).expect("a record has no keys but strings");
-        let ProgramVersion { version, build } = ProgramVersion::this();
+        let ProgramVersion { version, build } = ProgramVersion::current();
         (value["version"], value["build"]) = (version.into(), build.into());
         value
     }
@@ -97,7 +97,7 @@ impl<'a> PreparedRun<'a> {
         let mut prepared = prepare(&cell, &inputs)?;
         // The warning is not needed: the logs are written here.
         prepared.warnings.retain(|warning| warning.key.as_deref() != Some(WRITE_IOLOG));
-        Ok(PreparedRun { setup, cell, taken: inputs.taken(), prepared })
+        Ok(PreparedRun { setup, cell, taken: inputs.texts_read(), prepared })
     }
 
     /// Runs it; `watch` sees each counted request.
@@ -120,14 +120,15 @@ impl<'a> PreparedRun<'a> {
             options.force,
             prepared.target.is_measured(),
         )?;
-        let kept = options.out.map(|out| Folder::begin(setup, options, cell, &prepared, taken, out)).transpose()?;
+        let kept =
+            options.out.map(|out| RunFolder::begin_results(setup, options, cell, &prepared, taken, out)).transpose()?;
         let iologs = Iologs::create(&prepared.logs, options.force)?;
-        let tell = iologs.tell();
-        let mut progress = Progress::begin(&prepared, observer);
+        let tell = iologs.request_listener();
+        let mut progress = RunProgress::begin_reports(&prepared, observer);
         let cancelled = || observer.is_cancelled();
-        let cutoff = RunCutoff::when(&cancelled);
-        let measured = measure_telling(cutoff, &prepared.target, &prepared.job, seed, tell.as_ref(), |record| {
-            progress.take(record);
+        let cutoff = RunCutoff::when_cancelled(&cancelled);
+        let measured = measure_run_telling(cutoff, &prepared.target, &prepared.job, seed, tell.as_ref(), |record| {
+            progress.count_request(record);
             watch(record);
             log.take(record);
         })?;
@@ -138,10 +139,10 @@ impl<'a> PreparedRun<'a> {
         log.finish()?;
         iologs.finish()?;
         let warnings = prepared.warnings.iter().map(ToString::to_string).collect();
-        let record = measured.record(spoken(&setup.target), spoken(&setup.job), seed, warnings);
+        let record = measured.to_record(spoken(&setup.target), spoken(&setup.job), seed, warnings);
         let mut record = RunRecord { cell_hash: prepared.hash.clone(), ..record };
-        record.issuer.trace = certificate(&prepared, &measured);
-        let page = kept.map(|kept| kept.finish(&prepared, &measured)).transpose()?;
+        record.issuer.trace = trace_certificate(&prepared, &measured);
+        let page = kept.map(|kept| kept.write_results(&prepared, &measured)).transpose()?;
         Ok(RunResult { record, prepared, measured, page })
     }
 }
@@ -149,7 +150,9 @@ impl<'a> PreparedRun<'a> {
 /// An error where a run has no figures.
 fn require_figures(measured: &MeasuredRun, job: &Work) -> Result<(), Error> {
     let RunFigures { issued, failures, troubles, .. } = &measured.figures;
-    if measured.run.all().tally.ios() > 0 || measured.issuer.operations.values().any(|operation| operation.count > 0) {
+    if measured.run.reads_and_writes().tally.ios() > 0
+        || measured.issuer.operations.values().any(|operation| operation.count > 0)
+    {
         return Ok(());
     }
     let trouble: String = troubles.iter().map(|trouble| format!("; {trouble}")).collect();
@@ -171,24 +174,24 @@ fn require_figures(measured: &MeasuredRun, job: &Work) -> Result<(), Error> {
 const STEP: u64 = 1 << 14;
 
 /// The progress of a run: by its place's time if the end is known, else by requests.
-struct Progress<'a> {
+struct RunProgress<'a> {
     observer: &'a dyn Observer,
     by_time: bool,
     count: u64,
 }
 
-impl<'a> Progress<'a> {
-    fn begin(prepared: &PreparedCell, observer: &'a dyn Observer) -> Progress<'a> {
-        let (seconds, requests) = extent(&prepared.job);
+impl<'a> RunProgress<'a> {
+    fn begin_reports(prepared: &PreparedCell, observer: &'a dyn Observer) -> RunProgress<'a> {
+        let (seconds, requests) = job_extent(&prepared.job);
         let unit = if prepared.target.is_measured() { "seconds" } else { "virtual seconds" };
         match seconds {
             Some(seconds) => observer.begin(Some(seconds.ceil() as u64), 0, unit),
             None => observer.begin(requests, 0, "requests"),
         }
-        Progress { observer, by_time: seconds.is_some(), count: 0 }
+        RunProgress { observer, by_time: seconds.is_some(), count: 0 }
     }
 
-    fn take(&mut self, record: &Record) {
+    fn count_request(&mut self, record: &Record) {
         self.count += 1;
         if self.count.is_multiple_of(STEP) {
             let seconds = record.completion.finished.nanos() / 1_000_000_000;
@@ -198,35 +201,35 @@ impl<'a> Progress<'a> {
 }
 
 /// The folder that a run is kept in: that of a study of one cell and one run.
-struct Folder<'a> {
+struct RunFolder<'a> {
     folder: &'a Path,
     study: Study,
     made: StudyProvenance,
     results: ResultFolder,
 }
 
-impl<'a> Folder<'a> {
-    fn begin(
+impl<'a> RunFolder<'a> {
+    fn begin_results(
         setup: &Setup,
         options: &RunOptions<'_>,
         cell: Cell,
         prepared: &PreparedCell,
         taken: InputTexts,
         folder: &'a Path,
-    ) -> Result<Folder<'a>, Error> {
-        let text = setup.study(format!("How fast is {}?", setup.title()), 1, [])?;
+    ) -> Result<RunFolder<'a>, Error> {
+        let text = setup.study_text(format!("How fast is {}?", setup.title()), 1, [])?;
         let study = parse("command line", &text)?;
         let prepared = from_ref(prepared);
-        seekwise_lab::study::check("command line", &study, prepared)?;
+        seekwise_lab::study::check_study("command line", &study, prepared)?;
         let mut made = StudyProvenance::new(&text, &study, &[cell], prepared, taken);
         // The run of a study would have a seed of its own, drawn from the study's; here the seed is given.
         made.seeds = vec![setup.seed];
         let results = ResultFolder::begin(folder, &text, &made, options.force)?;
-        Ok(Folder { folder, study, made, results })
+        Ok(RunFolder { folder, study, made, results })
     }
 
-    fn finish(mut self, prepared: &PreparedCell, measured: &MeasuredRun) -> Result<PathBuf, Error> {
-        let record = seekwise_lab::study::record(prepared, measured, self.made.seeds[0]);
+    fn write_results(mut self, prepared: &PreparedCell, measured: &MeasuredRun) -> Result<PathBuf, Error> {
+        let record = seekwise_lab::study::cell_record(prepared, measured, self.made.seeds[0]);
         self.results.append(&record)?;
         write_report(&self.study, &self.made, &[record], self.folder)
     }

@@ -79,13 +79,13 @@ impl Setup {
     /// Returns the setup as a cell of a study.
     pub fn cell(&self) -> Result<Cell, Error> {
         reading::one_standard_input(&[&self.job, &self.target])?;
-        is_job(&self.job)?;
-        if let Some(fault) = no_target(&self.target) {
+        require_job(&self.job)?;
+        if let Some(fault) = target_fault(&self.target) {
             return Err(fault);
         }
-        let target = target(&self.target)?;
+        let target = target_settings(&self.target)?;
         reject_repeated_keys(&self.set)?;
-        self.free(&target)?;
+        self.check_conflicts(&target)?;
         let mut settings = vec![("job".to_owned(), self.job.clone())];
         settings.extend(target);
         if let Some(runtime) = &self.runtime {
@@ -113,7 +113,7 @@ impl Setup {
                 plan::DESTROY
             )));
         }
-        match place::named(PLACES, &self.target) {
+        match place::find_kind(PLACES, &self.target) {
             Some((
                 place::PlaceKind {
                     of: PlaceSource::File(_) | PlaceSource::Device(_) | PlaceSource::Address(_), ..
@@ -128,7 +128,7 @@ impl Setup {
     }
 
     /// An error if `--set` says what another argument says.
-    fn free(&self, target: &[(String, String)]) -> Result<(), Error> {
+    fn check_conflicts(&self, target: &[(String, String)]) -> Result<(), Error> {
         let drive = target.iter().any(|(key, _)| key == "drive");
         for (key, value) in &self.set {
             let said = match key.as_str() {
@@ -169,7 +169,7 @@ impl Setup {
     }
 
     /// The text of a study of this setup, with the settings of all of its cells, and `more` keys.
-    pub(crate) fn study(
+    pub(crate) fn study_text(
         &self,
         question: String,
         runs: u32,
@@ -198,17 +198,17 @@ impl Setup {
 
 /// Prepares a cell to be run.
 pub fn prepare(cell: &Cell, inputs: &Inputs<'_>) -> Result<PreparedCell, Error> {
-    Ok(plan::prepare("command line", cell, inputs)?)
+    Ok(plan::prepare_cell("command line", cell, inputs)?)
 }
 
 /// The modelled stack that a target names, without a job, and the warnings of its reader.
 pub fn stack(name: &str, set: &[(String, String)]) -> Result<(Stack, Vec<Diagnostic>), Error> {
     reject_repeated_keys(set)?;
     let unmodelled = || Error::new(format!("{name}: not a modelled disk; expected a drive or a stack file"));
-    if no_target(name).is_some() {
+    if target_fault(name).is_some() {
         return Err(unmodelled());
     }
-    let mut settings = target(name)?;
+    let mut settings = target_settings(name)?;
     if settings.iter().any(|(key, _)| key == plan::PLACE) {
         return Err(unmodelled());
     }
@@ -235,9 +235,9 @@ pub fn nothing_set(set: &[(String, String)]) -> Result<(), Error> {
 
 /// An error if a target is a job, or the path of a device, a folder or a file of data: measured runs say which of them they
 /// are on.
-fn no_target(name: &str) -> Option<Error> {
+fn target_fault(name: &str) -> Option<Error> {
     let path = Path::new(name);
-    if place::named(PLACES, name).is_some() || catalogue::text(name).is_some() {
+    if place::find_kind(PLACES, name).is_some() || catalogue::find_text(name).is_some() {
         return None;
     }
     let is_data = || reading::text(name).is_err_and(|why| why.kind() == ErrorKind::InvalidData);
@@ -256,7 +256,7 @@ fn no_target(name: &str) -> Option<Error> {
         }
         () => return None,
     };
-    Some(Diagnostic::at(name, 0, what).expected(expected).into())
+    Some(Diagnostic::at(name, 0, what).with_expected(expected).into())
 }
 
 /// Whether a bare word names a block device as Linux does: `sda`, `vdb1`, `nvme0n1`.
@@ -272,11 +272,11 @@ fn is_device(name: &str) -> bool {
 }
 
 /// The key that a target's name stands for: a place, a stack file, a drive's profile, or a drive of the catalogue.
-fn target(name: &str) -> Result<Vec<(String, String)>, Error> {
-    if let Some((kind, rest)) = place::named(PLACES, name) {
+fn target_settings(name: &str) -> Result<Vec<(String, String)>, Error> {
+    if let Some((kind, rest)) = place::find_kind(PLACES, name) {
         return match (&kind.of, rest) {
             (PlaceSource::Stack(_), Some(stack)) => {
-                let mut settings = target(stack)?;
+                let mut settings = target_settings(stack)?;
                 if settings.iter().any(|(key, _)| key == plan::PLACE) {
                     return Err(Error::new(format!(
                         "{name}: `{stack}` is not a modelled disk; expected {}",
@@ -293,7 +293,7 @@ fn target(name: &str) -> Result<Vec<(String, String)>, Error> {
             _ => Err(Error::new(format!("{name}: expected {}", kind.form))),
         };
     }
-    if catalogue::text(name).is_some() {
+    if catalogue::find_text(name).is_some() {
         return Ok(vec![("drive".to_owned(), name.to_owned())]);
     }
     let text = match name.ends_with(".toml") || name == reading::STANDARD_INPUT {
@@ -310,24 +310,24 @@ fn target(name: &str) -> Result<Vec<(String, String)>, Error> {
 
 /// Whether a job or a pattern of that name is built in.
 fn is_built_in(name: &str) -> bool {
-    built_in::text(name).is_some() || jobs::patterns().iter().any(|pattern| pattern.name == name)
+    built_in::find_text(name).is_some() || jobs::built_in_patterns().iter().any(|pattern| pattern.name == name)
 }
 
 /// An error if a job's name is that of a file of another kind.
-pub(crate) fn is_job(name: &str) -> Result<(), Error> {
+pub(crate) fn require_job(name: &str) -> Result<(), Error> {
     if is_built_in(name) || reading::is_trace(name) {
         return Ok(());
     }
-    if catalogue::text(name).is_some() {
+    if catalogue::find_text(name).is_some() {
         let fault = Diagnostic::at(name, 0, "is a drive");
-        return Err(fault.expected(format!("a job: `--on {name}` runs a job on it")).into());
+        return Err(fault.with_expected(format!("a job: `--on {name}` runs a job on it")).into());
     }
     if reading::holds_results(Path::new(name)) {
         let (folder, again) = (quoted(name), quoted(&format!("{}-again", name.trim_end_matches('/'))));
         let expected = format!(
             "a job; `seekwise report {folder}` shows the results, `seekwise study {folder} --out {again}` makes them again"
         );
-        return Err(Diagnostic::at(name, 0, "is a result folder").expected(expected).into());
+        return Err(Diagnostic::at(name, 0, "is a result folder").with_expected(expected).into());
     }
     match reading::text(name) {
         Ok(text) => reading::expect(name, &text, &[FileKind::Job]),

@@ -16,8 +16,8 @@ use seekwise_lab::outcome::DifferenceWords;
 use seekwise_lab::provenance::{CellProvenance, StudyProvenance};
 use seekwise_lab::report::{self, Report};
 use seekwise_lab::rounds::{self, SamplingAccount};
-use seekwise_lab::run::{GroupRecord, RunRecord, by_group};
-use seekwise_lab::study::{EarlierRuns, ExecutionLimits, execute_order};
+use seekwise_lab::run::{GroupRecord, RunRecord, merge_groups};
+use seekwise_lab::study::{EarlierRuns, ExecutionLimits, run_study_order};
 use seekwise_run::cutoff::RunCutoff;
 use serde_json::json;
 
@@ -57,7 +57,7 @@ impl<'a> StudyOptions<'a> {
         StudyOptions { folder, resume: false, force: false, bounds: Bounds::new(None), threads: 0, sampling: None }
     }
 
-    pub(crate) fn opening(&self) -> ResultsOptions<'_> {
+    pub(crate) fn results_options(&self) -> ResultsOptions<'_> {
         let &StudyOptions { folder, resume, force, ref bounds, threads, sampling } = self;
         ResultsOptions { folder, resume, force, bounds, threads, sampling }
     }
@@ -82,7 +82,7 @@ impl StudyResult {
 
     /// The answers as one value; for an interrupted study also how many runs are missing.
     pub fn summary(&self) -> serde_json::Value {
-        let mut summary = summary(&self.evidence(), &self.page);
+        let mut summary = summary_json(&self.evidence(), &self.page);
         if let missing @ 1.. = self.missing_runs() {
             summary["missing_runs"] = missing.into();
         }
@@ -96,13 +96,13 @@ impl StudyResult {
 
     /// Whether a headline was refused: a failure of the study, where a claim that does not come out is an answer.
     pub fn is_refused(&self) -> bool {
-        refused(&self.evidence())
+        is_headline_refused(&self.evidence())
     }
 
     /// The page, made of these results.
     pub fn page_text(&self) -> String {
         let StudyResult { study, made, records, .. } = self;
-        report::html(&compose::report(&ReportMaterial { study, made, records, command: COMMAND }))
+        report::render_html(&compose::build_report(&ReportMaterial { study, made, records, command: COMMAND }))
     }
 }
 
@@ -130,14 +130,14 @@ pub fn is_review(name: &str) -> Result<bool, Error> {
     let folder = Path::new(name);
     match results::says(folder) {
         true => Ok(results::kept_review(folder)?.is_some()),
-        false => Ok(Review::looks_like(&named(name)?.1)),
+        false => Ok(Review::looks_like(&find_study(name)?.1)),
     }
 }
 
 /// Plans a study or a review and opens its results.
 pub fn open(name: &str, options: &StudyOptions<'_>, observer: &dyn Observer) -> Result<PendingStudy, Error> {
     let folder = Path::new(name);
-    let opening = options.opening();
+    let opening = options.results_options();
     if results::says(folder) {
         return match results::kept_review(folder)? {
             Some(kept) => review::PendingReview::open(&kept.text, name, Some(folder), options, observer)
@@ -146,7 +146,7 @@ pub fn open(name: &str, options: &StudyOptions<'_>, observer: &dyn Observer) -> 
             None => Ok(PendingStudy::Study(Box::new(opening.of_folder(folder, observer)?))),
         };
     }
-    let (name, text) = named(name)?;
+    let (name, text) = find_study(name)?;
     if Review::looks_like(&text) {
         return review::PendingReview::open(&text, &name, None, options, observer)
             .map(Box::new)
@@ -170,7 +170,7 @@ impl PendingStudy {
 /// Makes the missing runs of an opened study.
 pub fn run_session(opened: StudySession, observer: &dyn Observer) -> Result<(PlannedStudy, Vec<RunRecord>), Error> {
     let StudySession { planned, results, done, threads } = opened;
-    warn(&planned.made.warnings);
+    warn_once(&planned.made.warnings);
     let mut count = done.len() as u64;
     observer.begin(planned.runs(), count, "runs");
     let records = run(&planned, &EarlierRuns::default(), results, done, threads, observer, &mut || {
@@ -192,27 +192,27 @@ pub fn finished(opened: StudySession, folder: &Path, observer: &dyn Observer) ->
 
 /// Reads the results that a folder of a study keeps, and makes its page again from them.
 pub fn again_from(folder: &Path) -> Result<StudyResult, Error> {
-    recomposed(folder).map(|(studied, _)| studied)
+    recompose_page(folder).map(|(studied, _)| studied)
 }
 
 /// Makes the page of a folder of a study again; returns its results and its report.
-fn recomposed(folder: &Path) -> Result<(StudyResult, Report), Error> {
+fn recompose_page(folder: &Path) -> Result<(StudyResult, Report), Error> {
     let studied = kept_in(folder)?;
-    let (_, report) = composed(&studied.study, &studied.made, &studied.records, folder)?;
+    let (_, report) = compose_page(&studied.study, &studied.made, &studied.records, folder)?;
     Ok((studied, report))
 }
 
 /// Reads the results that a folder of a study keeps, and logs their warnings. Nothing is written; the page is where it was or would
 /// be made.
 pub fn kept_in(folder: &Path) -> Result<StudyResult, Error> {
-    let studied = read(folder)?;
-    warn(&studied.made.warnings);
+    let studied = read_results(folder)?;
+    warn_once(&studied.made.warnings);
     require_requests(&studied.evidence())?;
     Ok(studied)
 }
 
 /// Reads the results that a folder of a study keeps, without the warnings, which were logged before.
-fn read(folder: &Path) -> Result<StudyResult, Error> {
+fn read_results(folder: &Path) -> Result<StudyResult, Error> {
     let kept = results::kept(folder)?;
     let study = kept_study(folder, &kept)?;
     let records = results::records(folder, &kept)?;
@@ -222,17 +222,17 @@ fn read(folder: &Path) -> Result<StudyResult, Error> {
 /// The study that `folder` keeps, as it is judged.
 fn kept_study(folder: &Path, kept: &StudyManifest) -> Result<Study, Error> {
     let mut study = seekwise_formats::study::parse(&folder.join("study.toml").display().to_string(), &kept.study)?;
-    seekwise_lab::study::judge(&mut study, &kept.made);
+    seekwise_lab::study::set_default_metrics(&mut study, &kept.made);
     Ok(study)
 }
 
 /// The number of runs that a plan has besides these.
 pub(crate) fn missing_runs(study: &Study, made: &StudyProvenance, records: &[RunRecord]) -> usize {
-    rounds::order(study, made, records).len().saturating_sub(records.len())
+    rounds::sample_order(study, made, records).len().saturating_sub(records.len())
 }
 
 /// Logs warnings, each once.
-pub(crate) fn warn<W: ToString>(warnings: impl IntoIterator<Item = W>) {
+pub(crate) fn warn_once<W: ToString>(warnings: impl IntoIterator<Item = W>) {
     let mut said = std::collections::BTreeSet::new();
     for warning in warnings {
         let text = warning.to_string();
@@ -250,7 +250,7 @@ pub fn again(folder: &Path) -> String {
 }
 
 /// A study or a review by the name of a built-in one, or of a file: its name and its text.
-pub(crate) fn named(name: &str) -> Result<(String, String), Error> {
+pub(crate) fn find_study(name: &str) -> Result<(String, String), Error> {
     let known = || REVIEWS.iter().chain(BUILT_IN);
     if let Some((name, text)) = known().find(|(known, _)| *known == name) {
         return Ok(((*name).to_owned(), (*text).to_owned()));
@@ -262,8 +262,8 @@ pub(crate) fn named(name: &str) -> Result<(String, String), Error> {
         }
         None => {
             let fault = Diagnostic::at(name, 0, "no study file, and no built-in study with that name");
-            let fault = fault.expected("one that `seekwise studies` lists");
-            Err(fault.nearest_to(name, known().map(|(name, _)| *name)).limited(name).into())
+            let fault = fault.with_expected("one that `seekwise studies` lists");
+            Err(fault.suggest_nearest(name, known().map(|(name, _)| *name)).explain_limit(name).into())
         }
     }
 }
@@ -282,17 +282,17 @@ pub fn run(
     let mut failure = None;
     let PlannedStudy { study, prepared, made, .. } = planned;
     let cancelled = || observer.is_cancelled();
-    let limits = ExecutionLimits { threads, cutoff: RunCutoff::when(&cancelled) };
+    let limits = ExecutionLimits { threads, cutoff: RunCutoff::when_cancelled(&cancelled) };
     let mut order = Vec::new();
     loop {
-        order = rounds::order_on(order, study, made, &records);
+        order = rounds::extend_order(order, study, made, &records);
         let done = records.len();
         if done >= order.len() || failure.is_some() {
             break;
         }
         // Growth by doubling would waste megabytes.
         records.reserve_exact(order.len() - done);
-        execute_order(study, prepared, (&made.seeds, &order), earlier, done, limits, |result| {
+        run_study_order(study, prepared, (&made.seeds, &order), earlier, done, limits, |result| {
             let kept = result.map_err(Error::from).and_then(|record| {
                 results.append(&record)?;
                 Ok(record)
@@ -321,17 +321,17 @@ pub fn write_report(
     records: &[RunRecord],
     folder: &Path,
 ) -> Result<PathBuf, Error> {
-    composed(study, made, records, folder).map(|(page, _)| page)
+    compose_page(study, made, records, folder).map(|(page, _)| page)
 }
 
 /// Writes the report into `folder`; returns its path and the report.
-fn composed(
+fn compose_page(
     study: &Study,
     made: &StudyProvenance,
     records: &[RunRecord],
     folder: &Path,
 ) -> Result<(PathBuf, Report), Error> {
-    let report = compose::report(&ReportMaterial { study, made, records, command: COMMAND });
+    let report = compose::build_report(&ReportMaterial { study, made, records, command: COMMAND });
     Ok((write_page(folder, |to| report::write_html(&report, to))?, report))
 }
 
@@ -348,7 +348,7 @@ fn write_page(folder: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()
 }
 
 /// Whether a headline was refused: a failure of the study, where a claim that does not come out is an answer.
-pub(crate) fn refused(evidence: &Evidence<'_>) -> bool {
+pub(crate) fn is_headline_refused(evidence: &Evidence<'_>) -> bool {
     let refused =
         |overall: &OverallComparison| overall.refused.is_some() && evidence.study.compare[overall.compare].headline;
     evidence.findings().1.iter().any(refused)
@@ -357,10 +357,10 @@ pub(crate) fn refused(evidence: &Evidence<'_>) -> bool {
 /// An error if no run of any cell has a counted request; a warning for each cell that has none.
 pub fn require_requests(evidence: &Evidence<'_>) -> Result<(), Error> {
     let empty = |cell: &usize| {
-        let runs = evidence.runs(*cell);
+        let runs = evidence.cell_runs(*cell);
         !runs.is_empty() && runs.iter().all(|run| run.all.ios == 0)
     };
-    let ran = (0..evidence.made.cells.len()).filter(|cell| !evidence.runs(*cell).is_empty()).count();
+    let ran = (0..evidence.made.cells.len()).filter(|cell| !evidence.cell_runs(*cell).is_empty()).count();
     let empty: Vec<usize> = (0..evidence.made.cells.len()).filter(empty).collect();
     if ran > 0 && empty.len() == ran {
         return Err(Error::new("no run counted any requests, so there is no answer; are the jobs long enough?"));
@@ -371,12 +371,12 @@ pub fn require_requests(evidence: &Evidence<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-pub(crate) fn summary(evidence: &Evidence<'_>, path: &Path) -> serde_json::Value {
+pub(crate) fn summary_json(evidence: &Evidence<'_>, path: &Path) -> serde_json::Value {
     let (findings, overall) = evidence.findings();
     let compares = &evidence.study.compare;
     let said = |judgement: &Option<seekwise_lab::stats::Judgement>, metric: &Metric| match judgement {
         Some(j) => json!({"ratio": {"estimate": j.ratio.estimate, "low": j.ratio.low, "high": j.ratio.high},
-                          "verdict": j.verdict.to_string(), "said": DifferenceWords::of(metric).said(j),
+                          "verdict": j.verdict.to_string(), "said": DifferenceWords::for_metric(metric).verdict_and_ratio(j),
                           "p_adjusted": j.p_holm}),
         None => json!(null),
     };
@@ -392,26 +392,26 @@ pub(crate) fn summary(evidence: &Evidence<'_>, path: &Path) -> serde_json::Value
             };
             let cells: Vec<_> = cells.map(one).collect();
             let price = o.price.as_ref().and_then(|price| price.text(factor, from));
-            json!({"name": name, "metric": metric.to_string(), "better": metric.better(), "place": o.place,
+            json!({"name": name, "metric": metric.to_string(), "better": metric.better_direction(), "place": o.place,
                    "outcome": o.outcome(findings), "price": price,
                    "overall": said(&o.judgement, metric), "cells": cells, "refused": o.refused})
         })
         .collect();
     let claims: Vec<_> = evidence
-        .claims()
+        .judge_claims()
         .iter()
         .map(|c| {
             json!({"id": c.claim.id, "class": c.claim.class.letter(), "condition": c.claim.condition,
-                   "figure": c.figure(), "reproduced": c.reproduced(), "answer": c.answer(), "mechanism": c.claim.mechanism})
+                   "figure": c.figure_line(), "reproduced": c.is_reproduced(), "answer": c.answer(), "mechanism": c.claim.mechanism})
         })
         .collect();
     let mut summary =
         json!({"title": evidence.study.title, "comparisons": comparisons, "claims": claims, "report": path});
-    if let Some(account) = SamplingAccount::of(evidence) {
+    if let Some(account) = SamplingAccount::from_evidence(evidence) {
         summary["sampling"] = json!(account);
     }
     let groups = |(index, cell): (usize, &CellProvenance)| {
-        let groups = by_group(evidence.runs(index));
+        let groups = merge_groups(evidence.cell_runs(index));
         let said = |group: &GroupRecord| json!({"workers": group.name, "figures": group.all});
         (!groups.is_empty())
             .then(|| json!({"levels": cell.cell.levels, "groups": groups.iter().map(said).collect::<Vec<_>>()}))

@@ -12,7 +12,7 @@ use seekwise_lab::inputs::Inputs;
 use seekwise_lab::plan;
 use seekwise_lab::provenance::{ProgramVersion, StudyProvenance};
 use seekwise_lab::run::RunRecord;
-use seekwise_lab::study::run_of_cell;
+use seekwise_lab::study::run_cell;
 use seekwise_os::places::PLACES;
 use seekwise_run::cutoff::RunCutoff;
 use serde::{Deserialize, Serialize};
@@ -25,7 +25,7 @@ use crate::planned::{self, PlannedStudy};
 use crate::reading;
 use crate::results::{ResultFolder, line_of, read_lines};
 use crate::setup::Setup;
-use crate::study::{StudyResult, named, require_requests, warn, write_report};
+use crate::study::{StudyResult, find_study, require_requests, warn_once, write_report};
 
 /// A study with all that its parts are made from, as texts: it travels to other machines as it is.
 ///
@@ -89,17 +89,17 @@ impl SweepPlan {
             all => Some(("factor".to_owned(), toml::Value::Array(all.iter().map(factor).collect()))),
         };
         let question = format!("How fast is {} in each of these?", setup.title());
-        let text = setup.study(question, runs, more)?;
-        SweepPlan::of(planned::plan("sweep", text)?)
+        let text = setup.study_text(question, runs, more)?;
+        SweepPlan::from_planned(planned::plan("sweep", text)?)
     }
 
     /// The study of a file, or a built-in one.
     pub fn of_study(name: &str) -> Result<SweepPlan, Error> {
-        let (name, text) = named(name)?;
-        SweepPlan::of(planned::plan_file(&name, &text)?)
+        let (name, text) = find_study(name)?;
+        SweepPlan::from_planned(planned::plan_file(&name, &text)?)
     }
 
-    fn of(planned: PlannedStudy) -> Result<SweepPlan, Error> {
+    fn from_planned(planned: PlannedStudy) -> Result<SweepPlan, Error> {
         let PlannedStudy { text, study, prepared, made } = planned;
         if made.is_measured() {
             let why =
@@ -112,7 +112,7 @@ impl SweepPlan {
         }
         // The machines are not known here: every part must keep within the bounds of this one.
         Bounds::new(None).admit(&planned::extent(&study, &prepared, 1))?;
-        warn(&made.warnings);
+        warn_once(&made.warnings);
         let hash = made.hash();
         Ok(SweepPlan { study: text, made, hash })
     }
@@ -121,11 +121,11 @@ impl SweepPlan {
     pub fn read(text: &str) -> Result<SweepPlan, Error> {
         let fault = |why: String| Error::new(format!("not a plan of a sweep: {why}"));
         let plan: SweepPlan = serde_json::from_str(text).map_err(|error| fault(error.to_string()))?;
-        let (its, this) = (&plan.made.program, ProgramVersion::this());
+        let (its, this) = (&plan.made.program, ProgramVersion::current());
         if *its != this {
             return Err(Error::new(format!("the plan was made by {its}, and this is {this}; expected the same build")));
         }
-        plan.made.check(&plan.study).map_err(fault)?;
+        plan.made.check_study(&plan.study).map_err(fault)?;
         match plan.hash == plan.made.hash() {
             true => Ok(plan),
             false => Err(fault("its hash is that of another".to_owned())),
@@ -160,10 +160,10 @@ impl SweepPlan {
     /// The plan in parts of so many cells, in order.
     pub fn parts(&self, cells: usize) -> Vec<SweepPart> {
         let cells = cells.max(1);
-        (0..self.cells()).step_by(cells).map(|first| self.part(first, (first + cells).min(self.cells()))).collect()
+        (0..self.cells()).step_by(cells).map(|first| self.make_part(first, (first + cells).min(self.cells()))).collect()
     }
 
-    fn part(&self, first: usize, end: usize) -> SweepPart {
+    fn make_part(&self, first: usize, end: usize) -> SweepPart {
         let hash = sha256(format!("{} {first} {end}", self.hash).as_bytes());
         SweepPart { first, end, name: format!("part-{first}-{end}-{}.parquet", &hash[..16]) }
     }
@@ -171,41 +171,41 @@ impl SweepPlan {
     /// Runs a part and returns the bytes of its file.
     pub fn run(&self, part: &SweepPart, observer: &dyn Observer) -> Result<Vec<u8>, Error> {
         let study = parse("study.toml", &self.study)?;
-        let inputs = Inputs::kept(self.made.inputs.clone()).opening(reading::parts).with_places(PLACES);
-        observer.begin(Some(self.runs_of(part) as u64), 0, "runs");
+        let inputs = Inputs::from_kept(self.made.inputs.clone()).with_opener(reading::parts).with_places(PLACES);
+        observer.begin(Some(self.runs_in_part(part) as u64), 0, "runs");
         let cancelled = || observer.is_cancelled();
-        let mut records = Vec::with_capacity(self.runs_of(part));
+        let mut records = Vec::with_capacity(self.runs_in_part(part));
         for cell in part.first..part.end {
             let made = &self.made.cells[cell];
-            let prepared = plan::prepare("study.toml", &made.cell, &inputs)?;
+            let prepared = plan::prepare_cell("study.toml", &made.cell, &inputs)?;
             if prepared.hash != made.hash {
                 return Err(Error::new(format!("cell {cell} came out as {}, not as {}", prepared.hash, made.hash)));
             }
             for (run, &seed) in self.made.seeds.iter().enumerate() {
-                records.push(run_of_cell(RunCutoff::when(&cancelled), &study, &prepared, seed, (cell, run))?);
+                records.push(run_cell(RunCutoff::when_cancelled(&cancelled), &study, &prepared, seed, (cell, run))?);
                 observer.at(records.len() as u64);
             }
         }
-        let file = self.file(part, &study, &records);
+        let file = self.encode_part(part, &study, &records);
         file.map_err(|why| Error::new(format!("cells {} to {}: {why}: make smaller parts", part.first, part.end - 1)))
     }
 
     /// Runs of a part.
-    fn runs_of(&self, part: &SweepPart) -> usize {
+    fn runs_in_part(&self, part: &SweepPart) -> usize {
         (part.end - part.first) * self.runs()
     }
 
     /// The file of a part with these records; an error says that it would be too large.
-    fn file(&self, part: &SweepPart, study: &Study, records: &[RunRecord]) -> Result<Vec<u8>, String> {
+    fn encode_part(&self, part: &SweepPart, study: &Study, records: &[RunRecord]) -> Result<Vec<u8>, String> {
         let factors: Vec<String> = study.factor.iter().map(|factor| factor.name.clone()).collect();
         let levels = |record: &RunRecord| &self.made.cells[record.cell].cell.levels[..];
         let runs: Vec<_> = records.iter().map(|record| (levels(record), record, line_of(record))).collect();
-        PartRuns { name: &part.name, factors: &factors, runs: &runs }.encoded()
+        PartRuns { name: &part.name, factors: &factors, runs: &runs }.encode_file()
     }
 
     /// Bytes of a part's file at most.
     pub fn most_bytes(&self, part: &SweepPart) -> usize {
-        part::most_of_file(self.runs_of(part))
+        part::max_file_bytes(self.runs_in_part(part))
     }
 
     /// Reads the records of a part, and checks each against the plan, its sum and its own figures. An error says what
@@ -213,14 +213,15 @@ impl SweepPlan {
     /// anybody's: it takes no more memory than a part may, whatever it says of itself.
     pub fn records(&self, part: &SweepPart, file: &[u8]) -> Result<Vec<RunRecord>, Error> {
         let fault = |why: String| Error::new(format!("{}: {why}", part.name));
-        let lines = part::lines(file, self.runs_of(part)).map_err(fault)?;
-        let records = read_lines(&self.made, &self.made.order(), part.first * self.runs(), lines.as_bytes(), true);
+        let lines = part::unpack_lines(file, self.runs_in_part(part)).map_err(fault)?;
+        let records =
+            read_lines(&self.made, &self.made.fixed_order(), part.first * self.runs(), lines.as_bytes(), true);
         let records = records.map_err(|(line, why)| fault(format!("run {line}: {why}")))?;
-        let expected = self.runs_of(part);
+        let expected = self.runs_in_part(part);
         if records.len() != expected {
             return Err(fault(format!("it has {} runs; expected {expected}", records.len())));
         }
-        match self.file(part, &parse("study.toml", &self.study)?, &records).map_err(fault)? == file {
+        match self.encode_part(part, &parse("study.toml", &self.study)?, &records).map_err(fault)? == file {
             true => Ok(records),
             false => Err(fault("it was changed after it was written, or is another part".to_owned())),
         }
@@ -241,7 +242,7 @@ impl SweepPlan {
             return Err(Error::new("the parts are not those of the whole plan, in its order"));
         }
         let mut results = ResultFolder::begin(folder, &self.study, &self.made, force)?;
-        let studied = self.studied(folder, parts, files, |record| Ok(results.append(record)?))?;
+        let studied = self.read_parts(folder, parts, files, |record| Ok(results.append(record)?))?;
         require_requests(&studied.evidence())?;
         Ok(studied)
     }
@@ -249,11 +250,11 @@ impl SweepPlan {
     /// The results of the files of some parts, or of all, in the plan's order. Only the page is written to `folder`: a
     /// result folder keeps a beginning of the plan, and parts end in any order.
     pub fn so_far(&self, folder: &Path, parts: &[SweepPart], files: &[impl AsRef<[u8]>]) -> Result<StudyResult, Error> {
-        self.studied(folder, parts, files, |_| Ok(()))
+        self.read_parts(folder, parts, files, |_| Ok(()))
     }
 
     /// Reads the records of these parts, calls `took` for each, and writes their page into `folder`.
-    fn studied(
+    fn read_parts(
         &self,
         folder: &Path,
         parts: &[SweepPart],
@@ -261,7 +262,7 @@ impl SweepPlan {
         mut took: impl FnMut(&RunRecord) -> Result<(), Error>,
     ) -> Result<StudyResult, Error> {
         let mut study = parse("study.toml", &self.study)?;
-        seekwise_lab::study::judge(&mut study, &self.made);
+        seekwise_lab::study::set_default_metrics(&mut study, &self.made);
         let mut records = Vec::with_capacity(self.cells() * self.runs());
         for (part, file) in parts.iter().zip(files) {
             for record in self.records(part, file.as_ref())? {

@@ -18,7 +18,7 @@ use crate::logging::RequestLog;
 use crate::observer::Observer;
 use crate::reading::{self, FileKind};
 use crate::setup::reject_repeated_keys;
-use crate::study::warn;
+use crate::study::warn_once;
 
 /// How a trace is played on a drive.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +54,7 @@ pub struct ValidationResult {
 impl ValidationResult {
     /// How far measured and simulated times are apart, and what is off, in one value.
     pub fn json(&self) -> serde_json::Value {
-        let off = self.off.iter().map(|one| ShownOff::of(one, &self.drive.not_modelled)).collect();
+        let off = self.off.iter().map(|one| ShownOff::new(one, &self.drive.not_modelled)).collect();
         serde_json::to_value(ShownValidation { errors: &self.errors, off, doubts: &self.doubts })
             .expect("it has no keys but strings")
     }
@@ -84,7 +84,7 @@ struct ShownOff {
 }
 
 impl ShownOff {
-    fn of(off: &OffRequests, left: &[ForeignParameter]) -> ShownOff {
+    fn new(off: &OffRequests, left: &[ForeignParameter]) -> ShownOff {
         ShownOff {
             requests: off.rows.len(),
             what: off.circumstance.words(),
@@ -94,7 +94,7 @@ impl ShownOff {
             standard_error_ms: off.standard_error_ms,
             demerit_without_ms: off.demerit_without_ms,
             keys: off.circumstance.keys(),
-            not_modelled: off.circumstance.concern(left).map(|one| one.key.clone()).collect(),
+            not_modelled: off.circumstance.parameters_of_concern(left).map(|one| one.key.clone()).collect(),
         }
     }
 }
@@ -110,20 +110,20 @@ pub fn validate(
     let text = reading::read(trace)?;
     reading::expect(trace, &text, &[FileKind::Trace])?;
     let rows = measured::parse(trace, &text)?;
-    warn(&rows.warnings);
+    warn_once(&rows.warnings);
     let drive = drive(options.drive, options.set)?;
     let profile = drive.profile()?;
     // Reported before a log is begun.
-    validate::fits(trace, &rows, &profile)?;
+    validate::check_fits(trace, &rows, &profile)?;
     let mut log = RequestLog::create((trace, options.drive), options.seed, options.log, options.force, false)?;
     observer.begin(Some(rows.rows.len() as u64), 0, "requests");
     let (mut count, cancelled) = (0, || observer.is_cancelled());
-    let samples = validate::play(
+    let samples = validate::play_trace(
         trace,
         &rows,
         &profile,
         options.timing,
-        RunCutoff::when(&cancelled),
+        RunCutoff::when_cancelled(&cancelled),
         Seed(options.seed),
         &mut |record| {
             count += 1;
@@ -133,23 +133,23 @@ pub fn validate(
     )?;
     log.check()?;
     log.finish()?;
-    let (errors, off) = (samples.errors(), circumstances::off(&rows.rows, &samples));
+    let (errors, off) = (samples.to_validation(), circumstances::find_off_requests(&rows.rows, &samples));
     let doubts = samples.doubts(profile.mechanics.revolution());
     Ok(ValidationResult { drive, samples, errors, off, doubts })
 }
 
 /// A drive of the catalogue or of a profile file, with `--set` on top.
 pub fn drive(name: &str, set: &[(String, String)]) -> Result<DriveFile, Error> {
-    let mut drive = match (catalogue::text(name), reading::find(name)?) {
+    let mut drive = match (catalogue::find_text(name), reading::find(name)?) {
         (None, Some(text)) => {
             reading::expect(name, &text, &[FileKind::Profile])?;
             profile::parse(name, &text)?
         }
-        _ => catalogue::load(name)?,
+        _ => catalogue::load_drive(name)?,
     };
     for (key, value) in set {
         drive.set(key.strip_prefix("drive.").unwrap_or(key), value)?;
     }
-    warn(drive.warnings());
+    warn_once(drive.warnings());
     Ok(drive)
 }

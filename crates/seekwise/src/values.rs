@@ -1,6 +1,6 @@
 //! The values that `--vary` names: a list, and ranges of whole numbers in it.
 
-use seekwise_formats::figure::switch;
+use seekwise_formats::figure::parse_switch;
 
 use crate::error::Error;
 
@@ -13,8 +13,8 @@ pub fn of(key: &str, text: &str) -> Result<Vec<String>, Error> {
     let fault = |why: String| Error::new(format!("--vary {key}={text}: {why}"));
     let mut values: Vec<String> = Vec::new();
     for word in text.split(',').map(str::trim) {
-        let more = match range(word) {
-            Some((first, last, step)) => spread(first, last, step).map_err(fault)?,
+        let more = match parse_range(word) {
+            Some((first, last, step)) => range_values(first, last, step).map_err(fault)?,
             None => vec![word.to_owned()],
         };
         let twice = |value: &&String| values.iter().find(|known| is_same(known, value));
@@ -32,11 +32,11 @@ pub fn of(key: &str, text: &str) -> Result<Vec<String>, Error> {
 
 /// Whether two values are one: equal, or one position of a switch in two of its words, such as `on` and `true`.
 pub fn is_same(value: &str, other: &str) -> bool {
-    value == other || switch(value).is_some_and(|one| switch(other) == Some(one))
+    value == other || parse_switch(value).is_some_and(|one| parse_switch(other) == Some(one))
 }
 
 /// `first..last` or `first..last:step`.
-fn range(word: &str) -> Option<(u64, u64, Option<u64>)> {
+fn parse_range(word: &str) -> Option<(u64, u64, Option<u64>)> {
     let (first, rest) = word.split_once("..")?;
     let (last, step) = match rest.split_once(':') {
         Some((last, step)) => (last, Some(step.parse().ok()?)),
@@ -45,7 +45,7 @@ fn range(word: &str) -> Option<(u64, u64, Option<u64>)> {
     Some((first.parse().ok()?, last.parse().ok()?, step))
 }
 
-fn spread(first: u64, last: u64, step: Option<u64>) -> Result<Vec<String>, String> {
+fn range_values(first: u64, last: u64, step: Option<u64>) -> Result<Vec<String>, String> {
     if first >= last {
         return Err(format!("the range {first}..{last} does not rise"));
     }

@@ -170,7 +170,7 @@ impl State {
             }
         }
         let mut unsettled = BTreeSet::new();
-        self.device.unsettled(&mut |stamp| _ = unsettled.insert(stamp));
+        self.device.report_unsettled(&mut |stamp| _ = unsettled.insert(stamp));
         self.under_way.retain(|stamp, _| unsettled.contains(stamp));
     }
 }

@@ -5,9 +5,9 @@ use std::io::ErrorKind;
 
 use seekwise_lab::digest::sha256;
 use seekwise_lab::inputs::Inputs;
-use seekwise_lab::plan::{Cell, prepare};
-use seekwise_lab::run::measure;
-use seekwise_lab::study::record;
+use seekwise_lab::plan::{Cell, prepare_cell};
+use seekwise_lab::run::measure_run;
+use seekwise_lab::study::cell_record;
 
 /// How many cells there are.
 pub const CELLS: u32 = 50;
@@ -38,10 +38,11 @@ pub fn hash(n: u32) -> u64 {
 pub fn run(n: u32) -> Result<String, String> {
     let nothing = |_: &str| Err(ErrorKind::NotFound.into());
     let cell = Cell { levels: Vec::new(), settings: settings(n) };
-    let prepared = prepare("example", &cell, &Inputs::today(&nothing)).map_err(|faults| format!("{faults:?}"))?;
+    let prepared =
+        prepare_cell("example", &cell, &Inputs::from_today(&nothing)).map_err(|faults| format!("{faults:?}"))?;
     let seed = 1 + u64::from(n);
-    let measured = measure(&prepared.target, &prepared.job, seed, |_| {}).map_err(|error| error.to_string())?;
-    serde_json::to_string(&record(&prepared, &measured, seed)).map_err(|error| error.to_string())
+    let measured = measure_run(&prepared.target, &prepared.job, seed, |_| {}).map_err(|error| error.to_string())?;
+    serde_json::to_string(&cell_record(&prepared, &measured, seed)).map_err(|error| error.to_string())
 }
 
 /// What a page calls.

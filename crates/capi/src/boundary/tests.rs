@@ -20,7 +20,7 @@ impl Drop for Opened {
 fn opened(name: &CStr) -> (SeekwiseStatus, Opened, String) {
     let (mut disk, mut why) = (null_mut(), [1 as c_char; 80]);
     let status = unsafe { seekwise_open(name.as_ptr(), 1, &mut disk, why.as_mut_ptr(), why.len()) };
-    let said = if status == SeekwiseStatus::Ok { "" } else { unsafe { text(why.as_ptr(), 80) }.unwrap() };
+    let said = if status == SeekwiseStatus::Ok { "" } else { unsafe { read_text(why.as_ptr(), 80) }.unwrap() };
     (status, Opened(disk), said.to_owned())
 }
 
@@ -30,7 +30,7 @@ fn a_reason_is_given_as_far_as_it_fits() {
     assert_eq!((status, disk.0), (SeekwiseStatus::Unknown, null_mut()));
     assert!(why.starts_with("exos-x81: no such built-in drive; expected a name") && why.len() == 79, "{why}");
     let mut place = [1 as c_char; 4];
-    let cut = unsafe { put_text("abé", place.as_mut_ptr(), 4) };
+    let cut = unsafe { write_text("abé", place.as_mut_ptr(), 4) };
     assert_eq!((cut, place), (Ok(()), [b'a' as c_char, b'b' as c_char, 0, 1]), "a letter is whole or not there");
 }
 
@@ -65,8 +65,8 @@ fn null_is_refused_everywhere() {
 #[test]
 fn a_text_without_an_end_is_read_no_farther_than_its_bound() {
     let long = vec![b'a' as c_char; WORD + 1];
-    assert_eq!(unsafe { text(long.as_ptr(), WORD) }, Err(SeekwiseStatus::BadArgument));
-    assert_eq!(unsafe { text(c"\xff".as_ptr(), WORD) }, Err(SeekwiseStatus::BadArgument));
+    assert_eq!(unsafe { read_text(long.as_ptr(), WORD) }, Err(SeekwiseStatus::BadArgument));
+    assert_eq!(unsafe { read_text(c"\xff".as_ptr(), WORD) }, Err(SeekwiseStatus::BadArgument));
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn names_go_up_to_the_last() {
     let mut name = [0 as c_char; 64];
     let mut names = Vec::new();
     while unsafe { seekwise_drive_name(names.len(), name.as_mut_ptr(), name.len()) } == SeekwiseStatus::Ok {
-        names.push(unsafe { text(name.as_ptr(), name.len()) }.unwrap().to_owned());
+        names.push(unsafe { read_text(name.as_ptr(), name.len()) }.unwrap().to_owned());
     }
     assert!(names.iter().map(String::as_str).eq(drives::names()));
     assert_eq!(unsafe { seekwise_part_name(12, name.as_mut_ptr(), name.len()) }, SeekwiseStatus::None);
@@ -108,15 +108,15 @@ impl Device for Faulty {
     fn poll_landing(&mut self) -> Option<Landing> {
         None
     }
-    fn unsettled(&self, _tell: &mut dyn FnMut(u64)) {}
-    fn log(&self) -> DriveLog {
+    fn report_unsettled(&self, _tell: &mut dyn FnMut(u64)) {}
+    fn drive_log(&self) -> DriveLog {
         DriveLog::default()
     }
 }
 
 #[test]
 fn a_panic_ends_at_the_boundary_and_the_disk_with_it() {
-    let disk = Opened(Box::into_raw(Box::new(Disk::of(Box::new(Faulty)))));
+    let disk = Opened(Box::into_raw(Box::new(Disk::new(Box::new(Faulty)))));
     let mut limits = SeekwiseLimits::default();
     unsafe {
         assert_eq!(seekwise_limits(disk.0, &mut limits), SeekwiseStatus::Ok);

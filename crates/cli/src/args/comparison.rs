@@ -24,7 +24,7 @@ pub struct SamplingArgs {
 
 impl SamplingArgs {
     /// The sampling that the options ask for, if any.
-    pub fn wanted(&self) -> Option<Sampling> {
+    pub fn requested_sampling(&self) -> Option<Sampling> {
         match (self.until_decided, self.fixed) {
             (true, _) => Some(Sampling::UntilDecided),
             (_, true) => Some(Sampling::Fixed),

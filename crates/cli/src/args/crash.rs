@@ -110,7 +110,7 @@ pub enum InstantsArg {
 
 impl InstantsArg {
     /// As the laboratory names it.
-    pub fn weights(self) -> InstantWeights {
+    pub fn instant_weights(self) -> InstantWeights {
         match self {
             InstantsArg::Mixed => InstantWeights::Mixed,
             InstantsArg::Time => InstantWeights::Time,

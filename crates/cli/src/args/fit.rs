@@ -47,6 +47,6 @@ pub struct FitArgs {
 
 /// `50%`, `all` or `none`.
 fn share(text: &str) -> Result<f64, String> {
-    let share = seekwise_lab::fit::sources::share(text);
+    let share = seekwise_lab::fit::sources::parse_share(text);
     share.filter(|share| *share < 1.0).ok_or_else(|| "expected a share such as 50%, or none".into())
 }

@@ -11,15 +11,15 @@ use super::Cli;
 use crate::screen;
 
 /// Parses the command line; its first word is the program's name.
-pub fn parse(words: &[OsString]) -> Result<Cli, clap::Error> {
-    let mut command = folded(Cli::command(), screen::help_width());
+pub fn parse_command_line(words: &[OsString]) -> Result<Cli, clap::Error> {
+    let mut command = fold_help(Cli::command(), screen::help_width());
     let mut matches = command.try_get_matches_from_mut(words)?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
 /// Folds the help of a command and its subcommands to `width` columns.
-fn folded(command: Command, width: usize) -> Command {
-    let behind = command.get_after_help().map(|text| StyledStr::from(paragraphs(&text.to_string(), width)));
+fn fold_help(command: Command, width: usize) -> Command {
+    let behind = command.get_after_help().map(|text| StyledStr::from(fold_paragraphs(&text.to_string(), width)));
     let command = match behind {
         Some(text) => command.after_help(text),
         None => command,
@@ -27,12 +27,12 @@ fn folded(command: Command, width: usize) -> Command {
     let below: Vec<String> = command.get_subcommands().map(|below| below.get_name().to_owned()).collect();
     below
         .into_iter()
-        .fold(command.term_width(width), |command, name| command.mut_subcommand(name, |below| folded(below, width)))
+        .fold(command.term_width(width), |command, name| command.mut_subcommand(name, |below| fold_help(below, width)))
 }
 
 /// Folds text that was written in lines to at most `width` columns. Indented lines are commands: each stays by itself,
 /// and is continued after a backslash, as a shell takes it.
-fn paragraphs(text: &str, width: usize) -> String {
+fn fold_paragraphs(text: &str, width: usize) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut running: Vec<&str> = Vec::new();
     for line in text.lines().chain(once("")) {
@@ -42,11 +42,11 @@ fn paragraphs(text: &str, width: usize) -> String {
             continue;
         }
         if !running.is_empty() {
-            lines.extend(screen::lines(&running.join(" "), width, 0));
+            lines.extend(screen::wrap_line(&running.join(" "), width, 0));
             running.clear();
         }
         lines.extend(match line.starts_with(' ') {
-            true => as_a_shell_takes_it(line, width),
+            true => fold_shell_command(line, width),
             false => vec![line.to_owned()],
         });
     }
@@ -54,12 +54,12 @@ fn paragraphs(text: &str, width: usize) -> String {
 }
 
 /// Folds a command into lines that a shell takes for one.
-fn as_a_shell_takes_it(line: &str, width: usize) -> Vec<String> {
+fn fold_shell_command(line: &str, width: usize) -> Vec<String> {
     const ON: &str = " \\";
-    if screen::columns(line) <= width {
+    if screen::text_columns(line) <= width {
         return vec![line.to_owned()];
     }
-    let mut lines = screen::lines(line, width.saturating_sub(ON.len()), 4);
+    let mut lines = screen::wrap_line(line, width.saturating_sub(ON.len()), 4);
     let last = lines.len() - 1;
     lines[..last].iter_mut().for_each(|line| line.push_str(ON));
     lines
@@ -73,9 +73,9 @@ mod tests {
     fn running_text_is_folded_and_commands_go_on() {
         let text = "Examples:\n  seekwise run job --on drive --set key=value\n\nWords that run\non and on.\n\nEnd.";
         assert_eq!(
-            paragraphs(text, 24),
+            fold_paragraphs(text, 24),
             "Examples:\n  seekwise run job \\\n      --on drive --set \\\n      key=value\n\nWords that run on and\non.\n\nEnd."
         );
-        assert_eq!(paragraphs(text, 200), text.replace("run\non", "run on"));
+        assert_eq!(fold_paragraphs(text, 200), text.replace("run\non", "run on"));
     }
 }

@@ -5,12 +5,12 @@
 mod instructions;
 
 use seekwise_formats::spelling::nearest;
-use seekwise_lab::bench::{BenchWorkload, TOGETHER, workloads};
+use seekwise_lab::bench::{BenchWorkload, TOGETHER, bench_workloads};
 use seekwise_os::clock::Clock;
 use serde_json::json;
 
 use self::instructions::InstructionCounter;
-use super::{print, print_json};
+use super::{print_json, print_text};
 use crate::args;
 use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::tables;
@@ -27,20 +27,22 @@ struct BenchRow {
 }
 
 /// Runs the command.
-pub fn bench(args: &args::BenchArgs, json: bool) -> CommandResult {
+pub fn run_command(args: &args::BenchArgs, json: bool) -> CommandResult {
     let mut table = match args.instructions {
-        true => tables::table(["workload", "million requests/s", "ns a request", "instructions a request", "stream"]),
-        false => tables::table(["workload", "million requests/s", "ns a request", "stream"]),
+        true => {
+            tables::new_table(["workload", "million requests/s", "ns a request", "instructions a request", "stream"])
+        }
+        false => tables::new_table(["workload", "million requests/s", "ns a request", "stream"]),
     };
     let counted: &[&str] = if args.instructions { &["instructions a request"] } else { &[] };
-    tables::figures(&mut table, &[&["million requests/s", "ns a request"], counted].concat());
-    tables::choose(&mut [&mut table], &args.columns.names)?;
-    let counter = match args.instructions.then(InstructionCounter::here) {
+    tables::mark_figures(&mut table, &[&["million requests/s", "ns a request"], counted].concat());
+    tables::choose_columns(&mut [&mut table], &args.columns.names)?;
+    let counter = match args.instructions.then(InstructionCounter::first_working) {
         None => None,
         Some(Some(counter)) => Some(counter),
         Some(None) => return Err(CommandError::new("neither `perf` nor `valgrind` counts instructions here")),
     };
-    let rows = rows(args, counter)?;
+    let rows = run_workloads(args, counter)?;
     let rss = peak_rss_bytes();
     if json {
         let mut object: serde_json::Map<String, serde_json::Value> =
@@ -68,24 +70,25 @@ pub fn bench(args: &args::BenchArgs, json: bool) -> CommandResult {
         }
         table.add_row(cells);
     }
-    print(&table.to_string())?;
+    print_text(&table.to_string())?;
     if let Some(bytes) = rss {
-        print(&format!("\nPeak resident memory: {:.1} MB", bytes as f64 / 1e6))?;
+        print_text(&format!("\nPeak resident memory: {:.1} MB", bytes as f64 / 1e6))?;
     }
     if let Some(counter) = counter {
-        print(&format!("Instructions counted by {}", counter.name()))?;
+        print_text(&format!("Instructions counted by {}", counter.name()))?;
     }
     Ok(CommandAnswer::Done)
 }
 
-fn rows(args: &args::BenchArgs, counter: Option<InstructionCounter>) -> Result<Vec<BenchRow>, CommandError> {
+fn run_workloads(args: &args::BenchArgs, counter: Option<InstructionCounter>) -> Result<Vec<BenchRow>, CommandError> {
     let mut rows = Vec::new();
     let (mut requests, mut lasted, mut hash, mut patterns) = (0, 0.0, 0, false);
-    for workload in chosen(args)? {
+    for workload in selected_workloads(args)? {
         let clock = Clock::start();
         let ran = workload.run()?;
-        let seconds = clock.seconds();
-        let instructions = counter.map(|counter| counter.of_request(workload.key, &args.drive)).transpose()?;
+        let seconds = clock.elapsed_seconds();
+        let instructions =
+            counter.map(|counter| counter.instructions_per_request(workload.key, &args.drive)).transpose()?;
         let (key, what) = (workload.key, workload.what);
         let per_s = ran.requests as f64 / seconds;
         rows.push(BenchRow { key, what, per_s, stream_hash: ran.stream_hash, instructions });
@@ -103,8 +106,8 @@ fn rows(args: &args::BenchArgs, counter: Option<InstructionCounter>) -> Result<V
 }
 
 /// The workloads that were asked for.
-fn chosen(args: &args::BenchArgs) -> Result<Vec<BenchWorkload>, CommandError> {
-    let all = workloads(&args.drive, args.requests, &reading::inputs())?;
+fn selected_workloads(args: &args::BenchArgs) -> Result<Vec<BenchWorkload>, CommandError> {
+    let all = bench_workloads(&args.drive, args.requests, &reading::inputs())?;
     let known = || all.iter().map(|workload| workload.key);
     if let Some(unknown) = args.only.iter().find(|only| known().all(|key| key != *only)) {
         let near = nearest(unknown, known()).map_or(String::new(), |near| format!("; did you mean `{near}`?"));

@@ -8,41 +8,44 @@ use seekwise::shell::quoted;
 use seekwise_lab::finding::ClaimAnswer;
 use seekwise_lab::provenance::ProgramVersion;
 
-use super::study::{ClaimStatus, held_line};
-use super::{print, print_json};
+use super::study::{ClaimStatus, claims_line};
+use super::{print_json, print_text};
 use crate::args;
 use crate::exit::{CommandAnswer, CommandError, CommandResult};
-use crate::output::say;
-use crate::progress::Line;
+use crate::output::print_to_stderr;
+use crate::progress::ProgressObserver;
 use crate::screen;
 use crate::tables::{self, Table};
 
 /// Runs the command.
-pub fn claims(args: &args::ClaimsArgs, bounds: &Bounds, json: bool) -> CommandResult {
-    tables::choose(&mut [&mut headed()], &args.columns.names)?;
+pub fn run_command(args: &args::ClaimsArgs, bounds: &Bounds, json: bool) -> CommandResult {
+    tables::choose_columns(&mut [&mut empty_table()], &args.columns.names)?;
     let &args::ClaimsArgs { ablate, force, resume, threads, runs, draw, .. } = args;
     let (ids, out) = (args.ids.clone(), args.out.clone());
     let claims = Claims { ids, ablate, out, force, resume, threads, runs, draw };
-    let line = args.out.as_ref().map_or_else(Line::new, |out| Line::keeping(out, going_on(args, out)));
+    let line = args
+        .out
+        .as_ref()
+        .map_or_else(ProgressObserver::new, |out| ProgressObserver::keeping_runs(out, resume_command(args, out)));
     let verdicts = seekwise::claims::claims(&claims, bounds, &line)?;
     drop(line);
     match json {
         true => {
-            let mut said = serde_json::json!({ "program": ProgramVersion::this(), "claims": verdicts });
+            let mut said = serde_json::json!({ "program": ProgramVersion::current(), "claims": verdicts });
             if let Some(draw) = args.draw {
                 said["draw"] = draw.to_string().into();
             }
             print_json(&said)?;
-            say(last_line(&verdicts));
+            print_to_stderr(last_line(&verdicts));
         }
-        false => print(&text(&verdicts, &args.columns.names)?)?,
+        false => print_text(&format_verdicts(&verdicts, &args.columns.names)?)?,
     }
     let fails = |verdict: &ClaimVerdict| verdict.reproduced == Some(false) || verdict.ablated == Some(false);
     Ok(if verdicts.iter().any(fails) { CommandAnswer::No } else { CommandAnswer::Done })
 }
 
 /// The command that continues from the kept results.
-fn going_on(args: &args::ClaimsArgs, out: &Path) -> String {
+fn resume_command(args: &args::ClaimsArgs, out: &Path) -> String {
     let mut words = vec!["seekwise".to_owned(), "claims".to_owned()];
     words.extend(args.ids.iter().map(|id| quoted(id)));
     words.extend(args.ablate.then(|| "--ablate".to_owned()));
@@ -52,15 +55,15 @@ fn going_on(args: &args::ClaimsArgs, out: &Path) -> String {
     words.join(" ")
 }
 
-fn headed() -> Table {
-    let mut table = tables::table(["claim", "class", "study", "reproduced", "figures and what was wanted"]);
-    tables::unbroken(&mut table, &["study"]);
+fn empty_table() -> Table {
+    let mut table = tables::new_table(["claim", "class", "study", "reproduced", "figures and what was wanted"]);
+    tables::mark_unbroken(&mut table, &["study"]);
     table
 }
 
-fn text(verdicts: &[ClaimVerdict], columns: &[String]) -> Result<String, CommandError> {
-    let width = screen::width();
-    let mut table = headed();
+fn format_verdicts(verdicts: &[ClaimVerdict], columns: &[String]) -> Result<String, CommandError> {
+    let width = screen::output_width();
+    let mut table = empty_table();
     let ran = || verdicts.iter().filter(|verdict| verdict.study.is_some());
     for verdict in ran() {
         let mut said = vec![verdict.finding.clone(), format!("Wanted: {}", verdict.condition)];
@@ -69,24 +72,24 @@ fn text(verdicts: &[ClaimVerdict], columns: &[String]) -> Result<String, Command
         said.extend(verdict.lines.iter().cloned());
         said.extend(verdict.reason.iter().cloned());
         let study = verdict.study.as_deref().unwrap_or_default();
-        table.add_row([&verdict.id, &verdict.class, study, &word(verdict), &said.join("\n")]);
+        table.add_row([&verdict.id, &verdict.class, study, &verdict_word(verdict), &said.join("\n")]);
     }
-    tables::choose(&mut [&mut table], columns)?;
+    tables::choose_columns(&mut [&mut table], columns)?;
     let mut text = if table.is_empty() { String::new() } else { format!("{}\n\n", table.draw(width)) };
     let absent: Vec<&str> = verdicts.iter().filter(|v| v.study.is_none()).map(|v| v.id.as_str()).collect();
     if !absent.is_empty() {
         let list = format!("Not run, because no study carries them yet: {}.", absent.join(", "));
-        text.push_str(&screen::wrapped(&list, width));
+        text.push_str(&screen::wrap_text(&list, width));
     }
-    text.push_str(&screen::wrapped(&last_line(verdicts), width));
+    text.push_str(&screen::wrap_text(&last_line(verdicts), width));
     Ok(text)
 }
 
 /// Counts the claims that hold, without judgements (class J); names those that fail, or hold without their mechanism.
 fn last_line(verdicts: &[ClaimVerdict]) -> String {
     let counted = verdicts.iter().filter(|verdict| verdict.class != "J");
-    let held: Vec<ClaimStatus> = counted.map(|verdict| ClaimStatus::of(&verdict.id, verdict.reproduced)).collect();
-    let mut line = held_line(&held).unwrap_or_default();
+    let held: Vec<ClaimStatus> = counted.map(|verdict| ClaimStatus::new(&verdict.id, verdict.reproduced)).collect();
+    let mut line = claims_line(&held).unwrap_or_default();
     let bare = verdicts.iter().filter(|verdict| (verdict.reproduced, verdict.ablated) == (Some(true), Some(false)));
     let bare: Vec<&str> = bare.map(|verdict| verdict.id.as_str()).collect();
     if !bare.is_empty() {
@@ -96,10 +99,10 @@ fn last_line(verdicts: &[ClaimVerdict]) -> String {
 }
 
 /// The verdict in a few words.
-fn word(verdict: &ClaimVerdict) -> String {
+fn verdict_word(verdict: &ClaimVerdict) -> String {
     // A vote that carried does not explain a claim that failed beside it.
-    let vote = verdict.vote.as_ref().filter(|vote| vote.carried() == verdict.reproduced);
-    let votes = vote.map_or(String::new(), |vote| format!(", {}", vote.count()));
+    let vote = verdict.vote.as_ref().filter(|vote| vote.majority_answer() == verdict.reproduced);
+    let votes = vote.map_or(String::new(), |vote| format!(", {}", vote.count_text()));
     let part = vote.filter(|vote| !vote.holds.is_empty());
     let part = part.map_or(String::new(), |vote| format!(": holds at {}", vote.holds.join(" | ")));
     let mechanism = match verdict.ablated {
@@ -137,7 +140,7 @@ mod tests {
                 Some(false) => ClaimAnswer::NotReproduced,
                 None => ClaimAnswer::Shown,
             };
-            word(&ClaimVerdict { answer, reproduced, ablated, vote, repeats, ..ClaimVerdict::default() })
+            verdict_word(&ClaimVerdict { answer, reproduced, ablated, vote, repeats, ..ClaimVerdict::default() })
         };
         let (yes, no) = (Some(true), Some(false));
         assert_eq!(of(yes, yes, None, &[]), "yes; fails without its mechanism");
@@ -149,8 +152,8 @@ mod tests {
         assert_eq!(of(None, None, None, &[]), "–");
         let tie =
             ClaimVerdict { answer: ClaimAnswer::NotDecided, vote: vote(&["a"], &["b"]), ..ClaimVerdict::default() };
-        assert_eq!(word(&tie), "not decided, 1 of 2: holds at a");
+        assert_eq!(verdict_word(&tie), "not decided, 1 of 2: holds at a");
         let part = ClaimVerdict { answer: ClaimAnswer::InPart, reproduced: yes, ..ClaimVerdict::default() };
-        assert_eq!(word(&part), "in part");
+        assert_eq!(verdict_word(&part), "in part");
     }
 }

@@ -19,43 +19,45 @@ use seekwise_lab::outcome::{DifferenceWords, ratio_text};
 use seekwise_lab::plot::comparison;
 use seekwise_lab::stats::Interval;
 
-use super::{print, print_json};
+use super::{print_json, print_text};
 use crate::args::{self, AnswerFormat};
 use crate::exit::{CommandAnswer, CommandError, CommandResult};
-use crate::output::say;
-use crate::progress::Line;
+use crate::output::print_to_stderr;
+use crate::progress::ProgressObserver;
 use crate::screen;
 use crate::tables;
 
 /// Runs the command.
-pub fn compare(args: &args::CompareArgs, bounds: &Bounds, json: bool) -> CommandResult {
+pub fn run_command(args: &args::CompareArgs, bounds: &Bounds, json: bool) -> CommandResult {
     if args.on.target.is_none() {
-        return baseline::compare(args, json);
+        return baseline::compare_folders(args, json);
     }
     if let Some(drive) = &args.against {
         return match args.jobs.len() {
-            1 => against::against(args, drive, bounds, json),
+            1 => against::compare_with_prediction(args, drive, bounds, json),
             _ => Err(CommandError::new("--against: predicts one job; expected one job")),
         };
     }
-    let format = form(args.format, json)?;
+    let format = answer_format(args.format, json)?;
     let inputs: Vec<&str> = args.jobs.iter().chain(&args.on.target).map(String::as_str).collect();
-    args.pictures.admit(args.force, &inputs)?;
-    if args.force && args.out.is_none() && !args.pictures.any() {
+    args.pictures.check_paths(args.force, &inputs)?;
+    if args.force && args.out.is_none() && !args.pictures.are_requested() {
         return Err(CommandError::new(
             "--force: there is nothing to overwrite; expected --out, --svg or --png as well",
         ));
     }
-    let (key, values, list) = varied(args)?;
-    let setup = args.on.setup(&args.jobs[0]);
+    let (key, values, list) = varied_key(args)?;
+    let setup = args.on.job_setup(&args.jobs[0]);
     let (metrics, runs) = (args.metric.clone(), args.runs);
-    let sampling = args.sampling.wanted().unwrap_or(Sampling::Fixed);
+    let sampling = args.sampling.requested_sampling().unwrap_or(Sampling::Fixed);
     let comparison = Comparison { setup, key, values, list: Some(list), metrics, runs, sampling };
     if let Some(drive) = &args.dry_run {
-        return dry::dry_run(&comparison, drive, json);
+        return dry::print_estimate(&comparison, drive, json);
     }
     let kept = args.out.as_deref();
-    let line = kept.map_or_else(Line::new, |folder| Line::keeping(folder, super::study::go_on(folder)));
+    let line = kept.map_or_else(ProgressObserver::new, |folder| {
+        ProgressObserver::keeping_runs(folder, super::study::resume_command(folder))
+    });
     let compared = match kept {
         Some(folder) => {
             let options = StudyOptions { force: args.force, bounds: *bounds, ..StudyOptions::into(folder) };
@@ -64,21 +66,21 @@ pub fn compare(args: &args::CompareArgs, bounds: &Bounds, json: bool) -> Command
         None => comparison.run_within(*bounds, &line)?,
     };
     drop(line);
-    let answer = Compared(compared.answer());
-    args.pictures.write(args.force, || comparison::svg(&answer.picture()))?;
+    let answer = ComparisonText(compared.answer());
+    args.pictures.write(args.force, || comparison::draw_svg(&answer.to_plot()))?;
     match format {
         AnswerFormat::Json => print_json(&answer.json())?,
-        AnswerFormat::Markdown => print(&answer.markdown(&comparison.command(None)))?,
+        AnswerFormat::Markdown => print_text(&answer.to_markdown(&comparison.command(None)))?,
         AnswerFormat::Text => {
-            print(&screen::wrapped(&answer.text(), screen::width()))?;
-            say(format!("Again: {}", comparison.command(kept)));
+            print_text(&screen::wrap_text(&answer.format_answer(), screen::output_width()))?;
+            print_to_stderr(format!("Again: {}", comparison.command(kept)));
         }
     }
     Ok(if answer.is_refused() { CommandAnswer::No } else { CommandAnswer::Done })
 }
 
 /// The varied key, its values, and these as a list; with several jobs, the key is the job.
-fn varied(args: &args::CompareArgs) -> Result<(String, Vec<String>, String), CommandError> {
+fn varied_key(args: &args::CompareArgs) -> Result<(String, Vec<String>, String), CommandError> {
     match (&args.vary, &args.jobs[..]) {
         (Some((key, list)), [_]) => Ok((key.clone(), values::of(key, list)?, list.clone())),
         (Some((key, _)), jobs) => Err(CommandError::new(format!(
@@ -97,7 +99,7 @@ fn varied(args: &args::CompareArgs) -> Result<(String, Vec<String>, String), Com
 }
 
 /// The format that `--format` or `--json` asks for.
-fn form(given: Option<AnswerFormat>, json: bool) -> Result<AnswerFormat, CommandError> {
+fn answer_format(given: Option<AnswerFormat>, json: bool) -> Result<AnswerFormat, CommandError> {
     match given {
         Some(form) if json && form != AnswerFormat::Json => {
             Err(CommandError::new("--json and --format conflict; expected one of them"))
@@ -109,9 +111,9 @@ fn form(given: Option<AnswerFormat>, json: bool) -> Result<AnswerFormat, Command
 }
 
 /// A comparison's answer, as text.
-struct Compared<'a>(compare::ComparisonAnswer<'a>);
+struct ComparisonText<'a>(compare::ComparisonAnswer<'a>);
 
-impl<'a> Deref for Compared<'a> {
+impl<'a> Deref for ComparisonText<'a> {
     type Target = compare::ComparisonAnswer<'a>;
 
     fn deref(&self) -> &compare::ComparisonAnswer<'a> {
@@ -119,19 +121,23 @@ impl<'a> Deref for Compared<'a> {
     }
 }
 
-impl Compared<'_> {
-    fn text(&self) -> String {
+impl ComparisonText<'_> {
+    fn format_answer(&self) -> String {
         let mut text = String::new();
         let many = self.values.len() > 2 || self.metrics().len() > 1;
         for metric in self.metrics() {
-            text.push_str(&format!("Judged: {} ({metric}); {} is better.\n", metric.title(), metric.better()));
+            text.push_str(&format!(
+                "Judged: {} ({metric}); {} is better.\n",
+                metric.title(),
+                metric.better_direction()
+            ));
             match many {
-                true => text.push_str(&self.table(metric)),
-                false => self.sides(metric).iter().for_each(|line| text.push_str(&format!("{line}\n"))),
+                true => text.push_str(&self.value_table(metric)),
+                false => self.side_lines(metric).iter().for_each(|line| text.push_str(&format!("{line}\n"))),
             }
             text.push('\n');
             for finding in self.findings.iter().filter(|finding| self.metric(finding) == metric) {
-                text.push_str(&self.answer(finding));
+                text.push_str(&self.format_finding(finding));
             }
             text.push('\n');
         }
@@ -143,7 +149,7 @@ impl Compared<'_> {
         }
         text.push('.');
         account.iter().for_each(|account| text.push_str(&format!("\n{account}")));
-        let differs = self.findings.first().map_or(Vec::new(), |finding| self.changes(finding));
+        let differs = self.findings.first().map_or(Vec::new(), |finding| self.changed_settings(finding));
         if differs.len() > 1 || self.key == compare::JOB {
             let named = if differs.is_empty() { "nothing".to_owned() } else { differs.join(", ") };
             text.push_str(&format!("\nThe sides differ in: {named}"));
@@ -152,7 +158,7 @@ impl Compared<'_> {
     }
 
     /// The settings in which the sides of a finding differ; of a few, with both values.
-    fn changes(&self, finding: &Finding) -> Vec<String> {
+    fn changed_settings(&self, finding: &Finding) -> Vec<String> {
         /// More settings, and longer values, are given by name only.
         const FEW: usize = 4;
         const SHORT: usize = 40;
@@ -161,7 +167,7 @@ impl Compared<'_> {
             return differs;
         }
         let value = |cell: usize, key: &str| {
-            let value = self.evidence.made.setting(cell, key).map_or("none", |setting| setting.value.as_str());
+            let value = self.evidence.made.find_setting(cell, key).map_or("none", |setting| setting.value.as_str());
             Some(value.to_owned()).filter(|value| value.chars().count() <= SHORT)
         };
         let change = |key: String| match (value(finding.from, &key), value(finding.to, &key)) {
@@ -172,51 +178,52 @@ impl Compared<'_> {
     }
 
     /// A side's figure.
-    fn amount(&self, metric: &Metric, cell: usize) -> String {
-        amount(metric, self.mean_of(cell, metric), self.evidence.runs(cell).len())
+    fn side_amount(&self, metric: &Metric, cell: usize) -> String {
+        figure_with_interval(metric, self.mean_of(cell, metric), self.evidence.cell_runs(cell).len())
     }
 
     /// A side's figure with its unit.
-    fn figure(&self, metric: &Metric, cell: usize) -> String {
-        format!("{} {}", self.amount(metric, cell), unit(metric))
+    fn side_figure(&self, metric: &Metric, cell: usize) -> String {
+        format!("{} {}", self.side_amount(metric, cell), printed_unit(metric))
     }
 
     /// A line for each side; with the default metric, also the mean response.
-    fn sides(&self, metric: &Metric) -> Vec<String> {
+    fn side_lines(&self, metric: &Metric) -> Vec<String> {
         let width = (0..self.values.len()).map(|cell| self.side(cell).chars().count()).max().unwrap_or(0);
         let line = |cell: usize| {
-            let mean = self.evidence.mean(cell, |run| run.all.mean_ms()).estimate;
+            let mean = self.evidence.cell_mean(cell, |run| run.all.mean_ms()).estimate;
             let beside = if *metric == Metric::default() { format!("   mean {mean:.3} ms") } else { String::new() };
-            format!("{:<width$}  {}{beside}", self.side(cell), self.figure(metric, cell))
+            format!("{:<width$}  {}{beside}", self.side(cell), self.side_figure(metric, cell))
         };
         (0..self.values.len()).map(line).collect()
     }
 
     /// A row for each value, with its ratio to the first and what that means.
-    fn table(&self, metric: &Metric) -> String {
-        let mut table = tables::table([self.key, unit(metric), "against the first", "verdict"]);
+    fn value_table(&self, metric: &Metric) -> String {
+        let mut table = tables::new_table([self.key, printed_unit(metric), "against the first", "verdict"]);
         for (cell, value) in self.values.iter().enumerate() {
-            let (ratio, verdict) = self.against(cell, metric);
-            table.add_row([value.clone(), self.amount(metric, cell), ratio, verdict]);
+            let (ratio, verdict) = self.ratio_and_verdict(cell, metric);
+            table.add_row([value.clone(), self.side_amount(metric, cell), ratio, verdict]);
         }
         format!("{table}\n")
     }
 
     /// The ratio of a side to the first, and what that means.
-    fn against(&self, cell: usize, metric: &Metric) -> (String, String) {
+    fn ratio_and_verdict(&self, cell: usize, metric: &Metric) -> (String, String) {
         let of = |finding: &&Finding| finding.to == cell && self.metric(finding) == metric;
         match self.findings.iter().find(of) {
             None => ("the base".to_owned(), String::new()),
             Some(finding) if finding.refused.is_some() => ("–".to_owned(), "refused".to_owned()),
-            Some(finding) => {
-                (ratio_text(judged(finding)), DifferenceWords::of(metric).verdict(judged(finding).verdict))
-            }
+            Some(finding) => (
+                ratio_text(judged(finding)),
+                DifferenceWords::for_metric(metric).verdict_words(judged(finding).verdict),
+            ),
         }
     }
 
     /// A finding in words: the verdict, why, and what went the other way.
-    fn answer(&self, finding: &Finding) -> String {
-        let mut text = format!("{}\n", self.headline(finding));
+    fn format_finding(&self, finding: &Finding) -> String {
+        let mut text = format!("{}\n", self.verdict_line(finding));
         if finding.refused.is_some() {
             return text;
         }
@@ -228,7 +235,7 @@ impl Compared<'_> {
             text.push_str(&format!("  But: {}\n", beside.text()));
         }
         if !finding.at_once.is_empty() {
-            text.push_str(&format!("  Note: {}\n", at_once(&finding.at_once)));
+            text.push_str(&format!("  Note: {}\n", joint_change_note(&finding.at_once)));
         }
         if let Some(note) = self.both_degraded(finding) {
             text.push_str(&format!("  Note: {note}\n"));
@@ -241,13 +248,13 @@ impl Compared<'_> {
 }
 
 /// The note that sides differ in several concerns, which a comparison cannot separate.
-fn at_once(concerns: &[&str]) -> String {
+fn joint_change_note(concerns: &[&str]) -> String {
     format!("they differ in {} at once; this comparison cannot tell what each does by itself", concerns.join(", "))
 }
 
 /// Formats a figure with half the width of its interval; a single run has none. Bytes become megabytes.
-fn amount(metric: &Metric, figure: Interval, runs: usize) -> String {
-    let Interval { estimate, low, high } = scaled(metric, figure);
+fn figure_with_interval(metric: &Metric, figure: Interval, runs: usize) -> String {
+    let Interval { estimate, low, high } = to_printed_unit(metric, figure);
     let places = match metric.unit() {
         "bytes/s" => 2,
         "ms" => 3,
@@ -260,12 +267,12 @@ fn amount(metric: &Metric, figure: Interval, runs: usize) -> String {
 }
 
 /// A figure in the unit in which it is printed.
-fn scaled(metric: &Metric, Interval { estimate, low, high }: Interval) -> Interval {
+fn to_printed_unit(metric: &Metric, Interval { estimate, low, high }: Interval) -> Interval {
     let scale = if metric.unit() == "bytes/s" { 1e6 } else { 1.0 };
     Interval { estimate: estimate / scale, low: low / scale, high: high / scale }
 }
 
 /// The unit as printed: bytes as megabytes.
-fn unit(metric: &Metric) -> &'static str {
+fn printed_unit(metric: &Metric) -> &'static str {
     if metric.unit() == "bytes/s" { "MB/s" } else { metric.unit() }
 }

@@ -1,5 +1,5 @@
 //! Completion in shells and manual pages, both from the declaration in `args`. A shell's script asks the program itself
-//! at each completion ([`answer`]), so drives, patterns, studies and keys are those of this program.
+//! at each completion ([`answer_shell`]), so drives, patterns, studies and keys are those of this program.
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -17,7 +17,7 @@ use seekwise_lab::{built_in, catalogue, jobs};
 use seekwise_os::outputs::{create_folder, write_whole};
 use seekwise_os::places::PLACES;
 
-use super::print;
+use super::print_text;
 use crate::args::{self, Cli, Shell};
 use crate::exit::{CommandAnswer, CommandResult};
 
@@ -53,9 +53,9 @@ complete -o nospace -o bashdefault -F _seekwise seekwise
 "#;
 
 /// Answers a shell's completion request, if there is one, and ends the program. True if there is none, false after an error.
-pub fn answer(words: &[OsString]) -> bool {
+pub fn answer_shell(words: &[OsString]) -> bool {
     let here = std::env::current_dir().ok();
-    match CompleteEnv::with_factory(command).var(VARIABLE).try_complete(words, here.as_deref()) {
+    match CompleteEnv::with_factory(completing_command).var(VARIABLE).try_complete(words, here.as_deref()) {
         Ok(true) => std::process::exit(0),
         Ok(false) => true,
         Err(error) => {
@@ -66,21 +66,21 @@ pub fn answer(words: &[OsString]) -> bool {
 }
 
 /// The command line, with completers of its arguments.
-fn command() -> Command {
+fn completing_command() -> Command {
     let places = || PLACES.iter().map(|place| place.form.find(':').map_or(place.name, |colon| &place.form[..=colon]));
-    let targets = move || words_and_files(catalogue::names().chain(places()).map(str::to_owned).collect());
+    let targets = move || complete_words_and_files(catalogue::names().chain(places()).map(str::to_owned).collect());
     let jobs = || {
-        let patterns = jobs::patterns().into_iter().map(|pattern| pattern.name);
+        let patterns = jobs::built_in_patterns().into_iter().map(|pattern| pattern.name);
         let jobs = built_in::JOBS.iter().map(|job| job.name).chain(built_in::SCENES.iter().map(|scene| scene.name));
-        words_and_files(patterns.chain(jobs.map(str::to_owned)).collect())
+        complete_words_and_files(patterns.chain(jobs.map(str::to_owned)).collect())
     };
     let programs = || {
         let names: Vec<String> = programs().iter().map(|program| program.name.clone()).collect();
-        ArgValueCompleter::new(move |current: &OsStr| named(current, &names))
+        ArgValueCompleter::new(move |current: &OsStr| complete_words(current, &names))
     };
-    let studies = || words_and_files(REVIEWS.iter().chain(BUILT_IN).map(|study| study.0.to_owned()).collect());
-    let set = || ArgValueCompleter::new(|current: &OsStr| settings(current));
-    let keys = || ArgValueCompleter::new(|current: &OsStr| named(current, &all_keys()));
+    let studies = || complete_words_and_files(REVIEWS.iter().chain(BUILT_IN).map(|study| study.0.to_owned()).collect());
+    let set = || ArgValueCompleter::new(|current: &OsStr| complete_setting(current));
+    let keys = || ArgValueCompleter::new(|current: &OsStr| complete_words(current, &all_keys()));
     let on_target = move |command: Command| {
         command
             .mut_arg("job", |arg| arg.add(jobs()))
@@ -105,16 +105,16 @@ fn command() -> Command {
 }
 
 /// Completes these words, and files.
-fn words_and_files(words: Vec<String>) -> ArgValueCompleter {
+fn complete_words_and_files(words: Vec<String>) -> ArgValueCompleter {
     ArgValueCompleter::new(move |current: &OsStr| {
-        let mut found = named(current, &words);
+        let mut found = complete_words(current, &words);
         found.extend(PathCompleter::any().complete(current));
         found
     })
 }
 
 /// Completes the words that begin with `current`.
-fn named(current: &OsStr, words: &[String]) -> Vec<CompletionCandidate> {
+fn complete_words(current: &OsStr, words: &[String]) -> Vec<CompletionCandidate> {
     let Some(current) = current.to_str() else { return Vec::new() };
     words.iter().filter(|word| word.starts_with(current)).map(CompletionCandidate::new).collect()
 }
@@ -126,7 +126,7 @@ fn all_keys() -> Vec<String> {
 }
 
 /// Completes keys with `=`, and after it the words that the key takes.
-fn settings(current: &OsStr) -> Vec<CompletionCandidate> {
+fn complete_setting(current: &OsStr) -> Vec<CompletionCandidate> {
     let asked = |name: &str| matches!(name, "job" | "real") || layers().any(|layer| layer == name);
     let sections = sections().into_iter().filter(|section| asked(section.name));
     let entries: Vec<_> = sections.flat_map(|section| section.keys).collect();
@@ -141,11 +141,11 @@ fn settings(current: &OsStr) -> Vec<CompletionCandidate> {
             words.map(|word| format!("{key}={word}")).collect()
         }
     };
-    named(current, &words)
+    complete_words(current, &words)
 }
 
 /// Prints a shell's completion script.
-pub fn completions(args: &args::CompletionsArgs) -> CommandResult {
+pub fn print_completions(args: &args::CompletionsArgs) -> CommandResult {
     let shell = match args.shell {
         Shell::Bash => "bash",
         Shell::Zsh => "zsh",
@@ -159,12 +159,12 @@ pub fn completions(args: &args::CompletionsArgs) -> CommandResult {
     if args.shell == Shell::Bash {
         script.extend_from_slice(BASH.as_bytes());
     }
-    print(String::from_utf8_lossy(&script).trim_end())?;
+    print_text(String::from_utf8_lossy(&script).trim_end())?;
     Ok(CommandAnswer::Done)
 }
 
 /// Writes a manual page for the program and each command.
-pub fn man(args: &args::ManArgs) -> CommandResult {
+pub fn write_manual(args: &args::ManArgs) -> CommandResult {
     let mut program = Cli::command().disable_help_subcommand(true);
     program.build();
     let written = create_folder(&args.folder).and_then(|()| write_pages(program, &args.folder));
@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     fn settings_of(begun: &str) -> Vec<String> {
-        let found = settings(OsStr::new(begun)).into_iter();
+        let found = complete_setting(OsStr::new(begun)).into_iter();
         found.map(|word| word.get_value().to_str().unwrap().to_owned()).collect()
     }
 
@@ -204,6 +204,6 @@ mod tests {
 
     #[test]
     fn every_argument_that_is_completed_is_there() {
-        command().debug_assert();
+        completing_command().debug_assert();
     }
 }

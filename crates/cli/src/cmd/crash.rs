@@ -14,7 +14,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use seekwise_lab::crash::proof::CheckProof;
-use seekwise_lab::crash::trial::{CrashResults, CrashTrial, ShrinkResult, TrialOptions, kept_at, shrink};
+use seekwise_lab::crash::trial::{
+    CrashResults, CrashTrial, ShrinkResult, TrialOptions, first_passing_flush, shrink_losses,
+};
 use seekwise_model::block::SECTOR;
 use seekwise_model::durability::image::MediumImage;
 use seekwise_model::rng::Seed;
@@ -28,28 +30,28 @@ use seekwise_os::session::{ProgramSession, SessionRecord};
 
 use self::bench::CheckBench;
 use self::plan::CrashPlan;
-use super::{print, print_json, warn};
+use super::{print_json, print_text, print_warnings};
 use crate::args;
 use crate::exit::{CommandAnswer, CommandError, CommandResult as Ended};
 use crate::interrupt;
-use crate::output::say;
+use crate::output::print_to_stderr;
 use crate::progress::ProgressLine;
 use crate::screen;
 
 /// Runs the command.
-pub fn crash(args: &args::CrashArgs, json: bool) -> Ended {
+pub fn run_command(args: &args::CrashArgs, json: bool) -> Ended {
     if args.recipes {
-        return plan::list(args, json);
+        return plan::list_recipes(args, json);
     }
     if let Some(path) = &args.keep {
-        outputs::admit(path, false).map_err(|why| not_kept(path, &why))?;
+        outputs::admit(path, false).map_err(|why| keep_error(path, &why))?;
     }
-    let plan = CrashPlan::of(args)?;
-    warn(&plan.warnings);
+    let plan = CrashPlan::from_args(args)?;
+    print_warnings(&plan.warnings);
     let stop = Arc::new(AtomicBool::new(false));
     let stopping = Arc::clone(&stop);
-    interrupt::hold().end_with(move || stopping.store(true, Ordering::Relaxed));
-    let found = laboratory(args, &plan, &stop);
+    interrupt::hold_signals().end_with(move || stopping.store(true, Ordering::Relaxed));
+    let found = run_experiment(args, &plan, &stop);
     if stop.load(Ordering::Relaxed) {
         // All is unmounted: now end as any stopped command does.
         interrupt::stop();
@@ -57,13 +59,13 @@ pub fn crash(args: &args::CrashArgs, json: bool) -> Ended {
     let report = found?;
     match json {
         true => print_json(&text::as_json(args, &plan, &report))?,
-        false => print(&text::text(args, &plan, &report, screen::width()))?,
+        false => print_text(&text::format_report(args, &plan, &report, screen::output_width()))?,
     }
     Ok(if report.outcome.tried.iter().any(CrashTrial::is_bad) { CommandAnswer::No } else { CommandAnswer::Done })
 }
 
 /// All findings of a crash test.
-struct Report {
+struct CrashReport {
     recorded: SessionRecord,
     /// The check's own trial.
     proof: CheckProof,
@@ -78,16 +80,16 @@ struct Report {
     later: Option<(Instant, UnflushedState)>,
 }
 
-fn laboratory(args: &args::CrashArgs, plan: &CrashPlan, stop: &AtomicBool) -> Result<Report, CommandError> {
+fn run_experiment(args: &args::CrashArgs, plan: &CrashPlan, stop: &AtomicBool) -> Result<CrashReport, CommandError> {
     let bounds = ProgramBounds { limit: Duration::from_nanos(args.limit.nanos), stop };
-    let scratch = plan::scratch(args, plan.recipe.user.as_deref(), bounds)?;
+    let scratch = plan::create_scratch_folder(args, plan.recipe.user.as_deref(), bounds)?;
     // Absolute: programs must find it from any folder.
     let folder = &*std::path::absolute(scratch.path()).map_err(CommandError::new)?;
     // Dropped in this order: a note exists as long as the folder.
     let _held = (scratch, DebrisNote::write(&[DebrisItem::Folder(folder.to_owned())]));
-    let base = plan.base(folder, bounds)?;
+    let base = plan.make_base(folder, bounds)?;
     let base = base.as_deref().zip(plan.system.as_ref());
-    say(format!("Running the workload on {}", seekwise::reading::spoken(&plan.target)));
+    print_to_stderr(format!("Running the workload on {}", seekwise::reading::spoken(&plan.target)));
     let session = ProgramSession {
         stack: &plan.stack,
         seed: Seed(args.seed),
@@ -102,41 +104,41 @@ fn laboratory(args: &args::CrashArgs, plan: &CrashPlan, stop: &AtomicBool) -> Re
     let program = ShellProgram { command: &plan.recipe.check, environment: plan.environment.clone(), bounds };
     let checker = ImageChecker::new(plan.stack.sectors() * SECTOR, base, program, folder).map_err(CommandError::new)?;
     let bench = CheckBench::new(&checker, &recorded, plan, stop);
-    say("Trying the check on media whose answer is known".to_owned());
-    let proof = bench.prove(Seed(args.seed))?;
-    let outcome = trials(args, plan, &bench)?;
-    let shrunk = worst(args, &bench, &outcome)?;
+    print_to_stderr("Trying the check on media whose answer is known".to_owned());
+    let proof = bench.prove_check(Seed(args.seed))?;
+    let outcome = run_trials(args, plan, &bench)?;
+    let shrunk = shrink_worst(args, &bench, &outcome)?;
     let places = match (&shrunk, plan.system.as_ref()) {
         (Some((tried, ShrinkResult::To { lost, .. })), Some(system)) => {
             // Words only: left out if the medium cannot be read.
-            bench.located(tried.case.at, (system, folder, bounds), &lost.left).unwrap_or_default()
+            bench.write_purposes(tried.case.at, (system, folder, bounds), &lost.left).unwrap_or_default()
         }
         _ => Vec::new(),
     };
-    let (unflushed, later) = (bench.unflushed()?, later(&bench, &outcome, &shrunk)?);
+    let (unflushed, later) = (bench.unflushed_state()?, late_data(&bench, &outcome, &shrunk)?);
     drop(bench);
-    Ok(Report { recorded, proof, outcome, shrunk, places, unflushed, later })
+    Ok(CrashReport { recorded, proof, outcome, shrunk, places, unflushed, later })
 }
 
 /// Checks the media of all cuts.
-fn trials(args: &args::CrashArgs, plan: &CrashPlan, bench: &CheckBench<'_>) -> Result<CrashResults, CommandError> {
+fn run_trials(args: &args::CrashArgs, plan: &CrashPlan, bench: &CheckBench<'_>) -> Result<CrashResults, CommandError> {
     let workers = if args.jobs == 0 { std::thread::available_parallelism().map_or(1, usize::from) } else { args.jobs };
     let trials = TrialOptions {
         cuts: args.cuts as usize,
         orders: args.orders,
         seed: Seed(args.seed),
         workers,
-        weights: args.instants.weights(),
+        weights: args.instants.instant_weights(),
         // Programs count real time, cuts the disk's time.
         may_lose: Span::from_nanos((plan.recipe.may_lose.nanos as f64 * args.speed) as u64),
     };
     let progress = ProgressLine::unknown("media checked");
-    let check = |worker: usize, image: &MediumImage, promises: &[&str]| bench.look(worker, image, promises);
-    trials.run(bench.history(), &plan.stack, &check, &|| progress.one()).map_err(CommandError::new)
+    let check = |worker: usize, image: &MediumImage, promises: &[&str]| bench.check_medium(worker, image, promises);
+    trials.run(bench.history(), &plan.stack, &check, &|| progress.count_one()).map_err(CommandError::new)
 }
 
 /// Finds the fewest lost writes of the worst medium, and keeps it if asked to.
-fn worst(
+fn shrink_worst(
     args: &args::CrashArgs,
     bench: &CheckBench<'_>,
     outcome: &CrashResults,
@@ -145,22 +147,22 @@ fn worst(
         Some((outcome.tried.iter().find(|tried| tried.state == *state)?.clone(), image))
     });
     let Some((tried, image)) = worst else { return Ok(None) };
-    say("Looking for the fewest lost writes of the worst".to_owned());
-    let check = |worker: usize, image: &MediumImage, promises: &[&str]| bench.look(worker, image, promises);
-    let shrunk = shrink(&outcome.writes, bench.history(), (&tried, image), &check).map_err(CommandError::new)?;
-    keep(args.keep.as_deref(), bench, image)?;
+    print_to_stderr("Looking for the fewest lost writes of the worst".to_owned());
+    let check = |worker: usize, image: &MediumImage, promises: &[&str]| bench.check_medium(worker, image, promises);
+    let shrunk = shrink_losses(&outcome.writes, bench.history(), (&tried, image), &check).map_err(CommandError::new)?;
+    keep_medium(args.keep.as_deref(), bench, image)?;
     Ok(Some((tried, shrunk)))
 }
 
 /// Data that the disk received too late, if no lost write explains the worst medium.
-fn later(
+fn late_data(
     bench: &CheckBench<'_>,
     outcome: &CrashResults,
     shrunk: &Option<(CrashTrial, ShrinkResult)>,
 ) -> Result<Option<(Instant, UnflushedState)>, CommandError> {
     let Some((tried, ShrinkResult::NotLost { .. })) = shrunk else { return Ok(None) };
-    let check = |worker: usize, image: &MediumImage, promises: &[&str]| bench.look(worker, image, promises);
-    let kept = kept_at(&outcome.writes, bench.history(), tried, &check).map_err(CommandError::new)?;
+    let check = |worker: usize, image: &MediumImage, promises: &[&str]| bench.check_medium(worker, image, promises);
+    let kept = first_passing_flush(&outcome.writes, bench.history(), tried, &check).map_err(CommandError::new)?;
     let Some(kept) = kept else { return Ok(None) };
     let Some(mut received) = bench.received_between(tried.case.at, kept)? else { return Ok(None) };
     // Data that came with these names but are not missed belong to later work.
@@ -170,14 +172,14 @@ fn later(
     Ok(Some((kept, received)))
 }
 
-fn keep(path: Option<&Path>, bench: &CheckBench<'_>, image: &MediumImage) -> Result<(), CommandError> {
+fn keep_medium(path: Option<&Path>, bench: &CheckBench<'_>, image: &MediumImage) -> Result<(), CommandError> {
     let Some(path) = path else { return Ok(()) };
-    bench.write(path, image).map_err(|why| not_kept(path, &why))?;
-    say(format!("Its medium: {}", path.display()));
+    bench.write_image(path, image).map_err(|why| keep_error(path, &why))?;
+    print_to_stderr(format!("Its medium: {}", path.display()));
     Ok(())
 }
 
-fn not_kept(path: &Path, why: &io::Error) -> CommandError {
+fn keep_error(path: &Path, why: &io::Error) -> CommandError {
     let why = match why.kind() {
         io::ErrorKind::AlreadyExists => "already exists; expected a new file".to_owned(),
         _ => why.to_string(),

@@ -2,49 +2,51 @@
 
 use std::path::Path;
 
-use seekwise_formats::keys::{KeyEntry, sections, unknown};
+use seekwise_formats::keys::{KeyEntry, sections, unknown_key};
 use seekwise_formats::spelling::is_same;
 use seekwise_os::live::OrderReply;
 use seekwise_os::serve::send;
 use seekwise_run::sim::{UNCHANGEABLE, UNFIT};
 
-use super::{print, print_json};
+use super::{print_json, print_text};
 use crate::args::{Order, PowerArgs, PowerState, ServedDiskArgs, SetArgs};
 use crate::exit::{CommandAnswer, CommandError, CommandResult};
-use crate::output::say;
-use crate::screen::talk;
+use crate::output::print_to_stderr;
+use crate::screen::wrap_for_stderr;
 use seekwise::shell::quoted;
 
 /// Runs the command.
-pub fn disk(order: &Order, json: bool) -> CommandResult {
+pub fn run_command(order: &Order, json: bool) -> CommandResult {
     match order {
-        Order::Status(ServedDiskArgs { control }) => status(control, json),
+        Order::Status(ServedDiskArgs { control }) => print_status(control, json),
         Order::Set(SetArgs { setting: (key, value), served }) => {
-            let said = answer(&served.control, &format!("set {key}={value}"))?;
-            tell(&said.map_err(|why| refused(key, &why))?, json)
+            let said = send_order(&served.control, &format!("set {key}={value}"))?;
+            print_reply(&said.map_err(|why| setting_error(key, &why))?, json)
         }
-        Order::Power(PowerArgs { what, served }) => tell(&obeyed(&served.control, supply(*what))?, json),
-        Order::ResetLink(ServedDiskArgs { control }) => tell(&obeyed(control, "reset")?, json),
+        Order::Power(PowerArgs { what, served }) => {
+            print_reply(&accepted_reply(&served.control, power_word(*what))?, json)
+        }
+        Order::ResetLink(ServedDiskArgs { control }) => print_reply(&accepted_reply(control, "reset")?, json),
     }
 }
 
 /// Runs the command by its name in the version before, and says what it is called now.
-pub fn former(word: &str, order: &Order, json: bool) -> CommandResult {
+pub fn run_former(word: &str, order: &Order, json: bool) -> CommandResult {
     let (now, ServedDiskArgs { control }) = match order {
         Order::Status(served) => ("status".to_owned(), served),
         Order::Set(SetArgs { setting: (key, value), served }) => {
             (format!("set {}", quoted(&format!("{key}={value}"))), served)
         }
-        Order::Power(PowerArgs { what, served }) => (format!("power {}", supply(*what)), served),
+        Order::Power(PowerArgs { what, served }) => (format!("power {}", power_word(*what)), served),
         Order::ResetLink(served) => ("reset-link".to_owned(), served),
     };
     let now = format!("seekwise disk {now} --control {}", quoted(&control.display().to_string()));
-    say(talk(&format!("note: `seekwise {word}` goes with the next version; it is `{now}` now")));
-    disk(order, json)
+    print_to_stderr(wrap_for_stderr(&format!("note: `seekwise {word}` goes with the next version; it is `{now}` now")));
+    run_command(order, json)
 }
 
 /// The word of a change of power.
-fn supply(what: PowerState) -> &'static str {
+fn power_word(what: PowerState) -> &'static str {
     match what {
         PowerState::Cut => "cut",
         PowerState::Off => "off",
@@ -53,10 +55,10 @@ fn supply(what: PowerState) -> &'static str {
 }
 
 /// The error of a refused setting, with the key that was meant, or the values that it takes.
-fn refused(key: &str, why: &str) -> CommandError {
+fn setting_error(key: &str, why: &str) -> CommandError {
     let known = sections().into_iter().flat_map(|section| section.keys).find(|entry| is_same(&entry.key, key));
     match known {
-        None if why.ends_with(UNCHANGEABLE) => unknown("set", 0, key).into(),
+        None if why.ends_with(UNCHANGEABLE) => unknown_key("set", 0, key).into(),
         Some(KeyEntry { takes, unit, .. }) if why.ends_with(UNFIT) => {
             CommandError::new(format!("set: {why}; expected {takes} {unit}").trim_end().to_owned())
         }
@@ -65,11 +67,11 @@ fn refused(key: &str, why: &str) -> CommandError {
 }
 
 /// Prints the status: in words, or all figures of the receipt.
-fn status(control: &Path, json: bool) -> CommandResult {
+fn print_status(control: &Path, json: bool) -> CommandResult {
     if !json {
-        return tell(&obeyed(control, "status")?, json);
+        return print_reply(&accepted_reply(control, "status")?, json);
     }
-    let said = obeyed(control, "receipt")?;
+    let said = accepted_reply(control, "receipt")?;
     let figure = |word: &str| {
         let (name, value) = word.split_once('=')?;
         Some((name.to_owned(), serde_json::from_str(value).ok()?))
@@ -78,20 +80,20 @@ fn status(control: &Path, json: bool) -> CommandResult {
     Ok(CommandAnswer::Done)
 }
 
-fn tell(said: &str, json: bool) -> CommandResult {
+fn print_reply(said: &str, json: bool) -> CommandResult {
     match json {
         true => print_json(&serde_json::json!({ "said": said }))?,
-        false => print(said)?,
+        false => print_text(said)?,
     }
     Ok(CommandAnswer::Done)
 }
 
 /// The reply to an order; a refusal is an error.
-fn obeyed(control: &Path, order: &str) -> Result<String, CommandError> {
-    answer(control, order)?.map_err(|why| CommandError::new(format!("{order}: refused: {why}")))
+fn accepted_reply(control: &Path, order: &str) -> Result<String, CommandError> {
+    send_order(control, order)?.map_err(|why| CommandError::new(format!("{order}: refused: {why}")))
 }
 
-fn answer(control: &Path, order: &str) -> Result<OrderReply, CommandError> {
+fn send_order(control: &Path, order: &str) -> Result<OrderReply, CommandError> {
     send(control, order).map_err(|error| {
         let named = "expected the control socket that `seekwise serve` prints";
         CommandError::new(format!("--control {}: {error}; {named}", control.display()))

@@ -4,21 +4,21 @@ use seekwise::Bounds;
 use seekwise::explain::{Explain, Explanation, FoundLever};
 use seekwise::{Error, outputs};
 
-use super::{print, print_json};
+use super::{print_json, print_text};
 use crate::args;
 use crate::exit::{CommandAnswer, CommandResult};
-use crate::progress::Line;
+use crate::progress::ProgressObserver;
 use crate::screen;
 use crate::tables::{self, Table};
 
 /// Runs the command.
-pub fn explain(args: &args::ExplainArgs, bounds: &Bounds, json: bool) -> CommandResult {
+pub fn run_command(args: &args::ExplainArgs, bounds: &Bounds, json: bool) -> CommandResult {
     let &args::ExplainArgs { alone, runs, force, resume, threads, .. } = args;
     let (id, only, out) = (args.id.clone(), args.only.clone(), args.out.clone());
     if let Some(out) = &args.out {
         outputs::admit(out, force || resume).map_err(|why| Error::of_file(out, &why))?;
     }
-    let line = Line::new();
+    let line = ProgressObserver::new();
     let asked = Explain { id, runs, only, alone, out, resume, force, threads };
     let explained = seekwise::explain::explain(&asked, bounds, &line)?;
     drop(line);
@@ -29,13 +29,13 @@ pub fn explain(args: &args::ExplainArgs, bounds: &Bounds, json: bool) -> Command
     }
     match json {
         true => print_json(&explained)?,
-        false => print(&text(&explained))?,
+        false => print_text(&format_explanation(&explained))?,
     }
     Ok(CommandAnswer::Done)
 }
 
-fn text(explained: &Explanation) -> String {
-    let width = screen::width();
+fn format_explanation(explained: &Explanation) -> String {
+    let width = screen::output_width();
     let Explanation { id, finding, study, runs, holds, settings, tries, screened, .. } = explained;
     let verdict = match holds {
         Some(true) => "its checks hold",
@@ -44,7 +44,7 @@ fn text(explained: &Explanation) -> String {
     };
     let each = if *runs == 1 { "one run".to_owned() } else { format!("{runs} runs") };
     let mut text = String::new();
-    let mut say = |line: &str| text.push_str(&format!("{}\n", screen::wrapped(line, width).trim_end()));
+    let mut say = |line: &str| text.push_str(&format!("{}\n", screen::wrap_text(line, width).trim_end()));
     say(&format!("{id}: {finding}"));
     let so = format!("As things are, {verdict} ({study}, {each} of each cell).");
     say(&so);
@@ -53,9 +53,9 @@ fn text(explained: &Explanation) -> String {
         say(&said);
     }
     if !explained.found.is_empty() {
-        text.push_str(&format!("\n{}\n", table(&explained.found).draw(width)));
+        text.push_str(&format!("\n{}\n", settings_table(&explained.found).draw(width)));
     }
-    let mut say = |line: &str| text.push_str(&format!("\n{}", screen::wrapped(line, width).trim_end()));
+    let mut say = |line: &str| text.push_str(&format!("\n{}", screen::wrap_text(line, width).trim_end()));
     for sentence in &explained.sentences {
         say(&format!("{id} {sentence}."));
     }
@@ -66,8 +66,8 @@ fn text(explained: &Explanation) -> String {
     text
 }
 
-fn table(found: &[FoundLever]) -> Table {
-    let mut table = tables::table(["setting", "of", "is", "range", "changes the answer at", "breaks", "mends"]);
+fn settings_table(found: &[FoundLever]) -> Table {
+    let mut table = tables::new_table(["setting", "of", "is", "range", "changes the answer at", "breaks", "mends"]);
     for lever in found {
         let share = lever.share.map_or(String::new(), |share| format!(" ({:.0} % of the range)", 100.0 * share));
         let mut breaks = lever.breaks.clone();

@@ -8,14 +8,14 @@ use seekwise::fit::Fit;
 
 use seekwise::Observer;
 
-use super::{print, print_json};
+use super::{print_json, print_text};
 use crate::args;
 use crate::exit::{CommandAnswer, CommandResult};
-use crate::output::say;
-use crate::progress::Line;
+use crate::output::print_to_stderr;
+use crate::progress::ProgressObserver;
 
 /// Runs the command.
-pub fn fit(args: &args::FitArgs, words: &[OsString], json: bool) -> CommandResult {
+pub fn run_command(args: &args::FitArgs, words: &[OsString], json: bool) -> CommandResult {
     let &args::FitArgs { hold, generations, points, resume, force, .. } = args;
     let (data, drive, only) = (args.data.clone(), args.drive.clone(), args.only.clone());
     let (out, page) = (args.out.clone(), args.page.clone());
@@ -23,23 +23,23 @@ pub fn fit(args: &args::FitArgs, words: &[OsString], json: bool) -> CommandResul
     let fit = Fit { data, drive, hold, only, out, page, generations, time, points, resume, force };
     let mut journal = args.out.clone().into_os_string();
     journal.push(".journal");
-    let line = Line::keeping_points(journal.as_ref(), again(words));
+    let line = ProgressObserver::keeping_points(journal.as_ref(), resume_command(words));
     let report = seekwise::fit::fit(&fit, &line)?;
     let stopped = line.is_enough();
     drop(line);
     if json {
         print_json(&report)?;
     } else {
-        print(&text::text(&args.out, &report))?;
+        print_text(&text::format_report(&args.out, &report))?;
     }
     if report.ending.is_some() {
-        say(format!("To continue:\n{}", again(words)));
+        print_to_stderr(format!("To continue:\n{}", resume_command(words)));
     }
     Ok(if stopped { CommandAnswer::Stopped } else { CommandAnswer::Done })
 }
 
 /// The command that continues the fit.
-fn again(words: &[OsString]) -> String {
+fn resume_command(words: &[OsString]) -> String {
     let resume = words.iter().any(|word| word == "--resume");
     let mut line: Vec<String> = words.iter().map(|word| seekwise::shell::quoted(&word.to_string_lossy())).collect();
     if !resume {

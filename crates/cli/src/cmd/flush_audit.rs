@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use seekwise_lab::audit::{AuditJudgement, Certainty, evidence, judge, picture};
+use seekwise_lab::audit::{AuditJudgement, Certainty, evidence_curve, evidence_picture, judge_timings};
 use seekwise_lab::plot;
 use seekwise_model::rng::Seed;
 use seekwise_model::time::Span;
@@ -11,14 +11,14 @@ use seekwise_os::places::PLACES;
 use seekwise_os::real_time::RealTime;
 use seekwise_os::remote::{LivePlace, RemotePlace};
 use seekwise_run::audit::subject::ModelledStack;
-use seekwise_run::audit::{AuditInterval, AuditSubject, AuditTimings, Overwrite, measure};
+use seekwise_run::audit::{AuditInterval, AuditSubject, AuditTimings, Overwrite, measure_timings};
 use seekwise_run::place::{self, PlaceSource};
 use serde_json::json;
 
-use super::{print, print_json, warn};
+use super::{print_json, print_text, print_warnings};
 use crate::args::FlushAuditArgs;
 use crate::exit::{CommandAnswer, CommandError, CommandResult};
-use crate::output::say;
+use crate::output::print_to_stderr;
 use crate::progress::ProgressLine;
 use crate::screen;
 use crate::tables;
@@ -33,53 +33,53 @@ const COLUMNS: usize = 90;
 
 /// Runs the command.
 pub fn flush_audit(args: &FlushAuditArgs, json: bool) -> CommandResult {
-    args.pictures.admit(args.force, &[&args.target])?;
-    let opened = open(args)?;
-    let Opened { mut subject, on, held, bench } = opened;
+    args.pictures.check_paths(args.force, &[&args.target])?;
+    let opened = open_target(args)?;
+    let OpenedSubject { mut subject, on, held, bench } = opened;
     let progress = ProgressLine::unknown("steps");
     let mut step = 0;
     let mut far = |_: &str| {
         step += 1;
-        progress.at(step);
+        progress.set_done(step);
     };
     let wrong = |why: String| CommandError::new(format!("{}: {why}", args.target));
-    let timings = measure(subject.as_mut(), Seed(args.seed), &mut far).map_err(wrong);
+    let timings = measure_timings(subject.as_mut(), Seed(args.seed), &mut far).map_err(wrong);
     drop(progress);
     drop(subject);
     held.end()?;
     let timings = timings?;
-    warn(bench.changes());
-    let judgement = judge(&timings);
-    let points = evidence(&timings);
-    args.pictures.write(args.force, || plot::svg(&picture(&points), PICTURE.0, PICTURE.1))?;
+    print_warnings(bench.changes());
+    let judgement = judge_timings(&timings);
+    let points = evidence_curve(&timings);
+    args.pictures.write(args.force, || plot::draw_svg(&evidence_picture(&points), PICTURE.0, PICTURE.1))?;
     match json {
         true => print_json(&as_json(args, &on, &judgement, &timings, &bench))?,
-        false => print(&text(&on, &judgement, &points))?,
+        false => print_text(&format_judgement(&on, &judgement, &points))?,
     }
     Ok(if judgement.verdict.is_safe() { CommandAnswer::Done } else { CommandAnswer::No })
 }
 
 /// The disk to audit, opened.
-struct Opened {
+struct OpenedSubject {
     subject: Box<dyn AuditSubject>,
     /// A description for people.
     on: String,
-    held: Held,
-    bench: Bench,
+    held: HeldSettings,
+    bench: AuditBench,
 }
 
-impl Opened {
+impl OpenedSubject {
     /// A subject without settings of a device and without a test bench.
-    fn of(subject: Box<dyn AuditSubject>, on: String) -> Opened {
-        Opened { subject, on, held: Held::default(), bench: Bench::default() }
+    fn without_settings(subject: Box<dyn AuditSubject>, on: String) -> OpenedSubject {
+        OpenedSubject { subject, on, held: HeldSettings::default(), bench: AuditBench::default() }
     }
 }
 
 /// Opens the target; an existing path comes before a modelled drive.
-fn open(args: &FlushAuditArgs) -> Result<Opened, CommandError> {
+fn open_target(args: &FlushAuditArgs) -> Result<OpenedSubject, CommandError> {
     let name = args.target.as_str();
     let path = ["file:", "device:"].iter().find_map(|scheme| name.strip_prefix(scheme));
-    if let (None, Some((kind, rest))) = (path, place::named(PLACES, name)) {
+    if let (None, Some((kind, rest))) = (path, place::find_kind(PLACES, name)) {
         let found: (Box<dyn RealTime>, bool) = match (&kind.of, rest) {
             (PlaceSource::Address(_), Some(address)) => {
                 (Box::new(RemotePlace::connect(address).map_err(CommandError::new)?), true)
@@ -94,8 +94,8 @@ fn open(args: &FlushAuditArgs) -> Result<Opened, CommandError> {
     let meta = std::fs::metadata(path.unwrap_or(name));
     match meta {
         Err(error) if path.is_some() => Err(CommandError::new(format!("{name}: {error}"))),
-        Err(_) => modelled(args),
-        Ok(meta) if meta.is_file() && path.is_none() && name.ends_with(".toml") => modelled(args),
+        Err(_) => open_modelled(args),
+        Ok(meta) if meta.is_file() && path.is_none() && name.ends_with(".toml") => open_modelled(args),
         Ok(meta) if meta.is_file() => {
             let why = "is a file; existing files are never written; expected its folder";
             Err(CommandError::new(format!("{name}: {why}")))
@@ -104,10 +104,10 @@ fn open(args: &FlushAuditArgs) -> Result<Opened, CommandError> {
     }
 }
 
-fn modelled(args: &FlushAuditArgs) -> Result<Opened, CommandError> {
-    nothing_else(args, "a modelled disk")?;
+fn open_modelled(args: &FlushAuditArgs) -> Result<OpenedSubject, CommandError> {
+    refuse_disk_options(args, "a modelled disk")?;
     let (stack, warnings) = setup::stack(&args.target, &args.set)?;
-    warn(&warnings);
+    print_warnings(&warnings);
     if let Some(change) = stack.changes.first() {
         return Err(CommandError::new(format!(
             "`{}` changes during a run; expected settings that hold throughout the audit",
@@ -115,11 +115,11 @@ fn modelled(args: &FlushAuditArgs) -> Result<Opened, CommandError> {
         )));
     }
     let on = format!("{} as Seekwise models it, in virtual time", stack.profile.name);
-    Ok(Opened::of(Box::new(ModelledStack::new(&stack, Seed(args.seed))), on))
+    Ok(OpenedSubject::without_settings(Box::new(ModelledStack::new(&stack, Seed(args.seed))), on))
 }
 
 /// Refuses options that belong to folders and devices.
-fn nothing_else(args: &FlushAuditArgs, of: &str) -> Result<(), CommandError> {
+fn refuse_disk_options(args: &FlushAuditArgs, of: &str) -> Result<(), CommandError> {
     if let Some(name) = &args.destroy {
         return Err(CommandError::new(format!("--destroy {name}: {of} holds nothing to destroy")));
     }
@@ -130,7 +130,7 @@ fn nothing_else(args: &FlushAuditArgs, of: &str) -> Result<(), CommandError> {
 }
 
 #[cfg(unix)]
-fn at_place(args: &FlushAuditArgs, place: &dyn RealTime, remote: bool) -> Result<Opened, CommandError> {
+fn at_place(args: &FlushAuditArgs, place: &dyn RealTime, remote: bool) -> Result<OpenedSubject, CommandError> {
     if remote {
         setup::nothing_set(&args.set)?;
         place.may_write(args.destroy.as_deref()).map_err(CommandError::new)?;
@@ -138,19 +138,19 @@ fn at_place(args: &FlushAuditArgs, place: &dyn RealTime, remote: bool) -> Result
             return Err(CommandError::new("--size: an export has a fixed size; only for folders"));
         }
     } else {
-        nothing_else(args, "a modelled disk")?;
+        refuse_disk_options(args, "a modelled disk")?;
     }
-    let subject = seekwise_os::audit::exported(place, Seed(args.seed));
-    Ok(Opened::of(subject.map_err(CommandError::new)?, place.called()))
+    let subject = seekwise_os::audit::open_export(place, Seed(args.seed));
+    Ok(OpenedSubject::without_settings(subject.map_err(CommandError::new)?, place.full_name()))
 }
 
 #[cfg(not(unix))]
-fn at_place(args: &FlushAuditArgs, _: &dyn RealTime, _: bool) -> Result<Opened, CommandError> {
+fn at_place(args: &FlushAuditArgs, _: &dyn RealTime, _: bool) -> Result<OpenedSubject, CommandError> {
     Err(CommandError::new(format!("{}: not supported on this system", args.target)))
 }
 
 #[cfg(target_os = "linux")]
-fn real(args: &FlushAuditArgs, path: &Path, folder: bool) -> Result<Opened, CommandError> {
+fn real(args: &FlushAuditArgs, path: &Path, folder: bool) -> Result<OpenedSubject, CommandError> {
     use seekwise_os::audit::file::DirectFile;
     use seekwise_os::real::{bench, probe};
     let wrong = |why: String| CommandError::new(format!("{}: {why}", path.display()));
@@ -166,11 +166,11 @@ fn real(args: &FlushAuditArgs, path: &Path, folder: bool) -> Result<Opened, Comm
         }
         probe::may_write(path, args.destroy.as_deref()).map_err(CommandError::new)?;
     }
-    let held = Held::of(args, path)?;
-    let before = bench::of(path);
+    let held = HeldSettings::apply(args, path)?;
+    let before = bench::read_bench(path);
     let subject = match folder {
-        true => DirectFile::in_folder(path, args.size, &mut |what| say(format!("{what} …"))),
-        false => DirectFile::device(path, args.destroy.as_deref()),
+        true => DirectFile::create_in_folder(path, args.size, &mut |what| print_to_stderr(format!("{what} …"))),
+        false => DirectFile::claim_device(path, args.destroy.as_deref()),
     };
     let on = match before.device.as_ref() {
         Some(device) => {
@@ -179,12 +179,12 @@ fn real(args: &FlushAuditArgs, path: &Path, folder: bool) -> Result<Opened, Comm
         }
         None => path.display().to_string(),
     };
-    let bench = Bench { path: path.to_owned(), before: Some(before) };
-    Ok(Opened { subject: Box::new(subject.map_err(wrong)?), on, held, bench })
+    let bench = AuditBench { path: path.to_owned(), before: Some(before) };
+    Ok(OpenedSubject { subject: Box::new(subject.map_err(wrong)?), on, held, bench })
 }
 
 #[cfg(not(target_os = "linux"))]
-fn real(args: &FlushAuditArgs, _: &Path, _: bool) -> Result<Opened, CommandError> {
+fn real(args: &FlushAuditArgs, _: &Path, _: bool) -> Result<OpenedSubject, CommandError> {
     Err(CommandError::new(format!(
         "{}: real disks are only supported on Linux; expected a modelled drive",
         args.target
@@ -193,14 +193,14 @@ fn real(args: &FlushAuditArgs, _: &Path, _: bool) -> Result<Opened, CommandError
 
 /// Settings of the device for as long as the audit lasts.
 #[derive(Default)]
-struct Held {
+struct HeldSettings {
     #[cfg(target_os = "linux")]
     held: Option<seekwise_os::real::settings::SettingsGuard>,
 }
 
-impl Held {
+impl HeldSettings {
     #[cfg(target_os = "linux")]
-    fn of(args: &FlushAuditArgs, path: &Path) -> Result<Held, CommandError> {
+    fn apply(args: &FlushAuditArgs, path: &Path) -> Result<HeldSettings, CommandError> {
         use seekwise_os::real::settings::{DeviceSettings, KEYS, put_back};
         setup::reject_repeated_keys(&args.set)?;
         let mut settings = DeviceSettings::default();
@@ -216,19 +216,19 @@ impl Held {
             settings.set(below, value).map_err(CommandError::new)?;
         }
         let held = settings.apply(path).map_err(CommandError::new)?;
-        if let Some(record) = held.record().map(Path::to_owned) {
+        if let Some(record) = held.record_path().map(Path::to_owned) {
             // A signal ends the program without dropping anything.
-            crate::interrupt::hold().undo(move || {
+            crate::interrupt::hold_signals().push_undo(move || {
                 let _ = put_back(&record);
             });
         }
-        Ok(Held { held: Some(held) })
+        Ok(HeldSettings { held: Some(held) })
     }
 
     fn end(self) -> Result<(), CommandError> {
         #[cfg(target_os = "linux")]
         if let Some(held) = self.held {
-            return held.end().map_err(CommandError::new);
+            return held.restore().map_err(CommandError::new);
         }
         Ok(())
     }
@@ -236,21 +236,21 @@ impl Held {
 
 /// The test bench before the audit.
 #[derive(Default)]
-struct Bench {
+struct AuditBench {
     #[cfg(target_os = "linux")]
     path: std::path::PathBuf,
     #[cfg(target_os = "linux")]
     before: Option<seekwise_run::testbed::TestBench>,
 }
 
-impl Bench {
+impl AuditBench {
     /// Changes of the test bench since then.
     fn changes(&self) -> Vec<String> {
         #[cfg(target_os = "linux")]
         if let Some(before) = &self.before {
             use seekwise_os::real::bench;
-            use seekwise_run::testbed::changed;
-            return changed(before, &bench::of(&self.path));
+            use seekwise_run::testbed::changes_between;
+            return changes_between(before, &bench::read_bench(&self.path));
         }
         Vec::new()
     }
@@ -258,35 +258,35 @@ impl Bench {
     fn as_json(&self) -> serde_json::Value {
         #[cfg(target_os = "linux")]
         if let Some(before) = &self.before {
-            return json!(before.clone().hashed());
+            return json!(before.clone().with_hashed_serial());
         }
         serde_json::Value::Null
     }
 }
 
-fn text(on: &str, said: &AuditJudgement, points: &[(f64, f64)]) -> String {
+fn format_judgement(on: &str, said: &AuditJudgement, points: &[(f64, f64)]) -> String {
     let sure = match said.certainty {
         Certainty::Open => String::new(),
         certainty => format!(" ({})", certainty.words()),
     };
-    let mut text = format!("{}{sure}: {on}\n", capital(said.verdict.words()));
+    let mut text = format!("{}{sure}: {on}\n", capitalize_first(said.verdict.words()));
     if let Some(found) = &said.revolution {
-        let sold = found.sold().map_or(String::new(), |speed| format!("; nominal {speed:.0} rpm"));
+        let sold = found.commercial_speed().map_or(String::new(), |speed| format!("; nominal {speed:.0} rpm"));
         text += &format!("Speed: {:.0} rpm, {:.3} ms per revolution{sold}.\n", found.rpm, found.period_ms);
     }
     let why: String = said.why.iter().map(|why| format!("- {why}.\n")).collect();
-    let width = screen::width();
-    let head = screen::wrapped(&format!("{text}\n{why}"), width);
-    let picture = picture(points);
-    let drawn = plot::terminal(&picture, width.min(COLUMNS), ROWS);
-    let caption = screen::wrapped(&format!("{} (a spindle makes steps)", picture.caption()), width);
-    format!("{head}\n\n{}\n\n{caption}\n{drawn}", figures(said, width).trim_end())
+    let width = screen::output_width();
+    let head = screen::wrap_text(&format!("{text}\n{why}"), width);
+    let picture = evidence_picture(points);
+    let drawn = plot::draw_terminal(&picture, width.min(COLUMNS), ROWS);
+    let caption = screen::wrap_text(&format!("{} (a spindle makes steps)", picture.caption()), width);
+    format!("{head}\n\n{}\n\n{caption}\n{drawn}", medians_table(said, width).trim_end())
 }
 
-fn figures(said: &AuditJudgement, width: usize) -> String {
+fn medians_table(said: &AuditJudgement, width: usize) -> String {
     let of = &said.figures;
-    let mut table = tables::table(["median of", "ms"]);
-    tables::figures_from(&mut table, 1);
+    let mut table = tables::new_table(["median of", "ms"]);
+    tables::mark_figures_from(&mut table, 1);
     for (what, ms) in [
         ("a random read", of.read_ms),
         ("a second read of the same block", of.read_again_ms),
@@ -306,7 +306,7 @@ fn figures(said: &AuditJudgement, width: usize) -> String {
     table.draw(width)
 }
 
-fn capital(words: &str) -> String {
+fn capitalize_first(words: &str) -> String {
     let mut letters = words.chars();
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
@@ -316,7 +316,7 @@ fn as_json(
     on: &str,
     said: &AuditJudgement,
     timings: &AuditTimings,
-    bench: &Bench,
+    bench: &AuditBench,
 ) -> serde_json::Value {
     let spans = |spans: &[Span]| spans.iter().map(|span| span.nanos()).collect::<Vec<u64>>();
     let took = |it: &AuditInterval| json!({ "from_ns": it.from.nanos(), "to_ns": it.to.nanos() });

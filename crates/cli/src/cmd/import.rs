@@ -5,26 +5,26 @@ use std::path::Path;
 use seekwise_formats::disksim::{self, DisksimImport};
 use serde::Serialize;
 
-use super::{print, print_json, warn};
+use super::{print_json, print_text, print_warnings};
 use crate::args::{self, ImportSource};
 use crate::exit::{CommandAnswer, CommandError, CommandResult};
-use crate::output::say;
-use crate::tables::table;
+use crate::output::print_to_stderr;
+use crate::tables::new_table;
 use seekwise::Error;
 use seekwise::outputs::{admit, write_whole};
 use seekwise::reading;
 
 /// An import as JSON.
 #[derive(Serialize)]
-struct Shown<'a> {
+struct ImportJson<'a> {
     drive: &'a str,
     profile: &'a str,
-    left: Vec<ShownLeft<'a>>,
+    left: Vec<IgnoredParameter<'a>>,
     warnings: Vec<String>,
 }
 
 #[derive(Serialize)]
-struct ShownLeft<'a> {
+struct IgnoredParameter<'a> {
     key: &'a str,
     value: &'a str,
     place: &'a str,
@@ -33,7 +33,7 @@ struct ShownLeft<'a> {
 }
 
 /// Runs the command.
-pub fn import(args: &args::ImportArgs, json: bool) -> CommandResult {
+pub fn run_command(args: &args::ImportArgs, json: bool) -> CommandResult {
     let ImportSource::Disksim(args) = &args.from;
     // Without a name for it the profile goes to standard output, as `-` says in words.
     let out = args.out.as_deref().filter(|out| out.as_os_str() != reading::STANDARD_INPUT);
@@ -52,24 +52,26 @@ pub fn import(args: &args::ImportArgs, json: bool) -> CommandResult {
         )));
     }
     let found = disksim::import(&args.file, &text, &load, args.drive.as_deref(), &name)?;
-    warn(&found.warnings);
+    print_warnings(&found.warnings);
     if let Some(path) = out {
         let written = admit(path, args.force).and_then(|()| write_whole(path, found.toml.as_bytes(), args.force));
         written.map_err(|why| Error::of_file(path, &why))?;
     }
     match (json, out) {
-        (true, _) => print_json(&shown(&found))?,
-        (false, Some(path)) => print(&format!("{} is now {}\n\n{}", found.drive, path.display(), left_over(&found)))?,
+        (true, _) => print_json(&import_json(&found))?,
+        (false, Some(path)) => {
+            print_text(&format!("{} is now {}\n\n{}", found.drive, path.display(), ignored_parameters(&found)))?
+        }
         (false, None) => {
-            print(&found.toml)?;
-            say(left_over(&found));
+            print_text(&found.toml)?;
+            print_to_stderr(ignored_parameters(&found));
         }
     }
     Ok(CommandAnswer::Done)
 }
 
-fn shown(found: &DisksimImport) -> Shown<'_> {
-    let left = found.left.iter().map(|left| ShownLeft {
+fn import_json(found: &DisksimImport) -> ImportJson<'_> {
+    let left = found.left.iter().map(|left| IgnoredParameter {
         key: &left.key,
         value: &left.value,
         place: &left.place,
@@ -77,13 +79,13 @@ fn shown(found: &DisksimImport) -> Shown<'_> {
         active: left.active,
     });
     let warnings = found.warnings.iter().map(ToString::to_string).collect();
-    Shown { drive: &found.drive, profile: &found.toml, left: left.collect(), warnings }
+    ImportJson { drive: &found.drive, profile: &found.toml, left: left.collect(), warnings }
 }
 
 /// Parameters that the model ignores; those that would change the result first.
-fn left_over(found: &DisksimImport) -> String {
+fn ignored_parameters(found: &DisksimImport) -> String {
     let active = found.left.iter().filter(|left| left.active).count();
-    let mut rows = table(["ignored parameter", "value", "where", "here", "effect"]);
+    let mut rows = new_table(["ignored parameter", "value", "where", "here", "effect"]);
     for left in &found.left {
         let here = if left.active { "not modelled" } else { "no difference" };
         rows.add_row([left.key.as_str(), left.value.as_str(), left.place.as_str(), here, left.why.as_str()]);

@@ -6,13 +6,13 @@ use std::path::Path;
 use seekwise_formats::figure::{Figure, FigureValue};
 use seekwise_formats::keys::{KeyEntry, KeySection, sections};
 use seekwise_formats::stack::{StackFile, hosts, layers};
-use seekwise_lab::catalogue::sketch::{Datasheet, nearest, sketch};
+use seekwise_lab::catalogue::sketch::{Datasheet, draft_profile, nearest_drive};
 use seekwise_lab::{built_in, catalogue};
 
-use super::print;
+use super::print_text;
 use crate::args::{self, Template};
 use crate::exit::{CommandAnswer, CommandError, CommandResult};
-use crate::output::say;
+use crate::output::print_to_stderr;
 use crate::screen;
 use seekwise::Error;
 use seekwise::outputs::{admit, write_whole};
@@ -47,7 +47,7 @@ const COMMENTS: usize = 116;
 const COMMENT: usize = 38;
 
 /// Writes the file.
-pub fn init(args: &args::InitArgs) -> CommandResult {
+pub fn run_command(args: &args::InitArgs) -> CommandResult {
     if args.like.is_some() && args.what != Template::Drive {
         return Err(CommandError::new("--like only applies to `init drive`"));
     }
@@ -60,18 +60,18 @@ pub fn init(args: &args::InitArgs) -> CommandResult {
     }
     let name = args.out.as_deref().and_then(Path::file_name).and_then(|name| name.to_str());
     let text = match args.what {
-        Template::Stack => stack(name.unwrap_or("stack.toml"))?,
+        Template::Stack => stack_text(name.unwrap_or("stack.toml"))?,
         Template::Study => STUDY.replace(STUDY_NAME, name.unwrap_or(STUDY_NAME)),
-        Template::Scene => scene(name.unwrap_or("my-scene.toml")),
-        Template::Drive => drive(args.like.as_deref(), &given, name.unwrap_or("my-drive.toml"))?,
+        Template::Scene => scene_text(name.unwrap_or("my-scene.toml")),
+        Template::Drive => profile_text(args.like.as_deref(), &given, name.unwrap_or("my-drive.toml"))?,
     };
     let Some(path) = &args.out else {
-        print(&text)?;
+        print_text(&text)?;
         return Ok(CommandAnswer::Done);
     };
     let written = admit(path, args.force).and_then(|()| write_whole(path, text.as_bytes(), args.force));
     written.map_err(|why| Error::of_file(path, &why))?;
-    say(format!("Written: {}", path.display()));
+    print_to_stderr(format!("Written: {}", path.display()));
     Ok(CommandAnswer::Done)
 }
 
@@ -79,20 +79,20 @@ pub fn init(args: &args::InitArgs) -> CommandResult {
 const SCENE: &str = "copy";
 
 /// The built-in scene, and all keys of scenes behind `#`.
-fn scene(file: &str) -> String {
-    let built_in = built_in::text(SCENE).unwrap_or_default();
+fn scene_text(file: &str) -> String {
+    let built_in = built_in::find_text(SCENE).unwrap_or_default();
     let mut text = built_in.replace(&format!("run {SCENE} "), &format!("run {file} "));
     text = text.replace(&format!("compare {SCENE} "), &format!("compare {file} "));
     text += "\n## All keys, as --set and studies take them. `seekwise programs` lists programs.\n";
     let all = sections();
     for entry in all.iter().filter(|section| section.name == "scene").flat_map(|section| &section.keys) {
-        text += &format!("{:<COMMENT$} # {}\n", format!("## {}", entry.key), about(entry));
+        text += &format!("{:<COMMENT$} # {}\n", format!("## {}", entry.key), key_summary(entry));
     }
     text
 }
 
 /// A stack with two layers above its drive, and the others behind `#`.
-fn stack(file: &str) -> Result<String, CommandError> {
+fn stack_text(file: &str) -> Result<String, CommandError> {
     let mut text = format!(
         "# A stack: a drive and the layers between it and the program. It runs as it is:\n#\n\
          #   seekwise run random-read --on {file}\n#\n\
@@ -101,9 +101,9 @@ fn stack(file: &str) -> Result<String, CommandError> {
     );
     let all = sections();
     let section = |name: &str| all.iter().find(|section| section.name == name).expect("a layer has its keys");
-    let loaded = catalogue::load(DRIVE)?;
+    let loaded = catalogue::load_drive(DRIVE)?;
     let drive = ASKED.iter().filter_map(|key| loaded.figure(key));
-    text += &layer(section("drive"), DRIVE, catalogue::names(), drive, "");
+    text += &layer_text(section("drive"), DRIVE, catalogue::names(), drive, "");
     let hosts = hosts()?;
     let others = layers().filter(|layer| *layer != "drive" && !HAS.iter().any(|(has, _)| has == layer));
     let shown = HAS.iter().map(|(layer, _)| (*layer, "")).chain(others.map(|layer| (layer, "# ")));
@@ -113,13 +113,13 @@ fn stack(file: &str) -> Result<String, CommandError> {
         let ready = chosen.or(names.clone().next()).expect("each layer has a ready-made one");
         let host = hosts.iter().find(|host| host.layer == kind && host.name == ready);
         let figures = host.iter().flat_map(|host| &host.figures);
-        text += &layer(section(kind), ready, names, figures, hidden);
+        text += &layer_text(section(kind), ready, names, figures, hidden);
     }
     Ok(text)
 }
 
 /// A layer's table: its name, the other names, and its figures behind `#`.
-fn layer<'n, 'a>(
+fn layer_text<'n, 'a>(
     section: &KeySection,
     name: &str,
     names: impl Iterator<Item = &'n str>,
@@ -135,9 +135,9 @@ fn layer<'n, 'a>(
     if !others.is_empty() {
         text += &format!("## or {}\n", others.join(", "));
     }
-    for figure in figures.filter(|figure| fits(section.name, name, figure)) {
+    for figure in figures.filter(|figure| is_settable(section.name, name, figure)) {
         let entry = section.keys.iter().find(|entry| entry.key == format!("{}.{}", section.name, figure.key));
-        let about = entry.map_or(String::new(), about);
+        let about = entry.map_or(String::new(), key_summary);
         let value = match &figure.value {
             FigureValue::Word(word) => format!("\"{word}\""),
             value => value.to_string(),
@@ -148,29 +148,31 @@ fn layer<'n, 'a>(
 }
 
 /// Whether a figure may be set in a layer of that name: a key that changes nothing beside the others is an error.
-fn fits(layer: &str, name: &str, figure: &Figure) -> bool {
+fn is_settable(layer: &str, name: &str, figure: &Figure) -> bool {
     let mut stack = StackFile::named_drive(DRIVE);
     let set = stack.set(layer, name);
     let set = set.and_then(|()| stack.set(&format!("{layer}.{}", figure.key), &figure.value.to_string()));
-    set.and_then(|()| stack.build(&|name| Ok(catalogue::text(name).unwrap_or_default().to_owned()))).is_ok()
+    set.and_then(|()| stack.build(&|name| Ok(catalogue::find_text(name).unwrap_or_default().to_owned()))).is_ok()
 }
 
 /// Range, unit and meaning of a key.
-fn about(entry: &KeyEntry) -> String {
+fn key_summary(entry: &KeyEntry) -> String {
     let unit = if entry.unit.is_empty() { String::new() } else { format!(" {}", entry.unit) };
     format!("{}{unit}: {}", entry.takes, entry.meaning)
 }
 
 /// The profile of a built-in drive under the name of its new `file`, with an explanation above each key; made with the
 /// figures `given`, if there are any.
-fn drive(like: Option<&str>, given: &Datasheet, file: &str) -> Result<String, CommandError> {
+fn profile_text(like: Option<&str>, given: &Datasheet, file: &str) -> Result<String, CommandError> {
     let name = file.strip_suffix(".toml").unwrap_or(file);
-    let like = like.or_else(|| nearest(given)).unwrap_or(DRIVE);
-    catalogue::load(like)?;
+    let like = like.or_else(|| nearest_drive(given)).unwrap_or(DRIVE);
+    catalogue::load_drive(like)?;
     let (profile, what) = match given.is_empty() {
-        true => (catalogue::text(like).unwrap_or_default().to_owned(), format!("All figures are those of {like}.")),
+        true => {
+            (catalogue::find_text(like).unwrap_or_default().to_owned(), format!("All figures are those of {like}."))
+        }
         false => (
-            sketch(like, given, name).map_err(CommandError::new)?,
+            draft_profile(like, given, name).map_err(CommandError::new)?,
             format!("The given figures are marked `datasheet`; the rest is scaled or taken from {like}."),
         ),
     };
@@ -184,7 +186,7 @@ fn drive(like: Option<&str>, given: &Datasheet, file: &str) -> Result<String, Co
          #   seekwise drives {file}           its figures and checks\n\
          #   seekwise drives {file} --check   everyday work against arithmetic from them\n#\n"
     );
-    text += &screen::lines(&heading, COMMENTS, 0).iter().map(|line| format!("# {line}\n")).collect::<String>();
+    text += &screen::wrap_line(&heading, COMMENTS, 0).iter().map(|line| format!("# {line}\n")).collect::<String>();
     text += "\n";
     let all = sections();
     let entries = || all.iter().flat_map(|section| &section.keys);
@@ -196,7 +198,7 @@ fn drive(like: Option<&str>, given: &Datasheet, file: &str) -> Result<String, Co
         section = named.map_or(section, |named| format!("{named}."));
         if let Some(entry) = entries().find(|entry| Some(&entry.key) == key.as_ref()) {
             let left_out = if entry.required { String::new() } else { format!(" (default: {})", entry.otherwise) };
-            text += &format!("## {}{left_out}\n", about(entry));
+            text += &format!("## {}{left_out}\n", key_summary(entry));
         }
         match line.starts_with("name") && section.is_empty() {
             true => text += &format!("name = \"{name}\"\n"),
@@ -211,7 +213,7 @@ mod tests {
     use super::*;
 
     fn builds(text: &str) -> Result<(), String> {
-        let drives = |name: &str| Ok(catalogue::text(name).expect("a drive of the catalogue").to_owned());
+        let drives = |name: &str| Ok(catalogue::find_text(name).expect("a drive of the catalogue").to_owned());
         let built = StackFile::parse("s.toml", text).and_then(|stack| stack.build(&drives));
         built.map(|_| ()).map_err(|faults| format!("{}\n{text}", faults[0]))
     }
@@ -232,7 +234,7 @@ mod tests {
 
     #[test]
     fn a_scene_runs_as_it_is() {
-        let text = scene("s.toml");
+        let text = scene_text("s.toml");
         let built =
             seekwise_formats::scene::SceneFile::parse("s.toml", &text).and_then(|scene| scene.build(1 << 29, None));
         assert!(built.is_ok() && text.contains("seekwise run s.toml --on"), "{text}");
@@ -241,7 +243,7 @@ mod tests {
 
     #[test]
     fn a_stack_builds_with_every_line_that_may_be_taken_in() {
-        let text = stack("s.toml").unwrap();
+        let text = stack_text("s.toml").unwrap();
         assert_eq!(builds(&text), Ok(()));
         let tables = tables(&text);
         assert_eq!(tables.len(), layers().count());
@@ -257,10 +259,10 @@ mod tests {
     #[test]
     fn every_built_in_drive_is_a_beginning() {
         for like in catalogue::names() {
-            let text = drive(Some(like), &Datasheet::default(), "mine.toml").unwrap();
+            let text = profile_text(Some(like), &Datasheet::default(), "mine.toml").unwrap();
             let read = seekwise_formats::profile::parse("mine.toml", &text).unwrap();
             assert_eq!(read.name, "mine");
-            let plain = catalogue::load(like).unwrap();
+            let plain = catalogue::load_drive(like).unwrap();
             let values = |drive: &seekwise_formats::profile::DriveFile| {
                 drive.figures().map(|figure| (figure.key, figure.value.to_string())).collect::<Vec<_>>()
             };

@@ -7,10 +7,10 @@ use seekwise_model::time::Span;
 use seekwise_model::workload::AccessLine;
 use serde_json::{Value, json};
 
-use super::{print, print_json};
+use super::{print_json, print_text};
 use crate::args;
 use crate::exit::{CommandAnswer, CommandResult};
-use crate::screen::{self, wrapped};
+use crate::screen::{self, wrap_text};
 use crate::tables;
 
 /// Settings that all patterns share.
@@ -23,28 +23,34 @@ const NO_FIO: &str =
     "No fio job says the same: its lines differ in more than size, or reads and writes share one sequence.";
 
 /// Lists them, or shows one.
-pub fn patterns(args: &args::NamedArgs, json: bool) -> CommandResult {
-    let patterns = jobs::patterns();
-    let all =
-        Listed { patterns: patterns.iter().collect(), jobs: JOBS.iter().collect(), scenes: SCENES.iter().collect() };
-    let Some(name) = &args.name else { return list(&all, json) };
-    let matching = all.matching(name);
-    if matching.is_empty() || built_in::text(name).is_some() || patterns.iter().any(|pattern| pattern.name == *name) {
-        return one(&patterns, name, json);
+pub fn run_command(args: &args::NamedArgs, json: bool) -> CommandResult {
+    let patterns = jobs::built_in_patterns();
+    let all = PatternListing {
+        patterns: patterns.iter().collect(),
+        jobs: JOBS.iter().collect(),
+        scenes: SCENES.iter().collect(),
+    };
+    let Some(name) = &args.name else { return print_list(&all, json) };
+    let matching = all.matching_entries(name);
+    if matching.is_empty()
+        || built_in::find_text(name).is_some()
+        || patterns.iter().any(|pattern| pattern.name == *name)
+    {
+        return show_one(&patterns, name, json);
     }
-    list(&matching, json)
+    print_list(&matching, json)
 }
 
 /// Patterns, jobs and scenes to list.
-struct Listed<'a> {
+struct PatternListing<'a> {
     patterns: Vec<&'a BuiltInPattern>,
     jobs: Vec<&'a BuiltInJob>,
     scenes: Vec<&'a BuiltInScene>,
 }
 
-impl<'a> Listed<'a> {
+impl<'a> PatternListing<'a> {
     /// Entries that `text` means to those who know fio, or else entries with all of its words in their names.
-    fn matching(&self, text: &str) -> Listed<'a> {
+    fn matching_entries(&self, text: &str) -> PatternListing<'a> {
         /// Shorter words are in too many names.
         const LEAST: usize = 3;
         let meant = jobs::meant_by(text);
@@ -52,7 +58,7 @@ impl<'a> Listed<'a> {
         let searched = meant.is_empty() && words.iter().all(|word| word.len() >= LEAST);
         let fits =
             |name: &str| meant.contains(&name) || searched && words.iter().all(|word| name.contains(word.as_str()));
-        Listed {
+        PatternListing {
             patterns: self.patterns.iter().copied().filter(|pattern| fits(&pattern.name)).collect(),
             jobs: self.jobs.iter().copied().filter(|job| fits(job.name)).collect(),
             scenes: self.scenes.iter().copied().filter(|scene| fits(scene.name)).collect(),
@@ -65,8 +71,8 @@ impl<'a> Listed<'a> {
 }
 
 /// Lists patterns, jobs and scenes.
-fn list(all: &Listed<'_>, json: bool) -> CommandResult {
-    let Listed { patterns, jobs, scenes } = all;
+fn print_list(all: &PatternListing<'_>, json: bool) -> CommandResult {
+    let PatternListing { patterns, jobs, scenes } = all;
     if json {
         let patterns = patterns.iter().map(|pattern| pattern_json(pattern));
         let jobs = jobs.iter().map(|job| job_json(job));
@@ -75,10 +81,10 @@ fn list(all: &Listed<'_>, json: bool) -> CommandResult {
     }
     let mut text = Vec::new();
     if !patterns.is_empty() {
-        text.push(format!("{}\n{}\n", pattern_table(patterns), wrapped(EACH, screen::width())));
+        text.push(format!("{}\n{}\n", pattern_table(patterns), wrap_text(EACH, screen::output_width())));
     }
     if !jobs.is_empty() {
-        let mut table = tables::table(["job", "variables (--set job.env.NAME=VALUE)", "what it does"]);
+        let mut table = tables::new_table(["job", "variables (--set job.env.NAME=VALUE)", "what it does"]);
         for job in jobs {
             let variables = job.variables.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>();
             table.add_row([job.name, &variables.join(" "), job.purpose]);
@@ -86,22 +92,22 @@ fn list(all: &Listed<'_>, json: bool) -> CommandResult {
         text.push(table.to_string());
     }
     if !scenes.is_empty() {
-        let mut table = tables::table(["scene", "what happens in it"]);
+        let mut table = tables::new_table(["scene", "what happens in it"]);
         for scene in scenes {
             table.add_row([scene.name, scene.purpose]);
         }
         text.push(table.to_string());
     }
-    print(&text.join("\n"))?;
+    print_text(&text.join("\n"))?;
     Ok(CommandAnswer::Done)
 }
 
 fn pattern_table(patterns: &[&BuiltInPattern]) -> String {
-    let mut table = tables::table(["pattern", "reads %", "random %", "request sizes"]);
-    tables::figures(&mut table, &["reads %", "random %"]);
+    let mut table = tables::new_table(["pattern", "reads %", "random %", "request sizes"]);
+    tables::mark_figures(&mut table, &["reads %", "random %"]);
     for pattern in patterns {
         let lines = &pattern.spec.lines;
-        let sizes: Vec<String> = lines.iter().map(|line| sized(line, lines.len())).collect();
+        let sizes: Vec<String> = lines.iter().map(|line| size_and_share(line, lines.len())).collect();
         let percent = |value: fn(&AccessLine) -> u8| {
             let (least, most) = (lines.iter().map(value).min(), lines.iter().map(value).max());
             match (least, most) {
@@ -115,13 +121,13 @@ fn pattern_table(patterns: &[&BuiltInPattern]) -> String {
     format!("{table}\n")
 }
 
-fn sized(line: &AccessLine, lines: usize) -> String {
-    let size = bytes(line.size);
+fn size_and_share(line: &AccessLine, lines: usize) -> String {
+    let size = format_bytes(line.size);
     // A size and its share stay together.
-    tables::whole(&if lines == 1 { size } else { format!("{size} {} %", line.share) })
+    tables::unbreakable(&if lines == 1 { size } else { format!("{size} {} %", line.share) })
 }
 
-fn bytes(bytes: u32) -> String {
+fn format_bytes(bytes: u32) -> String {
     match bytes {
         bytes if bytes % 1_048_576 == 0 => format!("{} MiB", bytes / 1_048_576),
         bytes if bytes % 1024 == 0 => format!("{} KiB", bytes / 1024),
@@ -148,9 +154,9 @@ fn scene_json(scene: &BuiltInScene) -> Value {
 }
 
 /// Shows the pattern, job or scene of that name.
-fn one(patterns: &[BuiltInPattern], name: &str, json: bool) -> CommandResult {
+fn show_one(patterns: &[BuiltInPattern], name: &str, json: bool) -> CommandResult {
     if let Some(pattern) = patterns.iter().find(|pattern| pattern.name == name) {
-        let fio = as_fio(pattern);
+        let fio = to_fio_job(pattern);
         match json {
             true => {
                 let mut value = pattern_json(pattern);
@@ -158,14 +164,14 @@ fn one(patterns: &[BuiltInPattern], name: &str, json: bool) -> CommandResult {
                 value["fio"] = json!(fio);
                 print_json(&value)?;
             }
-            false => print(&shown(pattern, fio.as_deref()))?,
+            false => print_text(&format_pattern(pattern, fio.as_deref()))?,
         }
         return Ok(CommandAnswer::Done);
     }
     if let Some(scene) = SCENES.iter().find(|scene| scene.name == name) {
         match json {
             true => print_json(&scene_json(scene))?,
-            false => print(&format!("{}: {}\n\nA scene:\n\n{}", scene.name, scene.purpose, scene.text))?,
+            false => print_text(&format!("{}: {}\n\nA scene:\n\n{}", scene.name, scene.purpose, scene.text))?,
         }
         return Ok(CommandAnswer::Done);
     }
@@ -173,7 +179,7 @@ fn one(patterns: &[BuiltInPattern], name: &str, json: bool) -> CommandResult {
         let names = patterns.iter().map(|pattern| pattern.name.as_str()).chain(JOBS.iter().map(|job| job.name));
         let names = names.chain(SCENES.iter().map(|scene| scene.name));
         let absent = Diagnostic::at(name, 0, "no built-in pattern or job with that name");
-        return Err(absent.nearest_to(name, names).limited(name).into());
+        return Err(absent.suggest_nearest(name, names).explain_limit(name).into());
     };
     if json {
         let mut value = job_json(job);
@@ -182,7 +188,7 @@ fn one(patterns: &[BuiltInPattern], name: &str, json: bool) -> CommandResult {
         return Ok(CommandAnswer::Done);
     }
     let set = job.variables.iter().map(|(name, value)| format!("  --set job.env.{name}={value}\n"));
-    print(&format!(
+    print_text(&format!(
         "{}: {}\n\nIts variables and their values when nothing else is said:\n{}\nA fio job:\n\n{}",
         job.name,
         job.purpose,
@@ -193,16 +199,16 @@ fn one(patterns: &[BuiltInPattern], name: &str, json: bool) -> CommandResult {
 }
 
 /// A pattern's lines, and the same mix as a fio job.
-fn shown(pattern: &BuiltInPattern, fio: Option<&str>) -> String {
-    let mut table = tables::table(["size", "share", "reads", "random", "places at", "pause", "burst", "answer"]);
+fn format_pattern(pattern: &BuiltInPattern, fio: Option<&str>) -> String {
+    let mut table = tables::new_table(["size", "share", "reads", "random", "places at", "pause", "burst", "answer"]);
     for line in &pattern.spec.lines {
         let pause = match line.delay.nanos() / 1_000_000 {
             0 => "none".to_owned(),
             ms => format!("{ms} ms"),
         };
-        let or = |value: u32, none: &str| if value == 0 { none.to_owned() } else { bytes(value) };
+        let or = |value: u32, none: &str| if value == 0 { none.to_owned() } else { format_bytes(value) };
         table.add_row([
-            bytes(line.size),
+            format_bytes(line.size),
             format!("{} %", line.share),
             format!("{} %", line.reads),
             format!("{} %", line.random),
@@ -213,15 +219,15 @@ fn shown(pattern: &BuiltInPattern, fio: Option<&str>) -> String {
         ]);
     }
     let fio = match fio {
-        Some(fio) => format!("{}\n\n{fio}", wrapped(AS_FIO, screen::width())),
-        None => wrapped(NO_FIO, screen::width()),
+        Some(fio) => format!("{}\n\n{fio}", wrap_text(AS_FIO, screen::output_width())),
+        None => wrap_text(NO_FIO, screen::output_width()),
     };
-    let each = wrapped(EACH, screen::width());
+    let each = wrap_text(EACH, screen::output_width());
     format!("{}: {}\n\n{table}\n\n{each}\n{fio}", pattern.name, pattern.spec.name)
 }
 
 /// The pattern as a fio job, if its lines differ in size alone and no sequence has both reads and writes.
-fn as_fio(pattern: &BuiltInPattern) -> Option<String> {
+fn to_fio_job(pattern: &BuiltInPattern) -> Option<String> {
     let lines = &pattern.spec.lines;
     let first = lines.first()?;
     let alike = |line: &AccessLine| {
@@ -268,8 +274,8 @@ mod tests {
     #[test]
     fn a_pattern_s_fio_job_is_one() {
         let mut said = 0;
-        for pattern in jobs::patterns() {
-            let Some(text) = as_fio(&pattern) else { continue };
+        for pattern in jobs::built_in_patterns() {
+            let Some(text) = to_fio_job(&pattern) else { continue };
             let (job, warnings) = fio::parse("p.fio", &text, &fio::FioContext::bare()).unwrap().job(1 << 24).unwrap();
             assert!(warnings.is_empty(), "{}: {warnings:?}", pattern.name);
             let [worker] = &job.workers[..] else { panic!("{} has one worker", pattern.name) };

@@ -9,37 +9,37 @@ use seekwise_model::block::assurance::Assurance;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::Instant;
 
-use super::{print, print_json};
+use super::{print_json, print_text};
 use crate::args;
 use crate::exit::{CommandAnswer, CommandError, CommandResult};
-use crate::progress::Line;
-use crate::screen::{self, wrapped};
-use crate::tables::{Table, choose, dispensable, figures, figures_from, table};
+use crate::progress::ProgressObserver;
+use crate::screen::{self, wrap_text};
+use crate::tables::{Table, choose_columns, mark_dispensable, mark_figures, mark_figures_from, new_table};
 
 /// Columns of the curve at most, and its lines.
 const CURVE: (usize, usize) = (108, 11);
 
 /// Runs the command.
-pub fn power_cut(args: &args::PowerCutArgs, bounds: &Bounds, json: bool) -> CommandResult {
-    choose(&mut [&mut headed(), &mut headed_files()], &args.columns.names)?;
-    args.pictures.admit(args.force, &[&args.job, args.on.target.as_deref().unwrap_or_default()])?;
-    let setup = args.on.setup(&args.job);
-    let line = Line::new();
-    let cut = seekwise::power_cut::power_cut(&setup, when(args), bounds, &line)?;
+pub fn run_command(args: &args::PowerCutArgs, bounds: &Bounds, json: bool) -> CommandResult {
+    choose_columns(&mut [&mut empty_losses_table(), &mut empty_files_table()], &args.columns.names)?;
+    args.pictures.check_paths(args.force, &[&args.job, args.on.target.as_deref().unwrap_or_default()])?;
+    let setup = args.on.job_setup(&args.job);
+    let line = ProgressObserver::new();
+    let cut = seekwise::power_cut::power_cut(&setup, cut_time(args), bounds, &line)?;
     drop(line);
     let title = setup.title();
     args.pictures.write(args.force, || {
-        plot::svg(&format!("{title}: what a power cut would lose, moment by moment"), &cut.report)
+        plot::draw_svg(&format!("{title}: what a power cut would lose, moment by moment"), &cut.report)
     })?;
     if json {
         print_json(&cut.json(&setup))?;
     } else {
-        print(&text(&title, &cut.when, &cut.report, cut.stack(), &args.columns.names)?)?;
+        print_text(&format_report(&title, &cut.when, &cut.report, cut.stack(), &args.columns.names)?)?;
     }
     Ok(if cut.report.promise_kept { CommandAnswer::Done } else { CommandAnswer::No })
 }
 
-fn when(args: &args::PowerCutArgs) -> CutTime {
+fn cut_time(args: &args::PowerCutArgs) -> CutTime {
     match args.after {
         None if args.shutdown => CutTime::Off(args.cuts),
         Some(pause) => CutTime::After { cuts: args.cuts, pause },
@@ -48,8 +48,8 @@ fn when(args: &args::PowerCutArgs) -> CutTime {
     }
 }
 
-fn headed() -> Table {
-    let mut losses = table([
+fn empty_losses_table() -> Table {
+    let mut losses = new_table([
         "lost",
         "cuts with loss",
         "writes mean",
@@ -61,23 +61,23 @@ fn headed() -> Table {
         "oldest p50 ms",
         "oldest most ms",
     ]);
-    figures_from(&mut losses, 1);
-    dispensable(&mut losses, &["age p99 ms", "oldest p50 ms", "KiB most", "KiB mean"]);
+    mark_figures_from(&mut losses, 1);
+    mark_dispensable(&mut losses, &["age p99 ms", "oldest p50 ms", "KiB most", "KiB mean"]);
     losses
 }
 
 /// A row: a count of files or of operations.
 type Row<'a> = (&'static str, &'a LossCount);
 
-fn headed_files() -> Table {
-    let mut left = table(["a mount would find", "cuts", "mean", "most", "the first"]);
-    figures(&mut left, &["cuts", "mean", "most"]);
-    dispensable(&mut left, &["the first", "mean"]);
+fn empty_files_table() -> Table {
+    let mut left = new_table(["a mount would find", "cuts", "mean", "most", "the first"]);
+    mark_figures(&mut left, &["cuts", "mean", "most"]);
+    mark_dispensable(&mut left, &["the first", "mean"]);
     left
 }
 
 /// Counts of files and operations, if the job has any.
-fn rows(report: &CutReport) -> Vec<Row<'_>> {
+fn file_rows(report: &CutReport) -> Vec<Row<'_>> {
     let (Some(files), Some(operations)) = (&report.files, &report.operations) else { return Vec::new() };
     let mut rows = vec![
         ("files promised to stay: lost", &files.promised_lost),
@@ -98,8 +98,8 @@ fn rows(report: &CutReport) -> Vec<Row<'_>> {
 }
 
 fn files_table(report: &CutReport) -> Option<Table> {
-    let rows = rows(report);
-    let mut left = headed_files();
+    let rows = file_rows(report);
+    let mut left = empty_files_table();
     for (name, count) in &rows {
         let first = count.example.as_ref().map_or(String::new(), |it| format!("{} at {:.3} s", it.name, it.at_s));
         let mean = format!("{:.1}", count.count_mean);
@@ -108,14 +108,14 @@ fn files_table(report: &CutReport) -> Option<Table> {
     (!rows.is_empty()).then_some(left)
 }
 
-fn text(
+fn format_report(
     title: &str,
     when: &CutTime,
     report: &CutReport,
     stack: &Stack,
     columns: &[String],
 ) -> Result<String, CommandError> {
-    let width = screen::width();
+    let width = screen::output_width();
     let CutReport { cuts, elapsed_s, writes, flushes, .. } = report;
     let place = match when {
         CutTime::Random(_) => format!("at random instants of {elapsed_s:.3} s"),
@@ -123,36 +123,36 @@ fn text(
         CutTime::After { pause, .. } => format!("each {} ms after the end of a run", pause.nanos() as f64 / 1e6),
         CutTime::Off(_) => "in order, each after the end of a run".to_owned(),
     };
-    let mut losses = headed();
+    let mut losses = empty_losses_table();
     for (name, side) in
         [("acknowledged", &report.acknowledged_lost), ("  flushed", &report.flushed_lost), ("  FUA", &report.fua_lost)]
     {
-        losses.add_row(row(name, side));
+        losses.add_row(losses_row(name, side));
     }
     let mut files = files_table(report);
     let mut tables: Vec<&mut Table> = [Some(&mut losses), files.as_mut()].into_iter().flatten().collect();
-    choose(&mut tables, columns)?;
+    choose_columns(&mut tables, columns)?;
     let heading = format!(
         "{title}: {cuts} {} {place}; {writes} writes, {flushes} flushes",
         match when {
-            CutTime::Off(_) => plural(u64::from(*cuts), "power-off", "power-offs"),
-            _ => plural(u64::from(*cuts), "cut", "cuts"),
+            CutTime::Off(_) => singular_or_plural(u64::from(*cuts), "power-off", "power-offs"),
+            _ => singular_or_plural(u64::from(*cuts), "cut", "cuts"),
         }
     );
-    let mut text = format!("{}\n\n{}\n\n", wrapped(&heading, width), losses.draw(width));
+    let mut text = format!("{}\n\n{}\n\n", wrap_text(&heading, width), losses.draw(width));
     if let Some(files) = files {
         text.push_str(&format!("{}\n\n", files.draw(width)));
     }
-    for line in words(report, when, stack) {
-        text.push_str(&format!("{}\n", wrapped(&line, width)));
+    for line in report_sentences(report, when, stack) {
+        text.push_str(&format!("{}\n", wrap_text(&line, width)));
     }
-    if let Some([caption, curve]) = plot::terminal(report, width.min(CURVE.0), CURVE.1) {
-        text.push_str(&format!("\n{}\n{curve}", wrapped(&caption, width)));
+    if let Some([caption, curve]) = plot::draw_terminal(report, width.min(CURVE.0), CURVE.1) {
+        text.push_str(&format!("\n{}\n{curve}", wrap_text(&caption, width)));
     }
     Ok(text)
 }
 
-fn row(name: &str, losses: &ClassLosses) -> Vec<String> {
+fn losses_row(name: &str, losses: &ClassLosses) -> Vec<String> {
     let kib = |bytes: f64| format!("{:.1}", bytes / 1024.0);
     let mut row = vec![
         name.to_owned(),
@@ -170,14 +170,14 @@ fn row(name: &str, losses: &ClassLosses) -> Vec<String> {
     row
 }
 
-fn plural<'a>(count: u64, one: &'a str, many: &'a str) -> &'a str {
+fn singular_or_plural<'a>(count: u64, one: &'a str, many: &'a str) -> &'a str {
     if count == 1 { one } else { many }
 }
 
 /// The meaning of the figures, in sentences.
-fn words(report: &CutReport, when: &CutTime, stack: &Stack) -> Vec<String> {
-    let mut words = vec![if let CutTime::Off(_) = when { shutdown(report) } else { verdict(report) }];
-    words.extend(files(report));
+fn report_sentences(report: &CutReport, when: &CutTime, stack: &Stack) -> Vec<String> {
+    let mut words = vec![if let CutTime::Off(_) = when { shutdown_sentence(report) } else { promise_sentence(report) }];
+    words.extend(files_sentence(report));
     if report.at_risk_summary.bytes_max > 0 {
         let (summary, longest) = (&report.at_risk_summary, report.longest_at_risk_ms);
         words.push(format!(
@@ -190,13 +190,13 @@ fn words(report: &CutReport, when: &CutTime, stack: &Stack) -> Vec<String> {
         words.push(format!(
             "Cut in two: {} {} left a write only partly on the medium (a database's torn page).",
             report.partial.cuts,
-            plural(report.partial.cuts, "cut", "cuts")
+            singular_or_plural(report.partial.cuts, "cut", "cuts")
         ));
     }
     if let Some(stripes) = &report.stripes {
         words.push(match stripes.cuts {
             0 => "Write hole: after every cut all rows agreed with their parity.".to_owned(),
-            cuts if loses_rows(stack) => format!(
+            cuts if breaks_row_promise(stack) => format!(
                 "Write hole: {cuts} cuts left rows that disagree with their parity, {:.1} on average, {} at most. Their \
                  blocks on the lost drive are gone, however old.",
                 stripes.inconsistent_mean, stripes.inconsistent_max
@@ -210,12 +210,12 @@ fn words(report: &CutReport, when: &CutTime, stack: &Stack) -> Vec<String> {
             ),
         });
     }
-    words.push(head(report));
+    words.push(torn_sector_sentence(report));
     words
 }
 
 /// Losses by an orderly power-off, which should lose nothing.
-fn shutdown(report: &CutReport) -> String {
+fn shutdown_sentence(report: &CutReport) -> String {
     let CutReport { cuts, acknowledged_lost: lost, .. } = report;
     match lost.writes {
         0 => "Orderly power-off: nothing acknowledged was lost.".to_owned(),
@@ -223,13 +223,13 @@ fn shutdown(report: &CutReport) -> String {
             "The power went off before the drive had written its data: {} of {cuts} power-offs lost acknowledged writes, {:.1} on average.{}",
             lost.cuts_with_loss,
             lost.writes_mean,
-            by(report)
+            breach_cause(report)
         ),
     }
 }
 
 /// Losses of files, in a sentence; none for a job without files.
-fn files(report: &CutReport) -> Option<String> {
+fn files_sentence(report: &CutReport) -> Option<String> {
     let (files, operations) = (report.files.as_ref()?, report.operations.as_ref()?);
     let cuts = report.cuts;
     let (file, operation) = (&files.promised_lost, &operations.promised_lost);
@@ -266,31 +266,31 @@ fn files(report: &CutReport) -> Option<String> {
 }
 
 /// Whether the stack breaks the promise that other drives can reconstruct what a lost drive held of a row.
-fn loses_rows(stack: &Stack) -> bool {
+fn breaks_row_promise(stack: &Stack) -> bool {
     stack.promise_breakers().iter().any(|breaker| breaker.breaks == Assurance::Rows)
 }
 
 /// The beginning of a sentence about a broken promise, such as `The drive broke its`.
-fn broke(report: &CutReport) -> String {
+fn breach_beginning(report: &CutReport) -> String {
     let levels: BTreeSet<&str> = report.broken_by.iter().map(|blamed| blamed.level.as_str()).collect();
     let who = match levels.len() {
         0 => "the stack".to_owned(),
-        _ => blame::levels(&report.broken_by),
+        _ => blame::list_levels(&report.broken_by),
     };
     let whose = if levels.len() > 1 { "their" } else { "its" };
     format!("T{} broke {whose}", &who[1..])
 }
 
 /// The settings that broke it, in a sentence.
-fn by(report: &CutReport) -> String {
+fn breach_cause(report: &CutReport) -> String {
     match report.broken_by.as_slice() {
         [] => String::new(),
-        blamed => format!(" By: {}.", blame::settings(blamed)),
+        blamed => format!(" By: {}.", blame::list_settings(blamed)),
     }
 }
 
 /// Whether the stack kept its promises, and what it never promised.
-fn verdict(report: &CutReport) -> String {
+fn promise_sentence(report: &CutReport) -> String {
     let CutReport { cuts, volatile_cache, acknowledged_lost: lost, promised_lost: broken, flushes, .. } = report;
     if broken.writes > 0 {
         let kind = match (report.flushed_lost.writes > 0, report.fua_lost.writes > 0) {
@@ -299,7 +299,12 @@ fn verdict(report: &CutReport) -> String {
             _ => "acknowledged with the write cache off",
         };
         let held = format!("lost writes that had been {kind}, up to {} at once", broken.writes_max);
-        return format!("{} promise: {} of {cuts} cuts {held}.{}", broke(report), broken.cuts_with_loss, by(report));
+        return format!(
+            "{} promise: {} of {cuts} cuts {held}.{}",
+            breach_beginning(report),
+            broken.cuts_with_loss,
+            breach_cause(report)
+        );
     }
     match (lost.writes > 0, volatile_cache) {
         (false, _) if report.saves_buffer => {
@@ -321,7 +326,7 @@ fn verdict(report: &CutReport) -> String {
 }
 
 /// The state of the sector under the head, in a sentence.
-fn head(report: &CutReport) -> String {
+fn torn_sector_sentence(report: &CutReport) -> String {
     let torn = &report.torn;
     match report.cut_sector {
         "finished" => {

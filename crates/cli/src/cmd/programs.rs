@@ -5,33 +5,33 @@ use seekwise_formats::figure::Figure;
 use seekwise_formats::program::{self, ProgramFile};
 use serde_json::{Value, json};
 
-use super::{print, print_json};
+use super::{print_json, print_text};
 use crate::args;
 use crate::exit::{CommandAnswer, CommandResult};
-use crate::screen::{self, wrapped};
+use crate::screen::{self, wrap_text};
 use crate::tables;
 
 /// Lists them, or shows one.
-pub fn programs(args: &args::NamedArgs, json: bool) -> CommandResult {
+pub fn run_command(args: &args::NamedArgs, json: bool) -> CommandResult {
     let all = program::programs();
     if let Some(name) = &args.name {
-        return match program::named(name) {
-            Some(program) => one(program, json),
+        return match program::find(name) {
+            Some(program) => show_one(program, json),
             None => {
                 let names = all.iter().map(|program| program.name.as_str());
-                Err(Diagnostic::at(name, 0, "no program with that name").nearest_to(name, names).into())
+                Err(Diagnostic::at(name, 0, "no program with that name").suggest_nearest(name, names).into())
             }
         };
     }
     if json {
-        print_json(&all.iter().map(shown_json).collect::<Vec<_>>())?;
+        print_json(&all.iter().map(program_json).collect::<Vec<_>>())?;
         return Ok(CommandAnswer::Done);
     }
-    let mut table = tables::table(["program", "an operation is", "what it is"]);
+    let mut table = tables::new_table(["program", "an operation is", "what it is"]);
     for program in all {
         table.add_row([program.name.as_str(), program.operation, &program.title]);
     }
-    print(&format!("{table}\n\n{}", wrapped(HOW, screen::width())))?;
+    print_text(&format!("{table}\n\n{}", wrap_text(HOW, screen::output_width())))?;
     Ok(CommandAnswer::Done)
 }
 
@@ -39,28 +39,28 @@ pub fn programs(args: &args::NamedArgs, json: bool) -> CommandResult {
 const HOW: &str = "A scene names one under [program.NAME]; `seekwise init scene` writes one. `seekwise programs NAME` shows the \
                    figures of one, each of which a scene may set otherwise (program.NAME.KEY).";
 
-fn one(program: &ProgramFile, json: bool) -> CommandResult {
+fn show_one(program: &ProgramFile, json: bool) -> CommandResult {
     if json {
-        print_json(&shown_json(program))?;
+        print_json(&program_json(program))?;
         return Ok(CommandAnswer::Done);
     }
-    let mut table = tables::table(["figure", "value", "kind", "source"]);
+    let mut table = tables::new_table(["figure", "value", "kind", "source"]);
     for figure in &program.figures {
         let value = format!("{} {}", figure.value, figure.unit);
         let (kind, value) = (figure.kind.to_string(), value.trim_end().to_owned());
         table.add_row([figure.key.to_owned(), value, kind, figure.source.clone()]);
     }
     let does = format!("It {}. An operation is {}.", program.what, program.operation);
-    print(&format!(
+    print_text(&format!(
         "{}: {}\n\n{}\n\n{table}",
         program.name,
-        wrapped(&program.title, screen::width()),
-        wrapped(&does, screen::width())
+        wrap_text(&program.title, screen::output_width()),
+        wrap_text(&does, screen::output_width())
     ))?;
     Ok(CommandAnswer::Done)
 }
 
-fn shown_json(program: &ProgramFile) -> Value {
+fn program_json(program: &ProgramFile) -> Value {
     let figure = |figure: &Figure| {
         json!({"key": figure.key, "value": figure.value.to_string(), "unit": figure.unit,
                "kind": figure.kind.to_string(), "source": figure.source})

@@ -17,7 +17,7 @@ const PYTHON: &str = "SEEKWISE_PYTHON";
 const START: &str = "import sys; sys.path[:] = filter(None, sys.path)";
 
 /// Runs the module's counterpart of `command` with `words`; `else_` says how to do without the module.
-pub fn ask(command: &str, words: Value, else_: &str) -> CommandResult {
+pub fn run_module_command(command: &str, words: Value, else_: &str) -> CommandResult {
     let python = std::env::var(PYTHON).unwrap_or_else(|_| "python3".to_owned());
     let imported = format!("{START}; import seekwise");
     let has = Command::new(&python).args(["-c", &imported]).stdout(Stdio::null()).stderr(Stdio::null()).status();
@@ -28,9 +28,9 @@ pub fn ask(command: &str, words: Value, else_: &str) -> CommandResult {
         )));
     }
     let mut words = words;
-    words["build"] = Value::from(ProgramVersion::this().build);
+    words["build"] = Value::from(ProgramVersion::current().build);
     // The first signal reaches both processes: the module says what is kept.
-    interrupt::hold().end_with(|| {});
+    interrupt::hold_signals().end_with(|| {});
     let program = format!("{START}; from seekwise._{command}_command import main; sys.exit(main(sys.argv[1:]))");
     let ended = Command::new(&python).args(["-c", &program, &words.to_string()]).status();
     let ended = ended.map_err(|error| CommandError::new(format!("{command}: {python}: {error}")))?;

@@ -11,7 +11,7 @@ use seekwise_os::outputs::create_scratch;
 use serde_json::json;
 
 use super::python_module;
-use super::study::{StudyOutput, finish, review};
+use super::study::{StudyOutput, print_result, review};
 use crate::args;
 use crate::exit::{CommandAnswer, CommandError, CommandResult};
 
@@ -19,9 +19,9 @@ use crate::exit::{CommandAnswer, CommandError, CommandResult};
 const PAGE: &str = "report.html";
 
 /// Runs the command.
-pub fn report(args: &args::ReportArgs, json: bool) -> CommandResult {
-    let kept = kept(&args.folder);
-    args.pictures.admit(args.force, &kept.iter().map(String::as_str).collect::<Vec<_>>())?;
+pub fn run_command(args: &args::ReportArgs, json: bool) -> CommandResult {
+    let kept = input_files(&args.folder);
+    args.pictures.check_paths(args.force, &kept.iter().map(String::as_str).collect::<Vec<_>>())?;
     match args.folder.to_str().filter(|name| name.contains("://") && !args.folder.exists()) {
         Some(url) => report_elsewhere(args, url, json),
         None => report_in(args, &args.folder, json),
@@ -29,7 +29,7 @@ pub fn report(args: &args::ReportArgs, json: bool) -> CommandResult {
 }
 
 /// Files from which a report is made: all of its folder but the page.
-fn kept(folder: &Path) -> Vec<String> {
+fn input_files(folder: &Path) -> Vec<String> {
     let paths = std::fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     paths.filter(|path| !path.ends_with(PAGE)).map(|path| path.display().to_string()).collect()
 }
@@ -40,7 +40,7 @@ fn report_elsewhere(args: &args::ReportArgs, url: &str, json: bool) -> CommandRe
         .map_err(|error| CommandError::new(format!("report: {error}")))?;
     let copied = |way: &str| {
         let words = json!({"url": url, "folder": folder.path(), "copy": way});
-        python_module::ask("report", words, "a copied folder needs no module")
+        python_module::run_module_command("report", words, "a copied folder needs no module")
     };
     let fetched = copied("fetch")?;
     if fetched != CommandAnswer::Done {
@@ -57,21 +57,21 @@ fn report_in(args: &args::ReportArgs, from: &Path, json: bool) -> CommandResult 
     if results::says(from)
         && let Some(ReviewManifest { text, made }) = results::kept_review(from)?
     {
-        if args.pictures.any() {
+        if args.pictures.are_requested() {
             let why = "a review has an answer a part; expected the folder of a part";
             return Err(CommandError::new(format!("{folder}: {why}")));
         }
-        return review::finish(&again_from_review(from, &text, &made)?, said);
+        return review::print_result(&again_from_review(from, &text, &made)?, said);
     }
     let mut studied = again_from(from)?;
-    if args.pictures.any() {
-        let drawn = Forest::of(&studied.evidence());
+    if args.pictures.are_requested() {
+        let drawn = Forest::from_evidence(&studied.evidence());
         let drawn = drawn
             .ok_or_else(|| CommandError::new(format!("{folder}: nothing is compared in it: there is no picture")))?;
-        args.pictures.write(args.force, || forest::svg(&drawn))?;
+        args.pictures.write(args.force, || forest::draw_svg(&drawn))?;
     }
     if from != args.folder {
         studied.page = PathBuf::from(format!("{folder}/{PAGE}"));
     }
-    finish(&studied, &args.folder, said)
+    print_result(&studied, &args.folder, said)
 }

@@ -1,7 +1,7 @@
 //! `seekwise restore`: cleans up after killed runs: restores settings of devices, removes mounts, loop devices,
 //! processes and folders.
 
-use super::{print, print_json};
+use super::{print_json, print_text};
 use crate::args;
 use crate::exit::{CommandAnswer, CommandResult};
 
@@ -9,20 +9,21 @@ use crate::exit::{CommandAnswer, CommandResult};
 #[cfg(target_os = "linux")]
 pub fn restore(args: &args::RestoreArgs, as_json: bool) -> CommandResult {
     use crate::exit::CommandError;
-    use seekwise_os::kernel::debris::clear;
+    use seekwise_os::kernel::debris::remove_leftovers;
     use seekwise_os::real::settings::restore;
     // The word under which JSON has an item, and the item's name.
     let settings = restore(args.dry_run).into_iter().map(|it| ("disk", it.disk, it.said, it.failed));
-    let all: Vec<_> =
-        settings.chain(clear(args.dry_run).into_iter().map(|it| ("run", it.run, it.said, it.failed))).collect();
+    let all: Vec<_> = settings
+        .chain(remove_leftovers(args.dry_run).into_iter().map(|it| ("run", it.run, it.said, it.failed)))
+        .collect();
     if as_json {
         let one = |(word, of, said, failed): &(&str, _, _, _)| serde_json::json!({ *word: of, "said": said, "failed": failed });
         print_json(&all.iter().map(one).collect::<Vec<_>>())?;
     } else if all.is_empty() {
-        print("Nothing is left of any run.")?;
+        print_text("Nothing is left of any run.")?;
     } else {
         let lines = all.iter().flat_map(|(_, of, said, _)| said.iter().map(move |said| format!("{of}: {said}")));
-        print(&lines.collect::<Vec<_>>().join("\n"))?;
+        print_text(&lines.collect::<Vec<_>>().join("\n"))?;
     }
     match all.iter().filter(|it| it.3).count() {
         0 => Ok(CommandAnswer::Done),
@@ -35,7 +36,7 @@ pub fn restore(args: &args::RestoreArgs, as_json: bool) -> CommandResult {
 pub fn restore(_: &args::RestoreArgs, as_json: bool) -> CommandResult {
     match as_json {
         true => print_json(&Vec::<serde_json::Value>::new())?,
-        false => print("Nothing is left of any run: devices are set on Linux alone.")?,
+        false => print_text("Nothing is left of any run: devices are set on Linux alone.")?,
     }
     Ok(CommandAnswer::Done)
 }

@@ -13,46 +13,49 @@ use seekwise_model::time::Span;
 use seekwise_run::work::Work;
 
 use self::slow::SlowRequests;
-use self::text::{TextOptions, text};
-use super::{print, print_json, study, warn};
+use self::text::{TextOptions, format_run};
+use super::{print_json, print_text, print_warnings, study};
 use crate::args::{self, ResultFormat};
 use crate::exit::{CommandAnswer, CommandError, CommandResult};
-use crate::output::{csv_cell, say};
-use crate::progress::Line;
+use crate::output::{csv_cell, print_to_stderr};
+use crate::progress::ProgressObserver;
 use crate::screen;
 
 /// Runs the command.
-pub fn run(args: &args::RunArgs, bounds: &Bounds, json: bool) -> CommandResult {
-    let format = format(args.format, json)?;
-    check(args, format)?;
-    let setup = args.on.setup(&args.job);
+pub fn run_command(args: &args::RunArgs, bounds: &Bounds, json: bool) -> CommandResult {
+    let format = result_format(args.format, json)?;
+    check_arguments(args, format)?;
+    let setup = args.on.job_setup(&args.job);
     let runnable = PreparedRun::new(&setup)?;
-    warn(&runnable.prepared.warnings);
-    of_workers(format, &runnable.prepared)?;
-    of_files(args, &runnable.prepared)?;
+    print_warnings(&runnable.prepared.warnings);
+    check_format(format, &runnable.prepared)?;
+    check_force(args, &runnable.prepared)?;
     let options = RunOptions { log: args.log.as_deref(), out: args.out.as_deref(), force: args.force, bounds: *bounds };
-    let line = args.out.as_deref().map_or_else(Line::new, |out| Line::keeping(out, study::go_on(out)));
+    let line = args
+        .out
+        .as_deref()
+        .map_or_else(ProgressObserver::new, |out| ProgressObserver::keeping_runs(out, study::resume_command(out)));
     let mut slow = args.slow.map(|least| SlowRequests::new(Span::from_nanos(least.nanos)));
     let result = runnable.run(&options, &line, &mut |record| {
         if let Some(slow) = &mut slow {
-            slow.take(record);
+            slow.keep_if_slow(record);
         }
     })?;
     drop(line);
-    warn(&result.record.warnings[result.prepared.warnings.len()..]);
-    show(args, format, &result, slow)?;
+    print_warnings(&result.record.warnings[result.prepared.warnings.len()..]);
+    print_result(args, format, &result, slow)?;
     match (&result.page, &args.out) {
         (Some(page), Some(out)) => {
-            say(format!("Report: {}", page.display()));
-            say(format!("Again: {}", seekwise::study::again(out)));
+            print_to_stderr(format!("Report: {}", page.display()));
+            print_to_stderr(format!("Again: {}", seekwise::study::again(out)));
         }
-        _ => say(format!("Again: seekwise run {} --seed {}", setup.words(), setup.seed)),
+        _ => print_to_stderr(format!("Again: seekwise run {} --seed {}", setup.words(), setup.seed)),
     }
     Ok(CommandAnswer::Done)
 }
 
 /// Prints the result in the format that is asked for.
-fn show(
+fn print_result(
     args: &args::RunArgs,
     format: ResultFormat,
     result: &RunResult,
@@ -63,34 +66,34 @@ fn show(
         ResultFormat::Json => {
             let mut value = result.json();
             if let Some(slow) = &slow {
-                value["slow"] = slow.json();
+                value["slow"] = slow.to_json();
             }
             print_json(&value)
         }
-        ResultFormat::FioJson => print(&answer::shown(&fio_output::write(prepared, measured))),
-        ResultFormat::Csv => print(&csv(record)),
+        ResultFormat::FioJson => print_text(&answer::shown(&fio_output::write(prepared, measured))),
+        ResultFormat::Csv => print_text(&format_csv(record)),
         ResultFormat::Text => {
-            let wanted = TextOptions { columns: &args.columns.names, plot: args.plot, width: screen::width() };
+            let wanted = TextOptions { columns: &args.columns.names, plot: args.plot, width: screen::output_width() };
             let made_on = if let Work::Session(session) = &prepared.job { &*session.made_on } else { "" };
-            let slow = slow.map_or(String::new(), |slow| slow.text(wanted.width));
-            print(&(text(record, measured, made_on, &wanted)? + &slow))
+            let slow = slow.map_or(String::new(), |slow| slow.format_table(wanted.width));
+            print_text(&(format_run(record, measured, made_on, &wanted)? + &slow))
         }
     }
 }
 
 /// Refuses arguments that do not go together.
-fn check(args: &args::RunArgs, format: ResultFormat) -> Result<(), CommandError> {
+fn check_arguments(args: &args::RunArgs, format: ResultFormat) -> Result<(), CommandError> {
     if (args.plot || !args.columns.names.is_empty()) && format != ResultFormat::Text {
         return Err(CommandError::new("--plot and --columns need --format text"));
     }
     if args.slow.is_some() && !matches!(format, ResultFormat::Text | ResultFormat::Json) {
         return Err(CommandError::new("--slow: not supported in this format; expected text or json"));
     }
-    text::check(&args.columns.names)
+    text::check_columns(&args.columns.names)
 }
 
 /// Refuses fio's format for work that has no jobs.
-fn of_workers(format: ResultFormat, prepared: &PreparedCell) -> Result<(), CommandError> {
+fn check_format(format: ResultFormat, prepared: &PreparedCell) -> Result<(), CommandError> {
     match format == ResultFormat::FioJson && prepared.job.workers().is_empty() {
         true => Err(CommandError::new(
             "--format fio-json: a scene, session or trace has no fio jobs; expected text, json or csv",
@@ -100,7 +103,7 @@ fn of_workers(format: ResultFormat, prepared: &PreparedCell) -> Result<(), Comma
 }
 
 /// Refuses `--force` if there is no file to overwrite.
-fn of_files(args: &args::RunArgs, prepared: &PreparedCell) -> Result<(), CommandError> {
+fn check_force(args: &args::RunArgs, prepared: &PreparedCell) -> Result<(), CommandError> {
     match args.force && args.out.is_none() && args.log.is_none() && prepared.logs.is_empty() {
         true => Err(CommandError::new("--force: there is nothing to overwrite; expected --out or --log as well")),
         false => Ok(()),
@@ -108,7 +111,7 @@ fn of_files(args: &args::RunArgs, prepared: &PreparedCell) -> Result<(), Command
 }
 
 /// The format that `--format` or `--json` asks for.
-fn format(given: Option<ResultFormat>, json: bool) -> Result<ResultFormat, CommandError> {
+fn result_format(given: Option<ResultFormat>, json: bool) -> Result<ResultFormat, CommandError> {
     match given {
         Some(format) if json && format != ResultFormat::Json => {
             let name = clap::ValueEnum::to_possible_value(&format).map_or(String::new(), |it| it.get_name().to_owned());
@@ -120,7 +123,7 @@ fn format(given: Option<ResultFormat>, json: bool) -> Result<ResultFormat, Comma
     }
 }
 
-fn csv(record: &RunRecord) -> String {
+fn format_csv(record: &RunRecord) -> String {
     let mut text =
         "target,job,seed,kind,ios,iops,bytes_per_s,mean_ms,p50_ms,p90_ms,p99_ms,p99_9_ms,p99_99_ms,max_ms,since_due_mean_ms,\
          since_due_p50_ms,since_due_p90_ms,since_due_p99_ms,since_due_p99_9_ms,since_due_p99_99_ms,since_due_max_ms,schema\n"

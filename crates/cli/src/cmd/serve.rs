@@ -20,16 +20,16 @@ use seekwise_os::null::{NullDevice, NullPlace};
 use seekwise_os::serve::command::BesideCommand;
 #[cfg(target_os = "linux")]
 use seekwise_os::serve::fuse::FuseFolder;
-use seekwise_os::serve::{FILE, ListenAddress, ServerSockets, path_cost, serve as serve_to};
+use seekwise_os::serve::{FILE, ListenAddress, ServerSockets, path_cost, serve_disk as serve_to};
 use seekwise_run::receipt::Receipt;
 use seekwise_run::receipt::pace::PaceVerdict;
 use serde_json::json;
 
-use super::{print, print_json, warn};
+use super::{print_json, print_text, print_warnings};
 use crate::args;
 use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::interrupt::{self, SignalState};
-use crate::output::say;
+use crate::output::print_to_stderr;
 use crate::tables;
 use seekwise::Bounds;
 use seekwise::outputs::{self, NewFile, OutputFile};
@@ -37,80 +37,85 @@ use seekwise::reading::spoken;
 use seekwise::setup;
 
 /// Runs the command.
-pub fn serve(args: &args::ServeArgs, bounds: &Bounds, json: bool) -> CommandResult {
+pub fn run_command(args: &args::ServeArgs, bounds: &Bounds, json: bool) -> CommandResult {
     if let Some(address) = args.nbd.as_ref().filter(|address| !address.is_local() && !args.expose) {
         return Err(CommandError::new(format!(
             "--nbd {}: everybody who reaches this address could read and write the disk; expected 127.0.0.1 or a unix \
              socket, or --expose",
-            address.uri()
+            address.client_uri()
         )));
     }
-    let Served { device, stack, about } = Served::of(args)?;
+    let ServedTarget { device, stack, about } = ServedTarget::from_args(args)?;
     let limits = device.limits(0);
     let bytes = limits.sectors * SECTOR;
-    let room = MemoryRoom::within(bounds.memory(), args.max_clients);
+    let room = MemoryRoom::divide_limit(bounds.memory(), args.max_clients);
     let room = room.map_err(|why| CommandError::new(format!("--max-memory: {why}")))?;
-    let (content, image) = content(args, bytes)?;
-    let export = Export { fast_zeroes: args.target == NullPlace::NAME, ..Export::of(&limits, about) };
-    let recorder = args.record.as_deref().map(|path| recorder(path, args)).transpose()?;
+    let (content, image) = open_content(args, bytes)?;
+    let export = Export { fast_zeroes: args.target == NullPlace::NAME, ..Export::new(&limits, about) };
+    let recorder = args.record.as_deref().map(|path| open_recorder(path, args)).transpose()?;
     let path = path_cost().map_err(|error| CommandError::new(format!("the cost of a connection: {error}")))?;
-    let [control, folder] = [control(args), args.fuse.clone()].map(|path| path.map(std::path::absolute).transpose());
+    let [control, folder] =
+        [control_path(args), args.fuse.clone()].map(|path| path.map(std::path::absolute).transpose());
     let (control, folder) = (control.map_err(CommandError::new)?, folder.map_err(CommandError::new)?);
-    let address = args.nbd.clone().map(ListenAddress::absolute).transpose().map_err(CommandError::new)?;
+    let address = args.nbd.clone().map(ListenAddress::into_absolute).transpose().map_err(CommandError::new)?;
     let _note = note(args, control.as_deref());
     // Signals wait until the disk can be stopped, so that nothing of ours stays behind.
-    let signals = interrupt::hold();
+    let signals = interrupt::hold_signals();
     let doors = ServerSockets::open(address.as_ref(), control.as_deref()).map_err(|error| {
-        let which = args.nbd.as_ref().map_or("--control".to_owned(), ListenAddress::uri);
+        let which = args.nbd.as_ref().map_or("--control".to_owned(), ListenAddress::client_uri);
         CommandError::new(format!("{which}: {error}"))
     })?;
     let places = DiskPlaces {
-        uri: doors.address().map(ListenAddress::uri),
+        uri: doors.address().map(ListenAddress::client_uri),
         file: folder.as_ref().map(|folder| folder.join(FILE).display().to_string()),
         control: control.as_ref().map(|control| control.display().to_string()),
     };
     let told = places.uri.iter().chain(&places.file).map(String::as_str).collect::<Vec<_>>().join(" and ");
-    say(format!("Serving {}, {:.1} GB, at {told}", spoken(&args.target), bytes as f64 / 1e9));
+    print_to_stderr(format!("Serving {}, {:.1} GB, at {told}", spoken(&args.target), bytes as f64 / 1e9));
     if let Some(control) = &places.control {
-        say(format!("Orders: seekwise disk power cut --control {control}"));
+        print_to_stderr(format!("Orders: seekwise disk power cut --control {control}"));
     }
     image.into_iter().for_each(NewFile::keep);
-    let disk = LiveDisk::new(device, content, args.speed, plan(args)).along(path);
-    let disk = if let Some(stack) = stack { disk.without(lacking(&stack)).judged(&stack) } else { disk };
-    let disk = disk.within(room).admitting(args.max_clients);
-    let disk = if let Some(recorder) = recorder { disk.recorded(recorder) } else { disk };
+    let disk = LiveDisk::new(device, content, args.speed, cut_plan(args)).with_path_cost(path);
+    let disk = if let Some(stack) = stack {
+        disk.without_drives(missing_members(&stack)).with_cut_history(&stack)
+    } else {
+        disk
+    };
+    let disk = disk.with_memory_limits(room).with_client_limit(args.max_clients);
+    let disk = if let Some(recorder) = recorder { disk.with_recorder(recorder) } else { disk };
     let (mut command, mut mounted) = (None, None);
-    let (exported, measured) = (export.clone(), disk.measured());
+    let (exported, measured) = (export.clone(), disk.latency_recorder());
     let receipt = serve_to(disk, export, doors, |inbox| {
         mounted = folder.as_deref().map(|path| Mounted::at(path, &exported, room, &measured, inbox.clone()));
         match &mounted {
             Some(Err(_)) => drop(inbox.send(DiskMessage::Stop)),
-            _ => command = begin(args, places, inbox, signals, json),
+            _ => command = start_command(args, places, inbox, signals, json),
         }
     });
     let unmounted = mounted.transpose()?.map_or(Ok(()), Mounted::end);
     let receipt = receipt.map_err(CommandError::new)?;
     let command = command.transpose().map_err(CommandError::new)?;
-    report(args, &receipt, json)?;
+    print_receipt(args, &receipt, json)?;
     unmounted?;
-    Ok(match command.map(|command| command.code()) {
+    Ok(match command.map(|command| command.try_exit_code()) {
         // The command ignored the signal, and the disk was stopped all the same.
         Some(None) => CommandAnswer::Stopped,
         Some(Some(code)) if code != 0 => CommandAnswer::HandedOn(code),
-        _ if args.strict && matches!(receipt.pace(), PaceVerdict::FellBehind(_)) => CommandAnswer::No,
+        _ if args.strict && matches!(receipt.pace_verdict(), PaceVerdict::FellBehind(_)) => CommandAnswer::No,
         _ => CommandAnswer::Done,
     })
 }
 
 /// Prints the receipt to standard output; with --run, whose command has that, to standard error, unless JSON was asked for.
-fn report(args: &args::ServeArgs, receipt: &Receipt, json: bool) -> Result<(), CommandError> {
+fn print_receipt(args: &args::ServeArgs, receipt: &Receipt, json: bool) -> Result<(), CommandError> {
     match json {
         true => print_json(&as_json(args, receipt)),
         false if args.run => {
-            say(text(receipt).trim_end());
+            print_to_stderr(format_receipt(receipt).trim_end());
             Ok(())
         }
-        false => print(&text(receipt)),
+        false => print_text(&format_receipt(receipt)),
     }
 }
 
@@ -122,7 +127,7 @@ struct DiskPlaces {
 }
 
 /// The device to serve.
-struct Served {
+struct ServedTarget {
     device: Box<dyn Device>,
     /// The stack, if it is modelled.
     stack: Option<Stack>,
@@ -130,28 +135,28 @@ struct Served {
     about: String,
 }
 
-impl Served {
-    fn of(args: &args::ServeArgs) -> Result<Served, CommandError> {
+impl ServedTarget {
+    fn from_args(args: &args::ServeArgs) -> Result<ServedTarget, CommandError> {
         if args.target == NullPlace::NAME {
             setup::nothing_set(&args.set)?;
             let about = "answers at once, to measure the overhead of Seekwise itself".to_owned();
-            return Ok(Served { device: Box::new(NullDevice::new()), stack: None, about });
+            return Ok(ServedTarget { device: Box::new(NullDevice::new()), stack: None, about });
         }
         let (stack, warnings) = setup::stack(&args.target, &args.set)?;
-        warn(&warnings);
-        fits(&stack)?;
+        print_warnings(&warnings);
+        refuse_changes(&stack)?;
         let about = format!("{} as Seekwise models it", stack.profile.name);
-        Ok(Served { device: stack.build(Seed(args.seed)), stack: Some(stack), about })
+        Ok(ServedTarget { device: stack.build(Seed(args.seed)), stack: Some(stack), about })
     }
 }
 
 /// The missing drives of an array, a bit each.
-fn lacking(stack: &Stack) -> u64 {
+fn missing_members(stack: &Stack) -> u64 {
     stack.array().map_or(0, |array| array.lost)
 }
 
 /// Refuses changes at instants of a run: nothing is run here.
-fn fits(stack: &Stack) -> Result<(), CommandError> {
+fn refuse_changes(stack: &Stack) -> Result<(), CommandError> {
     if let Some(change) = stack.changes.first() {
         return Err(CommandError::new(format!(
             "`{}` changes during a run, and nothing is run here; expected `seekwise disk set {}={}` when it is time",
@@ -162,19 +167,19 @@ fn fits(stack: &Stack) -> Result<(), CommandError> {
 }
 
 /// Opens the disk's first contents, and its image, which is removed if it is new and not kept.
-fn content(args: &args::ServeArgs, bytes: u64) -> Result<(Bytes, Option<NewFile>), CommandError> {
-    let base = args.base.as_deref().map(|path| base(path, bytes)).transpose()?;
-    let image = args.image.as_deref().map(|path| image(path, bytes, base.is_some())).transpose()?;
+fn open_content(args: &args::ServeArgs, bytes: u64) -> Result<(Bytes, Option<NewFile>), CommandError> {
+    let base = args.base.as_deref().map(|path| open_base(path, bytes)).transpose()?;
+    let image = args.image.as_deref().map(|path| open_image(path, bytes, base.is_some())).transpose()?;
     let (platters, image) = image.unzip();
-    let content = Bytes::on(platters.unwrap_or_default());
+    let content = Bytes::on_platters(platters.unwrap_or_default());
     let (Some(path), Some(base)) = (&args.base, base) else { return Ok((content, image)) };
-    let begun = content.begun_with(base);
+    let begun = content.with_base(base);
     let content = begun.map_err(|error| CommandError::new(format!("--base {}: {error}", path.display())))?;
     Ok((content, image))
 }
 
 /// Opens the first contents, which are only read.
-fn base(path: &Path, bytes: u64) -> Result<File, CommandError> {
+fn open_base(path: &Path, bytes: u64) -> Result<File, CommandError> {
     let wrong = |what: String| CommandError::new(format!("--base {}: {what}", path.display()));
     let base = File::open(path).map_err(|error| wrong(error.to_string()))?;
     let is = base.metadata().map_err(|error| wrong(error.to_string()))?;
@@ -200,9 +205,9 @@ impl Mounted {
         measured: &DoorRecorder,
         inbox: Inbox,
     ) -> Result<Mounted, CommandError> {
-        let mounted = FuseFolder::mount(path, export, room.callers(), inbox);
+        let mounted = FuseFolder::mount(path, export, room.max_callers(), inbox);
         let mounted = mounted.map_err(|error| CommandError::new(format!("--fuse {}: {error}", path.display())))?;
-        Ok(Mounted(path.to_owned(), mounted.measured(path, measured)))
+        Ok(Mounted(path.to_owned(), mounted.with_probes(path, measured)))
     }
 
     fn end(self) -> Result<(), CommandError> {
@@ -248,7 +253,7 @@ impl Mounted {
 }
 
 /// Opens the file of the platters: creates it if it is missing, refuses it if another server uses it.
-fn image(path: &Path, bytes: u64, is_new: bool) -> Result<(PlatterMedium, NewFile), CommandError> {
+fn open_image(path: &Path, bytes: u64, is_new: bool) -> Result<(PlatterMedium, NewFile), CommandError> {
     let wrong = |what: String| CommandError::new(format!("--image {}: {what}", path.display()));
     let (file, made) = outputs::open_image(path).map_err(|error| wrong(error.to_string()))?;
     if file.try_lock().is_err() {
@@ -266,7 +271,7 @@ fn image(path: &Path, bytes: u64, is_new: bool) -> Result<(PlatterMedium, NewFil
 }
 
 /// Opens a new file, and writes the requests and orders that pass to it.
-fn recorder(path: &Path, args: &args::ServeArgs) -> Result<DiskRecorder, CommandError> {
+fn open_recorder(path: &Path, args: &args::ServeArgs) -> Result<DiskRecorder, CommandError> {
     let wrong = |error: io::Error| {
         let why = match error.kind() {
             io::ErrorKind::AlreadyExists => "already exists; expected a new file".to_owned(),
@@ -280,8 +285,8 @@ fn recorder(path: &Path, args: &args::ServeArgs) -> Result<DiskRecorder, Command
     out.write_all(recording::head(&made_on.replace('\n', " ")).as_bytes()).map_err(wrong)?;
     let mut out = Some(out);
     Ok(Box::new(move |passed| match (passed, &mut out) {
-        (RecorderEvent::Request(entry), Some(out)) => out.write_all(recording::line(entry).as_bytes()),
-        (RecorderEvent::Order(at, words), Some(out)) => out.write_all(recording::order(at, words).as_bytes()),
+        (RecorderEvent::Request(entry), Some(out)) => out.write_all(recording::request_line(entry).as_bytes()),
+        (RecorderEvent::Order(at, words), Some(out)) => out.write_all(recording::order_line(at, words).as_bytes()),
         (RecorderEvent::End, _) => match out.take() {
             Some(out) => out.into_inner()?.finish(),
             None => Ok(()),
@@ -290,7 +295,7 @@ fn recorder(path: &Path, args: &args::ServeArgs) -> Result<DiskRecorder, Command
     }))
 }
 
-fn control(args: &args::ServeArgs) -> Option<PathBuf> {
+fn control_path(args: &args::ServeArgs) -> Option<PathBuf> {
     let beside = || {
         let socket = if let Some(ListenAddress::Unix(path)) = &args.nbd { Some(path) } else { args.fuse.as_ref() };
         socket.map(|path| PathBuf::from(format!("{}.control", path.display().to_string().trim_end_matches('/'))))
@@ -298,13 +303,13 @@ fn control(args: &args::ServeArgs) -> Option<PathBuf> {
     args.control.clone().or_else(beside)
 }
 
-fn plan(args: &args::ServeArgs) -> Option<CutPlan> {
+fn cut_plan(args: &args::ServeArgs) -> Option<CutPlan> {
     let after = args.cut_after.map(|after| CutPlan::At(Instant::from_nanos(after.nanos)));
     after.or(args.cut_at_flush.map(CutPlan::Flush)).or(args.cut_at_write.map(CutPlan::Write))
 }
 
 /// Makes a signal end the disk in order, and starts the command of --run, with whose end the disk ends.
-fn begin(
+fn start_command(
     args: &args::ServeArgs,
     places: DiskPlaces,
     inbox: Inbox,
@@ -336,10 +341,10 @@ fn begin(
     match &started {
         Err(_) => stop(),
         Ok(started) => {
-            let hand_on = started.signals();
+            let hand_on = started.signal_sender();
             // The command ends while it still has its disk. The next signal stops the disk, whether the command has ended or not.
             signals.end_by_signal(move |signal| {
-                interrupt::hold().end_with(stop.clone());
+                interrupt::hold_signals().end_with(stop.clone());
                 if !hand_on(signal) {
                     stop();
                 }
@@ -350,20 +355,20 @@ fn begin(
 }
 
 /// Microseconds, or a dash.
-fn micros(span: Option<Span>) -> String {
+fn format_micros(span: Option<Span>) -> String {
     span.map_or("–".to_owned(), |span| format!("{:.0}", span.nanos() as f64 / 1e3))
 }
 
-fn text(receipt: &Receipt) -> String {
+fn format_receipt(receipt: &Receipt) -> String {
     let Receipt { reads, writes, flushes, failures, cuts, seconds, .. } = receipt;
-    let mut table = tables::table(["answers", "number", "p50 late us", "p99", "p99.9", "max", "over 200 us"]);
-    tables::figures_from(&mut table, 1);
+    let mut table = tables::new_table(["answers", "number", "p50 late us", "p99", "p99.9", "max", "over 200 us"]);
+    tables::mark_figures_from(&mut table, 1);
     let (outside, late) = receipt.outside_stalls();
     for (what, lateness, late) in [("all", &receipt.lateness, receipt.late), ("outside stalls", &outside, late)] {
         let max = if what == "all" { Some(lateness.latest()) } else { lateness.quantile(1.0) };
-        let quantiles = [0.5, 0.99, 0.999].map(|share| micros(lateness.quantile(share)));
+        let quantiles = [0.5, 0.99, 0.999].map(|share| format_micros(lateness.quantile(share)));
         let row = [what.to_owned(), lateness.count().to_string()].into_iter().chain(quantiles);
-        table.add_row(row.chain([micros(max), late.to_string()]));
+        table.add_row(row.chain([format_micros(max), late.to_string()]));
     }
     let cut = match cuts {
         0 => String::new(),
@@ -377,23 +382,23 @@ fn text(receipt: &Receipt) -> String {
         "Served for {seconds:.1} s: {reads} reads, {writes} writes, {flushes} flushes; {failures} failed.{cut}\n\nHow \
          late answers left, compared with the model (in real time; percentiles are up to 3 % too high; \"over 200 us\" counts the \
          disk's time):\n{table}\n\n{}",
-        machine(receipt)
+        machine_text(receipt)
     )
 }
 
 /// The machine's part in it: round trip, stalls, losses and pace.
-fn machine(receipt: &Receipt) -> String {
+fn machine_text(receipt: &Receipt) -> String {
     let stalls = &receipt.stalls;
     let mut text = match receipt.path {
         Some(path) => format!(
             "The round trip alone took {} us (p99 {}), measured at the start; no figure has it subtracted.{}\n",
-            micros(Some(path.p50)),
-            micros(Some(path.p99)),
+            format_micros(Some(path.p50)),
+            format_micros(Some(path.p99)),
             match receipt.speed.0 {
                 1.0 => String::new(),
                 speed => format!(
                     " The disk's time runs {speed} times as fast, so in the disk's time it is {} us.",
-                    micros(Some(receipt.speed.of(path.p50)))
+                    format_micros(Some(receipt.speed.to_disk_time(path.p50)))
                 ),
             }
         ),
@@ -402,12 +407,12 @@ fn machine(receipt: &Receipt) -> String {
     text.push_str(&format!(
         "The machine stalled {} times, for {} us in total and {} at most. The disk's thread was busy for {:.1} % of the time{}.\n",
         stalls.count,
-        micros(Some(stalls.total)),
-        micros(Some(stalls.longest)),
-        100.0 * receipt.busy(),
+        format_micros(Some(stalls.total)),
+        format_micros(Some(stalls.longest)),
+        100.0 * receipt.busy_share(),
         if receipt.precedence { "" } else { ", without real-time priority (SCHED_FIFO was not permitted)" }
     ));
-    for loss in receipt.losses() {
+    for loss in receipt.transport_costs() {
         text.push_str(&format!("{}\n", loss.sentence()));
     }
     if let Some(words) = receipt.attendance.words() {
@@ -420,12 +425,12 @@ fn machine(receipt: &Receipt) -> String {
             receipt.refused_for_memory
         ));
     }
-    text.push_str(&receipt.pace().sentence());
+    text.push_str(&receipt.pace_verdict().sentence());
     text
 }
 
 fn as_json(args: &args::ServeArgs, receipt: &Receipt) -> serde_json::Value {
-    let pace = receipt.pace();
+    let pace = receipt.pace_verdict();
     let mut value = json!({
         "target": args.target,
         "seed": args.seed,
@@ -439,13 +444,13 @@ fn as_json(args: &args::ServeArgs, receipt: &Receipt) -> serde_json::Value {
         receipt
             .figures()
             .into_iter()
-            .chain(receipt.at_the_doors())
-            .map(|(name, figure)| (name.to_owned(), number(figure))),
+            .chain(receipt.client_figures())
+            .map(|(name, figure)| (name.to_owned(), json_number(figure))),
     );
     value
 }
 
 /// A JSON number; counts have no point.
-fn number(figure: f64) -> serde_json::Value {
+fn json_number(figure: f64) -> serde_json::Value {
     if figure.fract() == 0.0 { json!(figure as u64) } else { json!(figure) }
 }

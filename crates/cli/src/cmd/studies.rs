@@ -10,10 +10,10 @@ use seekwise_lab::demand;
 use seekwise_lab::plan;
 use serde_json::{Value, json};
 
-use super::{print, print_json};
+use super::{print_json, print_text};
 use crate::args;
 use crate::exit::{CommandAnswer, CommandError, CommandResult};
-use crate::screen::{self, wrapped};
+use crate::screen::{self, wrap_text};
 use crate::tables::{self, Table};
 use seekwise::bounds;
 use seekwise::planned;
@@ -23,91 +23,92 @@ use seekwise::reading;
 const PROBED: usize = 4;
 
 /// Lists them, or shows one.
-pub fn studies(args: &args::NamedArgs, json: bool) -> CommandResult {
+pub fn run_command(args: &args::NamedArgs, json: bool) -> CommandResult {
     if let Some(name) = &args.name {
         return match REVIEWS.iter().find(|(known, _)| known == name) {
-            Some(&(name, text)) => review(name, text, json),
-            None => one(name, json),
+            Some(&(name, text)) => show_review(name, text, json),
+            None => show_study(name, json),
         };
     }
-    let reviews = REVIEWS.iter().map(|&(name, text)| Listed::review(name, text)).collect::<Result<Vec<_>, _>>()?;
+    let reviews =
+        REVIEWS.iter().map(|&(name, text)| ListedStudy::list_review(name, text)).collect::<Result<Vec<_>, _>>()?;
     let in_one = |name: &str| reviews.iter().flat_map(|review| &review.parts).any(|part| part.name == name);
     let others = BUILT_IN.iter().filter(|(name, _)| !in_one(name));
-    let others = others.map(|&(name, text)| Listed::study(name, text)).collect::<Result<Vec<_>, _>>()?;
+    let others = others.map(|&(name, text)| ListedStudy::list_study(name, text)).collect::<Result<Vec<_>, _>>()?;
     if json {
-        print_json(&reviews.iter().chain(&others).map(Listed::json).collect::<Vec<_>>())?;
+        print_json(&reviews.iter().chain(&others).map(ListedStudy::to_json).collect::<Vec<_>>())?;
         return Ok(CommandAnswer::Done);
     }
-    let mut table = listed();
+    let mut table = empty_table();
     for study in reviews.iter().chain(&others) {
-        study.row(&mut table, "");
-        study.parts.iter().for_each(|part| part.row(&mut table, "  "));
+        study.add_to_table(&mut table, "");
+        study.parts.iter().for_each(|part| part.add_to_table(&mut table, "  "));
     }
-    print(&table.to_string())?;
+    print_text(&table.to_string())?;
     Ok(CommandAnswer::Done)
 }
 
 /// A study or a review in the list.
-struct Listed {
+struct ListedStudy {
     name: String,
     title: String,
     question: String,
     runs: u64,
     /// Forecast of wall seconds on one core here, from the first requests of some cells.
     takes: f64,
-    parts: Vec<Listed>,
+    parts: Vec<ListedStudy>,
 }
 
-impl Listed {
-    fn study(name: &str, text: &str) -> Result<Listed, CommandError> {
+impl ListedStudy {
+    fn list_study(name: &str, text: &str) -> Result<ListedStudy, CommandError> {
         let study = parse(name, text)?;
-        let cells = plan::cells(&study);
+        let cells = plan::study_cells(&study);
         let inputs = reading::inputs();
         // A cell further each time, so that not all have the same level of the last factor.
         let (probed, step) = (cells.len().min(PROBED), cells.len() / PROBED + 1);
-        let some = (0..probed).map(|place| plan::prepare(name, &cells[place * step % cells.len()], &inputs));
+        let some = (0..probed).map(|place| plan::prepare_cell(name, &cells[place * step % cells.len()], &inputs));
         let some = some.collect::<Result<Vec<_>, _>>()?;
         let share = some.len() as f64 / cells.len() as f64;
         let takes = bounds::forecast(&planned::extent(&study, &some, 1))? / share;
         let runs = cells.len() as u64 * u64::from(study.runs);
         let Study { title, question, .. } = study;
-        Ok(Listed { name: name.to_owned(), title, question, runs, takes, parts: Vec::new() })
+        Ok(ListedStudy { name: name.to_owned(), title, question, runs, takes, parts: Vec::new() })
     }
 
-    fn review(name: &str, text: &str) -> Result<Listed, CommandError> {
+    fn list_review(name: &str, text: &str) -> Result<ListedStudy, CommandError> {
         let Review { title, question, part, .. } = Review::parse(name, text)?;
         let find = |part: &ReviewPart| {
             let known = BUILT_IN.iter().find(|(known, _)| *known == part.study);
             let &(name, text) = known.ok_or_else(|| CommandError::new(format!("{name}: no study `{}`", part.study)))?;
-            Listed::study(name, text)
+            ListedStudy::list_study(name, text)
         };
         let parts = part.iter().map(find).collect::<Result<Vec<_>, _>>()?;
         let (runs, takes) = (parts.iter().map(|part| part.runs).sum(), parts.iter().map(|part| part.takes).sum());
-        Ok(Listed { name: name.to_owned(), title, question, runs, takes, parts })
+        Ok(ListedStudy { name: name.to_owned(), title, question, runs, takes, parts })
     }
 
-    fn row(&self, table: &mut Table, indent: &str) {
+    fn add_to_table(&self, table: &mut Table, indent: &str) {
         let name = format!("{indent}{}", self.name);
-        table.add_row([name, self.runs.to_string(), about(self.takes), self.question.clone()]);
+        table.add_row([name, self.runs.to_string(), approximate_time(self.takes), self.question.clone()]);
     }
 
-    fn json(&self) -> Value {
-        let parts: Vec<Value> = self.parts.iter().map(Listed::json).collect();
+    fn to_json(&self) -> Value {
+        let parts: Vec<Value> = self.parts.iter().map(ListedStudy::to_json).collect();
         json!({"name": self.name, "title": self.title, "question": self.question, "runs": self.runs,
                "takes_about_s": self.takes, "parts": parts})
     }
 }
 
-fn listed() -> Table {
-    let mut table = tables::table(["study", "runs", "takes about", "question"]);
-    tables::figures(&mut table, &["runs", "takes about"]);
-    tables::unbroken(&mut table, &["study"]);
+fn empty_table() -> Table {
+    let mut table = tables::new_table(["study", "runs", "takes about", "question"]);
+    tables::mark_figures(&mut table, &["runs", "takes about"]);
+    tables::mark_unbroken(&mut table, &["study"]);
     table
 }
 
 /// A forecast in words, no finer than its precision.
-fn about(seconds: f64) -> String {
-    tables::whole(&match seconds {
+fn approximate_time(seconds: f64) -> String {
+    tables::unbreakable(&match seconds {
         ..1.0 => "a second".to_owned(),
         ..90.0 => format!("{seconds:.0} s"),
         ..5400.0 => format!("{:.0} min", seconds / 60.0),
@@ -116,34 +117,34 @@ fn about(seconds: f64) -> String {
 }
 
 /// Shows a review: its subject and its parts.
-fn review(name: &str, text: &str, json: bool) -> CommandResult {
-    let listed_review = Listed::review(name, text)?;
+fn show_review(name: &str, text: &str, json: bool) -> CommandResult {
+    let listed_review = ListedStudy::list_review(name, text)?;
     let review = Review::parse(name, text)?;
     if json {
-        let mut value = listed_review.json();
+        let mut value = listed_review.to_json();
         value["introduction"] = review.paragraphs().collect::<Vec<_>>().into();
         print_json(&value)?;
         return Ok(CommandAnswer::Done);
     }
-    let prose = |text: &str| wrapped(text, screen::width());
-    print(&format!("{}\n\n{}", prose(&format!("{name}: {}", review.title)), prose(&review.question)))?;
+    let prose = |text: &str| wrap_text(text, screen::output_width());
+    print_text(&format!("{}\n\n{}", prose(&format!("{name}: {}", review.title)), prose(&review.question)))?;
     for paragraph in review.paragraphs() {
-        print(&format!("\n{}", prose(&paragraph)))?;
+        print_text(&format!("\n{}", prose(&paragraph)))?;
     }
-    let mut table = listed();
-    listed_review.parts.iter().for_each(|part| part.row(&mut table, ""));
-    print(&format!("\n{table}\n"))?;
-    let (runs, takes) = (listed_review.runs, about(listed_review.takes));
+    let mut table = empty_table();
+    listed_review.parts.iter().for_each(|part| part.add_to_table(&mut table, ""));
+    print_text(&format!("\n{table}\n"))?;
+    let (runs, takes) = (listed_review.runs, approximate_time(listed_review.takes));
     let all = format!(
         "{runs} runs with --fixed, about {takes} here on one core, judging by their first requests; without it, until verdicts stand."
     );
-    print(&prose(&all))?;
-    print(&format!("Run it: seekwise study {name} --out {name}"))?;
+    print_text(&prose(&all))?;
+    print_text(&format!("Run it: seekwise study {name} --out {name}"))?;
     Ok(CommandAnswer::Done)
 }
 
 /// The amount of work of a study.
-struct Extent {
+struct StudyExtent {
     cells: usize,
     /// Virtual seconds of all runs, where their jobs say so.
     seconds: Option<f64>,
@@ -152,38 +153,38 @@ struct Extent {
 }
 
 /// Shows the study of that name.
-fn one(name: &str, json: bool) -> CommandResult {
+fn show_study(name: &str, json: bool) -> CommandResult {
     let Some(&(name, text)) = BUILT_IN.iter().find(|(known, _)| *known == name) else {
         let fault = Diagnostic::at(name, 0, "no built-in study with that name");
-        let fault = fault.nearest_to(name, REVIEWS.iter().chain(BUILT_IN).map(|study| study.0));
-        return Err(fault.limited(name).into());
+        let fault = fault.suggest_nearest(name, REVIEWS.iter().chain(BUILT_IN).map(|study| study.0));
+        return Err(fault.explain_limit(name).into());
     };
     let study = parse(name, text)?;
-    let extent = extent(name, text, &study)?;
+    let extent = study_extent(name, text, &study)?;
     match json {
         true => print_json(&as_json(name, &study, &extent))?,
-        false => print(&shown(name, &study, &extent))?,
+        false => print_text(&format_study(name, &study, &extent))?,
     }
     Ok(CommandAnswer::Done)
 }
 
 /// The extent of a study; each cell runs as often as the others.
-fn extent(name: &str, text: &str, study: &Study) -> Result<Extent, CommandError> {
+fn study_extent(name: &str, text: &str, study: &Study) -> Result<StudyExtent, CommandError> {
     let planned = planned::plan_file(name, text)?;
-    let cells: Vec<_> = planned.prepared.iter().map(|cell| demand::extent(&cell.job)).collect();
+    let cells: Vec<_> = planned.prepared.iter().map(|cell| demand::job_extent(&cell.job)).collect();
     let seconds: Option<f64> = cells.iter().map(|cell| cell.0).sum();
     let requests: Option<u64> = cells.iter().map(|cell| cell.1).sum();
-    Ok(Extent {
+    Ok(StudyExtent {
         cells: cells.len(),
         seconds: seconds.map(|seconds| seconds * f64::from(study.runs)),
         requests: requests.map(|requests| requests.saturating_mul(u64::from(study.runs))),
     })
 }
 
-fn as_json(name: &str, study: &Study, extent: &Extent) -> Value {
+fn as_json(name: &str, study: &Study, extent: &StudyExtent) -> Value {
     let factors = study.factor.iter().map(|factor| {
         json!({"name": factor.name, "unit": factor.unit, "key": factor.key, "levels": factor.level_names(),
-               "sets": sets(factor)})
+               "sets": level_settings(factor)})
     });
     let comparisons = study.compare.iter().map(|compare| {
         json!({"name": compare.name, "factor": compare.factor, "from": compare.from, "to": compare.to,
@@ -203,7 +204,7 @@ fn as_json(name: &str, study: &Study, extent: &Extent) -> Value {
 }
 
 /// The settings of each level of a factor.
-fn sets(factor: &Factor) -> Vec<String> {
+fn level_settings(factor: &Factor) -> Vec<String> {
     let words = |set: Vec<(String, String)>| {
         set.into_iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>().join(", ")
     };
@@ -213,8 +214,8 @@ fn sets(factor: &Factor) -> Vec<String> {
     }
 }
 
-fn shown(name: &str, study: &Study, extent: &Extent) -> String {
-    let prose = |text: &str| format!("{}\n", wrapped(text, screen::width()));
+fn format_study(name: &str, study: &Study, extent: &StudyExtent) -> String {
+    let prose = |text: &str| format!("{}\n", wrap_text(text, screen::output_width()));
     let mut text = format!("{}\n{}", prose(&format!("{name}: {}", study.title)), prose(&study.question));
     if let Some(expect) = &study.expect {
         text += &prose(&format!("Expected: {expect}"));
@@ -223,17 +224,17 @@ fn shown(name: &str, study: &Study, extent: &Extent) -> String {
     let base: Vec<String> = base.map(|(key, value)| format!("{key}={value}")).collect();
     text += &prose(&format!("Under all: {}", base.join(", ")));
     if !study.factor.is_empty() {
-        let mut table = tables::table(["factor", "level", "sets"]);
+        let mut table = tables::new_table(["factor", "level", "sets"]);
         for factor in &study.factor {
             let unit = factor.unit.as_ref().map_or(String::new(), |unit| format!(" {unit}"));
-            for (level, sets) in factor.level_names().into_iter().zip(sets(factor)) {
+            for (level, sets) in factor.level_names().into_iter().zip(level_settings(factor)) {
                 table.add_row([factor.name.clone(), format!("{level}{unit}"), sets]);
             }
         }
         text += &format!("\n{table}\n");
     }
     if !study.compare.is_empty() {
-        let mut table = tables::table(["comparison", "of", "from", "to"]);
+        let mut table = tables::new_table(["comparison", "of", "from", "to"]);
         for compare in &study.compare {
             let side = |level: &str| format!("{}={level}", compare.factor);
             table.add_row([&compare.name, &compare.metric().to_string(), &side(&compare.from), &side(&compare.to)]);
@@ -241,7 +242,7 @@ fn shown(name: &str, study: &Study, extent: &Extent) -> String {
         text += &format!("\n{table}\n");
     }
     if !study.claim.is_empty() {
-        let mut table = tables::table(["claim", "class", "finding"]);
+        let mut table = tables::new_table(["claim", "class", "finding"]);
         for claim in &study.claim {
             table.add_row([&claim.id, claim.class.letter(), &claim.finding]);
         }

@@ -9,42 +9,42 @@ use seekwise::shell::quoted;
 use seekwise::study::{StudyOptions, StudyOutcome as Came, StudyResult, again};
 use seekwise::{Bounds, results};
 
-use super::{print, print_json};
+use super::{print_json, print_text};
 use crate::args;
 use crate::exit::{CommandAnswer, CommandResult};
-use crate::output::say;
-use crate::progress::Line;
+use crate::output::print_to_stderr;
+use crate::progress::ProgressObserver;
 
 /// Runs the command.
-pub fn study(args: &args::StudyArgs, bounds: &Bounds, json: bool) -> CommandResult {
+pub fn run_command(args: &args::StudyArgs, bounds: &Bounds, json: bool) -> CommandResult {
     let folder = Path::new(&args.study);
     let goes_on = args.resume && results::says(folder);
     let out = args.out.as_deref().unwrap_or(if goes_on { folder } else { Path::new("out") });
     let &args::StudyArgs { resume, force, threads, .. } = args;
-    let sampling = args.sampling.wanted();
+    let sampling = args.sampling.requested_sampling();
     let options = StudyOptions { folder: out, resume, force, bounds: *bounds, threads, sampling };
     let columns = &args.columns.names[..];
     // A user who asks for columns asks for tables.
     let said = StudyOutput { json, strict: args.strict, columns, all: args.all || !columns.is_empty() };
     if !columns.is_empty() && seekwise::study::is_review(&args.study)? {
-        review::check(columns)?;
+        review::check_columns(columns)?;
     }
-    let line = Line::keeping(out, go_on(out));
+    let line = ProgressObserver::keeping_runs(out, resume_command(out));
     let opened = seekwise::study::open(&args.study, &options, &line)?;
     if let seekwise::study::PendingStudy::Study(opened) = &opened {
-        text::check(&opened.planned.study, columns)?;
+        text::check_columns(&opened.planned.study, columns)?;
     }
-    say(format!("Again: {}", again(out)));
+    print_to_stderr(format!("Again: {}", again(out)));
     let came = opened.finish(&options, &line)?;
     drop(line);
     match came {
-        Came::Study(studied) => finish(&studied, out, said),
-        Came::Review(reviewed) => review::finish(&reviewed, said),
+        Came::Study(studied) => print_result(&studied, out, said),
+        Came::Review(reviewed) => review::print_result(&reviewed, said),
     }
 }
 
 /// The command that continues with the results in `folder`.
-pub fn go_on(folder: &Path) -> String {
+pub fn resume_command(folder: &Path) -> String {
     format!("seekwise study {} --resume", quoted(&folder.display().to_string()))
 }
 
@@ -62,19 +62,19 @@ pub struct StudyOutput<'a> {
 }
 
 /// Prints the result.
-pub fn finish(studied: &StudyResult, out: &Path, said: StudyOutput<'_>) -> CommandResult {
+pub fn print_result(studied: &StudyResult, out: &Path, said: StudyOutput<'_>) -> CommandResult {
     let evidence = studied.evidence();
     let held: Vec<ClaimStatus> =
-        evidence.claims().iter().map(|claim| ClaimStatus::of(&claim.claim.id, claim.reproduced())).collect();
-    let line = held_line(&held);
+        evidence.judge_claims().iter().map(|claim| ClaimStatus::new(&claim.claim.id, claim.is_reproduced())).collect();
+    let line = claims_line(&held);
     if said.json {
         print_json(&studied.summary())?;
-        line.iter().for_each(say);
+        line.iter().for_each(print_to_stderr);
     } else {
-        let listing = text::Listing { columns: said.columns, all: said.all, folder: out };
-        print(&text::text(&evidence, &listing)?)?;
-        print(&format!("\nReport: {}", studied.page.display()))?;
-        line.iter().try_for_each(|line| print(line))?;
+        let listing = text::ListingOptions { columns: said.columns, all: said.all, folder: out };
+        print_text(&text::format_result(&evidence, &listing)?)?;
+        print_text(&format!("\nReport: {}", studied.page.display()))?;
+        line.iter().try_for_each(|line| print_text(line))?;
     }
     let fails = said.strict && held.iter().any(|claim| claim.holds == Some(false));
     Ok(if fails || studied.is_refused() { CommandAnswer::No } else { CommandAnswer::Done })
@@ -88,13 +88,13 @@ pub struct ClaimStatus<'a> {
 
 impl<'a> ClaimStatus<'a> {
     /// The status of the claim `id`.
-    pub fn of(id: &'a str, holds: Option<bool>) -> ClaimStatus<'a> {
+    pub fn new(id: &'a str, holds: Option<bool>) -> ClaimStatus<'a> {
         ClaimStatus { id, holds }
     }
 }
 
 /// Counts the claims that hold, and names the others; nothing if there is none.
-pub fn held_line(claims: &[ClaimStatus<'_>]) -> Option<String> {
+pub fn claims_line(claims: &[ClaimStatus<'_>]) -> Option<String> {
     let ids = |holds| claims.iter().filter(|claim| claim.holds == holds).map(|claim| claim.id).collect::<Vec<_>>();
     let (yes, no, open) = (ids(Some(true)), ids(Some(false)), ids(None));
     let mut line = match (yes.len(), claims.len()) {
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn the_last_line_counts_claims() {
         let line = |claims: &[(&str, Option<bool>)]| {
-            held_line(&claims.iter().map(|(id, holds)| ClaimStatus::of(id, *holds)).collect::<Vec<_>>())
+            claims_line(&claims.iter().map(|(id, holds)| ClaimStatus::new(id, *holds)).collect::<Vec<_>>())
         };
         let (yes, no) = (Some(true), Some(false));
         assert_eq!(line(&[]), None);

@@ -8,11 +8,11 @@ use crate::args;
 use crate::exit::CommandResult;
 
 /// Runs the command.
-pub fn sweep(args: &args::SweepArgs, json: bool) -> CommandResult {
+pub fn run_command(args: &args::SweepArgs, json: bool) -> CommandResult {
     let args::SweepArgs { study, engine, out, address, batch, force } = args;
     let engine = engine.to_possible_value().expect("no engine is hidden").get_name().to_owned();
     let words = json!({"study": study, "engine": engine, "out": out, "address": address, "batch": batch, "force": force,
                        "json": json});
     let else_ = format!("on this machine alone `seekwise study {}` does the same", seekwise::shell::quoted(study));
-    python_module::ask("sweep", words, &else_)
+    python_module::run_module_command("sweep", words, &else_)
 }

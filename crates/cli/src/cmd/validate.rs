@@ -4,56 +4,57 @@ use seekwise::validate::{OffRequests, Timing, ValidationOptions, ValidationResul
 use seekwise_formats::profile::not_modelled::ForeignParameter;
 use seekwise_lab::validate::{ResponseErrors, ResponseSamples, Validation, plot, quantile};
 
-use super::{print, print_json};
+use super::{print_json, print_text};
 use crate::args::{self, ReplayTiming};
 use crate::exit::{CommandAnswer, CommandError, CommandResult};
-use crate::output::say;
-use crate::progress::Line;
-use crate::screen::{self, wrapped};
-use crate::tables::{Table, choose, figures_from, table};
+use crate::output::print_to_stderr;
+use crate::progress::ProgressObserver;
+use crate::screen::{self, wrap_text};
+use crate::tables::{Table, choose_columns, mark_figures_from, new_table};
 
 /// Shares at which the two distributions are set side by side.
 const SHARES: [(f64, &str); 7] =
     [(0.01, "1 %"), (0.1, "10 %"), (0.25, "25 %"), (0.5, "50 %"), (0.75, "75 %"), (0.9, "90 %"), (0.99, "99 %")];
 
 /// Runs the command.
-pub fn validate(args: &args::ValidateArgs, json: bool) -> CommandResult {
-    choose(&mut headed().each_mut(), &args.columns.names)?;
-    if args.force && !args.pictures.any() && args.log.is_none() {
+pub fn run_command(args: &args::ValidateArgs, json: bool) -> CommandResult {
+    choose_columns(&mut empty_tables().each_mut(), &args.columns.names)?;
+    if args.force && !args.pictures.are_requested() && args.log.is_none() {
         return Err(CommandError::new(
             "--force: there is nothing to overwrite; expected --svg, --png or --log as well",
         ));
     }
-    args.pictures.admit(args.force, &[&args.trace, &args.drive])?;
+    args.pictures.check_paths(args.force, &[&args.trace, &args.drive])?;
     let timing = match args.replay {
         ReplayTiming::Think => Timing::Think,
         ReplayTiming::Arrival => Timing::Arrival,
     };
     let (drive, set, log) = (args.drive.as_str(), &args.set[..], args.log.as_deref());
     let options = ValidationOptions { drive, set, timing, seed: args.seed, log, force: args.force };
-    let line = Line::new();
+    let line = ProgressObserver::new();
     let result = seekwise::validate::validate(&args.trace, &options, &line)?;
     drop(line);
     let ValidationResult { drive, samples, errors, off, doubts } = &result;
-    args.pictures.write(args.force, || plot::svg(&drive.title, samples))?;
+    args.pictures.write(args.force, || plot::draw_svg(&drive.title, samples))?;
     if json {
         print_json(&result.json())?;
     } else {
-        let mut text = text(&drive.title, errors, samples, (off, &drive.not_modelled), &args.columns.names)?;
+        let mut text =
+            format_validation(&drive.title, errors, samples, (off, &drive.not_modelled), &args.columns.names)?;
         for doubt in doubts {
-            text += &format!("\n\n{}", wrapped(&format!("Note: {doubt}."), screen::width()));
+            text += &format!("\n\n{}", wrap_text(&format!("Note: {doubt}."), screen::output_width()));
         }
-        print(&text)?;
+        print_text(&text)?;
     }
-    Ok(args.at_most.map_or(CommandAnswer::Done, |limit| answer(errors, limit)))
+    Ok(args.at_most.map_or(CommandAnswer::Done, |limit| judge_demerits(errors, limit)))
 }
 
 /// Answers "no" if a demerit is above `limit` percent, and prints which.
-fn answer(found: &Validation, limit: f64) -> CommandAnswer {
+fn judge_demerits(found: &Validation, limit: f64) -> CommandAnswer {
     let mut answer = CommandAnswer::Done;
     for (name, errors) in [("all", &found.all), ("reads", &found.reads), ("writes", &found.writes)] {
         if errors.n > 0 && errors.demerit_percent > limit {
-            say(format!("{name}: a demerit of {:.2} % is above {limit} %", errors.demerit_percent));
+            print_to_stderr(format!("{name}: a demerit of {:.2} % is above {limit} %", errors.demerit_percent));
             answer = CommandAnswer::No;
         }
     }
@@ -65,9 +66,9 @@ const MOST_SHOWN: usize = 8;
 
 /// The circumstances of requests that are off, the keys that decide their times, and what an import left out of them.
 fn off_text(off: &[OffRequests], left: &[ForeignParameter], all: &ResponseErrors, mut rows: Table) -> String {
-    let width = screen::width();
+    let width = screen::output_width();
     let Some(first) = off.first() else {
-        return wrapped("No kind of request is off by more than chance.", width);
+        return wrap_text("No kind of request is off by more than chance.", width);
     };
     for (place, one) in off.iter().enumerate().take(MOST_SHOWN) {
         rows.add_row([
@@ -92,28 +93,30 @@ fn off_text(off: &[OffRequests], left: &[ForeignParameter], all: &ResponseErrors
         lines.push(format!("{more} more are off by less in sum; --json has them."));
     }
     for one in left {
-        let concerns = |off: &OffRequests| off.circumstance.concern(std::slice::from_ref(one)).next().is_some();
+        let concerns =
+            |off: &OffRequests| off.circumstance.parameters_of_concern(std::slice::from_ref(one)).next().is_some();
         let shown = off.iter().take(MOST_SHOWN).enumerate();
         let places: Vec<_> = shown.filter(|(_, off)| concerns(off)).map(|(place, _)| (place + 1).to_string()).collect();
         if !places.is_empty() {
             lines.push(format!("Not modelled, and may be why ({}): {} = {}", places.join(", "), one.key, one.says));
         }
     }
-    let said: Vec<_> = lines.iter().map(|line| wrapped(line, width)).collect();
+    let said: Vec<_> = lines.iter().map(|line| wrap_text(line, width)).collect();
     format!("{}\n\n{}", rows.draw(width), said.join("\n\n"))
 }
 
 /// Empty tables: errors, times side by side, requests that are off.
-fn headed() -> [Table; 3] {
-    let mut errors = table(["mean of", "requests", "measured ms", "simulated ms", "off %", "demerit ms", "demerit %"]);
-    let mut quantiles = table([
+fn empty_tables() -> [Table; 3] {
+    let mut errors =
+        new_table(["mean of", "requests", "measured ms", "simulated ms", "off %", "demerit ms", "demerit %"]);
+    let mut quantiles = new_table([
         "share of requests, at most",
         "reads measured ms",
         "reads simulated ms",
         "writes measured ms",
         "writes simulated ms",
     ]);
-    let mut off = table([
+    let mut off = new_table([
         "requests that are off",
         "how many",
         "measured mean ms",
@@ -122,23 +125,23 @@ fn headed() -> [Table; 3] {
         "demerit without ms",
     ]);
     for table in [&mut errors, &mut quantiles, &mut off] {
-        figures_from(table, 1);
+        mark_figures_from(table, 1);
     }
     [errors, quantiles, off]
 }
 
-fn text(
+fn format_validation(
     title: &str,
     found: &Validation,
     samples: &ResponseSamples,
     (off, left): (&[OffRequests], &[ForeignParameter]),
     columns: &[String],
 ) -> Result<String, CommandError> {
-    let [mut errors, mut quantiles, mut circumstances] = headed();
+    let [mut errors, mut quantiles, mut circumstances] = empty_tables();
     for (name, side) in [("all", &found.all), ("reads", &found.reads), ("writes", &found.writes)] {
-        errors.add_row(row(name, side));
+        errors.add_row(errors_row(name, side));
     }
-    let sides = [true, false].map(|reads| samples.both(Some(reads)));
+    let sides = [true, false].map(|reads| samples.both_times(Some(reads)));
     let sides = sides.map(|(mut measured, mut simulated)| {
         measured.sort_unstable();
         simulated.sort_unstable();
@@ -152,13 +155,13 @@ fn text(
         }
         quantiles.add_row(cells);
     }
-    choose(&mut [&mut errors, &mut quantiles, &mut circumstances], columns)?;
-    let width = screen::width();
+    choose_columns(&mut [&mut errors, &mut quantiles, &mut circumstances], columns)?;
+    let width = screen::output_width();
     let off = off_text(off, left, &found.all, circumstances);
-    Ok(format!("{}\n\n{}\n\n{}\n\n{off}", wrapped(title, width), errors.draw(width), quantiles.draw(width)))
+    Ok(format!("{}\n\n{}\n\n{}\n\n{off}", wrap_text(title, width), errors.draw(width), quantiles.draw(width)))
 }
 
-fn row(name: &str, errors: &ResponseErrors) -> [String; 7] {
+fn errors_row(name: &str, errors: &ResponseErrors) -> [String; 7] {
     if errors.n == 0 {
         return [name, "0", "–", "–", "–", "–", "–"].map(str::to_owned);
     }

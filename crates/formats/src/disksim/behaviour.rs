@@ -80,64 +80,73 @@ const LONGEST: f64 = 10_000.0;
 
 const TRACE: &str = "DiskSim destages a cached write at once";
 
-pub(super) fn behaviour(
+pub(super) fn write_behaviour(
     disk: &ParameterFields<'_>,
     buses: &[&ParameterBlock],
     text: &mut ProfileWriter,
 ) -> Result<(), Errors> {
-    cache(disk, text)?;
-    firmware(disk, text)?;
-    overheads(disk, text)?;
-    link(disk, buses, text)?;
-    text.section("power");
-    text.inferred("cut_sector", "\"finished\"", "drives finish the sector under the head from the spindle's energy");
-    left_over(disk, text)
+    write_cache_section(disk, text)?;
+    write_firmware_section(disk, text)?;
+    write_overhead_section(disk, text)?;
+    write_link_section(disk, buses, text)?;
+    text.begin_section("power");
+    text.write_inferred(
+        "cut_sector",
+        "\"finished\"",
+        "drives finish the sector under the head from the spindle's energy",
+    );
+    note_unmodelled_keys(disk, text)
 }
 
-fn yes(disk: &ParameterFields<'_>, key: &str) -> Result<bool, Errors> {
+fn read_flag(disk: &ParameterFields<'_>, key: &str) -> Result<bool, Errors> {
     Ok(disk.number_or(key, -1.0, 9.0, 0.0)? != 0.0)
 }
 
-fn cache(disk: &ParameterFields<'_>, text: &mut ProfileWriter) -> Result<(), Errors> {
-    let segments = disk.whole("Number of buffer segments", 0, 4096)?;
-    let size = disk.whole("Segment size (in blks)", 0, 1 << 24)?;
+fn write_cache_section(disk: &ParameterFields<'_>, text: &mut ProfileWriter) -> Result<(), Errors> {
+    let segments = disk.whole_number("Number of buffer segments", 0, 4096)?;
+    let size = disk.whole_number("Segment size (in blks)", 0, 1 << 24)?;
     let writes = disk.number_or("Maximum number of write segments", 0.0, 4096.0, 1.0)? as u64;
-    text.section("cache");
-    let (at, key) = (disk.at("Segment size (in blks)"), "Number of buffer segments times Segment size");
-    text.given("size_kib", (segments * size).div_ceil(2), at, key);
-    text.given("segments", segments, disk.at("Number of buffer segments"), "Number of buffer segments");
-    let fast = disk.whole("Fast write level", 0, 2)? > 0;
-    text.given("write_back", fast && segments > 0, disk.at("Fast write level"), "Fast write level");
+    text.begin_section("cache");
+    let (at, key) = (disk.position("Segment size (in blks)"), "Number of buffer segments times Segment size");
+    text.write_given("size_kib", (segments * size).div_ceil(2), at, key);
+    text.write_given("segments", segments, disk.position("Number of buffer segments"), "Number of buffer segments");
+    let fast = disk.whole_number("Fast write level", 0, 2)? > 0;
+    text.write_given("write_back", fast && segments > 0, disk.position("Fast write level"), "Fast write level");
     let percent = (100 * writes.min(segments)).div_ceil(segments.max(1)).clamp(1, 100);
-    let (at, key) = (disk.at("Maximum number of write segments"), "Maximum number of write segments");
-    text.given("dirty_percent", percent, at, key);
-    written(disk, segments, writes, text)?;
-    text.inferred("destage_idle_ms", 0.0, TRACE);
-    read_ahead(disk, size, text)
+    let (at, key) = (disk.position("Maximum number of write segments"), "Maximum number of write segments");
+    text.write_given("dirty_percent", percent, at, key);
+    write_segment_rules(disk, segments, writes, text)?;
+    text.write_inferred("destage_idle_ms", 0.0, TRACE);
+    write_read_ahead_section(disk, size, text)
 }
 
 /// Writes read hits on written data, and segments for writes alone (which DiskSim refuses with a single segment).
-fn written(disk: &ParameterFields<'_>, segments: u64, writes: u64, text: &mut ProfileWriter) -> Result<(), Errors> {
+fn write_segment_rules(
+    disk: &ParameterFields<'_>,
+    segments: u64,
+    writes: u64,
+    text: &mut ProfileWriter,
+) -> Result<(), Errors> {
     let key = "Allow read hits on write data";
     if segments > 0 && disk.block.get(key).is_some() {
-        let hits = if yes(disk, key)? { "\"all\"" } else { "\"none\"" };
-        text.given("written_hits", hits, disk.at(key), key);
+        let hits = if read_flag(disk, key)? { "\"all\"" } else { "\"none\"" };
+        text.write_given("written_hits", hits, disk.position(key), key);
     }
     let key = "Use separate write segment";
-    let apart = yes(disk, key)?;
+    let apart = read_flag(disk, key)?;
     let fits = (1..segments).contains(&writes);
     if apart && fits {
-        text.given("writes_apart", true, disk.at(key), key);
+        text.write_given("writes_apart", true, disk.position(key), key);
     }
     if apart && !fits {
-        text.leave(disk.block, key, true, "reads would have no segment left");
+        text.note_unmodelled(disk.block, key, true, "reads would have no segment left");
     }
     Ok(())
 }
 
-fn read_ahead(disk: &ParameterFields<'_>, segment: u64, text: &mut ProfileWriter) -> Result<(), Errors> {
+fn write_read_ahead_section(disk: &ParameterFields<'_>, segment: u64, text: &mut ProfileWriter) -> Result<(), Errors> {
     let key = "Buffer continuous read";
-    let until = match disk.whole(key, 0, 4)? {
+    let until = match disk.whole_number(key, 0, 4)? {
         0 => None,
         1 => Some("track"),
         2 => Some("cylinder"),
@@ -152,27 +161,27 @@ fn read_ahead(disk: &ParameterFields<'_>, segment: u64, text: &mut ProfileWriter
         _ => most,
     };
     let least = disk.number_or("Minimum read-ahead (blks)", 0.0, 1e7, 0.0)? as u64;
-    text.section("cache.read_ahead");
-    text.given("max_sectors", most, disk.at("Maximum read-ahead (blks)"), "Maximum read-ahead");
-    text.given("min_sectors", least.min(most), disk.at("Minimum read-ahead (blks)"), "Minimum read-ahead");
-    text.given("until", format!("\"{}\"", until.unwrap_or("segment")), disk.at(key), key);
+    text.begin_section("cache.read_ahead");
+    text.write_given("max_sectors", most, disk.position("Maximum read-ahead (blks)"), "Maximum read-ahead");
+    text.write_given("min_sectors", least.min(most), disk.position("Minimum read-ahead (blks)"), "Minimum read-ahead");
+    text.write_given("until", format!("\"{}\"", until.unwrap_or("segment")), disk.position(key), key);
     let (over, free) = ("Read-ahead over requested", "Read any free blocks");
-    text.given("over_requested", yes(disk, over)?, disk.at(over), over);
-    text.given("free_blocks", yes(disk, free)?, disk.at(free), free);
+    text.write_given("over_requested", read_flag(disk, over)?, disk.position(over), over);
+    text.write_given("free_blocks", read_flag(disk, free)?, disk.position(free), free);
     Ok(())
 }
 
-fn firmware(disk: &ParameterFields<'_>, text: &mut ProfileWriter) -> Result<(), Errors> {
+fn write_firmware_section(disk: &ParameterFields<'_>, text: &mut ProfileWriter) -> Result<(), Errors> {
     let depth = disk.number_or("Max queue length", 0.0, 1e6, 1.0)?.clamp(1.0, 256.0) as u64;
-    text.section("firmware");
-    text.given("depth", depth, disk.at("Max queue length"), "Max queue length");
-    text.inferred("dispatch_ms", 0.0, "DiskSim chooses the next command when the arm is free");
+    text.begin_section("firmware");
+    text.write_given("depth", depth, disk.position("Max queue length"), "Max queue length");
+    text.write_inferred("dispatch_ms", 0.0, "DiskSim chooses the next command when the arm is free");
     let key = "Immediate buffer read";
-    text.given("zero_latency", yes(disk, key)?, disk.at(key), key);
-    let scheduler = disk.block("Scheduler")?;
-    let fields = ParameterFields::of(scheduler, &[]);
+    text.write_given("zero_latency", read_flag(disk, key)?, disk.position(key), key);
+    let scheduler = disk.required_block("Scheduler")?;
+    let fields = ParameterFields::new(scheduler, &[]);
     let key = "Scheduling policy";
-    let (policy, exact) = match fields.whole(key, 1, 40)? {
+    let (policy, exact) = match fields.whole_number(key, 1, 40)? {
         1 => ("fcfs", true),
         2 | 5 => ("look", true),
         3 | 6 => ("clook", true),
@@ -180,11 +189,11 @@ fn firmware(disk: &ParameterFields<'_>, text: &mut ProfileWriter) -> Result<(), 
         8 => ("sptf", true),
         _ => ("sptf", false),
     };
-    text.section("firmware.queue");
-    text.given("policy", format!("\"{policy}\""), fields.at(key), key);
-    text.section("firmware.destage");
-    text.inferred("policy", "\"fcfs\"", "DiskSim destages in the order of writing");
-    text.leave(
+    text.begin_section("firmware.queue");
+    text.write_given("policy", format!("\"{policy}\""), fields.position(key), key);
+    text.begin_section("firmware.destage");
+    text.write_inferred("policy", "\"fcfs\"", "DiskSim destages in the order of writing");
+    text.note_unmodelled(
         fields.block,
         key,
         !exact && depth > 1,
@@ -193,12 +202,12 @@ fn firmware(disk: &ParameterFields<'_>, text: &mut ProfileWriter) -> Result<(), 
     Ok(())
 }
 
-fn overheads(disk: &ParameterFields<'_>, text: &mut ProfileWriter) -> Result<(), Errors> {
+fn write_overhead_section(disk: &ParameterFields<'_>, text: &mut ProfileWriter) -> Result<(), Errors> {
     let scale = disk.number_or("Time scale for overheads", 0.0, 1000.0, 1.0)?;
     let part = |key: &str| Ok::<f64, Errors>(disk.number_or(key, 0.0, LONGEST, 0.0)? * scale);
     let each = part("Per-request overhead time")?;
     let data = part("Data preparation overhead")?;
-    text.section("overhead");
+    text.begin_section("overhead");
     for (name, kind) in
         [("read_hit", "Read hit"), ("read_miss", "Read miss"), ("write_hit", "Write hit"), ("write_miss", "Write miss")]
     {
@@ -207,77 +216,87 @@ fn overheads(disk: &ParameterFields<'_>, text: &mut ProfileWriter) -> Result<(),
         for (suffix, before) in [("", "read"), ("_after_write", "write")] {
             let key = format!("{kind} over. after {before}");
             let ms = part(&key)? + each + data;
-            text.given(&format!("{name}{suffix}_ms"), rounded(ms), disk.at(&key), &key);
+            text.write_given(&format!("{name}{suffix}_ms"), round_to_nanos(ms), disk.position(&key), &key);
         }
     }
     let hit = part("Read hit over. after read")? + each;
-    text.inferred("flush_ms", rounded(hit), "not said; a command without data, decoded as a read hit");
+    text.write_inferred("flush_ms", round_to_nanos(hit), "not said; a command without data, decoded as a read hit");
     let reselect = "First reselect overhead";
-    let held = yes(disk, "Never disconnect")?;
+    let held = read_flag(disk, "Never disconnect")?;
     let ms = if held { 0.0 } else { part(reselect)? + data };
-    text.given("reselect_ms", rounded(ms), disk.at(reselect), "First reselect overhead and Data preparation overhead");
+    text.write_given(
+        "reselect_ms",
+        round_to_nanos(ms),
+        disk.position(reselect),
+        "First reselect overhead and Data preparation overhead",
+    );
     for (name, key) in
         [("completion_ms", "Read completion overhead"), ("write_completion_ms", "Write completion overhead")]
     {
-        text.given(name, rounded(part(key)?), disk.at(key), key);
+        text.write_given(name, round_to_nanos(part(key)?), disk.position(key), key);
     }
     Ok(())
 }
 
-fn rounded(ms: f64) -> f64 {
+fn round_to_nanos(ms: f64) -> f64 {
     (ms * 1e6).round() / 1e6
 }
 
 /// Writes the link; a sector takes as long as in the slowest of drive, buses and controller.
-fn link(disk: &ParameterFields<'_>, buses: &[&ParameterBlock], text: &mut ProfileWriter) -> Result<(), Errors> {
+fn write_link_section(
+    disk: &ParameterFields<'_>,
+    buses: &[&ParameterBlock],
+    text: &mut ProfileWriter,
+) -> Result<(), Errors> {
     let own = disk.number("Bulk sector transfer time", 0.0, 100.0)?;
-    text.section("link");
+    text.begin_section("link");
     for (name, key) in [("rate_mb_s", "Read block transfer time"), ("write_rate_mb_s", "Write block transfer time")] {
-        let (mut slowest, mut at, mut which) = (own, disk.at("Bulk sector transfer time"), "Bulk sector transfer time");
+        let (mut slowest, mut at, mut which) =
+            (own, disk.position("Bulk sector transfer time"), "Bulk sector transfer time");
         for bus in buses {
-            let fields = ParameterFields::of(bus, &[]);
+            let fields = ParameterFields::new(bus, &[]);
             for key in [key, "Bulk sector transfer time"] {
                 let ms = fields.number_or(key, 0.0, 100.0, 0.0)?;
                 if ms > slowest {
-                    (slowest, at, which) = (ms, fields.at(key), key);
+                    (slowest, at, which) = (ms, fields.position(key), key);
                 }
             }
         }
         // A transfer time of zero means that the link is never the limit.
         let rate = if slowest > 0.0 { 0.512 / slowest } else { 100_000.0 };
-        text.given(
+        text.write_given(
             name,
             (rate * 1e6).round() / 1e6,
             at,
             &format!("{which}, {slowest} ms for 512 bytes, the slowest on the way"),
         );
     }
-    text.inferred("command_ms", 0.0, "within the overheads");
-    text.inferred("max_transfer_sectors", 65_536, "no limit is given");
-    let by_request = yes(disk, "Set watermark by reqsize")?;
+    text.write_inferred("command_ms", 0.0, "within the overheads");
+    text.write_inferred("max_transfer_sectors", 65_536, "no limit is given");
+    let by_request = read_flag(disk, "Set watermark by reqsize")?;
     let mark = disk.number_or("High (read) water mark", 0.0, 1.0, 0.0)?;
     let percent = if by_request { (100.0 * mark).round() } else { 0.0 };
-    text.given("buffer_full_percent", percent, disk.at("High (read) water mark"), "High (read) water mark");
-    text.leave(
+    text.write_given("buffer_full_percent", percent, disk.position("High (read) water mark"), "High (read) water mark");
+    text.note_unmodelled(
         disk.block,
         "Set watermark by reqsize",
         !by_request && mark > 0.0,
         "the model uses a share of the request",
     );
-    text.inferred("fua", true, "SCSI's FUA bit; DiskSim has no such flag");
-    text.inferred("queuing", "\"scsi\"", "the simulated bus is SCSI's");
-    let slow = slow_start(buses);
+    text.write_inferred("fua", true, "SCSI's FUA bit; DiskSim has no such flag");
+    text.write_inferred("queuing", "\"scsi\"", "the simulated bus is SCSI's");
+    let slow = find_setup_delay(buses);
     if let Some((at, what)) = slow {
-        text.leave_place(what, at, "an arbitration or initiation delay before each transfer");
+        text.note_active(what, at, "an arbitration or initiation delay before each transfer");
     }
     Ok(())
 }
 
 /// Finds a delay of buses or controllers that the model's link does not have.
-fn slow_start<'a>(buses: &[&'a ParameterBlock]) -> Option<(&'a SourcePosition, &'static str)> {
+fn find_setup_delay<'a>(buses: &[&'a ParameterBlock]) -> Option<(&'a SourcePosition, &'static str)> {
     buses.iter().find_map(|bus| {
         ["Arbitration time", "Constant access time"].into_iter().find_map(|key| {
-            let ms = ParameterFields::of(bus, &[]).number_or(key, 0.0, LONGEST, 0.0).unwrap_or(0.0);
+            let ms = ParameterFields::new(bus, &[]).number_or(key, 0.0, LONGEST, 0.0).unwrap_or(0.0);
             (ms > 0.0).then(|| (&bus.get(key).expect("it has a value").at, key))
         })
     })
@@ -319,11 +338,11 @@ const LEFT: &[(&str, &[f64], &str)] = &[
     ("Avg sectors per cylinder", &[], "only used to estimate distances"),
 ];
 
-fn left_over(disk: &ParameterFields<'_>, text: &mut ProfileWriter) -> Result<(), Errors> {
+fn note_unmodelled_keys(disk: &ParameterFields<'_>, text: &mut ProfileWriter) -> Result<(), Errors> {
     for &(key, quiet, why) in LEFT {
         let value = disk.number_or(key, -1e9, 1e9, f64::NAN)?;
         let active = !quiet.is_empty() && !quiet.contains(&value);
-        text.leave(disk.block, key, active, why);
+        text.note_unmodelled(disk.block, key, active, why);
     }
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! The values of a block by key: numbers in range, words, lists and blocks, with located errors; and its
 //! unknown keys.
 
-use super::syntax::{Errors, ParameterBlock, ParameterEntry, ParameterValue, SourcePosition, short, shown};
+use super::syntax::{Errors, ParameterBlock, ParameterEntry, ParameterValue, SourcePosition, describe_value, shorten};
 use super::write::ProfileWriter;
 use crate::diagnostic::Diagnostic;
 
@@ -12,55 +12,55 @@ pub(super) struct ParameterFields<'a> {
 }
 
 impl<'a> ParameterFields<'a> {
-    pub(super) fn of(block: &'a ParameterBlock, known: &'static [&'static str]) -> ParameterFields<'a> {
+    pub(super) fn new(block: &'a ParameterBlock, known: &'static [&'static str]) -> ParameterFields<'a> {
         ParameterFields { block, known }
     }
 
     /// Unknown keys of the block: an error if one is close to a missing key, and thus probably
     /// a misspelling, otherwise a warning.
-    pub(super) fn unknown(&self, text: &mut ProfileWriter) -> Errors {
+    pub(super) fn report_unknown_keys(&self, text: &mut ProfileWriter) -> Errors {
         let known = |key: &str| self.known.iter().any(|known| known.eq_ignore_ascii_case(key));
         let lacking = || self.known.iter().copied().filter(|key| self.block.get(key).is_none());
         let mut errors = Vec::new();
         for entry in self.block.entries.iter().filter(|entry| !known(&entry.key)) {
             let expected = format!("a parameter of {}", self.block.kind);
-            let fault = entry.at.says("unknown parameter").key(short(&entry.key)).expected(expected);
-            let fault = fault.nearest_to(&entry.key, lacking());
+            let fault = entry.at.diagnostic("unknown parameter").with_key(shorten(&entry.key)).with_expected(expected);
+            let fault = fault.suggest_nearest(&entry.key, lacking());
             match fault.nearest {
                 Some(_) => errors.push(fault),
                 None => {
-                    let what = format!("unknown parameter with {}, ignored", shown(&entry.value));
-                    text.warn(entry.at.says(what).key(short(&entry.key)));
+                    let what = format!("unknown parameter with {}, ignored", describe_value(&entry.value));
+                    text.warn(entry.at.diagnostic(what).with_key(shorten(&entry.key)));
                 }
             }
         }
         errors
     }
 
-    pub(super) fn entry(&self, key: &str) -> Result<&'a ParameterEntry, Errors> {
+    pub(super) fn required_entry(&self, key: &str) -> Result<&'a ParameterEntry, Errors> {
         self.block.get(key).ok_or_else(|| {
             let what = if self.block.name.is_empty() { &self.block.kind } else { &self.block.name };
-            let fault = self.block.at.says(format!("`{}` lacks this parameter", short(what))).key(key);
+            let fault = self.block.at.diagnostic(format!("`{}` lacks this parameter", shorten(what))).with_key(key);
             let near = self.block.entries.iter().map(|entry| entry.key.as_str());
             let strange = near.filter(|key| !self.known.iter().any(|known| known.eq_ignore_ascii_case(key)));
-            vec![fault.nearest_to(key, strange)]
+            vec![fault.suggest_nearest(key, strange)]
         })
     }
 
-    pub(super) fn block(&self, key: &str) -> Result<&'a ParameterBlock, Errors> {
-        let entry = self.entry(key)?;
+    pub(super) fn required_block(&self, key: &str) -> Result<&'a ParameterBlock, Errors> {
+        let entry = self.required_entry(key)?;
         match &entry.value {
             ParameterValue::Block(block) => Ok(block),
-            _ => Err(vec![entry.at.says("is not a block").key(key)]),
+            _ => Err(vec![entry.at.diagnostic("is not a block").with_key(key)]),
         }
     }
 
     /// A number in a range.
     pub(super) fn number(&self, key: &str, low: f64, high: f64) -> Result<f64, Errors> {
-        let entry = self.entry(key)?;
+        let entry = self.required_entry(key)?;
         match &entry.value {
             ParameterValue::Number(number, _) if (low..=high).contains(number) => Ok(*number),
-            value => Err(vec![wrong(&entry.at, key, value, &format!("a number from {low} to {high}"))]),
+            value => Err(vec![invalid_value(&entry.at, key, value, &format!("a number from {low} to {high}"))]),
         }
     }
 
@@ -70,45 +70,45 @@ impl<'a> ParameterFields<'a> {
     }
 
     /// A whole number in a range.
-    pub(super) fn whole(&self, key: &str, low: u64, high: u64) -> Result<u64, Errors> {
+    pub(super) fn whole_number(&self, key: &str, low: u64, high: u64) -> Result<u64, Errors> {
         let number = self.number(key, low as f64, high as f64)?;
         match number.fract() == 0.0 {
             true => Ok(number as u64),
             false => {
-                let entry = self.entry(key)?;
-                Err(vec![wrong(&entry.at, key, &entry.value, &format!("a whole number from {low} to {high}"))])
+                let entry = self.required_entry(key)?;
+                Err(vec![invalid_value(&entry.at, key, &entry.value, &format!("a whole number from {low} to {high}"))])
             }
         }
     }
 
-    pub(super) fn word(&self, key: &str) -> Result<(&'a str, &'a SourcePosition), Errors> {
-        let entry = self.entry(key)?;
+    pub(super) fn required_word(&self, key: &str) -> Result<(&'a str, &'a SourcePosition), Errors> {
+        let entry = self.required_entry(key)?;
         match &entry.value {
             ParameterValue::Word(word) => Ok((word, &entry.at)),
-            value => Err(vec![wrong(&entry.at, key, value, "a word")]),
+            value => Err(vec![invalid_value(&entry.at, key, value, "a word")]),
         }
     }
 
     /// A list of numbers; empty if the key is missing.
-    pub(super) fn numbers(&self, key: &str) -> Result<Vec<f64>, Errors> {
+    pub(super) fn number_list(&self, key: &str) -> Result<Vec<f64>, Errors> {
         let Some(entry) = self.block.get(key) else { return Ok(Vec::new()) };
         let ParameterValue::List(values) = &entry.value else {
-            return Err(vec![wrong(&entry.at, key, &entry.value, "a list of numbers")]);
+            return Err(vec![invalid_value(&entry.at, key, &entry.value, "a list of numbers")]);
         };
         let number = |value: &ParameterValue| match value {
             ParameterValue::Number(number, _) => Ok(*number),
-            other => Err(vec![wrong(&entry.at, key, other, "a list of numbers")]),
+            other => Err(vec![invalid_value(&entry.at, key, other, "a list of numbers")]),
         };
         values.iter().map(number).collect()
     }
 
     /// The place of a key, for sources and errors.
-    pub(super) fn at(&self, key: &str) -> &'a SourcePosition {
+    pub(super) fn position(&self, key: &str) -> &'a SourcePosition {
         self.block.get(key).map_or(&self.block.at, |entry| &entry.at)
     }
 }
 
 /// The error about an invalid value.
-pub(super) fn wrong(at: &SourcePosition, key: &str, value: &ParameterValue, expected: &str) -> Diagnostic {
-    at.says(format!("{} is invalid", shown(value))).key(key).expected(expected)
+pub(super) fn invalid_value(at: &SourcePosition, key: &str, value: &ParameterValue, expected: &str) -> Diagnostic {
+    at.diagnostic(format!("{} is invalid", describe_value(value))).with_key(key).with_expected(expected)
 }

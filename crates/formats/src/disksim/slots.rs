@@ -12,7 +12,7 @@ pub(super) type SlotHole = [u64; 4];
 pub(super) const MOST_CYLINDERS: u64 = 10_000_000;
 
 /// Writes the number of blocks: as many as the layout holds, regardless of the stated count.
-pub(super) fn sectors(
+pub(super) fn write_sectors(
     model: &ParameterFields<'_>,
     slots: u64,
     holes: &[SlotHole],
@@ -20,22 +20,22 @@ pub(super) fn sectors(
 ) -> Result<(), Errors> {
     let key = "Block count";
     let claims = match model.block.get(key) {
-        Some(_) => Some(model.whole(key, 0, 1 << 40)?),
+        Some(_) => Some(model.whole_number(key, 0, 1 << 40)?),
         None => None,
     };
     let holds = slots - holes.iter().map(|hole| hole[1] * (hole[3] + 1)).sum::<u64>();
     if claims == Some(holds) && holds > 0 {
-        text.given("sectors", holds, model.at(key), key);
+        text.write_given("sectors", holds, model.position(key), key);
         return Ok(());
     }
-    let (at, layout) = (model.at("Layout Model"), "Layout Model");
+    let (at, layout) = (model.position("Layout Model"), "Layout Model");
     if holds == 0 {
-        return Err(vec![at.says("its zones hold no blocks besides spares and slips").key(layout)]);
+        return Err(vec![at.diagnostic("its zones hold no blocks besides spares and slips").with_key(layout)]);
     }
     let claims = claims.map_or("an unknown number of".to_owned(), |claims| claims.to_string());
     let message = format!("{claims} blocks, but the zones hold {holds} without spares and slips; using {holds}");
-    text.warn(model.at(key).says(message).key(key));
-    text.given(
+    text.warn(model.position(key).diagnostic(message).with_key(key));
+    text.write_given(
         "sectors",
         holds,
         at,
@@ -45,7 +45,7 @@ pub(super) fn sectors(
 }
 
 /// A hole in the form of the profile.
-pub(super) fn written(hole: &SlotHole) -> String {
+pub(super) fn format_hole(hole: &SlotHole) -> String {
     match hole {
         [first, slots, _, 0] => format!("[{first}, {slots}]"),
         [first, slots, period, times] => format!("[{first}, {slots}, {period}, {times}]"),
@@ -53,7 +53,7 @@ pub(super) fn written(hole: &SlotHole) -> String {
 }
 
 /// Merges identical, equally spaced holes into one with a count.
-pub(super) fn repeated(holes: &[(u64, u64)]) -> Vec<SlotHole> {
+pub(super) fn merge_holes(holes: &[(u64, u64)]) -> Vec<SlotHole> {
     let mut found: Vec<SlotHole> = Vec::new();
     for &(first, length) in holes {
         if let Some(last) = found.last_mut() {
@@ -69,18 +69,18 @@ pub(super) fn repeated(holes: &[(u64, u64)]) -> Vec<SlotHole> {
     // A pair is easier to read when written out.
     found
         .iter()
-        .flat_map(|hole| if hole[3] == 1 { vec![single(hole, 0), single(hole, 1)] } else { vec![*hole] })
+        .flat_map(|hole| if hole[3] == 1 { vec![nth_hole(hole, 0), nth_hole(hole, 1)] } else { vec![*hole] })
         .collect()
 }
 
-fn single(hole: &SlotHole, time: u64) -> SlotHole {
+fn nth_hole(hole: &SlotHole, time: u64) -> SlotHole {
     [hole[0] + time * hole[2], hole[1], 0, 0]
 }
 
 /// A required list of a block.
-pub(super) fn list<'a>(block: &'a ParameterBlock, key: &str) -> Result<&'a [ParameterValue], Diagnostic> {
+pub(super) fn required_list<'a>(block: &'a ParameterBlock, key: &str) -> Result<&'a [ParameterValue], Diagnostic> {
     match block.get(key).map(|entry| &entry.value) {
         Some(ParameterValue::List(values)) => Ok(values),
-        _ => Err(block.at.says("lacks a list").key(key)),
+        _ => Err(block.at.diagnostic("lacks a list").with_key(key)),
     }
 }

@@ -26,7 +26,7 @@ pub struct SourcePosition {
 
 impl SourcePosition {
     /// A diagnostic about this place.
-    pub fn says(&self, message: impl Into<String>) -> Diagnostic {
+    pub fn diagnostic(&self, message: impl Into<String>) -> Diagnostic {
         Diagnostic::at(&self.file, self.line, message)
     }
 }
@@ -73,21 +73,21 @@ impl ParameterBlock {
     }
 
     /// Collects all blocks of a kind, including nested ones.
-    pub fn all<'a>(&'a self, kind: &str, found: &mut Vec<&'a ParameterBlock>) {
+    pub fn collect_kind<'a>(&'a self, kind: &str, found: &mut Vec<&'a ParameterBlock>) {
         if self.kind == kind {
             found.push(self);
         }
         for entry in &self.entries {
-            entry.value.all(kind, found);
+            entry.value.collect_kind(kind, found);
         }
     }
 }
 
 impl ParameterValue {
-    fn all<'a>(&'a self, kind: &str, found: &mut Vec<&'a ParameterBlock>) {
+    fn collect_kind<'a>(&'a self, kind: &str, found: &mut Vec<&'a ParameterBlock>) {
         match self {
-            ParameterValue::Block(block) => block.all(kind, found),
-            ParameterValue::List(values) => values.iter().for_each(|value| value.all(kind, found)),
+            ParameterValue::Block(block) => block.collect_kind(kind, found),
+            ParameterValue::List(values) => values.iter().for_each(|value| value.collect_kind(kind, found)),
             ParameterValue::Number(..) | ParameterValue::Word(_) => {}
         }
     }
@@ -107,7 +107,7 @@ pub struct SourceFiles<'a> {
 
 impl SourceFiles<'_> {
     /// The path and text of a file that `from` names.
-    pub fn beside(&self, from: &str, name: &str) -> Result<(String, String), String> {
+    pub fn load_relative(&self, from: &str, name: &str) -> Result<(String, String), String> {
         let folder = if from == self.first { None } else { from.rsplit_once('/').map(|(folder, _)| folder) };
         let near = folder.map(|folder| format!("{folder}/{name}"));
         let near = near.and_then(|path| (self.load)(&path).ok().map(|text| (path, text)));
@@ -129,7 +129,7 @@ pub struct DisksimSetup {
 pub fn read(text: &str, files: SourceFiles<'_>) -> Result<DisksimSetup, Diagnostic> {
     let mut setup = DisksimSetup::default();
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    Parser { file: files.first, tokens: tokens(text), next: 0, files, depth: 0 }.items(&mut setup)?;
+    ParameterParser { file: files.first, tokens: tokenize(text), next: 0, files, depth: 0 }.parse_items(&mut setup)?;
     Ok(setup)
 }
 
@@ -138,7 +138,7 @@ impl DisksimSetup {
     fn add(&mut self, mut block: ParameterBlock) {
         if let Some(first) = self.blocks.iter().find(|other| !block.name.is_empty() && other.name == block.name) {
             let message = format!("defined again; using the one at {}:{}", first.at.file, first.at.line);
-            self.warnings.push(block.at.says(message).key(short(&block.name)));
+            self.warnings.push(block.at.diagnostic(message).with_key(shorten(&block.name)));
             return;
         }
         if let Some(parent) = self.blocks.iter().find(|other| !other.name.is_empty() && other.name == block.kind) {
@@ -155,7 +155,7 @@ enum Token<'a> {
     Word(&'a str),
 }
 
-fn tokens(text: &str) -> Vec<(Token<'_>, usize)> {
+fn tokenize(text: &str) -> Vec<(Token<'_>, usize)> {
     let mut found = Vec::new();
     for (index, line) in text.lines().enumerate() {
         let line = line.split('#').next().unwrap_or("");
@@ -179,7 +179,7 @@ fn tokens(text: &str) -> Vec<(Token<'_>, usize)> {
     found
 }
 
-struct Parser<'a> {
+struct ParameterParser<'a> {
     file: &'a str,
     tokens: Vec<(Token<'a>, usize)>,
     next: usize,
@@ -187,8 +187,8 @@ struct Parser<'a> {
     depth: usize,
 }
 
-impl<'a> Parser<'a> {
-    fn at(&self) -> SourcePosition {
+impl<'a> ParameterParser<'a> {
+    fn position(&self) -> SourcePosition {
         let last = self.tokens.last().map_or(1, |token| token.1);
         SourcePosition { file: self.file.to_owned(), line: self.tokens.get(self.next).map_or(last, |token| token.1) }
     }
@@ -203,20 +203,22 @@ impl<'a> Parser<'a> {
         token
     }
 
-    fn mark(&mut self, mark: char, after: &str) -> Result<(), Diagnostic> {
-        let at = self.at();
+    fn expect_mark(&mut self, mark: char, after: &str) -> Result<(), Diagnostic> {
+        let at = self.position();
         match self.take() {
             Some(Token::Mark(found)) if found == mark => Ok(()),
-            None => Err(at.says(format!("the file ends inside {after}")).expected(format!("`{mark}`"))),
-            Some(Token::Mark(found)) => Err(at.says(format!("`{found}` after {after}")).expected(format!("`{mark}`"))),
+            None => Err(at.diagnostic(format!("the file ends inside {after}")).with_expected(format!("`{mark}`"))),
+            Some(Token::Mark(found)) => {
+                Err(at.diagnostic(format!("`{found}` after {after}")).with_expected(format!("`{mark}`")))
+            }
             Some(Token::Word(found)) => {
-                Err(at.says(format!("`{}` after {after}", short(found))).expected(format!("`{mark}`")))
+                Err(at.diagnostic(format!("`{}` after {after}", shorten(found))).with_expected(format!("`{mark}`")))
             }
         }
     }
 
     /// The words up to the next mark.
-    fn words(&mut self) -> Vec<&'a str> {
+    fn take_words(&mut self) -> Vec<&'a str> {
         let mut words = Vec::new();
         while let Some(Token::Word(word)) = self.peek() {
             words.push(word);
@@ -225,31 +227,31 @@ impl<'a> Parser<'a> {
         words
     }
 
-    fn items(&mut self, setup: &mut DisksimSetup) -> Result<(), Diagnostic> {
+    fn parse_items(&mut self, setup: &mut DisksimSetup) -> Result<(), Diagnostic> {
         while self.peek().is_some() {
-            let at = self.at();
+            let at = self.position();
             match self.take() {
-                Some(Token::Word("source")) => self.sourced(&at, setup)?,
+                Some(Token::Word("source")) => self.parse_source(&at, setup)?,
                 Some(Token::Word("instantiate")) => {
                     self.skip_brackets("`instantiate`")?;
-                    setup.instantiated.push(self.instance(&at)?);
+                    setup.instantiated.push(self.parse_instance(&at)?);
                 }
                 Some(Token::Word("topology")) => {
-                    self.words();
+                    self.take_words();
                     self.skip_brackets("`topology`")?;
                 }
                 Some(Token::Word(kind)) => {
-                    let name = self.words().join(" ");
+                    let name = self.take_words().join(" ");
                     if !matches!(self.peek(), Some(Token::Mark('{')) | None) {
-                        let message = format!("`{}` does not start a block of DiskSim parameters", short(kind));
+                        let message = format!("`{}` does not start a block of DiskSim parameters", shorten(kind));
                         let forms = "`KIND NAME { … }`, `source FILE`, `instantiate` or `topology`";
-                        return Err(at.says(message).expected(forms));
+                        return Err(at.diagnostic(message).with_expected(forms));
                     }
-                    setup.add(self.block(kind, name, at)?);
+                    setup.add(self.parse_block(kind, name, at)?);
                 }
                 Some(Token::Mark(',')) => {}
                 Some(Token::Mark(mark)) => {
-                    return Err(at.says(format!("`{mark}` without an opening bracket")).expected("a block"));
+                    return Err(at.diagnostic(format!("`{mark}` without an opening bracket")).with_expected("a block"));
                 }
                 None => break,
             }
@@ -258,63 +260,71 @@ impl<'a> Parser<'a> {
     }
 
     /// Reads `as NAME` after `instantiate [ … ]`.
-    fn instance(&mut self, at: &SourcePosition) -> Result<String, Diagnostic> {
+    fn parse_instance(&mut self, at: &SourcePosition) -> Result<String, Diagnostic> {
         match (self.take(), self.take()) {
             (Some(Token::Word("as")), Some(Token::Word(name))) => Ok(name.to_owned()),
             _ => Err(at
-                .says("it does not say what to instantiate")
-                .key("instantiate")
-                .expected("`instantiate [ a, b ] as NAME`")),
+                .diagnostic("it does not say what to instantiate")
+                .with_key("instantiate")
+                .with_expected("`instantiate [ a, b ] as NAME`")),
         }
     }
 
     /// Reads the file that the next word names.
-    fn sourced(&mut self, at: &SourcePosition, setup: &mut DisksimSetup) -> Result<(), Diagnostic> {
+    fn parse_source(&mut self, at: &SourcePosition, setup: &mut DisksimSetup) -> Result<(), Diagnostic> {
         let Some(Token::Word(name)) = self.take() else {
-            return Err(at.says("`source` without a file").expected("a file's name"));
+            return Err(at.diagnostic("`source` without a file").with_expected("a file's name"));
         };
         if self.depth >= DEEPEST {
-            return Err(at.says(format!("files are sourced more than {DEEPEST} deep")).key(name));
+            return Err(at.diagnostic(format!("files are sourced more than {DEEPEST} deep")).with_key(name));
         }
-        let found = self.files.beside(self.file, name);
-        let (file, text) = found.map_err(|error| at.says(format!("cannot be read: {error}")).key(name))?;
+        let found = self.files.load_relative(self.file, name);
+        let (file, text) = found.map_err(|error| at.diagnostic(format!("cannot be read: {error}")).with_key(name))?;
         let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
-        let tokens = tokens(text);
-        Parser { file: &file, tokens, next: 0, files: self.files, depth: self.depth + 1 }.items(setup)
+        let tokens = tokenize(text);
+        ParameterParser { file: &file, tokens, next: 0, files: self.files, depth: self.depth + 1 }.parse_items(setup)
     }
 
     fn skip_brackets(&mut self, what: &str) -> Result<(), Diagnostic> {
-        self.mark('[', what)?;
+        self.expect_mark('[', what)?;
         let mut open = 1;
         while open > 0 {
-            let at = self.at();
+            let at = self.position();
             match self.take() {
                 Some(Token::Mark('[')) => open += 1,
                 Some(Token::Mark(']')) => open -= 1,
                 Some(_) => {}
-                None => return Err(at.says(format!("the file ends inside {what}")).expected("`]`")),
+                None => return Err(at.diagnostic(format!("the file ends inside {what}")).with_expected("`]`")),
             }
         }
         Ok(())
     }
 
-    fn block(&mut self, kind: &str, name: String, at: SourcePosition) -> Result<ParameterBlock, Diagnostic> {
-        let what = format!("`{}`", short(if name.is_empty() { kind } else { &name }));
-        self.mark('{', &what)?;
+    fn parse_block(&mut self, kind: &str, name: String, at: SourcePosition) -> Result<ParameterBlock, Diagnostic> {
+        let what = format!("`{}`", shorten(if name.is_empty() { kind } else { &name }));
+        self.expect_mark('{', &what)?;
         self.depth += 1;
         if self.depth > DEEPEST {
-            return Err(at.says(format!("blocks are nested more than {DEEPEST} deep")));
+            return Err(at.diagnostic(format!("blocks are nested more than {DEEPEST} deep")));
         }
         let mut entries = Vec::new();
         loop {
             match self.peek() {
                 Some(Token::Mark('}')) => break,
                 Some(Token::Mark(',')) => self.next += 1,
-                Some(Token::Word(_)) => entries.push(self.entry()?),
+                Some(Token::Word(_)) => entries.push(self.parse_entry()?),
                 Some(Token::Mark(mark)) => {
-                    return Err(self.at().says(format!("`{mark}` in {what}")).expected("a key, or `}`"));
+                    return Err(self
+                        .position()
+                        .diagnostic(format!("`{mark}` in {what}"))
+                        .with_expected("a key, or `}`"));
                 }
-                None => return Err(self.at().says(format!("the file ends inside {what}")).expected("`}`")),
+                None => {
+                    return Err(self
+                        .position()
+                        .diagnostic(format!("the file ends inside {what}"))
+                        .with_expected("`}`"));
+                }
             }
         }
         self.next += 1;
@@ -322,50 +332,50 @@ impl<'a> Parser<'a> {
         Ok(ParameterBlock { kind: kind.to_owned(), name, entries, at })
     }
 
-    fn entry(&mut self) -> Result<ParameterEntry, Diagnostic> {
-        let at = self.at();
-        let key = self.words().join(" ");
-        self.mark('=', &format!("`{}`", short(&key)))?;
-        let value = self.value(&key)?;
+    fn parse_entry(&mut self) -> Result<ParameterEntry, Diagnostic> {
+        let at = self.position();
+        let key = self.take_words().join(" ");
+        self.expect_mark('=', &format!("`{}`", shorten(&key)))?;
+        let value = self.parse_value(&key)?;
         Ok(ParameterEntry { key, value, at })
     }
 
-    fn value(&mut self, key: &str) -> Result<ParameterValue, Diagnostic> {
-        let at = self.at();
+    fn parse_value(&mut self, key: &str) -> Result<ParameterValue, Diagnostic> {
+        let at = self.position();
         if self.peek() == Some(Token::Mark('[')) {
             self.next += 1;
-            return self.list(key);
+            return self.parse_list(key);
         }
         if self.peek() == Some(Token::Word("source")) {
             self.next += 1;
             let mut inner = DisksimSetup::default();
-            self.sourced(&at, &mut inner)?;
+            self.parse_source(&at, &mut inner)?;
             return match inner.blocks.pop() {
                 Some(block) if inner.blocks.is_empty() => Ok(ParameterValue::Block(block)),
-                _ => Err(at.says("the sourced file does not hold exactly one block").key(key)),
+                _ => Err(at.diagnostic("the sourced file does not hold exactly one block").with_key(key)),
             };
         }
-        let words = self.words();
+        let words = self.take_words();
         match self.peek() {
             Some(Token::Mark('{')) => {
                 let Some((kind, name)) = words.split_first() else {
-                    return Err(at.says("a block without a kind").key(key));
+                    return Err(at.diagnostic("a block without a kind").with_key(key));
                 };
-                Ok(ParameterValue::Block(self.block(kind, name.join(" "), at)?))
+                Ok(ParameterValue::Block(self.parse_block(kind, name.join(" "), at)?))
             }
             Some(Token::Mark('=')) => {
-                let message = format!("`{}` runs into the next key", short(&words.join(" ")));
-                Err(at.says(message).key(key).expected("a comma between them"))
+                let message = format!("`{}` runs into the next key", shorten(&words.join(" ")));
+                Err(at.diagnostic(message).with_key(key).with_expected("a comma between them"))
             }
-            _ if words.is_empty() => Err(at.says("the key has no value").key(key)),
-            _ => Ok(scalar(&words.join(" "))),
+            _ if words.is_empty() => Err(at.diagnostic("the key has no value").with_key(key)),
+            _ => Ok(parse_scalar(&words.join(" "))),
         }
     }
 
-    fn list(&mut self, key: &str) -> Result<ParameterValue, Diagnostic> {
+    fn parse_list(&mut self, key: &str) -> Result<ParameterValue, Diagnostic> {
         self.depth += 1;
         if self.depth > DEEPEST {
-            return Err(self.at().says(format!("lists are nested more than {DEEPEST} deep")).key(key));
+            return Err(self.position().diagnostic(format!("lists are nested more than {DEEPEST} deep")).with_key(key));
         }
         let mut values = Vec::new();
         loop {
@@ -373,10 +383,20 @@ impl<'a> Parser<'a> {
                 Some(Token::Mark(']')) => break,
                 Some(Token::Mark(',')) => self.next += 1,
                 Some(Token::Mark('}' | '=')) => {
-                    return Err(self.at().says("a list that is not closed").key(key).expected("`]`"));
+                    return Err(self
+                        .position()
+                        .diagnostic("a list that is not closed")
+                        .with_key(key)
+                        .with_expected("`]`"));
                 }
-                None => return Err(self.at().says("the file ends inside a list").key(key).expected("`]`")),
-                Some(_) => values.push(self.value(key)?),
+                None => {
+                    return Err(self
+                        .position()
+                        .diagnostic("the file ends inside a list")
+                        .with_key(key)
+                        .with_expected("`]`"));
+                }
+                Some(_) => values.push(self.parse_value(key)?),
             }
         }
         self.next += 1;
@@ -385,31 +405,31 @@ impl<'a> Parser<'a> {
     }
 }
 
-fn scalar(text: &str) -> ParameterValue {
-    match text.parse::<f64>().ok().or_else(|| hexadecimal(text)) {
+fn parse_scalar(text: &str) -> ParameterValue {
+    match text.parse::<f64>().ok().or_else(|| parse_hexadecimal(text)) {
         Some(number) if number.is_finite() => ParameterValue::Number(number, text.to_owned()),
         _ => ParameterValue::Word(text.to_owned()),
     }
 }
 
 /// `0x1F`, with an optional sign.
-fn hexadecimal(text: &str) -> Option<f64> {
+fn parse_hexadecimal(text: &str) -> Option<f64> {
     let (sign, digits) = text.strip_prefix('-').map_or((1.0, text), |digits| (-1.0, digits));
     let digits = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"))?;
     u32::from_str_radix(digits, 16).ok().map(|number| sign * f64::from(number))
 }
 
 /// The first 40 characters of a text.
-pub(super) fn short(text: &str) -> &str {
+pub(super) fn shorten(text: &str) -> &str {
     text.char_indices().nth(40).map_or(text, |(end, _)| &text[..end])
 }
 
 /// Describes a value in a few words.
-pub(super) fn shown(value: &ParameterValue) -> String {
+pub(super) fn describe_value(value: &ParameterValue) -> String {
     match value {
-        ParameterValue::Number(_, text) => short(text).to_owned(),
-        ParameterValue::Word(word) => format!("`{}`", short(word)),
+        ParameterValue::Number(_, text) => shorten(text).to_owned(),
+        ParameterValue::Word(word) => format!("`{}`", shorten(word)),
         ParameterValue::List(values) => format!("a list of {}", values.len()),
-        ParameterValue::Block(block) => format!("a block `{}`", short(&block.kind)),
+        ParameterValue::Block(block) => format!("a block `{}`", shorten(&block.kind)),
     }
 }

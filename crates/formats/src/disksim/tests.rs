@@ -71,7 +71,7 @@ fn figures_arrive_with_their_origin() {
     // A sector takes as long as the slowest on its way needs: 0.512 kB in 0.05 ms, and in 0.1 ms.
     let profile = tiny();
     assert_eq!((profile.link.rate, profile.link.write_rate), (10_240_000, 5_120_000));
-    assert_eq!(profile.mechanics.reach(Default::default(), 3, 0, true).nanos(), 1_750_000);
+    assert_eq!(profile.mechanics.movement_time(Default::default(), 3, 0, true).nanos(), 1_750_000);
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn what_is_not_taken_over_is_listed_and_what_matters_stands_first() {
     let named: Vec<_> = drive.not_modelled.iter().map(|left| (left.key.as_str(), left.says.as_str())).collect();
     let says = "1 (tiny.diskspecs:18): the arm moves for the next command before the current one completes";
     assert_eq!(named, [("Preseeking level", says)]);
-    assert_eq!(write::quoted("a \"b\\\n"), "\"a \\\"b\\\\ \"");
+    assert_eq!(write::toml_string("a \"b\\\n"), "\"a \\\"b\\\\ \"");
 }
 
 /// Drawn by hand. Zone 0 has cylinders of 20 slots, one spare each; three slots at the front are empty, and slot 24 is

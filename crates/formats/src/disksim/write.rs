@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::syntax::{ParameterBlock, SourcePosition, shown};
+use super::syntax::{ParameterBlock, SourcePosition, describe_value};
 use crate::diagnostic::Diagnostic;
 
 /// A parameter that the model has no counterpart for.
@@ -40,25 +40,31 @@ impl ProfileWriter {
     }
 
     /// Begins a section.
-    pub(super) fn section(&mut self, name: &str) {
+    pub(super) fn begin_section(&mut self, name: &str) {
         let _ = write!(self.text, "\n[{name}]\n");
     }
 
     /// Writes a figure from the parameters.
-    pub(super) fn given(&mut self, key: &str, value: impl std::fmt::Display, at: &SourcePosition, parameter: &str) {
-        let place = place(at);
+    pub(super) fn write_given(
+        &mut self,
+        key: &str,
+        value: impl std::fmt::Display,
+        at: &SourcePosition,
+        parameter: &str,
+    ) {
+        let place = file_and_line(at);
         let _ = writeln!(self.text, "{key} = {{ value = {value}, measured = \"@disksim {place}: {parameter}\" }}");
     }
 
     /// Writes a figure that the parameters do not give.
-    pub(super) fn inferred(&mut self, key: &str, value: impl std::fmt::Display, why: &str) {
+    pub(super) fn write_inferred(&mut self, key: &str, value: impl std::fmt::Display, why: &str) {
         let _ = writeln!(self.text, "{key} = {{ value = {value}, inferred = \"{why}\" }}");
     }
 
     /// Writes a section whose value is a list of rows.
-    pub(super) fn rows(&mut self, section: &str, rows: &[String], at: &SourcePosition, parameter: &str) {
-        self.section(section);
-        let _ = writeln!(self.text, "measured = \"@disksim {}: {parameter}\"\nvalue = [", place(at));
+    pub(super) fn write_rows(&mut self, section: &str, rows: &[String], at: &SourcePosition, parameter: &str) {
+        self.begin_section(section);
+        let _ = writeln!(self.text, "measured = \"@disksim {}: {parameter}\"\nvalue = [", file_and_line(at));
         let a_line = if rows.iter().all(|row| row.len() < 24) { 5 } else { 1 };
         for line in rows.chunks(a_line) {
             let _ = writeln!(self.text, "    {},", line.join(", "));
@@ -67,17 +73,17 @@ impl ProfileWriter {
     }
 
     /// Notes a parameter that the model has no counterpart for, if it is present.
-    pub(super) fn leave(&mut self, block: &ParameterBlock, key: &str, active: bool, why: &str) {
+    pub(super) fn note_unmodelled(&mut self, block: &ParameterBlock, key: &str, active: bool, why: &str) {
         let Some(entry) = block.get(key) else { return };
-        let value = shown(&entry.value);
+        let value = describe_value(&entry.value);
         let (key, why) = (key.to_owned(), why.to_owned());
-        self.left.push(UnmodelledParameter { key, value, place: place(&entry.at), why, active });
+        self.left.push(UnmodelledParameter { key, value, place: file_and_line(&entry.at), why, active });
     }
 
     /// Notes a parameter of another block that the model has no counterpart for and that would change the result.
-    pub(super) fn leave_place(&mut self, key: &str, at: &SourcePosition, why: &str) {
+    pub(super) fn note_active(&mut self, key: &str, at: &SourcePosition, why: &str) {
         let (key, why) = (key.to_owned(), why.to_owned());
-        self.left.push(UnmodelledParameter { key, value: String::new(), place: place(at), why, active: true });
+        self.left.push(UnmodelledParameter { key, value: String::new(), place: file_and_line(at), why, active: true });
     }
 
     /// Adds a warning.
@@ -86,7 +92,7 @@ impl ProfileWriter {
     }
 
     /// Writes the parameters that would change the result into the profile, each once.
-    fn name_active(&mut self) {
+    fn write_not_modelled(&mut self) {
         let active: BTreeMap<&str, &UnmodelledParameter> =
             self.left.iter().rev().filter(|left| left.active).map(|left| (left.key.as_str(), left)).collect();
         if active.is_empty() {
@@ -96,32 +102,32 @@ impl ProfileWriter {
         for (key, left) in active {
             let value = if left.value.is_empty() { "set" } else { &left.value };
             let says = format!("{value} ({}): {}", left.place, left.why);
-            let _ = writeln!(self.text, "{} = {}", quoted(key), quoted(&says));
+            let _ = writeln!(self.text, "{} = {}", toml_string(key), toml_string(&says));
         }
     }
 
     /// Returns the profile, the ignored parameters (those that would change the result first) and the warnings.
     pub(super) fn finish(mut self) -> (String, Vec<UnmodelledParameter>, Vec<Diagnostic>) {
         self.left.sort_by_key(|left| !left.active);
-        self.name_active();
+        self.write_not_modelled();
         (self.text, self.left, self.warnings)
     }
 }
 
 /// A TOML string.
-pub(super) fn quoted(text: &str) -> String {
+pub(super) fn toml_string(text: &str) -> String {
     let plain = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect::<String>();
     format!("\"{}\"", plain.replace('\\', "\\\\").replace('"', "\\\""))
 }
 
 /// A fraction of a revolution with the given number of decimals, below 1 even when rounded.
-pub(super) fn share(turn: f64, decimals: u32) -> String {
+pub(super) fn revolution_fraction(turn: f64, decimals: u32) -> String {
     let steps = 10u64.pow(decimals);
     let step = (turn.rem_euclid(1.0) * steps as f64).round() as u64 % steps;
     format!("0.{step:0width$}", width = decimals as usize)
 }
 
-fn place(at: &SourcePosition) -> String {
+fn file_and_line(at: &SourcePosition) -> String {
     let file = at.file.rsplit('/').next().unwrap_or(&at.file);
     format!("{}:{}", file.replace(['"', '\\'], ""), at.line)
 }

@@ -324,9 +324,9 @@ impl DriveLine {
     }
 
     /// A message about the line, as the end of a sentence.
-    pub fn says(&self) -> String {
+    pub fn description(&self) -> String {
         let DriveLine { title, recording, source, .. } = self;
-        let limit = |word: &str| limits::known(word).unwrap_or_default();
+        let limit = |word: &str| limits::explain_limit(word).unwrap_or_default();
         match recording {
             Conventional => {
                 format!("no {title} is built in (it records conventionally, CMR, as the built-in drives do; {source})")
@@ -340,7 +340,7 @@ impl DriveLine {
     }
 
     /// Alternatives to the line; none for flash.
-    pub fn instead(&self) -> Option<String> {
+    pub fn alternatives(&self) -> Option<String> {
         let own = "a drive of your own by its datasheet's figures (`seekwise init drive --help`)";
         (self.recording != Flash).then(|| format!("{} (the nearest built-in drive), or {own}", self.like))
     }

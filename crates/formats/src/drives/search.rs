@@ -26,30 +26,30 @@ static KNOWN: LazyLock<Vec<DriveWords>> = LazyLock::new(|| {
     let known = |name: &'static str| {
         let drive = load(name).expect("a built-in drive loads");
         let all = format!("{name} {} {}", drive.title, drive.interface);
-        let mut words = words(&all);
+        let mut words = split_words(&all);
         match () {
             () if drive.title.starts_with("Western Digital") => words.push("wd".to_owned()),
             () if drive.title.starts_with("WD") => words.extend(["wd", "western", "digital"].map(str::to_owned)),
             () => {}
         }
-        let gigabytes = self::words(&drive.title).iter().find_map(|word| gigabytes(word));
+        let gigabytes = self::split_words(&drive.title).iter().find_map(|word| parse_gigabytes(word));
         // `5K250`, `10K` and `73` are parts of lines' names.
         let is_model =
             |word: &String| word.len() > 5 && word.chars().any(|c| c.is_ascii_digit()) && !word.contains('.');
-        let models = self::words(&drive.title).into_iter().filter(is_model).collect();
+        let models = self::split_words(&drive.title).into_iter().filter(is_model).collect();
         DriveWords { name, words, models, gigabytes }
     };
     names().map(known).collect()
 });
 
 /// The words of a text in lower case; a number and a unit of size after it are one: `18 TB` is `18tb`.
-fn words(text: &str) -> Vec<String> {
+fn split_words(text: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     for word in text.split(|c: char| !c.is_alphanumeric() && c != '.').map(|word| word.trim_matches('.')) {
         let word = word.to_lowercase();
-        let sized = words.last().map(|last| format!("{last}{word}")).filter(|it| gigabytes(it).is_some());
+        let sized = words.last().map(|last| format!("{last}{word}")).filter(|it| parse_gigabytes(it).is_some());
         match (sized, words.last_mut()) {
-            (Some(sized), Some(last)) if gigabytes(last).is_none() => *last = sized,
+            (Some(sized), Some(last)) if parse_gigabytes(last).is_none() => *last = sized,
             _ if word.is_empty() => {}
             _ => words.push(word),
         }
@@ -58,7 +58,7 @@ fn words(text: &str) -> Vec<String> {
 }
 
 /// Gigabytes of `18tb`, `18000gb`, `160g` or `1.5tb`.
-fn gigabytes(word: &str) -> Option<f64> {
+fn parse_gigabytes(word: &str) -> Option<f64> {
     let end = word.find(|c: char| !c.is_ascii_digit() && c != '.')?;
     let scale = match &word[end..] {
         "tb" | "t" => 1000.0,
@@ -70,11 +70,11 @@ fn gigabytes(word: &str) -> Option<f64> {
 
 impl DriveWords {
     /// True if a word of the drive is this one, begins with it or, for a longer one, contains it; capacities must be equal.
-    fn has(&self, word: &str) -> bool {
+    fn has_word(&self, word: &str) -> bool {
         /// Shorter beginnings, and shorter parts, are in too many words.
         const BEGINS: usize = 3;
         const INSIDE: usize = 4;
-        if let Some(wanted) = gigabytes(word) {
+        if let Some(wanted) = parse_gigabytes(word) {
             return self.gigabytes == Some(wanted);
         }
         let fits = |own: &String| {
@@ -96,19 +96,19 @@ impl DriveWords {
 /// assert!(matching("ironwolf").is_empty());
 /// ```
 pub fn matching(text: &str) -> Vec<&'static str> {
-    let sought = sought(text);
-    let fits = |known: &&DriveWords| !sought.is_empty() && sought.iter().all(|word| known.has(word));
+    let sought = search_words(text);
+    let fits = |known: &&DriveWords| !sought.is_empty() && sought.iter().all(|word| known.has_word(word));
     KNOWN.iter().filter(fits).map(|known| known.name).collect()
 }
 
 /// Finds the only drive with the model number `name`: letters and digits, no size.
-pub(super) fn of_model(name: &str) -> Option<&'static str> {
+pub(super) fn find_by_model(name: &str) -> Option<&'static str> {
     let has = |is: fn(&char) -> bool| name.chars().any(|c| is(&c));
     let is_word = name.chars().all(|c| c.is_ascii_alphanumeric());
     if !is_word
         || !has(char::is_ascii_digit)
         || !has(char::is_ascii_alphabetic)
-        || gigabytes(&name.to_lowercase()).is_some()
+        || parse_gigabytes(&name.to_lowercase()).is_some()
     {
         return None;
     }
@@ -117,8 +117,8 @@ pub(super) fn of_model(name: &str) -> Option<&'static str> {
     found.next().filter(|_| found.next().is_none()).map(|known| known.name)
 }
 
-fn sought(text: &str) -> Vec<String> {
-    let mut words = words(text);
+fn search_words(text: &str) -> Vec<String> {
+    let mut words = split_words(text);
     words.retain(|word| !NOISE.contains(&word.as_str()));
     words
 }
@@ -129,67 +129,67 @@ enum DriveHint {
     OfLine(&'static DriveLine),
 }
 
-fn meaning(name: &str) -> Option<DriveHint> {
+fn find_hint(name: &str) -> Option<DriveHint> {
     let drives = matching(name);
     if drives.is_empty() { lines::find(name).map(DriveHint::OfLine) } else { Some(DriveHint::Drives(drives)) }
 }
 
 /// Completes an error about an unknown drive: the drives that `name` may mean, or what is known of it.
-pub fn lead(fault: Diagnostic, name: &str) -> Diagnostic {
+pub fn suggest_drives(fault: Diagnostic, name: &str) -> Diagnostic {
     if name.contains(['/', '\\']) || name.ends_with(".toml") {
         return fault;
     }
-    if limits::known(name).is_some() || terms::find(name).is_some() {
-        return fault.limited(name);
+    if limits::explain_limit(name).is_some() || terms::find(name).is_some() {
+        return fault.explain_limit(name);
     }
-    match meaning(name) {
+    match find_hint(name) {
         Some(DriveHint::Drives(found)) if found.len() == 1 => {
             return Diagnostic { nearest: Some(found[0].to_owned()), ..fault };
         }
         Some(DriveHint::Drives(found)) => {
-            return Diagnostic { nearest: None, expected: terms::listed(&found), ..fault };
+            return Diagnostic { nearest: None, expected: terms::one_of(&found), ..fault };
         }
         Some(DriveHint::OfLine(line)) => {
-            return Diagnostic { message: line.says(), nearest: None, expected: line.instead(), ..fault };
+            return Diagnostic { message: line.description(), nearest: None, expected: line.alternatives(), ..fault };
         }
         None if fault.nearest.is_some() => return fault,
         None => {}
     }
-    let like = like(name);
-    let capacity = sought(name).iter().find_map(|word| gigabytes(word));
-    let sized = capacity.map(|wanted| format!("{}, {}", beside(wanted), own(wanted)));
-    let expected = terms::listed(&like).map(|like| format!("{like}, the nearest by name")).or(sized);
+    let like = most_similar(name);
+    let capacity = search_words(name).iter().find_map(|word| parse_gigabytes(word));
+    let sized = capacity.map(|wanted| format!("{}, {}", nearest_in_capacity(wanted), init_command(wanted)));
+    let expected = terms::one_of(&like).map(|like| format!("{like}, the nearest by name")).or(sized);
     Diagnostic { expected: expected.or(fault.expected), ..fault }
 }
 
 /// Completes an error about an unknown key, if `word` is the name of a drive.
-pub(crate) fn not_a_key(fault: Diagnostic, word: &str) -> Diagnostic {
-    match meaning(word) {
+pub(crate) fn explain_drive_name(fault: Diagnostic, word: &str) -> Diagnostic {
+    match find_hint(word) {
         None => fault,
         Some(DriveHint::Drives(found)) => {
             let commands: Vec<String> = found.iter().map(|name| format!("`--on {name}`")).collect();
             let commands: Vec<&str> = commands.iter().map(String::as_str).collect();
             let message = "is a drive, and no key".to_owned();
-            Diagnostic { message, expected: terms::listed(&commands), nearest: None, ..fault }
+            Diagnostic { message, expected: terms::one_of(&commands), nearest: None, ..fault }
         }
         Some(DriveHint::OfLine(line)) => {
-            let message = format!("is a drive, and no key: {}", line.says());
-            Diagnostic { message, expected: line.instead(), nearest: None, ..fault }
+            let message = format!("is a drive, and no key: {}", line.description());
+            Diagnostic { message, expected: line.alternatives(), nearest: None, ..fault }
         }
     }
 }
 
 /// The drives that share the most alphabetic words of over three letters with a name, if any.
-fn like(name: &str) -> Vec<&'static str> {
-    let sought = sought(name);
+fn most_similar(name: &str) -> Vec<&'static str> {
+    let sought = search_words(name);
     let is_name = |word: &&String| word.len() > 3 && word.chars().all(char::is_alphabetic);
-    let count = |known: &DriveWords| sought.iter().filter(is_name).filter(|word| known.has(word)).count();
+    let count = |known: &DriveWords| sought.iter().filter(is_name).filter(|word| known.has_word(word)).count();
     let most = KNOWN.iter().map(count).max().unwrap_or(0);
     KNOWN.iter().filter(|known| most > 0 && count(known) == most).map(|known| known.name).collect()
 }
 
 /// The next smaller and the next larger drive by capacity.
-fn beside(wanted: f64) -> String {
+fn nearest_in_capacity(wanted: f64) -> String {
     let said = |known: &DriveWords| {
         let size = known.gigabytes.unwrap_or(0.0);
         let size = if size >= 1000.0 { format!("{} TB", size / 1000.0) } else { format!("{size} GB") };
@@ -203,7 +203,7 @@ fn beside(wanted: f64) -> String {
 }
 
 /// The command that makes a drive of this capacity.
-fn own(wanted: f64) -> String {
+fn init_command(wanted: f64) -> String {
     format!("or a drive of your own: `seekwise init drive --capacity {wanted}g -o my-drive.toml`")
 }
 

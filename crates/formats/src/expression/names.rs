@@ -71,9 +71,9 @@ pub fn quantities() -> Vec<String> {
 
 /// Resolves a name. Short forms are those of a [`Metric`] (`iops`, `read.p99`, `flush`), and
 /// `cuts.flushed_lost` for its writes and `cuts.files.stale` for the number of files.
-pub(super) fn resolve(name: &str) -> Result<ExpressionNode, ExpressionError> {
+pub(super) fn resolve_name(name: &str) -> Result<ExpressionNode, ExpressionError> {
     if let Some(key) = name.strip_prefix("setting.") {
-        return setting(key);
+        return resolve_setting(key);
     }
     let mut key = name.to_owned();
     // Checked before the words of a metric, which take `read.count` for the name of a program.
@@ -128,7 +128,7 @@ pub(super) fn resolve(name: &str) -> Result<ExpressionNode, ExpressionError> {
     })
 }
 
-fn setting(key: &str) -> Result<ExpressionNode, ExpressionError> {
+fn resolve_setting(key: &str) -> Result<ExpressionNode, ExpressionError> {
     let known = stack::keys();
     if known.iter().any(|known| known == key) {
         return Ok(ExpressionNode::Setting(key.to_owned()));
@@ -143,14 +143,19 @@ pub(crate) type FactorLevels = (String, Vec<String>);
 impl Expression {
     /// Checks it against the factors of a study, in a claim that ranges `over` some of them; `condition` says
     /// whether it must be a condition.
-    pub(crate) fn faults(&self, factors: &[FactorLevels], over: &[String], condition: bool) -> Vec<ExpressionError> {
-        let mut check = Check { factors, faults: Vec::new(), text: &self.text };
+    pub(crate) fn find_faults(
+        &self,
+        factors: &[FactorLevels],
+        over: &[String],
+        condition: bool,
+    ) -> Vec<ExpressionError> {
+        let mut check = ExpressionCheck { factors, faults: Vec::new(), text: &self.text };
         let mut bound: Vec<&str> = over.iter().map(String::as_str).collect();
         for axis in &self.each {
-            check.axis(axis);
+            check.check_axis(axis);
             if over.contains(&axis.factor) {
                 let message = format!("the claim already ranges over `{}`", axis.factor);
-                check.fault("for each", message, None, None);
+                check.add_fault("for each", message, None, None);
             }
             bound.push(&axis.factor);
         }
@@ -163,119 +168,119 @@ impl Expression {
                 .faults
                 .push(ExpressionError { expected: Some("a comparison, `in`, `rising` or `falling`".into()), ..fault });
         }
-        check.part(&self.body, &mut bound);
+        check.check_part(&self.body, &mut bound);
         check.faults
     }
 }
 
-struct Check<'a> {
+struct ExpressionCheck<'a> {
     factors: &'a [FactorLevels],
     faults: Vec<ExpressionError>,
     text: &'a str,
 }
 
-impl<'a> Check<'a> {
-    fn fault(&mut self, word: &str, message: String, expected: Option<String>, near: Option<String>) {
+impl<'a> ExpressionCheck<'a> {
+    fn add_fault(&mut self, word: &str, message: String, expected: Option<String>, near: Option<String>) {
         let at = self.text.find(word).unwrap_or(0);
         self.faults.push(ExpressionError { at, message, expected, nearest: near });
     }
 
-    fn factor(&mut self, name: &str) -> Option<&'a FactorLevels> {
+    fn find_factor(&mut self, name: &str) -> Option<&'a FactorLevels> {
         let factors = self.factors;
         let found = factors.iter().find(|(factor, _)| factor == name);
         if found.is_none() {
             let near = nearest(name, factors.iter().map(|(factor, _)| factor.as_str())).map(str::to_owned);
-            self.fault(name, format!("no factor `{name}`"), None, near);
+            self.add_fault(name, format!("no factor `{name}`"), None, near);
         }
         found
     }
 
-    fn level(&mut self, factor: &str, level: &str) {
-        let Some((_, levels)) = self.factor(factor) else { return };
+    fn check_level(&mut self, factor: &str, level: &str) {
+        let Some((_, levels)) = self.find_factor(factor) else { return };
         if !levels.iter().any(|known| known == level) {
             let near = nearest(level, levels.iter().map(String::as_str)).map(str::to_owned);
             let expected = levels.join(", ");
-            self.fault(level, format!("factor `{factor}` has no level `{level}`"), Some(expected), near);
+            self.add_fault(level, format!("factor `{factor}` has no level `{level}`"), Some(expected), near);
         }
     }
 
-    fn axis(&mut self, axis: &FactorAxis) {
+    fn check_axis(&mut self, axis: &FactorAxis) {
         match &axis.levels {
-            Some(levels) => levels.iter().for_each(|level| self.level(&axis.factor, level)),
-            None => drop(self.factor(&axis.factor)),
+            Some(levels) => levels.iter().for_each(|level| self.check_level(&axis.factor, level)),
+            None => drop(self.find_factor(&axis.factor)),
         }
     }
 
     /// Checks that each figure has a single cell, and that numbers and conditions are where they belong.
-    fn part<'p>(&mut self, part: &'p Subexpression, bound: &mut Vec<&'p str>) {
+    fn check_part<'p>(&mut self, part: &'p Subexpression, bound: &mut Vec<&'p str>) {
         let before = bound.len();
         match &*part.node {
             ExpressionNode::At(_, cell) => {
                 for (factor, level) in cell {
-                    self.level(factor, level);
+                    self.check_level(factor, level);
                     bound.push(factor);
                 }
             }
             ExpressionNode::Over(reduction, inner, axes) => {
-                axes.iter().for_each(|axis| self.axis(axis));
-                self.ordered(*reduction, part, axes);
+                axes.iter().for_each(|axis| self.check_axis(axis));
+                self.check_reduction(*reduction, part, axes);
                 bound.extend(axes.iter().map(|axis| axis.factor.as_str()));
-                self.kind(inner, *reduction == Reduction::Share);
+                self.check_kind(inner, *reduction == Reduction::Share);
             }
-            ExpressionNode::Quantity(name) | ExpressionNode::Setting(name) => self.open(name, part, bound),
+            ExpressionNode::Quantity(name) | ExpressionNode::Setting(name) => self.check_open_factor(name, part, bound),
             ExpressionNode::Function(function, arguments) => {
                 let whole = matches!(function, Function::Low | Function::High | Function::Deviation);
-                arguments.iter().for_each(|argument| self.kind(argument, false));
+                arguments.iter().for_each(|argument| self.check_kind(argument, false));
                 if whole && matches!(*arguments[0].node, ExpressionNode::Number(_)) {
-                    self.fault(&part.text, format!("`{}` is the same in every run", arguments[0].text), None, None);
+                    self.add_fault(&part.text, format!("`{}` is the same in every run", arguments[0].text), None, None);
                 }
             }
             ExpressionNode::And(a, b) | ExpressionNode::Or(a, b) => {
-                self.kind(a, true);
-                self.kind(b, true);
+                self.check_kind(a, true);
+                self.check_kind(b, true);
             }
-            ExpressionNode::Not(inner) => self.kind(inner, true),
-            node => node.parts().into_iter().for_each(|inner| self.kind(inner, false)),
+            ExpressionNode::Not(inner) => self.check_kind(inner, true),
+            node => node.parts().into_iter().for_each(|inner| self.check_kind(inner, false)),
         }
         for inner in part.node.parts() {
-            self.part(inner, bound);
+            self.check_part(inner, bound);
         }
         bound.truncate(before);
     }
 
     /// A reduction that depends on the order of levels needs one factor; a slope, one with numbers.
-    fn ordered(&mut self, reduction: Reduction, part: &Subexpression, axes: &[FactorAxis]) {
+    fn check_reduction(&mut self, reduction: Reduction, part: &Subexpression, axes: &[FactorAxis]) {
         use Reduction::{ArgMax, ArgMin, Falling, Rising, Slope};
         let single = matches!(reduction, ArgMax | ArgMin | Rising | Falling | Slope);
         if single && axes.len() > 1 {
-            self.fault(&part.text, format!("`{}` takes one factor at a time", part.text), None, None);
+            self.add_fault(&part.text, format!("`{}` takes one factor at a time", part.text), None, None);
         }
         if axes.iter().any(|axis| axis.log2) && reduction != Slope {
-            self.fault("log2", "`log2` of a factor only applies to `slope`".to_owned(), None, None);
+            self.add_fault("log2", "`log2` of a factor only applies to `slope`".to_owned(), None, None);
         }
         let [axis] = axes else { return };
         let Some((_, all)) = self.factors.iter().find(|(factor, _)| *factor == axis.factor) else { return };
         let levels = axis.levels.as_ref().unwrap_or(all);
         let number = |level: &String| level.parse::<f64>().is_ok_and(|value| !axis.log2 || value > 0.0);
         if reduction == Slope && !levels.iter().all(number) {
-            self.fault(&axis.factor, format!("the levels of `{}` are not numbers", axis.factor), None, None);
+            self.add_fault(&axis.factor, format!("the levels of `{}` are not numbers", axis.factor), None, None);
         }
     }
 
-    fn kind(&mut self, part: &Subexpression, condition: bool) {
+    fn check_kind(&mut self, part: &Subexpression, condition: bool) {
         if part.node.is_condition() != condition {
             let (is, wanted) = if condition { ("not a condition", "a condition") } else { ("a condition", "a number") };
-            self.fault(&part.text, format!("`{}` is {is}", part.text), Some(wanted.to_owned()), None);
+            self.add_fault(&part.text, format!("`{}` is {is}", part.text), Some(wanted.to_owned()), None);
         }
     }
 
     /// Checks that a figure has a single cell: each factor with several levels is fixed or iterated.
-    fn open(&mut self, name: &str, part: &Subexpression, bound: &[&str]) {
+    fn check_open_factor(&mut self, name: &str, part: &Subexpression, bound: &[&str]) {
         let open = self.factors.iter().find(|(factor, levels)| levels.len() > 1 && !bound.contains(&factor.as_str()));
         if let Some((factor, levels)) = open {
             let example = levels.first().map_or("", String::as_str);
             let expected = format!("[{factor}=\"{example}\"], `over {factor}` or `for each {factor}`");
-            self.fault(&part.text, format!("`{name}` leaves factor `{factor}` open"), Some(expected), None);
+            self.add_fault(&part.text, format!("`{name}` leaves factor `{factor}` open"), Some(expected), None);
         }
     }
 }

@@ -195,10 +195,10 @@ impl ExpressionNode {
 
 impl Subexpression {
     /// The figures of runs that it names.
-    pub fn named(&self) -> Vec<&str> {
+    pub fn quantity_names(&self) -> Vec<&str> {
         match &*self.node {
             ExpressionNode::Quantity(name) => vec![name],
-            node => node.parts().into_iter().flat_map(Subexpression::named).collect(),
+            node => node.parts().into_iter().flat_map(Subexpression::quantity_names).collect(),
         }
     }
 }

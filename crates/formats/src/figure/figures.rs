@@ -9,7 +9,7 @@ use std::str::FromStr;
 use seekwise_model::time::Span;
 
 use super::key::ProfileKey;
-use super::reader::switch;
+use super::reader::parse_switch;
 use super::value::{Figure, FigureValue};
 
 /// Figures, each for one of `keys`. The reader has made sure that the required ones are present.
@@ -22,22 +22,22 @@ pub(crate) struct Figures<'a> {
 }
 
 impl<'a> Figures<'a> {
-    pub(crate) fn of(keys: &'static [ProfileKey], figures: &'a [Figure]) -> Figures<'a> {
+    pub(crate) fn new(keys: &'static [ProfileKey], figures: &'a [Figure]) -> Figures<'a> {
         Figures { keys, figures, asked: None }
     }
 
     /// Notes each key that is asked for in `asked`.
-    pub(crate) fn noting(self, asked: &'a RefCell<BTreeSet<&'static str>>) -> Figures<'a> {
+    pub(crate) fn with_recorder(self, asked: &'a RefCell<BTreeSet<&'static str>>) -> Figures<'a> {
         Figures { asked: Some(asked), ..self }
     }
 
-    fn key(&self, path: &str) -> &'static ProfileKey {
+    fn known_key(&self, path: &str) -> &'static ProfileKey {
         self.keys.iter().find(|key| key.path == path).unwrap_or_else(|| panic!("`{path}` is not a key"))
     }
 
     /// The figure, if it is given.
     pub(crate) fn find(&self, path: &str) -> Option<&'a Figure> {
-        let known = self.key(path).path;
+        let known = self.known_key(path).path;
         if let Some(asked) = self.asked {
             asked.borrow_mut().insert(known);
         }
@@ -45,7 +45,7 @@ impl<'a> Figures<'a> {
     }
 
     /// Whether the figure is given.
-    pub(crate) fn has(&self, path: &str) -> bool {
+    pub(crate) fn is_given(&self, path: &str) -> bool {
         self.find(path).is_some()
     }
 
@@ -54,29 +54,29 @@ impl<'a> Figures<'a> {
         self.find(path).map_or(0, |figure| figure.line)
     }
 
-    fn value<T>(&self, path: &str, of: impl Fn(&'a FigureValue) -> Option<T>) -> Option<T> {
+    fn convert_value<T>(&self, path: &str, of: impl Fn(&'a FigureValue) -> Option<T>) -> Option<T> {
         let value = &self.find(path)?.value;
         Some(of(value).unwrap_or_else(|| panic!("`{path}` = {value} is read as something else")))
     }
 
     /// The first word of `otherwise`.
-    fn absent(&self, path: &str) -> &'static str {
-        self.key(path).otherwise.split([',', ' ']).next().unwrap_or_default()
+    fn default_word(&self, path: &str) -> &'static str {
+        self.known_key(path).otherwise.split([',', ' ']).next().unwrap_or_default()
     }
 
-    fn otherwise<T: FromStr>(&self, path: &str) -> T {
-        let absent = self.absent(path).parse();
+    fn default_value<T: FromStr>(&self, path: &str) -> T {
+        let absent = self.default_word(path).parse();
         absent.unwrap_or_else(|_| panic!("`{path}` has no value of its own where it is left out"))
     }
 
     /// A whole number, if it is given.
     pub(crate) fn may_whole(&self, path: &str) -> Option<u64> {
-        self.value(path, |value| if let FigureValue::Whole(whole) = value { Some(*whole) } else { None })
+        self.convert_value(path, |value| if let FigureValue::Whole(whole) = value { Some(*whole) } else { None })
     }
 
     /// A whole number.
     pub(crate) fn whole(&self, path: &str) -> u64 {
-        self.may_whole(path).unwrap_or_else(|| self.otherwise(path))
+        self.may_whole(path).unwrap_or_else(|| self.default_value(path))
     }
 
     /// A whole number that fits in 32 bits, as the range of its key guarantees.
@@ -86,12 +86,12 @@ impl<'a> Figures<'a> {
 
     /// A whole number that fits in 32 bits, if it is given.
     pub(crate) fn may_count(&self, path: &str) -> Option<u32> {
-        self.has(path).then(|| self.count(path))
+        self.is_given(path).then(|| self.count(path))
     }
 
     /// A number, if it is given.
     pub(crate) fn may_number(&self, path: &str) -> Option<f64> {
-        self.value(path, |value| match value {
+        self.convert_value(path, |value| match value {
             FigureValue::Number(number) => Some(*number),
             FigureValue::Whole(whole) => Some(*whole as f64),
             _ => None,
@@ -100,40 +100,41 @@ impl<'a> Figures<'a> {
 
     /// A number.
     pub(crate) fn number(&self, path: &str) -> f64 {
-        self.may_number(path).unwrap_or_else(|| self.otherwise(path))
+        self.may_number(path).unwrap_or_else(|| self.default_value(path))
     }
 
     /// A switch.
     pub(crate) fn flag(&self, path: &str) -> bool {
-        let given = self.value(path, |value| if let FigureValue::Flag(on) = value { Some(*on) } else { None });
-        let absent =
-            || switch(self.absent(path)).unwrap_or_else(|| panic!("`{path}` is neither on nor off without it"));
+        let given = self.convert_value(path, |value| if let FigureValue::Flag(on) = value { Some(*on) } else { None });
+        let absent = || {
+            parse_switch(self.default_word(path)).unwrap_or_else(|| panic!("`{path}` is neither on nor off without it"))
+        };
         given.unwrap_or_else(absent)
     }
 
     /// A word, if it is given.
     pub(crate) fn may_word(&self, path: &str) -> Option<&'a str> {
-        self.value(path, |value| if let FigureValue::Word(word) = value { Some(word.as_str()) } else { None })
+        self.convert_value(path, |value| if let FigureValue::Word(word) = value { Some(word.as_str()) } else { None })
     }
 
     /// A word.
     pub(crate) fn word(&self, path: &str) -> &'a str {
-        self.may_word(path).unwrap_or_else(|| self.absent(path))
+        self.may_word(path).unwrap_or_else(|| self.default_word(path))
     }
 
     /// A time in milliseconds.
     pub(crate) fn span(&self, path: &str) -> Span {
-        span(self.number(path))
+        span_from_ms(self.number(path))
     }
 
     /// A time in milliseconds, if it is given.
     pub(crate) fn may_span(&self, path: &str) -> Option<Span> {
-        self.may_number(path).map(span)
+        self.may_number(path).map(span_from_ms)
     }
 
     /// A time in microseconds.
     pub(crate) fn micros(&self, path: &str) -> Span {
-        span(self.number(path) / 1e3)
+        span_from_ms(self.number(path) / 1e3)
     }
 
     /// MB/s, as bytes a second.
@@ -142,13 +143,13 @@ impl<'a> Figures<'a> {
     }
 
     /// The first key that has a figure.
-    pub(crate) fn either<'k>(&self, path: &'k str, other: &'k str) -> &'k str {
-        if self.has(path) { path } else { other }
+    pub(crate) fn first_given<'k>(&self, path: &'k str, other: &'k str) -> &'k str {
+        if self.is_given(path) { path } else { other }
     }
 }
 
 /// Milliseconds in the model's nanoseconds.
-pub(crate) fn span(ms: f64) -> Span {
+pub(crate) fn span_from_ms(ms: f64) -> Span {
     Span::from_nanos((ms * 1e6).round() as u64)
 }
 
@@ -168,7 +169,7 @@ mod tests {
 
     #[test]
     fn what_holds_without_a_figure_stands_in_its_key() {
-        let none = Figures::of(KEYS, &[]);
+        let none = Figures::new(KEYS, &[]);
         assert_eq!((none.whole("segments"), none.count("window")), (4096, 0));
         assert!(!none.flag("adaptive"));
         assert_eq!((none.word("long_writes"), none.span("least_ms")), ("several", Span::ZERO));
@@ -178,12 +179,12 @@ mod tests {
     #[test]
     #[should_panic(expected = "`segmnts` is not a key")]
     fn a_key_that_is_none_is_not_passed_over() {
-        Figures::of(KEYS, &[]).whole("segmnts");
+        Figures::new(KEYS, &[]).whole("segmnts");
     }
 
     #[test]
     #[should_panic(expected = "has no value of its own")]
     fn a_key_without_a_value_of_its_own_is_not_nought() {
-        Figures::of(KEYS, &[]).number("limit_ms");
+        Figures::new(KEYS, &[]).number("limit_ms");
     }
 }

@@ -1,7 +1,7 @@
 //! A figure as `--set` gives it: a key and a text.
 
 use super::key::ProfileKey;
-use super::reader::{from_text, join};
+use super::reader::{from_text, join_path};
 use super::value::{Figure, FigureOrigin};
 use super::vocabulary::Vocabulary;
 use crate::diagnostic::Diagnostic;
@@ -18,23 +18,23 @@ pub(crate) enum FigureInput {
 const NONE: &str = "none";
 
 /// Parses what the user sets for one of `keys`; `layer` names the layer in errors.
-pub(crate) fn setting(
+pub(crate) fn parse_setting(
     keys: &'static [ProfileKey],
     layer: &str,
     key: &str,
     text: &str,
     vocabulary: &Vocabulary,
 ) -> Result<FigureInput, Vec<Diagnostic>> {
-    let full = join(layer, key);
-    let wrong = |message: String| Diagnostic::at("--set", 0, message).key(&full);
+    let full = join_path(layer, key);
+    let wrong = |message: String| Diagnostic::at("--set", 0, message).with_key(&full);
     let Some(known) = keys.iter().find(|known| known.path == key) else {
-        let paths: Vec<String> = keys.iter().map(|k| join(layer, k.path)).collect();
-        let here = wrong("unknown key".to_owned()).nearest_to(&full, paths.iter().map(String::as_str));
-        let is_limit = limits::known(key).is_some() || limits::known(text).is_some();
+        let paths: Vec<String> = keys.iter().map(|k| join_path(layer, k.path)).collect();
+        let here = wrong("unknown key".to_owned()).suggest_nearest(&full, paths.iter().map(String::as_str));
+        let is_limit = limits::explain_limit(key).is_some() || limits::explain_limit(text).is_some();
         return Err(vec![if here.nearest.is_some() && !is_limit {
             here
         } else {
-            Diagnostic { key: here.key, ..vocabulary.unknown("--set", 0, key) }.limited_value(text)
+            Diagnostic { key: here.key, ..vocabulary.unknown_key("--set", 0, key) }.explain_limited_value(text)
         }]);
     };
     let may_be_none = !known.required && !known.accepts.words().any(|word| word == NONE);
@@ -42,7 +42,7 @@ pub(crate) fn setting(
         return Ok(FigureInput::None(known.path));
     }
     let refused = |found| {
-        let refused = vocabulary.refused(known, text, wrong(found));
+        let refused = vocabulary.explain_refusal(known, text, wrong(found));
         // `none` is named before the caution about a suggested word.
         let takes = known.accepts.to_string();
         let or_none = |expected: String| match may_be_none {

@@ -54,14 +54,14 @@ pub fn amount(text: &str, unit: &str) -> Option<f64> {
     let text = text.trim().trim_matches('"').to_lowercase();
     let end = text.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | '_')).filter(|end| *end > 0)?;
     let (number, written) = (text[..end].replace('_', "").parse::<f64>().ok()?, text[end..].trim());
-    let of_size = |base: f64, whole: &str| Some(bytes(written, base)? / bytes(whole, base)?);
+    let of_size = |base: f64, whole: &str| Some(unit_bytes(written, base)? / unit_bytes(whole, base)?);
     let factor = match unit {
         "KiB" | "MiB" | "GiB" => of_size(1024.0, unit),
-        "bytes" => bytes(written, 1024.0),
-        "sectors" => bytes(written, 1024.0).map(|bytes| bytes / 512.0),
+        "bytes" => unit_bytes(written, 1024.0),
+        "sectors" => unit_bytes(written, 1024.0).map(|bytes| bytes / 512.0),
         "MB" => of_size(1000.0, unit),
-        "MB/s" => rate(written),
-        "us" | "ms" | "s" => Some(nanoseconds(written)? / nanoseconds(unit)?),
+        "MB/s" => unit_megabytes_per_s(written),
+        "us" | "ms" | "s" => Some(unit_nanoseconds(written)? / unit_nanoseconds(unit)?),
         "rpm" => match written {
             "rpm" | "u/min" | "/min" => Some(1.0),
             "k" | "krpm" | "k rpm" => Some(1000.0),
@@ -74,7 +74,7 @@ pub fn amount(text: &str, unit: &str) -> Option<f64> {
 }
 
 /// Bytes in a unit of size such as `kib`, `MB` or `g`: with an `i` powers of 1024, else of `base`.
-fn bytes(unit: &str, base: f64) -> Option<f64> {
+fn unit_bytes(unit: &str, base: f64) -> Option<f64> {
     let unit = unit.to_lowercase();
     let unit = unit.strip_suffix("bytes").or(unit.strip_suffix("byte")).or(unit.strip_suffix('b')).unwrap_or(&unit);
     let (prefix, base) = unit.strip_suffix('i').map_or((unit, base), |prefix| (prefix, 1024.0));
@@ -82,12 +82,12 @@ fn bytes(unit: &str, base: f64) -> Option<f64> {
 }
 
 /// Megabytes a second in a unit such as `MiB/s`, `mbps` or `kb/s`.
-fn rate(unit: &str) -> Option<f64> {
+fn unit_megabytes_per_s(unit: &str) -> Option<f64> {
     let size = unit.strip_suffix("/s").or(unit.strip_suffix("/sec")).or(unit.strip_suffix("ps"))?;
-    Some(bytes(size, 1000.0)? / 1e6)
+    Some(unit_bytes(size, 1000.0)? / 1e6)
 }
 
-fn nanoseconds(unit: &str) -> Option<f64> {
+fn unit_nanoseconds(unit: &str) -> Option<f64> {
     TIMES.iter().find(|(known, _)| *known == unit).map(|(_, nanoseconds)| *nanoseconds)
 }
 

@@ -5,7 +5,7 @@ use super::key::{KeyDomain, ProfileKey};
 use super::units::{self, amount};
 use crate::diagnostic::{Diagnostic, UNKNOWN_KEY};
 use crate::limits::terms;
-use crate::spelling::{endings, is_same, meant, nearest};
+use crate::spelling::{endings, is_same, meant_word, nearest};
 
 /// The words that are allowed in a file or a setting.
 #[derive(Default)]
@@ -29,61 +29,61 @@ impl Vocabulary {
     }
 
     /// An error about an unknown key; suggests the key that was meant, of any layer, or the setting if the word is a value.
-    pub(crate) fn unknown(&self, file: &str, line: usize, key: &str) -> Diagnostic {
+    pub(crate) fn unknown_key(&self, file: &str, line: usize, key: &str) -> Diagnostic {
         let names = self.figures.iter().map(|(name, _)| name.as_str());
         let names: Vec<&str> = names.chain(self.plain.iter().map(|name| -> &str { name })).collect();
         let also = self.figures.iter().filter(|(_, known)| known.also.iter().any(|word| is_same(word, key)));
         let also: Vec<String> = also.map(|(name, _)| name.clone()).collect();
-        let wrong = Diagnostic::at(file, line, UNKNOWN_KEY).key(key);
+        let wrong = Diagnostic::at(file, line, UNKNOWN_KEY).with_key(key);
         // The hint about a word of the field was chosen with care; a key that only ends like it was not.
         let is_key = names.iter().any(|name| is_same(name, key));
         if !is_key && terms::is_term(key) {
-            return wrong.limited(key);
+            return wrong.explain_limit(key);
         }
         let one = |nearest: String| Diagnostic { nearest: Some(nearest), ..wrong.clone() };
-        if let Some(name) = meant(key, names.iter().copied()) {
+        if let Some(name) = meant_word(key, names.iter().copied()) {
             return one(name.to_owned());
         }
         let endings: Vec<String> = endings(key, &names).into_iter().map(str::to_owned).collect();
-        for found in [endings, also, self.settings_to(key)] {
+        for found in [endings, also, self.settings_with_value(key)] {
             match &found[..] {
                 [] => {}
-                [only] if !caution(only).is_empty() => {
-                    return one(only.clone()).expected(format!("KEY=VALUE{}", caution(only)));
+                [only] if !sata_caution(only).is_empty() => {
+                    return one(only.clone()).with_expected(format!("KEY=VALUE{}", sata_caution(only)));
                 }
                 [only] => return one(only.clone()),
-                several => return wrong.expected(format!("one of {}", several.join(", "))),
+                several => return wrong.with_expected(format!("one of {}", several.join(", "))),
             }
         }
-        wrong.nearest_to(key, names).limited(key)
+        wrong.suggest_nearest(key, names).explain_limit(key)
     }
 
     /// Completes an error about a `word` that `key` does not take: the accepted values, and the word or number that was meant.
-    pub(crate) fn refused(&self, key: &ProfileKey, word: &str, wrong: Diagnostic) -> Diagnostic {
+    pub(crate) fn explain_refusal(&self, key: &ProfileKey, word: &str, wrong: Diagnostic) -> Diagnostic {
         let accepts = &key.accepts;
         if let Some(amount) = amount(word, key.unit).filter(|_| accepts.is_number()) {
-            let expected = format!("{} as a number: {}", units::name(key.unit), plain(amount, accepts));
-            return wrong.expected(expected);
+            let expected = format!("{} as a number: {}", units::name(key.unit), number_text(amount, accepts));
+            return wrong.with_expected(expected);
         }
         let is_word = matches!(accepts, KeyDomain::Word(_));
         let nearest = match is_word {
-            true => self.value_meant(word, accepts.words()),
+            true => self.find_meant_value(word, accepts.words()),
             // A word where a number is expected may be a key of its own: `segments=adaptive`.
-            false => self.key_meant(word),
+            false => self.find_meant_key(word),
         };
-        let caution = nearest.as_deref().map_or("", caution);
-        let refused = Diagnostic { nearest, ..wrong.expected(format!("{accepts}{caution}")) };
-        if is_word { refused.limited(word) } else { refused }
+        let caution = nearest.as_deref().map_or("", sata_caution);
+        let refused = Diagnostic { nearest, ..wrong.with_expected(format!("{accepts}{caution}")) };
+        if is_word { refused.explain_limit(word) } else { refused }
     }
 
     /// The word or setting that was meant by `word`, if one of `known` is expected. A word that belongs to another key or layer
     /// is taken for that, not for a misspelling of a known one.
-    pub(crate) fn value_meant<'a>(&self, word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+    pub(crate) fn find_meant_value<'a>(&self, word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
         let known: Vec<&str> = known.into_iter().collect();
-        if let Some(found) = meant(word, known.iter().copied()) {
+        if let Some(found) = meant_word(word, known.iter().copied()) {
             return Some(found.to_owned());
         }
-        match &self.settings_to(word)[..] {
+        match &self.settings_with_value(word)[..] {
             [] => nearest(word, known).map(str::to_owned),
             [only] => Some(only.clone()),
             _ => None,
@@ -91,16 +91,16 @@ impl Vocabulary {
     }
 
     /// The key that was meant by `word`.
-    fn key_meant(&self, word: &str) -> Option<String> {
+    fn find_meant_key(&self, word: &str) -> Option<String> {
         let is_word = word.starts_with(|c: char| c.is_ascii_alphabetic());
         let names = self.figures.iter().map(|(name, _)| name.as_str());
-        meant(word, names).filter(|_| is_word).map(str::to_owned)
+        meant_word(word, names).filter(|_| is_word).map(str::to_owned)
     }
 
     /// The settings whose value is `word`: `driver=linux-mq-deadline`.
-    fn settings_to(&self, word: &str) -> Vec<String> {
+    fn settings_with_value(&self, word: &str) -> Vec<String> {
         let setting = |key: &str, value: &str| format!("{key}={value}");
-        if let Some(found) = meant(word, self.ready.iter().map(|ready| ready.1.as_str())) {
+        if let Some(found) = meant_word(word, self.ready.iter().map(|ready| ready.1.as_str())) {
             let layers = self.ready.iter().filter(|ready| ready.1 == found);
             return layers.map(|(layer, name)| setting(layer, name)).collect();
         }
@@ -110,12 +110,12 @@ impl Vocabulary {
 }
 
 /// A number as a key takes it: whole, if it counts.
-fn plain(amount: f64, accepts: &KeyDomain) -> String {
+fn number_text(amount: f64, accepts: &KeyDomain) -> String {
     if matches!(accepts, KeyDomain::Whole(..)) { format!("{amount:.0}") } else { amount.to_string() }
 }
 
 /// A caution about a suggested word or setting: SATA's modes are often called by their generation.
-fn caution(offered: &str) -> &'static str {
+fn sata_caution(offered: &str) -> &'static str {
     match offered.trim_start_matches("controller.mode=").starts_with("sata-") {
         true => " (SATA's modes go by their Gb/s: SATA II is sata-3, SATA III is sata-6)",
         false => "",

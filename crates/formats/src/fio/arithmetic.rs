@@ -13,7 +13,7 @@ enum Number {
 use Number::{Real, Whole};
 
 impl Number {
-    fn real(self) -> f64 {
+    fn as_real(self) -> f64 {
         match self {
             Whole(n) => n as f64,
             Real(x) => x,
@@ -30,7 +30,7 @@ pub(super) struct NumberUnits {
     pub(super) implied: i128,
 }
 
-struct Reader<'a> {
+struct ArithmeticReader<'a> {
     rest: &'a str,
     units: NumberUnits,
     unit_seen: bool,
@@ -41,13 +41,13 @@ struct Reader<'a> {
 const DEEPEST: usize = 64;
 
 /// The value of an expression with units.
-pub(super) fn with_units(text: &str, units: NumberUnits) -> Result<i128, String> {
-    let mut reader = Reader { rest: text, units, unit_seen: false, depth: 0 };
-    let value = reader.sum()?;
+pub(super) fn evaluate_with_units(text: &str, units: NumberUnits) -> Result<i128, String> {
+    let mut reader = ArithmeticReader { rest: text, units, unit_seen: false, depth: 0 };
+    let value = reader.read_sum()?;
     if !reader.rest.trim().is_empty() {
         return Err(format!("unexpected `{}` in an expression", reader.rest.trim()));
     }
-    let value = if reader.unit_seen { value } else { product(value, Whole(units.implied))? };
+    let value = if reader.unit_seen { value } else { multiply(value, Whole(units.implied))? };
     match value {
         Whole(n) => Ok(n),
         Real(x) if x.is_finite() && x.abs() < 1e18 => Ok(x as i128),
@@ -56,8 +56,8 @@ pub(super) fn with_units(text: &str, units: NumberUnits) -> Result<i128, String>
 }
 
 /// The value of an expression of plain numbers.
-pub(super) fn whole(text: &str) -> Result<i128, String> {
-    with_units(text, NumberUnits { time: false, implied: 1 })
+pub(super) fn evaluate_plain(text: &str) -> Result<i128, String> {
+    evaluate_with_units(text, NumberUnits { time: false, implied: 1 })
 }
 
 fn combine(
@@ -68,30 +68,30 @@ fn combine(
 ) -> Result<Number, String> {
     match (a, b) {
         (Whole(a), Whole(b)) => whole(a, b).map(Whole).ok_or_else(|| "the expression has no value".to_owned()),
-        _ => Ok(Real(real(a.real(), b.real()))),
+        _ => Ok(Real(real(a.as_real(), b.as_real()))),
     }
 }
 
-fn product(a: Number, b: Number) -> Result<Number, String> {
+fn multiply(a: Number, b: Number) -> Result<Number, String> {
     combine(a, b, i128::checked_mul, |a, b| a * b)
 }
 
-fn power(base: i128, exponent: i128) -> Option<i128> {
+fn checked_power(base: i128, exponent: i128) -> Option<i128> {
     base.checked_pow(u32::try_from(exponent).ok()?)
 }
 
-impl Reader<'_> {
-    fn take(&mut self, operators: &[char]) -> Option<char> {
+impl ArithmeticReader<'_> {
+    fn take_operator(&mut self, operators: &[char]) -> Option<char> {
         self.rest = self.rest.trim_start();
         let found = self.rest.chars().next().filter(|c| operators.contains(c))?;
         self.rest = &self.rest[found.len_utf8()..];
         Some(found)
     }
 
-    fn sum(&mut self) -> Result<Number, String> {
-        let mut left = self.term()?;
-        while let Some(operator) = self.take(&['+', '-']) {
-            let right = self.term()?;
+    fn read_sum(&mut self) -> Result<Number, String> {
+        let mut left = self.read_term()?;
+        while let Some(operator) = self.take_operator(&['+', '-']) {
+            let right = self.read_term()?;
             left = match operator {
                 '+' => combine(left, right, i128::checked_add, |a, b| a + b)?,
                 _ => combine(left, right, i128::checked_sub, |a, b| a - b)?,
@@ -100,28 +100,28 @@ impl Reader<'_> {
         Ok(left)
     }
 
-    fn term(&mut self) -> Result<Number, String> {
-        let mut left = self.raised()?;
-        while let Some(operator) = self.take(&['*', '/']) {
-            let right = self.raised()?;
+    fn read_term(&mut self) -> Result<Number, String> {
+        let mut left = self.read_power()?;
+        while let Some(operator) = self.take_operator(&['*', '/']) {
+            let right = self.read_power()?;
             left = match operator {
-                '*' => product(left, right)?,
+                '*' => multiply(left, right)?,
                 _ => combine(left, right, i128::checked_div, |a, b| a / b)?,
             };
         }
         Ok(left)
     }
 
-    fn raised(&mut self) -> Result<Number, String> {
+    fn read_power(&mut self) -> Result<Number, String> {
         self.depth += 1;
         if self.depth > DEEPEST {
             return Err(format!("an expression more than {DEEPEST} levels deep"));
         }
-        let base = self.remainder()?;
-        let value = match self.take(&['^']) {
+        let base = self.read_remainder()?;
+        let value = match self.take_operator(&['^']) {
             Some(_) => {
-                let exponent = self.raised()?;
-                combine(base, exponent, power, f64::powf)?
+                let exponent = self.read_power()?;
+                combine(base, exponent, checked_power, f64::powf)?
             }
             None => base,
         };
@@ -129,38 +129,38 @@ impl Reader<'_> {
         Ok(value)
     }
 
-    fn remainder(&mut self) -> Result<Number, String> {
-        let mut left = self.single()?;
-        while self.take(&['%']).is_some() {
-            let right = self.single()?;
+    fn read_remainder(&mut self) -> Result<Number, String> {
+        let mut left = self.read_operand()?;
+        while self.take_operator(&['%']).is_some() {
+            let right = self.read_operand()?;
             left = combine(left, right, i128::checked_rem, |a, b| a % b)?;
         }
         Ok(left)
     }
 
     /// A number, a negation or a parenthesis, with an optional unit.
-    fn single(&mut self) -> Result<Number, String> {
+    fn read_operand(&mut self) -> Result<Number, String> {
         self.depth += 1;
         if self.depth > DEEPEST {
             return Err(format!("an expression more than {DEEPEST} levels deep"));
         }
-        let value = match self.take(&['(', '-']) {
+        let value = match self.take_operator(&['(', '-']) {
             Some('(') => {
-                let inner = self.sum()?;
-                self.take(&[')']).ok_or("a parenthesis is not closed")?;
+                let inner = self.read_sum()?;
+                self.take_operator(&[')']).ok_or("a parenthesis is not closed")?;
                 inner
             }
-            Some(_) => product(self.single()?, Whole(-1))?,
-            None => self.number()?,
+            Some(_) => multiply(self.read_operand()?, Whole(-1))?,
+            None => self.read_number()?,
         };
         self.depth -= 1;
-        match self.unit()? {
-            Some(unit) => product(value, Whole(unit)),
+        match self.read_unit()? {
+            Some(unit) => multiply(value, Whole(unit)),
             None => Ok(value),
         }
     }
 
-    fn number(&mut self) -> Result<Number, String> {
+    fn read_number(&mut self) -> Result<Number, String> {
         let text = self.rest.trim_start();
         let hexadecimal = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X"));
         let body = hexadecimal.unwrap_or(text);
@@ -179,13 +179,13 @@ impl Reader<'_> {
     }
 
     /// The unit that follows, as a factor.
-    fn unit(&mut self) -> Result<Option<i128>, String> {
+    fn read_unit(&mut self) -> Result<Option<i128>, String> {
         let text = self.rest.trim_start();
         let end = text.find(|c: char| !c.is_ascii_alphabetic()).unwrap_or(text.len());
         if end == 0 {
             return Ok(None);
         }
-        let factor = factor(&text[..end].to_ascii_lowercase(), self.units.time)
+        let factor = unit_factor(&text[..end].to_ascii_lowercase(), self.units.time)
             .ok_or_else(|| format!("`{}` is not a unit", &text[..end]))?;
         self.rest = &text[end..];
         self.unit_seen = true;
@@ -194,7 +194,7 @@ impl Reader<'_> {
 }
 
 /// Units of fio's expressions, where `kib` is 1000 regardless of `kb_base`.
-fn factor(unit: &str, time: bool) -> Option<i128> {
+fn unit_factor(unit: &str, time: bool) -> Option<i128> {
     let power = |base: i128, exponent: u32| base.checked_pow(exponent);
     match unit {
         "us" => Some(1),
@@ -233,12 +233,12 @@ mod tests {
             ("1.5g", 1_610_612_736),
             ("7*1024*1024*512/8", 7 * 1024 * 1024 * 64),
         ] {
-            assert_eq!(whole(text), Ok(value), "{text}");
+            assert_eq!(evaluate_plain(text), Ok(value), "{text}");
         }
-        assert_eq!(with_units("2+3", NumberUnits { time: true, implied: 1_000_000 }), Ok(5_000_000));
-        assert_eq!(with_units("1m+30s", NumberUnits { time: true, implied: 1_000_000 }), Ok(90_000_000));
+        assert_eq!(evaluate_with_units("2+3", NumberUnits { time: true, implied: 1_000_000 }), Ok(5_000_000));
+        assert_eq!(evaluate_with_units("1m+30s", NumberUnits { time: true, implied: 1_000_000 }), Ok(90_000_000));
         for text in ["", "1/0", "1%0", "(1", "2 furlongs", "1+", "9^99", &"(".repeat(5000), &"-".repeat(5000)] {
-            assert!(whole(text).is_err(), "{text}");
+            assert!(evaluate_plain(text).is_err(), "{text}");
         }
     }
 }

@@ -31,55 +31,60 @@ const MOST_FILES: u64 = 4_000_000;
 
 /// Warnings and errors as they come up.
 #[derive(Default)]
-struct Findings {
+struct JobFindings {
     warnings: Vec<Diagnostic>,
     errors: Vec<Diagnostic>,
 }
 
 /// Builds the job; `cached` says that there is a page cache for what is not direct.
-pub(super) fn job(file: &JobFile, sectors: u64, cached: bool) -> Result<(Job, Vec<Diagnostic>), Vec<Diagnostic>> {
-    let mut found = Findings { warnings: file.warnings.clone(), errors: Vec::new() };
+pub(super) fn build_job(file: &JobFile, sectors: u64, cached: bool) -> Result<(Job, Vec<Diagnostic>), Vec<Diagnostic>> {
+    let mut found = JobFindings { warnings: file.warnings.clone(), errors: Vec::new() };
     if file.sections.is_empty() {
         return Err(vec![
-            Diagnostic::at(&file.file, 0, "there is no job in the file").expected("a section such as [job]"),
+            Diagnostic::at(&file.file, 0, "there is no job in the file").with_expected("a section such as [job]"),
         ]);
     }
     let workers: usize = file.sections.iter().map(|section| section.settings.numjobs as usize).sum();
     if workers > MOST_WORKERS {
         let message = format!("the jobs have {workers} workers together, and at most {MOST_WORKERS} are possible");
-        return Err(vec![Diagnostic::at(&file.file, 0, message).key("numjobs")]);
+        return Err(vec![Diagnostic::at(&file.file, 0, message).with_key("numjobs")]);
     }
-    let files = |section: &JobSection| section.settings.files() * u64::from(section.settings.numjobs);
+    let files = |section: &JobSection| section.settings.file_count() * u64::from(section.settings.numjobs);
     let files: u64 = file.sections.iter().map(files).sum();
     if files > MOST_FILES {
         let message = format!("the workers have {files} files together, and at most {MOST_FILES} are possible");
-        return Err(vec![Diagnostic::at(&file.file, 0, message).key("nrfiles")]);
+        return Err(vec![Diagnostic::at(&file.file, 0, message).with_key("nrfiles")]);
     }
     if let Some(section) = file.sections.iter().position(|section| section.settings.logs.read.is_some()) {
-        return Err(vec![file.at(section, "read_iolog", "it plays a log, which takes the place of a job here")]);
+        return Err(vec![file.diagnostic_at(
+            section,
+            "read_iolog",
+            "it plays a log, which takes the place of a job here",
+        )]);
     }
     if !cached {
-        buffered(file, &mut found.warnings);
+        warn_buffered(file, &mut found.warnings);
     }
-    let shapes: Vec<Worker> = (0..file.sections.len()).map(|section| shape(file, section, &mut found)).collect();
-    let clones = clones(file);
+    let shapes: Vec<Worker> =
+        (0..file.sections.len()).map(|section| section_worker(file, section, &mut found)).collect();
+    let clones = list_clones(file);
     let drive = sectors.saturating_mul(512);
-    flows(file, &clones, &mut found.errors);
+    check_flows(file, &clones, &mut found.errors);
     let plans = layout::lay_out(file, &clones, drive, &mut found.warnings, &mut found.errors);
     if !found.errors.is_empty() {
         return Err(found.errors);
     }
-    let complete = |(clone, plan): (&JobClone, WorkerLayout)| worker(file, &shapes[clone.section], clone, plan);
+    let complete = |(clone, plan): (&JobClone, WorkerLayout)| build_worker(file, &shapes[clone.section], clone, plan);
     let workers: Vec<Worker> = clones.iter().zip(plans.into_iter().flatten()).map(complete).collect();
-    common_zones(file, &clones, &workers, &mut found.errors);
+    check_common_zones(file, &clones, &workers, &mut found.errors);
     match found.errors.is_empty() {
-        true => Ok((Job { name: name(&file.file), workers }, found.warnings)),
+        true => Ok((Job { name: file_stem(&file.file), workers }, found.warnings)),
         false => Err(found.errors),
     }
 }
 
 /// Refuses flows whose jobs begin in different stages: they would wait for one another for ever, in fio too.
-fn flows(file: &JobFile, clones: &[JobClone], errors: &mut Vec<Diagnostic>) {
+fn check_flows(file: &JobFile, clones: &[JobClone], errors: &mut Vec<Diagnostic>) {
     let flow = |clone: &JobClone| file.sections[clone.section].settings.flow;
     for clone in clones.iter().filter(|clone| flow(clone)[0] > 0) {
         let together =
@@ -87,14 +92,14 @@ fn flows(file: &JobFile, clones: &[JobClone], errors: &mut Vec<Diagnostic>) {
         if clone.number == 0 && !clones.iter().all(together) {
             let message =
                 "jobs of one flow begin together: behind a stonewall they would wait for one another for ever";
-            errors.push(file.at(clone.section, "flow", message));
+            errors.push(file.diagnostic_at(clone.section, "flow", message));
         }
     }
 }
 
 /// Checks that workers on one file, which share its zones, have equal zone settings, as fio requires. Zones that nobody writes
 /// cannot be read.
-fn common_zones(file: &JobFile, clones: &[JobClone], workers: &[Worker], errors: &mut Vec<Diagnostic>) {
+fn check_common_zones(file: &JobFile, clones: &[JobClone], workers: &[Worker], errors: &mut Vec<Diagnostic>) {
     let zoned = |worker: usize| match &workers[worker].pattern {
         Pattern::Fio(fio) => fio.zoned.as_ref().map(|zoned| (fio, zoned)),
         Pattern::Iometer(_) => None,
@@ -110,48 +115,48 @@ fn common_zones(file: &JobFile, clones: &[JobClone], workers: &[Worker], errors:
         if !kept || !alike {
             let key = if alike { "max_open_zones" } else { "zonesize" };
             let message = "workers on one file share its zones, and another job sets them differently";
-            errors.push(file.at(clone.section, key, message));
+            errors.push(file.diagnostic_at(clone.section, key, message));
         }
         let written = all.any(|(other, _)| other.direction != Direction::Read);
         if fio.direction == Direction::Read && !own.beyond && !written {
             let message =
                 "its zones are empty, as all are at first on a drive without zones, and there is nothing to read";
-            errors.push(file.at(clone.section, "zonemode", message).expected("read_beyond_wp=1"));
+            errors.push(file.diagnostic_at(clone.section, "zonemode", message).with_expected("read_beyond_wp=1"));
         }
     }
 }
 
 /// The file's name without directory and ending.
-fn name(file: &str) -> String {
+fn file_stem(file: &str) -> String {
     let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
     name.rsplit_once('.').map_or(name, |(stem, _)| stem).to_owned()
 }
 
 /// Section, clone and group of each worker.
-pub(super) fn origins(file: &JobFile) -> Vec<WorkerOrigin> {
+pub(super) fn worker_origins(file: &JobFile) -> Vec<WorkerOrigin> {
     let origin =
         |clone: &JobClone| WorkerOrigin { section: clone.section, clone: clone.number, group_id: clone.group_id };
-    clones(file).iter().map(origin).collect()
+    list_clones(file).iter().map(origin).collect()
 }
 
 /// How the files of each worker are opened.
-pub(super) fn openings(file: &JobFile) -> Vec<FileOpenFlags> {
+pub(super) fn open_flags(file: &JobFile) -> Vec<FileOpenFlags> {
     let opening = |clone: &JobClone| {
         let settings = &file.sections[clone.section].settings;
         FileOpenFlags {
-            direct: !settings.cached(),
+            direct: !settings.uses_page_cache(),
             through: settings.write_through,
             invalidate: settings.system.invalidate,
         }
     };
-    clones(file).iter().map(opening).collect()
+    list_clones(file).iter().map(opening).collect()
 }
 
 /// How each worker opens a real file.
-pub(super) fn opened(file: &JobFile) -> Vec<FioOpenFlags> {
+pub(super) fn fio_open_flags(file: &JobFile) -> Vec<FioOpenFlags> {
     let opened = |clone: &JobClone| {
         let settings = &file.sections[clone.section].settings;
-        let direct = !settings.cached();
+        let direct = !settings.uses_page_cache();
         let hint = match settings.system.hint {
             _ if direct => AccessHint::None,
             Some(hint) => hint,
@@ -167,11 +172,11 @@ pub(super) fn opened(file: &JobFile) -> Vec<FioOpenFlags> {
             hint,
         }
     };
-    clones(file).iter().map(opened).collect()
+    list_clones(file).iter().map(opened).collect()
 }
 
 /// All clones in fio's order: of each section the first, then the others from the last to the second.
-pub(super) fn clones(file: &JobFile) -> Vec<JobClone> {
+pub(super) fn list_clones(file: &JobFile) -> Vec<JobClone> {
     let mut clones: Vec<JobClone> = Vec::new();
     let (mut stage, mut group_id, mut group) = (0, 0, 0);
     let mut reported: Option<u32> = None;
@@ -187,7 +192,7 @@ pub(super) fn clones(file: &JobFile) -> Vec<JobClone> {
                 group += 1;
             }
             reported = group_reporting.then_some(group_id);
-            let draw = layout::mix(seed(settings).wrapping_mul(clones.len() as u64 + 1));
+            let draw = layout::mix(random_seed(settings).wrapping_mul(clones.len() as u64 + 1));
             clones.push(JobClone { section, number, draw, stage, group_id, group });
         }
     }
@@ -195,14 +200,14 @@ pub(super) fn clones(file: &JobFile) -> Vec<JobClone> {
 }
 
 /// `randseed`, which overrides `randrepeat` as in fio. The model tells threads apart by the worker's number.
-fn seed(settings: &FioSettings) -> u64 {
+fn random_seed(settings: &FioSettings) -> u64 {
     settings.randseed.unwrap_or(if settings.randrepeat { RANDSEED } else { NOT_REPEATED })
 }
 
 /// Warns once of all jobs that go through the page cache in fio.
-fn buffered(file: &JobFile, warnings: &mut Vec<Diagnostic>) {
+fn warn_buffered(file: &JobFile, warnings: &mut Vec<Diagnostic>) {
     let names: Vec<&str> =
-        file.sections.iter().filter(|job| job.settings.cached()).map(|job| job.name.as_str()).collect();
+        file.sections.iter().filter(|job| job.settings.uses_page_cache()).map(|job| job.name.as_str()).collect();
     let Some(first) = names.first() else { return };
     let which = match names.len() {
         1 => format!("job {first} is"),
@@ -212,13 +217,13 @@ fn buffered(file: &JobFile, warnings: &mut Vec<Diagnostic>) {
         "{which} buffered (fio's default); without a page cache (`--set pagecache.mib=512`) \
          the drive is measured as with direct=1"
     );
-    let section = file.sections.iter().position(|job| job.settings.cached()).unwrap_or(0);
+    let section = file.sections.iter().position(|job| job.settings.uses_page_cache()).unwrap_or(0);
     let line = file.sections[section].line;
-    warnings.push(Diagnostic::at(&file.file, line, message).key("direct"));
+    warnings.push(Diagnostic::at(&file.file, line, message).with_key("direct"));
 }
 
 /// A clone with its own place, seed and delay.
-fn worker(file: &JobFile, shape: &Worker, clone: &JobClone, plan: WorkerLayout) -> Worker {
+fn build_worker(file: &JobFile, shape: &Worker, clone: &JobClone, plan: WorkerLayout) -> Worker {
     let mut worker = shape.clone();
     let (low, high) = file.sections[clone.section].settings.start_delay;
     let drawn = u128::from(clone.draw) * u128::from(high - low + 1);
@@ -234,15 +239,15 @@ fn worker(file: &JobFile, shape: &Worker, clone: &JobClone, plan: WorkerLayout) 
 }
 
 /// The common part of all clones of a section.
-fn shape(file: &JobFile, index: usize, found: &mut Findings) -> Worker {
+fn section_worker(file: &JobFile, index: usize, found: &mut JobFindings) -> Worker {
     let section = &file.sections[index];
     let settings = &section.settings;
-    let mut check = Check { file, index, settings, found };
-    let depth = check.depth();
-    let time_based = check.time_based();
-    check.no_replay();
-    let pace = check.pace();
-    let pattern = Pattern::Fio(check.pattern(time_based));
+    let mut check = SectionCheck { file, index, settings, found };
+    let depth = check.check_depth();
+    let time_based = check.check_time_based();
+    check.warn_replay_options();
+    let pace = check.build_pace();
+    let pattern = Pattern::Fio(check.build_pattern(time_based));
     Worker {
         name: section.name.clone(),
         stage: 0,
@@ -260,28 +265,28 @@ fn shape(file: &JobFile, index: usize, found: &mut Findings) -> Worker {
 }
 
 /// A section under examination.
-struct Check<'a> {
+struct SectionCheck<'a> {
     file: &'a JobFile,
     index: usize,
     settings: &'a FioSettings,
-    found: &'a mut Findings,
+    found: &'a mut JobFindings,
 }
 
-impl Check<'_> {
+impl SectionCheck<'_> {
     fn warn(&mut self, key: &'static str, message: impl Into<String>) {
-        self.found.warnings.push(self.file.at(self.index, key, message));
+        self.found.warnings.push(self.file.diagnostic_at(self.index, key, message));
     }
 
     fn refuse(&mut self, key: &'static str, message: impl Into<String>) {
-        self.found.errors.push(self.file.at(self.index, key, message));
+        self.found.errors.push(self.file.diagnostic_at(self.index, key, message));
     }
 
-    fn writes(&self) -> bool {
+    fn has_writes(&self) -> bool {
         matches!(self.settings.direction, Direction::Write | Direction::Mixed | Direction::TrimWrite)
     }
 
     /// Directions in use: read, write, trim.
-    fn directions(&self) -> [bool; 3] {
+    fn used_directions(&self) -> [bool; 3] {
         match self.settings.direction {
             Direction::Read => [true, false, false],
             Direction::Write => [false, true, false],
@@ -292,7 +297,7 @@ impl Check<'_> {
     }
 
     /// Whether the engine holds one request at a time.
-    fn synchronous(&self) -> bool {
+    fn is_synchronous(&self) -> bool {
         let character = |name: &String| name.starts_with("/dev/sg") || name.starts_with("/dev/bsg");
         match self.settings.engine().runs {
             EngineMode::Synchronous => true,
@@ -303,9 +308,9 @@ impl Check<'_> {
         }
     }
 
-    fn depth(&mut self) -> u32 {
+    fn check_depth(&mut self) -> u32 {
         let settings = self.settings;
-        let one = self.synchronous() && !settings.offload;
+        let one = self.is_synchronous() && !settings.offload;
         if one && settings.iodepth > 1 {
             let message = format!(
                 "the engine {} holds one request at a time: the depth is 1, not {}",
@@ -320,14 +325,14 @@ impl Check<'_> {
         depth
     }
 
-    fn time_based(&mut self) -> bool {
+    fn check_time_based(&mut self) -> bool {
         if self.settings.time_based && self.settings.runtime == 0 {
             self.warn("time_based", "without a runtime it does nothing, as in fio: the job ends with its bytes");
         }
         self.settings.time_based && self.settings.runtime > 0
     }
 
-    fn pace(&mut self) -> Pace {
+    fn build_pace(&mut self) -> Pace {
         let settings = self.settings;
         let given = |rates: [u64; 3]| rates.iter().any(|rate| *rate > 0);
         if given(settings.rate) && given(settings.rate_iops) {
@@ -357,17 +362,17 @@ impl Check<'_> {
     }
 
     /// The pattern without files and bytes, which differ between clones.
-    fn pattern(&mut self, time_based: bool) -> FioPattern {
+    fn build_pattern(&mut self, time_based: bool) -> FioPattern {
         let settings = self.settings;
-        let blocks = [self.blocks(0), self.blocks(1), self.blocks(2)];
-        let writes = self.writes();
+        let blocks = [self.block_sizes(0), self.block_sizes(1), self.block_sizes(2)];
+        let writes = self.has_writes();
         FioPattern {
             direction: settings.direction,
             random: if settings.random { settings.percentage_random } else { [0; 3] },
             mix_read: settings.mix_read,
-            modifier: self.modifier(),
+            modifier: self.rw_modifier(),
             blocks,
-            align: self.align(),
+            align: self.check_align(),
             sizes_by_randomness: settings.sizes_by_randomness,
             files: Vec::new(),
             file_service: self.file_service(),
@@ -376,8 +381,8 @@ impl Check<'_> {
             loops: settings.loops,
             distribution: settings.distribution.clone(),
             random_map: self.random_map(),
-            generator: self.generator(),
-            seed: seed(settings),
+            generator: self.random_generator(),
+            seed: random_seed(settings),
             repeat: match (settings.randrepeat, settings.randseed) {
                 (true, None) => RandomRepeat::Passes,
                 (true, Some(_)) => RandomRepeat::Runs,
@@ -386,19 +391,19 @@ impl Check<'_> {
             syncs: if writes { settings.syncs } else { Syncs::default() },
             flush_at_end: writes && settings.flush_at_end.contains(&true),
             write_through: writes && settings.write_through,
-            strided: self.strided(),
-            zoned: self.zoned(),
+            strided: self.strided_zones(),
+            zoned: self.build_zoned(),
             sizes_alike: settings.verify[0],
             done_for_good: !settings.verify[1] && settings.loops == 1 && !time_based,
             verify: writes && settings.verify == [true; 2],
-            backlog: settings.backlog(),
-            engine: self.engine(),
-            priority: self.priority(),
+            backlog: settings.verify_backlog(),
+            engine: self.io_engine(),
+            priority: self.urgent_percent(),
         }
     }
 
     /// Percent of urgent requests: only the real-time class is marked on the command itself, as libata passes it on.
-    fn priority(&mut self) -> [u8; 3] {
+    fn urgent_percent(&mut self) -> [u8; 3] {
         let settings = self.settings;
         let [[read, write, _], classes] = settings.priority;
         let urgent = |direction: usize| [0, 1].contains(&classes[direction]);
@@ -409,7 +414,7 @@ impl Check<'_> {
         [share(0, read), share(1, write), 0]
     }
 
-    fn blocks(&mut self, direction: usize) -> BlockSizes {
+    fn block_sizes(&mut self, direction: usize) -> BlockSizes {
         let settings = self.settings;
         let blocks = match (&settings.bssplit[direction], settings.bsrange[direction]) {
             (Some(split), _) => BlockSizes::Split(split.clone()),
@@ -422,7 +427,7 @@ impl Check<'_> {
             BlockSizes::Range { min, .. } => ("bsrange", vec![*min]),
             BlockSizes::Fixed(size) => ("bs", vec![*size]),
         };
-        let used = self.directions()[direction] || settings.sizes_by_randomness && direction < 2;
+        let used = self.used_directions()[direction] || settings.sizes_by_randomness && direction < 2;
         if let Some(odd) = sizes.iter().find(|size| used && **size % 512 != 0) {
             self.refuse(key, format!("{odd} bytes are not whole sectors of 512"));
         }
@@ -432,7 +437,7 @@ impl Check<'_> {
         blocks
     }
 
-    fn modifier(&mut self) -> Option<RwModifier> {
+    fn rw_modifier(&mut self) -> Option<RwModifier> {
         let count = |n: i64| u32::try_from(n).unwrap_or(u32::MAX);
         match (self.settings.postfix?, self.settings.random) {
             (1, true) | (0, false) => None,
@@ -447,7 +452,7 @@ impl Check<'_> {
         }
     }
 
-    fn align(&mut self) -> [u64; 3] {
+    fn check_align(&mut self) -> [u64; 3] {
         let align = if self.settings.random { self.settings.align } else { [0; 3] };
         if let Some(odd) = align.iter().find(|bytes| **bytes % 512 != 0) {
             self.refuse("ba", format!("{odd} bytes are not whole sectors of 512"));
@@ -464,7 +469,7 @@ impl Check<'_> {
     }
 
     /// The other distributions draw by themselves, in fio too.
-    fn generator(&self) -> Generator {
+    fn random_generator(&self) -> Generator {
         match self.settings.distribution {
             Distribution::Uniform => self.settings.generator,
             _ => Generator::Tausworthe,
@@ -473,7 +478,7 @@ impl Check<'_> {
 
     fn file_service(&mut self) -> FileService {
         let settings = self.settings;
-        let files = settings.files();
+        let files = settings.file_count();
         if files == 1 {
             return FileService::RoundRobin;
         }
@@ -498,10 +503,10 @@ impl Check<'_> {
     }
 
     /// How fio's engine takes requests, by its source: whether a sync is queued, or a call that holds back later requests.
-    fn engine(&self) -> IoEngine {
+    fn io_engine(&self) -> IoEngine {
         let settings = self.settings;
         let kind = match settings.engine {
-            _ if self.synchronous() => EngineKind::OneAtATime,
+            _ if self.is_synchronous() => EngineKind::OneAtATime,
             // fio's null engine is one of either kind.
             "null" if settings.iodepth == 1 => EngineKind::OneAtATime,
             "null" => EngineKind::OneGroupAtATime,
@@ -520,7 +525,7 @@ impl Check<'_> {
     }
 
     /// `zonesize` alone means strided zones, as in fio; a range not given is the size.
-    fn strided(&mut self) -> Option<StridedZones> {
+    fn strided_zones(&mut self) -> Option<StridedZones> {
         let settings = self.settings;
         let wanted = settings.zonemode.map_or(settings.zones[0] > 0, |mode| mode == "strided");
         let skip = if let Amount::Bytes(bytes) = settings.zone_skip { bytes } else { 0 };
@@ -537,22 +542,22 @@ impl Check<'_> {
         if wanted && [range, settings.zones[0], skip].iter().any(|bytes| bytes % 512 != 0) {
             self.refuse("zonesize", "zones are whole sectors of 512 bytes");
         }
-        (wanted && settings.files() == 1).then_some(StridedZones { range, size: settings.zones[0], skip })
+        (wanted && settings.file_count() == 1).then_some(StridedZones { range, size: settings.zones[0], skip })
     }
 
     /// Warns of replay options without a log to replay.
-    fn no_replay(&mut self) {
-        for key in REPLAYING.into_iter().filter(|key| self.settings.place(key).is_some()) {
+    fn warn_replay_options(&mut self) {
+        for key in REPLAYING.into_iter().filter(|key| self.settings.option_place(key).is_some()) {
             self.warn(key, "without read_iolog it does nothing, as in fio");
         }
     }
 
     /// `zonemode=zbd`, without the files: a capacity not given is the size.
-    fn zoned(&mut self) -> Option<Zoned> {
+    fn build_zoned(&mut self) -> Option<Zoned> {
         let settings = self.settings;
         let ([size, _], own) = (settings.zones, settings.zoned);
         if settings.zonemode != Some("zbd") {
-            for key in ZONING.into_iter().filter(|key| settings.place(key).is_some()) {
+            for key in ZONING.into_iter().filter(|key| settings.option_place(key).is_some()) {
                 self.warn(key, "without zonemode=zbd it does nothing, as in fio");
             }
             return None;
@@ -610,19 +615,19 @@ impl Check<'_> {
 
 impl FioSettings {
     /// The backlog of verification; without a batch of its own, the whole backlog is read back at once.
-    fn backlog(&self) -> Option<VerifyBacklog> {
+    fn verify_backlog(&self) -> Option<VerifyBacklog> {
         let [every, batch] = self.backlog;
         (every > 0 && self.verify == [true; 2])
             .then_some(VerifyBacklog { every, batch: if batch == 0 { every } else { batch } })
     }
 
     /// Whether fio goes through the page cache; pass-through engines never do.
-    fn cached(&self) -> bool {
+    fn uses_page_cache(&self) -> bool {
         !self.direct && !matches!(self.engine, "sg" | "io_uring_cmd")
     }
 
     /// How many files each clone has.
-    fn files(&self) -> u64 {
+    fn file_count(&self) -> u64 {
         if self.filenames.is_empty() { self.nrfiles } else { self.filenames.len() as u64 }
     }
 }

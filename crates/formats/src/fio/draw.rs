@@ -16,20 +16,20 @@ const MOST_SPLITS: usize = 64;
 const MOST_ZONES: usize = 256;
 
 /// `bssplit` of one direction: `4k/60:8k/40`; empty percentages share the rest.
-pub(super) fn split(text: &str, kb_base: u64, notes: &mut Vec<String>) -> NumberResult<SizeSplit> {
+pub(super) fn parse_split(text: &str, kb_base: u64, notes: &mut Vec<String>) -> NumberResult<SizeSplit> {
     let expected = || "sizes and percentages such as 4k/60:8k/40".to_owned();
     let mut given: Vec<(u64, Option<u64>)> = Vec::new();
     for entry in text.split(':').filter(|entry| !entry.trim().is_empty()) {
         let (size, percent) = entry.split_once('/').unwrap_or((entry, ""));
-        let size = number::integer(size, kb_base, notes)?;
+        let size = number::parse_integer(size, kb_base, notes)?;
         let size = u64::try_from(size).ok().filter(|size| *size > 0).ok_or_else(expected)?;
-        given.push((size, blank_or(percent).ok_or_else(expected)?));
+        given.push((size, optional_percent(percent).ok_or_else(expected)?));
     }
     if given.is_empty() || given.len() > MOST_SPLITS {
         return Err(format!("from 1 to {MOST_SPLITS} sizes"));
     }
     given.sort_by_key(|(size, _)| *size);
-    let mut table = share(&given).ok_or("percentages that add up to 100 at most")?;
+    let mut table = share_rest(&given).ok_or("percentages that add up to 100 at most")?;
     let sum: u64 = table.iter().map(|(_, percent)| percent).sum();
     if let Some(last) = table.last_mut().filter(|_| sum < 100) {
         if given.iter().all(|(_, percent)| percent.is_some()) {
@@ -41,7 +41,7 @@ pub(super) fn split(text: &str, kb_base: u64, notes: &mut Vec<String>) -> Number
 }
 
 /// A percentage, or `None` for an empty one.
-fn blank_or(text: &str) -> Option<Option<u64>> {
+fn optional_percent(text: &str) -> Option<Option<u64>> {
     let text = text.trim().trim_end_matches('%');
     if text.is_empty() {
         return Some(None);
@@ -50,7 +50,7 @@ fn blank_or(text: &str) -> Option<Option<u64>> {
 }
 
 /// Empty percentages share the rest of 100; `None` if the sum exceeds 100.
-fn share<T: Copy>(given: &[(T, Option<u64>)]) -> Option<Vec<(T, u64)>> {
+fn share_rest<T: Copy>(given: &[(T, Option<u64>)]) -> Option<Vec<(T, u64)>> {
     let sum: u64 = given.iter().filter_map(|(_, percent)| *percent).sum();
     let blanks = given.iter().filter(|(_, percent)| percent.is_none()).count() as u64;
     let rest = 100u64.checked_sub(sum)?;
@@ -59,29 +59,29 @@ fn share<T: Copy>(given: &[(T, Option<u64>)]) -> Option<Vec<(T, u64)>> {
 }
 
 /// The distribution a `random_distribution` names.
-pub(super) fn distribution(word: &str, rest: Option<&str>, kb_base: u64) -> Result<Distribution, OptionError> {
+pub(super) fn parse_distribution(word: &str, rest: Option<&str>, kb_base: u64) -> Result<Distribution, OptionError> {
     match word {
         "random" => Ok(Distribution::Uniform),
-        "zoned" => one_for_all(rest, zoned).map(Distribution::Zoned),
-        "zoned_abs" => one_for_all(rest, |text| zoned_absolute(text, kb_base)).map(Distribution::ZonedAbsolute),
+        "zoned" => common_table(rest, parse_zoned).map(Distribution::Zoned),
+        "zoned_abs" => common_table(rest, |text| parse_zoned_absolute(text, kb_base)).map(Distribution::ZonedAbsolute),
         "sequence" => Err(OptionError::new("a fixed sequence of blocks is not in this version")),
-        _ => parametric(word, rest.unwrap_or("")),
+        _ => parse_parametric(word, rest.unwrap_or("")),
     }
 }
 
 /// zipf, pareto, normal: `parameter:centre`. Defaults are fio's.
-fn parametric(word: &str, rest: &str) -> Result<Distribution, OptionError> {
+fn parse_parametric(word: &str, rest: &str) -> Result<Distribution, OptionError> {
     let (first, centre) = rest.split_once([':', ',']).unwrap_or((rest, ""));
     let read = |text: &str, default| {
-        if text.trim().is_empty() { Some(default) } else { small(text) }
+        if text.trim().is_empty() { Some(default) } else { small_millionths(text) }
     };
     let center = match centre.trim() {
         "" => None,
-        text => Some(small(text).filter(|centre| *centre <= 1_000_000).ok_or_else(|| {
-            OptionError::new(format!("`{text}` is not a centre")).expected("a decimal number from 0 to 1")
+        text => Some(small_millionths(text).filter(|centre| *centre <= 1_000_000).ok_or_else(|| {
+            OptionError::new(format!("`{text}` is not a centre")).with_expected("a decimal number from 0 to 1")
         })?),
     };
-    let wrong = |expected| OptionError::new(format!("`{word}:{first}` is not a value for it")).expected(expected);
+    let wrong = |expected| OptionError::new(format!("`{word}:{first}` is not a value for it")).with_expected(expected);
     match word {
         "zipf" => match read(first, 1_100_000).filter(|theta| *theta > 0 && *theta != 1_000_000) {
             Some(theta) => Ok(Distribution::Zipf { theta, center }),
@@ -99,12 +99,12 @@ fn parametric(word: &str, rest: &str) -> Result<Distribution, OptionError> {
 }
 
 /// A decimal in millionths that fits the model.
-fn small(text: &str) -> Option<u32> {
-    number::millionths(text).and_then(|value| u32::try_from(value).ok())
+fn small_millionths(text: &str) -> Option<u32> {
+    number::parse_millionths(text).and_then(|value| u32::try_from(value).ok())
 }
 
 /// Zones may be given for each direction; the model has one table for all.
-fn one_for_all<T: PartialEq>(
+fn common_table<T: PartialEq>(
     rest: Option<&str>,
     read: impl Fn(&str) -> Result<T, OptionError>,
 ) -> Result<T, OptionError> {
@@ -119,9 +119,9 @@ fn one_for_all<T: PartialEq>(
 }
 
 /// `access/size` pairs: the access percent, and the text of the size.
-fn zones(text: &str) -> Result<Vec<(u8, &str)>, OptionError> {
+fn parse_zones(text: &str) -> Result<Vec<(u8, &str)>, OptionError> {
     let expected = "zones such as 60/10:30/20:10/70, accesses adding up to 100";
-    let wrong = || OptionError::new(format!("the zones `{text}` are not understood")).expected(expected);
+    let wrong = || OptionError::new(format!("the zones `{text}` are not understood")).with_expected(expected);
     let mut zones = Vec::new();
     for entry in text.split(':').filter(|entry| !entry.trim().is_empty()) {
         let (access, size) = entry.split_once('/').ok_or_else(wrong)?;
@@ -132,23 +132,24 @@ fn zones(text: &str) -> Result<Vec<(u8, &str)>, OptionError> {
     if sum == 100 && zones.len() <= MOST_ZONES { Ok(zones) } else { Err(wrong()) }
 }
 
-fn zoned(text: &str) -> Result<Vec<(u8, u8)>, OptionError> {
-    let zones = zones(text)?;
+fn parse_zoned(text: &str) -> Result<Vec<(u8, u8)>, OptionError> {
+    let zones = parse_zones(text)?;
     let wrong =
-        || OptionError::new(format!("the zones `{text}` are not understood")).expected("sizes of 100 % at most");
+        || OptionError::new(format!("the zones `{text}` are not understood")).with_expected("sizes of 100 % at most");
     let mut given = Vec::new();
     for (access, size) in zones {
-        given.push((access, blank_or(size).ok_or_else(wrong)?));
+        given.push((access, optional_percent(size).ok_or_else(wrong)?));
     }
-    let table = share(&given).ok_or_else(wrong)?;
+    let table = share_rest(&given).ok_or_else(wrong)?;
     Ok(table.into_iter().map(|(access, size)| (access, size as u8)).collect())
 }
 
-fn zoned_absolute(text: &str, kb_base: u64) -> Result<Vec<(u8, u64)>, OptionError> {
+fn parse_zoned_absolute(text: &str, kb_base: u64) -> Result<Vec<(u8, u64)>, OptionError> {
     let mut table = Vec::new();
-    for (access, size) in zones(text)? {
-        let bytes = number::integer(size, kb_base, &mut Vec::new()).ok().and_then(|bytes| u64::try_from(bytes).ok());
-        let wrong = || OptionError::new(format!("`{size}` is not the size of a zone")).expected("a size in bytes");
+    for (access, size) in parse_zones(text)? {
+        let bytes =
+            number::parse_integer(size, kb_base, &mut Vec::new()).ok().and_then(|bytes| u64::try_from(bytes).ok());
+        let wrong = || OptionError::new(format!("`{size}` is not the size of a zone")).with_expected("a size in bytes");
         table.push((access, bytes.filter(|bytes| *bytes > 0).ok_or_else(wrong)?));
     }
     Ok(table)
@@ -160,7 +161,7 @@ mod tests {
 
     #[test]
     fn blanks_share_the_rest_and_sizes_are_sorted() {
-        let read = |text| split(text, 1024, &mut Vec::new());
+        let read = |text| parse_split(text, 1024, &mut Vec::new());
         assert_eq!(read("64k/40:4k/60"), Ok(vec![(4096, 60), (65536, 40)]));
         assert_eq!(read("4k/50:8k/:16k/"), Ok(vec![(4096, 50), (8192, 25), (16384, 25)]));
         assert_eq!(read("4k:8k:16k"), Ok(vec![(4096, 33), (8192, 33), (16384, 34)]));
@@ -168,13 +169,13 @@ mod tests {
         assert!(read("4k/60:8k/60").is_err());
         assert!(read("4k/x").is_err());
         let mut notes = Vec::new();
-        assert_eq!(split("4k/40:8k/40", 1024, &mut notes), Ok(vec![(4096, 40), (8192, 60)]));
+        assert_eq!(parse_split("4k/40:8k/40", 1024, &mut notes), Ok(vec![(4096, 40), (8192, 60)]));
         assert_eq!(notes.len(), 1);
     }
 
     #[test]
     fn distributions_have_fios_defaults_and_limits() {
-        let read = |word, rest| distribution(word, rest, 1024).ok();
+        let read = |word, rest| parse_distribution(word, rest, 1024).ok();
         assert_eq!(read("zipf", None), Some(Distribution::Zipf { theta: 1_100_000, center: None }));
         assert_eq!(
             read("zipf", Some("1.2:0.25")),
@@ -200,7 +201,7 @@ mod tests {
     fn percentages_of_a_split_are_a_hundred_in_all() {
         for (small, large) in (0..=100u8).flat_map(|small| (0..=100u8).map(move |large| (small, large))) {
             let mut notes = Vec::new();
-            let read = split(&format!("8k/{large}:4k/{small}"), 1024, &mut notes);
+            let read = parse_split(&format!("8k/{large}:4k/{small}"), 1024, &mut notes);
             match small + large > 100 {
                 true => assert!(read.is_err(), "{small} and {large}"),
                 false => assert_eq!(read, Ok(vec![(4096, small), (8192, 100 - small)])),
@@ -215,7 +216,7 @@ mod tests {
             let mut notes = Vec::new();
             let each = (100 - given) / 3;
             let expected = vec![(4096, given), (8192, each), (16384, each), (32768, 100 - given - 2 * each)];
-            assert_eq!(split(&format!("4k/{given}:8k/:16k:32k/"), 1024, &mut notes), Ok(expected));
+            assert_eq!(parse_split(&format!("4k/{given}:8k/:16k:32k/"), 1024, &mut notes), Ok(expected));
             assert_eq!(notes, Vec::<String>::new());
         }
     }
@@ -223,7 +224,7 @@ mod tests {
     #[test]
     fn a_split_has_sixty_four_sizes_at_most_and_each_is_one() {
         let sizes = |count: u64| (1..=count).map(|size| format!("{size}k")).collect::<Vec<_>>().join(":");
-        let read = |text: &str| split(text, 1024, &mut Vec::new());
+        let read = |text: &str| parse_split(text, 1024, &mut Vec::new());
         assert_eq!(read(&sizes(64)).map(|table| table.len()), Ok(64));
         for wrong in [&*sizes(65), "", ":", "0/50:4k/50", "4k/101", "4k/-1"] {
             assert!(read(wrong).is_err(), "{wrong}");
@@ -232,7 +233,7 @@ mod tests {
 
     #[test]
     fn parameters_end_where_the_model_does() {
-        let read = |word, rest: &str| distribution(word, Some(rest), 1024).is_ok();
+        let read = |word, rest: &str| parse_distribution(word, Some(rest), 1024).is_ok();
         for (word, good, wrong) in [
             ("zipf", &["0.000001", "0.999999", "1.000001", "1.2:0", "1.2:1"][..], &["0", "1", "1.2:1.000001", "x"][..]),
             ("pareto", &["0.000001", "0.999999"], &["0", "1"]),

@@ -29,7 +29,7 @@ const fn engine(name: &'static str, runs: EngineMode) -> FioEngine {
     FioEngine { name, runs, note: None }
 }
 
-const fn noted(name: &'static str, runs: EngineMode, note: &'static str) -> FioEngine {
+const fn engine_with_note(name: &'static str, runs: EngineMode, note: &'static str) -> FioEngine {
     FioEngine { name, runs, note: Some(note) }
 }
 
@@ -49,12 +49,12 @@ pub(super) const DEFAULT: &str = "psync";
 pub(super) const ENGINES: &[FioEngine] = &[
     engine("psync", Synchronous), engine("sync", Synchronous), engine("vsync", Synchronous),
     engine("pvsync", Synchronous), engine("pvsync2", Synchronous),
-    noted("mmap", Synchronous, "page faults are not modelled: requests have the block size"),
-    noted("splice", Synchronous, "pipes are not modelled: requests go to the drive as they are"),
+    engine_with_note("mmap", Synchronous, "page faults are not modelled: requests have the block size"),
+    engine_with_note("splice", Synchronous, "pipes are not modelled: requests go to the drive as they are"),
     engine("libaio", Asynchronous), engine("io_uring", Asynchronous), engine("io_uring_cmd", Asynchronous),
     engine("posixaio", Asynchronous), engine("solarisaio", Asynchronous), engine("windowsaio", Asynchronous),
     engine("sg", ScsiGeneric),
-    noted("null", Asynchronous, "in fio it moves no data; here its requests go to the drive"),
+    engine_with_note("null", Asynchronous, "in fio it moves no data; here its requests go to the drive"),
     engine("net", NETWORK), engine("netsplice", NETWORK), engine("rdma", NETWORK), engine("rbd", NETWORK),
     engine("rados", NETWORK), engine("http", NETWORK), engine("gfapi", NETWORK), engine("gfapi_async", NETWORK),
     engine("libhdfs", NETWORK), engine("nbd", NETWORK), engine("nfs", NETWORK), engine("libiscsi", NETWORK),

@@ -28,13 +28,13 @@ pub(super) struct ExpandedOption {
 }
 
 impl ExpandedOption {
-    pub(super) fn given(self) -> JobOption {
+    pub(super) fn into_job_option(self) -> JobOption {
         let (file, line) = self.place;
         JobOption { name: self.name, value: self.value.unwrap_or_default(), file, line }
     }
 
     /// A diagnostic at this option.
     pub(super) fn diagnostic(&self, message: impl Into<String>) -> Diagnostic {
-        Diagnostic::at(&self.place.0, self.place.1, message).key(&self.name)
+        Diagnostic::at(&self.place.0, self.place.1, message).with_key(&self.name)
     }
 }

@@ -51,12 +51,12 @@ impl JobFile {
     }
 
     /// A diagnostic about an option of a section, at the option or, if it is not given, at the header of the section.
-    pub(super) fn at(&self, section: usize, key: &'static str, message: impl Into<String>) -> Diagnostic {
+    pub(super) fn diagnostic_at(&self, section: usize, key: &'static str, message: impl Into<String>) -> Diagnostic {
         let section = &self.sections[section];
-        let (file, line) = match section.settings.place(key) {
+        let (file, line) = match section.settings.option_place(key) {
             Some((file, line)) => (file.as_str(), *line),
             None => (self.file.as_str(), section.line),
         };
-        Diagnostic::at(file, line, format!("job {}: {}", section.name, message.into())).key(key)
+        Diagnostic::at(file, line, format!("job {}: {}", section.name, message.into())).with_key(key)
     }
 }

@@ -47,7 +47,7 @@ pub(super) struct WorkerLayout {
 }
 
 /// A file or device by its name.
-struct Target {
+struct FileTarget {
     name: String,
     device: bool,
     /// Bytes of a device, or of a file as far as known.
@@ -59,7 +59,7 @@ struct Target {
 }
 
 /// Parts of targets before placement.
-struct Sized {
+struct PlannedParts {
     /// Target, offset, bytes.
     parts: Vec<(usize, u64, u64)>,
     bytes: u64,
@@ -79,27 +79,28 @@ pub(super) fn lay_out(
 ) -> Vec<Option<WorkerLayout>> {
     let mut targets = Vec::new();
     let mut index = BTreeMap::new();
-    let used: Vec<Vec<usize>> = clones.iter().map(|clone| named(file, clone, &mut targets, &mut index)).collect();
+    let used: Vec<Vec<usize>> =
+        clones.iter().map(|clone| enter_targets(file, clone, &mut targets, &mut index)).collect();
     slice_devices(file, &mut targets, drive, warnings);
     let mut sized = Vec::new();
     let mut reported = vec![false; file.sections.len()];
     for (clone, used) in clones.iter().zip(&used) {
         let settings = &file.sections[clone.section].settings;
-        match size(settings, clone, used, &mut targets, drive) {
+        match plan_parts(settings, clone, used, &mut targets, drive) {
             Ok(plan) => sized.push(Some(plan)),
             Err((key, message)) => {
                 if !std::mem::replace(&mut reported[clone.section], true) {
-                    errors.push(file.at(clone.section, key, message));
+                    errors.push(file.diagnostic_at(clone.section, key, message));
                 }
                 sized.push(None);
             }
         }
     }
-    place(file, &mut targets, drive, errors);
+    place_files(file, &mut targets, drive, errors);
     let region = |&(target, offset, bytes): &(usize, u64, u64)| Region { start: targets[target].start + offset, bytes };
     let whole =
         |&(target, ..): &(usize, u64, u64)| Region { start: targets[target].start, bytes: targets[target].bytes };
-    let plan = |sized: Sized| WorkerLayout {
+    let plan = |sized: PlannedParts| WorkerLayout {
         files: sized.parts.iter().map(region).collect(),
         wholes: sized.parts.iter().map(whole).collect(),
         names: sized.parts.iter().map(|part| targets[part.0].name.clone()).collect(),
@@ -110,25 +111,25 @@ pub(super) fn lay_out(
 }
 
 /// The targets of a clone, entered in the table on first use.
-fn named(
+fn enter_targets(
     file: &JobFile,
     clone: &JobClone,
-    targets: &mut Vec<Target>,
+    targets: &mut Vec<FileTarget>,
     index: &mut BTreeMap<String, usize>,
 ) -> Vec<usize> {
     let section = &file.sections[clone.section];
     let enter = |name: String| {
         *index.entry(name.clone()).or_insert_with(|| {
             let device = is_device(&name);
-            targets.push(Target { name, device, bytes: 0, start: 0, by: clone.section });
+            targets.push(FileTarget { name, device, bytes: 0, start: 0, by: clone.section });
             targets.len() - 1
         })
     };
-    names(&section.settings, &section.header, clone.number).into_iter().map(enter).collect()
+    file_names(&section.settings, &section.header, clone.number).into_iter().map(enter).collect()
 }
 
 /// The names of a clone's files: `filename`, or made from `filename_format`.
-fn names(settings: &FioSettings, header: &str, number: u32) -> Vec<String> {
+fn file_names(settings: &FioSettings, header: &str, number: u32) -> Vec<String> {
     let directory = match settings.directories.as_slice() {
         [] => None,
         all => all.get(number as usize % all.len()),
@@ -160,7 +161,7 @@ fn is_device(name: &str) -> bool {
 }
 
 /// Gives each device its bytes: the drive, or an equal slice when there are several names for the one drive.
-fn slice_devices(file: &JobFile, targets: &mut [Target], drive: u64, warnings: &mut Vec<Diagnostic>) {
+fn slice_devices(file: &JobFile, targets: &mut [FileTarget], drive: u64, warnings: &mut Vec<Diagnostic>) {
     let devices = targets.iter().filter(|target| target.device).count() as u64;
     if devices == 0 {
         return;
@@ -169,7 +170,7 @@ fn slice_devices(file: &JobFile, targets: &mut [Target], drive: u64, warnings: &
     for (number, target) in targets.iter_mut().filter(|target| target.device).enumerate() {
         (target.bytes, target.start) = (slice, slice * number as u64);
     }
-    let about = |message| Diagnostic::at(&file.file, 0, message).key("filename");
+    let about = |message| Diagnostic::at(&file.file, 0, message).with_key("filename");
     if devices > 1 {
         warnings.push(about(format!("{devices} devices on one drive: each gets a slice of {slice} bytes, in order")));
     }
@@ -179,13 +180,13 @@ fn slice_devices(file: &JobFile, targets: &mut [Target], drive: u64, warnings: &
 }
 
 /// Parts and bytes of one clone, as fio computes them. Files grow as needed.
-fn size(
+fn plan_parts(
     settings: &FioSettings,
     clone: &JobClone,
     used: &[usize],
-    targets: &mut [Target],
+    targets: &mut [FileTarget],
     drive: u64,
-) -> Result<Sized, Refusal> {
+) -> Result<PlannedParts, Refusal> {
     let least = settings.least_block();
     let asked = match settings.size {
         Some(Amount::Bytes(bytes)) => bytes,
@@ -202,25 +203,25 @@ fn size(
     let asked = if fills { drive } else { asked };
     let count = used.len() as u64;
     let (each, mut extra) = (asked / count, asked % count / least);
-    let mut sized = Sized { parts: Vec::with_capacity(used.len()), bytes: 0, cut: 0 };
+    let mut sized = PlannedParts { parts: Vec::with_capacity(used.len()), bytes: 0, cut: 0 };
     let mut total = 0u64;
     for (number, &target) in used.iter().enumerate() {
         let larger = if extra > 0 { least } else { 0 };
         extra = extra.saturating_sub(1);
         let real = targets[target].bytes;
-        let (offset, bytes) = part(settings, clone, number as u64, real, each + larger)?;
+        let (offset, bytes) = file_part(settings, clone, number as u64, real, each + larger)?;
         let end = offset.checked_add(bytes).filter(|end| *end <= drive);
         let Some(end) = end.filter(|end| !targets[target].device || *end <= real) else {
-            return Err(("size", too_large(&targets[target], offset, bytes, drive)));
+            return Err(("size", too_large_message(&targets[target], offset, bytes, drive)));
         };
         if end > targets[target].bytes {
             (targets[target].bytes, targets[target].by) = (end, clone.section);
         }
         total = total.saturating_add(match settings.io_size {
-            Some(Amount::Percent(percent)) => share(bytes, percent),
+            Some(Amount::Percent(percent)) => percent_of(bytes, percent),
             _ => bytes,
         });
-        let cut = cut(settings, offset, bytes)?;
+        let cut = partial_zone_bytes(settings, offset, bytes)?;
         sized.cut += cut;
         sized.parts.push((target, offset, (bytes - cut) / SECTOR * SECTOR));
     }
@@ -236,7 +237,7 @@ fn size(
 }
 
 /// Bytes at the end of a part that do not fill a zone: with `zonemode=zbd` fio uses whole zones, except for sequential reads.
-fn cut(settings: &FioSettings, offset: u64, bytes: u64) -> Result<u64, Refusal> {
+fn partial_zone_bytes(settings: &FioSettings, offset: u64, bytes: u64) -> Result<u64, Refusal> {
     let zone = settings.zones[0];
     if settings.zonemode != Some("zbd") || zone == 0 {
         return Ok(0);
@@ -252,11 +253,11 @@ fn cut(settings: &FioSettings, offset: u64, bytes: u64) -> Result<u64, Refusal> 
 }
 
 /// `percent` of `bytes`.
-fn share(bytes: u64, percent: u64) -> u64 {
+fn percent_of(bytes: u64, percent: u64) -> u64 {
     (u128::from(bytes) * u128::from(percent) / 100) as u64
 }
 
-fn too_large(target: &Target, offset: u64, bytes: u64, drive: u64) -> String {
+fn too_large_message(target: &FileTarget, offset: u64, bytes: u64, drive: u64) -> String {
     let place = if offset > 0 { format!(" from byte {offset}") } else { String::new() };
     let have = if target.device && target.bytes < drive { "its slice has" } else { "there are" };
     let limit = if target.device { target.bytes } else { drive };
@@ -264,7 +265,13 @@ fn too_large(target: &Target, offset: u64, bytes: u64, drive: u64) -> String {
 }
 
 /// Offset and bytes of one file that has `real` bytes so far; `each` is its share of `size`.
-fn part(settings: &FioSettings, clone: &JobClone, number: u64, real: u64, each: u64) -> Result<(u64, u64), Refusal> {
+fn file_part(
+    settings: &FioSettings,
+    clone: &JobClone,
+    number: u64,
+    real: u64,
+    each: u64,
+) -> Result<(u64, u64), Refusal> {
     let offset = start_offset(settings, clone, real)?;
     if offset % SECTOR != 0 {
         return Err(("offset", format!("byte {offset} is not the first of a sector of {SECTOR}")));
@@ -278,7 +285,7 @@ fn part(settings: &FioSettings, clone: &JobClone, number: u64, real: u64, each: 
         Some((low, high)) => rest(file_size(settings, clone, number, low, high))?,
     };
     if let Some(Amount::Percent(percent)) = settings.size.filter(|size| *size != Amount::Percent(100)) {
-        bytes = share(offset.saturating_add(bytes), percent).min(bytes);
+        bytes = percent_of(offset.saturating_add(bytes), percent).min(bytes);
         bytes -= bytes % settings.least_block();
     }
     if bytes < settings.least_block() {
@@ -291,7 +298,7 @@ fn part(settings: &FioSettings, clone: &JobClone, number: u64, real: u64, each: 
 fn start_offset(settings: &FioSettings, clone: &JobClone, real: u64) -> Result<u64, Refusal> {
     let of = |amount: Amount| match amount {
         Amount::Bytes(bytes) => bytes,
-        Amount::Percent(percent) => share(real, percent),
+        Amount::Percent(percent) => percent_of(real, percent),
         Amount::Zones(_) => unreachable!("they were made bytes"),
     };
     let percent = |amount: Amount| matches!(amount, Amount::Percent(1..));
@@ -326,7 +333,7 @@ pub(super) fn mix(seed: u64) -> u64 {
 }
 
 /// Places the files one after another, and reports if the drive is full.
-fn place(file: &JobFile, targets: &mut [Target], drive: u64, errors: &mut Vec<Diagnostic>) {
+fn place_files(file: &JobFile, targets: &mut [FileTarget], drive: u64, errors: &mut Vec<Diagnostic>) {
     let mut next = 0u64;
     let mut full = None;
     for target in targets.iter_mut().filter(|target| !target.device) {
@@ -339,7 +346,7 @@ fn place(file: &JobFile, targets: &mut [Target], drive: u64, errors: &mut Vec<Di
     if let Some(section) = full {
         let files = targets.iter().filter(|target| !target.device).count();
         let message = format!("{files} files take {next} bytes together, and there are {drive}");
-        errors.push(file.at(section, "size", message));
+        errors.push(file.diagnostic_at(section, "size", message));
     }
 }
 

@@ -62,40 +62,45 @@ pub(super) struct RawLine {
 }
 
 /// The text before a comment, without outer blanks.
-fn bare(line: &str) -> &str {
+fn strip_comment(line: &str) -> &str {
     let line = line.split(';').next().unwrap_or("");
     line.split('#').next().unwrap_or("").trim_matches(|c: char| c.is_whitespace() || c.is_control())
 }
 
 /// All sections of a file.
-pub(super) fn sections(file: &str, text: &str, context: &FioContext, errors: &mut Vec<Diagnostic>) -> Vec<RawSection> {
+pub(super) fn split_sections(
+    file: &str,
+    text: &str,
+    context: &FioContext,
+    errors: &mut Vec<Diagnostic>,
+) -> Vec<RawSection> {
     let mut sections: Vec<RawSection> = Vec::new();
     let mut astray = false;
     for (index, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
-        let (line, number) = (bare(line), index + 1);
+        let (line, number) = (strip_comment(line), index + 1);
         if line.is_empty() {
             continue;
         }
         if line.starts_with('[') {
-            match header(line) {
+            match header_name(line) {
                 Some(name) => sections.push(RawSection::new(name, number)),
                 None => {
                     let wrong = Diagnostic::at(file, number, format!("the section header {line} is not closed"));
-                    errors.push(wrong.expected("[name]"));
+                    errors.push(wrong.with_expected("[name]"));
                     sections.push(RawSection::new("", number));
                 }
             }
         } else if let Some(section) = sections.last_mut() {
             let raw = RawLine { text: line.to_owned(), place: (file.to_owned(), number) };
-            take(raw, section, context, errors, 0);
+            add_line(raw, section, context, errors, 0);
         } else if !astray {
             astray = true;
             let key = line.split('=').next().unwrap_or(line).trim();
             errors.push(match line.contains('=') {
                 true => Diagnostic::at(file, number, "an option before any section")
-                    .key(key)
-                    .expected("a header such as [global] or [job] first"),
-                false => Diagnostic::at(file, number, "not recognised as a job or a trace").key(key).expected(
+                    .with_key(key)
+                    .with_expected("a header such as [global] or [job] first"),
+                false => Diagnostic::at(file, number, "not recognised as a job or a trace").with_key(key).with_expected(
                     "a fio job, which begins with a header such as [job], an Iometer .icf, a scene, or a trace in a known \
                      format (docs/traces.md)",
                 ),
@@ -106,24 +111,24 @@ pub(super) fn sections(file: &str, text: &str, context: &FioContext, errors: &mu
 }
 
 /// The name in a section header; fio takes everything up to the last character of the line.
-fn header(line: &str) -> Option<&str> {
+fn header_name(line: &str) -> Option<&str> {
     let name = line.strip_prefix('[')?.strip_suffix(']')?;
     (!name.is_empty()).then_some(name)
 }
 
 /// Adds a line to a section, or the lines of the file it includes.
-fn take(raw: RawLine, into: &mut RawSection, context: &FioContext, errors: &mut Vec<Diagnostic>, depth: usize) {
+fn add_line(raw: RawLine, into: &mut RawSection, context: &FioContext, errors: &mut Vec<Diagnostic>, depth: usize) {
     let Some(path) = raw.text.strip_prefix("include").filter(|rest| rest.starts_with([' ', '\t'])) else {
         into.lines.push(raw);
         return;
     };
     let (path, (file, number)) = (path.trim().to_owned(), raw.place);
-    let fail = |message: String| Diagnostic::at(&file, number, message).key("include");
+    let fail = |message: String| Diagnostic::at(&file, number, message).with_key("include");
     if depth == DEEPEST_INCLUDE {
         errors.push(fail(format!("{path} is included more than {DEEPEST_INCLUDE} files deep")));
         return;
     }
-    let beside = beside(&file, &path);
+    let beside = join_relative(&file, &path);
     let read = (context.include)(&beside).map(|text| (beside, text));
     let read = read.or_else(|_| (context.include)(&path).map(|text| (path.clone(), text)));
     let (name, text) = match read {
@@ -136,18 +141,18 @@ fn take(raw: RawLine, into: &mut RawSection, context: &FioContext, errors: &mut 
     }
     into.included.push(name.clone());
     for (index, line) in text.lines().enumerate() {
-        let line = bare(line);
+        let line = strip_comment(line);
         if line.starts_with('[') {
-            errors.push(Diagnostic::at(&name, index + 1, "a section in an included file").key("include"));
+            errors.push(Diagnostic::at(&name, index + 1, "a section in an included file").with_key("include"));
         } else if !line.is_empty() {
             let raw = RawLine { text: line.to_owned(), place: (name.clone(), index + 1) };
-            take(raw, into, context, errors, depth + 1);
+            add_line(raw, into, context, errors, depth + 1);
         }
     }
 }
 
 /// `path`, relative to the directory of `file`.
-fn beside(file: &str, path: &str) -> String {
+fn join_relative(file: &str, path: &str) -> String {
     match file.rfind(['/', '\\']) {
         Some(end) if !path.starts_with('/') => format!("{}{path}", &file[..=end]),
         _ => path.to_owned(),
@@ -157,8 +162,8 @@ fn beside(file: &str, path: &str) -> String {
 impl RawLine {
     /// Expands variables and keywords, and splits name from value. Invalid arithmetic is an error.
     pub(super) fn expand(&self, context: &FioContext, errors: &mut Vec<Diagnostic>) -> Option<ExpandedOption> {
-        let (text, unset) = environment(&self.text, context);
-        let (text, replaced) = keywords(&text, context);
+        let (text, unset) = expand_environment(&self.text, context);
+        let (text, replaced) = expand_keywords(&text, context);
         let (name, value) = match text.split_once('=') {
             Some((name, value)) => (name.trim(), Some(value.trim().to_owned())),
             None => (text.trim(), None),
@@ -166,7 +171,7 @@ impl RawLine {
         let name = options::find(name).map_or(name, |known| known.name).to_owned();
         let mut expanded = ExpandedOption { name, value, unset, place: self.place.clone() };
         if let Some(value) = expanded.value.as_ref().filter(|value| replaced && value.contains(['+', '-', '*', '/'])) {
-            match arithmetic::whole(value) {
+            match arithmetic::evaluate_plain(value) {
                 Ok(number) => expanded.value = Some(number.to_string()),
                 // Text that contains an operator, such as a path, is kept.
                 Err(_) if value.contains(|c: char| c.is_alphabetic()) => {}
@@ -181,7 +186,7 @@ impl RawLine {
 }
 
 /// Replaces `${NAME}`; also returns the names that are not set.
-fn environment(text: &str, context: &FioContext) -> (String, Vec<String>) {
+fn expand_environment(text: &str, context: &FioContext) -> (String, Vec<String>) {
     let (mut out, mut unset, mut rest) = (String::new(), Vec::new(), text);
     while let Some(start) = rest.find("${") {
         let Some(length) = rest[start..].find('}') else {
@@ -200,7 +205,7 @@ fn environment(text: &str, context: &FioContext) -> (String, Vec<String>) {
 }
 
 /// Replaces fio's keywords; also returns whether there was one.
-fn keywords(text: &str, context: &FioContext) -> (String, bool) {
+fn expand_keywords(text: &str, context: &FioContext) -> (String, bool) {
     let known = [("$pagesize", context.page_size), ("$mb_memory", context.memory_mb), ("$ncpus", context.processors)];
     let replace = |text: String, (word, value): (&str, u64)| text.replace(word, &value.to_string());
     let out = known.into_iter().fold(text.to_owned(), replace);

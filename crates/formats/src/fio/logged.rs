@@ -31,7 +31,7 @@ pub struct LogOf {
 impl JobFile {
     /// The logs that the job asks for, with its files laid out on a drive of this many sectors.
     pub fn logs(&self, device_sectors: u64) -> Result<Vec<LogOf>, Vec<Diagnostic>> {
-        let clones = build::clones(self);
+        let clones = build::list_clones(self);
         if self.sections.iter().all(|section| section.settings.logs.write.is_none()) {
             return Ok(Vec::new());
         }
@@ -41,18 +41,18 @@ impl JobFile {
         for ((worker, clone), plan) in (0..).zip(&clones).zip(plans) {
             let settings = &self.sections[clone.section].settings;
             let (Some(path), Some(plan)) = (&settings.logs.write, plan) else { continue };
-            let refuse = |message: String| self.at(clone.section, "write_iolog", message);
+            let refuse = |message: String| self.diagnostic_at(clone.section, "write_iolog", message);
             let files: Vec<(String, Region)> = plan.names.into_iter().zip(plan.wholes).collect();
             if logs.iter().any(|log| log.path == *path) {
                 let fault = refuse(format!("`{path}` is the log of another worker too, and fio mixes their lines up"));
-                errors.push(fault.expected("a log for each worker: a job of its own for each, with numjobs=1"));
+                errors.push(fault.with_expected("a log for each worker: a job of its own for each, with numjobs=1"));
                 continue;
             }
             let blank = |name: &String| name.contains(char::is_whitespace) || name.len() > LONGEST;
             if let Some((name, _)) = files.iter().find(|(name, _)| blank(name)) {
                 errors.push(refuse(format!("fio does not read the file's name `{name}` from a log")));
             }
-            let place = settings.place("write_iolog").cloned().unwrap_or_default();
+            let place = settings.option_place("write_iolog").cloned().unwrap_or_default();
             let data_only = settings.syncs.fdatasync > 0 && settings.syncs.fsync == 0;
             logs.push(LogOf { worker, path: path.clone(), place, files, data_only });
         }
@@ -80,7 +80,7 @@ impl LogOf {
         };
         let (start, bytes) = (request.lba * SECTOR, u64::from(request.sectors) * SECTOR);
         let within = |region: &Region| (region.start..region.start + region.bytes).contains(&start);
-        let at = micros(at.since(base));
+        let at = log_micros(at.since(base));
         // A sync is logged for the first file: the drive flushes all.
         let (name, region) = match request.op {
             Op::Flush => self.files.first()?,
@@ -92,12 +92,12 @@ impl LogOf {
 
     /// The end of the log, at `at`.
     pub fn tail(&self, base: Instant, at: Instant) -> String {
-        let at = micros(at.since(base));
+        let at = log_micros(at.since(base));
         self.files.iter().map(|(name, _)| format!("{at} {name} close\n")).collect()
     }
 }
 
 /// Microseconds plus 1: a replay by fio takes an instant of 0 for none, and lets the second request follow at once.
-fn micros(since: Span) -> u64 {
+fn log_micros(since: Span) -> u64 {
     since.nanos() / 1_000 + 1
 }

@@ -23,49 +23,49 @@ const A_SIZE: &str = "a number with or without b, k, m, g, t, p (k is 1024, kib 
 const A_TIME: &str = "a number with or without us, ms, s, m, h, d";
 
 /// The parts of a number: sign, digits, fraction, suffix.
-struct Pieces<'a> {
+struct NumberParts<'a> {
     negative: bool,
     whole: u64,
     fraction: bool,
     suffix: &'a str,
 }
 
-fn pieces(text: &str) -> Option<Pieces<'_>> {
+fn split_number(text: &str) -> Option<NumberParts<'_>> {
     let (negative, body) = match text.strip_prefix('-') {
         Some(body) => (true, body),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
     };
     if let Some(digits) = body.strip_prefix("0x").or_else(|| body.strip_prefix("0X")) {
         let whole = u64::from_str_radix(digits, 16).ok()?;
-        return Some(Pieces { negative, whole, fraction: false, suffix: "" });
+        return Some(NumberParts { negative, whole, fraction: false, suffix: "" });
     }
     let end = body.find(|c: char| !c.is_ascii_digit()).unwrap_or(body.len());
     let whole = body[..end].parse().ok()?;
     let rest = &body[end..];
     match rest.strip_prefix('.') {
-        Some(rest) => Some(Pieces {
+        Some(rest) => Some(NumberParts {
             negative,
             whole,
             fraction: true,
             suffix: rest.trim_start_matches(|c: char| c.is_ascii_digit()),
         }),
-        None => Some(Pieces { negative, whole, fraction: false, suffix: rest.trim_start() }),
+        None => Some(NumberParts { negative, whole, fraction: false, suffix: rest.trim_start() }),
     }
 }
 
 /// The expression inside outer parentheses.
-fn expression(text: &str) -> Option<&str> {
+fn as_expression(text: &str) -> Option<&str> {
     text.strip_prefix('(')?.strip_suffix(')').map(|_| text)
 }
 
 /// A number with an optional size suffix.
-pub(super) fn integer(text: &str, kb_base: u64, notes: &mut Vec<String>) -> NumberResult<i64> {
+pub(super) fn parse_integer(text: &str, kb_base: u64, notes: &mut Vec<String>) -> NumberResult<i64> {
     let text = text.trim();
-    if let Some(expression) = expression(text) {
-        let value = arithmetic::with_units(expression, NumberUnits { time: false, implied: 1 })?;
+    if let Some(expression) = as_expression(text) {
+        let value = arithmetic::evaluate_with_units(expression, NumberUnits { time: false, implied: 1 })?;
         return i64::try_from(value).map_err(|_| A_SIZE.to_owned());
     }
-    let pieces = pieces(text).ok_or(A_SIZE)?;
+    let pieces = split_number(text).ok_or(A_SIZE)?;
     let factor = if pieces.fraction {
         notes.push(format!(
             "fio cuts `{text}` at the point and reads {}, without its unit; write a whole number",
@@ -74,7 +74,7 @@ pub(super) fn integer(text: &str, kb_base: u64, notes: &mut Vec<String>) -> Numb
         1
     } else {
         let factor =
-            size_factor(&pieces.suffix.to_ascii_lowercase(), kb_base).ok_or_else(|| not_a_size(pieces.suffix))?;
+            size_factor(&pieces.suffix.to_ascii_lowercase(), kb_base).ok_or_else(|| size_hint(pieces.suffix))?;
         if pieces.suffix.len() == 3 {
             let other = if kb_base == 1024 { "powers of 1000" } else { "powers of 1024" };
             notes.push(format!("fio reads `{text}` in {other} while kb_base is {kb_base}"));
@@ -85,7 +85,7 @@ pub(super) fn integer(text: &str, kb_base: u64, notes: &mut Vec<String>) -> Numb
     i64::try_from(value).map_err(|_| "a number that fits in 63 bits".to_owned())
 }
 
-fn not_a_size(suffix: &str) -> String {
+fn size_hint(suffix: &str) -> String {
     match suffix {
         "z" | "Z" => {
             "a size in bytes: size, io_size, offset, offset_increment and zoneskip alone count zones (8z)".to_owned()
@@ -110,7 +110,7 @@ fn size_factor(suffix: &str, kb_base: u64) -> Option<u64> {
 }
 
 /// A size that is not negative, or a percentage.
-pub(super) fn amount(text: &str, kb_base: u64, notes: &mut Vec<String>) -> NumberResult<Amount> {
+pub(super) fn parse_amount(text: &str, kb_base: u64, notes: &mut Vec<String>) -> NumberResult<Amount> {
     if let Some(percent) = text.trim().strip_suffix('%') {
         let percent = percent.trim().parse().ok().filter(|percent| *percent <= 100);
         return percent.map(Amount::Percent).ok_or_else(|| "a percentage from 0% to 100%".to_owned());
@@ -118,22 +118,22 @@ pub(super) fn amount(text: &str, kb_base: u64, notes: &mut Vec<String>) -> Numbe
     if let Some(zones) = text.trim().strip_suffix('z') {
         return zones.parse().map(Amount::Zones).map_err(|_| "a number of zones such as 8z".to_owned());
     }
-    let value = integer(text, kb_base, notes)?;
+    let value = parse_integer(text, kb_base, notes)?;
     u64::try_from(value).map(Amount::Bytes).map_err(|_| "a size that is not negative".to_owned())
 }
 
 /// A time in nanoseconds; a bare number counts in units of `unit` microseconds.
-pub(super) fn time(text: &str, unit: u64, notes: &mut Vec<String>) -> NumberResult<u64> {
+pub(super) fn parse_time(text: &str, unit: u64, notes: &mut Vec<String>) -> NumberResult<u64> {
     let text = text.trim();
     let nanoseconds = |micros: i128| {
         let nanos = micros.checked_mul(1000).and_then(|nanos| u64::try_from(nanos).ok());
         nanos.filter(|nanos| *nanos <= LONGEST).ok_or_else(|| "a time from 0 to 10 years".to_owned())
     };
-    if let Some(expression) = expression(text) {
+    if let Some(expression) = as_expression(text) {
         let units = NumberUnits { time: true, implied: i128::from(unit) };
-        return nanoseconds(arithmetic::with_units(expression, units)?);
+        return nanoseconds(arithmetic::evaluate_with_units(expression, units)?);
     }
-    let pieces = pieces(text).filter(|pieces| !pieces.negative).ok_or(A_TIME)?;
+    let pieces = split_number(text).filter(|pieces| !pieces.negative).ok_or(A_TIME)?;
     let factor = if pieces.fraction {
         notes.push(format!("fio cuts `{text}` at the point; write a whole number of a smaller unit"));
         unit
@@ -166,7 +166,7 @@ fn time_factor(suffix: &str, unit: u64) -> Option<(u64, bool)> {
 }
 
 /// A decimal number in millionths.
-pub(super) fn millionths(text: &str) -> Option<u64> {
+pub(super) fn parse_millionths(text: &str) -> Option<u64> {
     let text = text.trim();
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     if whole.is_empty() && fraction.is_empty() || fraction.contains(|c: char| !c.is_ascii_digit()) {
@@ -179,7 +179,7 @@ pub(super) fn millionths(text: &str) -> Option<u64> {
 
 /// Splits `read,write,trim` and parses each part. A last part also applies to the following ones; an empty
 /// part leaves its direction unchanged.
-pub(super) fn triple<T: Clone>(
+pub(super) fn parse_triple<T: Clone>(
     text: &str,
     separators: &[char],
     mut read: impl FnMut(&str) -> NumberResult<T>,
@@ -217,7 +217,7 @@ mod tests {
 
     fn size(text: &str, kb_base: u64) -> (NumberResult<i64>, usize) {
         let mut notes = Vec::new();
-        (integer(text, kb_base, &mut notes), notes.len())
+        (parse_integer(text, kb_base, &mut notes), notes.len())
     }
 
     #[test]
@@ -248,7 +248,7 @@ mod tests {
     fn times_accept_words_that_fio_misreads() {
         let at = |text: &str| {
             let mut notes = Vec::new();
-            (time(text, 1_000_000, &mut notes), notes.len())
+            (parse_time(text, 1_000_000, &mut notes), notes.len())
         };
         assert_eq!(at("10m"), (Ok(600_000_000_000), 0));
         assert_eq!(at("10"), (Ok(10_000_000_000), 0));
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn a_part_without_a_comma_holds_for_the_rest() {
-        let read = |text: &str| triple(text, &[',', ':', '-'], |part| integer(part, 1024, &mut Vec::new()));
+        let read = |text: &str| parse_triple(text, &[',', ':', '-'], |part| parse_integer(part, 1024, &mut Vec::new()));
         assert_eq!(read("8k"), Ok([Some(8192); 3]));
         assert_eq!(read("8k,32k"), Ok([Some(8192), Some(32768), Some(32768)]));
         assert_eq!(read("8k,32k,"), Ok([Some(8192), Some(32768), None]));

@@ -68,32 +68,34 @@ impl JobFile {
         for section in &self.sections {
             let engine = section.settings.engine;
             if let Some((_, why)) = ENGINES.iter().find(|(name, _)| *name == engine) {
-                let place = section.settings.place("ioengine");
+                let place = section.settings.option_place("ioengine");
                 let (file, line) = place.map_or((&*self.file, section.line), |(file, line)| (file, *line));
-                let fault = Diagnostic::at(file, line, format!("`{engine}` on a real file: {why}")).key("ioengine");
-                errors.push(fault.expected("psync, sync, libaio or io_uring"));
+                let fault =
+                    Diagnostic::at(file, line, format!("`{engine}` on a real file: {why}")).with_key("ioengine");
+                errors.push(fault.with_expected("psync, sync, libaio or io_uring"));
             }
         }
         errors.extend((0..self.sections.len()).filter_map(|section| self.both_syncs(section)));
         errors.dedup();
-        let (job, warnings) = build::job(self, sectors, true).map_err(|more| [&errors[..], &more[..]].concat())?;
-        errors.extend(self.common_zones(&job));
+        let (job, warnings) =
+            build::build_job(self, sectors, true).map_err(|more| [&errors[..], &more[..]].concat())?;
+        errors.extend(self.shared_zones_error(&job));
         if !errors.is_empty() {
             return Err(errors);
         }
         let honoured = |warning: &Diagnostic| warning.key.as_deref().is_some_and(|key| HONOURED.contains(&key));
         let mut warnings: Vec<Diagnostic> = warnings.into_iter().filter(|warning| !honoured(warning)).collect();
-        warnings.extend(self.by_ring());
-        Ok((job, build::opened(self), warnings))
+        warnings.extend(self.ring_warning());
+        Ok((job, build::fio_open_flags(self), warnings))
     }
 
     /// Errors about options that would change the measurement on a real file but are not supported.
     pub fn refused_on_a_file(&self) -> Vec<Diagnostic> {
-        self.given().filter_map(refusal).collect()
+        self.all_options().filter_map(refuse_option).collect()
     }
 
     /// All options as given, those of `[global]` first.
-    pub(super) fn given(&self) -> impl Iterator<Item = &JobOption> {
+    pub(super) fn all_options(&self) -> impl Iterator<Item = &JobOption> {
         self.globals.iter().chain(self.sections.iter().flat_map(|section| &section.options))
     }
 
@@ -101,11 +103,12 @@ impl JobFile {
     fn both_syncs(&self, section: usize) -> Option<Diagnostic> {
         let settings = &self.sections[section].settings;
         let message = "on a real file: fsync and fdatasync in one job are not supported";
-        (settings.syncs.fsync > 0 && settings.syncs.fdatasync > 0).then(|| self.at(section, "fdatasync", message))
+        (settings.syncs.fsync > 0 && settings.syncs.fdatasync > 0)
+            .then(|| self.diagnostic_at(section, "fdatasync", message))
     }
 
     /// The error about workers that share zones, as each is on its own here.
-    fn common_zones(&self, job: &Job) -> Option<Diagnostic> {
+    fn shared_zones_error(&self, job: &Job) -> Option<Diagnostic> {
         let files = job.workers.iter().filter_map(|worker| match &worker.pattern {
             Pattern::Fio(fio) => fio.zoned.as_ref(),
             Pattern::Iometer(_) => None,
@@ -114,28 +117,29 @@ impl JobFile {
         starts.sort_unstable();
         let section = self.sections.iter().position(|section| section.settings.zonemode == Some("zbd"))?;
         let message = "on a real file: workers that share the zones of a file are not supported";
-        starts.windows(2).any(|pair| pair[0] == pair[1]).then(|| self.at(section, "zonemode", message))
+        starts.windows(2).any(|pair| pair[0] == pair[1]).then(|| self.diagnostic_at(section, "zonemode", message))
     }
 
     /// A warning that another asynchronous engine is replaced by io_uring.
-    fn by_ring(&self) -> Option<Diagnostic> {
+    fn ring_warning(&self) -> Option<Diagnostic> {
         let other = |section: &&JobSection| {
             section.settings.engine().runs == EngineMode::Asynchronous && section.settings.engine != "io_uring"
         };
         let section = self.sections.iter().find(other)?;
         let engine = section.settings.engine;
-        let (file, line) = section.settings.place("ioengine").map_or((&*self.file, section.line), |(f, l)| (f, *l));
-        Some(Diagnostic::at(file, line, format!("{engine}: requests are issued through io_uring")).key("ioengine"))
+        let (file, line) =
+            section.settings.option_place("ioengine").map_or((&*self.file, section.line), |(f, l)| (f, *l));
+        Some(Diagnostic::at(file, line, format!("{engine}: requests are issued through io_uring")).with_key("ioengine"))
     }
 }
 
-fn refusal(given: &JobOption) -> Option<Diagnostic> {
+fn refuse_option(given: &JobOption) -> Option<Diagnostic> {
     let (_, why, neutral) = REFUSED.iter().find(|(names, ..)| names.contains(&given.name.as_str()))?;
     if neutral.contains(&given.value.as_str()) {
         return None;
     }
     let fault = Diagnostic::at(&given.file, given.line, format!("on a real file: {why}"));
-    Some(fault.key(&given.name).expected("no such option, or a modelled drive"))
+    Some(fault.with_key(&given.name).with_expected("no such option, or a modelled drive"))
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use super::opened::FioOpenFlags;
 use super::{build, settings};
 use crate::diagnostic::Diagnostic;
 use crate::trace::keys::TraceOptions;
-use crate::trace::{Placed, TraceFormat, TraceReadOptions};
+use crate::trace::{IologPlacement, TraceFormat, TraceReadOptions};
 
 /// Options that a replay heeds, besides labels and options that change nothing anyway.
 const HEEDED: &[&str] = &[
@@ -61,7 +61,7 @@ const NEUTRAL: [&str; 4] = ["0", "1", "none", "inline"];
 
 /// A log to be played.
 #[derive(Clone, Debug)]
-pub struct Replayed {
+pub struct IologReplay {
     /// The path, as the job file says it.
     pub path: String,
     /// File and line that say so.
@@ -78,15 +78,15 @@ pub struct Replayed {
 
 impl JobFile {
     /// The log that the job plays, if any.
-    pub fn replay(&self) -> Result<Option<Replayed>, Vec<Diagnostic>> {
+    pub fn replay(&self) -> Result<Option<IologReplay>, Vec<Diagnostic>> {
         let Some(index) = self.sections.iter().position(|section| section.settings.logs.read.is_some()) else {
             return Ok(None);
         };
         let settings = &self.sections[index].settings;
         let mut errors: Vec<Diagnostic> = Vec::new();
         if self.sections.len() > 1 {
-            let fault = self.at(index, "read_iolog", "a log is played alone in this version");
-            errors.push(fault.expected("it as the only job of its file"));
+            let fault = self.diagnostic_at(index, "read_iolog", "a log is played alone in this version");
+            errors.push(fault.with_expected("it as the only job of its file"));
         }
         let refused = |given: &&JobOption| {
             let neutral = NEUTRAL.contains(&given.value.as_str()) && (given.name == "numjobs" || given.value != "1");
@@ -95,32 +95,33 @@ impl JobFile {
         };
         let refusal = |given: &JobOption| {
             let fault = Diagnostic::at(&given.file, given.line, "of a log that is played it is not in this version");
-            fault.key(&given.name).expected("the option taken out")
+            fault.with_key(&given.name).with_expected("the option taken out")
         };
-        errors.extend(self.given().filter(refused).map(refusal));
-        let paths = settings::names(settings.logs.read.as_deref().unwrap_or("")).unwrap_or_default();
+        errors.extend(self.all_options().filter(refused).map(refusal));
+        let paths = settings::split_names(settings.logs.read.as_deref().unwrap_or("")).unwrap_or_default();
         let [path] = &paths[..] else {
-            let fault = self.at(index, "read_iolog", format!("{} logs are named", paths.len()));
-            errors.push(fault.expected("one: the others are those of clones, which are not in this version"));
+            let fault = self.diagnostic_at(index, "read_iolog", format!("{} logs are named", paths.len()));
+            errors.push(fault.with_expected("one: the others are those of clones, which are not in this version"));
             return Err(errors);
         };
         if !errors.is_empty() {
             return Err(errors);
         }
         let nothing = |given: &&JobOption| {
-            settings::shapes(&given.name) && ![HEEDED, REFUSED].concat().contains(&given.name.as_str())
+            settings::is_honoured(&given.name) && ![HEEDED, REFUSED].concat().contains(&given.name.as_str())
         };
         let note = |given: &JobOption| {
-            Diagnostic::at(&given.file, given.line, "it does nothing where a log is played, as in fio").key(&given.name)
+            Diagnostic::at(&given.file, given.line, "it does nothing where a log is played, as in fio")
+                .with_key(&given.name)
         };
-        let warnings = self.warnings.iter().cloned().chain(self.given().filter(nothing).map(note)).collect();
-        let place = settings.place("read_iolog").cloned().unwrap_or_default();
+        let warnings = self.warnings.iter().cloned().chain(self.all_options().filter(nothing).map(note)).collect();
+        let place = settings.option_place("read_iolog").cloned().unwrap_or_default();
         let runtime = (settings.runtime > 0).then(|| Span::from_nanos(settings.runtime));
-        let (path, opened) = (path.clone(), build::opened(self));
-        Ok(Some(Replayed { path, place, asked: self.asked(index), runtime, opened, warnings }))
+        let (path, opened) = (path.clone(), build::fio_open_flags(self));
+        Ok(Some(IologReplay { path, place, asked: self.trace_options(index), runtime, opened, warnings }))
     }
 
-    fn asked(&self, index: usize) -> TraceOptions {
+    fn trace_options(&self, index: usize) -> TraceOptions {
         let settings = &self.sections[index].settings;
         let own = &settings.logs.replay;
         let engine = settings.engine();
@@ -130,7 +131,8 @@ impl JobFile {
         let stall = if own.no_stall { Stall::None } else { Stall::Recorded };
         // 100 is as recorded, 200 twice as fast.
         let thousandths = own.time_scale.saturating_mul(10).max(1);
-        let placed = Placed { redirect: own.redirect.clone(), scale: own.scale.max(1), align: own.align.max(1) };
+        let placed =
+            IologPlacement { redirect: own.redirect.clone(), scale: own.scale.max(1), align: own.align.max(1) };
         let reading =
             TraceReadOptions { format: Some(TraceFormat::Iolog), placed: Some(placed), ..TraceReadOptions::default() };
         let mode = LoopMode::Replay(ReplayLoop { depth, stall, calls });
@@ -143,7 +145,7 @@ mod tests {
     use super::*;
     use crate::fio::{FioContext, parse};
 
-    fn replay(lines: &str) -> Result<Replayed, String> {
+    fn replay(lines: &str) -> Result<IologReplay, String> {
         let file = parse("j.fio", &format!("[a]\nread_iolog=log\n{lines}\n"), &FioContext::bare());
         let file = file.map_err(|faults| faults[0].to_string())?;
         file.replay().map(|found| found.expect("it plays a log")).map_err(|faults| faults[0].to_string())
@@ -160,7 +162,7 @@ mod tests {
         let asked = replay(keys).unwrap().asked;
         assert_eq!(asked.mode, LoopMode::Replay(ReplayLoop { depth: 1, stall: Stall::None, calls: true }));
         assert_eq!(asked.speed.thousandths, 500);
-        let placed = Placed { redirect: Some("/dev/sdc".to_owned()), scale: 4, align: 4096 };
+        let placed = IologPlacement { redirect: Some("/dev/sdc".to_owned()), scale: 4, align: 4096 };
         assert_eq!(asked.reading.placed, Some(placed));
     }
 

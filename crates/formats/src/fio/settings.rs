@@ -114,14 +114,14 @@ pub(super) struct Grouping {
 pub(super) struct Logs {
     /// The log that it plays (`read_iolog`).
     pub(super) read: Option<String>,
-    pub(super) replay: Replaying,
+    pub(super) replay: IologOptions,
     /// The log of its requests (`write_iolog`).
     pub(super) write: Option<String>,
 }
 
 /// How a log is played.
 #[derive(Clone, Debug)]
-pub(super) struct Replaying {
+pub(super) struct IologOptions {
     pub(super) no_stall: bool,
     pub(super) redirect: Option<String>,
     /// `replay_time_scale`, in percent.
@@ -131,9 +131,9 @@ pub(super) struct Replaying {
     pub(super) align: u64,
 }
 
-impl Default for Replaying {
-    fn default() -> Replaying {
-        Replaying { no_stall: false, redirect: None, time_scale: 100, scale: 0, align: 0 }
+impl Default for IologOptions {
+    fn default() -> IologOptions {
+        IologOptions { no_stall: false, redirect: None, time_scale: 100, scale: 0, align: 0 }
     }
 }
 
@@ -142,7 +142,7 @@ pub(super) const REPLAYING: [&str; 5] =
     ["replay_no_stall", "replay_redirect", "replay_time_scale", "replay_scale", "replay_align"];
 
 /// Whether an option shapes what a job asks.
-pub(super) fn shapes(name: &str) -> bool {
+pub(super) fn is_honoured(name: &str) -> bool {
     options::find(name).is_some_and(|known| matches!(known.fate, OptionFate::Honoured))
 }
 
@@ -277,25 +277,25 @@ impl FioSettings {
         }
         let (name, kind, fate) = match options::find(&option.name) {
             Some(known) => (known.name, known.kind, known.fate),
-            None => match self.of_engine(&option.name)? {
+            None => match self.engine_option(&option.name)? {
                 Some(own) => own,
                 None => return Ok(notes),
             },
         };
         let value = value::read(kind, option.value.as_deref(), self.kb_base, &mut notes)?;
         match fate {
-            OptionFate::Honoured => self.set(name, value, &mut notes)?,
+            OptionFate::Honoured => self.set_honoured(name, value, &mut notes)?,
             OptionFate::Label => {}
             OptionFate::Harmless(reason) if name == "fadvise_hint" => {
                 self.system.take_hint(&value);
                 notes.push(format!("no effect here: {reason}"));
             }
             OptionFate::Harmless(reason) if name == "sync_file_range" => {
-                self.syncs.file_range = file_range(&value)?;
+                self.syncs.file_range = parse_file_range(&value)?;
                 notes.push(format!("it takes its turn among the syncs, and the drive sees nothing of it: {reason}"));
             }
             OptionFate::Harmless(reason) if name == "iodepth_batch" => {
-                self.batches[3] = value.number() as u32;
+                self.batches[3] = value.as_number() as u32;
                 notes.push(format!("it decides when a sync comes, and nothing else: {reason}"));
             }
             OptionFate::Harmless(reason) => notes.push(format!("no effect here: {reason}")),
@@ -311,7 +311,7 @@ impl FioSettings {
     }
 
     /// Where an option was last given.
-    pub(super) fn place(&self, name: &str) -> Option<&(String, usize)> {
+    pub(super) fn option_place(&self, name: &str) -> Option<&(String, usize)> {
         self.places.get(name)
     }
 
@@ -329,7 +329,7 @@ impl FioSettings {
     }
 
     /// An option of the engine in use; `None` if that engine is refused and the option may be one of its own.
-    fn of_engine(&self, name: &str) -> Result<Option<(&'static str, OptionType, OptionFate)>, OptionError> {
+    fn engine_option(&self, name: &str) -> Result<Option<(&'static str, OptionType, OptionFate)>, OptionError> {
         let engine = self.engine();
         let refused = matches!(engine.runs, EngineMode::Refused(_));
         match options::find_of_engine(name) {
@@ -341,12 +341,14 @@ impl FioSettings {
                 Err(OptionError::new(format!("the engine {} has no such option; it belongs to {takers}", engine.name)))
             }
             None if engines::is_outside(engine) => Ok(None),
-            None => Err(OptionError::new("unknown option").expected("a fio option").nearest_to(name, options::names())),
+            None => Err(OptionError::new("unknown option")
+                .with_expected("a fio option")
+                .suggest_nearest(name, options::names())),
         }
     }
 
     /// Takes the value of an honoured option.
-    fn set(&mut self, name: &str, value: OptionValue, notes: &mut Vec<String>) -> Result<(), OptionError> {
+    fn set_honoured(&mut self, name: &str, value: OptionValue, notes: &mut Vec<String>) -> Result<(), OptionError> {
         let taken = self.set_files(name, &value)?
             || self.set_shape(name, &value, notes)?
             || self.set_random(name, &value)?
@@ -358,22 +360,22 @@ impl FioSettings {
 
     fn set_files(&mut self, name: &str, value: &OptionValue) -> Result<bool, OptionError> {
         match name {
-            "name" => self.name = Some(value.text()),
-            "filename" => self.filenames = names(&value.text())?,
-            "directory" => self.directories = names(&value.text())?,
-            "filename_format" => self.filename_format = value.text(),
-            "nrfiles" => self.nrfiles = value.number(),
-            "openfiles" => self.openfiles = value.number(),
-            "file_service_type" => self.file_service = file_service(value)?,
-            "size" => self.size = value.size(),
-            "io_size" => self.io_size = value.size(),
-            "filesize" => self.filesize = value.range(),
-            "offset" => self.offset = value.size().unwrap_or(Amount::Bytes(0)),
-            "offset_increment" => self.offset_increment = value.size().unwrap_or(Amount::Bytes(0)),
-            "offset_align" => self.offset_align = Some(value.number()),
-            "number_ios" => self.number_ios = value.number(),
-            "fill_device" => self.fill_device = value.on(),
-            "write_iolog" => self.logs.write = Some(value.text()),
+            "name" => self.name = Some(value.as_text()),
+            "filename" => self.filenames = split_names(&value.as_text())?,
+            "directory" => self.directories = split_names(&value.as_text())?,
+            "filename_format" => self.filename_format = value.as_text(),
+            "nrfiles" => self.nrfiles = value.as_number(),
+            "openfiles" => self.openfiles = value.as_number(),
+            "file_service_type" => self.file_service = parse_file_service(value)?,
+            "size" => self.size = value.nonzero_size(),
+            "io_size" => self.io_size = value.nonzero_size(),
+            "filesize" => self.filesize = value.as_range(),
+            "offset" => self.offset = value.nonzero_size().unwrap_or(Amount::Bytes(0)),
+            "offset_increment" => self.offset_increment = value.nonzero_size().unwrap_or(Amount::Bytes(0)),
+            "offset_align" => self.offset_align = Some(value.as_number()),
+            "number_ios" => self.number_ios = value.as_number(),
+            "fill_device" => self.fill_device = value.is_on(),
+            "write_iolog" => self.logs.write = Some(value.as_text()),
             _ => return Ok(self.set_replay(name, value)),
         }
         Ok(true)
@@ -381,12 +383,12 @@ impl FioSettings {
 
     fn set_replay(&mut self, name: &str, value: &OptionValue) -> bool {
         match name {
-            "read_iolog" => self.logs.read = Some(value.text()),
-            "replay_no_stall" => self.logs.replay.no_stall = value.on(),
-            "replay_redirect" => self.logs.replay.redirect = Some(value.text()),
-            "replay_time_scale" => self.logs.replay.time_scale = value.number() as u32,
-            "replay_scale" => self.logs.replay.scale = value.number(),
-            "replay_align" => self.logs.replay.align = value.number(),
+            "read_iolog" => self.logs.read = Some(value.as_text()),
+            "replay_no_stall" => self.logs.replay.no_stall = value.is_on(),
+            "replay_redirect" => self.logs.replay.redirect = Some(value.as_text()),
+            "replay_time_scale" => self.logs.replay.time_scale = value.as_number() as u32,
+            "replay_scale" => self.logs.replay.scale = value.as_number(),
+            "replay_align" => self.logs.replay.align = value.as_number(),
             _ => return false,
         }
         true
@@ -396,25 +398,25 @@ impl FioSettings {
         match (name, value) {
             ("rw", OptionValue::Word(word, postfix)) => self.set_direction(word, postfix.as_deref(), notes)?,
             ("rw_sequencer", _) => self.identical = value.is_word("identical"),
-            ("rwmixread", _) => self.mix_read = value.number() as u8,
-            ("rwmixwrite", _) => self.mix_read = 100 - value.number() as u8,
-            ("bs", OptionValue::Ints(given)) => keep(&mut self.bs, given),
-            ("ba", OptionValue::Ints(given)) => keep(&mut self.align, given),
+            ("rwmixread", _) => self.mix_read = value.as_number() as u8,
+            ("rwmixwrite", _) => self.mix_read = 100 - value.as_number() as u8,
+            ("bs", OptionValue::Ints(given)) => update_given(&mut self.bs, given),
+            ("ba", OptionValue::Ints(given)) => update_given(&mut self.align, given),
             ("bsrange", OptionValue::Ranges(given)) => {
                 for (slot, given) in self.bsrange.iter_mut().zip(given) {
                     *slot = given.or(*slot);
                 }
             }
             ("bssplit", OptionValue::Text(text)) => {
-                let given = number::triple(text, &[','], |part| draw::split(part, self.kb_base, notes));
-                let given =
-                    given.map_err(|expected| OptionError::new("`bssplit` is not understood").expected(expected))?;
+                let given = number::parse_triple(text, &[','], |part| draw::parse_split(part, self.kb_base, notes));
+                let given = given
+                    .map_err(|expected| OptionError::new("`bssplit` is not understood").with_expected(expected))?;
                 for (slot, given) in self.bssplit.iter_mut().zip(given) {
                     *slot = given.or(slot.take());
                 }
             }
-            ("bs_unaligned", _) => self.unaligned = value.on(),
-            ("bs_is_seq_rand", _) => self.sizes_by_randomness = value.on(),
+            ("bs_unaligned", _) => self.unaligned = value.is_on(),
+            ("bs_is_seq_rand", _) => self.sizes_by_randomness = value.is_on(),
             _ => return Ok(false),
         }
         Ok(true)
@@ -428,7 +430,7 @@ impl FioSettings {
                 }
             }
             ("random_distribution", OptionValue::Word(word, rest)) => {
-                self.distribution = draw::distribution(word, rest.as_deref(), self.kb_base)?;
+                self.distribution = draw::parse_distribution(word, rest.as_deref(), self.kb_base)?;
             }
             ("random_generator", OptionValue::Word(word, _)) => {
                 self.generator = match *word {
@@ -437,13 +439,13 @@ impl FioSettings {
                     _ => Generator::Tausworthe,
                 }
             }
-            ("norandommap", _) => self.norandommap = value.on(),
-            ("randrepeat", _) => self.randrepeat = value.on(),
-            ("randseed", _) => self.randseed = Some(value.number()),
+            ("norandommap", _) => self.norandommap = value.is_on(),
+            ("randrepeat", _) => self.randrepeat = value.is_on(),
+            ("randseed", _) => self.randseed = Some(value.as_number()),
             ("zonemode", OptionValue::Word(word, _)) => self.zonemode = Some(word),
             ("zonesize", _) => self.zones[0] = value.plain_size()?,
             ("zonerange", _) => self.zones[1] = value.plain_size()?,
-            ("zoneskip", _) => self.zone_skip = value.size().unwrap_or(Amount::Bytes(0)),
+            ("zoneskip", _) => self.zone_skip = value.nonzero_size().unwrap_or(Amount::Bytes(0)),
             _ => return self.set_zoning(name, value),
         }
         Ok(true)
@@ -451,12 +453,12 @@ impl FioSettings {
 
     fn set_zoning(&mut self, name: &str, value: &OptionValue) -> Result<bool, OptionError> {
         // Values accepted as decimals fit.
-        let millionths = |text: &str| number::millionths(text).map_or(0, |share| share as u32);
+        let millionths = |text: &str| number::parse_millionths(text).map_or(0, |share| share as u32);
         match (name, value) {
             ("zonecapacity", _) => self.zoned.capacity = value.plain_size()?,
-            ("read_beyond_wp", _) => self.zoned.beyond = value.on(),
-            ("max_open_zones", _) => self.zoned.most_open[0] = value.number() as u32,
-            ("job_max_open_zones", _) => self.zoned.most_open[1] = value.number() as u32,
+            ("read_beyond_wp", _) => self.zoned.beyond = value.is_on(),
+            ("max_open_zones", _) => self.zoned.most_open[0] = value.as_number() as u32,
+            ("job_max_open_zones", _) => self.zoned.most_open[1] = value.as_number() as u32,
             ("zone_reset_threshold", OptionValue::Text(text)) => self.zoned.resets[0] = millionths(text),
             ("zone_reset_frequency", OptionValue::Text(text)) => self.zoned.resets[1] = millionths(text),
             _ => return Ok(false),
@@ -491,8 +493,8 @@ impl FioSettings {
         notes: &mut Vec<String>,
     ) -> Result<bool, OptionError> {
         match (name, value) {
-            ("cmdprio_percentage", OptionValue::Ints(given)) => keep(&mut self.priority[0], given),
-            ("cmdprio_class", OptionValue::Ints(given)) => keep(&mut self.priority[1], given),
+            ("cmdprio_percentage", OptionValue::Ints(given)) => update_given(&mut self.priority[0], given),
+            ("cmdprio_class", OptionValue::Ints(given)) => update_given(&mut self.priority[1], given),
             _ => return self.set_switches(name, value, notes),
         }
         Ok(true)
@@ -502,38 +504,40 @@ impl FioSettings {
         match name {
             "kb_base" => self.kb_base = if value.is_word("1000") { 1000 } else { 1024 },
             "ioengine" => {
-                let text = value.text();
+                let text = value.as_text();
                 let Some(engine) = engines::find(&text) else {
                     let known = engines::ENGINES.iter().map(|engine| engine.name);
-                    return Err(OptionError::new(format!("`{text}` is not an I/O engine")).nearest_to(&text, known));
+                    return Err(
+                        OptionError::new(format!("`{text}` is not an I/O engine")).suggest_nearest(&text, known)
+                    );
                 };
                 self.engine = engine.name;
                 notes.extend(engine.note.map(str::to_owned));
             }
-            "iodepth" => self.iodepth = value.number() as u32,
-            "iodepth_low" => self.batches[2] = value.number() as u32,
-            "iodepth_batch_complete_min" => self.batches[0] = value.number() as u32,
-            "iodepth_batch_complete_max" => self.batches[1] = value.number() as u32,
-            "serialize_overlap" => self.serialize_overlap = value.on(),
+            "iodepth" => self.iodepth = value.as_number() as u32,
+            "iodepth_low" => self.batches[2] = value.as_number() as u32,
+            "iodepth_batch_complete_min" => self.batches[0] = value.as_number() as u32,
+            "iodepth_batch_complete_max" => self.batches[1] = value.as_number() as u32,
+            "serialize_overlap" => self.serialize_overlap = value.is_on(),
             "io_submit_mode" => self.offload = value.is_word("offload"),
-            "numjobs" => self.numjobs = value.number() as u32,
-            "stonewall" => self.grouping.stonewall = value.on(),
-            "new_group" => self.grouping.new_group = value.on(),
-            "group_reporting" => self.grouping.group_reporting = value.on(),
-            "direct" => self.direct = value.on(),
-            "invalidate" => self.system.invalidate = value.on(),
-            "buffered" => self.direct = !value.on(),
+            "numjobs" => self.numjobs = value.as_number() as u32,
+            "stonewall" => self.grouping.stonewall = value.is_on(),
+            "new_group" => self.grouping.new_group = value.is_on(),
+            "group_reporting" => self.grouping.group_reporting = value.is_on(),
+            "direct" => self.direct = value.is_on(),
+            "invalidate" => self.system.invalidate = value.is_on(),
+            "buffered" => self.direct = !value.is_on(),
             "sync" => (self.write_through, self.system.whole_sync) = (!value.is_zero(), !value.is_word("dsync")),
-            "writefua" => self.write_through |= value.on(),
-            "fsync" => self.syncs.fsync = value.number() as u32,
-            "fdatasync" => self.syncs.fdatasync = value.number() as u32,
-            "end_fsync" => self.flush_at_end[0] = value.on(),
-            "fsync_on_close" => self.flush_at_end[1] = value.on(),
+            "writefua" => self.write_through |= value.is_on(),
+            "fsync" => self.syncs.fsync = value.as_number() as u32,
+            "fdatasync" => self.syncs.fdatasync = value.as_number() as u32,
+            "end_fsync" => self.flush_at_end[0] = value.is_on(),
+            "fsync_on_close" => self.flush_at_end[1] = value.is_on(),
             "verify" => self.verify[0] = !value.is_zero(),
-            "do_verify" => self.verify[1] = value.on(),
-            "verify_backlog" => self.backlog[0] = value.number(),
-            "verify_backlog_batch" => self.backlog[1] = value.number(),
-            "continue_on_error" => self.survives = survives(value),
+            "do_verify" => self.verify[1] = value.is_on(),
+            "verify_backlog" => self.backlog[0] = value.as_number(),
+            "verify_backlog_batch" => self.backlog[1] = value.as_number(),
+            "continue_on_error" => self.survives = survived_errors(value),
             _ => return Ok(false),
         }
         Ok(true)
@@ -541,25 +545,25 @@ impl FioSettings {
 
     fn set_pace(&mut self, name: &str, value: &OptionValue) -> bool {
         match (name, value) {
-            ("runtime", _) => self.runtime = value.number(),
-            ("time_based", _) => self.time_based = value.on(),
-            ("ramp_time", _) => self.ramp = value.number(),
+            ("runtime", _) => self.runtime = value.as_number(),
+            ("time_based", _) => self.time_based = value.is_on(),
+            ("ramp_time", _) => self.ramp = value.as_number(),
             ("startdelay", OptionValue::TimeRange(low, high)) => self.start_delay = (*low, *high),
-            ("loops", _) => self.loops = (value.number() as u32).max(1),
-            ("thinktime", _) => self.think.time = Span::from_nanos(value.number()),
-            ("thinktime_spin", _) => self.think.spin = Span::from_nanos(value.number()),
-            ("thinktime_blocks", _) => self.think.blocks = value.number() as u32,
+            ("loops", _) => self.loops = (value.as_number() as u32).max(1),
+            ("thinktime", _) => self.think.time = Span::from_nanos(value.as_number()),
+            ("thinktime_spin", _) => self.think.spin = Span::from_nanos(value.as_number()),
+            ("thinktime_blocks", _) => self.think.blocks = value.as_number() as u32,
             ("thinktime_blocks_type", _) => self.think.on_issue = value.is_word("issue"),
-            ("rate", OptionValue::Ints(given)) => keep(&mut self.rate, given),
-            ("rate_iops", OptionValue::Ints(given)) => keep(&mut self.rate_iops, given),
+            ("rate", OptionValue::Ints(given)) => update_given(&mut self.rate, given),
+            ("rate_iops", OptionValue::Ints(given)) => update_given(&mut self.rate_iops, given),
             ("rate_process", _) => {
                 self.rate_process =
                     if value.is_word("poisson") { ArrivalProcess::Poisson } else { ArrivalProcess::Linear }
             }
-            ("flow", _) => self.flow[0] = value.number() as u32,
-            ("flow_id", _) => self.flow[1] = value.number() as u32,
-            ("flow_sleep", _) => self.flow[2] = value.number() as u32,
-            ("rate_ignore_thinktime", _) => self.rate_ignore_thinktime = value.on(),
+            ("flow", _) => self.flow[0] = value.as_number() as u32,
+            ("flow_id", _) => self.flow[1] = value.as_number() as u32,
+            ("flow_sleep", _) => self.flow[2] = value.as_number() as u32,
+            ("rate_ignore_thinktime", _) => self.rate_ignore_thinktime = value.is_on(),
             _ => return false,
         }
         true
@@ -581,9 +585,9 @@ impl FioSettings {
         };
         self.postfix = None;
         if let Some(text) = postfix {
-            let value = number::integer(text, self.kb_base, notes).ok().filter(|value| !random || *value >= 1);
+            let value = number::parse_integer(text, self.kb_base, notes).ok().filter(|value| !random || *value >= 1);
             let expected = if random { "a count from 1 after the colon" } else { "a size after the colon" };
-            let wrong = || OptionError::new(format!("`{word}:{text}` is not a value for it")).expected(expected);
+            let wrong = || OptionError::new(format!("`{word}:{text}` is not a value for it")).with_expected(expected);
             self.postfix = Some(value.ok_or_else(wrong)?);
         }
         Ok(())
@@ -591,14 +595,14 @@ impl FioSettings {
 }
 
 /// Updates the given values and keeps the others.
-fn keep(slots: &mut [u64; 3], given: &[Option<i64>; 3]) {
+fn update_given(slots: &mut [u64; 3], given: &[Option<i64>; 3]) {
     for (slot, given) in slots.iter_mut().zip(given) {
         *slot = given.map_or(*slot, i64::unsigned_abs);
     }
 }
 
 /// Names between colons; `\:` is a colon in a name.
-pub(super) fn names(text: &str) -> Result<Vec<String>, OptionError> {
+pub(super) fn split_names(text: &str) -> Result<Vec<String>, OptionError> {
     let mut names = vec![String::new()];
     let mut rest = text.chars().peekable();
     while let Some(c) = rest.next() {
@@ -614,14 +618,14 @@ pub(super) fn names(text: &str) -> Result<Vec<String>, OptionError> {
 }
 
 /// The service of `file_service_type`; `None` if the model has no such choice, which matters with several files.
-fn file_service(value: &OptionValue) -> Result<Option<FileService>, OptionError> {
+fn parse_file_service(value: &OptionValue) -> Result<Option<FileService>, OptionError> {
     let OptionValue::Word(word, rest) = value else {
         return Ok(None);
     };
     let requests = match rest.as_deref().filter(|_| matches!(*word, "random" | "roundrobin" | "sequential")) {
         Some(text) => text.trim().parse::<u32>().map_err(|_| {
             OptionError::new(format!("`{word}:{text}` is not a value for it"))
-                .expected("a number of requests after the colon")
+                .with_expected("a number of requests after the colon")
         })?,
         None => 1,
     };
@@ -634,7 +638,7 @@ fn file_service(value: &OptionValue) -> Result<Option<FileService>, OptionError>
 }
 
 impl OptionValue {
-    fn number(&self) -> u64 {
+    fn as_number(&self) -> u64 {
         match self {
             OptionValue::Int(n) => n.unsigned_abs(),
             OptionValue::Time(ns) => *ns,
@@ -643,11 +647,11 @@ impl OptionValue {
         }
     }
 
-    fn on(&self) -> bool {
+    fn is_on(&self) -> bool {
         *self == OptionValue::Switch(true)
     }
 
-    fn text(&self) -> String {
+    fn as_text(&self) -> String {
         match self {
             OptionValue::Text(text) => text.clone(),
             _ => String::new(),
@@ -659,7 +663,7 @@ impl OptionValue {
     }
 
     /// A size; zero counts as none, as in fio.
-    fn size(&self) -> Option<Amount> {
+    fn nonzero_size(&self) -> Option<Amount> {
         match self {
             OptionValue::Size(Amount::Bytes(0)) => None,
             OptionValue::Size(amount) => Some(*amount),
@@ -671,13 +675,13 @@ impl OptionValue {
         match self {
             OptionValue::Size(Amount::Bytes(bytes)) => Ok(*bytes),
             OptionValue::Size(Amount::Zones(_)) => {
-                Err(OptionError::new("a number of zones is not a value for it").expected("a size"))
+                Err(OptionError::new("a number of zones is not a value for it").with_expected("a size"))
             }
-            _ => Err(OptionError::new("a percentage is not a value for it").expected("a size")),
+            _ => Err(OptionError::new("a percentage is not a value for it").with_expected("a size")),
         }
     }
 
-    fn range(&self) -> Option<(u64, u64)> {
+    fn as_range(&self) -> Option<(u64, u64)> {
         match self {
             OptionValue::SizeRange(low, high) => Some((*low, *high)),
             _ => None,
@@ -686,18 +690,18 @@ impl OptionValue {
 }
 
 /// The number of writes between `sync_file_range` calls: the number after the colon, or 1.
-fn file_range(value: &OptionValue) -> Result<u32, OptionError> {
+fn parse_file_range(value: &OptionValue) -> Result<u32, OptionError> {
     const EXPECTED: &str =
         "wait_before, write or wait_after, several between commas, and a number of writes after a colon";
-    let text = value.text();
+    let text = value.as_text();
     let (words, number) = text.split_once(':').unwrap_or((&text, "1"));
     let known = |word: &str| ["wait_before", "write", "wait_after"].contains(&word.trim());
     let number = number.trim().parse().ok().filter(|_| words.split(',').all(known));
-    number.ok_or_else(|| OptionError::new(format!("`{text}` is not a value for it")).expected(EXPECTED))
+    number.ok_or_else(|| OptionError::new(format!("`{text}` is not a value for it")).with_expected(EXPECTED))
 }
 
 /// Which errors a worker goes on after: those of reads, and of writes. fio counts trims and flushes with writes.
-fn survives(value: &OptionValue) -> [bool; 2] {
+fn survived_errors(value: &OptionValue) -> [bool; 2] {
     let any = |words: &[&str]| words.iter().any(|word| value.is_word(word));
     [any(&["read", "io", "all", "1"]), any(&["write", "io", "all", "1"])]
 }
@@ -765,9 +769,9 @@ mod tests {
 
     #[test]
     fn a_colon_can_be_part_of_a_name() {
-        assert_eq!(names("/dev/a:/dev/b").unwrap(), ["/dev/a", "/dev/b"]);
-        assert_eq!(names("c\\:disk").unwrap(), ["c:disk"]);
-        assert_eq!(names("\\\\.\\PhysicalDrive0").unwrap(), ["\\\\.\\PhysicalDrive0"]);
-        assert!(names(":").is_err());
+        assert_eq!(split_names("/dev/a:/dev/b").unwrap(), ["/dev/a", "/dev/b"]);
+        assert_eq!(split_names("c\\:disk").unwrap(), ["c:disk"]);
+        assert_eq!(split_names("\\\\.\\PhysicalDrive0").unwrap(), ["\\\\.\\PhysicalDrive0"]);
+        assert!(split_names(":").is_err());
     }
 }

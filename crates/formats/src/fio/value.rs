@@ -88,18 +88,18 @@ impl OptionError {
         OptionError { message: message.into(), ..OptionError::default() }
     }
 
-    pub(super) fn expected(mut self, expected: impl Into<String>) -> OptionError {
+    pub(super) fn with_expected(mut self, expected: impl Into<String>) -> OptionError {
         self.expected = Some(expected.into());
         self
     }
 
-    pub(super) fn nearest_to<'a>(mut self, word: &str, known: impl IntoIterator<Item = &'a str>) -> OptionError {
+    pub(super) fn suggest_nearest<'a>(mut self, word: &str, known: impl IntoIterator<Item = &'a str>) -> OptionError {
         self.nearest = nearest(word, known).map(str::to_owned);
         self
     }
 
     /// The diagnostic at the option; names variables that are not set.
-    pub(super) fn at(self, option: &ExpandedOption) -> Diagnostic {
+    pub(super) fn into_diagnostic(self, option: &ExpandedOption) -> Diagnostic {
         let unset: String = option.unset.iter().map(|name| format!("; the variable ${{{name}}} is not set")).collect();
         let mut diagnostic = option.diagnostic(self.message + &unset);
         diagnostic.expected = self.expected;
@@ -119,11 +119,11 @@ pub(super) fn read(
         return match kind {
             OptionType::Flag => Ok(OptionValue::Switch(true)),
             OptionType::Any => Ok(OptionValue::Text(String::new())),
-            _ => Err(OptionError::new("the option needs a value").expected(describe(kind))),
+            _ => Err(OptionError::new("the option needs a value").with_expected(describe_type(kind))),
         };
     };
     match kind {
-        OptionType::Word(words) => return word(text, words),
+        OptionType::Word(words) => return parse_word(text, words),
         OptionType::Text if text.is_empty() => return Err(OptionError::new("the option needs a value")),
         OptionType::Text | OptionType::Any => return Ok(OptionValue::Text(text.to_owned())),
         _ => {}
@@ -135,33 +135,34 @@ pub(super) fn read(
             "1" => Ok(OptionValue::Switch(true)),
             _ => Err("0 or 1".to_owned()),
         },
-        OptionType::Int(low, high) => int(text, low, high, kb_base, notes).map(OptionValue::Int),
+        OptionType::Int(low, high) => parse_int(text, low, high, kb_base, notes).map(OptionValue::Int),
         OptionType::Seed => match text.trim().parse() {
             Ok(seed) => Ok(OptionValue::Seed(seed)),
-            Err(_) => int(text, 0, i64::MAX, kb_base, notes).map(|seed| OptionValue::Seed(seed.unsigned_abs())),
+            Err(_) => parse_int(text, 0, i64::MAX, kb_base, notes).map(|seed| OptionValue::Seed(seed.unsigned_abs())),
         },
         OptionType::Ints(low, high) => {
-            number::triple(text, &[',', ':', '-'], |part| int(part, low, high, kb_base, notes)).map(OptionValue::Ints)
+            number::parse_triple(text, &[',', ':', '-'], |part| parse_int(part, low, high, kb_base, notes))
+                .map(OptionValue::Ints)
         }
-        OptionType::Size => number::amount(text, kb_base, notes).map(OptionValue::Size),
+        OptionType::Size => number::parse_amount(text, kb_base, notes).map(OptionValue::Size),
         OptionType::SizeRange => {
-            range(text, |part| bytes(part, kb_base, notes)).map(|(a, b)| OptionValue::SizeRange(a, b))
+            parse_range(text, |part| parse_bytes(part, kb_base, notes)).map(|(a, b)| OptionValue::SizeRange(a, b))
         }
-        OptionType::Ranges => ranges(text, kb_base, notes).map(OptionValue::Ranges),
-        OptionType::Time(unit) => number::time(text, unit, notes).map(OptionValue::Time),
+        OptionType::Ranges => parse_ranges(text, kb_base, notes).map(OptionValue::Ranges),
+        OptionType::Time(unit) => number::parse_time(text, unit, notes).map(OptionValue::Time),
         OptionType::TimeRange(unit) => {
-            range(text, |part| number::time(part, unit, notes)).map(|(a, b)| OptionValue::TimeRange(a, b))
+            parse_range(text, |part| number::parse_time(part, unit, notes)).map(|(a, b)| OptionValue::TimeRange(a, b))
         }
-        OptionType::Decimals(most) => decimals(text, most).map(OptionValue::Text),
+        OptionType::Decimals(most) => check_decimals(text, most).map(OptionValue::Text),
         OptionType::Word(_) | OptionType::Text | OptionType::Any => unreachable!("returned above"),
     };
-    read.map_err(|expected| OptionError::new(format!("`{text}` is not a value for it")).expected(expected))
+    read.map_err(|expected| OptionError::new(format!("`{text}` is not a value for it")).with_expected(expected))
 }
 
-fn describe(kind: OptionType) -> String {
+fn describe_type(kind: OptionType) -> String {
     match kind {
         OptionType::Flag | OptionType::Switch => "0 or 1".to_owned(),
-        OptionType::Int(low, high) | OptionType::Ints(low, high) => bounds(low, high),
+        OptionType::Int(low, high) | OptionType::Ints(low, high) => describe_bounds(low, high),
         OptionType::Size | OptionType::SizeRange => "a size".to_owned(),
         OptionType::Ranges => "a range of sizes such as 4k-16k".to_owned(),
         OptionType::Time(_) | OptionType::TimeRange(_) => "a time".to_owned(),
@@ -172,21 +173,21 @@ fn describe(kind: OptionType) -> String {
     }
 }
 
-fn bounds(low: i64, high: i64) -> String {
+fn describe_bounds(low: i64, high: i64) -> String {
     if high >= i64::from(u32::MAX) { format!("a number from {low}") } else { format!("a number from {low} to {high}") }
 }
 
-fn int(text: &str, low: i64, high: i64, kb_base: u64, notes: &mut Vec<String>) -> Result<i64, String> {
-    let value = number::integer(text, kb_base, notes)?;
-    if (low..=high).contains(&value) { Ok(value) } else { Err(bounds(low, high)) }
+fn parse_int(text: &str, low: i64, high: i64, kb_base: u64, notes: &mut Vec<String>) -> Result<i64, String> {
+    let value = number::parse_integer(text, kb_base, notes)?;
+    if (low..=high).contains(&value) { Ok(value) } else { Err(describe_bounds(low, high)) }
 }
 
-fn bytes(text: &str, kb_base: u64, notes: &mut Vec<String>) -> Result<u64, String> {
-    int(text, 1, i64::MAX, kb_base, notes).map(|bytes| bytes.unsigned_abs())
+fn parse_bytes(text: &str, kb_base: u64, notes: &mut Vec<String>) -> Result<u64, String> {
+    parse_int(text, 1, i64::MAX, kb_base, notes).map(|bytes| bytes.unsigned_abs())
 }
 
 /// `a`, `a-b`, `a:b` or `a,b`; swapped when reversed.
-fn range(text: &str, mut read: impl FnMut(&str) -> Result<u64, String>) -> Result<(u64, u64), String> {
+fn parse_range(text: &str, mut read: impl FnMut(&str) -> Result<u64, String>) -> Result<(u64, u64), String> {
     if text.starts_with('(') {
         return read(text).map(|value| (value, value));
     }
@@ -199,18 +200,18 @@ fn range(text: &str, mut read: impl FnMut(&str) -> Result<u64, String>) -> Resul
     }
 }
 
-fn ranges(text: &str, kb_base: u64, notes: &mut Vec<String>) -> Result<[Option<(u64, u64)>; 3], String> {
-    number::triple(text, &[','], |part| {
+fn parse_ranges(text: &str, kb_base: u64, notes: &mut Vec<String>) -> Result<[Option<(u64, u64)>; 3], String> {
+    number::parse_triple(text, &[','], |part| {
         if !part.contains(['-', ':']) {
             return Err("a range of sizes such as 4k-16k".to_owned());
         }
-        range(part, |end| bytes(end, kb_base, notes))
+        parse_range(part, |end| parse_bytes(end, kb_base, notes))
     })
 }
 
 /// The text itself if all its numbers are decimals of at most `most`.
-fn decimals(text: &str, most: u64) -> Result<String, String> {
-    let fits = |part: &str| number::millionths(part).is_some_and(|value| value <= most * 1_000_000);
+fn check_decimals(text: &str, most: u64) -> Result<String, String> {
+    let fits = |part: &str| number::parse_millionths(part).is_some_and(|value| value <= most * 1_000_000);
     if text.split([':', ',']).all(fits) {
         Ok(text.to_owned())
     } else {
@@ -219,7 +220,7 @@ fn decimals(text: &str, most: u64) -> Result<String, String> {
 }
 
 /// The word up to the first `:`.
-fn word(text: &str, words: &'static [&'static str]) -> Result<OptionValue, OptionError> {
+fn parse_word(text: &str, words: &'static [&'static str]) -> Result<OptionValue, OptionError> {
     let (head, rest) = match text.split_once(':') {
         Some((head, rest)) => (head, Some(rest.to_owned())),
         None => (text, None),
@@ -227,8 +228,8 @@ fn word(text: &str, words: &'static [&'static str]) -> Result<OptionValue, Optio
     match words.iter().find(|word| **word == head) {
         Some(word) => Ok(OptionValue::Word(word, rest)),
         None => {
-            let fault = OptionError::new(format!("`{head}` is not a value for it")).expected(words.join(", "));
-            Err(fault.nearest_to(head, words.iter().copied()))
+            let fault = OptionError::new(format!("`{head}` is not a value for it")).with_expected(words.join(", "));
+            Err(fault.suggest_nearest(head, words.iter().copied()))
         }
     }
 }

@@ -182,7 +182,7 @@ pub struct SampleSummary {
 
 impl SampleSummary {
     /// Sums up samples; all zero when there are none.
-    pub fn of(samples: &[f64]) -> SampleSummary {
+    pub fn from_samples(samples: &[f64]) -> SampleSummary {
         if samples.is_empty() {
             return SampleSummary::default();
         }
@@ -212,7 +212,7 @@ pub struct LatencyBuckets {
 
 impl LatencyBuckets {
     /// Sorts (latency in ns, count) pairs into fio's buckets. All zero when there are none.
-    pub fn of(bins: impl IntoIterator<Item = (u64, u64)>) -> LatencyBuckets {
+    pub fn from_bins(bins: impl IntoIterator<Item = (u64, u64)>) -> LatencyBuckets {
         let (mut ns, mut us, mut ms) = ([0u64; 10], [0u64; 10], [0u64; 12]);
         for (latency, count) in bins {
             // As fio's io_u.c does: the largest unit that is not above the latency, and the rest cut off.

@@ -19,25 +19,25 @@ pub fn write(output: &FioOutput) -> String {
     let seconds = output.timestamp_ms / 1000;
     document.insert("timestamp".into(), json!(seconds));
     document.insert("timestamp_ms".into(), json!(output.timestamp_ms));
-    document.insert("time".into(), json!(calendar(seconds)));
-    document.insert("global options".into(), options(&output.global_options));
+    document.insert("time".into(), json!(format_ctime(seconds)));
+    document.insert("global options".into(), options_object(&output.global_options));
     let jobs = if output.from_client { "client_stats" } else { "jobs" };
-    document.insert(jobs.into(), output.jobs.iter().map(job).collect());
-    document.insert("disk_util".into(), output.disk_util.iter().map(disk).collect());
+    document.insert(jobs.into(), output.jobs.iter().map(job_object).collect());
+    document.insert("disk_util".into(), output.disk_util.iter().map(disk_object).collect());
     format!("{:#}\n", Value::Object(document))
 }
 
-fn options(options: &BTreeMap<String, String>) -> Value {
+fn options_object(options: &BTreeMap<String, String>) -> Value {
     Value::Object(options.iter().map(|(key, value)| (key.clone(), json!(value))).collect())
 }
 
 /// Rounds to six decimals; a value that is not finite (the mean of nothing) is 0, for JSON has no word for it.
-fn real(value: f64) -> Value {
+fn round_real(value: f64) -> Value {
     let rounded = (value * 1e6).round() / 1e6;
     json!(if rounded.is_finite() { rounded } else { 0.0 })
 }
 
-fn job(job: &JobResult) -> Value {
+fn job_object(job: &JobResult) -> Value {
     let mut object = Map::new();
     let mut put = |key: &str, value: Value| {
         object.insert(key.to_owned(), value);
@@ -48,53 +48,55 @@ fn job(job: &JobResult) -> Value {
     put("error", json!(job.error));
     put("eta", json!(job.eta_s));
     put("elapsed", json!(job.elapsed_s));
-    put("job options", options(&job.options));
+    put("job options", options_object(&job.options));
     if let Some(description) = &job.description {
         put("desc", json!(description));
     }
     match &job.mixed {
-        Some(mixed) => put("mixed", direction(mixed)),
+        Some(mixed) => put("mixed", direction_object(mixed)),
         None => {
-            put("read", direction(&job.read));
-            put("write", direction(&job.write));
-            put("trim", direction(&job.trim));
+            put("read", direction_object(&job.read));
+            put("write", direction_object(&job.write));
+            put("trim", direction_object(&job.trim));
         }
     }
-    put("sync", json!({ "total_ios": job.sync_ios, "lat_ns": latency(&job.sync_latency) }));
+    put("sync", json!({ "total_ios": job.sync_ios, "lat_ns": latency_object(&job.sync_latency) }));
     put("job_runtime", json!(job.runtime_ms));
-    put("usr_cpu", real(job.usr_cpu));
-    put("sys_cpu", real(job.sys_cpu));
+    put("usr_cpu", round_real(job.usr_cpu));
+    put("sys_cpu", round_real(job.sys_cpu));
     put("ctx", json!(job.context_switches));
     put("majf", json!(job.major_faults));
     put("minf", json!(job.minor_faults));
-    distributions(job, put);
+    put_distributions(job, put);
     if let Some(hostname) = &job.hostname {
         object.insert("hostname".to_owned(), json!(hostname));
     }
     Value::Object(object)
 }
 
-fn distributions(job: &JobResult, mut put: impl FnMut(&str, Value)) {
+fn put_distributions(job: &JobResult, mut put: impl FnMut(&str, Value)) {
     let edges = LATENCY_EDGES.map(|edge| edge.to_string());
     let names: Vec<&str> = edges.iter().map(String::as_str).collect();
     let long: Vec<&str> = names.iter().copied().chain(["2000", ">=2000"]).collect();
-    put("iodepth_level", buckets(&DEPTH_LEVELS, &job.iodepth_level));
-    put("iodepth_submit", buckets(&DEPTH_BATCHES, &job.iodepth_submit));
-    put("iodepth_complete", buckets(&DEPTH_BATCHES, &job.iodepth_complete));
-    put("latency_ns", buckets(&names, &job.latency.ns));
-    put("latency_us", buckets(&names, &job.latency.us));
-    put("latency_ms", buckets(&long, &job.latency.ms));
+    put("iodepth_level", bucket_object(&DEPTH_LEVELS, &job.iodepth_level));
+    put("iodepth_submit", bucket_object(&DEPTH_BATCHES, &job.iodepth_submit));
+    put("iodepth_complete", bucket_object(&DEPTH_BATCHES, &job.iodepth_complete));
+    put("latency_ns", bucket_object(&names, &job.latency.ns));
+    put("latency_us", bucket_object(&names, &job.latency.us));
+    put("latency_ms", bucket_object(&long, &job.latency.ms));
     put("latency_depth", json!(job.latency_depth));
     put("latency_target", json!(job.latency_target));
-    put("latency_percentile", real(job.latency_percentile));
+    put("latency_percentile", round_real(job.latency_percentile));
     put("latency_window", json!(job.latency_window));
 }
 
-fn buckets(names: &[&str], percents: &[f64]) -> Value {
-    Value::Object(names.iter().zip(percents).map(|(name, &percent)| ((*name).to_owned(), real(percent))).collect())
+fn bucket_object(names: &[&str], percents: &[f64]) -> Value {
+    Value::Object(
+        names.iter().zip(percents).map(|(name, &percent)| ((*name).to_owned(), round_real(percent))).collect(),
+    )
 }
 
-fn direction(direction: &DirectionResult) -> Value {
+fn direction_object(direction: &DirectionResult) -> Value {
     let kib = |samples: SampleSummary| SampleSummary {
         min: samples.min / 1024.0,
         max: samples.max / 1024.0,
@@ -108,34 +110,34 @@ fn direction(direction: &DirectionResult) -> Value {
         "io_kbytes": direction.bytes / 1024,
         "bw_bytes": direction.bytes_per_second,
         "bw": direction.bytes_per_second / 1024,
-        "iops": real(direction.iops),
+        "iops": round_real(direction.iops),
         "runtime": direction.runtime_ms,
         "total_ios": direction.ios,
         "short_ios": direction.short_ios,
         "drop_ios": direction.drop_ios,
-        "slat_ns": latency(&direction.slat),
-        "clat_ns": latency(&direction.clat),
-        "lat_ns": latency(&direction.lat),
+        "slat_ns": latency_object(&direction.slat),
+        "clat_ns": latency_object(&direction.clat),
+        "lat_ns": latency_object(&direction.lat),
         "bw_min": bw.min as u64,
         "bw_max": bw.max as u64,
-        "bw_agg": real(direction.bandwidth_percent),
-        "bw_mean": real(bw.mean),
-        "bw_dev": real(bw.stddev),
+        "bw_agg": round_real(direction.bandwidth_percent),
+        "bw_mean": round_real(bw.mean),
+        "bw_dev": round_real(bw.stddev),
         "bw_samples": bw.count,
         "iops_min": iops.min as u64,
         "iops_max": iops.max as u64,
-        "iops_mean": real(iops.mean),
-        "iops_stddev": real(iops.stddev),
+        "iops_mean": round_real(iops.mean),
+        "iops_stddev": round_real(iops.stddev),
         "iops_samples": iops.count,
     })
 }
 
-fn latency(latency: &LatencySummary) -> Value {
+fn latency_object(latency: &LatencySummary) -> Value {
     let mut object = Map::new();
     object.insert("min".into(), json!(latency.min));
     object.insert("max".into(), json!(latency.max));
-    object.insert("mean".into(), real(latency.mean));
-    object.insert("stddev".into(), real(latency.stddev));
+    object.insert("mean".into(), round_real(latency.mean));
+    object.insert("stddev".into(), round_real(latency.stddev));
     object.insert("N".into(), json!(latency.n));
     if !latency.percentiles.is_empty() {
         let pairs = latency.percentiles.iter().map(|(percent, ns)| (format!("{percent:.6}"), json!(ns)));
@@ -148,7 +150,7 @@ fn latency(latency: &LatencySummary) -> Value {
     Value::Object(object)
 }
 
-fn disk(disk: &DiskUtil) -> Value {
+fn disk_object(disk: &DiskUtil) -> Value {
     json!({
         "name": disk.name,
         "read_ios": disk.ios[0],
@@ -160,12 +162,12 @@ fn disk(disk: &DiskUtil) -> Value {
         "read_ticks": disk.ticks[0],
         "write_ticks": disk.ticks[1],
         "in_queue": disk.in_queue,
-        "util": real(disk.util),
+        "util": round_real(disk.util),
     })
 }
 
 /// Seconds since 1970 as C's `ctime` writes them, in universal time.
-fn calendar(seconds: u64) -> String {
+fn format_ctime(seconds: u64) -> String {
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
     const MONTHS: [(&str, u64); 12] = [
         ("Jan", 31),
@@ -211,16 +213,16 @@ mod tests {
     #[test]
     fn the_calendar_is_that_of_ctime() {
         // Stamps and texts of fio outputs written by machines on universal time.
-        assert_eq!(calendar(0), "Thu Jan  1 00:00:00 1970");
-        assert_eq!(calendar(1_653_027_155), "Fri May 20 06:12:35 2022");
-        assert_eq!(calendar(1_584_531_581), "Wed Mar 18 11:39:41 2020");
-        assert_eq!(calendar(951_782_400), "Tue Feb 29 00:00:00 2000");
+        assert_eq!(format_ctime(0), "Thu Jan  1 00:00:00 1970");
+        assert_eq!(format_ctime(1_653_027_155), "Fri May 20 06:12:35 2022");
+        assert_eq!(format_ctime(1_584_531_581), "Wed Mar 18 11:39:41 2020");
+        assert_eq!(format_ctime(951_782_400), "Tue Feb 29 00:00:00 2000");
     }
 
     #[test]
     fn what_is_no_number_becomes_zero() {
-        assert_eq!(real(f64::NAN), json!(0.0));
-        assert_eq!(real(f64::INFINITY), json!(0.0));
-        assert_eq!(real(1.234_567_89), json!(1.234_568));
+        assert_eq!(round_real(f64::NAN), json!(0.0));
+        assert_eq!(round_real(f64::INFINITY), json!(0.0));
+        assert_eq!(round_real(1.234_567_89), json!(1.234_568));
     }
 }

@@ -22,10 +22,10 @@ use crate::diagnostic::Diagnostic;
 pub fn parse(file: &str, bytes: &[u8]) -> Result<(IometerConfig, Vec<Diagnostic>), Vec<Diagnostic>> {
     let text = decode(bytes);
     let mut reader = IcfReader::new(file, &text);
-    let sections = reader.file();
+    let sections = reader.read_file();
     if sections == 0 {
         let message = "not an Iometer configuration: none of its sections are present";
-        reader.errors.push(Diagnostic::at(file, 0, message).expected("'TEST SETUP or 'ACCESS SPECIFICATIONS"));
+        reader.errors.push(Diagnostic::at(file, 0, message).with_expected("'TEST SETUP or 'ACCESS SPECIFICATIONS"));
     }
     if reader.errors.is_empty() { Ok((reader.config, reader.warnings)) } else { Err(reader.errors) }
 }

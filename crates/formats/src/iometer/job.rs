@@ -38,9 +38,9 @@ impl IometerConfig {
     /// Why nothing could run: no access specification, only network workers, an unknown specification, an area
     /// outside the drive or smaller than a request, or more streams than a job holds.
     pub fn job(&self, device_sectors: u64) -> Result<(Job, Vec<Diagnostic>), Vec<Diagnostic>> {
-        let mut plan = Plan::new(self, device_sectors);
-        let runners = plan.runners();
-        let workers = if plan.errors.is_empty() { plan.stages(&runners) } else { Vec::new() };
+        let mut plan = IometerPlan::new(self, device_sectors);
+        let runners = plan.list_runners();
+        let workers = if plan.errors.is_empty() { plan.build_stages(&runners) } else { Vec::new() };
         if workers.is_empty() && plan.errors.is_empty() {
             plan.error(0, "Test Type", "no test of this configuration runs anything");
         }
@@ -60,23 +60,23 @@ struct Runner {
     settings: IometerWorker,
     /// A specification for each test series; `None` is Iometer's "Idle".
     specs: Vec<Option<AccessSpec>>,
-    targets: Vec<Target>,
+    targets: Vec<TargetArea>,
 }
 
 /// Where a worker's target lies on the drive.
-struct Target {
+struct TargetArea {
     name: String,
     area: Region,
     seed: u64,
 }
 
 /// A test: how many targets of each runner, and the depth if the test sets it.
-struct Test {
+struct SeriesTest {
     active: Vec<usize>,
     depth: Option<u32>,
 }
 
-struct Plan<'a> {
+struct IometerPlan<'a> {
     config: &'a IometerConfig,
     sectors: u64,
     /// The file's specifications by name, as written and in small letters.
@@ -87,8 +87,8 @@ struct Plan<'a> {
     errors: Vec<Diagnostic>,
 }
 
-impl<'a> Plan<'a> {
-    fn new(config: &'a IometerConfig, sectors: u64) -> Plan<'a> {
+impl<'a> IometerPlan<'a> {
+    fn new(config: &'a IometerConfig, sectors: u64) -> IometerPlan<'a> {
         let mut names: BTreeMap<String, &AccessSpec> = BTreeMap::new();
         // If names are equal, the first counts; a name as written goes before one in other letters.
         for fold in [str::to_owned as fn(&str) -> String, |name: &str| name.to_lowercase()] {
@@ -97,7 +97,7 @@ impl<'a> Plan<'a> {
             }
         }
         let (warnings, errors) = (Vec::new(), Vec::new());
-        Plan { config, sectors, names, standard: OnceCell::new(), warnings, errors }
+        IometerPlan { config, sectors, names, standard: OnceCell::new(), warnings, errors }
     }
 
     fn warn(&mut self, line: usize, message: impl Into<String>) {
@@ -105,13 +105,13 @@ impl<'a> Plan<'a> {
     }
 
     fn error(&mut self, line: usize, key: &str, message: impl Into<String>) {
-        self.errors.push(Diagnostic::at(&self.config.file, line, message).key(key));
+        self.errors.push(Diagnostic::at(&self.config.file, line, message).with_key(key));
     }
 
-    fn runners(&mut self) -> Vec<Runner> {
+    fn list_runners(&mut self) -> Vec<Runner> {
         let workers = self.disk_workers();
         let assigned = workers.iter().any(|(_, worker)| !worker.assigned.is_empty());
-        let standing = if assigned || workers.is_empty() { Vec::new() } else { self.specs_of_nobody() };
+        let standing = if assigned || workers.is_empty() { Vec::new() } else { self.unassigned_specs() };
         let mut runners = Vec::new();
         for (manager, settings) in workers {
             if assigned && settings.assigned.is_empty() {
@@ -128,7 +128,7 @@ impl<'a> Plan<'a> {
             }
             runners.push(Runner { manager, settings, specs, targets: Vec::new() });
         }
-        self.place(&mut runners);
+        self.place_targets(&mut runners);
         runners
     }
 
@@ -160,7 +160,7 @@ impl<'a> Plan<'a> {
     }
 
     /// Specifications to run when no worker has one: those for new disk workers, otherwise all.
-    fn specs_of_nobody(&mut self) -> Vec<Option<AccessSpec>> {
+    fn unassigned_specs(&mut self) -> Vec<Option<AccessSpec>> {
         let specs = &self.config.specs;
         let default: Vec<_> =
             specs.iter().filter(|spec| matches!(spec.assignment, SpecAssignment::All | SpecAssignment::Disk)).collect();
@@ -180,11 +180,11 @@ impl<'a> Plan<'a> {
     }
 
     fn assigned_specs(&mut self, worker: &IometerWorker) -> Vec<Option<AccessSpec>> {
-        worker.assigned.iter().filter_map(|(line, name)| self.resolve(*line, name)).collect()
+        worker.assigned.iter().filter_map(|(line, name)| self.resolve_spec(*line, name)).collect()
     }
 
     /// The specification of this name: of the file, otherwise of the standard ones. `Some(None)` is "Idle".
-    fn resolve(&mut self, line: usize, name: &str) -> Option<Option<AccessSpec>> {
+    fn resolve_spec(&mut self, line: usize, name: &str) -> Option<Option<AccessSpec>> {
         let folded = name.to_lowercase();
         if let Some(spec) = self.names.get(name).or_else(|| self.names.get(&folded)) {
             return Some(Some((*spec).clone()));
@@ -200,18 +200,18 @@ impl<'a> Plan<'a> {
             return Some(Some(spec));
         }
         let message = "no access specification has this name";
-        let mut error = Diagnostic::at(&self.config.file, line, message).key(name);
+        let mut error = Diagnostic::at(&self.config.file, line, message).with_key(name);
         // A file can hold thousands of wrong names; the first ones say enough.
         if self.errors.len() < MOST_SUGGESTIONS && name.len() <= LONGEST_WORD {
             let short = self.config.specs.iter().map(|other| other.spec.name.as_str());
-            error = error.nearest_to(name, short.take(MOST_CANDIDATES).filter(|name| name.len() <= LONGEST_WORD));
+            error = error.suggest_nearest(name, short.take(MOST_CANDIDATES).filter(|name| name.len() <= LONGEST_WORD));
         }
         self.errors.push(error);
         None
     }
 
     /// Lays the targets out on the drive: each different target an equal slice, in the order of the file.
-    fn place(&mut self, runners: &mut [Runner]) {
+    fn place_targets(&mut self, runners: &mut [Runner]) {
         let mut slices: BTreeMap<(usize, String), u64> = BTreeMap::new();
         let mut order = Vec::new();
         for runner in runners.iter() {
@@ -223,25 +223,29 @@ impl<'a> Plan<'a> {
                 });
             }
         }
-        let slice = self.slice(&order);
+        let slice = self.slice_sectors(&order);
         let mut stream = 0;
         for runner in runners {
             let settings = &runner.settings;
             if settings.targets.is_empty() {
                 self.warn(settings.line, format!("worker `{}` has no target; it uses the whole drive", settings.name));
-                let area = self.area(settings, 0, self.sectors);
-                runner.targets.push(Target { name: "drive".to_owned(), area, seed: seed(settings, &mut stream) });
+                let area = self.target_area(settings, 0, self.sectors);
+                runner.targets.push(TargetArea {
+                    name: "drive".to_owned(),
+                    area,
+                    seed: next_seed(settings, &mut stream),
+                });
             }
             for (_, name) in &settings.targets {
                 let first = slices[&(runner.manager, name.clone())] * slice;
-                let area = self.area(settings, first, slice);
-                runner.targets.push(Target { name: name.clone(), area, seed: seed(settings, &mut stream) });
+                let area = self.target_area(settings, first, slice);
+                runner.targets.push(TargetArea { name: name.clone(), area, seed: next_seed(settings, &mut stream) });
             }
         }
     }
 
     /// Sectors of each target's slice; warns of what the targets were in Iometer.
-    fn slice(&mut self, targets: &[(usize, String)]) -> u64 {
+    fn slice_sectors(&mut self, targets: &[(usize, String)]) -> u64 {
         for (line, name) in targets.iter().filter(|(_, name)| is_file_system(name)) {
             let what = "its iobw.tst is taken as one run of sectors from the start";
             self.warn(*line, format!("`{name}` has a file system: {what}"));
@@ -261,7 +265,7 @@ impl<'a> Plan<'a> {
     }
 
     /// The part of a target in use: `first` and `sectors` are those of its slice.
-    fn area(&mut self, worker: &IometerWorker, first: u64, sectors: u64) -> Region {
+    fn target_area(&mut self, worker: &IometerWorker, first: u64, sectors: u64) -> Region {
         let (start, maximum) = (worker.starting_sector, worker.maximum_size);
         if start >= sectors {
             let message = format!("worker `{}` starts at sector {start} of a target of {sectors}", worker.name);
@@ -284,15 +288,15 @@ impl<'a> Plan<'a> {
         }
     }
 
-    fn stages(&mut self, runners: &[Runner]) -> Vec<workload::Worker> {
+    fn build_stages(&mut self, runners: &[Runner]) -> Vec<workload::Worker> {
         let series = runners.iter().map(|runner| runner.specs.len()).max().unwrap_or(0);
-        let runtime = self.runtime();
+        let runtime = self.test_runtime();
         let mut streams = Vec::new();
         let mut stage = 0;
         for index in 0..series {
             let active = |runner: &&Runner| matches!(runner.specs.get(index), Some(Some(_)));
             let present: Vec<&Runner> = runners.iter().filter(active).collect();
-            let tests = self.tests(&present);
+            let tests = self.list_tests(&present);
             let total: usize = tests.iter().flat_map(|test| &test.active).sum();
             if (streams.len() + total) as u64 > MOST_STREAMS {
                 self.error(0, "Test Type", format!("more than {MOST_STREAMS} streams in all tests together"));
@@ -302,7 +306,7 @@ impl<'a> Plan<'a> {
             }
             for test in tests {
                 for (runner, &count) in present.iter().zip(&test.active) {
-                    let stream = |target| self.stream(runner, index, target, (stage, runtime, test.depth));
+                    let stream = |target| self.build_stream(runner, index, target, (stage, runtime, test.depth));
                     let made: Vec<_> = runner.targets.iter().take(count).filter_map(stream).collect();
                     streams.extend(made);
                 }
@@ -313,7 +317,7 @@ impl<'a> Plan<'a> {
         streams
     }
 
-    fn runtime(&mut self) -> Span {
+    fn test_runtime(&mut self) -> Span {
         if self.config.run_time != Span::ZERO {
             return self.config.run_time;
         }
@@ -322,11 +326,11 @@ impl<'a> Plan<'a> {
         DEFAULT_RUN
     }
 
-    fn stream(
+    fn build_stream(
         &self,
         runner: &Runner,
         index: usize,
-        target: &Target,
+        target: &TargetArea,
         (stage, runtime, depth): (u32, Span, Option<u32>),
     ) -> Option<workload::Worker> {
         let spec = runner.specs.get(index)?.clone()?;
@@ -371,33 +375,39 @@ impl<'a> Plan<'a> {
     }
 
     /// The tests of one access specification, in Iometer's order.
-    fn tests(&mut self, present: &[&Runner]) -> Vec<Test> {
+    fn list_tests(&mut self, present: &[&Runner]) -> Vec<SeriesTest> {
         let config = self.config;
-        let fixed = |active: Vec<usize>| Test { active, depth: None };
-        let each = |targets: u64| limited(present, u64::MAX, targets);
+        let fixed = |active: Vec<usize>| SeriesTest { active, depth: None };
+        let each = |targets: u64| limit_targets(present, u64::MAX, targets);
         let mut tests = match config.test_type {
             TestType::Normal => vec![fixed(each(u64::MAX))],
-            TestType::CycleTargets => rising(config.target_cycling, each).into_iter().map(fixed).collect(),
+            TestType::CycleTargets => growing_sets(config.target_cycling, each).into_iter().map(fixed).collect(),
             TestType::CycleWorkers => {
-                let workers = rising(config.worker_cycling, |workers| limited(present, workers, u64::MAX));
+                let workers = growing_sets(config.worker_cycling, |workers| limit_targets(present, workers, u64::MAX));
                 workers.into_iter().map(fixed).collect()
             }
             TestType::IncrementTargetsParallel => {
-                rising(config.target_cycling, |targets| dealt(present, targets, true)).into_iter().map(fixed).collect()
+                growing_sets(config.target_cycling, |targets| deal_targets(present, targets, true))
+                    .into_iter()
+                    .map(fixed)
+                    .collect()
             }
             TestType::IncrementTargetsSerial => {
-                rising(config.target_cycling, |targets| dealt(present, targets, false)).into_iter().map(fixed).collect()
+                growing_sets(config.target_cycling, |targets| deal_targets(present, targets, false))
+                    .into_iter()
+                    .map(fixed)
+                    .collect()
             }
             TestType::CycleWorkersAndTargets => workers_and_targets(config, present),
-            TestType::CycleOutstandingIos => self.depths(vec![each(u64::MAX)]),
-            TestType::CycleOutstandingIosAndTargets => self.depths(rising(config.target_cycling, each)),
+            TestType::CycleOutstandingIos => self.repeat_at_depths(vec![each(u64::MAX)]),
+            TestType::CycleOutstandingIosAndTargets => self.repeat_at_depths(growing_sets(config.target_cycling, each)),
         };
         tests.retain(|test| test.active.iter().any(|&targets| targets > 0));
         tests
     }
 
     /// Repeats each set of active targets at every depth.
-    fn depths(&mut self, actives: Vec<Vec<usize>>) -> Vec<Test> {
+    fn repeat_at_depths(&mut self, actives: Vec<Vec<usize>>) -> Vec<SeriesTest> {
         let cycling = self.config.depth_cycling;
         if cycling.steps.start == 0 || (cycling.steps.step == 0 && cycling.steps.start <= cycling.end) {
             self.error(0, "Queue Depth Cycling", "a depth or step of 0 never ends");
@@ -406,14 +416,14 @@ impl<'a> Plan<'a> {
         let mut tests = Vec::new();
         let mut streams = 0;
         for active in actives {
-            for depth in counts(cycling.steps).take_while(|&depth| depth <= u64::from(cycling.end)) {
+            for depth in cycle_counts(cycling.steps).take_while(|&depth| depth <= u64::from(cycling.end)) {
                 streams += active.iter().sum::<usize>() as u64;
                 if streams > MOST_STREAMS || active.is_empty() {
                     // The caller says so; no need to list them all.
-                    tests.push(Test { active, depth: None });
+                    tests.push(SeriesTest { active, depth: None });
                     return tests;
                 }
-                tests.push(Test { active: active.clone(), depth: u32::try_from(depth).ok() });
+                tests.push(SeriesTest { active: active.clone(), depth: u32::try_from(depth).ok() });
             }
         }
         tests
@@ -429,18 +439,18 @@ fn is_file_system(name: &str) -> bool {
 
 /// The seed of a worker's next target. Without a fixed one Iometer takes the clock, different for each target;
 /// here the first is 1 and the others differ, so that streams are apart and runs repeat.
-fn seed(worker: &IometerWorker, stream: &mut u64) -> u64 {
+fn next_seed(worker: &IometerWorker, stream: &mut u64) -> u64 {
     let index = *stream;
     *stream += 1;
     match (worker.fixed_seed, index) {
         (Some(seed), _) => seed,
         (None, 0) => 1,
-        (None, _) => Seed(1).numbered("iometer", index).next_u64(),
+        (None, _) => Seed(1).numbered_stream("iometer", index).next_u64(),
     }
 }
 
 /// A count's values: rising by its step, or by powers of it. A factor of 1 adds 1, as in Iometer.
-fn counts(cycling: Cycling) -> impl Iterator<Item = u64> {
+fn cycle_counts(cycling: Cycling) -> impl Iterator<Item = u64> {
     let (start, step) = (u64::from(cycling.start), u64::from(cycling.step));
     let powers = cycling.exponential && step != 1;
     std::iter::successors(Some(start), move |&count| {
@@ -449,10 +459,10 @@ fn counts(cycling: Cycling) -> impl Iterator<Item = u64> {
 }
 
 /// The active targets at each count, as long as their number grows.
-fn rising(cycling: Cycling, active: impl Fn(u64) -> Vec<usize>) -> Vec<Vec<usize>> {
+fn growing_sets(cycling: Cycling, active: impl Fn(u64) -> Vec<usize>) -> Vec<Vec<usize>> {
     let mut tests = Vec::new();
     let (mut most, mut streams) = (0, 0);
-    for count in counts(cycling) {
+    for count in cycle_counts(cycling) {
         let active = active(count);
         let total: usize = active.iter().sum();
         if total <= most || streams as u64 > MOST_STREAMS {
@@ -465,7 +475,7 @@ fn rising(cycling: Cycling, active: impl Fn(u64) -> Vec<usize>) -> Vec<Vec<usize
 }
 
 /// The first `workers` of every manager with at most `targets` each.
-fn limited(present: &[&Runner], workers: u64, targets: u64) -> Vec<usize> {
+fn limit_targets(present: &[&Runner], workers: u64, targets: u64) -> Vec<usize> {
     let mut used: BTreeMap<usize, u64> = BTreeMap::new();
     let active = present.iter().map(|runner| {
         let used = used.entry(runner.manager).or_insert(0);
@@ -476,7 +486,7 @@ fn limited(present: &[&Runner], workers: u64, targets: u64) -> Vec<usize> {
 }
 
 /// `targets` given out down the workers: in each manager (`parallel`) or over all.
-fn dealt(present: &[&Runner], targets: u64, parallel: bool) -> Vec<usize> {
+fn deal_targets(present: &[&Runner], targets: u64, parallel: bool) -> Vec<usize> {
     let mut left: BTreeMap<usize, u64> = BTreeMap::new();
     let active = present.iter().map(|runner| {
         let left = left.entry(if parallel { runner.manager } else { 0 }).or_insert(targets);
@@ -488,19 +498,19 @@ fn dealt(present: &[&Runner], targets: u64, parallel: bool) -> Vec<usize> {
 }
 
 /// Rising targets for each rising number of workers.
-fn workers_and_targets(config: &IometerConfig, present: &[&Runner]) -> Vec<Test> {
+fn workers_and_targets(config: &IometerConfig, present: &[&Runner]) -> Vec<SeriesTest> {
     let most = |active: &[usize]| active.iter().filter(|&&targets| targets > 0).count() as u64;
     let mut tests = Vec::new();
     let (mut running, mut streams) = (0, 0);
-    for workers in counts(config.worker_cycling) {
-        let now = most(&limited(present, workers, u64::MAX));
+    for workers in cycle_counts(config.worker_cycling) {
+        let now = most(&limit_targets(present, workers, u64::MAX));
         if now <= running || streams as u64 > MOST_STREAMS {
             break;
         }
         running = now;
-        let targets = rising(config.target_cycling, |targets| limited(present, workers, targets));
+        let targets = growing_sets(config.target_cycling, |targets| limit_targets(present, workers, targets));
         streams += targets.iter().flatten().sum::<usize>();
-        tests.extend(targets.into_iter().map(|active| Test { active, depth: None }));
+        tests.extend(targets.into_iter().map(|active| SeriesTest { active, depth: None }));
     }
     tests
 }

@@ -126,7 +126,7 @@ impl<'a> TextLines<'a> {
     }
 
     /// The value of the key just taken: past its captions, the next line. Empty when another key or an end comes first.
-    pub(super) fn value(&mut self) -> TextLine<'a> {
+    pub(super) fn take_value(&mut self) -> TextLine<'a> {
         let number = self.lines[..self.next].last().map_or(0, |line| line.number);
         while let Some(line) = self.peek() {
             if line.ends_value() {
@@ -141,7 +141,7 @@ impl<'a> TextLines<'a> {
     }
 
     /// The lines up to the next apostrophe or section, without the empty ones.
-    pub(super) fn rows(&mut self) -> Vec<TextLine<'a>> {
+    pub(super) fn take_rows(&mut self) -> Vec<TextLine<'a>> {
         let mut rows = Vec::new();
         while let Some(line) = self.peek() {
             if line.is_key() || line.section().is_some() {
@@ -157,7 +157,7 @@ impl<'a> TextLines<'a> {
 }
 
 /// The fields of a line: between commas if there are any, otherwise between blanks. A comma at the end adds none.
-pub(super) fn fields(text: &str) -> Vec<&str> {
+pub(super) fn split_fields(text: &str) -> Vec<&str> {
     if !text.contains(',') {
         return text.split_whitespace().collect();
     }

@@ -12,7 +12,7 @@ use super::config::{
     Cycling, DepthCycling, IcfAccessSpec, IcfVersion, IometerConfig, IometerManager, IometerWorker, SpecAssignment,
     TestType, WorkerSpawn,
 };
-use super::lines::{LONGEST_WORD, TextLine, TextLines, fields, known_keys};
+use super::lines::{LONGEST_WORD, TextLine, TextLines, known_keys, split_fields};
 use crate::diagnostic::Diagnostic;
 
 /// Before this date (yyyymmdd) specifications have no names.
@@ -81,22 +81,24 @@ impl<'a> IcfReader<'a> {
     }
 
     fn error(&mut self, line: usize, key: &str, message: impl Into<String>, expected: &str) {
-        self.errors.push(Diagnostic::at(&self.config.file, line, message).key(key).expected(expected));
+        self.errors.push(Diagnostic::at(&self.config.file, line, message).with_key(key).with_expected(expected));
     }
 
     /// Reads all sections, in any order; the number of them.
-    pub(super) fn file(&mut self) -> usize {
+    pub(super) fn read_file(&mut self) -> usize {
         let mut sections = 0;
         while let Some(line) = self.lines.take() {
             let words = line.words();
             sections += usize::from(line.section().is_some());
             match line.section() {
-                Some("test setup") => self.section(Self::setup_key),
-                Some("access specifications") => self.access_specifications(),
-                Some("manager list") => self.section(Self::manager_key),
-                Some(_) => self.section(|_, _, _| {}),
+                Some("test setup") => self.read_section(Self::read_setup_key),
+                Some("access specifications") => self.read_access_specs(),
+                Some("manager list") => self.read_section(Self::read_manager_key),
+                Some(_) => self.read_section(|_, _, _| {}),
                 None if words.is_empty() || words.starts_with("end ") => {}
-                None if words.starts_with("version") || line.number == 1 && words == "3.26.97" => self.version(line),
+                None if words.starts_with("version") || line.number == 1 && words == "3.26.97" => {
+                    self.read_version(line)
+                }
                 None => self.warn(line.number, "text outside every section; ignored"),
             }
         }
@@ -104,7 +106,7 @@ impl<'a> IcfReader<'a> {
     }
 
     /// Gives each key of a section to `key`, up to the section's end or the next section.
-    fn section(&mut self, key: fn(&mut Self, TextLine<'a>, &str)) {
+    fn read_section(&mut self, key: fn(&mut Self, TextLine<'a>, &str)) {
         while let Some(line) = self.lines.peek() {
             if line.section().is_some() {
                 return;
@@ -115,14 +117,14 @@ impl<'a> IcfReader<'a> {
                 return;
             }
             if words.starts_with("version") {
-                self.version(line);
+                self.read_version(line);
             } else if line.is_key() && !words.starts_with("end ") {
                 key(self, line, &words);
             }
         }
     }
 
-    fn version(&mut self, line: TextLine<'a>) {
+    fn read_version(&mut self, line: TextLine<'a>) {
         if self.config.version != IcfVersion::Unstated {
             return;
         }
@@ -145,47 +147,47 @@ impl<'a> IcfReader<'a> {
         };
     }
 
-    fn setup_key(&mut self, line: TextLine<'a>, words: &str) {
+    fn read_setup_key(&mut self, line: TextLine<'a>, words: &str) {
         let key = |name: &str| words.starts_with(name);
-        let value = self.lines.value();
+        let value = self.lines.take_value();
         if key("test description") {
             self.config.description = value.text.to_owned();
         } else if key("run time") {
-            self.config.run_time = self.hours_minutes_seconds(value);
+            self.config.run_time = self.parse_run_time(value);
         } else if key("ramp up time") {
-            self.config.ramp = Span::from_secs(self.number(value, "Ramp Up Time", value.text, LONGEST_RUN));
+            self.config.ramp = Span::from_secs(self.parse_number(value, "Ramp Up Time", value.text, LONGEST_RUN));
         } else if key("default disk workers") || key("default workers") {
-            self.config.disk_workers = self.spawn(value, "Default Disk Workers to Spawn");
+            self.config.disk_workers = self.parse_spawn(value, "Default Disk Workers to Spawn");
         } else if key("default network workers") {
-            self.config.network_workers = self.spawn(value, "Default Network Workers to Spawn");
+            self.config.network_workers = self.parse_spawn(value, "Default Network Workers to Spawn");
         } else if key("record results") {
             self.config.record = value.text.to_uppercase();
         } else if key("worker cycling") {
-            self.config.worker_cycling = self.cycling(value, "Worker Cycling").steps;
+            self.config.worker_cycling = self.parse_cycling(value, "Worker Cycling").steps;
         } else if key("disk cycling") {
-            self.config.target_cycling = self.cycling(value, "Disk Cycling").steps;
+            self.config.target_cycling = self.parse_cycling(value, "Disk Cycling").steps;
         } else if key("queue depth cycling") {
-            self.config.depth_cycling = self.cycling(value, "Queue Depth Cycling");
+            self.config.depth_cycling = self.parse_cycling(value, "Queue Depth Cycling");
         } else if key("test type") {
-            self.test_type(value);
+            self.read_test_type(value);
         } else {
-            self.unknown(line, value);
+            self.note_unknown_key(line, value);
         }
     }
 
-    fn unknown(&mut self, line: TextLine<'a>, value: TextLine<'a>) {
+    fn note_unknown_key(&mut self, line: TextLine<'a>, value: TextLine<'a>) {
         let key = line.text.trim_start_matches('\'').trim();
         let message = "unknown key; it has no effect";
-        let mut warning = Diagnostic::at(&self.config.file, line.number, message).key(key);
+        let mut warning = Diagnostic::at(&self.config.file, line.number, message).with_key(key);
         if key.len() <= LONGEST_WORD {
-            warning = warning.nearest_to(&line.words(), known_keys());
+            warning = warning.suggest_nearest(&line.words(), known_keys());
         }
         self.warnings.push(warning);
         self.config.unknown.push((line.number, key.to_owned(), value.text.to_owned()));
     }
 
     /// A whole number from 0 to `most`. Says what is wrong and gives 0 otherwise.
-    fn number(&mut self, line: TextLine<'a>, key: &str, text: &str, most: u64) -> u64 {
+    fn parse_number(&mut self, line: TextLine<'a>, key: &str, text: &str, most: u64) -> u64 {
         match text.trim().parse::<u64>() {
             Ok(number) if number <= most => number,
             _ => {
@@ -196,33 +198,33 @@ impl<'a> IcfReader<'a> {
         }
     }
 
-    fn small(&mut self, line: TextLine<'a>, key: &str, text: &str) -> u32 {
-        self.number(line, key, text, u64::from(u32::MAX)) as u32
+    fn parse_small(&mut self, line: TextLine<'a>, key: &str, text: &str) -> u32 {
+        self.parse_number(line, key, text, u64::from(u32::MAX)) as u32
     }
 
-    fn hours_minutes_seconds(&mut self, value: TextLine<'a>) -> Span {
-        let parts = fields(value.text);
+    fn parse_run_time(&mut self, value: TextLine<'a>) -> Span {
+        let parts = split_fields(value.text);
         if parts.len() != 3 {
             self.error(value.number, "Run Time", "is not three numbers", "hours, minutes and seconds");
             return Span::ZERO;
         }
         let mut seconds = 0u64;
         for (part, unit) in parts.into_iter().zip([3600, 60, 1]) {
-            seconds += unit * self.number(value, "Run Time", part, LONGEST_RUN / unit);
+            seconds += unit * self.parse_number(value, "Run Time", part, LONGEST_RUN / unit);
         }
         Span::from_secs(seconds)
     }
 
-    fn spawn(&mut self, value: TextLine<'a>, key: &str) -> WorkerSpawn {
+    fn parse_spawn(&mut self, value: TextLine<'a>, key: &str) -> WorkerSpawn {
         if value.text.eq_ignore_ascii_case("NUMBER_OF_CPUS") {
             return WorkerSpawn::PerProcessor;
         }
-        WorkerSpawn::Exactly(self.small(value, key, value.text))
+        WorkerSpawn::Exactly(self.parse_small(value, key, value.text))
     }
 
     /// `start step type`, or `start end step type`.
-    fn cycling(&mut self, value: TextLine<'a>, key: &str) -> DepthCycling {
-        let parts = fields(value.text);
+    fn parse_cycling(&mut self, value: TextLine<'a>, key: &str) -> DepthCycling {
+        let parts = split_fields(value.text);
         let (start, end, step, kind) = match parts[..] {
             [start, step, kind] => (start, start, step, kind),
             [start, end, step, kind] => (start, end, step, kind),
@@ -235,24 +237,28 @@ impl<'a> IcfReader<'a> {
         if !exponential && !kind.eq_ignore_ascii_case("LINEAR") {
             self.error(value.number, key, format!("`{kind}` is not a step type"), "LINEAR or EXPONENTIAL");
         }
-        let steps = Cycling { start: self.small(value, key, start), step: self.small(value, key, step), exponential };
-        DepthCycling { steps, end: self.small(value, key, end) }
+        let steps = Cycling {
+            start: self.parse_small(value, key, start),
+            step: self.parse_small(value, key, step),
+            exponential,
+        };
+        DepthCycling { steps, end: self.parse_small(value, key, end) }
     }
 
-    fn test_type(&mut self, value: TextLine<'a>) {
+    fn read_test_type(&mut self, value: TextLine<'a>) {
         let word = value.text.to_uppercase();
         match TEST_TYPES.into_iter().find(|&(name, _)| name == word) {
             Some((_, test_type)) => self.config.test_type = test_type,
             None => {
                 let names = TEST_TYPES.map(|(name, _)| name);
                 let message = format!("`{}` is not a test type", value.text);
-                let diagnostic = Diagnostic::at(&self.config.file, value.number, message).key("Test Type");
-                self.errors.push(diagnostic.expected(names.join(", ")).nearest_to(&word, names));
+                let diagnostic = Diagnostic::at(&self.config.file, value.number, message).with_key("Test Type");
+                self.errors.push(diagnostic.with_expected(names.join(", ")).suggest_nearest(&word, names));
             }
         }
     }
 
-    fn access_specifications(&mut self) {
+    fn read_access_specs(&mut self) {
         let mut named: Option<IcfAccessSpec> = None;
         while let Some(line) = self.lines.peek() {
             if line.section().is_some() {
@@ -264,26 +270,26 @@ impl<'a> IcfReader<'a> {
                 break;
             }
             if words.starts_with("access specification name") {
-                self.keep(named.take());
-                named = Some(self.name_and_assignment());
+                self.keep_spec(named.take());
+                named = Some(self.read_spec_name());
             } else if words.starts_with("size") {
-                let rows = self.rows();
+                let rows = self.read_rows();
                 match &mut named {
                     Some(specification) => specification.spec.lines.extend(rows.into_iter().map(|(_, row)| row)),
-                    None => self.unnamed(rows),
+                    None => self.split_unnamed(rows),
                 }
             } else if line.is_key() && !words.starts_with("end ") {
-                let value = self.lines.value();
-                self.unknown(line, value);
+                let value = self.lines.take_value();
+                self.note_unknown_key(line, value);
             } else if !line.text.is_empty() {
                 self.warn(line.number, "this row belongs to no access specification; ignored");
             }
         }
-        self.keep(named);
+        self.keep_spec(named);
     }
 
-    fn name_and_assignment(&mut self) -> IcfAccessSpec {
-        let value = self.lines.value();
+    fn read_spec_name(&mut self) -> IcfAccessSpec {
+        let value = self.lines.take_value();
         let (name, word) = value.text.rsplit_once(',').unwrap_or((value.text, "NONE"));
         let assignment = match word.trim().to_uppercase().as_str() {
             "NONE" | "0" => SpecAssignment::None,
@@ -301,10 +307,10 @@ impl<'a> IcfReader<'a> {
     }
 
     /// The rows up to the next key. Rows of no share are dropped, as Iometer does.
-    fn rows(&mut self) -> Vec<(usize, AccessLine)> {
+    fn read_rows(&mut self) -> Vec<(usize, AccessLine)> {
         let mut rows = Vec::new();
-        for line in self.lines.rows() {
-            match self.row(line) {
+        for line in self.lines.take_rows() {
+            match self.parse_row(line) {
                 Some(row) if row.share == 0 => self.warn(line.number, "a row with a share of 0 %; ignored"),
                 Some(row) => rows.push((line.number, row)),
                 None => {}
@@ -313,25 +319,25 @@ impl<'a> IcfReader<'a> {
         rows
     }
 
-    fn row(&mut self, line: TextLine<'a>) -> Option<AccessLine> {
+    fn parse_row(&mut self, line: TextLine<'a>) -> Option<AccessLine> {
         let errors = self.errors.len();
-        let parts = fields(line.text);
+        let parts = split_fields(line.text);
         if !(6..=8).contains(&parts.len()) {
             let message = format!("a row of {} fields", parts.len());
             self.error(line.number, "size", message, "size,% of size,% reads,% random,delay,burst,align,reply");
             return None;
         }
         let field = |index: usize| parts.get(index).copied().unwrap_or("0");
-        let percent = |reader: &mut Self, key, index| reader.number(line, key, field(index), 100) as u8;
+        let percent = |reader: &mut Self, key, index| reader.parse_number(line, key, field(index), 100) as u8;
         let row = AccessLine {
-            size: self.small(line, "size", field(0)),
+            size: self.parse_small(line, "size", field(0)),
             share: percent(self, "% of size", 1),
             reads: percent(self, "% reads", 2),
             random: percent(self, "% random", 3),
-            delay: Span::from_millis(u64::from(self.small(line, "delay", field(4)))),
-            burst: self.small(line, "burst", field(5)).max(1),
-            align: self.small(line, "align", field(6)),
-            reply: self.small(line, "reply", field(7)),
+            delay: Span::from_millis(u64::from(self.parse_small(line, "delay", field(4)))),
+            burst: self.parse_small(line, "burst", field(5)).max(1),
+            align: self.parse_small(line, "align", field(6)),
+            reply: self.parse_small(line, "reply", field(7)),
         };
         if errors == self.errors.len() && row.size == 0 {
             self.error(line.number, "size", "a request of 0 bytes", "at least one sector");
@@ -345,7 +351,7 @@ impl<'a> IcfReader<'a> {
     }
 
     /// Specifications without names (before 1998-05-21): each ends where its shares reach 100 %.
-    fn unnamed(&mut self, rows: Vec<(usize, AccessLine)>) {
+    fn split_unnamed(&mut self, rows: Vec<(usize, AccessLine)>) {
         if let (IcfVersion::Numbered(_), Some(&(line, _))) | (IcfVersion::Dated(NAMED_SINCE..), Some(&(line, _))) =
             (self.config.version, rows.first())
         {
@@ -356,7 +362,7 @@ impl<'a> IcfReader<'a> {
         for (number, row) in rows {
             first = if lines.is_empty() { number } else { first };
             lines.push(row);
-            if sum(&lines) >= 100 {
+            if sum_shares(&lines) >= 100 {
                 self.keep_unnamed(first, std::mem::take(&mut lines));
             }
         }
@@ -368,21 +374,21 @@ impl<'a> IcfReader<'a> {
     /// Iometer gives new workers of such files all specifications, and names those of one row by what they do.
     fn keep_unnamed(&mut self, line: usize, lines: Vec<AccessLine>) {
         let base = match lines[..] {
-            [row] => describe(&row),
+            [row] => describe_row(&row),
             _ => "Untitled".to_owned(),
         };
         let number = self.unnamed.entry(base.clone()).or_insert(0);
         *number += 1;
         let name = if *number == 1 { base } else { format!("{base} {number}") };
-        self.keep(Some(IcfAccessSpec { line, assignment: SpecAssignment::All, spec: AccessSpec { name, lines } }));
+        self.keep_spec(Some(IcfAccessSpec { line, assignment: SpecAssignment::All, spec: AccessSpec { name, lines } }));
     }
 
-    fn keep(&mut self, specification: Option<IcfAccessSpec>) {
+    fn keep_spec(&mut self, specification: Option<IcfAccessSpec>) {
         let Some(specification) = specification else {
             return;
         };
         let AccessSpec { name, lines } = &specification.spec;
-        let (sum, number, rows) = (sum(lines), specification.line, lines.len());
+        let (sum, number, rows) = (sum_shares(lines), specification.line, lines.len());
         if name.eq_ignore_ascii_case("idle") && rows == 0 {
             return;
         }
@@ -396,26 +402,26 @@ impl<'a> IcfReader<'a> {
         }
     }
 
-    fn manager_key(&mut self, line: TextLine<'a>, words: &str) {
+    fn read_manager_key(&mut self, line: TextLine<'a>, words: &str) {
         let key = |name: &str| words.starts_with(name);
         if key("manager id") {
-            let value = self.lines.value();
+            let value = self.lines.take_value();
             let (id, name) = value.text.split_once(',').unwrap_or(("0", value.text));
-            let id = self.small(value, "Manager ID", id);
+            let id = self.parse_small(value, "Manager ID", id);
             self.config.managers.push(IometerManager { id, name: name.trim().to_owned(), ..IometerManager::default() });
         } else if key("manager network address") {
-            let address = self.lines.value().text.to_owned();
-            self.manager(line).address = address;
+            let address = self.lines.take_value().text.to_owned();
+            self.current_manager(line).address = address;
         } else if words == "worker" {
-            let value = self.lines.value();
-            self.manager(line).workers.push(IometerWorker::new(value.number, value.text));
+            let value = self.lines.take_value();
+            self.current_manager(line).workers.push(IometerWorker::new(value.number, value.text));
         } else {
-            self.worker_key(line, words);
+            self.read_worker_key(line, words);
         }
     }
 
     /// The manager being read; one without a name if the file has a worker before any manager.
-    fn manager(&mut self, line: TextLine<'a>) -> &mut IometerManager {
+    fn current_manager(&mut self, line: TextLine<'a>) -> &mut IometerManager {
         if self.config.managers.is_empty() {
             self.warn(line.number, "this belongs to no manager; assuming one without a name");
             self.config.managers.push(IometerManager::default());
@@ -424,44 +430,44 @@ impl<'a> IcfReader<'a> {
         &mut self.config.managers[last]
     }
 
-    fn worker(&mut self, line: TextLine<'a>) -> &mut IometerWorker {
-        if self.manager(line).workers.is_empty() {
+    fn current_worker(&mut self, line: TextLine<'a>) -> &mut IometerWorker {
+        if self.current_manager(line).workers.is_empty() {
             self.warn(line.number, "this belongs to no worker; assuming one without a name");
-            self.manager(line).workers.push(IometerWorker::new(line.number, ""));
+            self.current_manager(line).workers.push(IometerWorker::new(line.number, ""));
         }
-        let workers = &mut self.manager(line).workers;
+        let workers = &mut self.current_manager(line).workers;
         let last = workers.len() - 1;
         &mut workers[last]
     }
 
-    fn worker_key(&mut self, line: TextLine<'a>, words: &str) {
+    fn read_worker_key(&mut self, line: TextLine<'a>, words: &str) {
         let key = |name: &str| words.starts_with(name);
         if key("default target settings for worker") || key("target assignments") {
             return;
         }
         if key("assigned access specs") {
-            let rows = self.lines.rows();
-            self.worker(line).assigned.extend(rows.iter().map(|row| (row.number, row.text.to_owned())));
+            let rows = self.lines.take_rows();
+            self.current_worker(line).assigned.extend(rows.iter().map(|row| (row.number, row.text.to_owned())));
             return;
         }
-        let value = self.lines.value();
+        let value = self.lines.take_value();
         if key("worker type") {
-            self.worker_type(line, value);
+            self.read_worker_type(line, value);
         } else if key("number of outstanding ios") {
-            self.outstanding(line, value);
+            self.read_outstanding(line, value);
         } else if key("disk maximum size") {
-            self.disk_size(line, value);
+            self.read_disk_size(line, value);
         } else if words == "target" {
-            self.worker(line).targets.push((value.number, value.text.to_owned()));
+            self.current_worker(line).targets.push((value.number, value.text.to_owned()));
         } else if !["target type", "target manager id", "local network", "vi outstanding"].into_iter().any(key) {
-            self.unknown(line, value);
+            self.note_unknown_key(line, value);
         }
     }
 
-    fn worker_type(&mut self, line: TextLine<'a>, value: TextLine<'a>) {
+    fn read_worker_type(&mut self, line: TextLine<'a>, value: TextLine<'a>) {
         let word = value.text.to_uppercase();
         if let Some(protocol) = word.strip_prefix("NETWORK") {
-            self.worker(line).network = Some(protocol.trim_start_matches([',', ' ']).to_owned());
+            self.current_worker(line).network = Some(protocol.trim_start_matches([',', ' ']).to_owned());
         } else if word != "DISK" {
             let message = format!("`{}` is not a worker type", value.text);
             self.error(value.number, "Worker type", message, "DISK or NETWORK,protocol");
@@ -469,30 +475,31 @@ impl<'a> IcfReader<'a> {
     }
 
     /// `outstanding,connection rate,transactions[,use fixed seed,seed]`.
-    fn outstanding(&mut self, line: TextLine<'a>, value: TextLine<'a>) {
-        let parts = fields(value.text);
+    fn read_outstanding(&mut self, line: TextLine<'a>, value: TextLine<'a>) {
+        let parts = split_fields(value.text);
         let field = |index: usize| parts.get(index).copied();
         let enabled = |index: usize| field(index).is_some_and(|word| word.eq_ignore_ascii_case("ENABLED"));
-        let depth = self.number(value, "Number of outstanding IOs", field(0).unwrap_or(""), MOST_OUTSTANDING) as u32;
+        let depth =
+            self.parse_number(value, "Number of outstanding IOs", field(0).unwrap_or(""), MOST_OUTSTANDING) as u32;
         if depth == 0 && field(0).is_some_and(|text| text.parse() == Ok(0)) {
             self.error(value.number, "Number of outstanding IOs", "no request in flight", "at least 1");
         }
-        let transactions = self.small(value, "transactions per connection", field(2).unwrap_or("1"));
-        let seed = self.number(value, "fixed seed value", field(4).unwrap_or("0"), u64::MAX);
-        let worker = self.worker(line);
+        let transactions = self.parse_small(value, "transactions per connection", field(2).unwrap_or("1"));
+        let seed = self.parse_number(value, "fixed seed value", field(4).unwrap_or("0"), u64::MAX);
+        let worker = self.current_worker(line);
         worker.outstanding = depth;
         worker.connection = enabled(1).then_some(transactions);
         worker.fixed_seed = enabled(3).then_some(seed);
     }
 
     /// `maximum size,starting sector[,data pattern]`.
-    fn disk_size(&mut self, line: TextLine<'a>, value: TextLine<'a>) {
-        let parts = fields(value.text);
+    fn read_disk_size(&mut self, line: TextLine<'a>, value: TextLine<'a>) {
+        let parts = split_fields(value.text);
         let field = |index: usize| parts.get(index).copied().unwrap_or("0");
-        let maximum = self.number(value, "Disk maximum size", field(0), u64::MAX);
-        let start = self.number(value, "starting sector", field(1), u64::MAX);
-        let pattern = self.small(value, "Data pattern", field(2));
-        let worker = self.worker(line);
+        let maximum = self.parse_number(value, "Disk maximum size", field(0), u64::MAX);
+        let start = self.parse_number(value, "starting sector", field(1), u64::MAX);
+        let pattern = self.parse_small(value, "Data pattern", field(2));
+        let worker = self.current_worker(line);
         (worker.maximum_size, worker.starting_sector, worker.data_pattern) = (maximum, start, pattern);
     }
 }
@@ -503,12 +510,12 @@ fn ends_section(words: &str) -> bool {
         .any(|end| words.starts_with(end))
 }
 
-fn sum(lines: &[AccessLine]) -> u32 {
+fn sum_shares(lines: &[AccessLine]) -> u32 {
     lines.iter().map(|line| u32::from(line.share)).sum()
 }
 
 /// The name Iometer gives a specification of one row.
-fn describe(row: &AccessLine) -> String {
+fn describe_row(row: &AccessLine) -> String {
     let size = match row.size {
         512 => "512 B".to_owned(),
         1_048_576 => "1 MiB".to_owned(),

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use seekwise_model::time::Span;
 use seekwise_model::workload::{AccessLine, AccessSpec};
 
-use super::lines::{decode, fields};
+use super::lines::{decode, split_fields};
 use crate::diagnostic::Diagnostic;
 
 /// Bytes of a MiB: the unit of `MiBps` columns, and of `MBps` columns before 1.1.
@@ -135,21 +135,21 @@ const BINS: [(&str, u64); 21] = [
 /// A file without a results caption.
 pub fn parse(file: &str, bytes: &[u8]) -> Result<(Vec<IometerTest>, Vec<Diagnostic>), Vec<Diagnostic>> {
     let text = decode(bytes);
-    let mut reader = Reader { file, ..Reader::default() };
+    let mut reader = ResultsReader { file, ..ResultsReader::default() };
     for (index, line) in text.lines().enumerate() {
-        reader.line(index + 1, line.trim());
+        reader.read_line(index + 1, line.trim());
     }
-    reader.close();
+    reader.close_test();
     if !reader.captioned {
         let error = Diagnostic::at(file, 0, "not an Iometer result: it has no results caption");
-        return Err(vec![error.expected("a line that begins with 'Target Type,Target Name")]);
+        return Err(vec![error.with_expected("a line that begins with 'Target Type,Target Name")]);
     }
     Ok((reader.tests, reader.warnings))
 }
 
 /// The meaning of the next line that is not a caption.
 #[derive(Clone, Copy, Default, PartialEq)]
-enum Next {
+enum NextLine {
     #[default]
     Nothing,
     Description,
@@ -161,9 +161,9 @@ enum Next {
 }
 
 #[derive(Default)]
-struct Reader<'a> {
+struct ResultsReader<'a> {
     file: &'a str,
-    next: Next,
+    next: NextLine,
     columns: BTreeMap<String, usize>,
     captioned: bool,
     test: IometerTest,
@@ -171,76 +171,78 @@ struct Reader<'a> {
     warnings: Vec<Diagnostic>,
 }
 
-impl Reader<'_> {
+impl ResultsReader<'_> {
     fn warn(&mut self, line: usize, message: impl Into<String>) {
         self.warnings.push(Diagnostic::at(self.file, line, message));
     }
 
-    fn line(&mut self, number: usize, text: &str) {
+    fn read_line(&mut self, number: usize, text: &str) {
         if let Some(caption) = text.strip_prefix('\'') {
-            return self.caption(caption.trim());
+            return self.read_caption(caption.trim());
         }
-        if text.is_empty() && self.next != Next::Description {
+        if text.is_empty() && self.next != NextLine::Description {
             return;
         }
         match self.next {
-            Next::Description => {
-                self.close();
+            NextLine::Description => {
+                self.close_test();
                 self.test = IometerTest::default();
                 self.test.description = text.split_once(',').map_or(text, |(_, text)| text).to_owned();
             }
-            Next::Version => self.test.version = text.to_owned(),
-            Next::TimeStamp => self.time_stamp(text),
-            Next::SpecName => {
+            NextLine::Version => self.test.version = text.to_owned(),
+            NextLine::TimeStamp => self.read_time_stamp(text),
+            NextLine::SpecName => {
                 let name = text.rsplit_once(',').map_or(text, |(name, _)| name).trim().to_owned();
                 self.test.specs.push(AccessSpec { name, lines: Vec::new() });
             }
-            Next::SpecLine => return self.spec_line(number, text),
-            Next::Row => return self.row(number, text),
-            Next::Nothing => self.warn(number, format!("`{}` is ignored", text.chars().take(40).collect::<String>())),
+            NextLine::SpecLine => return self.read_spec_line(number, text),
+            NextLine::Row => return self.read_row(number, text),
+            NextLine::Nothing => {
+                self.warn(number, format!("`{}` is ignored", text.chars().take(40).collect::<String>()))
+            }
         }
-        self.next = Next::Nothing;
+        self.next = NextLine::Nothing;
     }
 
-    fn caption(&mut self, caption: &str) {
+    fn read_caption(&mut self, caption: &str) {
         let words = caption.to_lowercase();
         let starts = |word: &str| words.starts_with(word);
         self.next = if starts("test type") {
-            Next::Description
+            NextLine::Description
         } else if starts("version") {
-            Next::Version
+            NextLine::Version
         } else if starts("time stamp") {
-            Next::TimeStamp
+            NextLine::TimeStamp
         } else if starts("access specification name") {
-            Next::SpecName
+            NextLine::SpecName
         } else if starts("size") {
-            Next::SpecLine
+            NextLine::SpecLine
         } else if starts("target type") || starts("timestamp,") {
             self.captioned = true;
             let names = words.split(',').enumerate().map(|(index, name)| (name.trim().to_owned(), index));
             self.columns = names.filter(|(name, _)| !name.is_empty()).collect();
-            Next::Row
+            NextLine::Row
         } else if starts("access specifications") && !self.test.rows.is_empty() {
             // The next test of the same run.
-            self.close();
-            Next::Nothing
+            self.close_test();
+            NextLine::Nothing
         } else {
-            Next::Nothing
+            NextLine::Nothing
         };
     }
 
     /// A stamp after rows ends a test; one before them starts it.
-    fn time_stamp(&mut self, text: &str) {
+    fn read_time_stamp(&mut self, text: &str) {
         if self.test.rows.is_empty() {
             self.test.started = Some(text.to_owned());
         } else {
             self.test.ended = Some(text.to_owned());
-            self.close();
+            self.close_test();
         }
     }
 
     /// Keeps the test if it has rows; the next one of the run has the same head.
-    fn close(&mut self) {
+    fn close_test(&mut self) {
         if self.test.rows.is_empty() {
             return;
         }
@@ -253,8 +255,8 @@ impl Reader<'_> {
         self.tests.push(std::mem::replace(&mut self.test, head));
     }
 
-    fn spec_line(&mut self, number: usize, text: &str) {
-        let parts: Vec<Option<u32>> = fields(text).into_iter().map(|part| part.parse().ok()).collect();
+    fn read_spec_line(&mut self, number: usize, text: &str) {
+        let parts: Vec<Option<u32>> = split_fields(text).into_iter().map(|part| part.parse().ok()).collect();
         let field = |index: usize| parts.get(index).copied().flatten();
         let percent = |index: usize| field(index).filter(|&percent| percent <= 100).map(|percent| percent as u8);
         let line = match (field(0), percent(1), percent(2), percent(3)) {
@@ -276,13 +278,13 @@ impl Reader<'_> {
         }
     }
 
-    fn row(&mut self, number: usize, text: &str) {
+    fn read_row(&mut self, number: usize, text: &str) {
         let values: Vec<&str> = text.split(',').map(str::trim).collect();
         if values.len() < 2 {
             return self.warn(number, format!("`{}` is ignored", text.chars().take(40).collect::<String>()));
         }
         let mut cells = Cells { columns: &self.columns, values: &values, wrong: Vec::new() };
-        let subject = subject(cells.text("target type"));
+        let subject = parse_subject(cells.text("target type"));
         // Old versions write the wrong number of commas here, so nothing after the name can be trusted.
         let fits = values.len() == self.columns.len()
             || values.len() == self.columns.len() + 1 && values.last().is_some_and(|last| last.is_empty());
@@ -291,7 +293,7 @@ impl Reader<'_> {
         let row = if mistrusted {
             IometerRow { line: number, subject, name: cells.text("target name").to_owned(), ..IometerRow::default() }
         } else {
-            cells.row(number, subject)
+            cells.build_row(number, subject)
         };
         let wrong = cells.wrong.join(", ");
         if mistrusted {
@@ -304,7 +306,7 @@ impl Reader<'_> {
     }
 }
 
-fn subject(word: &str) -> ResultSubject {
+fn parse_subject(word: &str) -> ResultSubject {
     match word.to_uppercase().as_str() {
         "ALL" => ResultSubject::All,
         "MANAGER" => ResultSubject::Manager,
@@ -341,7 +343,7 @@ impl<'a> Cells<'a> {
         self.figure(caption).filter(|&count| count >= 0.0).map(|count| count as u64)
     }
 
-    fn split(&mut self, total: &str, read: &str, write: &str) -> ReadWriteSplit {
+    fn read_write_split(&mut self, total: &str, read: &str, write: &str) -> ReadWriteSplit {
         ReadWriteSplit { total: self.figure(total), read: self.figure(read), write: self.figure(write) }
     }
 
@@ -351,7 +353,7 @@ impl<'a> Cells<'a> {
         units.into_iter().find_map(|(unit, bytes)| Some(self.figure(&format!("{direction}{unit}"))? * bytes))
     }
 
-    fn row(&mut self, line: usize, subject: ResultSubject) -> IometerRow {
+    fn build_row(&mut self, line: usize, subject: ResultSubject) -> IometerRow {
         let stamp = self.text("timestamp");
         IometerRow {
             line,
@@ -362,17 +364,25 @@ impl<'a> Cells<'a> {
             managers: self.count("# managers"),
             workers: self.count("# workers"),
             disks: self.count("# disks"),
-            iops: self.split("iops", "read iops", "write iops"),
+            iops: self.read_write_split("iops", "read iops", "write iops"),
             bytes_per_second: ReadWriteSplit {
                 total: self.throughput(""),
                 read: self.throughput("read "),
                 write: self.throughput("write "),
             },
-            mean_ms: self.split("average response time", "average read response time", "average write response time"),
-            max_ms: self.split("maximum response time", "maximum read response time", "maximum write response time"),
-            errors: self.split("errors", "read errors", "write errors"),
-            bytes: self.split("", "bytes read", "bytes written"),
-            ios: self.split("", "read i/os", "write i/os"),
+            mean_ms: self.read_write_split(
+                "average response time",
+                "average read response time",
+                "average write response time",
+            ),
+            max_ms: self.read_write_split(
+                "maximum response time",
+                "maximum read response time",
+                "maximum write response time",
+            ),
+            errors: self.read_write_split("errors", "read errors", "write errors"),
+            bytes: self.read_write_split("", "bytes read", "bytes written"),
+            ios: self.read_write_split("", "read i/os", "write i/os"),
             starting_sector: self.count("starting sector"),
             maximum_size: self.count("maximum size"),
             queue_depth: self.count("queue depth"),

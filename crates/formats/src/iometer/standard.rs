@@ -77,12 +77,12 @@ const PUBLISHED: [Single; 24] = [
 /// All specifications of this table: the published ones, then Iometer's own of 1.1, then those of 2004 to 2008.
 /// Names are unique. Shares sum to 100 in each.
 pub fn specs() -> Vec<AccessSpec> {
-    let mut specs = vec![named("File Server", &FILE_SERVER), named("Web Server", &WEB_SERVER)];
-    specs.extend(PUBLISHED.map(|(name, size, reads, random)| named(name, &[row(size, 100, reads, random)])));
+    let mut specs = vec![build_spec("File Server", &FILE_SERVER), build_spec("Web Server", &WEB_SERVER)];
+    specs.extend(PUBLISHED.map(|(name, size, reads, random)| build_spec(name, &[row(size, 100, reads, random)])));
     // A magazine's streaming test: three sizes, a third each, run with four workers.
     for (name, reads) in [("Mixed Streaming Read", 100), ("Mixed Streaming Write", 0)] {
         let sizes = [(65_536, 34), (131_072, 33), (262_144, 33)];
-        specs.push(named(name, &sizes.map(|(size, share)| row(size, share, reads, 0))));
+        specs.push(build_spec(name, &sizes.map(|(size, share)| row(size, share, reads, 0))));
     }
     specs.extend(built_in());
     specs.extend(built_in_2004());
@@ -93,19 +93,19 @@ pub fn specs() -> Vec<AccessSpec> {
 fn built_in() -> Vec<AccessSpec> {
     let mut specs = Vec::new();
     for (size, text) in [(512, "512 B"), (4096, "4 KiB"), (16_384, "16 KiB"), (32_768, "32 KiB")] {
-        specs.extend(sequential(size, text, &[100, 75, 50, 25, 0]));
+        specs.extend(sequential_specs(size, text, &[100, 75, 50, 25, 0]));
         if size == 4096 {
             specs.extend([100, 50, 0].map(|reads| {
                 let aligned = AccessLine { align: 4096, ..row(4096, 100, reads, 100) };
-                named(&format!("4 KiB aligned; {reads}% Read; 100% random"), &[aligned])
+                build_spec(&format!("4 KiB aligned; {reads}% Read; 100% random"), &[aligned])
             }));
         }
     }
     for (size, text) in [(65_536, "64 KiB"), (262_144, "256 KiB")] {
-        specs.extend(sequential(size, text, &[100, 50, 0]));
+        specs.extend(sequential_specs(size, text, &[100, 50, 0]));
     }
     specs.push(all_in_one("All in one", &specs));
-    specs.insert(0, named("Default", &[AccessLine { align: 2048, ..row(2048, 100, 67, 100) }]));
+    specs.insert(0, build_spec("Default", &[AccessLine { align: 2048, ..row(2048, 100, 67, 100) }]));
     specs
 }
 
@@ -113,13 +113,13 @@ fn built_in() -> Vec<AccessSpec> {
 fn built_in_2004() -> Vec<AccessSpec> {
     let sizes = [(512, "512B"), (4096, "4K"), (16_384, "16K"), (32_768, "32K")];
     let mut specs: Vec<AccessSpec> =
-        sizes.into_iter().flat_map(|(size, text)| sequential(size, text, &[100, 75, 50, 25, 0])).collect();
+        sizes.into_iter().flat_map(|(size, text)| sequential_specs(size, text, &[100, 75, 50, 25, 0])).collect();
     specs.push(all_in_one("All in one (2004)", &specs));
     specs
 }
 
-fn sequential(size: u32, text: &str, reads: &[u8]) -> Vec<AccessSpec> {
-    let spec = |&reads: &u8| named(&format!("{text}; {reads}% Read; 0% random"), &[row(size, 100, reads, 0)]);
+fn sequential_specs(size: u32, text: &str, reads: &[u8]) -> Vec<AccessSpec> {
+    let spec = |&reads: &u8| build_spec(&format!("{text}; {reads}% Read; 0% random"), &[row(size, 100, reads, 0)]);
     reads.iter().map(spec).collect()
 }
 
@@ -132,6 +132,6 @@ fn all_in_one(name: &str, specs: &[AccessSpec]) -> AccessSpec {
     AccessSpec { name: name.to_owned(), lines: lines.collect() }
 }
 
-fn named(name: &str, lines: &[AccessLine]) -> AccessSpec {
+fn build_spec(name: &str, lines: &[AccessLine]) -> AccessSpec {
     AccessSpec { name: name.to_owned(), lines: lines.to_vec() }
 }

@@ -7,7 +7,7 @@ use crate::stack::StackFile;
 use crate::study;
 
 fn said(key: &str) -> String {
-    let said = unknown("--set", 0, key).to_string();
+    let said = unknown_key("--set", 0, key).to_string();
     said.strip_prefix(&format!("--set: `{key}`: unknown key")).unwrap_or(&said).to_owned()
 }
 
@@ -68,7 +68,7 @@ fn what_may_be_several_is_not_guessed() {
 
 #[test]
 fn a_word_of_the_field_leads_to_its_keys() {
-    let whole = |key: &str| unknown("--set", 0, key).to_string();
+    let whole = |key: &str| unknown_key("--set", 0, key).to_string();
     let read_ahead = whole("readahead");
     assert!(
         read_ahead.ends_with(
@@ -89,13 +89,16 @@ fn a_word_of_the_field_leads_to_its_keys() {
 #[test]
 fn a_word_of_another_layer_is_no_misspelling() {
     let policy = ["fcfs", "sstf", "look", "clook", "deadline", "fair"];
-    assert_eq!(VOCABULARY.value_meant("sptf", policy), None, "sstf does something else");
-    assert_eq!(VOCABULARY.value_meant("C-LOOK", policy).as_deref(), Some("clook"));
-    assert_eq!(VOCABULARY.value_meant("mq-deadline", policy).as_deref(), Some("driver=linux-mq-deadline"));
-    assert_eq!(VOCABULARY.value_meant("mq-deadline", ["ahci", "ide"]).as_deref(), Some("driver=linux-mq-deadline"));
-    assert_eq!(VOCABULARY.value_meant("ncq", ["ahci", "ide"]).as_deref(), Some("drive.link.queuing=ncq"));
-    assert_eq!(VOCABULARY.value_meant("raid10", ["raid-0", "raid-1", "raid-10"]).as_deref(), Some("raid-10"));
-    assert_eq!(VOCABULARY.value_meant("frward", ["forward", "drop"]).as_deref(), Some("forward"));
+    assert_eq!(VOCABULARY.find_meant_value("sptf", policy), None, "sstf does something else");
+    assert_eq!(VOCABULARY.find_meant_value("C-LOOK", policy).as_deref(), Some("clook"));
+    assert_eq!(VOCABULARY.find_meant_value("mq-deadline", policy).as_deref(), Some("driver=linux-mq-deadline"));
+    assert_eq!(
+        VOCABULARY.find_meant_value("mq-deadline", ["ahci", "ide"]).as_deref(),
+        Some("driver=linux-mq-deadline")
+    );
+    assert_eq!(VOCABULARY.find_meant_value("ncq", ["ahci", "ide"]).as_deref(), Some("drive.link.queuing=ncq"));
+    assert_eq!(VOCABULARY.find_meant_value("raid10", ["raid-0", "raid-1", "raid-10"]).as_deref(), Some("raid-10"));
+    assert_eq!(VOCABULARY.find_meant_value("frward", ["forward", "drop"]).as_deref(), Some("forward"));
 }
 
 #[test]

@@ -206,7 +206,7 @@ pub(crate) fn is_term(word: &str) -> bool {
 }
 
 /// Words as an error expects them: `one of …` if there are several, `None` without any.
-pub(crate) fn listed(words: &[&str]) -> Option<String> {
+pub(crate) fn one_of(words: &[&str]) -> Option<String> {
     match words {
         [] => None,
         [only] => Some((*only).to_owned()),
@@ -240,7 +240,7 @@ mod tests {
     fn a_word_is_in_one_place() {
         let all: Vec<&str> = TERMS.iter().flat_map(|term| term.words).copied().collect();
         for (place, word) in all.iter().enumerate() {
-            assert!(limits::known(word).is_none(), "{word} is a limit");
+            assert!(limits::explain_limit(word).is_none(), "{word} is a limit");
             assert!(!all[..place].contains(word), "{word} stands twice");
         }
     }

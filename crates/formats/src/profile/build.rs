@@ -18,19 +18,19 @@ use super::keys::KEYS;
 use super::mechanism::{self, Mechanism};
 use super::seek;
 use crate::diagnostic::Diagnostic;
-use crate::figure::{FigureValue, Figures, RunRow, ZoneBand, ZoneRow, span};
+use crate::figure::{FigureValue, Figures, RunRow, ZoneBand, ZoneRow, span_from_ms};
 
 type Errors = Vec<Diagnostic>;
 
-pub(super) fn profile(drive: &DriveFile) -> Result<Profile, Errors> {
-    let figures = Drive { file: &drive.file, figures: Figures::of(KEYS, &drive.figures) };
-    let Mechanism { geometry, media_cache, mechanics } = mechanism::of(&figures)?;
+pub(super) fn build_profile(drive: &DriveFile) -> Result<Profile, Errors> {
+    let figures = DriveFigures { file: &drive.file, figures: Figures::new(KEYS, &drive.figures) };
+    let Mechanism { geometry, media_cache, mechanics } = mechanism::find_or_build(&figures)?;
     let profile = Profile {
         name: drive.name.clone(),
         physical_sector: figures.whole("geometry.physical_sector") as u32,
         geometry,
         mechanics,
-        cache: CacheSpec { media_cache, ..cache(&figures) },
+        cache: CacheSpec { media_cache, ..build_cache(&figures) },
         firmware: Firmware {
             depth: figures.whole("firmware.depth") as u32,
             queue: figures.discipline("firmware.queue"),
@@ -46,18 +46,19 @@ pub(super) fn profile(drive: &DriveFile) -> Result<Profile, Errors> {
             commands_percent: figures.may_count("firmware.commands_percent"),
         },
         overhead: Overhead {
-            read_hit: figures.after("overhead.read_hit_ms", "overhead.read_hit_after_write_ms"),
-            read_miss: figures.after("overhead.read_miss_ms", "overhead.read_miss_after_write_ms"),
-            write_hit: figures.after("overhead.write_hit_ms", "overhead.write_hit_after_write_ms"),
-            write_miss: figures.after("overhead.write_miss_ms", "overhead.write_miss_after_write_ms"),
+            read_hit: figures.overhead_after("overhead.read_hit_ms", "overhead.read_hit_after_write_ms"),
+            read_miss: figures.overhead_after("overhead.read_miss_ms", "overhead.read_miss_after_write_ms"),
+            write_hit: figures.overhead_after("overhead.write_hit_ms", "overhead.write_hit_after_write_ms"),
+            write_miss: figures.overhead_after("overhead.write_miss_ms", "overhead.write_miss_after_write_ms"),
             flush: figures.span("overhead.flush_ms"),
             reselect: figures.span("overhead.reselect_ms"),
             completion: figures.span("overhead.completion_ms"),
-            write_completion: figures.span(figures.either("overhead.write_completion_ms", "overhead.completion_ms")),
+            write_completion: figures
+                .span(figures.first_given("overhead.write_completion_ms", "overhead.completion_ms")),
         },
         link: Link {
             rate: figures.rate("link.rate_mb_s"),
-            write_rate: figures.rate(figures.either("link.write_rate_mb_s", "link.rate_mb_s")),
+            write_rate: figures.rate(figures.first_given("link.write_rate_mb_s", "link.rate_mb_s")),
             command: figures.span("link.command_ms"),
             max_transfer: figures.whole("link.max_transfer_sectors") as u32,
             buffer_full: figures.whole("link.buffer_full_percent") as u32,
@@ -74,7 +75,7 @@ pub(super) fn profile(drive: &DriveFile) -> Result<Profile, Errors> {
             "unreadable" => CutSector::Unreadable,
             _ => CutSector::Finished,
         },
-        weak: figures.weak(),
+        weak: figures.weak_blocks(),
         protected: figures.flag("power.protected"),
         faults: Faults {
             ignores_fua: figures.flag("faults.ignores_fua"),
@@ -85,12 +86,12 @@ pub(super) fn profile(drive: &DriveFile) -> Result<Profile, Errors> {
     };
     match profile.check() {
         Ok(()) => Ok(profile),
-        Err(error) => Err(vec![figures.disagreement(&error)]),
+        Err(error) => Err(vec![figures.profile_error(&error)]),
     }
 }
 
 /// Builds the buffer: segments are equal shares of it, up to the limit of the drive. An adaptive one starts with three.
-fn cache(figures: &Drive<'_>) -> CacheSpec {
+fn build_cache(figures: &DriveFigures<'_>) -> CacheSpec {
     let limit = figures.whole("cache.max_segments");
     let sectors = figures.whole("cache.size_kib") * 2;
     let share = figures.whole("cache.dirty_percent");
@@ -100,12 +101,12 @@ fn cache(figures: &Drive<'_>) -> CacheSpec {
         dirty_percent: share as u32,
         own_lengths: figures.word("cache.adaptive_lengths") == "own",
     });
-    let (segments, runs) = division(figures, adaptive.as_ref(), limit);
+    let (segments, runs) = divide_buffer(figures, adaptive.as_ref(), limit);
     let dirty = segments * share / 100;
     CacheSpec {
         segments: segments as u32,
         segment_sectors: sectors.checked_div(segments).unwrap_or(0) as u32,
-        read_ahead: read_ahead(figures),
+        read_ahead: build_read_ahead(figures),
         write_back: segments > 0 && figures.flag("cache.write_back"),
         dirty_segments: dirty.clamp(segments.min(1), segments) as u32,
         dirty_runs: runs,
@@ -128,7 +129,7 @@ fn cache(figures: &Drive<'_>) -> CacheSpec {
 
 /// The number of segments, and the most dirty runs. If segments have lengths of their own, the dirty share of the most segments
 /// that there can be are runs; the others are for reading.
-fn division(figures: &Drive<'_>, adaptive: Option<&AdaptiveDivision>, limit: u64) -> (u64, Option<u32>) {
+fn divide_buffer(figures: &DriveFigures<'_>, adaptive: Option<&AdaptiveDivision>, limit: u64) -> (u64, Option<u32>) {
     let given = figures.may_count("cache.dirty_runs");
     match adaptive {
         None => (figures.whole("cache.segments").min(limit), given),
@@ -143,7 +144,7 @@ fn division(figures: &Drive<'_>, adaptive: Option<&AdaptiveDivision>, limit: u64
 /// Initial segments of an adaptive buffer, as study C reports for the Cheetah 15K.4's Server Mode.
 const FEWEST: u64 = 3;
 
-fn read_ahead(figures: &Drive<'_>) -> ReadAhead {
+fn build_read_ahead(figures: &DriveFigures<'_>) -> ReadAhead {
     ReadAhead {
         max: figures.whole("cache.read_ahead.max_sectors") as u32,
         min: figures.whole("cache.read_ahead.min_sectors") as u32,
@@ -169,26 +170,27 @@ fn read_ahead(figures: &Drive<'_>) -> ReadAhead {
     }
 }
 
-pub(super) fn geometry(figures: &Drive<'_>) -> Result<(Geometry, Option<MediaCacheSpec>), Errors> {
-    let rows = figures.zones();
+pub(super) fn build_geometry(figures: &DriveFigures<'_>) -> Result<(Geometry, Option<MediaCacheSpec>), Errors> {
+    let rows = figures.zone_rows();
     let heads = figures.whole("geometry.heads") as usize;
     let physical = figures.whole("geometry.physical_sector") as u32 / 512;
     let mut errors = Vec::new();
     let mut end = 0u64;
     for (index, row) in rows.iter().enumerate() {
-        errors.extend(misplaced(figures.file, rows, index, end));
-        errors.extend(bad_tracks(figures.file, row, index, heads, physical));
+        errors.extend(check_zone_start(figures.file, rows, index, end));
+        errors.extend(check_tracks(figures.file, row, index, heads, physical));
         end = u64::from(row.first) + u64::from(row.cylinders);
     }
     if end > u64::from(u32::MAX) {
         let message = format!("the zones end before cylinder {end}");
-        let diagnostic = Diagnostic::at(figures.file, figures.line("geometry.zones"), message).key("geometry.zones");
-        errors.push(diagnostic.expected(format!("at most {}", u32::MAX)));
+        let diagnostic =
+            Diagnostic::at(figures.file, figures.line("geometry.zones"), message).with_key("geometry.zones");
+        errors.push(diagnostic.with_expected(format!("at most {}", u32::MAX)));
     }
     let order = match figures.word("geometry.order") {
         "serpentine" => match figures.may_count("geometry.run_tracks") {
             None => {
-                errors.push(figures.lacking("geometry.run_tracks", "a serpentine order"));
+                errors.push(figures.missing_key("geometry.run_tracks", "a serpentine order"));
                 TrackOrder::Cylinder
             }
             Some(run) => TrackOrder::Serpentine(run),
@@ -200,21 +202,21 @@ pub(super) fn geometry(figures: &Drive<'_>) -> Result<(Geometry, Option<MediaCac
         return Err(errors);
     }
     let skews = (figures.number("geometry.track_skew"), figures.number("geometry.head_skew"));
-    let zones: Vec<Zone> = rows.iter().flat_map(|row| lay(row, order, heads, skews)).collect();
-    let mut holes = figures.holes().map_err(|error| vec![error])?;
+    let zones: Vec<Zone> = rows.iter().flat_map(|row| row_zones(row, order, heads, skews)).collect();
+    let mut holes = figures.expand_holes().map_err(|error| vec![error])?;
     let remaps = figures.pairs("geometry.remaps");
-    if let Some(error) = split_sectors(figures, &holes, remaps, u64::from(physical)) {
+    if let Some(error) = find_split_sector(figures, &holes, remaps, u64::from(physical)) {
         return Err(vec![error]);
     }
-    let media_cache = reserve(figures, &zones, &mut holes).map_err(|error| vec![error])?;
+    let media_cache = reserve_media_cache(figures, &zones, &mut holes).map_err(|error| vec![error])?;
     let geometry = Geometry::new(figures.whole("geometry.sectors"), &zones, &holes, remaps)
         .map_err(|error| vec![layout_error(figures, &zones, &error)])?;
     Ok((geometry, media_cache))
 }
 
 /// Reserves the regions of the media cache: evenly over all slots, each in the middle of its share.
-fn reserve(
-    figures: &Drive<'_>,
+fn reserve_media_cache(
+    figures: &DriveFigures<'_>,
     zones: &[Zone],
     holes: &mut Vec<(u64, u64)>,
 ) -> Result<Option<MediaCacheSpec>, Diagnostic> {
@@ -222,7 +224,7 @@ fn reserve(
     let largest = figures.may_whole("cache.media_cache_largest_kib").unwrap_or(0) * 2;
     match (figures.whole(key), largest) {
         (0, _) => return Ok(None),
-        (_, 0) => return Err(figures.lacking("cache.media_cache_largest_kib", "a media cache")),
+        (_, 0) => return Err(figures.missing_key("cache.media_cache_largest_kib", "a media cache")),
         _ => {}
     }
     // Complete physical sectors of either size.
@@ -236,7 +238,9 @@ fn reserve(
     if (0..stretches).map(stretch).any(meets) {
         let message = "the media cache overlaps slots without blocks";
         let line = figures.line(key);
-        return Err(Diagnostic::at(figures.file, line, message).key(key).expected("no holes in the layout there"));
+        return Err(Diagnostic::at(figures.file, line, message)
+            .with_key(key)
+            .with_expected("no holes in the layout there"));
     }
     holes.extend((0..stretches).map(stretch));
     holes.sort_unstable();
@@ -245,8 +249,8 @@ fn reserve(
 }
 
 /// Refuses holes and remaps that split physical sectors.
-fn split_sectors(
-    figures: &Drive<'_>,
+fn find_split_sector(
+    figures: &DriveFigures<'_>,
     holes: &[(u64, u64)],
     remaps: &[(u64, u64)],
     physical: u64,
@@ -259,35 +263,35 @@ fn split_sectors(
     };
     let message = format!("a physical sector is split at slot {slot}");
     let expected = format!("multiples of {physical} slots, and remaps only with sectors of 512 bytes");
-    Some(Diagnostic::at(figures.file, figures.line(key), message).key(key).expected(expected))
+    Some(Diagnostic::at(figures.file, figures.line(key), message).with_key(key).with_expected(expected))
 }
 
 /// The zones of one row: several if its cylinders are not a multiple of the band.
-fn lay(row: &ZoneRow, order: TrackOrder, heads: usize, skews: (f64, f64)) -> Vec<Zone> {
+fn row_zones(row: &ZoneRow, order: TrackOrder, heads: usize, skews: (f64, f64)) -> Vec<Zone> {
     let mut zones = match &row.band {
-        Some(band) => vec![written_out(row, band)],
+        Some(band) => vec![listed_zone(row, band)],
         None => {
             let (cylinder, head) = row.skews.unwrap_or(skews);
-            let skews = Skews { head: angle(head), cylinder: angle(cylinder) };
+            let skews = Skews { head: model_angle(head), cylinder: model_angle(cylinder) };
             let spt: Vec<u32> = row.spt.iter().copied().cycle().take(heads).collect();
             Zone::lay(row.first, row.cylinders, order, &spt, skews)
         }
     };
     if let Some(zone) = zones.first_mut() {
-        zone.restart = row.offset.map(angle);
+        zone.restart = row.offset.map(model_angle);
     }
     zones
 }
 
-fn written_out(row: &ZoneRow, band: &ZoneBand) -> Zone {
+fn listed_zone(row: &ZoneRow, band: &ZoneBand) -> Zone {
     let run = |run: &RunRow| SurfaceRun {
         head: run.head,
         first: run.first,
         backwards: run.tracks < 0,
         tracks: run.tracks.unsigned_abs(),
         sectors_per_track: run.spt,
-        angle: angle(run.angle.0),
-        skew: angle(run.angle.1),
+        angle: model_angle(run.angle.0),
+        skew: model_angle(run.angle.1),
     };
     Zone {
         first_cylinder: row.first,
@@ -295,17 +299,17 @@ fn written_out(row: &ZoneRow, band: &ZoneBand) -> Zone {
         band_cylinders: band.cylinders,
         runs: band.runs.iter().map(run).collect(),
         angle: 0,
-        band_skew: angle(band.skew),
+        band_skew: model_angle(band.skew),
         restart: None,
     }
 }
 
 /// Revolutions as the model's angle: 2^64 is one revolution.
-fn angle(share: f64) -> u64 {
+fn model_angle(share: f64) -> u64 {
     (share * 2f64.powi(64)) as u64
 }
 
-fn misplaced(file: &str, rows: &[ZoneRow], index: usize, expected: u64) -> Option<Diagnostic> {
+fn check_zone_start(file: &str, rows: &[ZoneRow], index: usize, expected: u64) -> Option<Diagnostic> {
     let row = &rows[index];
     let first = u64::from(row.first);
     let expected = expected + u64::from(row.gap);
@@ -319,14 +323,14 @@ fn misplaced(file: &str, rows: &[ZoneRow], index: usize, expected: u64) -> Optio
             format!("{here} and {relation} zone {before} (line {line}), which ends before {expected}")
         }
     };
-    let diagnostic = Diagnostic::at(file, row.line, message).key("geometry.zones");
-    Some(diagnostic.expected(format!("first = {expected}")))
+    let diagnostic = Diagnostic::at(file, row.line, message).with_key("geometry.zones");
+    Some(diagnostic.with_expected(format!("first = {expected}")))
 }
 
-fn bad_tracks(file: &str, row: &ZoneRow, index: usize, heads: usize, physical: u32) -> Option<Diagnostic> {
+fn check_tracks(file: &str, row: &ZoneRow, index: usize, heads: usize, physical: u32) -> Option<Diagnostic> {
     let wrong = |message: String, expected: String| {
         let diagnostic = Diagnostic::at(file, row.line, message);
-        Some(diagnostic.key("geometry.zones").expected(expected))
+        Some(diagnostic.with_key("geometry.zones").with_expected(expected))
     };
     if let Some(run) = row.band.iter().flat_map(|band| &band.runs).find(|run| usize::from(run.head) >= heads) {
         let message = format!("zone {index} has a run on head {}", run.head);
@@ -345,53 +349,53 @@ fn bad_tracks(file: &str, row: &ZoneRow, index: usize, heads: usize, physical: u
 }
 
 /// An error of the model's layout, located at its row.
-fn layout_error(figures: &Drive<'_>, zones: &[Zone], error: &LayoutError) -> Diagnostic {
-    let at = |key: &str, message: String| Diagnostic::at(figures.file, figures.line(key), message).key(key);
+fn layout_error(figures: &DriveFigures<'_>, zones: &[Zone], error: &LayoutError) -> Diagnostic {
+    let at = |key: &str, message: String| Diagnostic::at(figures.file, figures.line(key), message).with_key(key);
     match error {
         LayoutError::TooSmall { holds, claims } => {
             at("geometry.zones", format!("the zones hold {holds} sectors, the drive claims {claims}"))
         }
         LayoutError::Zones { zone, expected, .. } => {
-            zone_error(figures, zones, *zone, "overlaps the previous zone").expected(format!("first = {expected}"))
+            zone_error(figures, zones, *zone, "overlaps the previous zone").with_expected(format!("first = {expected}"))
         }
         LayoutError::Zone { zone, field, expected } => {
-            zone_error(figures, zones, *zone, &format!("cannot be laid out: {field}")).expected(*expected)
+            zone_error(figures, zones, *zone, &format!("cannot be laid out: {field}")).with_expected(*expected)
         }
         LayoutError::Hole { hole } => {
             let message = format!("hole {hole} is empty, overlaps the previous one, or lies beyond the last slot");
-            at("geometry.holes", message).expected("first slots in ascending order")
+            at("geometry.holes", message).with_expected("first slots in ascending order")
         }
         LayoutError::Remap { remap } => {
             let message = format!("remap {remap} is out of order, begins in a hole, or leads to a slot in use");
-            at("geometry.remaps", message).expected("slots in ascending order, each with a slot in a hole")
+            at("geometry.remaps", message).with_expected("slots in ascending order, each with a slot in a hole")
         }
     }
 }
 
 /// The error of a zone of the model, at the last row that starts at or before it: a row may have become several zones.
-fn zone_error(figures: &Drive<'_>, zones: &[Zone], zone: usize, what: &str) -> Diagnostic {
-    let rows = figures.zones();
+fn zone_error(figures: &DriveFigures<'_>, zones: &[Zone], zone: usize, what: &str) -> Diagnostic {
+    let rows = figures.zone_rows();
     let first = zones.get(zone).map_or(0, |zone| zone.first_cylinder);
     let row = rows.iter().rposition(|row| row.first <= first).unwrap_or(0);
     let line = rows.get(row).map_or(0, |row| row.line);
-    Diagnostic::at(figures.file, line, format!("zone {row} {what}")).key("geometry.zones")
+    Diagnostic::at(figures.file, line, format!("zone {row} {what}")).with_key("geometry.zones")
 }
 
-pub(super) fn mechanics(figures: &Drive<'_>, cylinders: u32) -> Result<Mechanics, Errors> {
+pub(super) fn build_mechanics(figures: &DriveFigures<'_>, cylinders: u32) -> Result<Mechanics, Errors> {
     let millirpm = (figures.number("mechanics.rpm") * 1000.0).round() as u64;
     let curve = seek_curve(figures, cylinders)?;
     let settle = figures.number("mechanics.write_settle_ms");
-    let write = match figures.points("mechanics.seek.write_points") {
+    let write = match figures.curve_points("mechanics.seek.write_points") {
         points if points.is_empty() => None,
-        points => Some(SeekCurve::table(&points, cylinders).map_err(|error| vec![figures.seek_error(error)])?),
+        points => Some(SeekCurve::from_points(&points, cylinders).map_err(|error| vec![figures.seek_error(error)])?),
     };
     // A write that settles faster than a read has shorter seeks.
     let write = match settle < 0.0 {
-        true => Some(write.as_ref().unwrap_or(&curve).shortened(span(-settle))),
+        true => Some(write.as_ref().unwrap_or(&curve).shortened_by(span_from_ms(-settle))),
         false => write,
     };
     let head_switch = figures.span("mechanics.head_switch_ms");
-    let mechanics = Mechanics::new(curve, head_switch, span(settle.max(0.0)), millirpm);
+    let mechanics = Mechanics::new(curve, head_switch, span_from_ms(settle.max(0.0)), millirpm);
     let mechanics = mechanics.map_err(|error| vec![figures.seek_error(error)])?;
     let mechanics = mechanics.with_least_write(figures.span("mechanics.least_write_ms"));
     Ok(match write {
@@ -400,7 +404,7 @@ pub(super) fn mechanics(figures: &Drive<'_>, cylinders: u32) -> Result<Mechanics
     })
 }
 
-fn seek_curve(figures: &Drive<'_>, cylinders: u32) -> Result<SeekCurve, Errors> {
+fn seek_curve(figures: &DriveFigures<'_>, cylinders: u32) -> Result<SeekCurve, Errors> {
     const THREE: [&str; 3] = ["mechanics.seek.single_ms", "mechanics.seek.average_ms", "mechanics.seek.full_ms"];
     let form = figures.word("mechanics.seek.form");
     let needed: &[&'static str] = match form {
@@ -408,17 +412,17 @@ fn seek_curve(figures: &Drive<'_>, cylinders: u32) -> Result<SeekCurve, Errors> 
         _ => &THREE,
     };
     let absent = needed.iter().filter(|key| figures.find(key).is_none());
-    let missing: Errors = absent.map(|key| figures.lacking(key, &format!("the seek curve `{form}`"))).collect();
+    let missing: Errors = absent.map(|key| figures.missing_key(key, &format!("the seek curve `{form}`"))).collect();
     if !missing.is_empty() {
         return Err(missing);
     }
     let through = |[single, average, full]: [f64; 3]| match form {
-        "sibling" => seek::sibling(single, average, full, cylinders),
-        "lee" => SeekCurve::lee(span(single), span(average), span(full), cylinders),
-        _ => SeekCurve::three_point(span(single), span(average), span(full), cylinders),
+        "sibling" => seek::sibling_curve(single, average, full, cylinders),
+        "lee" => SeekCurve::lee(span_from_ms(single), span_from_ms(average), span_from_ms(full), cylinders),
+        _ => SeekCurve::three_point(span_from_ms(single), span_from_ms(average), span_from_ms(full), cylinders),
     };
     let curve = match form {
-        "table" => SeekCurve::table(&figures.points("mechanics.seek.points"), cylinders),
+        "table" => SeekCurve::from_points(&figures.curve_points("mechanics.seek.points"), cylinders),
         _ => through(THREE.map(|key| figures.number(key))),
     };
     curve.map_err(|error| {
@@ -429,16 +433,16 @@ fn seek_curve(figures: &Drive<'_>, cylinders: u32) -> Result<SeekCurve, Errors> 
         let [single, average, full] = THREE.map(|key| figures.number(key));
         let message = format!("no rising seek curve has single_ms={single}, average_ms={average} and full_ms={full}");
         let rises = |average: &f64| through([single, *average, full]).is_ok();
-        let expected = match averages(single, full, rises) {
+        let expected = match rising_averages(single, full, rises) {
             Some([low, high]) => format!("average_ms from {low:.2} to {high:.2} with the other two"),
             None => "single_ms below average_ms below full_ms".to_owned(),
         };
-        vec![Diagnostic { message, ..fault }.expected(expected)]
+        vec![Diagnostic { message, ..fault }.with_expected(expected)]
     })
 }
 
 /// The least and the largest average, of a hundred between the two ends, at which a curve rises.
-fn averages(single: f64, full: f64, rises: impl Fn(&f64) -> bool) -> Option<[f64; 2]> {
+fn rising_averages(single: f64, full: f64, rises: impl Fn(&f64) -> bool) -> Option<[f64; 2]> {
     const STEPS: u32 = 100;
     let step = |step: u32| single + (full - single) * f64::from(step) / f64::from(STEPS);
     let low = (0..=STEPS).map(step).find(&rises)?;
@@ -448,12 +452,12 @@ fn averages(single: f64, full: f64, rises: impl Fn(&f64) -> bool) -> Option<[f64
 }
 
 /// A drive's figures, with the lines of its file.
-pub(super) struct Drive<'a> {
+pub(super) struct DriveFigures<'a> {
     pub(super) file: &'a str,
     pub(super) figures: Figures<'a>,
 }
 
-impl<'a> Deref for Drive<'a> {
+impl<'a> Deref for DriveFigures<'a> {
     type Target = Figures<'a>;
 
     fn deref(&self) -> &Figures<'a> {
@@ -461,9 +465,9 @@ impl<'a> Deref for Drive<'a> {
     }
 }
 
-impl<'a> Drive<'a> {
+impl<'a> DriveFigures<'a> {
     /// All holes in the order of their slots, with repetitions expanded.
-    fn holes(&self) -> Result<Vec<(u64, u64)>, Diagnostic> {
+    fn expand_holes(&self) -> Result<Vec<(u64, u64)>, Diagnostic> {
         // Twice the tracks of the largest drives: 10 platters with 500,000 tracks per surface.
         const MOST: u64 = 20_000_000;
         let Some(FigureValue::Holes(rows)) = self.find("geometry.holes").map(|figure| &figure.value) else {
@@ -474,8 +478,8 @@ impl<'a> Drive<'a> {
             let last = times.checked_mul(period).and_then(|turns| turns.checked_add(first)?.checked_add(length));
             if last.is_none() || times >= MOST.saturating_sub(holes.len() as u64) {
                 let message = format!("row {index} leads beyond the last slot, or to more than {MOST} holes");
-                let fault = Diagnostic::at(self.file, self.line("geometry.holes"), message).key("geometry.holes");
-                return Err(fault.expected("[first slot, slots, period, times more]"));
+                let fault = Diagnostic::at(self.file, self.line("geometry.holes"), message).with_key("geometry.holes");
+                return Err(fault.with_expected("[first slot, slots, period, times more]"));
             }
             holes.extend((0..=times).map(|time| (first + time * period, length)));
         }
@@ -490,7 +494,7 @@ impl<'a> Drive<'a> {
         }
     }
 
-    fn weak(&self) -> Vec<WeakBlocks> {
+    fn weak_blocks(&self) -> Vec<WeakBlocks> {
         match self.find("faults.weak").map(|figure| &figure.value) {
             Some(FigureValue::Places(places)) => {
                 places.iter().map(|&(lba, sectors, retries)| WeakBlocks { lba, sectors, retries }).collect()
@@ -499,28 +503,28 @@ impl<'a> Drive<'a> {
         }
     }
 
-    fn zones(&self) -> &'a [ZoneRow] {
+    fn zone_rows(&self) -> &'a [ZoneRow] {
         match self.find("geometry.zones").map(|figure| &figure.value) {
             Some(FigureValue::Zones(rows)) => rows,
             _ => &[],
         }
     }
 
-    fn points(&self, key: &str) -> Vec<(u32, Span)> {
+    fn curve_points(&self, key: &str) -> Vec<(u32, Span)> {
         match self.find(key).map(|f| &f.value) {
-            Some(FigureValue::Points(points)) => points.iter().map(|&(d, t)| (d, span(t))).collect(),
+            Some(FigureValue::Points(points)) => points.iter().map(|&(d, t)| (d, span_from_ms(t))).collect(),
             _ => Vec::new(),
         }
     }
 
     /// An overhead by the kind of the previous command; the same after both kinds if only one is given.
-    fn after(&self, key: &str, after_write: &str) -> OverheadAfter {
-        OverheadAfter { read: self.span(key), write: self.span(self.either(after_write, key)) }
+    fn overhead_after(&self, key: &str, after_write: &str) -> OverheadAfter {
+        OverheadAfter { read: self.span(key), write: self.span(self.first_given(after_write, key)) }
     }
 
     fn discipline(&self, prefix: &str) -> Discipline {
         let key = |name: &str| format!("{prefix}.{name}");
-        let plain = discipline(
+        let plain = queue_discipline(
             self.word(&key("policy")),
             self.whole(&key("window")),
             self.whole(&key("nearest")),
@@ -531,12 +535,12 @@ impl<'a> Drive<'a> {
         Discipline { patience, round, ..plain }
     }
 
-    fn lacking(&self, key: &str, needs: &str) -> Diagnostic {
-        Diagnostic::at(self.file, 0, format!("missing key: required by {needs}")).key(key)
+    fn missing_key(&self, key: &str, needs: &str) -> Diagnostic {
+        Diagnostic::at(self.file, 0, format!("missing key: required by {needs}")).with_key(key)
     }
 
     /// An error of the model's profile, with the key that corresponds to its field.
-    fn disagreement(&self, error: &ProfileError) -> Diagnostic {
+    fn profile_error(&self, error: &ProfileError) -> Diagnostic {
         let key = match error.field {
             "physical_sector" => "geometry.physical_sector",
             "cache.segment_sectors" => "cache.size_kib",
@@ -546,8 +550,8 @@ impl<'a> Drive<'a> {
             field => field,
         };
         let message = "contradicts the other figures";
-        let diagnostic = Diagnostic::at(self.file, self.line(key), message).key(key);
-        diagnostic.expected(error.expected)
+        let diagnostic = Diagnostic::at(self.file, self.line(key), message).with_key(key);
+        diagnostic.with_expected(error.expected)
     }
 
     fn seek_error(&self, error: SeekError) -> Diagnostic {
@@ -558,12 +562,12 @@ impl<'a> Drive<'a> {
             }
             SeekError::Speed => ("mechanics.rpm", "the platters do not turn"),
         };
-        Diagnostic::at(self.file, self.line(key), message).key(key)
+        Diagnostic::at(self.file, self.line(key), message).with_key(key)
     }
 }
 
 /// The discipline of a queue from its figures; 0 means none.
-pub(crate) fn discipline(policy: &str, window: u64, nearest: u64, ageing: u64, max_wait_ms: f64) -> Discipline {
+pub(crate) fn queue_discipline(policy: &str, window: u64, nearest: u64, ageing: u64, max_wait_ms: f64) -> Discipline {
     Discipline {
         policy: match policy {
             "sstf" => Policy::Sstf,
@@ -577,6 +581,6 @@ pub(crate) fn discipline(policy: &str, window: u64, nearest: u64, ageing: u64, m
         ageing: ageing as u32,
         patience: 0,
         round: 0,
-        max_wait: (max_wait_ms > 0.0).then(|| span(max_wait_ms)),
+        max_wait: (max_wait_ms > 0.0).then(|| span_from_ms(max_wait_ms)),
     }
 }

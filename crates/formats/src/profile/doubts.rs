@@ -33,7 +33,7 @@ const SEGMENT: f64 = 0.05;
 /// The sectors of all zones without holes and media cache, which the drive could offer; `None` without zones.
 pub fn zone_sectors(drive: &DriveFile) -> Option<u64> {
     let heads = drive.number("geometry.heads")? as u64;
-    let all = zones(drive)?.iter().try_fold(0u64, |sum, row| sum.checked_add(sectors(row, heads)?))?;
+    let all = zone_rows(drive)?.iter().try_fold(0u64, |sum, row| sum.checked_add(row_sectors(row, heads)?))?;
     let holes = match drive.figure("geometry.holes").map(|figure| &figure.value) {
         Some(FigureValue::Holes(rows)) => {
             rows.iter().fold(0u64, |sum, row| sum.saturating_add(row[1].saturating_mul(row[3].saturating_add(1))))
@@ -44,7 +44,7 @@ pub fn zone_sectors(drive: &DriveFile) -> Option<u64> {
     Some(all.saturating_sub(holes.saturating_add(media_cache)))
 }
 
-fn zones(drive: &DriveFile) -> Option<&[ZoneRow]> {
+fn zone_rows(drive: &DriveFile) -> Option<&[ZoneRow]> {
     match &drive.figure("geometry.zones")?.value {
         FigureValue::Zones(rows) if !rows.is_empty() => Some(rows),
         _ => None,
@@ -52,7 +52,7 @@ fn zones(drive: &DriveFile) -> Option<&[ZoneRow]> {
 }
 
 /// Sectors of a row's cylinders; `None` on overflow.
-fn sectors(row: &ZoneRow, heads: u64) -> Option<u64> {
+fn row_sectors(row: &ZoneRow, heads: u64) -> Option<u64> {
     let cylinders = u64::from(row.cylinders);
     match &row.band {
         Some(band) => {
@@ -70,20 +70,20 @@ fn sectors(row: &ZoneRow, heads: u64) -> Option<u64> {
 }
 
 /// Sectors of a row's longest track.
-fn longest(row: &ZoneRow) -> u64 {
+fn longest_track(row: &ZoneRow) -> u64 {
     let runs = row.band.iter().flat_map(|band| &band.runs).map(|run| run.spt);
     row.spt.iter().copied().chain(runs).max().map_or(0, u64::from)
 }
 
 /// Warnings about implausible figures.
-pub(super) fn doubts(drive: &DriveFile) -> Vec<Diagnostic> {
-    let all = [capacity, speed, inward, density, link, stroke, segment];
-    all.into_iter().filter_map(|doubt| doubt(drive)).chain(patience(drive)).collect()
+pub(super) fn find_doubts(drive: &DriveFile) -> Vec<Diagnostic> {
+    let all = [check_capacity, check_speed, check_inward, check_density, check_link, check_stroke, check_segment];
+    all.into_iter().filter_map(|doubt| doubt(drive)).chain(check_patience(drive)).collect()
 }
 
 /// Warns of patience under a policy that has no positioning times to weigh. If a run sets the policy alone, the drive's own
 /// patience is not warned of.
-fn patience(drive: &DriveFile) -> impl Iterator<Item = Diagnostic> {
+fn check_patience(drive: &DriveFile) -> impl Iterator<Item = Diagnostic> {
     ["firmware.queue", "firmware.destage"].into_iter().filter_map(|at| {
         let policy = drive.figure(&format!("{at}.policy"))?;
         let FigureValue::Word(word) = &policy.value else { return None };
@@ -91,24 +91,24 @@ fn patience(drive: &DriveFile) -> impl Iterator<Item = Diagnostic> {
         let in_force = !matches!(figure.value, FigureValue::Whole(0));
         let meant = figure.kind == FigureOrigin::Set || policy.kind != FigureOrigin::Set;
         let message = format!("no effect: the policy is `{word}`");
-        (in_force && meant && word != "sptf").then(|| warning(drive, figure, message).expected("`sptf`"))
+        (in_force && meant && word != "sptf").then(|| figure_warning(drive, figure, message).with_expected("`sptf`"))
     })
 }
 
 /// The figure, unless it was measured or fitted, or set for a run.
-pub fn doubted<'d>(drive: &'d DriveFile, key: &str) -> Option<&'d Figure> {
+pub fn stated_figure<'d>(drive: &'d DriveFile, key: &str) -> Option<&'d Figure> {
     let stated = |figure: &&Figure| matches!(figure.kind, FigureOrigin::Datasheet | FigureOrigin::Inferred);
     drive.figure(key).filter(stated)
 }
 
-fn warning(drive: &DriveFile, figure: &Figure, message: String) -> Diagnostic {
-    Diagnostic::at(&drive.file, figure.line, message).key(figure.key)
+fn figure_warning(drive: &DriveFile, figure: &Figure, message: String) -> Diagnostic {
+    Diagnostic::at(&drive.file, figure.line, message).with_key(figure.key)
 }
 
-fn capacity(drive: &DriveFile) -> Option<Diagnostic> {
+fn check_capacity(drive: &DriveFile) -> Option<Diagnostic> {
     let (offered, held) = (drive.number("geometry.sectors")?, zone_sectors(drive)? as f64);
-    doubted(drive, "geometry.zones")?;
-    let figure = doubted(drive, "geometry.sectors").filter(|_| held > offered * (1.0 + SPARE))?;
+    stated_figure(drive, "geometry.zones")?;
+    let figure = stated_figure(drive, "geometry.sectors").filter(|_| held > offered * (1.0 + SPARE))?;
     let gb = |sectors: f64| sectors * 512.0 / 1e9;
     let message = format!(
         "the drive has {:.1} GB, but its zones hold {:.1} GB, {:.1} times as much: the inner tracks are never used",
@@ -116,20 +116,23 @@ fn capacity(drive: &DriveFile) -> Option<Diagnostic> {
         gb(held),
         held / offered
     );
-    Some(warning(drive, figure, message).expected(format!("zones that hold up to {:.0} % more", SPARE * 100.0)))
+    Some(
+        figure_warning(drive, figure, message)
+            .with_expected(format!("zones that hold up to {:.0} % more", SPARE * 100.0)),
+    )
 }
 
-fn speed(drive: &DriveFile) -> Option<Diagnostic> {
-    let (figure, rpm) = (doubted(drive, "mechanics.rpm")?, drive.number("mechanics.rpm")?);
+fn check_speed(drive: &DriveFile) -> Option<Diagnostic> {
+    let (figure, rpm) = (stated_figure(drive, "mechanics.rpm")?, drive.number("mechanics.rpm")?);
     let outside = !(SPEED.0..=SPEED.1).contains(&rpm);
     let message = format!("no drive ran at {rpm} rpm");
-    outside.then(|| warning(drive, figure, message).expected("3,600 to 15,000 for a real drive"))
+    outside.then(|| figure_warning(drive, figure, message).with_expected("3,600 to 15,000 for a real drive"))
 }
 
-fn inward(drive: &DriveFile) -> Option<Diagnostic> {
-    let (figure, rows) = (doubted(drive, "geometry.zones")?, zones(drive)?);
+fn check_inward(drive: &DriveFile) -> Option<Diagnostic> {
+    let (figure, rows) = (stated_figure(drive, "geometry.zones")?, zone_rows(drive)?);
     let mean = |row: &ZoneRow| match row.band {
-        Some(_) => longest(row) as f64,
+        Some(_) => longest_track(row) as f64,
         None => row.spt.iter().map(|&spt| f64::from(spt)).sum::<f64>() / row.spt.len().max(1) as f64,
     };
     let denser = rows.windows(2).position(|pair| mean(&pair[1]) > 1.1 * mean(&pair[0]));
@@ -141,61 +144,62 @@ fn inward(drive: &DriveFile) -> Option<Diagnostic> {
             mean(row),
             mean(&rows[zone])
         );
-        let at = Diagnostic::at(&drive.file, row.line, message).key(figure.key);
-        return Some(at.expected("no more sectors per track than farther out"));
+        let at = Diagnostic::at(&drive.file, row.line, message).with_key(figure.key);
+        return Some(at.with_expected("no more sectors per track than farther out"));
     }
     let (outer, inner) = (mean(rows.first()?), mean(rows.last()?));
     let message = format!("{outer:.0} sectors on outer tracks and {inner:.0} on inner ones: no platter is that wide");
     let expected = format!("an outermost track of at most {INWARD} times the innermost");
-    (outer > INWARD * inner).then(|| warning(drive, figure, message).expected(expected))
+    (outer > INWARD * inner).then(|| figure_warning(drive, figure, message).with_expected(expected))
 }
 
-fn density(drive: &DriveFile) -> Option<Diagnostic> {
-    let (figure, rows) = (doubted(drive, "geometry.zones")?, zones(drive)?);
+fn check_density(drive: &DriveFile) -> Option<Diagnostic> {
+    let (figure, rows) = (stated_figure(drive, "geometry.zones")?, zone_rows(drive)?);
     let last = rows.last()?;
     let cylinders = u64::from(last.first) + u64::from(last.cylinders);
-    let longest = rows.iter().map(longest).max()?;
+    let longest = rows.iter().map(longest_track).max()?;
     let message = format!("{cylinders} cylinders with up to {longest} sectors per track: denser than any drive");
     let expected = format!("at most {} cylinders and {} sectors per track", DENSEST.0, DENSEST.1);
-    (cylinders > DENSEST.0 || longest > DENSEST.1).then(|| warning(drive, figure, message).expected(expected))
+    (cylinders > DENSEST.0 || longest > DENSEST.1)
+        .then(|| figure_warning(drive, figure, message).with_expected(expected))
 }
 
 /// MB/s under the heads of the outermost zone.
 fn media_rate(drive: &DriveFile) -> Option<f64> {
-    Some(longest(zones(drive)?.first()?) as f64 * 512.0 * drive.number("mechanics.rpm")? / 60.0 / 1e6)
+    Some(longest_track(zone_rows(drive)?.first()?) as f64 * 512.0 * drive.number("mechanics.rpm")? / 60.0 / 1e6)
 }
 
-fn link(drive: &DriveFile) -> Option<Diagnostic> {
-    let (figure, link) = (doubted(drive, "link.rate_mb_s")?, drive.number("link.rate_mb_s")?);
+fn check_link(drive: &DriveFile) -> Option<Diagnostic> {
+    let (figure, link) = (stated_figure(drive, "link.rate_mb_s")?, drive.number("link.rate_mb_s")?);
     let media = media_rate(drive)?;
     let message =
         format!("the link transfers {link} MB/s, but the outermost zone {media:.0} MB/s: the link limits every stream");
-    (link < media).then(|| warning(drive, figure, message).expected(format!("{media:.0} or more")))
+    (link < media).then(|| figure_warning(drive, figure, message).with_expected(format!("{media:.0} or more")))
 }
 
-fn stroke(drive: &DriveFile) -> Option<Diagnostic> {
-    let figure = doubted(drive, "mechanics.seek.full_ms")?;
+fn check_stroke(drive: &DriveFile) -> Option<Diagnostic> {
+    let figure = stated_figure(drive, "mechanics.seek.full_ms")?;
     let of = |key| drive.number(key).filter(|ms| *ms > 0.0);
     let (full, average) = (of("mechanics.seek.full_ms")?, of("mechanics.seek.average_ms")?);
     let times = full / average;
     let message = format!("a full stroke of {full} ms is {times:.1} times the average of {average} ms");
     let expected = format!("{} to {} times", STROKE.0, STROKE.1);
-    (!(STROKE.0..=STROKE.1).contains(&times)).then(|| warning(drive, figure, message).expected(expected))
+    (!(STROKE.0..=STROKE.1).contains(&times)).then(|| figure_warning(drive, figure, message).with_expected(expected))
 }
 
-fn segment(drive: &DriveFile) -> Option<Diagnostic> {
-    let figure = doubted(drive, "cache.size_kib")?;
-    let segments = drive.number("cache.segments").filter(|&count| count > 0.0 && !drive.adapts())?;
+fn check_segment(drive: &DriveFile) -> Option<Diagnostic> {
+    let figure = stated_figure(drive, "cache.size_kib")?;
+    let segments = drive.number("cache.segments").filter(|&count| count > 0.0 && !drive.is_adaptive())?;
     let segments = segments.min(drive.number("cache.max_segments").unwrap_or(f64::INFINITY));
     let sectors = drive.number("cache.size_kib")? * 2.0 / segments;
-    let track = longest(zones(drive)?.first()?) as f64;
+    let track = longest_track(zone_rows(drive)?.first()?) as f64;
     let message = format!(
         "{segments} segments of {:.1} KiB each, but tracks of {:.0} KiB: read-ahead ends before it helps",
         sectors / 2.0,
         track / 2.0
     );
     let expected = format!("at least {:.0} KiB for this many segments", SEGMENT * track / 2.0 * segments);
-    (sectors < SEGMENT * track).then(|| warning(drive, figure, message).expected(expected))
+    (sectors < SEGMENT * track).then(|| figure_warning(drive, figure, message).with_expected(expected))
 }
 
 #[cfg(test)]
@@ -223,7 +227,7 @@ mod tests {
             let text = fs::read_to_string(&file).unwrap();
             let Ok(drive) = parse(&file.to_string_lossy(), &text) else { continue };
             seen += 1;
-            assert_eq!(doubts(&drive), [], "{}", file.display());
+            assert_eq!(find_doubts(&drive), [], "{}", file.display());
             // The calculated capacity of the zones is that of the layout.
             let mut full = drive.clone();
             let held = zone_sectors(&drive).unwrap();
@@ -262,7 +266,7 @@ mod tests {
             let text = exos();
             assert!(text.contains(right), "{right}");
             let drive = parse("mine.toml", &text.replace(right, slip)).unwrap();
-            let found: Vec<String> = doubts(&drive).iter().map(ToString::to_string).collect();
+            let found: Vec<String> = find_doubts(&drive).iter().map(ToString::to_string).collect();
             let line = text.lines().position(|line| line.contains(right)).unwrap() + 1;
             println!("{found:?}");
             let says = says.replace("8.0 GB", "8001.6 GB");
@@ -276,11 +280,11 @@ mod tests {
     #[test]
     fn what_somebody_knows_is_not_doubted() {
         let short = exos().replace("35_156_656_128, datasheet", "15_628_053_168, measured");
-        assert_eq!(doubts(&parse("mine.toml", &short).unwrap()), []);
+        assert_eq!(find_doubts(&parse("mine.toml", &short).unwrap()), []);
         let mut set = parse("mine.toml", &exos()).unwrap();
         set.set("geometry.sectors", "15628053168").unwrap();
         set.set("mechanics.rpm", "720").unwrap();
-        assert_eq!(doubts(&set), []);
+        assert_eq!(find_doubts(&set), []);
     }
 
     /// Patience without positioning times is doubted, also where a run sets it; a run that sets the policy alone is not.
@@ -289,7 +293,7 @@ mod tests {
         let said = |settings: &[(&str, &str)]| {
             let mut drive = parse("mine.toml", &exos()).unwrap();
             settings.iter().for_each(|(key, value)| drive.set(key, value).unwrap());
-            doubts(&drive).iter().map(ToString::to_string).collect::<Vec<_>>()
+            find_doubts(&drive).iter().map(ToString::to_string).collect::<Vec<_>>()
         };
         let patience = ("firmware.queue.patience", "2");
         assert_eq!(said(&[patience]), [""; 0]);

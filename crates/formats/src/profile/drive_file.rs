@@ -52,7 +52,7 @@ impl DriveFile {
     }
 
     /// Replaces a figure of the file by the user's.
-    pub(crate) fn replace(&mut self, figure: Figure) {
+    pub(crate) fn replace_figure(&mut self, figure: Figure) {
         match self.figures.iter_mut().find(|old| old.key == figure.key) {
             Some(old) => *old = figure,
             None => {
@@ -63,11 +63,11 @@ impl DriveFile {
     }
 
     /// Removes an optional figure.
-    pub(crate) fn leave_out(&mut self, key: &str) {
+    pub(crate) fn remove_figure(&mut self, key: &str) {
         self.figures.retain(|figure| figure.key != key);
     }
 
-    pub(super) fn adapts(&self) -> bool {
+    pub(super) fn is_adaptive(&self) -> bool {
         self.figure("cache.adaptive").map(|figure| &figure.value) == Some(&FigureValue::Flag(true))
     }
 }

@@ -74,34 +74,40 @@ pub struct CaseException {
 impl FigureReader<'_> {
     /// Reads `[everyday]`; errors go to `errors`.
     pub(super) fn read_everyday(&mut self, value: &Spanned<DeValue<'_>>) -> Vec<CaseException> {
-        let line = self.line(value.span().start);
+        let line = self.line_at(value.span().start);
         let Some(table) = value.get_ref().as_table() else {
-            let wrong = self.wrong(line, "not a table").key("everyday");
+            let wrong = self.diagnostic(line, "not a table").with_key("everyday");
             self.errors.push(wrong);
             return Vec::new();
         };
         let mut all = Vec::new();
         for (name, entry) in table {
             let name = name.get_ref().as_ref();
-            let line = self.line(entry.span().start);
+            let line = self.line_at(entry.span().start);
             let key = format!("everyday.\"{name}\"");
             let Some(case) = CASES.iter().find(|case| **case == name) else {
-                let wrong = self.wrong(line, "unknown case").key(key).nearest_to(name, CASES);
+                let wrong = self.diagnostic(line, "unknown case").with_key(key).suggest_nearest(name, CASES);
                 self.errors.push(wrong);
                 continue;
             };
-            match self.otherwise(entry.get_ref(), &key, line) {
+            match self.read_exception(entry.get_ref(), &key, line) {
                 Some((misses, kind, source)) => all.push(CaseException { case, misses, kind, source }),
                 None => {
-                    let wrong = self.wrong(line, "is not a case with a reason and a source").key(key);
-                    self.errors.push(wrong.expected("{ misses = \"why\", measured | datasheet | inferred = \"…\" }"));
+                    let wrong = self.diagnostic(line, "is not a case with a reason and a source").with_key(key);
+                    self.errors
+                        .push(wrong.with_expected("{ misses = \"why\", measured | datasheet | inferred = \"…\" }"));
                 }
             }
         }
         all
     }
 
-    fn otherwise(&mut self, entry: &DeValue<'_>, key: &str, line: usize) -> Option<(String, FigureOrigin, String)> {
+    fn read_exception(
+        &mut self,
+        entry: &DeValue<'_>,
+        key: &str,
+        line: usize,
+    ) -> Option<(String, FigureOrigin, String)> {
         let (mut misses, mut source) = (None, None);
         for (word, text) in entry.as_table()? {
             let (word, text) = (word.get_ref().as_ref(), text.get_ref().as_str()?.trim());
@@ -109,7 +115,9 @@ impl FigureReader<'_> {
             match (word, kind) {
                 _ if text.is_empty() => return None,
                 ("misses", _) => misses = Some(text.to_owned()),
-                (_, Some(&(_, kind))) if source.is_none() => source = Some((kind, self.cite(text, key, line))),
+                (_, Some(&(_, kind))) if source.is_none() => {
+                    source = Some((kind, self.expand_citations(text, key, line)))
+                }
                 _ => return None,
             }
         }

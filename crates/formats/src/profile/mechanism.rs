@@ -9,10 +9,10 @@ use seekwise_model::drive::geometry::Geometry;
 use seekwise_model::drive::mechanics::Mechanics;
 use seekwise_model::drive::profile::MediaCacheSpec;
 
-use super::build::{self, Drive};
+use super::build::{self, DriveFigures};
 use crate::diagnostic::Diagnostic;
 use crate::figure::FigureValue;
-use crate::kept::Kept;
+use crate::kept::RecentCache;
 
 /// The places of blocks, and the times to get there.
 #[derive(Clone)]
@@ -24,38 +24,38 @@ pub(super) struct Mechanism {
 }
 
 /// A mechanism, and each figure that building it asked for.
-struct Built {
+struct CachedMechanism {
     asked: Vec<(&'static str, Option<FigureValue>)>,
     mechanism: Mechanism,
 }
 
 /// The most recently used mechanisms. The largest has 545,536 cylinders: two tables of four bytes each, 4.4 MB.
-static BUILT: Kept<Built> = Kept::new(KEPT);
+static BUILT: RecentCache<CachedMechanism> = RecentCache::new(KEPT);
 
 /// The number of cached mechanisms: no built-in study has as many. Together they take 70 MB at most.
 const KEPT: usize = 16;
 
 /// The mechanism of these figures, as built before or built now.
-pub(super) fn of(figures: &Drive<'_>) -> Result<Mechanism, Vec<Diagnostic>> {
-    if let Some(mechanism) = known(figures) {
+pub(super) fn find_or_build(figures: &DriveFigures<'_>) -> Result<Mechanism, Vec<Diagnostic>> {
+    if let Some(mechanism) = find_cached(figures) {
         return Ok(mechanism);
     }
     let asked = RefCell::new(BTreeSet::new());
-    let noting = Drive { file: figures.file, figures: figures.figures.noting(&asked) };
-    let (geometry, media_cache) = build::geometry(&noting)?;
-    let mechanics = build::mechanics(&noting, geometry.cylinders())?;
+    let noting = DriveFigures { file: figures.file, figures: figures.figures.with_recorder(&asked) };
+    let (geometry, media_cache) = build::build_geometry(&noting)?;
+    let mechanics = build::build_mechanics(&noting, geometry.cylinders())?;
     let mechanism = Mechanism { geometry, media_cache, mechanics };
-    let asked = asked.borrow().iter().map(|&key| (key, value(figures, key))).collect();
-    BUILT.add(Built { asked, mechanism: mechanism.clone() });
+    let asked = asked.borrow().iter().map(|&key| (key, figure_value(figures, key))).collect();
+    BUILT.add(CachedMechanism { asked, mechanism: mechanism.clone() });
     Ok(mechanism)
 }
 
-fn known(figures: &Drive<'_>) -> Option<Mechanism> {
-    let is = |it: &Built| it.asked.iter().all(|(key, was)| value(figures, key) == *was);
+fn find_cached(figures: &DriveFigures<'_>) -> Option<Mechanism> {
+    let is = |it: &CachedMechanism| it.asked.iter().all(|(key, was)| figure_value(figures, key) == *was);
     BUILT.find(is, |found| found.mechanism.clone())
 }
 
-fn value(figures: &Drive<'_>, key: &str) -> Option<FigureValue> {
+fn figure_value(figures: &DriveFigures<'_>, key: &str) -> Option<FigureValue> {
     figures.figures.find(key).map(|figure| figure.value.clone())
 }
 

@@ -22,9 +22,9 @@ pub struct ForeignParameter {
 impl FigureReader<'_> {
     /// Reads `[not_modelled]`; errors go to `errors`.
     pub(super) fn read_not_modelled(&mut self, value: &Spanned<DeValue<'_>>) -> Vec<ForeignParameter> {
-        let line = self.line(value.span().start);
+        let line = self.line_at(value.span().start);
         let Some(table) = value.get_ref().as_table() else {
-            let wrong = self.wrong(line, "not a table").key("not_modelled");
+            let wrong = self.diagnostic(line, "not a table").with_key("not_modelled");
             self.errors.push(wrong);
             return Vec::new();
         };
@@ -34,9 +34,9 @@ impl FigureReader<'_> {
             match says.get_ref().as_str() {
                 Some(says) => all.push(ForeignParameter { key, says: says.to_owned() }),
                 None => {
-                    let line = self.line(says.span().start);
-                    let wrong = self.wrong(line, "is not a text").key(format!("not_modelled.\"{key}\""));
-                    self.errors.push(wrong.expected("\"value (place): what it would do\""));
+                    let line = self.line_at(says.span().start);
+                    let wrong = self.diagnostic(line, "is not a text").with_key(format!("not_modelled.\"{key}\""));
+                    self.errors.push(wrong.with_expected("\"value (place): what it would do\""));
                 }
             }
         }

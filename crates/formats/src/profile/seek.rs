@@ -25,11 +25,11 @@ const UNIT: f64 = 1e9;
 
 /// The curve with a shape that drives have in common, through three figures in milliseconds, over `cylinders`. Fails if it
 /// would not rise.
-pub(super) fn sibling(single: f64, average: f64, full: f64, cylinders: u32) -> Result<SeekCurve, SeekError> {
-    let points = shape(cylinders);
-    let base = SeekCurve::table(&points, cylinders)?;
+pub(super) fn sibling_curve(single: f64, average: f64, full: f64, cylinders: u32) -> Result<SeekCurve, SeekError> {
+    let points = shape_points(cylinders);
+    let base = SeekCurve::from_points(&points, cylinders)?;
     let ms = |span: Span| span.nanos() as f64 / 1e6;
-    let (first, mean, last) = (ms(base.time(1)), ms(base.mean()), ms(base.time(cylinders.max(2) - 1)));
+    let (first, mean, last) = (ms(base.seek_time(1)), ms(base.mean_time()), ms(base.seek_time(cylinders.max(2) - 1)));
     // The mean of (d - 1) / (C - 2) over pairs of different cylinders: d is (C + 1) / 3 on average.
     let third = 1.0 / 3.0;
     let a = ((average - single) - third * (full - single)) / ((mean - first) - third * (last - first));
@@ -41,13 +41,13 @@ pub(super) fn sibling(single: f64, average: f64, full: f64, cylinders: u32) -> R
     };
     let scaled: Vec<(u32, Span)> = points.iter().map(scale).collect();
     match a.is_finite() && scaled.windows(2).all(|pair| pair[0].1 <= pair[1].1) {
-        true => SeekCurve::table(&scaled, cylinders),
+        true => SeekCurve::from_points(&scaled, cylinders),
         false => Err(SeekError::Times),
     }
 }
 
 /// Points of the shape. Between points a sixty-fourth apart a straight line is within a thirty-thousandth of the root.
-fn shape(cylinders: u32) -> Vec<(u32, Span)> {
+fn shape_points(cylinders: u32) -> Vec<(u32, Span)> {
     let last = cylinders.max(2) - 1;
     let next = |d: &u32| (*d < last).then(|| (d + 1 + d / 64).min(last));
     let time = |d: u32| {
@@ -72,17 +72,17 @@ mod tests {
 
     #[test]
     fn meets_its_three_figures() {
-        let curve = sibling(1.0, 8.5, 16.7, 89_000).unwrap();
-        assert!((ms(curve.time(1)) - 1.0).abs() < 0.001);
-        assert!((ms(curve.mean()) - 8.5).abs() < 0.01, "{}", ms(curve.mean()));
-        assert!((ms(curve.time(88_999)) - 16.7).abs() < 0.001);
+        let curve = sibling_curve(1.0, 8.5, 16.7, 89_000).unwrap();
+        assert!((ms(curve.seek_time(1)) - 1.0).abs() < 0.001);
+        assert!((ms(curve.mean_time()) - 8.5).abs() < 0.01, "{}", ms(curve.mean_time()));
+        assert!((ms(curve.seek_time(88_999)) - 16.7).abs() < 0.001);
     }
 
     /// Few tracks cost the same on a drive with ten times as many; a hundredth of the stroke does, too.
     #[test]
     fn settling_goes_by_tracks_and_motion_by_the_share_of_the_stroke() {
-        let [few, many] = [10_000, 100_000].map(|cylinders| sibling(0.5, 8.0, 16.0, cylinders).unwrap());
-        let rise = |curve: &SeekCurve, d: u32| ms(curve.time(d)) - 0.5;
+        let [few, many] = [10_000, 100_000].map(|cylinders| sibling_curve(0.5, 8.0, 16.0, cylinders).unwrap());
+        let rise = |curve: &SeekCurve, d: u32| ms(curve.seek_time(d)) - 0.5;
         // 0.065 (1 - 1/√10) of 12 ms, and the way over 9 tracks: 0.36 ms more of 10,000 than of 100,000.
         assert!((0.5..0.7).contains(&rise(&many, 10)), "{}", rise(&many, 10));
         assert!((0.6..1.0).contains(&rise(&few, 10)), "{}", rise(&few, 10));
@@ -92,6 +92,6 @@ mod tests {
 
     #[test]
     fn refuses_figures_that_no_rising_curve_meets() {
-        assert_eq!(sibling(1.0, 8.0, 30.0, 89_000), Err(SeekError::Times));
+        assert_eq!(sibling_curve(1.0, 8.0, 30.0, 89_000), Err(SeekError::Times));
     }
 }

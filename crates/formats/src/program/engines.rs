@@ -89,10 +89,10 @@ pub(crate) static ENGINES: &[ProgramEngine] = &[
         build: |it, on| {
             ProgramSpec::Boot(BootSpec {
                 volume: on.on,
-                set: files(it),
+                set: file_set(it),
                 phases: it.count("phases"),
                 reads: it.count("phase_reads"),
-                most: kib(it, "most_kib"),
+                most: bytes_from_kib(it, "most_kib"),
                 ahead: it.count("ahead"),
                 time: it.span("compute_ms"),
             })
@@ -123,10 +123,10 @@ pub(crate) static ENGINES: &[ProgramEngine] = &[
             ProgramSpec::Copy(CopySpec {
                 from: on.on,
                 to: on.to,
-                set: files(it),
-                block: kib(it, "block_kib"),
+                set: file_set(it),
+                block: bytes_from_kib(it, "block_kib"),
                 buffers: it.count("buffers"),
-                handle: handle(it, "handle"),
+                handle: open_mode(it, "handle"),
                 moves: it.flag("move"),
                 sync: it.flag("sync_each"),
                 file_time: it.span("file_ms"),
@@ -161,9 +161,9 @@ pub(crate) static ENGINES: &[ProgramEngine] = &[
             ProgramSpec::Database(DatabaseSpec {
                 volume: on.on,
                 log: on.to,
-                bytes: mb(it, "data_mb"),
-                log_bytes: mb(it, "log_mb"),
-                page: kib(it, "page_kib"),
+                bytes: bytes_from_mb(it, "data_mb"),
+                log_bytes: bytes_from_mb(it, "log_mb"),
+                page: bytes_from_kib(it, "page_kib"),
                 log_block: it.whole("log_block"),
                 clients: it.count("clients") as u16,
                 commits: it.count("commits"),
@@ -174,8 +174,8 @@ pub(crate) static ENGINES: &[ProgramEngine] = &[
                 group: it.flag("group"),
                 checkpoint: (every > Span::ZERO).then_some(every),
                 spread: it.count("spread_percent"),
-                data_handle: handle(it, "data_handle"),
-                log_handle: handle(it, "log_handle"),
+                data_handle: open_mode(it, "data_handle"),
+                log_handle: open_mode(it, "log_handle"),
                 time: it.span("compute_ms"),
                 pause: it.span("pause_ms"),
             })
@@ -189,7 +189,7 @@ pub(crate) static ENGINES: &[ProgramEngine] = &[
         build: |it, on| {
             ProgramSpec::Defragment(DefragmentSpec {
                 volume: on.on,
-                set: files(it),
+                set: file_set(it),
                 file_time: it.span("file_ms"),
                 chunk_time: it.span("chunk_ms"),
             })
@@ -211,10 +211,10 @@ pub(crate) static ENGINES: &[ProgramEngine] = &[
         build: |it, on| {
             ProgramSpec::Document(DocumentSpec {
                 volume: on.on,
-                bytes: kib(it, "document_kib"),
-                block: kib(it, "block_kib"),
+                bytes: bytes_from_kib(it, "document_kib"),
+                block: bytes_from_kib(it, "block_kib"),
                 saves: it.count("saves"),
-                handle: handle(it, "handle"),
+                handle: open_mode(it, "handle"),
                 sync: it.flag("sync_each"),
                 time: it.span("compute_ms"),
                 pause: it.span("pause_ms"),
@@ -241,11 +241,11 @@ pub(crate) static ENGINES: &[ProgramEngine] = &[
             let counts = ["reads_sequential", "reads_random", "writes_sequential", "writes_random"];
             ProgramSpec::Playback(PlaybackSpec {
                 volume: on.on,
-                span: mb(it, "span_mb"),
+                span: bytes_from_mb(it, "span_mb"),
                 counts: counts.map(|key| it.count(key)),
-                bytes: [mb(it, "read_mb"), mb(it, "written_mb")],
+                bytes: [bytes_from_mb(it, "read_mb"), bytes_from_mb(it, "written_mb")],
                 run: it.count("run"),
-                handle: handle(it, "handle"),
+                handle: open_mode(it, "handle"),
                 time: it.span("compute_ms"),
             })
         },
@@ -276,15 +276,15 @@ pub(crate) static ENGINES: &[ProgramEngine] = &[
             ProgramSpec::Records(RecordsSpec {
                 volume: on.on,
                 tables: it.count("tables"),
-                table: mb(it, "table_mb"),
-                index: mb(it, "index_mb"),
+                table: bytes_from_mb(it, "table_mb"),
+                index: bytes_from_mb(it, "index_mb"),
                 records: it.count("records"),
                 transaction: it.count("transaction"),
                 reads: it.count("reads"),
                 writes: it.count("writes"),
                 flushes: it.count("flushes"),
                 bytes: it.whole("write_bytes"),
-                handle: handle(it, "handle"),
+                handle: open_mode(it, "handle"),
                 time: it.span("compute_ms"),
             })
         },
@@ -305,10 +305,10 @@ pub(crate) static ENGINES: &[ProgramEngine] = &[
             ProgramSpec::Registry(RegistrySpec {
                 volume: on.on,
                 hives: it.count("hives"),
-                hive: mb(it, "hive_mb"),
+                hive: bytes_from_mb(it, "hive_mb"),
                 flushes: it.count("hive_flushes"),
                 pages: it.count("pages"),
-                handle: handle(it, "handle"),
+                handle: open_mode(it, "handle"),
                 time: it.span("compute_ms"),
             })
         },
@@ -332,11 +332,11 @@ pub(crate) static ENGINES: &[ProgramEngine] = &[
         build: |it, on| {
             ProgramSpec::Scan(ScanSpec {
                 volume: on.on,
-                set: files(it),
-                block: kib(it, "block_kib"),
-                head: kib(it, "head_kib"),
+                set: file_set(it),
+                block: bytes_from_kib(it, "block_kib"),
+                head: bytes_from_kib(it, "head_kib"),
                 whole: it.count("whole_percent"),
-                handle: handle(it, "handle"),
+                handle: open_mode(it, "handle"),
                 file_time: it.span("file_ms"),
                 mebibyte_time: it.span("mib_ms"),
             })
@@ -359,13 +359,13 @@ pub(crate) static ENGINES: &[ProgramEngine] = &[
         build: |it, on| {
             ProgramSpec::Scratch(ScratchSpec {
                 volume: on.on,
-                bytes: mb(it, "scratch_mb"),
+                bytes: bytes_from_mb(it, "scratch_mb"),
                 strokes: it.count("strokes"),
-                run: mb(it, "run_mb"),
-                block: kib(it, "block_kib"),
+                run: bytes_from_mb(it, "run_mb"),
+                block: bytes_from_kib(it, "block_kib"),
                 tiles: it.count("tiles"),
-                tile: kib(it, "tile_kib"),
-                handle: handle(it, "handle"),
+                tile: bytes_from_kib(it, "tile_kib"),
+                handle: open_mode(it, "handle"),
                 time: it.span("compute_ms"),
             })
         },
@@ -394,10 +394,10 @@ pub(crate) static ENGINES: &[ProgramEngine] = &[
         build: |it, on| {
             ProgramSpec::Unpack(UnpackSpec {
                 volume: on.on,
-                set: files(it),
+                set: file_set(it),
                 packed: it.count("packed_percent"),
-                block: kib(it, "block_kib"),
-                handle: handle(it, "handle"),
+                block: bytes_from_kib(it, "block_kib"),
+                handle: open_mode(it, "handle"),
                 sync: it.flag("sync_each"),
                 file_time: it.span("file_ms"),
                 mebibyte_time: it.span("mib_ms"),
@@ -407,26 +407,26 @@ pub(crate) static ENGINES: &[ProgramEngine] = &[
 ];
 
 /// A set of files.
-pub(crate) fn files(it: &Figures<'_>) -> FileSet {
+pub(crate) fn file_set(it: &Figures<'_>) -> FileSet {
     FileSet {
         files: it.count("files"),
-        bytes: mb(it, "total_mb"),
+        bytes: bytes_from_mb(it, "total_mb"),
         spread: it.count("spread"),
         directory: it.count("directory_files"),
     }
 }
 
 /// Megabytes as bytes.
-fn mb(it: &Figures<'_>, key: &str) -> u64 {
+fn bytes_from_mb(it: &Figures<'_>, key: &str) -> u64 {
     (it.number(key) * 1e6).round() as u64
 }
 
 /// KiB as bytes, rounded to whole sectors and at least one.
-fn kib(it: &Figures<'_>, key: &str) -> u64 {
+fn bytes_from_kib(it: &Figures<'_>, key: &str) -> u64 {
     ((it.number(key) * 2.0).round() as u64).max(1) * 512
 }
 
-fn handle(it: &Figures<'_>, key: &str) -> OpenMode {
+fn open_mode(it: &Figures<'_>, key: &str) -> OpenMode {
     match it.word(key) {
         "write-through" => OpenMode::WriteThrough,
         "direct" => OpenMode::Direct,

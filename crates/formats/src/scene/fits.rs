@@ -3,10 +3,10 @@
 
 use seekwise_model::files::scene::{SceneError, SceneLayout};
 
-use crate::kept::Kept;
+use crate::kept::RecentCache;
 
 /// The last layouts that fit. The built-in study with the most scenes has 78; each takes some hundred bytes.
-static FITS: Kept<SceneLayout> = Kept::new(128);
+static FITS: RecentCache<SceneLayout> = RecentCache::new(128);
 
 #[cfg(test)]
 std::thread_local! {
@@ -19,7 +19,7 @@ pub(super) fn check(layout: &SceneLayout) -> Result<(), SceneError> {
     if FITS.find(|it| it == layout, |_| ()).is_none() {
         #[cfg(test)]
         TRIED.with(|tried| tried.set(tried.get() + 1));
-        layout.check()?;
+        layout.check_fit()?;
         FITS.add(layout.clone());
     }
     Ok(())

@@ -149,10 +149,10 @@ pub(super) const DEVICE_OF: &str = "device";
 pub(super) const WORDS: [&str; 4] = ["name", "on", "to", "after"];
 
 /// Finds a key of a volume that means nothing for its file system, and the file systems that it belongs to.
-pub(super) fn meaningless(fs: &str, it: &Figures<'_>) -> Option<(&'static str, &'static str)> {
+pub(super) fn find_meaningless_key(fs: &str, it: &Figures<'_>) -> Option<(&'static str, &'static str)> {
     match fs {
-        "ext4" => it.has("cluster").then_some(("cluster", "fat32 or ntfs")),
-        _ => ["barrier", "commit_s"].into_iter().find(|key| it.has(key)).map(|key| (key, "ext4")),
+        "ext4" => it.is_given("cluster").then_some(("cluster", "fat32 or ntfs")),
+        _ => ["barrier", "commit_s"].into_iter().find(|key| it.is_given(key)).map(|key| (key, "ext4")),
     }
 }
 

@@ -149,12 +149,12 @@ fn words_that_are_none_are_told_from_those_that_are() {
 /// The layout of a scene that fits is kept: a scene that differs in nothing else that could not fit is not laid out again.
 #[test]
 fn a_layout_that_fits_is_tried_once_and_another_by_itself() {
-    let trial = |block: &str| built(COPY, &[("program.copy.block_kib", block)]).unwrap().spec.trial(DRIVE);
+    let trial = |block: &str| built(COPY, &[("program.copy.block_kib", block)]).unwrap().spec.trial_layout(DRIVE);
     assert_ne!(trial("64"), trial("256"), "a program's figures are all in it");
     let own = built(COPY, &[]).unwrap().spec;
     let patient = SceneSpec { runtime: Some(Span::from_secs(1)), name: "other".to_owned(), ..own.clone() };
-    assert_eq!(own.trial(DRIVE), patient.trial(DRIVE), "where files lie does not depend on it");
-    assert_ne!(own.trial(DRIVE), own.trial(DRIVE - 63));
+    assert_eq!(own.trial_layout(DRIVE), patient.trial_layout(DRIVE), "where files lie does not depend on it");
+    assert_ne!(own.trial_layout(DRIVE), own.trial_layout(DRIVE - 63));
     let tried = fits::TRIED.get();
     assert!(built(COPY, &[]).is_ok() && built(COPY, &[]).is_ok());
     assert_eq!(fits::TRIED.get(), tried, "it is known to fit");

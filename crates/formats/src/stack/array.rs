@@ -8,7 +8,7 @@ use seekwise_model::time::Span;
 use super::kind::{LayerContext, LayerKind, LayerMisfit};
 use crate::concern::Concern;
 use crate::figure::{Figures, KeyDomain, ProfileKey};
-use crate::profile::discipline;
+use crate::profile::queue_discipline;
 
 pub(super) static ARRAY: LayerKind = LayerKind {
     name: "array",
@@ -117,7 +117,7 @@ static BELONGS: &[(&str, &[&str], &[&str])] = &[
     ("bitmap_delay_ms", &["bitmap"], &["internal"]),
 ];
 
-fn level(word: &str) -> RaidLevel {
+fn raid_level(word: &str) -> RaidLevel {
     match word {
         "linear" => RaidLevel::Linear,
         "raid-1" => RaidLevel::Raid1,
@@ -132,7 +132,7 @@ fn level(word: &str) -> RaidLevel {
 /// ([`BitmapSpec::chunk`]).
 const DELAY: Span = Span::from_millis(5000);
 
-fn bitmap(it: &Figures<'_>, two: bool, least: u64) -> Result<Option<BitmapSpec>, LayerMisfit> {
+fn build_bitmap(it: &Figures<'_>, two: bool, least: u64) -> Result<Option<BitmapSpec>, LayerMisfit> {
     if it.may_word("bitmap") != Some("internal") {
         return Ok(None);
     }
@@ -154,12 +154,12 @@ fn build(it: &Figures<'_>, context: &mut LayerContext<'_>) -> Result<Layer, Laye
     let sectors = |key: &str| it.count(key) * 2;
     let members = it.count("drives");
     let (first, second) = (it.count("percent") * 10, it.may_word("second"));
-    let mut shares = vec![VolumeShare { level: level(it.word("level")), permille: first }];
+    let mut shares = vec![VolumeShare { level: raid_level(it.word("level")), permille: first }];
     match (second, first) {
         (None, 1000) => {}
         (None, _) => return Err(("second", "a level for the rest of each drive".to_owned())),
         (_, 1000) => return Err(("percent", "less than 100, since there is a second volume".to_owned())),
-        (Some(word), _) => shares.push(VolumeShare { level: level(word), permille: 1000 - first }),
+        (Some(word), _) => shares.push(VolumeShare { level: raid_level(word), permille: 1000 - first }),
     }
     let least = BitmapSpec::least_chunk(shares[0].level, members, context.profile.geometry.sectors());
     for share in &shares {
@@ -180,7 +180,7 @@ fn build(it: &Figures<'_>, context: &mut LayerContext<'_>) -> Result<Layer, Laye
         shares,
         chunk: sectors("chunk_kib"),
         depth: it.count("depth"),
-        queue: discipline(it.word("queue.policy"), 0, 0, 0, 0.0),
+        queue: queue_discipline(it.word("queue.policy"), 0, 0, 0, 0.0),
         balance: match it.word("read") {
             "round-robin" => ReadBalance::RoundRobin,
             "first" => ReadBalance::First,
@@ -194,6 +194,6 @@ fn build(it: &Figures<'_>, context: &mut LayerContext<'_>) -> Result<Layer, Laye
         rebuild_rate: it.rate("rebuild_mb_s"),
         rebuild_run: sectors("rebuild_run_kib"),
         lost: lost.map_or(0, |member| 1 << member),
-        bitmap: bitmap(it, second.is_some(), least)?,
+        bitmap: build_bitmap(it, second.is_some(), least)?,
     }))
 }

@@ -58,16 +58,16 @@ static BELONGS: &[(&str, &[&str], &[&str])] = &[
 fn build(it: &Figures<'_>, beside: &mut LayerContext<'_>) -> Result<Layer, LayerMisfit> {
     let mode = it.may_word("mode");
     let link = &mut beside.profile.link;
-    if let Some(most) = mode.and_then(modes::attainable) {
+    if let Some(most) = mode.and_then(modes::effective_rate) {
         (link.rate, link.write_rate) = (link.rate.min(most), link.write_rate.min(most));
     }
     let block = it.count("interrupt_block_sectors");
     let is_programmed = mode.is_some_and(|mode| mode.starts_with("pio"));
     let programmed = is_programmed.then_some(ProgrammedIo { rate: link.rate, block });
-    let wait = it.has("coalesce_us").then(|| it.micros("coalesce_us"));
+    let wait = it.is_given("coalesce_us").then(|| it.micros("coalesce_us"));
     let coalesce =
         wait.map(|wait| InterruptCoalescing { count: it.count("coalesce"), wait }).filter(|both| both.count > 1);
-    let wake = if it.has("link_wake_us") { it.micros("link_wake_us") } else { Span::ZERO };
+    let wake = if it.is_given("link_wake_us") { it.micros("link_wake_us") } else { Span::ZERO };
     let plain = ControllerSpec::plain(it.count("depth"), it.span("command_ms"), it.rate("rate_mb_s"));
     Ok(Layer::Controller(ControllerSpec { wake, programmed, coalesce, ..plain }))
 }

@@ -9,7 +9,7 @@ use seekwise_model::stack::Layer;
 use super::kind::{LayerContext, LayerKind, LayerMisfit};
 use crate::concern::Concern;
 use crate::figure::{Figures, KeyDomain, ProfileKey};
-use crate::profile::discipline;
+use crate::profile::queue_discipline;
 
 pub(super) static DRIVER: LayerKind = LayerKind {
     name: "driver",
@@ -82,13 +82,13 @@ fn build(it: &Figures<'_>, beside: &mut LayerContext<'_>) -> Result<Layer, Layer
     Ok(Layer::Driver(DriverSpec {
         capacity: it.count("capacity"),
         depth: it.count("depth"),
-        scheduler: scheduler(it),
+        scheduler: build_scheduler(it),
         max_transfer: it.count("max_transfer_sectors"),
         merge: it.flag("merge"),
         merge_reads: it.flag("merge_reads"),
         plug: plug.map(|(wait, commands)| Plug { commands, wait }),
-        flush: FlushPolicy::named(it.word("flush")).unwrap_or_default(),
-        write_through: ForcedWritePolicy::named(it.word("write_through")).unwrap_or_default(),
+        flush: FlushPolicy::from_name(it.word("flush")).unwrap_or_default(),
+        write_through: ForcedWritePolicy::from_name(it.word("write_through")).unwrap_or_default(),
         power_off: match it.word("power_off") {
             "at-once" => PowerOffPolicy::AtOnce,
             "pause" => PowerOffPolicy::Pause(it.span("power_off_pause_ms")),
@@ -100,7 +100,7 @@ fn build(it: &Figures<'_>, beside: &mut LayerContext<'_>) -> Result<Layer, Layer
 }
 
 /// Missing values default to Linux's.
-fn scheduler(it: &Figures<'_>) -> SchedulerSpec {
+fn build_scheduler(it: &Figures<'_>) -> SchedulerSpec {
     match it.word("queue.policy") {
         "deadline" => SchedulerSpec::Deadline(DeadlineSpec {
             read_expire: it.span("queue.read_expire_ms"),
@@ -121,7 +121,7 @@ fn scheduler(it: &Figures<'_>) -> SchedulerSpec {
         policy => {
             let wait = it.may_number("queue.max_wait_ms").unwrap_or(0.0);
             let round = it.count("queue.round_percent");
-            SchedulerSpec::Order(Discipline { round, ..discipline(policy, it.whole("queue.window"), 0, 0, wait) })
+            SchedulerSpec::Order(Discipline { round, ..queue_discipline(policy, it.whole("queue.window"), 0, 0, wait) })
         }
     }
 }

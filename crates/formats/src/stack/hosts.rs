@@ -18,16 +18,16 @@ pub struct HostPreset {
 }
 
 /// Read once in a process: every stack that is built asks for them.
-static PRESETS: LazyLock<Result<Vec<HostPreset>, Vec<Diagnostic>>> = LazyLock::new(read);
+static PRESETS: LazyLock<Result<Vec<HostPreset>, Vec<Diagnostic>>> = LazyLock::new(read_presets);
 
 /// All presets.
 pub fn hosts() -> Result<&'static [HostPreset], Vec<Diagnostic>> {
     PRESETS.as_deref().map_err(Clone::clone)
 }
 
-fn read() -> Result<Vec<HostPreset>, Vec<Diagnostic>> {
+fn read_presets() -> Result<Vec<HostPreset>, Vec<Diagnostic>> {
     let mut reader = FigureReader::new("hosts.toml", HOSTS, &NO_WORDS);
-    let mut table = reader.table();
+    let mut table = reader.parse_table();
     if let Some(sources) = table.remove("sources") {
         reader.read_sources(&sources);
     }
@@ -38,7 +38,7 @@ fn read() -> Result<Vec<HostPreset>, Vec<Diagnostic>> {
         for (name, entry) in entries.flatten() {
             let mut figures = Vec::new();
             if let Some(entry) = entry.get_ref().as_table() {
-                reader.walk(entry, "", kind.keys, false, &mut figures);
+                reader.read_figures(entry, "", kind.keys, false, &mut figures);
             }
             hosts.push(HostPreset { layer: kind.name, name: name.get_ref().to_string(), figures });
         }

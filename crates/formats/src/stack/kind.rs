@@ -39,7 +39,7 @@ pub(crate) type LayerMisfit = (&'static str, String);
 
 impl LayerKind {
     /// The first key set by the user that has no effect, and what it requires.
-    pub fn meaningless(&self, figures: &[Figure]) -> Option<LayerMisfit> {
+    pub fn find_meaningless_key(&self, figures: &[Figure]) -> Option<LayerMisfit> {
         let given = |key: &str| figures.iter().find(|figure| figure.key == key);
         let set = |key: &str| given(key).is_some_and(|figure| figure.kind == Origin::Set);
         let word = |key: &str| match given(key).map(|figure| &figure.value) {

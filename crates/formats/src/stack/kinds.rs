@@ -29,11 +29,11 @@ pub fn concern_of(layer: &str) -> Option<Concern> {
 
 /// The kind of a layer of this name: `driver` and `driver-2` are drivers.
 pub(super) fn kind_of(name: &str) -> Option<&'static LayerKind> {
-    KINDS.into_iter().find(|kind| kind.name == unnumbered(name))
+    KINDS.into_iter().find(|kind| kind.name == strip_number(name))
 }
 
 /// The name without the number of a second or later layer of a kind.
-pub fn unnumbered(name: &str) -> &str {
+pub fn strip_number(name: &str) -> &str {
     match name.rsplit_once('-') {
         Some((kind, number)) if number.parse().is_ok_and(|number: u32| number > 1) => kind,
         _ => name,

@@ -51,7 +51,7 @@ const NAMES: [&str; RATES.len()] = {
 pub static MODES: &[&str] = &NAMES;
 
 /// The effective rate of a mode in bytes per second; `None` for an unknown mode.
-pub(super) fn attainable(mode: &str) -> Option<u64> {
+pub(super) fn effective_rate(mode: &str) -> Option<u64> {
     let (_, clock) = RATES.iter().find(|(name, _)| *name == mode)?;
     Some((clock * 1e6 * SHARE).round() as u64)
 }
@@ -63,9 +63,9 @@ mod tests {
     #[test]
     fn the_share_of_one_mode_predicts_another() {
         // 64 KiB a request, 24 us a command: measured are 57.6 and 85.5 MB/s.
-        let measured = |mode: &str| 65_536.0 / (65_536.0 / attainable(mode).unwrap() as f64 + 24e-6) / 1e6;
+        let measured = |mode: &str| 65_536.0 / (65_536.0 / effective_rate(mode).unwrap() as f64 + 24e-6) / 1e6;
         assert!((measured("udma-4") - 57.6).abs() < 0.1);
         assert!((measured("udma-5") - 85.5).abs() / 85.5 < 0.05);
-        assert_eq!(attainable("udma-7"), None);
+        assert_eq!(effective_rate("udma-7"), None);
     }
 }

@@ -5,7 +5,7 @@ use seekwise_model::stack::Layer;
 
 use super::kind::{LayerContext, LayerKind, LayerMisfit};
 use crate::concern::Concern;
-use crate::figure::{Figures, KeyDomain, ProfileKey, span};
+use crate::figure::{Figures, KeyDomain, ProfileKey, span_from_ms};
 
 pub(super) static PROCESSOR: LayerKind = LayerKind {
     name: "processor",
@@ -59,7 +59,7 @@ static BELONGS: &[(&str, &[&str], &[&str])] = &[];
 
 /// Scales the costs of the processor and its drivers from the reference machine to the processor's speed.
 fn build(it: &Figures<'_>, beside: &mut LayerContext<'_>) -> Result<Layer, LayerMisfit> {
-    let at_speed = |us: f64| span(us / 1e3 / it.number("speed"));
+    let at_speed = |us: f64| span_from_ms(us / 1e3 / it.number("speed"));
     let half = it.number("request_us") / 2.0;
     Ok(Layer::Processor(ProcessorSpec {
         cores: it.count("cores"),

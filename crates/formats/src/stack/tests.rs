@@ -278,7 +278,7 @@ fn the_guide_names_every_layer_key_and_word() {
 /// Names of the layers of a built stack, from the program's side down.
 fn standing(text: &str) -> Vec<String> {
     let built = StackFile::parse("s.toml", text).unwrap().build(&drives).unwrap();
-    built.stack.names().into_iter().rev().collect()
+    built.stack.layer_names().into_iter().rev().collect()
 }
 
 const TWICE: &str = "drive = \"barracuda\"\narray = \"raid-1\"\ncontroller = \"ahci\"\n\

@@ -14,7 +14,7 @@
 
 use serde::Deserialize;
 
-use super::{line_of, located};
+use super::{line_of, locate_error};
 use crate::diagnostic::{Diagnostic, is_plain};
 
 /// A question and the studies that answer it.
@@ -70,25 +70,25 @@ impl Review {
 
     /// Reads a review. `file` names it in errors.
     pub fn parse(file: &str, text: &str) -> Result<Review, Vec<Diagnostic>> {
-        let review: Review = toml::from_str(text).map_err(|error| vec![located(file, text, &error)])?;
+        let review: Review = toml::from_str(text).map_err(|error| vec![locate_error(file, text, &error)])?;
         let mut faults = Vec::new();
         for (place, part) in review.part.iter().enumerate() {
             let line = line_of(text, &format!("\"{}\"", part.study));
             let folder = part.folder();
             if folder.is_empty() || folder.starts_with('.') || !is_plain(folder) {
-                let fault = Diagnostic::at(file, line, format!("unknown study `{}`", part.study)).key("study");
-                faults.push(fault.expected("the name of a built-in study, or a study's file"));
+                let fault = Diagnostic::at(file, line, format!("unknown study `{}`", part.study)).with_key("study");
+                faults.push(fault.with_expected("the name of a built-in study, or a study's file"));
             }
             if review.part[..place].iter().any(|before| before.folder() == folder) {
                 let message = format!("two parts are called `{folder}`, but each needs a folder of its own");
-                faults.push(Diagnostic::at(file, line, message).key("study"));
+                faults.push(Diagnostic::at(file, line, message).with_key("study"));
             }
         }
         for part in review.part.iter().filter(|part| part.half.is_some() && !part.answers) {
             let line = line_of(text, &format!("\"{}\"", part.study));
             let fault =
                 Diagnostic::at(file, line, "a half of the question, but the part does not answer it".to_owned());
-            faults.push(fault.key("half").expected("`answers = true` beside it"));
+            faults.push(fault.with_key("half").with_expected("`answers = true` beside it"));
         }
         let said = review.part.iter().flat_map(|part| part.title.iter().chain(&part.half));
         let names = [&review.title].into_iter().chain(said);

@@ -2,33 +2,33 @@
 
 use seekwise_model::block::Op;
 
-use super::fields::{TraceLine, TraceUnits, commas};
+use super::fields::{TraceLine, TraceUnits, split_commas};
 use super::format::TraceFormat;
-use super::sink::{EntrySink, Parse, RawEntry};
+use super::sink::{EntrySink, LineParser, RawEntry};
 use crate::diagnostic::Diagnostic;
 
 pub(super) struct Alibaba(pub TraceUnits);
 
-impl Parse for Alibaba {
+impl LineParser for Alibaba {
     #[inline]
-    fn line(&mut self, line: &TraceLine<'_>, sink: &mut EntrySink) -> Result<bool, Diagnostic> {
-        let (words, count) = commas::<5>(line.text);
+    fn parse_line(&mut self, line: &TraceLine<'_>, sink: &mut EntrySink) -> Result<bool, Diagnostic> {
+        let (words, count) = split_commas::<5>(line.text);
         if count != 5 {
-            return Err(line.values(count, TraceFormat::Alibaba.known().columns));
+            return Err(line.wrong_count(count, TraceFormat::Alibaba.spec().columns));
         }
         let [device, op, offset, length, stamp] = words;
         if device.eq_ignore_ascii_case(b"device_id") && line.number == 1 {
             return Ok(true);
         }
-        line.whole("device_id", device)?;
+        line.parse_whole("device_id", device)?;
         let op = match op {
             b"r" | b"R" => Op::Read,
             b"w" | b"W" => Op::Write,
-            _ => return Err(line.wrong("opcode", op, "R or W")),
+            _ => return Err(line.invalid_word("opcode", op, "R or W")),
         };
-        let extent = line.extent(["offset", "length"], [offset, length], &self.0)?;
-        let at = line.time("timestamp", stamp, self.0.time)?;
-        let device = sink.devices.place(line, device)?;
+        let extent = line.parse_extent(["offset", "length"], [offset, length], &self.0)?;
+        let at = line.parse_time("timestamp", stamp, self.0.time)?;
+        let device = sink.devices.device_index(line, device)?;
         let (lba, sectors, ragged) = (extent.lba, extent.sectors, extent.ragged);
         sink.put(RawEntry { at, response: None, op, fua: false, device, lba, sectors, ragged, line: line.number });
         Ok(true)

@@ -6,9 +6,9 @@
 
 use seekwise_model::block::Op;
 
-use super::fields::{TraceLine, TraceUnits, decimal, sectors, whole};
+use super::fields::{TraceLine, TraceUnits, parse_decimal, parse_digits, sector_extent};
 use super::format::TraceFormat;
-use super::sink::{EntrySink, Parse, RawEntry};
+use super::sink::{EntrySink, LineParser, RawEntry};
 use crate::diagnostic::Diagnostic;
 
 /// Timestamps are relative, and the first request may have been issued before them; this offset is added to all.
@@ -34,7 +34,7 @@ impl Biosnoop {
         Biosnoop { units, tail: None, queued: false }
     }
 
-    fn head(&mut self, words: &[&[u8]]) -> bool {
+    fn read_header(&mut self, words: &[&[u8]]) -> bool {
         let is = |word: &[u8]| words.iter().any(|known| known.starts_with(word));
         if !(words.first().is_some_and(|word| word.starts_with(b"TIME")) && is(b"SECTOR") && is(b"LAT")) {
             return false;
@@ -46,12 +46,12 @@ impl Biosnoop {
     }
 }
 
-impl Parse for Biosnoop {
-    fn line(&mut self, line: &TraceLine<'_>, sink: &mut EntrySink) -> Result<bool, Diagnostic> {
+impl LineParser for Biosnoop {
+    fn parse_line(&mut self, line: &TraceLine<'_>, sink: &mut EntrySink) -> Result<bool, Diagnostic> {
         let words: Vec<&[u8]> = line.text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).collect();
         let Some(tail) = self.tail else {
             // Messages of the tool before its table.
-            if !self.head(&words) {
+            if !self.read_header(&words) {
                 sink.passed_over += 1;
             }
             return Ok(true);
@@ -59,19 +59,19 @@ impl Parse for Biosnoop {
         // Time, at least one word of a name, process, disk.
         let wanted = if self.queued { 5 } else { 4 };
         if words.len() < tail + 4 || tail < wanted {
-            return Err(line.values(words.len(), TraceFormat::Biosnoop.known().columns));
+            return Err(line.wrong_count(words.len(), TraceFormat::Biosnoop.spec().columns));
         }
         let end = &words[words.len() - tail..];
         let (disk, latency) = (words[words.len() - tail - 1], end[tail - 1]);
-        let over = line.time("TIME", words[0], self.units.time)?;
+        let over = line.parse_time("TIME", words[0], self.units.time)?;
         let spent = |key: &str, word: &[u8]| {
-            let span = decimal(word, MS).filter(|span| *span < BEFORE / 2);
-            span.ok_or_else(|| line.wrong(key, word, "milliseconds"))
+            let span = parse_decimal(word, MS).filter(|span| *span < BEFORE / 2);
+            span.ok_or_else(|| line.invalid_word(key, word, "milliseconds"))
         };
         let queued = if self.queued { spent("QUE", end[tail - 2])? } else { 0 };
         let response = spent("LAT", latency)? + queued;
-        let at = (over.checked_add(BEFORE)).ok_or_else(|| line.wrong("TIME", words[0], "seconds"))? - response;
-        let bytes = whole(end[2]).ok_or_else(|| line.wrong("BYTES", end[2], "a whole number"))?;
+        let at = (over.checked_add(BEFORE)).ok_or_else(|| line.invalid_word("TIME", words[0], "seconds"))? - response;
+        let bytes = parse_digits(end[2]).ok_or_else(|| line.invalid_word("BYTES", end[2], "a whole number"))?;
         let op = match end[0].first() {
             Some(b'R') if bytes > 0 => Op::Read,
             Some(b'W') if bytes > 0 => Op::Write,
@@ -81,20 +81,20 @@ impl Parse for Biosnoop {
                 sink.passed_over += 1;
                 return Ok(true);
             }
-            _ => return Err(line.wrong("T", end[0], "R or W")),
+            _ => return Err(line.invalid_word("T", end[0], "R or W")),
         };
-        let device = sink.devices.place(line, disk)?;
+        let device = sink.devices.device_index(line, disk)?;
         let raw = RawEntry { at, response: Some(response), op, device, line: line.number, ..RawEntry::default() };
         if op == Op::Flush {
             sink.put(raw);
             return Ok(true);
         }
-        let extent = match line.whole("SECTOR", end[1])? {
+        let extent = match line.parse_whole("SECTOR", end[1])? {
             // Counted in sectors, regardless of the bytes.
-            sector if self.units.address == 512 && bytes.is_multiple_of(512) => sectors(sector, bytes / 512),
-            _ => Some(line.extent(["SECTOR", "BYTES"], [end[1], end[2]], &self.units)?),
+            sector if self.units.address == 512 && bytes.is_multiple_of(512) => sector_extent(sector, bytes / 512),
+            _ => Some(line.parse_extent(["SECTOR", "BYTES"], [end[1], end[2]], &self.units)?),
         };
-        let extent = extent.ok_or_else(|| line.wrong("SECTOR", end[1], "an address below 16 EiB"))?;
+        let extent = extent.ok_or_else(|| line.invalid_word("SECTOR", end[1], "an address below 16 EiB"))?;
         sink.put(RawEntry { lba: extent.lba, sectors: extent.sectors, ragged: extent.ragged, ..raw });
         Ok(true)
     }

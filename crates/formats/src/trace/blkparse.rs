@@ -6,10 +6,10 @@
 
 use seekwise_model::block::Op;
 
-use super::fields::{TraceLine, blanks, sectors, shown, whole};
+use super::fields::{TraceLine, parse_digits, printable_word, sector_extent, split_blanks};
 use super::format::{KernelEvent, TraceFormat};
 use super::pairing::Pairing;
-use super::sink::{EntrySink, Parse, RawEntry};
+use super::sink::{EntrySink, LineParser, RawEntry};
 use crate::diagnostic::Diagnostic;
 
 /// Every action that blkparse prints.
@@ -31,7 +31,7 @@ impl Blkparse {
 }
 
 /// The request that RWBS describes.
-struct Asked {
+struct RwbsRequest {
     /// A flush precedes it.
     flush: bool,
     op: Option<Op>,
@@ -39,7 +39,7 @@ struct Asked {
 }
 
 /// `F` first: a flush; then `R`, `W`, `D` or `N`; then `F`: FUA; `S`, `M`, `A`, `E` are ignored.
-fn asked(line: &TraceLine<'_>, rwbs: &[u8]) -> Result<Asked, Diagnostic> {
+fn parse_rwbs(line: &TraceLine<'_>, rwbs: &[u8]) -> Result<RwbsRequest, Diagnostic> {
     let (flush, rest) = rwbs.strip_prefix(b"F").map_or((false, rwbs), |rest| (true, rest));
     let op = match rest.first() {
         Some(b'R') => Some(Op::Read),
@@ -47,40 +47,43 @@ fn asked(line: &TraceLine<'_>, rwbs: &[u8]) -> Result<Asked, Diagnostic> {
         Some(b'D') => Some(Op::Trim),
         Some(b'N') => None,
         None if flush => None,
-        _ => return Err(line.wrong("RWBS", rwbs, "R, W, D, N or F, followed by flags")),
+        _ => return Err(line.invalid_word("RWBS", rwbs, "R, W, D, N or F, followed by flags")),
     };
     let fua = op == Some(Op::Write) && rest[1..].contains(&b'F');
-    Ok(Asked { flush, op, fua })
+    Ok(RwbsRequest { flush, op, fua })
 }
 
-impl Parse for Blkparse {
-    fn line(&mut self, line: &TraceLine<'_>, sink: &mut EntrySink) -> Result<bool, Diagnostic> {
+impl LineParser for Blkparse {
+    fn parse_line(&mut self, line: &TraceLine<'_>, sink: &mut EntrySink) -> Result<bool, Diagnostic> {
         if SUMMARY.iter().any(|head| line.text.starts_with(head)) {
             return Ok(false);
         }
-        let (words, count) = blanks::<10>(line.text);
+        let (words, count) = split_blanks::<10>(line.text);
         let [device, _, _, stamp, _, action, rwbs, sector, plus, many] = words;
-        let numbers = device.split(|byte| *byte == b',').filter(|number| whole(number).is_some()).count();
+        let numbers = device.split(|byte| *byte == b',').filter(|number| parse_digits(number).is_some()).count();
         if count < 7 || numbers != 2 {
-            let fault = if numbers == 2 { line.values(count, "") } else { line.wrong("device", device, "") };
-            return Err(fault.expected(TraceFormat::Blkparse.known().columns));
+            let fault =
+                if numbers == 2 { line.wrong_count(count, "") } else { line.invalid_word("device", device, "") };
+            return Err(fault.with_expected(TraceFormat::Blkparse.spec().columns));
         }
         if action != self.event && action != b"C" {
             if !ACTIONS.iter().any(|known| known.as_bytes() == action) {
-                return Err(line.wrong("action", action, &ACTIONS.join(", ")).nearest_to(&shown(action), ACTIONS));
+                return Err(line
+                    .invalid_word("action", action, &ACTIONS.join(", "))
+                    .suggest_nearest(&printable_word(action), ACTIONS));
             }
             sink.passed_over += 1;
             return Ok(true);
         }
-        let at = line.time("seconds", stamp, 1_000_000_000)?;
-        let Asked { flush, op, fua } = asked(line, rwbs)?;
+        let at = line.parse_time("seconds", stamp, 1_000_000_000)?;
+        let RwbsRequest { flush, op, fua } = parse_rwbs(line, rwbs)?;
         // Requests without sectors are printed without them.
         let extent = match plus {
-            b"+" => sectors(line.whole("sector", sector)?, line.whole("sectors", many)?)
-                .ok_or_else(|| line.wrong("sector", sector, "an address below 16 EiB"))?,
+            b"+" => sector_extent(line.parse_whole("sector", sector)?, line.parse_whole("sectors", many)?)
+                .ok_or_else(|| line.invalid_word("sector", sector, "an address below 16 EiB"))?,
             _ => super::fields::TraceExtent { lba: 0, sectors: 0, ragged: false },
         };
-        let device = sink.devices.place(line, device)?;
+        let device = sink.devices.device_index(line, device)?;
         if action == b"C" {
             self.pairing.complete(device, extent.lba, extent.sectors.into(), at, sink);
             return Ok(true);
@@ -97,7 +100,7 @@ impl Parse for Blkparse {
         Ok(true)
     }
 
-    fn end(&mut self, sink: &mut EntrySink) {
-        self.pairing.end(sink);
+    fn finish(&mut self, sink: &mut EntrySink) {
+        self.pairing.finish(sink);
     }
 }

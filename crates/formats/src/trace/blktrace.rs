@@ -41,7 +41,7 @@ const DISCARD: u64 = 0x2000;
 const FUA: u64 = 0x8000;
 
 /// Whether a file starts with a record, and whether it is big-endian.
-pub(super) fn magic(head: &[u8]) -> Option<(u8, bool)> {
+pub(super) fn read_magic(head: &[u8]) -> Option<(u8, bool)> {
     let bytes: [u8; 4] = head.get(..4)?.try_into().ok()?;
     let of = |word: u32| (word & !0xff == MAGIC).then_some((word & 0xff) as u8);
     of(u32::from_le_bytes(bytes)).map(|it| (it, false)).or_else(|| of(u32::from_be_bytes(bytes)).map(|it| (it, true)))
@@ -58,7 +58,7 @@ struct Event64 {
 }
 
 /// The file of one processor.
-struct Processor {
+struct ProcessorFile {
     file: String,
     input: Box<dyn BufRead + Send>,
     /// Bytes read.
@@ -69,7 +69,7 @@ struct Processor {
 }
 
 pub(super) struct Blktrace {
-    processors: Vec<Processor>,
+    processors: Vec<ProcessorFile>,
     begun: bool,
     event: u8,
     pairing: Pairing,
@@ -77,7 +77,7 @@ pub(super) struct Blktrace {
 
 impl Blktrace {
     pub fn new(inputs: Vec<(String, Box<dyn BufRead + Send>)>, event: KernelEvent) -> Blktrace {
-        let processor = |(file, input)| Processor { file, input, read: 0, records: 0, next: None };
+        let processor = |(file, input)| ProcessorFile { file, input, read: 0, records: 0, next: None };
         let event = if event == KernelEvent::Queued { QUEUED } else { ISSUED };
         let processors = inputs.into_iter().map(processor).collect();
         Blktrace { processors, begun: false, event, pairing: Pairing::default() }
@@ -87,9 +87,9 @@ impl Blktrace {
     fn next(&mut self) -> Result<Option<(Event64, usize)>, Diagnostic> {
         if !self.begun {
             self.begun = true;
-            self.processors.iter_mut().try_for_each(Processor::advance)?;
+            self.processors.iter_mut().try_for_each(ProcessorFile::advance)?;
         }
-        let with = |(place, it): (usize, &Processor)| it.next.map(|next| (next.at, place));
+        let with = |(place, it): (usize, &ProcessorFile)| it.next.map(|next| (next.at, place));
         let Some((_, place)) = self.processors.iter().enumerate().filter_map(with).min() else { return Ok(None) };
         let next = self.processors[place].next;
         self.processors[place].advance()?;
@@ -97,7 +97,7 @@ impl Blktrace {
     }
 }
 
-impl Processor {
+impl ProcessorFile {
     fn fault(&self, message: String) -> Diagnostic {
         Diagnostic::at(&self.file, 0, format!("record {} at byte {}: {message}", self.records, self.read))
     }
@@ -125,18 +125,18 @@ impl Processor {
             return Ok(());
         }
         self.records += 1;
-        let cut = |it: &Processor, wanted: usize, there: usize| {
+        let cut = |it: &ProcessorFile, wanted: usize, there: usize| {
             let whole = it.read;
             let fault = it.fault(format!("the file ends inside the record: {there} of {wanted} bytes"));
-            Err(fault.expected(format!("complete records; the first {whole} bytes hold only complete ones")))
+            Err(fault.with_expected(format!("complete records; the first {whole} bytes hold only complete ones")))
         };
-        let Some((version, swapped)) = magic(&head[..filled]) else {
+        let Some((version, swapped)) = read_magic(&head[..filled]) else {
             let expected = format!("a record that starts with {MAGIC:#010x}, with 7 or 8 in its last byte");
-            return Err(self.fault("no record starts here".to_owned()).expected(expected));
+            return Err(self.fault("no record starts here".to_owned()).with_expected(expected));
         };
         if !matches!(version, 7 | 8) {
             let fault = self.fault(format!("unsupported version {version}"));
-            return Err(fault.expected("version 7 or 8"));
+            return Err(fault.with_expected("version 7 or 8"));
         }
         let mut more = [0; MORE];
         let length = if version == 8 { HEAD + MORE } else { HEAD };
@@ -181,10 +181,10 @@ fn bytes64(head: &[u8; HEAD], more: &[u8; MORE], at: usize, swapped: bool) -> u6
 }
 
 impl Rows for Blktrace {
-    fn more(&mut self, sink: &mut EntrySink) -> Result<bool, Diagnostic> {
+    fn read_more(&mut self, sink: &mut EntrySink) -> Result<bool, Diagnostic> {
         while sink.ready.is_empty() {
             let Some((event, place)) = self.next()? else {
-                self.pairing.end(sink);
+                self.pairing.finish(sink);
                 return Ok(false);
             };
             let processor = &self.processors[place];
@@ -196,8 +196,9 @@ impl Rows for Blktrace {
             }
             let line = TraceLine { file: &processor.file, number: 0, text: &[] };
             // The kernel's numbers: 12 bits and 20.
-            let device = sink.devices.place(&line, format!("{},{}", device >> 20, device & 0xf_ffff).as_bytes())?;
-            let extent = super::fields::sectors(sector, u64::from(bytes).div_ceil(SECTOR));
+            let device =
+                sink.devices.device_index(&line, format!("{},{}", device >> 20, device & 0xf_ffff).as_bytes())?;
+            let extent = super::fields::sector_extent(sector, u64::from(bytes).div_ceil(SECTOR));
             let Some(extent) = extent.filter(|_| bytes > 0) else {
                 if bytes > 0 {
                     return Err(processor.fault(format!("its sector {sector} lies beyond 16 EiB")));

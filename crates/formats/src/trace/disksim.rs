@@ -6,9 +6,9 @@
 
 use seekwise_model::block::Op;
 
-use super::fields::{TraceLine, TraceUnits, blanks, hexadecimal};
+use super::fields::{TraceLine, TraceUnits, parse_hexadecimal, split_blanks};
 use super::format::TraceFormat;
-use super::sink::{EntrySink, Parse, RawEntry};
+use super::sink::{EntrySink, LineParser, RawEntry};
 use crate::diagnostic::Diagnostic;
 
 /// Bit 0 of the flags.
@@ -16,20 +16,21 @@ const READ: u64 = 1;
 
 pub(super) struct DisksimAscii(pub TraceUnits);
 
-impl Parse for DisksimAscii {
+impl LineParser for DisksimAscii {
     #[inline]
-    fn line(&mut self, line: &TraceLine<'_>, sink: &mut EntrySink) -> Result<bool, Diagnostic> {
-        let (words, count) = blanks::<5>(line.text);
+    fn parse_line(&mut self, line: &TraceLine<'_>, sink: &mut EntrySink) -> Result<bool, Diagnostic> {
+        let (words, count) = split_blanks::<5>(line.text);
         if !(5..=6).contains(&count) {
-            return Err(line.values(count, TraceFormat::Disksim.known().columns));
+            return Err(line.wrong_count(count, TraceFormat::Disksim.spec().columns));
         }
         let [stamp, device, block, blocks, flags] = words;
-        let at = line.time("arrival", stamp, self.0.time)?;
-        line.whole("device", device)?;
-        let extent = line.extent(["block", "blocks"], [block, blocks], &self.0)?;
-        let flags = hexadecimal(flags).ok_or_else(|| line.wrong("flags", flags, "a hexadecimal number"))?;
+        let at = line.parse_time("arrival", stamp, self.0.time)?;
+        line.parse_whole("device", device)?;
+        let extent = line.parse_extent(["block", "blocks"], [block, blocks], &self.0)?;
+        let flags =
+            parse_hexadecimal(flags).ok_or_else(|| line.invalid_word("flags", flags, "a hexadecimal number"))?;
         let op = if flags & READ == READ { Op::Read } else { Op::Write };
-        let device = sink.devices.place(line, device)?;
+        let device = sink.devices.device_index(line, device)?;
         let (lba, sectors, ragged) = (extent.lba, extent.sectors, extent.ragged);
         sink.put(RawEntry { at, response: None, op, fua: false, device, lba, sectors, ragged, line: line.number });
         Ok(true)
@@ -51,30 +52,30 @@ impl DisksimValidation {
     }
 }
 
-impl Parse for DisksimValidation {
-    fn line(&mut self, line: &TraceLine<'_>, sink: &mut EntrySink) -> Result<bool, Diagnostic> {
-        let (words, count) = blanks::<6>(line.text);
+impl LineParser for DisksimValidation {
+    fn parse_line(&mut self, line: &TraceLine<'_>, sink: &mut EntrySink) -> Result<bool, Diagnostic> {
+        let (words, count) = split_blanks::<6>(line.text);
         if count != 6 {
-            return Err(line.values(count, TraceFormat::Validation.known().columns));
+            return Err(line.wrong_count(count, TraceFormat::Validation.spec().columns));
         }
         let [op, tag, block, blocks, response, think] = words;
         let op = match op {
             b"R" => Op::Read,
             b"W" => Op::Write,
-            _ => return Err(line.wrong("op", op, "R or W")),
+            _ => return Err(line.invalid_word("op", op, "R or W")),
         };
         if !TAGS.iter().any(|known| known.as_bytes() == tag) {
-            let fault = line.wrong("tag", tag, &TAGS.join(", "));
-            return Err(fault.nearest_to(&super::fields::shown(tag), TAGS));
+            let fault = line.invalid_word("tag", tag, &TAGS.join(", "));
+            return Err(fault.suggest_nearest(&super::fields::printable_word(tag), TAGS));
         }
-        let extent = line.extent(["block", "blocks"], [block, blocks], &self.units)?;
-        let response = line.time("response", response, self.units.time)?;
-        let think = line.time("next", think, self.units.time)?;
-        let device = sink.devices.place(line, b"0")?;
+        let extent = line.parse_extent(["block", "blocks"], [block, blocks], &self.units)?;
+        let response = line.parse_time("response", response, self.units.time)?;
+        let think = line.parse_time("next", think, self.units.time)?;
+        let device = sink.devices.device_index(line, b"0")?;
         let (lba, sectors, ragged) = (extent.lba, extent.sectors, extent.ragged);
         let (at, response) = (self.next, Some(response));
         let next = at.checked_add(response.unwrap_or(0)).and_then(|over| over.checked_add(think));
-        self.next = next.ok_or_else(|| line.wrong("next", words[5], "a trace of less than 584 years"))?;
+        self.next = next.ok_or_else(|| line.invalid_word("next", words[5], "a trace of less than 584 years"))?;
         sink.put(RawEntry { at, response, op, fua: false, device, lba, sectors, ragged, line: line.number });
         Ok(true)
     }

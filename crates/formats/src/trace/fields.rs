@@ -47,66 +47,71 @@ impl TraceLine<'_> {
     }
 
     /// The error about an invalid `word`.
-    pub fn wrong(&self, key: &str, word: &[u8], expected: &str) -> Diagnostic {
-        self.fault(format!("`{}` is invalid", shown(word))).key(key).expected(expected)
+    pub fn invalid_word(&self, key: &str, word: &[u8], expected: &str) -> Diagnostic {
+        self.fault(format!("`{}` is invalid", printable_word(word))).with_key(key).with_expected(expected)
     }
 
     /// The error about a wrong number of values.
-    pub fn values(&self, count: usize, expected: &str) -> Diagnostic {
-        self.fault(format!("{count} {}", if count == 1 { "value" } else { "values" })).expected(expected)
+    pub fn wrong_count(&self, count: usize, expected: &str) -> Diagnostic {
+        self.fault(format!("{count} {}", if count == 1 { "value" } else { "values" })).with_expected(expected)
     }
 
     /// A time in nanoseconds.
     #[inline]
-    pub fn time(&self, key: &str, word: &[u8], unit: u64) -> Result<u64, Diagnostic> {
-        decimal(word, unit).ok_or_else(|| {
+    pub fn parse_time(&self, key: &str, word: &[u8], unit: u64) -> Result<u64, Diagnostic> {
+        parse_decimal(word, unit).ok_or_else(|| {
             // A number, but of another unit: 2^64 nanoseconds are 584 years.
-            let most = if decimal(word, 1).is_some() { ", below 584 years" } else { "" };
-            self.wrong(key, word, &format!("a time in {}{most}", name_of(unit)))
+            let most = if parse_decimal(word, 1).is_some() { ", below 584 years" } else { "" };
+            self.invalid_word(key, word, &format!("a time in {}{most}", time_unit_name(unit)))
         })
     }
 
     /// A whole number.
     #[inline]
-    pub fn whole(&self, key: &str, word: &[u8]) -> Result<u64, Diagnostic> {
-        whole(word).ok_or_else(|| self.wrong(key, word, "a whole number"))
+    pub fn parse_whole(&self, key: &str, word: &[u8]) -> Result<u64, Diagnostic> {
+        parse_digits(word).ok_or_else(|| self.invalid_word(key, word, "a whole number"))
     }
 
     /// A run of sectors of at least one.
     #[inline]
-    pub fn extent(&self, keys: [&str; 2], words: [&[u8]; 2], units: &TraceUnits) -> Result<TraceExtent, Diagnostic> {
-        self.extent_of(keys, words, units, |start| start)
+    pub fn parse_extent(
+        &self,
+        keys: [&str; 2],
+        words: [&[u8]; 2],
+        units: &TraceUnits,
+    ) -> Result<TraceExtent, Diagnostic> {
+        self.parse_moved_extent(keys, words, units, |start| start)
     }
 
     /// A run of sectors of at least one, from the byte to which `moved` maps the written one.
     #[inline]
-    pub fn extent_of(
+    pub fn parse_moved_extent(
         &self,
         keys: [&str; 2],
         words: [&[u8]; 2],
         units: &TraceUnits,
         moved: impl Fn(u64) -> u64,
     ) -> Result<TraceExtent, Diagnostic> {
-        let (address, length) = (self.whole(keys[0], words[0])?, self.whole(keys[1], words[1])?);
+        let (address, length) = (self.parse_whole(keys[0], words[0])?, self.parse_whole(keys[1], words[1])?);
         if length == 0 {
-            return Err(self.wrong(keys[1], words[1], "at least 1"));
+            return Err(self.invalid_word(keys[1], words[1], "at least 1"));
         }
         let start = address.checked_mul(units.address);
-        let start = start.ok_or_else(|| self.wrong(keys[0], words[0], "an address below 16 EiB"))?;
+        let start = start.ok_or_else(|| self.invalid_word(keys[0], words[0], "an address below 16 EiB"))?;
         let start = moved(start);
         let bytes = length.checked_mul(units.length);
-        let bytes = bytes.ok_or_else(|| self.wrong(keys[1], words[1], "a length below 2 TiB"))?;
-        extent(start, bytes).ok_or_else(|| {
+        let bytes = bytes.ok_or_else(|| self.invalid_word(keys[1], words[1], "a length below 2 TiB"))?;
+        covering_extent(start, bytes).ok_or_else(|| {
             let wrong =
                 if start / SECTOR >= LBAS { (0, "an address below 16 EiB") } else { (1, "a length below 2 TiB") };
-            self.wrong(keys[wrong.0], words[wrong.0], wrong.1)
+            self.invalid_word(keys[wrong.0], words[wrong.0], wrong.1)
         })
     }
 }
 
 /// The sectors that contain a range of bytes.
 #[inline]
-fn extent(start: u64, bytes: u64) -> Option<TraceExtent> {
+fn covering_extent(start: u64, bytes: u64) -> Option<TraceExtent> {
     let end = start.checked_add(bytes)?;
     let (lba, after) = (start / SECTOR, end.div_ceil(SECTOR));
     let ragged = !start.is_multiple_of(SECTOR) || !end.is_multiple_of(SECTOR);
@@ -115,13 +120,13 @@ fn extent(start: u64, bytes: u64) -> Option<TraceExtent> {
 }
 
 /// A run of sectors; `None` beyond the largest disk.
-pub(super) fn sectors(lba: u64, sectors: u64) -> Option<TraceExtent> {
+pub(super) fn sector_extent(lba: u64, sectors: u64) -> Option<TraceExtent> {
     let short = u32::try_from(sectors).ok()?;
     (lba.checked_add(sectors)? <= LBAS).then_some(TraceExtent { lba, sectors: short, ragged: false })
 }
 
 /// A word for an error message: short, and plain text.
-pub(super) fn shown(word: &[u8]) -> String {
+pub(super) fn printable_word(word: &[u8]) -> String {
     let text = String::from_utf8_lossy(&word[..word.len().min(160)]).into_owned();
     let plain = |c: char| if crate::diagnostic::is_text(c) { c } else { '\u{fffd}' };
     text.chars().map(plain).take(40).collect()
@@ -135,14 +140,14 @@ const FIT: usize = 19;
 
 /// A whole number of decimal digits.
 #[inline]
-pub(super) fn whole(word: &[u8]) -> Option<u64> {
+pub(super) fn parse_digits(word: &[u8]) -> Option<u64> {
     if word.is_empty() || word.len() > FIT {
-        return long(word);
+        return parse_long(word);
     }
     let (mut number, mut all) = (0u64, true);
     let (eights, rest) = word.as_chunks();
     for &digits in eights {
-        number = number.wrapping_mul(100_000_000).wrapping_add(eight(digits)?);
+        number = number.wrapping_mul(100_000_000).wrapping_add(parse_eight_digits(digits)?);
     }
     for byte in rest {
         let digit = byte.wrapping_sub(b'0');
@@ -154,7 +159,7 @@ pub(super) fn whole(word: &[u8]) -> Option<u64> {
 
 /// Parses eight digits at once: neighbours become numbers of two digits, of four, of eight (Daniel Lemire's method).
 #[inline]
-fn eight(digits: [u8; 8]) -> Option<u64> {
+fn parse_eight_digits(digits: [u8; 8]) -> Option<u64> {
     let word = u64::from_le_bytes(digits) ^ (EACH * 0x30);
     // A byte above 9 has a high digit itself, or with 118 added to it.
     if (word | word.wrapping_add(EACH * 0x76)) & (EACH * 0x80) != 0 {
@@ -167,7 +172,7 @@ fn eight(digits: [u8; 8]) -> Option<u64> {
 
 /// Parses a word that may not fit.
 #[cold]
-fn long(word: &[u8]) -> Option<u64> {
+fn parse_long(word: &[u8]) -> Option<u64> {
     word.first()?;
     word.iter().try_fold(0u64, |number, byte| {
         let digit = byte.wrapping_sub(b'0');
@@ -176,7 +181,7 @@ fn long(word: &[u8]) -> Option<u64> {
 }
 
 /// A whole number of hexadecimal digits, with or without `0x`.
-pub(super) fn hexadecimal(word: &[u8]) -> Option<u64> {
+pub(super) fn parse_hexadecimal(word: &[u8]) -> Option<u64> {
     let digits = word.strip_prefix(b"0x").unwrap_or(word);
     let text = std::str::from_utf8(digits).ok()?;
     if text.starts_with('+') { None } else { u64::from_str_radix(text, 16).ok() }
@@ -184,22 +189,22 @@ pub(super) fn hexadecimal(word: &[u8]) -> Option<u64> {
 
 /// A decimal number times `unit`, rounded to the nearest whole; `1.5`, `.5`, `2`, `1e-3`.
 #[inline]
-pub(super) fn decimal(word: &[u8], unit: u64) -> Option<u64> {
-    if let Some(number) = whole(word) {
+pub(super) fn parse_decimal(word: &[u8], unit: u64) -> Option<u64> {
+    if let Some(number) = parse_digits(word) {
         return number.checked_mul(unit);
     }
     let point = word.iter().position(|byte| !byte.is_ascii_digit())?;
     if word[point] != b'.' || word.len() == 1 {
-        return exponential(word, unit);
+        return parse_exponential(word, unit);
     }
-    let before = if point == 0 { 0 } else { whole(&word[..point])? };
+    let before = if point == 0 { 0 } else { parse_digits(&word[..point])? };
     let digits = &word[point + 1..];
     if !digits.iter().all(u8::is_ascii_digit) {
-        return exponential(word, unit);
+        return parse_exponential(word, unit);
     }
     // More digits than this are below any unit's nanosecond.
     let digits = &digits[..digits.len().min(18)];
-    let after = if digits.is_empty() { 0 } else { whole(digits)? };
+    let after = if digits.is_empty() { 0 } else { parse_digits(digits)? };
     let scale = 10u64.pow(digits.len() as u32);
     let part = match after.checked_mul(unit) {
         Some(part) => part.checked_add(scale / 2)? / scale,
@@ -211,7 +216,7 @@ pub(super) fn decimal(word: &[u8], unit: u64) -> Option<u64> {
 }
 
 /// A number with an exponent, as programs print very small ones.
-fn exponential(word: &[u8], unit: u64) -> Option<u64> {
+fn parse_exponential(word: &[u8], unit: u64) -> Option<u64> {
     let text = std::str::from_utf8(word).ok()?;
     if !text.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
         return None;
@@ -223,18 +228,18 @@ fn exponential(word: &[u8], unit: u64) -> Option<u64> {
 
 /// The words between commas, without surrounding blanks, and their number; words beyond `N` are only counted.
 #[inline]
-pub(super) fn commas<const N: usize>(text: &[u8]) -> ([&[u8]; N], usize) {
+pub(super) fn split_commas<const N: usize>(text: &[u8]) -> ([&[u8]; N], usize) {
     let mut words: [&[u8]; N] = [&[]; N];
     let (mut count, mut from) = (0, 0);
     let mut end = |place: usize| {
         if let Some(word) = words.get_mut(count) {
-            *word = trimmed(&text[from..place]);
+            *word = trim_blanks(&text[from..place]);
         }
         (count, from) = (count + 1, place + 1);
     };
     let (eights, rest) = text.as_chunks();
     for (at, &eight) in eights.iter().enumerate() {
-        let mut found = equal(eight, b',');
+        let mut found = match_bytes(eight, b',');
         while found != 0 {
             end(at * 8 + found.trailing_zeros() as usize / 8);
             found &= found - 1;
@@ -249,7 +254,7 @@ pub(super) fn commas<const N: usize>(text: &[u8]) -> ([&[u8]; N], usize) {
 
 /// Removes surrounding blanks, which few words of a trace have.
 #[inline]
-fn trimmed(word: &[u8]) -> &[u8] {
+fn trim_blanks(word: &[u8]) -> &[u8] {
     match word {
         [first, .., last] if first.is_ascii_graphic() && last.is_ascii_graphic() => word,
         _ => word.trim_ascii(),
@@ -258,10 +263,10 @@ fn trimmed(word: &[u8]) -> &[u8] {
 
 /// The first position of a byte.
 #[inline]
-pub(super) fn place(bytes: &[u8], wanted: u8) -> Option<usize> {
+pub(super) fn find_byte(bytes: &[u8], wanted: u8) -> Option<usize> {
     let (eights, rest) = bytes.as_chunks();
     for (at, &eight) in eights.iter().enumerate() {
-        let found = equal(eight, wanted);
+        let found = match_bytes(eight, wanted);
         if found != 0 {
             return Some(at * 8 + found.trailing_zeros() as usize / 8);
         }
@@ -271,14 +276,14 @@ pub(super) fn place(bytes: &[u8], wanted: u8) -> Option<usize> {
 
 /// A mask with the highest bit of each of eight bytes that is `wanted`, the first byte lowest.
 #[inline]
-fn equal(bytes: [u8; 8], wanted: u8) -> u64 {
+fn match_bytes(bytes: [u8; 8], wanted: u8) -> u64 {
     let others = u64::from_le_bytes(bytes) ^ (EACH * u64::from(wanted));
     !(((others & (EACH * 0x7f)) + EACH * 0x7f) | others) & (EACH * 0x80)
 }
 
 /// The words between blanks, and their number; words beyond `N` are only counted.
 #[inline]
-pub(super) fn blanks<const N: usize>(text: &[u8]) -> ([&[u8]; N], usize) {
+pub(super) fn split_blanks<const N: usize>(text: &[u8]) -> ([&[u8]; N], usize) {
     let mut words: [&[u8]; N] = [&[]; N];
     let mut count = 0;
     for word in text.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()) {
@@ -294,7 +299,7 @@ pub(super) fn blanks<const N: usize>(text: &[u8]) -> ([&[u8]; N], usize) {
 pub const TIMES: [(&str, u64); 5] = [("ns", 1), ("100ns", 100), ("us", 1_000), ("ms", 1_000_000), ("s", 1_000_000_000)];
 
 /// The name of a unit of time.
-pub fn name_of(unit: u64) -> &'static str {
+pub fn time_unit_name(unit: u64) -> &'static str {
     match unit {
         1 => "nanoseconds",
         100 => "units of 100 ns",
@@ -331,16 +336,16 @@ mod tests {
             ("99999999999999999999", 1, None),
             ("2 448003", 1, None),
         ] {
-            assert_eq!(decimal(word.as_bytes(), unit), expected, "{word}");
+            assert_eq!(parse_decimal(word.as_bytes(), unit), expected, "{word}");
         }
     }
 
     #[test]
     fn whole_sectors_are_taken_around_bytes() {
-        assert_eq!(extent(512, 1_024), Some(TraceExtent { lba: 1, sectors: 2, ragged: false }));
-        assert_eq!(extent(511, 2), Some(TraceExtent { lba: 0, sectors: 2, ragged: true }));
-        assert_eq!(extent(u64::MAX - 5, 6), None, "beyond what any disk has");
-        assert_eq!(extent(0, 1 << 41), None, "sectors are counted in 32 bits");
+        assert_eq!(covering_extent(512, 1_024), Some(TraceExtent { lba: 1, sectors: 2, ragged: false }));
+        assert_eq!(covering_extent(511, 2), Some(TraceExtent { lba: 0, sectors: 2, ragged: true }));
+        assert_eq!(covering_extent(u64::MAX - 5, 6), None, "beyond what any disk has");
+        assert_eq!(covering_extent(0, 1 << 41), None, "sectors are counted in 32 bits");
     }
 
     #[test]
@@ -360,21 +365,21 @@ mod tests {
             ("1234\u{b0}678", None),
             ("", None),
         ] {
-            assert_eq!(whole(word.as_bytes()), expected, "{word}");
+            assert_eq!(parse_digits(word.as_bytes()), expected, "{word}");
         }
     }
 
     #[test]
     fn words_are_counted_beyond_what_is_wanted() {
-        let (words, count) = commas::<3>(b"a, b ,,d");
+        let (words, count) = split_commas::<3>(b"a, b ,,d");
         assert_eq!((words, count), ([&b"a"[..], b"b", b""], 4));
-        let (words, count) = commas::<9>(b"12345678,\xac+-., ,,0,1234567,x,");
+        let (words, count) = split_commas::<9>(b"12345678,\xac+-., ,,0,1234567,x,");
         let expected: [&[u8]; 9] = [b"12345678", b"\xac+-.", b"", b"", b"0", b"1234567", b"x", b"", b""];
         assert_eq!((words, count), (expected, 8));
         for (bytes, expected) in [("", None), ("1234567", None), ("12345678,", Some(8)), ("0,345678,", Some(1))] {
-            assert_eq!(place(bytes.as_bytes(), b','), expected, "{bytes}");
+            assert_eq!(find_byte(bytes.as_bytes(), b','), expected, "{bytes}");
         }
-        let (words, count) = blanks::<2>(b"  a \t b c");
+        let (words, count) = split_blanks::<2>(b"  a \t b c");
         assert_eq!((words, count), ([&b"a"[..], b"b"], 3));
     }
 }

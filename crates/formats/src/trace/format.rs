@@ -147,7 +147,7 @@ pub const FORMATS: [FormatSpec; 11] = [
 
 impl TraceFormat {
     /// The description.
-    pub fn known(self) -> &'static FormatSpec {
+    pub fn spec(self) -> &'static FormatSpec {
         FORMATS.iter().find(|known| known.format == self).expect("every format is known")
     }
 }
@@ -189,7 +189,7 @@ pub struct TraceReadOptions {
     /// For version 2 of fio's log; `None` means [`WaitMeaning::Absolute`] if the values never decrease.
     pub wait: Option<WaitMeaning>,
     /// For version 2 or 3 of fio's log: reads it as fio replays it.
-    pub placed: Option<Placed>,
+    pub placed: Option<IologPlacement>,
     /// The number of requests in the sorting window.
     pub window: usize,
 }
@@ -197,7 +197,7 @@ pub struct TraceReadOptions {
 /// Where the requests of a log go if it is read as fio replays it. Timestamps are then the sums of fio's waits; a timestamp
 /// before the previous one means no wait.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Placed {
+pub struct IologPlacement {
     /// The file or device that all requests go to (`replay_redirect`).
     pub redirect: Option<String>,
     /// Addresses are divided by it (`replay_scale`); at least 1.
@@ -228,7 +228,7 @@ impl Default for TraceReadOptions {
 impl TraceReadOptions {
     /// The units of a format, with overrides.
     pub fn units(&self, format: TraceFormat) -> TraceUnits {
-        let TraceUnits { time, address, length } = format.known().units;
+        let TraceUnits { time, address, length } = format.spec().units;
         let said = |said: Option<u64>, otherwise| said.unwrap_or(otherwise);
         TraceUnits {
             time: said(self.time, time),

@@ -112,42 +112,45 @@ pub fn loop_word(mode: LoopMode) -> &'static str {
 
 impl TraceOptions {
     /// Parses keys and values; `file` names their origin.
-    pub fn of<'a>(file: &str, keys: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<TraceOptions, Diagnostic> {
+    pub fn parse<'a>(
+        file: &str,
+        keys: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<TraceOptions, Diagnostic> {
         let mut asked = TraceOptions::default();
-        keys.into_iter().try_for_each(|(key, value)| asked.set(file, key, value))?;
+        keys.into_iter().try_for_each(|(key, value)| asked.set_key(file, key, value))?;
         Ok(asked)
     }
 
-    fn set(&mut self, file: &str, key: &str, value: &str) -> Result<(), Diagnostic> {
+    fn set_key(&mut self, file: &str, key: &str, value: &str) -> Result<(), Diagnostic> {
         let takes = KEYS.iter().find(|known| known.0 == key).map(|known| known.1);
         let fault = || {
-            let fault = Diagnostic::at(file, 0, format!("`{value}` is invalid")).key(key);
-            fault.expected(takes.unwrap_or_default())
+            let fault = Diagnostic::at(file, 0, format!("`{value}` is invalid")).with_key(key);
+            fault.with_expected(takes.unwrap_or_default())
         };
         let reading = &mut self.reading;
         match key {
-            "trace.format" => reading.format = Some(word(value, &FORMATS.map(|it| (it.word, it.format)), fault)?),
-            "trace.loop" => self.mode = word(value, &LOOPS, fault)?,
-            "trace.speed" => self.speed = speed(value).ok_or_else(fault)?,
-            "trace.map" => self.map = word(value, &AddressMapping::ALL, fault)?,
+            "trace.format" => reading.format = Some(parse_word(value, &FORMATS.map(|it| (it.word, it.format)), fault)?),
+            "trace.loop" => self.mode = parse_word(value, &LOOPS, fault)?,
+            "trace.speed" => self.speed = parse_speed(value).ok_or_else(fault)?,
+            "trace.map" => self.map = parse_word(value, &AddressMapping::ALL, fault)?,
             "trace.device" if value.is_empty() => return Err(fault()),
             "trace.device" => reading.device = Some(value.to_owned()),
             "trace.event" => {
                 reading.event =
-                    word(value, &[("queued", KernelEvent::Queued), ("issued", KernelEvent::Issued)], fault)?;
+                    parse_word(value, &[("queued", KernelEvent::Queued), ("issued", KernelEvent::Issued)], fault)?;
             }
-            "trace.time" => reading.time = Some(word(value, &TIMES, fault)?),
-            "trace.address" => reading.address = Some(bounded(value).ok_or_else(fault)?),
-            "trace.length" => reading.length = Some(bounded(value).ok_or_else(fault)?),
+            "trace.time" => reading.time = Some(parse_word(value, &TIMES, fault)?),
+            "trace.address" => reading.address = Some(parse_bounded(value).ok_or_else(fault)?),
+            "trace.length" => reading.length = Some(parse_bounded(value).ok_or_else(fault)?),
             "trace.wait" => {
                 let words = [("absolute", WaitMeaning::Absolute), ("relative", WaitMeaning::Relative)];
-                reading.wait = Some(word(value, &words, fault)?);
+                reading.wait = Some(parse_word(value, &words, fault)?);
             }
-            "trace.window" => reading.window = bounded(value).ok_or_else(fault)? as usize,
+            "trace.window" => reading.window = parse_bounded(value).ok_or_else(fault)? as usize,
             _ => {
                 let known = KEYS.map(|known| known.0);
-                let fault = Diagnostic::at(file, 0, "unknown key").key(key).expected(known.join(", "));
-                return Err(fault.nearest_to(key, known));
+                let fault = Diagnostic::at(file, 0, "unknown key").with_key(key).with_expected(known.join(", "));
+                return Err(fault.suggest_nearest(key, known));
             }
         }
         Ok(())
@@ -155,19 +158,19 @@ impl TraceOptions {
 }
 
 /// Parses a number from 1 to 2^20, the limit of a window and of a unit.
-fn bounded(value: &str) -> Option<u64> {
+fn parse_bounded(value: &str) -> Option<u64> {
     value.parse().ok().filter(|number| (1..=1 << 20).contains(number))
 }
 
-fn speed(value: &str) -> Option<ReplaySpeed> {
+fn parse_speed(value: &str) -> Option<ReplaySpeed> {
     let number: f64 = value.parse().ok()?;
     let thousandths = (number * 1_000.0).round();
     (1.0..=1e6).contains(&thousandths).then_some(ReplaySpeed { thousandths: thousandths as u32 })
 }
 
-fn word<T: Copy>(value: &str, known: &[(&str, T)], fault: impl Fn() -> Diagnostic) -> Result<T, Diagnostic> {
+fn parse_word<T: Copy>(value: &str, known: &[(&str, T)], fault: impl Fn() -> Diagnostic) -> Result<T, Diagnostic> {
     let found = known.iter().find(|known| known.0 == value).map(|known| known.1);
-    found.ok_or_else(|| fault().nearest_to(value, known.iter().map(|known| known.0)))
+    found.ok_or_else(|| fault().suggest_nearest(value, known.iter().map(|known| known.0)))
 }
 
 /// The table states the default window.
@@ -180,9 +183,9 @@ mod tests {
     #[test]
     fn keys_say_what_they_say_and_slips_are_told() {
         let asked =
-            TraceOptions::of("f", [("trace.loop", "closed"), ("trace.speed", "0.5"), ("trace.time", "us")]).unwrap();
+            TraceOptions::parse("f", [("trace.loop", "closed"), ("trace.speed", "0.5"), ("trace.time", "us")]).unwrap();
         assert_eq!((asked.mode, asked.speed.thousandths, asked.reading.time), (LoopMode::Closed(1), 500, Some(1_000)));
-        let said = |key: &str, value: &str| TraceOptions::of("f", [(key, value)]).unwrap_err().to_string();
+        let said = |key: &str, value: &str| TraceOptions::parse("f", [(key, value)]).unwrap_err().to_string();
         assert_eq!(said("trace.speed", "0"), "f: `trace.speed`: `0` is invalid; expected 0.001 to 1000");
         assert_eq!(
             said("trace.map", "scaled"),

@@ -2,8 +2,8 @@
 
 use std::io::{BufRead, Read};
 
-use super::fields::{TraceLine, place};
-use super::sink::{EntrySink, Parse, Rows};
+use super::fields::{TraceLine, find_byte};
+use super::sink::{EntrySink, LineParser, Rows};
 use crate::diagnostic::Diagnostic;
 
 /// The longest line of any format.
@@ -20,14 +20,14 @@ pub(super) struct Lines<P> {
     over: bool,
 }
 
-impl<P: Parse> Lines<P> {
-    pub fn boxed(file: &str, input: Box<dyn BufRead + Send>, parse: P) -> Box<Lines<P>> {
+impl<P: LineParser> Lines<P> {
+    pub fn new_boxed(file: &str, input: Box<dyn BufRead + Send>, parse: P) -> Box<Lines<P>> {
         Box::new(Lines { file: file.to_owned(), input, parse, number: 0, line: Vec::new(), cut: false, over: false })
     }
 
-    fn end(&mut self, sink: &mut EntrySink) -> bool {
+    fn finish(&mut self, sink: &mut EntrySink) -> bool {
         self.over = true;
-        self.parse.end(sink);
+        self.parse.finish(sink);
         false
     }
 
@@ -36,7 +36,7 @@ impl<P: Parse> Lines<P> {
     }
 
     /// Collects the next line in `line`; false at the end.
-    fn bring(&mut self) -> Result<bool, Diagnostic> {
+    fn read_line(&mut self) -> Result<bool, Diagnostic> {
         self.line.clear();
         let read = (&mut self.input).take(LONGEST).read_until(b'\n', &mut self.line);
         match read.map_err(|why| self.fault(format!("cannot be read: {why}")))? {
@@ -48,7 +48,7 @@ impl<P: Parse> Lines<P> {
 
 /// Parses a line of `file`, including its end. False: the rest is not part of the trace.
 #[inline]
-fn parse<P: Parse>(
+fn parse_raw_line<P: LineParser>(
     parser: &mut P,
     file: &str,
     number: u64,
@@ -60,35 +60,35 @@ fn parse<P: Parse>(
     if text.is_empty() || text[0] == b'#' {
         return Ok(true);
     }
-    parser.line(&TraceLine { file, number, text }, sink).map_err(|fault| match line.ends_with(b"\n") {
+    parser.parse_line(&TraceLine { file, number, text }, sink).map_err(|fault| match line.ends_with(b"\n") {
         true => fault,
         false => Diagnostic { message: format!("the file ends inside this line: {}", fault.message), ..fault },
     })
 }
 
-impl<P: Parse> Rows for Lines<P> {
+impl<P: LineParser> Rows for Lines<P> {
     #[inline]
-    fn more(&mut self, sink: &mut EntrySink) -> Result<bool, Diagnostic> {
+    fn read_more(&mut self, sink: &mut EntrySink) -> Result<bool, Diagnostic> {
         while sink.ready.is_empty() && !self.over {
             self.number += 1;
             // Usually the whole line is in the buffer. Read errors are reported when the line is collected.
             let here = self.input.fill_buf().unwrap_or_default();
             let here = &here[..here.len().min(LONGEST as usize - 1)];
-            let more = match place(here, b'\n') {
+            let more = match find_byte(here, b'\n') {
                 Some(end) => {
                     self.cut = false;
-                    let more = parse(&mut self.parse, &self.file, self.number, &here[..=end], sink);
+                    let more = parse_raw_line(&mut self.parse, &self.file, self.number, &here[..=end], sink);
                     self.input.consume(end + 1);
                     more?
                 }
-                None if self.bring()? => {
+                None if self.read_line()? => {
                     self.cut = !self.line.ends_with(b"\n");
-                    parse(&mut self.parse, &self.file, self.number, &self.line, sink)?
+                    parse_raw_line(&mut self.parse, &self.file, self.number, &self.line, sink)?
                 }
                 None => false,
             };
             if !more {
-                return Ok(self.end(sink));
+                return Ok(self.finish(sink));
             }
         }
         Ok(!self.over)

@@ -21,7 +21,7 @@ mod columns;
 mod row;
 
 use columns::TraceColumns;
-use row::{LATEST_MS, LONGEST_MS, Place, Raw};
+use row::{LATEST_MS, LONGEST_MS, LinePosition, RawRow};
 
 /// A measured trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,19 +43,19 @@ const TAGS: [&str; 4] = ["Hit", "Miss", "Doub", "Trip"];
 pub fn parse(file: &str, text: &str) -> Result<MeasuredTrace, Diagnostic> {
     // Some editors start a file with this mark.
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let (raw, warnings) = match content(text).next() {
-        None => return Err(Diagnostic::at(file, 0, "the file contains no requests").expected("a trace")),
-        Some((_, line)) if is_disksim(line) => (disksim(file, text)?, Vec::new()),
-        Some(_) => csv(file, text)?,
+    let (raw, warnings) = match content_lines(text).next() {
+        None => return Err(Diagnostic::at(file, 0, "the file contains no requests").with_expected("a trace")),
+        Some((_, line)) if is_disksim(line) => (parse_disksim(file, text)?, Vec::new()),
+        Some(_) => parse_csv(file, text)?,
     };
     if raw.is_empty() {
-        return Err(Diagnostic::at(file, 0, "the file contains no requests").expected("a line for each request"));
+        return Err(Diagnostic::at(file, 0, "the file contains no requests").with_expected("a line for each request"));
     }
-    Ok(MeasuredTrace { warnings, ..derive(file, raw)? })
+    Ok(MeasuredTrace { warnings, ..derive_missing(file, raw)? })
 }
 
 /// The lines with content, and their numbers.
-fn content(text: &str) -> impl Iterator<Item = (usize, &str)> {
+fn content_lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line.trim()));
     lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'))
 }
@@ -65,24 +65,24 @@ fn is_disksim(line: &str) -> bool {
 }
 
 /// DiskSim's validation format.
-fn disksim(file: &str, text: &str) -> Result<Vec<Raw>, Diagnostic> {
+fn parse_disksim(file: &str, text: &str) -> Result<Vec<RawRow>, Diagnostic> {
     let mut rows = Vec::new();
-    for (line, text) in content(text) {
-        let at = Place { file, line };
+    for (line, text) in content_lines(text) {
+        let at = LinePosition { file, line };
         let words: Vec<&str> = text.split_whitespace().collect();
         let [op, tag, lba, sectors, response, think] = words[..] else {
             let fault = Diagnostic::at(file, line, format!("{} words", words.len()));
-            return Err(fault.expected("R|W, tag, LBA, sectors, response, think time"));
+            return Err(fault.with_expected("R|W, tag, LBA, sectors, response, think time"));
         };
         if !TAGS.contains(&tag) {
-            return Err(at.fault("tag", tag, "Hit, Miss, Doub or Trip").nearest_to(tag, TAGS));
+            return Err(at.invalid_word("tag", tag, "Hit, Miss, Doub or Trip").suggest_nearest(tag, TAGS));
         }
-        rows.push(Raw {
-            op: at.op(op)?,
-            lba: at.lba(lba)?,
-            sectors: at.sectors(sectors)?,
-            measured: at.time("response", response, 1e-3, LONGEST_MS)?,
-            think: Some(at.time("think time", think, 1e-3, LATEST_MS)?),
+        rows.push(RawRow {
+            op: at.parse_op(op)?,
+            lba: at.parse_lba(lba)?,
+            sectors: at.parse_sectors(sectors)?,
+            measured: at.parse_time("response", response, 1e-3, LONGEST_MS)?,
+            think: Some(at.parse_time("think time", think, 1e-3, LATEST_MS)?),
             arrival: None,
             line,
         });
@@ -91,41 +91,42 @@ fn disksim(file: &str, text: &str) -> Result<Vec<Raw>, Diagnostic> {
 }
 
 /// The CSV format.
-fn csv(file: &str, text: &str) -> Result<(Vec<Raw>, Vec<Diagnostic>), Diagnostic> {
+fn parse_csv(file: &str, text: &str) -> Result<(Vec<RawRow>, Vec<Diagnostic>), Diagnostic> {
     // After skipping, the position of a record in the text is an index into these lines.
-    let (lines, kept): (Vec<usize>, Vec<&str>) = content(text).unzip();
+    let (lines, kept): (Vec<usize>, Vec<&str>) = content_lines(text).unzip();
     let line = |place: Option<&csv::Position>| {
         place.and_then(|place| lines.get(place.line() as usize - 1)).copied().unwrap_or(0)
     };
     let unreadable = |error: &csv::Error| {
-        Diagnostic::at(file, line(error.position()), error.to_string()).expected("comma-separated values")
+        Diagnostic::at(file, line(error.position()), error.to_string()).with_expected("comma-separated values")
     };
     let kept = kept.join("\n");
     let mut reader = csv::ReaderBuilder::new();
-    let reader = reader.trim(csv::Trim::All).flexible(true).delimiter(delimiter(kept.lines().next().unwrap_or("")));
+    let reader =
+        reader.trim(csv::Trim::All).flexible(true).delimiter(find_delimiter(kept.lines().next().unwrap_or("")));
     let mut reader = reader.from_reader(kept.as_bytes());
     let header = reader.headers().map_err(|error| unreadable(&error))?.clone();
-    let (columns, warnings) = TraceColumns::of(Place { file, line: lines[0] }, &header)?;
+    let (columns, warnings) = TraceColumns::from_header(LinePosition { file, line: lines[0] }, &header)?;
     let mut rows = Vec::new();
     for record in reader.records() {
         let record = record.map_err(|error| unreadable(&error))?;
-        let at = Place { file, line: line(record.position()) };
+        let at = LinePosition { file, line: line(record.position()) };
         if record.len() > header.len() {
             let fault = Diagnostic::at(file, at.line, format!("{} values", record.len()));
-            return Err(fault.expected(format!("at most {}, as the header has", header.len())));
+            return Err(fault.with_expected(format!("at most {}, as the header has", header.len())));
         }
-        rows.push(columns.row(at, &record)?);
+        rows.push(columns.read_row(at, &record)?);
     }
     Ok((rows, warnings))
 }
 
 /// The delimiter of a header: a comma, a semicolon or a tab.
-fn delimiter(header: &str) -> u8 {
+fn find_delimiter(header: &str) -> u8 {
     [b',', b';', b'\t'].into_iter().find(|&mark| header.contains(char::from(mark))).unwrap_or(b',')
 }
 
 /// Derives missing values.
-fn derive(file: &str, raw: Vec<Raw>) -> Result<MeasuredTrace, Diagnostic> {
+fn derive_missing(file: &str, raw: Vec<RawRow>) -> Result<MeasuredTrace, Diagnostic> {
     let mut trace = MeasuredTrace::default();
     let mut clock = Span::ZERO;
     let start = raw.first().and_then(|row| row.arrival).unwrap_or(Span::ZERO);
@@ -134,13 +135,13 @@ fn derive(file: &str, raw: Vec<Raw>) -> Result<MeasuredTrace, Diagnostic> {
             Some(at)
                 if at < start || at - start < trace.rows.last().map_or(Span::ZERO, |row: &ReplayRow| row.arrival) =>
             {
-                return Err(Diagnostic::at(file, row.line, "earlier than the previous row").key("arrival_ms"));
+                return Err(Diagnostic::at(file, row.line, "earlier than the previous row").with_key("arrival_ms"));
             }
             Some(at) => at - start,
             None => clock,
         };
         if arrival.nanos() as f64 > LATEST_MS * 1e6 {
-            return Err(Diagnostic::at(file, row.line, "the trace is longer than a year").key("think_ms"));
+            return Err(Diagnostic::at(file, row.line, "the trace is longer than a year").with_key("think_ms"));
         }
         let done = arrival + row.measured;
         let next = raw.get(index + 1).and_then(|row| row.arrival).map_or(done, |at| at.saturating_sub(start));

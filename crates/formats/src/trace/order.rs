@@ -12,7 +12,7 @@ pub(super) struct ReorderWindow {
     /// Requests in order.
     queue: VecDeque<RawEntry>,
     /// Late requests, which came after one with a later timestamp.
-    late: BinaryHeap<Late>,
+    late: BinaryHeap<LateEntry>,
     /// Number of requests so far.
     came: u64,
     /// The timestamp of the last request returned.
@@ -22,27 +22,27 @@ pub(super) struct ReorderWindow {
 }
 
 /// The earliest is the greatest; among equals, the one that came first.
-struct Late(RawEntry, u64);
+struct LateEntry(RawEntry, u64);
 
-impl Ord for Late {
-    fn cmp(&self, other: &Late) -> std::cmp::Ordering {
+impl Ord for LateEntry {
+    fn cmp(&self, other: &LateEntry) -> std::cmp::Ordering {
         (other.0.at, other.1).cmp(&(self.0.at, self.1))
     }
 }
 
-impl PartialOrd for Late {
-    fn partial_cmp(&self, other: &Late) -> Option<std::cmp::Ordering> {
+impl PartialOrd for LateEntry {
+    fn partial_cmp(&self, other: &LateEntry) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl PartialEq for Late {
-    fn eq(&self, other: &Late) -> bool {
+impl PartialEq for LateEntry {
+    fn eq(&self, other: &LateEntry) -> bool {
         self.cmp(other).is_eq()
     }
 }
 
-impl Eq for Late {}
+impl Eq for LateEntry {}
 
 impl ReorderWindow {
     /// A window of at most this many requests.
@@ -64,25 +64,25 @@ impl ReorderWindow {
             return Ok(());
         }
         if raw.at < self.given {
-            return Err(self.too_late(file, &raw));
+            return Err(self.too_late_error(file, &raw));
         }
         self.reordered += 1;
         self.came += 1;
-        self.late.push(Late(raw, self.came));
+        self.late.push(LateEntry(raw, self.came));
         Ok(())
     }
 
     #[cold]
-    fn too_late(&self, file: &str, raw: &RawEntry) -> Diagnostic {
+    fn too_late_error(&self, file: &str, raw: &RawEntry) -> Diagnostic {
         let by = (self.given - raw.at) as f64 / 1e9;
         let fault = format!("it is {by:.6} s earlier than a line more than {} requests before it", self.most);
         let expected = "a trace sorted by time, or a larger trace.window";
-        Diagnostic::at(file, raw.line as usize, fault).key("time").expected(expected)
+        Diagnostic::at(file, raw.line as usize, fault).with_key("time").with_expected(expected)
     }
 
     /// Removes the earliest request.
     #[inline]
-    pub fn give(&mut self) -> Option<RawEntry> {
+    pub fn pop_earliest(&mut self) -> Option<RawEntry> {
         let raw = match (self.late.peek(), self.queue.front()) {
             // Among equals, the one in the queue came first, as late ones came after a later one.
             (Some(late), Some(front)) if late.0.at < front.at => self.late.pop().map(|late| late.0),
@@ -107,11 +107,11 @@ mod tests {
         let mut given = Vec::new();
         for (index, &at) in instants.iter().enumerate() {
             if order.is_full() {
-                given.extend(order.give().map(|raw| (raw.at, raw.line)));
+                given.extend(order.pop_earliest().map(|raw| (raw.at, raw.line)));
             }
             order.add("t", raw(at, index as u64 + 1)).map_err(|fault| fault.to_string())?;
         }
-        given.extend(std::iter::from_fn(|| order.give()).map(|raw| (raw.at, raw.line)));
+        given.extend(std::iter::from_fn(|| order.pop_earliest()).map(|raw| (raw.at, raw.line)));
         Ok((given, order.reordered))
     }
 

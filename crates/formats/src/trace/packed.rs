@@ -35,7 +35,7 @@ enum Packing {
 }
 
 impl Packing {
-    fn of(head: &[u8]) -> Option<Packing> {
+    fn detect(head: &[u8]) -> Option<Packing> {
         // Zstandard frames, and skippable frames.
         let skipped = head.get(1..4) == Some(b"\x2a\x4d\x18") && head[0] & 0xf0 == 0x50;
         match head {
@@ -58,11 +58,11 @@ impl Packing {
 }
 
 /// The decompressed input; the input itself if it is not compressed.
-pub fn unpacked(mut input: PackedInput) -> io::Result<PackedInput> {
+pub fn unpack(mut input: PackedInput) -> io::Result<PackedInput> {
     for _ in 0..WITHIN {
         let mut head = Vec::with_capacity(HEAD);
         input.by_ref().take(HEAD as u64).read_to_end(&mut head)?;
-        let packing = Packing::of(&head);
+        let packing = Packing::detect(&head);
         let whole: PackedInput = Box::new(Cursor::new(head).chain(input));
         let Some(packing) = packing else { return Ok(whole) };
         let packed = BufReader::with_capacity(BUFFER, whole);
@@ -163,7 +163,7 @@ impl<R: Read> Tar<R> {
     fn next(&mut self) -> io::Result<bool> {
         let wrong = |why: String| Err(io::Error::new(ErrorKind::InvalidData, why));
         loop {
-            self.skip(self.padding)?;
+            self.skip_bytes(self.padding)?;
             let mut header = [0; BLOCK];
             let mut read = 0;
             while read < BLOCK {
@@ -177,7 +177,7 @@ impl<R: Read> Tar<R> {
             if header[0] == 0 {
                 return Ok(false);
             }
-            let Some(size) = number(&header[124..136]) else {
+            let Some(size) = parse_number(&header[124..136]) else {
                 return wrong("the size of a file is not a number".to_owned());
             };
             self.padding = size.next_multiple_of(BLOCK as u64) - size;
@@ -196,7 +196,7 @@ impl<R: Read> Tar<R> {
         }
     }
 
-    fn skip(&mut self, bytes: u64) -> io::Result<()> {
+    fn skip_bytes(&mut self, bytes: u64) -> io::Result<()> {
         io::copy(&mut self.archive.by_ref().take(bytes), &mut io::sink()).map(|_| self.padding = 0)
     }
 }
@@ -219,7 +219,7 @@ impl<R: Read> Read for Tar<R> {
 }
 
 /// A number of a header: octal, or from 8 GiB on in base 256, as GNU and POSIX write it.
-fn number(field: &[u8]) -> Option<u64> {
+fn parse_number(field: &[u8]) -> Option<u64> {
     if field[0] & 0x80 != 0 {
         let (high, low) = field.split_at(field.len() - 8);
         let fits = high[0] == 0x80 && high[1..].iter().all(|byte| *byte == 0);
@@ -276,7 +276,7 @@ mod tests {
 
     fn read(packed: Vec<u8>) -> Result<Vec<u8>, String> {
         let mut text = Vec::new();
-        unpacked(Box::new(Cursor::new(packed)))
+        unpack(Box::new(Cursor::new(packed)))
             .and_then(|mut input| input.read_to_end(&mut text))
             .map_err(|it| it.to_string())?;
         Ok(text)
@@ -334,9 +334,9 @@ mod tests {
 
     #[test]
     fn sizes_of_archives_are_octal_or_base_256() {
-        assert_eq!(number(b"00000001750\0"), Some(1_000));
-        assert_eq!(number(b"      1750 \0"), Some(1_000));
-        assert_eq!(number(&[0x80, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 1]), Some((4 << 32) + 1));
-        assert_eq!(number(b"9\0\0\0\0\0\0\0\0\0\0\0"), None);
+        assert_eq!(parse_number(b"00000001750\0"), Some(1_000));
+        assert_eq!(parse_number(b"      1750 \0"), Some(1_000));
+        assert_eq!(parse_number(&[0x80, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 1]), Some((4 << 32) + 1));
+        assert_eq!(parse_number(b"9\0\0\0\0\0\0\0\0\0\0\0"), None);
     }
 }

@@ -32,7 +32,7 @@ impl Pairing {
         }
         self.waiting.push_back((raw, raw.sectors.into()));
         if self.waiting.len() > MOST {
-            self.give(sink);
+            self.pass_on_first(sink);
         }
     }
 
@@ -52,18 +52,18 @@ impl Pairing {
         }
         // A request without sectors cannot be matched with its completion.
         while self.waiting.front().is_some_and(|(raw, left)| *left == 0 || raw.sectors == 0) {
-            self.give(sink);
+            self.pass_on_first(sink);
         }
     }
 
     /// Passes on the remaining requests at the end.
-    pub fn end(&mut self, sink: &mut EntrySink) {
+    pub fn finish(&mut self, sink: &mut EntrySink) {
         while !self.waiting.is_empty() {
-            self.give(sink);
+            self.pass_on_first(sink);
         }
     }
 
-    fn give(&mut self, sink: &mut EntrySink) {
+    fn pass_on_first(&mut self, sink: &mut EntrySink) {
         if let Some((raw, _)) = self.waiting.pop_front() {
             self.places.remove(&(raw.device, raw.lba, self.first));
             self.first += 1;
@@ -85,7 +85,7 @@ mod tests {
                 _ => pairing.complete(0, lba, sectors.into(), at, &mut sink),
             }
         }
-        pairing.end(&mut sink);
+        pairing.finish(&mut sink);
         sink.ready.iter().map(|raw| (raw.lba, raw.response)).collect()
     }
 

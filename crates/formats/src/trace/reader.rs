@@ -60,7 +60,7 @@ pub fn open(parts: Vec<TracePart>, reading: &TraceReadOptions) -> Result<TraceRe
         let read = input.by_ref().take(HEAD).read_to_end(&mut head);
         read.map_err(|why| Diagnostic::at(&file, 0, format!("cannot be read: {why}")))?;
         if let (None, true) = (format, inputs.is_empty()) {
-            format = Some(sniff::format(&file, &head)?);
+            format = Some(sniff::detect_format(&file, &head)?);
         }
         let rest = std::io::BufReader::with_capacity(1 << 18, input);
         inputs.push((file, Box::new(Cursor::new(head).chain(rest)) as Box<dyn BufRead + Send>));
@@ -68,11 +68,11 @@ pub fn open(parts: Vec<TracePart>, reading: &TraceReadOptions) -> Result<TraceRe
     let (file, format) =
         (inputs.first().map_or(String::new(), |input| input.0.clone()), format.unwrap_or(TraceFormat::Blktrace));
     let (rows, sink) =
-        (rows(format, inputs, reading), EntrySink { wanted: reading.device.clone(), ..EntrySink::default() });
+        (open_rows(format, inputs, reading), EntrySink { wanted: reading.device.clone(), ..EntrySink::default() });
     Ok(TraceReader { file, format, rows, sink, order: ReorderWindow::new(reading.window), base: None, ended: false })
 }
 
-fn rows(
+fn open_rows(
     format: TraceFormat,
     mut inputs: Vec<(String, Box<dyn BufRead + Send>)>,
     reading: &TraceReadOptions,
@@ -84,19 +84,19 @@ fn rows(
     let (file, units) = (&*file, reading.units(format));
     match format {
         TraceFormat::Blktrace => unreachable!("it is no text"),
-        TraceFormat::Blkparse => Lines::boxed(file, input, blkparse::Blkparse::new(reading.event)),
-        TraceFormat::Msr => Lines::boxed(file, input, msr::Msr(units)),
-        TraceFormat::Spc => Lines::boxed(file, input, spc::Spc(units)),
-        TraceFormat::Disksim => Lines::boxed(file, input, disksim::DisksimAscii(units)),
-        TraceFormat::Validation => Lines::boxed(file, input, disksim::DisksimValidation::new(units)),
+        TraceFormat::Blkparse => Lines::new_boxed(file, input, blkparse::Blkparse::new(reading.event)),
+        TraceFormat::Msr => Lines::new_boxed(file, input, msr::Msr(units)),
+        TraceFormat::Spc => Lines::new_boxed(file, input, spc::Spc(units)),
+        TraceFormat::Disksim => Lines::new_boxed(file, input, disksim::DisksimAscii(units)),
+        TraceFormat::Validation => Lines::new_boxed(file, input, disksim::DisksimValidation::new(units)),
         TraceFormat::Iolog => {
             let wait = reading.wait.unwrap_or(WaitMeaning::Absolute);
-            Lines::boxed(file, input, iolog::Iolog::new(units, wait, reading.placed.clone()))
+            Lines::new_boxed(file, input, iolog::Iolog::new(units, wait, reading.placed.clone()))
         }
-        TraceFormat::Alibaba => Lines::boxed(file, input, alibaba::Alibaba(units)),
-        TraceFormat::Tencent => Lines::boxed(file, input, tencent::Tencent::new(units)),
-        TraceFormat::Biosnoop => Lines::boxed(file, input, biosnoop::Biosnoop::new(units)),
-        TraceFormat::Recording => Lines::boxed(file, input, recorded::SessionRows),
+        TraceFormat::Alibaba => Lines::new_boxed(file, input, alibaba::Alibaba(units)),
+        TraceFormat::Tencent => Lines::new_boxed(file, input, tencent::Tencent::new(units)),
+        TraceFormat::Biosnoop => Lines::new_boxed(file, input, biosnoop::Biosnoop::new(units)),
+        TraceFormat::Recording => Lines::new_boxed(file, input, recorded::SessionRows),
     }
 }
 
@@ -122,7 +122,7 @@ impl TraceReader {
     }
 
     /// The statistics so far.
-    pub fn met(&self) -> ReaderCounts {
+    pub fn counts(&self) -> ReaderCounts {
         let EntrySink { elsewhere, passed_over, waits, .. } = self.sink;
         ReaderCounts { reordered: self.order.reordered, elsewhere, passed_over, waits, cut: self.rows.is_cut() }
     }
@@ -133,10 +133,10 @@ impl TraceReader {
         while !self.ended && !self.order.is_full() {
             match self.sink.ready.pop_front() {
                 Some(raw) => self.order.add(&self.file, raw)?,
-                None => self.ended = !self.rows.more(&mut self.sink)? && self.sink.ready.is_empty(),
+                None => self.ended = !self.rows.read_more(&mut self.sink)? && self.sink.ready.is_empty(),
             }
         }
-        let Some(raw) = self.order.give() else { return Ok(None) };
+        let Some(raw) = self.order.pop_earliest() else { return Ok(None) };
         let base = *self.base.get_or_insert(raw.at);
         let RawEntry { response, op, fua, device, lba, sectors, ragged, .. } = raw;
         let (at, response) = (Span::from_nanos(raw.at - base), response.map(Span::from_nanos));

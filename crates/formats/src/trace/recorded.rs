@@ -2,14 +2,14 @@
 //! disk (power, settings) are skipped and counted; [`crate::recording`] reads the complete recording.
 
 use super::fields::TraceLine;
-use super::sink::{EntrySink, Parse, RawEntry};
+use super::sink::{EntrySink, LineParser, RawEntry};
 use crate::diagnostic::Diagnostic;
 use crate::recording;
 
 pub(super) struct SessionRows;
 
-impl Parse for SessionRows {
-    fn line(&mut self, line: &TraceLine<'_>, sink: &mut EntrySink) -> Result<bool, Diagnostic> {
+impl LineParser for SessionRows {
+    fn parse_line(&mut self, line: &TraceLine<'_>, sink: &mut EntrySink) -> Result<bool, Diagnostic> {
         let text = String::from_utf8_lossy(line.text);
         if text == recording::COLUMNS {
             return Ok(true);
@@ -18,8 +18,8 @@ impl Parse for SessionRows {
             sink.passed_over += 1;
             return Ok(true);
         }
-        let entry = recording::entry(line.file, line.number as usize, &text)?;
-        let device = sink.devices.place(line, b"disk")?;
+        let entry = recording::parse_request(line.file, line.number as usize, &text)?;
+        let device = sink.devices.device_index(line, b"disk")?;
         let (at, response) = (entry.at.nanos(), Some(entry.done.since(entry.at).nanos()));
         let (op, fua, lba, sectors) = (entry.op, entry.fua, entry.lba, entry.sectors);
         sink.put(RawEntry { at, response, op, fua, device, lba, sectors, ragged: false, line: line.number });

@@ -43,7 +43,7 @@ pub(super) struct DeviceNames {
 impl DeviceNames {
     /// The index of a device by its name.
     #[inline]
-    pub fn place(&mut self, line: &TraceLine<'_>, written: &[u8]) -> Result<u32, Diagnostic> {
+    pub fn device_index(&mut self, line: &TraceLine<'_>, written: &[u8]) -> Result<u32, Diagnostic> {
         if self.last.0 == written && !self.names.is_empty() {
             return Ok(self.last.1);
         }
@@ -54,7 +54,7 @@ impl DeviceNames {
         let place = match self.places.get(written) {
             Some(&place) => place,
             None if self.names.len() == DEVICES => {
-                let fault = line.wrong("device", written, "a trace with fewer devices");
+                let fault = line.invalid_word("device", written, "a trace with fewer devices");
                 return Err(Diagnostic { message: format!("more than {DEVICES} devices"), ..fault });
             }
             None => {
@@ -95,7 +95,7 @@ impl EntrySink {
 /// A format's reader.
 pub(super) trait Rows {
     /// Reads until there is at least one request; false at the end.
-    fn more(&mut self, sink: &mut EntrySink) -> Result<bool, Diagnostic>;
+    fn read_more(&mut self, sink: &mut EntrySink) -> Result<bool, Diagnostic>;
     /// Whether the file does not end with a line end.
     fn is_cut(&self) -> bool {
         false
@@ -103,9 +103,9 @@ pub(super) trait Rows {
 }
 
 /// A format with lines.
-pub(super) trait Parse {
+pub(super) trait LineParser {
     /// Parses a line, which is neither empty nor a comment. False: the rest is not part of the trace.
-    fn line(&mut self, line: &TraceLine<'_>, sink: &mut EntrySink) -> Result<bool, Diagnostic>;
+    fn parse_line(&mut self, line: &TraceLine<'_>, sink: &mut EntrySink) -> Result<bool, Diagnostic>;
     /// Called at the end.
-    fn end(&mut self, _: &mut EntrySink) {}
+    fn finish(&mut self, _: &mut EntrySink) {}
 }

@@ -1,7 +1,7 @@
 //! Detects the format of a file from its first lines. A single line with the shape of a format is enough, so that a mistake in
 //! the first line is reported as such, not as an unknown format.
 
-use super::fields::{blanks, commas, decimal, hexadecimal, shown, whole};
+use super::fields::{parse_decimal, parse_digits, parse_hexadecimal, printable_word, split_blanks, split_commas};
 use super::format::{FORMATS, TraceFormat};
 use super::{biosnoop, blktrace, iolog};
 use crate::diagnostic::Diagnostic;
@@ -26,7 +26,7 @@ pub enum FormatGuess {
 
 /// Detects the format from the beginning of a file.
 pub fn recognise(head: &[u8]) -> FormatGuess {
-    if blktrace::magic(head).is_some() {
+    if blktrace::read_magic(head).is_some() {
         return FormatGuess::As(TraceFormat::Blktrace);
     }
     if head.starts_with(b"BZh") {
@@ -42,10 +42,10 @@ pub fn recognise(head: &[u8]) -> FormatGuess {
     }
     let lines = head.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     let lines: Vec<&[u8]> = lines.filter(|line| !line.is_empty() && line[0] != b'#').collect();
-    if let Some(found) = lines.iter().take(LINES).find_map(|line| shape(line)) {
+    if let Some(found) = lines.iter().take(LINES).find_map(|line| match_shape(line)) {
         return FormatGuess::As(found);
     }
-    lines.iter().find_map(|line| head_of_table(line)).unwrap_or(FormatGuess::Not)
+    lines.iter().find_map(|line| match_header(line)).unwrap_or(FormatGuess::Not)
 }
 
 /// Whether this is the beginning of a log that fio 3.33 replays: version 2 or 3.
@@ -55,27 +55,29 @@ pub fn is_replayed(head: &[u8]) -> bool {
 }
 
 /// The format of a trace from its beginning, or an error.
-pub(super) fn format(file: &str, head: &[u8]) -> Result<TraceFormat, Diagnostic> {
+pub(super) fn detect_format(file: &str, head: &[u8]) -> Result<TraceFormat, Diagnostic> {
     let known = || FORMATS.iter().map(|known| known.word).collect::<Vec<_>>().join(", ");
     match recognise(head) {
         FormatGuess::As(format) => Ok(format),
         FormatGuess::Refused(why) => Err(Diagnostic::at(file, 0, why)),
-        FormatGuess::Not if head.is_empty() => Err(Diagnostic::at(file, 0, "the file is empty").expected("a trace")),
+        FormatGuess::Not if head.is_empty() => {
+            Err(Diagnostic::at(file, 0, "the file is empty").with_expected("a trace"))
+        }
         FormatGuess::Not => {
             let first = head.split(|byte| *byte == b'\n').next().unwrap_or_default();
-            let fault = format!("`{}` does not start a trace of a known format", shown(first.trim_ascii()));
+            let fault = format!("`{}` does not start a trace of a known format", printable_word(first.trim_ascii()));
             Err(Diagnostic::at(file, 1, fault)
-                .expected(format!("one of {}; set trace.format=NAME to name it", known())))
+                .with_expected(format!("one of {}; set trace.format=NAME to name it", known())))
         }
     }
 }
 
 /// The format that matches the shape of a line.
-fn shape(line: &[u8]) -> Option<TraceFormat> {
+fn match_shape(line: &[u8]) -> Option<TraceFormat> {
     let is_op = |word: &[u8]| matches!(word, b"r" | b"R" | b"w" | b"W");
-    let is_time = |word: &[u8]| decimal(word, 1).is_some();
-    let (words, count) = commas::<7>(line);
-    let numbers = |places: &[usize]| places.iter().all(|&place| whole(words[place]).is_some());
+    let is_time = |word: &[u8]| parse_decimal(word, 1).is_some();
+    let (words, count) = split_commas::<7>(line);
+    let numbers = |places: &[usize]| places.iter().all(|&place| parse_digits(words[place]).is_some());
     match count {
         7 if [&b"read"[..], b"write"].iter().any(|op| words[3].eq_ignore_ascii_case(op)) => {
             return Some(TraceFormat::Msr);
@@ -86,24 +88,28 @@ fn shape(line: &[u8]) -> Option<TraceFormat> {
         3 if matches!(words[0], b"0" | b"1") && numbers(&[1, 2]) => return Some(TraceFormat::Iolog),
         _ => {}
     }
-    let (words, count) = blanks::<7>(line);
-    let numbers = |places: &[usize]| places.iter().all(|&place| whole(words[place]).is_some());
+    let (words, count) = split_blanks::<7>(line);
+    let numbers = |places: &[usize]| places.iter().all(|&place| parse_digits(words[place]).is_some());
     match count {
         6 if matches!(words[0], b"R" | b"W") && words[1].iter().all(u8::is_ascii_alphabetic) && numbers(&[2, 3]) => {
             Some(TraceFormat::Validation)
         }
-        5..=6 if is_time(words[0]) && numbers(&[1, 2, 3]) && hexadecimal(words[4]).is_some() => {
+        5..=6 if is_time(words[0]) && numbers(&[1, 2, 3]) && parse_hexadecimal(words[4]).is_some() => {
             Some(TraceFormat::Disksim)
         }
-        7.. if commas::<2>(words[0]).1 == 2 && numbers(&[1, 2, 4]) && is_time(words[3]) => {
-            commas::<2>(words[0]).0.iter().all(|number| whole(number).is_some()).then_some(TraceFormat::Blkparse)
+        7.. if split_commas::<2>(words[0]).1 == 2 && numbers(&[1, 2, 4]) && is_time(words[3]) => {
+            split_commas::<2>(words[0])
+                .0
+                .iter()
+                .all(|number| parse_digits(number).is_some())
+                .then_some(TraceFormat::Blkparse)
         }
         _ => None,
     }
 }
 
 /// The header of a table, which may follow a page of messages.
-fn head_of_table(line: &[u8]) -> Option<FormatGuess> {
+fn match_header(line: &[u8]) -> Option<FormatGuess> {
     let words: Vec<&[u8]> = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).collect();
     let has = |word: &[u8]| words.contains(&word);
     let begins = words.first()?;

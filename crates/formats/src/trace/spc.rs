@@ -4,30 +4,30 @@
 
 use seekwise_model::block::Op;
 
-use super::fields::{TraceLine, TraceUnits, commas};
+use super::fields::{TraceLine, TraceUnits, split_commas};
 use super::format::TraceFormat;
-use super::sink::{EntrySink, Parse, RawEntry};
+use super::sink::{EntrySink, LineParser, RawEntry};
 use crate::diagnostic::Diagnostic;
 
 pub(super) struct Spc(pub TraceUnits);
 
-impl Parse for Spc {
+impl LineParser for Spc {
     #[inline]
-    fn line(&mut self, line: &TraceLine<'_>, sink: &mut EntrySink) -> Result<bool, Diagnostic> {
-        let (words, count) = commas::<5>(line.text);
+    fn parse_line(&mut self, line: &TraceLine<'_>, sink: &mut EntrySink) -> Result<bool, Diagnostic> {
+        let (words, count) = split_commas::<5>(line.text);
         if count < 5 {
-            return Err(line.values(count, TraceFormat::Spc.known().columns));
+            return Err(line.wrong_count(count, TraceFormat::Spc.spec().columns));
         }
         let [asu, lba, size, op, stamp] = words;
-        line.whole("ASU", asu)?;
+        line.parse_whole("ASU", asu)?;
         let op = match op {
             b"r" | b"R" => Op::Read,
             b"w" | b"W" => Op::Write,
-            _ => return Err(line.wrong("Opcode", op, "R or W")),
+            _ => return Err(line.invalid_word("Opcode", op, "R or W")),
         };
-        let extent = line.extent(["LBA", "Size"], [lba, size], &self.0)?;
-        let at = line.time("Timestamp", stamp, self.0.time)?;
-        let device = sink.devices.place(line, asu)?;
+        let extent = line.parse_extent(["LBA", "Size"], [lba, size], &self.0)?;
+        let at = line.parse_time("Timestamp", stamp, self.0.time)?;
+        let device = sink.devices.device_index(line, asu)?;
         let (lba, sectors, ragged) = (extent.lba, extent.sectors, extent.ragged);
         sink.put(RawEntry { at, response: None, op, fua: false, device, lba, sectors, ragged, line: line.number });
         Ok(true)

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use seekwise_model::block::{Op, SECTOR};
 use seekwise_model::time::Span;
 
-use super::fields::{TIMES, name_of};
+use super::fields::{TIMES, time_unit_name};
 use super::format::{KernelEvent, TraceFormat, TraceReadOptions, WaitMeaning};
 use super::iolog;
 use super::reader::{ReaderCounts, TraceEntry, TracePart, open};
@@ -88,11 +88,11 @@ pub struct UnitClues {
 const EXACT: usize = 1 << 13;
 
 /// A histogram of sizes, exact at first and then by powers of two, and the largest size.
-struct Sizes(Vec<u64>, u32);
+struct SizeHistogram(Vec<u64>, u32);
 
-impl Sizes {
-    fn new() -> Sizes {
-        Sizes(vec![0; EXACT + 33], 0)
+impl SizeHistogram {
+    fn new() -> SizeHistogram {
+        SizeHistogram(vec![0; EXACT + 33], 0)
     }
 
     #[inline]
@@ -123,28 +123,28 @@ pub fn survey(
     reading: &TraceReadOptions,
     touched: bool,
 ) -> Result<TraceSurvey, Diagnostic> {
-    let found = read(parts()?, reading, touched);
+    let found = read_survey(parts()?, reading, touched);
     let goes_back = |fault: &Diagnostic| fault.expected.as_deref() == Some(iolog::WAITS);
     match found {
         // Decreasing values cannot be times from the start.
         Err(fault) if reading.wait.is_none() && goes_back(&fault) => {
-            read(parts()?, &TraceReadOptions { wait: Some(WaitMeaning::Relative), ..reading.clone() }, touched)
+            read_survey(parts()?, &TraceReadOptions { wait: Some(WaitMeaning::Relative), ..reading.clone() }, touched)
         }
         found => found,
     }
 }
 
-fn read(parts: Vec<TracePart>, reading: &TraceReadOptions, touched: bool) -> Result<TraceSurvey, Diagnostic> {
+fn read_survey(parts: Vec<TracePart>, reading: &TraceReadOptions, touched: bool) -> Result<TraceSurvey, Diagnostic> {
     let file = parts.first().map_or(String::new(), |part| part.0.clone());
     let mut reader = open(parts, reading)?;
     let units = reading.units(reader.format);
-    applies(&file, reader.format, reading)?;
+    check_settings(&file, reader.format, reading)?;
     let mut survey = TraceSurvey::new(reader.format, reading);
-    let mut sizes = Sizes::new();
+    let mut sizes = SizeHistogram::new();
     let mut stretches: Vec<BTreeSet<u64>> = Vec::new();
     let mut remembered = 0;
     while let Some(entry) = reader.read()? {
-        survey.count(&entry, &mut sizes);
+        survey.count_entry(&entry, &mut sizes);
         let device = entry.device as usize;
         if survey.devices.len() <= device {
             survey.devices.resize_with(device + 1, TraceDevice::default);
@@ -154,7 +154,7 @@ fn read(parts: Vec<TracePart>, reading: &TraceReadOptions, touched: bool) -> Res
         of.requests += 1;
         of.sectors = of.sectors.max(entry.lba + u64::from(entry.sectors));
         if entry.op != Op::Trim && entry.sectors > LONGEST {
-            return Err(survey.too_long(&file, entry.sectors));
+            return Err(survey.too_long_error(&file, entry.sectors));
         }
         if touched && entry.sectors > 0 {
             let last = (entry.lba + u64::from(entry.sectors) - 1) / STRETCH;
@@ -162,26 +162,28 @@ fn read(parts: Vec<TracePart>, reading: &TraceReadOptions, touched: bool) -> Res
             remembered += all.filter(|stretch| stretches[device].insert(*stretch)).count();
             if remembered >= STRETCHES {
                 let fault = format!("it touches more than {STRETCHES} regions of 1 MiB");
-                return Err(Diagnostic::at(&file, 0, fault).key("trace.map").expected("refuse, wrap or scale"));
+                return Err(Diagnostic::at(&file, 0, fault)
+                    .with_key("trace.map")
+                    .with_expected("refuse, wrap or scale"));
             }
         }
     }
-    survey.met = reader.met();
+    survey.met = reader.counts();
     (survey.median, survey.largest) = (sizes.median(), sizes.1);
     for (device, (name, touched)) in survey.devices.iter_mut().zip(reader.devices().iter().zip(stretches)) {
         name.clone_into(&mut device.name);
         device.touched = touched.into_iter().collect();
     }
-    survey.is_something(&file, reading, reader.devices())?;
-    survey.units_fit(&file, reading, units.address, units.length)?;
+    survey.check_not_empty(&file, reading, reader.devices())?;
+    survey.check_units(&file, reading, units.address, units.length)?;
     Ok(survey)
 }
 
 /// Checks for keys that do not apply to the format.
-fn applies(file: &str, format: TraceFormat, reading: &TraceReadOptions) -> Result<(), Diagnostic> {
+fn check_settings(file: &str, format: TraceFormat, reading: &TraceReadOptions) -> Result<(), Diagnostic> {
     let fault = |key: &str, expected: &str| {
-        let title = format.known().title;
-        Err(Diagnostic::at(file, 0, format!("{title} has no such setting")).key(key).expected(expected))
+        let title = format.spec().title;
+        Err(Diagnostic::at(file, 0, format!("{title} has no such setting")).with_key(key).with_expected(expected))
     };
     let kernel = matches!(format, TraceFormat::Blktrace | TraceFormat::Blkparse);
     let fixed = kernel || format == TraceFormat::Recording;
@@ -210,14 +212,14 @@ const MANY: u64 = 8;
 
 /// A step of FNV-1a over 64-bit words, rotated so that high bits count too.
 #[inline]
-fn mix(hash: u64, word: u64) -> u64 {
+fn mix_hash(hash: u64, word: u64) -> u64 {
     (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29)
 }
 
 impl TraceSurvey {
     /// A line that identifies the trace.
-    pub fn words(&self) -> String {
-        format!("{} requests of {}, hash {:016x}\n", self.requests, self.format.known().word, self.hash)
+    pub fn summary_line(&self) -> String {
+        format!("{} requests of {}, hash {:016x}\n", self.requests, self.format.spec().word, self.hash)
     }
 
     fn new(format: TraceFormat, reading: &TraceReadOptions) -> TraceSurvey {
@@ -245,12 +247,12 @@ impl TraceSurvey {
     }
 
     #[inline]
-    fn count(&mut self, entry: &TraceEntry, sizes: &mut Sizes) {
+    fn count_entry(&mut self, entry: &TraceEntry, sizes: &mut SizeHistogram) {
         let TraceEntry { at, response, op, fua, device, lba, sectors, ragged } = *entry;
         self.requests += 1;
         let what = u64::from(sectors) << 32 | u64::from(device) << 4 | u64::from(fua) << 3 | op as u64;
         let response_ns = response.map_or(u64::MAX, Span::nanos);
-        self.hash = [at.nanos(), lba, what, response_ns].into_iter().fold(self.hash, mix);
+        self.hash = [at.nanos(), lba, what, response_ns].into_iter().fold(self.hash, mix_hash);
         self.span = self.span.max(at);
         self.responses += u64::from(response.is_some());
         match op {
@@ -270,10 +272,10 @@ impl TraceSurvey {
         self.looks.below &= ragged && sectors <= 2;
     }
 
-    fn too_long(&self, file: &str, sectors: u32) -> Diagnostic {
+    fn too_long_error(&self, file: &str, sectors: u32) -> Diagnostic {
         let gb = f64::from(sectors) * SECTOR as f64 / 1e9;
         let why = format!("request {} by time has {gb:.1} GB", self.requests);
-        Diagnostic::at(file, 0, why).key("trace.length").expected("reads and writes of at most 1 GiB")
+        Diagnostic::at(file, 0, why).with_key("trace.length").with_expected("reads and writes of at most 1 GiB")
     }
 
     /// Requests per second.
@@ -282,7 +284,7 @@ impl TraceSurvey {
     }
 
     /// Total sectors of all devices one after another, each aligned to a region.
-    pub fn sectors(&self) -> u64 {
+    pub fn total_sectors(&self) -> u64 {
         let whole = |device: &TraceDevice| device.sectors.div_ceil(STRETCH).saturating_mul(STRETCH);
         match &self.devices[..] {
             [only] => only.sectors,
@@ -291,19 +293,20 @@ impl TraceSurvey {
     }
 
     /// An error if there is nothing to replay.
-    fn is_something(&self, file: &str, reading: &TraceReadOptions, names: &[String]) -> Result<(), Diagnostic> {
+    fn check_not_empty(&self, file: &str, reading: &TraceReadOptions, names: &[String]) -> Result<(), Diagnostic> {
         if self.requests > 0 {
             return Ok(());
         }
         let fault = Diagnostic::at(file, 0, "the file contains no requests");
         match &reading.device {
             Some(device) if !names.is_empty() => {
-                let fault = Diagnostic::at(file, 0, format!("no request belongs to `{device}`")).key("trace.device");
+                let fault =
+                    Diagnostic::at(file, 0, format!("no request belongs to `{device}`")).with_key("trace.device");
                 let known: Vec<&str> = names.iter().take(12).map(String::as_str).collect();
                 let more =
                     if names.len() > known.len() { format!(" or another of {}", names.len()) } else { String::new() };
-                let fault = fault.nearest_to(device, names.iter().map(String::as_str));
-                Err(fault.expected(format!("{}{more}", known.join(", "))))
+                let fault = fault.suggest_nearest(device, names.iter().map(String::as_str));
+                Err(fault.with_expected(format!("{}{more}", known.join(", "))))
             }
             _ if matches!(self.format, TraceFormat::Blktrace | TraceFormat::Blkparse) && self.met.passed_over > 0 => {
                 let (event, other) = match reading.event {
@@ -311,20 +314,21 @@ impl TraceSurvey {
                     KernelEvent::Issued => ('D', "queued"),
                 };
                 let why = format!("none of its {} records is an event {event} of a request", self.met.passed_over);
-                let fault = Diagnostic::at(file, 0, why).key("trace.event");
-                Err(fault.expected(format!("a trace of these, or trace.event={other}")))
+                let fault = Diagnostic::at(file, 0, why).with_key("trace.event");
+                Err(fault.with_expected(format!("a trace of these, or trace.event={other}")))
             }
-            _ => Err(fault.expected(self.format.known().columns)),
+            _ => Err(fault.with_expected(self.format.spec().columns)),
         }
     }
 
     /// An error if sizes and addresses suggest another unit.
-    fn units_fit(&self, file: &str, reading: &TraceReadOptions, address: u64, length: u64) -> Result<(), Diagnostic> {
+    fn check_units(&self, file: &str, reading: &TraceReadOptions, address: u64, length: u64) -> Result<(), Diagnostic> {
         let many = self.reads + self.writes >= MANY;
-        let fault =
-            |why: String, expected: String| Err(Diagnostic::at(file, 0, why).key("trace.length").expected(expected));
+        let fault = |why: String, expected: String| {
+            Err(Diagnostic::at(file, 0, why).with_key("trace.length").with_expected(expected))
+        };
         let said = reading.length.is_some();
-        let title = self.format.known().title;
+        let title = self.format.spec().title;
         if many && self.looks.below && length == 1 && !said {
             let why = format!("every request is smaller than a sector of 512 bytes, as {title} counts bytes");
             return fault(why, "sizes in bytes, or trace.length=512 if they are in sectors".to_owned());
@@ -339,14 +343,14 @@ impl TraceSurvey {
     }
 
     /// An error if its timestamps suggest another unit; checked before a replay that uses them.
-    pub fn instants_fit(&self, file: &str, reading: &TraceReadOptions) -> Result<(), Diagnostic> {
+    pub fn check_timestamps(&self, file: &str, reading: &TraceReadOptions) -> Result<(), Diagnostic> {
         if self.requests < 2 {
             return Ok(());
         }
-        let fault = |why: String| Diagnostic::at(file, 0, why).key("trace.time");
+        let fault = |why: String| Diagnostic::at(file, 0, why).with_key("trace.time");
         if self.span == Span::ZERO {
             let why = format!("all {} requests have the same timestamp", self.requests);
-            return Err(fault(why).expected("timestamps, or trace.loop=closed, which needs none"));
+            return Err(fault(why).with_expected("timestamps, or trace.loop=closed, which needs none"));
         }
         let rate = self.rate();
         if (SLOWEST..=FASTEST).contains(&rate) {
@@ -357,25 +361,25 @@ impl TraceSurvey {
             (SLOWEST..=FASTEST).contains(&(rate * unit as f64 / other as f64)) && other != unit
         };
         let other = |&(word, other): &(&str, u64)| {
-            format!("trace.time={word} makes it {}", per_second(rate * unit as f64 / other as f64))
+            format!("trace.time={word} makes it {}", rate_text(rate * unit as f64 / other as f64))
         };
         let others: Vec<String> = TIMES.iter().filter(could).map(other).collect();
         let span = self.span.nanos() as f64 / 1e9;
         let why = format!(
             "{} requests in {span:.6} s are {}, which no device can do: timestamps are taken as {}",
             self.requests,
-            per_second(rate),
-            name_of(unit)
+            rate_text(rate),
+            time_unit_name(unit)
         );
         Err(match others.is_empty() {
-            true => fault(why).expected("from one request an hour to 10 million a second"),
-            false => fault(why).expected(format!("another unit: {}", others.join(", "))),
+            true => fault(why).with_expected("from one request an hour to 10 million a second"),
+            false => fault(why).with_expected(format!("another unit: {}", others.join(", "))),
         })
     }
 }
 
 /// A rate in words.
-fn per_second(rate: f64) -> String {
+fn rate_text(rate: f64) -> String {
     match rate {
         _ if rate >= 1.0 => format!("{rate:.0} a second"),
         _ if rate * 3_600.0 >= 1.0 => format!("{:.0} an hour", rate * 3_600.0),

@@ -4,9 +4,9 @@
 
 use seekwise_model::block::Op;
 
-use super::fields::{TraceLine, TraceUnits, commas};
+use super::fields::{TraceLine, TraceUnits, split_commas};
 use super::format::TraceFormat;
-use super::sink::{EntrySink, Parse, RawEntry};
+use super::sink::{EntrySink, LineParser, RawEntry};
 use crate::diagnostic::Diagnostic;
 
 /// The most requests with one timestamp, which take 64 MB.
@@ -23,7 +23,7 @@ impl Tencent {
         Tencent { units, second: Vec::new() }
     }
 
-    fn spread(&mut self, sink: &mut EntrySink) {
+    fn spread_second(&mut self, sink: &mut EntrySink) {
         let count = self.second.len() as u64;
         for (place, raw) in self.second.drain(..).enumerate() {
             let after = (u128::from(self.units.time) * place as u128 / u128::from(count)) as u64;
@@ -32,31 +32,35 @@ impl Tencent {
     }
 }
 
-impl Parse for Tencent {
+impl LineParser for Tencent {
     #[inline]
-    fn line(&mut self, line: &TraceLine<'_>, sink: &mut EntrySink) -> Result<bool, Diagnostic> {
-        let (words, count) = commas::<5>(line.text);
+    fn parse_line(&mut self, line: &TraceLine<'_>, sink: &mut EntrySink) -> Result<bool, Diagnostic> {
+        let (words, count) = split_commas::<5>(line.text);
         if count != 5 {
-            return Err(line.values(count, TraceFormat::Tencent.known().columns));
+            return Err(line.wrong_count(count, TraceFormat::Tencent.spec().columns));
         }
         let [stamp, offset, size, op, volume] = words;
         if stamp.eq_ignore_ascii_case(b"timestamp") && line.number == 1 {
             return Ok(true);
         }
-        let at = line.time("Timestamp", stamp, self.units.time)?;
+        let at = line.parse_time("Timestamp", stamp, self.units.time)?;
         let op = match op {
             b"0" => Op::Read,
             b"1" => Op::Write,
-            _ => return Err(line.wrong("IOType", op, "0 for a read or 1 for a write")),
+            _ => return Err(line.invalid_word("IOType", op, "0 for a read or 1 for a write")),
         };
-        let extent = line.extent(["Offset", "Size"], [offset, size], &self.units)?;
-        line.whole("VolumeID", volume)?;
-        let device = sink.devices.place(line, volume)?;
+        let extent = line.parse_extent(["Offset", "Size"], [offset, size], &self.units)?;
+        line.parse_whole("VolumeID", volume)?;
+        let device = sink.devices.device_index(line, volume)?;
         if self.second.first().is_some_and(|first| first.at != at) {
-            self.spread(sink);
+            self.spread_second(sink);
         }
         if self.second.len() == MOST {
-            return Err(line.wrong("Timestamp", stamp, &format!("at most {MOST} requests with the same timestamp")));
+            return Err(line.invalid_word(
+                "Timestamp",
+                stamp,
+                &format!("at most {MOST} requests with the same timestamp"),
+            ));
         }
         let (lba, sectors, ragged) = (extent.lba, extent.sectors, extent.ragged);
         self.second.push(RawEntry {
@@ -73,7 +77,7 @@ impl Parse for Tencent {
         Ok(true)
     }
 
-    fn end(&mut self, sink: &mut EntrySink) {
-        self.spread(sink);
+    fn finish(&mut self, sink: &mut EntrySink) {
+        self.spread_second(sink);
     }
 }

@@ -10,7 +10,7 @@
 
 use std::path::Path;
 
-use seekwise_lab::report::html;
+use seekwise_lab::report::render_html;
 
 mod sample;
 
@@ -19,7 +19,7 @@ fn main() -> std::io::Result<()> {
     std::fs::create_dir_all(&folder)?;
     for (name, report) in [("study", sample::study()), ("compare", sample::compare()), ("run", sample::run())] {
         let path = Path::new(&folder).join(format!("sample-{name}.html"));
-        std::fs::write(&path, html(&report))?;
+        std::fs::write(&path, render_html(&report))?;
         println!("{}", path.display());
     }
     Ok(())

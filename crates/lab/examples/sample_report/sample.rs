@@ -237,7 +237,7 @@ fn cell(side: &Side, pattern: &Pattern, depth: u32) -> ReportCell {
 /// Time of one request that waits in the driver and in the drive; a deep queue that reorders shortens seek and rotation.
 fn service(side: &Side, pattern: &Pattern, depth: u32, (waiting, queued): (f64, f64)) -> Anatomy {
     let shorter = 1.0 / (1.0 + side.gain * f64::from(depth.min(32)).log2());
-    Anatomy::of(|part| match part {
+    Anatomy::from_parts(|part| match part {
         Part::Processor => 0.03,
         Part::Driver => waiting,
         Part::Flush => 0.0,

@@ -48,12 +48,12 @@ pub struct Lattice {
 
 impl Lattice {
     /// True if there is a spindle in it.
-    pub fn holds(&self) -> bool {
+    pub fn is_spindle(&self) -> bool {
         self.held >= HOLDS
     }
 
     /// The commercial speed within a hundredth of it, if there is one.
-    pub fn sold(&self) -> Option<f64> {
+    pub fn commercial_speed(&self) -> Option<f64> {
         SPEEDS.into_iter().find(|speed| (self.rpm / speed - 1.0).abs() < 0.01)
     }
 
@@ -64,7 +64,7 @@ impl Lattice {
     }
 
     /// The power of ten of the probability that ends at random angles would fit so well: exp(-n r^2).
-    fn chance(&self) -> f64 {
+    fn chance_exponent(&self) -> f64 {
         -(self.number as f64) * self.held * self.held / std::f64::consts::LN_10
     }
 }
@@ -72,11 +72,11 @@ impl Lattice {
 impl fmt::Display for Lattice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Lattice { period_ms, rpm, held, number, error_ms } = self;
-        match self.holds() {
+        match self.is_spindle() {
             true => write!(
                 f,
                 "period {period_ms:.3} ± {error_ms:.3} ms, {rpm:.0} rpm; {number} intervals fit it {held:.2} (1 is perfect); chance: 1 in 10^{:.0}",
-                -self.chance()
+                -self.chance_exponent()
             ),
             false => write!(f, "the best period fits {number} intervals {held:.2} (1 is perfect)"),
         }
@@ -85,13 +85,13 @@ impl fmt::Display for Lattice {
 
 /// How well `period` fits these times: the mean of their directions along that of the multiples. Times of one length
 /// that is no multiple point together too, but elsewhere.
-pub(super) fn held(apart: &[f64], period: f64) -> f64 {
+pub(super) fn period_fit(apart: &[f64], period: f64) -> f64 {
     let along: f64 = apart.iter().map(|time| (TAU * time / period).cos()).sum();
     along.max(0.0) / apart.len() as f64
 }
 
 /// The period that fits the ends best; if several fit, the longest, because multiples of it are multiples of its half.
-pub(super) fn of(ends: &[Instant]) -> Lattice {
+pub(super) fn best_period(ends: &[Instant]) -> Lattice {
     let apart: Vec<f64> = ends.windows(2).map(|pair| pair[1].since(pair[0]).nanos() as f64 / 1e6).collect();
     let none = Lattice { period_ms: 0.0, rpm: 0.0, held: 0.0, number: apart.len(), error_ms: 0.0 };
     if apart.is_empty() {
@@ -101,7 +101,7 @@ pub(super) fn of(ends: &[Instant]) -> Lattice {
     const STEP: f64 = 1.002;
     let steps = ((LONGEST_MS / SHORTEST_MS).ln() / STEP.ln()).ceil() as i32;
     let tried: Vec<(f64, f64)> =
-        (0..=steps).map(|step| SHORTEST_MS * STEP.powi(step)).map(|it| (it, held(&apart, it))).collect();
+        (0..=steps).map(|step| SHORTEST_MS * STEP.powi(step)).map(|it| (it, period_fit(&apart, it))).collect();
     let best = tried.iter().map(|it| it.1).fold(0.0, f64::max);
     // A harmonic turns twice as fast, so it never fits better if nothing comes between; a tenth allows for the step.
     // Ends at two angles fit half a revolution better than a whole one; if the whole one fits too, it is the spindle's.
@@ -115,12 +115,12 @@ pub(super) fn of(ends: &[Instant]) -> Lattice {
     let mut found = tried[at];
     for step in -100..=100 {
         let period = tried[at].0 * (1.0 + f64::from(step) * FINE);
-        let held = held(&apart, period);
+        let held = period_fit(&apart, period);
         if held > found.1 {
             found = (period, held);
         }
     }
-    let error_ms = error(&apart, found.0).max(FINE * found.0);
+    let error_ms = period_error(&apart, found.0).max(FINE * found.0);
     Lattice { period_ms: found.0, rpm: 60_000.0 / found.0, held: found.1, number: apart.len(), error_ms }
 }
 
@@ -129,7 +129,7 @@ const FINE: f64 = 2e-5;
 
 /// Three standard errors of the slope of times over the revolutions that each took: their scatter divided by the root
 /// of the sum of squared revolutions.
-fn error(apart: &[f64], period: f64) -> f64 {
+fn period_error(apart: &[f64], period: f64) -> f64 {
     let turns = |time: &f64| (time / period).round();
     let scatter: f64 = apart.iter().map(|time| (time - turns(time) * period).powi(2)).sum();
     let weight: f64 = apart.iter().map(|time| turns(time).powi(2)).sum();

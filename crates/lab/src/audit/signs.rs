@@ -26,16 +26,16 @@ pub struct Signs {
 impl Signs {
     /// The signs of a disk with this period; `ends` selects the ends that keep to it at the first place, and at the
     /// other.
-    pub fn of(timings: &AuditTimings, period_ms: f64, ends: fn(&TwoOverwrites) -> [Instant; 2]) -> Signs {
+    pub fn from_timings(timings: &AuditTimings, period_ms: f64, ends: fn(&TwoOverwrites) -> [Instant; 2]) -> Signs {
         let mut reads: Vec<f64> = timings.reads.iter().map(|span| span.nanos() as f64 / 1e6).collect();
         if period_ms == 0.0 || reads.is_empty() {
             return Signs::default();
         }
-        let reads_held = lattice::held(&reads, period_ms);
+        let reads_held = lattice::period_fit(&reads, period_ms);
         reads.sort_by(f64::total_cmp);
         let tenth = reads.len() / 10;
         let reads_apart = (reads[reads.len() - 1 - tenth] - reads[tenth]) / period_ms;
-        let (places_held, places_alike) = angles(&timings.elsewhere, period_ms, ends);
+        let (places_held, places_alike) = place_angles(&timings.elsewhere, period_ms, ends);
         Signs { reads_apart, reads_held, places_held, places_alike }
     }
 
@@ -53,7 +53,7 @@ impl Signs {
 
 /// The angle of each place from the first: how well it is kept, on average, and how close all are to zero. Angles
 /// between neighbours are used, so that an error of the period does not accumulate.
-fn angles(elsewhere: &[TwoOverwrites], period_ms: f64, ends: fn(&TwoOverwrites) -> [Instant; 2]) -> (f64, f64) {
+fn place_angles(elsewhere: &[TwoOverwrites], period_ms: f64, ends: fn(&TwoOverwrites) -> [Instant; 2]) -> (f64, f64) {
     let places = elsewhere.iter().map(|it| it.place + 1).max().unwrap_or(0);
     let mut sums = vec![(0.0, 0.0, 0.0); places];
     for it in elsewhere {

@@ -5,7 +5,7 @@ use seekwise_model::rng::{Rng, Seed};
 use seekwise_model::time::{Instant, Span};
 use seekwise_run::audit::{AuditInterval, AuditTimings, FlushUnderReads, Overwrite, Round, TwoOverwrites};
 
-use super::{AuditJudgement, AuditVerdict, Certainty, evidence, judge};
+use super::{AuditJudgement, AuditVerdict, Certainty, evidence_curve, judge_timings};
 
 /// A synthetic disk: from the instant of a write or flush to that of its answer, in nanoseconds.
 struct Rules<'a> {
@@ -19,9 +19,9 @@ struct Rules<'a> {
     places: Option<u64>,
 }
 
-/// The audit of such a disk, as [`seekwise_run::audit::measure`] asks it.
+/// The audit of such a disk, as [`seekwise_run::audit::measure_timings`] asks it.
 fn audited(rules: Rules<'_>) -> AuditJudgement {
-    judge(&timings(rules))
+    judge_timings(&timings(rules))
 }
 
 fn timings(rules: Rules<'_>) -> AuditTimings {
@@ -86,7 +86,7 @@ fn an_honest_disk_is_found_through_noise() {
         });
         assert_eq!((said.verdict, said.certainty), (AuditVerdict::Honest, certainty), "{noise}: {said:?}");
         let found = said.revolution.unwrap();
-        assert!(found.sold() == Some(7200.0) || noise > 2_000_000, "{found:?}");
+        assert!(found.commercial_speed() == Some(7200.0) || noise > 2_000_000, "{found:?}");
     }
 }
 
@@ -103,7 +103,11 @@ fn ends_at_two_angles_have_one_spindle() {
         scattered_flush: 90_000_000,
         places: Some(TURN),
     });
-    assert_eq!((said.verdict, said.revolution.unwrap().sold()), (AuditVerdict::Honest, Some(7200.0)), "{said:?}");
+    assert_eq!(
+        (said.verdict, said.revolution.unwrap().commercial_speed()),
+        (AuditVerdict::Honest, Some(7200.0)),
+        "{said:?}"
+    );
 }
 
 /// One end in ten at any time: another program was at work.
@@ -120,7 +124,7 @@ fn neighbours_that_come_between_take_no_verdict_away() {
         places: Some(TURN),
     });
     assert_eq!(said.verdict, AuditVerdict::Honest, "{said:?}");
-    assert_eq!(said.revolution.unwrap().sold(), Some(7200.0));
+    assert_eq!(said.revolution.unwrap().commercial_speed(), Some(7200.0));
 }
 
 /// A software disk that takes the time of one revolution for each flush, from its submission.
@@ -208,7 +212,7 @@ fn the_error_of_a_period_holds_the_true_one() {
             now = turns(now + pauses.below(16_000_000));
             ends.push(Instant::from_nanos(now));
         }
-        let found = super::lattice::of(&ends);
+        let found = super::lattice::best_period(&ends);
         let off = (found.period_ms - TURN as f64 / 1e6).abs();
         assert!(off <= found.error_ms && found.error_ms < most, "{noise}: {found:?}");
     }
@@ -241,9 +245,12 @@ fn a_flush_that_costs_less_than_a_command_does_not_reach_the_disk() {
         scattered_flush: 2_000,
         places: None,
     });
-    assert_eq!(judge(&rules).verdict, AuditVerdict::CannotTell, "an empty flush reaches it");
+    assert_eq!(judge_timings(&rules).verdict, AuditVerdict::CannotTell, "an empty flush reaches it");
     rules.empty = vec![Span::from_nanos(2_000); 40];
-    assert_eq!((judge(&rules).verdict, judge(&rules).certainty), (AuditVerdict::FlushIgnored, Certainty::Likely));
+    assert_eq!(
+        (judge_timings(&rules).verdict, judge_timings(&rules).certainty),
+        (AuditVerdict::FlushIgnored, Certainty::Likely)
+    );
 }
 
 #[test]
@@ -257,7 +264,7 @@ fn the_evidence_is_a_staircase() {
         scattered_flush: 90_000_000,
         places: Some(TURN),
     });
-    let points = evidence(&timings);
+    let points = evidence_curve(&timings);
     assert_eq!((points.len(), points[118].0), (119, 100.0));
     assert!(points.windows(2).all(|pair| pair[0].0 < pair[1].0 && pair[0].1 <= pair[1].1));
     let turns = |ms: f64| ms / (TURN as f64 / 1e6);
@@ -266,7 +273,7 @@ fn the_evidence_is_a_staircase() {
 
 #[test]
 fn nothing_measured_is_nothing_told() {
-    let said = judge(&AuditTimings::default());
+    let said = judge_timings(&AuditTimings::default());
     assert_eq!((said.verdict, said.revolution), (AuditVerdict::CannotTell, None));
 }
 
@@ -279,8 +286,8 @@ fn lattice(period_ms: f64, held: f64) -> super::Lattice {
 const TURN_MS: f64 = TURN as f64 / 1e6;
 
 /// The evidence of an honest disk of 7,200 a minute.
-fn honest() -> super::Evidence {
-    super::Evidence {
+fn honest() -> super::AuditEvidence {
+    super::AuditEvidence {
         flushes: lattice(TURN_MS, 0.9),
         writes: lattice(5.0, 0.1),
         forced: lattice(TURN_MS, 0.9),
@@ -302,10 +309,10 @@ fn honest() -> super::Evidence {
 }
 
 /// Changes the evidence of an honest disk, and judges it.
-fn found(change: impl FnOnce(&mut super::Evidence)) -> (AuditVerdict, Certainty) {
+fn found(change: impl FnOnce(&mut super::AuditEvidence)) -> (AuditVerdict, Certainty) {
     let mut evidence = honest();
     change(&mut evidence);
-    let (verdict, certainty, why) = evidence.verdict();
+    let (verdict, certainty, why) = evidence.reach_verdict();
     assert!(!why.is_empty());
     (verdict, certainty)
 }
@@ -375,7 +382,7 @@ fn a_verdict_changes_at_its_bounds() {
 #[test]
 fn a_period_is_no_spindle_s_where_one_sign_contradicts() {
     use AuditVerdict::{CacheOff, CannotTell, Honest};
-    let said = |change: &dyn Fn(&mut super::Evidence)| found(change).0;
+    let said = |change: &dyn Fn(&mut super::AuditEvidence)| found(change).0;
     // 32 scattered blocks within a revolution: written in 3.2 ms and flushed in the rest of 8.333.
     let scattered = |ms: f64| said(&|it| it.figures.scattered_flush_ms = ms);
     assert_eq!([scattered(5.1), scattered(5.2)], [CannotTell, Honest]);
@@ -400,7 +407,7 @@ fn a_period_is_no_spindle_s_where_one_sign_contradicts() {
 #[test]
 fn speeds_are_sold_within_a_hundredth_and_ticks_lie_within_two_clocks() {
     for speed in super::SPEEDS {
-        let sold = |by: f64| lattice(60_000.0 / (speed * by), 0.9).sold();
+        let sold = |by: f64| lattice(60_000.0 / (speed * by), 0.9).commercial_speed();
         assert_eq!([sold(1.0), sold(1.0099), sold(0.9901)], [Some(speed); 3]);
         assert!(sold(1.0101) != Some(speed) && sold(0.9899) != Some(speed));
     }
@@ -421,7 +428,7 @@ fn speeds_are_sold_within_a_hundredth_and_ticks_lie_within_two_clocks() {
 fn a_spindle_has_the_longest_period() {
     let found = |of: &[(f64, f64)]| {
         let all: Vec<_> = of.iter().map(|&(period, held)| lattice(period, held)).collect();
-        super::spindle(&all).map(|it| it.period_ms)
+        super::find_spindle(&all).map(|it| it.period_ms)
     };
     assert_eq!(found(&[(8.0, 0.6), (4.0, 0.99), (12.0, 0.49)]), Some(8.0));
     assert_eq!(found(&[(8.0, 0.6), (7.7, 0.9)]), Some(7.7));

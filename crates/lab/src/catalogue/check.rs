@@ -6,7 +6,7 @@ use seekwise_formats::profile::{DriveFile, doubts};
 use seekwise_model::drive::profile::Profile;
 use serde::Serialize;
 
-use super::curves::{lost_revolutions, sustained};
+use super::curves::{lost_revolution_share, sustained_mb_s};
 
 /// A comparison.
 #[derive(Clone, Debug, Serialize)]
@@ -41,30 +41,31 @@ const TURN: f64 = 0.015;
 pub const WRITES: &str = "sequential write over read";
 
 /// All comparisons that the drive's figures allow.
-pub fn checks(drive: &DriveFile, profile: &Profile) -> Vec<DatasheetCheck> {
+pub fn check_drive(drive: &DriveFile, profile: &Profile) -> Vec<DatasheetCheck> {
     let (geometry, mechanics) = (&profile.geometry, &profile.mechanics);
     let seek = mechanics.seek();
     let ms = |span: seekwise_model::time::Span| span.nanos() as f64 / 1e6;
     let settle = ms(mechanics.switch_and_settle().1);
-    let full = seek.time(geometry.cylinders().saturating_sub(1));
+    let full = seek.seek_time(geometry.cylinders().saturating_sub(1));
     let inner = geometry.zone_spans().filter(|span| span.0 < span.1);
     // The last zone of a fair length: short remainders at the end say nothing.
     let inner = inner.filter(|span| span.1 - span.0 > geometry.sectors() / 1000).last();
-    let rate =
-        |span: Option<(u64, u64)>, write: bool| span.map_or(0.0, |(first, end)| sustained(profile, first, end, write));
+    let rate = |span: Option<(u64, u64)>, write: bool| {
+        span.map_or(0.0, |(first, end)| sustained_mb_s(profile, first, end, write))
+    };
     // A stream is as fast as the slower of medium and link.
     let read = |span: Option<(u64, u64)>| rate(span, false).min(profile.link.rate as f64 / 1e6);
     let outer = geometry.zone_spans().find(|span| span.0 < span.1);
     // A stated capacity is compared with the sectors of the zones; a measured or fitted one, or one set for a run, with the sectors
     // offered.
     let offers = geometry.extent(geometry.sectors() - 1, 1).end();
-    let held = doubts::zone_sectors(drive).filter(|_| doubts::doubted(drive, "geometry.sectors").is_some());
+    let held = doubts::zone_sectors(drive).filter(|_| doubts::stated_figure(drive, "geometry.sectors").is_some());
     let capacity = held.unwrap_or(offers) as f64;
     let compared = [
         ("capacity", "geometry.sectors", capacity, doubts::SPARE),
-        ("average seek, read", "checks.average_seek_ms", ms(seek.mean()), SEEK),
-        ("average seek, write", "checks.average_write_seek_ms", ms(seek.mean()) + settle, SEEK),
-        ("single-track seek", "checks.single_seek_ms", ms(seek.time(1)), SEEK),
+        ("average seek, read", "checks.average_seek_ms", ms(seek.mean_time()), SEEK),
+        ("average seek, write", "checks.average_write_seek_ms", ms(seek.mean_time()) + settle, SEEK),
+        ("single-track seek", "checks.single_seek_ms", ms(seek.seek_time(1)), SEEK),
         ("full-stroke seek", "checks.full_seek_ms", ms(full), SEEK),
         ("half a revolution", "checks.latency_ms", ms(mechanics.revolution()) / 2.0, TURN),
         ("rate, outermost zone", "checks.outer_mb_s", read(outer), RATE),
@@ -72,15 +73,21 @@ pub fn checks(drive: &DriveFile, profile: &Profile) -> Vec<DatasheetCheck> {
     ];
     let mut checks: Vec<DatasheetCheck> = compared
         .into_iter()
-        .filter_map(|(what, key, found, tolerance)| compare(drive, what, key, found, tolerance))
+        .filter_map(|(what, key, found, tolerance)| compare_figure(drive, what, key, found, tolerance))
         .collect();
     let (read, write) = (rate(outer, false), rate(outer, true));
-    checks.extend((read > 0.0).then(|| no_lost_revolution(read, write)));
-    checks.extend(outer.map(|(first, end)| skew_covers(lost_revolutions(profile, first, end))));
+    checks.extend((read > 0.0).then(|| check_write_skew(read, write)));
+    checks.extend(outer.map(|(first, end)| check_seek_skew(lost_revolution_share(profile, first, end))));
     checks
 }
 
-fn compare(drive: &DriveFile, what: &'static str, key: &str, found: f64, tolerance: f64) -> Option<DatasheetCheck> {
+fn compare_figure(
+    drive: &DriveFile,
+    what: &'static str,
+    key: &str,
+    found: f64,
+    tolerance: f64,
+) -> Option<DatasheetCheck> {
     let figure = drive.figure(key)?;
     let expected = drive.number(key)?;
     let met = (found - expected).abs() <= tolerance * expected;
@@ -102,7 +109,7 @@ pub const LOST: &str = "track changes that lose a revolution";
 
 /// A skew that the arm cannot keep up with costs a stream a revolution a track, up to half its rate: a seek or a settling
 /// time that was changed asks for other skews.
-fn skew_covers(found: f64) -> DatasheetCheck {
+fn check_seek_skew(found: f64) -> DatasheetCheck {
     DatasheetCheck {
         what: LOST,
         expected: 0.0,
@@ -120,7 +127,7 @@ fn skew_covers(found: f64) -> DatasheetCheck {
 const LATE: f64 = 0.02;
 
 /// A skew that the arm cannot keep up with would cost a revolution a track.
-fn no_lost_revolution(read: f64, write: f64) -> DatasheetCheck {
+fn check_write_skew(read: f64, write: f64) -> DatasheetCheck {
     let found = write / read;
     DatasheetCheck {
         what: WRITES,
@@ -137,15 +144,15 @@ fn no_lost_revolution(read: f64, write: f64) -> DatasheetCheck {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{load, names};
+    use super::super::{load_drive, names};
     use super::*;
 
     #[test]
     fn every_drive_passes_its_own_checks() {
         for name in names() {
-            let drive = load(name).unwrap();
+            let drive = load_drive(name).unwrap();
             let profile = drive.profile().unwrap_or_else(|errors| panic!("{errors:?}"));
-            let checks = checks(&drive, &profile);
+            let checks = check_drive(&drive, &profile);
             assert!(checks.len() >= 3, "{name}");
             for check in checks {
                 let (what, expected, found) = (check.what, check.expected, check.found);
@@ -157,10 +164,10 @@ mod tests {
 
     #[test]
     fn a_wrong_speed_is_noticed() {
-        let mut drive = load("barracuda-7200.7").unwrap();
+        let mut drive = load_drive("barracuda-7200.7").unwrap();
         drive.set("mechanics.rpm", "5400").unwrap();
         let profile = drive.profile().unwrap();
-        let failed = checks(&drive, &profile).into_iter().filter(|check| !check.ok);
+        let failed = check_drive(&drive, &profile).into_iter().filter(|check| !check.ok);
         let failed: Vec<&str> = failed.map(|check| check.what).collect();
         assert!(failed.contains(&"half a revolution"), "{failed:?}");
         assert!(failed.contains(&"rate, outermost zone"), "{failed:?}");
@@ -168,15 +175,16 @@ mod tests {
 
     #[test]
     fn a_skew_too_small_for_the_arm_is_noticed() {
-        let mut drive = load("barracuda-7200.7").unwrap();
+        let mut drive = load_drive("barracuda-7200.7").unwrap();
         drive.set("geometry.track_skew", "0.05").unwrap();
         let profile = drive.profile().unwrap();
-        let rate = checks(&drive, &profile).into_iter().find(|check| check.what == "rate, outermost zone");
+        let rate = check_drive(&drive, &profile).into_iter().find(|check| check.what == "rate, outermost zone");
         assert!(rate.unwrap().found < 35.0);
         // A slower seek asks for wider skews, of each drive.
-        let mut drive = load("travelstar-5k250-160").unwrap();
+        let mut drive = load_drive("travelstar-5k250-160").unwrap();
         let lost = |drive: &DriveFile| {
-            let found = checks(drive, &drive.profile().unwrap()).into_iter().find(|check| check.what == LOST).unwrap();
+            let found =
+                check_drive(drive, &drive.profile().unwrap()).into_iter().find(|check| check.what == LOST).unwrap();
             (found.ok, found.found)
         };
         let (ok, share) = lost(&drive);
@@ -190,9 +198,9 @@ mod tests {
     #[test]
     fn extents_are_contiguous_and_inside() {
         for name in names() {
-            let profile = load(name).unwrap().profile().unwrap();
+            let profile = load_drive(name).unwrap().profile().unwrap();
             let geometry = &profile.geometry;
-            let heads = load(name).unwrap().number("geometry.heads").unwrap();
+            let heads = load_drive(name).unwrap().number("geometry.heads").unwrap();
             assert_eq!(f64::from(geometry.surfaces()), heads, "{name}");
             for sample in 0..500u64 {
                 let mut lba = geometry.sectors() / 500 * sample;

@@ -16,12 +16,12 @@ pub struct Curves {
 }
 
 /// Both curves of a drive.
-pub fn curves(profile: &Profile) -> Curves {
-    Curves { seek: seek(profile), rate: rate(profile) }
+pub fn sample_seek_and_rate(profile: &Profile) -> Curves {
+    Curves { seek: seek_points(profile), rate: rate_points(profile) }
 }
 
 /// About 120 distances, closer together where the curve bends.
-fn seek(profile: &Profile) -> Vec<(f64, f64)> {
+fn seek_points(profile: &Profile) -> Vec<(f64, f64)> {
     let last = profile.geometry.cylinders().saturating_sub(1).max(1);
     let steps = 120u32;
     let distance = |step: u32| {
@@ -30,18 +30,18 @@ fn seek(profile: &Profile) -> Vec<(f64, f64)> {
     };
     let mut distances: Vec<u32> = (0..=steps).map(distance).collect();
     distances.dedup();
-    let time = |d: u32| profile.mechanics.seek().time(d).nanos() as f64 / 1e6;
+    let time = |d: u32| profile.mechanics.seek().seek_time(d).nanos() as f64 / 1e6;
     distances.into_iter().map(|d| (f64::from(d), time(d))).collect()
 }
 
-fn rate(profile: &Profile) -> Vec<(f64, f64)> {
+fn rate_points(profile: &Profile) -> Vec<(f64, f64)> {
     let gb = |lba: u64| (lba * SECTOR) as f64 / 1e9;
     let spans = profile.geometry.zone_spans().filter(|(first, end)| first < end);
     // Zone remainders too short for a whole band would show as needles.
     let whole = spans.filter(|(first, end)| end - first > profile.geometry.sectors() / 1000);
     whole
         .flat_map(|(first, end)| {
-            let rate = sustained(profile, first, end, false);
+            let rate = sustained_mb_s(profile, first, end, false);
             [(gb(first), rate), (gb(end), rate)]
         })
         .collect()
@@ -49,21 +49,21 @@ fn rate(profile: &Profile) -> Vec<(f64, f64)> {
 
 /// MB/s (10^6 bytes a second) of one long transfer from `first`, at most to `end`: the sectors of some thousand tracks
 /// divided by their time, skews included, with an extra revolution wherever the arm is too slow for the skew.
-pub fn sustained(profile: &Profile, first: u64, end: u64, write: bool) -> f64 {
-    over_tracks(profile, first, end, write).0
+pub fn sustained_mb_s(profile: &Profile, first: u64, end: u64, write: bool) -> f64 {
+    stream_over_tracks(profile, first, end, write).0
 }
 
 /// The share of track changes of such a transfer at which the arm is too slow for the skew and loses a revolution.
-pub fn lost_revolutions(profile: &Profile, first: u64, end: u64) -> f64 {
-    over_tracks(profile, first, end, false).1
+pub fn lost_revolution_share(profile: &Profile, first: u64, end: u64) -> f64 {
+    stream_over_tracks(profile, first, end, false).1
 }
 
-fn over_tracks(profile: &Profile, first: u64, end: u64, write: bool) -> (f64, f64) {
+fn stream_over_tracks(profile: &Profile, first: u64, end: u64, write: bool) -> (f64, f64) {
     const TRACKS: usize = 5_000;
     let (geometry, mechanics) = (&profile.geometry, &profile.mechanics);
     let settle = if write { mechanics.switch_and_settle().1.nanos() } else { 0 };
     let mut extent = geometry.extent(first, u32::MAX);
-    let mut nanos = mechanics.transfer(&extent).nanos();
+    let mut nanos = mechanics.transfer_time(&extent).nanos();
     let (mut changes, mut lost) = (0u32, 0u64);
     for _ in 0..TRACKS {
         if extent.end() >= end {
@@ -71,12 +71,12 @@ fn over_tracks(profile: &Profile, first: u64, end: u64, write: bool) -> (f64, f6
         }
         let next = geometry.extent(extent.end(), u32::MAX);
         let arm = Arm { cylinder: extent.cylinder, head: extent.head };
-        let gap = next.angle.wrapping_sub(extent.angle.wrapping_add(extent.sweep()));
-        let gap = mechanics.turn(gap).nanos();
-        let move_time = mechanics.reach(arm, next.cylinder, next.head, write).nanos() + settle;
+        let gap = next.angle.wrapping_sub(extent.angle.wrapping_add(extent.covered_angle()));
+        let gap = mechanics.turning_time(gap).nanos();
+        let move_time = mechanics.movement_time(arm, next.cylinder, next.head, write).nanos() + settle;
         let revolution = mechanics.revolution().nanos();
         let late = move_time.saturating_sub(gap).div_ceil(revolution);
-        nanos += gap + late * revolution + mechanics.transfer(&next).nanos();
+        nanos += gap + late * revolution + mechanics.transfer_time(&next).nanos();
         (changes, lost) = (changes + 1, lost + late);
         extent = next;
     }

@@ -7,9 +7,9 @@ use seekwise_formats::profile::DriveFile;
 use seekwise_model::block::SECTOR;
 use serde::Serialize;
 
-use super::check::{DatasheetCheck, checks};
-use super::curves::{Curves, curves, sustained};
-use super::{load, names};
+use super::check::{DatasheetCheck, check_drive};
+use super::curves::{Curves, sample_seek_and_rate, sustained_mb_s};
+use super::{load_drive, names};
 use crate::plot::Picture;
 
 /// A line of the list.
@@ -67,7 +67,7 @@ pub struct DriveSheet {
 }
 
 /// Builds the sheet of a drive.
-pub fn sheet(drive: &DriveFile) -> Result<DriveSheet, Vec<Diagnostic>> {
+pub fn build_sheet(drive: &DriveFile) -> Result<DriveSheet, Vec<Diagnostic>> {
     let profile = drive.profile()?;
     let geometry = &profile.geometry;
     let (first, end) = geometry.zone_spans().find(|span| span.0 < span.1).unwrap_or((0, geometry.sectors()));
@@ -82,29 +82,30 @@ pub fn sheet(drive: &DriveFile) -> Result<DriveSheet, Vec<Diagnostic>> {
         heads: geometry.surfaces(),
         cache_kib: drive.number("cache.size_kib").unwrap_or(0.0) as u64,
         depth: profile.firmware.depth,
-        average_seek_ms: profile.mechanics.seek().mean().nanos() as f64 / 1e6,
-        outer_mb_s: sustained(&profile, first, end, false),
+        average_seek_ms: profile.mechanics.seek().mean_time().nanos() as f64 / 1e6,
+        outer_mb_s: sustained_mb_s(&profile, first, end, false),
     };
     let figures = drive.figures().filter(|figure| !figure.key.starts_with("checks."));
     Ok(DriveSheet {
         summary,
-        figures: figures.map(shown).collect(),
-        checks: checks(drive, &profile),
-        curves: curves(&profile),
+        figures: figures.map(sheet_figure).collect(),
+        checks: check_drive(drive, &profile),
+        curves: sample_seek_and_rate(&profile),
     })
 }
 
 /// The mean number of sectors a track.
-fn mean_track(row: &ZoneRow) -> u32 {
+fn mean_track_sectors(row: &ZoneRow) -> u32 {
     let runs = row.band.iter().flat_map(|band| &band.runs);
     let all: Vec<u32> = row.spt.iter().copied().chain(runs.map(|run| run.spt)).collect();
     all.iter().sum::<u32>() / all.len().max(1) as u32
 }
 
-fn shown(figure: &seekwise_formats::figure::Figure) -> SheetFigure {
+fn sheet_figure(figure: &seekwise_formats::figure::Figure) -> SheetFigure {
     let value = match &figure.value {
         FigureValue::Zones(rows) => {
-            let (outer, inner) = (rows.first().map_or(0, mean_track), rows.last().map_or(0, mean_track));
+            let (outer, inner) =
+                (rows.first().map_or(0, mean_track_sectors), rows.last().map_or(0, mean_track_sectors));
             format!("{} zones, {outer} to {inner} sectors a track", rows.len())
         }
         value => value.to_string(),
@@ -119,8 +120,8 @@ fn shown(figure: &seekwise_formats::figure::Figure) -> SheetFigure {
 }
 
 /// The built-in drives, one line each.
-pub fn summaries() -> Result<Vec<DriveSummary>, Vec<Diagnostic>> {
-    let summary = |name| Ok(sheet(&load(name)?)?.summary);
+pub fn drive_summaries() -> Result<Vec<DriveSummary>, Vec<Diagnostic>> {
+    let summary = |name| Ok(build_sheet(&load_drive(name)?)?.summary);
     names().map(summary).collect()
 }
 
@@ -137,12 +138,12 @@ pub fn rate_picture(sheet: &DriveSheet) -> Picture<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plot::terminal;
+    use crate::plot::draw_terminal;
 
     /// Every figure stays finite when all divisors are zero: a sector in less than a nanosecond, one block.
     #[test]
     fn a_sheet_has_figures_only() {
-        let text = crate::catalogue::text("barracuda-7200.7").unwrap();
+        let text = crate::catalogue::find_text("barracuda-7200.7").unwrap();
         let (head, rest) = text.split_once("value = [\n    { first = 0,").unwrap();
         let rest = rest.split_once("\n]").unwrap().1;
         let zones = "value = [ { first = 0, cylinders = 1000, spt = 1000000 } ]";
@@ -150,10 +151,10 @@ mod tests {
         for (key, value) in [("geometry.sectors", "1"), ("mechanics.rpm", "100000"), ("geometry.run_tracks", "1")] {
             drive.set(key, value).unwrap();
         }
-        let sheet = sheet(&drive).unwrap();
+        let sheet = build_sheet(&drive).unwrap();
         let still = Picture { title: "", x: "", y: "", points: &[(1.0, 0.0)] };
         let pictures = [seek_picture(&sheet), rate_picture(&sheet), still];
-        let drawn: String = pictures.iter().map(|picture| terminal(picture, 60, 8)).collect();
+        let drawn: String = pictures.iter().map(|picture| draw_terminal(picture, 60, 8)).collect();
         let words = drawn.split(|c: char| !c.is_alphanumeric() && c != '.').map(str::to_lowercase);
         let odd: Vec<String> = words.filter(|word| ["nan", "inf"].contains(&word.as_str())).collect();
         assert!(odd.is_empty(), "{odd:?} in {drawn}");
@@ -163,8 +164,8 @@ mod tests {
 
     #[test]
     fn a_sheet_says_where_each_figure_comes_from() {
-        let drive = load("atlas-10k-v-300").unwrap();
-        let json = serde_json::to_value(sheet(&drive).unwrap()).unwrap();
+        let drive = load_drive("atlas-10k-v-300").unwrap();
+        let json = serde_json::to_value(build_sheet(&drive).unwrap()).unwrap();
         assert_eq!(json["name"], "atlas-10k-v-300");
         assert!(json["figures"][0]["source"].as_str().unwrap().contains("DIXtrac"));
         assert!(json["curves"]["rate"].as_array().unwrap().len() >= 32);

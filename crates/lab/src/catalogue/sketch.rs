@@ -12,9 +12,9 @@ use seekwise_model::time::Span;
 use toml_edit::{DocumentMut, InlineTable, Item, Table, TableLike, Value};
 
 use self::layout::{SketchLayout, SustainedRates};
-use super::check::{WRITES, checks};
-use super::{load, names, text};
-use crate::rewriting::{drop_uncited, put};
+use super::check::{WRITES, check_drive};
+use super::{find_text, load_drive, names};
+use crate::rewriting::{drop_uncited, put_figure};
 
 /// The words for the origin of a profile's figure.
 const ORIGINS: [&str; 4] = ["measured", "datasheet", "inferred", "fitted"];
@@ -56,7 +56,7 @@ impl Datasheet {
     }
 
     /// Checks for impossible figures, whatever the drive is like.
-    fn check(&self) -> Result<(), String> {
+    fn check_limits(&self) -> Result<(), String> {
         let within = |name: &str, value: Option<f64>, low: f64, high: f64, unit: &str| match value {
             Some(value) if !(low..=high).contains(&value) => {
                 Err(format!("--{name} {value}: expected {low} to {high}{unit}"))
@@ -79,19 +79,19 @@ impl Datasheet {
 
 /// The built-in drive that is nearest to these figures, by ratios; the speed counts three times, because it is a
 /// drive's class. `None` if no figure allows a comparison.
-pub fn nearest(given: &Datasheet) -> Option<&'static str> {
+pub fn nearest_drive(given: &Datasheet) -> Option<&'static str> {
     if given.capacity.is_none() && [given.rpm, given.outer, given.seek] == [None; 3] {
         return None;
     }
     let far = |value: Option<f64>, other: f64, weight: f64| value.map_or(0.0, |it| weight * (it / other).ln().abs());
     let distance = |name: &str| {
-        let drive = load(name).ok()?;
-        let seek = drive.profile().ok()?.mechanics.seek().mean().nanos() as f64 / 1e6;
+        let drive = load_drive(name).ok()?;
+        let seek = drive.profile().ok()?.mechanics.seek().mean_time().nanos() as f64 / 1e6;
         let bytes = drive.number("geometry.sectors")? * SECTOR as f64;
         Some(
             far(given.capacity.map(|bytes| bytes as f64), bytes, 0.5)
                 + far(given.rpm, drive.number("mechanics.rpm")?, 3.0)
-                + far(given.outer, SustainedRates::made(&drive).ok()?.outer, 1.0)
+                + far(given.outer, SustainedRates::from_drive(&drive).ok()?.outer, 1.0)
                 + far(given.seek, seek, 1.0),
         )
     };
@@ -102,21 +102,21 @@ pub fn nearest(given: &Datasheet) -> Option<&'static str> {
 
 /// The profile of a drive called `name` with the figures `given`, and otherwise like the built-in drive `like`. An
 /// error says which figures contradict each other.
-pub fn sketch(like: &str, given: &Datasheet, name: &str) -> Result<String, String> {
-    given.check()?;
-    let base = load(like).map_err(|errors| errors[0].to_string())?;
+pub fn draft_profile(like: &str, given: &Datasheet, name: &str) -> Result<String, String> {
+    given.check_limits()?;
+    let base = load_drive(like).map_err(|errors| errors[0].to_string())?;
     // If the arm is slower than that of the other drive, it comes too late for its skews and loses a revolution a track. Wider skews avoid
     // that.
     let mut skew = 1.0;
     let (text, drive) = loop {
-        let (text, drive, loses) = at_skew(like, &base, given, name, skew)?;
+        let (text, drive, loses) = draft_at_skew(like, &base, given, name, skew)?;
         match loses && skew < WIDEST {
             true => skew *= WIDER,
             false => break (text, drive),
         }
     };
-    let profile = drive.profile().map_err(|errors| faults(&errors))?;
-    let missed = checks(&drive, &profile).into_iter().find(|check| !check.ok);
+    let profile = drive.profile().map_err(|errors| join_faults(&errors))?;
+    let missed = check_drive(&drive, &profile).into_iter().find(|check| !check.ok);
     let doubt = drive.warnings().into_iter().next();
     match (missed, doubt) {
         (Some(check), _) => Err(format!(
@@ -134,7 +134,7 @@ pub fn sketch(like: &str, given: &Datasheet, name: &str) -> Result<String, Strin
 
 /// The profile with skews this many times as wide as the other drive's, and whether it loses revolutions between
 /// tracks.
-fn at_skew(
+fn draft_at_skew(
     like: &str,
     base: &DriveFile,
     given: &Datasheet,
@@ -143,23 +143,23 @@ fn at_skew(
 ) -> Result<(String, DriveFile, bool), String> {
     // Tracks are whole sectors and runs whole tracks, so the first layout is a little off its rates; the second
     // corrects that.
-    let first = SustainedRates::of(base, given)?;
-    let made = parsed(name, &Sketch::new(like, base, given, &first, skew)?.text(name)?)?;
-    let sketch = Sketch::new(like, base, given, &first.nearer(&made, given)?, skew)?;
-    let expected = sketch.layout.outer_rate();
-    let text = sketch.text(name)?;
-    let drive = parsed(name, &text)?;
-    let profile = drive.profile().map_err(|errors| faults(&errors))?;
-    let late = SustainedRates::made(&drive)?.outer < LATE * expected;
-    let lost = checks(&drive, &profile).iter().any(|check| check.what == WRITES && !check.ok);
+    let first = SustainedRates::from_datasheet(base, given)?;
+    let made = parse_profile(name, &Sketch::new(like, base, given, &first, skew)?.into_toml(name)?)?;
+    let sketch = Sketch::new(like, base, given, &first.correct_for(&made, given)?, skew)?;
+    let expected = sketch.layout.outer_rate_mb_s();
+    let text = sketch.into_toml(name)?;
+    let drive = parse_profile(name, &text)?;
+    let profile = drive.profile().map_err(|errors| join_faults(&errors))?;
+    let late = SustainedRates::from_drive(&drive)?.outer < LATE * expected;
+    let lost = check_drive(&drive, &profile).iter().any(|check| check.what == WRITES && !check.ok);
     Ok((text, drive, late || lost))
 }
 
-fn parsed(name: &str, text: &str) -> Result<DriveFile, String> {
-    profile::parse(&format!("{name}.toml"), text).map_err(|errors| faults(&errors))
+fn parse_profile(name: &str, text: &str) -> Result<DriveFile, String> {
+    profile::parse(&format!("{name}.toml"), text).map_err(|errors| join_faults(&errors))
 }
 
-fn faults(errors: &[seekwise_formats::diagnostic::Diagnostic]) -> String {
+fn join_faults(errors: &[seekwise_formats::diagnostic::Diagnostic]) -> String {
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
@@ -183,18 +183,18 @@ impl<'a> Sketch<'a> {
         skew: f64,
     ) -> Result<Sketch<'a>, String> {
         let document: DocumentMut =
-            text(like).unwrap_or_default().parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
-        Ok(Sketch { like, base, given, layout: SketchLayout::of(base, given, aim, skew)?, skew, document })
+            find_text(like).unwrap_or_default().parse().map_err(|error: toml_edit::TomlError| error.to_string())?;
+        Ok(Sketch { like, base, given, layout: SketchLayout::from_datasheet(base, given, aim, skew)?, skew, document })
     }
 
     /// The whole profile as text.
-    fn text(mut self, name: &str) -> Result<String, String> {
-        self.disown();
-        self.head(name);
-        self.geometry();
-        self.mechanics()?;
-        self.buffer();
-        self.checks();
+    fn into_toml(mut self, name: &str) -> Result<String, String> {
+        self.infer_base_figures();
+        self.write_header(name);
+        self.write_geometry();
+        self.write_mechanics()?;
+        self.write_link_and_buffer();
+        self.write_checks();
         drop_uncited(&mut self.document);
         let text = self.document.to_string();
         let text: Vec<&str> = text.lines().skip_while(|line| line.starts_with('#') || line.is_empty()).collect();
@@ -202,7 +202,7 @@ impl<'a> Sketch<'a> {
     }
 
     /// Marks all figures of the other drive as inferred, and leaves out what belongs to a single unit.
-    fn disown(&mut self) {
+    fn infer_base_figures(&mut self) {
         let like = self.like;
         let root = self.document.as_table_mut();
         ["year", "everyday", "faults"].iter().for_each(|key| drop(root.remove(key)));
@@ -211,12 +211,12 @@ impl<'a> Sketch<'a> {
         }
         for (_, item) in root.iter_mut().filter(|(key, _)| !["sources", "checks"].contains(&key.get())) {
             if let Some(table) = item.as_table_like_mut() {
-                infer(table, like);
+                infer_figures(table, like);
             }
         }
     }
 
-    fn head(&mut self, name: &str) {
+    fn write_header(&mut self, name: &str) {
         let gb = self.layout.sectors as f64 * 512.0 / 1e9;
         let size = if gb < 1000.0 { format!("{gb:.1} GB") } else { format!("{:.1} TB", gb / 1000.0) };
         let title = format!("A drive of {size}, {} rpm, otherwise like {}", self.layout.rpm, self.like);
@@ -225,48 +225,55 @@ impl<'a> Sketch<'a> {
         self.document["studies"] = toml_edit::value(toml_edit::Array::new());
     }
 
-    fn set(&mut self, key: &str, value: impl Into<Value>, kind: &str, source: &str) {
+    fn set_figure(&mut self, key: &str, value: impl Into<Value>, kind: &str, source: &str) {
         let mut figure = InlineTable::new();
         figure.insert("value", value.into());
         figure.insert(kind, Value::from(source));
-        put(self.document.as_table_mut(), key, Item::Value(Value::InlineTable(figure)));
+        put_figure(self.document.as_table_mut(), key, Item::Value(Value::InlineTable(figure)));
     }
 
     /// Sets a figure as given on the command line.
-    fn stated(&mut self, key: &str, value: impl Into<Value>, option: &str) {
-        self.set(key, value, "datasheet", &format!("given to `seekwise init drive` as {option}"));
+    fn set_stated_figure(&mut self, key: &str, value: impl Into<Value>, option: &str) {
+        self.set_figure(key, value, "datasheet", &format!("given to `seekwise init drive` as {option}"));
     }
 
-    fn geometry(&mut self) {
+    fn write_geometry(&mut self) {
         let (layout, given) = (self.layout.clone(), *self.given);
         match given.capacity {
-            Some(bytes) => self.stated("geometry.sectors", layout.sectors as i64, &format!("--capacity {bytes}")),
-            None => self.set("geometry.sectors", layout.sectors as i64, "inferred", &format!("as {}", self.like)),
+            Some(bytes) => {
+                self.set_stated_figure("geometry.sectors", layout.sectors as i64, &format!("--capacity {bytes}"))
+            }
+            None => {
+                self.set_figure("geometry.sectors", layout.sectors as i64, "inferred", &format!("as {}", self.like))
+            }
         }
         match given.heads {
-            Some(heads) => self.stated("geometry.heads", i64::from(heads), &format!("--heads {heads}")),
-            None => self.set("geometry.heads", i64::from(layout.heads), "inferred", &layout.why_heads(self.like)),
+            Some(heads) => self.set_stated_figure("geometry.heads", i64::from(heads), &format!("--heads {heads}")),
+            None => {
+                self.set_figure("geometry.heads", i64::from(layout.heads), "inferred", &layout.explain_heads(self.like))
+            }
         }
         let mut why = format!("{}'s, the same time for the arm at this speed", self.like);
         if self.skew > 1.0 {
             why += &format!("; {:.2} times as wide, so that its slower arm loses no revolution", self.skew);
         }
-        self.set("geometry.track_skew", layout.skews.0, "inferred", &why);
-        self.set("geometry.head_skew", layout.skews.1, "inferred", &why);
+        self.set_figure("geometry.track_skew", layout.skews.0, "inferred", &why);
+        self.set_figure("geometry.head_skew", layout.skews.1, "inferred", &why);
         let mut zones = Table::new();
-        zones.insert("inferred", toml_edit::value(layout.why_zones(self.like)));
-        zones.insert("value", Item::Value(Value::Array(layout.rows())));
-        put(self.document.as_table_mut(), "geometry.zones", Item::Table(zones));
+        zones.insert("inferred", toml_edit::value(layout.explain_zones(self.like)));
+        zones.insert("value", Item::Value(Value::Array(layout.zone_rows())));
+        put_figure(self.document.as_table_mut(), "geometry.zones", Item::Table(zones));
     }
 
-    fn mechanics(&mut self) -> Result<(), String> {
+    fn write_mechanics(&mut self) -> Result<(), String> {
         if let Some(rpm) = self.given.rpm {
-            self.stated("mechanics.rpm", plain(rpm), &format!("--rpm {rpm}"));
+            self.set_stated_figure("mechanics.rpm", shortest_number(rpm), &format!("--rpm {rpm}"));
         }
-        let profile = self.base.profile().map_err(|errors| faults(&errors))?;
+        let profile = self.base.profile().map_err(|errors| join_faults(&errors))?;
         let ms = |span: Span| span.nanos() as f64 / 1e6;
         let seek = profile.mechanics.seek();
-        let was = [seek.time(1), seek.mean(), seek.time(profile.geometry.cylinders().max(2) - 1)].map(ms);
+        let was =
+            [seek.seek_time(1), seek.mean_time(), seek.seek_time(profile.geometry.cylinders().max(2) - 1)].map(ms);
         let (switch, settle) = profile.mechanics.switch_and_settle();
         let average = self.given.seek.unwrap_or(was[1]);
         let least = ms(switch).max(ms(settle));
@@ -278,46 +285,63 @@ impl<'a> Sketch<'a> {
             ));
         }
         // All three times are scaled by one factor, which keeps the shape.
-        let [single, _, full] = was.map(|time| rounded(time * average / was[1]));
+        let [single, _, full] = was.map(|time| round_six_digits(time * average / was[1]));
         let (like, all) = (self.like, if self.given.seek.is_some() { "scaled to the average" } else { "unchanged" });
         let table = self.document["mechanics"]["seek"].as_table_like_mut();
         table.into_iter().for_each(|table| ["points", "write_points"].iter().for_each(|key| drop(table.remove(key))));
-        self.set("mechanics.seek.form", "sibling", "inferred", "the shape that nine measured curves have in common");
+        self.set_figure(
+            "mechanics.seek.form",
+            "sibling",
+            "inferred",
+            "the shape that nine measured curves have in common",
+        );
         let times = |what: &str| format!("{like}'s {what} seek, {all}");
-        self.set("mechanics.seek.single_ms", single, "inferred", &times("single-track"));
+        self.set_figure("mechanics.seek.single_ms", single, "inferred", &times("single-track"));
         match self.given.seek {
-            Some(average) => self.stated("mechanics.seek.average_ms", plain(average), &format!("--seek {average}")),
-            None => self.set("mechanics.seek.average_ms", rounded(average), "inferred", &times("average")),
+            Some(average) => self.set_stated_figure(
+                "mechanics.seek.average_ms",
+                shortest_number(average),
+                &format!("--seek {average}"),
+            ),
+            None => {
+                self.set_figure("mechanics.seek.average_ms", round_six_digits(average), "inferred", &times("average"))
+            }
         }
-        self.set("mechanics.seek.full_ms", full, "inferred", &times("full-stroke"));
+        self.set_figure("mechanics.seek.full_ms", full, "inferred", &times("full-stroke"));
         Ok(())
     }
 
     /// Sets a link that carries the medium's rate, and segments that hold a track if the other drive's do.
-    fn buffer(&mut self) {
-        let under_heads = self.layout.under_heads();
+    fn write_link_and_buffer(&mut self) {
+        let under_heads = self.layout.media_rate_mb_s();
         let number = |key: &str| self.base.number(key).unwrap_or(0.0);
         let (link, kib, segments) = (number("link.rate_mb_s"), number("cache.size_kib"), number("cache.segments"));
         let carries = LINKS.iter().find(|(rate, _)| *rate >= under_heads);
         if let Some((rate, why)) = carries.filter(|_| link < under_heads) {
             let table = self.document["link"].as_table_like_mut();
             table.into_iter().for_each(|table| drop(table.remove("write_rate_mb_s")));
-            self.set("link.rate_mb_s", plain(*rate), "inferred", &format!("{why}: what carries the outermost zone"));
+            self.set_figure(
+                "link.rate_mb_s",
+                shortest_number(*rate),
+                "inferred",
+                &format!("{why}: what carries the outermost zone"),
+            );
         }
-        let (track, was) = (self.layout.longest() as f64 / 2.0, SketchLayout::track(self.base) / 2.0);
+        let (track, was) =
+            (self.layout.longest_track_sectors() as f64 / 2.0, SketchLayout::outer_track_sectors(self.base) / 2.0);
         let most = (kib / track).floor().max(1.0);
         if segments > most && kib / segments >= was {
             let why = format!("as many as hold a track of {track:.0} KiB each; {segments} on {}", self.like);
-            self.set("cache.segments", most as i64, "inferred", &why);
+            self.set_figure("cache.segments", most as i64, "inferred", &why);
         }
     }
 
     /// Sets the profile's checks: what was given, and nothing of the other drive.
-    fn checks(&mut self) {
+    fn write_checks(&mut self) {
         self.document.as_table_mut().insert("checks", Item::Table(Table::new()));
         let given = *self.given;
-        let latency = rounded(30_000.0 / self.layout.rpm);
-        self.set("checks.latency_ms", latency, "inferred", "half of 60,000 ms by the revolutions a minute");
+        let latency = round_six_digits(30_000.0 / self.layout.rpm);
+        self.set_figure("checks.latency_ms", latency, "inferred", "half of 60,000 ms by the revolutions a minute");
         let stated = [
             ("checks.outer_mb_s", "outer", given.outer),
             ("checks.inner_mb_s", "inner", given.inner),
@@ -325,14 +349,14 @@ impl<'a> Sketch<'a> {
         ];
         for (key, option, value) in stated {
             if let Some(value) = value {
-                self.stated(key, plain(value), &format!("--{option} {value}"));
+                self.set_stated_figure(key, shortest_number(value), &format!("--{option} {value}"));
             }
         }
     }
 }
 
 /// Marks each figure of a section as inferred, with what the other drive's profile says of it.
-fn infer(table: &mut dyn TableLike, like: &str) {
+fn infer_figures(table: &mut dyn TableLike, like: &str) {
     if table.contains_key("value") {
         let said = ORIGINS.iter().find_map(|kind| Some((*kind, table.remove(kind)?.as_str()?.to_owned())));
         ["interval", "misses"].iter().for_each(|key| drop(table.remove(key)));
@@ -343,7 +367,7 @@ fn infer(table: &mut dyn TableLike, like: &str) {
     }
     for (_, item) in table.iter_mut() {
         if let Some(inner) = item.as_table_like_mut() {
-            infer(inner, like);
+            infer_figures(inner, like);
         }
     }
     // A section may state its origin for all of its figures.
@@ -356,12 +380,12 @@ fn infer(table: &mut dyn TableLike, like: &str) {
 }
 
 /// Rounds to six digits after the point.
-fn rounded(value: f64) -> f64 {
+fn round_six_digits(value: f64) -> f64 {
     (value * 1e6).round() / 1e6
 }
 
 /// A number in its shortest form.
-fn plain(number: f64) -> Value {
+fn shortest_number(number: f64) -> Value {
     if number.fract() == 0.0 && number.abs() < 1e15 { Value::from(number as i64) } else { Value::from(number) }
 }
 
@@ -404,8 +428,8 @@ mod tests {
     fn drives_of_thirty_years_meet_their_datasheets() {
         for (name, gb, rpm, outer, inner, seek) in DRIVES {
             let given = sheet(gb, rpm, outer, inner, seek);
-            let like = nearest(&given).unwrap();
-            let text = sketch(like, &given, "mine").unwrap_or_else(|why| panic!("{name}: {why}"));
+            let like = nearest_drive(&given).unwrap();
+            let text = draft_profile(like, &given, "mine").unwrap_or_else(|why| panic!("{name}: {why}"));
             let table: toml::Table = text.parse().unwrap();
             let figure = |section: &str, key: &str| table[section][key]["value"].clone();
             let number = |section: &str, key: &str| {
@@ -430,11 +454,11 @@ mod tests {
                 let (low, high) = (rate(skews[0].max(skews[1])), rate(skews[0].min(skews[1])));
                 assert!((low * 0.98..high * 1.02).contains(&wanted), "{name}: {wanted} MB/s, not {low} to {high}");
             }
-            let drive = parsed("mine", &text).unwrap();
+            let drive = parse_profile("mine", &text).unwrap();
             let profile = drive.profile().unwrap();
-            let mean = profile.mechanics.seek().mean().nanos() as f64 / 1e6;
+            let mean = profile.mechanics.seek().mean_time().nanos() as f64 / 1e6;
             assert!((mean / seek - 1.0).abs() < 0.01, "{name}: {mean} ms");
-            assert!(checks(&drive, &profile).iter().all(|check| check.ok), "{name}");
+            assert!(check_drive(&drive, &profile).iter().all(|check| check.ok), "{name}");
             // What was given is the datasheet's; all else is inferred.
             let stated: Vec<&str> = drive
                 .figures()
@@ -461,19 +485,19 @@ mod tests {
     #[test]
     fn a_drive_takes_any_figure_by_itself() {
         for like in ["caviar-wd400jb", "raptor-wd740gd", "cheetah-15k.4", "atlas-10k-v-300", "exos-x18"] {
-            let base = load(like).unwrap();
-            let were = SustainedRates::made(&base).unwrap();
+            let base = load_drive(like).unwrap();
+            let were = SustainedRates::from_drive(&base).unwrap();
             let number = |key: &str| base.number(key).unwrap();
-            let seek = base.profile().unwrap().mechanics.seek().mean().nanos() as f64 / 1e6;
+            let seek = base.profile().unwrap().mechanics.seek().mean_time().nanos() as f64 / 1e6;
             let none = Datasheet::default();
             let each = [
-                Datasheet { seek: Some(rounded(seek * 1.2)), ..none },
-                Datasheet { outer: Some(rounded(were.outer * 0.9)), ..none },
+                Datasheet { seek: Some(round_six_digits(seek * 1.2)), ..none },
+                Datasheet { outer: Some(round_six_digits(were.outer * 0.9)), ..none },
                 Datasheet { rpm: Some(number("mechanics.rpm") * 0.8), ..none },
                 Datasheet { capacity: Some((number("geometry.sectors") * 700.0) as u64), ..none },
             ];
             for given in each {
-                let text = sketch(like, &given, "mine");
+                let text = draft_profile(like, &given, "mine");
                 assert!(text.is_ok(), "{like}: {given:?}: {text:?}");
             }
         }
@@ -482,7 +506,7 @@ mod tests {
     #[test]
     fn figures_that_make_no_drive_are_refused_with_the_reason() {
         let right = sheet(8000.0, 5640.0, 185.0, 90.0, 8.5);
-        assert!(sketch("wd140edfz", &right, "mine").is_ok());
+        assert!(draft_profile("wd140edfz", &right, "mine").is_ok());
         let wrong: [(Datasheet, &str); 9] = [
             (Datasheet { inner: Some(190.0), ..right }, "--inner 190 is more than --outer 185"),
             (Datasheet { rpm: Some(0.0), ..right }, "--rpm 0: expected 1000 to 30000"),
@@ -495,11 +519,11 @@ mod tests {
             (Datasheet { heads: Some(1), ..right }, "denser than any drive"),
         ];
         for (given, says) in wrong {
-            let why = sketch("wd140edfz", &given, "mine").unwrap_err();
+            let why = draft_profile("wd140edfz", &given, "mine").unwrap_err();
             assert!(why.contains(says), "{why}");
         }
-        let slow =
-            sketch("caviar-wd400jb", &Datasheet { seek: Some(1.5), ..Datasheet::default() }, "mine").unwrap_err();
+        let slow = draft_profile("caviar-wd400jb", &Datasheet { seek: Some(1.5), ..Datasheet::default() }, "mine")
+            .unwrap_err();
         assert!(slow.contains("--seek 1.5: switching heads and settling take 2 ms"), "{slow}");
     }
 }

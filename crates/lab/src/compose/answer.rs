@@ -8,27 +8,27 @@ use crate::report::review::{AnswerSentence, Chapter};
 use crate::report::{ReportBest, ReportClaim, ReportShare};
 
 /// The sentences, the first of which answers the question.
-pub fn answer(chapters: &[Chapter]) -> Vec<AnswerSentence> {
+pub fn summarize_review(chapters: &[Chapter]) -> Vec<AnswerSentence> {
     let best: Vec<&ReportBest> = chapters.iter().flat_map(|chapter| &chapter.report.best).collect();
     let claims: Vec<&ReportClaim> = chapters.iter().flat_map(|chapter| &chapter.report.claims).collect();
-    let came = CameOut::of(&claims);
-    let doubted = came.as_ref().is_some_and(CameOut::mostly_fails);
-    let changes = changes::sentences(chapters, best.is_empty());
-    let mut said: Vec<AnswerSentence> = best_levels(&best, doubted).into_iter().chain(changes).collect();
+    let came = ReproductionCounts::from_claims(&claims);
+    let doubted = came.as_ref().is_some_and(ReproductionCounts::mostly_fails);
+    let changes = changes::sentences_on_changes(chapters, best.is_empty());
+    let mut said: Vec<AnswerSentence> = best_level_sentences(&best, doubted).into_iter().chain(changes).collect();
     match (came, said.first_mut()) {
         (Some(came), Some(first)) if doubted => {
             let otherwise = if best.is_empty() { "do otherwise" } else { "rank them otherwise" };
             let own = first.says.trim_end_matches('.');
-            first.says = format!("{own}. But {}, so a real drive may well {otherwise}.", came.text(", "));
+            first.says = format!("{own}. But {}, so a real drive may well {otherwise}.", came.counts_text(", "));
         }
-        (Some(came), _) => said.push(AnswerSentence { says: came.sentence(), ..AnswerSentence::default() }),
+        (Some(came), _) => said.push(AnswerSentence { says: came.full_sentence(), ..AnswerSentence::default() }),
         (None, _) => {}
     }
     said
 }
 
 /// A level over all kinds of work.
-struct Level<'a> {
+struct LevelStanding<'a> {
     name: &'a str,
     /// Number of kinds of work for which it is best, or as good.
     first: usize,
@@ -37,18 +37,18 @@ struct Level<'a> {
 }
 
 /// Sentences on the levels of the first factor that has any: which is best, and its gains and losses against the first level.
-fn best_levels(rows: &[&ReportBest], doubted: bool) -> Vec<AnswerSentence> {
+fn best_level_sentences(rows: &[&ReportBest], doubted: bool) -> Vec<AnswerSentence> {
     let Some(factor) = rows.first().map(|row| &row.factor) else { return Vec::new() };
     let rows: Vec<&ReportBest> = rows.iter().copied().filter(|row| row.factor == *factor).collect();
-    let levels = levels(&rows);
+    let levels = collect_levels(&rows);
     let best = best_level(factor, &rows, &levels, doubted);
     let best = best.map(|says| AnswerSentence { says, ..AnswerSentence::default() });
     best.into_iter().chain(against_first(factor, &rows, &levels)).collect()
 }
 
 /// Each level over all kinds of work, in the factor's order.
-fn levels<'a>(rows: &[&'a ReportBest]) -> Vec<Level<'a>> {
-    let mut levels: Vec<Level<'_>> = Vec::new();
+fn collect_levels<'a>(rows: &[&'a ReportBest]) -> Vec<LevelStanding<'a>> {
+    let mut levels: Vec<LevelStanding<'_>> = Vec::new();
     for row in rows {
         for share in &row.levels {
             let first = usize::from(share.alike);
@@ -59,7 +59,7 @@ fn levels<'a>(rows: &[&'a ReportBest]) -> Vec<Level<'a>> {
                         level.least = (share.ratio, &row.work);
                     }
                 }
-                None => levels.push(Level { name: &share.level, first, least: (share.ratio, &row.work) }),
+                None => levels.push(LevelStanding { name: &share.level, first, least: (share.ratio, &row.work) }),
             }
         }
     }
@@ -67,18 +67,18 @@ fn levels<'a>(rows: &[&'a ReportBest]) -> Vec<Level<'a>> {
 }
 
 /// The level that is best most often; of equals the first.
-fn first_most_often<'l, 'a>(levels: &'l [Level<'a>]) -> Option<&'l Level<'a>> {
+fn most_often_best<'l, 'a>(levels: &'l [LevelStanding<'a>]) -> Option<&'l LevelStanding<'a>> {
     levels.iter().rev().max_by_key(|level| level.first)
 }
 
 /// Which level is best for most kinds of work and how far it falls behind in the worst of them; and the level that falls least, if that is
 /// another. If `doubted`, the sentence speaks of the model alone.
-fn best_level(factor: &str, rows: &[&ReportBest], levels: &[Level<'_>], doubted: bool) -> Option<String> {
-    let most = first_most_often(levels)?;
+fn best_level(factor: &str, rows: &[&ReportBest], levels: &[LevelStanding<'_>], doubted: bool) -> Option<String> {
+    let most = most_often_best(levels)?;
     let safest = levels.iter().rev().max_by(|one, other| one.least.0.total_cmp(&other.least.0))?;
-    let percent = |level: &Level<'_>| format!("{:.0} % of the best", 100.0 * level.least.0);
+    let percent = |level: &LevelStanding<'_>| format!("{:.0} % of the best", 100.0 * level.least.0);
     let kinds = rows.len();
-    let Level { name, first, least: (_, work) } = most;
+    let LevelStanding { name, first, least: (_, work) } = most;
     let of = if doubted { "In this model, of" } else { "Of" };
     let lead = format!("{of} {factor}, {name} is best, or as good, for {first} of {kinds} kinds of work");
     Some(match safest.name == *name {
@@ -96,11 +96,11 @@ fn best_level(factor: &str, rows: &[&ReportBest], levels: &[Level<'_>], doubted:
 
 /// Gains and losses of the level that is best most often against the first level of the factor, if they differ. A level is ahead or behind
 /// if the ratio exceeds the margin and the intervals do not overlap.
-fn against_first(factor: &str, rows: &[&ReportBest], levels: &[Level<'_>]) -> Option<AnswerSentence> {
-    let (base, most) = (levels.first()?, first_most_often(levels)?);
+fn against_first(factor: &str, rows: &[&ReportBest], levels: &[LevelStanding<'_>]) -> Option<AnswerSentence> {
+    let (base, most) = (levels.first()?, most_often_best(levels)?);
     let mut sure: Vec<(f64, &str)> = Vec::new();
     for row in rows {
-        let share = |level: &Level<'_>| row.levels.iter().find(|share| share.level == level.name);
+        let share = |level: &LevelStanding<'_>| row.levels.iter().find(|share| share.level == level.name);
         let (Some(own), Some(other)) = (share(most), share(base)) else { continue };
         let apart = |upper: &ReportShare, lower: &ReportShare| {
             upper.low > lower.high && upper.ratio / lower.ratio > 1.0 + row.margin_percent / 100.0
@@ -125,7 +125,7 @@ fn against_first(factor: &str, rows: &[&ReportBest], levels: &[Level<'_>]) -> Op
 }
 
 /// Number of published findings that come out again, of those that can hold or fail.
-struct CameOut {
+struct ReproductionCounts {
     held: usize,
     /// Reproduced in part: no check covers the rest.
     part: usize,
@@ -134,30 +134,30 @@ struct CameOut {
     failed: usize,
 }
 
-impl CameOut {
+impl ReproductionCounts {
     /// Counts the claims; `None` if none can hold or fail.
-    fn of(claims: &[&ReportClaim]) -> Option<CameOut> {
+    fn from_claims(claims: &[&ReportClaim]) -> Option<ReproductionCounts> {
         let in_part = ClaimAnswer::InPart.words();
         let count = |wanted: &dyn Fn(&ReportClaim) -> bool| claims.iter().filter(|claim| wanted(claim)).count();
-        let came = CameOut {
+        let came = ReproductionCounts {
             held: count(&|claim| claim.reproduced == Some(true) && claim.answer != in_part),
             part: count(&|claim| claim.reproduced == Some(true) && claim.answer == in_part),
             so_far: count(&|claim| claim.reproduced.is_none() && claim.pending.is_some()),
             failed: count(&|claim| claim.reproduced == Some(false)),
         };
-        (came.all() > 0).then_some(came)
+        (came.total_claims() > 0).then_some(came)
     }
 
-    fn all(&self) -> usize {
+    fn total_claims(&self) -> usize {
         self.held + self.part + self.so_far + self.failed
     }
 
     fn mostly_fails(&self) -> bool {
-        2 * self.failed > self.all()
+        2 * self.failed > self.total_claims()
     }
 
     /// The counts, joined by `between`.
-    fn text(&self, between: &str) -> String {
+    fn counts_text(&self, between: &str) -> String {
         let only = if self.mostly_fails() { "only " } else { "" };
         let more = [
             (self.part, " in part"),
@@ -170,13 +170,13 @@ impl CameOut {
             (how, _) => format!("{count} more{how}"),
         });
         let come = if self.held == 1 { "comes" } else { "come" };
-        let held = format!("{only}{} of {} published findings {come} out again", self.held, self.all());
+        let held = format!("{only}{} of {} published findings {come} out again", self.held, self.total_claims());
         [held].into_iter().chain(more).collect::<Vec<_>>().join(between)
     }
 
     /// The counts as a sentence, with the consequence for the reader.
-    fn sentence(&self) -> String {
-        let text = self.text("; ");
+    fn full_sentence(&self) -> String {
+        let text = self.counts_text("; ");
         let text = text.strip_prefix("only ").map_or(text.clone(), |rest| format!("Only {rest}"));
         match self.failed {
             0 => format!("{text}."),
@@ -204,7 +204,7 @@ mod tests {
             ReportBest { work: work.to_owned(), factor: "segments".to_owned(), levels, ..ReportBest::default() }
         };
         let rows = [row("writes", [1.0, 0.9]), row("servers", [1.0, 0.99]), row("reads", [0.54, 1.0])];
-        let said = |rows: &[ReportBest]| best_levels(&rows.iter().collect::<Vec<_>>(), false)[0].text();
+        let said = |rows: &[ReportBest]| best_level_sentences(&rows.iter().collect::<Vec<_>>(), false)[0].to_sentence();
         // Both are first in two: the one that stands first.
         assert_eq!(
             said(&rows),
@@ -235,9 +235,9 @@ mod tests {
             row("wide", (0.9, 0.14), (1.0, 0.0)),
             row("within the margin", (0.99, 0.001), (1.0, 0.0)),
         ];
-        let said = |rows: &[ReportBest]| best_levels(&rows.iter().collect::<Vec<_>>(), false)[1..].to_vec();
+        let said = |rows: &[ReportBest]| best_level_sentences(&rows.iter().collect::<Vec<_>>(), false)[1..].to_vec();
         assert_eq!(
-            said(&rows)[0].text(),
+            said(&rows)[0].to_sentence(),
             "Of segments, 64 against 4: of 5 kinds of work ahead in 2, most in “writes” (2.00 times as good); behind in 1, most in “reads” \
              (0.60 times as good); not surely apart in 2."
         );
@@ -257,7 +257,7 @@ mod tests {
     fn findings_are_counted_and_what_follows_is_said() {
         let (yes, no) = (claim(Some(true), "reproduced", None), claim(Some(false), "not reproduced", None));
         let (part, open) = (claim(Some(true), "reproduced in part", None), claim(None, "", Some("if")));
-        let sentence = |claims: &[&ReportClaim]| CameOut::of(claims).unwrap().sentence();
+        let sentence = |claims: &[&ReportClaim]| ReproductionCounts::from_claims(claims).unwrap().full_sentence();
         assert_eq!(
             sentence(&[&yes, &no, &no, &no, &open]),
             "Only 1 of 5 published findings comes out again; 1 more so far (seekwise claims runs the last check); 3 do not: for what \
@@ -270,7 +270,7 @@ mod tests {
         assert_eq!(sentence(&[&yes, &yes]), "2 of 2 published findings come out again.");
         // What has another test to come does not count as failed.
         assert!(sentence(&[&yes, &no, &open, &open]).starts_with("1 of 4 published"));
-        assert!(CameOut::of(&[]).is_none());
+        assert!(ReproductionCounts::from_claims(&[]).is_none());
     }
 
     #[test]
@@ -295,8 +295,8 @@ mod tests {
         };
         let said = |best: &[ReportBest], failed: usize| {
             let report = Report { best: best.to_vec(), claims: claims(failed), ..Report::default() };
-            let said = answer(&[Chapter { report, ..Chapter::default() }]);
-            said.iter().map(AnswerSentence::text).collect::<Vec<_>>()
+            let said = summarize_review(&[Chapter { report, ..Chapter::default() }]);
+            said.iter().map(AnswerSentence::to_sentence).collect::<Vec<_>>()
         };
         assert_eq!(
             said(&best, 3),

@@ -15,24 +15,24 @@ const WORK: [&str; 3] = ["job", "program", "volume"];
 
 /// Fills the chapters of `parts`, which are in the same order. The loss in a power cut with one part's work is added to the first answer of
 /// another part that judges the same change, with the name of the former; each such answer says that it has a price.
-pub fn relate(parts: &[(&Study, &StudyProvenance)], chapters: &mut [Chapter]) {
+pub fn relate_chapters(parts: &[(&Study, &StudyProvenance)], chapters: &mut [Chapter]) {
     let answering: Vec<bool> = match chapters.iter().any(|chapter| chapter.answers) {
         true => chapters.iter().map(|chapter| chapter.answers).collect(),
         false => vec![true; chapters.len()],
     };
     for (place, chapter) in chapters.iter_mut().enumerate() {
-        chapter.held = held(parts, &answering, place);
+        chapter.held = held_levels(parts, &answering, place);
     }
-    for Priced { change, price, loses, place } in priced(parts, chapters) {
+    for ChangePrice { change, price, loses, place } in collect_prices(parts, chapters) {
         let heading = chapters[place].heading.clone();
         let leading = chapters.iter_mut().enumerate().flat_map(|(place, chapter)| {
             let own = chapter.report.verdicts.iter_mut().filter(|verdict| verdict.leads);
             own.map(move |verdict| (place, verdict))
         });
-        let alike = leading.filter(|(place, verdict)| self::change(parts[*place].1, verdict) == change);
+        let alike = leading.filter(|(place, verdict)| self::setting_change(parts[*place].1, verdict) == change);
         let mut same: Vec<(usize, &mut ReportVerdict)> = alike.collect();
         for (_, verdict) in same.iter_mut().filter(|(_, verdict)| verdict.price.is_none()) {
-            verdict.cost(loses);
+            verdict.add_cost(loses);
         }
         let first = same.into_iter().find(|(place, _)| answering[*place]);
         if let Some((_, verdict)) = first.filter(|(_, verdict)| verdict.price.is_none()) {
@@ -42,7 +42,7 @@ pub fn relate(parts: &[(&Study, &StudyProvenance)], chapters: &mut [Chapter]) {
 }
 
 /// A change, and what a power cut loses by it.
-struct Priced {
+struct ChangePrice {
     change: SettingChange,
     price: String,
     loses: bool,
@@ -53,11 +53,11 @@ struct Priced {
 /// Settings in which two sides differ, with both values.
 type SettingChange = BTreeMap<String, [Option<String>; 2]>;
 
-fn priced(parts: &[(&Study, &StudyProvenance)], chapters: &[Chapter]) -> Vec<Priced> {
-    let of_chapter = |(place, chapter): (usize, &Chapter)| -> Vec<Priced> {
+fn collect_prices(parts: &[(&Study, &StudyProvenance)], chapters: &[Chapter]) -> Vec<ChangePrice> {
+    let of_chapter = |(place, chapter): (usize, &Chapter)| -> Vec<ChangePrice> {
         let found = chapter.report.verdicts.iter().filter_map(|verdict| {
-            let (change, price) = (change(parts[place].1, verdict), verdict.price.clone()?);
-            (!change.is_empty()).then_some(Priced { change, price, loses: verdict.loses, place })
+            let (change, price) = (setting_change(parts[place].1, verdict), verdict.price.clone()?);
+            (!change.is_empty()).then_some(ChangePrice { change, price, loses: verdict.loses, place })
         });
         found.collect()
     };
@@ -65,11 +65,11 @@ fn priced(parts: &[(&Study, &StudyProvenance)], chapters: &[Chapter]) -> Vec<Pri
 }
 
 /// The settings in which the sides of a verdict differ; empty if it has no sides.
-fn change(made: &StudyProvenance, verdict: &ReportVerdict) -> SettingChange {
+fn setting_change(made: &StudyProvenance, verdict: &ReportVerdict) -> SettingChange {
     let cells: Vec<usize> = verdict.cell_ids.iter().filter_map(|id| id.parse().ok()).collect();
     let mut all = SettingChange::new();
     for (side, cell) in cells.iter().take(2).enumerate() {
-        for setting in made.settings(*cell) {
+        for setting in made.cell_settings(*cell) {
             all.entry(setting.key.clone()).or_default()[side] = Some(setting.value.clone());
         }
     }
@@ -78,7 +78,7 @@ fn change(made: &StudyProvenance, verdict: &ReportVerdict) -> SettingChange {
 }
 
 /// The levels that a part holds in all its cells, of factors that lead the answer of another: "cache on".
-fn held(parts: &[(&Study, &StudyProvenance)], answering: &[bool], place: usize) -> Vec<String> {
+fn held_levels(parts: &[(&Study, &StudyProvenance)], answering: &[bool], place: usize) -> Vec<String> {
     let own = parts[place].1;
     let others = parts.iter().enumerate().filter(|(other, _)| *other != place && answering[*other]);
     let compared = others.flat_map(|(_, (study, made))| {
@@ -89,11 +89,11 @@ fn held(parts: &[(&Study, &StudyProvenance)], answering: &[bool], place: usize) 
     let mut held: Vec<String> = Vec::new();
     let mut known: Vec<BTreeSet<String>> = Vec::new();
     for (made, index, factor) in compared {
-        let keys = keys(factor);
-        let level = level_of(own, &keys, (made, index, factor)).filter(|_| !known.contains(&keys));
+        let keys = factor_keys(factor);
+        let level = fitting_level(own, &keys, (made, index, factor)).filter(|_| !known.contains(&keys));
         if let Some(level) = level {
             let says = factor.says.as_ref().map_or(String::new(), |says| format!(" ({says})"));
-            held.push(format!("{} {}{says}", factor.name, spoken(&level)));
+            held.push(format!("{} {}{says}", factor.name, spoken_level(&level)));
             known.push(keys);
         }
     }
@@ -101,13 +101,13 @@ fn held(parts: &[(&Study, &StudyProvenance)], answering: &[bool], place: usize) 
 }
 
 /// The settings that a factor sets.
-fn keys(factor: &Factor) -> BTreeSet<String> {
+fn factor_keys(factor: &Factor) -> BTreeSet<String> {
     let set = factor.bundle.iter().flat_map(|bundle| flatten(&bundle.set)).map(|(key, _)| key);
     factor.key.iter().cloned().chain(set).collect()
 }
 
 /// The level of another part's factor at which all cells of `own` are; `None` if none or several fit, or if cells differ.
-fn level_of(
+fn fitting_level(
     own: &StudyProvenance,
     keys: &BTreeSet<String>,
     (made, index, factor): (&StudyProvenance, usize, &Factor),
@@ -116,7 +116,7 @@ fn level_of(
         return None;
     }
     let values = |made: &StudyProvenance, cell: usize| -> Vec<Option<String>> {
-        keys.iter().map(|key| made.setting(cell, key).map(|setting| setting.value.clone())).collect()
+        keys.iter().map(|key| made.find_setting(cell, key).map(|setting| setting.value.clone())).collect()
     };
     let first = values(own, 0);
     let known = first.iter().all(Option::is_some);
@@ -132,7 +132,7 @@ fn level_of(
 }
 
 /// A level as it is said: switches are on or off.
-pub(super) fn spoken(level: &str) -> &str {
+pub(super) fn spoken_level(level: &str) -> &str {
     match level {
         "true" => "on",
         "false" => "off",
@@ -162,10 +162,10 @@ mod tests {
     fn made(factors: &str) -> (Study, StudyProvenance) {
         let text = format!("{HEAD}{factors}");
         let study = seekwise_formats::study::parse("s.toml", &text).unwrap();
-        let inputs = Inputs::today(&|_| Err(std::io::ErrorKind::NotFound.into()));
-        let cells = plan::cells(&study);
-        let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare("s.toml", cell, &inputs).unwrap()).collect();
-        let made = StudyProvenance::new(&text, &study, &cells, &prepared, inputs.taken());
+        let inputs = Inputs::from_today(&|_| Err(std::io::ErrorKind::NotFound.into()));
+        let cells = plan::study_cells(&study);
+        let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap()).collect();
+        let made = StudyProvenance::new(&text, &study, &cells, &prepared, inputs.texts_read());
         (study, made)
     }
 
@@ -183,15 +183,18 @@ mod tests {
     fn a_part_names_the_level_that_others_compare() {
         let all = [made(QUEUE), made(CACHE), made(&format!("{CACHE}{QUEUE}"))];
         let parts: Vec<(&Study, &StudyProvenance)> = all.iter().map(|(study, made)| (study, made)).collect();
-        assert_eq!(held(&parts, &ALL, 0), ["cache on (of writes)"], "said once");
-        assert_eq!(held(&parts, &ALL, 1), ["queue 32"]);
-        assert!(held(&parts, &ALL, 2).is_empty(), "it varies both");
-        assert!(held(&parts, &[true, false, false], 0).is_empty(), "the others do not answer");
+        assert_eq!(held_levels(&parts, &ALL, 0), ["cache on (of writes)"], "said once");
+        assert_eq!(held_levels(&parts, &ALL, 1), ["queue 32"]);
+        assert!(held_levels(&parts, &ALL, 2).is_empty(), "it varies both");
+        assert!(held_levels(&parts, &[true, false, false], 0).is_empty(), "the others do not answer");
         let work = made(
             "[[factor]]\nname = 'depth'\nkey = 'job.depth'\nlevels = [1, 8]\n[[compare]]\nname = 'd'\n\
                          factor = 'depth'\nfrom = 1\nto = 8\n",
         );
-        assert!(held(&[(&all[0].0, &all[0].1), (&work.0, &work.1)], &ALL, 0).is_empty(), "work is each part's own");
+        assert!(
+            held_levels(&[(&all[0].0, &all[0].1), (&work.0, &work.1)], &ALL, 0).is_empty(),
+            "work is each part's own"
+        );
     }
 
     #[test]
@@ -200,7 +203,7 @@ mod tests {
         let parts: Vec<(&Study, &StudyProvenance)> = all.iter().map(|(study, made)| (study, made)).collect();
         let loses = Some("but it loses");
         let mut chapters = [chapter(None), chapter(None), chapter(None), chapter(loses)];
-        relate(&parts, &mut chapters);
+        relate_chapters(&parts, &mut chapters);
         let price = |place: usize| chapters[place].report.verdicts[0].price.as_deref();
         assert_eq!(price(1), Some("but it loses, says the part \u{201c}The price\u{201d}"));
         assert_eq!((price(0), price(2), price(3)), (None, None, loses));
@@ -209,7 +212,7 @@ mod tests {
         // The same setting the other way round is another change.
         let mut turned = [chapter(None), chapter(loses)];
         turned[0].report.verdicts[0].cell_ids.reverse();
-        relate(&parts[1..3], &mut turned);
+        relate_chapters(&parts[1..3], &mut turned);
         assert_eq!(turned[0].report.verdicts[0].price, None);
     }
 }

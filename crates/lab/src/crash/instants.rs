@@ -54,7 +54,7 @@ pub enum InstantWeights {
 /// flushes (all, if there are so few), one evenly over the time in which the heads write, one just after promises (all, if
 /// there are so few), the rest evenly over the session. The seed's stream `cut` draws. Fewer only if the span has fewer
 /// nanoseconds.
-pub fn choose(
+pub fn choose_instants(
     history: &History,
     span: (Instant, Instant),
     n: usize,
@@ -64,9 +64,9 @@ pub fn choose(
     let mut chance = seed.stream("cut");
     let mut chosen = BTreeMap::new();
     if weights == InstantWeights::Mixed {
-        draw(flush_ends(history), span, n / 4, &mut chosen, &mut chance);
-        draw(promises(history), span, n / 4, &mut chosen, &mut chance);
-        draw_landings(&landings(history, span), n / 4, &mut chosen, &mut chance);
+        draw_from(flush_ends(history), span, n / 4, &mut chosen, &mut chance);
+        draw_from(promise_instants(history), span, n / 4, &mut chosen, &mut chance);
+        draw_landings(&landing_intervals(history, span), n / 4, &mut chosen, &mut chance);
     }
     let length = span.1.since(span.0).nanos().saturating_add(1);
     let all = (n as u64).min(length) as usize;
@@ -82,7 +82,7 @@ fn flush_ends(history: &History) -> Vec<(Instant, InstantReason)> {
     for event in &history.events {
         match event {
             HistoryEvent::Over(request, over) if request.op == Op::Flush && over.status == Status::Done => {
-                ends.push((before(over.finished), InstantReason::Unflushed));
+                ends.push((instant_before(over.finished), InstantReason::Unflushed));
                 ends.push((over.finished, InstantReason::Flushed));
             }
             _ => {}
@@ -92,13 +92,13 @@ fn flush_ends(history: &History) -> Vec<(Instant, InstantReason)> {
 }
 
 /// When each promise was made.
-fn promises(history: &History) -> Vec<(Instant, InstantReason)> {
+fn promise_instants(history: &History) -> Vec<(Instant, InstantReason)> {
     let said = history.marks.iter().filter(|(_, mark)| matches!(mark, HistoryMark::Said(_)));
     said.map(|(at, _)| (*at, InstantReason::Promised)).collect()
 }
 
 /// The time of each landing in the span, without its two ends: there the write is whole or has not begun.
-fn landings(history: &History, span: (Instant, Instant)) -> Vec<(Instant, Instant)> {
+fn landing_intervals(history: &History, span: (Instant, Instant)) -> Vec<(Instant, Instant)> {
     let inside = |event: &HistoryEvent| match event {
         HistoryEvent::Landed(landing) if landing.kind == LandingKind::Landed => {
             let (from, to) = ((landing.from + Span::from_nanos(1)).max(span.0), landing.to.min(span.1));
@@ -111,7 +111,7 @@ fn landings(history: &History, span: (Instant, Instant)) -> Vec<(Instant, Instan
 
 /// The time that all landings of a history take within its span; drives of an array count one by one.
 pub fn landing_time(history: &History, span: (Instant, Instant)) -> Span {
-    landings(history, span).iter().fold(Span::ZERO, |sum, (from, to)| sum + to.since(*from))
+    landing_intervals(history, span).iter().fold(Span::ZERO, |sum, (from, to)| sum + to.since(*from))
 }
 
 /// Draws `most` instants evenly over these times; fewer if they repeat.
@@ -136,7 +136,7 @@ fn draw_landings(
 }
 
 /// Draws `most` of these instants within the span; all of them if there are fewer.
-fn draw(
+fn draw_from(
     mut from: Vec<(Instant, InstantReason)>,
     span: (Instant, Instant),
     most: usize,
@@ -153,7 +153,7 @@ fn draw(
     }
 }
 
-fn before(at: Instant) -> Instant {
+fn instant_before(at: Instant) -> Instant {
     Instant::from_nanos(at.nanos().saturating_sub(1))
 }
 

@@ -14,8 +14,14 @@ use seekwise_model::durability::writes::{SessionWrite, SessionWrites};
 /// Draws selection `number` of what a cut at `at` loses; physical sectors have `unit` sectors. The first loses
 /// everything that may be lost, the second only one write, the third all but one; the others draw how likely a write is
 /// to be lost, and which are.
-pub fn draw(writes: &SessionWrites, at: Instant, number: u32, unit: u64, chance: &mut Rng) -> Vec<LostWrite> {
-    let open: Vec<&SessionWrite> = writes.open(at).collect();
+pub fn draw_lost_writes(
+    writes: &SessionWrites,
+    at: Instant,
+    number: u32,
+    unit: u64,
+    chance: &mut Rng,
+) -> Vec<LostWrite> {
+    let open: Vec<&SessionWrite> = writes.losable_at(at).collect();
     if open.is_empty() {
         return Vec::new();
     }
@@ -27,30 +33,30 @@ pub fn draw(writes: &SessionWrites, at: Instant, number: u32, unit: u64, chance:
             0 => true,
             1 => place == one,
             2 => place != one,
-            _ => chance.percent(likely),
+            _ => chance.draw_chance(likely),
         };
         // A quarter of the lost writes is written in part: it was under the head, or split on its way.
-        let part = number > 2 && chance.percent(25);
+        let part = number > 2 && chance.draw_chance(25);
         if goes {
-            lost.push(if part { halved(write, unit, chance) } else { whole(write) });
+            lost.push(if part { lose_part(write, unit, chance) } else { lose_whole(write) });
         }
     }
     lost
 }
 
-fn whole(write: &SessionWrite) -> LostWrite {
+fn lose_whole(write: &SessionWrite) -> LostWrite {
     LostWrite { write: *write, parts: vec![write.run] }
 }
 
 /// Loses one side of a physical sector's edge within the write, if there is one.
-fn halved(write: &SessionWrite, unit: u64, chance: &mut Rng) -> LostWrite {
+fn lose_part(write: &SessionWrite, unit: u64, chance: &mut Rng) -> LostWrite {
     let (from, end) = write.run;
     let (first, last) = (from / unit + 1, (end - 1) / unit);
     if first > last {
-        return whole(write);
+        return lose_whole(write);
     }
     let edge = (first + chance.below(last - first + 1)) * unit;
-    let part = if chance.percent(50) { (from, edge) } else { (edge, end) };
+    let part = if chance.draw_chance(50) { (from, edge) } else { (edge, end) };
     LostWrite { write: *write, parts: vec![part] }
 }
 
@@ -69,14 +75,15 @@ mod tests {
             let (lba, at) = (64 * stamp, Instant::from_nanos(10 * stamp));
             let request =
                 Request { tag: 0, unit: 0, origin: 0, op: Op::Write, flags: Flags::NONE, lba, sectors: 32, stamp };
-            history.taken(at, &request, None);
+            history.record_request(at, &request, None);
         }
-        SessionWrites::of(&history, true)
+        SessionWrites::from_history(&history, true)
     }
 
     /// The stamps of what is lost, and whether each is lost whole.
     fn drawn(at: u64, number: u32, unit: u64, seed: u64) -> Vec<(u64, bool)> {
-        let lost = draw(&session(), Instant::from_nanos(at), number, unit, &mut Seed(seed).stream("orders"));
+        let lost =
+            draw_lost_writes(&session(), Instant::from_nanos(at), number, unit, &mut Seed(seed).stream("orders"));
         let whole = |it: &LostWrite| it.parts == [it.write.run];
         lost.iter().map(|it| (it.write.stamp, whole(it))).collect()
     }
@@ -99,7 +106,7 @@ mod tests {
     fn the_others_lose_one_side_of_a_physical_sector_s_edge() {
         let (mut sides, mut edges, mut whole) = ([0; 2], std::collections::BTreeSet::new(), 0);
         for seed in 0..200 {
-            let lost = draw(&session(), Instant::from_nanos(60), 3, 8, &mut Seed(seed).stream("orders"));
+            let lost = draw_lost_writes(&session(), Instant::from_nanos(60), 3, 8, &mut Seed(seed).stream("orders"));
             for LostWrite { write, parts } in lost {
                 let (from, end) = write.run;
                 let [(first, last)] = parts[..] else { panic!("{parts:?}") };

@@ -13,12 +13,12 @@ const BLOCK: u64 = 4096;
 const MOST: usize = 3;
 
 /// The purpose of the lost parts of a write.
-pub fn words(layout: &Ext4BlockMap, lost: &LostWrite, history: &History, read: &MediumReader<'_>) -> String {
+pub fn purpose_words(layout: &Ext4BlockMap, lost: &LostWrite, history: &History, read: &MediumReader<'_>) -> String {
     let (mut named, mut kinds): (Vec<String>, Vec<String>) = Default::default();
     for &(from, end) in &lost.parts {
         for at in (from..end).step_by((BLOCK / SECTOR) as usize) {
-            let written = history.bytes(lost.write.stamp, lost.write.run.0, at, end - at);
-            let words = layout.words(at * SECTOR, &written, read);
+            let written = history.data_bytes(lost.write.stamp, lost.write.run.0, at, end - at);
+            let words = layout.describe_offset(at * SECTOR, &written, read);
             // The first of a file's bytes stands for what follows.
             let kind = words.split(" from byte ").next().unwrap_or_default().to_owned();
             if kinds.last() != Some(&kind) && !is_rest(&kinds, &kind) {

@@ -69,35 +69,35 @@ pub struct CheckProof {
 const HINT: &str = "A check is tried before it judges, on media whose answer is known";
 
 /// Tries a check on a session. An error says which answer was wrong, or why the check could not run.
-pub fn prove<C: Display>(
+pub fn validate_check<C: Display>(
     history: &History,
     writes: &SessionWrites,
     changes: &MediumChanges<C>,
     check: &ChangedCheck<'_, C>,
 ) -> Result<CheckProof, String> {
-    let Some((begin, _)) = history.span() else { return Err("the session was not ended in order".to_owned()) };
-    let prover = Prover { check, promises: history.said(Instant::FAR).collect() };
-    let (whole, before) = (received(writes, Instant::FAR), received(writes, just_before(begin)));
-    let found = prover.find(&whole, &prover.promises, None)?.ok_or("the whole medium was not checked")?;
+    let Some((begin, _)) = history.marked_span() else { return Err("the session was not ended in order".to_owned()) };
+    let prover = Prover { check, promises: history.promises_until(Instant::FAR).collect() };
+    let (whole, before) = (received_medium(writes, Instant::FAR), received_medium(writes, just_before(begin)));
+    let found = prover.run_check(&whole, &prover.promises, None)?.ok_or("the whole medium was not checked")?;
     if found.verdict != CrashVerdict::Consistent {
         return Err(format!(
             "the check fails on the whole medium, which holds all that the workload wrote: {}; expected exit code 0. Run it by \
              hand after the workload. {HINT}",
-            spoken(&found)
+            finding_words(&found)
         ));
     }
-    let found = prover.find(&before, &[], None)?.ok_or("the first medium was not checked")?;
+    let found = prover.run_check(&before, &[], None)?.ok_or("the first medium was not checked")?;
     if found.verdict.is_bad() {
         return Err(format!(
             "the check fails on the medium from before the workload, when nothing was promised: {}; expected exit code 0 as long as \
              the file $SEEKWISE_PROMISES is empty. {HINT}",
-            spoken(&found)
+            finding_words(&found)
         ));
     }
-    let empty = prover.empty(&before)?;
-    let removed = prover.removed(history, writes, &whole, &changes.removals)?;
-    let early = prover.early(writes, &whole, &changes.early)?;
-    let (altered, unnoticed) = prover.altered(&whole, &changes.alterations)?;
+    let empty = prover.try_empty(&before)?;
+    let removed = prover.try_removals(history, writes, &whole, &changes.removals)?;
+    let early = prover.try_early_changes(writes, &whole, &changes.early)?;
+    let (altered, unnoticed) = prover.try_alterations(&whole, &changes.alterations)?;
     if empty.is_none() && altered.is_none() {
         return Err(
             "the workload printed no promise and left no changed file: nothing can be lost; expected a workload that \
@@ -115,31 +115,36 @@ struct Prover<'a, C> {
 }
 
 impl<C: Display> Prover<'_, C> {
-    fn find(&self, image: &MediumImage, promises: &[&str], change: Option<&C>) -> Result<Option<CrashFinding>, String> {
-        let found = (self.check)(image, promises, change).and_then(|it| it.map(|it| it.finding()).transpose());
+    fn run_check(
+        &self,
+        image: &MediumImage,
+        promises: &[&str],
+        change: Option<&C>,
+    ) -> Result<Option<CrashFinding>, String> {
+        let found = (self.check)(image, promises, change).and_then(|it| it.map(|it| it.to_finding()).transpose());
         found.map_err(|error| error.to_string())
     }
 
     /// Checks that the loss of everything promised is noticed.
-    fn empty(&self, before: &MediumImage) -> Result<Option<CrashFinding>, String> {
+    fn try_empty(&self, before: &MediumImage) -> Result<Option<CrashFinding>, String> {
         if self.promises.is_empty() {
             return Ok(None);
         }
-        let found = self.find(before, &self.promises, None)?;
+        let found = self.run_check(before, &self.promises, None)?;
         match found {
             Some(found) if !found.verdict.is_bad() => Err(format!(
                 "the check passes on the medium from before the workload, on which all of the {} promises are lost: {}; expected exit \
                  code 11. Let it look on the medium for each line of $SEEKWISE_PROMISES, and let the workload print no line for what \
                  may always be lost. {HINT}",
                 self.promises.len(),
-                spoken(&found)
+                finding_words(&found)
             )),
             found => Ok(found),
         }
     }
 
     /// Checks that the loss of a single record is noticed.
-    fn removed(
+    fn try_removals(
         &self,
         history: &History,
         writes: &SessionWrites,
@@ -159,11 +164,11 @@ impl<C: Display> Prover<'_, C> {
             if tried.last().is_some_and(is_noticed) {
                 break;
             }
-            let earlier = received(writes, said[most - back]);
+            let earlier = received_medium(writes, said[most - back]);
             // Only a medium that holds what was promised by then misses nothing else.
-            let by_then = self.find(&earlier, &self.promises[..said.len() - back], None)?;
+            let by_then = self.run_check(&earlier, &self.promises[..said.len() - back], None)?;
             if by_then.is_some_and(|found| found.verdict == CrashVerdict::Consistent)
-                && let Some(finding) = self.find(&earlier, &self.promises, None)?
+                && let Some(finding) = self.run_check(&earlier, &self.promises, None)?
             {
                 tried.push((format!("the medium as it was {back} promises before the last"), finding));
             }
@@ -173,18 +178,18 @@ impl<C: Display> Prover<'_, C> {
             if tried.last().is_some_and(is_noticed) {
                 break;
             }
-            if let Some(finding) = self.find(whole, &self.promises, Some(removal))? {
+            if let Some(finding) = self.run_check(whole, &self.promises, Some(removal))? {
                 changed = true;
                 tried.push((removal.to_string(), finding));
             }
         }
         if let Some(next) = next_line(&self.promises).filter(|_| !changed && !tried.last().is_some_and(is_noticed)) {
             let longer = [&self.promises[..], &[&next]].concat();
-            if let Some(finding) = self.find(whole, &longer, None)? {
+            if let Some(finding) = self.run_check(whole, &longer, None)? {
                 tried.push((format!("the promise `{next}`, which nobody kept"), finding));
             }
         }
-        noticed(tried).map_err(|tried| {
+        last_noticed(tried).map_err(|tried| {
             format!(
                 "the check does not notice that a promised record is missing: it passes with {tried}; expected exit code 11. \
                  Let it look on the medium for each line of $SEEKWISE_PROMISES. {HINT}"
@@ -193,7 +198,7 @@ impl<C: Display> Prover<'_, C> {
     }
 
     /// Checks that changes of early records that are noticed at their promise are noticed at the end.
-    fn early(
+    fn try_early_changes(
         &self,
         writes: &SessionWrites,
         whole: &MediumImage,
@@ -201,17 +206,17 @@ impl<C: Display> Prover<'_, C> {
     ) -> Result<Vec<NoticedChange>, String> {
         let (mut noticed, mut passes) = (Vec::new(), BTreeMap::new());
         for EarlyChange { at, promises, change } in changes {
-            let (earlier, by_then) = (received(writes, *at), &self.promises[..*promises]);
+            let (earlier, by_then) = (received_medium(writes, *at), &self.promises[..*promises]);
             if !passes.contains_key(promises) {
-                let found = self.find(&earlier, by_then, None)?;
+                let found = self.run_check(&earlier, by_then, None)?;
                 passes.insert(*promises, found.is_some_and(|found| found.verdict == CrashVerdict::Consistent));
             }
             let is_bad = |found: Option<CrashFinding>| found.is_some_and(|found| found.verdict.is_bad());
             // Files that are no records appear with a promise too: nobody looks at them.
-            if !passes[promises] || !is_bad(self.find(&earlier, by_then, Some(change))?) {
+            if !passes[promises] || !is_bad(self.run_check(&earlier, by_then, Some(change))?) {
                 continue;
             }
-            match self.find(whole, &self.promises, Some(change))? {
+            match self.run_check(whole, &self.promises, Some(change))? {
                 None => {}
                 Some(finding) if finding.verdict.is_bad() => {
                     noticed.push(NoticedChange { change: change.to_string(), finding });
@@ -222,7 +227,7 @@ impl<C: Display> Prover<'_, C> {
                          with all {}: {}; expected exit code 11. Let it look on the medium for each line of $SEEKWISE_PROMISES, and \
                          let the workload delete what a later promise replaces. {HINT}",
                         self.promises.len(),
-                        spoken(&finding)
+                        finding_words(&finding)
                     ));
                 }
             }
@@ -231,7 +236,7 @@ impl<C: Display> Prover<'_, C> {
     }
 
     /// Checks that an altered record is noticed. Also returns the files in which that never was, if it was in another.
-    fn altered(
+    fn try_alterations(
         &self,
         whole: &MediumImage,
         alterations: &[(String, C)],
@@ -244,7 +249,7 @@ impl<C: Display> Prover<'_, C> {
             if first.is_some() && (known.contains(place) || known.len() >= MOST) {
                 continue;
             }
-            let Some(finding) = self.find(whole, &self.promises, Some(alteration))? else { continue };
+            let Some(finding) = self.run_check(whole, &self.promises, Some(alteration))? else { continue };
             known.insert(place);
             match (finding.verdict.is_bad(), first.is_some()) {
                 (true, true) => {}
@@ -261,7 +266,7 @@ impl<C: Display> Prover<'_, C> {
         if first.is_some() {
             return Ok((first, blind.into_iter().cloned().collect()));
         }
-        let none = noticed(tried).map_err(|tried| {
+        let none = last_noticed(tried).map_err(|tried| {
             format!(
                 "the check does not notice altered data: it passes with {tried}; expected exit code 11, or 1 for a corrupt medium. Let \
                  it compare contents, not only names, sizes or counts. {HINT}"
@@ -280,7 +285,7 @@ fn is_noticed((_, finding): &TriedChange) -> bool {
 }
 
 /// The last change if it was noticed; an error lists some of those that were not.
-fn noticed(mut tried: Vec<TriedChange>) -> Result<Option<NoticedChange>, String> {
+fn last_noticed(mut tried: Vec<TriedChange>) -> Result<Option<NoticedChange>, String> {
     const NAMED: usize = 3;
     match tried.pop() {
         None => Ok(None),
@@ -296,15 +301,15 @@ fn noticed(mut tried: Vec<TriedChange>) -> Result<Option<NoticedChange>, String>
 }
 
 /// The medium with everything that the disk had accepted by `at`.
-pub fn received(writes: &SessionWrites, at: Instant) -> MediumImage {
-    MediumImage::without(writes, at, &[])
+pub fn received_medium(writes: &SessionWrites, at: Instant) -> MediumImage {
+    MediumImage::without_writes(writes, at, &[])
 }
 
 fn just_before(at: Instant) -> Instant {
     Instant::from_nanos(at.nanos().saturating_sub(1))
 }
 
-fn spoken(finding: &CrashFinding) -> String {
+fn finding_words(finding: &CrashFinding) -> String {
     let said = if finding.words.is_empty() { "it said nothing" } else { finding.words.trim_end_matches('.') };
     format!("{} ({said})", finding.verdict.words())
 }
@@ -312,7 +317,7 @@ fn spoken(finding: &CrashFinding) -> String {
 /// The line that would follow if the last two differ in their last number alone.
 fn next_line(lines: &[&str]) -> Option<String> {
     let [.., before, last] = lines else { return None };
-    let ((head, first, tail), (last_head, second, last_tail)) = (parted(before)?, parted(last)?);
+    let ((head, first, tail), (last_head, second, last_tail)) = (split_last_number(before)?, split_last_number(last)?);
     let (from, to): (u64, u64) = (first.parse().ok()?, second.parse().ok()?);
     let next = to.checked_add(to.checked_sub(from).filter(|step| *step > 0)?)?;
     let width = if second.starts_with('0') { second.len() } else { 0 };
@@ -320,7 +325,7 @@ fn next_line(lines: &[&str]) -> Option<String> {
 }
 
 /// A line around its last number.
-fn parted(line: &str) -> Option<(&str, &str, &str)> {
+fn split_last_number(line: &str) -> Option<(&str, &str, &str)> {
     let end = line.rfind(|c: char| c.is_ascii_digit())? + 1;
     let begin = line[..end]
         .rfind(|c: char| !c.is_ascii_digit())

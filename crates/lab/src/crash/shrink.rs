@@ -3,7 +3,7 @@
 
 /// The smallest part of `all` that still fails and of which no single element can be left out, if `most` trials suffice
 /// to find it; else the smallest that was found. `all` is known to fail. Errors are those of trials.
-pub fn fewest<T: Clone, E>(
+pub fn fewest_failing<T: Clone, E>(
     all: &[T],
     most: usize,
     mut fails: impl FnMut(&[T]) -> Result<bool, E>,
@@ -57,7 +57,7 @@ mod tests {
 
     fn of(all: &[u32], most: usize, fails: impl Fn(&[u32]) -> bool) -> MinimalSet<u32> {
         assert!(fails(all));
-        let found = fewest(all, most, |part| Ok::<bool, ()>(fails(part))).unwrap();
+        let found = fewest_failing(all, most, |part| Ok::<bool, ()>(fails(part))).unwrap();
         assert!(fails(&found.left));
         found
     }
@@ -92,6 +92,6 @@ mod tests {
         let all: Vec<u32> = (0..100).collect();
         let found = of(&all, 5, |part| [3, 97].iter().all(|it| part.contains(it)));
         assert!(!found.complete && found.trials == 5);
-        assert_eq!(fewest(&all, 9, |_| Err::<bool, _>("broken")), Err("broken"));
+        assert_eq!(fewest_failing(&all, 9, |_| Err::<bool, _>("broken")), Err("broken"));
     }
 }

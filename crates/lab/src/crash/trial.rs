@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use seekwise_model::block::{Op, Status};
-use seekwise_model::durability::image::{LostWrite, MediumImage, after_cuts};
+use seekwise_model::durability::image::{LostWrite, MediumImage, replay_cuts};
 use seekwise_model::durability::loss::{CutLoss, WriteClass};
 use seekwise_model::durability::terms::DriveTerms;
 use seekwise_model::durability::view::CutArray;
@@ -19,12 +19,12 @@ use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
 
-use super::instants::{InstantReason, InstantWeights, choose};
+use super::instants::{InstantReason, InstantWeights, choose_instants};
 use super::orders;
-use super::proof::received;
-use super::shrink::{MinimalSet, fewest};
+use super::proof::received_medium;
+use super::shrink::{MinimalSet, fewest_failing};
 use super::verdict::{CheckOutput, CrashFinding, CrashVerdict};
-use crate::cut::blame::{BlamedLevel, blamed};
+use crate::cut::blame::{BlamedLevel, blame_levels};
 
 /// The settings of the trials.
 #[derive(Clone, Copy, Debug)]
@@ -97,7 +97,7 @@ pub struct CrashResults {
 pub type MediumCheck<'a> = dyn Fn(usize, &MediumImage, &[&str]) -> io::Result<CheckOutput> + Sync + 'a;
 
 /// A case on its way to a worker, with its medium and the index of that among all different ones.
-struct Sent {
+struct PendingCase {
     state: usize,
     case: CrashCase,
     image: MediumImage,
@@ -108,14 +108,14 @@ type Found = (CrashFinding, Option<CrashVerdict>);
 
 /// The workers' results.
 #[derive(Default)]
-struct Findings {
+struct TrialFindings {
     by_state: HashMap<usize, Found>,
     first: BTreeMap<CrashVerdict, (usize, MediumImage)>,
     failed: Option<io::Error>,
 }
 
-impl Findings {
-    fn add(&mut self, sent: Sent, (finding, readable): Found) {
+impl TrialFindings {
+    fn add(&mut self, sent: PendingCase, (finding, readable): Found) {
         let (verdict, bad) = (finding.verdict, finding.verdict.is_bad() && readable.is_none_or(CrashVerdict::is_bad));
         self.by_state.insert(sent.state, (finding, readable));
         // Workers end in any order: the first is that with the lowest index.
@@ -126,8 +126,8 @@ impl Findings {
 }
 
 /// Checks that cuts of this stack can be computed; an error says why not.
-pub fn admits(stack: &Stack) -> Result<(), String> {
-    CutArray::of(stack).map(drop)
+pub fn check_stack(stack: &Stack) -> Result<(), String> {
+    CutArray::from_stack(stack).map(drop)
 }
 
 impl TrialOptions {
@@ -140,23 +140,23 @@ impl TrialOptions {
         check: &MediumCheck<'_>,
         progress: &(dyn Fn() + Sync),
     ) -> Result<CrashResults, String> {
-        let Some(span) = history.span() else { return Err("the session was not ended in order".to_owned()) };
-        let terms = DriveTerms::of(stack);
-        let plan = CutArray::of(stack)?;
-        let writes = Arc::new(SessionWrites::of(history, terms.volatile));
-        self.admits(history, span)?;
-        let instants = choose(history, span, self.cuts, self.weights, self.seed);
-        let (sends, comes) = sync_channel::<Sent>(2 * self.workers);
-        let (comes, findings) = (Mutex::new(comes), Mutex::new(Findings::default()));
+        let Some(span) = history.marked_span() else { return Err("the session was not ended in order".to_owned()) };
+        let terms = DriveTerms::from_stack(stack);
+        let plan = CutArray::from_stack(stack)?;
+        let writes = Arc::new(SessionWrites::from_history(history, terms.volatile));
+        self.check_due_promises(history, span)?;
+        let instants = choose_instants(history, span, self.cuts, self.weights, self.seed);
+        let (sends, comes) = sync_channel::<PendingCase>(2 * self.workers);
+        let (comes, findings) = (Mutex::new(comes), Mutex::new(TrialFindings::default()));
         let stop = Arc::new(AtomicBool::new(false));
-        let said: Vec<&str> = history.said(span.1).collect();
-        let maker = Maker::new(self, &writes, instants, terms.unit, sends, Arc::clone(&stop), history);
+        let said: Vec<&str> = history.promises_until(span.1).collect();
+        let maker = CaseMaker::new(self, &writes, instants, terms.unit, sends, Arc::clone(&stop), history);
         let work = |worker| {
-            while let Some(sent) = next(&comes) {
-                match examine(check, worker, &sent.image, (&said[..sent.case.promises], sent.case.due)) {
-                    Ok(found) => lock(&findings).add(sent, found),
+            while let Some(sent) = next_case(&comes) {
+                match check_readable_too(check, worker, &sent.image, (&said[..sent.case.promises], sent.case.due)) {
+                    Ok(found) => lock_unpoisoned(&findings).add(sent, found),
                     Err(error) => {
-                        lock(&findings).failed.get_or_insert(error);
+                        lock_unpoisoned(&findings).failed.get_or_insert(error);
                         stop.store(true, Ordering::Relaxed);
                     }
                 }
@@ -168,9 +168,9 @@ impl TrialOptions {
             for worker in 0..self.workers {
                 scope.spawn(move || work(worker));
             }
-            maker.make(history, terms, plan)
+            maker.make_cases(history, terms, plan)
         });
-        let Findings { by_state, first, failed } = findings.into_inner().unwrap_or_else(PoisonError::into_inner);
+        let TrialFindings { by_state, first, failed } = findings.into_inner().unwrap_or_else(PoisonError::into_inner);
         if let Some(error) = failed {
             return Err(error.to_string());
         }
@@ -182,13 +182,13 @@ impl TrialOptions {
         let broke = |cut: &&CutLoss| cut.lost[WriteClass::Promised as usize].writes > 0;
         let disk_broke = cuts.iter().filter(broke).count() as u64;
         let partial = cuts.iter().filter(|cut| cut.partial > 0).count() as u64;
-        let broken_by = blamed(stack, &cuts, false);
+        let broken_by = blame_levels(stack, &cuts, false);
         let writes = Arc::unwrap_or_clone(writes);
         Ok(CrashResults { checked: by_state.len(), tried, disk_broke, partial, broken_by, writes, first })
     }
 
     /// An error if no cut could find a promise that is old enough to be due.
-    fn admits(&self, history: &History, span: (Instant, Instant)) -> Result<(), String> {
+    fn check_due_promises(&self, history: &History, span: (Instant, Instant)) -> Result<(), String> {
         let first = history.marks.iter().find(|(_, mark)| matches!(mark, HistoryMark::Said(_)));
         match first {
             Some((first, _)) if *first + self.may_lose > span.1 => Err(format!(
@@ -202,26 +202,26 @@ impl TrialOptions {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+fn lock_unpoisoned<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn next(comes: &Mutex<Receiver<Sent>>) -> Option<Sent> {
-    lock(comes).recv().ok()
+fn next_case(comes: &Mutex<Receiver<PendingCase>>) -> Option<PendingCase> {
+    lock_unpoisoned(comes).recv().ok()
 }
 
 /// The finding on a medium after these promises, of which the first `due` must have been kept.
-fn find(
+fn check_after_promises(
     check: &MediumCheck<'_>,
     worker: usize,
     image: &MediumImage,
     (promises, due): (&[&str], usize),
 ) -> io::Result<CrashFinding> {
-    let finding = check(worker, image, promises)?.finding()?;
+    let finding = check(worker, image, promises)?.to_finding()?;
     if finding.verdict != CrashVerdict::LostPromised || due == promises.len() {
         return Ok(finding);
     }
-    let again = check(worker, image, &promises[..due])?.finding()?;
+    let again = check(worker, image, &promises[..due])?.to_finding()?;
     Ok(match again.verdict.is_bad() {
         true => again,
         false => CrashFinding { verdict: CrashVerdict::LostAllowed, words: finding.words },
@@ -229,23 +229,23 @@ fn find(
 }
 
 /// Checks a medium, and again without its unreadable sectors if it is bad with them.
-fn examine(
+fn check_readable_too(
     check: &MediumCheck<'_>,
     worker: usize,
     image: &MediumImage,
     promises: (&[&str], usize),
 ) -> io::Result<Found> {
-    let finding = find(check, worker, image, promises)?;
-    let again = finding.verdict.is_bad() && !image.torn().is_empty();
+    let finding = check_after_promises(check, worker, image, promises)?;
+    let again = finding.verdict.is_bad() && !image.torn_sectors().is_empty();
     let readable = match again {
-        true => Some(find(check, worker, &image.readable(), promises)?.verdict),
+        true => Some(check_after_promises(check, worker, &image.without_torn(), promises)?.verdict),
         false => None,
     };
     Ok((finding, readable))
 }
 
 /// Makes the cases while a judge goes through the session.
-struct Maker {
+struct CaseMaker {
     instants: std::vec::IntoIter<(Instant, InstantReason)>,
     writes: Arc<SessionWrites>,
     orders: u32,
@@ -258,23 +258,23 @@ struct Maker {
     states: HashMap<(u64, usize, usize), usize>,
     /// Every case with the index of its medium, in order.
     made: Vec<(usize, CrashCase)>,
-    sends: SyncSender<Sent>,
+    sends: SyncSender<PendingCase>,
     stop: Arc<AtomicBool>,
 }
 
-impl Maker {
+impl CaseMaker {
     fn new(
         trials: &TrialOptions,
         writes: &Arc<SessionWrites>,
         instants: Vec<(Instant, InstantReason)>,
         unit: u64,
-        sends: SyncSender<Sent>,
+        sends: SyncSender<PendingCase>,
         stop: Arc<AtomicBool>,
         history: &History,
-    ) -> Maker {
+    ) -> CaseMaker {
         let said =
             history.marks.iter().filter(|(_, mark)| matches!(mark, HistoryMark::Said(_))).map(|it| it.0).collect();
-        Maker {
+        CaseMaker {
             instants: instants.into_iter(),
             writes: Arc::clone(writes),
             orders: trials.orders,
@@ -290,29 +290,34 @@ impl Maker {
     }
 
     /// Runs a judge on the history; returns all cases, and what each cut lost.
-    fn make(mut self, history: &History, terms: DriveTerms, plan: CutArray) -> (Vec<(usize, CrashCase)>, Vec<CutLoss>) {
+    fn make_cases(
+        mut self,
+        history: &History,
+        terms: DriveTerms,
+        plan: CutArray,
+    ) -> (Vec<(usize, CrashCase)>, Vec<CutLoss>) {
         let cuts = self.instants.as_slice().iter().map(|it| it.0).collect();
-        let end = history.span().map_or(Instant::ZERO, |span| span.1);
-        let cuts = after_cuts(history, (terms, plan), cuts, end, |at, image| self.cut(at, image));
+        let end = history.marked_span().map_or(Instant::ZERO, |span| span.1);
+        let cuts = replay_cuts(history, (terms, plan), cuts, end, |at, image| self.make_cut_cases(at, image));
         (self.made, cuts)
     }
 
     /// A cut, and other orders of what it may have left.
-    fn cut(&mut self, at: Instant, image: MediumImage) {
+    fn make_cut_cases(&mut self, at: Instant, image: MediumImage) {
         let Some((instant, why)) = self.instants.next() else { return };
         debug_assert_eq!(instant, at);
         let promises = self.said.partition_point(|said| *said <= at);
         let due = self.said.partition_point(|said| *said + self.may_lose <= at);
         let case = CrashCase { at, why, order: None, promises, due };
-        self.send(case, image);
+        self.send_case(case, image);
         for number in 0..self.orders {
-            let lost = orders::draw(&self.writes, at, number, self.unit, &mut self.chance);
-            let image = MediumImage::without(&self.writes, at, &lost);
-            self.send(CrashCase { order: Some(number), ..case }, image);
+            let lost = orders::draw_lost_writes(&self.writes, at, number, self.unit, &mut self.chance);
+            let image = MediumImage::without_writes(&self.writes, at, &lost);
+            self.send_case(CrashCase { order: Some(number), ..case }, image);
         }
     }
 
-    fn send(&mut self, case: CrashCase, image: MediumImage) {
+    fn send_case(&mut self, case: CrashCase, image: MediumImage) {
         let mut hasher = DefaultHasher::new();
         image.hash(&mut hasher);
         let key = (hasher.finish(), case.promises, case.due);
@@ -320,7 +325,7 @@ impl Maker {
         let state = known.unwrap_or(next);
         if known.is_none() && !self.stop.load(Ordering::Relaxed) {
             self.states.insert(key, state);
-            let _ = self.sends.send(Sent { state, case, image });
+            let _ = self.sends.send(PendingCase { state, case, image });
         }
         self.made.push((state, case));
     }
@@ -353,44 +358,44 @@ pub enum ShrinkResult {
 const MOST: usize = 600;
 
 /// Repeats the check of a case after the trials, on other media.
-struct Again<'a> {
+struct RepeatedCheck<'a> {
     check: &'a MediumCheck<'a>,
     promises: Vec<&'a str>,
     due: usize,
 }
 
-impl<'a> Again<'a> {
-    fn new(history: &'a History, case: &CrashCase, check: &'a MediumCheck<'a>) -> Again<'a> {
-        Again { check, promises: history.said(case.at).take(case.promises).collect(), due: case.due }
+impl<'a> RepeatedCheck<'a> {
+    fn new(history: &'a History, case: &CrashCase, check: &'a MediumCheck<'a>) -> RepeatedCheck<'a> {
+        RepeatedCheck { check, promises: history.promises_until(case.at).take(case.promises).collect(), due: case.due }
     }
 
-    fn find(&self, image: &MediumImage) -> Result<CrashFinding, String> {
-        find(self.check, 0, image, (&self.promises, self.due)).map_err(|error| error.to_string())
+    fn check_again(&self, image: &MediumImage) -> Result<CrashFinding, String> {
+        check_after_promises(self.check, 0, image, (&self.promises, self.due)).map_err(|error| error.to_string())
     }
 }
 
 /// Finds the fewest lost writes of a case, whose medium is `image`, with the same verdict or a worse one.
-pub fn shrink(
+pub fn shrink_losses(
     writes: &SessionWrites,
     history: &History,
     (tried, image): (&CrashTrial, &MediumImage),
     check: &MediumCheck<'_>,
 ) -> Result<ShrinkResult, String> {
     let at = tried.case.at;
-    let asked = Again::new(history, &tried.case, check);
-    let all = image.lost(writes, at);
+    let asked = RepeatedCheck::new(history, &tried.case, check);
+    let all = image.lost_writes(writes, at);
     let (wanted, of) = (tried.finding.verdict, all.len());
-    let again = asked.find(image)?;
+    let again = asked.check_again(image)?;
     if again.verdict < wanted {
         return Ok(ShrinkResult::NotAgain(again));
     }
-    let nothing = asked.find(&received(writes, at))?;
+    let nothing = asked.check_again(&received_medium(writes, at))?;
     if nothing.verdict >= wanted {
         return Ok(ShrinkResult::NotLost { of, finding: nothing });
     }
     let mut last = again;
-    let lost = fewest(&all, MOST, |lost| {
-        let finding = asked.find(&MediumImage::without(writes, at, lost))?;
+    let lost = fewest_failing(&all, MOST, |lost| {
+        let finding = asked.check_again(&MediumImage::without_writes(writes, at, lost))?;
         let fails = finding.verdict >= wanted;
         if fails {
             last = finding;
@@ -402,14 +407,14 @@ pub fn shrink(
 
 /// The end of the first flush after a bad case with which the disk had received enough for the check to pass; `None` if
 /// there was none before the end of the workload. More data are assumed never to make it worse.
-pub fn kept_at(
+pub fn first_passing_flush(
     writes: &SessionWrites,
     history: &History,
     tried: &CrashTrial,
     check: &MediumCheck<'_>,
 ) -> Result<Option<Instant>, String> {
-    let (asked, at) = (Again::new(history, &tried.case, check), tried.case.at);
-    let end = history.span().map_or(at, |span| span.1);
+    let (asked, at) = (RepeatedCheck::new(history, &tried.case, check), tried.case.at);
+    let end = history.marked_span().map_or(at, |span| span.1);
     let flushed = |event: &HistoryEvent| match event {
         HistoryEvent::Over(request, over) if request.op == Op::Flush && over.status == Status::Done => {
             Some(over.finished)
@@ -419,7 +424,8 @@ pub fn kept_at(
     let mut ends: Vec<Instant> =
         history.events.iter().filter_map(flushed).filter(|flush| at < *flush && *flush <= end).collect();
     ends.sort_unstable();
-    let passes = |end: &Instant| Ok::<bool, String>(!asked.find(&received(writes, *end))?.verdict.is_bad());
+    let passes =
+        |end: &Instant| Ok::<bool, String>(!asked.check_again(&received_medium(writes, *end))?.verdict.is_bad());
     let (mut from, mut to) = (0, ends.len());
     while from < to {
         let middle = from + (to - from) / 2;

@@ -80,7 +80,7 @@ pub struct CrashFinding {
 
 impl CheckOutput {
     /// The finding; an error if the check could not run.
-    pub fn finding(&self) -> io::Result<CrashFinding> {
+    pub fn to_finding(&self) -> io::Result<CrashFinding> {
         let last = self.printed.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
         let finding = |verdict, words: &str| Ok(CrashFinding { verdict, words: words.to_owned() });
         if let Some(why) = &self.unmountable {
@@ -113,7 +113,7 @@ mod tests {
     fn said(code: Option<i32>, fault: Option<&str>) -> CrashFinding {
         let printed = "first\nthe last \n\n".to_owned();
         let died = code.is_none().then(|| "died of SIGSEGV".to_owned());
-        CheckOutput { code, died, printed, unmountable: None, fault: fault.map(str::to_owned) }.finding().unwrap()
+        CheckOutput { code, died, printed, unmountable: None, fault: fault.map(str::to_owned) }.to_finding().unwrap()
     }
 
     #[test]
@@ -165,7 +165,7 @@ mod tests {
                     _ => Some((verdict, said)),
                 };
                 let expected = expected.map(|(verdict, words)| CrashFinding { verdict, words: words.to_owned() });
-                assert_eq!(checked.finding().ok(), expected, "{checked:?}");
+                assert_eq!(checked.to_finding().ok(), expected, "{checked:?}");
             }
         }
     }
@@ -180,6 +180,6 @@ mod tests {
     fn a_check_that_cannot_run_is_no_answer() {
         let printed = "sh: x: not found".into();
         let checked = CheckOutput { code: Some(127), died: None, printed, unmountable: None, fault: None };
-        assert!(checked.finding().unwrap_err().to_string().contains("x: not found"));
+        assert!(checked.to_finding().unwrap_err().to_string().contains("x: not found"));
     }
 }

@@ -21,8 +21,8 @@ pub struct BlamedLevel {
 
 /// The levels of `stack` that broke the promises that these cuts found broken, the highest first; empty if none was.
 /// `off`: an orderly power-off.
-pub fn blamed(stack: &Stack, cuts: &[CutLoss], off: bool) -> Vec<BlamedLevel> {
-    let broken = broken(cuts, off);
+pub fn blame_levels(stack: &Stack, cuts: &[CutLoss], off: bool) -> Vec<BlamedLevel> {
+    let broken = broken_kinds(cuts, off);
     let mut blamed: Vec<BlamedLevel> = Vec::new();
     for PromiseBreaker { level, setting, value, breaks } in stack.promise_breakers() {
         let breaker = BlamedLevel { level, setting, value };
@@ -34,7 +34,7 @@ pub fn blamed(stack: &Stack, cuts: &[CutLoss], off: bool) -> Vec<BlamedLevel> {
 }
 
 /// The kinds of promises that were broken.
-fn broken(cuts: &[CutLoss], off: bool) -> BTreeSet<Assurance> {
+fn broken_kinds(cuts: &[CutLoss], off: bool) -> BTreeSet<Assurance> {
     let mut broken = BTreeSet::new();
     for cut in cuts {
         let [flushed, forced, promised] = [WriteClass::Flushed, WriteClass::Forced, WriteClass::Promised]
@@ -53,7 +53,7 @@ fn broken(cuts: &[CutLoss], off: bool) -> BTreeSet<Assurance> {
 }
 
 /// The levels by name, each once: `the accelerator and the drive`.
-pub fn levels(blamed: &[BlamedLevel]) -> String {
+pub fn list_levels(blamed: &[BlamedLevel]) -> String {
     let mut names: Vec<String> = Vec::new();
     for BlamedLevel { level, .. } in blamed {
         let name = format!("the {level}");
@@ -61,15 +61,15 @@ pub fn levels(blamed: &[BlamedLevel]) -> String {
             names.push(name);
         }
     }
-    joined(&names)
+    join_with_and(&names)
 }
 
 /// The settings, each once: `accelerator.flush = drop`.
-pub fn settings(blamed: &[BlamedLevel]) -> String {
-    joined(&blamed.iter().map(|it| format!("{} = {}", it.setting, it.value)).collect::<Vec<_>>())
+pub fn list_settings(blamed: &[BlamedLevel]) -> String {
+    join_with_and(&blamed.iter().map(|it| format!("{} = {}", it.setting, it.value)).collect::<Vec<_>>())
 }
 
-fn joined(parts: &[String]) -> String {
+fn join_with_and(parts: &[String]) -> String {
     match parts {
         [before @ .., last] if !before.is_empty() => format!("{} and {last}", before.join(", ")),
         parts => parts.concat(),

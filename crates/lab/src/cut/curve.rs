@@ -30,23 +30,23 @@ pub struct RiskPoint {
 #[derive(Clone, Debug)]
 pub struct RiskCurve {
     width: u64,
-    stretches: Vec<Stretch>,
+    stretches: Vec<RiskStretch>,
     now: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Stretch {
+struct RiskStretch {
     /// Bytes and writes, times nanoseconds.
     area: [f64; 2],
     most: RiskLevel,
 }
 
-impl Stretch {
-    fn with(self, other: Stretch) -> Stretch {
+impl RiskStretch {
+    fn merge(self, other: RiskStretch) -> RiskStretch {
         let bytes = self.most.bytes.max(other.most.bytes);
         let writes = self.most.writes.max(other.most.writes);
         let area = [self.area[0] + other.area[0], self.area[1] + other.area[1]];
-        Stretch { area, most: RiskLevel { bytes, writes } }
+        RiskStretch { area, most: RiskLevel { bytes, writes } }
     }
 }
 
@@ -58,7 +58,7 @@ impl Default for RiskCurve {
 
 impl RiskCurve {
     /// Adds the time since the last call, until `now`: the level fell evenly from `before` to `after`, or stayed.
-    pub fn until(&mut self, now: Instant, before: RiskLevel, after: RiskLevel) {
+    pub fn add_until(&mut self, now: Instant, before: RiskLevel, after: RiskLevel) {
         let (from, to) = (self.now, now.nanos());
         let all = to.saturating_sub(from);
         if all == 0 {
@@ -72,7 +72,7 @@ impl RiskCurve {
         while self.now < to {
             let index = (self.now / self.width) as usize;
             if index >= POINTS {
-                self.halve();
+                self.merge_pairs();
                 continue;
             }
             let end = ((index as u64 + 1) * self.width).min(to);
@@ -80,22 +80,22 @@ impl RiskCurve {
             let area = [0, 1].map(|i| (first[i] + last[i]) / 2.0 * time);
             let most = RiskLevel { bytes: first[0].max(last[0]) as u64, writes: first[1].max(last[1]).ceil() as u64 };
             if index >= self.stretches.len() {
-                self.stretches.resize(index + 1, Stretch::default());
+                self.stretches.resize(index + 1, RiskStretch::default());
             }
-            self.stretches[index] = self.stretches[index].with(Stretch { area, most });
+            self.stretches[index] = self.stretches[index].merge(RiskStretch { area, most });
             self.now = end;
         }
     }
 
-    fn halve(&mut self) {
-        let pair = |pair: &[Stretch]| pair.iter().copied().fold(Stretch::default(), Stretch::with);
+    fn merge_pairs(&mut self) {
+        let pair = |pair: &[RiskStretch]| pair.iter().copied().fold(RiskStretch::default(), RiskStretch::merge);
         self.stretches = self.stretches.chunks(2).map(pair).collect();
         self.width *= 2;
     }
 
     /// The points kept.
     pub fn points(&self) -> Vec<RiskPoint> {
-        let point = |(index, stretch): (usize, &Stretch)| {
+        let point = |(index, stretch): (usize, &RiskStretch)| {
             let from = index as u64 * self.width;
             let to = (from + self.width).min(self.now);
             let time = (to - from) as f64;
@@ -112,7 +112,7 @@ impl RiskCurve {
 
     /// Mean and maximum of bytes and of writes, over the whole run.
     pub fn summary(&self) -> RiskSummary {
-        let all = self.stretches.iter().copied().fold(Stretch::default(), Stretch::with);
+        let all = self.stretches.iter().copied().fold(RiskStretch::default(), RiskStretch::merge);
         let time = (self.now as f64).max(1.0);
         RiskSummary {
             bytes_mean: all.area[0] / time,
@@ -151,10 +151,10 @@ mod tests {
     #[test]
     fn means_and_peaks_are_exact() {
         let mut curve = RiskCurve::default();
-        curve.until(at(500), level(0), level(0));
-        curve.until(at(1000), level(100), level(100));
-        curve.until(at(2000), level(100), level(0));
-        curve.until(at(2500), level(40), level(40));
+        curve.add_until(at(500), level(0), level(0));
+        curve.add_until(at(1000), level(100), level(100));
+        curve.add_until(at(2000), level(100), level(0));
+        curve.add_until(at(2500), level(40), level(40));
         let found: Vec<(f64, f64, u64)> = curve.points().iter().map(|p| (p.t_s, p.bytes_mean, p.bytes_max)).collect();
         assert_eq!(found, [(0.0005, 50.0, 100), (0.0015, 50.0, 100), (0.00225, 40.0, 40)]);
         let all = curve.summary();
@@ -165,7 +165,7 @@ mod tests {
     fn a_long_run_keeps_few_points_and_its_mean() {
         let mut curve = RiskCurve::default();
         for step in 0..100_000u64 {
-            curve.until(at((step + 1) * 100), level(step % 7 * 10), level(step % 7 * 10));
+            curve.add_until(at((step + 1) * 100), level(step % 7 * 10), level(step % 7 * 10));
         }
         let points = curve.points();
         assert!((POINTS / 2..=POINTS).contains(&points.len()), "{}", points.len());

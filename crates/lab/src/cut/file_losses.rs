@@ -28,8 +28,8 @@ pub struct LossCount {
 }
 
 impl LossCount {
-    fn of(losses: &FileLossCounts, kind: FileLossKind) -> LossCount {
-        let count = losses.of(kind);
+    fn from_counts(losses: &FileLossCounts, kind: FileLossKind) -> LossCount {
+        let count = losses.count_of(kind);
         let example = count.example.as_ref();
         LossCount {
             cuts_with_loss: count.cuts_with_loss,
@@ -60,8 +60,8 @@ pub struct FileLosses {
 
 impl FileLosses {
     /// The losses of files.
-    pub fn of(losses: &FileLossCounts) -> FileLosses {
-        let of = |kind| LossCount::of(losses, kind);
+    pub fn from_counts(losses: &FileLossCounts) -> FileLosses {
+        let of = |kind| LossCount::from_counts(losses, kind);
         FileLosses {
             promised_lost: of(FileLossKind::FilePromised),
             unpromised_lost: of(FileLossKind::FileUnpromised),
@@ -86,8 +86,8 @@ pub struct OperationLosses {
 
 impl OperationLosses {
     /// The losses of operations.
-    pub fn of(losses: &FileLossCounts) -> OperationLosses {
-        let of = |kind| LossCount::of(losses, kind);
+    pub fn from_counts(losses: &FileLossCounts) -> OperationLosses {
+        let of = |kind| LossCount::from_counts(losses, kind);
         OperationLosses {
             promised_lost: of(FileLossKind::OperationPromised),
             unpromised_lost: of(FileLossKind::OperationUnpromised),

@@ -16,7 +16,7 @@ const GRID: RGBColor = RGBColor(225, 225, 225);
 type Fallible = Result<(), Box<dyn std::error::Error>>;
 
 /// The unit that keeps figures short: its name, and its bytes.
-fn unit(report: &CutReport) -> (&'static str, f64) {
+fn short_unit(report: &CutReport) -> (&'static str, f64) {
     match report.at_risk_summary.bytes_max {
         0..10_240 => ("bytes", 1.0),
         10_240..10_485_760 => ("KiB", 1024.0),
@@ -25,27 +25,27 @@ fn unit(report: &CutReport) -> (&'static str, f64) {
 }
 
 /// The mean as a curve in `columns` by `rows` characters, preceded by its caption; `None` if nothing was ever at risk.
-pub fn terminal(report: &CutReport, columns: usize, rows: usize) -> Option<[String; 2]> {
-    let (name, bytes) = unit(report);
+pub fn draw_terminal(report: &CutReport, columns: usize, rows: usize) -> Option<[String; 2]> {
+    let (name, bytes) = short_unit(report);
     let points: Vec<(f64, f64)> = report.at_risk.iter().map(|point| (point.t_s, point.bytes_mean / bytes)).collect();
     let (title, y) = ("Data at risk", format!("{name} acknowledged and not on the medium (mean)"));
     let picture = plot::Picture { title, x: "time (s)", y: &y, points: &points };
-    (report.at_risk_summary.bytes_max > 0).then(|| [picture.caption(), plot::terminal(&picture, columns, rows)])
+    (report.at_risk_summary.bytes_max > 0).then(|| [picture.caption(), plot::draw_terminal(&picture, columns, rows)])
 }
 
 /// An SVG document titled `title`.
-pub fn svg(title: &str, report: &CutReport) -> String {
+pub fn draw_svg(title: &str, report: &CutReport) -> String {
     let mut text = String::new();
-    let drawn = draw(title, report, SVGBackend::with_string(&mut text, SIZE));
+    let drawn = draw_chart(title, report, SVGBackend::with_string(&mut text, SIZE));
     // Text output cannot fail; a curve that cannot be laid out is a bug of ours.
     drawn.expect("an SVG text takes every drawing");
     text
 }
 
-fn draw(title: &str, report: &CutReport, backend: SVGBackend<'_>) -> Fallible {
-    let (name, bytes) = unit(report);
+fn draw_chart(title: &str, report: &CutReport, backend: SVGBackend<'_>) -> Fallible {
+    let (name, bytes) = short_unit(report);
     let right = report.at_risk.last().map_or(1.0, |point| point.t_s).max(f64::MIN_POSITIVE);
-    let top = plot::rounded_up((report.at_risk_summary.bytes_max as f64 / bytes).max(1.0) * 1.02);
+    let top = plot::round_up((report.at_risk_summary.bytes_max as f64 / bytes).max(1.0) * 1.02);
     let root = backend.into_drawing_area();
     root.fill(&WHITE)?;
     let mut chart = ChartBuilder::on(&root)
@@ -61,8 +61,8 @@ fn draw(title: &str, report: &CutReport, backend: SVGBackend<'_>) -> Fallible {
         .y_desc(format!("acknowledged, not on the medium, {name}"))
         .x_labels(9)
         .y_labels(6)
-        .x_label_formatter(&plot::tick)
-        .y_label_formatter(&plot::tick)
+        .x_label_formatter(&plot::format_tick)
+        .y_label_formatter(&plot::format_tick)
         .label_style(("sans-serif", 13))
         .axis_desc_style(("sans-serif", 14))
         .light_line_style(TRANSPARENT)

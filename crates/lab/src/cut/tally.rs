@@ -10,15 +10,15 @@ use crate::stats::histogram::Histogram;
 
 /// The sums of one run.
 #[derive(Default)]
-pub struct Summed {
+pub struct CutSums {
     /// By class: how long ago each lost write had been acknowledged, over all cuts.
     pub ages: [Histogram; 4],
     /// Data at risk over time.
     pub curve: RiskCurve,
 }
 
-impl Tally for Summed {
-    fn lost(&mut self, class: WriteClass, age: Span, count: u64) {
+impl Tally for CutSums {
+    fn record_loss(&mut self, class: WriteClass, age: Span, count: u64) {
         let ages = &mut self.ages[class as usize];
         match count {
             1 => ages.record(age),
@@ -26,7 +26,7 @@ impl Tally for Summed {
         }
     }
 
-    fn at_risk(&mut self, until: Instant, before: RiskLevel, after: RiskLevel) {
-        self.curve.until(until, before, after);
+    fn record_risk(&mut self, until: Instant, before: RiskLevel, after: RiskLevel) {
+        self.curve.add_until(until, before, after);
     }
 }

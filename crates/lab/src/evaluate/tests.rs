@@ -46,7 +46,7 @@ fn record(cell: usize, run: usize) -> RunRecord {
 /// The results of a check over the six cells, or over those that were run.
 fn check_of(text: &str, ran: &[usize]) -> Vec<EvaluatedCheck> {
     let study = study::parse("s.toml", STUDY).unwrap();
-    let cells = plan::cells(&study);
+    let cells = plan::study_cells(&study);
     let records: Vec<RunRecord> = ran.iter().flat_map(|&cell| [record(cell, 0), record(cell, 1)]).collect();
     let mut runs: Vec<Vec<&RunRecord>> = vec![Vec::new(); cells.len()];
     for record in &records {
@@ -54,12 +54,12 @@ fn check_of(text: &str, ran: &[usize]) -> Vec<EvaluatedCheck> {
     }
     let levels = cells.iter().map(|cell| &cell.levels[..]).collect();
     let expression = parse(text).unwrap_or_else(|fault| panic!("{text}: {fault}"));
-    StudyResults::new(&study, levels, None, &runs).check(&expression, &[])
+    StudyResults::new(&study, levels, None, &runs).check_expression(&expression, &[])
 }
 
 #[track_caller]
 fn said(text: &str, expected: &str) {
-    assert_eq!(lines(&check_of(text, &[0, 1, 2, 3, 4, 5])).join("\n"), expected);
+    assert_eq!(check_lines(&check_of(text, &[0, 1, 2, 3, 4, 5])).join("\n"), expected);
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn what_was_not_run_neither_holds_nor_fails() {
 #[test]
 fn needed_cells_are_those_it_reads() {
     let study = study::parse("s.toml", STUDY).unwrap();
-    let cells = plan::cells(&study);
+    let cells = plan::study_cells(&study);
     let claim = |text: &str, over: &[&str]| -> Claim {
         let over = over.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ");
         let text = format!(
@@ -153,21 +153,21 @@ fn needed_cells_are_those_it_reads() {
         );
         toml::from_str(&text).unwrap()
     };
-    let of = |text: &str| needed(&study, &cells, &claim(text, &[]));
+    let of = |text: &str| needed_cells(&study, &cells, &claim(text, &[]));
     assert_eq!(of("(iops[depth=8] / iops[depth=1])[mode=off] > 1"), [3, 5]);
     assert_eq!(of("high(slope(iops over log2(depth))) < 0 for each mode in (on)"), [0, 1, 2]);
     assert_eq!(of("iops[mode=on, depth=8] > 1 or iops[mode=off, depth=1] > 1"), [2, 3]);
-    assert_eq!(needed(&study, &cells, &claim("iops[depth=8] > iops[depth=1]", &["mode"])), [0, 2, 3, 5]);
+    assert_eq!(needed_cells(&study, &cells, &claim("iops[depth=8] > iops[depth=1]", &["mode"])), [0, 2, 3, 5]);
 }
 
 #[test]
 fn every_figure_of_an_expression_is_in_a_record() {
     let record = as_json(&record(0, 0));
     for key in seekwise_formats::expression::quantities() {
-        assert!(number(&record, &key).is_some(), "{key}");
+        assert!(json_figure(&record, &key).is_some(), "{key}");
     }
-    assert_eq!(number(&record, "warnings"), Some(2.0));
-    assert_eq!(number(&record, "cuts.files.promised_lost.count"), Some(2.0));
+    assert_eq!(json_figure(&record, "warnings"), Some(2.0));
+    assert_eq!(json_figure(&record, "cuts.files.promised_lost.count"), Some(2.0));
 }
 
 #[test]
@@ -187,16 +187,16 @@ fn what_is_asked_twice_is_one_test() {
     let one = STUDY.replace("levels = [1, 2, 8]", "levels = [8]");
     let judged = |text: &str, cell_of: fn(usize) -> usize| {
         let study = study::parse("s.toml", text).unwrap();
-        let cells = plan::cells(&study);
+        let cells = plan::study_cells(&study);
         let records: Vec<RunRecord> = (0..cells.len())
             .flat_map(|cell| [0, 1].map(|run| RunRecord { cell, ..record(cell_of(cell), run) }))
             .collect();
-        let inputs = Inputs::today(&|_| Err(std::io::ErrorKind::NotFound.into()));
+        let inputs = Inputs::from_today(&|_| Err(std::io::ErrorKind::NotFound.into()));
         // The content of cells does not matter here: one stands for all.
         let settings = [("job", "random-read"), ("drive", "barracuda-7200.7-ncq")];
         let settings = settings.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
-        let any = plan::prepare("s.toml", &Cell { levels: Vec::new(), settings }, &inputs).unwrap();
-        let made = StudyProvenance::new(text, &study, &cells, &vec![any; cells.len()], inputs.taken());
+        let any = plan::prepare_cell("s.toml", &Cell { levels: Vec::new(), settings }, &inputs).unwrap();
+        let made = StudyProvenance::new(text, &study, &cells, &vec![any; cells.len()], inputs.texts_read());
         let evidence = Evidence::new(&study, &made, &records);
         let (findings, overall) = evidence.findings();
         let of = |judgement: Option<Judgement>| judgement.map(|it| (it.p, it.p_holm)).unwrap();
@@ -222,15 +222,18 @@ fn parts_too_long_to_be_measured_have_no_cause() {
     use seekwise_model::parts::Part;
 
     let (sound, mut damaged) = (record(0, 0), record(0, 1));
-    assert!(Cause::between(&MetricScope::All, &[&sound], &[&sound], HiddenWork::default()).is_some());
+    assert!(Cause::between_runs(&MetricScope::All, &[&sound], &[&sound], HiddenWork::default()).is_some());
     for long in [9.2e12, -9.2e12, f64::INFINITY, f64::NAN] {
         damaged.anatomy_ms.set(Part::Rotation, long);
-        assert!(Cause::between(&MetricScope::All, &[&sound], &[&damaged], HiddenWork::default()).is_none(), "{long}");
+        assert!(
+            Cause::between_runs(&MetricScope::All, &[&sound], &[&damaged], HiddenWork::default()).is_none(),
+            "{long}"
+        );
     }
 }
 
-fn runs_of(values: &[f64]) -> Value {
-    Value::Runs(values.to_vec())
+fn runs_of(values: &[f64]) -> NodeValue {
+    NodeValue::Runs(values.to_vec())
 }
 
 #[test]
@@ -244,11 +247,11 @@ fn a_relation_holds_of_means_and_at_its_bound() {
         (Relation::Unequal, true, false, true),
     ] {
         // Runs of 1 and 4 are 2.5 on average.
-        let of = |bound: f64| compare(&runs_of(&[1.0, 4.0]), order, &runs_of(&[bound]));
+        let of = |bound: f64| compare_means(&runs_of(&[1.0, 4.0]), order, &runs_of(&[bound]));
         assert_eq!([of(2.6), of(2.5), of(2.4)], [below, at, above], "{order:?}");
     }
-    let word = |text: &str| Value::Word(text.to_owned());
-    let of_words = |a: &str, order, b: &str| compare(&word(a), order, &word(b));
+    let word = |text: &str| NodeValue::Word(text.to_owned());
+    let of_words = |a: &str, order, b: &str| compare_means(&word(a), order, &word(b));
     assert!(of_words("on", Relation::Equal, "on") && !of_words("on", Relation::Equal, "off"));
     assert!(of_words("on", Relation::Unequal, "off") && !of_words("on", Relation::Unequal, "on"));
     assert!(!of_words("a", Relation::Below, "b") && !of_words("b", Relation::AtLeast, "a"), "words have no order");
@@ -257,7 +260,7 @@ fn a_relation_holds_of_means_and_at_its_bound() {
 
 #[test]
 fn a_distance_is_a_share_of_its_bound_and_negative_with_that_to_spare() {
-    let of = |value: f64, order, bound: f64| distance(&runs_of(&[value]), order, &runs_of(&[bound]));
+    let of = |value: f64, order, bound: f64| bound_distance(&runs_of(&[value]), order, &runs_of(&[bound]));
     let near = |found: Option<f64>, expected: f64| (found.unwrap() - expected).abs() < 1e-12;
     for (value, bound, above) in [(110.0, 100.0, 0.1), (90.0, 100.0, -0.1), (-90.0, -100.0, 0.1), (100.0, 100.0, 0.0)] {
         for order in [Relation::Below, Relation::AtMost] {
@@ -270,9 +273,9 @@ fn a_distance_is_a_share_of_its_bound_and_negative_with_that_to_spare() {
         assert_eq!(of(value, Relation::Unequal, bound), None);
     }
     assert_eq!(of(1.0, Relation::Below, 0.0), None, "no share of nothing");
-    assert_eq!(distance(&Value::Word("on".to_owned()), Relation::Equal, &runs_of(&[1.0])), None);
+    assert_eq!(bound_distance(&NodeValue::Word("on".to_owned()), Relation::Equal, &runs_of(&[1.0])), None);
     assert_eq!(
-        [farther(Some(0.1), Some(-0.2)), farther(None, Some(-0.2)), farther(None, None)],
+        [larger_distance(Some(0.1), Some(-0.2)), larger_distance(None, Some(-0.2)), larger_distance(None, None)],
         [Some(0.1), Some(-0.2), None]
     );
     // Of a range the nearer end: 101 of 100 to 110 has a hundredth to spare below. Of a chain the worst link.
@@ -285,9 +288,9 @@ fn a_distance_is_a_share_of_its_bound_and_negative_with_that_to_spare() {
 fn many_cells_are_reduced_run_by_run() {
     let names = ["1", "2", "4"].map(str::to_owned);
     let figures = [vec![2.0, 4.0], vec![8.0, 8.0], vec![4.0, 2.0]];
-    let of = |reduction, log2| reduce(reduction, &names, &figures, log2).unwrap();
-    let near = |found: Value, expected: [f64; 2]| {
-        let Value::Runs(runs) = found else { panic!("{found:?}") };
+    let of = |reduction, log2| reduce_cells(reduction, &names, &figures, log2).unwrap();
+    let near = |found: NodeValue, expected: [f64; 2]| {
+        let NodeValue::Runs(runs) = found else { panic!("{found:?}") };
         assert!(runs.len() == 2 && runs.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12), "{runs:?}");
     };
     near(of(Reduction::Max, false), [8.0, 8.0]);
@@ -301,9 +304,9 @@ fn many_cells_are_reduced_run_by_run() {
     near(of(Reduction::Slope, false), [2.0 / 7.0, -1.0]);
     // Over the doublings 0, 1, 2: (4 - 2) / 2 and (2 - 4) / 2.
     near(of(Reduction::Slope, true), [1.0, -1.0]);
-    assert_eq!(of(Reduction::ArgMax, false), Value::Word("2".to_owned()));
-    let least = reduce(Reduction::ArgMin, &names, &[vec![3.0], vec![2.0], vec![5.0]], false);
-    assert_eq!(least, Some(Value::Word("2".to_owned())));
+    assert_eq!(of(Reduction::ArgMax, false), NodeValue::Word("2".to_owned()));
+    let least = reduce_cells(Reduction::ArgMin, &names, &[vec![3.0], vec![2.0], vec![5.0]], false);
+    assert_eq!(least, Some(NodeValue::Word("2".to_owned())));
     for (figures, rises, falls) in [
         ([1.0, 2.0, 3.0], true, false),
         ([3.0, 2.0, 1.0], false, true),
@@ -311,13 +314,13 @@ fn many_cells_are_reduced_run_by_run() {
         ([2.0, 2.0, 1.0], false, false),
     ] {
         let figures = figures.map(|figure| vec![figure]);
-        let steps = |reduction| reduce(reduction, &names, &figures, false);
-        assert_eq!(steps(Reduction::Rising), Some(Value::Truth(rises)));
-        assert_eq!(steps(Reduction::Falling), Some(Value::Truth(falls)));
+        let steps = |reduction| reduce_cells(reduction, &names, &figures, false);
+        assert_eq!(steps(Reduction::Rising), Some(NodeValue::Truth(rises)));
+        assert_eq!(steps(Reduction::Falling), Some(NodeValue::Truth(falls)));
     }
-    assert_eq!(reduce(Reduction::Sum, &[], &[], false), None);
+    assert_eq!(reduce_cells(Reduction::Sum, &[], &[], false), None);
     assert_eq!(
-        reduce(Reduction::Slope, &["a".to_owned(), "b".to_owned()], &figures[..2], false),
+        reduce_cells(Reduction::Slope, &["a".to_owned(), "b".to_owned()], &figures[..2], false),
         None,
         "names have no distance"
     );
@@ -372,11 +375,11 @@ fn a_figure_has_four_digits_or_all_before_the_point() {
         (1e-12, "0.000000000"),
         (f64::INFINITY, "inf"),
     ] {
-        assert_eq!(short(value), text);
+        assert_eq!(short_number(value), text);
     }
     assert_eq!(
-        [text(None), text(Some(&Value::Truth(true))), text(Some(&Value::Truth(false)))],
+        [value_text(None), value_text(Some(&NodeValue::Truth(true))), value_text(Some(&NodeValue::Truth(false)))],
         ["not run", "so", "not so"]
     );
-    assert_eq!(text(Some(&runs_of(&[2.0, 2.0]))), "2.000", "runs that are equal have no interval");
+    assert_eq!(value_text(Some(&runs_of(&[2.0, 2.0]))), "2.000", "runs that are equal have no interval");
 }

@@ -11,7 +11,7 @@ use seekwise_model::time::Span;
 use serde::Serialize;
 
 use super::matrix::{CaseOp, CasePattern, EverydayCase};
-use crate::catalogue::curves::sustained;
+use crate::catalogue::curves::sustained_mb_s;
 
 /// The expectation for a case: requests a second, from `low` to `high`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -62,7 +62,7 @@ impl RateLaw {
     ];
 
     /// The letter in tables.
-    pub const fn letter(self) -> char {
+    pub const fn table_letter(self) -> char {
         (b'A' + self as u8) as char
     }
 
@@ -152,24 +152,24 @@ const MANY: u64 = 65_536;
 /// The step in seconds of the sum over a wait.
 const STEP: f64 = 5e-6;
 
-fn seconds(span: Span) -> f64 {
+fn to_seconds(span: Span) -> f64 {
     span.nanos() as f64 / 1e9
 }
 
 /// An angle of the model, 2^64 once around, as a share of a revolution.
-fn turns(angle: u64) -> f64 {
+fn to_revolutions(angle: u64) -> f64 {
     angle as f64 / 2f64.powi(64)
 }
 
 /// The rotation from the platter's position to `angle`; zero if it is there at once, whatever the rounding.
-fn ahead(angle: f64, stands: f64) -> f64 {
+fn rotation_to(angle: f64, stands: f64) -> f64 {
     const ROUNDING: f64 = 1e-9;
     let ahead = (angle - stands).rem_euclid(1.0);
     if ahead > 1.0 - ROUNDING { 0.0 } else { ahead }
 }
 
 /// `count` blocks spread evenly from `first` to `end`; the golden section keeps them out of step with tracks.
-fn places(first: u64, end: u64, count: u64) -> impl Iterator<Item = u64> {
+fn sample_places(first: u64, end: u64, count: u64) -> impl Iterator<Item = u64> {
     const GOLDEN: f64 = 0.618_033_988_749_895;
     let width = (end - first) as f64 / count as f64;
     (0..count)
@@ -186,7 +186,7 @@ pub struct CaseFigures<'a> {
 }
 
 /// A pass over a request, from the arm's arrival at its first track.
-struct Passage {
+struct RequestPass {
     /// When all of it has passed.
     over: f64,
     /// When enough of it has passed, from its first sector on, for the link to begin.
@@ -199,68 +199,72 @@ struct Passage {
 impl<'a> CaseFigures<'a> {
     /// The figures of `profile` for `case`.
     pub fn new(profile: &'a Profile, case: EverydayCase) -> CaseFigures<'a> {
-        let (first, end) = case.span(profile);
+        let (first, end) = case.block_span(profile);
         CaseFigures { profile, case, first, end }
     }
 
     /// The expectation.
-    pub fn expected(&self) -> ExpectedRate {
+    pub fn expected_rate(&self) -> ExpectedRate {
         match (self.case.pattern, self.case.op) {
-            (CasePattern::Sequential, CaseOp::Uncached) => exactly(self.behind(), RateLaw::Behind),
-            (CasePattern::Sequential, _) => self.stream(),
-            (CasePattern::Flushed, _) => exactly(self.again(), RateLaw::Again),
-            (CasePattern::Random, CaseOp::Cached) => self.destage(),
-            (CasePattern::Random, CaseOp::Uncached) if self.is_part() => exactly(self.part(), RateLaw::Part),
-            (CasePattern::Random, _) if self.depth() == 1 => exactly(1.0 / self.access(), RateLaw::Access),
-            (CasePattern::Random, _) => self.queue(),
+            (CasePattern::Sequential, CaseOp::Uncached) => exact_rate(self.uncached_write_rate(), RateLaw::Behind),
+            (CasePattern::Sequential, _) => self.stream_rate(),
+            (CasePattern::Flushed, _) => exact_rate(self.rewrite_rate(), RateLaw::Again),
+            (CasePattern::Random, CaseOp::Cached) => self.destage_rate(),
+            (CasePattern::Random, CaseOp::Uncached) if self.is_partial_sector() => {
+                exact_rate(self.partial_write_rate(), RateLaw::Part)
+            }
+            (CasePattern::Random, _) if self.effective_depth() == 1 => {
+                exact_rate(1.0 / self.access_time(), RateLaw::Access)
+            }
+            (CasePattern::Random, _) => self.queued_rate(),
         }
     }
 
     /// How long it takes to fill the buffer of a drive that accepts writes faster than it destages them.
-    pub fn fills_in(&self) -> f64 {
+    pub fn buffer_fill_time(&self) -> f64 {
         if self.case.op != CaseOp::Cached {
             return 0.0;
         }
-        let taken = self.carried() / self.alone();
+        let taken = self.command_bytes() / self.buffered_command_time();
         let written = match self.case.pattern {
-            CasePattern::Sequential => self.medium(),
+            CasePattern::Sequential => self.medium_bytes_per_s(),
             _ => 0.0,
         };
         // Slower commands fill it too if the drive has no reason yet to destage.
         let rate = if taken > written { (taken - written).max(taken / 10.0) } else { taken };
-        self.unwritten() / rate
+        self.dirty_limit_bytes() / rate
     }
 
-    fn write(&self) -> bool {
+    fn is_write(&self) -> bool {
         self.case.op != CaseOp::Read
     }
 
-    fn is_part(&self) -> bool {
+    fn is_partial_sector(&self) -> bool {
         self.case.bytes < u64::from(self.profile.physical_sector)
     }
 
     /// Number of commands that a request takes: a command's size is limited.
-    fn commands(&self) -> f64 {
-        (self.case.bytes as f64 / self.carried()).ceil()
+    fn commands_per_request(&self) -> f64 {
+        (self.case.bytes as f64 / self.command_bytes()).ceil()
     }
 
     /// Bytes of a command.
-    fn carried(&self) -> f64 {
+    fn command_bytes(&self) -> f64 {
         (self.case.bytes as f64).min(f64::from(self.profile.link.max_transfer) * SECTOR as f64)
     }
 
     /// Number of requests that the drive really holds at once.
-    fn depth(&self) -> u32 {
+    fn effective_depth(&self) -> u32 {
         let queues = self.profile.link.queuing != Queuing::None;
         if queues { self.case.depth.min(self.profile.firmware.depth) } else { 1 }
     }
 
-    fn revolution(&self) -> f64 {
-        seconds(self.profile.mechanics.revolution())
+    fn revolution_time(&self) -> f64 {
+        to_seconds(self.profile.mechanics.revolution())
     }
 
     /// Bytes of the buffer that may be dirty.
-    fn unwritten(&self) -> f64 {
+    fn dirty_limit_bytes(&self) -> f64 {
         let cache = &self.profile.cache;
         match cache.adaptive {
             Some(it) => f64::from(it.sectors) * f64::from(it.dirty_percent) / 100.0 * SECTOR as f64,
@@ -269,51 +273,51 @@ impl<'a> CaseFigures<'a> {
     }
 
     /// The time of the electronics for a command: its way over the link and its overhead.
-    fn electronics(&self, cached: bool) -> f64 {
+    fn electronics_time(&self, cached: bool) -> f64 {
         let overhead = &self.profile.overhead;
-        let own = |after: OverheadAfter| seconds(if self.write() { after.write } else { after.read });
-        let cost = match (self.write(), cached) {
+        let own = |after: OverheadAfter| to_seconds(if self.is_write() { after.write } else { after.read });
+        let cost = match (self.is_write(), cached) {
             (false, true) => own(overhead.read_hit),
             (false, false) => own(overhead.read_miss),
             (true, true) => own(overhead.write_hit),
             (true, false) => own(overhead.write_miss),
         };
-        seconds(self.profile.link.command) + cost
+        to_seconds(self.profile.link.command) + cost
     }
 
     /// The time of a command's data on the link.
-    fn link(&self) -> f64 {
+    fn link_time(&self) -> f64 {
         let link = &self.profile.link;
-        self.carried() / if self.write() { link.write_rate } else { link.rate } as f64
+        self.command_bytes() / if self.is_write() { link.write_rate } else { link.rate } as f64
     }
 
-    fn completion(&self) -> f64 {
+    fn completion_time(&self) -> f64 {
         let overhead = &self.profile.overhead;
-        seconds(if self.write() { overhead.write_completion } else { overhead.completion })
+        to_seconds(if self.is_write() { overhead.write_completion } else { overhead.completion })
     }
 
     /// The time of a command that the buffer serves, with nothing else going on.
-    fn alone(&self) -> f64 {
-        self.electronics(true) + self.link() + self.completion()
+    fn buffered_command_time(&self) -> f64 {
+        self.electronics_time(true) + self.link_time() + self.completion_time()
     }
 
     /// Bytes a second of the medium.
-    fn medium(&self) -> f64 {
-        sustained(self.profile, self.first, self.end, self.write()) * 1e6
+    fn medium_bytes_per_s(&self) -> f64 {
+        sustained_mb_s(self.profile, self.first, self.end, self.is_write()) * 1e6
     }
 
-    fn stream(&self) -> ExpectedRate {
+    fn stream_rate(&self) -> ExpectedRate {
         let bytes = self.case.bytes as f64;
-        let alone = self.carried() / self.alone();
-        let overlapped = self.carried() / self.electronics(true).max(self.link());
-        let medium = self.medium();
-        let (least, most) = match (self.depth(), self.profile.link.queuing) {
+        let alone = self.command_bytes() / self.buffered_command_time();
+        let overlapped = self.command_bytes() / self.electronics_time(true).max(self.link_time());
+        let medium = self.medium_bytes_per_s();
+        let (least, most) = match (self.effective_depth(), self.profile.link.queuing) {
             (1, _) => (alone, alone),
             // Commands share the bus with data, and may or may not be decoded meanwhile.
             (_, Queuing::Tcq) => (alone, overlapped),
             _ => (overlapped, overlapped),
         };
-        let (ahead, revolution) = (self.ahead(), self.revolution());
+        let (ahead, revolution) = (self.buffer_lead_bytes(), self.revolution_time());
         let (low, high) = (least.min(medium) / bytes, most.min(medium) / bytes);
         let track = self.profile.geometry.extent(self.first, u32::MAX);
         let passing = f64::from(track.sectors) * SECTOR as f64;
@@ -325,61 +329,63 @@ impl<'a> CaseFigures<'a> {
             let filled = medium * ahead / (ahead + back * (medium - least));
             return ExpectedRate { low: filled / bytes, high, law: RateLaw::ShortSegment };
         }
-        if self.begins_anywhere() && self.carried() > f64::from(track.sectors) * SECTOR as f64 {
-            let high = most.min(self.medium_at_most()) / bytes;
+        if self.begins_anywhere() && self.command_bytes() > f64::from(track.sectors) * SECTOR as f64 {
+            let high = most.min(self.max_medium_bytes_per_s()) / bytes;
             return ExpectedRate { low, high, law: RateLaw::LongReads };
         }
         ExpectedRate { low, high, law: RateLaw::Stream }
     }
 
     /// Bytes by which the medium may be ahead of a stream of reads, or behind one of writes.
-    fn ahead(&self) -> f64 {
+    fn buffer_lead_bytes(&self) -> f64 {
         let cache = &self.profile.cache;
         let room = cache.adaptive.map_or(cache.segment_sectors, |it| it.sectors);
         match self.case.op {
             CaseOp::Read => f64::from(room.min(cache.read_ahead.max)) * SECTOR as f64,
-            _ => self.unwritten(),
+            _ => self.dirty_limit_bytes(),
         }
     }
 
     /// True if a read may begin with whichever wanted sector of a track comes first.
     fn begins_anywhere(&self) -> bool {
-        self.profile.firmware.zero_latency && !self.write()
+        self.profile.firmware.zero_latency && !self.is_write()
     }
 
     /// Bytes a second of whole tracks, each begun wherever the head reaches it.
-    fn medium_at_most(&self) -> f64 {
+    fn max_medium_bytes_per_s(&self) -> f64 {
         let track = self.profile.geometry.extent(self.first, u32::MAX);
         let next = self.profile.geometry.extent(track.end(), u32::MAX);
         let arm = Arm { cylinder: track.cylinder, head: track.head };
-        let movement = self.movement(arm, next.cylinder, next.head, false);
-        next.sectors as f64 * SECTOR as f64 / (self.revolution() + movement)
+        let movement = self.movement_time(arm, next.cylinder, next.head, false);
+        next.sectors as f64 * SECTOR as f64 / (self.revolution_time() + movement)
     }
 
     /// The pass over the request at `lba`; the arm reached its first track when the platter was at `angle`.
-    fn pass(&self, lba: u64, sectors: u32, angle: f64) -> Passage {
+    fn pass_over_request(&self, lba: u64, sectors: u32, angle: f64) -> RequestPass {
         let geometry = &self.profile.geometry;
         // Later commands find the platter where the first left it.
-        let first = lba + (self.carried() as u64 / SECTOR);
-        let revolution = self.revolution();
-        let mut passage = Passage { over: 0.0, led: 0.0, arm: Arm::default(), angle };
+        let first = lba + (self.command_bytes() as u64 / SECTOR);
+        let revolution = self.revolution_time();
+        let mut passage = RequestPass { over: 0.0, led: 0.0, arm: Arm::default(), angle };
         let (mut at, mut left) = (lba, sectors);
         let mut lead = (sectors.min((first - lba) as u32) * self.profile.link.buffer_full / 100).max(1);
         while left > 0 {
             let most = if at < first { (first - at).min(u64::from(left)) as u32 } else { left };
             let track = geometry.extent(at, most);
             if at > lba && (passage.arm.cylinder, passage.arm.head) != track.cylinder_and_head() {
-                let movement = self.movement(passage.arm, track.cylinder, track.head, self.write());
+                let movement = self.movement_time(passage.arm, track.cylinder, track.head, self.is_write());
                 passage.over += movement;
                 passage.angle += movement / revolution;
             }
-            let (ahead, arc) = (ahead(turns(track.angle), passage.angle), turns(track.sweep()));
+            let (ahead, arc) =
+                (rotation_to(to_revolutions(track.angle), passage.angle), to_revolutions(track.covered_angle()));
             // In the middle of the wanted sectors: the rest, and then the missed part when it comes round.
             let anywhere = self.begins_anywhere() && at < first;
             let turned = if anywhere && ahead > 1.0 - arc { 1.0 } else { ahead + arc };
             if lead > 0 {
                 let within = lead.min(track.sectors);
-                passage.led = passage.over + (ahead + turns(track.slot) * f64::from(within)).min(turned) * revolution;
+                passage.led =
+                    passage.over + (ahead + to_revolutions(track.slot) * f64::from(within)).min(turned) * revolution;
                 lead -= within;
             }
             passage.over += turned * revolution;
@@ -392,50 +398,52 @@ impl<'a> CaseFigures<'a> {
     }
 
     /// Seek or head switch, and settling for a write.
-    fn movement(&self, arm: Arm, cylinder: u32, head: u8, write: bool) -> f64 {
+    fn movement_time(&self, arm: Arm, cylinder: u32, head: u8, write: bool) -> f64 {
         let mechanics = &self.profile.mechanics;
-        let seek = mechanics.reach(arm, cylinder, head, write);
-        seconds(seek) + if write { seconds(mechanics.settle(seek)) } else { 0.0 }
+        let seek = mechanics.movement_time(arm, cylinder, head, write);
+        to_seconds(seek) + if write { to_seconds(mechanics.extra_write_time(seek)) } else { 0.0 }
     }
 
     /// The mean movement between places of the stretch.
-    fn mean_movement(&self, write: bool) -> f64 {
-        let arms: Vec<Arm> = self.arms(PLACES).collect();
+    fn mean_movement_time(&self, write: bool) -> f64 {
+        let arms: Vec<Arm> = self.sample_arms(PLACES).collect();
         let all = arms.iter().flat_map(|from| arms.iter().map(move |to| (*from, to)));
-        let sum: f64 = all.map(|(from, to)| self.movement(from, to.cylinder, to.head, write)).sum();
+        let sum: f64 = all.map(|(from, to)| self.movement_time(from, to.cylinder, to.head, write)).sum();
         sum / (arms.len() * arms.len()) as f64
     }
 
-    fn arms(&self, count: u64) -> impl Iterator<Item = Arm> + '_ {
-        places(self.first, self.end, count).map(|lba| {
+    fn sample_arms(&self, count: u64) -> impl Iterator<Item = Arm> + '_ {
+        sample_places(self.first, self.end, count).map(|lba| {
             let extent = self.profile.geometry.extent(lba, 1);
             Arm { cylinder: extent.cylinder, head: extent.head }
         })
     }
 
     /// The mean of `what` over places and angles, for a pass over a request of `sectors`.
-    fn mean_passage(&self, sectors: u32, what: impl Fn(&Passage) -> f64) -> f64 {
+    fn mean_passage(&self, sectors: u32, what: impl Fn(&RequestPass) -> f64) -> f64 {
         let unit = u64::from(self.profile.physical_sector) / SECTOR;
         let last = (self.end - u64::from(sectors)).max(self.first + 1);
         let over = |lba: u64| {
             let angles = (0..ANGLES).map(|i| (f64::from(i) + 0.5) / f64::from(ANGLES));
             // The angles begin where the request does: evenly around it, wherever it lies.
-            let begin = turns(self.profile.geometry.extent(lba, 1).angle);
-            angles.map(|angle| what(&self.pass(lba, sectors, begin + angle))).sum::<f64>() / f64::from(ANGLES)
+            let begin = to_revolutions(self.profile.geometry.extent(lba, 1).angle);
+            angles.map(|angle| what(&self.pass_over_request(lba, sectors, begin + angle))).sum::<f64>()
+                / f64::from(ANGLES)
         };
-        places(self.first, last, PLACES).map(|lba| over(lba / unit * unit)).sum::<f64>() / PLACES as f64
+        sample_places(self.first, last, PLACES).map(|lba| over(lba / unit * unit)).sum::<f64>() / PLACES as f64
     }
 
     /// A random access, one at a time, from one completion to the next.
-    fn access(&self) -> f64 {
+    fn access_time(&self) -> f64 {
         let sectors = (self.case.bytes / SECTOR) as u32;
-        let (command, completion) = (self.electronics(false), self.completion());
-        let (reselect, dispatch) = (seconds(self.profile.overhead.reselect), seconds(self.profile.firmware.dispatch));
-        let sector = self.link() * SECTOR as f64 / self.carried();
-        let hits = (self.commands() - 1.0) * (self.electronics(true) + completion);
-        let link = self.commands() * self.link() + hits;
-        let write = self.write();
-        self.mean_movement(write)
+        let (command, completion) = (self.electronics_time(false), self.completion_time());
+        let (reselect, dispatch) =
+            (to_seconds(self.profile.overhead.reselect), to_seconds(self.profile.firmware.dispatch));
+        let sector = self.link_time() * SECTOR as f64 / self.command_bytes();
+        let hits = (self.commands_per_request() - 1.0) * (self.electronics_time(true) + completion);
+        let link = self.commands_per_request() * self.link_time() + hits;
+        let write = self.is_write();
+        self.mean_movement_time(write)
             + self.mean_passage(sectors, |passage| {
                 let done = match write {
                     true => passage.over + reselect,
@@ -445,23 +453,24 @@ impl<'a> CaseFigures<'a> {
             })
     }
 
-    fn part(&self) -> f64 {
+    fn partial_write_rate(&self) -> f64 {
         let whole = (self.profile.physical_sector / SECTOR as u32).max(1);
         let passes = self.mean_passage(whole, |passage| passage.over);
-        let command = self.electronics(false) + self.completion();
-        1.0 / (command + self.mean_movement(false) + passes + self.revolution())
+        let command = self.electronics_time(false) + self.completion_time();
+        1.0 / (command + self.mean_movement_time(false) + passes + self.revolution_time())
     }
 
     /// The highest rate, when each is chosen among `choice` places of the stretch; by time if `knows_angle`.
-    fn nearest(&self, choice: f64, knows_angle: bool) -> f64 {
-        let write = self.write();
-        let revolution = self.revolution();
+    fn nearest_choice_rate(&self, choice: f64, knows_angle: bool) -> f64 {
+        let write = self.is_write();
+        let revolution = self.revolution_time();
         // From the middle all others are nearest.
         let middle = self.profile.geometry.extent(self.first + (self.end - self.first) / 2, 1);
         let from = Arm { cylinder: middle.cylinder, head: middle.head };
-        let mut moves: Vec<f64> = self.arms(MANY).map(|to| self.movement(from, to.cylinder, to.head, write)).collect();
+        let mut moves: Vec<f64> =
+            self.sample_arms(MANY).map(|to| self.movement_time(from, to.cylinder, to.head, write)).collect();
         moves.sort_by(f64::total_cmp);
-        let transfer = self.case.bytes as f64 / self.fastest();
+        let transfer = self.case.bytes as f64 / self.fastest_bytes_per_s();
         let longest = moves.last().copied().unwrap_or(0.0) + if knows_angle { revolution } else { 0.0 };
         let steps = (longest / STEP).ceil() as usize;
         // The share of places reached within each step, and of those that have come round by then.
@@ -479,29 +488,31 @@ impl<'a> CaseFigures<'a> {
     }
 
     /// Bytes a second on the tracks with the most sectors, without a change of track.
-    fn fastest(&self) -> f64 {
+    fn fastest_bytes_per_s(&self) -> f64 {
         let spans = self.profile.geometry.zone_spans().filter(|span| span.0 < span.1);
-        let slot = |(first, _): (u64, u64)| turns(self.profile.geometry.extent(first, 1).slot);
-        SECTOR as f64 / (spans.map(slot).fold(1.0, f64::min) * self.revolution())
+        let slot = |(first, _): (u64, u64)| to_revolutions(self.profile.geometry.extent(first, 1).slot);
+        SECTOR as f64 / (spans.map(slot).fold(1.0, f64::min) * self.revolution_time())
     }
 
-    fn queue(&self) -> ExpectedRate {
-        let electronics = 1.0 / self.electronics(false).max(self.link());
-        let most = self.nearest(f64::from(self.depth()), self.profile.firmware.queue.policy == Policy::Sptf);
-        ExpectedRate { low: 1.0 / self.access(), high: most.min(electronics), law: RateLaw::Queue }
+    fn queued_rate(&self) -> ExpectedRate {
+        let electronics = 1.0 / self.electronics_time(false).max(self.link_time());
+        let most = self
+            .nearest_choice_rate(f64::from(self.effective_depth()), self.profile.firmware.queue.policy == Policy::Sptf);
+        ExpectedRate { low: 1.0 / self.access_time(), high: most.min(electronics), law: RateLaw::Queue }
     }
 
-    fn destage(&self) -> ExpectedRate {
+    fn destage_rate(&self) -> ExpectedRate {
         let uncached = EverydayCase { op: CaseOp::Uncached, depth: 1, ..self.case };
-        let low = 1.0 / CaseFigures { case: uncached, ..*self }.access();
-        let held = (self.unwritten() / self.case.bytes as f64).max(1.0);
+        let low = 1.0 / CaseFigures { case: uncached, ..*self }.access_time();
+        let held = (self.dirty_limit_bytes() / self.case.bytes as f64).max(1.0);
         let blocks = ((self.end - self.first) * SECTOR) as f64 / self.case.bytes as f64;
         // A new write's block and its two neighbours may be dirty already; then it costs no access of its own.
         let spared = (3.0 * held / blocks).min(0.99);
-        let most = self.nearest(held, self.profile.firmware.destage.policy == Policy::Sptf) / (1.0 - spared);
-        let commands = match self.depth() {
-            1 => 1.0 / self.alone(),
-            _ => 1.0 / self.electronics(true).max(self.link()),
+        let most =
+            self.nearest_choice_rate(held, self.profile.firmware.destage.policy == Policy::Sptf) / (1.0 - spared);
+        let commands = match self.effective_depth() {
+            1 => 1.0 / self.buffered_command_time(),
+            _ => 1.0 / self.electronics_time(true).max(self.link_time()),
         };
         // A media cache writes them one after another.
         let most = if self.profile.cache.media_cache.is_some() { commands } else { most.min(commands) };
@@ -509,14 +520,14 @@ impl<'a> CaseFigures<'a> {
     }
 
     /// Uncached writes one after another, over some thousand of them.
-    fn behind(&self) -> f64 {
+    fn uncached_write_rate(&self) -> f64 {
         const WRITES: u64 = 4_000;
         let sectors = (self.case.bytes / SECTOR) as u32;
-        let busy = self.electronics(false)
-            + self.completion()
-            + seconds(self.profile.overhead.reselect)
-            + seconds(self.profile.mechanics.settle(Span::ZERO));
-        let busy = busy.max(seconds(self.profile.firmware.dispatch));
+        let busy = self.electronics_time(false)
+            + self.completion_time()
+            + to_seconds(self.profile.overhead.reselect)
+            + to_seconds(self.profile.mechanics.extra_write_time(Span::ZERO));
+        let busy = busy.max(to_seconds(self.profile.firmware.dispatch));
         let mut arm: Option<Arm> = None;
         let (mut time, mut angle) = (0.0, 0.0);
         for write in 0..WRITES {
@@ -524,10 +535,10 @@ impl<'a> CaseFigures<'a> {
             let track = self.profile.geometry.extent(lba, 1);
             let movement = arm.map_or(0.0, |arm| match (arm.cylinder, arm.head) == track.cylinder_and_head() {
                 true => 0.0,
-                false => self.movement(arm, track.cylinder, track.head, true),
+                false => self.movement_time(arm, track.cylinder, track.head, true),
             });
-            angle += (busy + movement) / self.revolution();
-            let passage = self.pass(lba, sectors, angle);
+            angle += (busy + movement) / self.revolution_time();
+            let passage = self.pass_over_request(lba, sectors, angle);
             time += busy + movement + passage.over;
             (angle, arm) = (passage.angle, Some(passage.arm));
         }
@@ -535,34 +546,34 @@ impl<'a> CaseFigures<'a> {
     }
 
     /// A write and a flush of the same place, over and over.
-    fn again(&self) -> f64 {
-        let flush = seconds(self.profile.link.command) + seconds(self.profile.overhead.flush);
-        let transfer = self.case.bytes as f64 / self.medium();
-        let settle = seconds(self.profile.mechanics.settle(Span::ZERO));
-        let busy = self.alone() + flush + settle + transfer;
-        1.0 / (self.revolution() * (busy / self.revolution()).ceil())
+    fn rewrite_rate(&self) -> f64 {
+        let flush = to_seconds(self.profile.link.command) + to_seconds(self.profile.overhead.flush);
+        let transfer = self.case.bytes as f64 / self.medium_bytes_per_s();
+        let settle = to_seconds(self.profile.mechanics.extra_write_time(Span::ZERO));
+        let busy = self.buffered_command_time() + flush + settle + transfer;
+        1.0 / (self.revolution_time() * (busy / self.revolution_time()).ceil())
     }
 }
 
-fn exactly(rate: f64, law: RateLaw) -> ExpectedRate {
+fn exact_rate(rate: f64, law: RateLaw) -> ExpectedRate {
     ExpectedRate { low: rate, high: rate, law }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::matrix::cases;
+    use super::super::matrix::applicable_cases;
     use super::*;
-    use crate::catalogue::load;
+    use crate::catalogue::load_drive;
 
     /// The expectation for a case of a drive with some settings changed.
     fn expected(drive: &str, set: &[(&str, &str)], case: &str) -> ExpectedRate {
-        let mut drive = load(drive).unwrap();
+        let mut drive = load_drive(drive).unwrap();
         for (key, value) in set {
             drive.set(key, value).unwrap();
         }
         let profile = drive.profile().unwrap();
-        let case = cases(&drive, &profile).into_iter().find(|known| known.name == case).expect("a case");
-        CaseFigures::new(&profile, case).expected()
+        let case = applicable_cases(&drive, &profile).into_iter().find(|known| known.name == case).expect("a case");
+        CaseFigures::new(&profile, case).expected_rate()
     }
 
     #[track_caller]
@@ -673,10 +684,10 @@ mod tests {
     fn no_expectation_is_empty_and_every_law_is_used() {
         let mut used = Vec::new();
         for name in crate::catalogue::names() {
-            let drive = load(name).unwrap();
+            let drive = load_drive(name).unwrap();
             let profile = drive.profile().unwrap();
-            for case in cases(&drive, &profile) {
-                let expected = CaseFigures::new(&profile, case).expected();
+            for case in applicable_cases(&drive, &profile) {
+                let expected = CaseFigures::new(&profile, case).expected_rate();
                 let sound = 0.0 < expected.low && expected.low <= expected.high && expected.high.is_finite();
                 assert!(sound, "{name}, {}: {expected:?}", case.name);
                 used.push(expected.law);

@@ -55,7 +55,7 @@ pub struct EverydayCase {
 
 /// Streams from a sector to more than any segment holds, one request at a time and up to as deep as ATA's queues: arrival over the link and
 /// writing to the medium can lock at one depth and no other.
-pub fn streams() -> Vec<EverydayCase> {
+pub fn stream_cases() -> Vec<EverydayCase> {
     let sizes = [512, 2 << 10, 8 << 10, 32 << 10, 128 << 10, 512 << 10, 2 << 20, 16 << 20];
     let mut all = Vec::new();
     for op in [CaseOp::Read, CaseOp::Cached] {
@@ -72,7 +72,7 @@ const REST: u64 = 1000;
 
 impl EverydayCase {
     /// The case with a name. Panics if it is not one of [`CASES`]; a test reads them all.
-    fn named(name: &'static str) -> EverydayCase {
+    fn parse_name(name: &'static str) -> EverydayCase {
         let mut words = name.split(", ");
         let what = words.next().unwrap_or_default();
         let (op, pattern) = match what {
@@ -102,7 +102,7 @@ impl EverydayCase {
     }
 
     /// The drive's blocks that it uses: the first, and the end.
-    pub fn span(&self, profile: &Profile) -> (u64, u64) {
+    pub fn block_span(&self, profile: &Profile) -> (u64, u64) {
         let geometry = &profile.geometry;
         let all = geometry.sectors();
         let mut zones = geometry.zone_spans().filter(|(first, end)| end - first > all / REST);
@@ -115,8 +115,8 @@ impl EverydayCase {
     }
 
     /// The region as a fio job has it: offset and size in bytes, whole requests.
-    fn region(&self, profile: &Profile) -> (u64, u64) {
-        let (first, end) = self.span(profile);
+    fn job_region(&self, profile: &Profile) -> (u64, u64) {
+        let (first, end) = self.block_span(profile);
         let unit = self.bytes.max(u64::from(profile.physical_sector));
         let offset = (first * SECTOR).div_ceil(unit) * unit;
         match self.pattern {
@@ -126,14 +126,14 @@ impl EverydayCase {
     }
 
     /// The job: `ramp` and then `runtime` in ms of virtual time.
-    pub fn job(&self, profile: &Profile, ramp_ms: u64, runtime_ms: u64) -> String {
+    pub fn fio_job(&self, profile: &Profile, ramp_ms: u64, runtime_ms: u64) -> String {
         let rw = match (self.pattern, self.op) {
             (CasePattern::Random, CaseOp::Read) => "randread",
             (CasePattern::Random, _) => "randwrite",
             (_, CaseOp::Read) => "read",
             _ => "write",
         };
-        let (offset, size) = self.region(profile);
+        let (offset, size) = self.job_region(profile);
         let flush = if self.pattern == CasePattern::Flushed { "fsync=1\n" } else { "" };
         format!(
             "[everyday]\nfilename=/dev/sdx\nioengine=libaio\ndirect=1\nrw={rw}\nbs={}\niodepth={}\noffset={offset}\n\
@@ -145,8 +145,8 @@ impl EverydayCase {
 
 /// The cases that make sense for `drive`: writes of a part of a sector only if sectors are larger, streams only if
 /// there is a buffer for them, flushes only if the buffer does not survive a cut.
-pub fn cases(drive: &DriveFile, profile: &Profile) -> Vec<EverydayCase> {
-    let caches = cached(drive, true).is_some_and(|profile| profile.cache.segments > 0);
+pub fn applicable_cases(drive: &DriveFile, profile: &Profile) -> Vec<EverydayCase> {
+    let caches = profile_with_cache(drive, true).is_some_and(|profile| profile.cache.segments > 0);
     let reads_ahead = profile.cache.segments > 0 && profile.cache.read_ahead.max > 0;
     let says = |case: &EverydayCase| {
         let whole = case.bytes >= 4096 || profile.physical_sector > case.bytes as u32;
@@ -159,11 +159,11 @@ pub fn cases(drive: &DriveFile, profile: &Profile) -> Vec<EverydayCase> {
         };
         whole && op
     };
-    CASES.iter().map(|name| EverydayCase::named(name)).filter(says).collect()
+    CASES.iter().map(|name| EverydayCase::parse_name(name)).filter(says).collect()
 }
 
 /// The drive with its write cache switched on or off; `None` if it cannot be.
-pub fn cached(drive: &DriveFile, on: bool) -> Option<Profile> {
+pub fn profile_with_cache(drive: &DriveFile, on: bool) -> Option<Profile> {
     let mut drive = drive.clone();
     drive.set("cache.write_back", if on { "true" } else { "false" }).ok()?;
     drive.profile().ok()

@@ -12,22 +12,22 @@ use crate::run::RunRecord;
 
 /// The subject of a test.
 #[derive(Debug, PartialEq)]
-pub(super) struct Test {
+pub(super) struct ComparisonTest {
     /// The cells of both sides, sorted; each replaced by the first cell that is the same run.
     sides: Vec<(usize, usize)>,
     pub(super) metric: Metric,
 }
 
-impl Test {
+impl ComparisonTest {
     /// Makes a test of these sides; `alike` names for each cell the first that is the same run.
-    pub(super) fn new(sides: impl Iterator<Item = (usize, usize)>, metric: Metric, alike: &[usize]) -> Test {
+    pub(super) fn new(sides: impl Iterator<Item = (usize, usize)>, metric: Metric, alike: &[usize]) -> ComparisonTest {
         let mut sides: Vec<(usize, usize)> = sides.map(|(from, to)| (alike[from], alike[to])).collect();
         sides.sort_unstable();
         // The mean of equal ratios is that ratio.
         if sides.windows(2).all(|two| two[0] == two[1]) {
             sides.truncate(1);
         }
-        Test { sides, metric }
+        ComparisonTest { sides, metric }
     }
 
     /// True if both sides are the same run in all cells: their ratio is 1 without any chance.
@@ -38,14 +38,14 @@ impl Test {
 
 impl Evidence<'_> {
     /// For each cell the first that has the same runs; itself, if there is no other.
-    pub(super) fn alike(&self) -> &[usize] {
+    pub(super) fn first_equal_cells(&self) -> &[usize] {
         self.alike.get_or_init(|| {
             let mut firsts: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
             let of_cell = |cell: usize| {
-                let own = self.runs(cell);
+                let own = self.cell_runs(cell);
                 let Some(first) = own.first() else { return cell };
                 let known = firsts.entry(&first.stream_hash).or_default();
-                let same = known.iter().copied().find(|&other| same_runs(own, self.runs(other)));
+                let same = known.iter().copied().find(|&other| same_runs(own, self.cell_runs(other)));
                 same.unwrap_or_else(|| {
                     known.push(cell);
                     cell
@@ -68,8 +68,9 @@ mod tests {
     fn tests_of_cells_that_are_the_same_run_are_one() {
         // Cell 2 is the same run as 0, and 3 as 1.
         let alike = [0, 1, 0, 1, 4];
-        let of =
-            |sides: &[(usize, usize)], metric: &str| Test::new(sides.iter().copied(), metric.parse().unwrap(), &alike);
+        let of = |sides: &[(usize, usize)], metric: &str| {
+            ComparisonTest::new(sides.iter().copied(), metric.parse().unwrap(), &alike)
+        };
         assert_eq!(of(&[(0, 1)], "iops"), of(&[(2, 3)], "iops"));
         assert_eq!(of(&[(0, 1), (2, 3)], "iops"), of(&[(2, 1)], "iops"), "all of them together say the same");
         assert_ne!(of(&[(0, 1)], "iops"), of(&[(0, 1)], "mean"));

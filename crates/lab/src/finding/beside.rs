@@ -28,7 +28,7 @@ impl SecondaryFigure {
 /// differ if the sides' requests differ in size), and for all requests the rate of flushes, which is that of commits. A time alone
 /// misleads: a flush gets shorter if the write before it waits longer. There are none for the time of a whole run, in which a program may
 /// get by with fewer and longer requests.
-pub fn companions(of: &Metric) -> Vec<Metric> {
+pub fn companion_metrics(of: &Metric) -> Vec<Metric> {
     let figures: &[Statistic] = match of.figure {
         Statistic::Elapsed => return Vec::new(),
         figure if figure.since_due().is_some() => &[
@@ -49,7 +49,7 @@ pub fn companions(of: &Metric) -> Vec<Metric> {
 
 /// The companion, if it contradicts the verdict: its interval excludes 1, it differs by more than the margin, and it goes the other way
 /// than the verdict. With "no difference" either way contradicts; without a verdict, none does.
-pub fn contradicts(metric: Metric, ratio: Interval, verdict: Verdict, margin: f64) -> Option<SecondaryFigure> {
+pub fn contradicting_figure(metric: Metric, ratio: Interval, verdict: Verdict, margin: f64) -> Option<SecondaryFigure> {
     let beyond = ratio.estimate > 1.0 + margin || ratio.estimate < 1.0 / (1.0 + margin);
     let sure = ratio.low > 1.0 || ratio.high < 1.0;
     let worse = (ratio.estimate < 1.0) == metric.figure.higher_is_better();
@@ -68,7 +68,7 @@ mod tests {
 
     fn of(figure: Statistic, low: f64, estimate: f64, high: f64, verdict: Verdict) -> Option<bool> {
         let ratio = Interval { estimate, low, high };
-        contradicts(Metric::of_all(figure), ratio, verdict, 0.02).map(|beside| beside.worse)
+        contradicting_figure(Metric::of_all(figure), ratio, verdict, 0.02).map(|beside| beside.worse)
     }
 
     #[test]
@@ -93,8 +93,9 @@ mod tests {
                     let far = estimate * estimate;
                     let (low, high) = if is_above { (near, far) } else { (far, near) };
                     let ratio = Interval { estimate, low, high };
-                    [Verdict::Faster, Verdict::Slower, same, Verdict::NotEnoughData { more_runs: 1 }]
-                        .map(|verdict| contradicts(Metric::of_all(figure), ratio, verdict, 0.02).map(|it| it.worse))
+                    [Verdict::Faster, Verdict::Slower, same, Verdict::NotEnoughData { more_runs: 1 }].map(|verdict| {
+                        contradicting_figure(Metric::of_all(figure), ratio, verdict, 0.02).map(|it| it.worse)
+                    })
                 };
                 let at = |by: f64| if is_above { by } else { 1.0 / by };
                 let beyond = at(edge * 1.0001);
@@ -116,7 +117,8 @@ mod tests {
 
     #[test]
     fn what_is_judged_is_not_beside_itself() {
-        let words = |word: &str| companions(&word.parse().unwrap()).iter().map(Metric::to_string).collect::<Vec<_>>();
+        let words =
+            |word: &str| companion_metrics(&word.parse().unwrap()).iter().map(Metric::to_string).collect::<Vec<_>>();
         assert_eq!(words("read.p99"), ["read.iops", "read.mean", "read.p99.9"]);
         assert_eq!(words("flush"), ["flush.iops", "flush.p99", "flush.p99.9"]);
         assert_eq!(words("iops"), ["bytes_per_s", "mean", "p99", "p99.9", "flush.iops"]);
@@ -129,15 +131,15 @@ mod tests {
             for figure in ["mean", "p50", "p99", "max"] {
                 let metric: Metric = format!("{whose}{figure}").parse().unwrap();
                 let rate = Metric { figure: Statistic::Iops, ..metric.clone() };
-                assert!(companions(&metric).contains(&rate), "{metric}");
+                assert!(companion_metrics(&metric).contains(&rate), "{metric}");
             }
         }
         let commits = Metric::flushes_per_second();
         assert_eq!((commits.to_string(), commits.unit()), ("flush.iops".to_owned(), "flushes/s"));
         let ratio = Interval { estimate: 0.465, low: 0.454, high: 0.476 };
-        let said = contradicts(commits, ratio, Verdict::Faster, 0.02).map(|it| it.text());
+        let said = contradicting_figure(commits, ratio, Verdict::Faster, 0.02).map(|it| it.text());
         assert_eq!(said.as_deref(), Some("flushes per second is worse: 0.465 × [0.454, 0.476]"));
         let due: Metric = "read.since_due.p99".parse().unwrap();
-        assert!(companions(&due).contains(&"read.iops".parse().unwrap()));
+        assert!(companion_metrics(&due).contains(&"read.iops".parse().unwrap()));
     }
 }

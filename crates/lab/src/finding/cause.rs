@@ -13,7 +13,7 @@ use seekwise_model::record::Part;
 use serde::{Serialize, Serializer};
 
 use self::mix::ShareChange;
-use super::metric::view;
+use super::metric::requests_in_scope;
 use crate::run::{MeanParts, RunRecord};
 use crate::stats::Verdict;
 
@@ -107,7 +107,7 @@ pub struct Cause {
 
 impl PartChange {
     /// The contribution to the difference, in ns.
-    pub fn difference(&self) -> i64 {
+    pub fn difference_ns(&self) -> i64 {
         self.to - self.from
     }
 
@@ -121,7 +121,7 @@ impl PartChange {
 }
 
 /// The words for the requests of the mean: the kinds that there are.
-fn requests(whose: &MetricScope, sides: [&[&RunRecord]; 2]) -> String {
+fn request_words(whose: &MetricScope, sides: [&[&RunRecord]; 2]) -> String {
     let has = |ios: fn(&RunRecord) -> u64| sides.iter().flat_map(|runs| runs.iter()).any(|run| ios(run) > 0);
     match whose {
         MetricScope::All => match (has(|run| run.read.ios), has(|run| run.write.ios)) {
@@ -138,10 +138,10 @@ fn requests(whose: &MetricScope, sides: [&[&RunRecord]; 2]) -> String {
 }
 
 /// The parts of a run. Result folders of every version have those of reads and writes.
-fn parts<'a>(whose: &MetricScope, run: &'a RunRecord) -> Option<&'a MeanParts> {
+fn parts_in_run<'a>(whose: &MetricScope, run: &'a RunRecord) -> Option<&'a MeanParts> {
     let parts = match whose {
         MetricScope::All => &run.anatomy_ms,
-        whose => &view(whose, run)?.anatomy_ms,
+        whose => &requests_in_scope(whose, run)?.anatomy_ms,
     };
     (!parts.is_empty()).then_some(parts)
 }
@@ -151,20 +151,20 @@ fn parts<'a>(whose: &MetricScope, run: &'a RunRecord) -> Option<&'a MeanParts> {
 const LONGEST: f64 = (1_u64 << 50) as f64;
 
 /// The mean of some milliseconds over runs, in ns; `None` if it is longer than [`LONGEST`].
-fn mean(runs: &[&RunRecord], ms: impl Fn(&RunRecord) -> f64) -> Option<i64> {
+fn mean_ns(runs: &[&RunRecord], ms: impl Fn(&RunRecord) -> f64) -> Option<i64> {
     let sum: f64 = runs.iter().map(|run| ms(run)).sum();
     let mean = (sum * 1e6 / runs.len() as f64).round();
     (mean.abs() <= LONGEST).then_some(mean as i64)
 }
 
 /// The mean of each part over runs, in ns; `None` if a run has no such request, or a part that is too long.
-fn means(whose: &MetricScope, runs: &[&RunRecord]) -> Option<[i64; Part::COUNT]> {
-    if runs.is_empty() || runs.iter().any(|run| parts(whose, run).is_none()) {
+fn part_means_ns(whose: &MetricScope, runs: &[&RunRecord]) -> Option<[i64; Part::COUNT]> {
+    if runs.is_empty() || runs.iter().any(|run| parts_in_run(whose, run).is_none()) {
         return None;
     }
     let mut means = [0; Part::COUNT];
     for (mean_of, part) in means.iter_mut().zip(Part::ALL) {
-        *mean_of = mean(runs, |run| parts(whose, run).map_or(0.0, |parts| parts.get(part)))?;
+        *mean_of = mean_ns(runs, |run| parts_in_run(whose, run).map_or(0.0, |parts| parts.get(part)))?;
     }
     Some(means)
 }
@@ -176,14 +176,14 @@ fn core_ms(run: &RunRecord) -> Option<f64> {
 }
 
 /// The part of the time at the processor that is the wait for a core, in ns: the excess over the core time of a request.
-fn core_wait(whose: &MetricScope, runs: &[&RunRecord], at_processor: i64) -> i64 {
+fn core_wait_ns(whose: &MetricScope, runs: &[&RunRecord], at_processor: i64) -> i64 {
     let known = *whose == MetricScope::All && runs.iter().all(|run| core_ms(run).is_some());
-    let work = mean(runs, |run| core_ms(run).unwrap_or(0.0)).filter(|_| known);
+    let work = mean_ns(runs, |run| core_ms(run).unwrap_or(0.0)).filter(|_| known);
     work.map_or(0, |work| (at_processor - work).max(0))
 }
 
 /// True if a request may wait for others in `part`. A single flush waits there for the medium.
-fn waits(whose: &MetricScope, part: Part, is_single: bool) -> bool {
+fn may_wait(whose: &MetricScope, part: Part, is_single: bool) -> bool {
     WAITING.contains(&part) && !(part == Part::Flush && *whose == MetricScope::Flush && is_single)
 }
 
@@ -196,7 +196,7 @@ fn is_answered_early(run: &RunRecord, hidden: HiddenWork) -> bool {
 
 impl Commit {
     /// The commits of both sides; `None` unless flushes are judged and each follows a write.
-    fn between(whose: &MetricScope, sides: [&[&RunRecord]; 2]) -> Option<Commit> {
+    fn between_sides(whose: &MetricScope, sides: [&[&RunRecord]; 2]) -> Option<Commit> {
         let is_commit = |run: &&RunRecord| {
             let counts = [run.write.ios, run.flush.ios].map(|ios| ios as f64);
             run.read.ios == 0 && run.groups.is_empty() && run.issuer.operations.is_empty() && are_equal(counts)
@@ -206,8 +206,8 @@ impl Commit {
         }
         let mut commit = Commit { write: [0; 2], flush: [0; 2] };
         for (side, runs) in sides.into_iter().enumerate() {
-            commit.write[side] = mean(runs, |run| run.write.mean_ms())?;
-            commit.flush[side] = mean(runs, |run| run.flush.mean_ms())?;
+            commit.write[side] = mean_ns(runs, |run| run.write.mean_ms())?;
+            commit.flush[side] = mean_ns(runs, |run| run.flush.mean_ms())?;
         }
         Some(commit)
     }
@@ -219,19 +219,19 @@ fn are_equal([from, to]: [f64; 2]) -> bool {
 }
 
 /// Requests outstanding in a run, flushes too, in the mean over time: by Little's law their rate times their response.
-fn outstanding(run: &RunRecord) -> f64 {
+fn mean_outstanding(run: &RunRecord) -> f64 {
     [&run.all, &run.flush].map(|view| view.iops * view.mean_ms() / 1e3).iter().sum()
 }
 
 /// True if one request at a time is outstanding.
 fn is_single(run: &RunRecord) -> bool {
-    run.arrivals.is_none() && run.streams.len() < 2 && outstanding(run) <= 1.0 + EQUAL
+    run.arrivals.is_none() && run.streams.len() < 2 && mean_outstanding(run) <= 1.0 + EQUAL
 }
 
 impl ClosedLoop {
     /// The loop of some requests; `None` if others take part in it. The number at work is known if `shows_work`, and if no flush waits for
     /// another request.
-    fn between(
+    fn between_sides(
         whose: &MetricScope,
         sides: [&[&RunRecord]; 2],
         own: [i64; 2],
@@ -248,11 +248,11 @@ impl ClosedLoop {
         for (side, runs) in sides.into_iter().enumerate() {
             let mut rate = 0.0;
             for run in runs {
-                let of = view(whose, run).filter(|of| of.ios == run.all.ios)?;
+                let of = requests_in_scope(whose, run).filter(|of| of.ios == run.all.ios)?;
                 rate += of.iops / runs.len() as f64 / 1e9;
             }
             let flush = |run: &RunRecord| run.flush.mean_ms() * run.flush.ios as f64 / run.all.ios.max(1) as f64;
-            all.flushes[side] = mean(runs, flush)?;
+            all.flushes[side] = mean_ns(runs, flush)?;
             all.outstanding[side] = rate * (response[side] + all.flushes[side]) as f64;
             at_work[side] = rate * (own[side] + all.flushes[side]) as f64;
         }
@@ -261,7 +261,7 @@ impl ClosedLoop {
     }
 
     /// The requests outstanding, in words.
-    fn depth(&self) -> String {
+    fn depth_text(&self) -> String {
         let [from, to] = self.outstanding.map(|of| format!("{of:.1}"));
         match from == to {
             true => format!("with {to} outstanding on average on both sides"),
@@ -270,27 +270,27 @@ impl ClosedLoop {
     }
 
     /// The reason for the waiting, in words.
-    fn why(&self) -> String {
+    fn waiting_reason(&self) -> String {
         match self.at_work.filter(|at_work| !are_equal(*at_work)) {
-            None => self.depth(),
-            Some([from, to]) => format!("{}, and {to:.1} at work at once instead of {from:.1}", self.depth()),
+            None => self.depth_text(),
+            Some([from, to]) => format!("{}, and {to:.1} at work at once instead of {from:.1}", self.depth_text()),
         }
     }
 
     /// The change of flushes in words, if it is large enough.
-    fn flushed(&self) -> Option<String> {
-        let flushes = self.flushes.map(us);
+    fn flush_text(&self) -> Option<String> {
+        let flushes = self.flushes.map(to_us);
         let is_one = (flushes[1] - flushes[0]).abs() as f64 >= CHANGED * flushes[0].max(flushes[1]).max(1) as f64;
         let waiting = if self.at_work.is_none() { ", with their own waiting" } else { "" };
-        is_one.then(|| format!("flushes between them {}{waiting}", moved(flushes)))
+        is_one.then(|| format!("flushes between them {}{waiting}", difference_text(flushes)))
     }
 
     /// True if the work for a request explains the change of waiting: by Little's law each request waits for the work of those outstanding
     /// before it.
-    fn follows(&self, own: [i64; 2], waiting: [i64; 2]) -> bool {
+    fn explains_waiting(&self, own: [i64; 2], waiting: [i64; 2]) -> bool {
         let Some(at_work) = self.at_work else { return false };
         let others = [0, 1].map(|side| self.outstanding[side] / at_work[side].max(f64::MIN_POSITIVE) - 1.0);
-        let work = [0, 1].map(|side| (own[side] + us(self.flushes[side])) as f64);
+        let work = [0, 1].map(|side| (own[side] + to_us(self.flushes[side])) as f64);
         let explained = f64::midpoint(others[0], others[1]) * (work[1] - work[0]);
         let waited = (waiting[1] - waiting[0]) as f64;
         (waited - explained).abs() <= UNEXPLAINED * waited.abs()
@@ -299,43 +299,48 @@ impl ClosedLoop {
 
 impl Cause {
     /// The cause between the runs of two sides; `None` if one has no such request, or keeps no parts.
-    pub fn between(whose: &MetricScope, from: &[&RunRecord], to: &[&RunRecord], hidden: HiddenWork) -> Option<Cause> {
+    pub fn between_runs(
+        whose: &MetricScope,
+        from: &[&RunRecord],
+        to: &[&RunRecord],
+        hidden: HiddenWork,
+    ) -> Option<Cause> {
         let sides = [from, to];
-        let means = [means(whose, from)?, means(whose, to)?];
+        let means = [part_means_ns(whose, from)?, part_means_ns(whose, to)?];
         let runs = || from.iter().chain(to);
         let is_single = runs().all(|run| is_single(run));
         let mut parts = Vec::new();
         for (place, part) in Part::ALL.into_iter().enumerate() {
             let [from, to] = means.map(|means| means[place]);
             if part == Part::Processor {
-                let wait = [0, 1].map(|side| core_wait(whose, sides[side], means[side][place]));
+                let wait = [0, 1].map(|side| core_wait_ns(whose, sides[side], means[side][place]));
                 parts.push(PartChange { part, waits: true, from: wait[0], to: wait[1] });
                 parts.push(PartChange { part, waits: false, from: from - wait[0], to: to - wait[1] });
             } else {
-                parts.push(PartChange { part, waits: waits(whose, part, is_single), from, to });
+                parts.push(PartChange { part, waits: may_wait(whose, part, is_single), from, to });
             }
         }
         parts.retain(|change| change.from != 0 || change.to != 0);
         let is_measured = runs().any(|run| run.is_measured());
-        let mix = mix::changes(whose, sides);
+        let mix = mix::find_share_changes(whose, sides);
         let is_mixed = *whose == MetricScope::Flush && !is_single;
         let is_split = !is_measured && !hidden.has_array && mix.is_empty() && !is_mixed;
-        let of = requests(whose, sides);
+        let of = request_words(whose, sides);
         let mut cause = Cause { of, parts, arrival: Arrival::Open, is_split, mix, commit: None, is_opposed: false };
         if is_measured {
             cause.arrival = Arrival::Measured;
         } else if runs().all(|run| run.arrivals.is_none()) {
             let is_early = runs().any(|run| is_answered_early(run, hidden));
-            let (own, response) = (cause.sums(false), [cause.from(), cause.to()]);
+            let (own, response) = (cause.sum_parts(false), [cause.from(), cause.to()]);
             let shows_work = is_split && !is_early && !cause.waits_for_buffer();
-            cause.arrival = Arrival::Closed(ClosedLoop::between(whose, sides, own, response, shows_work));
-            cause.commit = Commit::between(whose, sides);
+            cause.arrival = Arrival::Closed(ClosedLoop::between_sides(whose, sides, own, response, shows_work));
+            cause.commit = Commit::between_sides(whose, sides);
         }
         Some(cause)
     }
 
     /// Sets whether the mean response moved against the verdict on the judged figure.
-    pub fn oppose(&mut self, verdict: Verdict) {
+    pub fn set_opposed(&mut self, verdict: Verdict) {
         self.is_opposed = match verdict {
             Verdict::Faster => self.to() > self.from(),
             Verdict::Slower => self.to() < self.from(),
@@ -355,59 +360,61 @@ impl Cause {
 
     /// The share of a part in the difference; `None` if parts cancel each other, so that shares of the remainder would
     /// mislead.
-    pub fn share(&self, change: &PartChange) -> Option<f64> {
-        self.share_of(change.difference())
+    pub fn share_of_part(&self, change: &PartChange) -> Option<f64> {
+        self.share_of_difference(change.difference_ns())
     }
 
-    fn share_of(&self, difference: i64) -> Option<f64> {
+    fn share_of_difference(&self, difference: i64) -> Option<f64> {
         let whole = self.to() - self.from();
-        let moved: i64 = self.parts.iter().map(|change| change.difference().abs()).sum();
+        let moved: i64 = self.parts.iter().map(|change| change.difference_ns().abs()).sum();
         (whole != 0 && whole.abs() * 2 >= moved).then(|| difference as f64 / whole as f64)
     }
 
     /// Waiting, or the work itself, on both sides, in ns.
-    fn sums(&self, waits: bool) -> [i64; 2] {
+    fn sum_parts(&self, waits: bool) -> [i64; 2] {
         let own = || self.parts.iter().filter(|change| change.waits == waits);
         [own().map(|change| change.from).sum(), own().map(|change| change.to).sum()]
     }
 
     /// In a sentence or two. Parts without a name are *the rest*, so that the printed figures add up.
     pub fn text(&self) -> String {
-        let (from, to) = (us(self.from()), us(self.to()));
-        let waiting = self.sums(true).map(us);
+        let (from, to) = (to_us(self.from()), to_us(self.to()));
+        let waiting = self.sum_parts(true).map(to_us);
         let own = [from - waiting[0], to - waiting[1]];
         let mut text = match self.arrival {
-            Arrival::Closed(Some(closed)) if closed.at_work.is_some() => self.of_loop(own, waiting, closed),
-            _ => self.by_size(own[1] - own[0], waiting[1] - waiting[0]),
+            Arrival::Closed(Some(closed)) if closed.at_work.is_some() => self.text_of_loop(own, waiting, closed),
+            _ => self.text_by_size(own[1] - own[0], waiting[1] - waiting[0]),
         };
         if self.is_opposed && from != to {
             let way = if to > from { "longer" } else { "shorter" };
             text = format!("the mean moved the other way ({way}): {text}");
         }
         if let Some(Commit { write, flush }) = self.commit {
-            let [write, flush] = [write, flush].map(|[from, to]| format!("{} -> {} ms", ms(us(from)), ms(us(to))));
+            let [write, flush] =
+                [write, flush].map(|[from, to]| format!("{} -> {} ms", ms_text(to_us(from)), ms_text(to_us(to))));
             text = format!("a commit is a write and its flush: write {write}, flush {flush}; {text}");
         }
         text
     }
 
     /// Says that no part changed enough to be named.
-    fn unchanged(&self) -> String {
-        let head = format!("mean response of {} {} -> {} ms", self.of, ms(us(self.from())), ms(us(self.to())));
-        match self.parts.iter().all(|change| us(change.difference()) == 0) {
+    fn unchanged_text(&self) -> String {
+        let head =
+            format!("mean response of {} {} -> {} ms", self.of, ms_text(to_us(self.from())), ms_text(to_us(self.to())));
+        match self.parts.iter().all(|change| to_us(change.difference_ns()) == 0) {
             true => format!("{head}: no part of it changed"),
             false => format!("{head}: no part changes it by {:.0} %", CHANGED * 100.0),
         }
     }
 
     /// The difference of the mean response, then what waiting and what the work itself adds to it.
-    fn by_size(&self, own: i64, waiting: i64) -> String {
-        let (from, to) = (us(self.from()), us(self.to()));
+    fn text_by_size(&self, own: i64, waiting: i64) -> String {
+        let (from, to) = (to_us(self.from()), to_us(self.to()));
         let side = |(waits, word, sum): (bool, &str, i64)| {
-            let parts = self.changed(Some(waits), sum)?;
-            let share = self.share_of(self.sums(waits)[1] - self.sums(waits)[0]);
+            let parts = self.changed_parts_text(Some(waits), sum)?;
+            let share = self.share_of_difference(self.sum_parts(waits)[1] - self.sum_parts(waits)[0]);
             let share = share.map_or(String::new(), |share| format!(", {:.0} %", share * 100.0));
-            Some(format!("{word} {}{share} ({parts})", signed(sum)))
+            Some(format!("{word} {}{share} ({parts})", signed_ms_text(sum)))
         };
         let mut said = Vec::new();
         if !self.mix.is_empty() {
@@ -416,63 +423,69 @@ impl Cause {
         }
         match self.is_split {
             true => said.extend([(true, "waiting", waiting), (false, "own work", own)].into_iter().filter_map(side)),
-            false => said.extend(self.changed(None, to - from)),
+            false => said.extend(self.changed_parts_text(None, to - from)),
         }
         if let Arrival::Closed(Some(closed)) = self.arrival {
-            said.extend(closed.flushed());
-            said.extend((!are_equal(closed.outstanding)).then(|| closed.depth()));
+            said.extend(closed.flush_text());
+            said.extend((!are_equal(closed.outstanding)).then(|| closed.depth_text()));
         }
         if said.is_empty() {
-            return self.unchanged();
+            return self.unchanged_text();
         }
-        if self.is_buffers() {
+        if self.is_mostly_buffer() {
             said.push(format!("cache is {}", Part::Cache.meaning()));
         }
         if self.arrival == Arrival::Measured {
             said.push("how much of it is waiting was not measured".to_owned());
         }
-        let head = format!("mean response of {} {} -> {} ms", self.of, ms(from), ms(to));
-        format!("{head}, {} ms: {}", signed(to - from), said.join("; "))
+        let head = format!("mean response of {} {} -> {} ms", self.of, ms_text(from), ms_text(to));
+        format!("{head}, {} ms: {}", signed_ms_text(to - from), said.join("; "))
     }
 
     /// The work for a request first, in µs, then flushes, then the waiting that follows, then all of it.
-    fn of_loop(&self, own: [i64; 2], waiting: [i64; 2], closed: ClosedLoop) -> String {
+    fn text_of_loop(&self, own: [i64; 2], waiting: [i64; 2], closed: ClosedLoop) -> String {
         let [own_parts, waiting_parts] =
-            [(false, own), (true, waiting)].map(|(waits, [a, b])| self.changed(Some(waits), b - a));
+            [(false, own), (true, waiting)].map(|(waits, [a, b])| self.changed_parts_text(Some(waits), b - a));
         let is_deeper = !are_equal(closed.outstanding);
-        let flushed = closed.flushed();
+        let flushed = closed.flush_text();
         if own_parts.is_none() && waiting_parts.is_none() && flushed.is_none() && !is_deeper {
-            return self.unchanged();
+            return self.unchanged_text();
         }
         let has_more = own_parts.is_some() || flushed.is_some();
         let mut work = vec![match own_parts {
-            Some(parts) => format!("own work {} ({parts})", moved(own)),
-            None if own[0] == own[1] => format!("own work {} ms on both sides", ms(own[0])),
-            None => format!("own work {}", moved(own)),
+            Some(parts) => format!("own work {} ({parts})", difference_text(own)),
+            None if own[0] == own[1] => format!("own work {} ms on both sides", ms_text(own[0])),
+            None => format!("own work {}", difference_text(own)),
         }];
         work.extend(flushed);
         // The larger change comes first.
-        if us(closed.flushes[1] - closed.flushes[0]).abs() > (own[1] - own[0]).abs() {
+        if to_us(closed.flushes[1] - closed.flushes[0]).abs() > (own[1] - own[0]).abs() {
             work.reverse();
         }
-        let mut text = format!("each {}: {}", self.each(), work.join("; "));
+        let mut text = format!("each {}: {}", self.request_word(), work.join("; "));
         match waiting_parts {
-            Some(parts) if has_more && closed.follows(own, waiting) => {
+            Some(parts) if has_more && closed.explains_waiting(own, waiting) => {
                 let way = if waiting[1] > waiting[0] { "rises" } else { "falls" };
-                text += &format!(". Waiting {way} with it: {} ({parts}), {}", moved(waiting), closed.why());
+                text += &format!(
+                    ". Waiting {way} with it: {} ({parts}), {}",
+                    difference_text(waiting),
+                    closed.waiting_reason()
+                );
             }
-            Some(parts) => text += &format!(". Waiting {} ({parts}), {}", moved(waiting), closed.why()),
-            None if is_deeper => text += &format!(", {}", closed.why()),
+            Some(parts) => {
+                text += &format!(". Waiting {} ({parts}), {}", difference_text(waiting), closed.waiting_reason())
+            }
+            None if is_deeper => text += &format!(", {}", closed.waiting_reason()),
             None => {}
         }
         match waiting {
             [0, 0] => text,
-            _ => format!("{text}. Mean response {}", moved([own[0] + waiting[0], own[1] + waiting[1]])),
+            _ => format!("{text}. Mean response {}", difference_text([own[0] + waiting[0], own[1] + waiting[1]])),
         }
     }
 
     /// A single request, in words.
-    fn each(&self) -> String {
+    fn request_word(&self) -> String {
         match &*self.of {
             "reads" => "read".to_owned(),
             "writes" => "write".to_owned(),
@@ -490,55 +503,58 @@ impl Cause {
     }
 
     /// True if the drive's buffer makes at least half of the changes of waiting.
-    fn is_buffers(&self) -> bool {
+    fn is_mostly_buffer(&self) -> bool {
         let waiting = self.parts.iter().filter(|change| change.waits);
         let moved = |cache: bool| {
             let of = waiting.clone().filter(|change| (change.part == Part::Cache) == cache);
-            of.map(|change| us(change.difference()).abs()).sum::<i64>()
+            of.map(|change| to_us(change.difference_ns()).abs()).sum::<i64>()
         };
         moved(true) > 0 && moved(true) >= moved(false)
     }
 
     /// The named parts of a change of `sum` µs, of waiting, of own work or of both, the largest first; `None` if none
     /// changed enough.
-    fn changed(&self, waits: Option<bool>, sum: i64) -> Option<String> {
+    fn changed_parts_text(&self, waits: Option<bool>, sum: i64) -> Option<String> {
         let of = || self.parts.iter().filter(|change| waits.is_none_or(|waits| change.waits == waits));
         let [from, to]: [i64; 2] = [of().map(|change| change.from).sum(), of().map(|change| change.to).sum()];
-        let most = of().map(|change| change.difference().abs()).max().unwrap_or(0) as f64;
-        let is_named =
-            |change: &&PartChange| us(change.difference()) != 0 && change.difference().abs() as f64 >= NAMED * most;
+        let most = of().map(|change| change.difference_ns().abs()).max().unwrap_or(0) as f64;
+        let is_named = |change: &&PartChange| {
+            to_us(change.difference_ns()) != 0 && change.difference_ns().abs() as f64 >= NAMED * most
+        };
         let mut main: Vec<&PartChange> = of().filter(is_named).collect();
         if main.is_empty() || most < CHANGED * from.max(to) as f64 {
             return None;
         }
-        main.sort_by_key(|change| -change.difference().abs());
-        let mut parts: Vec<String> =
-            main.iter().map(|change| format!("{} {}", change.name(), signed(us(change.difference())))).collect();
-        let rest = sum - main.iter().map(|change| us(change.difference())).sum::<i64>();
+        main.sort_by_key(|change| -change.difference_ns().abs());
+        let mut parts: Vec<String> = main
+            .iter()
+            .map(|change| format!("{} {}", change.name(), signed_ms_text(to_us(change.difference_ns()))))
+            .collect();
+        let rest = sum - main.iter().map(|change| to_us(change.difference_ns())).sum::<i64>();
         if rest != 0 {
-            parts.push(format!("the rest {}", signed(rest)));
+            parts.push(format!("the rest {}", signed_ms_text(rest)));
         }
         Some(parts.join(", "))
     }
 }
 
 /// A time on both sides in µs, and its difference.
-fn moved([from, to]: [i64; 2]) -> String {
-    format!("{} -> {} ms, {}", ms(from), ms(to), signed(to - from))
+fn difference_text([from, to]: [i64; 2]) -> String {
+    format!("{} -> {} ms, {}", ms_text(from), ms_text(to), signed_ms_text(to - from))
 }
 
 /// Nanoseconds as whole microseconds.
-fn us(ns: i64) -> i64 {
+fn to_us(ns: i64) -> i64 {
     (ns as f64 / 1e3).round() as i64
 }
 
 /// Microseconds as milliseconds.
-fn ms(us: i64) -> String {
+fn ms_text(us: i64) -> String {
     format!("{}{}.{:03}", if us < 0 { "-" } else { "" }, us.abs() / 1000, us.abs() % 1000)
 }
 
-fn signed(us: i64) -> String {
-    if us < 0 { ms(us) } else { format!("+{}", ms(us)) }
+fn signed_ms_text(us: i64) -> String {
+    if us < 0 { ms_text(us) } else { format!("+{}", ms_text(us)) }
 }
 
 impl Serialize for Cause {
@@ -575,8 +591,8 @@ impl Serialize for Cause {
             waits: change.waits,
             from_ms: ms(change.from),
             to_ms: ms(change.to),
-            difference_ms: ms(change.difference()),
-            share: self.share(change),
+            difference_ms: ms(change.difference_ns()),
+            share: self.share_of_part(change),
         };
         let (arrival, closed) = match self.arrival {
             Arrival::Open => ("open", None),

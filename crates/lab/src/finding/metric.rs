@@ -7,7 +7,7 @@ use crate::stats::{BetterDirection, Percentile, quality};
 
 /// The judged requests; `None` if a run has none of them. A job with workers of one name keeps no groups: that name is
 /// the whole job (`lab/study` checks this before the runs).
-pub fn view<'a>(whose: &MetricScope, record: &'a RunRecord) -> Option<&'a KindRecord> {
+pub fn requests_in_scope<'a>(whose: &MetricScope, record: &'a RunRecord) -> Option<&'a KindRecord> {
     let view = match whose {
         MetricScope::All => Some(&record.all),
         MetricScope::Read => Some(&record.read),
@@ -21,7 +21,7 @@ pub fn view<'a>(whose: &MetricScope, record: &'a RunRecord) -> Option<&'a KindRe
 }
 
 /// The metric of one run; `None` if it has no such request, or no processor, or is not measured.
-pub fn value(metric: &Metric, record: &RunRecord) -> Option<f64> {
+pub fn value_in_run(metric: &Metric, record: &RunRecord) -> Option<f64> {
     let figure = match metric.figure {
         Statistic::Elapsed => return Some(record.elapsed_s),
         Statistic::Cpu => return record.cpu.map(|cpu| cpu.percent),
@@ -36,8 +36,8 @@ pub fn value(metric: &Metric, record: &RunRecord) -> Option<f64> {
             (done.response_ms?, done.per_s, 0.0)
         }
         whose => {
-            let view = view(whose, record)?;
-            (of_view(metric.figure, view)?, view.iops, view.bytes_per_s)
+            let view = requests_in_scope(whose, record)?;
+            (response_for(metric.figure, view)?, view.iops, view.bytes_per_s)
         }
     };
     Some(match figure {
@@ -55,36 +55,36 @@ pub fn value(metric: &Metric, record: &RunRecord) -> Option<f64> {
 }
 
 /// The times of a figure: from the issue, or from when requests were due.
-fn of_view(figure: Statistic, view: &KindRecord) -> Option<Response> {
+fn response_for(figure: Statistic, view: &KindRecord) -> Option<Response> {
     if figure.since_due().is_some() { view.since_due_ms } else { view.response_ms }
 }
 
 /// Which direction of a metric is good.
-pub fn better(metric: &Metric) -> BetterDirection {
+pub fn better_direction(metric: &Metric) -> BetterDirection {
     if metric.figure.higher_is_better() { BetterDirection::Higher } else { BetterDirection::Lower }
 }
 
 /// The percentile of a figure, if it is one.
-fn percentile(figure: Statistic) -> Option<Percentile> {
+fn as_percentile(figure: Statistic) -> Option<Percentile> {
     let word = figure.since_due().unwrap_or(figure.word());
     Percentile::KEPT.into_iter().find(|percentile| percentile.name() == word.replace('.', "_"))
 }
 
 /// Number of a run's requests that a metric covers.
-pub fn requests(metric: &Metric, record: &RunRecord) -> u64 {
+pub fn count_requests(metric: &Metric, record: &RunRecord) -> u64 {
     match &metric.whose {
         MetricScope::Operations(name) => record.issuer.operations.get(name).map_or(0, |done| done.count),
-        whose => view(whose, record).map_or(0, |view| view.ios),
+        whose => requests_in_scope(whose, record).map_or(0, |view| view.ios),
     }
 }
 
 /// Number of requests that a percentile needs for `beyond` of them to lie above it; nothing for other metrics.
-pub fn needs(metric: &Metric, beyond: u64) -> Option<u64> {
-    percentile(metric.figure)?.needs(beyond)
+pub fn needed_requests(metric: &Metric, beyond: u64) -> Option<u64> {
+    as_percentile(metric.figure)?.needed_count(beyond)
 }
 
 /// True if the run has enough requests for the metric, or if that is no percentile.
-pub fn supported(metric: &Metric, record: &RunRecord) -> bool {
-    let ios = requests(metric, record);
-    percentile(metric.figure).is_none_or(|wanted| quality::is_supported(wanted, ios))
+pub fn has_enough_requests(metric: &Metric, record: &RunRecord) -> bool {
+    let ios = count_requests(metric, record);
+    as_percentile(metric.figure).is_none_or(|wanted| quality::is_supported(wanted, ios))
 }

@@ -62,7 +62,7 @@ pub struct RatioRange {
 
 impl RatioRange {
     /// The ends of some ratios; `None` without any.
-    pub fn of(ratios: impl Iterator<Item = f64>) -> Option<RatioRange> {
+    pub fn from_ratios(ratios: impl Iterator<Item = f64>) -> Option<RatioRange> {
         let wider = |RatioRange { low, high }: RatioRange, ratio: f64| RatioRange {
             low: low.min(ratio),
             high: high.max(ratio),
@@ -89,7 +89,7 @@ const DECIDED: [Outcome; 3] = [Outcome::Faster, Outcome::Slower, Outcome::NoDiff
 
 /// The wording of outcomes.
 #[derive(Clone, Copy, Debug)]
-pub struct Saying {
+pub struct OutcomeWording {
     /// 0.02 for ±2 %.
     pub margin: f64,
     /// The words for the metric.
@@ -97,21 +97,24 @@ pub struct Saying {
 }
 
 /// Describes the cells of one comparison; `None` if none is decided.
-pub fn describe(axes: &[Axis], places: &[CellOutcome], saying: Saying) -> Option<EffectLocation> {
+pub fn describe_location(axes: &[Axis], places: &[CellOutcome], saying: OutcomeWording) -> Option<EffectLocation> {
     let of = |outcome: Outcome| places.iter().filter(move |place| place.outcome == outcome);
     let present: Vec<Outcome> = DECIDED.into_iter().filter(|outcome| of(*outcome).next().is_some()).collect();
-    let last = elsewhere(axes, places, &present)?;
+    let last = elsewhere_outcome(axes, places, &present)?;
     let mut regions = Some(Vec::new());
     for outcome in present.iter().copied().filter(|outcome| *outcome != last) {
-        match (boxes(axes, places, outcome), regions.as_mut()) {
+        match (find_boxes(axes, places, outcome), regions.as_mut()) {
             (Some(boxes), Some(regions)) => {
-                regions.extend(boxes.iter().map(|it| region((axes, places), outcome, it, saying)))
+                regions.extend(boxes.iter().map(|it| describe_region((axes, places), outcome, it, saying)))
             }
             _ => regions = None,
         }
     }
     let Some(mut regions) = regions else {
-        return Some(EffectLocation { text: counted(axes, places, &present, saying), ..EffectLocation::default() });
+        return Some(EffectLocation {
+            text: count_by_levels(axes, places, &present, saying),
+            ..EffectLocation::default()
+        });
     };
     let rest: Vec<&CellOutcome> = of(last).collect();
     let inside: usize = regions.iter().map(|said| said.region.undecided).sum();
@@ -121,12 +124,12 @@ pub fn describe(axes: &[Axis], places: &[CellOutcome], saying: Saying) -> Option
         (true, _) => WHERE_DECIDED,
         (false, _) => ELSEWHERE,
     };
-    let (word, cells, ratio) = (saying.words.word(last), rest.len(), range(&rest));
-    let by = saying.figures(last, ratio);
+    let (word, cells, ratio) = (saying.words.outcome_word(last), rest.len(), ratio_range(&rest));
+    let by = saying.effect_text(last, ratio);
     let rest = CellRegion { place: place.to_owned(), verdict: last, word, cells, undecided, ratio, by };
-    regions.push(Said { region: rest, short: place.to_owned(), preposition: "" });
-    let turns = turns(axes, places);
-    let text = sentence(&regions, &turns, saying);
+    regions.push(DescribedRegion { region: rest, short: place.to_owned(), preposition: "" });
+    let turns = turning_points(axes, places);
+    let text = regions_sentence(&regions, &turns, saying);
     Some(EffectLocation { text, regions: regions.into_iter().map(|said| said.region).collect(), turns })
 }
 
@@ -140,15 +143,15 @@ const WHERE_DECIDED: &str = "where decided";
 const ELSEWHERE: &str = "elsewhere";
 
 /// The group described as *elsewhere*: the one that no box describes, else the cells without a difference, else the largest.
-fn elsewhere(axes: &[Axis], places: &[CellOutcome], present: &[Outcome]) -> Option<Outcome> {
+fn elsewhere_outcome(axes: &[Axis], places: &[CellOutcome], present: &[Outcome]) -> Option<Outcome> {
     let count = |outcome: &Outcome| places.iter().filter(|place| place.outcome == *outcome).count();
-    let loose = present.iter().copied().find(|outcome| boxes(axes, places, *outcome).is_none());
+    let loose = present.iter().copied().find(|outcome| find_boxes(axes, places, *outcome).is_none());
     let same = present.iter().copied().find(|outcome| *outcome == Outcome::NoDifference);
     loose.or(same).or_else(|| present.iter().copied().max_by_key(count))
 }
 
 /// The box around some cells: the levels that they have, axis by axis.
-fn hull<'a>(axes: &[Axis], of: impl Iterator<Item = &'a CellOutcome> + Clone) -> Levels {
+fn bounding_box<'a>(axes: &[Axis], of: impl Iterator<Item = &'a CellOutcome> + Clone) -> Levels {
     let levels = |axis: usize| {
         let mut levels: Vec<usize> = of.clone().map(|place| place.at[axis]).collect();
         levels.sort_unstable();
@@ -158,31 +161,31 @@ fn hull<'a>(axes: &[Axis], of: impl Iterator<Item = &'a CellOutcome> + Clone) ->
     (0..axes.len()).map(levels).collect()
 }
 
-fn holds(within: &Levels, place: &CellOutcome) -> bool {
+fn contains_cell(within: &Levels, place: &CellOutcome) -> bool {
     within.iter().zip(&place.at).all(|(levels, at)| levels.contains(at))
 }
 
 /// True if no cell of another group is in the box.
-fn is_clean(within: &Levels, places: &[CellOutcome], outcome: Outcome) -> bool {
+fn is_pure(within: &Levels, places: &[CellOutcome], outcome: Outcome) -> bool {
     let other = |place: &CellOutcome| DECIDED.contains(&place.outcome) && place.outcome != outcome;
-    !places.iter().any(|place| other(place) && holds(within, place))
+    !places.iter().any(|place| other(place) && contains_cell(within, place))
 }
 
 /// Finds one box or two that describe a group.
-fn boxes(axes: &[Axis], places: &[CellOutcome], outcome: Outcome) -> Option<Vec<Levels>> {
+fn find_boxes(axes: &[Axis], places: &[CellOutcome], outcome: Outcome) -> Option<Vec<Levels>> {
     let own: Vec<&CellOutcome> = places.iter().filter(|place| place.outcome == outcome).collect();
-    let whole = hull(axes, own.iter().copied());
-    if is_clean(&whole, places, outcome) {
+    let whole = bounding_box(axes, own.iter().copied());
+    if is_pure(&whole, places, outcome) {
         return Some(vec![whole]);
     }
     let halves = |axis: usize, low: &dyn Fn(usize) -> bool| {
         let side = |wanted: bool| {
             let cells: Vec<&CellOutcome> = own.iter().copied().filter(|place| low(place.at[axis]) == wanted).collect();
-            hull(axes, cells.iter().copied())
+            bounding_box(axes, cells.iter().copied())
         };
         let mut halves = vec![side(true), side(false)];
         halves.sort();
-        halves.iter().all(|half| is_clean(half, places, outcome)).then_some(halves)
+        halves.iter().all(|half| is_pure(half, places, outcome)).then_some(halves)
     };
     for (axis, levels) in whole.iter().enumerate() {
         let numeric = is_numeric(&axes[axis]);
@@ -200,7 +203,7 @@ fn boxes(axes: &[Axis], places: &[CellOutcome], outcome: Outcome) -> Option<Vec<
 }
 
 /// A region, and its description.
-struct Said {
+struct DescribedRegion {
     region: CellRegion,
     /// The place in fewer words: levels that go by their own names are counted.
     short: String,
@@ -208,12 +211,17 @@ struct Said {
     preposition: &'static str,
 }
 
-fn region((axes, places): (&[Axis], &[CellOutcome]), outcome: Outcome, within: &Levels, saying: Saying) -> Said {
-    let inside: Vec<&CellOutcome> = places.iter().filter(|place| holds(within, place)).collect();
+fn describe_region(
+    (axes, places): (&[Axis], &[CellOutcome]),
+    outcome: Outcome,
+    within: &Levels,
+    saying: OutcomeWording,
+) -> DescribedRegion {
+    let inside: Vec<&CellOutcome> = places.iter().filter(|place| contains_cell(within, place)).collect();
     let own: Vec<&CellOutcome> = inside.iter().copied().filter(|place| place.outcome == outcome).collect();
     let said = |counted: bool| {
         let mut said: Vec<(bool, String)> =
-            axes.iter().zip(within).filter_map(|(axis, levels)| words(axis, levels, counted)).collect();
+            axes.iter().zip(within).filter_map(|(axis, levels)| level_words(axis, levels, counted)).collect();
         // Classes come first: "in random work, depth 8 and more".
         said.sort_by_key(|(is_class, _)| !is_class);
         let by_class = said.first().is_some_and(|(is_class, _)| *is_class);
@@ -221,28 +229,29 @@ fn region((axes, places): (&[Axis], &[CellOutcome]), outcome: Outcome, within: &
     };
     let (cells, undecided) = (own.len(), inside.len() - own.len());
     let ((by_class, place), (_, short)) = (said(false), said(true));
-    let word = saying.words.word(outcome);
-    let (ratio, by) = (range(&own), saying.figures(outcome, range(&own)));
+    let word = saying.words.outcome_word(outcome);
+    let (ratio, by) = (ratio_range(&own), saying.effect_text(outcome, ratio_range(&own)));
     let region = CellRegion { place, verdict: outcome, word, cells, undecided, ratio, by };
-    Said { region, short, preposition: if by_class { "in" } else { "at" } }
+    DescribedRegion { region, short, preposition: if by_class { "in" } else { "at" } }
 }
 
-fn range(places: &[&CellOutcome]) -> RatioRange {
-    RatioRange::of(places.iter().map(|place| place.ratio)).unwrap_or(RatioRange { low: f64::INFINITY, high: 0.0 })
+fn ratio_range(places: &[&CellOutcome]) -> RatioRange {
+    RatioRange::from_ratios(places.iter().map(|place| place.ratio))
+        .unwrap_or(RatioRange { low: f64::INFINITY, high: 0.0 })
 }
 
-fn number(level: &str) -> Option<f64> {
+fn parse_number(level: &str) -> Option<f64> {
     level.parse().ok()
 }
 
 /// True if its levels are numbers in rising order.
 fn is_numeric(axis: &Axis) -> bool {
-    let numbers: Option<Vec<f64>> = axis.levels.iter().map(|level| number(level)).collect();
+    let numbers: Option<Vec<f64>> = axis.levels.iter().map(|level| parse_number(level)).collect();
     numbers.is_some_and(|numbers| numbers.is_sorted())
 }
 
 /// The fewest classes that cover these levels and no other. Both are in rising order.
-fn classes(axis: &Axis, levels: &[usize]) -> Option<String> {
+fn covering_classes(axis: &Axis, levels: &[usize]) -> Option<String> {
     /// More names than this say no more than the levels' own.
     const MOST: usize = 3;
     let inside: Vec<&(String, Vec<usize>)> =
@@ -259,7 +268,7 @@ fn classes(axis: &Axis, levels: &[usize]) -> Option<String> {
         chosen = longer.collect();
         if let Some(found) = chosen.iter().find(|few| covers(few)) {
             let names: Vec<&str> = found.iter().map(|class| inside[*class].0.as_str()).collect();
-            return Some(listed(&names, "and"));
+            return Some(join_words(&names, "and"));
         }
     }
     None
@@ -267,32 +276,33 @@ fn classes(axis: &Axis, levels: &[usize]) -> Option<String> {
 
 /// The words for some levels of a factor, and whether they are classes; `None` for all levels. `counted` replaces
 /// several names by their number.
-fn words(axis: &Axis, levels: &[usize], counted: bool) -> Option<(bool, String)> {
+fn level_words(axis: &Axis, levels: &[usize], counted: bool) -> Option<(bool, String)> {
     let Axis { factor, levels: all, .. } = axis;
     let unit = axis.short_unit();
     let (first, last) = (*levels.first()?, *levels.last()?);
     if levels.len() == all.len() {
         return None;
     }
-    if let Some(classes) = classes(axis, levels) {
+    if let Some(classes) = covering_classes(axis, levels) {
         return Some((true, classes));
     }
     let together = last - first + 1 == levels.len();
     Some((
         false,
         match (is_numeric(axis) && together, levels.len()) {
-            (_, 1) => format!("{factor} {}{unit}", quoted(&all[first])),
+            (_, 1) => format!("{factor} {}{unit}", quote_phrase(&all[first])),
             (true, _) if last + 1 == all.len() => format!("{factor} {}{unit} and more", all[first]),
             (true, _) if first == 0 => format!("{factor} up to {}{unit}", all[last]),
             (true, _) => format!("{factor} {} to {}{unit}", all[first], all[last]),
             (false, _) if counted => format!("{} of {} levels of {factor}", levels.len(), all.len()),
             (false, _) if levels.len() > 2 && levels.len() * 2 > all.len() => {
-                let missing = (0..all.len()).filter(|level| !levels.contains(level)).map(|level| quoted(&all[level]));
-                format!("{factor} other than {}{unit}", listed(&missing.collect::<Vec<_>>(), "and"))
+                let missing =
+                    (0..all.len()).filter(|level| !levels.contains(level)).map(|level| quote_phrase(&all[level]));
+                format!("{factor} other than {}{unit}", join_words(&missing.collect::<Vec<_>>(), "and"))
             }
             (false, _) => {
-                let named: Vec<String> = levels.iter().map(|level| quoted(&all[*level])).collect();
-                format!("{factor} {}{unit}", listed(&named, "or"))
+                let named: Vec<String> = levels.iter().map(|level| quote_phrase(&all[*level])).collect();
+                format!("{factor} {}{unit}", join_words(&named, "or"))
             }
         },
     ))
@@ -301,7 +311,7 @@ fn words(axis: &Axis, levels: &[usize], counted: bool) -> Option<(bool, String)>
 impl Axis {
     /// ` sectors` after a level; nothing if levels are names, or the unit is a phrase.
     fn short_unit(&self) -> String {
-        let numbers = self.levels.iter().all(|level| number(level).is_some());
+        let numbers = self.levels.iter().all(|level| parse_number(level).is_some());
         match &self.unit {
             Some(unit) if numbers && !unit.contains(' ') => format!(" {unit}"),
             _ => String::new(),
@@ -310,12 +320,12 @@ impl Axis {
 }
 
 /// Puts a level of several words in quotes, so that a reader sees where it ends.
-fn quoted(level: &str) -> String {
+fn quote_phrase(level: &str) -> String {
     if level.contains(' ') { format!("\u{201c}{level}\u{201d}") } else { level.to_owned() }
 }
 
 /// `a, b or c`.
-pub(crate) fn listed(words: &[impl AsRef<str>], last: &str) -> String {
+pub(crate) fn join_words(words: &[impl AsRef<str>], last: &str) -> String {
     let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
     match &words[..] {
         [before @ .., end] if !before.is_empty() => format!("{} {last} {end}", before.join(", ")),
@@ -325,7 +335,7 @@ pub(crate) fn listed(words: &[impl AsRef<str>], last: &str) -> String {
 
 /// Along each numeric factor, the pair of levels between which the outcome changes in every row of the others in which
 /// it changes at all; rows that change twice are excluded.
-fn turns(axes: &[Axis], places: &[CellOutcome]) -> Vec<String> {
+fn turning_points(axes: &[Axis], places: &[CellOutcome]) -> Vec<String> {
     let turn = |axis: usize| {
         let mut found: Option<(usize, usize)> = None;
         for start in places.iter().filter(|place| place.at[axis] == 0) {
@@ -353,10 +363,10 @@ fn turns(axes: &[Axis], places: &[CellOutcome]) -> Vec<String> {
     (0..axes.len()).filter(|axis| is_numeric(&axes[*axis])).filter_map(turn).collect()
 }
 
-impl Saying {
+impl OutcomeWording {
     /// `+13 %`; if the range reaches double or half, both ends as `2.40 ×`, with what is so many times. Ratios below a tenth keep two
     /// significant figures.
-    fn by(self, RatioRange { low, high }: RatioRange) -> String {
+    fn ratio_text(self, RatioRange { low, high }: RatioRange) -> String {
         let percents = [low, high].iter().all(|ratio| (0.5..2.0).contains(ratio));
         let end = |ratio: f64| match percents {
             true => format!("{:+.0}", (ratio - 1.0) * 100.0),
@@ -365,21 +375,21 @@ impl Saying {
         };
         let (low, high) = (end(low), end(high));
         let both = if low == high { low } else { format!("{low} to {high}") };
-        if percents { format!("{both} %") } else { self.words.times(&both) }
+        if percents { format!("{both} %") } else { self.words.times_base(&both) }
     }
 
     /// By how much, for an outcome: "+13 %", "within ±2 %".
-    fn figures(self, verdict: Outcome, ratio: RatioRange) -> String {
+    fn effect_text(self, verdict: Outcome, ratio: RatioRange) -> String {
         match verdict {
             Outcome::NoDifference => format!("within ±{} %", (self.margin * 1e5).round() / 1e3),
-            _ => self.by(ratio),
+            _ => self.ratio_text(ratio),
         }
     }
 
     /// An outcome with its figures.
-    fn outcome(self, verdict: Outcome, ratio: RatioRange) -> String {
+    fn outcome_text(self, verdict: Outcome, ratio: RatioRange) -> String {
         let comma = if verdict == Outcome::NoDifference { "" } else { "," };
-        format!("{}{comma} {}", self.words.word(verdict), self.figures(verdict, ratio))
+        format!("{}{comma} {}", self.words.outcome_word(verdict), self.effect_text(verdict, ratio))
     }
 }
 
@@ -387,11 +397,12 @@ impl Saying {
 const ROOM: usize = 240;
 
 /// All regions in one sentence; the place of each by its names or, if that is too long, in fewer words.
-fn sentence(regions: &[Said], turns: &[String], saying: Saying) -> String {
+fn regions_sentence(regions: &[DescribedRegion], turns: &[String], saying: OutcomeWording) -> String {
     let turns = if turns.is_empty() { String::new() } else { format!("; the answer changes {}", turns.join(" and ")) };
     let all = |counted: bool| {
-        let said =
-            regions.iter().map(|said| phrase(said, if counted { &said.short } else { &said.region.place }, saying));
+        let said = regions
+            .iter()
+            .map(|said| region_phrase(said, if counted { &said.short } else { &said.region.place }, saying));
         said.collect::<Vec<_>>().join("; ")
     };
     let named = all(false) + &turns;
@@ -399,8 +410,12 @@ fn sentence(regions: &[Said], turns: &[String], saying: Saying) -> String {
 }
 
 /// The outcome of a region, in how many of its cells if not all are decided, and where.
-fn phrase(Said { region, preposition, .. }: &Said, place: &str, saying: Saying) -> String {
-    let out = saying.outcome(region.verdict, region.ratio);
+fn region_phrase(
+    DescribedRegion { region, preposition, .. }: &DescribedRegion,
+    place: &str,
+    saying: OutcomeWording,
+) -> String {
+    let out = saying.outcome_text(region.verdict, region.ratio);
     let of = match region.cells + region.undecided {
         1 => "1 cell".to_owned(),
         all => format!("{all} cells"),
@@ -416,7 +431,7 @@ fn phrase(Said { region, preposition, .. }: &Said, place: &str, saying: Saying) 
 }
 
 /// Counts the cells of each group along the factor whose levels separate them best, if few words do not separate the groups.
-fn counted(axes: &[Axis], places: &[CellOutcome], present: &[Outcome], saying: Saying) -> String {
+fn count_by_levels(axes: &[Axis], places: &[CellOutcome], present: &[Outcome], saying: OutcomeWording) -> String {
     let count = |outcome: Outcome, axis: usize, level: usize| {
         places.iter().filter(|place| place.outcome == outcome && place.at[axis] == level).count()
     };
@@ -429,9 +444,9 @@ fn counted(axes: &[Axis], places: &[CellOutcome], present: &[Outcome], saying: S
         let own: Vec<&CellOutcome> = all(*outcome).collect();
         let by = match outcome {
             Outcome::NoDifference => String::new(),
-            _ => format!(" ({})", saying.by(range(&own))),
+            _ => format!(" ({})", saying.ratio_text(ratio_range(&own))),
         };
-        format!("{} in {}{by}", saying.words.word(*outcome), own.len())
+        format!("{} in {}{by}", saying.words.outcome_word(*outcome), own.len())
     };
     let open = all(Outcome::NotEnoughData).count();
     let mut head: Vec<String> = present.iter().map(of).collect();
@@ -443,7 +458,7 @@ fn counted(axes: &[Axis], places: &[CellOutcome], present: &[Outcome], saying: S
     let at = |(level, name): (usize, &String)| {
         let here = present.iter().filter(|outcome| count(**outcome, axis, level) > 0);
         let here: Vec<String> =
-            here.map(|it| format!("{} {}", count(*it, axis, level), saying.words.word(*it))).collect();
+            here.map(|it| format!("{} {}", count(*it, axis, level), saying.words.outcome_word(*it))).collect();
         (!here.is_empty()).then(|| format!("{name}: {}", here.join(", ")))
     };
     let levels: Vec<String> = axes[axis].levels.iter().enumerate().filter_map(at).collect();
@@ -458,7 +473,7 @@ mod tests {
     use super::*;
     use Outcome::{Faster, NoDifference, NotEnoughData, Slower};
 
-    const RATES: Saying = Saying { margin: 0.02, words: DifferenceWords::of(&IOPS) };
+    const RATES: OutcomeWording = OutcomeWording { margin: 0.02, words: DifferenceWords::for_metric(&IOPS) };
 
     fn axes() -> Vec<Axis> {
         let axis = |factor: &str, levels: &[&str]| Axis {
@@ -483,7 +498,7 @@ mod tests {
     }
 
     fn said(outcome: impl Fn(&str, u32) -> (Outcome, f64)) -> String {
-        describe(&axes(), &places(outcome), RATES).unwrap().text
+        describe_location(&axes(), &places(outcome), RATES).unwrap().text
     }
 
     #[test]
@@ -508,7 +523,7 @@ mod tests {
             levels: levels.iter().map(|level| (*level).to_owned()).collect(),
             classes: Vec::new(),
         };
-        let words = |axis: &Axis, levels: &[usize]| super::words(axis, levels, false).map(|(_, words)| words);
+        let words = |axis: &Axis, levels: &[usize]| super::level_words(axis, levels, false).map(|(_, words)| words);
         let mixes = axis(&["a", "b", "c", "d", "e"]);
         assert_eq!(words(&mixes, &[0, 1, 2, 3, 4]), None);
         assert_eq!(words(&mixes, &[1, 3]).unwrap(), "mix b or d");
@@ -527,14 +542,14 @@ mod tests {
 
     #[test]
     fn a_ratio_below_a_tenth_has_two_figures() {
-        let saying = Saying { words: DifferenceWords::of(&"mean".parse().unwrap()), margin: 0.02 };
-        assert_eq!(saying.by(RatioRange { low: 0.009_65, high: 0.821 }), "0.0097 to 0.82 × as long");
-        assert_eq!(saying.by(RatioRange { low: 0.0512, high: 0.0512 }), "0.051 × as long");
+        let saying = OutcomeWording { words: DifferenceWords::for_metric(&"mean".parse().unwrap()), margin: 0.02 };
+        assert_eq!(saying.ratio_text(RatioRange { low: 0.009_65, high: 0.821 }), "0.0097 to 0.82 × as long");
+        assert_eq!(saying.ratio_text(RatioRange { low: 0.0512, high: 0.0512 }), "0.051 × as long");
     }
 
     #[test]
     fn a_ratio_is_a_percentage_from_a_half_to_below_twice() {
-        let by = |low: f64, high: f64| RATES.by(RatioRange { low, high });
+        let by = |low: f64, high: f64| RATES.ratio_text(RatioRange { low, high });
         for (ratio, text) in [
             (1.0, "+0 %"),
             (1.004_9, "+0 %"),
@@ -556,13 +571,15 @@ mod tests {
             [by(0.5, 1.999), by(0.499, 1.5), by(0.9, 2.0)],
             ["-50 to +100 %", "0.50 to 1.50 ×", "0.90 to 2.00 ×"]
         );
-        let within = |margin: f64| Saying { margin, ..RATES }.figures(NoDifference, RatioRange { low: 0.9, high: 1.1 });
+        let within = |margin: f64| {
+            OutcomeWording { margin, ..RATES }.effect_text(NoDifference, RatioRange { low: 0.9, high: 1.1 })
+        };
         assert_eq!([within(0.02), within(0.005), within(0.1)], ["within ±2 %", "within ±0.5 %", "within ±10 %"]);
     }
 
     #[test]
     fn a_range_has_the_least_and_the_largest_ratio() {
-        let of = |ratios: &[f64]| RatioRange::of(ratios.iter().copied());
+        let of = |ratios: &[f64]| RatioRange::from_ratios(ratios.iter().copied());
         assert_eq!(of(&[1.1, 0.9, 1.0]), Some(RatioRange { low: 0.9, high: 1.1 }));
         assert_eq!(of(&[1.1]), Some(RatioRange { low: 1.1, high: 1.1 }));
         assert_eq!(of(&[]), None);
@@ -572,7 +589,7 @@ mod tests {
     #[test]
     fn an_answer_turns_where_all_rows_turn() {
         let turns = |outcome: &dyn Fn(&str, u32) -> Outcome| {
-            super::turns(&axes(), &places(|pattern, depth| (outcome(pattern, depth), 1.0)))
+            super::turning_points(&axes(), &places(|pattern, depth| (outcome(pattern, depth), 1.0)))
         };
         let at = |depth: u32, edge: u32| if depth < edge { NoDifference } else { Faster };
         assert_eq!(turns(&|_, depth| at(depth, 8)), ["between depth 4 and 8"]);
@@ -609,14 +626,14 @@ mod tests {
             let outcome = |at| if at < decided { Slower } else { NotEnoughData };
             (0..16).map(|at| CellOutcome { at: vec![at], outcome: outcome(at), ratio: 0.9 }).collect()
         };
-        let found = describe(&axes, &places(5), RATES).unwrap();
+        let found = describe_location(&axes, &places(5), RATES).unwrap();
         assert_eq!(found.text, "slower, -10 % in 5 of 16 cells, the others undecided");
         assert_eq!(
             (&found.regions[0].place[..], found.regions[0].cells, found.regions[0].undecided),
             ("where decided", 5, 11)
         );
         assert_eq!(found.regions[0].by, "-10 %");
-        assert_eq!(describe(&axes, &places(16), RATES).unwrap().regions[0].place, "everywhere");
+        assert_eq!(describe_location(&axes, &places(16), RATES).unwrap().regions[0].place, "everywhere");
     }
 
     #[test]
@@ -638,7 +655,7 @@ mod tests {
         let mut axes = axes();
         axes[0].classes = vec![("random work".to_owned(), vec![0, 2]), ("sequential work".to_owned(), vec![1])];
         axes[1].classes = vec![("deep queues".to_owned(), vec![2, 3]), ("8".to_owned(), vec![2])];
-        let said = |levels: &[usize], axis: usize| super::words(&axes[axis], levels, false).unwrap().1;
+        let said = |levels: &[usize], axis: usize| super::level_words(&axes[axis], levels, false).unwrap().1;
         assert_eq!(said(&[0, 2], 0), "random work");
         assert_eq!(said(&[0], 0), "pattern random", "a class is said of its levels alone");
         assert_eq!(said(&[2, 3], 1), "deep queues", "the fewest");
@@ -647,11 +664,11 @@ mod tests {
             _ if depth < 4 => (NoDifference, 1.0),
             _ => (Faster, 1.1),
         });
-        let text = describe(&axes, &found, RATES).unwrap().text;
+        let text = describe_location(&axes, &found, RATES).unwrap().text;
         assert!(text.starts_with("faster, +10 % in random work, depth 4 and more; elsewhere"), "{text}");
         axes[0].classes.push(("mixtures".to_owned(), vec![1, 2]));
         axes[0].levels.push("more".to_owned());
-        assert_eq!(super::words(&axes[0], &[0, 1, 2], false).unwrap().1, "random work and sequential work");
+        assert_eq!(super::level_words(&axes[0], &[0, 1, 2], false).unwrap().1, "random work and sequential work");
     }
 
     #[test]
@@ -662,7 +679,7 @@ mod tests {
         let outcome = |at: usize| if at.is_multiple_of(2) { Faster } else { NoDifference };
         let places: Vec<CellOutcome> =
             (0..20).map(|at| CellOutcome { at: vec![at], outcome: outcome(at), ratio: 1.1 }).collect();
-        let found = describe(&axes, &places, RATES).unwrap();
+        let found = describe_location(&axes, &places, RATES).unwrap();
         assert_eq!(found.text, "faster, +10 % at 10 of 20 levels of pattern; elsewhere no difference within ±2 %");
         assert!(found.regions[0].place.contains("the 18th of many"), "the table names them");
     }
@@ -721,8 +738,8 @@ mod tests {
             ("random", 4 | 64) => (Faster, 1.2),
             _ => (NoDifference, 1.0),
         });
-        let found = describe(&axes(), &found, RATES).unwrap();
+        let found = describe_location(&axes(), &found, RATES).unwrap();
         assert_eq!((found.regions[0].cells, found.regions[0].undecided), (2, 0), "{}", found.text);
-        assert!(describe(&axes(), &places(|_, _| (NotEnoughData, 1.0)), RATES).is_none());
+        assert!(describe_location(&axes(), &places(|_, _| (NotEnoughData, 1.0)), RATES).is_none());
     }
 }

@@ -18,31 +18,31 @@ impl CutPrice {
     /// A clause that names the base, or nothing if both sides lose the same: "but a power cut loses 32 writes promised to be durable, none
     /// with “cache off” (mean of 1000 cuts)".
     pub fn text(&self, factor: &str, from: &str) -> Option<String> {
-        let (kind, [base, judged]) = self.told()?;
-        let lost = match amount(judged).as_str() {
+        let (kind, [base, judged]) = self.reported_losses()?;
+        let lost = match write_count_words(judged).as_str() {
             "none" => "no writes".to_owned(),
             "1" => "1 write".to_owned(),
             several => format!("{several} writes"),
         };
         let but = if judged > base { "but" } else { "and" };
-        let (base, cuts, side) = (amount(base), self.cuts, side(factor, from));
+        let (base, cuts, side) = (write_count_words(base), self.cuts, side_name(factor, from));
         Some(format!("{but} a power cut loses {lost} {kind}, {base} with \u{201c}{side}\u{201d} (mean of {cuts} cuts)"))
     }
 
     /// True if the judged side loses more.
     pub fn is_loss(&self) -> bool {
-        self.told().is_some_and(|(_, [base, judged])| judged > base)
+        self.reported_losses().is_some_and(|(_, [base, judged])| judged > base)
     }
 
     /// The kind of writes to report, with its losses; a broken promise comes first.
-    fn told(&self) -> Option<(&'static str, [f64; 2])> {
+    fn reported_losses(&self) -> Option<(&'static str, [f64; 2])> {
         let all = [("promised to be durable", self.promised), ("that it had acknowledged", self.acknowledged)];
-        all.into_iter().find(|(_, [base, judged])| amount(*base) != amount(*judged))
+        all.into_iter().find(|(_, [base, judged])| write_count_words(*base) != write_count_words(*judged))
     }
 }
 
 /// Names a side by its level, with the factor if that is a number or a switch.
-fn side(factor: &str, level: &str) -> String {
+fn side_name(factor: &str, level: &str) -> String {
     match level {
         "true" => format!("{factor} on"),
         "false" => format!("{factor} off"),
@@ -53,7 +53,7 @@ fn side(factor: &str, level: &str) -> String {
 }
 
 /// A number of writes in words.
-fn amount(writes: f64) -> String {
+fn write_count_words(writes: f64) -> String {
     match writes {
         writes if writes <= 0.0 => "none".to_owned(),
         writes if writes < 0.05 => "less than 0.1".to_owned(),
@@ -64,9 +64,9 @@ fn amount(writes: f64) -> String {
 
 impl Evidence<'_> {
     /// The mean losses in power cuts on both sides of these findings; `None` if a side was not cut.
-    pub(super) fn price(&self, of: &[&Finding]) -> Option<CutPrice> {
+    pub(super) fn cut_price(&self, of: &[&Finding]) -> Option<CutPrice> {
         let cut = |side: fn(&Finding) -> usize| -> Option<Vec<CutRecord>> {
-            let runs = of.iter().flat_map(|finding| self.runs(side(finding)).iter().copied());
+            let runs = of.iter().flat_map(|finding| self.cell_runs(side(finding)).iter().copied());
             runs.map(|run: &RunRecord| run.cuts.as_deref().copied()).collect()
         };
         let sides = [cut(|finding| finding.from)?, cut(|finding| finding.to)?];
@@ -108,9 +108,9 @@ mod tests {
 
     #[test]
     fn the_base_goes_by_its_own_name() {
-        assert_eq!(side("cache", "false"), "cache off");
-        assert_eq!(side("depth", "1"), "depth 1");
-        assert_eq!(side("state", "default"), "default");
+        assert_eq!(side_name("cache", "false"), "cache off");
+        assert_eq!(side_name("depth", "1"), "depth 1");
+        assert_eq!(side_name("state", "default"), "default");
     }
 
     #[test]

@@ -26,11 +26,13 @@ pub struct CellTally {
 
 impl CellTally {
     /// Counts cells, each with its outcome and its ratio.
-    pub fn of(cells: impl Iterator<Item = (Outcome, f64)>) -> CellTally {
-        cells.fold(CellTally::default(), |so_far, (outcome, ratio)| so_far.and(CellTally::one(outcome, ratio)))
+    pub fn from_cells(cells: impl Iterator<Item = (Outcome, f64)>) -> CellTally {
+        cells.fold(CellTally::default(), |so_far, (outcome, ratio)| {
+            so_far.merged_with(CellTally::single_cell(outcome, ratio))
+        })
     }
 
-    fn one(outcome: Outcome, ratio: f64) -> CellTally {
+    fn single_cell(outcome: Outcome, ratio: f64) -> CellTally {
         let none = CellTally::default();
         match outcome {
             Outcome::Faster => CellTally { better: 1, best: Some(ratio), ..none },
@@ -41,7 +43,7 @@ impl CellTally {
     }
 
     /// Adds the counts of `other`, whose ratios are of the same metric.
-    pub fn and(self, other: CellTally) -> CellTally {
+    pub fn merged_with(self, other: CellTally) -> CellTally {
         let further = |one: Option<f64>, other: Option<f64>| match (one, other) {
             (Some(one), Some(other)) => Some(if other.ln().abs() > one.ln().abs() { other } else { one }),
             _ => one.or(other),
@@ -57,12 +59,12 @@ impl CellTally {
     }
 
     /// Inverts the ratios, from times to rates.
-    pub fn inverted(self) -> CellTally {
+    pub fn with_inverse_ratios(self) -> CellTally {
         CellTally { best: self.best.map(f64::recip), worst: self.worst.map(f64::recip), ..self }
     }
 
     /// Number of cells.
-    pub fn cells(self) -> usize {
+    pub fn cell_count(self) -> usize {
         self.better + self.worse + self.same + self.undecided
     }
 
@@ -71,7 +73,7 @@ impl CellTally {
     pub fn outcome(self) -> Outcome {
         match self {
             CellTally { better, worse, .. } if better > 0 && worse > 0 => Outcome::Mixed,
-            CellTally { undecided, .. } if 2 * undecided > self.cells() => Outcome::NotEnoughData,
+            CellTally { undecided, .. } if 2 * undecided > self.cell_count() => Outcome::NotEnoughData,
             CellTally { better: 1.., .. } => Outcome::Faster,
             CellTally { worse: 1.., .. } => Outcome::Slower,
             CellTally { same: 1.., .. } => Outcome::NoDifference,
@@ -89,28 +91,28 @@ impl CellTally {
             _ => return false,
         };
         let way = furthest.map_or(0.0, |ratio| ratio.ln().signum());
-        2 * count < self.cells() && mean.ln() * way <= margin.ln_1p()
+        2 * count < self.cell_count() && mean.ln() * way <= margin.ln_1p()
     }
 
     /// The outcome in words, with the number of cells that have it if not all: `faster in 2 of 3`, `mixed: faster in 4, slower in 2 of 9`.
-    pub fn word(self, words: DifferenceWords) -> String {
+    pub fn outcome_words(self, words: DifferenceWords) -> String {
         let (word, count) = match self.outcome() {
-            Outcome::Faster => (words.word(Outcome::Faster), self.better),
-            Outcome::Slower => (words.word(Outcome::Slower), self.worse),
+            Outcome::Faster => (words.outcome_word(Outcome::Faster), self.better),
+            Outcome::Slower => (words.outcome_word(Outcome::Slower), self.worse),
             Outcome::NoDifference => (Outcome::NoDifference.name(), self.same),
             Outcome::NotEnoughData => (UNDECIDED, self.undecided),
             other => {
-                let [better, worse] = [Outcome::Faster, Outcome::Slower].map(|outcome| words.word(outcome));
+                let [better, worse] = [Outcome::Faster, Outcome::Slower].map(|outcome| words.outcome_word(outcome));
                 return format!(
                     "{}: {better} in {}, {worse} in {} of {}",
                     other.name(),
                     self.better,
                     self.worse,
-                    self.cells()
+                    self.cell_count()
                 );
             }
         };
-        match self.cells() {
+        match self.cell_count() {
             all if all == count => word.to_owned(),
             all => format!("{word} in {count} of {all}"),
         }
@@ -130,8 +132,8 @@ mod tests {
     fn said(better: usize, worse: usize, same: usize, undecided: usize) -> (Outcome, String) {
         let of = |outcome, count, ratio| std::iter::repeat_n((outcome, ratio), count);
         let cells = of(Faster, better, 1.2).chain(of(Slower, worse, 0.8)).chain(of(NoDifference, same, 1.0));
-        let tally = CellTally::of(cells.chain(of(NotEnoughData, undecided, 1.0)));
-        (tally.outcome(), tally.word(DifferenceWords::of(&IOPS)))
+        let tally = CellTally::from_cells(cells.chain(of(NotEnoughData, undecided, 1.0)));
+        (tally.outcome(), tally.outcome_words(DifferenceWords::for_metric(&IOPS)))
     }
 
     #[test]
@@ -154,7 +156,7 @@ mod tests {
         let slight = |better, worse, same, gain: f64, mean: f64| {
             let of = |outcome, count, ratio| std::iter::repeat_n((outcome, ratio), count);
             let cells = of(Faster, better, gain).chain(of(Slower, worse, gain)).chain(of(NoDifference, same, 1.0));
-            CellTally::of(cells).is_slight(mean, 0.02)
+            CellTally::from_cells(cells).is_slight(mean, 0.02)
         };
         assert!(slight(1, 0, 17, 1.02, 1.003), "one of eighteen, and all together are equal");
         assert!(!slight(24, 0, 30, 1.3, 1.08), "a minority, but all together are faster");
@@ -169,9 +171,10 @@ mod tests {
 
     #[test]
     fn the_extremes_are_those_of_sure_cells() {
-        let times = CellTally::of([(Faster, 0.5), (Faster, 0.8), (NotEnoughData, 0.1), (Slower, 1.1)].into_iter());
+        let times =
+            CellTally::from_cells([(Faster, 0.5), (Faster, 0.8), (NotEnoughData, 0.1), (Slower, 1.1)].into_iter());
         assert_eq!((times.best, times.worst), (Some(0.5), Some(1.1)));
-        let speeds = times.inverted().and(CellTally::of([(Faster, 1.5)].into_iter()));
-        assert_eq!((speeds.best, speeds.better, speeds.cells()), (Some(2.0), 3, 5));
+        let speeds = times.with_inverse_ratios().merged_with(CellTally::from_cells([(Faster, 1.5)].into_iter()));
+        assert_eq!((speeds.best, speeds.better, speeds.cell_count()), (Some(2.0), 3, 5));
     }
 }

@@ -24,10 +24,10 @@ const LONGER: [usize; 2] = [2, 3];
 pub(super) fn made() -> &'static StudyProvenance {
     static MADE: OnceLock<StudyProvenance> = OnceLock::new();
     MADE.get_or_init(|| {
-        let (study, inputs) = (plain(), Inputs::today(&|_| Err(std::io::ErrorKind::NotFound.into())));
-        let cells = plan::cells(&study);
-        let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare("s.toml", cell, &inputs).unwrap()).collect();
-        StudyProvenance::new(STUDY, &study, &cells, &prepared, inputs.taken())
+        let (study, inputs) = (plain(), Inputs::from_today(&|_| Err(std::io::ErrorKind::NotFound.into())));
+        let cells = plan::study_cells(&study);
+        let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap()).collect();
+        StudyProvenance::new(STUDY, &study, &cells, &prepared, inputs.texts_read())
     })
 }
 
@@ -121,7 +121,7 @@ fn outcomes(study: &Study, by: f64, spread: f64) -> [Outcome; 3] {
     };
     ask(study, change, |evidence| {
         let (findings, overall) = evidence.findings();
-        let each = |finding: &Finding| outcome(finding.judgement.as_ref(), finding.refused.as_ref());
+        let each = |finding: &Finding| judgement_outcome(finding.judgement.as_ref(), finding.refused.as_ref());
         [each(&findings[0]), each(&findings[1]), overall[0].outcome(findings)]
     })
 }
@@ -206,7 +206,7 @@ fn what_cannot_be_paired_has_no_verdict_and_its_neighbour_keeps_its_own() {
         };
         ask(&study, change, |evidence| {
             let (findings, overall) = evidence.findings();
-            let each: Vec<Outcome> = findings.iter().map(|it| outcome(it.judgement.as_ref(), None)).collect();
+            let each: Vec<Outcome> = findings.iter().map(|it| judgement_outcome(it.judgement.as_ref(), None)).collect();
             assert_eq!(each, [NotEnoughData, Faster], "{number}");
             assert!(findings[0].judgement.is_none() && overall[0].judgement.is_none(), "{number}");
             assert_eq!(overall[0].outcome(findings), NotEnoughData, "{number}");
@@ -304,7 +304,7 @@ fn a_refused_comparison_says_nothing_but_why() {
             let (findings, overall) = evidence.findings();
             let expected = if is_refused { Outcome::Refused } else { Outcome::Faster };
             for finding in findings {
-                assert_eq!(outcome(finding.judgement.as_ref(), finding.refused.as_ref()), expected);
+                assert_eq!(judgement_outcome(finding.judgement.as_ref(), finding.refused.as_ref()), expected);
                 assert_eq!(finding.beside.is_empty(), is_refused, "{credit:?}: its p99 is worse");
             }
             let all = &overall[0];
@@ -547,7 +547,7 @@ fn a_mean_has_the_interval_of_its_runs() {
         !(run.cell == 2 && run.run == 1) && run.cell != 3
     };
     ask(&study, change, |evidence| {
-        let mean = |cell: usize| evidence.mean(cell, |run| run.all.iops);
+        let mean = |cell: usize| evidence.cell_mean(cell, |run| run.all.iops);
         // Mean 11, s = √2, t(0.975) with one degree = 12.7062: ± 12.7062.
         let two = mean(0);
         assert!(
@@ -556,7 +556,7 @@ fn a_mean_has_the_interval_of_its_runs() {
         );
         assert_eq!(mean(2), Interval { estimate: 10.0, low: 10.0, high: 10.0 });
         assert_eq!(mean(3), Interval { estimate: 0.0, low: 0.0, high: 0.0 });
-        let of = |cell: usize, metric: &str| evidence.mean_of(cell, &metric.parse().unwrap()).map(|it| it.estimate);
+        let of = |cell: usize, metric: &str| evidence.metric_mean(cell, &metric.parse().unwrap()).map(|it| it.estimate);
         assert_eq!([of(0, "iops"), of(2, "iops"), of(3, "iops")], [Some(11.0), Some(10.0), None]);
         assert_eq!([of(0, "write.iops"), of(1, "write.iops")], [None, None], "a run without such a request");
     });
@@ -569,7 +569,7 @@ fn runs_are_of_their_cells() {
     records.push(record(4, 0));
     let evidence = Evidence::new(&study, made(), &records);
     for cell in 0..4 {
-        let own: Vec<(usize, u32)> = evidence.runs(cell).iter().map(|run| (run.cell, run.run)).collect();
+        let own: Vec<(usize, u32)> = evidence.cell_runs(cell).iter().map(|run| (run.cell, run.run)).collect();
         assert_eq!(own, [(cell, 0), (cell, 1), (cell, 2), (cell, 3)]);
     }
 }
@@ -616,7 +616,7 @@ fn claimed(more: &str, by: [f64; 2]) -> (Option<bool>, bool, ClaimAnswer) {
         true
     };
     ask(&study, change, |evidence| {
-        let judged = &evidence.claims()[0];
+        let judged = &evidence.judge_claims()[0];
         (judged.holds, judged.undecided, judged.answer())
     })
 }
@@ -658,12 +658,17 @@ fn a_claim_s_lines_say_what_was_checked_decided_and_shown() {
         &study,
         |_| true,
         |evidence| {
-            let judged = &evidence.claims()[0];
+            let judged = &evidence.judge_claims()[0];
             assert!(judged.vote.is_none(), "without a range there is no vote to show");
             let holds: Vec<Option<bool>> = judged.checked.iter().map(|check| check.holds).collect();
             assert_eq!(holds, [Some(true), Some(true), None]);
             assert!(judged.checked[1].of.starts_with("decided if ") && !judged.checked[0].of.starts_with("decided if"));
-            assert_eq!(judged.figures().len(), judged.figure().split("; ").count() + 1, "{}", judged.figure());
+            assert_eq!(
+                judged.figure_lines().len(),
+                judged.figure_line().split("; ").count() + 1,
+                "{}",
+                judged.figure_line()
+            );
             // 100 is a 99th of the bound above it.
             let to_spare = judged.distance.as_ref().and_then(|it| it.share).unwrap();
             assert!((to_spare + 1.0 / 99.0).abs() < 1e-9, "{to_spare}");
@@ -695,7 +700,7 @@ fn only_what_holds_alone_counts_as_reproduced() {
                 _ => ([Some(true), Some(false), None], [Reproduced, NotReproduced, Shown]),
             };
             let all = [&yes, &no, &open];
-            assert_eq!(all.map(ClaimJudgement::reproduced), reproduced, "{class} {companion}");
+            assert_eq!(all.map(ClaimJudgement::is_reproduced), reproduced, "{class} {companion}");
             assert_eq!(all.map(ClaimJudgement::answer), answers, "{class} {companion}");
             let pending = match (class, companion) {
                 ("J", _) => None,
@@ -703,8 +708,8 @@ fn only_what_holds_alone_counts_as_reproduced() {
                 ("N", false) => Some("if a planted difference is detected (seekwise claims T1)"),
                 _ => None,
             };
-            assert_eq!(yes.pending().as_deref(), pending, "{class} {companion}");
-            assert_eq!((no.pending(), open.pending()), (None, None));
+            assert_eq!(yes.pending_condition().as_deref(), pending, "{class} {companion}");
+            assert_eq!((no.pending_condition(), open.pending_condition()), (None, None));
         }
     }
 }
@@ -714,12 +719,12 @@ fn answers_follow_from_what_holds() {
     use ClaimAnswer::{Agrees, InPart, NotDecided, NotReproduced, Reproduced, Shown};
     let (whole, part) = (claim("class = 'M'"), claim("class = 'M'\nunchecked = 'u'"));
     let judgement = claim("class = 'J'");
-    let of = |claim: &Claim, reproduced, undecided| ClaimAnswer::of(claim, reproduced, reproduced, undecided);
+    let of = |claim: &Claim, reproduced, undecided| ClaimAnswer::classify(claim, reproduced, reproduced, undecided);
     assert_eq!([Some(true), Some(false), None].map(|it| of(&whole, it, false)), [Reproduced, NotReproduced, Shown]);
     assert_eq!([Some(true), Some(false), None].map(|it| of(&part, it, false)), [InPart, NotReproduced, Shown]);
     assert_eq!([Some(true), Some(false), None].map(|it| of(&whole, it, true)), [NotDecided; 3]);
     assert_eq!(of(&judgement, Some(true), true), NotDecided);
-    assert_eq!(ClaimAnswer::of(&judgement, None, Some(true), false), Agrees);
+    assert_eq!(ClaimAnswer::classify(&judgement, None, Some(true), false), Agrees);
     let words =
         [Reproduced, InPart, NotReproduced, NotDecided, Agrees, ClaimAnswer::Disagrees, Shown].map(ClaimAnswer::words);
     assert_eq!(

@@ -2,32 +2,35 @@
 //! show this, as for all findings.
 
 use super::Evidence;
-use crate::provenance::differences;
+use crate::provenance::differing_keys;
 
 impl Evidence<'_> {
     /// Why two cells of different settings are the same run; `None` if they are not.
-    pub(super) fn unasked(&self, from: usize, to: usize) -> Option<String> {
-        let alike = self.alike();
-        let differ = differences(self.made.settings(from), self.made.settings(to));
-        if alike[from] != alike[to] || differ.is_empty() || self.runs(from).is_empty() {
+    pub(super) fn same_run_reason(&self, from: usize, to: usize) -> Option<String> {
+        let alike = self.first_equal_cells();
+        let differ = differing_keys(self.made.cell_settings(from), self.made.cell_settings(to));
+        if alike[from] != alike[to] || differ.is_empty() || self.cell_runs(from).is_empty() {
             return None;
         }
-        let said = differ.iter().find_map(|key| self.reason(key, from, to));
+        let said = differ.iter().find_map(|key| self.key_reason(key, from, to));
         let rest = || {
-            format!("this job asks for nothing that {} changes: all runs are equal to the nanosecond", named(&differ))
+            format!(
+                "this job asks for nothing that {} changes: all runs are equal to the nanosecond",
+                summarize_keys(&differ)
+            )
         };
         Some(said.unwrap_or_else(rest))
     }
 
     /// Why a difference in `key` cannot matter to the runs of these cells.
-    fn reason(&self, key: &str, from: usize, to: usize) -> Option<String> {
-        let count = |of: fn(&crate::run::RunRecord) -> u64| self.runs(from).iter().map(|run| of(run)).sum::<u64>();
+    fn key_reason(&self, key: &str, from: usize, to: usize) -> Option<String> {
+        let count = |of: fn(&crate::run::RunRecord) -> u64| self.cell_runs(from).iter().map(|run| of(run)).sum::<u64>();
         let (reads, writes, flushes) =
             (count(|run| run.read.ios), count(|run| run.write.ios), count(|run| run.flush.ios));
         let below = |roots: &[&str]| {
             roots.iter().any(|root| key.strip_prefix(root).is_some_and(|it| it.is_empty() || it.starts_with('.')))
         };
-        let in_flight = self.in_flight(from).filter(|depth| self.in_flight(to) == Some(*depth));
+        let in_flight = self.max_in_flight(from).filter(|depth| self.max_in_flight(to) == Some(*depth));
         if writes == 0 && below(&WRITES) {
             return Some("the job writes nothing, so a cache of writes cannot matter".to_owned());
         }
@@ -40,7 +43,7 @@ impl Evidence<'_> {
         let requests = |count: u64| if count == 1 { "one request".to_owned() } else { format!("{count} requests") };
         if let Some(depth) = in_flight.filter(|_| below(&DEPTHS)) {
             let value =
-                |cell: usize| self.made.setting(cell, key).and_then(|setting| setting.value.parse::<u64>().ok());
+                |cell: usize| self.made.find_setting(cell, key).and_then(|setting| setting.value.parse::<u64>().ok());
             let all = [from, to].into_iter().all(|cell| value(cell).is_some_and(|limit| limit >= depth));
             return all
                 .then(|| format!("the job has at most {} in flight, and both sides take as many", requests(depth)));
@@ -50,8 +53,8 @@ impl Evidence<'_> {
     }
 
     /// Number of requests that all workers of a cell's job have in flight at most; `None` if the job does not say.
-    fn in_flight(&self, cell: usize) -> Option<u64> {
-        let value = |key: &str| self.made.setting(cell, key).map(|setting| setting.value.as_str());
+    fn max_in_flight(&self, cell: usize) -> Option<u64> {
+        let value = |key: &str| self.made.find_setting(cell, key).map(|setting| setting.value.as_str());
         let (depth, workers) = (value("job.depth")?, value("job.workers.count")?.parse::<u64>().ok()?);
         // `32`, or `1 (4 workers), 32`.
         let part = |text: &str| {
@@ -88,7 +91,7 @@ const READS: [&str; 2] = ["drive.cache.read_ahead", "accelerator.read_ahead_kib"
 const DEPTHS: [&str; 4] = ["drive.firmware.depth", "driver.depth", "driver.capacity", "controller.depth"];
 
 /// The first of some keys, and how many more.
-fn named(keys: &[String]) -> String {
+fn summarize_keys(keys: &[String]) -> String {
     match keys {
         [only] => only.clone(),
         [first, rest @ ..] => format!("{first} (and {} more)", rest.len()),
@@ -111,7 +114,7 @@ mod tests {
             (run.read.ios, run.write.ios, run.flush.ios) = (reads * once, writes * once, flushes * once);
             true
         };
-        ask(&plain(), change, |evidence| evidence.reason(key, cells.0, cells.1))
+        ask(&plain(), change, |evidence| evidence.key_reason(key, cells.0, cells.1))
     }
 
     #[test]
@@ -183,7 +186,7 @@ mod tests {
         let records = runs(&plain(), |_| true);
         let in_flight = |depth: &str, workers: &str| {
             let (study, made) = (plain(), with(&[("job.depth", depth), ("job.workers.count", workers)]));
-            Evidence::new(&study, &made, &records).in_flight(0)
+            Evidence::new(&study, &made, &records).max_in_flight(0)
         };
         assert_eq!([in_flight("1", "1"), in_flight("8", "1"), in_flight("8", "3")], [Some(1), Some(8), Some(24)]);
         assert_eq!(in_flight("1 (4 workers), 32", "5"), Some(36));
@@ -193,7 +196,7 @@ mod tests {
         let enough = |workers: &str| {
             let (study, made) =
                 (plain(), with(&[("job.depth", "8"), ("job.workers.count", workers), ("drive.firmware.depth", "32")]));
-            Evidence::new(&study, &made, &records).reason("drive.firmware.depth", 1, 3)
+            Evidence::new(&study, &made, &records).key_reason("drive.firmware.depth", 1, 3)
         };
         let words =
             |count: u32| Some(format!("the job has at most {count} requests in flight, and both sides take as many"));
@@ -202,7 +205,7 @@ mod tests {
 
     #[test]
     fn keys_are_named_by_the_first_and_the_number_of_the_others() {
-        let of = |keys: &[&str]| named(&keys.iter().map(|key| (*key).to_owned()).collect::<Vec<_>>());
+        let of = |keys: &[&str]| summarize_keys(&keys.iter().map(|key| (*key).to_owned()).collect::<Vec<_>>());
         assert_eq!(
             [of(&[]), of(&["a"]), of(&["a", "b"]), of(&["a", "b", "c"])],
             ["", "a", "a (and 1 more)", "a (and 2 more)"]

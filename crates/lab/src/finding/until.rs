@@ -3,8 +3,8 @@
 
 use seekwise_formats::metric::Metric;
 
-use super::alike::Test;
-use super::{Evidence, Finding, apart, metric};
+use super::alike::ComparisonTest;
+use super::{Evidence, Finding, judge_families, metric};
 use crate::run::RunRecord;
 use crate::sampling::SamplingPlan;
 use crate::stats::{Judgement, SequentialTest, judge_until, sequential};
@@ -23,8 +23,8 @@ pub struct OpenPair {
 }
 
 /// A test of one finding, or of a comparison over all its cells, as its runs are added.
-struct Asked {
-    test: Test,
+struct OngoingTest {
+    test: ComparisonTest,
     sequential: SequentialTest,
     /// The cells of all findings that share the test.
     cells: Vec<usize>,
@@ -35,25 +35,26 @@ struct Asked {
 impl<'a> Evidence<'a> {
     /// The runs of a cell's first look: what may not change as runs are added is decided from these. All runs of a fixed
     /// sample.
-    pub(super) fn first_look(&self, cell: usize) -> &[&'a RunRecord] {
-        let runs = self.runs(cell);
-        let first = self.made.sampling.as_ref().map_or(runs.len(), |plan| plan.first(cell) as usize);
+    pub(super) fn first_look_runs(&self, cell: usize) -> &[&'a RunRecord] {
+        let runs = self.cell_runs(cell);
+        let first = self.made.sampling.as_ref().map_or(runs.len(), |plan| plan.first_look(cell) as usize);
         &runs[..first.min(runs.len())]
     }
 
     /// The cells of both sides of every comparison, and its metric.
-    pub fn compared(&self) -> Vec<(usize, usize, &'a Metric)> {
+    pub fn compared_cells(&self) -> Vec<(usize, usize, &'a Metric)> {
         let compares = self.study.compare.iter().enumerate();
-        let findings = compares.flat_map(|(index, compare)| self.sides(index, compare));
+        let findings = compares.flat_map(|(index, compare)| self.unjudged_findings(index, compare));
         findings.map(|it| (it.from, it.to, self.study.compare[it.compare].metric())).collect()
     }
 
     /// The tests that have no verdict yet and have a look left.
-    pub fn open(&self, plan: &SamplingPlan) -> Vec<OpenPair> {
+    pub fn open_pairs(&self, plan: &SamplingPlan) -> Vec<OpenPair> {
         let compares = self.study.compare.iter().enumerate();
-        let findings: Vec<Finding> = compares.flat_map(|(index, compare)| self.sides(index, compare)).collect();
-        let (asked, _) = self.asked(plan, &findings);
-        let decided = self.of_each(&asked, |tests| sequential::decided(tests, &self.criteria()));
+        let findings: Vec<Finding> =
+            compares.flat_map(|(index, compare)| self.unjudged_findings(index, compare)).collect();
+        let (asked, _) = self.collect_tests(plan, &findings);
+        let decided = self.judge_by_family(&asked, |tests| sequential::are_decided(tests, &self.judging_criteria()));
         let open = asked.iter().zip(decided).filter(|(asked, decided)| asked.is_goal && !decided);
         open.filter_map(|(asked, _)| {
             let pairs = asked.sequential.logs.len();
@@ -69,8 +70,8 @@ impl<'a> Evidence<'a> {
         plan: &SamplingPlan,
         findings: &[Finding],
     ) -> Vec<(Option<Judgement>, Option<usize>)> {
-        let (asked, places) = self.asked(plan, findings);
-        let judged = self.of_each(&asked, |tests| judge_until(tests, &self.criteria()));
+        let (asked, places) = self.collect_tests(plan, findings);
+        let judged = self.judge_by_family(&asked, |tests| judge_until(tests, &self.judging_criteria()));
         let answer = |place: Option<usize>| match place.and_then(|place| judged[place]) {
             Some(it) => (Some(it.judgement), Some(it.pairs as usize)),
             None => (None, None),
@@ -79,20 +80,20 @@ impl<'a> Evidence<'a> {
     }
 
     /// Judges the tests that chance decides, and the others apart; in the order given.
-    fn of_each<J>(&self, asked: &[Asked], judge: impl Fn(&[SequentialTest]) -> Vec<J>) -> Vec<J> {
-        let tests: Vec<&Test> = asked.iter().map(|asked| &asked.test).collect();
+    fn judge_by_family<J>(&self, asked: &[OngoingTest], judge: impl Fn(&[SequentialTest]) -> Vec<J>) -> Vec<J> {
+        let tests: Vec<&ComparisonTest> = asked.iter().map(|asked| &asked.test).collect();
         let each: Vec<SequentialTest> = asked.iter().map(|asked| asked.sequential.clone()).collect();
-        apart(&tests, &each, judge)
+        judge_families(&tests, &each, judge)
     }
 
     /// The tests, each once, and the index of the test of each finding and then of each comparison.
-    fn asked(&self, plan: &SamplingPlan, findings: &[Finding]) -> (Vec<Asked>, Vec<Option<usize>>) {
+    fn collect_tests(&self, plan: &SamplingPlan, findings: &[Finding]) -> (Vec<OngoingTest>, Vec<Option<usize>>) {
         let each = findings.iter().map(|finding| vec![finding]);
         let overall = (0..self.study.compare.len())
             .map(|index| findings.iter().filter(|finding| finding.compare == index).collect::<Vec<_>>());
-        let mut asked: Vec<Asked> = Vec::new();
+        let mut asked: Vec<OngoingTest> = Vec::new();
         let places = each.chain(overall).map(|of| {
-            let new = self.ask(plan, &of, self.test(&of)?);
+            let new = self.build_test(plan, &of, self.comparison_test(&of)?);
             let Some(known) = asked.iter().position(|known| known.test == new.test) else {
                 asked.push(new);
                 return Some(asked.len() - 1);
@@ -106,24 +107,24 @@ impl<'a> Evidence<'a> {
         (asked, places)
     }
 
-    fn ask(&self, plan: &SamplingPlan, of: &[&Finding], test: Test) -> Asked {
-        let pairs = of.iter().map(|finding| self.runs(finding.from).len().min(self.runs(finding.to).len()));
+    fn build_test(&self, plan: &SamplingPlan, of: &[&Finding], test: ComparisonTest) -> OngoingTest {
+        let pairs = of.iter().map(|finding| self.cell_runs(finding.from).len().min(self.cell_runs(finding.to).len()));
         let pairs = pairs.min().unwrap_or(0);
-        let logs: Vec<f64> = (0..pairs).map_while(|run| self.log(of, &test.metric, run)).collect();
+        let logs: Vec<f64> = (0..pairs).map_while(|run| self.mean_log_ratio(of, &test.metric, run)).collect();
         let looks = match of {
-            [one] => plan.looks(one.from).to_vec(),
+            [one] => plan.looks_of_cell(one.from).to_vec(),
             many => plan.looks_of_all(many.iter().flat_map(|it| [it.from, it.to]), MOST_FOR_ALL),
         };
         let is_goal = logs.len() == pairs && of.iter().all(|finding| finding.refused.is_none());
-        let sequential = SequentialTest { logs, looks, better: metric::better(&test.metric) };
+        let sequential = SequentialTest { logs, looks, better: metric::better_direction(&test.metric) };
         let cells = of.iter().flat_map(|finding| [finding.from, finding.to]).collect();
-        Asked { test, sequential, cells, is_goal }
+        OngoingTest { test, sequential, cells, is_goal }
     }
 
     /// The mean over findings of ln(to / from) in one run; `None` if a side has no such value.
-    fn log(&self, of: &[&Finding], metric: &Metric, run: usize) -> Option<f64> {
+    fn mean_log_ratio(&self, of: &[&Finding], metric: &Metric, run: usize) -> Option<f64> {
         let value = |cell: usize| {
-            let value = metric::value(metric, self.runs(cell).get(run)?)?;
+            let value = metric::value_in_run(metric, self.cell_runs(cell).get(run)?)?;
             (value.is_finite() && value > 0.0).then_some(value)
         };
         let logs = of.iter().map(|finding| Some((value(finding.to)? / value(finding.from)?).ln()));

@@ -20,13 +20,13 @@ pub struct RangeVote {
 impl RangeVote {
     /// Where in a range all `checks` hold; without a range there is one place. A place where one of `decided` fails is
     /// open. `None` without checks, or if one has no answer.
-    pub(super) fn of(checks: &[EvaluatedCheck], decided: &[EvaluatedCheck]) -> Option<RangeVote> {
+    pub(super) fn from_checks(checks: &[EvaluatedCheck], decided: &[EvaluatedCheck]) -> Option<RangeVote> {
         let all = |checks: &[EvaluatedCheck], place: &str| {
             let here = checks.iter().filter(|check| check.place == place);
             here.map(|check| check.holds).try_fold(true, |so_far, holds| Some(so_far && holds?))
         };
         let mut vote = RangeVote::default();
-        for place in places(checks) {
+        for place in distinct_places(checks) {
             let side = match (all(decided, place)?, all(checks, place)?) {
                 (false, _) => &mut vote.open,
                 (true, true) => &mut vote.holds,
@@ -38,8 +38,8 @@ impl RangeVote {
     }
 
     /// The answer of more than half of all places; `None` if neither side has so many.
-    pub fn carried(&self) -> Option<bool> {
-        let more_than_half = |side: &Vec<String>| 2 * side.len() > self.places();
+    pub fn majority_answer(&self) -> Option<bool> {
+        let more_than_half = |side: &Vec<String>| 2 * side.len() > self.place_count();
         match (more_than_half(&self.holds), more_than_half(&self.fails)) {
             (true, _) => Some(true),
             (_, true) => Some(false),
@@ -47,19 +47,19 @@ impl RangeVote {
         }
     }
 
-    fn places(&self) -> usize {
+    fn place_count(&self) -> usize {
         self.holds.len() + self.fails.len() + self.open.len()
     }
 
     /// The places that hold, and all: `3 of 4`.
-    pub fn count(&self) -> String {
-        format!("{} of {}", self.holds.len(), self.places())
+    pub fn count_text(&self) -> String {
+        format!("{} of {}", self.holds.len(), self.place_count())
     }
 }
 
 impl fmt::Display for RangeVote {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "all checks hold at {} places of the range", self.count())?;
+        write!(f, "all checks hold at {} places of the range", self.count_text())?;
         for (word, places) in [("holds at", &self.holds), ("fails at", &self.fails), ("decides nothing at", &self.open)]
         {
             if !places.is_empty() {
@@ -71,7 +71,7 @@ impl fmt::Display for RangeVote {
 }
 
 /// The places of checks, in order.
-fn places(checks: &[EvaluatedCheck]) -> Vec<&str> {
+fn distinct_places(checks: &[EvaluatedCheck]) -> Vec<&str> {
     let mut places: Vec<&str> = Vec::new();
     for check in checks {
         if !places.contains(&check.place.as_str()) {
@@ -108,14 +108,14 @@ impl fmt::Display for BoundDistance {
 
 impl BoundDistance {
     /// Finds the deciding check; `None` without checks, or if one has no answer.
-    pub(super) fn of(checks: &[EvaluatedCheck]) -> Option<BoundDistance> {
+    pub(super) fn from_checks(checks: &[EvaluatedCheck]) -> Option<BoundDistance> {
         let worst = |place: &str| {
             let here = checks.iter().filter(|check| check.place == place);
-            here.max_by(|a, b| reach(a).total_cmp(&reach(b)))
+            here.max_by(|a, b| distance_or_infinity(a).total_cmp(&distance_or_infinity(b)))
         };
         checks.iter().try_for_each(|check| check.holds.map(|_| ()))?;
-        let mut worst: Vec<&EvaluatedCheck> = places(checks).into_iter().filter_map(worst).collect();
-        worst.sort_by(|a, b| reach(a).total_cmp(&reach(b)));
+        let mut worst: Vec<&EvaluatedCheck> = distinct_places(checks).into_iter().filter_map(worst).collect();
+        worst.sort_by(|a, b| distance_or_infinity(a).total_cmp(&distance_or_infinity(b)));
         // If more than half of the places, up to this one, hold, the answer is yes.
         let decisive = worst.get(worst.len() / 2)?;
         let at = if decisive.at.is_empty() { String::new() } else { format!("{}: ", decisive.at) };
@@ -123,7 +123,7 @@ impl BoundDistance {
             of: format!("{at}{}", decisive.of),
             value: decisive.value.clone(),
             wanted: decisive.wanted.clone(),
-            share: Some(reach(decisive)).filter(|share| share.is_finite()),
+            share: Some(distance_or_infinity(decisive)).filter(|share| share.is_finite()),
         })
     }
 
@@ -134,7 +134,7 @@ impl BoundDistance {
 }
 
 /// A check's distance; infinite for an order.
-fn reach(check: &EvaluatedCheck) -> f64 {
+fn distance_or_infinity(check: &EvaluatedCheck) -> f64 {
     match (check.distance, check.holds) {
         // A check that fails at a bound of 0 has no share to measure.
         (Some(distance), Some(false)) if distance < 0.0 => f64::INFINITY,
@@ -157,7 +157,7 @@ mod tests {
         let all = |of: &[(&str, bool)]| -> Vec<EvaluatedCheck> {
             of.iter().map(|&(place, holds)| checked(place, Some(holds), None)).collect()
         };
-        RangeVote::of(&all(holds), &all(decided)).unwrap()
+        RangeVote::from_checks(&all(holds), &all(decided)).unwrap()
     }
 
     #[test]
@@ -165,33 +165,33 @@ mod tests {
         // A place counts once, however many checks there are, and only if all of them hold there.
         let two = vote(&[("a", true), ("b", true), ("a", false), ("b", true)], &[]);
         assert_eq!((two.holds.join(""), two.fails.join("")), ("b".to_owned(), "a".to_owned()));
-        assert_eq!(two.carried(), None, "as many for as against decide nothing");
+        assert_eq!(two.majority_answer(), None, "as many for as against decide nothing");
         assert_eq!(two.to_string(), "all checks hold at 1 of 2 places of the range; holds at b; fails at a");
-        assert_eq!(vote(&[("a", true), ("b", false), ("c", true)], &[]).carried(), Some(true));
-        assert_eq!(vote(&[("a", true), ("b", false), ("c", false)], &[]).carried(), Some(false));
-        assert_eq!(vote(&[("", true)], &[]).carried(), Some(true));
-        assert_eq!(vote(&[("", true), ("", false)], &[]).carried(), Some(false));
+        assert_eq!(vote(&[("a", true), ("b", false), ("c", true)], &[]).majority_answer(), Some(true));
+        assert_eq!(vote(&[("a", true), ("b", false), ("c", false)], &[]).majority_answer(), Some(false));
+        assert_eq!(vote(&[("", true)], &[]).majority_answer(), Some(true));
+        assert_eq!(vote(&[("", true), ("", false)], &[]).majority_answer(), Some(false));
     }
 
     #[test]
     fn a_place_where_chance_decides_is_open() {
         let one = vote(&[("a", true), ("b", false), ("c", true)], &[("a", true), ("b", true), ("c", false)]);
-        assert_eq!((one.open.join(""), one.carried()), ("c".to_owned(), None));
-        assert_eq!(vote(&[("", false)], &[("", false)]).carried(), None);
-        assert_eq!(vote(&[("", false)], &[("", true)]).carried(), Some(false));
+        assert_eq!((one.open.join(""), one.majority_answer()), ("c".to_owned(), None));
+        assert_eq!(vote(&[("", false)], &[("", false)]).majority_answer(), None);
+        assert_eq!(vote(&[("", false)], &[("", true)]).majority_answer(), Some(false));
     }
 
     #[test]
     fn no_vote_without_an_answer() {
-        assert_eq!(RangeVote::of(&[], &[]), None);
-        assert_eq!(RangeVote::of(&[checked("a", Some(true), None), checked("b", None, None)], &[]), None);
+        assert_eq!(RangeVote::from_checks(&[], &[]), None);
+        assert_eq!(RangeVote::from_checks(&[checked("a", Some(true), None), checked("b", None, None)], &[]), None);
     }
 
     #[test]
     fn the_distance_is_that_of_the_place_which_would_have_to_change() {
         let of = |checks: &[(&str, bool, Option<f64>)]| {
             let checks: Vec<_> = checks.iter().map(|&(place, holds, by)| checked(place, Some(holds), by)).collect();
-            let found = BoundDistance::of(&checks).unwrap();
+            let found = BoundDistance::from_checks(&checks).unwrap();
             (found.of.clone(), found.share, found.is_near_miss(0.1))
         };
         // The worst check of one place.

@@ -16,9 +16,9 @@ use seekwise_model::workload::replay::Timing;
 use seekwise_run::cutoff::RunCutoff;
 
 use super::loss::{BLOCKS, MeasuredRequests};
-use super::points::{MeasuredPoint, PointWeight, again};
+use super::points::{MeasuredPoint, PointWeight, draw_weights};
 use super::slope::{SimulatedValue, SlopeTarget};
-use crate::validate::{ResponseSamples, fits, replay};
+use crate::validate::{ResponseSamples, check_fits, replay_rows};
 
 /// Start phases over which a replay by arrival is averaged: each request then meets another phase. A closed loop sets its own phase with
 /// the first access, so one is enough.
@@ -93,7 +93,7 @@ impl FitTrace {
             if n > 0 && n < FEWEST_REQUESTS {
                 let message = format!("{n} of its {all} requests would be {part}: too few to tell a drive from chance");
                 let fault = Diagnostic::at(file, 0, message);
-                return Err(fault.expected(format!("at least {FEWEST_REQUESTS} in each part, better thousands")));
+                return Err(fault.with_expected(format!("at least {FEWEST_REQUESTS} in each part, better thousands")));
             }
         }
         let compared = |range: std::ops::Range<usize>| {
@@ -103,7 +103,7 @@ impl FitTrace {
         Ok(FitTrace { file: file.to_owned(), seen, timing, set, beside: None, parts, trace })
     }
 
-    fn drive(&self, drive: &DriveFile) -> Result<Profile, Vec<Diagnostic>> {
+    fn configured_profile(&self, drive: &DriveFile) -> Result<Profile, Vec<Diagnostic>> {
         let mut drive = drive.clone();
         for (key, value) in &self.set {
             drive.set(key, value)?;
@@ -112,18 +112,18 @@ impl FitTrace {
     }
 
     /// Simulates the first `rows` requests with one start phase; returns their response times.
-    fn times(&self, profile: &Profile, rows: usize, seed: u64) -> Result<Vec<Span>, Vec<Diagnostic>> {
+    fn response_times(&self, profile: &Profile, rows: usize, seed: u64) -> Result<Vec<Span>, Vec<Diagnostic>> {
         let mut times = vec![Span::ZERO; rows];
-        self.replayed(
+        self.replay_rows(
             profile,
             seed,
-            &mut |record| times[record.request.stamp as usize - 1] = record.since_due(),
+            &mut |record| times[record.request.stamp as usize - 1] = record.time_since_due(),
             rows,
         )?;
         Ok(times)
     }
 
-    fn replayed(
+    fn replay_rows(
         &self,
         profile: &Profile,
         seed: u64,
@@ -131,15 +131,15 @@ impl FitTrace {
         rows: usize,
     ) -> Result<(), Vec<Diagnostic>> {
         let stack = Stack::bare(profile.clone());
-        replay(&stack, &self.trace.rows[..rows], self.timing, RunCutoff::NEVER, Seed(seed), recorder)
+        replay_rows(&stack, &self.trace.rows[..rows], self.timing, RunCutoff::NEVER, Seed(seed), recorder)
             .map_err(|error| vec![Diagnostic::at(&self.file, 0, error.to_string())])
     }
 
     /// Measured and simulated times of all requests on `drive`, with the first phase.
-    pub fn samples(&self, drive: &DriveFile) -> Result<ResponseSamples, Vec<Diagnostic>> {
-        let profile = self.drive(drive)?;
-        fits(&self.file, &self.trace, &profile).map_err(|error| vec![error])?;
-        let simulated = self.times(&profile, self.trace.rows.len(), 1)?;
+    pub fn response_samples(&self, drive: &DriveFile) -> Result<ResponseSamples, Vec<Diagnostic>> {
+        let profile = self.configured_profile(drive)?;
+        check_fits(&self.file, &self.trace, &profile).map_err(|error| vec![error])?;
+        let simulated = self.response_times(&profile, self.trace.rows.len(), 1)?;
         let read = self.trace.rows.iter().map(|row| row.op == Op::Read).collect();
         Ok(ResponseSamples { read, measured: self.trace.measured.clone(), simulated })
     }
@@ -152,7 +152,7 @@ impl FitTrace {
     ) -> Result<Option<Vec<f64>>, Vec<Diagnostic>> {
         let Some(compared) = &self.parts[part as usize] else { return Ok(None) };
         let draws = if let Some(Resamples::Blocks(draws)) = draws { &draws[..] } else { &[] };
-        let profile = self.drive(drive)?;
+        let profile = self.configured_profile(drive)?;
         let cap = Span::from_nanos((15e9 / self.rpm(drive)) as u64);
         let phases = if self.timing == Timing::Arrival { PHASES } else { 1 };
         let mut sums = vec![0.0; 1 + draws.len()];
@@ -161,7 +161,7 @@ impl FitTrace {
                 DataSplit::Seen => (self.seen, 0),
                 DataSplit::Held => (self.trace.rows.len(), self.seen),
             };
-            let times = self.times(&profile, rows, seed)?;
+            let times = self.response_times(&profile, rows, seed)?;
             let losses = compared.losses(&times[from..], cap, draws);
             sums.iter_mut().zip(losses).for_each(|(sum, loss)| *sum += loss / phases as f64);
         }
@@ -170,15 +170,15 @@ impl FitTrace {
 
     /// Measured times of the seen requests, as shares of the mean of their direction: the loss's unit. A quarter of a revolution counts as
     /// far.
-    fn targets(&self, drive: &DriveFile) -> Vec<SlopeTarget> {
+    fn slope_targets(&self, drive: &DriveFile) -> Vec<SlopeTarget> {
         let cut = 15e9 / self.rpm(drive);
         let one =
             |(measured, mean): (&Span, f64)| SlopeTarget { measured: measured.nanos() as f64 / mean, cut: cut / mean };
-        self.trace.measured[..self.seen].iter().zip(self.means()).map(one).collect()
+        self.trace.measured[..self.seen].iter().zip(self.direction_means()).map(one).collect()
     }
 
     /// For each seen request, the mean measured time of all of its direction.
-    fn means(&self) -> Vec<f64> {
+    fn direction_means(&self) -> Vec<f64> {
         let mean = |op: Op| {
             let rows = self.trace.rows[..self.seen].iter().zip(&self.trace.measured).filter(|(row, _)| row.op == op);
             let (sum, n) = rows.fold((0.0, 0.0), |(sum, n), (_, time)| (sum + time.nanos() as f64, n + 1.0));
@@ -188,18 +188,18 @@ impl FitTrace {
         self.trace.rows[..self.seen].iter().map(|row| if row.op == Op::Read { reads } else { writes }).collect()
     }
 
-    fn simulated(&self, drive: &DriveFile) -> Result<Vec<SimulatedValue>, Vec<Diagnostic>> {
+    fn simulated_values(&self, drive: &DriveFile) -> Result<Vec<SimulatedValue>, Vec<Diagnostic>> {
         let mut all = vec![SimulatedValue { value: 0.0, wait: 0.0 }; self.seen];
-        let means = self.means();
+        let means = self.direction_means();
         let mut heard = |record: &Record| {
             let row = record.request.stamp as usize - 1;
             let share = |time: Span| time.nanos() as f64 / means[row];
             all[row] = SimulatedValue {
-                value: share(record.since_due()),
+                value: share(record.time_since_due()),
                 wait: share(record.completion.parts.get(Place::Rotation)),
             };
         };
-        self.replayed(&self.drive(drive)?, 1, &mut heard, self.seen)?;
+        self.replay_rows(&self.configured_profile(drive)?, 1, &mut heard, self.seen)?;
         Ok(all)
     }
 
@@ -210,49 +210,49 @@ impl FitTrace {
 
 impl FitData {
     /// Number of requests, or of jobs, in a part.
-    pub fn count(&self, part: DataSplit) -> usize {
+    pub fn part_size(&self, part: DataSplit) -> usize {
         match self {
-            FitData::Traced(traced) => traced.parts[part as usize].as_ref().map_or(0, MeasuredRequests::requests),
+            FitData::Traced(traced) => traced.parts[part as usize].as_ref().map_or(0, MeasuredRequests::request_count),
             FitData::Points(points) => points.iter().filter(|point| point.held == (part == DataSplit::Held)).count(),
         }
     }
 
     /// The measured values of the seen part.
-    pub fn targets(&self, drive: &DriveFile) -> Vec<SlopeTarget> {
+    pub fn slope_targets(&self, drive: &DriveFile) -> Vec<SlopeTarget> {
         match self {
-            FitData::Traced(traced) => traced.targets(drive),
-            FitData::Points(points) => super::points::targets(points),
+            FitData::Traced(traced) => traced.slope_targets(drive),
+            FitData::Points(points) => super::points::slope_targets(points),
         }
     }
 
     /// The simulated values on `drive`, in the same unit.
-    pub fn simulated(&self, drive: &DriveFile) -> Result<Vec<SimulatedValue>, Vec<Diagnostic>> {
+    pub fn simulated_values(&self, drive: &DriveFile) -> Result<Vec<SimulatedValue>, Vec<Diagnostic>> {
         match self {
-            FitData::Traced(traced) => traced.simulated(drive),
+            FitData::Traced(traced) => traced.simulated_values(drive),
             FitData::Points(points) => {
-                Ok(super::points::values(points, &super::points::figures(points, drive, DataSplit::Seen)?))
+                Ok(super::points::slope_values(points, &super::points::simulate_part(points, drive, DataSplit::Seen)?))
             }
         }
     }
 
     /// The data with jobs as short as their figures allow, for a search.
     #[must_use]
-    pub fn shortened(&self, drive: &DriveFile) -> FitData {
+    pub fn with_short_jobs(&self, drive: &DriveFile) -> FitData {
         match self {
             FitData::Traced(traced) => FitData::Traced(traced.clone()),
-            FitData::Points(points) => FitData::Points(super::points::shortened(points, drive)),
+            FitData::Points(points) => FitData::Points(super::points::shorten_jobs(points, drive)),
         }
     }
 
     /// Draws a part `times` times: for a trace, how often each of its blocks counts. The draws are the same for every drive.
-    pub fn draws(&self, part: DataSplit, times: usize, stream: &str) -> Resamples {
+    pub fn draw_resamples(&self, part: DataSplit, times: usize, stream: &str) -> Resamples {
         let mut chance = Seed(1).stream(stream);
         match self {
-            FitData::Traced(_) => Resamples::Blocks((0..times).map(|_| counts(BLOCKS, &mut chance)).collect()),
+            FitData::Traced(_) => Resamples::Blocks((0..times).map(|_| draw_counts(BLOCKS, &mut chance)).collect()),
             FitData::Points(points) => {
                 let points: Vec<&MeasuredPoint> =
                     points.iter().filter(|point| point.held == (part == DataSplit::Held)).collect();
-                Resamples::Jobs((0..times).map(|_| again(&points, &mut chance)).collect())
+                Resamples::Jobs((0..times).map(|_| draw_weights(&points, &mut chance)).collect())
             }
         }
     }
@@ -268,14 +268,14 @@ impl FitData {
             FitData::Traced(traced) => traced.losses(drive, part, draws),
             FitData::Points(points) => {
                 let draws = if let Some(Resamples::Jobs(draws)) = draws { &draws[..] } else { &[] };
-                Ok(super::points::losses(points, part, &super::points::figures(points, drive, part)?, draws))
+                Ok(super::points::losses(points, part, &super::points::simulate_part(points, drive, part)?, draws))
             }
         }
     }
 }
 
 /// Draws `n` of `n` with replacement; returns how often each was drawn.
-pub fn counts(n: usize, chance: &mut Rng) -> Vec<u32> {
+pub fn draw_counts(n: usize, chance: &mut Rng) -> Vec<u32> {
     let mut counts = vec![0; n];
     (0..n).for_each(|_| counts[chance.below(n as u64) as usize] += 1);
     counts

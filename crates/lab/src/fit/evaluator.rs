@@ -17,7 +17,7 @@ use seekwise_run::cutoff::Cancelled;
 use serde::Serialize;
 
 use super::data::{DataSplit, FitData, Resamples};
-use super::parameter::{Parameter, apply};
+use super::parameter::{Parameter, apply_point};
 use super::points;
 use super::slope::{SimulatedValue, SlopeTarget};
 
@@ -45,7 +45,7 @@ pub enum Question {
 }
 
 impl Question {
-    fn part(self) -> DataSplit {
+    fn data_split(self) -> DataSplit {
         if self == Question::Held { DataSplit::Held } else { DataSplit::Seen }
     }
 }
@@ -76,7 +76,7 @@ pub struct FitListener<'a> {
 
 impl<'a> FitListener<'a> {
     /// Makes a listener that never ends the fit.
-    pub const fn hearing(heard: &'a (dyn Fn(FitEvent<'_>) + Sync)) -> FitListener<'a> {
+    pub const fn never_ending(heard: &'a (dyn Fn(FitEvent<'_>) + Sync)) -> FitListener<'a> {
         FitListener { heard, cancelled: &|| false, enough: &|| false }
     }
 }
@@ -104,7 +104,7 @@ pub struct FitEnding {
 
 /// Phase of a fit.
 #[derive(Debug)]
-enum Progress {
+enum FitPhase {
     /// Points are tried.
     Open,
     /// No more points are tried.
@@ -114,11 +114,11 @@ enum Progress {
 }
 
 /// State that an evaluator shares with its counterpart on shortened data.
-struct Shared {
+struct EvaluatorState {
     known: BTreeMap<String, Vec<f64>>,
     /// Questions asked in this fit, known before or not: their number does not depend on cores or interruptions.
     asked: BTreeSet<String>,
-    progress: Progress,
+    progress: FitPhase,
     stage: &'static str,
     cancelled: bool,
     ending: Option<FitEnding>,
@@ -138,7 +138,7 @@ pub struct PointEvaluator<'a> {
     prefix: &'static str,
     draws: Arc<[Vec<Resamples>; 2]>,
     targets: Arc<Vec<SlopeTarget>>,
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Mutex<EvaluatorState>>,
     /// Simulations that answer no question (slopes of traces).
     others: Arc<AtomicU64>,
     best: Mutex<BestPoint>,
@@ -156,11 +156,12 @@ impl<'a> PointEvaluator<'a> {
         known: BTreeMap<String, Vec<f64>>,
         listener: FitListener<'a>,
     ) -> PointEvaluator<'a> {
-        let draws = |part, times, stream: &str| data.iter().map(|data| data.draws(part, times, stream)).collect();
+        let draws =
+            |part, times, stream: &str| data.iter().map(|data| data.draw_resamples(part, times, stream)).collect();
         let draws = [draws(DataSplit::Seen, SEEN_DRAWS, "fit seen"), draws(DataSplit::Held, HELD_DRAWS, "fit held")];
-        let targets = data.iter().flat_map(|data| data.targets(drive)).collect();
-        let (asked, progress) = (BTreeSet::new(), Progress::Open);
-        let shared = Shared { known, asked, progress, stage: "the start", cancelled: false, ending: None };
+        let targets = data.iter().flat_map(|data| data.slope_targets(drive)).collect();
+        let (asked, progress) = (BTreeSet::new(), FitPhase::Open);
+        let shared = EvaluatorState { known, asked, progress, stage: "the start", cancelled: false, ending: None };
         PointEvaluator {
             drive,
             parameters,
@@ -178,12 +179,12 @@ impl<'a> PointEvaluator<'a> {
 
     /// Sets the limit of points.
     #[must_use]
-    pub fn ending_after(self, most: Option<u64>) -> PointEvaluator<'a> {
+    pub fn with_point_limit(self, most: Option<u64>) -> PointEvaluator<'a> {
         PointEvaluator { most: most.unwrap_or(u64::MAX), ..self }
     }
 
     /// Makes an evaluator on shorter `data` of the same jobs, which shares answers, phase and point count.
-    pub fn roughly<'b>(&self, data: &'b [FitData]) -> PointEvaluator<'b>
+    pub fn with_short_data<'b>(&self, data: &'b [FitData]) -> PointEvaluator<'b>
     where
         'a: 'b,
     {
@@ -202,111 +203,113 @@ impl<'a> PointEvaluator<'a> {
         }
     }
 
-    fn shared(&self) -> MutexGuard<'_, Shared> {
+    fn lock_state(&self) -> MutexGuard<'_, EvaluatorState> {
         self.shared.lock().expect("no holder panics")
     }
 
     /// Ends the fit if the listener asks for it. True if no more points are tried: answers are then those of a point that makes no valid
     /// drive.
-    fn is_over(&self) -> bool {
+    fn check_for_end(&self) -> bool {
         let (cancelled, enough) = ((self.listener.cancelled)(), (self.listener.enough)());
-        let mut now = self.shared();
+        let mut now = self.lock_state();
         now.cancelled |= cancelled;
-        if enough && matches!(now.progress, Progress::Open) {
-            self.end(&mut now, EarlyEnd::Enough);
+        if enough && matches!(now.progress, FitPhase::Open) {
+            self.end_early(&mut now, EarlyEnd::Enough);
         }
-        now.cancelled || matches!(now.progress, Progress::Ended)
+        now.cancelled || matches!(now.progress, FitPhase::Ended)
     }
 
-    fn end(&self, now: &mut Shared, why: EarlyEnd) {
-        let points = self.counted(now);
+    fn end_early(&self, now: &mut EvaluatorState, why: EarlyEnd) {
+        let points = self.points_tried(now);
         now.ending = Some(FitEnding { why, stage: now.stage, points });
-        now.progress = Progress::Ended;
+        now.progress = FitPhase::Ended;
     }
 
-    fn counted(&self, now: &Shared) -> u64 {
+    fn points_tried(&self, now: &EvaluatorState) -> u64 {
         now.asked.len() as u64 + self.others.load(Ordering::Relaxed)
     }
 
     /// Number of points tried so far; while none is being tried, it does not depend on the number of cores.
-    pub fn count(&self) -> u64 {
-        self.counted(&self.shared())
+    pub fn point_count(&self) -> u64 {
+        self.points_tried(&self.lock_state())
     }
 
     /// Marks a checkpoint, at which no point is being tried and the fit may end at its limit of points; true if it has ended.
-    pub fn pauses(&self) -> bool {
-        let mut now = self.shared();
-        if matches!(now.progress, Progress::Open) && self.counted(&now) >= self.most {
-            self.end(&mut now, EarlyEnd::Points);
+    pub fn reach_checkpoint(&self) -> bool {
+        let mut now = self.lock_state();
+        if matches!(now.progress, FitPhase::Open) && self.points_tried(&now) >= self.most {
+            self.end_early(&mut now, EarlyEnd::Points);
         }
         drop(now);
         let least = self.best.lock().expect("no holder panics").as_ref().map(|best| best.0);
         if let Some(least) = least {
             (self.listener.heard)(FitEvent::Paused(least));
         }
-        self.is_over()
+        self.check_for_end()
     }
 
     /// Begins a stage, with which `expected` points follow until the end; true if the fit has ended.
-    pub fn begins(&self, name: &'static str, expected: u64) -> bool {
-        let mut now = self.shared();
-        if matches!(now.progress, Progress::Open) {
+    pub fn begin_stage(&self, name: &'static str, expected: u64) -> bool {
+        let mut now = self.lock_state();
+        if matches!(now.progress, FitPhase::Open) {
             now.stage = name;
         }
         drop(now);
         (self.listener.heard)(FitEvent::Stage { name, expected });
-        self.pauses()
+        self.reach_checkpoint()
     }
 
     /// True once the fit was cancelled.
     pub fn was_cancelled(&self) -> bool {
-        self.is_over();
-        self.shared().cancelled
+        self.check_for_end();
+        self.lock_state().cancelled
     }
 
     /// Where it ended early.
     pub fn ending(&self) -> Option<FitEnding> {
-        self.shared().ending
+        self.lock_state().ending
     }
 
     /// Answers questions again, to judge the result.
-    pub fn close(&self) {
-        self.shared().progress = Progress::Closing;
+    pub fn begin_judging(&self) {
+        self.lock_state().progress = FitPhase::Closing;
     }
 
     /// The best point so far.
-    pub fn best(&self) -> Option<Vec<f64>> {
+    pub fn best_point(&self) -> Option<Vec<f64>> {
         self.best.lock().expect("no holder panics").clone().map(|(_, point)| point)
     }
 
     /// The answer for one point.
     pub fn ask(&self, question: Question, point: &[f64]) -> Vec<f64> {
-        if self.is_over() {
-            return impossible(question);
+        if self.check_for_end() {
+            return impossible_answer(question);
         }
         let answer = match self.data {
             [FitData::Points(points)] => {
-                let figures = self.figures(points, question.part(), point);
-                let draws = match (question, &self.draws[question.part() as usize][0]) {
+                let figures = self.job_figures(points, question.data_split(), point);
+                let draws = match (question, &self.draws[question.data_split() as usize][0]) {
                     (Question::Drawn | Question::Held, Resamples::Jobs(draws)) => &draws[..],
                     _ => &[],
                 };
                 match figures {
-                    Some(figures) => points::losses(points, question.part(), &figures, draws)
-                        .unwrap_or_else(|| vec![0.0; answers(question)]),
-                    None => impossible(question),
+                    Some(figures) => points::losses(points, question.data_split(), &figures, draws)
+                        .unwrap_or_else(|| vec![0.0; answer_len(question)]),
+                    None => impossible_answer(question),
                 }
             }
-            _ => self.simulation(&name(self.prefix, &format!("{question:?}"), point), || self.tried(question, point)),
+            _ => self.answer_or_simulate(&journal_key(self.prefix, &format!("{question:?}"), point), || {
+                self.simulate_losses(question, point)
+            }),
         };
         if question != Question::Held {
-            self.take(answer[0], point);
+            self.keep_if_better(answer[0], point);
         }
         answer
     }
 
     /// Keeps the best point; of equal losses the point whose values come first, so that the order of cores does not matter.
-    fn take(&self, loss: f64, point: &[f64]) {
+    fn keep_if_better(&self, loss: f64, point: &[f64]) {
         let mut best = self.best.lock().expect("no holder panics");
         let better = match &*best {
             None => true,
@@ -324,9 +327,9 @@ impl<'a> PointEvaluator<'a> {
     }
 
     /// The answer to `question`, simulated unless it is known.
-    fn simulation(&self, question: &str, simulated: impl FnOnce() -> Vec<f64>) -> Vec<f64> {
+    fn answer_or_simulate(&self, question: &str, simulated: impl FnOnce() -> Vec<f64>) -> Vec<f64> {
         let known = {
-            let mut now = self.shared();
+            let mut now = self.lock_state();
             now.asked.insert(question.to_owned());
             now.known.get(question).cloned()
         };
@@ -334,13 +337,13 @@ impl<'a> PointEvaluator<'a> {
         let answer = known.unwrap_or_else(simulated);
         (self.listener.heard)(FitEvent::Tried { question, answer: &answer, known: was_known });
         if !was_known {
-            self.shared().known.insert(question.to_owned(), answer.clone());
+            self.lock_state().known.insert(question.to_owned(), answer.clone());
         }
         answer
     }
 
     /// The figures of jobs at a point; `None` if no drive can be made of it.
-    fn figures(&self, points: &[points::MeasuredPoint], part: DataSplit, point: &[f64]) -> Option<Vec<f64>> {
+    fn job_figures(&self, points: &[points::MeasuredPoint], part: DataSplit, point: &[f64]) -> Option<Vec<f64>> {
         let question = match part {
             DataSplit::Seen => "Figures",
             DataSplit::Held => "HeldFigures",
@@ -349,10 +352,10 @@ impl<'a> PointEvaluator<'a> {
             return Some(Vec::new());
         }
         let simulated = || {
-            let drive = apply(self.drive, self.parameters, point).ok();
-            drive.and_then(|drive| points::figures(points, &drive, part).ok()).unwrap_or_else(|| vec![f64::NAN])
+            let drive = apply_point(self.drive, self.parameters, point).ok();
+            drive.and_then(|drive| points::simulate_part(points, &drive, part).ok()).unwrap_or_else(|| vec![f64::NAN])
         };
-        let figures = self.simulation(&name(self.prefix, question, point), simulated);
+        let figures = self.answer_or_simulate(&journal_key(self.prefix, question, point), simulated);
         (!figures[0].is_nan()).then_some(figures)
     }
 
@@ -377,22 +380,23 @@ impl<'a> PointEvaluator<'a> {
     }
 
     /// The simulated values at a point, in the same order and unit; `None` if no drive can be made of it.
-    pub fn simulated(&self, point: &[f64]) -> Option<Vec<SimulatedValue>> {
-        if self.is_over() {
+    pub fn simulate_point(&self, point: &[f64]) -> Option<Vec<SimulatedValue>> {
+        if self.check_for_end() {
             return None;
         }
         if let [FitData::Points(points)] = self.data {
-            return Some(points::values(points, &self.figures(points, DataSplit::Seen, point)?));
+            return Some(points::slope_values(points, &self.job_figures(points, DataSplit::Seen, point)?));
         }
         self.others.fetch_add(1, Ordering::Relaxed);
-        let drive = apply(self.drive, self.parameters, point).ok()?;
-        let parts: Result<Vec<Vec<SimulatedValue>>, _> = self.data.iter().map(|data| data.simulated(&drive)).collect();
+        let drive = apply_point(self.drive, self.parameters, point).ok()?;
+        let parts: Result<Vec<Vec<SimulatedValue>>, _> =
+            self.data.iter().map(|data| data.simulated_values(&drive)).collect();
         parts.ok().map(|parts| parts.concat())
     }
 
     /// The simulated values at several points, in their order, on all cores.
-    pub fn simulated_all(&self, points: &[Vec<f64>]) -> Vec<Option<Vec<SimulatedValue>>> {
-        points.par_iter().map(|point| self.simulated(point)).collect()
+    pub fn simulate_points(&self, points: &[Vec<f64>]) -> Vec<Option<Vec<SimulatedValue>>> {
+        points.par_iter().map(|point| self.simulate_point(point)).collect()
     }
 
     /// The data.
@@ -401,20 +405,20 @@ impl<'a> PointEvaluator<'a> {
     }
 
     /// True if any data are held back.
-    pub fn holds_back(&self) -> bool {
-        self.data.iter().any(|data| data.count(DataSplit::Held) > 0)
+    pub fn has_held_data(&self) -> bool {
+        self.data.iter().any(|data| data.part_size(DataSplit::Held) > 0)
     }
 
-    fn tried(&self, question: Question, point: &[f64]) -> Vec<f64> {
-        let part = question.part();
+    fn simulate_losses(&self, question: Question, point: &[f64]) -> Vec<f64> {
+        let part = question.data_split();
         let draws = &self.draws[part as usize];
-        let Ok(drive) = apply(self.drive, self.parameters, point) else { return impossible(question) };
-        let mut sums = vec![0.0; answers(question)];
+        let Ok(drive) = apply_point(self.drive, self.parameters, point) else { return impossible_answer(question) };
+        let mut sums = vec![0.0; answer_len(question)];
         for (data, draws) in self.data.iter().zip(draws) {
             match data.losses(&drive, part, (question != Question::Seen).then_some(draws)) {
                 Ok(Some(losses)) => sums.iter_mut().zip(losses).for_each(|(sum, loss)| *sum += loss),
                 Ok(None) => {}
-                Err(_) => return impossible(question),
+                Err(_) => return impossible_answer(question),
             }
         }
         sums
@@ -422,7 +426,7 @@ impl<'a> PointEvaluator<'a> {
 }
 
 /// Number of losses in an answer.
-fn answers(question: Question) -> usize {
+fn answer_len(question: Question) -> usize {
     match question {
         Question::Seen => 1,
         Question::Drawn => 1 + SEEN_DRAWS,
@@ -430,8 +434,8 @@ fn answers(question: Question) -> usize {
     }
 }
 
-fn impossible(question: Question) -> Vec<f64> {
-    vec![IMPOSSIBLE; answers(question)]
+fn impossible_answer(question: Question) -> Vec<f64> {
+    vec![IMPOSSIBLE; answer_len(question)]
 }
 
 /// Checks that `answer` fits `question`, as the journal has it, on these data; an error says what was expected.
@@ -439,13 +443,13 @@ pub fn check_answer(data: &[FitData], question: &str, answer: &[f64]) -> Result<
     let word = question.split(' ').next().unwrap_or_default();
     let word = word.strip_prefix(ROUGH).unwrap_or(word);
     let expected = match (word, data) {
-        ("Seen", _) => answers(Question::Seen),
-        ("Drawn", _) => answers(Question::Drawn),
-        ("Held", _) => answers(Question::Held),
+        ("Seen", _) => answer_len(Question::Seen),
+        ("Drawn", _) => answer_len(Question::Drawn),
+        ("Held", _) => answer_len(Question::Held),
         // No drive can be made of the point.
         ("Figures" | "HeldFigures", [FitData::Points(_)]) if answer.len() == 1 && answer[0].is_nan() => return Ok(()),
-        ("Figures", [FitData::Points(points)]) => points::count(points, DataSplit::Seen),
-        ("HeldFigures", [FitData::Points(points)]) => points::count(points, DataSplit::Held),
+        ("Figures", [FitData::Points(points)]) => points::figure_count(points, DataSplit::Seen),
+        ("HeldFigures", [FitData::Points(points)]) => points::figure_count(points, DataSplit::Held),
         _ => return Err(format!("`{word}` is no question of this fit")),
     };
     if answer.len() != expected {
@@ -458,7 +462,7 @@ pub fn check_answer(data: &[FitData], question: &str, answer: &[f64]) -> Result<
 }
 
 /// The journal's text of a question.
-fn name(prefix: &str, question: &str, point: &[f64]) -> String {
+fn journal_key(prefix: &str, question: &str, point: &[f64]) -> String {
     let values: Vec<String> = point.iter().map(ToString::to_string).collect();
     format!("{prefix}{question} {}", values.join(" "))
 }

@@ -19,10 +19,10 @@ use rayon::prelude::*;
 use super::evaluator::{PointEvaluator, Question, share_better};
 use super::judge::SURE;
 use super::parameter::Parameter;
-use super::slope::{FINE, Slopes, better, descend};
+use super::slope::{FINE, Slopes, best_of_points, descend};
 
 /// Steps outwards.
-struct Steps {
+struct StepSizes {
     /// The first and the smallest, as shares of a range.
     first: f64,
     least: f64,
@@ -30,10 +30,10 @@ struct Steps {
     trials: usize,
 }
 
-const CLOSE: Steps = Steps { first: 1.0 / 128.0, least: 1.0 / 2048.0, trials: 11 };
+const CLOSE: StepSizes = StepSizes { first: 1.0 / 128.0, least: 1.0 / 2048.0, trials: 11 };
 
 /// Four doublings reach half of a range; an end is found to a sixty-fourth of the range.
-const COARSE: Steps = Steps { first: 1.0 / 32.0, least: 1.0 / 64.0, trials: 7 };
+const COARSE: StepSizes = StepSizes { first: 1.0 / 32.0, least: 1.0 / 64.0, trials: 7 };
 
 /// Steps over which slopes are taken, as a share of a range.
 const AHEAD: f64 = 0.02;
@@ -53,7 +53,7 @@ pub struct Intervals {
 impl Intervals {
     /// Adjusts the intervals to a point at which some numbers were put back and the others followed.
     #[must_use]
-    pub fn at(mut self, parameters: &[Parameter], point: &[f64]) -> Intervals {
+    pub fn adjusted_to(mut self, parameters: &[Parameter], point: &[f64]) -> Intervals {
         let went = |index: usize| point[index] == parameters[index].origin;
         for (index, ends) in self.of.iter_mut().enumerate() {
             let number = parameters[index].range().is_some();
@@ -85,7 +85,7 @@ pub struct IntervalQuery<'a> {
 type Tried = (Vec<f64>, Vec<f64>);
 
 /// The points that are no worse than the one with the losses `fit`.
-fn no_worse<'a>(fit: &[f64], tried: &'a [Tried]) -> Vec<&'a [f64]> {
+fn points_no_worse<'a>(fit: &[f64], tried: &'a [Tried]) -> Vec<&'a [f64]> {
     tried.iter().filter(|tried| share_better(fit, &tried.1) < SURE).map(|tried| &tried.0[..]).collect()
 }
 
@@ -93,12 +93,12 @@ fn no_worse<'a>(fit: &[f64], tried: &'a [Tried]) -> Vec<&'a [f64]> {
 const CENTRES: usize = 3;
 const WORTH: f64 = 0.002;
 
-fn least(tried: &[Tried]) -> Tried {
+fn best_tried(tried: &[Tried]) -> Tried {
     tried.iter().min_by(|a, b| a.1[0].total_cmp(&b.1[0])).expect("something was tried").clone()
 }
 
 /// Finds the intervals of what moved; none if the fit ends meanwhile.
-pub fn intervals(evaluator: &PointEvaluator<'_>, asked: &IntervalQuery<'_>) -> Intervals {
+pub fn find_intervals(evaluator: &PointEvaluator<'_>, asked: &IntervalQuery<'_>) -> Intervals {
     let is_number = |index: usize| evaluator.parameters[index].range().is_some();
     let moved: Vec<usize> = (0..asked.point.len()).filter(|&index| asked.moved[index] && is_number(index)).collect();
     let mut first: Vec<Vec<f64>> = vec![asked.point.to_vec()];
@@ -113,31 +113,31 @@ pub fn intervals(evaluator: &PointEvaluator<'_>, asked: &IntervalQuery<'_>) -> I
     let fit = tried[0].1.clone();
     let mut centre = tried[0].clone();
     for _ in 0..if asked.thorough { CENTRES } else { 1 } {
-        if evaluator.pauses() {
+        if evaluator.reach_checkpoint() {
             break;
         }
-        let walk = |&to: &(usize, f64)| outwards(evaluator, (&centre.0, &fit), asked, to);
+        let walk = |&to: &(usize, f64)| search_outwards(evaluator, (&centre.0, &fit), asked, to);
         let found: Vec<Vec<Tried>> = sides.par_iter().map(walk).collect();
         tried.extend(found.into_iter().flatten());
         if !asked.thorough {
             break;
         }
-        let best = descend(evaluator, least(&tried).0, asked.free, &FINE);
+        let best = descend(evaluator, best_tried(&tried).0, asked.free, &FINE);
         let answer = evaluator.ask(Question::Drawn, &best);
         tried.push((best, answer));
-        let best = least(&tried);
+        let best = best_tried(&tried);
         if best.1[0] >= centre.1[0] * (1.0 - WORTH) {
             break;
         }
         centre = best;
     }
-    let slopes = Slopes::at(evaluator, &centre.0, asked.free, AHEAD);
-    let pairs = slopes.as_ref().map_or_else(Vec::new, |slopes| trades(slopes, &moved));
-    let mut of = ends(evaluator.parameters, asked.point, &no_worse(&fit, &tried), &moved);
+    let slopes = Slopes::measure_at(evaluator, &centre.0, asked.free, AHEAD);
+    let pairs = slopes.as_ref().map_or_else(Vec::new, |slopes| trading_pairs(slopes, &moved));
+    let mut of = interval_ends(evaluator.parameters, asked.point, &points_no_worse(&fit, &tried), &moved);
     for index in (0..of.len()).filter(|&index| asked.moved[index]) {
-        of[index] = of[index].or_else(|| choices(evaluator, asked, (&fit, slopes.as_ref()), index));
+        of[index] = of[index].or_else(|| choice_interval(evaluator, asked, (&fit, slopes.as_ref()), index));
     }
-    if evaluator.pauses() {
+    if evaluator.reach_checkpoint() {
         return Intervals { of: vec![None; asked.point.len()], pairs: Vec::new() };
     }
     Intervals { of, pairs }
@@ -145,18 +145,21 @@ pub fn intervals(evaluator: &PointEvaluator<'_>, asked: &IntervalQuery<'_>) -> I
 
 /// The least and the largest choice of a numeric rule with which, the numbers following, a point is no worse than the
 /// one with the losses `fit`.
-fn choices(
+fn choice_interval(
     evaluator: &PointEvaluator<'_>,
     asked: &IntervalQuery<'_>,
     (fit, slopes): (&[f64], Option<&Slopes>),
     index: usize,
 ) -> Option<(f64, f64)> {
-    let numbers = evaluator.parameters[index].numbers()?;
+    let numbers = evaluator.parameters[index].numeric_choices()?;
     let no_worse = |&choice: &usize| {
         let mut other = asked.point.to_vec();
         other[index] = choice as f64;
         let settled = match slopes.filter(|_| !asked.thorough) {
-            Some(slopes) => better(evaluator, [slopes.across(evaluator, &other, None), vec![other]].concat()),
+            Some(slopes) => best_of_points(
+                evaluator,
+                [slopes.steps_from_other_rules(evaluator, &other, None), vec![other]].concat(),
+            ),
             None => descend(evaluator, other, asked.free, &FINE),
         };
         share_better(fit, &evaluator.ask(Question::Drawn, &settled)) < SURE
@@ -169,7 +172,7 @@ fn choices(
 }
 
 /// Moves one number outwards to one side while points are no worse than the one with the losses `fit`; returns the points tried.
-fn outwards(
+fn search_outwards(
     evaluator: &PointEvaluator<'_>,
     (centre, fit): (&[f64], &[f64]),
     asked: &IntervalQuery<'_>,
@@ -177,17 +180,17 @@ fn outwards(
 ) -> Vec<Tried> {
     let mut tried = Vec::new();
     let mut here = centre.to_vec();
-    let Some(mut slopes) = Slopes::at(evaluator, &here, asked.free, AHEAD) else { return tried };
+    let Some(mut slopes) = Slopes::measure_at(evaluator, &here, asked.free, AHEAD) else { return tried };
     let steps = if asked.thorough { CLOSE } else { COARSE };
     let mut step = steps.first;
     for _ in 0..steps.trials {
-        let beyond = better(evaluator, slopes.further(evaluator, &here, (index, side * step)).to_vec());
+        let beyond = best_of_points(evaluator, slopes.move_one_number(evaluator, &here, (index, side * step)).to_vec());
         if beyond[index] == here[index] {
             break;
         }
         let there = match asked.thorough {
-            true => settled(evaluator, beyond, asked.free, index),
-            false => Some((settled_once(evaluator, &slopes, beyond, index), None)),
+            true => settle_others(evaluator, beyond, asked.free, index),
+            false => Some((settle_once(evaluator, &slopes, beyond, index), None)),
         };
         let Some((settled, there)) = there else { break };
         let answer = evaluator.ask(Question::Drawn, &settled);
@@ -206,38 +209,43 @@ fn outwards(
 }
 
 /// `point` with the others settled once, as far as the slopes of another point lead.
-fn settled_once(evaluator: &PointEvaluator<'_>, slopes: &Slopes, point: Vec<f64>, index: usize) -> Vec<f64> {
-    let mut asked = slopes.across(evaluator, &point, Some(index));
+fn settle_once(evaluator: &PointEvaluator<'_>, slopes: &Slopes, point: Vec<f64>, index: usize) -> Vec<f64> {
+    let mut asked = slopes.steps_from_other_rules(evaluator, &point, Some(index));
     asked.push(point);
-    better(evaluator, asked)
+    best_of_points(evaluator, asked)
 }
 
 /// The most steps in which the others settle.
 const SETTLES: usize = 3;
 
 /// `point` with the others settled by least squares, and the slopes there.
-fn settled(
+fn settle_others(
     evaluator: &PointEvaluator<'_>,
     mut point: Vec<f64>,
     free: &[bool],
     index: usize,
 ) -> Option<(Vec<f64>, Option<Slopes>)> {
-    let mut slopes = Slopes::at(evaluator, &point, free, AHEAD)?;
+    let mut slopes = Slopes::measure_at(evaluator, &point, free, AHEAD)?;
     for _ in 0..SETTLES {
-        let asked = slopes.steps(evaluator, &point, Some(index));
+        let asked = slopes.residual_steps(evaluator, &point, Some(index));
         let losses = evaluator.losses(&asked);
         let least = (0..asked.len()).min_by(|&a, &b| losses[a].total_cmp(&losses[b]))?;
         if losses[least] >= evaluator.loss(&point) {
             break;
         }
         point.clone_from(&asked[least]);
-        slopes = Slopes::at(evaluator, &point, free, AHEAD)?;
+        slopes = Slopes::measure_at(evaluator, &point, free, AHEAD)?;
     }
     Some((point, Some(slopes)))
 }
 
 /// The ends of the intervals of what moved, over the points `known`.
-fn ends(parameters: &[Parameter], point: &[f64], known: &[&[f64]], moved: &[usize]) -> Vec<Option<(f64, f64)>> {
+fn interval_ends(
+    parameters: &[Parameter],
+    point: &[f64],
+    known: &[&[f64]],
+    moved: &[usize],
+) -> Vec<Option<(f64, f64)>> {
     let mut ends = vec![None; point.len()];
     for &index in moved {
         let values = known.iter().map(|known| known[index]);
@@ -250,7 +258,7 @@ fn ends(parameters: &[Parameter], point: &[f64], known: &[&[f64]], moved: &[usiz
 }
 
 /// Pairs of numbers that trade, with their correlation; the first moved.
-fn trades(slopes: &Slopes, moved: &[usize]) -> Vec<(usize, usize, f64)> {
+fn trading_pairs(slopes: &Slopes, moved: &[usize]) -> Vec<(usize, usize, f64)> {
     let together = slopes.correlations();
     let mut pairs = Vec::new();
     for (i, &a) in slopes.numbers.iter().enumerate().filter(|(_, a)| moved.contains(a)) {

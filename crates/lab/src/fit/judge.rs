@@ -12,8 +12,8 @@ use super::evaluator::{PointEvaluator, Question, share_better};
 use super::frugal::Fidelities;
 use super::interval::Intervals;
 use super::parameter::FigureMark;
-use super::search::{SearchEffort, numbers};
-use super::slope::{descend, followed};
+use super::search::{SearchEffort, search_numbers};
+use super::slope::{descend, set_with_followers};
 
 /// The share of draws in which a change must be better: one standard error of a normal distribution.
 pub const SURE: f64 = 0.84;
@@ -85,7 +85,7 @@ impl RejectionReason {
 
 /// Puts back what the seen data do not need: a number goes back if the others, following, meet them as well. The others follow on short
 /// jobs; whole jobs judge the result.
-pub fn thin(
+pub fn put_back_unneeded(
     at: Fidelities<'_, '_>,
     origin: &[f64],
     point: Vec<f64>,
@@ -95,11 +95,11 @@ pub fn thin(
     let whole = at.whole.ask(Question::Drawn, &point);
     let mut point = point;
     for index in numbers_moved(at.whole, origin, &point) {
-        if at.whole.pauses() {
+        if at.whole.reach_checkpoint() {
             break;
         }
-        let other = without(at.rough, origin, &point, index, effort);
-        if !at.whole.pauses() && share_better(&whole, &at.whole.ask(Question::Drawn, &other)) <= SPARED {
+        let other = put_back_and_follow(at.rough, origin, &point, index, effort);
+        if !at.whole.reach_checkpoint() && share_better(&whole, &at.whole.ask(Question::Drawn, &other)) <= SPARED {
             left[index] = Some(RejectionReason::NotTold);
             point = other;
         }
@@ -119,7 +119,7 @@ pub fn keep_determined(
     left: &mut [Option<RejectionReason>],
 ) -> Vec<f64> {
     let mut questions = vec![(Question::Drawn, effort.shares.sure)];
-    if evaluator.holds_back() {
+    if evaluator.has_held_data() {
         questions.push((Question::Held, effort.shares.agreed));
     }
     let whole: Vec<Vec<f64>> = questions.iter().map(|(question, _)| evaluator.ask(*question, &point)).collect();
@@ -132,12 +132,12 @@ pub fn keep_determined(
         let mut asked = questions.iter().zip(&whole);
         let worse =
             asked.any(|((question, sure), whole)| share_better(whole, &evaluator.ask(*question, other)) >= *sure);
-        !worse && better(evaluator, origin, other, effort.shares) != Some(false)
+        !worse && is_surely_better(evaluator, origin, other, effort.shares) != Some(false)
     };
     let mut point = point;
     for index in numbers_moved(evaluator, origin, &point).into_iter().filter(untold) {
-        let alone = alone(origin, &point, index);
-        let other = if will_do(&alone) { alone } else { without(evaluator, origin, &point, index, effort) };
+        let alone = with_original(origin, &point, index);
+        let other = if will_do(&alone) { alone } else { put_back_and_follow(evaluator, origin, &point, index, effort) };
         if will_do(&other) {
             left[index] = Some(RejectionReason::NotTold);
             point = other;
@@ -147,7 +147,7 @@ pub fn keep_determined(
 }
 
 /// `point` with one parameter at its original value.
-fn alone(origin: &[f64], point: &[f64], index: usize) -> Vec<f64> {
+fn with_original(origin: &[f64], point: &[f64], index: usize) -> Vec<f64> {
     let mut other = point.to_vec();
     other[index] = origin[index];
     other
@@ -157,7 +157,8 @@ fn alone(origin: &[f64], point: &[f64], index: usize) -> Vec<f64> {
 /// the fewest of several trading numbers carry the change.
 fn numbers_moved(evaluator: &PointEvaluator<'_>, origin: &[f64], point: &[f64]) -> Vec<usize> {
     let range = |index: usize| evaluator.parameters[index].range();
-    let by = |index: usize| range(index).map_or(0.0, |it| (it.place(point[index]) - it.place(origin[index])).abs());
+    let by =
+        |index: usize| range(index).map_or(0.0, |it| (it.place_of(point[index]) - it.place_of(origin[index])).abs());
     let rank = |index: usize| match evaluator.parameters[index].marked {
         FigureMark::Absent | FigureMark::Inferred | FigureMark::Provisional => 0,
         FigureMark::Imported | FigureMark::Fitted | FigureMark::Named => 1,
@@ -169,7 +170,7 @@ fn numbers_moved(evaluator: &PointEvaluator<'_>, origin: &[f64], point: &[f64]) 
 }
 
 /// `point` with one number at its original value, and the others that moved following.
-fn without(
+fn put_back_and_follow(
     evaluator: &PointEvaluator<'_>,
     origin: &[f64],
     point: &[f64],
@@ -177,32 +178,44 @@ fn without(
     effort: SearchEffort,
 ) -> Vec<f64> {
     let carried: Vec<bool> = (0..point.len()).map(|index| point[index] != origin[index]).collect();
-    let mut other = alone(origin, point, index);
-    let followed = followed(evaluator, point, &carried, (index, origin[index]));
+    let mut other = with_original(origin, point, index);
+    let followed = set_with_followers(evaluator, point, &carried, (index, origin[index]));
     let free: Vec<bool> = (0..other.len()).map(|other| carried[other] && other != index).collect();
-    let followed = descend(evaluator, followed, &free, effort.steps());
+    let followed = descend(evaluator, followed, &free, effort.step_shares());
     if evaluator.loss(&followed) < evaluator.loss(&other) {
         other = followed;
     }
-    numbers(evaluator, other, &free, 0.02, effort.following())
+    search_numbers(evaluator, other, &free, 0.02, effort.following_generations())
 }
 
 /// Puts back what the data do not confirm, the least important first; `left` gets the reasons.
-pub fn take_back(
+pub fn put_back_unconfirmed(
     evaluator: &PointEvaluator<'_>,
     origin: &[f64],
     point: Vec<f64>,
     shares: JudgeShares,
     left: &mut [Option<RejectionReason>],
 ) -> Vec<f64> {
-    let mut point = back(evaluator, (Question::Drawn, shares.sure), origin, point, (RejectionReason::NotTold, left));
-    if evaluator.holds_back() {
-        point = back(evaluator, (Question::Held, shares.agreed), origin, point, (RejectionReason::NotBetter, left));
+    let mut point = put_back_if_no_worse(
+        evaluator,
+        (Question::Drawn, shares.sure),
+        origin,
+        point,
+        (RejectionReason::NotTold, left),
+    );
+    if evaluator.has_held_data() {
+        point = put_back_if_no_worse(
+            evaluator,
+            (Question::Held, shares.agreed),
+            origin,
+            point,
+            (RejectionReason::NotBetter, left),
+        );
     }
     point
 }
 
-fn back(
+fn put_back_if_no_worse(
     evaluator: &PointEvaluator<'_>,
     (question, sure): (Question, f64),
     origin: &[f64],
@@ -211,7 +224,7 @@ fn back(
 ) -> Vec<f64> {
     let mut moved: Vec<usize> = (0..from.len()).filter(|&index| from[index] != origin[index]).collect();
     // The cheapest to put back is tested first: of two equivalent numbers one then stays.
-    let asked: Vec<Vec<f64>> = moved.iter().map(|&index| alone(origin, &from, index)).collect();
+    let asked: Vec<Vec<f64>> = moved.iter().map(|&index| with_original(origin, &from, index)).collect();
     let losses = evaluator.losses(&asked);
     let mut order: Vec<usize> = (0..moved.len()).collect();
     order.sort_by(|&a, &b| losses[a].total_cmp(&losses[b]));
@@ -219,7 +232,7 @@ fn back(
     let mut point = from.clone();
     let mut best = evaluator.ask(question, &point);
     for index in moved {
-        let other = alone(origin, &point, index);
+        let other = with_original(origin, &point, index);
         let answer = evaluator.ask(question, &other);
         if share_better(&best, &answer) < sure {
             point = other;
@@ -229,7 +242,7 @@ fn back(
         }
     }
     // Answers of a fit that ended meanwhile decide nothing.
-    if evaluator.pauses() {
+    if evaluator.reach_checkpoint() {
         return from;
     }
     for index in (0..point.len()).filter(|&index| point[index] != from[index]) {
@@ -239,9 +252,14 @@ fn back(
 }
 
 /// Whether `point` does better on the held-back data than `origin`, beyond noise; `None` without held-back data.
-pub fn better(evaluator: &PointEvaluator<'_>, origin: &[f64], point: &[f64], shares: JudgeShares) -> Option<bool> {
+pub fn is_surely_better(
+    evaluator: &PointEvaluator<'_>,
+    origin: &[f64],
+    point: &[f64],
+    shares: JudgeShares,
+) -> Option<bool> {
     let held = |point: &[f64]| evaluator.ask(Question::Held, point);
-    evaluator.holds_back().then(|| share_better(&held(point), &held(origin)) >= shares.sure)
+    evaluator.has_held_data().then(|| share_better(&held(point), &held(origin)) >= shares.sure)
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ const BEHIND: u64 = 128;
 
 /// Requests that are compared with one another.
 #[derive(Clone, Debug)]
-struct Group {
+struct RequestGroup {
     weight: f64,
     /// Measured mean, ns.
     scale: f64,
@@ -47,11 +47,11 @@ struct Group {
 pub struct MeasuredRequests {
     /// In ns.
     measured: Vec<u64>,
-    groups: Vec<Group>,
+    groups: Vec<RequestGroup>,
 }
 
 /// Marks the requests that are near the ones before them.
-pub fn near(rows: &[ReplayRow]) -> Vec<bool> {
+pub fn near_previous(rows: &[ReplayRow]) -> Vec<bool> {
     let close =
         |row: &ReplayRow, last: &ReplayRow| (last.lba..=last.lba + u64::from(last.sectors) + BEHIND).contains(&row.lba);
     let last = |index: usize| &rows[index.saturating_sub(BEFORE)..index];
@@ -61,7 +61,7 @@ pub fn near(rows: &[ReplayRow]) -> Vec<bool> {
 impl MeasuredRequests {
     /// Prepares the requests `range` of a trace.
     pub fn new(rows: &[ReplayRow], measured: &[Span], range: std::ops::Range<usize>) -> MeasuredRequests {
-        let near = near(rows);
+        let near = near_previous(rows);
         let of = |of: &dyn Fn(usize) -> bool| -> Vec<u32> {
             range.clone().filter(|&row| of(row)).map(|row| (row - range.start) as u32).collect()
         };
@@ -84,19 +84,19 @@ impl MeasuredRequests {
             let sum: u64 = rows.iter().map(|&row| measured[row as usize]).sum();
             let mut sorted = rows.clone();
             sorted.sort_by_key(|&row| (measured[row as usize], row));
-            Group { weight, scale: (sum as f64 / rows.len() as f64).max(1.0), rows, sorted }
+            RequestGroup { weight, scale: (sum as f64 / rows.len() as f64).max(1.0), rows, sorted }
         };
         let groups = groups.into_iter().map(group).collect();
         MeasuredRequests { measured, groups }
     }
 
     /// Number of requests.
-    pub fn requests(&self) -> usize {
+    pub fn request_count(&self) -> usize {
         self.measured.len()
     }
 
     /// The resampling block of a request.
-    fn block(&self, row: u32) -> usize {
+    fn resample_block(&self, row: u32) -> usize {
         row as usize * BLOCKS / self.measured.len()
     }
 
@@ -109,16 +109,16 @@ impl MeasuredRequests {
             let mut sorted = group.rows.clone();
             sorted.sort_by_key(|&row| (times[row as usize], row));
             for (loss, draw) in losses.iter_mut().zip(std::iter::once(None).chain(draws.iter().map(Some))) {
-                let times_counted = |row: u32| draw.map_or(1, |draw| u64::from(draw[self.block(row)]));
-                let paired = self.paired(group, &times, cap.nanos(), times_counted);
-                let apart = self.demerit(group, &sorted, &times, times_counted);
+                let times_counted = |row: u32| draw.map_or(1, |draw| u64::from(draw[self.resample_block(row)]));
+                let paired = self.paired_error_ns(group, &times, cap.nanos(), times_counted);
+                let apart = self.demerit_ns(group, &sorted, &times, times_counted);
                 *loss += group.weight * (PAIRED * paired + apart) / group.scale;
             }
         }
         losses
     }
 
-    fn paired(&self, group: &Group, times: &[u64], cap: u64, counted: impl Fn(u32) -> u64) -> f64 {
+    fn paired_error_ns(&self, group: &RequestGroup, times: &[u64], cap: u64, counted: impl Fn(u32) -> u64) -> f64 {
         let (mut sum, mut n) = (0u64, 0u64);
         for &row in &group.rows {
             let times_counted = counted(row);
@@ -129,7 +129,7 @@ impl MeasuredRequests {
     }
 
     /// The demerit in ns: both sides hold the same requests equally often, so their shares match.
-    fn demerit(&self, group: &Group, sorted: &[u32], times: &[u64], counted: impl Fn(u32) -> u64) -> f64 {
+    fn demerit_ns(&self, group: &RequestGroup, sorted: &[u32], times: &[u64], counted: impl Fn(u32) -> u64) -> f64 {
         let (mut i, mut j) = (0, 0);
         let (mut left, mut right) = (0u64, 0u64);
         let (mut sum, mut n) = (0.0f64, 0u64);
@@ -171,10 +171,10 @@ mod tests {
     #[test]
     fn near_is_inside_a_segment_behind_one_of_the_last() {
         let rows = [1000, 5000, 1008, 1136, 1137 + 8, 4999].map(|lba| row(Op::Read, lba));
-        assert_eq!(near(&rows), [false, false, true, true, true, false]);
+        assert_eq!(near_previous(&rows), [false, false, true, true, true, false]);
         let far: Vec<ReplayRow> =
             (0..12).map(|index| row(Op::Read, if index == 11 { 0 } else { index * 10_000 })).collect();
-        assert!(!near(&far)[11]);
+        assert!(!near_previous(&far)[11]);
     }
 
     #[test]

@@ -13,27 +13,27 @@ td:first-child,th:first-child{text-align:left}svg{max-width:100%;height:auto}.he
 figcaption{color:#555;font-size:.9rem}";
 
 /// The page on `title`'s fit. `data` describes the data, `search` the least loss after each number of points.
-pub fn page(title: &str, report: &FitReport, data: &str, search: &[(u64, f64)]) -> String {
+pub fn render_html(title: &str, report: &FitReport, data: &str, search: &[(u64, f64)]) -> String {
     let mut text = format!(
         "<!doctype html>\n<html lang=\"en\"><meta charset=\"utf-8\"><title>{0}, fitted</title><style>{STYLE}</style>\n<h1>{0}, \
          fitted</h1>\n<p class=\"head\">{2}</p>\n<p>{1}.</p>\n",
-        escaped(title),
-        escaped(data),
-        escaped(&headline(report))
+        escape_html(title),
+        escape_html(data),
+        escape_html(&headline_text(report))
     );
     for warning in &report.warnings {
-        let _ = writeln!(text, "<p><strong>{}</strong></p>", escaped(warning));
+        let _ = writeln!(text, "<p><strong>{}</strong></p>", escape_html(warning));
     }
-    text.push_str(&pictures::jobs(&report.points));
-    text.push_str(&pictures::intervals(&report.figures));
-    text.push_str(&pictures::search(search));
+    text.push_str(&pictures::draw_job_errors(&report.points));
+    text.push_str(&pictures::draw_intervals(&report.figures));
+    text.push_str(&pictures::draw_search(search));
     let rows = report.figures.iter().map(|figure| {
         let interval = figure.interval.map_or(String::new(), |(low, high)| format!("{low} … {high}"));
         vec![figure.name.clone(), figure.before.clone(), figure.after.clone(), interval]
     });
-    section(&mut text, "What moved", &["figure", "was", "is", "between"], rows);
+    write_section(&mut text, "What moved", &["figure", "was", "is", "between"], rows);
     for trace in &report.traces {
-        of_trace(&mut text, title, trace);
+        write_trace(&mut text, title, trace);
     }
     let rows = report.points.iter().map(|point| {
         let part = if point.held { "held back" } else { "seen" };
@@ -41,11 +41,11 @@ pub fn page(title: &str, report: &FitReport, data: &str, search: &[(u64, f64)]) 
         let figures = [point.measured, point.before, point.after].map(|value| format!("{value:.3}"));
         [vec![point.what.clone(), point.figure.clone(), part.to_owned()], figures.to_vec(), vec![off]].concat()
     });
-    section(&mut text, "Jobs", &["job", "figure", "part", "measured", "before", "after", "off %"], rows);
+    write_section(&mut text, "Jobs", &["job", "figure", "part", "measured", "before", "after", "off %"], rows);
     let rows = report.left.iter().map(|left| vec![left.name.clone(), left.value.clone(), left.why.words().to_owned()]);
-    section(&mut text, "What stayed", &["figure", "is", "why"], rows);
+    write_section(&mut text, "What stayed", &["figure", "is", "why"], rows);
     let rows = report.trades.iter().map(|(a, b)| vec![a.clone(), b.clone()]);
-    section(&mut text, "What the data tell together only", &["figure", "and"], rows);
+    write_section(&mut text, "What the data tell together only", &["figure", "and"], rows);
     text + "</html>\n"
 }
 
@@ -53,7 +53,7 @@ pub fn page(title: &str, report: &FitReport, data: &str, search: &[(u64, f64)]) 
 const NAMED: usize = 3;
 
 /// The summary: figures that moved, and the errors on the held-back data before and after.
-fn headline(report: &FitReport) -> String {
+fn headline_text(report: &FitReport) -> String {
     let names: Vec<&str> = report.figures.iter().take(NAMED).map(|figure| figure.name.as_str()).collect();
     let more = report.figures.len().saturating_sub(NAMED);
     let moved = match (report.figures.len(), more) {
@@ -88,11 +88,14 @@ fn headline(report: &FitReport) -> String {
     }
 }
 
-fn of_trace(text: &mut String, title: &str, trace: &TraceErrors) {
+fn write_trace(text: &mut String, title: &str, trace: &TraceErrors) {
     let parts = [("seen", &trace.seen), ("held back", &trace.held)];
     let rows = parts.iter().filter_map(|(name, errors)| Some((name, errors.as_ref()?))).flat_map(|(name, errors)| {
-        kinds(&errors[0]).into_iter().zip(kinds(&errors[1])).filter(|((_, before), _)| before.n > 0).map(
-            move |((kind, before), (_, after))| {
+        errors_by_kind(&errors[0])
+            .into_iter()
+            .zip(errors_by_kind(&errors[1]))
+            .filter(|((_, before), _)| before.n > 0)
+            .map(move |((kind, before), (_, after))| {
                 let ms = [
                     before.mean_measured_ms,
                     before.mean_simulated_ms,
@@ -102,31 +105,32 @@ fn of_trace(text: &mut String, title: &str, trace: &TraceErrors) {
                 ];
                 let ms = ms.map(|ms| format!("{ms:.3}"));
                 [vec![format!("{kind}, {name}"), before.n.to_string()], ms.to_vec()].concat()
-            },
-        )
+            })
     });
     let heads = ["", "requests", "measured mean ms", "before", "after", "demerit before ms", "after"];
-    section(text, &trace.file, &heads, rows);
+    write_section(text, &trace.file, &heads, rows);
     if let Some(other) = &trace.beside {
-        beside(text, trace, other);
+        write_reference(text, trace, other);
     }
-    text.push_str(&plot::svg(title, &trace.samples));
+    text.push_str(&plot::draw_svg(title, &trace.samples));
     let rows = trace.remains.iter().map(|row| {
         let ms = [row.measured_ms, row.simulated_ms, row.demerit_ms].map(|ms| format!("{ms:.3}"));
         [vec![row.which.clone(), row.n.to_string()], ms.to_vec()].concat()
     });
-    section(text, "What remains", &["", "requests", "measured mean ms", "simulated", "demerit ms"], rows);
+    write_section(text, "What remains", &["", "requests", "measured mean ms", "simulated", "demerit ms"], rows);
 }
 
 /// Adds a table of another simulator's errors and of those after the fit.
-fn beside(text: &mut String, trace: &TraceErrors, other: &ReferenceErrors) {
+fn write_reference(text: &mut String, trace: &TraceErrors, other: &ReferenceErrors) {
     let after = |errors: &Option<[Validation; 2]>| errors.map(|errors| errors[1]);
     let parts = [
         ("seen", other.seen, after(&trace.seen)),
         ("held back", other.held, after(&trace.held)),
         ("whole", Some(other.whole), Some(trace.whole)),
     ];
-    let parts = parts.into_iter().filter_map(|(part, other, ours)| Some((part, kinds(&other?), kinds(&ours?))));
+    let parts = parts
+        .into_iter()
+        .filter_map(|(part, other, ours)| Some((part, errors_by_kind(&other?), errors_by_kind(&ours?))));
     let rows = parts.flat_map(|(part, other, ours)| {
         other.into_iter().zip(ours).filter(|(_, (_, ours))| ours.n > 0).map(move |((kind, other), (_, ours))| {
             let figures = [other.mean_simulated_ms, other.demerit_ms].map(|ms| format!("{ms:.3}"));
@@ -135,31 +139,35 @@ fn beside(text: &mut String, trace: &TraceErrors, other: &ReferenceErrors) {
         })
     });
     let heading = format!("Beside {}", other.name);
-    section(text, &heading, &["", "its mean ms", "its demerit ms", "its demerit %", "after the fit %"], rows);
+    write_section(text, &heading, &["", "its mean ms", "its demerit ms", "its demerit %", "after the fit %"], rows);
 }
 
-fn kinds(of: &Validation) -> [(&'static str, ResponseErrors); 3] {
+fn errors_by_kind(of: &Validation) -> [(&'static str, ResponseErrors); 3] {
     [("all", of.all), ("reads", of.reads), ("writes", of.writes)]
 }
 
 /// Adds a heading and a table, if there are rows.
-fn section(text: &mut String, heading: &str, heads: &[&str], rows: impl Iterator<Item = Vec<String>>) {
+fn write_section(text: &mut String, heading: &str, heads: &[&str], rows: impl Iterator<Item = Vec<String>>) {
     let mut rows = rows.peekable();
     if rows.peek().is_none() {
         return;
     }
     let cells = |tag: &str, cells: &mut dyn Iterator<Item = &str>| {
-        cells.fold(String::new(), |row, cell| row + &format!("<{tag}>{}</{tag}>", escaped(cell)))
+        cells.fold(String::new(), |row, cell| row + &format!("<{tag}>{}</{tag}>", escape_html(cell)))
     };
-    let _ =
-        writeln!(text, "<h2>{}</h2>\n<table><tr>{}</tr>", escaped(heading), cells("th", &mut heads.iter().copied()));
+    let _ = writeln!(
+        text,
+        "<h2>{}</h2>\n<table><tr>{}</tr>",
+        escape_html(heading),
+        cells("th", &mut heads.iter().copied())
+    );
     for row in rows {
         let _ = writeln!(text, "<tr>{}</tr>", cells("td", &mut row.iter().map(String::as_str)));
     }
     text.push_str("</table>\n");
 }
 
-fn escaped(text: &str) -> String {
+fn escape_html(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
@@ -170,10 +178,10 @@ mod tests {
     #[test]
     fn names_of_files_are_no_markup() {
         let mut text = String::new();
-        section(&mut text, "<b>", &["a"], [vec!["1 < 2 & \"x\"".to_owned()]].into_iter());
+        write_section(&mut text, "<b>", &["a"], [vec!["1 < 2 & \"x\"".to_owned()]].into_iter());
         assert!(text.contains("&lt;b&gt;") && text.contains("1 &lt; 2 &amp; &quot;x&quot;"), "{text}");
         let empty = text.clone();
-        section(&mut text, "none", &["a"], std::iter::empty());
+        write_section(&mut text, "none", &["a"], std::iter::empty());
         assert_eq!(text, empty);
     }
 }

@@ -82,9 +82,9 @@ pub struct Parameter {
 
 impl Parameter {
     /// Formats a value.
-    pub fn says(&self, value: f64) -> String {
+    pub fn format_value(&self, value: f64) -> String {
         match &self.form {
-            ParameterDomain::Number(range) => range.says(value),
+            ParameterDomain::Number(range) => range.format_value(value),
             ParameterDomain::Choice(words) => words[value as usize].clone(),
         }
     }
@@ -97,11 +97,11 @@ impl Parameter {
     /// True if `interval` is so wide that the number is hardly determined.
     pub fn is_wide(&self, interval: Option<(f64, f64)>) -> bool {
         let both = interval.zip(self.range());
-        both.is_some_and(|((low, high), range)| range.place(high) - range.place(low) > WIDE)
+        both.is_some_and(|((low, high), range)| range.place_of(high) - range.place_of(low) > WIDE)
     }
 
     /// Returns the choices as numbers, if it is a numeric rule.
-    pub fn numbers(&self) -> Option<Vec<f64>> {
+    pub fn numeric_choices(&self) -> Option<Vec<f64>> {
         if let ParameterDomain::Choice(words) = &self.form {
             words.iter().map(|word| word.parse().ok()).collect()
         } else {
@@ -111,7 +111,7 @@ impl Parameter {
 }
 
 /// Collects all parameters of `drive`. With `only`, those with these keys (or below these sections), whatever their origin.
-pub fn of(drive: &DriveFile, only: &[String]) -> Vec<Parameter> {
+pub fn collect_parameters(drive: &DriveFile, only: &[String]) -> Vec<Parameter> {
     let named = |key: &str| only.iter().any(|only| key == only || key.starts_with(&format!("{only}.")));
     let moved = |key: &str, marked: Option<FigureMark>| match (only.is_empty(), named(key)) {
         (true, _) => marked,
@@ -120,26 +120,28 @@ pub fn of(drive: &DriveFile, only: &[String]) -> Vec<Parameter> {
     };
     let mut all = Vec::new();
     for figure in drive.figures() {
-        let Some(marked) = moved(figure.key, marked(drive, figure)) else { continue };
+        let Some(marked) = moved(figure.key, figure_mark(drive, figure)) else { continue };
         match &figure.value {
-            FigureValue::Points(points) if figure.key == CURVE && is_table(drive) => all.extend(bends(points, marked)),
-            FigureValue::Whole(_) | FigureValue::Number(_) if ranges::rule(figure.key).is_none() => {
-                all.extend(number(drive, figure, marked));
+            FigureValue::Points(points) if figure.key == CURVE && has_seek_table(drive) => {
+                all.extend(bend_parameters(points, marked))
             }
-            _ => all.extend(rule(figure.key, Some(&figure.value), marked)),
+            FigureValue::Whole(_) | FigureValue::Number(_) if ranges::find_rule(figure.key).is_none() => {
+                all.extend(number_parameter(drive, figure, marked));
+            }
+            _ => all.extend(rule_parameter(figure.key, Some(&figure.value), marked)),
         }
     }
     let absent = ranges::RULES.iter().filter(|(key, _)| drive.figure(key).is_none());
-    all.extend(absent.filter_map(|(key, _)| rule(key, None, moved(key, Some(FigureMark::Absent))?)));
+    all.extend(absent.filter_map(|(key, _)| rule_parameter(key, None, moved(key, Some(FigureMark::Absent))?)));
     all
 }
 
-fn is_table(drive: &DriveFile) -> bool {
+fn has_seek_table(drive: &DriveFile) -> bool {
     drive.figure("mechanics.seek.form").is_some_and(|form| form.value == FigureValue::Word("table".to_owned()))
 }
 
 /// The origin of a figure, if it may move.
-fn marked(drive: &DriveFile, figure: &Figure) -> Option<FigureMark> {
+fn figure_mark(drive: &DriveFile, figure: &Figure) -> Option<FigureMark> {
     let cites = |name: &str| drive.sources.get(name).is_some_and(|text| figure.source.starts_with(text.as_str()));
     match figure.kind {
         FigureOrigin::Inferred if figure.source.starts_with("provisional") => Some(FigureMark::Provisional),
@@ -151,14 +153,14 @@ fn marked(drive: &DriveFile, figure: &Figure) -> Option<FigureMark> {
     }
 }
 
-fn number(drive: &DriveFile, figure: &Figure, marked: FigureMark) -> Option<Parameter> {
+fn number_parameter(drive: &DriveFile, figure: &Figure, marked: FigureMark) -> Option<Parameter> {
     let origin = drive.number(figure.key)?;
-    let range = ranges::of(figure.key, origin)?;
+    let range = ranges::range_for_key(figure.key, origin)?;
     let (name, key) = (figure.key.to_owned(), figure.key);
     Some(Parameter { name, key, bend: None, form: ParameterDomain::Number(range), origin, marked })
 }
 
-fn bends(points: &[(u32, f64)], marked: FigureMark) -> Vec<Parameter> {
+fn bend_parameters(points: &[(u32, f64)], marked: FigureMark) -> Vec<Parameter> {
     let longest = points.iter().map(|point| point.0).max().unwrap_or(1);
     let at = |share: f64| {
         let distance = share * f64::from(longest);
@@ -168,15 +170,15 @@ fn bends(points: &[(u32, f64)], marked: FigureMark) -> Vec<Parameter> {
         name: format!("{CURVE} ({place})"),
         key: CURVE,
         bend: Some(index),
-        form: ParameterDomain::Number(ranges::bend(at([0.0, QUARTER, 1.0][index]))),
+        form: ParameterDomain::Number(ranges::bend_range(at([0.0, QUARTER, 1.0][index]))),
         origin: 0.0,
         marked,
     };
     BENDS.iter().enumerate().map(bend).collect()
 }
 
-fn rule(key: &'static str, value: Option<&FigureValue>, marked: FigureMark) -> Option<Parameter> {
-    let (otherwise, words) = ranges::rule(key)?;
+fn rule_parameter(key: &'static str, value: Option<&FigureValue>, marked: FigureMark) -> Option<Parameter> {
+    let (otherwise, words) = ranges::find_rule(key)?;
     let mut words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
     let now = value.map_or_else(|| otherwise.to_owned(), ToString::to_string);
     if !words.contains(&now) {
@@ -187,16 +189,16 @@ fn rule(key: &'static str, value: Option<&FigureValue>, marked: FigureMark) -> O
 }
 
 /// The profile's own point: every parameter at its value there.
-pub fn origin(parameters: &[Parameter]) -> Vec<f64> {
+pub fn original_point(parameters: &[Parameter]) -> Vec<f64> {
     parameters.iter().map(|parameter| parameter.origin).collect()
 }
 
 /// The settings of a point that differ from the profile, as keys and texts.
-pub fn settings(drive: &DriveFile, parameters: &[Parameter], point: &[f64]) -> Vec<(&'static str, String)> {
+pub fn changed_settings(drive: &DriveFile, parameters: &[Parameter], point: &[f64]) -> Vec<(&'static str, String)> {
     let moved = || parameters.iter().zip(point).filter(|(parameter, value)| parameter.origin != **value);
     let mut all: Vec<(&'static str, String)> = moved()
         .filter(|(parameter, _)| parameter.bend.is_none())
-        .map(|(parameter, value)| (parameter.key, parameter.says(*value)))
+        .map(|(parameter, value)| (parameter.key, parameter.format_value(*value)))
         .collect();
     let mut corrections = [0.0; 3];
     for (parameter, value) in moved() {
@@ -207,14 +209,15 @@ pub fn settings(drive: &DriveFile, parameters: &[Parameter], point: &[f64]) -> V
     if corrections != [0.0; 3]
         && let Some(Figure { value: FigureValue::Points(points), .. }) = drive.figure(CURVE)
     {
-        let rows: Vec<String> = bent(points, corrections).iter().map(|(at, ms)| format!("[{at}, {ms}]")).collect();
+        let rows: Vec<String> =
+            bend_curve(points, corrections).iter().map(|(at, ms)| format!("[{at}, {ms}]")).collect();
         all.push((CURVE, format!("[{}]", rows.join(", "))));
     }
     all
 }
 
 /// A seek curve with corrections in milliseconds at the three bends, in whole microseconds.
-pub fn bent(points: &[(u32, f64)], [short, quarter, long]: [f64; 3]) -> Vec<(u32, f64)> {
+pub fn bend_curve(points: &[(u32, f64)], [short, quarter, long]: [f64; 3]) -> Vec<(u32, f64)> {
     let longest = f64::from(points.iter().map(|point| point.0).max().unwrap_or(1).max(1));
     let correction = |distance: u32| {
         let place = 2.0 * (f64::from(distance) / longest).sqrt();
@@ -228,9 +231,9 @@ pub fn bent(points: &[(u32, f64)], [short, quarter, long]: [f64; 3]) -> Vec<(u32
 }
 
 /// Makes the drive of a point.
-pub fn apply(drive: &DriveFile, parameters: &[Parameter], point: &[f64]) -> Result<DriveFile, Vec<Diagnostic>> {
+pub fn apply_point(drive: &DriveFile, parameters: &[Parameter], point: &[f64]) -> Result<DriveFile, Vec<Diagnostic>> {
     let mut moved = drive.clone();
-    for (key, text) in settings(drive, parameters, point) {
+    for (key, text) in changed_settings(drive, parameters, point) {
         moved.set(key, &text)?;
     }
     Ok(moved)
@@ -243,9 +246,9 @@ mod tests {
 
     #[test]
     fn what_is_stated_stays_unless_it_is_named() {
-        let drive = catalogue::load("barracuda-7200.7-ncq").unwrap();
+        let drive = catalogue::load_drive("barracuda-7200.7-ncq").unwrap();
         let kind = |key: &str| drive.figure(key).map(|figure| figure.kind);
-        let free = of(&drive, &[]);
+        let free = collect_parameters(&drive, &[]);
         assert!(free.len() > 10);
         for parameter in &free {
             assert!(
@@ -253,24 +256,24 @@ mod tests {
                 "{parameter:?}"
             );
         }
-        let named = of(&drive, &["mechanics.rpm".to_owned()]);
+        let named = collect_parameters(&drive, &["mechanics.rpm".to_owned()]);
         assert_eq!(named.iter().map(|p| (p.key, p.marked)).collect::<Vec<_>>(), [("mechanics.rpm", FigureMark::Named)]);
-        let section = of(&drive, &["overhead".to_owned()]);
+        let section = collect_parameters(&drive, &["overhead".to_owned()]);
         assert!(section.len() > 3 && section.iter().all(|p| p.key.starts_with("overhead.")));
     }
 
     #[test]
     fn the_point_of_origin_is_the_drive_itself() {
-        let drive = catalogue::load("atlas-10k-v-300").unwrap();
-        let parameters = of(&drive, &[]);
-        assert_eq!(apply(&drive, &parameters, &origin(&parameters)).unwrap(), drive);
+        let drive = catalogue::load_drive("atlas-10k-v-300").unwrap();
+        let parameters = collect_parameters(&drive, &[]);
+        assert_eq!(apply_point(&drive, &parameters, &original_point(&parameters)).unwrap(), drive);
     }
 
     #[test]
     fn a_bent_curve_is_off_by_what_is_said_and_straight_over_the_root_between() {
         let points = [(0, 0.0), (1, 1.0), (25, 3.0), (100, 5.0)];
-        assert_eq!(bent(&points, [0.0; 3]), points);
-        let found = bent(&points, [0.1, 0.3, -0.2]);
+        assert_eq!(bend_curve(&points, [0.0; 3]), points);
+        let found = bend_curve(&points, [0.1, 0.3, -0.2]);
         // At 1 of 100 the root is 0.1, a fifth of the way to the quarter: 0.1 + 0.2 · 0.2 = 0.14.
         assert_eq!(found, [(0, 0.0), (1, 1.14), (25, 3.3), (100, 4.8)]);
     }

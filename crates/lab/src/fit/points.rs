@@ -18,11 +18,11 @@ use seekwise_model::workload::replay::{ReplayRow, Timing};
 use seekwise_run::cutoff::RunCutoff;
 use seekwise_run::work::Work;
 
-use super::data::{DataSplit, counts};
+use super::data::{DataSplit, draw_counts};
 use super::slope::{SimulatedValue, SlopeTarget};
-use crate::run::measure_first;
+use crate::run::measure_run_until;
 use crate::stats::RequestKind;
-use crate::validate::replay;
+use crate::validate::replay_rows;
 
 /// Requests after which a point's job ends: its figures are within a hundredth by then.
 pub const MOST: u64 = 20_000;
@@ -59,16 +59,16 @@ pub struct MeasuredFigure {
 
 impl MeasuredFigure {
     fn is_rate(&self) -> bool {
-        matches!(bare(&self.name), "iops" | "mib_s" | "mb_s")
+        matches!(without_direction(&self.name), "iops" | "mib_s" | "mb_s")
     }
 
     fn is_percentile(&self) -> bool {
-        percentile(bare(&self.name)).is_some()
+        percentile_share(without_direction(&self.name)).is_some()
     }
 }
 
 /// A figure's name without the direction.
-fn bare(name: &str) -> &str {
+fn without_direction(name: &str) -> &str {
     name.strip_prefix("write.").or(name.strip_prefix("read.")).unwrap_or(name)
 }
 
@@ -89,19 +89,20 @@ const RUN_TO_RUN: f64 = 0.015;
 const MANY: usize = 8;
 
 /// Draws `points` once.
-pub fn again(points: &[&MeasuredPoint], chance: &mut Rng) -> Vec<PointWeight> {
-    let times = if points.len() < MANY { vec![1; points.len()] } else { counts(points.len(), chance) };
+pub fn draw_weights(points: &[&MeasuredPoint], chance: &mut Rng) -> Vec<PointWeight> {
+    let times = if points.len() < MANY { vec![1; points.len()] } else { draw_counts(points.len(), chance) };
     let one = |(point, counts): (&&MeasuredPoint, u32)| {
-        let run = RUN_TO_RUN * normal(chance);
-        let mut off =
-            |figure: &MeasuredFigure| (if figure.is_rate() { -run } else { run }) + figure.error * normal(chance);
+        let run = RUN_TO_RUN * normal_deviate(chance);
+        let mut off = |figure: &MeasuredFigure| {
+            (if figure.is_rate() { -run } else { run }) + figure.error * normal_deviate(chance)
+        };
         PointWeight { counts, off: point.figures.iter().map(&mut off).collect() }
     };
     points.iter().zip(times).map(one).collect()
 }
 
 /// A normal deviate (G. Box and M. Muller 1958).
-fn normal(chance: &mut Rng) -> f64 {
+fn normal_deviate(chance: &mut Rng) -> f64 {
     let mut uniform = || ((chance.next_u64() >> 11) as f64 + 0.5) / (1u64 << 53) as f64;
     (-2.0 * uniform().ln()).sqrt() * (std::f64::consts::TAU * uniform()).cos()
 }
@@ -137,18 +138,18 @@ pub const FIGURES: &str = "iops, mib_s, mb_s, mean, or a percentile such as p50 
 
 /// True if `name` is that of a figure.
 pub fn is_figure(name: &str) -> bool {
-    let name = bare(name);
-    matches!(name, "iops" | "mib_s" | "mb_s" | "mean") || percentile(name).is_some()
+    let name = without_direction(name);
+    matches!(name, "iops" | "mib_s" | "mb_s" | "mean") || percentile_share(name).is_some()
 }
 
-fn percentile(name: &str) -> Option<f64> {
+fn percentile_share(name: &str) -> Option<f64> {
     let percent = name.strip_prefix('p')?.parse::<f64>().ok()?;
     (percent > 0.0 && percent < 100.0).then_some(percent / 100.0)
 }
 
 impl MeasuredPoint {
     /// Simulates the job on `drive`; returns its figures in their order.
-    pub fn simulated(&self, drive: &DriveFile) -> Result<Vec<f64>, Vec<Diagnostic>> {
+    pub fn simulate_figures(&self, drive: &DriveFile) -> Result<Vec<f64>, Vec<Diagnostic>> {
         let mut drive = drive.clone();
         for (key, value) in &self.set {
             drive.set(key, value)?;
@@ -157,13 +158,13 @@ impl MeasuredPoint {
         let wrong = |message: String| vec![Diagnostic::at(&self.file, self.line, message)];
         match &self.doing {
             PointWork::Step(distance, sectors) => {
-                let rows = steps(*distance, *sectors, profile.geometry.sectors());
+                let rows = step_rows(*distance, *sectors, profile.geometry.sectors());
                 let mut sum = Span::ZERO;
                 let stack = Stack::bare(profile);
-                replay(&stack, &rows, Timing::Think, RunCutoff::NEVER, Seed(1), &mut |record| {
+                replay_rows(&stack, &rows, Timing::Think, RunCutoff::NEVER, Seed(1), &mut |record| {
                     // Every second request is the step, with an even stamp.
                     if record.request.stamp % 2 == 0 {
-                        sum += record.response();
+                        sum += record.response_time();
                     }
                 })
                 .map_err(|error| wrong(error.to_string()))?;
@@ -172,12 +173,13 @@ impl MeasuredPoint {
             PointWork::Job(job) => {
                 let (mut stack, work) = (job.0.clone(), &job.1);
                 stack.profile = profile;
-                let measured = measure_first(RunCutoff::after(self.most), &stack.into(), work, 1, |_| {})
+                let measured = measure_run_until(RunCutoff::after_requests(self.most), &stack.into(), work, 1, |_| {})
                     .map_err(|error| wrong(error.to_string()))?;
                 self.figures
                     .iter()
                     .map(|figure| {
-                        value(&measured.run, figure).ok_or_else(|| wrong(format!("the job gives no `{}`", figure.name)))
+                        figure_value(&measured.run, figure)
+                            .ok_or_else(|| wrong(format!("the job gives no `{}`", figure.name)))
                     })
                     .collect()
             }
@@ -185,7 +187,7 @@ impl MeasuredPoint {
     }
 
     /// The weight of each figure, 1 in all: rate and mean share twice as much as percentiles.
-    fn weights(&self) -> Vec<f64> {
+    fn figure_weights(&self) -> Vec<f64> {
         let n = |percentiles: bool| self.figures.iter().filter(|it| it.is_percentile() == percentiles).count() as f64;
         let (level, spread) = (n(false), n(true));
         let all = if level > 0.0 { LEVEL } else { 0.0 } + if spread > 0.0 { 1.0 } else { 0.0 };
@@ -197,7 +199,7 @@ impl MeasuredPoint {
     /// The mean distance of two sets of its figures.
     fn loss_between(&self, one: &[f64], other: &[f64]) -> f64 {
         let far = |(a, b): (&f64, &f64)| (a.max(1e-9).ln() - b.max(1e-9).ln()).abs();
-        self.weights().into_iter().zip(one.iter().zip(other)).map(|(weight, both)| weight * far(both)).sum()
+        self.figure_weights().into_iter().zip(one.iter().zip(other)).map(|(weight, both)| weight * far(both)).sum()
     }
 
     /// The error of `simulated`; `off` shifts the measured figures.
@@ -206,17 +208,17 @@ impl MeasuredPoint {
             let measured = self.figures[index].measured.ln() + off.map_or(0.0, |off| off[index]);
             weight * (simulated[index].max(1e-9).ln() - measured).abs()
         };
-        self.weights().into_iter().enumerate().map(one).sum()
+        self.figure_weights().into_iter().enumerate().map(one).sum()
     }
 }
 
-fn value(run: &crate::stats::summary::RunTally, figure: &MeasuredFigure) -> Option<f64> {
-    let reads = run.kind(RequestKind::Read);
+fn figure_value(run: &crate::stats::summary::RunTally, figure: &MeasuredFigure) -> Option<f64> {
+    let reads = run.kind_summary(RequestKind::Read);
     let (kind, name) = match (figure.name.strip_prefix("write."), figure.name.strip_prefix("read.")) {
-        (Some(name), _) => (run.kind(RequestKind::Write), name),
+        (Some(name), _) => (run.kind_summary(RequestKind::Write), name),
         (_, Some(name)) => (reads, name),
         _ if reads.tally.ios() > 0 => (reads, figure.name.as_str()),
-        _ => (run.kind(RequestKind::Write), figure.name.as_str()),
+        _ => (run.kind_summary(RequestKind::Write), figure.name.as_str()),
     };
     match name {
         _ if kind.tally.ios() == 0 => None,
@@ -224,12 +226,12 @@ fn value(run: &crate::stats::summary::RunTally, figure: &MeasuredFigure) -> Opti
         "mib_s" => Some(kind.bytes_per_s() / 1_048_576.0),
         "mb_s" => Some(kind.bytes_per_s() / 1e6),
         "mean" => kind.tally.responses().mean().map(|ns| ns / 1e6),
-        name => kind.tally.responses().quantile(percentile(name)?).map(|time| time.nanos() as f64 / 1e6),
+        name => kind.tally.responses().quantile(percentile_share(name)?).map(|time| time.nanos() as f64 / 1e6),
     }
 }
 
 /// Alternating reads at a random place and at a fixed distance after it.
-fn steps(distance: u64, sectors: u32, capacity: u64) -> Vec<ReplayRow> {
+fn step_rows(distance: u64, sectors: u32, capacity: u64) -> Vec<ReplayRow> {
     let mut chance = Seed(1).stream("steps");
     let room = capacity.saturating_sub(distance + u64::from(sectors)).max(1);
     let mut rows = Vec::new();
@@ -270,31 +272,35 @@ pub fn hold_every_other(points: &mut [MeasuredPoint]) {
 
 /// `points` with each job as short as its figures allow: those of `drive` are then those of the whole job, as nearly as a
 /// run on a real drive repeats itself (`RUN_TO_RUN`, twice for the difference of two).
-pub fn shortened(points: &[MeasuredPoint], drive: &DriveFile) -> Vec<MeasuredPoint> {
+pub fn shorten_jobs(points: &[MeasuredPoint], drive: &DriveFile) -> Vec<MeasuredPoint> {
     let short = |point: &MeasuredPoint| -> MeasuredPoint {
-        let Ok(whole) = point.simulated(drive) else { return point.clone() };
+        let Ok(whole) = point.simulate_figures(drive) else { return point.clone() };
         let same = |most: &u64| {
             let short = MeasuredPoint { most: *most, ..point.clone() };
-            short.simulated(drive).is_ok_and(|found| point.loss_between(&found, &whole) <= 2.0 * RUN_TO_RUN)
+            short.simulate_figures(drive).is_ok_and(|found| point.loss_between(&found, &whole) <= 2.0 * RUN_TO_RUN)
         };
         MeasuredPoint { most: SHORTER.into_iter().find(same).unwrap_or(point.most), ..point.clone() }
     };
     points.par_iter().map(short).collect()
 }
 
-fn of_part(points: &[MeasuredPoint], part: DataSplit) -> impl Iterator<Item = &MeasuredPoint> {
+fn points_in_part(points: &[MeasuredPoint], part: DataSplit) -> impl Iterator<Item = &MeasuredPoint> {
     points.iter().filter(move |point| point.held == (part == DataSplit::Held))
 }
 
 /// Number of figures in a part of `points`.
-pub fn count(points: &[MeasuredPoint], part: DataSplit) -> usize {
-    of_part(points, part).map(|point| point.figures.len()).sum()
+pub fn figure_count(points: &[MeasuredPoint], part: DataSplit) -> usize {
+    points_in_part(points, part).map(|point| point.figures.len()).sum()
 }
 
 /// Simulates a part of `points` on `drive`; returns all figures in order.
-pub fn figures(points: &[MeasuredPoint], drive: &DriveFile, part: DataSplit) -> Result<Vec<f64>, Vec<Diagnostic>> {
-    let of_part: Vec<&MeasuredPoint> = of_part(points, part).collect();
-    let all: Result<Vec<Vec<f64>>, _> = of_part.par_iter().map(|point| point.simulated(drive)).collect();
+pub fn simulate_part(
+    points: &[MeasuredPoint],
+    drive: &DriveFile,
+    part: DataSplit,
+) -> Result<Vec<f64>, Vec<Diagnostic>> {
+    let of_part: Vec<&MeasuredPoint> = points_in_part(points, part).collect();
+    let all: Result<Vec<Vec<f64>>, _> = of_part.par_iter().map(|point| point.simulate_figures(drive)).collect();
     all.map(|all| all.concat())
 }
 
@@ -306,7 +312,7 @@ pub fn losses(
     draws: &[Vec<PointWeight>],
 ) -> Option<Vec<f64>> {
     let mut rest = figures;
-    let simulated: Vec<(&MeasuredPoint, &[f64])> = of_part(points, part)
+    let simulated: Vec<(&MeasuredPoint, &[f64])> = points_in_part(points, part)
         .map(|point| {
             let (own, others) = rest.split_at(point.figures.len());
             rest = others;
@@ -333,33 +339,33 @@ pub fn losses(
 const FAR: f64 = std::f64::consts::LN_2;
 
 /// Logarithms of the seen measured figures, weighted as in the loss.
-pub fn targets(points: &[MeasuredPoint]) -> Vec<SlopeTarget> {
+pub fn slope_targets(points: &[MeasuredPoint]) -> Vec<SlopeTarget> {
     let of = |point: &MeasuredPoint| -> Vec<SlopeTarget> {
         let one = |(figure, weight): (&MeasuredFigure, f64)| SlopeTarget {
             measured: weight * figure.measured.ln(),
             cut: weight * FAR,
         };
-        point.figures.iter().zip(point.weights()).map(one).collect()
+        point.figures.iter().zip(point.figure_weights()).map(one).collect()
     };
-    of_part(points, DataSplit::Seen).flat_map(of).collect()
+    points_in_part(points, DataSplit::Seen).flat_map(of).collect()
 }
 
 /// Logarithms of the seen simulated figures, weighted in the same way.
-pub fn values(points: &[MeasuredPoint], figures: &[f64]) -> Vec<SimulatedValue> {
-    let weights = of_part(points, DataSplit::Seen).flat_map(MeasuredPoint::weights);
+pub fn slope_values(points: &[MeasuredPoint], figures: &[f64]) -> Vec<SimulatedValue> {
+    let weights = points_in_part(points, DataSplit::Seen).flat_map(MeasuredPoint::figure_weights);
     let one = |(it, weight): (&f64, f64)| SimulatedValue { value: weight * it.max(1e-9).ln(), wait: 0.0 };
     figures.iter().zip(weights).map(one).collect()
 }
 
 /// For each seen figure its name with its job, its standard error as a share of it (from run to run, and its own), and its weight.
-pub fn errors(points: &[MeasuredPoint]) -> Vec<(String, f64, f64)> {
+pub fn figure_errors(points: &[MeasuredPoint]) -> Vec<(String, f64, f64)> {
     let of = |point: &MeasuredPoint| -> Vec<(String, f64, f64)> {
         let one = |(figure, weight): (&MeasuredFigure, f64)| {
             (format!("{}: {}", point.what, figure.name), RUN_TO_RUN.hypot(figure.error), weight)
         };
-        point.figures.iter().zip(point.weights()).map(one).collect()
+        point.figures.iter().zip(point.figure_weights()).map(one).collect()
     };
-    of_part(points, DataSplit::Seen).flat_map(of).collect()
+    points_in_part(points, DataSplit::Seen).flat_map(of).collect()
 }
 
 #[cfg(test)]
@@ -395,12 +401,12 @@ mod tests {
     fn a_run_is_off_as_a_whole_and_few_jobs_count_once_each() {
         let point = point(&[("iops", 100.0), ("mean", 10.0)]);
         let mut chance = Seed(1).stream("test");
-        let draws: Vec<Vec<PointWeight>> = (0..400).map(|_| again(&[&point; 4], &mut chance)).collect();
+        let draws: Vec<Vec<PointWeight>> = (0..400).map(|_| draw_weights(&[&point; 4], &mut chance)).collect();
         assert!(draws.iter().flatten().all(|again| again.counts == 1));
         // A slower run has longer times: the common part is opposite, the rest belongs to each figure.
         let product: f64 = draws.iter().flatten().map(|again| again.off[0] * again.off[1]).sum::<f64>() / 1600.0;
         assert!((product + RUN_TO_RUN * RUN_TO_RUN).abs() < 0.3 * RUN_TO_RUN * RUN_TO_RUN, "{product}");
-        let many = again(&[&point; 30], &mut chance);
+        let many = draw_weights(&[&point; 30], &mut chance);
         assert!(many.iter().map(|again| again.counts).sum::<u32>() == 30 && many.iter().any(|again| again.counts != 1));
     }
 
@@ -423,7 +429,7 @@ mod tests {
             points.iter().filter(|point| point.held).map(|point| (point.series.as_str(), point.order)).collect();
         // Of 1, 2, 2, 4, 8 those of order 2 and 8; of 1, 2 the second; a single one is seen.
         assert_eq!(held, [("b", 2.0), ("a", 8.0), ("a", 2.0), ("a", 2.0)]);
-        assert_eq!([count(&points, DataSplit::Seen), count(&points, DataSplit::Held)], [4, 4]);
+        assert_eq!([figure_count(&points, DataSplit::Seen), figure_count(&points, DataSplit::Held)], [4, 4]);
     }
 
     #[test]
@@ -454,7 +460,8 @@ mod tests {
     #[test]
     fn targets_values_and_errors_stand_in_one_order_with_one_weight() {
         let points = [point(&[("iops", 100.0), ("p50", 5.0)]), MeasuredPoint { held: true, ..point(&[("mean", 1.0)]) }];
-        let (targets, values, errors) = (targets(&points), values(&points, &[100.0, 5.0]), errors(&points));
+        let (targets, values, errors) =
+            (slope_targets(&points), slope_values(&points, &[100.0, 5.0]), figure_errors(&points));
         assert_eq!([targets.len(), values.len(), errors.len()], [2, 2, 2]);
         for (place, weight) in [(0, 2.0 / 3.0), (1, 1.0 / 3.0)] {
             assert!((targets[place].measured - values[place].value).abs() < 1e-12, "measured as simulated");

@@ -19,7 +19,7 @@ pub struct ParameterRange {
 
 impl ParameterRange {
     /// The value at a place from 0 to 1 of the range.
-    pub fn value(&self, place: f64) -> f64 {
+    pub fn value_at(&self, place: f64) -> f64 {
         let place = place.clamp(0.0, 1.0);
         let value = match self.log {
             true => self.low * (self.high / self.low).powf(place),
@@ -29,7 +29,7 @@ impl ParameterRange {
     }
 
     /// The place of a value in the range, from 0 to 1.
-    pub fn place(&self, value: f64) -> f64 {
+    pub fn place_of(&self, value: f64) -> f64 {
         let place = match self.log {
             true => (value / self.low).ln() / (self.high / self.low).ln(),
             false => (value - self.low) / (self.high - self.low),
@@ -45,7 +45,7 @@ impl ParameterRange {
     }
 
     /// Formats a value with as many decimals as its step.
-    pub fn says(&self, value: f64) -> String {
+    pub fn format_value(&self, value: f64) -> String {
         format!("{}", self.round(value))
     }
 }
@@ -53,41 +53,45 @@ impl ParameterRange {
 /// Times in milliseconds move by whole microseconds.
 const STEP_MS: f64 = 0.001;
 
-const fn linear(low: f64, high: f64, step: f64) -> Option<ParameterRange> {
+const fn linear_range(low: f64, high: f64, step: f64) -> Option<ParameterRange> {
     Some(ParameterRange { low, high, step, log: false })
 }
 
-fn ratio(value: f64, factor: f64, step: f64) -> Option<ParameterRange> {
+fn ratio_range(value: f64, factor: f64, step: f64) -> Option<ParameterRange> {
     let low = (value / factor).max(step);
     (value > 0.0).then_some(ParameterRange { low, high: value * factor, step, log: true })
 }
 
 /// The range of the figure `key`, now `value`; `None` if it does not move.
-pub fn of(key: &str, value: f64) -> Option<ParameterRange> {
+pub fn range_for_key(key: &str, value: f64) -> Option<ParameterRange> {
     match key {
         // Electronics: from nothing to twice the figure and 2.5 ms, the most by which an extraction was found wrong.
-        _ if key.starts_with("overhead.") && key != "overhead.flush_ms" => linear(0.0, 2.0 * value + 2.5, STEP_MS),
-        "overhead.flush_ms" | "firmware.dispatch_ms" | "link.command_ms" => linear(0.0, 2.0 * value + 1.0, STEP_MS),
+        _ if key.starts_with("overhead.") && key != "overhead.flush_ms" => {
+            linear_range(0.0, 2.0 * value + 2.5, STEP_MS)
+        }
+        "overhead.flush_ms" | "firmware.dispatch_ms" | "link.command_ms" => {
+            linear_range(0.0, 2.0 * value + 1.0, STEP_MS)
+        }
         // Settling is a fitted remainder in extractions, and below zero in some.
-        "mechanics.write_settle_ms" => linear(value - value.abs() - 1.0, value + value.abs() + 1.0, STEP_MS),
-        "mechanics.least_write_ms" => linear(0.0, 2.0 * value + 3.0, STEP_MS),
-        "mechanics.head_switch_ms" => linear(0.0, 2.0 * value + 0.5, STEP_MS),
-        "mechanics.seek.single_ms" => ratio(value, 2.0, STEP_MS),
+        "mechanics.write_settle_ms" => linear_range(value - value.abs() - 1.0, value + value.abs() + 1.0, STEP_MS),
+        "mechanics.least_write_ms" => linear_range(0.0, 2.0 * value + 3.0, STEP_MS),
+        "mechanics.head_switch_ms" => linear_range(0.0, 2.0 * value + 0.5, STEP_MS),
+        "mechanics.seek.single_ms" => ratio_range(value, 2.0, STEP_MS),
         // Half of a revolution is often subtracted wrongly, or the settling left in: a quarter either way.
-        "mechanics.seek.average_ms" | "mechanics.seek.full_ms" => ratio(value, 1.25, STEP_MS),
-        "mechanics.rpm" => linear(0.995 * value, 1.005 * value, 0.1),
-        "link.rate_mb_s" | "link.write_rate_mb_s" => ratio(value, 2.0, 0.001),
-        "link.buffer_full_percent" => linear(0.0, 100.0, 1.0),
-        "cache.dirty_percent" => linear(1.0, 100.0, 1.0),
-        "cache.size_kib" => ratio(value, 2.0, 1.0),
-        "cache.segments" | "cache.dirty_runs" => ratio(value.max(1.0), 4.0, 1.0),
-        "cache.destage_idle_ms" => linear(0.0, 2.0 * value + 50.0, 0.1),
-        "cache.read_ahead.max_sectors" => ratio(value, 4.0, 1.0),
-        "cache.read_ahead.min_sectors" if value > 0.0 => linear(0.0, 4.0 * value, 1.0),
+        "mechanics.seek.average_ms" | "mechanics.seek.full_ms" => ratio_range(value, 1.25, STEP_MS),
+        "mechanics.rpm" => linear_range(0.995 * value, 1.005 * value, 0.1),
+        "link.rate_mb_s" | "link.write_rate_mb_s" => ratio_range(value, 2.0, 0.001),
+        "link.buffer_full_percent" => linear_range(0.0, 100.0, 1.0),
+        "cache.dirty_percent" => linear_range(1.0, 100.0, 1.0),
+        "cache.size_kib" => ratio_range(value, 2.0, 1.0),
+        "cache.segments" | "cache.dirty_runs" => ratio_range(value.max(1.0), 4.0, 1.0),
+        "cache.destage_idle_ms" => linear_range(0.0, 2.0 * value + 50.0, 0.1),
+        "cache.read_ahead.max_sectors" => ratio_range(value, 4.0, 1.0),
+        "cache.read_ahead.min_sectors" if value > 0.0 => linear_range(0.0, 4.0 * value, 1.0),
         // The cost of a track change is built into the skew; makers round it up by a few sectors.
-        "geometry.track_skew" | "geometry.head_skew" if value > 0.0 => linear(0.8 * value, 1.2 * value, 0.001),
+        "geometry.track_skew" | "geometry.head_skew" if value > 0.0 => linear_range(0.8 * value, 1.2 * value, 0.001),
         "firmware.queue.max_wait_ms" | "firmware.destage.max_wait_ms" | "cache.destage_age_ms" => {
-            ratio(value, 4.0, 1.0)
+            ratio_range(value, 4.0, 1.0)
         }
         _ => None,
     }
@@ -95,7 +99,7 @@ pub fn of(key: &str, value: f64) -> Option<ParameterRange> {
 
 /// The range of a bend of a seek curve that takes `ms` there: 15 % either way, and half a millisecond for what an
 /// extraction may have included or excluded (settling, a head switch).
-pub fn bend(ms: f64) -> ParameterRange {
+pub fn bend_range(ms: f64) -> ParameterRange {
     let most = 0.15 * ms + 0.5;
     ParameterRange { low: -most, high: most, step: STEP_MS, log: false }
 }
@@ -143,7 +147,7 @@ pub const RULES: &[(&str, (&str, &[&str]))] = &[
 ];
 
 /// The rule `key`: its default, and its choices.
-pub fn rule(key: &str) -> Option<(&'static str, &'static [&'static str])> {
+pub fn find_rule(key: &str) -> Option<(&'static str, &'static [&'static str])> {
     RULES.iter().find(|(rule, _)| *rule == key).map(|(_, rule)| *rule)
 }
 
@@ -167,13 +171,13 @@ mod tests {
 
     #[test]
     fn values_and_places_go_both_ways_and_keep_to_the_steps() {
-        let range = of("link.rate_mb_s", 5.0).unwrap();
-        assert_eq!((range.value(0.0), range.value(0.5), range.value(1.0)), (2.5, 5.0, 10.0));
-        assert!((range.place(5.0) - 0.5).abs() < 1e-12);
-        let range = of("overhead.read_hit_ms", 0.184).unwrap();
-        assert_eq!(range.value(0.123_456), 0.354);
-        assert_eq!(range.says(0.184), "0.184");
-        assert_eq!(of("geometry.heads", 4.0), None);
-        assert_eq!(of("cache.segments", 10.0).unwrap().value(1.0), 40.0);
+        let range = range_for_key("link.rate_mb_s", 5.0).unwrap();
+        assert_eq!((range.value_at(0.0), range.value_at(0.5), range.value_at(1.0)), (2.5, 5.0, 10.0));
+        assert!((range.place_of(5.0) - 0.5).abs() < 1e-12);
+        let range = range_for_key("overhead.read_hit_ms", 0.184).unwrap();
+        assert_eq!(range.value_at(0.123_456), 0.354);
+        assert_eq!(range.format_value(0.184), "0.184");
+        assert_eq!(range_for_key("geometry.heads", 4.0), None);
+        assert_eq!(range_for_key("cache.segments", 10.0).unwrap().value_at(1.0), 40.0);
     }
 }

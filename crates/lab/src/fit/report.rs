@@ -11,8 +11,8 @@ use super::FitResult;
 use super::data::{DataSplit, FitData, FitTrace, ReferenceTimes};
 use super::evaluator::{EarlyEnd, FitEnding};
 use super::judge::RejectionReason;
-use super::loss::near;
-use super::parameter::{FigureMark, apply};
+use super::loss::near_previous;
+use super::parameter::{FigureMark, apply_point};
 use super::points::MeasuredPoint;
 use super::strain::{self, StrainedFigure};
 use crate::stats::demerit::demerit;
@@ -177,72 +177,72 @@ pub struct PointErrors {
 }
 
 /// Builds the report on `fitted`.
-pub fn report(drive: &DriveFile, data: &[FitData], fitted: &FitResult) -> Result<FitReport, Vec<Diagnostic>> {
-    let after = apply(drive, &fitted.parameters, &fitted.point)?;
+pub fn build_report(drive: &DriveFile, data: &[FitData], fitted: &FitResult) -> Result<FitReport, Vec<Diagnostic>> {
+    let after = apply_point(drive, &fitted.parameters, &fitted.point)?;
     let change = |(before, after)| FigureChange { before, after };
     let mut report = FitReport {
         drive: drive.name.clone(),
-        figures: figures(fitted),
-        left: left(fitted),
-        trades: trades(fitted),
+        figures: moved_figures(fitted),
+        left: unmoved_figures(fitted),
+        trades: trading_names(fitted),
         seen: change(fitted.seen),
         held: fitted.held.map(change),
         traces: Vec::new(),
         points: Vec::new(),
-        keys: keys(fitted),
-        strained: strain::strained(drive, data, fitted)?,
+        keys: key_effects(fitted),
+        strained: strain::strained_figures(drive, data, fitted)?,
         tried: fitted.points,
         ending: fitted.ending,
         warnings: Vec::new(),
     };
-    let rules = apply(drive, &fitted.parameters, &only_rules(fitted))?;
+    let rules = apply_point(drive, &fitted.parameters, &only_rules(fitted))?;
     for data in data {
         match data {
-            FitData::Traced(traced) => report.traces.push(of_trace(traced, [drive, &rules, &after])?),
+            FitData::Traced(traced) => report.traces.push(trace_errors(traced, [drive, &rules, &after])?),
             FitData::Points(points) => {
                 for point in points {
-                    report.points.extend(of_point(point, drive, &after)?);
+                    report.points.extend(point_errors(point, drive, &after)?);
                 }
             }
         }
     }
-    report.warnings = warnings(&report, data, drive.profile()?.mechanics.revolution());
+    report.warnings = collect_warnings(&report, data, drive.profile()?.mechanics.revolution());
     Ok(report)
 }
 
-fn figures(fitted: &FitResult) -> Vec<MovedParameter> {
+fn moved_figures(fitted: &FitResult) -> Vec<MovedParameter> {
     let all = fitted.parameters.iter().enumerate().filter(|(index, it)| fitted.point[*index] != it.origin);
     let moved = |(index, parameter): (usize, &super::parameter::Parameter)| {
         let interval = fitted.intervals.of[index];
         MovedParameter {
             name: parameter.name.clone(),
             marked: parameter.marked,
-            before: parameter.says(parameter.origin),
-            after: parameter.says(fitted.point[index]),
+            before: parameter.format_value(parameter.origin),
+            after: parameter.format_value(fitted.point[index]),
             interval,
             wide: parameter.is_wide(interval),
-            end: strain::end(parameter, fitted.point[index]).map(|least| if least { "least" } else { "most" }),
+            end: strain::range_end(parameter, fitted.point[index]).map(|least| if least { "least" } else { "most" }),
             places: parameter.range().map(|range| {
                 let after = fitted.point[index];
                 let (low, high) = interval.unwrap_or((after, after));
-                [parameter.origin, after, low, high].map(|value| range.place(value).clamp(0.0, 1.0))
+                [parameter.origin, after, low, high].map(|value| range.place_of(value).clamp(0.0, 1.0))
             }),
         }
     };
     all.map(moved).collect()
 }
 
-fn left(fitted: &FitResult) -> Vec<FixedParameter> {
+fn unmoved_figures(fitted: &FitResult) -> Vec<FixedParameter> {
     let all = fitted.parameters.iter().enumerate().filter(|(index, it)| fitted.point[*index] == it.origin);
     let stayed = |(index, parameter): (usize, &super::parameter::Parameter)| FixedParameter {
         name: parameter.name.clone(),
-        value: parameter.says(parameter.origin),
+        value: parameter.format_value(parameter.origin),
         why: fitted.left[index].unwrap_or(RejectionReason::NotMoved),
     };
     all.map(stayed).collect()
 }
 
-fn trades(fitted: &FitResult) -> Vec<(String, String)> {
+fn trading_names(fitted: &FitResult) -> Vec<(String, String)> {
     let name = |index: usize| fitted.parameters[index].name.clone();
     fitted.intervals.pairs.iter().map(|&(a, b, _)| (name(a), name(b))).collect()
 }
@@ -255,12 +255,12 @@ fn only_rules(fitted: &FitResult) -> Vec<f64> {
     fitted.parameters.iter().zip(&fitted.point).map(one).collect()
 }
 
-fn keys(fitted: &FitResult) -> Vec<KeyEffect> {
+fn key_effects(fitted: &FitResult) -> Vec<KeyEffect> {
     if fitted.sensitivity.figures.is_empty() {
         return Vec::new();
     }
     let one = |(index, parameter): (usize, &super::parameter::Parameter)| {
-        let most = fitted.sensitivity.most(index);
+        let most = fitted.sensitivity.largest_effect(index);
         let searched = !matches!(fitted.left[index], Some(RejectionReason::NotFelt | RejectionReason::TooLittle));
         // To a hundredth of a percent; smaller changes are not worth a digit.
         let percent = most.map_or(0.0, |(_, share)| (1e4 * share).round() / 100.0);
@@ -270,32 +270,34 @@ fn keys(fitted: &FitResult) -> Vec<KeyEffect> {
     fitted.parameters.iter().enumerate().map(one).collect()
 }
 
-fn of_trace(traced: &FitTrace, [before, rules, after]: [&DriveFile; 3]) -> Result<TraceErrors, Vec<Diagnostic>> {
+fn trace_errors(traced: &FitTrace, [before, rules, after]: [&DriveFile; 3]) -> Result<TraceErrors, Vec<Diagnostic>> {
     let revolution = before.profile()?.mechanics.revolution();
-    let [before, rules, after] = [traced.samples(before)?, traced.samples(rules)?, traced.samples(after)?];
+    let [before, rules, after] =
+        [traced.response_samples(before)?, traced.response_samples(rules)?, traced.response_samples(after)?];
     let all = after.read.len();
     let both = |range: std::ops::Range<usize>| {
-        (!range.is_empty()).then(|| [before.part(range.clone()).errors(), after.part(range).errors()])
+        (!range.is_empty())
+            .then(|| [before.select_rows(range.clone()).to_validation(), after.select_rows(range).to_validation()])
     };
     let shown = if traced.seen < all { traced.seen..all } else { 0..all };
     Ok(TraceErrors {
         file: traced.file.clone(),
         seen: both(0..traced.seen),
         held: both(traced.seen..all),
-        rules: rules.part(if traced.seen < all { traced.seen..all } else { 0..all }).errors(),
-        whole: after.errors(),
-        beside: traced.beside.as_ref().map(|beside| of_other(beside, traced.seen, &after)),
-        remains: remains(traced, &after, shown.clone()),
-        samples: after.part(shown),
+        rules: rules.select_rows(if traced.seen < all { traced.seen..all } else { 0..all }).to_validation(),
+        whole: after.to_validation(),
+        beside: traced.beside.as_ref().map(|beside| reference_errors(beside, traced.seen, &after)),
+        remains: residual_groups(traced, &after, shown.clone()),
+        samples: after.select_rows(shown),
         doubts: before.doubts(revolution),
     })
 }
 
-fn of_other(beside: &ReferenceTimes, seen: usize, ours: &ResponseSamples) -> ReferenceErrors {
+fn reference_errors(beside: &ReferenceTimes, seen: usize, ours: &ResponseSamples) -> ReferenceErrors {
     let all = ResponseSamples { simulated: beside.times.clone(), ..ours.clone() };
-    let part = |range: std::ops::Range<usize>| (!range.is_empty()).then(|| all.part(range).errors());
+    let part = |range: std::ops::Range<usize>| (!range.is_empty()).then(|| all.select_rows(range).to_validation());
     let (seen, held) = (part(0..seen), part(seen..all.read.len()));
-    ReferenceErrors { name: beside.name.clone(), seen, held, whole: all.errors() }
+    ReferenceErrors { name: beside.name.clone(), seen, held, whole: all.to_validation() }
 }
 
 /// Distances between requests, as shares of the furthest block.
@@ -305,9 +307,9 @@ const DISTANCES: [(f64, &str); 4] =
 /// Sizes in sectors.
 const SIZES: [(u32, &str); 4] = [(4, "up to 2 KiB"), (8, "to 4 KiB"), (32, "to 16 KiB"), (u32::MAX, "larger")];
 
-fn remains(traced: &FitTrace, samples: &ResponseSamples, range: std::ops::Range<usize>) -> Vec<ResidualGroup> {
+fn residual_groups(traced: &FitTrace, samples: &ResponseSamples, range: std::ops::Range<usize>) -> Vec<ResidualGroup> {
     let rows = &traced.trace.rows;
-    let near = near(rows);
+    let near = near_previous(rows);
     let furthest = rows.iter().map(|row| row.lba).max().unwrap_or(1).max(1) as f64;
     let away = |row: usize| rows[row].lba.abs_diff(rows[row.max(1) - 1].lba) as f64 / furthest;
     let mut found = Vec::new();
@@ -315,7 +317,7 @@ fn remains(traced: &FitTrace, samples: &ResponseSamples, range: std::ops::Range<
         let mut add = |which: String, of: &dyn Fn(usize) -> bool| {
             let chosen: Vec<usize> = range.clone().filter(|&row| rows[row].op == op && of(row)).collect();
             if !chosen.is_empty() {
-                found.push(some(format!("{words}, {which}"), samples, &chosen));
+                found.push(residual_group(format!("{words}, {which}"), samples, &chosen));
             }
         };
         for (close, word) in [(true, "near the last ones"), (false, "far from them")] {
@@ -338,7 +340,7 @@ fn remains(traced: &FitTrace, samples: &ResponseSamples, range: std::ops::Range<
     found
 }
 
-fn some(which: String, samples: &ResponseSamples, chosen: &[usize]) -> ResidualGroup {
+fn residual_group(which: String, samples: &ResponseSamples, chosen: &[usize]) -> ResidualGroup {
     let pick = |times: &[Span]| -> Vec<Span> { chosen.iter().map(|&row| times[row]).collect() };
     let (mut measured, mut simulated) = (pick(&samples.measured), pick(&samples.simulated));
     let mean = |times: &[Span]| times.iter().map(|time| time.nanos() as f64).sum::<f64>() / times.len() as f64 / 1e6;
@@ -351,8 +353,12 @@ fn some(which: String, samples: &ResponseSamples, chosen: &[usize]) -> ResidualG
     }
 }
 
-fn of_point(point: &MeasuredPoint, before: &DriveFile, after: &DriveFile) -> Result<Vec<PointErrors>, Vec<Diagnostic>> {
-    let [before, after] = [point.simulated(before)?, point.simulated(after)?];
+fn point_errors(
+    point: &MeasuredPoint,
+    before: &DriveFile,
+    after: &DriveFile,
+) -> Result<Vec<PointErrors>, Vec<Diagnostic>> {
+    let [before, after] = [point.simulate_figures(before)?, point.simulate_figures(after)?];
     let figures = point.figures.iter().zip(before).zip(after);
     let one = |((figure, before), after): ((&super::points::MeasuredFigure, f64), f64)| PointErrors {
         what: point.what.clone(),
@@ -365,11 +371,11 @@ fn of_point(point: &MeasuredPoint, before: &DriveFile, after: &DriveFile) -> Res
     Ok(figures.map(one).collect())
 }
 
-fn warnings(report: &FitReport, data: &[FitData], revolution: Span) -> Vec<String> {
+fn collect_warnings(report: &FitReport, data: &[FitData], revolution: Span) -> Vec<String> {
     let mut all = Vec::new();
     let medians = report.points.iter().filter(|point| point.figure.ends_with("p50"));
     all.extend(medians.filter_map(|point| {
-        platter::doubt(&format!("requests of {}", point.what), point.measured, point.before, revolution)
+        platter::doubt_platter(&format!("requests of {}", point.what), point.measured, point.before, revolution)
     }));
     for trace in &report.traces {
         all.extend(trace.doubts.iter().map(|doubt| format!("{}: {doubt}", trace.file)));
@@ -389,11 +395,11 @@ fn warnings(report: &FitReport, data: &[FitData], revolution: Span) -> Vec<Strin
             ));
         }
     }
-    if data.iter().all(|data| data.count(DataSplit::Held) == 0) {
+    if data.iter().all(|data| data.part_size(DataSplit::Held) == 0) {
         all.push("nothing was held back: nothing was tried on data that the search did not see".to_owned());
     }
-    all.extend(report.strained.iter().map(StrainedFigure::says));
-    all.extend(report.ending.as_ref().map(ended));
+    all.extend(report.strained.iter().map(StrainedFigure::warning_text));
+    all.extend(report.ending.as_ref().map(early_end_text));
     if report.figures.is_empty() && report.ending.is_none() {
         all.push("nothing moved: the profile is as it was".to_owned());
     }
@@ -401,7 +407,7 @@ fn warnings(report: &FitReport, data: &[FitData], revolution: Span) -> Vec<Strin
 }
 
 /// A sentence that a fit ended early.
-pub fn ended(ending: &FitEnding) -> String {
+pub fn early_end_text(ending: &FitEnding) -> String {
     let FitEnding { why, stage, points } = ending;
     let again = match why {
         EarlyEnd::Points => "the same number of points gives the same",

@@ -46,7 +46,7 @@ impl SearchEffort {
     }
 
     /// Chooses the effort for the data: points take seconds for jobs, a fraction for traces.
-    pub fn of(data: &[FitData], generations: Option<usize>) -> SearchEffort {
+    pub fn for_data(data: &[FitData], generations: Option<usize>) -> SearchEffort {
         if data.iter().any(|data| matches!(data, FitData::Points(_))) {
             let generations = generations.unwrap_or(PLANNED);
             SearchEffort { generations, thorough: false, shares: JudgeShares::USUAL }
@@ -56,12 +56,12 @@ impl SearchEffort {
     }
 
     /// Generations of a search after a single change: 14 of the usual 120; none in a planned one.
-    pub fn following(self) -> usize {
+    pub fn following_generations(self) -> usize {
         if self.thorough { (14 * self.generations).div_ceil(THOROUGH) } else { 0 }
     }
 
     /// Steps of a descent after a change, as shares of a range.
-    pub fn steps(self) -> &'static [f64] {
+    pub fn step_shares(self) -> &'static [f64] {
         if self.thorough { &FINE } else { &FINE[..1] }
     }
 }
@@ -70,12 +70,12 @@ impl SearchEffort {
 const PLACES: [f64; 5] = [0.0, 0.2, 0.45, 0.7, 1.0];
 
 /// Finds the parameters that change the loss anywhere within their range.
-pub fn felt(evaluator: &PointEvaluator<'_>, point: &[f64]) -> Vec<bool> {
+pub fn sensitive_parameters(evaluator: &PointEvaluator<'_>, point: &[f64]) -> Vec<bool> {
     let mut asked = Vec::new();
     let mut of = Vec::new();
     for (index, parameter) in evaluator.parameters.iter().enumerate() {
         let values: Vec<f64> = match &parameter.form {
-            ParameterDomain::Number(range) => PLACES.iter().map(|place| range.value(*place)).collect(),
+            ParameterDomain::Number(range) => PLACES.iter().map(|place| range.value_at(*place)).collect(),
             ParameterDomain::Choice(words) => (0..words.len()).map(|word| word as f64).collect(),
         };
         for value in values {
@@ -94,7 +94,7 @@ pub fn felt(evaluator: &PointEvaluator<'_>, point: &[f64]) -> Vec<bool> {
 }
 
 /// Improves the rules from `point` on, one change at a time.
-pub fn rules(evaluator: &PointEvaluator<'_>, point: Vec<f64>, free: &[bool]) -> Vec<f64> {
+pub fn search_rules(evaluator: &PointEvaluator<'_>, point: Vec<f64>, free: &[bool]) -> Vec<f64> {
     let mut best = point;
     let mut loss = evaluator.loss(&best);
     loop {
@@ -123,7 +123,7 @@ pub fn rules(evaluator: &PointEvaluator<'_>, point: Vec<f64>, free: &[bool]) -> 
 const NEARLY: f64 = 0.3;
 
 /// Improves the rules with numbers that follow each change, because a rule may be better only with matching times.
-pub fn rules_followed(
+pub fn search_rules_with_numbers(
     evaluator: &PointEvaluator<'_>,
     point: Vec<f64>,
     free: &[bool],
@@ -141,7 +141,13 @@ pub fn rules_followed(
             if !free[index] || word == best[index] || alone == loss || alone > loss * (1.0 + NEARLY) {
                 continue;
             }
-            let followed = numbers(evaluator, descend(evaluator, other, free, &FINE), free, 0.05, effort.following());
+            let followed = search_numbers(
+                evaluator,
+                descend(evaluator, other, free, &FINE),
+                free,
+                0.05,
+                effort.following_generations(),
+            );
             if evaluator.loss(&followed) < loss * (1.0 - WORTH) {
                 best = followed;
             }
@@ -151,7 +157,7 @@ pub fn rules_followed(
 }
 
 /// Searches for the best numbers from `point` on, within about `spread` of each range.
-pub fn numbers(
+pub fn search_numbers(
     evaluator: &PointEvaluator<'_>,
     point: Vec<f64>,
     free: &[bool],
@@ -167,7 +173,7 @@ pub fn numbers(
     let at = |places: &DVector<f64>| {
         let mut other = point.clone();
         for (place, &index) in places.iter().zip(&moving) {
-            other[index] = range(index).value(*place);
+            other[index] = range(index).value_at(*place);
         }
         other
     };
@@ -175,7 +181,7 @@ pub fn numbers(
     let beyond =
         |places: &DVector<f64>| -> f64 { places.iter().map(|place| (place - place.clamp(0.0, 1.0)).powi(2)).sum() };
     let loss = |places: &DVector<f64>| evaluator.loss(&at(places)) * (1.0 + beyond(places));
-    let start: Vec<f64> = moving.iter().map(|&index| range(index).place(point[index])).collect();
+    let start: Vec<f64> = moving.iter().map(|&index| range(index).place_of(point[index])).collect();
     let options = CMAESOptions::new(start, spread)
         .population_size(GENERATION.max(4 + (3.0 * (moving.len() as f64).ln()) as usize))
         .max_generations(generations)
@@ -201,7 +207,7 @@ mod tests {
         let felt_of = |loss: &dyn Fn(&[f64]) -> f64| {
             let parameters = vec![number(0, 100, 0.0), rule(&["1", "2", "3"])];
             let toy = Toy::new(parameters, &|point, _| loss(point), None);
-            felt(&toy.evaluator(), &toy.origin())
+            sensitive_parameters(&toy.evaluator(), &toy.origin())
         };
         for at in [0.02, 0.045, 0.07, 0.1] {
             assert_eq!(felt_of(&|point| if point[0] == at { 2.0 } else { 1.0 }), [true, false], "{at}");
@@ -222,7 +228,7 @@ mod tests {
         let found = |losses: [[f64; 3]; 2], free: [bool; 2]| {
             let parameters = vec![rule(&["1", "2"]), rule(&["1", "2", "3"])];
             let toy = Toy::new(parameters, &|point, _| losses[point[0] as usize][point[1] as usize], None);
-            rules(&toy.evaluator(), toy.origin(), &free)
+            search_rules(&toy.evaluator(), toy.origin(), &free)
         };
         let both = [true, true];
         assert_eq!(found([[10.0, 9.0, 8.0], [9.5, 9.0, 9.0]], both), [0.0, 2.0], "the best change first");
@@ -246,23 +252,35 @@ mod tests {
         };
         let toy = Toy::new(vec![number(0, 64, 0.0), number(1, 64, 0.0)], &squares, None);
         let evaluator = toy.evaluator();
-        let found =
-            |free: [bool; 2], generations: usize| numbers(&evaluator, vec![0.03, 0.03], &free, 0.15, generations);
+        let found = |free: [bool; 2], generations: usize| {
+            search_numbers(&evaluator, vec![0.03, 0.03], &free, 0.15, generations)
+        };
         assert_eq!(found([true, true], 40), [0.04, 0.02]);
         assert_eq!(found([true, false], 40), [0.04, 0.03], "what is not free stays");
         assert_eq!([found([true, true], 0), found([false, false], 40)], [[0.03, 0.03]; 2]);
         let flat = Toy::new(vec![number(0, 64, 0.0)], &|_, _| 1.0, None);
-        assert_eq!(numbers(&flat.evaluator(), vec![0.03], &[true], 0.15, 3), [0.03], "an equal point is no better");
+        assert_eq!(
+            search_numbers(&flat.evaluator(), vec![0.03], &[true], 0.15, 3),
+            [0.03],
+            "an equal point is no better"
+        );
     }
 
     #[test]
     fn a_search_after_a_change_has_a_share_of_the_generations() {
-        let following = |generations: usize| SearchEffort::thorough(generations).following();
+        let following = |generations: usize| SearchEffort::thorough(generations).following_generations();
         assert_eq!([0, 1, 8, 9, 120, 240].map(following), [0, 1, 1, 2, 14, 28]);
         let planned = SearchEffort { thorough: false, ..SearchEffort::thorough(120) };
-        assert_eq!((planned.following(), planned.steps().len(), SearchEffort::thorough(1).steps().len()), (0, 1, 4));
+        assert_eq!(
+            (
+                planned.following_generations(),
+                planned.step_shares().len(),
+                SearchEffort::thorough(1).step_shares().len()
+            ),
+            (0, 1, 4)
+        );
         let of = |data: &[FitData], generations: Option<usize>| {
-            let effort = SearchEffort::of(data, generations);
+            let effort = SearchEffort::for_data(data, generations);
             (effort.generations, effort.thorough)
         };
         let jobs = [FitData::Points(Vec::new())];

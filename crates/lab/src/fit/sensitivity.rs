@@ -33,12 +33,12 @@ pub struct Sensitivity {
 
 impl Sensitivity {
     /// True if a search of a parameter can find anything.
-    pub fn tells(&self, index: usize) -> bool {
+    pub fn is_worth_searching(&self, index: usize) -> bool {
         self.strengths[index] >= LEAST
     }
 
     /// Returns the figure that a parameter moves most, and by which share.
-    pub fn most(&self, index: usize) -> Option<(&str, f64)> {
+    pub fn largest_effect(&self, index: usize) -> Option<(&str, f64)> {
         let effects = self.effects[index].iter().enumerate().filter(|(_, effect)| **effect > 0.0);
         let (figure, effect) = effects.max_by(|a, b| a.1.total_cmp(b.1).then(b.0.cmp(&a.0)))?;
         Some((&self.figures[figure], *effect))
@@ -46,29 +46,32 @@ impl Sensitivity {
 }
 
 /// The values at which a parameter is tried.
-fn values(parameter: &Parameter) -> Vec<f64> {
+fn trial_values(parameter: &Parameter) -> Vec<f64> {
     let values: Vec<f64> = match &parameter.form {
-        ParameterDomain::Number(range) => PLACES.iter().map(|place| range.value(*place)).collect(),
+        ParameterDomain::Number(range) => PLACES.iter().map(|place| range.value_at(*place)).collect(),
         ParameterDomain::Choice(words) => (0..words.len()).map(|word| word as f64).collect(),
     };
     values.into_iter().filter(|value| *value != parameter.origin).collect()
 }
 
 /// Number of points that the analysis tries, the first included.
-pub fn points_of(parameters: &[Parameter]) -> u64 {
-    1 + parameters.iter().map(|parameter| values(parameter).len() as u64).sum::<u64>()
+pub fn trial_point_count(parameters: &[Parameter]) -> u64 {
+    1 + parameters.iter().map(|parameter| trial_values(parameter).len() as u64).sum::<u64>()
 }
 
 /// Measures the effect of each key from `origin` on.
-pub fn sensitivity(evaluator: &PointEvaluator<'_>, origin: &[f64]) -> Sensitivity {
-    let figures = SeenFigures::of(evaluator.data());
+pub fn measure_effects(evaluator: &PointEvaluator<'_>, origin: &[f64]) -> Sensitivity {
+    let figures = SeenFigures::from_data(evaluator.data());
     let n = evaluator.parameters.len();
-    let none =
-        Sensitivity { figures: figures.names(), effects: vec![vec![0.0; figures.n()]; n], strengths: vec![0.0; n] };
-    let Some(here) = evaluator.simulated(origin) else { return none };
+    let none = Sensitivity {
+        figures: figures.figure_names(),
+        effects: vec![vec![0.0; figures.figure_count()]; n],
+        strengths: vec![0.0; n],
+    };
+    let Some(here) = evaluator.simulate_point(origin) else { return none };
     let (mut asked, mut of) = (Vec::new(), Vec::new());
     for (index, parameter) in evaluator.parameters.iter().enumerate() {
-        for value in values(parameter) {
+        for value in trial_values(parameter) {
             let mut other = origin.to_vec();
             other[index] = value;
             asked.push(other);
@@ -76,9 +79,9 @@ pub fn sensitivity(evaluator: &PointEvaluator<'_>, origin: &[f64]) -> Sensitivit
         }
     }
     let mut found = none;
-    for (there, index) in evaluator.simulated_all(&asked).into_iter().zip(of) {
+    for (there, index) in evaluator.simulate_points(&asked).into_iter().zip(of) {
         let Some(there) = there else { continue };
-        let (effects, strength) = figures.change(&here, &there);
+        let (effects, strength) = figures.change_between(&here, &there);
         found.effects[index].iter_mut().zip(effects).for_each(|(most, effect)| *most = most.max(effect));
         found.strengths[index] = found.strengths[index].max(strength);
     }
@@ -97,9 +100,9 @@ enum SeenPart {
 struct SeenFigures(Vec<SeenPart>);
 
 impl SeenFigures {
-    fn of(data: &[FitData]) -> SeenFigures {
+    fn from_data(data: &[FitData]) -> SeenFigures {
         let part = |data: &FitData| match data {
-            FitData::Points(points) => SeenPart::Jobs(points::errors(points)),
+            FitData::Points(points) => SeenPart::Jobs(points::figure_errors(points)),
             FitData::Traced(traced) => {
                 let read = traced.trace.rows[..traced.seen].iter().map(|row| row.op == Op::Read).collect();
                 SeenPart::Trace(traced.file.clone(), read)
@@ -108,7 +111,7 @@ impl SeenFigures {
         SeenFigures(data.iter().map(part).collect())
     }
 
-    fn names(&self) -> Vec<String> {
+    fn figure_names(&self) -> Vec<String> {
         let names = |part: &SeenPart| match part {
             SeenPart::Jobs(figures) => figures.iter().map(|(name, ..)| name.clone()).collect(),
             SeenPart::Trace(file, _) => vec![format!("{file}: reads"), format!("{file}: writes")],
@@ -116,12 +119,12 @@ impl SeenFigures {
         self.0.iter().flat_map(names).collect()
     }
 
-    fn n(&self) -> usize {
-        self.names().len()
+    fn figure_count(&self) -> usize {
+        self.figure_names().len()
     }
 
     /// The change of each figure as a share of it, and of all together in their standard errors.
-    fn change(&self, here: &[SimulatedValue], there: &[SimulatedValue]) -> (Vec<f64>, f64) {
+    fn change_between(&self, here: &[SimulatedValue], there: &[SimulatedValue]) -> (Vec<f64>, f64) {
         let (mut at, mut effects, mut squares) = (0, Vec::new(), 0.0f64);
         for part in &self.0 {
             match part {
@@ -158,13 +161,13 @@ mod tests {
     fn a_change_counts_in_errors_of_its_figures_and_any_of_a_trace_counts() {
         let value = |value: f64| SimulatedValue { value, wait: 0.0 };
         let jobs = SeenFigures(vec![SeenPart::Jobs(vec![("a".to_owned(), 0.03, 1.0), ("b".to_owned(), 0.04, 0.5)])]);
-        let (effects, strength) = jobs.change(&[value(0.0), value(0.0)], &[value(0.03), value(0.02)]);
+        let (effects, strength) = jobs.change_between(&[value(0.0), value(0.0)], &[value(0.03), value(0.02)]);
         assert!((strength - 2f64.sqrt()).abs() < 1e-9, "{strength}");
         assert!((effects[0] - 0.03f64.exp_m1()).abs() < 1e-12 && (effects[1] - 0.04f64.exp_m1()).abs() < 1e-12);
         let trace = SeenFigures(vec![SeenPart::Trace("t".to_owned(), vec![true, false, true])]);
         let here = [1.0; 3].map(value);
-        assert_eq!(trace.change(&here, &here), (vec![0.0, 0.0], 0.0));
-        let (effects, strength) = trace.change(&here, &[value(1.0), value(1.0), value(1.5)]);
+        assert_eq!(trace.change_between(&here, &here), (vec![0.0, 0.0], 0.0));
+        let (effects, strength) = trace.change_between(&here, &[value(1.0), value(1.0), value(1.5)]);
         assert_eq!((effects, strength), (vec![0.25, 0.0], f64::INFINITY));
     }
 }

@@ -35,13 +35,13 @@ pub struct Slopes {
     /// The change of each figure over that of each number, with jumps cut off.
     columns: Vec<Vec<f64>>,
     /// Without jumps: the joint effect of numbers is exact, so that those that trade follow one another.
-    smooth: Squares,
+    smooth: NormalEquations,
     /// With jumps, cut off: an arm's time shows in nothing else.
-    cut: Squares,
+    cut: NormalEquations,
 }
 
 /// The normal equations of the least squares.
-struct Squares {
+struct NormalEquations {
     /// Products of the slopes of two numbers, summed over all measured values.
     products: Vec<Vec<f64>>,
     /// Products of slope and residual, summed.
@@ -50,26 +50,26 @@ struct Squares {
     noise: f64,
 }
 
-impl Squares {
-    fn of(columns: &[Vec<f64>], residuals: &[f64]) -> Squares {
+impl NormalEquations {
+    fn new(columns: &[Vec<f64>], residuals: &[f64]) -> NormalEquations {
         let product = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
         let products = columns.iter().map(|a| columns.iter().map(|b| product(a, b)).collect()).collect();
         let pulls = columns.iter().map(|column| product(column, residuals)).collect();
         let noise = product(residuals, residuals) / residuals.len().max(1) as f64;
-        Squares { products, pulls, noise }
+        NormalEquations { products, pulls, noise }
     }
 
     /// The term on the diagonal for what the data do not determine: a number scatters no further than its range.
-    fn loose(&self) -> f64 {
+    fn ridge_term(&self) -> f64 {
         self.noise.max(1e-9)
     }
 
     /// Solves for the move of all numbers, in shares of their ranges, with the least sum of squares: of the residuals, or of the changes
     /// alone. Moves in `fixed` are given.
-    fn way(&self, residuals: bool, damped: f64, fixed: &[Option<f64>]) -> Vec<f64> {
+    fn solve_move(&self, residuals: bool, damped: f64, fixed: &[Option<f64>]) -> Vec<f64> {
         let loose: Vec<usize> = (0..fixed.len()).filter(|&place| fixed[place].is_none()).collect();
         let mean = (0..fixed.len()).map(|place| self.products[place][place]).sum::<f64>() / fixed.len().max(1) as f64;
-        let own = damped * mean + self.loose();
+        let own = damped * mean + self.ridge_term();
         let row = |&a: &usize| -> Vec<f64> {
             loose.iter().map(|&b| self.products[a][b] + if a == b { own } else { 0.0 }).collect()
         };
@@ -77,7 +77,7 @@ impl Squares {
             let follows = fixed.iter().enumerate().map(|(b, way)| way.map_or(0.0, |way| self.products[a][b] * way));
             (if residuals { self.pulls[a] } else { 0.0 }) - follows.sum::<f64>()
         };
-        let found = solved(loose.iter().map(row).collect(), loose.iter().map(side).collect());
+        let found = solve_linear(loose.iter().map(row).collect(), loose.iter().map(side).collect());
         let mut way: Vec<f64> = fixed.iter().map(|way| way.unwrap_or(0.0)).collect();
         loose.iter().zip(found).for_each(|(&place, value)| way[place] = value);
         way
@@ -87,100 +87,104 @@ impl Squares {
     fn correlations(&self) -> Vec<Vec<f64>> {
         let n = self.products.len();
         let matrix: Vec<Vec<f64>> = (0..n)
-            .map(|a| (0..n).map(|b| self.products[a][b] + if a == b { self.loose() } else { 0.0 }).collect())
+            .map(|a| (0..n).map(|b| self.products[a][b] + if a == b { self.ridge_term() } else { 0.0 }).collect())
             .collect();
         let unit = |place: usize| (0..n).map(|other| if other == place { 1.0 } else { 0.0 }).collect();
-        let columns: Vec<Vec<f64>> = (0..n).map(|place| solved(matrix.clone(), unit(place))).collect();
+        let columns: Vec<Vec<f64>> = (0..n).map(|place| solve_linear(matrix.clone(), unit(place))).collect();
         let one = |a: usize, b: usize| columns[a][b] / (columns[a][a] * columns[b][b]).sqrt().max(1e-300);
         (0..n).map(|a| (0..n).map(|b| one(a, b)).collect()).collect()
     }
 }
 
-fn range<'a>(evaluator: &PointEvaluator<'a>, index: usize) -> &'a ParameterRange {
+fn number_range<'a>(evaluator: &PointEvaluator<'a>, index: usize) -> &'a ParameterRange {
     evaluator.parameters[index].range().expect("only numbers have slopes")
 }
 
 impl Slopes {
     /// Takes the slopes at `point` over steps of `share` of each range; `None` if no drive can be made of it.
-    pub fn at(evaluator: &PointEvaluator<'_>, point: &[f64], free: &[bool], share: f64) -> Option<Slopes> {
+    pub fn measure_at(evaluator: &PointEvaluator<'_>, point: &[f64], free: &[bool], share: f64) -> Option<Slopes> {
         let numbers: Vec<usize> =
             (0..point.len()).filter(|&index| free[index] && evaluator.parameters[index].range().is_some()).collect();
-        let here = evaluator.simulated(point)?;
-        let beside = |&index: &usize| -> Beside {
-            let (moved, by) = stepped(range(evaluator, index), point, index, share);
-            let there = if by == 0.0 { None } else { evaluator.simulated(&moved) };
-            there.map_or_else(|| Beside { there: here.clone(), by: 1.0 }, |there| Beside { there, by })
+        let here = evaluator.simulate_point(point)?;
+        let beside = |&index: &usize| -> NeighbourPoint {
+            let (moved, by) = step_number(number_range(evaluator, index), point, index, share);
+            let there = if by == 0.0 { None } else { evaluator.simulate_point(&moved) };
+            there.map_or_else(|| NeighbourPoint { there: here.clone(), by: 1.0 }, |there| NeighbourPoint { there, by })
         };
-        let beside: Vec<Beside> = numbers.par_iter().map(beside).collect();
+        let beside: Vec<NeighbourPoint> = numbers.par_iter().map(beside).collect();
         let targets = evaluator.targets();
         let residuals: Vec<f64> = here.iter().zip(targets).map(|(it, to)| to.measured - it.value).collect();
-        let cuts = nearer(targets, &residuals);
+        let cuts = residual_cuts(targets, &residuals);
         let clamped = |it: f64, row: usize| it.clamp(-cuts[row], cuts[row]);
         let near = |it: f64, row: usize| if it.abs() > cuts[row] { f64::NAN } else { it };
         let rows = |one: &dyn Fn(f64, usize) -> f64| -> Vec<f64> {
             residuals.iter().enumerate().map(|(row, it)| one(*it, row)).collect()
         };
         let times = |it: &SimulatedValue, _: usize| it.value;
-        let whole = columns(&beside, &here, times, clamped);
-        let cut = Squares::of(&whole, &rows(&clamped));
-        let (mut smooth, mut left) = (columns(&beside, &here, times, near), rows(&near));
-        without_jumps(&mut smooth, &mut left);
+        let whole = slope_columns(&beside, &here, times, clamped);
+        let cut = NormalEquations::new(&whole, &rows(&clamped));
+        let (mut smooth, mut left) = (slope_columns(&beside, &here, times, near), rows(&near));
+        remove_jumps(&mut smooth, &mut left);
         // The instant at which the arm is ready does not jump.
         let weights: Vec<f64> =
-            here.iter().zip(targets).zip(&residuals).map(|((it, to), off)| weight(it, to, *off)).collect();
+            here.iter().zip(targets).zip(&residuals).map(|((it, to), off)| instant_weight(it, to, *off)).collect();
         let ready = |it: &SimulatedValue, row: usize| weights[row] * (it.value - it.wait);
         let far = |it: f64, row: usize| if it.abs() > targets[row].cut { f64::NAN } else { it };
-        let mut arm = columns(&beside, &here, ready, far);
+        let mut arm = slope_columns(&beside, &here, ready, far);
         let mut later: Vec<f64> =
-            here.iter().zip(targets).zip(&residuals).map(|((it, to), off)| late(it, to, *off)).collect();
-        without_jumps(&mut arm, &mut later);
+            here.iter().zip(targets).zip(&residuals).map(|((it, to), off)| arm_lateness(it, to, *off)).collect();
+        remove_jumps(&mut arm, &mut later);
         smooth.iter_mut().zip(arm).for_each(|(column, arm)| column.extend(arm));
         left.extend(later);
-        Some(Slopes { numbers, columns: whole, smooth: Squares::of(&smooth, &left), cut })
+        Some(Slopes { numbers, columns: whole, smooth: NormalEquations::new(&smooth, &left), cut })
     }
 
     /// Solves the least squares from `point` on within the ranges: a number that reaches its end stays there, and the others follow.
-    fn within(
+    fn step_within_ranges(
         &self,
         evaluator: &PointEvaluator<'_>,
         point: &[f64],
-        (squares, residuals, damped): (&Squares, bool, f64),
+        (squares, residuals, damped): (&NormalEquations, bool, f64),
         mut fixed: Vec<Option<f64>>,
     ) -> Vec<f64> {
         let held = |place: usize, way: f64| {
-            let here = range(evaluator, self.numbers[place]).place(point[self.numbers[place]]);
+            let here = number_range(evaluator, self.numbers[place]).place_of(point[self.numbers[place]]);
             way.clamp(-here, 1.0 - here)
         };
         fixed.iter_mut().enumerate().for_each(|(place, way)| *way = way.map(|way| held(place, way)));
         loop {
-            let way = squares.way(residuals, damped, &fixed);
+            let way = squares.solve_move(residuals, damped, &fixed);
             let beyond: Vec<usize> = (0..way.len())
                 .filter(|&place| fixed[place].is_none() && held(place, way[place]) != way[place])
                 .collect();
             if beyond.is_empty() {
-                return moved(evaluator, point, &self.numbers, &way);
+                return move_point(evaluator, point, &self.numbers, &way);
             }
             beyond.into_iter().for_each(|place| fixed[place] = Some(held(place, way[place])));
         }
     }
 
     /// The fixed moves: one, or none.
-    fn fixed(&self, one: Option<(usize, f64)>) -> Vec<Option<f64>> {
+    fn fixed_moves(&self, one: Option<(usize, f64)>) -> Vec<Option<f64>> {
         let way = |&number: &usize| one.filter(|(index, _)| *index == number).map(|(_, way)| way);
         self.numbers.iter().map(way).collect()
     }
 
     /// Moves one number by a share of its range, the others following with the least change; a point in either form.
-    pub fn further(&self, evaluator: &PointEvaluator<'_>, point: &[f64], one: (usize, f64)) -> [Vec<f64>; 2] {
-        [&self.smooth, &self.cut]
-            .map(|squares| self.within(evaluator, point, (squares, false, 0.0), self.fixed(Some(one))))
+    pub fn move_one_number(&self, evaluator: &PointEvaluator<'_>, point: &[f64], one: (usize, f64)) -> [Vec<f64>; 2] {
+        [&self.smooth, &self.cut].map(|squares| {
+            self.step_within_ranges(evaluator, point, (squares, false, 0.0), self.fixed_moves(Some(one)))
+        })
     }
 
     /// Points from `point` on that remove the residuals, one for each damping in either form; all but one number move.
-    pub fn steps(&self, evaluator: &PointEvaluator<'_>, point: &[f64], but: Option<usize>) -> Vec<Vec<f64>> {
-        let fixed = self.fixed(but.map(|index| (index, 0.0)));
+    pub fn residual_steps(&self, evaluator: &PointEvaluator<'_>, point: &[f64], but: Option<usize>) -> Vec<Vec<f64>> {
+        let fixed = self.fixed_moves(but.map(|index| (index, 0.0)));
         let step = |squares| {
-            DAMPED.iter().map(|damped| self.within(evaluator, point, (squares, true, *damped), fixed.clone())).collect()
+            DAMPED
+                .iter()
+                .map(|damped| self.step_within_ranges(evaluator, point, (squares, true, *damped), fixed.clone()))
+                .collect()
         };
         let both: [Vec<Vec<f64>>; 2] = [&self.smooth, &self.cut].map(step);
         both.concat()
@@ -188,15 +192,23 @@ impl Slopes {
 
     /// Points from `point` on, which has other rules, that remove its residuals as far as the slopes hold there too.
     /// All but one number move.
-    pub fn across(&self, evaluator: &PointEvaluator<'_>, point: &[f64], but: Option<usize>) -> Vec<Vec<f64>> {
-        let Some(here) = evaluator.simulated(point) else { return Vec::new() };
+    pub fn steps_from_other_rules(
+        &self,
+        evaluator: &PointEvaluator<'_>,
+        point: &[f64],
+        but: Option<usize>,
+    ) -> Vec<Vec<f64>> {
+        let Some(here) = evaluator.simulate_point(point) else { return Vec::new() };
         let targets = evaluator.targets();
         let residuals: Vec<f64> = here.iter().zip(targets).map(|(it, to)| to.measured - it.value).collect();
-        let cuts = nearer(targets, &residuals);
+        let cuts = residual_cuts(targets, &residuals);
         let cut: Vec<f64> = residuals.iter().zip(cuts).map(|(it, cut)| it.clamp(-cut, cut)).collect();
-        let squares = Squares::of(&self.columns, &cut);
-        let fixed = self.fixed(but.map(|index| (index, 0.0)));
-        ACROSS.iter().map(|damped| self.within(evaluator, point, (&squares, true, *damped), fixed.clone())).collect()
+        let squares = NormalEquations::new(&self.columns, &cut);
+        let fixed = self.fixed_moves(but.map(|index| (index, 0.0)));
+        ACROSS
+            .iter()
+            .map(|damped| self.step_within_ranges(evaluator, point, (&squares, true, *damped), fixed.clone()))
+            .collect()
     }
 
     /// Correlations of the numbers, as far as the data determine them.
@@ -214,20 +226,20 @@ pub struct SimulatedValue {
 }
 
 /// The simulated values with one number moved.
-struct Beside {
+struct NeighbourPoint {
     there: Vec<SimulatedValue>,
     by: f64,
 }
 
 /// The changes of each figure over the change of each number, as `cut` leaves them.
-fn columns(
-    beside: &[Beside],
+fn slope_columns(
+    beside: &[NeighbourPoint],
     here: &[SimulatedValue],
     one: impl Fn(&SimulatedValue, usize) -> f64,
     cut: impl Fn(f64, usize) -> f64,
 ) -> Vec<Vec<f64>> {
     let change = |there: &SimulatedValue, row: usize| cut(one(there, row) - one(&here[row], row), row);
-    let column = |beside: &Beside| -> Vec<f64> {
+    let column = |beside: &NeighbourPoint| -> Vec<f64> {
         beside.there.iter().enumerate().map(|(row, there)| change(there, row) / beside.by).collect()
     };
     beside.iter().map(column).collect()
@@ -236,7 +248,7 @@ fn columns(
 /// How much later than simulated the arm must have been ready for its request to take as long as measured: past its
 /// sector if that took a revolution more, before it if that took one less. Otherwise any instant within the revolution
 /// will do.
-fn late(it: &SimulatedValue, to: &SlopeTarget, off: f64) -> f64 {
+fn arm_lateness(it: &SimulatedValue, to: &SlopeTarget, off: f64) -> f64 {
     let revolution = 4.0 * to.cut;
     match off / revolution {
         turns if it.wait <= 0.0 || turns.abs() < 0.5 || turns.abs() > 1.5 => 0.0,
@@ -250,8 +262,8 @@ fn late(it: &SimulatedValue, to: &SlopeTarget, off: f64) -> f64 {
 const HELD: f64 = 0.1;
 
 /// The weight of an instant relative to a time: full if it is known to be wrong.
-fn weight(it: &SimulatedValue, to: &SlopeTarget, off: f64) -> f64 {
-    match late(it, to, off) {
+fn instant_weight(it: &SimulatedValue, to: &SlopeTarget, off: f64) -> f64 {
+    match arm_lateness(it, to, off) {
         _ if it.wait <= 0.0 => 0.0,
         0.0 => HELD,
         _ => 1.0,
@@ -271,7 +283,7 @@ pub struct SlopeTarget {
 const MEDIANS: f64 = 4.0;
 
 /// The distance from which on a residual is far, for each figure.
-fn nearer(targets: &[SlopeTarget], residuals: &[f64]) -> Vec<f64> {
+fn residual_cuts(targets: &[SlopeTarget], residuals: &[f64]) -> Vec<f64> {
     let mut shares: Vec<f64> = residuals.iter().zip(targets).map(|(it, to)| (it / to.cut).abs()).collect();
     shares.sort_by(f64::total_cmp);
     let median = shares.get(shares.len() / 2).copied().unwrap_or(1.0);
@@ -288,7 +300,7 @@ const JUMPY: f64 = 0.25;
 
 /// Leaves out the figures that jump (no number has a slope there) or are far, in every column, so that the joint effect
 /// of several numbers stays exact; and columns in which a large share jumps.
-fn without_jumps(columns: &mut [Vec<f64>], residuals: &mut [f64]) {
+fn remove_jumps(columns: &mut [Vec<f64>], residuals: &mut [f64]) {
     for column in columns.iter_mut() {
         let jumps = column.iter().filter(|slope| slope.is_nan()).count();
         if jumps as f64 > JUMPY * column.len() as f64 {
@@ -304,14 +316,14 @@ fn without_jumps(columns: &mut [Vec<f64>], residuals: &mut [f64]) {
 }
 
 /// Moves one number by a share of its range, inwards at an end; returns the point, and how far it went.
-fn stepped(range: &ParameterRange, point: &[f64], index: usize, share: f64) -> (Vec<f64>, f64) {
-    let here = range.place(point[index]);
+fn step_number(range: &ParameterRange, point: &[f64], index: usize, share: f64) -> (Vec<f64>, f64) {
+    let here = range.place_of(point[index]);
     let mut other = point.to_vec();
     // A whole number takes a step of its own if the share is less.
     for wide in [1.0, 2.0, 4.0, 8.0] {
         let by = if here + wide * share <= 1.0 { wide * share } else { -wide * share };
-        other[index] = range.value(here + by);
-        let by = range.place(other[index]) - here;
+        other[index] = range.value_at(here + by);
+        let by = range.place_of(other[index]) - here;
         if by.abs() > 0.25 * share {
             return (other, by);
         }
@@ -320,11 +332,11 @@ fn stepped(range: &ParameterRange, point: &[f64], index: usize, share: f64) -> (
 }
 
 /// Moves `point` by `way`, in shares of the ranges, within them.
-pub fn moved(evaluator: &PointEvaluator<'_>, point: &[f64], numbers: &[usize], way: &[f64]) -> Vec<f64> {
+pub fn move_point(evaluator: &PointEvaluator<'_>, point: &[f64], numbers: &[usize], way: &[f64]) -> Vec<f64> {
     let mut other = point.to_vec();
     for (&index, by) in numbers.iter().zip(way) {
-        let range = range(evaluator, index);
-        other[index] = range.value(range.place(point[index]) + by);
+        let range = number_range(evaluator, index);
+        other[index] = range.value_at(range.place_of(point[index]) + by);
     }
     other
 }
@@ -335,11 +347,11 @@ pub fn descend(evaluator: &PointEvaluator<'_>, point: Vec<f64>, free: &[bool], s
     let mut loss = evaluator.loss(&best);
     for &share in shares {
         for _ in 0..MOST {
-            if evaluator.pauses() {
+            if evaluator.reach_checkpoint() {
                 return best;
             }
-            let Some(slopes) = Slopes::at(evaluator, &best, free, share) else { return best };
-            let asked = slopes.steps(evaluator, &best, None);
+            let Some(slopes) = Slopes::measure_at(evaluator, &best, free, share) else { return best };
+            let asked = slopes.residual_steps(evaluator, &best, None);
             let losses = evaluator.losses(&asked);
             let least = (0..asked.len()).min_by(|&a, &b| losses[a].total_cmp(&losses[b]));
             let Some(least) = least.filter(|&least| losses[least] < loss) else { break };
@@ -354,31 +366,31 @@ pub fn descend(evaluator: &PointEvaluator<'_>, point: Vec<f64>, free: &[bool], s
 }
 
 /// Sets the number `index` to `value`; the others follow.
-pub fn followed(
+pub fn set_with_followers(
     evaluator: &PointEvaluator<'_>,
     point: &[f64],
     free: &[bool],
     (index, value): (usize, f64),
 ) -> Vec<f64> {
-    let by = range(evaluator, index).place(value) - range(evaluator, index).place(point[index]);
+    let by = number_range(evaluator, index).place_of(value) - number_range(evaluator, index).place_of(point[index]);
     let alone = |mut point: Vec<f64>| {
         point[index] = value;
         point
     };
-    let slopes = Slopes::at(evaluator, point, free, FINE[0]);
-    let further = slopes.map_or_else(Vec::new, |slopes| slopes.further(evaluator, point, (index, by)).to_vec());
-    better(evaluator, further.into_iter().chain([point.to_vec()]).map(alone).collect())
+    let slopes = Slopes::measure_at(evaluator, point, free, FINE[0]);
+    let further = slopes.map_or_else(Vec::new, |slopes| slopes.move_one_number(evaluator, point, (index, by)).to_vec());
+    best_of_points(evaluator, further.into_iter().chain([point.to_vec()]).map(alone).collect())
 }
 
 /// The best of several points; of equals the first.
-pub fn better(evaluator: &PointEvaluator<'_>, points: Vec<Vec<f64>>) -> Vec<f64> {
+pub fn best_of_points(evaluator: &PointEvaluator<'_>, points: Vec<Vec<f64>>) -> Vec<f64> {
     let losses = evaluator.losses(&points);
     let least = (0..points.len()).min_by(|&a, &b| losses[a].total_cmp(&losses[b])).expect("some points");
     points.into_iter().nth(least).expect("one of them")
 }
 
 /// Solves a system of linear equations (Gauss, with the largest pivot of a column).
-fn solved(mut rows: Vec<Vec<f64>>, mut sides: Vec<f64>) -> Vec<f64> {
+fn solve_linear(mut rows: Vec<Vec<f64>>, mut sides: Vec<f64>) -> Vec<f64> {
     let n = sides.len();
     for column in 0..n {
         let pivot = (column..n).max_by(|&a, &b| rows[a][column].abs().total_cmp(&rows[b][column].abs()));
@@ -412,7 +424,7 @@ mod tests {
         let gap = f64::NAN;
         let mut columns = vec![vec![1.0, gap, 3.0, 4.0, 5.0], vec![1.0; 5], vec![gap, gap, 1.0, 1.0, 1.0]];
         let mut residuals = vec![0.1, 0.1, gap, 0.1, 0.1];
-        without_jumps(&mut columns, &mut residuals);
+        remove_jumps(&mut columns, &mut residuals);
         assert_eq!(columns, [vec![1.0, 0.0, 0.0, 4.0, 5.0], vec![1.0, 0.0, 0.0, 1.0, 1.0], vec![0.0; 5]]);
         assert_eq!(residuals, [0.1, 0.0, 0.0, 0.1, 0.1]);
     }
@@ -422,18 +434,18 @@ mod tests {
         // A revolution of 8, of which the arm waited 0.5, 7.5, not at all.
         let to = SlopeTarget { measured: 12.0, cut: 2.0 };
         let it = |wait: f64| SimulatedValue { value: 4.0, wait };
-        assert_eq!([0.5, 7.5, 0.0].map(|wait| late(&it(wait), &to, 8.0)), [0.5, 2.0, 0.0]);
-        assert_eq!([0.5, 7.5, 0.0].map(|wait| late(&it(wait), &to, -8.0)), [-2.0, -0.5, 0.0]);
-        assert_eq!([1.0, -1.0, 20.0].map(|off| late(&it(0.5), &to, off)), [0.0; 3]);
-        assert_eq!([0.0, 8.0].map(|off| weight(&it(0.5), &to, off)), [HELD, 1.0]);
-        assert_eq!(weight(&it(0.0), &to, 8.0), 0.0);
+        assert_eq!([0.5, 7.5, 0.0].map(|wait| arm_lateness(&it(wait), &to, 8.0)), [0.5, 2.0, 0.0]);
+        assert_eq!([0.5, 7.5, 0.0].map(|wait| arm_lateness(&it(wait), &to, -8.0)), [-2.0, -0.5, 0.0]);
+        assert_eq!([1.0, -1.0, 20.0].map(|off| arm_lateness(&it(0.5), &to, off)), [0.0; 3]);
+        assert_eq!([0.0, 8.0].map(|off| instant_weight(&it(0.5), &to, off)), [HELD, 1.0]);
+        assert_eq!(instant_weight(&it(0.0), &to, 8.0), 0.0);
     }
 
     #[test]
     fn a_step_is_a_whole_one_and_goes_inwards_at_the_end() {
         let range = ParameterRange { low: 0.0, high: 10.0, step: 1.0, log: false };
         let step = |value: f64, share: f64| {
-            let (moved, by) = stepped(&range, &[7.0, value], 1, share);
+            let (moved, by) = step_number(&range, &[7.0, value], 1, share);
             assert_eq!(moved[0], 7.0);
             (moved[1], (by * 1e6).round() / 1e6)
         };
@@ -448,24 +460,24 @@ mod tests {
     #[test]
     fn equations_are_solved() {
         let found =
-            solved(vec![vec![0.0, 2.0, 1.0], vec![1.0, -1.0, 0.0], vec![3.0, 0.0, -2.0]], vec![7.0, -1.0, -3.0]);
+            solve_linear(vec![vec![0.0, 2.0, 1.0], vec![1.0, -1.0, 0.0], vec![3.0, 0.0, -2.0]], vec![7.0, -1.0, -3.0]);
         assert!(found.iter().zip([1.0, 2.0, 3.0]).all(|(found, truly)| (found - truly).abs() < 1e-12), "{found:?}");
     }
 
     #[test]
     fn what_does_the_same_goes_the_other_way_and_correlates() {
         // Two numbers of which only the sum is determined, and a third by itself.
-        let slopes = Squares {
+        let slopes = NormalEquations {
             products: vec![vec![1e4, 1e4, 0.0], vec![1e4, 1e4, 0.0], vec![0.0, 0.0, 1e4]],
             pulls: vec![1e3, 1e3, 0.0],
             noise: 1e-2,
         };
-        let way = slopes.way(false, 0.0, &[Some(0.1), None, None]);
+        let way = slopes.solve_move(false, 0.0, &[Some(0.1), None, None]);
         assert!((way[1] + 0.1).abs() < 1e-3 && way[2] == 0.0, "{way:?}");
         let together = slopes.correlations();
         assert!(together[0][1] < -0.99 && together[0][2].abs() < 1e-9, "{together:?}");
-        let step = slopes.way(true, 1e-6, &[None; 3]);
-        assert_eq!(slopes.way(true, 1e-6, &[None, Some(0.0), None])[1], 0.0);
+        let step = slopes.solve_move(true, 1e-6, &[None; 3]);
+        assert_eq!(slopes.solve_move(true, 1e-6, &[None, Some(0.0), None])[1], 0.0);
         assert!((step[0] + step[1] - 0.1).abs() < 1e-2 && (step[0] - step[1]).abs() < 1e-6, "{step:?}");
     }
 }

@@ -14,7 +14,7 @@ use seekwise_model::workload::replay::Timing;
 use super::data::{FitData, FitTrace};
 use super::points::{MeasuredPoint, hold_every_other};
 use crate::validate::quantile;
-use cases::Bed;
+use cases::JobContext;
 
 /// A file as the user names it: `FILE,KEY=VALUE,…`.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,17 +45,18 @@ impl FileArgument {
                 file = format!("{file},{part}");
                 continue;
             };
-            let wrong =
-                |expected: &str| Diagnostic::at(&file, 0, format!("`{value}` is invalid")).key(key).expected(expected);
+            let wrong = |expected: &str| {
+                Diagnostic::at(&file, 0, format!("`{value}` is invalid")).with_key(key).with_expected(expected)
+            };
             match key {
                 "replay" => {
                     timing = match value {
                         "think" => Timing::Think,
                         "arrival" => Timing::Arrival,
-                        _ => return Err(wrong("think or arrival").nearest_to(value, ["think", "arrival"])),
+                        _ => return Err(wrong("think or arrival").suggest_nearest(value, ["think", "arrival"])),
                     };
                 }
-                "hold" => held = Some(share(value).ok_or_else(|| wrong("a share such as 50%, all or none"))?),
+                "hold" => held = Some(parse_share(value).ok_or_else(|| wrong("a share such as 50%, all or none"))?),
                 "cache" => {
                     let on = ["on", "off"].contains(&value);
                     let on = on.then_some(value).ok_or_else(|| wrong("on or off"))?;
@@ -67,10 +68,10 @@ impl FileArgument {
                     set.push((key.to_owned(), value.to_owned()));
                 }
                 _ => {
-                    let fault = Diagnostic::at(&file, 0, "unknown word behind a file").key(key);
+                    let fault = Diagnostic::at(&file, 0, "unknown word behind a file").with_key(key);
                     return Err(fault
-                        .expected("replay, hold, cache, depth, beside, or a dotted key of the stack")
-                        .nearest_to(key, WORDS));
+                        .with_expected("replay, hold, cache, depth, beside, or a dotted key of the stack")
+                        .suggest_nearest(key, WORDS));
                 }
             }
         }
@@ -78,14 +79,14 @@ impl FileArgument {
     }
 
     /// The settings of the drive, without the prefix `drive.`.
-    pub fn of_drive(&self) -> Vec<(String, String)> {
+    pub fn drive_settings(&self) -> Vec<(String, String)> {
         let of_drive = |(key, value): &(String, String)| Some((key.strip_prefix("drive.")?.to_owned(), value.clone()));
         self.set.iter().filter_map(of_drive).collect()
     }
 }
 
 /// Parses the share that is held back: `50%`, `all`, `none`.
-pub fn share(text: &str) -> Option<f64> {
+pub fn parse_share(text: &str) -> Option<f64> {
     match text {
         "all" => Some(1.0),
         "none" => Some(0.0),
@@ -97,17 +98,17 @@ pub fn share(text: &str) -> Option<f64> {
 }
 
 /// Parses a trace, of which `held` is held back unless the file says otherwise.
-pub fn traced(named: &FileArgument, text: &str, held: f64, drive: &DriveFile) -> Result<FitData, Vec<Diagnostic>> {
+pub fn parse_trace(named: &FileArgument, text: &str, held: f64, drive: &DriveFile) -> Result<FitData, Vec<Diagnostic>> {
     let file = &named.file;
     let one = |fault: Diagnostic| vec![fault];
     if let Some((key, _)) = named.set.iter().find(|(key, _)| !key.starts_with("drive.")) {
-        let fault = Diagnostic::at(file, 0, "a trace is replayed on a drive alone").key(key);
-        return Err(one(fault.expected("keys that begin with `drive.`")));
+        let fault = Diagnostic::at(file, 0, "a trace is replayed on a drive alone").with_key(key);
+        return Err(one(fault.with_expected("keys that begin with `drive.`")));
     }
     let trace = measured::parse(file, text).map_err(one)?;
     let held = named.held.unwrap_or(held);
-    let traced = FitTrace::new(file, trace, held, named.timing, named.of_drive()).map_err(one)?;
-    unit(&traced, drive)?;
+    let traced = FitTrace::new(file, trace, held, named.timing, named.drive_settings()).map_err(one)?;
+    check_time_unit(&traced, drive)?;
     Ok(FitData::Traced(Box::new(traced)))
 }
 
@@ -116,8 +117,8 @@ pub fn traced(named: &FileArgument, text: &str, held: f64, drive: &DriveFile) ->
 const OTHER_UNIT: f64 = 30.0;
 
 /// Checks that the measured times are in the unit in which they are read.
-fn unit(traced: &FitTrace, drive: &DriveFile) -> Result<(), Vec<Diagnostic>> {
-    let mut samples = traced.samples(drive)?;
+fn check_time_unit(traced: &FitTrace, drive: &DriveFile) -> Result<(), Vec<Diagnostic>> {
+    let mut samples = traced.response_samples(drive)?;
     samples.measured.sort_unstable();
     samples.simulated.sort_unstable();
     let median = |times: &[_]| quantile(times, 0.5).nanos().max(1) as f64 / 1e6;
@@ -135,15 +136,15 @@ fn unit(traced: &FitTrace, drive: &DriveFile) -> Result<(), Vec<Diagnostic>> {
     });
     let (name, measured, simulated) = (&drive.name, shown(measured), shown(simulated));
     let message = format!("half of its times are below {measured} ms, on `{name}` below {simulated} ms; {looks}");
-    let fault = Diagnostic::at(&traced.file, 0, message).key("measured_response_ms");
-    Err(vec![fault.expected("times in milliseconds (in DiskSim's own form in microseconds), of this drive")])
+    let fault = Diagnostic::at(&traced.file, 0, message).with_key("measured_response_ms");
+    Err(vec![fault.with_expected("times in milliseconds (in DiskSim's own form in microseconds), of this drive")])
 }
 
 /// Data parsed from texts, and the warnings.
 pub type LoadedData = (Vec<FitData>, Vec<Diagnostic>);
 
 /// Parses all data of a fit: `texts` are those of `named`, `profile` is the drive's own text.
-pub fn data(
+pub fn parse_data(
     named: &[FileArgument],
     texts: &[String],
     held: f64,
@@ -153,15 +154,15 @@ pub fn data(
     let (mut all, mut warnings, mut errors) = (Vec::new(), Vec::new(), Vec::new());
     let mut points: Vec<MeasuredPoint> = Vec::new();
     for (named, text) in named.iter().zip(texts) {
-        let bed = Bed { named, drive, profile };
-        let made = match Form::of(text) {
-            Form::Trace => traced(named, text, held, drive).map(|data| {
+        let bed = JobContext { named, drive, profile };
+        let made = match SourceForm::detect(text) {
+            SourceForm::Trace => parse_trace(named, text, held, drive).map(|data| {
                 all.push(data);
                 Vec::new()
             }),
-            Form::Fio => cases::fio(&bed, text, &mut warnings),
-            Form::Cases => cases::cases(&bed, text, &mut warnings),
-            Form::Curve => cases::curve(&bed, text, &mut warnings),
+            SourceForm::Fio => cases::parse_fio(&bed, text, &mut warnings),
+            SourceForm::Cases => cases::parse_cases(&bed, text, &mut warnings),
+            SourceForm::Curve => cases::parse_curve(&bed, text, &mut warnings),
         };
         match made {
             Ok(made) => points.extend(made),
@@ -171,9 +172,9 @@ pub fn data(
     if !errors.is_empty() {
         return Err(errors);
     }
-    cases::agree(&points)?;
-    warnings.extend(cases::outstanding(&points));
-    apart(&mut points, named, held);
+    cases::check_agreement(&points)?;
+    warnings.extend(cases::check_outstanding(&points));
+    assign_held_back(&mut points, named, held);
     if !points.is_empty() {
         all.push(FitData::Points(points));
     }
@@ -182,30 +183,30 @@ pub fn data(
 
 /// The form of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum SourceForm {
     Trace,
     Fio,
     Cases,
     Curve,
 }
 
-impl Form {
-    fn of(text: &str) -> Form {
+impl SourceForm {
+    fn detect(text: &str) -> SourceForm {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
         let first = lines.next().unwrap_or_default();
         let is_json = text.trim_start().starts_with('{') || text.contains("\n{");
         match () {
-            () if first.starts_with("[[") => Form::Cases,
-            () if is_json => Form::Fio,
-            () if cases::is_curve(first) => Form::Curve,
-            () => Form::Trace,
+            () if first.starts_with("[[") => SourceForm::Cases,
+            () if is_json => SourceForm::Fio,
+            () if cases::is_curve(first) => SourceForm::Curve,
+            () => SourceForm::Trace,
         }
     }
 }
 
 /// Decides which points are held back: what was said of a file, else every other one of a series.
-fn apart(points: &mut [MeasuredPoint], named: &[FileArgument], held: f64) {
+fn assign_held_back(points: &mut [MeasuredPoint], named: &[FileArgument], held: f64) {
     if held > 0.0 {
         hold_every_other(points);
     }
@@ -227,10 +228,10 @@ mod tests {
 
     fn made(words: &str, text: &str) -> Result<LoadedData, String> {
         let name = "barracuda-7200.7-ncq";
-        let drive = catalogue::load(name).unwrap();
+        let drive = catalogue::load_drive(name).unwrap();
         let named = FileArgument::parse(words).map_err(|fault| fault.to_string())?;
-        let profile = catalogue::text(name).unwrap();
-        data(&[named], &[text.to_owned()], 0.5, &drive, profile)
+        let profile = catalogue::find_text(name).unwrap();
+        parse_data(&[named], &[text.to_owned()], 0.5, &drive, profile)
             .map_err(|faults| faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
     }
 
@@ -243,7 +244,7 @@ mod tests {
     fn words_behind_a_file_are_read_and_slips_named() {
         let named = FileArgument::parse("a,b.csv,replay=arrival,cache=off,hold=none").unwrap();
         assert_eq!((named.file.as_str(), named.timing, named.held), ("a,b.csv", Timing::Arrival, Some(0.0)));
-        assert_eq!(named.of_drive(), [("cache.write_back".to_owned(), "off".to_owned())]);
+        assert_eq!(named.drive_settings(), [("cache.write_back".to_owned(), "off".to_owned())]);
         let error = |text: &str| FileArgument::parse(text).unwrap_err().to_string();
         assert_eq!(
             error("a.csv,cahce=off"),
@@ -298,7 +299,7 @@ mod tests {
         assert_eq!(named.beside.as_deref(), Some("runs/disksim.txt"));
         let (mut data, _) = made("t.csv", &trace(400, "12.5")).unwrap();
         let mut put =
-            |text: &str| beside::put(&mut data, &named, "runs/disksim.txt", text).map_err(|it| it.to_string());
+            |text: &str| beside::attach_times(&mut data, &named, "runs/disksim.txt", text).map_err(|it| it.to_string());
         let short = put(&"12.5\n".repeat(399)).unwrap_err();
         let expected =
             "runs/disksim.txt: 399 times, but t.csv has 400 requests; expected one for each request, in their order";
@@ -313,14 +314,14 @@ mod tests {
         let beside = traced.beside.as_ref().unwrap();
         assert_eq!((beside.name.as_str(), beside.times.len()), ("disksim", 400));
         let (mut jobs, _) = made("t.csv", "rw,depth,iops\nrandread,1,80\nrandread,2,81\n").unwrap();
-        let none = beside::put(&mut jobs, &named, "x", "1\n").unwrap_err().to_string();
+        let none = beside::attach_times(&mut jobs, &named, "x", "1\n").unwrap_err().to_string();
         assert_eq!(none, "t.csv: `beside`: only a trace has times of others beside it; expected a measured trace");
     }
 
     #[test]
     fn a_trace_in_another_unit_is_none_and_ten_requests_are_too_few() {
         let (data, _) = made("t.csv", &trace(1000, "12.5")).unwrap();
-        assert_eq!((data[0].count(DataSplit::Seen), data[0].count(DataSplit::Held)), (500, 500));
+        assert_eq!((data[0].part_size(DataSplit::Seen), data[0].part_size(DataSplit::Held)), (500, 500));
         let error = made("t.csv", &trace(1000, "12500")).unwrap_err();
         assert!(
             error.starts_with("t.csv: `measured_response_ms`: half of its times are below 12500 ms, on `barracuda"),

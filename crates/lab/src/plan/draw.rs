@@ -11,11 +11,11 @@ use std::str::FromStr;
 
 use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_formats::figure::FigureOrigin;
-use seekwise_formats::keys::scaled;
-use seekwise_formats::stack::{Setting, unnumbered};
+use seekwise_formats::keys::scale_value;
+use seekwise_formats::stack::{Setting, strip_number};
 use seekwise_model::rng::Seed;
 
-use super::{Cell, prepare};
+use super::{Cell, prepare_cell};
 use crate::inputs::Inputs;
 
 /// How far a figure is drawn from its inferred value, either way, as a share of it.
@@ -62,22 +62,22 @@ impl fmt::Display for ProfileDraw {
 impl ProfileDraw {
     /// The cell with each inferred figure as drawn. If figures must fit together, those stay that do not fit what was
     /// drawn before them.
-    pub fn of_cell(self, file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Cell, Vec<Diagnostic>> {
-        let settings = prepare(file, cell, inputs)?.settings;
-        let drawn: Vec<(String, String)> = settings.iter().filter_map(|setting| self.drawn(setting)).collect();
+    pub fn draw_cell(self, file: &str, cell: &Cell, inputs: &Inputs<'_>) -> Result<Cell, Vec<Diagnostic>> {
+        let settings = prepare_cell(file, cell, inputs)?.settings;
+        let drawn: Vec<(String, String)> = settings.iter().filter_map(|setting| self.draw_figure(setting)).collect();
         let with = |some: &[(String, String)]| {
             let mut cell = cell.clone();
             cell.settings.extend_from_slice(some);
             cell
         };
         let whole = with(&drawn);
-        if prepare(file, &whole, inputs).is_ok() {
+        if prepare_cell(file, &whole, inputs).is_ok() {
             return Ok(whole);
         }
         let mut fits: Vec<(String, String)> = Vec::new();
         for figure in drawn {
             fits.push(figure);
-            if prepare(file, &with(&fits), inputs).is_err() {
+            if prepare_cell(file, &with(&fits), inputs).is_err() {
                 fits.pop();
             }
         }
@@ -85,14 +85,14 @@ impl ProfileDraw {
     }
 
     /// A figure as drawn, if it is inferred and a number.
-    fn drawn(self, setting: &Setting) -> Option<(String, String)> {
-        let value =
-            is_drawn(setting).then(|| scaled(&setting.key, &setting.value, self.factor(&identity(setting))))??;
+    fn draw_figure(self, setting: &Setting) -> Option<(String, String)> {
+        let value = is_drawn(setting)
+            .then(|| scale_value(&setting.key, &setting.value, self.figure_factor(&figure_identity(setting))))??;
         (value != setting.value).then(|| (setting.key.clone(), value))
     }
 
     /// The factor of the figure with this identity.
-    fn factor(self, identity: &str) -> f64 {
+    fn figure_factor(self, identity: &str) -> f64 {
         let mut chance = SEED.stream(identity);
         let mut slices: Vec<u32> = (0..self.of).collect();
         for last in (1..slices.len()).rev() {
@@ -107,17 +107,17 @@ impl ProfileDraw {
 
 /// True if a figure is one that is drawn.
 pub fn is_drawn(setting: &Setting) -> bool {
-    setting.kind == FigureOrigin::Inferred && scaled(&setting.key, &setting.value, 1.0).is_some()
+    setting.kind == FigureOrigin::Inferred && scale_value(&setting.key, &setting.value, 1.0).is_some()
 }
 
 /// The identity of a figure: its key without numbers and names of the stack's or the scene's own, its value and its
 /// source.
-pub fn identity(setting: &Setting) -> String {
+pub fn figure_identity(setting: &Setting) -> String {
     let mut words: Vec<&str> = setting.key.split('.').collect();
     if let ["program" | "volume", _, ..] = words[..] {
         words.remove(1);
     }
-    words[0] = unnumbered(words[0]);
+    words[0] = strip_number(words[0]);
     format!("{} = {}: {}", words.join("."), setting.value, setting.source)
 }
 
@@ -133,19 +133,19 @@ mod tests {
     #[test]
     fn each_slice_once_over_all_draws() {
         for identity in ["a", "b", "c"] {
-            let factors = (1..=15).map(|number| ProfileDraw { number, of: 15 }.factor(identity));
+            let factors = (1..=15).map(|number| ProfileDraw { number, of: 15 }.figure_factor(identity));
             let mut slices: Vec<u32> = factors.map(|factor| ((factor - 0.9) / 0.2 * 15.0) as u32).collect();
             slices.sort_unstable();
             assert_eq!(slices, (0..15).collect::<Vec<_>>(), "{identity}");
         }
-        let first = |identity| ProfileDraw { number: 1, of: 15 }.factor(identity);
+        let first = |identity| ProfileDraw { number: 1, of: 15 }.figure_factor(identity);
         assert!(first("a") != first("b") && first("a") == first("a"));
     }
 
     #[test]
     fn numbers_that_are_inferred_and_no_others() {
         let draw = ProfileDraw { number: 2, of: 15 };
-        let drawn = |key: &str, value: &str, kind| draw.drawn(&setting(key, value, kind));
+        let drawn = |key: &str, value: &str, kind| draw.draw_figure(&setting(key, value, kind));
         let (key, value) = drawn("drive.mechanics.head_switch_ms", "2", FigureOrigin::Inferred).unwrap();
         let value: f64 = value.parse().unwrap();
         assert!(key == "drive.mechanics.head_switch_ms" && (1.8..=2.2).contains(&value) && value != 2.0, "{value}");
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn a_figure_is_the_same_in_every_program_and_layer_of_its_kind() {
         let same = |a: &str, b: &str| {
-            let of = |key: &str| identity(&setting(key, "64", FigureOrigin::Inferred));
+            let of = |key: &str| figure_identity(&setting(key, "64", FigureOrigin::Inferred));
             of(a) == of(b)
         };
         assert!(same("program.copy.block_kib", "program.other.block_kib"));
@@ -171,15 +171,15 @@ mod tests {
 
     #[test]
     fn a_cell_is_drawn_whole_and_twice_alike() {
-        let inputs = Inputs::today(&|_| Err(std::io::ErrorKind::NotFound.into()));
+        let inputs = Inputs::from_today(&|_| Err(std::io::ErrorKind::NotFound.into()));
         let asked = [("drive", "barracuda-7200.7-ncq"), ("driver", "windows-xp"), ("job", "random-read")];
         let settings = asked.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
         let cell = Cell { levels: Vec::new(), settings };
         let draw: ProfileDraw = "3/15".parse().unwrap();
-        let drawn = draw.of_cell("s.toml", &cell, &inputs).unwrap();
-        assert_eq!(draw.of_cell("s.toml", &cell, &inputs).unwrap(), drawn);
-        let before = prepare("s.toml", &cell, &inputs).unwrap();
-        let after = prepare("s.toml", &drawn, &inputs).unwrap();
+        let drawn = draw.draw_cell("s.toml", &cell, &inputs).unwrap();
+        assert_eq!(draw.draw_cell("s.toml", &cell, &inputs).unwrap(), drawn);
+        let before = prepare_cell("s.toml", &cell, &inputs).unwrap();
+        let after = prepare_cell("s.toml", &drawn, &inputs).unwrap();
         let inferred = before.settings.iter().filter(|setting| is_drawn(setting)).count();
         let changed = drawn.settings.len() - cell.settings.len();
         assert!(changed > 5 && changed <= inferred && before.hash != after.hash, "{changed} of {inferred}");

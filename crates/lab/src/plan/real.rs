@@ -1,7 +1,7 @@
 //! The keys of real files and devices, `real.…`: how a cell's job opens the file, whatever the job says itself.
 
 use seekwise_formats::diagnostic::Diagnostic;
-use seekwise_formats::dotted::size;
+use seekwise_formats::dotted::parse_size;
 use seekwise_formats::fio::{AccessHint, FioOpenFlags};
 use seekwise_formats::keys::REAL;
 use seekwise_formats::stack::Setting;
@@ -24,24 +24,26 @@ pub struct RealKeys {
 
 impl RealKeys {
     /// The keys of a cell; `file` names the study in errors.
-    pub fn of(file: &str, cell: &Cell) -> Result<RealKeys, Vec<Diagnostic>> {
+    pub fn from_cell(file: &str, cell: &Cell) -> Result<RealKeys, Vec<Diagnostic>> {
         let mut keys = RealKeys::default();
         for (key, value) in cell.settings.iter().filter(|(key, _)| key.starts_with(REAL_KEYS)) {
             let known = REAL.iter().find(|known| known.0 == key);
             let Some((_, takes, ..)) = known else {
-                let fault = Diagnostic::at(file, 0, "unknown key").key(key);
+                let fault = Diagnostic::at(file, 0, "unknown key").with_key(key);
                 let names = || REAL.iter().map(|known| known.0);
-                return Err(vec![fault.expected(names().collect::<Vec<_>>().join(", ")).nearest_to(key, names())]);
+                return Err(vec![
+                    fault.with_expected(names().collect::<Vec<_>>().join(", ")).suggest_nearest(key, names()),
+                ]);
             };
-            keys.take(key, value).ok_or_else(|| {
-                vec![Diagnostic::at(file, 0, format!("`{value}` is invalid")).key(key).expected(*takes)]
+            keys.take_key(key, value).ok_or_else(|| {
+                vec![Diagnostic::at(file, 0, format!("`{value}` is invalid")).with_key(key).with_expected(*takes)]
             })?;
         }
         Ok(keys)
     }
 
     /// Takes a key; `None` if the value does not fit it.
-    fn take(&mut self, key: &str, value: &str) -> Option<()> {
+    fn take_key(&mut self, key: &str, value: &str) -> Option<()> {
         let flag = |value: &str| match value {
             "true" | "on" | "1" => Some(true),
             "false" | "off" | "0" => Some(false),
@@ -60,7 +62,7 @@ impl RealKeys {
                     _ => return None,
                 });
             }
-            "real.layout" => self.wanted.layout = Some(size(value).filter(|bytes| *bytes > 0)?),
+            "real.layout" => self.wanted.layout = Some(parse_size(value).filter(|bytes| *bytes > 0)?),
             "real.serial" => {
                 self.wanted.hashed = match value {
                     "hash" => true,
@@ -80,13 +82,13 @@ impl RealKeys {
 
     /// How each worker opens the file: as the job says, then as the keys say, then as this kernel can (`ring`); with a
     /// warning, if any. Without workers, one handle for all.
-    pub fn handles(
+    pub fn worker_handles(
         &self,
         opened: Option<&[FioOpenFlags]>,
         ring: &dyn Fn() -> Result<(), String>,
     ) -> Result<(Vec<RealHandle>, Option<String>), String> {
         let mut handles: Vec<RealHandle> = match opened {
-            Some(opened) => opened.iter().map(handle).collect(),
+            Some(opened) => opened.iter().map(to_handle).collect(),
             None => vec![RealHandle::default()],
         };
         for handle in &mut handles {
@@ -111,7 +113,7 @@ impl RealKeys {
     }
 }
 
-fn handle(opened: &FioOpenFlags) -> RealHandle {
+fn to_handle(opened: &FioOpenFlags) -> RealHandle {
     RealHandle {
         engine: if opened.calls { RealEngine::Calls } else { RealEngine::Ring },
         direct: opened.direct,
@@ -123,7 +125,7 @@ fn handle(opened: &FioOpenFlags) -> RealHandle {
 }
 
 /// How the workers open the file, as settings.
-pub fn settings(handles: &[RealHandle]) -> Vec<Setting> {
+pub fn handle_settings(handles: &[RealHandle]) -> Vec<Setting> {
     let each = |key: &str, word: fn(&RealHandle) -> &'static str| {
         let mut words: Vec<&str> = handles.iter().map(word).collect();
         if words.iter().all(|word| *word == words[0]) {

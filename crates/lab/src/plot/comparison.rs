@@ -4,7 +4,7 @@
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
-use super::{rounded_up, tick};
+use super::{format_tick, round_up};
 use crate::stats::Interval;
 
 /// The content of a picture.
@@ -62,26 +62,26 @@ pub(crate) const GRID: RGBColor = RGBColor(225, 225, 225);
 pub(crate) type Fallible = Result<(), Box<dyn std::error::Error>>;
 
 /// The picture as a whole SVG document.
-pub fn svg(comparison: &ComparisonPlot) -> String {
+pub fn draw_svg(comparison: &ComparisonPlot) -> String {
     let mut text = String::new();
     let sides: u32 = comparison.panels.iter().map(|panel| PANEL + SIDE * panel.sides.len() as u32).sum();
-    let drawn = draw(comparison, SVGBackend::with_string(&mut text, (WIDTH, HEAD + sides + FOOT)));
+    let drawn = draw_panels(comparison, SVGBackend::with_string(&mut text, (WIDTH, HEAD + sides + FOOT)));
     // Text output cannot fail; bars that cannot be laid out are a bug of ours.
     drawn.expect("an SVG text takes every drawing");
     text
 }
 
-fn draw(comparison: &ComparisonPlot, backend: SVGBackend<'_>) -> Fallible {
+fn draw_panels(comparison: &ComparisonPlot, backend: SVGBackend<'_>) -> Fallible {
     let root = backend.into_drawing_area();
     root.fill(&WHITE)?;
     let (head, mut rest) = root.split_vertically(HEAD);
-    for (line, words) in lines(&comparison.title, TITLE).into_iter().take(2).enumerate() {
+    for (line, words) in break_lines(&comparison.title, TITLE).into_iter().take(2).enumerate() {
         let style = ("sans-serif", 16).into_font().color(&INK);
         head.draw(&Text::new(words, (16, 12 + 22 * line as i32), style))?;
     }
     for panel in &comparison.panels {
         let (area, below) = rest.split_vertically(PANEL + SIDE * panel.sides.len() as u32);
-        bars(&area, panel)?;
+        draw_bars(&area, panel)?;
         rest = below;
     }
     rest.draw(&Text::new(comparison.method.clone(), (16, 10), ("sans-serif", 12).into_font().color(&INK)))?;
@@ -89,13 +89,13 @@ fn draw(comparison: &ComparisonPlot, backend: SVGBackend<'_>) -> Fallible {
     Ok(())
 }
 
-fn bars(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Fallible {
-    let names: Vec<String> = panel.sides.iter().rev().map(|side| shortened(&side.name, NAME)).collect();
+fn draw_bars(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Fallible {
+    let names: Vec<String> = panel.sides.iter().rev().map(|side| shorten_text(&side.name, NAME)).collect();
     let longest = names.iter().map(|name| name.chars().count()).max().unwrap_or(0) as u32;
     let ends = panel.sides.iter().flat_map(|side| [side.figure.estimate, side.figure.high]);
     let right = match ends.filter(|end| end.is_finite()).fold(0.0, f64::max) {
         0.0 => 1.0,
-        most => rounded_up(most),
+        most => round_up(most),
     };
     let count = panel.sides.len();
     let mut chart = ChartBuilder::on(area)
@@ -113,7 +113,7 @@ fn bars(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Fallible {
         .x_desc(&panel.axis)
         .x_labels(6)
         .y_labels(count)
-        .x_label_formatter(&tick)
+        .x_label_formatter(&format_tick)
         .y_label_formatter(&name)
         .disable_y_mesh()
         .label_style(("sans-serif", 13).into_font().color(&INK))
@@ -150,9 +150,9 @@ fn bars(area: &DrawingArea<SVGBackend<'_>, Shift>, panel: &Panel) -> Fallible {
 }
 
 /// Words in lines of at most `most` letters.
-pub(crate) fn lines(text: &str, most: usize) -> Vec<String> {
+pub(crate) fn break_lines(text: &str, most: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
-    for word in text.split(' ').map(|word| shortened(word, most)) {
+    for word in text.split(' ').map(|word| shorten_text(word, most)) {
         match lines.last_mut() {
             Some(line) if line.chars().count() + 1 + word.chars().count() <= most => {
                 line.push(' ');
@@ -165,7 +165,7 @@ pub(crate) fn lines(text: &str, most: usize) -> Vec<String> {
 }
 
 /// At most `most` letters.
-pub(crate) fn shortened(text: &str, most: usize) -> String {
+pub(crate) fn shorten_text(text: &str, most: usize) -> String {
     match text.chars().count() > most {
         true => text.chars().take(most - 1).chain(['…']).collect(),
         false => text.to_owned(),
@@ -193,7 +193,7 @@ mod tests {
             panels: vec![panel("requests per second, requests/s"), panel("99th percentile, ms")],
             method: "10 runs a side".to_owned(),
         };
-        let text = svg(&comparison);
+        let text = draw_svg(&comparison);
         for part in
             ["Is it faster?", "depth=1", "depth=32", "140.0 ± 1.0", "faster", "percentile, ms", "10 runs a side"]
         {
@@ -201,7 +201,7 @@ mod tests {
         }
         let of = |colour: &str| text.matches(&format!("fill=\"{colour}\"")).count();
         assert_eq!((of("#8C96A0"), of("#1F5DA0")), (2, 2), "a bar each");
-        assert_eq!(svg(&comparison), text);
-        assert_eq!(lines("a long title of words", 10), ["a long", "title of", "words"]);
+        assert_eq!(draw_svg(&comparison), text);
+        assert_eq!(break_lines("a long title of words", 10), ["a long", "title of", "words"]);
     }
 }

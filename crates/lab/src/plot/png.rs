@@ -17,9 +17,9 @@ const FAMILY: &str = "Noto Sans";
 pub const SCALE: u32 = 2;
 
 /// An SVG document of ours as a PNG file.
-pub fn png(svg: &str) -> Vec<u8> {
+pub fn render_png(svg: &str) -> Vec<u8> {
     // Both are made here: that they do not fit together is an error of ours.
-    let tree = Tree::from_str(svg, &options()).expect("a picture of ours is SVG");
+    let tree = Tree::from_str(svg, &font_options()).expect("a picture of ours is SVG");
     let size = tree.size().to_int_size();
     let pixels = Pixmap::new(SCALE * size.width(), SCALE * size.height());
     let mut pixels = pixels.expect("a picture of ours has a size");
@@ -27,7 +27,7 @@ pub fn png(svg: &str) -> Vec<u8> {
     pixels.encode_png().expect("memory takes every picture")
 }
 
-fn options() -> Options<'static> {
+fn font_options() -> Options<'static> {
     let mut fonts = fontdb::Database::new();
     fonts.load_font_data(FONT.to_vec());
     fonts.set_sans_serif_family(FAMILY);
@@ -44,8 +44,8 @@ mod tests {
             "<svg width=\"100\" height=\"40\" xmlns=\"http://www.w3.org/2000/svg\"><rect width=\"100\" height=\"40\" \
              fill=\"#FFFFFF\"/><text x=\"5\" y=\"25\" font-family=\"sans-serif\" font-size=\"16\">{words}</text></svg>"
         );
-        let bytes = png(&svg);
-        assert_eq!(png(&svg), bytes, "the same each time");
+        let bytes = render_png(&svg);
+        assert_eq!(render_png(&svg), bytes, "the same each time");
         let pixels = Pixmap::decode_png(&bytes).unwrap();
         assert_eq!((pixels.width(), pixels.height()), (200, 80));
         pixels.pixels().iter().filter(|pixel| (pixel.red(), pixel.alpha()) != (255, 255)).count()

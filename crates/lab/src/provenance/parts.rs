@@ -33,24 +33,24 @@ impl ReviewProvenance {
     pub fn new<'a>(text: &str, parts: impl Iterator<Item = (&'a str, String)>) -> ReviewProvenance {
         let part = |(folder, made_sha256): (&str, String)| PartProvenance { folder: folder.to_owned(), made_sha256 };
         ReviewProvenance {
-            program: ProgramVersion::this(),
+            program: ProgramVersion::current(),
             study_sha256: sha256(text.as_bytes()),
             parts: parts.map(part).collect(),
         }
     }
 
     /// The text that is written beside the parts.
-    pub fn text(&self) -> String {
+    pub fn to_text(&self) -> String {
         as_text(self)
     }
 
     /// SHA-256 of that text.
     pub fn hash(&self) -> String {
-        sha256(self.text().as_bytes())
+        sha256(self.to_text().as_bytes())
     }
 
     /// Checks that it is what was written beside `review`; an error says what does not fit.
-    pub fn check(&self, review: &str) -> Result<(), String> {
+    pub fn check_review(&self, review: &str) -> Result<(), String> {
         match sha256(review.as_bytes()) == self.study_sha256 {
             true => Ok(()),
             false => Err("study.toml is not the review that it was made from: its SHA-256 differs".to_owned()),
@@ -59,7 +59,7 @@ impl ReviewProvenance {
 
     /// Checks that `made`, found in the folder of the part at `place`, made that part's results; an error says what
     /// does not fit.
-    pub fn fits(&self, place: usize, made: &StudyProvenance) -> Result<(), String> {
+    pub fn check_part(&self, place: usize, made: &StudyProvenance) -> Result<(), String> {
         let part = &self.parts[place];
         match made.hash() == part.made_sha256 {
             true => Ok(()),

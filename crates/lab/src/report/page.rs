@@ -20,17 +20,17 @@ const PLAIN: &str = "<!--report-plain-->";
 const DATA: &str = "/*report-data*/";
 
 /// The report as one self-contained HTML file: no network, no other file.
-pub fn html(report: &Report) -> String {
-    in_memory(|to| write_html(report, to))
+pub fn render_html(report: &Report) -> String {
+    write_to_string(|to| write_html(report, to))
 }
 
 /// Writes the report as HTML piece by piece: a page of many cells has megabytes.
 pub fn write_html(report: &Report, to: &mut dyn Write) -> io::Result<()> {
-    write_filled(to, &report.title, &plain::html(report), report)
+    write_filled(to, &report.title, &plain::plain_html(report), report)
 }
 
 /// Collects the output of `write` as text.
-pub(super) fn in_memory(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> String {
+pub(super) fn write_to_string(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> String {
     let mut bytes = Vec::new();
     write(&mut bytes).expect("memory takes all that is written");
     String::from_utf8(bytes).expect("a page is text")
@@ -40,14 +40,14 @@ pub(super) fn in_memory(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
 pub(super) fn write_filled(to: &mut dyn Write, title: &str, plain: &str, data: &impl Serialize) -> io::Result<()> {
     let title = |to: &mut dyn Write| write!(to, "<title>{}</title>", escape_text(title));
     let plain = |to: &mut dyn Write| to.write_all(plain.as_bytes());
-    fill(to, TEMPLATE, &[(TITLE, &title), (PLAIN, &plain), (DATA, &|to| write_json(to, data))])
+    fill_template(to, TEMPLATE, &[(TITLE, &title), (PLAIN, &plain), (DATA, &|to| write_json(to, data))])
 }
 
 /// Writes what stands in a place.
 type Fill<'a> = &'a dyn Fn(&mut dyn Write) -> io::Result<()>;
 
 /// Copies the template with each place replaced, only forward: text that was put in is never searched again.
-fn fill(to: &mut dyn Write, template: &str, fills: &[(&str, Fill<'_>)]) -> io::Result<()> {
+fn fill_template(to: &mut dyn Write, template: &str, fills: &[(&str, Fill<'_>)]) -> io::Result<()> {
     let mut rest = template;
     for (place, write) in fills {
         let (before, after) = rest.split_once(place).expect("the built template has each place once, in this order");
@@ -128,7 +128,8 @@ mod tests {
     #[test]
     fn a_filled_place_is_not_searched_again() {
         let text = |text: &'static str| move |to: &mut dyn Write| to.write_all(text.as_bytes());
-        let filled = in_memory(|to| fill(to, "a [1] b [2] c", &[("[1]", &text("[2]")), ("[2]", &text("x"))]));
+        let filled =
+            write_to_string(|to| fill_template(to, "a [1] b [2] c", &[("[1]", &text("[2]")), ("[2]", &text("x"))]));
         assert_eq!(filled, "a [2] b x c");
     }
 
@@ -136,7 +137,7 @@ mod tests {
     fn json_without_a_way_out() {
         let name = "</script><img onerror=alert(1)>&\u{2028}\u{2029}";
         let report = Report { title: name.to_owned(), ..Report::default() };
-        let json = in_memory(|to| write_json(to, &report));
+        let json = write_to_string(|to| write_json(to, &report));
         assert!(!json.contains(['<', '>', '&', '\u{2028}', '\u{2029}']));
         let back: serde_json::Value = serde_json::from_str(&json).expect("still JSON");
         assert_eq!(back["title"], name);

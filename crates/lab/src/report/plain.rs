@@ -8,12 +8,12 @@ use super::page::escape_text;
 use super::{Report, ReportCell, ReportFactor, ReportInterval, ReportVerdict};
 
 /// The plain form of a report.
-pub(super) fn html(report: &Report) -> String {
-    format!("<h1>{}</h1>\n{}", escape_text(&report.title), body(report))
+pub(super) fn plain_html(report: &Report) -> String {
+    format!("<h1>{}</h1>\n{}", escape_text(&report.title), plain_body(report))
 }
 
 /// Everything below its heading.
-pub(super) fn body(report: &Report) -> String {
+pub(super) fn plain_body(report: &Report) -> String {
     let mut out = String::new();
     write_all(&mut out, report).expect("writing to a String cannot fail");
     out
@@ -59,7 +59,7 @@ fn write_verdict(out: &mut String, verdict: &ReportVerdict) -> std::fmt::Result 
 fn write_cells(out: &mut String, report: &Report) -> std::fmt::Result {
     writeln!(out, "<table>\n<caption>All cells</caption>\n<thead><tr>")?;
     for factor in &report.factors {
-        writeln!(out, "<th scope=\"col\">{}</th>", heading(factor))?;
+        writeln!(out, "<th scope=\"col\">{}</th>", column_heading(factor))?;
     }
     for column in has_programs(report).then_some("whole run, s").into_iter().chain([
         "requests/s",
@@ -77,7 +77,7 @@ fn write_cells(out: &mut String, report: &Report) -> std::fmt::Result {
     writeln!(out, "</tbody>\n</table>")
 }
 
-fn heading(factor: &ReportFactor) -> String {
+fn column_heading(factor: &ReportFactor) -> String {
     match &factor.unit {
         Some(unit) => escape_text(&format!("{}, {unit}", factor.name)),
         None => escape_text(&factor.name),
@@ -118,7 +118,7 @@ mod tests {
             operations: vec![super::super::ReportOperations::default()],
             ..ReportCell::default()
         };
-        let of = |cells: Vec<ReportCell>| html(&Report { cells, ..Report::default() });
+        let of = |cells: Vec<ReportCell>| plain_html(&Report { cells, ..Report::default() });
         let page = of(vec![scene]);
         assert!(page.contains("whole run, s") && page.contains("<td>12.500</td>"), "{page}");
         assert!(!of(vec![ReportCell::default()]).contains("whole run"));
@@ -154,7 +154,7 @@ mod tests {
             }],
             ..Report::default()
         };
-        let page = html(&report);
+        let page = plain_html(&report);
         for part in [
             "<tr><td>8</td><td>123.5</td><td>120.0 to 127.0</td><td>1.23</td><td>8.13</td><td>20.00</td></tr>",
             "<li>b is faster; but it loses 2 writes (faster; 1.235 times, interval 1.200 to 1.270)</li>",
@@ -164,7 +164,7 @@ mod tests {
         ] {
             assert!(page.contains(part), "{part}\n{page}");
         }
-        assert!(!html(&Report::default()).contains("<h2>Verdicts</h2>"));
+        assert!(!plain_html(&Report::default()).contains("<h2>Verdicts</h2>"));
     }
 
     #[test]
@@ -191,7 +191,7 @@ mod tests {
             warnings: vec![hostile.clone()],
             ..Report::default()
         };
-        let page = html(&report);
+        let page = plain_html(&report);
         assert!(!page.contains("<img") && !page.contains("</noscript"));
         assert_eq!(page.matches("&lt;/noscript&gt;").count(), 11);
     }

@@ -7,7 +7,7 @@ use std::io;
 
 use serde::Serialize;
 
-use super::page::{escape_text, in_memory, write_filled};
+use super::page::{escape_text, write_filled, write_to_string};
 use super::{Report, plain};
 
 /// The report of a review.
@@ -39,7 +39,7 @@ pub struct AnswerSentence {
 
 impl AnswerSentence {
     /// The whole sentence.
-    pub fn text(&self) -> String {
+    pub fn to_sentence(&self) -> String {
         let AnswerSentence { about, says } = self;
         if about.is_empty() { says.clone() } else { format!("{about}: {says}") }
     }
@@ -65,25 +65,25 @@ pub struct Chapter {
 }
 
 /// The review as one self-contained HTML file.
-pub fn html(review: &ReviewReport) -> String {
-    in_memory(|to| write_html(review, to))
+pub fn render_html(review: &ReviewReport) -> String {
+    write_to_string(|to| write_html(review, to))
 }
 
 /// Writes the review as HTML piece by piece.
 pub fn write_html(review: &ReviewReport, to: &mut dyn io::Write) -> io::Result<()> {
-    write_filled(to, &review.title, &without_scripts(review), review)
+    write_filled(to, &review.title, &plain_html(review), review)
 }
 
 /// The review for readers that run no scripts: every chapter's plain form.
-fn without_scripts(review: &ReviewReport) -> String {
+fn plain_html(review: &ReviewReport) -> String {
     let mut out = format!("<h1>{}</h1>\n<p>{}</p>\n", escape_text(&review.title), escape_text(&review.question));
-    let answer = review.answer.iter().map(AnswerSentence::text);
+    let answer = review.answer.iter().map(AnswerSentence::to_sentence);
     for paragraph in answer.chain(review.introduction.iter().cloned()) {
         writeln!(out, "<p>{}</p>", escape_text(&paragraph)).expect("writing to a String cannot fail");
     }
     for chapter in &review.chapters {
         writeln!(out, "<h1>{}</h1>", escape_text(&chapter.heading)).expect("writing to a String cannot fail");
-        out.push_str(&plain::body(&chapter.report));
+        out.push_str(&plain::plain_body(&chapter.report));
     }
     out
 }
@@ -114,7 +114,7 @@ mod tests {
                 report,
             }],
         };
-        let (page, bare) = (html(&review), html(&ReviewReport::default()));
+        let (page, bare) = (render_html(&review), render_html(&ReviewReport::default()));
         for tag in ["<img", "</script", "</noscript"] {
             assert_eq!(page.matches(tag).count(), bare.matches(tag).count(), "{tag}");
         }

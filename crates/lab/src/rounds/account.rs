@@ -56,13 +56,13 @@ pub struct UndecidedPair {
 
 impl SamplingAccount {
     /// The account of a study that was sampled until it was decided; nothing of a fixed sample.
-    pub fn of(evidence: &Evidence<'_>) -> Option<SamplingAccount> {
+    pub fn from_evidence(evidence: &Evidence<'_>) -> Option<SamplingAccount> {
         let plan = evidence.made.sampling.as_ref()?;
         let cells = evidence.made.cells.len();
-        let runs = |cell: usize| evidence.runs(cell).len() as u64;
+        let runs = |cell: usize| evidence.cell_runs(cell).len() as u64;
         let seconds = |nanos: u64| nanos as f64 / 1e9;
         let spent = (0..cells).map(|cell| {
-            let group = plan.group(cell);
+            let group = plan.group_of_cell(cell);
             Some(runs(cell) * (group.runtime_ns? + group.ramp_ns))
         });
         let shortened = || plan.groups.iter().filter(|group| group.fixed.is_none());
@@ -72,7 +72,7 @@ impl SamplingAccount {
             Some([least, all.iter().copied().fold(least, f64::max)])
         };
         let mut fixed_cells: BTreeMap<String, u64> = BTreeMap::new();
-        for why in (0..cells).filter_map(|cell| plan.group(cell).fixed.clone()) {
+        for why in (0..cells).filter_map(|cell| plan.group_of_cell(cell).fixed.clone()) {
             *fixed_cells.entry(why).or_default() += 1;
         }
         Some(SamplingAccount {
@@ -84,21 +84,21 @@ impl SamplingAccount {
             fixed_s: plan.fixed_ns.map(seconds),
             runtime_s: ends(|group| group.runtime_ns),
             ramp_s: ends(|group| Some(group.ramp_ns)).unwrap_or([0.0; 2]),
-            undecided: undecided(evidence),
+            undecided: undecided_pairs(evidence),
             fixed_cells: fixed_cells.into_iter().map(|(why, cells)| FixedCells { why, cells }).collect(),
             has_claims: !evidence.study.claim.is_empty(),
         })
     }
 
     /// In sentences.
-    pub fn text(&self) -> String {
+    pub fn to_sentences(&self) -> String {
         let mut text = String::from("Sampled until decided:");
         text += &match self.runtime_s {
             Some(runtime) => format!(
                 " runs of {} s after {} s of ramp, {} of a cell, {} in all",
-                range(runtime),
-                range(self.ramp_s),
-                range([self.least_runs, self.most_runs]),
+                range_text(runtime),
+                range_text(self.ramp_s),
+                range_text([self.least_runs, self.most_runs]),
                 self.runs
             ),
             None => format!(" no cell could be sampled by shorter runs; {} runs as the study says", self.runs),
@@ -137,12 +137,12 @@ impl SamplingAccount {
 const NAMED: usize = 5;
 
 /// A number, or from the least to the most.
-fn range<T: PartialEq + std::fmt::Display>([least, most]: [T; 2]) -> String {
+fn range_text<T: PartialEq + std::fmt::Display>([least, most]: [T; 2]) -> String {
     if least == most { most.to_string() } else { format!("{least} to {most}") }
 }
 
 /// The pairs that the last look left open.
-fn undecided(evidence: &Evidence<'_>) -> Vec<UndecidedPair> {
+fn undecided_pairs(evidence: &Evidence<'_>) -> Vec<UndecidedPair> {
     let open = evidence.findings().0.iter().filter(|finding| {
         let verdict = finding.judgement.map(|judgement| judgement.verdict);
         finding.refused.is_none() && matches!(verdict, None | Some(Verdict::NotEnoughData { .. }))

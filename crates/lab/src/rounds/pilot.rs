@@ -21,11 +21,11 @@ use seekwise_model::rng::Seed;
 use seekwise_run::cutoff::{Cancelled, RunCutoff};
 use seekwise_run::outcome::RunError;
 
-use self::sharing::shared;
+use self::sharing::run_shared;
 use super::{BEYOND, REQUESTS};
 use crate::finding::{metric_needs, requests_of};
 use crate::plan::{PreparedCell, set_job};
-use crate::run::{RunRecord, measure_first};
+use crate::run::{RunRecord, measure_run_until};
 
 /// Equal times of a pilot.
 const TIMES: usize = 40;
@@ -89,20 +89,20 @@ pub struct Pilots {
 
 /// Runs a pilot of these nanoseconds of each of these cells, and a longer one where it was not steady; cells that run alike
 /// share one.
-pub fn run(
+pub fn run_pilots(
     study: &Study,
     prepared: &[PreparedCell],
     wanted: impl Iterator<Item = (usize, u64)>,
     threads: usize,
     watch: &PilotWatch<'_>,
 ) -> Result<Pilots, RunError> {
-    let (margin, seed) = (study.margin_percent / 100.0, Seed(study.seed).run(RUN).0);
+    let (margin, seed) = (study.margin_percent / 100.0, Seed(study.seed).run_seed(RUN).0);
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("threads can be started");
     let all = |wanted: &[(usize, u64)]| {
-        shared(prepared, wanted, pool.current_num_threads(), |list| {
+        run_shared(prepared, wanted, pool.current_num_threads(), |list| {
             let (cancelled, ended) = (watch.cancelled, watch.ended);
             let one = |&(cell, nanos): &(usize, u64)| {
-                let pilot = pilot(RunCutoff::when(cancelled), &prepared[cell], nanos, margin, seed)?;
+                let pilot = run_pilot(RunCutoff::when_cancelled(cancelled), &prepared[cell], nanos, margin, seed)?;
                 ended();
                 Ok(pilot)
             };
@@ -123,13 +123,19 @@ pub fn run(
     Ok(pilots)
 }
 
-fn pilot(cutoff: RunCutoff<'_>, cell: &PreparedCell, nanos: u64, margin: f64, seed: u64) -> Result<Pilot, RunError> {
+fn run_pilot(
+    cutoff: RunCutoff<'_>,
+    cell: &PreparedCell,
+    nanos: u64,
+    margin: f64,
+    seed: u64,
+) -> Result<Pilot, RunError> {
     let mut job = cell.job.clone();
     for (key, nanos) in [("job.runtime", nanos), ("job.ramp", 0)] {
         set_job("pilot", &mut job, key, &Duration { nanos }.to_string()).expect("jobs of workers have both keys");
     }
     let each = (nanos / TIMES as u64).max(1);
-    let mut times = [Time::default(); TIMES];
+    let mut times = [PilotTime::default(); TIMES];
     let watch = |record: &Record| {
         let place = record.completion.finished.nanos() / each;
         let counted = matches!(record.request.op, Op::Read | Op::Write);
@@ -138,21 +144,21 @@ fn pilot(cutoff: RunCutoff<'_>, cell: &PreparedCell, nanos: u64, margin: f64, se
             time.response_ns += u128::from(record.completion.finished.nanos() - record.issued.nanos());
         }
     };
-    let measured = measure_first(cutoff, &cell.target, &job, seed, watch)?;
-    let record = measured.record("pilot", job.name(), seed, Vec::new());
-    let settled_ns = settled(&times, margin).map(|place| place as u64 * each);
+    let measured = measure_run_until(cutoff, &cell.target, &job, seed, watch)?;
+    let record = measured.to_record("pilot", job.name(), seed, Vec::new());
+    let settled_ns = settled_from(&times, margin).map(|place| place as u64 * each);
     Ok(Pilot { length_ns: nanos, settled_ns, record })
 }
 
 /// Requests that ended in one of the equal times.
 #[derive(Clone, Copy, Default)]
-struct Time {
+struct PilotTime {
     requests: u64,
     response_ns: u128,
 }
 
 /// The first time from which on a pilot is steady; nothing if it was not by the half.
-fn settled(times: &[Time; TIMES], margin: f64) -> Option<usize> {
+fn settled_from(times: &[PilotTime; TIMES], margin: f64) -> Option<usize> {
     let requests = times.map(|time| time.requests as f64);
     let response = times.map(|time| time.response_ns as f64 / time.requests.max(1) as f64);
     let mut series = vec![requests];
@@ -165,7 +171,7 @@ fn settled(times: &[Time; TIMES], margin: f64) -> Option<usize> {
 
 fn steady_from(series: &[f64; TIMES], margin: f64) -> Option<usize> {
     let later = &series[HALF..];
-    let (mean, error) = (mean(later), error(later));
+    let (mean, error) = (mean(later), deviation_from_trend(later));
     // Both means err.
     let noise = NOISE * error * (1.0 / WINDOW as f64 + 1.0 / HALF as f64).sqrt();
     let allowed = noise.max(OF_MARGIN * margin * mean.abs());
@@ -181,7 +187,7 @@ fn mean(values: &[f64]) -> f64 {
 
 /// The deviation of values that are neighbours in time from their trend, such that a mean of n of them errs by it over √n. A
 /// drift is no noise, so the line through them is taken off.
-fn error(values: &[f64]) -> f64 {
+fn deviation_from_trend(values: &[f64]) -> f64 {
     let (mean, middle) = (mean(values), (values.len() - 1) as f64 / 2.0);
     let at = |place: usize| place as f64 - middle;
     let spread: f64 = (0..values.len()).map(|place| at(place).powi(2)).sum();
@@ -200,7 +206,7 @@ impl Pilot {
     /// Nanoseconds after which a full queue has forgotten how it was filled.
     pub fn warm_ns(&self) -> u64 {
         let mean = self.record.all.response_ms.map_or(0.0, |response| response.mean);
-        super::rounded((GENERATIONS * mean * 1e6) as u64)
+        super::round_to_ms((GENERATIONS * mean * 1e6) as u64)
     }
 
     /// Nanoseconds of the times that are averaged together. A shorter run may be less steady: what passes within a part
@@ -223,8 +229,8 @@ impl Pilot {
 mod tests {
     use super::*;
 
-    fn times(requests: impl Fn(usize) -> u64) -> [Time; TIMES] {
-        std::array::from_fn(|place| Time {
+    fn times(requests: impl Fn(usize) -> u64) -> [PilotTime; TIMES] {
+        std::array::from_fn(|place| PilotTime {
             requests: requests(place),
             response_ns: 1_000 * u128::from(requests(place)),
         })
@@ -232,32 +238,37 @@ mod tests {
 
     #[test]
     fn a_steady_run_needs_no_ramp() {
-        assert_eq!(settled(&times(|_| 100), 0.02), Some(0));
+        assert_eq!(settled_from(&times(|_| 100), 0.02), Some(0));
         // Two in a hundred up and down is noise.
-        assert_eq!(settled(&times(|place| 98 + 4 * (place as u64 % 2)), 0.02), Some(0));
+        assert_eq!(settled_from(&times(|place| 98 + 4 * (place as u64 % 2)), 0.02), Some(0));
     }
 
     #[test]
     fn a_cold_start_is_left_out() {
         // A burst of ten per cent in the first six times.
         let burst = |place: usize| if place < 6 { 1_100 } else { 1_000 };
-        let found = settled(&times(burst), 0.02).unwrap();
+        let found = settled_from(&times(burst), 0.02).unwrap();
         assert_eq!(found, 6, "a window with one of six times in it is 1 % off");
-        assert_eq!(settled(&times(burst), 0.2), Some(1), "within a quarter of a wider margin");
+        assert_eq!(settled_from(&times(burst), 0.2), Some(1), "within a quarter of a wider margin");
     }
 
     #[test]
     fn what_drifts_to_the_end_is_never_steady() {
-        assert_eq!(settled(&times(|place| 1_000 - 10 * place as u64), 0.02), None);
+        assert_eq!(settled_from(&times(|place| 1_000 - 10 * place as u64), 0.02), None);
         let slowly = |place: usize| 1_000 + (300.0 * (-(place as f64) / 25.0).exp()) as u64;
-        assert_eq!(settled(&times(slowly), 0.02), None);
+        assert_eq!(settled_from(&times(slowly), 0.02), None);
     }
 
     #[test]
     fn neighbours_that_are_alike_make_the_error_larger() {
         let alone: Vec<f64> = (0..20).map(|place| f64::from(place % 2)).collect();
         let alike: Vec<f64> = (0..20).map(|place| f64::from(place / 5 % 2)).collect();
-        assert!(error(&alike) > 1.5 * error(&alone), "{} {}", error(&alike), error(&alone));
-        assert_eq!(error(&[3.0; 4]), 0.0);
+        assert!(
+            deviation_from_trend(&alike) > 1.5 * deviation_from_trend(&alone),
+            "{} {}",
+            deviation_from_trend(&alike),
+            deviation_from_trend(&alone)
+        );
+        assert_eq!(deviation_from_trend(&[3.0; 4]), 0.0);
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::inputs::Inputs;
 use crate::plan;
-use crate::study::{EarlierRuns, ExecutionLimits, SEARCHED, execute_order};
+use crate::study::{EarlierRuns, ExecutionLimits, SEARCHED, run_study_order};
 use seekwise_run::cutoff::RunCutoff;
 
 const ONE_CORE: ExecutionLimits<'static> = ExecutionLimits { threads: 1, cutoff: RunCutoff::NEVER };
@@ -21,22 +21,22 @@ struct Planned {
 
 fn planned(text: &str) -> Planned {
     let study = seekwise_formats::study::parse("s.toml", text).unwrap();
-    let cells = plan::cells(&study);
+    let cells = plan::study_cells(&study);
     prepared(text, study, &cells)
 }
 
 fn prepared(text: &str, study: Study, cells: &[plan::Cell]) -> Planned {
-    let inputs = Inputs::today(&|_| Err(std::io::ErrorKind::NotFound.into()));
-    let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare("s.toml", cell, &inputs).unwrap()).collect();
-    let made = StudyProvenance::new(text, &study, cells, &prepared, inputs.taken());
+    let inputs = Inputs::from_today(&|_| Err(std::io::ErrorKind::NotFound.into()));
+    let prepared: Vec<_> = cells.iter().map(|cell| plan::prepare_cell("s.toml", cell, &inputs).unwrap()).collect();
+    let made = StudyProvenance::new(text, &study, cells, &prepared, inputs.texts_read());
     Planned { study, made, prepared }
 }
 
 fn sampled(text: &str) -> Planned {
     let Planned { study, made, prepared: cells } = planned(text);
-    let plan = super::plan(&study, &made, &cells, 1, &PilotWatch::NONE).unwrap();
-    let seeds = plan.seeds(&study);
-    let longer = plan.lengthened(made.cells.iter().map(|made| &made.cell));
+    let plan = super::plan_sampling(&study, &made, &cells, 1, &PilotWatch::NONE).unwrap();
+    let seeds = plan.run_seeds(&study);
+    let longer = plan.cells_with_lengths(made.cells.iter().map(|made| &made.cell));
     let mut planned = prepared(text, study, &longer);
     (planned.made.seeds, planned.made.sampling) = (seeds, Some(plan));
     planned
@@ -44,23 +44,23 @@ fn sampled(text: &str) -> Planned {
 
 #[test]
 fn cells_that_a_comparison_joins_are_a_group() {
-    assert_eq!(joined(5, [(0, 3), (3, 4)].into_iter()), [0, 1, 2, 0, 0]);
-    assert_eq!(joined(4, [(2, 3), (0, 1), (1, 2)].into_iter()), [0, 0, 0, 0]);
-    assert_eq!(joined(3, std::iter::empty()), [0, 1, 2]);
+    assert_eq!(join_cells(5, [(0, 3), (3, 4)].into_iter()), [0, 1, 2, 0, 0]);
+    assert_eq!(join_cells(4, [(2, 3), (0, 1), (1, 2)].into_iter()), [0, 0, 0, 0]);
+    assert_eq!(join_cells(3, std::iter::empty()), [0, 1, 2]);
 }
 
 #[test]
 fn a_fixed_sample_is_cut_into_as_many_runs_as_there_may_be() {
     let seconds = |seconds: u64| seconds * 1_000_000_000;
     let length = RunLength { runtime: seconds(60), ramp: 0 };
-    assert_eq!((length.short(6), length.pilot(6)), (seconds(2), seconds(8)));
-    assert_eq!(length.short(1_000), seconds(60), "never longer than the study's");
+    assert_eq!((length.short_runtime(6), length.pilot_length(6)), (seconds(2), seconds(8)));
+    assert_eq!(length.short_runtime(1_000), seconds(60), "never longer than the study's");
     assert_eq!(
-        RunLength { ramp: seconds(5), ..length }.pilot(6),
+        RunLength { ramp: seconds(5), ..length }.pilot_length(6),
         seconds(20),
         "the ramp that was asked for is looked at"
     );
-    assert_eq!(RunLength { runtime: seconds(2), ramp: 0 }.pilot(3), seconds(2), "a pilot has requests enough");
+    assert_eq!(RunLength { runtime: seconds(2), ramp: 0 }.pilot_length(3), seconds(2), "a pilot has requests enough");
 }
 
 #[test]
@@ -87,30 +87,30 @@ fn what_comes_next_follows_from_the_records_before_it() {
     let mut records: Vec<RunRecord> = Vec::new();
     let mut rounds = 0;
     loop {
-        let order = order(&study, &made, &records);
+        let order = sample_order(&study, &made, &records);
         let done = records.len();
         if done == order.len() {
             break;
         }
         rounds += 1;
-        execute_order(&study, &prepared, (&made.seeds, &order), &EarlierRuns::default(), done, ONE_CORE, |result| {
+        run_study_order(&study, &prepared, (&made.seeds, &order), &EarlierRuns::default(), done, ONE_CORE, |result| {
             records.push(result.unwrap());
             true
         });
     }
-    let whole = order(&study, &made, &records);
+    let whole = sample_order(&study, &made, &records);
     assert_eq!(whole, records.iter().map(|record| (record.cell, record.run as usize)).collect::<Vec<_>>());
     assert!(rounds > 1, "one pair needs more than its first look");
     for count in 0..records.len() {
-        let so_far = order(&study, &made, &records[..count]);
+        let so_far = sample_order(&study, &made, &records[..count]);
         assert!(so_far.len() > count && whole.starts_with(&so_far), "after {count} runs");
     }
-    let account = SamplingAccount::of(&Evidence::new(&study, &made, &records)).unwrap();
+    let account = SamplingAccount::from_evidence(&Evidence::new(&study, &made, &records)).unwrap();
     assert_eq!((account.runs as usize, account.undecided.len()), (records.len(), 0));
     assert!(
-        account.text().contains("2 cells sampled as the study says: nothing is compared with it."),
+        account.to_sentences().contains("2 cells sampled as the study says: nothing is compared with it."),
         "{}",
-        account.text()
+        account.to_sentences()
     );
 }
 
@@ -125,11 +125,11 @@ fn ended(planned: &Planned) -> Vec<RunRecord> {
     let Planned { study, made, prepared } = planned;
     let mut records: Vec<RunRecord> = Vec::new();
     loop {
-        let (order, done) = (order(study, made, &records), records.len());
+        let (order, done) = (sample_order(study, made, &records), records.len());
         if done == order.len() {
             return records;
         }
-        execute_order(study, prepared, (&made.seeds, &order), &EarlierRuns::default(), done, ONE_CORE, |result| {
+        run_study_order(study, prepared, (&made.seeds, &order), &EarlierRuns::default(), done, ONE_CORE, |result| {
             records.push(result.unwrap());
             true
         });
@@ -140,7 +140,7 @@ fn ended(planned: &Planned) -> Vec<RunRecord> {
 fn cells_that_run_alike_share_a_pilot_on_any_number_of_cores() {
     let Planned { study, prepared, .. } = planned(RULES);
     let wanted = || (0..prepared.len()).map(|cell| (cell, 4_000_000_000));
-    let of = |cores| pilot::run(&study, &prepared, wanted(), cores, &PilotWatch::NONE).unwrap();
+    let of = |cores| pilot::run_pilots(&study, &prepared, wanted(), cores, &PilotWatch::NONE).unwrap();
     let (one, four) = (of(1), of(4));
     // Cells 0, 2 and 4 are of depth 1; the others queue, each by its own rule.
     let first = |pilots: &pilot::Pilots| pilots.of_cell.values().filter(|it| it.length_ns == 4_000_000_000).count();
@@ -164,7 +164,7 @@ fn cells_that_are_all_kin_are_searched_for_a_few_times_each() {
         assert!(prepared.iter().all(|cell| cell.kin == prepared[0].kin), "any could be like any other");
         let searched = SEARCHED.get();
         let wanted = (0..prepared.len()).map(|cell| (cell, 300_000_000));
-        let pilots = pilot::run(&study, &prepared, wanted, cores, &PilotWatch::NONE).unwrap();
+        let pilots = pilot::run_pilots(&study, &prepared, wanted, cores, &PilotWatch::NONE).unwrap();
         (pilots, SEARCHED.get() - searched)
     };
     for levels in [1..=60, 5001..=5060] {
@@ -191,7 +191,7 @@ fn cells_that_are_the_same_run_are_no_test_however_they_are_sampled() {
             assert_eq!((at(finding).p_holm, at(finding).ratio.estimate), (1.0, 1.0), "the rule is not asked");
             assert_eq!(at(finding).verdict.to_string(), "no difference within ±2 %");
         }
-        let runs: Vec<usize> = [0, 2, 4].map(|cell| evidence.runs(cell).len()).to_vec();
+        let runs: Vec<usize> = [0, 2, 4].map(|cell| evidence.cell_runs(cell).len()).to_vec();
         assert!(runs.iter().all(|&count| count == runs[0]), "{runs:?}");
         if planned.made.sampling.is_none() {
             // Two pairs that queue, and both rules over all cells: with the pairs of depth 1 there would be six.
@@ -207,12 +207,12 @@ fn what_was_kept_fits_its_cells() {
     let plan = made.sampling.clone().unwrap();
     let text = serde_json::to_string(&made).unwrap();
     assert_eq!(serde_json::from_str::<StudyProvenance>(&text).unwrap(), made);
-    assert_eq!(plan.check(6, made.seeds.len()), Ok(()));
-    assert!(plan.check(5, made.seeds.len()).is_err() && plan.check(6, 3).is_err());
+    assert_eq!(plan.check_fit(6, made.seeds.len()), Ok(()));
+    assert!(plan.check_fit(5, made.seeds.len()).is_err() && plan.check_fit(6, 3).is_err());
     let mut falling = plan.clone();
     falling.groups[0].looks = vec![5, 3];
-    assert!(falling.check(6, made.seeds.len()).is_err());
+    assert!(falling.check_fit(6, made.seeds.len()).is_err());
     let mut beyond = plan;
     beyond.of_cell[0] = 9;
-    assert!(beyond.check(6, made.seeds.len()).is_err());
+    assert!(beyond.check_fit(6, made.seeds.len()).is_err());
 }

@@ -4,7 +4,7 @@
 
 use seekwise_model::time::Span;
 use seekwise_model::workload::{IssueRate, Window};
-use seekwise_run::work::{Work, rates};
+use seekwise_run::work::{Work, issue_rates};
 use serde::{Deserialize, Serialize};
 
 use crate::stats::summary::{RequestKind, RunTally};
@@ -42,27 +42,28 @@ pub struct Backlog {
 
 /// Requests and bytes that workers ask for in the time for which they count.
 #[derive(Clone, Copy, Default)]
-struct Wanted {
+struct WantedTotals {
     requests: f64,
     bytes: f64,
 }
 
 impl Arrivals {
     /// The arrivals of a run; `None` if nothing was due by itself.
-    pub(super) fn of(work: &Work, windows: &[Option<Window>], run: &RunTally) -> Option<Arrivals> {
-        let due = work.due();
+    pub(super) fn from_run(work: &Work, windows: &[Option<Window>], run: &RunTally) -> Option<Arrivals> {
+        let due = work.have_own_instants();
         if !due.contains(&true) {
             return None;
         }
         let seconds = run.elapsed().nanos() as f64 / 1e9;
-        let counted = [RequestKind::Read, RequestKind::Write, RequestKind::Trim].map(|kind| run.kind(kind).tally);
+        let counted =
+            [RequestKind::Read, RequestKind::Write, RequestKind::Trim].map(|kind| run.kind_summary(kind).tally);
         let over = |sum: f64| if seconds > 0.0 { sum / seconds } else { 0.0 };
         let count: u64 = counted.iter().map(|tally| tally.since_due().count()).sum();
         let bytes: u64 = counted.iter().map(|tally| tally.bytes_due()).sum();
         let waited: f64 =
             counted.iter().map(|it| it.mean_backlog().unwrap_or(0.0) * it.since_due().count() as f64).sum();
         let longest = counted.iter().map(|tally| tally.longest_backlog()).max().unwrap_or(Span::ZERO);
-        let wanted = wanted(work, windows);
+        let wanted = wanted_totals(work, windows);
         let asked = |sum: f64| (sum > 0.0).then(|| over(sum));
         Some(Arrivals {
             asked_iops: asked(wanted.requests),
@@ -70,7 +71,7 @@ impl Arrivals {
             reached_iops: over(count as f64),
             reached_bytes_per_s: over(bytes as f64),
             backlog_ms: Backlog { mean: waited / count.max(1) as f64 / 1e6, max: longest.nanos() as f64 / 1e6 },
-            all: !due.contains(&false) && work.workers().iter().flat_map(rates).all(|rate| rate.is_some()),
+            all: !due.contains(&false) && work.workers().iter().flat_map(issue_rates).all(|rate| rate.is_some()),
             kept: longest.nanos() as f64 / 1e9 <= KEPT * seconds,
         })
     }
@@ -86,22 +87,22 @@ impl Arrivals {
         };
         let Backlog { mean, max } = self.backlog_ms;
         match max > 0.0 {
-            true => format!("{rate}; backlog {} at most, {} on average", length(max), length(mean)),
+            true => format!("{rate}; backlog {} at most, {} on average", format_time(max), format_time(mean)),
             false => format!("{rate}; no backlog"),
         }
     }
 }
 
 /// A time in ms, in a readable unit.
-fn length(ms: f64) -> String {
+fn format_time(ms: f64) -> String {
     if ms >= 1e3 { format!("{:.1} s", ms / 1e3) } else { format!("{ms:.3} ms") }
 }
 
-fn wanted(work: &Work, windows: &[Option<Window>]) -> Wanted {
-    let mut wanted = Wanted::default();
+fn wanted_totals(work: &Work, windows: &[Option<Window>]) -> WantedTotals {
+    let mut wanted = WantedTotals::default();
     for (worker, window) in work.workers().iter().zip(windows) {
         let seconds = window.map_or(0.0, |window| window.until.saturating_since(window.from).nanos() as f64 / 1e9);
-        for rate in rates(worker).flatten() {
+        for rate in issue_rates(worker).flatten() {
             match rate {
                 IssueRate::Requests(rate) => wanted.requests += rate as f64 * seconds,
                 IssueRate::Bytes(rate) => wanted.bytes += rate as f64 * seconds,

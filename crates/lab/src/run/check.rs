@@ -15,12 +15,12 @@ const NS_PER_MS: f64 = 1e6;
 /// A figure that contradicts others: its name, and what was expected.
 type Fault = String;
 
-fn close(a: f64, b: f64) -> bool {
+fn is_close(a: f64, b: f64) -> bool {
     (a - b).abs() <= ROUNDING * a.abs().max(b.abs()).max(1e-3)
 }
 
-fn equal(key: &str, found: f64, expected: f64, why: &str) -> Result<(), Fault> {
-    match close(found, expected) {
+fn check_equal(key: &str, found: f64, expected: f64, why: &str) -> Result<(), Fault> {
+    match is_close(found, expected) {
         true => Ok(()),
         false => Err(format!("`{key}` is {found}; expected {expected}, {why}")),
     }
@@ -28,21 +28,21 @@ fn equal(key: &str, found: f64, expected: f64, why: &str) -> Result<(), Fault> {
 
 impl RunRecord {
     /// Checks that its figures agree; an error names the first that does not, and what was expected.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check_figures(&self) -> Result<(), String> {
         let (all, read, write) = (&self.all, &self.read, &self.write);
         for (name, view) in [("all", all), ("read", read), ("write", write), ("flush", &self.flush)] {
-            view.check(name)?;
+            view.check_figures(name)?;
             let (rate, why) = (view.iops * self.elapsed_s, format!("`{name}.ios` in {} s", self.elapsed_s));
-            if self.elapsed_s > 0.0 && !close(rate, view.ios as f64) {
+            if self.elapsed_s > 0.0 && !is_close(rate, view.ios as f64) {
                 let expected = view.ios as f64 / self.elapsed_s;
                 return Err(format!("`{name}.iops` is {}; expected {expected}, {} {why}", view.iops, view.ios));
             }
         }
-        together("", all, read, write)?;
+        check_sums("", all, read, write)?;
         if !all.anatomy_ms.is_empty() {
             for (part, ms) in self.anatomy_ms.iter() {
                 let (name, other) = (part.name(), all.anatomy_ms.get(part));
-                equal(&format!("anatomy_ms.{name}"), ms, other, "as in `all.anatomy_ms`")?;
+                check_equal(&format!("anatomy_ms.{name}"), ms, other, "as in `all.anatomy_ms`")?;
             }
         }
         self.check_processor()?;
@@ -51,14 +51,14 @@ impl RunRecord {
         }
         for group in &self.groups {
             let name = format!("groups.{}", group.name);
-            group.all.check(&format!("{name}.all"))?;
+            group.all.check_figures(&format!("{name}.all"))?;
             group.all.check_histogram(&format!("{name}."), &group.histogram)?;
         }
         if !self.groups.is_empty() {
             let ios = self.groups.iter().map(|group| group.all.ios).sum::<u64>();
-            counts("all.ios", all.ios, ios, "what all `groups` come to")?;
+            check_count("all.ios", all.ios, ios, "what all `groups` come to")?;
         }
-        self.phases.iter().enumerate().try_for_each(|(place, phase)| phase.check(&format!("phases.{place}.")))
+        self.phases.iter().enumerate().try_for_each(|(place, phase)| phase.check_figures(&format!("phases.{place}.")))
     }
 
     /// A modelled processor's figures follow from its share.
@@ -66,7 +66,7 @@ impl RunRecord {
         let Some(cpu) = self.cpu.filter(|cpu| !self.is_measured() && cpu.percent > 0.0) else { return Ok(()) };
         // Older folders do not have these two figures.
         if cpu.iops_per_percent > 0.0 {
-            equal(
+            check_equal(
                 "cpu.iops_per_percent",
                 cpu.iops_per_percent,
                 self.all.iops / cpu.percent,
@@ -75,25 +75,30 @@ impl RunRecord {
         }
         if cpu.mb_per_s_per_percent > 0.0 {
             let expected = self.all.bytes_per_s / 1e6 / cpu.percent;
-            equal("cpu.mb_per_s_per_percent", cpu.mb_per_s_per_percent, expected, "`all.bytes_per_s` of `percent`")?;
+            check_equal(
+                "cpu.mb_per_s_per_percent",
+                cpu.mb_per_s_per_percent,
+                expected,
+                "`all.bytes_per_s` of `percent`",
+            )?;
         }
         Ok(())
     }
 }
 
 impl PhaseRecord {
-    fn check(&self, name: &str) -> Result<(), Fault> {
+    fn check_figures(&self, name: &str) -> Result<(), Fault> {
         let views = [("all", &self.all), ("read", &self.read), ("write", &self.write), ("flush", &self.flush)];
-        views.into_iter().try_for_each(|(kind, view)| view.check(&format!("{name}{kind}")))?;
-        together(name, &self.all, &self.read, &self.write)
+        views.into_iter().try_for_each(|(kind, view)| view.check_figures(&format!("{name}{kind}")))?;
+        check_sums(name, &self.all, &self.read, &self.write)
     }
 }
 
 /// Checks that the counts of reads and writes together are the sums of those of each.
-fn together(name: &str, all: &KindRecord, read: &KindRecord, write: &KindRecord) -> Result<(), Fault> {
-    counts(&format!("{name}all.ios"), all.ios, read.ios.saturating_add(write.ios), "reads and writes")?;
-    equal(&format!("{name}all.iops"), all.iops, read.iops + write.iops, "reads and writes")?;
-    equal(
+fn check_sums(name: &str, all: &KindRecord, read: &KindRecord, write: &KindRecord) -> Result<(), Fault> {
+    check_count(&format!("{name}all.ios"), all.ios, read.ios.saturating_add(write.ios), "reads and writes")?;
+    check_equal(&format!("{name}all.iops"), all.iops, read.iops + write.iops, "reads and writes")?;
+    check_equal(
         &format!("{name}all.bytes_per_s"),
         all.bytes_per_s,
         read.bytes_per_s + write.bytes_per_s,
@@ -101,13 +106,13 @@ fn together(name: &str, all: &KindRecord, read: &KindRecord, write: &KindRecord)
     )?;
     let Some(of) = &all.response_ms else { return Ok(()) };
     let [r, w] = [read, write].map(|view| view.response_ms.unwrap_or_default());
-    equal(&format!("{name}all.response_ms.max"), of.max, r.max.max(w.max), "the longest of both")?;
+    check_equal(&format!("{name}all.response_ms.max"), of.max, r.max.max(w.max), "the longest of both")?;
     let sum = r.mean * read.ios as f64 + w.mean * write.ios as f64;
     let key = format!("{name}all.response_ms.mean");
-    equal(&key, of.mean, sum / all.ios as f64, "the mean of reads and writes")
+    check_equal(&key, of.mean, sum / all.ios as f64, "the mean of reads and writes")
 }
 
-fn counts(key: &str, found: u64, expected: u64, why: &str) -> Result<(), Fault> {
+fn check_count(key: &str, found: u64, expected: u64, why: &str) -> Result<(), Fault> {
     match found == expected {
         true => Ok(()),
         false => Err(format!("`{key}` is {found}; expected {expected}, {why}")),
@@ -116,7 +121,7 @@ fn counts(key: &str, found: u64, expected: u64, why: &str) -> Result<(), Fault> 
 
 impl KindRecord {
     /// Checks that the figures of requests of one kind, called `name`, agree.
-    fn check(&self, name: &str) -> Result<(), Fault> {
+    fn check_figures(&self, name: &str) -> Result<(), Fault> {
         let of = self.response_ms.unwrap_or_default();
         let rising = [
             ("p50", of.p50),
@@ -150,7 +155,7 @@ impl KindRecord {
         }
         if !self.anatomy_ms.is_empty() {
             let sum = self.anatomy_ms.total();
-            equal(&format!("{name}.response_ms.mean"), of.mean, sum, "the sum of `anatomy_ms`")?;
+            check_equal(&format!("{name}.response_ms.mean"), of.mean, sum, "the sum of `anatomy_ms`")?;
         }
         Ok(())
     }
@@ -168,7 +173,7 @@ impl KindRecord {
         }
         let greatest = buckets.last().map_or(0.0, |bucket| bucket.0 as f64 / NS_PER_MS);
         let of = self.response_ms.unwrap_or_default();
-        equal(&format!("{name}all.response_ms.max"), of.max, greatest, "the last time of the histogram")?;
+        check_equal(&format!("{name}all.response_ms.max"), of.max, greatest, "the last time of the histogram")?;
         // A bucket's edge is its largest time: the mean lies below that of the edges, by at most a bucket's width.
         let sum: f64 = buckets.iter().map(|(edge, count)| *edge as f64 * *count as f64).sum();
         let (most, mean) = (sum / count.max(1) as f64 / NS_PER_MS, of.mean);

@@ -23,7 +23,7 @@ pub struct IssuerFigures {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recorded: Option<RecordedEnds>,
     /// For a trace: what it is, and how it was played. The caller that knows its file adds it
-    /// ([`certificate`](crate::certificate::certificate)).
+    /// ([`trace_certificate`](crate::certificate::trace_certificate)).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trace: Option<Certificate>,
     /// Operations of programs, by their names: files copied, commits.
@@ -44,17 +44,23 @@ pub struct RecordedEnds {
 
 impl IssuerFigures {
     /// Collects the figures of `source`, which issued `work`; programs are counted over their windows.
-    pub(super) fn of(source: &Issuer, work: &Work, windows: &[Option<Window>]) -> IssuerFigures {
-        let recorded = source.compared().map(|played| RecordedEnds { requests: played.requests, same: played.same });
-        let memory_percent = source.reads().map(from_memory);
-        IssuerFigures { memory_percent, recorded, trace: None, operations: operations::of(source, work, windows) }
+    pub(super) fn from_source(source: &Issuer, work: &Work, windows: &[Option<Window>]) -> IssuerFigures {
+        let recorded =
+            source.replay_comparison().map(|played| RecordedEnds { requests: played.requests, same: played.same });
+        let memory_percent = source.cached_reads().map(percent_from_memory);
+        IssuerFigures {
+            memory_percent,
+            recorded,
+            trace: None,
+            operations: operations::count_operations(source, work, windows),
+        }
     }
 }
 
 /// Troubles of a source that ended, for the reader, in words.
-pub(super) fn troubles(source: &Issuer, work: &Work) -> Vec<String> {
-    let mut troubles = operations::troubles(source, work);
-    troubles.extend(memory_speed(source));
+pub(super) fn source_troubles(source: &Issuer, work: &Work) -> Vec<String> {
+    let mut troubles = operations::program_troubles(source, work);
+    troubles.extend(memory_speed_warning(source));
     troubles
 }
 
@@ -62,14 +68,14 @@ pub(super) fn troubles(source: &Issuer, work: &Work) -> Vec<String> {
 const OF_MEMORY: f64 = 50.0;
 
 /// The percentage of the requested bytes that did not come from the device.
-fn from_memory(Reads { asked, fetched }: Reads) -> f64 {
+fn percent_from_memory(Reads { asked, fetched }: Reads) -> f64 {
     100.0 * asked.saturating_sub(fetched) as f64 / asked as f64
 }
 
 /// A warning that memory served a job's reads. A scene decides itself what it reads twice.
-fn memory_speed(issuer: &Issuer) -> Option<String> {
+fn memory_speed_warning(issuer: &Issuer) -> Option<String> {
     let Issuer::Buffered(buffered) = issuer else { return None };
-    let percent = Some(buffered.reads()).filter(|reads| reads.asked > 0).map(from_memory)?;
+    let percent = Some(buffered.reads()).filter(|reads| reads.asked > 0).map(percent_from_memory)?;
     (percent >= OF_MEMORY).then(|| {
         format!(
             "{percent:.1} % of the bytes read came from the page cache: the rates are those of memory, not of the drive"

@@ -13,7 +13,7 @@ pub struct MeanParts(Option<Box<[f64; Part::COUNT]>>);
 
 impl MeanParts {
     /// The figures with these milliseconds in each part.
-    pub fn of(ms: impl FnMut(Part) -> f64) -> MeanParts {
+    pub fn from_parts(ms: impl FnMut(Part) -> f64) -> MeanParts {
         MeanParts(Some(Box::new(Part::ALL.map(ms))))
     }
 
@@ -65,7 +65,7 @@ impl<'de> Deserialize<'de> for MeanParts {
             fn visit_map<A: MapAccess<'de>>(self, mut named: A) -> Result<MeanParts, A::Error> {
                 let mut parts = MeanParts::default();
                 while let Some((name, ms)) = named.next_entry::<String, f64>()? {
-                    parts.set(part(&name).map_err(A::Error::custom)?, ms);
+                    parts.set(part_by_name(&name).map_err(A::Error::custom)?, ms);
                 }
                 Ok(parts)
             }
@@ -76,7 +76,7 @@ impl<'de> Deserialize<'de> for MeanParts {
 }
 
 /// The part with this name; an error says what was expected.
-fn part(name: &str) -> Result<Part, String> {
+fn part_by_name(name: &str) -> Result<Part, String> {
     let names = || Part::ALL.iter().map(|part| part.name());
     Part::ALL.into_iter().find(|part| part.name() == name).ok_or_else(|| {
         let hint = nearest(name, names()).map_or(String::new(), |near| format!("; did you mean `{near}`?"));
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn parts_are_written_by_the_alphabet_and_come_back() {
-        let parts = MeanParts::of(|part| part as usize as f64 + 0.5);
+        let parts = MeanParts::from_parts(|part| part as usize as f64 + 0.5);
         let text = serde_json::to_string(&parts).unwrap();
         let names: Vec<&str> = text.split('"').skip(1).step_by(2).collect();
         assert!(names.is_sorted() && names.len() == Part::COUNT, "{text}");

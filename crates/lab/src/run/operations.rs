@@ -23,7 +23,11 @@ pub struct OperationRecord {
 }
 
 /// The operations of each program of a scene, counted over its window.
-pub(super) fn of(issuer: &Issuer, work: &Work, windows: &[Option<Window>]) -> BTreeMap<String, OperationRecord> {
+pub(super) fn count_operations(
+    issuer: &Issuer,
+    work: &Work,
+    windows: &[Option<Window>],
+) -> BTreeMap<String, OperationRecord> {
     let Some(scene) = work.scene() else { return BTreeMap::new() };
     let mut times: Vec<Histogram> = scene.programs.iter().map(|_| Histogram::default()).collect();
     for operation in issuer.operations() {
@@ -34,18 +38,18 @@ pub(super) fn of(issuer: &Issuer, work: &Work, windows: &[Option<Window>]) -> BT
         let seconds = window.map_or(0.0, |window| window.until.since(window.from).nanos() as f64 / 1e9);
         let count = times.count();
         let per_s = if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
-        (program.name.clone(), OperationRecord { count, per_s, response_ms: Response::of(times) })
+        (program.name.clone(), OperationRecord { count, per_s, response_ms: Response::from_histogram(times) })
     };
     scene.programs.iter().zip(&times).zip(windows).map(record).collect()
 }
 
 /// Programs that did not come to their ends, in words.
-pub(super) fn troubles(issuer: &Issuer, work: &Work) -> Vec<String> {
+pub(super) fn program_troubles(issuer: &Issuer, work: &Work) -> Vec<String> {
     let name = |at: usize| work.scene().map_or("", |scene| &scene.programs[at].name);
     let said = |(at, trouble): (usize, ProgramError)| match trouble {
         ProgramError::Refused(why) => format!("program {} stopped: {why}", name(at)),
         ProgramError::Failed => format!("program {} stopped: a request of its failed", name(at)),
         ProgramError::Waits => format!("program {} waits for what never comes; please report this scene", name(at)),
     };
-    issuer.troubles().into_iter().map(said).collect()
+    issuer.program_troubles().into_iter().map(said).collect()
 }

@@ -51,12 +51,12 @@ pub struct RealRecorder {
     latencies: Vec<[Latencies; RequestKind::COUNT]>,
     /// The rates of single reads, and writes, in bytes a second: a request's bytes over fio's latency.
     rates: [Histogram; 2],
-    pace: Pace,
+    pace: RequestPace,
 }
 
 /// Requests done, by time.
 #[derive(Clone, Debug)]
-struct Pace {
+struct RequestPace {
     slot: Span,
     done: Vec<u64>,
 }
@@ -67,14 +67,14 @@ impl RealRecorder {
         let count = groups.iter().map(|&group| usize::from(group) + 1).max().unwrap_or(0);
         let latencies = (0..count).map(|_| std::array::from_fn(|_| Latencies::default())).collect();
         let rates = Default::default();
-        RealRecorder { group_of: groups.to_vec(), latencies, rates, pace: Pace { slot: SLOT, done: Vec::new() } }
+        RealRecorder { group_of: groups.to_vec(), latencies, rates, pace: RequestPace { slot: SLOT, done: Vec::new() } }
     }
 
     /// Takes a record.
     #[inline]
-    pub fn take(&mut self, record: &Record) {
+    pub fn take_record(&mut self, record: &Record) {
         let done = &record.completion;
-        let kind = RequestKind::of(record.request.op);
+        let kind = RequestKind::from_op(record.request.op);
         let of = &mut self.latencies[usize::from(self.group_of[usize::from(record.worker)])][kind as usize];
         let (submission, completion) = (done.parts.get(Part::Processor), done.parts.get(Part::Queue));
         of.submission.record(submission);
@@ -84,21 +84,21 @@ impl RealRecorder {
             let nanos = (submission + completion).nanos().max(1);
             let rate = (u64::from(record.request.sectors) * SECTOR).saturating_mul(1_000_000_000) / nanos;
             self.rates[at].record(Span::from_nanos(rate));
-            self.pace.count(done.finished);
+            self.pace.count_at(done.finished);
         }
     }
 
     /// The observations on a run.
     pub fn finish(self) -> RealObservation {
-        let pace = PaceRecord { steady: self.pace.steady(), drift: self.pace.drift() };
+        let pace = PaceRecord { steady: self.pace.rate_steadiness(), drift: self.pace.rate_drift() };
         let rates = self.rates.map(|rates| rates.quantile(0.5).map(|rate| rate.nanos() as f64));
         RealObservation { latencies: self.latencies, pace, rates }
     }
 }
 
-impl Pace {
+impl RequestPace {
     #[inline]
-    fn count(&mut self, at: Instant) {
+    fn count_at(&mut self, at: Instant) {
         let mut place = (at.nanos() / self.slot.nanos()) as usize;
         while place >= SLOTS {
             self.done = self.done.chunks(2).map(|pair| pair.iter().sum()).collect();
@@ -112,7 +112,7 @@ impl Pace {
     }
 
     /// The rates of this many blocks of equally many requests, in requests a slot; `None` if there are too few.
-    fn rates(&self, blocks: usize) -> Option<Vec<f64>> {
+    fn block_rates(&self, blocks: usize) -> Option<Vec<f64>> {
         let first = self.done.iter().position(|done| *done > 0)?;
         let all: u64 = self.done.iter().sum();
         if all < BLOCK * blocks as u64 || self.done.len() - first < 4 * blocks {
@@ -135,8 +135,8 @@ impl Pace {
     }
 
     /// How steady the rate was over the second half of the run; `None` if there are too few requests.
-    fn steady(&self) -> Option<RateSteadiness> {
-        let rates = self.rates(BLOCKS)?;
+    fn rate_steadiness(&self) -> Option<RateSteadiness> {
+        let rates = self.block_rates(BLOCKS)?;
         let half = &rates[BLOCKS / 2..];
         let count = half.len() as f64;
         let mean = half.iter().sum::<f64>() / count;
@@ -148,8 +148,8 @@ impl Pace {
     }
 
     /// The rate of the last quarter of all requests over that of the first.
-    fn drift(&self) -> Option<f64> {
-        let rates = self.rates(4)?;
+    fn rate_drift(&self) -> Option<f64> {
+        let rates = self.block_rates(4)?;
         Some(rates[3] / rates[0])
     }
 }
@@ -165,7 +165,7 @@ pub struct RateSteadiness {
 
 impl RateSteadiness {
     /// True for a steady state by SNIA's bounds.
-    pub fn holds(&self) -> bool {
+    pub fn is_steady(&self) -> bool {
         self.range <= RANGE && self.trend.abs() <= TREND
     }
 }
@@ -216,18 +216,18 @@ pub struct RealRecord {
 
 impl RealObservation {
     /// The record to keep, with figures of its run.
-    pub fn record(&self, of: &RunFigures) -> RealRecord {
+    pub fn to_record(&self, of: &RunFigures) -> RealRecord {
         let over = |of: fn(&Latencies) -> &Histogram| {
             let mut all = Histogram::default();
             for kinds in &self.latencies {
                 [RequestKind::Read, RequestKind::Write].iter().for_each(|kind| all.merge(of(&kinds[*kind as usize])));
             }
-            Response::of(&all)
+            Response::from_histogram(&all)
         };
         let nothing = Usage::default();
         let usage = of.usage.as_ref().unwrap_or(&nothing);
         let threads = &usage.threads;
-        let whole = usage.wall().nanos() as f64 * f64::from(usage.system.cores.max(1));
+        let whole = usage.wall_time().nanos() as f64 * f64::from(usage.system.cores.max(1));
         let percent = |sum: u64| if whole > 0.0 { 100.0 * sum as f64 / whole } else { 0.0 };
         RealRecord {
             submission_ms: over(|of| &of.submission),
@@ -236,7 +236,7 @@ impl RealObservation {
             user_percent: percent(threads.iter().map(|thread| thread.user.nanos()).sum()),
             system_percent: percent(threads.iter().map(|thread| thread.system.nanos()).sum()),
             whole_percent: 100.0 * usage.system.busy,
-            saturated: usage.saturated(),
+            saturated: usage.saturated_threads(),
             pace: self.pace,
             bench: of.bench.clone(),
         }
@@ -247,14 +247,14 @@ impl RealObservation {
         let mut doubts = Vec::new();
         let nothing = Usage::default();
         let usage = of.usage.as_ref().unwrap_or(&nothing);
-        let (saturated, threads) = (usage.saturated(), usage.threads.len());
+        let (saturated, threads) = (usage.saturated_threads(), usage.threads.len());
         if saturated > 0 {
             doubts.push(format!(
                 "the generator was the bottleneck: {saturated} of {threads} issuing threads were always busy, so the rate \
                  is the processor's, not the device's"
             ));
         }
-        if let Some(steady) = self.pace.steady.filter(|steady| !steady.holds()) {
+        if let Some(steady) = self.pace.steady.filter(|steady| !steady.is_steady()) {
             doubts.push(format!(
                 "no steady state: in the second half of the requests the rate varies by {:.0} %, with a trend of {:+.0} %",
                 100.0 * steady.range,
@@ -270,32 +270,32 @@ impl RealObservation {
         let words =
             [("read", "came from memory, or from another machine"), ("wrote", "was still in memory, or went to one")];
         for (at, (verb, rest)) in words.into_iter().enumerate() {
-            if let Some(share) = by_disks(usage, at, moved[at]).filter(|share| *share < OF_DISKS) {
+            if let Some(share) = share_by_disks(usage, at, moved[at]).filter(|share| *share < OF_DISKS) {
                 doubts.push(format!(
                     "cached: the disks of this machine {verb} {:.0} % of the bytes that the job {verb}; the rest {rest}",
                     100.0 * share
                 ));
             }
         }
-        doubts.extend(link(of).into_iter().flat_map(|link| sooner_than_link(link as f64, self.rates)));
+        doubts.extend(link_rate(of).into_iter().flat_map(|link| faster_than_link(link as f64, self.rates)));
         doubts
     }
 }
 
 /// The rate of the disk's link in bytes a second, if the system reports it.
-pub(super) fn link(of: &RunFigures) -> Option<u64> {
+pub(super) fn link_rate(of: &RunFigures) -> Option<u64> {
     of.bench.as_ref()?.device.as_ref()?.link
 }
 
 /// The share of the bytes read (0) or written (1) that disks moved meanwhile; `None` without any.
-fn by_disks(usage: &Usage, direction: usize, moved: u64) -> Option<f64> {
+fn share_by_disks(usage: &Usage, direction: usize, moved: u64) -> Option<f64> {
     // A disk may stand on another (loop devices, md): only the busiest counts.
     let disks = usage.system.disks.iter().map(|disk| disk.sectors[direction] * SECTOR).max().unwrap_or(0);
     (moved > 0).then(|| disks as f64 / moved as f64)
 }
 
 /// A warning if half of the reads, or of the writes, came faster than the link carries them.
-fn sooner_than_link(link: f64, rates: [Option<f64>; 2]) -> impl Iterator<Item = String> {
+fn faster_than_link(link: f64, rates: [Option<f64>; 2]) -> impl Iterator<Item = String> {
     let words = ["came from memory", "went to memory"];
     ["reads", "writes"].into_iter().zip(words).zip(rates).filter_map(move |((what, rest), rate)| {
         rate.filter(|rate| *rate > link).map(|rate| {
@@ -311,7 +311,7 @@ mod tests {
 
     #[test]
     fn answers_that_came_sooner_than_the_link_carries_them_are_from_memory() {
-        let said = |rates| sooner_than_link(300e6, rates).collect::<Vec<_>>();
+        let said = |rates| faster_than_link(300e6, rates).collect::<Vec<_>>();
         // 4 KiB in 14 us would be 293 MB/s; in 2 us they are 2048.
         assert_eq!(said([Some(293e6), None]), Vec::<String>::new());
         let expected =
@@ -321,10 +321,10 @@ mod tests {
     }
 
     /// Requests done at these numbers a millisecond, millisecond after millisecond.
-    fn pace(rates: impl Iterator<Item = u64>) -> Pace {
-        let mut pace = Pace { slot: SLOT, done: Vec::new() };
+    fn pace(rates: impl Iterator<Item = u64>) -> RequestPace {
+        let mut pace = RequestPace { slot: SLOT, done: Vec::new() };
         for (at, rate) in rates.enumerate() {
-            (0..rate).for_each(|_| pace.count(Instant::from_nanos(at as u64 * 1_000_000 + 5)));
+            (0..rate).for_each(|_| pace.count_at(Instant::from_nanos(at as u64 * 1_000_000 + 5)));
         }
         pace
     }
@@ -332,28 +332,28 @@ mod tests {
     #[test]
     fn a_rate_that_holds_is_steady_and_one_that_falls_is_not() {
         let even = pace((0..5_000).map(|_| 10));
-        let steady = even.steady().unwrap();
-        assert!(steady.holds() && steady.range < 0.02, "{steady:?}");
-        assert!((even.drift().unwrap() - 1.0).abs() < 0.01);
+        let steady = even.rate_steadiness().unwrap();
+        assert!(steady.is_steady() && steady.range < 0.02, "{steady:?}");
+        assert!((even.rate_drift().unwrap() - 1.0).abs() < 0.01);
         // From 20 a millisecond down to 10.
         let falling = pace((0..5_000).map(|at| 20 - at / 500));
-        let steady = falling.steady().unwrap();
-        assert!(!steady.holds() && steady.trend < -0.2, "{steady:?}");
+        let steady = falling.rate_steadiness().unwrap();
+        assert!(!steady.is_steady() && steady.trend < -0.2, "{steady:?}");
         // The first quarter of 77,500 requests goes at 19 to 20, the last at 11 to 13.
-        assert!((0.55..0.68).contains(&falling.drift().unwrap()), "{:?}", falling.drift());
+        assert!((0.55..0.68).contains(&falling.rate_drift().unwrap()), "{:?}", falling.rate_drift());
     }
 
     #[test]
     fn a_start_that_was_slow_is_drift_and_no_lack_of_steadiness() {
         let warming = pace((0..4_000).map(|at| if at < 1_200 { 2 } else { 10 }));
-        assert!(warming.steady().unwrap().holds());
-        assert!(warming.drift().unwrap() > 1.1);
+        assert!(warming.rate_steadiness().unwrap().is_steady());
+        assert!(warming.rate_drift().unwrap() > 1.1);
     }
 
     #[test]
     fn of_few_requests_nothing_is_said() {
-        assert_eq!(pace((0..400).map(|_| 1)).steady(), None);
-        assert_eq!(pace([2_000].into_iter()).drift(), None);
+        assert_eq!(pace((0..400).map(|_| 1)).rate_steadiness(), None);
+        assert_eq!(pace([2_000].into_iter()).rate_drift(), None);
     }
 
     #[test]

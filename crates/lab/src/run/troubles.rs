@@ -10,7 +10,7 @@ use seekwise_run::work::Work;
 use seekwise_run::work::trace::TraceSpec;
 
 /// The troubles of a run with these figures, in words, one line each.
-pub(super) fn troubles(target: &Target, work: &Work, figures: &RunFigures) -> Vec<String> {
+pub(super) fn run_troubles(target: &Target, work: &Work, figures: &RunFigures) -> Vec<String> {
     let failures = figures.failures;
     let mut troubles = target.stack().map_or(Vec::new(), |stack| lost_volumes(stack, figures.end));
     let ends = |worker: &Worker| worker.survives != [true; 2];
@@ -22,13 +22,13 @@ pub(super) fn troubles(target: &Target, work: &Work, figures: &RunFigures) -> Ve
         troubles.push(format!("there are {trims} trims in the trace, which a disk that does not know them fails"));
     }
     if let (1.., Work::Session(session)) = (failures, work) {
-        troubles.extend(beyond(session, target.sectors()));
+        troubles.extend(requests_beyond_end(session, target.sectors()));
     }
     troubles
 }
 
 /// Requests of a recording that lie beyond the end of the stack on which it is played.
-fn beyond(session: &RecordedSession, sectors: u64) -> Option<String> {
+fn requests_beyond_end(session: &RecordedSession, sectors: u64) -> Option<String> {
     let lies_beyond = |entry: &&RecordedRequest| entry.lba + u64::from(entry.sectors) > sectors;
     let (count, all) = (session.entries.iter().filter(lies_beyond).count(), session.entries.len());
     (count > 0).then(|| {
@@ -56,7 +56,7 @@ fn lost_volumes(stack: &Stack, end: Instant) -> Vec<String> {
     }
     let volumes = stack.volumes();
     let dead = volumes.iter().enumerate().filter_map(|(index, volume)| {
-        let (at, lost) = states.iter().find(|(_, lost)| !volume.survives(*lost))?;
+        let (at, lost) = states.iter().find(|(_, lost)| !volume.survives_loss(*lost))?;
         let since = match at.nanos() {
             0 => "from the start".to_owned(),
             nanos => format!("from {} s on", nanos as f64 / 1e9),
@@ -77,7 +77,7 @@ mod tests {
     use seekwise_model::block::Op;
 
     fn said(text: &str, changes: &[(u64, &str, &str)]) -> Vec<String> {
-        let drives = |name: &str| Ok(crate::catalogue::text(name).expect("built in").to_owned());
+        let drives = |name: &str| Ok(crate::catalogue::find_text(name).expect("built in").to_owned());
         let built = File::parse("s.toml", text).unwrap().build(&drives).unwrap();
         let change = |&(at, key, value): &(u64, &str, &str)| SettingChange {
             at: Instant::from_nanos(at * 1_000_000_000),
@@ -97,9 +97,9 @@ mod tests {
         };
         let entries = vec![entry(1, 92, Op::Read), entry(2, 93, Op::Write), entry(3, 5000, Op::Read)];
         let session = RecordedSession { name: "s".into(), made_on: "d".into(), entries };
-        let said = beyond(&session, 100).unwrap();
+        let said = requests_beyond_end(&session, 100).unwrap();
         assert!(said.starts_with("2 of the 3 recorded requests lie beyond the last sector here"), "{said}");
-        assert_eq!(beyond(&session, 10_000), None);
+        assert_eq!(requests_beyond_end(&session, 10_000), None);
     }
 
     #[test]

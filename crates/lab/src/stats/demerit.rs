@@ -17,7 +17,7 @@ use super::histogram::Histogram;
 pub fn demerit(a: &mut [Span], b: &mut [Span]) -> f64 {
     a.sort_unstable();
     b.sort_unstable();
-    let divisor = gcd(a.len(), b.len()).max(1);
+    let divisor = common_divisor(a.len(), b.len()).max(1);
     // Shares count in the smallest unit in which the steps of both lists are whole.
     let (step_a, step_b) = ((b.len() / divisor) as u128, (a.len() / divisor) as u128);
     let (mut i, mut j, mut done) = (0usize, 0usize, 0u128);
@@ -62,8 +62,8 @@ pub fn of_histograms(a: &Histogram, b: &Histogram) -> f64 {
     sum.max(0.0).sqrt()
 }
 
-fn gcd(a: usize, b: usize) -> usize {
-    if b == 0 { a } else { gcd(b, a % b) }
+fn common_divisor(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { common_divisor(b, a % b) }
 }
 
 #[cfg(test)]

@@ -57,7 +57,7 @@ impl Percentile {
     }
 
     /// Number of values that there must be for `beyond` of them to lie above it; `None` for the maximum itself.
-    pub fn needs(self, beyond: u64) -> Option<u64> {
+    pub fn needed_count(self, beyond: u64) -> Option<u64> {
         let above = u64::from(Percentile::WHOLE - self.0);
         (above > 0).then(|| (beyond * u64::from(Percentile::WHOLE)).div_ceil(above))
     }
@@ -181,7 +181,7 @@ impl Histogram {
     /// 1 of Hyndman and Fan 1996), read at its bucket's upper edge and never above the maximum; at most 1/128 too large and never too
     /// small.
     pub fn percentile(&self, percentile: Percentile) -> Option<Span> {
-        self.at_rank(percentile.rank(self.count()))
+        self.value_at_rank(percentile.rank(self.count()))
     }
 
     /// The values at rising `percentiles`, each as [`Histogram::percentile`] has it, in one pass.
@@ -205,10 +205,10 @@ impl Histogram {
     /// The value at quantile `q` of 0..=1, defined as for [`Histogram::percentile`]; the rank is ⌈qn⌉ in floating
     /// point.
     pub fn quantile(&self, q: f64) -> Option<Span> {
-        self.at_rank(((q * self.count() as f64).ceil() as u64).clamp(1, self.count().max(1)))
+        self.value_at_rank(((q * self.count() as f64).ceil() as u64).clamp(1, self.count().max(1)))
     }
 
-    fn at_rank(&self, rank: u64) -> Option<Span> {
+    fn value_at_rank(&self, rank: u64) -> Option<Span> {
         let mut seen = 0;
         self.buckets().find_map(|(upper, count)| {
             seen += count;
@@ -274,8 +274,8 @@ mod tests {
 
     #[test]
     fn a_percentile_needs_values_beyond_it() {
-        assert_eq!(Percentile::LISTED.map(|p| p.needs(10)), [20, 100, 1_000, 10_000, 100_000].map(Some));
-        assert_eq!(Percentile::from_thousandths(100_000).unwrap().needs(1), None);
+        assert_eq!(Percentile::LISTED.map(|p| p.needed_count(10)), [20, 100, 1_000, 10_000, 100_000].map(Some));
+        assert_eq!(Percentile::from_thousandths(100_000).unwrap().needed_count(1), None);
         assert_eq!(Percentile::from_thousandths(100_001), None);
     }
 

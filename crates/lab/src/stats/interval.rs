@@ -18,7 +18,7 @@ pub struct Interval {
     pub high: f64,
 }
 
-fn student(freedom: f64) -> StudentsT {
+fn student_t(freedom: f64) -> StudentsT {
     StudentsT::new(0.0, 1.0, freedom).expect("degrees of freedom are at least one")
 }
 
@@ -27,18 +27,18 @@ fn student(freedom: f64) -> StudentsT {
 /// The computation is in the lower tail, whose small probabilities floating point holds exactly, and mirrored. The library's inversion
 /// fails with 1 degree beyond 1e-7 and loses digits from 10^6 degrees on; the tests mark the sound range.
 pub(super) fn t_beyond(beyond: f64, freedom: f64) -> f64 {
-    -student(freedom).inverse_cdf(beyond)
+    -student_t(freedom).inverse_cdf(beyond)
 }
 
 /// The probability that Student's t with `freedom` (at least 1) degrees lies above `t`. Values so large that their
 /// spread is no number say nothing: one half. (The library panics at such a `t`.)
 pub(super) fn t_tail(t: f64, freedom: f64) -> f64 {
-    if t.is_nan() { 0.5 } else { student(freedom).sf(t) }
+    if t.is_nan() { 0.5 } else { student_t(freedom).sf(t) }
 }
 
 /// Mean and standard deviation (n - 1), in that order. Identical values have exactly no deviation, and their mean is
 /// that value: a deterministic simulation gives such values, and rounding must not make a spread of them.
-fn moments(values: &[f64]) -> (f64, f64) {
+fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
     if values.iter().all(|value| value == &values[0]) {
         return (values[0], 0.0);
     }
@@ -50,7 +50,7 @@ fn moments(values: &[f64]) -> (f64, f64) {
 
 /// The standard deviation of independent runs. `None` for fewer than two.
 pub fn deviation(values: &[f64]) -> Option<f64> {
-    (values.len() > 1).then(|| moments(values).1)
+    (values.len() > 1).then(|| mean_and_deviation(values).1)
 }
 
 /// The mean of independent runs with its interval of confidence `1 - alpha`: mean ± t(1 - alpha/2, n - 1) · s / √n.
@@ -59,7 +59,7 @@ pub fn mean_interval(values: &[f64], alpha: f64) -> Option<Interval> {
     if values.len() < 2 {
         return None;
     }
-    let (mean, deviation) = moments(values);
+    let (mean, deviation) = mean_and_deviation(values);
     let half = half_width(deviation, values.len(), alpha);
     Some(Interval { estimate: mean, low: mean - half, high: mean + half })
 }
@@ -121,7 +121,7 @@ impl PairedRatios {
         if logs.is_empty() {
             return Err(PairError::Empty);
         }
-        let (mean, deviation) = moments(logs);
+        let (mean, deviation) = mean_and_deviation(logs);
         Ok(PairedRatios { runs: logs.len(), mean, deviation })
     }
 
@@ -143,7 +143,7 @@ impl PairedRatios {
 
     /// The ratio variant / baseline (the geometric mean over pairs) with its interval of confidence `1 - alpha`:
     /// exp(mean ± t(1 - alpha/2, n - 1) · s / √n). For one pair the interval is 0 to infinity.
-    pub fn ratio(&self, alpha: f64) -> Interval {
+    pub fn ratio_interval(&self, alpha: f64) -> Interval {
         let half = match self.runs {
             1 => f64::INFINITY,
             runs => half_width(self.deviation, runs, alpha),
@@ -177,7 +177,7 @@ impl PairedRatios {
 
 /// Holm's adjusted p-values, in the order given: the i-th smallest of m times m - i + 1, never below a smaller one's
 /// and never above 1. If those below alpha are called real, the probability of any error among the m is at most alpha.
-pub fn holm(p: &[f64]) -> Vec<f64> {
+pub fn adjust_holm(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.sort_by(|&a, &b| p[a].total_cmp(&p[b]));
     let mut adjusted = vec![0.0; p.len()];
@@ -256,7 +256,7 @@ mod tests {
         // p = 0.002833, interval 0.700114 to 2.459886. They stand here as log ratios.
         let gained = [1.2, 2.4, 1.3, 1.3, 0.0, 1.0, 1.8, 0.8, 4.6, 1.4];
         let paired = PairedRatios::new(&[1.0; 10], &gained.map(f64::exp)).unwrap();
-        let ratio = paired.ratio(0.05);
+        let ratio = paired.ratio_interval(0.05);
         near(ratio.estimate.ln(), 1.58, 1e-12);
         near(ratio.low.ln(), 0.700_114, 1e-6);
         near(ratio.high.ln(), 2.459_886, 1e-6);
@@ -267,7 +267,7 @@ mod tests {
     fn equivalence_is_the_interval_inside_the_margin() {
         let logs = [0.004f64, -0.002, 0.006, 0.001, 0.003, 0.000];
         let paired = PairedRatios::new(&[1.0; 6], &logs.map(f64::exp)).unwrap();
-        let ratio = paired.ratio(0.05);
+        let ratio = paired.ratio_interval(0.05);
         // A margin that just reaches the interval's far end is where p crosses alpha.
         near(paired.p_not_equivalent(ratio.high - 1.0), 0.05, 1e-9);
         assert!(paired.p_not_equivalent(0.02) < 0.05 && paired.p_not_equivalent(0.003) > 0.05);
@@ -278,7 +278,7 @@ mod tests {
     fn swapping_sides_inverts_the_ratio() {
         let (a, b) = ([100.0, 104.0, 99.0, 101.0], [103.0, 108.0, 103.5, 104.0]);
         let (to, back) = (PairedRatios::new(&a, &b).unwrap(), PairedRatios::new(&b, &a).unwrap());
-        near(to.ratio(0.05).low * back.ratio(0.05).high, 1.0, 1e-12);
+        near(to.ratio_interval(0.05).low * back.ratio_interval(0.05).high, 1.0, 1e-12);
         near(to.p_different(), back.p_different(), 1e-12);
         near(to.p_not_equivalent(0.02), back.p_not_equivalent(0.02), 1e-12);
     }
@@ -286,7 +286,10 @@ mod tests {
     #[test]
     fn without_spread_the_interval_is_a_point() {
         let same = PairedRatios::new(&[70.0; 5], &[70.0; 5]).unwrap();
-        assert_eq!((same.ratio(0.05).low, same.ratio(0.05).high, same.p_different()), (1.0, 1.0, 1.0));
+        assert_eq!(
+            (same.ratio_interval(0.05).low, same.ratio_interval(0.05).high, same.p_different()),
+            (1.0, 1.0, 1.0)
+        );
         assert_eq!(same.p_not_equivalent(0.02), 0.0);
         let other = PairedRatios::new(&[70.0; 5], &[77.0; 5]).unwrap();
         assert_eq!((other.deviation, other.p_different(), other.p_not_equivalent(0.02)), (0.0, 0.0, 1.0));
@@ -300,17 +303,17 @@ mod tests {
         assert!(matches!(PairedRatios::new(&[f64::NAN], &[1.0]), Err(PairError::NotPositive { pair: 0, .. })));
         let one = PairedRatios::new(&[1.0], &[2.0]).unwrap();
         assert_eq!((one.p_different(), one.p_not_equivalent(0.02)), (1.0, 1.0));
-        assert_eq!((one.ratio(0.05).low, one.ratio(0.05).high), (0.0, f64::INFINITY));
+        assert_eq!((one.ratio_interval(0.05).low, one.ratio_interval(0.05).high), (0.0, f64::INFINITY));
     }
 
     #[test]
     fn holm_by_hand() {
         // Sorted: 0.005·4 = 0.02, 0.01·3 = 0.03, 0.03·2 = 0.06, and 0.04·1 is lifted to 0.06.
-        let adjusted = holm(&[0.01, 0.04, 0.03, 0.005]);
+        let adjusted = adjust_holm(&[0.01, 0.04, 0.03, 0.005]);
         for (shown, truth) in adjusted.iter().zip([0.03, 0.06, 0.06, 0.02]) {
             near(*shown, truth, 1e-15);
         }
-        assert_eq!(holm(&[0.9, 0.8]), [1.0, 1.0]);
-        assert!(holm(&[]).is_empty());
+        assert_eq!(adjust_holm(&[0.9, 0.8]), [1.0, 1.0]);
+        assert!(adjust_holm(&[]).is_empty());
     }
 }

@@ -25,14 +25,14 @@ impl PackedBuckets {
     pub fn iter(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         let (mut rest, mut edge) = (&*self.0, 0u64);
         std::iter::from_fn(move || {
-            let distance = take(&mut rest)?;
+            let distance = take_number(&mut rest)?;
             edge = edge.wrapping_add(distance);
-            Some((edge, take(&mut rest)?))
+            Some((edge, take_number(&mut rest)?))
         })
     }
 }
 
-fn take(rest: &mut &[u8]) -> Option<u64> {
+fn take_number(rest: &mut &[u8]) -> Option<u64> {
     let mut number = 0;
     let mut shift = 0;
     loop {
@@ -46,7 +46,7 @@ fn take(rest: &mut &[u8]) -> Option<u64> {
     }
 }
 
-fn put(bytes: &mut Vec<u8>, mut number: u64) {
+fn put_number(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= u64::from(MORE) {
         bytes.push(number as u8 | MORE);
         number >>= BITS;
@@ -59,8 +59,8 @@ impl FromIterator<(u64, u64)> for PackedBuckets {
         let (mut bytes, mut last) = (Vec::new(), 0u64);
         for (edge, count) in pairs {
             // Edges of a damaged file may fall; they come back all the same.
-            put(&mut bytes, edge.wrapping_sub(last));
-            put(&mut bytes, count);
+            put_number(&mut bytes, edge.wrapping_sub(last));
+            put_number(&mut bytes, count);
             last = edge;
         }
         PackedBuckets(bytes.into_boxed_slice())

@@ -95,34 +95,35 @@ impl fmt::Display for Flag {
 
 /// True if `ios` values support a percentile.
 pub fn is_supported(percentile: Percentile, ios: u64) -> bool {
-    percentile.needs(BEYOND).is_some_and(|needed| ios >= needed)
+    percentile.needed_count(BEYOND).is_some_and(|needed| ios >= needed)
 }
 
 /// The listed percentiles that `ios` values support.
-pub fn supported(ios: u64) -> impl Iterator<Item = Percentile> {
+pub fn supported_percentiles(ios: u64) -> impl Iterator<Item = Percentile> {
     Percentile::LISTED.into_iter().filter(move |percentile| is_supported(*percentile, ios))
 }
 
 /// The flags of one run, or of several merged.
-pub fn of_run(run: &RunTally, ceiling: &Ceiling) -> Vec<Flag> {
-    let bytes_per_s = run.all().bytes_per_s();
+pub fn run_flags(run: &RunTally, ceiling: &Ceiling) -> Vec<Flag> {
+    let bytes_per_s = run.reads_and_writes().bytes_per_s();
     let above = |limit: &f64| bytes_per_s > limit * (1.0 + SLACK);
     let mut flags = Vec::new();
     flags.extend(ceiling.link.filter(above).map(|limit| Flag::FasterThanLink { bytes_per_s, limit }));
     flags.extend(ceiling.media.filter(above).map(|limit| Flag::FasterThanMedia { bytes_per_s, limit }));
     flags.extend(Some(run.failed()).filter(|&requests| requests > 0).map(|requests| Flag::Failed { requests }));
-    flags.extend(RequestKind::ALL.into_iter().filter_map(|kind| too_few(kind, run.kind(kind).tally.ios())));
+    flags
+        .extend(RequestKind::ALL.into_iter().filter_map(|kind| too_few_flag(kind, run.kind_summary(kind).tally.ios())));
     flags
 }
 
-fn too_few(kind: RequestKind, ios: u64) -> Option<Flag> {
-    let percentile = *Percentile::LISTED.get(supported(ios).count())?;
-    let needed = percentile.needs(BEYOND)?;
+fn too_few_flag(kind: RequestKind, ios: u64) -> Option<Flag> {
+    let percentile = *Percentile::LISTED.get(supported_percentiles(ios).count())?;
+    let needed = percentile.needed_count(BEYOND)?;
     (ios > 0).then_some(Flag::TooFewForPercentile { kind, percentile, ios, needed })
 }
 
 /// The flags of a comparison. If no difference was found, the spread does not matter: it was within the margin.
-pub fn of_judgement(judgement: &Judgement) -> Vec<Flag> {
+pub fn judgement_flags(judgement: &Judgement) -> Vec<Flag> {
     let PairedRatios { runs, mean, deviation } = judgement.comparison.paired;
     let equal = matches!(judgement.verdict, Verdict::NoDifference { .. });
     let spread = deviation > mean.abs() && !equal;
@@ -156,7 +157,7 @@ mod tests {
         };
         let mut recorder = RunRecorder::new(&[0]);
         (0..ios).for_each(|_| {
-            recorder.take(&Record { worker: 0, request, intended: submitted, issued: submitted, completion })
+            recorder.count_record(&Record { worker: 0, request, intended: submitted, issued: submitted, completion })
         });
         recorder.finish_after(Span::from_secs(1))
     }
@@ -165,26 +166,26 @@ mod tests {
     fn a_reading_from_memory_is_flagged() {
         let ceiling = Ceiling { link: Some(300e6), media: Some(60e6) };
         let rates = |ios| {
-            let flags = of_run(&run(ios), &ceiling);
+            let flags = run_flags(&run(ios), &ceiling);
             let link = flags.iter().any(|flag| matches!(flag, Flag::FasterThanLink { .. }));
             (link, flags.iter().any(|flag| matches!(flag, Flag::FasterThanMedia { .. })))
         };
         // 700 MB/s on a link of 300: not the drive. 200: its cache. 57, and 60.4 by a rounded edge: the platter.
         assert_eq!([668, 190, 54].map(rates), [(true, true), (false, true), (false, false)]);
-        assert_eq!(of_run(&run(668), &Ceiling::default()).len(), 1);
+        assert_eq!(run_flags(&run(668), &Ceiling::default()).len(), 1);
     }
 
     #[test]
     fn percentiles_without_support_are_flagged() {
-        let supports = |ios| supported(ios).map(Percentile::name).collect::<Vec<_>>().join(" ");
+        let supports = |ios| supported_percentiles(ios).map(Percentile::name).collect::<Vec<_>>().join(" ");
         assert_eq!(supports(19), "");
         assert_eq!(supports(1_000), "p50 p90 p99");
         assert_eq!(supports(99_999), "p50 p90 p99 p99_9");
         assert_eq!(supports(100_000), "p50 p90 p99 p99_9 p99_99");
-        let flags = of_run(&run(1_000), &Ceiling::default());
+        let flags = run_flags(&run(1_000), &Ceiling::default());
         assert_eq!(flags.len(), 1);
         assert_eq!(flags[0].to_string(), "read: p99_9 needs 10000 requests, there are 1000");
-        assert_eq!(of_run(&run(100_000), &Ceiling::default()), []);
+        assert_eq!(run_flags(&run(100_000), &Ceiling::default()), []);
     }
 
     #[test]
@@ -201,8 +202,8 @@ mod tests {
             parts: Parts::default(),
             effort: Effort::default(),
         };
-        recorder.take(&Record { worker: 0, request, intended: at, issued: at, completion });
-        let flags = of_run(&recorder.finish_after(Span::from_secs(1)), &Ceiling::default());
+        recorder.count_record(&Record { worker: 0, request, intended: at, issued: at, completion });
+        let flags = run_flags(&recorder.finish_after(Span::from_secs(1)), &Ceiling::default());
         assert_eq!(flags, [Flag::Failed { requests: 1 }]);
     }
 
@@ -210,7 +211,7 @@ mod tests {
     fn a_spread_larger_than_the_effect_is_flagged() {
         let flags = |variant: &[f64]| {
             let paired = PairedRatios::new(&vec![100.0; variant.len()], variant).unwrap();
-            of_judgement(
+            judgement_flags(
                 &judge(&[PairedComparison { paired, better: BetterDirection::Higher }], &Criteria::default())[0],
             )
         };

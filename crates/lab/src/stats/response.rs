@@ -24,7 +24,7 @@ pub struct Response {
 
 impl Response {
     /// The figures of a histogram; `None` if it is empty.
-    pub fn of(histogram: &Histogram) -> Option<Response> {
+    pub fn from_histogram(histogram: &Histogram) -> Option<Response> {
         let ms = |span: Span| span.nanos() as f64 / 1e6;
         let [p50, p90, p95, p99, p99_9, p99_99] = histogram.percentiles(Percentile::KEPT)?.map(ms);
         let (mean, p95, max) = (histogram.mean()? / 1e6, Some(p95), ms(histogram.max()?));
@@ -60,7 +60,7 @@ mod tests {
     fn records_of_before_it_was_kept_have_no_p95() {
         let mut times = Histogram::default();
         (1..=100).for_each(|ms| times.record(Span::from_nanos(ms * 1_000_000)));
-        let new = Response::of(&times).unwrap();
+        let new = Response::from_histogram(&times).unwrap();
         let p95 = new.p95.unwrap();
         assert!((95.0..=95.0 * (1.0 + 1.0 / 128.0)).contains(&p95), "{p95}");
         let mut text = serde_json::to_value(new).unwrap();

@@ -61,31 +61,31 @@ struct TestState {
 
 /// Judges all tests of a study together, look by look; `None` if there are too few pairs for the first. The order is kept.
 pub fn judge_until(tests: &[SequentialTest], criteria: &Criteria) -> Vec<Option<SequentialJudgement>> {
-    let states = looked_at(tests, criteria);
-    let [different, beyond] = families(&states, criteria);
+    let states = states_at_last_look(tests, criteria);
+    let [different, beyond] = test_families(&states, criteria);
     let judged = |(place, (state, test)): (usize, (&TestState, &SequentialTest))| {
-        let levels = [different.level, beyond.level].map(|level| level / looks(test));
+        let levels = [different.level, beyond.level].map(|level| level / look_count(test));
         let adjusted = [different.adjusted[place], beyond.adjusted[place]];
-        Some(state.judged(test, criteria, adjusted, levels, state.paired?))
+        Some(state.judgement_at(test, criteria, adjusted, levels, state.paired?))
     };
     states.iter().zip(tests).enumerate().map(judged).collect()
 }
 
 /// For each test whether its verdict stands, as [`judge_until`] has it.
-pub fn decided(tests: &[SequentialTest], criteria: &Criteria) -> Vec<bool> {
-    looked_at(tests, criteria).iter().map(|state| state.decided).collect()
+pub fn are_decided(tests: &[SequentialTest], criteria: &Criteria) -> Vec<bool> {
+    states_at_last_look(tests, criteria).iter().map(|state| state.decided).collect()
 }
 
 /// All tests at their last looks.
-fn looked_at(tests: &[SequentialTest], criteria: &Criteria) -> Vec<TestState> {
+fn states_at_last_look(tests: &[SequentialTest], criteria: &Criteria) -> Vec<TestState> {
     let begin = TestState { paired: None, p: 1.0, beyond: 1.0, decided: false };
     let mut states = vec![begin; tests.len()];
     let most = tests.iter().map(|test| test.looks.len()).max().unwrap_or(0);
     for look in 0..most {
         for (state, test) in states.iter_mut().zip(tests).filter(|(state, _)| !state.decided) {
-            state.look(test, look, criteria);
+            state.take_look(test, look, criteria);
         }
-        let [different, beyond] = families(&states, criteria);
+        let [different, beyond] = test_families(&states, criteria);
         for (place, state) in states.iter_mut().enumerate() {
             let least = different.adjusted[place].min(beyond.adjusted[place]);
             state.decided |= least < criteria.alpha();
@@ -95,26 +95,26 @@ fn looked_at(tests: &[SequentialTest], criteria: &Criteria) -> Vec<TestState> {
 }
 
 /// Both questions, each over all tests.
-fn families(states: &[TestState], criteria: &Criteria) -> [Family; 2] {
+fn test_families(states: &[TestState], criteria: &Criteria) -> [Family; 2] {
     let values: [fn(&TestState) -> f64; 2] = [|state| state.p, |state| state.beyond];
-    values.map(|value| Family::ask(&states.iter().map(value).collect::<Vec<_>>(), criteria.alpha()))
+    values.map(|value| Family::from_p_values(&states.iter().map(value).collect::<Vec<_>>(), criteria.alpha()))
 }
 
-fn looks(test: &SequentialTest) -> f64 {
+fn look_count(test: &SequentialTest) -> f64 {
     test.looks.len().max(1) as f64
 }
 
 impl TestState {
     /// Takes a look, if the test has one of that number and the pairs for it.
-    fn look(&mut self, test: &SequentialTest, look: usize, criteria: &Criteria) {
+    fn take_look(&mut self, test: &SequentialTest, look: usize, criteria: &Criteria) {
         let Some(logs) = test.looks.get(look).and_then(|&pairs| test.logs.get(..pairs as usize)) else { return };
         let Ok(paired) = PairedRatios::of_logs(logs) else { return };
-        let spent = |p: f64| (p * looks(test)).min(1.0);
+        let spent = |p: f64| (p * look_count(test)).min(1.0);
         (self.p, self.beyond) = (spent(paired.p_different()), spent(paired.p_not_equivalent(criteria.margin())));
         self.paired = Some(paired);
     }
 
-    fn judged(
+    fn judgement_at(
         &self,
         test: &SequentialTest,
         criteria: &Criteria,
@@ -127,11 +127,11 @@ impl TestState {
         let verdict = if p_beyond_holm < alpha {
             Verdict::NoDifference { margin }
         } else if p_holm < alpha {
-            verdict::direction(&comparison)
+            verdict::signed_verdict(&comparison)
         } else {
             Verdict::NotEnoughData { more_runs: verdict::more_runs(&paired, margin, level, level_beyond) }
         };
-        let ratio = paired.ratio(alpha / looks(test));
+        let ratio = paired.ratio_interval(alpha / look_count(test));
         let judgement = Judgement { comparison, ratio, p: self.p, p_holm, p_beyond_holm, verdict };
         SequentialJudgement { judgement, pairs: paired.runs as u32 }
     }

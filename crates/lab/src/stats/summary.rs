@@ -32,7 +32,7 @@ impl RequestKind {
         [RequestKind::Read, RequestKind::Write, RequestKind::Trim, RequestKind::Flush, RequestKind::Compute];
 
     /// The kind of a request for `op`.
-    pub const fn of(op: Op) -> RequestKind {
+    pub const fn from_op(op: Op) -> RequestKind {
         match op {
             Op::Read => RequestKind::Read,
             Op::Write => RequestKind::Write,
@@ -76,8 +76,8 @@ impl RequestTally {
     #[inline]
     fn count_due(&mut self, record: &Record) {
         if record.completion.status == Status::Done {
-            let backlog = record.backlog();
-            self.since_due.record(record.since_due());
+            let backlog = record.issue_delay();
+            self.since_due.record(record.time_since_due());
             self.backlog += u128::from(backlog.nanos());
             self.longest_backlog = self.longest_backlog.max(backlog);
             self.bytes_due += u64::from(record.request.sectors) * SECTOR;
@@ -86,13 +86,13 @@ impl RequestTally {
 
     /// Counts a record.
     #[inline]
-    pub fn count(&mut self, record: &Record) {
+    pub fn count_record(&mut self, record: &Record) {
         let done = &record.completion;
         if done.status != Status::Done {
             self.failed += 1;
             return;
         }
-        self.responses.record(record.response());
+        self.responses.record(record.response_time());
         self.service += u128::from(done.finished.since(done.submitted).nanos());
         for (sum, part) in self.parts.iter_mut().zip(done.parts.nanos()) {
             *sum = sum.wrapping_add(u128::from(*part));
@@ -160,7 +160,7 @@ impl RequestTally {
 
     /// Mean service time in ns: from when the device accepted a request until it was done.
     pub fn mean_service(&self) -> Option<f64> {
-        self.mean_of(self.service)
+        self.mean_per_request(self.service)
     }
 
     /// Total time in ns in `part`, exact; the sum over all parts is that of the responses.
@@ -170,10 +170,10 @@ impl RequestTally {
 
     /// Mean time in ns that a request spent in `part`.
     pub fn mean_part(&self, part: Part) -> Option<f64> {
-        self.mean_of(self.part_sum(part))
+        self.mean_per_request(self.part_sum(part))
     }
 
-    fn mean_of(&self, sum: u128) -> Option<f64> {
+    fn mean_per_request(&self, sum: u128) -> Option<f64> {
         (self.ios() > 0).then(|| sum as f64 / self.ios() as f64)
     }
 }
@@ -232,10 +232,11 @@ impl RunRecorder {
 
     /// Counts a record. Panics if its worker has no group.
     #[inline]
-    pub fn take(&mut self, record: &Record) {
+    pub fn count_record(&mut self, record: &Record) {
         let worker = usize::from(record.worker);
-        let tally = &mut self.groups[usize::from(self.group_of[worker])][RequestKind::of(record.request.op) as usize];
-        tally.count(record);
+        let tally =
+            &mut self.groups[usize::from(self.group_of[worker])][RequestKind::from_op(record.request.op) as usize];
+        tally.count_record(record);
         // A flush is due when what came before it is done: it has no instant of its own.
         if !matches!(record.request.op, Op::Flush | Op::Compute) && self.due.get(worker).is_some_and(|due| *due) {
             tally.count_due(record);
@@ -246,20 +247,20 @@ impl RunRecorder {
     /// beginning to its last worker's end, the whole over the time in which any group counts. The ramps between the
     /// stages of a job count for none.
     pub fn finish(self, windows: &[Option<Window>]) -> RunTally {
-        let of_groups = self.of_groups(windows);
+        let of_groups = self.group_windows(windows);
         let length = |window: &Window| window.until.saturating_since(window.from);
-        let elapsed = joined(&of_groups).iter().map(length).fold(Span::ZERO, |sum, span| sum + span);
+        let elapsed = join_windows(&of_groups).iter().map(length).fold(Span::ZERO, |sum, span| sum + span);
         let windows = of_groups.iter().map(|window| window.as_ref().map_or(Span::ZERO, length)).collect();
         RunTally { elapsed, windows, groups: self.groups }
     }
 
     /// The stretches of time in which any group counts.
-    pub fn counted(&self, windows: &[Option<Window>]) -> Vec<Window> {
-        joined(&self.of_groups(windows))
+    pub fn counted_windows(&self, windows: &[Option<Window>]) -> Vec<Window> {
+        join_windows(&self.group_windows(windows))
     }
 
     /// By group: from its first worker's beginning to its last worker's end.
-    fn of_groups(&self, windows: &[Option<Window>]) -> Vec<Option<Window>> {
+    fn group_windows(&self, windows: &[Option<Window>]) -> Vec<Option<Window>> {
         let mut of_groups: Vec<Option<Window>> = vec![None; self.groups.len()];
         for (&group, window) in self.group_of.iter().zip(windows) {
             let of_group = &mut of_groups[usize::from(group)];
@@ -280,7 +281,7 @@ impl RunRecorder {
 }
 
 /// The windows in order of time, with those that touch or overlap joined.
-fn joined(windows: &[Option<Window>]) -> Vec<Window> {
+fn join_windows(windows: &[Option<Window>]) -> Vec<Window> {
     let mut windows: Vec<Window> = windows.iter().flatten().copied().collect();
     windows.sort_unstable_by_key(|window| (window.from, window.until));
     let mut joined: Vec<Window> = Vec::new();
@@ -309,28 +310,28 @@ impl RunTally {
     }
 
     /// Number of groups of workers.
-    pub fn groups(&self) -> usize {
+    pub fn group_count(&self) -> usize {
         self.groups.len()
     }
 
     /// The requests of one kind, over all groups.
-    pub fn kind(&self, kind: RequestKind) -> TallySummary {
-        self.gather(&self.groups, self.elapsed, &[kind])
+    pub fn kind_summary(&self, kind: RequestKind) -> TallySummary {
+        self.merge_kinds(&self.groups, self.elapsed, &[kind])
     }
 
     /// Reads and writes together, over all groups. Trims, flushes and processor work move no data and stay separate.
-    pub fn all(&self) -> TallySummary {
-        self.gather(&self.groups, self.elapsed, &[RequestKind::Read, RequestKind::Write])
+    pub fn reads_and_writes(&self) -> TallySummary {
+        self.merge_kinds(&self.groups, self.elapsed, &[RequestKind::Read, RequestKind::Write])
     }
 
     /// The requests of one kind in one group. Panics if there is no such group.
     pub fn group_kind(&self, group: usize, kind: RequestKind) -> TallySummary {
-        self.gather(&self.groups[group..=group], self.windows[group], &[kind])
+        self.merge_kinds(&self.groups[group..=group], self.windows[group], &[kind])
     }
 
     /// Reads and writes of one group. Panics if there is no such group.
-    pub fn group_all(&self, group: usize) -> TallySummary {
-        self.gather(&self.groups[group..=group], self.windows[group], &[RequestKind::Read, RequestKind::Write])
+    pub fn group_reads_and_writes(&self, group: usize) -> TallySummary {
+        self.merge_kinds(&self.groups[group..=group], self.windows[group], &[RequestKind::Read, RequestKind::Write])
     }
 
     /// Requests of every kind that ended with an error.
@@ -349,7 +350,7 @@ impl RunTally {
         }
     }
 
-    fn gather(&self, groups: &[Group], elapsed: Span, kinds: &[RequestKind]) -> TallySummary {
+    fn merge_kinds(&self, groups: &[Group], elapsed: Span, kinds: &[RequestKind]) -> TallySummary {
         let mut tally = RequestTally::default();
         for group in groups {
             kinds.iter().for_each(|&kind| tally.merge(&group[kind as usize]));
@@ -371,7 +372,7 @@ mod tests {
         let mut tally = RequestTally::default();
         // In microseconds: 36 years each.
         let long = record(0, Op::Read, 0, 1 << 50, 1 << 40);
-        (0..20).for_each(|_| tally.count(&long));
+        (0..20).for_each(|_| tally.count_record(&long));
         assert_eq!(tally.part_sum(Part::Seek), 20_000u128 << 50);
     }
 
@@ -380,9 +381,9 @@ mod tests {
         let at = Instant::ZERO + Span::from_micros(at);
         let accepted = at + Span::from_micros(10);
         let mut ledger = Ledger::open(at);
-        ledger.until(Part::Driver, accepted);
-        ledger.until(Part::Seek, accepted + Span::from_micros(seek));
-        ledger.until(Part::Transfer, accepted + Span::from_micros(seek + transfer));
+        ledger.book_until(Part::Driver, accepted);
+        ledger.book_until(Part::Seek, accepted + Span::from_micros(seek));
+        ledger.book_until(Part::Transfer, accepted + Span::from_micros(seek + transfer));
         let (finished, parts) = (ledger.mark(), ledger.parts());
         let request = Request { tag: 0, unit: 0, origin: 0, op, flags: Flags::NONE, lba: 0, sectors: 8, stamp: 0 };
         let completion = Completion {
@@ -399,17 +400,23 @@ mod tests {
     #[test]
     fn a_run_is_counted_by_kind_and_group() {
         let mut recorder = RunRecorder::new(&[0, 1, 1]);
-        recorder.take(&record(0, Op::Read, 100, 5_000, 100));
-        recorder.take(&record(1, Op::Read, 200, 3_000, 100));
-        recorder.take(&record(2, Op::Write, 300, 1_000, 300));
-        recorder.take(&record(2, Op::Flush, 400, 8_000, 0));
-        recorder.take(&record(2, Op::Trim, 500, 0, 1));
+        recorder.count_record(&record(0, Op::Read, 100, 5_000, 100));
+        recorder.count_record(&record(1, Op::Read, 200, 3_000, 100));
+        recorder.count_record(&record(2, Op::Write, 300, 1_000, 300));
+        recorder.count_record(&record(2, Op::Flush, 400, 8_000, 0));
+        recorder.count_record(&record(2, Op::Trim, 500, 0, 1));
         let run = recorder.finish_after(Span::from_millis(10));
-        assert_eq!(RequestKind::ALL.map(|kind| run.kind(kind).tally.ios()), [2, 1, 1, 1, 0]);
-        assert_eq!((run.groups(), run.group_all(0).tally.ios(), run.group_all(1).tally.ios()), (2, 1, 2));
+        assert_eq!(RequestKind::ALL.map(|kind| run.kind_summary(kind).tally.ios()), [2, 1, 1, 1, 0]);
+        assert_eq!(
+            (run.group_count(), run.group_reads_and_writes(0).tally.ios(), run.group_reads_and_writes(1).tally.ios()),
+            (2, 1, 2)
+        );
         assert_eq!(run.group_kind(1, RequestKind::Read).tally.ios(), 1);
-        let all = run.all();
-        assert_eq!((all.tally.ios(), all.tally.bytes(), run.kind(RequestKind::Flush).tally.bytes()), (3, 3 * 4096, 0));
+        let all = run.reads_and_writes();
+        assert_eq!(
+            (all.tally.ios(), all.tally.bytes(), run.kind_summary(RequestKind::Flush).tally.bytes()),
+            (3, 3 * 4096, 0)
+        );
         // 3 requests of 4096 bytes in 10 ms.
         assert_eq!((all.iops(), all.bytes_per_s()), (300.0, 1_228_800.0));
         assert_eq!(all.tally.mean_part(Part::Seek), Some(3_000_000.0));
@@ -420,9 +427,9 @@ mod tests {
     #[test]
     fn a_pause_between_groups_counts_for_nobody() {
         let mut recorder = RunRecorder::new(&[0, 1, 2]);
-        recorder.take(&record(0, Op::Read, 0, 1_000, 0));
-        recorder.take(&record(1, Op::Read, 5_000, 2_000, 0));
-        recorder.take(&record(2, Op::Read, 6_000, 3_000, 0));
+        recorder.count_record(&record(0, Op::Read, 0, 1_000, 0));
+        recorder.count_record(&record(1, Op::Read, 5_000, 2_000, 0));
+        recorder.count_record(&record(2, Op::Read, 6_000, 3_000, 0));
         let window = |from, until| {
             let at = |us| Instant::ZERO + Span::from_micros(us);
             Some(Window { from: at(from), until: at(until) })
@@ -430,7 +437,7 @@ mod tests {
         let run = recorder.finish(&[window(0, 1_010), window(5_000, 7_010), window(6_000, 9_010)]);
         // 0 to 1.01 ms, and 5 to 9.01 ms; the last two groups overlap.
         assert_eq!(run.elapsed(), Span::from_micros(1_010 + 4_010));
-        assert_eq!(run.group_all(1).elapsed, Span::from_micros(2_010));
+        assert_eq!(run.group_reads_and_writes(1).elapsed, Span::from_micros(2_010));
     }
 
     #[test]
@@ -438,7 +445,10 @@ mod tests {
         let at = |us| Instant::ZERO + Span::from_micros(us);
         let window = |from, until| Some(Window { from: at(from), until: at(until) });
         let run = RunRecorder::new(&[0, 0, 1]).finish(&[window(10, 20), window(5, 12), None]);
-        assert_eq!((run.group_all(0).elapsed, run.group_all(1).elapsed), (Span::from_micros(15), Span::ZERO));
+        assert_eq!(
+            (run.group_reads_and_writes(0).elapsed, run.group_reads_and_writes(1).elapsed),
+            (Span::from_micros(15), Span::ZERO)
+        );
         assert_eq!(run.elapsed(), Span::from_micros(15));
     }
 
@@ -447,10 +457,18 @@ mod tests {
         let mut recorder = RunRecorder::new(&[0]);
         let mut failed = record(0, Op::Read, 0, 1, 1);
         failed.completion.status = Status::MediumError;
-        recorder.take(&failed);
+        recorder.count_record(&failed);
         let run = recorder.finish_after(Span::ZERO);
-        assert_eq!((run.failed(), run.all().tally.ios(), run.all().tally.bytes(), run.all().iops()), (1, 0, 0, 0.0));
-        assert_eq!(run.all().tally.mean_part(Part::Seek), None);
+        assert_eq!(
+            (
+                run.failed(),
+                run.reads_and_writes().tally.ios(),
+                run.reads_and_writes().tally.bytes(),
+                run.reads_and_writes().iops()
+            ),
+            (1, 0, 0, 0.0)
+        );
+        assert_eq!(run.reads_and_writes().tally.mean_part(Part::Seek), None);
     }
 
     fn random_run(seed: u64, n: u64) -> Vec<Record> {
@@ -468,7 +486,7 @@ mod tests {
         let (first, second) = (random_run(1, 400), random_run(2, 300));
         let count = |records: &[Record], ms| {
             let mut recorder = RunRecorder::new(&[0, 1, 0]);
-            records.iter().for_each(|record| recorder.take(record));
+            records.iter().for_each(|record| recorder.count_record(record));
             recorder.finish_after(Span::from_millis(ms))
         };
         let mut merged = count(&first, 20);
@@ -476,11 +494,12 @@ mod tests {
         let both = count(&[first, second].concat(), 35);
         assert_eq!(merged, both);
         for kind in RequestKind::ALL {
-            let counted = merged.kind(kind).tally;
+            let counted = merged.kind_summary(kind).tally;
             assert_eq!(Part::ALL.map(|part| counted.part_sum(part)).iter().sum::<u128>(), counted.responses.sum());
         }
         assert_eq!(
-            merged.all().tally.ios() + RequestKind::ALL[2..].iter().map(|&k| merged.kind(k).tally.ios()).sum::<u64>(),
+            merged.reads_and_writes().tally.ios()
+                + RequestKind::ALL[2..].iter().map(|&k| merged.kind_summary(k).tally.ios()).sum::<u64>(),
             700
         );
     }

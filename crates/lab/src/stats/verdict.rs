@@ -12,7 +12,7 @@
 //! Journal of Pharmacokinetics and Biopharmaceutics 15 (1987); P. H. Westfall, S. S. Young, "Resampling-Based Multiple
 //! Testing" (1993) on the error of a whole family.
 
-use super::interval::{Interval, PairedRatios, holm, t_beyond};
+use super::interval::{Interval, PairedRatios, adjust_holm, t_beyond};
 use std::fmt;
 
 /// The probability that the recommended number of runs decides, if mean and spread stay as they are: the customary 80 %
@@ -141,8 +141,8 @@ pub(super) struct Family {
 }
 
 impl Family {
-    pub(super) fn ask(p: &[f64], alpha: f64) -> Family {
-        let adjusted = holm(p);
+    pub(super) fn from_p_values(p: &[f64], alpha: f64) -> Family {
+        let adjusted = adjust_holm(p);
         let open = adjusted.iter().filter(|&&p| p >= alpha).count();
         Family { adjusted, level: alpha / open.max(1) as f64 }
     }
@@ -152,25 +152,25 @@ impl Family {
 pub fn judge(cells: &[PairedComparison], criteria: &Criteria) -> Vec<Judgement> {
     let p: Vec<f64> = cells.iter().map(|cell| cell.paired.p_different()).collect();
     let p_beyond: Vec<f64> = cells.iter().map(|cell| cell.paired.p_not_equivalent(criteria.margin)).collect();
-    let different = Family::ask(&p, criteria.alpha);
-    let beyond = Family::ask(&p_beyond, criteria.alpha);
+    let different = Family::from_p_values(&p, criteria.alpha);
+    let beyond = Family::from_p_values(&p_beyond, criteria.alpha);
     let judgement = |(index, comparison): (usize, &PairedComparison)| {
         let (p_holm, p_beyond_holm) = (different.adjusted[index], beyond.adjusted[index]);
         let verdict = if p_beyond_holm < criteria.alpha {
             Verdict::NoDifference { margin: criteria.margin }
         } else if p_holm < criteria.alpha {
-            direction(comparison)
+            signed_verdict(comparison)
         } else {
             let more_runs = more_runs(&comparison.paired, criteria.margin, different.level, beyond.level);
             Verdict::NotEnoughData { more_runs }
         };
-        let ratio = comparison.paired.ratio(criteria.alpha);
+        let ratio = comparison.paired.ratio_interval(criteria.alpha);
         Judgement { comparison: *comparison, ratio, p: p[index], p_holm, p_beyond_holm, verdict }
     };
     cells.iter().enumerate().map(judgement).collect()
 }
 
-pub(super) fn direction(comparison: &PairedComparison) -> Verdict {
+pub(super) fn signed_verdict(comparison: &PairedComparison) -> Verdict {
     let higher = comparison.paired.mean > 0.0;
     match (comparison.better, higher) {
         (BetterDirection::Higher, true) | (BetterDirection::Lower, false) => Verdict::Faster,

@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use seekwise_formats::study::Study;
-use seekwise_model::block::asked::Asked;
-use seekwise_model::stack::{AskedSettings, OpenSettings, Stack};
+use seekwise_model::block::asked::SettingUse;
+use seekwise_model::stack::{Stack, UnusedSettings, UsedSettings};
 
-use super::warnings;
+use super::warning_texts;
 use crate::plan::PreparedCell;
 use crate::run::RunRecord;
 
@@ -18,30 +18,30 @@ use crate::run::RunRecord;
 pub(super) type CellKin = (u64, String, String, Vec<String>, [Option<u32>; 2]);
 
 /// The kin of `prepared`.
-pub(super) fn kin(study: &Study, prepared: &PreparedCell) -> CellKin {
+pub(super) fn cell_kin(study: &Study, prepared: &PreparedCell) -> CellKin {
     let PreparedCell { kin, work, job, .. } = prepared;
-    (*kin, work.clone(), job.name().to_owned(), warnings(prepared), [study.cuts, study.shutdowns])
+    (*kin, work.clone(), job.name().to_owned(), warning_texts(prepared), [study.cuts, study.shutdowns])
 }
 
 /// A run that is known, on this stack.
 pub(crate) struct KnownRun<'r> {
     stack: Arc<Stack>,
     /// The use of its settings; all, where that is not known.
-    asked: Asked,
+    asked: SettingUse,
     record: Cow<'r, RunRecord>,
 }
 
 impl<'r> KnownRun<'r> {
     /// The record of a run of `prepared`, if it may stand for others.
-    pub(crate) fn of(prepared: &PreparedCell, record: &RunRecord) -> Option<KnownRun<'static>> {
-        stack_of(prepared).map(|stack| KnownRun::on(stack, Cow::Owned(record.clone())))
+    pub(crate) fn from_run(prepared: &PreparedCell, record: &RunRecord) -> Option<KnownRun<'static>> {
+        stack_of(prepared).map(|stack| KnownRun::on_stack(stack, Cow::Owned(record.clone())))
     }
 
     /// The record of a run on `stack`.
-    fn on(stack: Arc<Stack>, record: Cow<'r, RunRecord>) -> KnownRun<'r> {
+    fn on_stack(stack: Arc<Stack>, record: Cow<'r, RunRecord>) -> KnownRun<'r> {
         // Cuts fall into runs of their own, which may ask more.
         let judged = record.cuts.is_some() || record.shutdowns.is_some();
-        let asked = record.asked.filter(|_| !judged).unwrap_or(Asked::ALL);
+        let asked = record.asked.filter(|_| !judged).unwrap_or(SettingUse::ALL);
         KnownRun { stack, asked, record }
     }
 
@@ -74,10 +74,10 @@ thread_local! {
 
 /// Runs that are known of cells that are kin, each with what is to be told of it. A search goes by which settings they left
 /// open, of which there are few combinations, and by the values of the others: a cell is not compared with every one of them.
-pub(crate) struct KnownRuns<'r, T>(BTreeMap<OpenSettings, SettingsMap<'r, T>>);
+pub(crate) struct KnownRuns<'r, T>(BTreeMap<UnusedSettings, SettingsMap<'r, T>>);
 
 /// Runs by the settings that they asked.
-type SettingsMap<'r, T> = HashMap<AskedSettings, Vec<(KnownRun<'r>, T)>>;
+type SettingsMap<'r, T> = HashMap<UsedSettings, Vec<(KnownRun<'r>, T)>>;
 
 impl<T> Default for KnownRuns<'_, T> {
     fn default() -> Self {
@@ -88,18 +88,18 @@ impl<T> Default for KnownRuns<'_, T> {
 impl<'r, T> KnownRuns<'r, T> {
     /// Adds one.
     pub(crate) fn add(&mut self, known: KnownRun<'r>, told: T) {
-        let open = known.stack.open_settings(&known.asked);
-        let asked = known.stack.settings_beside(&open);
+        let open = known.stack.unused_settings(&known.asked);
+        let asked = known.stack.used_settings(&open);
         self.0.entry(open).or_default().entry(asked).or_default().push((known, told));
     }
 
     /// Finds one that stands for a run of `prepared`, which has the same work.
-    pub(crate) fn find<'s>(&'s self, prepared: &PreparedCell) -> Option<&'s (KnownRun<'r>, T)> {
+    pub(crate) fn find_alike<'s>(&'s self, prepared: &PreparedCell) -> Option<&'s (KnownRun<'r>, T)> {
         #[cfg(test)]
         SEARCHED.with(|searched| searched.set(searched.get() + 1));
         let stack = prepared.target.stack()?;
-        let of = |(open, runs): (&OpenSettings, &'s SettingsMap<'r, T>)| {
-            let mut alike = runs.get(&stack.settings_beside(open))?.iter();
+        let of = |(open, runs): (&UnusedSettings, &'s SettingsMap<'r, T>)| {
+            let mut alike = runs.get(&stack.used_settings(open))?.iter();
             alike.find(|(known, _)| known.stands_for(prepared))
         };
         self.0.iter().find_map(of)
@@ -123,21 +123,21 @@ impl<'r> EarlierRuns<'r> {
         for record in records {
             let (cell, seed) = (record.cell, record.seed);
             let prepared = &prepared[cell];
-            if self.find(study, prepared, seed).is_none()
+            if self.find_record(study, prepared, seed).is_none()
                 && let Some(stack) = stacks.entry(cell).or_insert_with(|| stack_of(prepared))
             {
-                let known = KnownRun::on(Arc::clone(stack), record);
-                self.0.entry((kin(study, prepared), seed)).or_default().add(known, ());
+                let known = KnownRun::on_stack(Arc::clone(stack), record);
+                self.0.entry((cell_kin(study, prepared), seed)).or_default().add(known, ());
             }
         }
     }
 
     /// The record of a run of `prepared`, if one of them stands for it.
-    pub(super) fn find(&self, study: &Study, prepared: &PreparedCell, seed: u64) -> Option<RunRecord> {
+    pub(super) fn find_record(&self, study: &Study, prepared: &PreparedCell, seed: u64) -> Option<RunRecord> {
         if self.0.is_empty() {
             return None;
         }
-        let known = self.0.get(&(kin(study, prepared), seed))?;
-        known.find(prepared).map(|(known, ())| known.record_of(prepared))
+        let known = self.0.get(&(cell_kin(study, prepared), seed))?;
+        known.find_alike(prepared).map(|(known, ())| known.record_of(prepared))
     }
 }

@@ -8,7 +8,7 @@ use std::sync::{Condvar, Mutex};
 use seekwise_formats::study::Study;
 
 use super::CellRunResult;
-use super::earlier::{CellKin, KnownRun, KnownRuns, kin};
+use super::earlier::{CellKin, KnownRun, KnownRuns, cell_kin};
 use crate::plan::PreparedCell;
 use crate::run::RunRecord;
 
@@ -53,7 +53,7 @@ impl ScheduleState {
     }
 
     /// Notes that one of two cells stood for the other.
-    fn are_alike(&mut self, one: usize, other: usize) {
+    fn note_alike(&mut self, one: usize, other: usize) {
         let (one, other) = (self.first_alike(one), self.first_alike(other));
         if one != other {
             self.alike.insert(one.max(other), one.min(other));
@@ -73,7 +73,7 @@ impl<'a> Schedule<'a> {
         let mut kins: BTreeMap<CellKin, usize> = BTreeMap::new();
         let mut numbered = |cell: &PreparedCell| {
             let next = kins.len();
-            *kins.entry(kin(study, cell)).or_insert(next)
+            *kins.entry(cell_kin(study, cell)).or_insert(next)
         };
         let of_cell: Vec<usize> = prepared.iter().map(&mut numbered).collect();
         let mut numbers: BTreeMap<(usize, u64), usize> = BTreeMap::new();
@@ -89,15 +89,15 @@ impl<'a> Schedule<'a> {
     }
 
     /// Takes the next run; waits while all that is left may be like what is under way. `None` when nothing is left.
-    pub(super) fn next(&self) -> Option<NextRun> {
+    pub(super) fn take_next(&self) -> Option<NextRun> {
         let mut state = self.state.lock().expect("no holder panics");
         loop {
             if state.stopped || state.todo.is_empty() {
                 return None;
             }
             let ready = |&index: &usize| {
-                let known = self.known(&state, index);
-                (known.is_some() || !self.waits(&state, index)).then_some((index, known))
+                let known = self.known_record(&state, index);
+                (known.is_some() || !self.waits_for_alike(&state, index)).then_some((index, known))
             };
             let ready = state.todo.iter().find_map(ready);
             if let Some((index, known)) = ready {
@@ -117,41 +117,41 @@ impl<'a> Schedule<'a> {
         }
     }
 
-    fn cell(&self, index: usize) -> usize {
+    fn cell_of_run(&self, index: usize) -> usize {
         self.order[index].0
     }
 
     /// True if one under way will stand for it, unless it has asked more than under another seed.
-    fn waits(&self, state: &ScheduleState, index: usize) -> bool {
-        let of = |index: usize| &self.prepared[self.cell(index)];
-        let first = |index: usize| state.first_alike(self.cell(index));
+    fn waits_for_alike(&self, state: &ScheduleState, index: usize) -> bool {
+        let of = |index: usize| &self.prepared[self.cell_of_run(index)];
+        let first = |index: usize| state.first_alike(self.cell_of_run(index));
         let alike = |&other: &usize| {
             self.works[index] == self.works[other] && (of(index).hash == of(other).hash || first(index) == first(other))
         };
         state.running.iter().any(alike)
     }
 
-    fn known(&self, state: &ScheduleState, index: usize) -> Option<Box<RunRecord>> {
+    fn known_record(&self, state: &ScheduleState, index: usize) -> Option<Box<RunRecord>> {
         let (cell, run) = self.order[index];
         let known = state.known.get(&self.works[index])?;
         let prepared = &self.prepared[cell];
-        let record = known.find(prepared)?.0.record_of(prepared);
+        let record = known.find_alike(prepared)?.0.record_of(prepared);
         Some(Box::new(RunRecord { cell, run: run as u32, ..record }))
     }
 
     /// Takes the result of a run that has ended.
-    pub(super) fn ended(&self, index: usize, result: &CellRunResult) {
-        let (cell, work) = (self.cell(index), self.works[index]);
+    pub(super) fn end_run(&self, index: usize, result: &CellRunResult) {
+        let (cell, work) = (self.cell_of_run(index), self.works[index]);
         let mut state = self.state.lock().expect("no holder panics");
         let state = &mut *state;
         state.running.remove(&index);
         if let Ok(record) = result
             && state.left[work] > 1
-            && let Some(own) = KnownRun::of(&self.prepared[cell], record)
+            && let Some(own) = KnownRun::from_run(&self.prepared[cell], record)
         {
             let others = state.known.entry(work).or_default();
-            match others.find(&self.prepared[cell]).map(|(_, other)| *other) {
-                Some(other) => state.are_alike(cell, other),
+            match others.find_alike(&self.prepared[cell]).map(|(_, other)| *other) {
+                Some(other) => state.note_alike(cell, other),
                 None => others.add(own, cell),
             }
         }

@@ -15,22 +15,22 @@ const BUNDLE: usize = 4096;
 const WAITING: usize = 4;
 
 /// Requests, and why there are no more of them, if so.
-struct Bundle {
+struct EntryBundle {
     entries: Vec<TraceEntry>,
     end: Option<Result<(), Diagnostic>>,
 }
 
-impl Bundle {
-    fn read(reader: &mut TraceReader) -> Bundle {
+impl EntryBundle {
+    fn read(reader: &mut TraceReader) -> EntryBundle {
         let mut entries = Vec::with_capacity(BUNDLE);
         while entries.len() < BUNDLE {
             match reader.read() {
                 Ok(Some(entry)) => entries.push(entry),
-                Ok(None) => return Bundle { entries, end: Some(Ok(())) },
-                Err(fault) => return Bundle { entries, end: Some(Err(fault)) },
+                Ok(None) => return EntryBundle { entries, end: Some(Ok(())) },
+                Err(fault) => return EntryBundle { entries, end: Some(Err(fault)) },
             }
         }
-        Bundle { entries, end: None }
+        EntryBundle { entries, end: None }
     }
 }
 
@@ -38,36 +38,36 @@ impl Bundle {
 pub struct TracePrefetch {
     ready: std::vec::IntoIter<TraceEntry>,
     end: Option<Result<(), Diagnostic>>,
-    coming: Option<(Receiver<Bundle>, JoinHandle<()>)>,
+    coming: Option<(Receiver<EntryBundle>, JoinHandle<()>)>,
 }
 
 impl TracePrefetch {
     /// Reads on from where `reader` is. A trace that ends within the first bundle needs no thread.
     pub fn new(mut reader: TraceReader) -> TracePrefetch {
-        let Bundle { entries, end } = Bundle::read(&mut reader);
+        let EntryBundle { entries, end } = EntryBundle::read(&mut reader);
         let coming = end.is_none().then(|| {
             let (sender, receiver) = sync_channel(WAITING);
-            (receiver, thread::spawn(move || send(&mut reader, &sender)))
+            (receiver, thread::spawn(move || send_bundles(&mut reader, &sender)))
         });
         TracePrefetch { ready: entries.into_iter(), end, coming }
     }
 
     /// The next request; `None` if there is no more.
     #[inline]
-    pub fn next(&mut self) -> Result<Option<TraceEntry>, Diagnostic> {
+    pub fn next_entry(&mut self) -> Result<Option<TraceEntry>, Diagnostic> {
         loop {
             match (self.ready.next(), &self.end) {
                 (Some(entry), _) => return Ok(Some(entry)),
                 (None, Some(end)) => return end.clone().map(|()| None),
-                (None, None) => self.receive(),
+                (None, None) => self.receive_bundle(),
             }
         }
     }
 
-    fn receive(&mut self) {
+    fn receive_bundle(&mut self) {
         let (coming, thread) = self.coming.take().expect("there until the end has come");
         match coming.recv() {
-            Ok(Bundle { entries, end }) => {
+            Ok(EntryBundle { entries, end }) => {
                 (self.ready, self.end) = (entries.into_iter(), end);
                 self.coming = Some((coming, thread));
             }
@@ -88,9 +88,9 @@ impl Drop for TracePrefetch {
 }
 
 /// Sends everything left, until the receiver is gone.
-fn send(reader: &mut TraceReader, sender: &SyncSender<Bundle>) {
+fn send_bundles(reader: &mut TraceReader, sender: &SyncSender<EntryBundle>) {
     loop {
-        let bundle = Bundle::read(reader);
+        let bundle = EntryBundle::read(reader);
         let is_last = bundle.end.is_some();
         if sender.send(bundle).is_err() || is_last {
             return;
@@ -116,9 +116,9 @@ mod tests {
         for rows in [1, BUNDLE - 1, BUNDLE, BUNDLE + 1, 20 * BUNDLE + 7] {
             let (mut plain, mut ahead) = (reader(rows, ""), TracePrefetch::new(reader(rows, "")));
             while let Some(entry) = plain.read().unwrap() {
-                assert_eq!(ahead.next().unwrap(), Some(entry));
+                assert_eq!(ahead.next_entry().unwrap(), Some(entry));
             }
-            assert_eq!((ahead.next().unwrap(), ahead.next().unwrap()), (None, None), "{rows}");
+            assert_eq!((ahead.next_entry().unwrap(), ahead.next_entry().unwrap()), (None, None), "{rows}");
         }
     }
 
@@ -130,20 +130,20 @@ mod tests {
         let mut ahead = TracePrefetch::new(reader(rows, "0,8,4096,X,1e7\n"));
         let mut good = 0;
         let fault = loop {
-            match ahead.next() {
+            match ahead.next_entry() {
                 Ok(entry) => good += usize::from(entry.is_some()),
                 Err(fault) => break fault,
             }
         };
         assert_eq!(good, 3 * BUNDLE + 1);
         assert!(fault.to_string().starts_with(&format!("t:{}: ", rows + 1)), "{fault}");
-        assert_eq!(ahead.next().unwrap_err(), fault);
+        assert_eq!(ahead.next_entry().unwrap_err(), fault);
     }
 
     #[test]
     fn a_trace_that_is_not_played_to_its_end_leaves_nothing() {
         let mut ahead = TracePrefetch::new(reader(60 * BUNDLE, ""));
-        assert!(ahead.next().unwrap().is_some());
+        assert!(ahead.next_entry().unwrap().is_some());
         drop(ahead);
     }
 }

@@ -31,7 +31,7 @@ impl TracePlaces {
             touched.extend(device.touched.iter().map(|stretch| next / STRETCH + stretch));
             next = next.saturating_add(device.sectors.div_ceil(STRETCH).saturating_mul(STRETCH));
         }
-        TracePlaces { first: first.into(), map, recorded: survey.sectors(), room, touched: touched.into() }
+        TracePlaces { first: first.into(), map, recorded: survey.total_sectors(), room, touched: touched.into() }
     }
 
     /// Sectors of the target.
@@ -40,7 +40,7 @@ impl TracePlaces {
     }
 
     /// Sectors that it needs on the target.
-    pub fn needed(&self) -> u64 {
+    pub fn needed_sectors(&self) -> u64 {
         match self.map {
             AddressMapping::Refuse => self.recorded,
             // Anything fits, but no target is smaller than a stretch.
@@ -51,17 +51,17 @@ impl TracePlaces {
 
     /// The recorded place of a request, with the devices one after another.
     #[inline]
-    pub fn recorded(&self, entry: &TraceEntry) -> u64 {
+    pub fn recorded_lba(&self, entry: &TraceEntry) -> u64 {
         self.first.get(entry.device as usize).map_or(entry.lba, |first| first.saturating_add(entry.lba))
     }
 
     /// The place of a request on the target, and whether it had to be shifted to end before the target does.
     #[inline]
-    pub fn of(&self, entry: &TraceEntry) -> (u64, bool) {
+    pub fn target_lba(&self, entry: &TraceEntry) -> (u64, bool) {
         if entry.sectors == 0 {
             return (0, false);
         }
-        let lba = self.recorded(entry);
+        let lba = self.recorded_lba(entry);
         let (stretch, within) = (lba / STRETCH, lba % STRETCH);
         let mapped = match self.map {
             AddressMapping::Refuse => return (lba, false),
@@ -98,7 +98,7 @@ mod tests {
         let places = TracePlaces::new(&survey, map, room);
         let mut reader = seekwise_formats::trace::open(parts().unwrap(), &reading).unwrap();
         let entries = std::iter::from_fn(|| reader.read().unwrap());
-        let gone = entries.map(|entry| places.of(&entry)).collect();
+        let gone = entries.map(|entry| places.target_lba(&entry)).collect();
         (places, gone)
     }
 
@@ -108,7 +108,7 @@ mod tests {
         let second = 3 * STRETCH;
         let expected = [0, 4_096, second + 20_971_520, second + 20_971_528, second + 8];
         assert_eq!(gone, expected.map(|lba| (lba, false)));
-        assert_eq!(places.needed(), second + 20_971_536u64.div_ceil(STRETCH) * STRETCH);
+        assert_eq!(places.needed_sectors(), second + 20_971_536u64.div_ceil(STRETCH) * STRETCH);
     }
 
     #[test]
@@ -116,7 +116,7 @@ mod tests {
         let room = 1_000 * STRETCH + 7;
         for map in [AddressMapping::Wrap, AddressMapping::Scale, AddressMapping::Compact] {
             let (places, gone) = places(map, room);
-            assert!(places.needed() <= room);
+            assert!(places.needed_sectors() <= room);
             assert_eq!(gone[3].0, gone[2].0 + 8, "{map:?}");
             assert!(gone.iter().all(|(lba, _)| *lba < room), "{map:?}: {gone:?}");
         }

@@ -94,14 +94,14 @@ impl OffRequests {
 
 impl Circumstance {
     /// The circumstance of row `index`; `span` is the block after the last of the trace.
-    fn of(rows: &[ReplayRow], index: usize, span: u64) -> Circumstance {
+    fn from_row(rows: &[ReplayRow], index: usize, span: u64) -> Circumstance {
         let row = &rows[index];
         let read = row.op == Op::Read;
-        let (lba, end) = (row.lba, end(row));
-        let shares = |other: &&ReplayRow| other.lba < end && lba < self::end(other);
+        let (lba, end) = (row.lba, row_end(row));
+        let shares = |other: &&ReplayRow| other.lba < end && lba < self::row_end(other);
         let plain = |relation| Circumstance { read, relation, after_read: None };
         if let Some(other) = rows[index.saturating_sub(BEFORE)..index].iter().rev().find(shares) {
-            return plain(match other.lba <= lba && end <= self::end(other) {
+            return plain(match other.lba <= lba && end <= self::row_end(other) {
                 true if other.op == Op::Read => RequestRelation::ReadBefore,
                 true => RequestRelation::WrittenBefore,
                 false => RequestRelation::Overlaps,
@@ -110,13 +110,13 @@ impl Circumstance {
         let Some(last) = index.checked_sub(1).map(|last| &rows[last]) else {
             return plain(RequestRelation::Within(1));
         };
-        let (stop, after_read) = (self::end(last), last.op == Op::Read);
+        let (stop, after_read) = (self::row_end(last), last.op == Op::Read);
         let relation = match lba.abs_diff(stop) {
             0 if after_read => return plain(RequestRelation::ContinuesRead),
             0 => return plain(RequestRelation::ContinuesWrite),
             near if lba > stop && near <= NEAR => RequestRelation::Behind,
             _ if lba < last.lba && last.lba - lba <= NEAR => RequestRelation::Ahead,
-            far => distance(far, span),
+            far => distance_relation(far, span),
         };
         Circumstance { read, relation, after_read: Some(after_read) }
     }
@@ -167,7 +167,7 @@ impl Circumstance {
     }
 
     /// DiskSim's parameters that concern them.
-    fn parameters(&self) -> &'static [&'static str] {
+    fn disksim_parameters(&self) -> &'static [&'static str] {
         use RequestRelation::{Beyond, Within, WrittenBefore};
         match (self.read, self.relation) {
             (true, WrittenBefore) => &[
@@ -209,8 +209,11 @@ impl Circumstance {
     }
 
     /// The parameters of `left` that concern them.
-    pub fn concern<'a>(&self, left: &'a [ForeignParameter]) -> impl Iterator<Item = &'a ForeignParameter> {
-        let parameters = self.parameters();
+    pub fn parameters_of_concern<'a>(
+        &self,
+        left: &'a [ForeignParameter],
+    ) -> impl Iterator<Item = &'a ForeignParameter> {
+        let parameters = self.disksim_parameters();
         left.iter().filter(move |one| parameters.contains(&one.key.as_str()))
     }
 }
@@ -226,12 +229,12 @@ const MEDIUM: &[&str] = &[
     "Set watermark by reqsize",
 ];
 
-fn end(row: &ReplayRow) -> u64 {
+fn row_end(row: &ReplayRow) -> u64 {
     row.lba + u64::from(row.sectors)
 }
 
 /// Shares between which seek curves bend and requests spread evenly; a third is the mean of random distances.
-fn distance(far: u64, span: u64) -> RequestRelation {
+fn distance_relation(far: u64, span: u64) -> RequestRelation {
     let share = |percent: u64| u128::from(far) * 100 <= u128::from(span) * u128::from(percent);
     match [1, 10, 33].into_iter().find(|&percent| share(percent)) {
         Some(percent) => RequestRelation::Within(percent as u32),
@@ -240,24 +243,24 @@ fn distance(far: u64, span: u64) -> RequestRelation {
 }
 
 /// The requests that are off together, those first that are off by most in sum.
-pub fn off(rows: &[ReplayRow], samples: &ResponseSamples) -> Vec<OffRequests> {
-    let span = rows.iter().map(end).max().unwrap_or(0);
+pub fn find_off_requests(rows: &[ReplayRow], samples: &ResponseSamples) -> Vec<OffRequests> {
+    let span = rows.iter().map(row_end).max().unwrap_or(0);
     let mut groups: Vec<(Circumstance, Vec<usize>)> = Vec::new();
     for index in 0..rows.len() {
-        let circumstance = Circumstance::of(rows, index, span);
+        let circumstance = Circumstance::from_row(rows, index, span);
         match groups.iter_mut().find(|group| group.0 == circumstance) {
             Some(group) => group.1.push(index),
             None => groups.push((circumstance, vec![index])),
         }
     }
-    let mut found: Vec<_> = groups.into_iter().filter_map(|(what, rows)| judge(what, rows, samples)).collect();
+    let mut found: Vec<_> = groups.into_iter().filter_map(|(what, rows)| judge_group(what, rows, samples)).collect();
     let weight = |off: &OffRequests| off.off_ms().abs() * off.rows.len() as f64;
     found.sort_by(|one, other| weight(other).total_cmp(&weight(one)));
     found
 }
 
 /// Whether these are off by more than chance.
-fn judge(circumstance: Circumstance, rows: Vec<usize>, samples: &ResponseSamples) -> Option<OffRequests> {
+fn judge_group(circumstance: Circumstance, rows: Vec<usize>, samples: &ResponseSamples) -> Option<OffRequests> {
     if rows.len() < FEWEST {
         return None;
     }
@@ -298,7 +301,7 @@ mod tests {
     }
 
     fn words(rows: &[ReplayRow]) -> Vec<String> {
-        (0..rows.len()).map(|index| Circumstance::of(rows, index, 100_000).words()).collect()
+        (0..rows.len()).map(|index| Circumstance::from_row(rows, index, 100_000).words()).collect()
     }
 
     #[test]
@@ -355,20 +358,20 @@ mod tests {
     #[test]
     fn what_is_off_together_is_found_with_its_number() {
         let (rows, samples) = trace(4);
-        let found = off(&rows, &samples);
+        let found = find_off_requests(&rows, &samples);
         assert_eq!(found.len(), 1, "{found:?}");
         assert_eq!(
             found[0].sentence(rows.len()),
             "100 of 1200 requests: reads of blocks written by one of the 5 requests before, 4.002 ms too fast"
         );
-        let errors = samples.errors();
+        let errors = samples.to_validation();
         assert!(errors.all.demerit_ms > 0.5 && found[0].demerit_without_ms < 0.1, "{errors:?} {found:?}");
     }
 
     #[test]
     fn phases_alone_are_not_off() {
         let (rows, samples) = trace(0);
-        assert_eq!(off(&rows, &samples), []);
+        assert_eq!(find_off_requests(&rows, &samples), []);
     }
 
     #[test]
@@ -377,7 +380,7 @@ mod tests {
             .map(|key| ForeignParameter { key: key.to_owned(), says: "0".to_owned() });
         let of = |read, relation| {
             let circumstance = Circumstance { read, relation, after_read: None };
-            circumstance.concern(&left).map(|one| one.key.clone()).collect::<Vec<_>>()
+            circumstance.parameters_of_concern(&left).map(|one| one.key.clone()).collect::<Vec<_>>()
         };
         assert_eq!(of(true, RequestRelation::WrittenBefore), ["Allow read hits on write data"]);
         assert_eq!(of(true, RequestRelation::Beyond(33)), ["Preseeking level"]);

@@ -8,7 +8,7 @@ use seekwise_model::time::Span;
 
 /// Says that half of the requests came back sooner than the platter brings their sectors, if they did: `requests` in words,
 /// medians in ms. Medians without a sample are 0, and say nothing.
-pub fn doubt(requests: &str, measured_ms: f64, modelled_ms: f64, revolution: Span) -> Option<String> {
+pub fn doubt_platter(requests: &str, measured_ms: f64, modelled_ms: f64, revolution: Span) -> Option<String> {
     let turn = revolution.nanos() as f64 / 1e6;
     let half = turn / 2.0;
     (measured_ms > 0.0 && measured_ms < half && modelled_ms >= half).then(|| {
@@ -28,12 +28,12 @@ mod tests {
     #[test]
     fn what_no_platter_answers_is_doubted() {
         let at_7200 = Span::from_nanos(8_333_333);
-        let doubted = |measured, modelled| doubt("reads", measured, modelled, at_7200).is_some();
+        let doubted = |measured, modelled| doubt_platter("reads", measured, modelled, at_7200).is_some();
         assert!(doubted(0.2, 12.0) && doubted(4.1, 4.2));
         assert!(!doubted(4.2, 12.0), "a faster arm, or a better place");
         assert!(!doubted(0.2, 0.3), "the drive's buffer answers in the model too");
         assert!(!doubted(0.0, 12.0), "no such requests");
-        let said = doubt("reads", 0.2, 12.0, at_7200).unwrap();
+        let said = doubt_platter("reads", 0.2, 12.0, at_7200).unwrap();
         assert!(said.starts_with("half of the measured reads took 0.200 ms or less"), "{said}");
         assert!(said.contains("(4.167 ms at 7200 rpm)"), "{said}");
     }

@@ -21,51 +21,56 @@ const GRID: RGBColor = RGBColor(225, 225, 225);
 type Fallible = Result<(), Box<dyn std::error::Error>>;
 
 /// An SVG document titled `title`: a chart for the reads and one for the writes, if there are any.
-pub fn svg(title: &str, samples: &ResponseSamples) -> String {
-    let found = samples.errors();
-    let kinds: Vec<Kind> = [(true, "reads", found.reads), (false, "writes", found.writes)]
+pub fn draw_svg(title: &str, samples: &ResponseSamples) -> String {
+    let found = samples.to_validation();
+    let kinds: Vec<DistributionChart> = [(true, "reads", found.reads), (false, "writes", found.writes)]
         .into_iter()
         .filter(|(_, _, errors)| errors.n > 0)
         .map(|(reads, name, errors)| {
-            let (mut measured, mut simulated) = samples.both(Some(reads));
+            let (mut measured, mut simulated) = samples.both_times(Some(reads));
             measured.sort_unstable();
             simulated.sort_unstable();
-            Kind { caption: caption(title, name, &errors), measured, simulated }
+            DistributionChart { caption: chart_caption(title, name, &errors), measured, simulated }
         })
         .collect();
     let mut text = String::new();
     let size = (SIZE.0, SIZE.1 * kinds.len().max(1) as u32);
-    let drawn = draw(&kinds, SVGBackend::with_string(&mut text, size));
+    let drawn = draw_charts(&kinds, SVGBackend::with_string(&mut text, size));
     // Text output cannot fail; a curve that cannot be laid out is a bug of ours.
     drawn.expect("an SVG text takes every drawing");
     text
 }
 
 /// A chart: sorted response times of the reads or of the writes.
-struct Kind {
+struct DistributionChart {
     caption: String,
     measured: Vec<Span>,
     simulated: Vec<Span>,
 }
 
-fn caption(title: &str, name: &str, errors: &ResponseErrors) -> String {
+fn chart_caption(title: &str, name: &str, errors: &ResponseErrors) -> String {
     let ResponseErrors { n, mean_measured_ms: measured, mean_simulated_ms: simulated, demerit_ms, .. } = errors;
     format!(
         "{title}, {n} {name}: mean {measured:.2} ms measured, {simulated:.2} ms simulated; demerit {demerit_ms:.3} ms"
     )
 }
 
-fn draw(kinds: &[Kind], backend: SVGBackend<'_>) -> Fallible {
+fn draw_charts(kinds: &[DistributionChart], backend: SVGBackend<'_>) -> Fallible {
     let root = backend.into_drawing_area();
     root.fill(&WHITE)?;
     for (area, kind) in root.split_evenly((kinds.len().max(1), 1)).iter().zip(kinds) {
-        chart(area, &kind.caption, &kind.measured, &kind.simulated)?;
+        draw_chart(area, &kind.caption, &kind.measured, &kind.simulated)?;
     }
     root.present()?;
     Ok(())
 }
 
-fn chart(area: &DrawingArea<SVGBackend<'_>, Shift>, title: &str, measured: &[Span], simulated: &[Span]) -> Fallible {
+fn draw_chart(
+    area: &DrawingArea<SVGBackend<'_>, Shift>,
+    title: &str,
+    measured: &[Span],
+    simulated: &[Span],
+) -> Fallible {
     let ms = |time: Span| time.nanos() as f64 / 1e6;
     // The slowest request in two hundred still has room; the few beyond it would press all others together.
     let right = ms(quantile(measured, 0.995).max(quantile(simulated, 0.995))).max(0.1) * 1.03;
@@ -116,7 +121,7 @@ mod tests {
         let times = |first: u64| (0..50).map(|i| Span::from_micros(first + 100 * i)).collect::<Vec<_>>();
         let read = (0..50).map(|i| i % 2 == 0).collect();
         let samples = ResponseSamples { read, measured: times(500), simulated: times(700) };
-        let text = svg("quiet drive", &samples);
+        let text = draw_svg("quiet drive", &samples);
         for part in
             ["quiet drive, 25 reads: mean 2.90 ms", "25 writes", ">\nmeasured", ">\nsimulated", "response time, ms"]
         {
@@ -126,7 +131,7 @@ mod tests {
         // A curve and its line in the legend, for reads and for writes.
         assert_eq!((curves(&text, "#3C3C3C"), curves(&text, "#D05418")), (4, 4));
         let reads = ResponseSamples { read: vec![true; 50], ..samples };
-        let text = svg("no writes", &reads);
+        let text = draw_svg("no writes", &reads);
         assert!(!text.contains("writes:") && text.contains("height=\"330\""));
         assert_eq!(curves(&text, "#3C3C3C"), 2);
     }

@@ -48,18 +48,18 @@ pub struct Log {
 
 impl Log {
     pub fn of(stack: &Stack) -> Log {
-        let terms = DriveTerms::of(stack);
+        let terms = DriveTerms::from_stack(stack);
         Log { caching: terms.volatile_at_first, terms: Some(terms), ..Log::default() }
     }
 }
 
 impl Witness for Log {
-    fn submitted(&mut self, _: Instant, request: &Request) {
+    fn note_submission(&mut self, _: Instant, request: &Request) {
         self.doings += 1;
         let (begun, sure) = (self.doings, !self.caching);
         self.lives.insert(request.stamp, Life { request: *request, begun, ended: None, failed: false, sure });
     }
-    fn completed(&mut self, request: &Request, completion: &Completion) {
+    fn note_completion(&mut self, request: &Request, completion: &Completion) {
         self.doings += 1;
         let life = self.lives.get_mut(&request.stamp).unwrap();
         // A request that ends with the power is neither.
@@ -68,10 +68,10 @@ impl Witness for Log {
             life.failed = completion.status != Status::Done;
         }
     }
-    fn landed(&mut self, landing: &Landing) {
+    fn note_landing(&mut self, landing: &Landing) {
         self.landings.push(*landing);
     }
-    fn changed(&mut self, _: Instant, key: &str, value: &str) {
+    fn note_change(&mut self, _: Instant, key: &str, value: &str) {
         let terms = self.terms.unwrap();
         if key == "drive.cache.write_back" {
             self.caching = terms.volatile && (value == "on" || terms.in_memory);
@@ -79,7 +79,7 @@ impl Witness for Log {
         let flying = self.lives.values_mut().filter(|life| life.ended.is_none());
         flying.for_each(|life| life.sure &= !self.caching);
     }
-    fn lingers(&mut self, _: Instant, _: Instant) -> bool {
+    fn should_linger(&mut self, _: Instant, _: Instant) -> bool {
         false
     }
 }
@@ -193,17 +193,18 @@ impl Found {
             return (vec![(0, block)], true);
         }
         let (volume, inside) = self.volume(block);
-        let place = volume.place(inside);
+        let place = volume.row_position(inside);
         let sector = volume.row_start(place.row) + place.within;
         let there = |member: &u32| lost >> member & 1 == 0;
-        let copies = (0..volume.copies()).map(|copy| volume.member(place.row, place.column, copy));
+        let copies = (0..volume.copies()).map(|copy| volume.data_member(place.row, place.column, copy));
         if let Some(member) = copies.clone().find(there) {
             return (vec![(member, sector)], true);
         }
         let data: Vec<u32> =
-            (0..volume.columns()).map(|column| volume.member(place.row, column, 0)).filter(there).collect();
+            (0..volume.columns()).map(|column| volume.data_member(place.row, column, 0)).filter(there).collect();
         let missing = (volume.columns() as usize).saturating_sub(data.len());
-        let parities = (0..volume.parities()).map(|which| volume.parity(place.row, which)).filter(there).take(missing);
+        let parities =
+            (0..volume.parities()).map(|which| volume.parity_member(place.row, which)).filter(there).take(missing);
         let all: Vec<Place> = data.into_iter().chain(parities).map(|member| (member, sector)).collect();
         let enough = volume.parities() > 0 && all.len() == volume.columns() as usize;
         (all, enough)
@@ -216,11 +217,12 @@ impl Found {
             return Ok(self.number(*one, Some(block)));
         }
         let (volume, inside) = self.volume(block);
-        let place = volume.place(inside);
+        let place = volume.row_position(inside);
         let sector = volume.row_start(place.row) + place.within;
-        let of =
-            |column: u32| block - inside + place.row * volume.row() + u64::from(column) * volume.chunk + place.within;
-        let member = |column: u32| volume.member(place.row, column, 0);
+        let of = |column: u32| {
+            block - inside + place.row * volume.row_sectors() + u64::from(column) * volume.chunk + place.within
+        };
+        let member = |column: u32| volume.data_member(place.row, column, 0);
         if lost >> member(place.column) & 1 == 0 {
             return Ok(self.number((member(place.column), sector), Some(block)));
         }
@@ -267,7 +269,7 @@ impl Found {
             let mut start = 0;
             for volume in &self.volumes {
                 if (volume.first..volume.end()).contains(&sector) {
-                    let beside = (0..volume.members).filter_map(|member| volume.block(member, sector));
+                    let beside = (0..volume.members).filter_map(|member| volume.block_at(member, sector));
                     let data = beside.filter(|(chunk, _)| matches!(chunk, Chunk::Data { .. }));
                     near.extend(data.map(|(_, block)| start + block));
                 }
@@ -280,12 +282,12 @@ impl Found {
 
     /// Blocks that would change with the loss of their drive.
     pub fn holes(&self) -> u64 {
-        let row = self.volumes[0].row();
+        let row = self.volumes[0].row_sectors();
         let end = self.taken.keys().last().map_or(0, |block| (block + 1).next_multiple_of(row));
         let differs = |&block: &u64| {
             let (volume, inside) = self.volume(block);
-            let place = volume.place(inside);
-            let without = 1 << volume.member(place.row, place.column, 0);
+            let place = volume.row_position(inside);
+            let without = 1 << volume.data_member(place.row, place.column, 0);
             let torn = |lost| self.sources(block, lost).0.iter().any(|place| self.torn.contains(place));
             torn(0) || torn(without) || self.read(block, without) != self.read(block, 0)
         };
@@ -314,12 +316,12 @@ pub fn random_job(rng: &mut Rng, sectors: u64) -> Job {
     text += pick(rng, &["", "fsync=1\n", "fsync=16\n", "sync=1\n"]);
     text += pick(rng, &["", "thinktime=3000\n", "thinktime=200000\nthinktime_blocks=20\n"]);
     text += &format!("iodepth={}\n", pick(rng, &[1, 1, 4, 32]));
-    workers(jobs::load("j.fio", sectors, &Inputs::today(&|_| Ok(text.clone())), &[]).unwrap().job)
+    workers(jobs::load_job("j.fio", sectors, &Inputs::from_today(&|_| Ok(text.clone())), &[]).unwrap().job)
 }
 
 /// Some drives lie, and some keep their buffer through a cut.
 pub fn random_stack(rng: &mut Rng) -> Stack {
-    let arrayed = rng.percent(50);
+    let arrayed = rng.draw_chance(50);
     let layered = if arrayed { testing::random_array(rng) } else { testing::random_stack(rng) };
     let array = layered.layers.iter().find_map(|layer| match layer {
         testing::Layer::Array(spec) => Some(spec.clone()),
@@ -336,14 +338,14 @@ pub fn random_stack(rng: &mut Rng) -> Stack {
     });
     let mut drive = layered.drive;
     if (1..=drive.cache.segments).contains(&drive.cache.dirty_segments) {
-        drive.faults.early_flush = rng.percent(15);
-        drive.faults.ignores_fua = drive.link.fua && rng.percent(15);
-        drive.faults.caches_when_off = rng.percent(10);
-        drive.protected = rng.percent(10);
-        drive.cache.flash_sectors = if rng.percent(5) { 512 } else { 0 };
+        drive.faults.early_flush = rng.draw_chance(15);
+        drive.faults.ignores_fua = drive.link.fua && rng.draw_chance(15);
+        drive.faults.caches_when_off = rng.draw_chance(10);
+        drive.protected = rng.draw_chance(10);
+        drive.cache.flash_sectors = if rng.draw_chance(5) { 512 } else { 0 };
     }
     let accelerator = layered.layers.iter().find_map(|layer| match layer {
-        testing::Layer::Accelerator(spec) => Some(AcceleratorSpec { drops_flushes: rng.percent(20), ..*spec }),
+        testing::Layer::Accelerator(spec) => Some(AcceleratorSpec { drops_flushes: rng.draw_chance(20), ..*spec }),
         _ => None,
     });
     let parity =
@@ -376,12 +378,12 @@ pub fn random_changes(rng: &mut Rng, stack: Stack) -> Stack {
         let member = rng.below(u64::from(spec.members));
         let lost = rng.below(1_000);
         changes.push(change(lost, "array.lose", member.to_string()));
-        if rng.percent(60) {
+        if rng.draw_chance(60) {
             changes.push(change(lost + rng.below(300), "array.replace", member.to_string()));
         }
     }
     let cache = &stack.profile.cache;
-    if (1..=cache.segments).contains(&cache.dirty_segments) && rng.percent(40) {
+    if (1..=cache.segments).contains(&cache.dirty_segments) && rng.draw_chance(40) {
         let words = if cache.write_back { ["off", "on"] } else { ["on", "off"] };
         let (one, two) = (rng.below(1_000), 1_000 + rng.below(500));
         changes.extend(
@@ -390,7 +392,7 @@ pub fn random_changes(rng: &mut Rng, stack: Stack) -> Stack {
     }
     changes.sort_by_key(|change| change.at);
     let changed = Stack { changes, ..stack.clone() };
-    if CutArray::of(&changed).is_ok() { changed } else { stack }
+    if CutArray::from_stack(&changed).is_ok() { changed } else { stack }
 }
 
 /// An array of any drive with its cache on, small enough for a short rebuild, below a driver that merges.
@@ -401,7 +403,7 @@ pub fn merging(rng: &mut Rng, level: RaidLevel, lost: u64) -> Stack {
     (drive.cache.dirty_segments, drive.cache.write_back) = (drive.cache.segments / 2, true);
     drive.firmware.recovery_limit = None;
     let spec = ArraySpec {
-        members: level.least_members() + u32::from(level != RaidLevel::Raid10 && rng.percent(50)),
+        members: level.least_members() + u32::from(level != RaidLevel::Raid10 && rng.draw_chance(50)),
         shares: vec![VolumeShare { level, permille: 1000 }],
         chunk: pick(rng, &[8, 16, 64]),
         depth: 32,
@@ -415,7 +417,7 @@ pub fn merging(rng: &mut Rng, level: RaidLevel, lost: u64) -> Stack {
     };
     let driver = DriverSpec { merge: true, ..DriverSpec::plain(64, 8, Discipline::plain(Policy::CLook), 256) };
     let array = testing::Layer::Array(spec);
-    Stack::bare(drive.profile()).under(array).under(testing::Layer::Driver(driver))
+    Stack::bare(drive.profile()).with_layer(array).with_layer(testing::Layer::Driver(driver))
 }
 
 /// Small writes side by side, which a driver merges, over a few rows; some followed by a flush.
@@ -429,5 +431,5 @@ pub fn small_writes(rng: &mut Rng, sectors: u64, lasting: bool) -> Job {
     } else {
         pick(rng, &["", "fsync=16\n", "thinktime=20000\nthinktime_blocks=20\n"])
     };
-    workers(jobs::load("j.fio", sectors, &Inputs::today(&|_| Ok(text.clone())), &[]).unwrap().job)
+    workers(jobs::load_job("j.fio", sectors, &Inputs::from_today(&|_| Ok(text.clone())), &[]).unwrap().job)
 }

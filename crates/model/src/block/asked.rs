@@ -19,7 +19,7 @@ use crate::time::Span;
 
 /// The use of settings, the largest over all layers of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct SettingUse {
     /// Commands that waited at once in a drive.
     pub commands: u32,
     /// Dirty segments.
@@ -34,12 +34,13 @@ pub struct Asked {
     pub again: bool,
 }
 
-impl Asked {
+impl SettingUse {
     /// No setting was used.
-    pub const NOTHING: Asked = Asked { commands: 0, dirty: 0, waiting: 0, below: 0, longest: Span::ZERO, again: false };
+    pub const NOTHING: SettingUse =
+        SettingUse { commands: 0, dirty: 0, waiting: 0, below: 0, longest: Span::ZERO, again: false };
 
     /// Every setting was used: no other stack runs alike.
-    pub const ALL: Asked = Asked {
+    pub const ALL: SettingUse = SettingUse {
         commands: u32::MAX,
         dirty: u32::MAX,
         waiting: u32::MAX,
@@ -50,8 +51,8 @@ impl Asked {
 
     /// Returns the larger of each figure.
     #[must_use]
-    pub fn and(self, other: Asked) -> Asked {
-        Asked {
+    pub fn merged_with(self, other: SettingUse) -> SettingUse {
+        SettingUse {
             commands: self.commands.max(other.commands),
             dirty: self.dirty.max(other.dirty),
             waiting: self.waiting.max(other.waiting),

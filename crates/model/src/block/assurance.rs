@@ -21,7 +21,7 @@ pub enum Assurance {
 
 /// A setting of a level that breaks an assurance.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lapse {
+pub struct BrokenPromise {
     /// The setting's key within its level.
     pub key: &'static str,
     /// As in a stack file.
@@ -29,9 +29,9 @@ pub struct Lapse {
     pub breaks: Assurance,
 }
 
-impl Lapse {
+impl BrokenPromise {
     /// Returns an entry for each promise in `broken`.
-    pub(crate) fn each(key: &'static str, value: &str, broken: &[Assurance]) -> Vec<Lapse> {
-        broken.iter().map(|&breaks| Lapse { key, value: value.to_string(), breaks }).collect()
+    pub(crate) fn for_setting(key: &'static str, value: &str, broken: &[Assurance]) -> Vec<BrokenPromise> {
+        broken.iter().map(|&breaks| BrokenPromise { key, value: value.to_string(), breaks }).collect()
     }
 }

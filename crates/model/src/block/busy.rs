@@ -39,18 +39,18 @@ impl BusyCurve {
     }
 
     /// The instant up to which work is counted.
-    pub fn until(&self) -> Instant {
+    pub fn counted_until(&self) -> Instant {
         self.until
     }
 
     /// All work so far, in time of a unit.
-    pub fn total(&self) -> Span {
+    pub fn total_work(&self) -> Span {
         self.total
     }
 
     /// Counts the work of `working` units up to `until`, if that is later than what is counted.
     #[inline]
-    pub fn work(&mut self, until: Instant, working: u32) {
+    pub fn count_work(&mut self, until: Instant, working: u32) {
         let from = self.until;
         if until > from {
             self.until = until;
@@ -63,10 +63,10 @@ impl BusyCurve {
     fn add(&mut self, from: u64, until: u64, working: u64) {
         debug_assert!(working <= self.units, "{working} of {} units work", self.units);
         self.total += Span::from_nanos(working * (until - from));
-        self.reach(until);
+        self.ensure_slots(until);
         let mut at = from;
         while at < until {
-            let (slot, end) = self.slot(at);
+            let (slot, end) = self.slot_at(at);
             let end = end.min(until);
             self.slots[slot] += working * (end - at);
             at = end;
@@ -74,15 +74,15 @@ impl BusyCurve {
     }
 
     /// Counts work done at an unknown time since `from`, as late as units were idle. Idle time must suffice for all of it.
-    pub fn place(&mut self, from: Instant, work: Span) {
+    pub fn count_in_idle_time(&mut self, from: Instant, work: Span) {
         let (mut left, mut end) = (work.nanos(), self.until.nanos());
         if left == 0 {
             return;
         }
         self.total += work;
-        self.reach(end);
+        self.ensure_slots(end);
         while left > 0 && end > from.nanos() {
-            let (slot, _) = self.slot(end - 1);
+            let (slot, _) = self.slot_at(end - 1);
             let begin = (slot as u64) << self.length;
             let idle = self.units * (end - begin) - self.slots[slot];
             let part = left.min(idle);
@@ -93,25 +93,25 @@ impl BusyCurve {
     }
 
     /// The slot of a nanosecond, and the slot's end.
-    fn slot(&self, at: u64) -> (usize, u64) {
+    fn slot_at(&self, at: u64) -> (usize, u64) {
         let slot = at >> self.length;
         (slot as usize, (slot + 1) << self.length)
     }
 
     /// Makes slots up to `until`, which is later than 0.
-    fn reach(&mut self, until: u64) {
+    fn ensure_slots(&mut self, until: u64) {
         while (until - 1) >> self.length >= SLOTS {
             self.slots = self.slots.chunks(2).map(|pair| pair.iter().sum()).collect();
             self.length += 1;
         }
-        let (last, _) = self.slot(until - 1);
+        let (last, _) = self.slot_at(until - 1);
         if last >= self.slots.len() {
             self.slots.resize(last + 1, 0);
         }
     }
 
     /// The work between two instants, in time of a unit.
-    pub fn between(&self, from: Instant, until: Instant) -> Span {
+    pub fn work_between(&self, from: Instant, until: Instant) -> Span {
         let (from, until) = (from.nanos(), until.min(self.until).nanos());
         let within = |(slot, &work): (usize, &u64)| {
             let begin = (slot as u64) << self.length;
@@ -124,7 +124,7 @@ impl BusyCurve {
     }
 
     /// A stretch with more work than all units could do, if there is one: an error of the caller's counting.
-    pub fn overload(&self) -> Option<(Instant, Instant)> {
+    pub fn find_overload(&self) -> Option<(Instant, Instant)> {
         let stretch = |slot: usize| {
             let begin = (slot as u64) << self.length;
             (begin, (begin + (1 << self.length)).min(self.until.nanos()))
@@ -146,11 +146,11 @@ mod tests {
     #[test]
     fn a_stretch_has_the_work_of_its_slots_and_its_share_of_those_at_its_ends() {
         let mut curve = BusyCurve::new(2);
-        curve.work(at(1_024), 1);
-        curve.work(at(2_048), 0);
-        curve.work(at(3_072), 2);
-        let between = |from, until| curve.between(at(from), at(until)).nanos();
-        assert_eq!((between(0, 3_072), curve.total().nanos()), (3_072, 3_072));
+        curve.count_work(at(1_024), 1);
+        curve.count_work(at(2_048), 0);
+        curve.count_work(at(3_072), 2);
+        let between = |from, until| curve.work_between(at(from), at(until)).nanos();
+        assert_eq!((between(0, 3_072), curve.total_work().nanos()), (3_072, 3_072));
         assert_eq!([between(0, 512), between(1_024, 2_048), between(2_048, 2_560)], [512, 0, 1_024]);
         assert_eq!(between(512, 2_560), 512 + 1_024);
         assert_eq!(between(3_072, 9_000), 0);
@@ -160,34 +160,34 @@ mod tests {
     fn slots_grow_and_keep_their_work() {
         let mut curve = BusyCurve::new(1);
         for turn in 0..10_000 {
-            curve.work(at(turn * 100_000 + 40_000), 1);
-            curve.work(at((turn + 1) * 100_000), 0);
+            curve.count_work(at(turn * 100_000 + 40_000), 1);
+            curve.count_work(at((turn + 1) * 100_000), 0);
         }
         assert!(curve.slots.len() <= SLOTS as usize && curve.length > FIRST);
-        assert_eq!(curve.between(Instant::ZERO, Instant::FAR).nanos(), 400_000_000);
-        let half = curve.between(at(500_000_000), Instant::FAR).nanos();
+        assert_eq!(curve.work_between(Instant::ZERO, Instant::FAR).nanos(), 400_000_000);
+        let half = curve.work_between(at(500_000_000), Instant::FAR).nanos();
         assert!(half.abs_diff(200_000_000) < 1 << curve.length, "{half}");
-        assert_eq!(curve.overload(), None);
+        assert_eq!(curve.find_overload(), None);
     }
 
     #[test]
     fn work_of_an_unknown_time_goes_where_units_were_idle() {
         let mut curve = BusyCurve::new(1);
-        curve.work(at(1_024), 0);
-        curve.work(at(2_048), 1);
-        curve.work(at(2_560), 0);
-        curve.place(at(0), Span::from_nanos(700));
+        curve.count_work(at(1_024), 0);
+        curve.count_work(at(2_048), 1);
+        curve.count_work(at(2_560), 0);
+        curve.count_in_idle_time(at(0), Span::from_nanos(700));
         // 512 ns after the work, the rest before it.
-        assert_eq!(curve.between(at(2_048), at(2_560)).nanos(), 512);
-        assert_eq!(curve.between(at(0), at(1_024)).nanos(), 188);
-        assert_eq!((curve.total().nanos(), curve.overload()), (1_024 + 700, None));
+        assert_eq!(curve.work_between(at(2_048), at(2_560)).nanos(), 512);
+        assert_eq!(curve.work_between(at(0), at(1_024)).nanos(), 188);
+        assert_eq!((curve.total_work().nanos(), curve.find_overload()), (1_024 + 700, None));
     }
 
     #[test]
     fn more_work_than_time_is_seen() {
         let mut curve = BusyCurve::new(1);
-        curve.work(at(5_000), 1);
+        curve.count_work(at(5_000), 1);
         curve.slots[2] += 1;
-        assert_eq!(curve.overload(), Some((at(2_048), at(3_072))));
+        assert_eq!(curve.find_overload(), Some((at(2_048), at(3_072))));
     }
 }

@@ -2,7 +2,7 @@
 //! judge that computes afterwards what a cut would have left.
 //!
 //! A run reported by a device that was not cut tells when each of its sectors passed under the head. So one run with
-//! landings on is enough to compute the state after a cut at any instant, by [`at`] on all landings reported,
+//! landings on is enough to compute the state after a cut report_fates any instant, by [`at`] on all landings reported,
 //! provided that:
 //!
 //! - Landings are taken in the order in which they were reported, each whole.
@@ -22,13 +22,13 @@ use crate::time::{Instant, Span};
 
 impl TrackRun {
     /// When the head has passed all sectors before `sector`, which lies in the run or just after it.
-    fn passed(&self, sector: u64) -> Instant {
+    fn passing_instant(&self, sector: u64) -> Instant {
         let all = u64::from(self.sectors).max(1);
         self.from + Span::from_nanos(self.to.since(self.from).nanos() * (sector - self.sector) / all)
     }
 
     /// The first sector that has not passed by `cut`.
-    fn reached(&self, cut: Instant) -> u64 {
+    fn first_not_passed(&self, cut: Instant) -> u64 {
         let (all, time) = (u64::from(self.sectors), self.to.since(self.from).nanos());
         if self.to <= cut {
             return self.sector + all;
@@ -66,15 +66,19 @@ impl Landing {
     }
 
     /// Returns the landing of its sectors `first..end`, counted from its start.
-    pub fn part(&self, first: u64, end: u64) -> Landing {
+    pub fn slice_sectors(&self, first: u64, end: u64) -> Landing {
         let (sector, stop) = (self.sector + first, self.sector + end);
         let whole = first == 0 && end == u64::from(self.sectors);
-        let (from, to) = if whole { (self.from, self.to) } else { (self.run.passed(sector), self.run.passed(stop)) };
+        let (from, to) = if whole {
+            (self.from, self.to)
+        } else {
+            (self.run.passing_instant(sector), self.run.passing_instant(stop))
+        };
         Landing { lba: self.lba + first, sectors: (end - first) as u32, sector, from, to, ..*self }
     }
 
     /// Returns the landing with another time and fate, as a run of its own.
-    fn unmoved(self, from: Instant, to: Instant, kind: LandingKind) -> Landing {
+    fn with_fate(self, from: Instant, to: Instant, kind: LandingKind) -> Landing {
         let run = TrackRun { sector: self.sector, sectors: self.sectors, from, to };
         Landing { from, to, kind, run, ..self }
     }
@@ -90,15 +94,15 @@ impl Landing {
     }
 
     /// Returns the landing's part in the drive's sectors `sector..end`, if any.
-    fn within(&self, sector: u64, end: u64) -> Option<Landing> {
+    fn clip_to_sectors(&self, sector: u64, end: u64) -> Option<Landing> {
         let (from, to) = (sector.max(self.sector), end.min(self.sector_end()));
-        (from < to).then(|| self.part(from - self.sector, to - self.sector))
+        (from < to).then(|| self.slice_sectors(from - self.sector, to - self.sector))
     }
 }
 
 /// Reports to `left` what a cut at `cut` leaves of each of `landings`. Physical sectors have `unit` sectors, and
 /// `sector` says what happens to the one under the head. Data that are not on the medium are reported as discarded.
-pub fn at(landings: &[Landing], cut: Instant, unit: u64, sector: CutSector, mut left: impl FnMut(Landing)) {
+pub fn report_fates(landings: &[Landing], cut: Instant, unit: u64, sector: CutSector, mut left: impl FnMut(Landing)) {
     let one_run = |a: &Landing, b: &Landing| a.is_followed_by(b) && a.kind == b.kind;
     for run in landings.chunk_by(one_run) {
         let (Some(first), Some(last)) = (run.first(), run.last()) else { continue };
@@ -106,7 +110,7 @@ pub fn at(landings: &[Landing], cut: Instant, unit: u64, sector: CutSector, mut 
             run.iter().filter(|landing| landing.to <= cut).for_each(|landing| left(*landing));
             continue;
         }
-        let (whole, torn) = under_head(run, cut, unit);
+        let (whole, torn) = sector_under_head(run, cut, unit);
         let kind = match sector {
             CutSector::Finished => LandingKind::Landed,
             CutSector::Old => LandingKind::Discarded,
@@ -116,11 +120,11 @@ pub fn at(landings: &[Landing], cut: Instant, unit: u64, sector: CutSector, mut 
             let parts =
                 [(first.sector, whole, LandingKind::Landed), (whole, torn, kind), (torn, last.sector_end(), GONE)];
             for (sector, end, kind) in parts {
-                if let Some(part) = landing.within(sector, end) {
+                if let Some(part) = landing.clip_to_sectors(sector, end) {
                     // A sector that is finished after the cut is dated to the cut.
                     let (from, to) =
                         if kind == LandingKind::Landed { (part.from.min(cut), part.to.min(cut)) } else { (cut, cut) };
-                    left(part.unmoved(from, to, kind));
+                    left(part.with_fate(from, to, kind));
                 }
             }
         }
@@ -131,13 +135,13 @@ const GONE: LandingKind = LandingKind::Discarded;
 
 /// The physical sector under the head at `cut`, which is before the run's end: everything before it has passed. Empty
 /// when the head is just reaching it.
-fn under_head(run: &[Landing], cut: Instant, unit: u64) -> (u64, u64) {
+fn sector_under_head(run: &[Landing], cut: Instant, unit: u64) -> (u64, u64) {
     let first = run.iter().find(|landing| landing.to > cut).expect("the run is not over");
     let (start, end) = (run[0].sector, run[run.len() - 1].sector_end());
-    let sector = first.run.reached(cut) / unit * unit;
+    let sector = first.run.first_not_passed(cut) / unit * unit;
     let whole = sector.max(start);
     let holder = run.iter().find(|landing| landing.sector_end() > whole).expect("it lies in the run");
-    let begun = holder.run.passed(whole) < cut;
+    let begun = holder.run.passing_instant(whole) < cut;
     (whole, if begun { (sector + unit).min(end) } else { whole })
 }
 
@@ -154,7 +158,9 @@ mod tests {
     /// First sector, length and fate of each remaining run.
     fn left(landings: &[Landing], cut: u64, unit: u64, sector: CutSector) -> Vec<(u64, u32, LandingKind)> {
         let mut all = Vec::new();
-        at(landings, Instant::from_nanos(cut), unit, sector, |part| all.push((part.lba, part.sectors, part.kind)));
+        report_fates(landings, Instant::from_nanos(cut), unit, sector, |part| {
+            all.push((part.lba, part.sectors, part.kind))
+        });
         all
     }
 
@@ -203,12 +209,12 @@ mod tests {
             for cut in 995..2010 {
                 let mut parts: Vec<Landing> = Vec::new();
                 for (first, end) in [(0, 3), (3, 4), (4, 9), (9, 11)] {
-                    let part = whole.part(first, end);
+                    let part = whole.slice_sectors(first, end);
                     parts.push(Landing { lba: part.lba * 1000, ..part });
                 }
                 let told = |landings: &[Landing]| {
                     let mut sectors = Vec::new();
-                    at(landings, Instant::from_nanos(cut), unit, CutSector::Unreadable, |part| {
+                    report_fates(landings, Instant::from_nanos(cut), unit, CutSector::Unreadable, |part| {
                         sectors.extend((part.sector..part.sector_end()).map(|sector| (sector, part.kind)));
                     });
                     sectors

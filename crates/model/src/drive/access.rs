@@ -65,25 +65,25 @@ pub struct Pass {
 impl Pass {
     /// When the next pass may start.
     #[inline]
-    pub fn over(&self) -> Instant {
+    pub fn next_start(&self) -> Instant {
         self.end + self.verified
     }
 
     /// When the first block begins to pass, if blocks pass from first to last.
-    pub fn begin(&self) -> Instant {
+    pub fn transfer_start(&self) -> Instant {
         Instant::from_nanos(self.end.nanos() - self.transfer.nanos())
     }
 
     /// When the first `lead` blocks have passed.
     #[inline]
-    fn led(&self, mechanics: &Mechanics, lead: u32) -> Instant {
-        (self.first + mechanics.turn(self.extent.slot.wrapping_mul(u64::from(lead)))).min(self.end)
+    fn lead_end(&self, mechanics: &Mechanics, lead: u32) -> Instant {
+        (self.first + mechanics.turning_time(self.extent.slot.wrapping_mul(u64::from(lead)))).min(self.end)
     }
 }
 
 /// Timing of an access over all passes.
 #[derive(Clone, Copy, Debug)]
-pub struct Sweep {
+pub struct AccessTiming {
     /// When as many blocks are in the buffer as the link waits for.
     pub led: Instant,
     /// When all blocks have passed.
@@ -97,13 +97,13 @@ pub struct Sweep {
     transfer: Span,
 }
 
-impl Sweep {
+impl AccessTiming {
     /// Timing of a single pass, without `led`.
     #[inline]
-    fn of(pass: &Pass) -> Sweep {
-        Sweep {
+    fn from_pass(pass: &Pass) -> AccessTiming {
+        AccessTiming {
             led: Instant::FAR,
-            end: pass.over(),
+            end: pass.next_start(),
             arm: Arm { cylinder: pass.extent.cylinder, head: pass.extent.head },
             seek: pass.seek,
             settle: pass.settle,
@@ -114,20 +114,20 @@ impl Sweep {
     }
 
     /// Adds retries of a read, which take `span`, in whole revolutions.
-    pub fn try_again(&mut self, span: Span) {
+    pub fn add_retries(&mut self, span: Span) {
         self.rotation += span;
         self.end += span;
     }
 
     /// Parts of a read: seek, rotation, transfer.
     #[inline(always)]
-    pub fn of_read(&self) -> [Span; 3] {
+    pub fn read_parts(&self) -> [Span; 3] {
         [self.seek, self.rotation, self.transfer]
     }
 
     /// Charges the access to the ledger of the request it serves.
     #[inline]
-    pub fn charge(&self, ledger: &mut Ledger) {
+    pub fn charge_ledger(&self, ledger: &mut Ledger) {
         let mut at = ledger.mark();
         for (part, span) in [
             (Part::Seek, self.seek),
@@ -137,7 +137,7 @@ impl Sweep {
             (Part::Transfer, self.transfer),
         ] {
             at += span;
-            ledger.until(part, at);
+            ledger.book_until(part, at);
         }
     }
 }
@@ -161,26 +161,26 @@ impl Access {
 
     /// Timing of all passes together.
     #[inline(always)]
-    pub fn sweep(&self, geometry: &Geometry, mechanics: &Mechanics) -> Sweep {
+    pub fn total_timing(&self, geometry: &Geometry, mechanics: &Mechanics) -> AccessTiming {
         match self.sectors <= self.first.sectors {
-            true => self.sweep_track(mechanics),
-            false => self.sweep_tracks(geometry, mechanics),
+            true => self.single_track_timing(mechanics),
+            false => self.multi_track_timing(geometry, mechanics),
         }
     }
 
     /// Timing of an access that fits on one track.
     #[inline(always)]
-    pub fn sweep_track(&self, mechanics: &Mechanics) -> Sweep {
-        let pass = self.pass(mechanics, self.start, self.from, Extent { sectors: self.sectors, ..self.first });
-        Sweep { led: pass.led(mechanics, self.lead.min(self.sectors)), ..Sweep::of(&pass) }
+    pub fn single_track_timing(&self, mechanics: &Mechanics) -> AccessTiming {
+        let pass = self.extent_pass(mechanics, self.start, self.from, Extent { sectors: self.sectors, ..self.first });
+        AccessTiming { led: pass.lead_end(mechanics, self.lead.min(self.sectors)), ..AccessTiming::from_pass(&pass) }
     }
 
     #[inline(never)]
-    fn sweep_tracks(&self, geometry: &Geometry, mechanics: &Mechanics) -> Sweep {
+    fn multi_track_timing(&self, geometry: &Geometry, mechanics: &Mechanics) -> AccessTiming {
         let mut lead = self.lead.min(self.sectors);
-        let mut sum: Option<Sweep> = None;
+        let mut sum: Option<AccessTiming> = None;
         for pass in self.passes(geometry, mechanics) {
-            let mut sweep = Sweep::of(&pass);
+            let mut sweep = AccessTiming::from_pass(&pass);
             if let Some(before) = sum {
                 sweep.led = before.led;
                 sweep.seek += before.seek;
@@ -190,7 +190,7 @@ impl Access {
                 sweep.transfer += before.transfer;
             }
             if lead > 0 && lead <= pass.extent.sectors {
-                sweep.led = pass.led(mechanics, lead);
+                sweep.led = pass.lead_end(mechanics, lead);
             }
             lead = lead.saturating_sub(pass.extent.sectors);
             sum = Some(sweep);
@@ -200,18 +200,19 @@ impl Access {
 
     /// Pass of `extent`, with the arm at `arm` from `at` on.
     #[inline(always)]
-    fn pass(&self, mechanics: &Mechanics, at: Instant, arm: Arm, extent: Extent) -> Pass {
-        let place = mechanics.position(at, arm, &extent, self.write);
+    fn extent_pass(&self, mechanics: &Mechanics, at: Instant, arm: Arm, extent: Extent) -> Pass {
+        let place = mechanics.positioning(at, arm, &extent, self.write);
         let settled = at + place.seek + place.settle;
         let data = self.data_at.saturating_since(settled);
         let ready = settled + data;
-        let transfer = mechanics.transfer(&extent);
-        let mut rotation = if data > Span::ZERO { mechanics.wait(ready, extent.angle) } else { place.rotation };
+        let transfer = mechanics.transfer_time(&extent);
+        let mut rotation =
+            if data > Span::ZERO { mechanics.rotation_wait(ready, extent.angle) } else { place.rotation };
         let first = ready + rotation;
         if self.zero_latency {
             rotation = rotation.min(mechanics.revolution().saturating_sub(transfer));
         }
-        if self.rereads != (false, false) && self.comes_round(&extent) {
+        if self.rereads != (false, false) && self.is_read_before_write(&extent) {
             rotation += mechanics.revolution();
         }
         if self.late && extent.lba == self.lba() {
@@ -223,7 +224,7 @@ impl Access {
     }
 
     /// True if this extent of a write is read before it is written. A single revolution serves both ends.
-    fn comes_round(&self, extent: &Extent) -> bool {
+    fn is_read_before_write(&self, extent: &Extent) -> bool {
         (self.rereads.0 && extent.lba == self.lba()) || (self.rereads.1 && extent.end() == self.end())
     }
 
@@ -240,7 +241,7 @@ impl Access {
                 (Part::Rotation, pass.verified),
             ] {
                 at += span;
-                ledger.until(part, at.min(now));
+                ledger.book_until(part, at.min(now));
             }
             if at >= now {
                 return;
@@ -272,8 +273,8 @@ impl Iterator for Passes<'_> {
         }
         let track = self.track.unwrap_or_else(|| self.geometry.extent(self.lba, u32::MAX));
         let (extent, rest) = track.split(self.left);
-        let pass = self.access.pass(self.mechanics, self.at, self.arm, extent);
-        self.at = pass.over();
+        let pass = self.access.extent_pass(self.mechanics, self.at, self.arm, extent);
+        self.at = pass.next_start();
         self.arm = Arm { cylinder: extent.cylinder, head: extent.head };
         self.lba = extent.end();
         self.track = rest;

@@ -85,13 +85,13 @@ pub struct Division {
 
 impl Buffer {
     /// Returns the empty buffer of a profile.
-    pub fn of(cache: &CacheSpec) -> Buffer {
+    pub fn from_spec(cache: &CacheSpec) -> Buffer {
         let most = cache.adaptive.map_or(cache.segments, |it| it.most);
         let apart = if cache.writes_apart { cache.dirty_segments.min(cache.segments.saturating_sub(1)) } else { 0 };
         let dirty = if apart > 0 { apart } else { cache.dirty_segments };
         let buffer = match cache.dirty_runs {
             None => Buffer::new(cache.segments, cache.segment_sectors, dirty, most),
-            Some(runs) => Buffer::of_runs(cache, runs),
+            Some(runs) => Buffer::with_dirty_runs(cache, runs),
         };
         Buffer {
             fills_while_draining: cache.fills_while_draining,
@@ -102,11 +102,11 @@ impl Buffer {
     }
 
     /// Returns a buffer with at most `runs` dirty runs, each taking as much memory as it is long.
-    fn of_runs(cache: &CacheSpec, runs: u32) -> Buffer {
+    fn with_dirty_runs(cache: &CacheSpec, runs: u32) -> Buffer {
         let n = cache.segments + runs;
         let mut buffer = Buffer::new(n, cache.segment_sectors, runs, n);
         (0..n as usize).for_each(|segment| buffer.recency.retire(segment));
-        buffer.memory = Some(SegmentStore::of(cache, n));
+        buffer.memory = Some(SegmentStore::from_spec(cache, n));
         buffer
     }
 
@@ -121,7 +121,7 @@ impl Buffer {
             version: 0,
             recency: LruList::new(n),
             clean_from: None,
-            dirty: DirtySegments::none(n, dirty_limit, u64::from(segment_sectors)),
+            dirty: DirtySegments::new(n, dirty_limit, u64::from(segment_sectors)),
             fills_while_draining: false,
             serves_written: true,
             apart: 0,
@@ -160,19 +160,19 @@ impl Buffer {
 
     /// True for a segment that only writes take.
     #[inline]
-    pub(super) fn is_apart(&self, segment: usize) -> bool {
+    pub(super) fn is_reserved_for_writes(&self, segment: usize) -> bool {
         segment < self.apart
     }
 
     /// Row of `lba`.
     #[inline]
-    pub(super) fn row_of(&self, lba: u64) -> u64 {
+    pub(super) fn row_at(&self, lba: u64) -> u64 {
         lba >> self.row
     }
 
     /// Limits the number and length of dirty segments ahead of a division.
-    pub fn prepare(&mut self, division: &Division) {
-        self.dirty.tighten(division.dirty, self.segment_sectors.min(u64::from(division.sectors)));
+    pub fn tighten_dirty_limits(&mut self, division: &Division) {
+        self.dirty.tighten_limits(division.dirty, self.segment_sectors.min(u64::from(division.sectors)));
     }
 
     /// Divides the buffer into other segments. Contents stay as far as they fit: the most recently used clean segments,
@@ -180,17 +180,17 @@ impl Buffer {
     /// division allows or `filling` is too long for it.
     pub fn divide(&mut self, division: &Division, filling: Option<usize>) -> bool {
         let sectors = u64::from(division.sectors);
-        let long = |segment: usize| self.length(segment) > sectors;
+        let long = |segment: usize| self.segment_length(segment) > sectors;
         let n = division.segments as usize;
         let bound = self.dirty.count() + usize::from(filling.is_some_and(|segment| !self.is_dirty(segment)));
         let crowded = self.dirty.count() > division.dirty as usize || bound > n;
-        if crowded || self.dirty.order().chain(filling).any(long) {
+        if crowded || self.dirty.by_age().chain(filling).any(long) {
             return false;
         }
         let mut live = self.recency.oldest_first().count();
         while live > n {
             let Some(segment) = self.oldest_clean(filling) else { return false };
-            self.forget(segment);
+            self.evict_segment(segment);
             self.retire(segment);
             live -= 1;
         }
@@ -201,13 +201,13 @@ impl Buffer {
             }
         }
         self.segment_sectors = sectors;
-        self.dirty.divide(division.dirty, sectors);
-        self.relay();
+        self.dirty.set_limits(division.dirty, sectors);
+        self.rebuild_rows();
         true
     }
 
     /// Cuts segments to the new length and rebuilds the rows.
-    fn relay(&mut self) {
+    fn rebuild_rows(&mut self) {
         self.row = self.segment_sectors.max(1).next_power_of_two().ilog2();
         self.rows.fill(NONE);
         for segment in 0..self.segments.len() {
@@ -223,8 +223,8 @@ impl Buffer {
     /// Forgets all contents.
     pub fn clear(&mut self) {
         for segment in 0..self.segments.len() {
-            self.drop_dirty(segment);
-            self.forget(segment);
+            self.mark_clean(segment);
+            self.evict_segment(segment);
         }
     }
 
@@ -236,7 +236,7 @@ impl Buffer {
 
     /// Segments in the list of `row`, which other rows share.
     #[inline]
-    pub(super) fn in_row(&self, row: u64) -> impl Iterator<Item = usize> {
+    pub(super) fn segments_in_row(&self, row: u64) -> impl Iterator<Item = usize> {
         let first = self.rows[row as usize & (self.rows.len() - 1)];
         let known = |segment: u32| (segment != NONE).then_some(segment);
         let segments = core::iter::successors(known(first), move |&last| known(self.segments[last as usize].following));
@@ -251,18 +251,18 @@ impl Buffer {
         let mask = self.rows.len() - 1;
         match [self.rows[row & mask], self.rows[row.wrapping_sub(1) & mask]] {
             [NONE, NONE] => BufferLookup::Miss,
-            near => self.look_up_in(near, lba, end),
+            near => self.look_up_in_rows(near, lba, end),
         }
     }
 
     /// Looks up `lba..end` in the lists that start with the segments `rows`.
-    fn look_up_in(&self, rows: [u32; 2], lba: u64, end: u64) -> BufferLookup {
+    fn look_up_in_rows(&self, rows: [u32; 2], lba: u64, end: u64) -> BufferLookup {
         let mut best: Option<(bool, u64, usize)> = None;
         for mut next in rows {
             while next != NONE {
                 let segment = next as usize;
                 let Segment { span: (start, stop), following, .. } = self.segments[segment];
-                if start <= lba && lba <= stop && self.serves(segment, end <= stop) {
+                if start <= lba && lba <= stop && self.may_serve(segment, end <= stop) {
                     best = best.max(Some((end <= stop, start, segment)));
                 }
                 next = following;
@@ -277,8 +277,8 @@ impl Buffer {
 
     /// True if a segment may serve a read of which it holds the `whole`, or else the start.
     #[inline]
-    fn serves(&self, segment: usize, whole: bool) -> bool {
-        (self.serves_written || !self.dirty.has(segment)) && (whole || !self.is_apart(segment))
+    fn may_serve(&self, segment: usize, whole: bool) -> bool {
+        (self.serves_written || !self.dirty.contains(segment)) && (whole || !self.is_reserved_for_writes(segment))
     }
 
     /// Sets the blocks of a segment and its place in the rows.
@@ -291,7 +291,7 @@ impl Buffer {
             return;
         }
         if was {
-            self.unlink(segment, before >> self.row);
+            self.unlink_from_row(segment, before >> self.row);
         }
         if is {
             let place = (start >> self.row) as usize & (self.rows.len() - 1);
@@ -300,14 +300,14 @@ impl Buffer {
     }
 
     #[inline(always)]
-    fn unlink(&mut self, segment: usize, row: u64) {
+    fn unlink_from_row(&mut self, segment: usize, row: u64) {
         let place = row as usize & (self.rows.len() - 1);
         let after = self.segments[segment].following;
         if self.rows[place] == segment as u32 {
             self.rows[place] = after;
             return;
         }
-        let before = self.in_row(row).find(|&other| self.segments[other].following == segment as u32);
+        let before = self.segments_in_row(row).find(|&other| self.segments[other].following == segment as u32);
         self.segments[before.expect("a segment stands in its row")].following = after;
     }
 
@@ -319,7 +319,7 @@ impl Buffer {
 
     /// Number of blocks in a segment.
     #[inline]
-    fn length(&self, segment: usize) -> u64 {
+    fn segment_length(&self, segment: usize) -> u64 {
         let (start, end) = self.span(segment);
         end - start
     }
@@ -327,7 +327,7 @@ impl Buffer {
     /// Notes that the host reads `lba..end` from a segment. Returns the number of reads in the sequential run that it
     /// continues or begins.
     #[inline]
-    pub fn reads_on(&mut self, segment: usize, lba: u64, end: u64) -> u32 {
+    pub fn record_read(&mut self, segment: usize, lba: u64, end: u64) -> u32 {
         let reader = &mut self.segments[segment].reader;
         let run = if reader.0 == lba { reader.1.saturating_add(1) } else { 1 };
         *reader = (end, run);
@@ -335,24 +335,24 @@ impl Buffer {
     }
 
     /// Block after the last write into a segment; `u64::MAX` without one.
-    pub(super) fn written_to(&self, segment: usize) -> u64 {
+    pub(super) fn last_write_end(&self, segment: usize) -> u64 {
         self.segments[segment].writer
     }
 
     /// Notes that a write into a segment ends at `end`.
-    pub(super) fn writes_to(&mut self, segment: usize, end: u64) {
+    pub(super) fn record_write_end(&mut self, segment: usize, end: u64) {
         self.segments[segment].writer = end;
     }
 
     /// Makes a segment the first to be replaced.
-    pub fn give_up(&mut self, segment: usize) {
+    pub fn make_first_to_evict(&mut self, segment: usize) {
         self.demote(segment);
     }
 
     /// Makes a segment the most recently used.
     #[inline(always)]
     pub fn touch(&mut self, segment: usize) {
-        self.moves(segment);
+        self.update_clean_from(segment);
         self.recency.touch(segment);
     }
 
@@ -365,23 +365,23 @@ impl Buffer {
     /// Removes a segment from the LRU list.
     #[inline(always)]
     pub(super) fn retire(&mut self, segment: usize) {
-        self.moves(segment);
+        self.update_clean_from(segment);
         self.recency.retire(segment);
     }
 
     /// Keeps `clean_from` right before a segment leaves its place in the LRU list.
     #[inline(always)]
-    fn moves(&mut self, segment: usize) {
+    fn update_clean_from(&mut self, segment: usize) {
         if self.clean_from == Some(segment) {
-            self.clean_from = self.recency.after(segment);
+            self.clean_from = self.recency.next_newer(segment);
         }
     }
 
     /// Marks a segment as clean: its data are on the medium, or lost.
-    pub fn drop_dirty(&mut self, segment: usize) {
+    pub fn mark_clean(&mut self, segment: usize) {
         if self.dirty.drop(segment) {
             if let Some(memory) = &mut self.memory {
-                memory.is_written(segment);
+                memory.subtract_dirty(segment);
             }
             // The segment may stand anywhere in the LRU list.
             self.clean_from = None;
@@ -390,83 +390,83 @@ impl Buffer {
 
     /// Extends a segment to `end`; a segment is a ring, its first blocks give way.
     #[inline(always)]
-    pub fn extend(&mut self, segment: usize, end: u64) {
+    pub fn extend_segment(&mut self, segment: usize, end: u64) {
         let start = self.span(segment).0;
-        let longest = if self.memory.is_none() { self.segment_sectors } else { self.lengthen(segment, end - start) };
+        let longest = if self.memory.is_none() { self.segment_sectors } else { self.grow_to_fit(segment, end - start) };
         self.set_span(segment, start.max(end.saturating_sub(longest)), end);
     }
 
     /// Extends a segment back to `start`.
-    pub fn reach_back(&mut self, segment: usize, start: u64) {
+    pub fn extend_back(&mut self, segment: usize, start: u64) {
         let (before, end) = self.span(segment);
         self.set_span(segment, start.min(before), end.max(before));
     }
 
     /// Removes the blocks from `end` on.
     #[inline(always)]
-    pub fn cut_short(&mut self, segment: usize, end: u64) {
+    pub fn truncate_segment(&mut self, segment: usize, end: u64) {
         let (start, stop) = self.span(segment);
         self.set_span(segment, start, stop.min(end).max(start));
-        self.trim(segment);
+        self.trim_memory(segment);
     }
 
     /// True when the segment holds unwritten data.
     pub fn is_dirty(&self, segment: usize) -> bool {
-        self.dirty.has(segment)
+        self.dirty.contains(segment)
     }
 
     /// Allocates the least recently used clean segment, except `filling`, for `sectors` from `start`.
     #[inline]
     pub fn allocate(&mut self, start: u64, sectors: u64, filling: Option<usize>) -> Option<usize> {
-        let handed = self.hand_over(start, sectors, filling);
-        if handed.is_some() { handed } else { self.allocate_in_full(start, sectors, filling) }
+        let handed = self.reuse_oldest_memory(start, sectors, filling);
+        if handed.is_some() { handed } else { self.allocate_step_by_step(start, sectors, filling) }
     }
 
     /// Allocates step by step, if the fast path does not apply.
-    pub(super) fn allocate_in_full(&mut self, start: u64, sectors: u64, filling: Option<usize>) -> Option<usize> {
-        let segment = self.take(filling, false)?;
-        if !self.widen(segment, sectors, filling) {
+    pub(super) fn allocate_step_by_step(&mut self, start: u64, sectors: u64, filling: Option<usize>) -> Option<usize> {
+        let segment = self.take_segment(filling, false)?;
+        if !self.ensure_memory(segment, sectors, filling) {
             self.set_span(segment, 0, 0);
-            self.memory.as_mut()?.is_empty(segment);
+            self.memory.as_mut()?.add_empty(segment);
             self.retire(segment);
             return None;
         }
-        self.give(segment, start)
+        self.assign_segment(segment, start)
     }
 
     /// Allocates a segment, except `filling`, for a written run from `start`.
     pub fn allocate_run(&mut self, start: u64, filling: Option<usize>) -> Option<usize> {
-        let segment = self.take(filling, true)?;
-        self.give(segment, start)
+        let segment = self.take_segment(filling, true)?;
+        self.assign_segment(segment, start)
     }
 
     /// Takes an empty segment, or the least recently used clean one and its shared memory; the caller clears its
     /// blocks.
     #[inline(always)]
-    fn take(&mut self, filling: Option<usize>, written: bool) -> Option<usize> {
+    fn take_segment(&mut self, filling: Option<usize>, written: bool) -> Option<usize> {
         let empty = self.memory.as_mut().and_then(|memory| memory.take_empty(filling));
         if empty.is_some() {
             return empty;
         }
         let segment = match self.apart {
             0 => self.oldest_clean(filling),
-            _ => self.oldest_of_kind(filling, written),
+            _ => self.oldest_clean_of_kind(filling, written),
         }?;
         if let Some(memory) = &mut self.memory {
-            memory.give_back(segment);
+            memory.free_memory(segment);
         }
         Some(segment)
     }
 
     /// Resets a segment to an empty span at `start`.
     #[inline(always)]
-    pub(super) fn begin(&mut self, segment: usize, start: u64) {
+    pub(super) fn reset_segment(&mut self, segment: usize, start: u64) {
         self.segments[segment] = Segment { span: (start, start), ..Segment::EMPTY };
         self.version = self.version.wrapping_add(1);
     }
 
     #[inline(always)]
-    fn give(&mut self, segment: usize, start: u64) -> Option<usize> {
+    fn assign_segment(&mut self, segment: usize, start: u64) -> Option<usize> {
         self.set_span(segment, start, start);
         let place = &mut self.segments[segment];
         (place.reader, place.writer) = (Segment::EMPTY.reader, Segment::EMPTY.writer);
@@ -485,25 +485,25 @@ impl Buffer {
         }
         let mut next = self.clean_from.or(first);
         while next.is_some_and(|segment| self.is_dirty(segment)) {
-            next = next.and_then(|segment| self.recency.after(segment));
+            next = next.and_then(|segment| self.recency.next_newer(segment));
         }
         self.clean_from = next;
         // A skipped `filling` stays the first of the clean ones.
         while next.is_some_and(|segment| self.is_dirty(segment) || Some(segment) == filling) {
-            next = next.and_then(|segment| self.recency.after(segment));
+            next = next.and_then(|segment| self.recency.next_newer(segment));
         }
         next
     }
 
     /// Least recently used clean segment, except `filling`: of those reserved for writes if `written`, else of the others.
-    fn oldest_of_kind(&self, filling: Option<usize>, written: bool) -> Option<usize> {
+    fn oldest_clean_of_kind(&self, filling: Option<usize>, written: bool) -> Option<usize> {
         let free = |&segment: &usize| !self.is_dirty(segment) && Some(segment) != filling;
-        self.recency.oldest_first().find(|segment| self.is_apart(*segment) == written && free(segment))
+        self.recency.oldest_first().find(|segment| self.is_reserved_for_writes(*segment) == written && free(segment))
     }
 
     /// Caches blocks `lba..end` that were written to the medium, as many as a segment holds, unless newer ones of them
     /// are dirty, and appends them to a clean segment that ends at `lba`, if there is one.
-    pub fn keep_written(&mut self, lba: u64, end: u64, filling: Option<usize>) {
+    pub fn cache_written(&mut self, lba: u64, end: u64, filling: Option<usize>) {
         if self.overlaps_dirty(lba, end) {
             return;
         }
@@ -512,17 +512,18 @@ impl Buffer {
             let (start, stop) = self.span(segment);
             start < stop && stop == lba && !self.is_dirty(segment) && Some(segment) != filling
         };
-        let kind = |segment: &usize| self.apart == 0 || self.is_apart(*segment);
-        let rows = [self.row_of(lba), self.row_of(lba).wrapping_sub(1)];
-        let before = rows.into_iter().flat_map(|row| self.in_row(row)).find(|segment| behind(segment) && kind(segment));
+        let kind = |segment: &usize| self.apart == 0 || self.is_reserved_for_writes(*segment);
+        let rows = [self.row_at(lba), self.row_at(lba).wrapping_sub(1)];
+        let before =
+            rows.into_iter().flat_map(|row| self.segments_in_row(row)).find(|segment| behind(segment) && kind(segment));
         let segment = match before {
-            Some(segment) if self.widen(segment, end - self.span(segment).0, filling) => Some(segment),
+            Some(segment) if self.ensure_memory(segment, end - self.span(segment).0, filling) => Some(segment),
             _ if self.apart == 0 => self.allocate(lba, end - lba, filling),
             _ => self.allocate_run(lba, filling),
         };
         if let Some(segment) = segment {
             self.touch(segment);
-            self.extend(segment, end);
+            self.extend_segment(segment, end);
         }
     }
 
@@ -531,32 +532,32 @@ impl Buffer {
     pub fn invalidate(&mut self, lba: u64, end: u64) {
         let first = lba.saturating_sub(self.segment_sectors) >> self.row;
         for row in first..=end >> self.row {
-            while let Some(segment) = self.first_clean(row, lba, end) {
+            while let Some(segment) = self.first_clean_in_row(row, lba, end) {
                 match self.span(segment).0 {
-                    start if start < lba => self.cut_short(segment, lba),
-                    _ => self.forget(segment),
+                    start if start < lba => self.truncate_segment(segment, lba),
+                    _ => self.evict_segment(segment),
                 }
             }
         }
     }
 
     /// The clean segment that begins first in `row` and holds any of `lba..end`.
-    fn first_clean(&self, row: u64, lba: u64, end: u64) -> Option<usize> {
+    fn first_clean_in_row(&self, row: u64, lba: u64, end: u64) -> Option<usize> {
         let holds = |&segment: &usize| {
             let (start, stop) = self.span(segment);
-            start >> self.row == row && start < end && lba < stop && !self.dirty.has(segment)
+            start >> self.row == row && start < end && lba < stop && !self.dirty.contains(segment)
         };
-        self.in_row(row).filter(holds).min_by_key(|&segment| (self.span(segment).0, segment))
+        self.segments_in_row(row).filter(holds).min_by_key(|&segment| (self.span(segment).0, segment))
     }
 
     #[inline(always)]
-    pub(super) fn forget(&mut self, segment: usize) {
+    pub(super) fn evict_segment(&mut self, segment: usize) {
         self.set_span(segment, 0, 0);
         match &mut self.memory {
             _ if self.recency.is_retired(segment) => {}
             Some(memory) => {
-                memory.give_back(segment);
-                memory.is_empty(segment);
+                memory.free_memory(segment);
+                memory.add_empty(segment);
                 self.retire(segment);
             }
             None => self.demote(segment),
@@ -582,18 +583,18 @@ mod tests {
                 0 if !buffer.is_dirty(segment) => {
                     let piece = CachedWrite { lba: step * 64, sectors: 8, stamp: step, arrived: Instant::ZERO };
                     buffer.set_span(segment, piece.lba, piece.lba);
-                    buffer.write(segment, piece, Instant::ZERO);
+                    buffer.write_piece(segment, piece, Instant::ZERO);
                 }
                 0 | 1 => buffer.touch(segment),
-                2 if random.percent(40) => buffer.drop_dirty(segment),
-                3 if !buffer.is_dirty(segment) => buffer.give_up(segment),
-                3 if random.percent(10) => {
+                2 if random.draw_chance(40) => buffer.mark_clean(segment),
+                3 if !buffer.is_dirty(segment) => buffer.make_first_to_evict(segment),
+                3 if random.draw_chance(10) => {
                     buffer.retire(segment);
                     buffer.touch(segment);
                 }
                 _ => {}
             }
-            let filling = random.percent(50).then(|| random.below(12) as usize);
+            let filling = random.draw_chance(50).then(|| random.below(12) as usize);
             let free = |&segment: &usize| !buffer.is_dirty(segment) && Some(segment) != filling;
             let searched = buffer.recency.oldest_first().find(free);
             assert_eq!(buffer.oldest_clean(filling), searched, "step {step}");

@@ -57,7 +57,7 @@ const NOWHERE: Extent = Extent { lba: 0, sectors: 0, cylinder: 0, head: 0, angle
 
 impl Command {
     /// Returns an empty slot.
-    pub(super) fn free() -> Command {
+    pub(super) fn empty_slot() -> Command {
         Command {
             request: Request::NONE,
             ledger: Ledger::open(Instant::ZERO),
@@ -79,7 +79,7 @@ impl Command {
 
     /// Begins `request` at `now`; `seen` holds the buffer's version and the lookup result.
     #[inline]
-    pub(super) fn begin(&mut self, now: Instant, request: Request, seen: (u64, BufferLookup), ahead: bool) {
+    pub(super) fn begin_request(&mut self, now: Instant, request: Request, seen: (u64, BufferLookup), ahead: bool) {
         self.request = request;
         self.ledger = Ledger::open(now);
         self.stage = Stage::Arriving;
@@ -99,13 +99,13 @@ impl Command {
     /// Completion of the command at `finished`.
     pub(super) fn completion(&self, finished: Instant) -> Completion {
         let mut answer = Completion::NONE;
-        self.answer(finished, &mut answer);
+        self.fill_completion(finished, &mut answer);
         answer
     }
 
     /// Overwrites `answer` with the completion at `finished`.
     #[inline]
-    pub(super) fn answer(&self, finished: Instant, answer: &mut Completion) {
+    pub(super) fn fill_completion(&self, finished: Instant, answer: &mut Completion) {
         answer.tag = self.request.tag;
         answer.status = self.outcome;
         (answer.submitted, answer.finished) = (self.ledger.start(), finished);
@@ -115,7 +115,7 @@ impl Command {
 
     /// Reacquires the bus if it was released; returns the time that takes.
     #[inline]
-    pub(super) fn service(&mut self) -> Span {
+    pub(super) fn reacquire_bus(&mut self) -> Span {
         match core::mem::take(&mut self.released) {
             true => {
                 self.interrupts += 2;

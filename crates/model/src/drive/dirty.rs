@@ -28,7 +28,7 @@ pub(super) struct DirtySegments {
 
 impl DirtySegments {
     /// Returns a table of `segments` clean segments; at most `limit` may be dirty, each of up to `longest` blocks.
-    pub(super) fn none(segments: usize, limit: u32, longest: u64) -> DirtySegments {
+    pub(super) fn new(segments: usize, limit: u32, longest: u64) -> DirtySegments {
         DirtySegments {
             segments: alloc::vec![None; segments],
             order: Vec::with_capacity(segments),
@@ -43,17 +43,17 @@ impl DirtySegments {
     }
 
     /// Lowers the limits ahead of a division.
-    pub(super) fn tighten(&mut self, limit: u32, longest: u64) {
+    pub(super) fn tighten_limits(&mut self, limit: u32, longest: u64) {
         (self.limit, self.longest) = (self.limit.min(limit), longest);
     }
 
     /// Sets the limits after a division.
-    pub(super) fn divide(&mut self, limit: u32, longest: u64) {
+    pub(super) fn set_limits(&mut self, limit: u32, longest: u64) {
         (self.limit, self.longest) = (limit, longest);
     }
 
     /// Maximum blocks of one.
-    pub(super) fn longest(&self) -> u64 {
+    pub(super) fn max_sectors(&self) -> u64 {
         self.longest
     }
 
@@ -73,12 +73,12 @@ impl DirtySegments {
     }
 
     /// How many more may become dirty.
-    pub(super) fn free(&self) -> usize {
+    pub(super) fn free_count(&self) -> usize {
         (self.limit as usize).saturating_sub(self.order.len())
     }
 
     #[inline]
-    pub(super) fn has(&self, segment: usize) -> bool {
+    pub(super) fn contains(&self, segment: usize) -> bool {
         self.segments[segment].is_some()
     }
 
@@ -88,22 +88,22 @@ impl DirtySegments {
     }
 
     /// Dirty segments, oldest first.
-    pub(super) fn order(&self) -> impl Iterator<Item = usize> + '_ {
+    pub(super) fn by_age(&self) -> impl Iterator<Item = usize> + '_ {
         self.order.iter().copied()
     }
 
     /// Dirty segments and their states, oldest first.
-    pub(super) fn all(&self) -> impl Iterator<Item = (usize, &DirtySegment)> {
-        self.order().filter_map(|segment| Some((segment, self.get(segment)?)))
+    pub(super) fn by_age_with_state(&self) -> impl Iterator<Item = (usize, &DirtySegment)> {
+        self.by_age().filter_map(|segment| Some((segment, self.get(segment)?)))
     }
 
     /// Dirty segments from the number `serial` on.
     pub(super) fn from(&self, serial: u64) -> impl Iterator<Item = (usize, &DirtySegment)> {
-        let first = self.place_of(serial);
+        let first = self.order_position(serial);
         self.order[first..].iter().filter_map(move |&segment| Some((segment, self.get(segment)?)))
     }
 
-    fn place_of(&self, serial: u64) -> usize {
+    fn order_position(&self, serial: u64) -> usize {
         self.order.partition_point(|&segment| self.get(segment).is_some_and(|dirty| dirty.serial < serial))
     }
 
@@ -118,7 +118,7 @@ impl DirtySegments {
     }
 
     /// Changes whenever one is dropped, or begins to be destaged.
-    pub(super) fn left(&self) -> u64 {
+    pub(super) fn departures(&self) -> u64 {
         self.left
     }
 
@@ -150,7 +150,7 @@ impl DirtySegments {
     }
 
     /// Marks a segment as no longer growing.
-    pub(super) fn ends(&mut self, segment: usize) {
+    pub(super) fn stop_growth(&mut self, segment: usize) {
         if let Some(dirty) = &mut self.segments[segment] {
             dirty.grew = None;
         }
@@ -162,21 +162,26 @@ impl DirtySegments {
     /// Inferred, for makers do not say it; that a part destaged early costs the stream a revolution is geometry. Within
     /// that many writes each of the streams that fit has had its turn; a stream that has not written again has ended.
     pub(super) fn is_growing(&self, segment: usize, length: u64) -> bool {
-        length < self.longest && self.is_late(self.get(segment).and_then(|dirty| dirty.grew))
+        length < self.longest && self.is_recent(self.get(segment).and_then(|dirty| dirty.grew))
     }
 
     /// True if any may be growing: a write continued an earlier one lately.
     pub(super) fn any_may_grow(&self) -> bool {
-        self.is_late(self.grew)
+        self.is_recent(self.grew)
     }
 
     /// True if the write of that number is recent.
-    fn is_late(&self, write: Option<u64>) -> bool {
+    fn is_recent(&self, write: Option<u64>) -> bool {
         write.is_some_and(|write| self.writes - write <= u64::from(self.limit))
     }
 
     /// Replaces blocks inside a segment by `piece`; calls `superseded` for each run that it replaces.
-    pub(super) fn replace(&mut self, segment: usize, piece: CachedWrite, mut superseded: impl FnMut(CachedWrite)) {
+    pub(super) fn replace_blocks(
+        &mut self,
+        segment: usize,
+        piece: CachedWrite,
+        mut superseded: impl FnMut(CachedWrite),
+    ) {
         let Some(dirty) = &mut self.segments[segment] else {
             return;
         };
@@ -201,7 +206,7 @@ impl DirtySegments {
     }
 
     /// Begins the destage of a segment up to block `until`; more of it lies `behind` that.
-    pub(super) fn leave(&mut self, segment: usize, until: u64, behind: bool) {
+    pub(super) fn begin_destage(&mut self, segment: usize, until: u64, behind: bool) {
         if let Some(dirty) = &mut self.segments[segment] {
             dirty.leaving = Some(until);
             dirty.tail = behind.then_some((dirty.serial, dirty.since));
@@ -211,10 +216,10 @@ impl DirtySegments {
 
     /// Ends the destage of a segment up to block `until`. Returns true if blocks after it remain dirty; the segment
     /// then moves to the place of their serial number.
-    pub(super) fn goes_on_from(&mut self, segment: usize, until: u64) -> bool {
+    pub(super) fn end_partial_destage(&mut self, segment: usize, until: u64) -> bool {
         let Some((serial, since)) = self.get(segment).and_then(|dirty| dirty.tail) else { return false };
-        self.leave_order(segment);
-        self.order.insert(self.place_of(serial), segment);
+        self.remove_from_order(segment);
+        self.order.insert(self.order_position(serial), segment);
         if let Some(dirty) = &mut self.segments[segment] {
             dirty.pieces.retain(|piece| piece.end() > until);
             if let Some(piece) = dirty.pieces.first_mut().filter(|piece| piece.lba < until) {
@@ -225,7 +230,7 @@ impl DirtySegments {
         true
     }
 
-    fn leave_order(&mut self, segment: usize) {
+    fn remove_from_order(&mut self, segment: usize) {
         if let Some(place) = self.order.iter().position(|&other| other == segment) {
             self.order.remove(place);
         }
@@ -238,7 +243,7 @@ impl DirtySegments {
         self.left += u64::from(dirty.leaving.is_none());
         dirty.pieces.clear();
         self.spare.push(dirty.pieces);
-        self.leave_order(segment);
+        self.remove_from_order(segment);
         true
     }
 }

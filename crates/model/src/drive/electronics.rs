@@ -65,7 +65,7 @@ impl Electronics {
             firmware,
             overhead,
             queuing,
-            commands: alloc::vec![Command::free(); capacity],
+            commands: alloc::vec![Command::empty_slot(); capacity],
             free: (0..capacity as u16).rev().collect(),
             arriving: VecDeque::with_capacity(capacity),
             held: VecDeque::new(),
@@ -108,7 +108,7 @@ impl Electronics {
     }
 
     /// When the last command in flight ended.
-    pub(super) fn quiet_since(&self) -> Instant {
+    pub(super) fn idle_since(&self) -> Instant {
         self.quiet
     }
 
@@ -148,9 +148,9 @@ impl Electronics {
     }
 
     /// Refuses a command because the drive is off.
-    pub(super) fn refuse(&mut self, now: Instant, slot: u16, request: Request, seen: (u64, BufferLookup)) {
+    pub(super) fn refuse_command(&mut self, now: Instant, slot: u16, request: Request, seen: (u64, BufferLookup)) {
         self.flushes += u64::from(request.op == Op::Flush);
-        self[slot].begin(now, request, seen, true);
+        self[slot].begin_request(now, request, seen, true);
         self[slot].outcome = Status::PowerLost;
         self.finish_at(now, slot);
     }
@@ -158,7 +158,7 @@ impl Electronics {
     /// Takes a command that comes at `now`, gets the bus at `reached` and keeps it for `known`; a write is `cached` or
     /// not. Returns when it is decoded, after those before it.
     #[inline]
-    pub(super) fn take(
+    pub(super) fn take_command(
         &mut self,
         slot: u16,
         (now, reached, known): (Instant, Instant, Span),
@@ -169,20 +169,20 @@ impl Electronics {
         self.flushes += u64::from(request.op == Op::Flush);
         let begin = self.next_from.max(reached);
         let known = begin + known;
-        let decoded = known + self.cost(request.op, seen.1, cached);
+        let decoded = known + self.decoding_cost(request.op, seen.1, cached);
         let command = &mut self.commands[usize::from(slot)];
-        command.begin(now, request, seen, ahead);
-        command.ledger.until(Part::Link, reached);
-        command.ledger.until(Part::Queue, begin);
-        command.ledger.until(Part::Link, known);
-        command.ledger.until(Part::Overhead, decoded);
+        command.begin_request(now, request, seen, ahead);
+        command.ledger.book_until(Part::Link, reached);
+        command.ledger.book_until(Part::Queue, begin);
+        command.ledger.book_until(Part::Link, known);
+        command.ledger.book_until(Part::Overhead, decoded);
         self.next_from = decoded;
         self.arriving.push_back((decoded, slot));
         decoded
     }
 
     #[inline]
-    fn cost(&mut self, op: Op, seen: BufferLookup, cached: bool) -> Span {
+    fn decoding_cost(&mut self, op: Op, seen: BufferLookup, cached: bool) -> Span {
         let overhead = &self.overhead;
         let after = match op {
             Op::Read if seen == BufferLookup::Miss => overhead.read_miss,
@@ -198,7 +198,7 @@ impl Electronics {
 
     /// Command that is decoded next, and when, if it is the only one in flight.
     #[inline]
-    pub(super) fn arriving_alone(&self) -> Option<(Instant, u16)> {
+    pub(super) fn lone_arrival(&self) -> Option<(Instant, u16)> {
         self.arriving.front().copied().filter(|_| self.free.len() + 1 == self.commands.len())
     }
 
@@ -217,12 +217,12 @@ impl Electronics {
 
     /// True if several commands can be outstanding.
     #[inline]
-    fn tags(&self) -> bool {
+    fn is_queuing(&self) -> bool {
         self.firmware.depth > 1
     }
 
     /// True if a command must run alone.
-    fn stands_alone(&self, request: &Request) -> bool {
+    fn must_run_alone(&self, request: &Request) -> bool {
         match self.queuing {
             Queuing::None => false,
             Queuing::Tcq | Queuing::Ncq => !matches!(request.op, Op::Read | Op::Write),
@@ -231,7 +231,7 @@ impl Electronics {
     }
 
     /// True if a command goes to the head of the queue.
-    pub(super) fn heads_queue(&self, request: &Request) -> bool {
+    pub(super) fn goes_to_head(&self, request: &Request) -> bool {
         self.queuing == Queuing::Scsi && request.flags.has(Flags::HEAD_OF_QUEUE)
     }
 
@@ -246,7 +246,7 @@ impl Electronics {
         if request.flags == Flags::NONE {
             return CommandStanding::Plain;
         }
-        match (self.heads_queue(request), self.has_priority(request)) {
+        match (self.goes_to_head(request), self.has_priority(request)) {
             (true, _) => CommandStanding::Head,
             (_, true) => CommandStanding::Preferred,
             _ => CommandStanding::Plain,
@@ -254,13 +254,13 @@ impl Electronics {
     }
 
     /// True if a command asks for an order that the drive does not keep.
-    pub(super) fn order_unknown(&self, request: &Request) -> bool {
+    pub(super) fn is_order_unsupported(&self, request: &Request) -> bool {
         let ordered = request.flags.has(Flags::ORDERED) || request.flags.has(Flags::HEAD_OF_QUEUE);
         ordered && self.queuing.is_ata()
     }
 
     /// Number of commands decoded, neither held back nor acknowledged.
-    fn under_way(&self) -> usize {
+    fn active_count(&self) -> usize {
         let held = self.arriving.len() + self.held.len() + usize::from(self.draining);
         self.commands.len() - self.free.len() - held
     }
@@ -268,12 +268,12 @@ impl Electronics {
     /// Holds back a decoded command that must wait for others. Returns true if it does.
     #[inline]
     pub(super) fn hold_back(&mut self, slot: u16, request: &Request) -> bool {
-        if !self.tags() || self.heads_queue(request) {
+        if !self.is_queuing() || self.goes_to_head(request) {
             return false;
         }
         let queued = self.holds_any();
         // The command itself counts as active by now.
-        let waits = queued || (self.stands_alone(request) && self.under_way() > 1);
+        let waits = queued || (self.must_run_alone(request) && self.active_count() > 1);
         if !waits {
             return false;
         }
@@ -285,9 +285,9 @@ impl Electronics {
 
     /// Admits a command; later ones wait for it if it must run alone.
     #[inline]
-    pub(super) fn let_in(&mut self, now: Instant, slot: u16, request: &Request) {
-        self[slot].ledger.until(Part::Queue, now);
-        if self.tags() && self.stands_alone(request) && !self.heads_queue(request) {
+    pub(super) fn admit_command(&mut self, now: Instant, slot: u16, request: &Request) {
+        self[slot].ledger.book_until(Part::Queue, now);
+        if self.is_queuing() && self.must_run_alone(request) && !self.goes_to_head(request) {
             self.alone = Some(slot);
         }
     }
@@ -299,7 +299,7 @@ impl Electronics {
     }
 
     /// Ends the wait of others for the command in `slot`.
-    pub(super) fn is_over(&mut self, slot: u16) {
+    pub(super) fn end_exclusive_run(&mut self, slot: u16) {
         if self.alone == Some(slot) {
             self.alone = None;
         }
@@ -314,9 +314,9 @@ impl Electronics {
         let command = &mut self[slot];
         let request = command.request;
         if core::mem::take(&mut command.behind) {
-            command.ledger.until(Part::Flush, now);
+            command.ledger.book_until(Part::Flush, now);
         }
-        if self.stands_alone(&request) && self.under_way() > 0 {
+        if self.must_run_alone(&request) && self.active_count() > 0 {
             return None;
         }
         self.held.pop_front();
@@ -324,23 +324,23 @@ impl Electronics {
     }
 
     /// Charges the wait of queued commands until `now` to `part`.
-    pub(super) fn queued_until(&mut self, part: Part, now: Instant) {
+    pub(super) fn charge_queue_wait(&mut self, part: Part, now: Instant) {
         let queued = self.commands.iter_mut().filter(|command| command.stage == Stage::Queued);
         for command in queued.filter(|command| command.ledger.mark() < now) {
-            command.ledger.until(part, now);
+            command.ledger.book_until(part, now);
         }
     }
 
     // Completion
 
     /// Ends the work of a command at `at`; its status is still to be sent.
-    pub(super) fn close(&mut self, slot: u16, at: Instant) {
+    pub(super) fn close_command(&mut self, slot: u16, at: Instant) {
         let overhead = &self.overhead;
         let command = &mut self.commands[usize::from(slot)];
         let write = matches!(command.request.op, Op::Write | Op::WriteZeroes);
         let end = at + if write { overhead.write_completion } else { overhead.completion };
-        command.ledger.until(Part::Link, at);
-        command.ledger.until(Part::Overhead, end);
+        command.ledger.book_until(Part::Link, at);
+        command.ledger.book_until(Part::Overhead, end);
         self.finish_at(end, slot);
     }
 
@@ -348,13 +348,13 @@ impl Electronics {
     pub(super) fn finish_at(&mut self, at: Instant, slot: u16) {
         self[slot].stage = Stage::Finishing;
         match self.finishing.back() {
-            Some(&(last, _)) if last >= at => self.finish_among(at, slot),
+            Some(&(last, _)) if last >= at => self.finish_in_order(at, slot),
             _ => self.finishing.push_back((at, slot)),
         }
     }
 
     /// Completes a command among others that complete then or later.
-    fn finish_among(&mut self, at: Instant, slot: u16) {
+    fn finish_in_order(&mut self, at: Instant, slot: u16) {
         let tag = self[slot].request.tag;
         let place = self.finishing.partition_point(|&(other, by)| (other, self[by].request.tag) <= (at, tag));
         self.finishing.insert(place, (at, slot));
@@ -372,7 +372,7 @@ impl Electronics {
     }
 
     /// Queues the completion of a command; one that is `on_medium` keeps its slot.
-    pub(super) fn answer(&mut self, at: Instant, slot: u16, on_medium: bool) {
+    pub(super) fn queue_completion(&mut self, at: Instant, slot: u16, on_medium: bool) {
         let command = &mut self.commands[usize::from(slot)];
         self.ready.push_back(command.completion(at));
         match on_medium {
@@ -380,12 +380,12 @@ impl Electronics {
                 command.stage = Stage::Draining;
                 self.draining = true;
             }
-            false => self.release(at, slot),
+            false => self.release_slot(at, slot),
         }
     }
 
     /// Frees a slot.
-    pub(super) fn release(&mut self, at: Instant, slot: u16) {
+    pub(super) fn release_slot(&mut self, at: Instant, slot: u16) {
         let command = &mut self.commands[usize::from(slot)];
         self.draining &= command.stage != Stage::Draining;
         command.stage = Stage::Free;
@@ -397,7 +397,7 @@ impl Electronics {
 
     /// Frees the slot of the only command in flight, which was served in one go and ended at `at`.
     #[inline]
-    pub(super) fn went_through(&mut self, at: Instant, slot: u16) {
+    pub(super) fn release_lone_slot(&mut self, at: Instant, slot: u16) {
         self.arriving.pop_front();
         self.free.push(slot);
         self.quiet = at;
@@ -407,7 +407,7 @@ impl Electronics {
     /// (bus granted, command received, decoded) of a read miss that comes to a drive with no other command, can have
     /// the bus at `reached` and keeps it for `known`.
     #[inline(always)]
-    pub(super) fn decodes_alone(&self, reached: Instant, known: Span) -> (Instant, Instant, Instant) {
+    pub(super) fn lone_decoding(&self, reached: Instant, known: Span) -> (Instant, Instant, Instant) {
         let after = &self.overhead.read_miss;
         let begin = self.next_from.max(reached);
         let known = begin + known;
@@ -416,7 +416,7 @@ impl Electronics {
 
     /// Notes that such a read, decoded at `decoded`, was answered at `at` without a slot.
     #[inline(always)]
-    pub(super) fn passed_through(&mut self, decoded: Instant, at: Instant) {
+    pub(super) fn record_lone_read(&mut self, decoded: Instant, at: Instant) {
         (self.next_from, self.quiet, self.wrote) = (decoded, at, false);
     }
 
@@ -444,7 +444,13 @@ impl Electronics {
 
     /// Removes an unfinished command from wherever it waits here, and ends its ledger at `now` with `status`. Returns
     /// false if the slot has none, or its tag is not `chosen`.
-    pub(super) fn drop_out(&mut self, now: Instant, slot: u16, status: Status, chosen: impl Fn(u32) -> bool) -> bool {
+    pub(super) fn remove_command(
+        &mut self,
+        now: Instant,
+        slot: u16,
+        status: Status,
+        chosen: impl Fn(u32) -> bool,
+    ) -> bool {
         let command = &mut self[slot];
         if matches!(command.stage, Stage::Free | Stage::Draining) || !chosen(command.request.tag) {
             return false;
@@ -458,7 +464,7 @@ impl Electronics {
             Stage::Flushing => Part::Flush,
             _ => Part::Link,
         };
-        command.ledger.settle(part, now);
+        command.ledger.close_at(part, now);
         command.outcome = status;
         self.arriving.retain(|&(_, other)| other != slot);
         self.held.retain(|&other| other != slot);
@@ -468,9 +474,9 @@ impl Electronics {
 
     /// Tags of the commands that fail with one that ended in `status`: an ATA queue aborts on an error. The host reads
     /// the error log before it sends anything again (READ LOG EXT, 512 bytes, which takes `log` of the link).
-    pub(super) fn goes_down(&mut self, now: Instant, status: Status, log: Span) -> Option<Vec<u32>> {
+    pub(super) fn tags_failing_with(&mut self, now: Instant, status: Status, log: Span) -> Option<Vec<u32>> {
         let error = matches!(status, Status::MediumError | Status::OutOfRange);
-        if !error || !self.tags() || !self.queuing.is_ata() {
+        if !error || !self.is_queuing() || !self.queuing.is_ata() {
             return None;
         }
         self.next_from = self.next_from.max(now) + log + self.overhead.flush;
@@ -480,7 +486,7 @@ impl Electronics {
     }
 
     /// Lets decoding start again at `now`.
-    pub(super) fn restart(&mut self, now: Instant) {
+    pub(super) fn restart_decoding(&mut self, now: Instant) {
         self.next_from = now;
     }
 }
@@ -498,7 +504,7 @@ mod tests {
         for &(at, tag) in ends {
             let slot = electronics.take_slot().expect("there is one for each");
             let request = Request { tag, ..Request::NONE };
-            electronics[slot].begin(Instant::ZERO, request, (0, BufferLookup::Miss), true);
+            electronics[slot].begin_request(Instant::ZERO, request, (0, BufferLookup::Miss), true);
             electronics.finish_at(Instant::from_nanos(at), slot);
         }
         let pop = || electronics.pop_finished(Instant::FAR).map(|(_, slot)| slot);

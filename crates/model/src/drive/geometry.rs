@@ -100,12 +100,12 @@ impl Zone {
                 (1, runs, skews.head.wrapping_mul(u64::from(heads - 1)).wrapping_add(skews.cylinder))
             }
             TrackOrder::Switchback => {
-                let runs = switchback(spt, skews);
+                let runs = switchback_runs(spt, skews);
                 let last = runs.last().expect("a zone has heads").angle;
                 (2, runs, last.wrapping_add(skews.cylinder))
             }
             TrackOrder::Serpentine(tracks) => {
-                let runs = serpentine(tracks, spt, skews);
+                let runs = serpentine_runs(tracks, spt, skews);
                 let last = runs.last().expect("a zone has heads");
                 let in_run = last.skew.wrapping_mul(u64::from(tracks - 1));
                 let skew = last.angle.wrapping_add(in_run).wrapping_add(skews.head);
@@ -156,7 +156,7 @@ impl Zone {
     }
 }
 
-fn switchback(spt: &[u32], skews: Skews) -> Vec<SurfaceRun> {
+fn switchback_runs(spt: &[u32], skews: Skews) -> Vec<SurfaceRun> {
     let heads = spt.len();
     let mut angle = 0u64;
     let mut runs = Vec::new();
@@ -179,7 +179,7 @@ fn switchback(spt: &[u32], skews: Skews) -> Vec<SurfaceRun> {
     runs
 }
 
-fn serpentine(tracks: u32, spt: &[u32], skews: Skews) -> Vec<SurfaceRun> {
+fn serpentine_runs(tracks: u32, spt: &[u32], skews: Skews) -> Vec<SurfaceRun> {
     let heads = spt.len();
     let order = (0..heads).chain((0..heads).rev());
     let mut angle = 0u64;
@@ -226,7 +226,7 @@ pub struct Extent {
 
 impl Extent {
     /// Angle that the extent covers.
-    pub fn sweep(&self) -> u64 {
+    pub fn covered_angle(&self) -> u64 {
         self.slot.wrapping_mul(u64::from(self.sectors))
     }
 
@@ -243,7 +243,7 @@ impl Extent {
     /// Splits the extent into its first blocks, at most `sectors`, and the rest.
     #[inline]
     pub fn split(&self, sectors: u32) -> (Extent, Option<Extent>) {
-        match self.rest(sectors) {
+        match self.rest_after(sectors) {
             None => (*self, None),
             Some(rest) => (Extent { sectors, behind: self.behind + rest.sectors, ..*self }, Some(rest)),
         }
@@ -251,7 +251,7 @@ impl Extent {
 
     /// Rest of the extent after its first `sectors` blocks.
     #[inline]
-    pub fn rest(&self, sectors: u32) -> Option<Extent> {
+    pub fn rest_after(&self, sectors: u32) -> Option<Extent> {
         (sectors < self.sectors).then(|| Extent {
             lba: self.lba + u64::from(sectors),
             sectors: self.sectors - sectors,
@@ -307,7 +307,7 @@ pub struct Geometry {
     sectors: u64,
     cylinders: u32,
     surfaces: u8,
-    zones: Arc<[Compiled]>,
+    zones: Arc<[CompiledZone]>,
     /// First zone of each slice of `1 << slice` blocks.
     index: Arc<[u16]>,
     slice: u32,
@@ -324,14 +324,15 @@ pub struct Geometry {
 impl Hash for Geometry {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (self.sectors, self.cylinders, self.surfaces, self.gaps.len(), self.remaps.len()).hash(state);
-        let of =
-            |zone: &Compiled| (zone.start, zone.band, zone.first_cylinder, zone.angle, zone.band_skew, zone.runs.len());
+        let of = |zone: &CompiledZone| {
+            (zone.start, zone.band, zone.first_cylinder, zone.angle, zone.band_skew, zone.runs.len())
+        };
         self.zones.iter().for_each(|zone| of(zone).hash(state));
     }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Compiled {
+struct CompiledZone {
     start: u64,
     end: u64,
     band: u64,
@@ -346,10 +347,10 @@ struct Compiled {
     stretch: u32,
 }
 
-impl Compiled {
+impl CompiledZone {
     /// Run that holds a slot of a band.
     #[inline(always)]
-    fn run(&self, offset: u32) -> &CompiledRun {
+    fn run_at(&self, offset: u32) -> &CompiledRun {
         let mut run = usize::from(self.guesses[(offset >> self.stretch) as usize]);
         loop {
             let found = &self.runs[run];
@@ -385,10 +386,10 @@ impl Geometry {
         remaps: &[(u64, u64)],
     ) -> Result<Geometry, LayoutError> {
         check_zones(zones)?;
-        let mut compiled: Vec<Compiled> = Vec::with_capacity(zones.len());
+        let mut compiled: Vec<CompiledZone> = Vec::with_capacity(zones.len());
         let (mut start, mut angle) = (0u64, 0u64);
         for zone in zones {
-            let next = compile(zone, start, zone.restart.unwrap_or(angle.wrapping_add(zone.angle)));
+            let next = compile_zone(zone, start, zone.restart.unwrap_or(angle.wrapping_add(zone.angle)));
             start = next.end;
             angle = next.angle.wrapping_add(zone.band_skew.wrapping_mul(zone.bands()));
             compiled.push(next);
@@ -446,12 +447,12 @@ impl Geometry {
     }
 
     /// Index of the zone of a block.
-    pub fn zone(&self, lba: u64) -> usize {
-        self.zone_at(lba + self.gap(lba).0)
+    pub fn zone_of_block(&self, lba: u64) -> usize {
+        self.zone_of_slot(lba + self.gap_before(lba).0)
     }
 
     /// Index of the zone of a slot.
-    fn zone_at(&self, slot: u64) -> usize {
+    fn zone_of_slot(&self, slot: u64) -> usize {
         let mut zone = usize::from(self.index[(slot >> self.slice) as usize]);
         while slot >= self.zones[zone].end {
             zone += 1;
@@ -477,7 +478,7 @@ impl Geometry {
 
     /// (slots of the holes before a block, blocks from it to the next hole).
     #[inline]
-    fn gap(&self, lba: u64) -> (u64, u64) {
+    fn gap_before(&self, lba: u64) -> (u64, u64) {
         if self.gaps.is_empty() {
             return (0, u64::MAX);
         }
@@ -492,7 +493,7 @@ impl Geometry {
 
     /// True if the drive has no remaps, and no hole lies between blocks `from` and `to`.
     pub fn is_unbroken(&self, from: u64, to: u64) -> bool {
-        self.remaps.is_empty() && self.gap(from).1 > to - from
+        self.remaps.is_empty() && self.gap_before(from).1 > to - from
     }
 
     /// Piece of track that holds block `lba` and those that follow it without a gap, at most `sectors`.
@@ -500,30 +501,30 @@ impl Geometry {
     #[inline]
     pub fn extent(&self, lba: u64, sectors: u32) -> Extent {
         debug_assert!(lba < self.sectors);
-        let (slots, run) = self.gap(lba);
+        let (slots, run) = self.gap_before(lba);
         let sectors = u64::from(sectors).min(run).min(self.sectors - lba) as u32;
         match self.remaps.is_empty() {
-            true => self.place(lba, lba + slots, sectors),
-            false => self.place_among_remaps(lba, lba + slots, sectors),
+            true => self.extent_in_slot(lba, lba + slots, sectors),
+            false => self.extent_among_remaps(lba, lba + slots, sectors),
         }
     }
 
-    fn place_among_remaps(&self, lba: u64, slot: u64, sectors: u32) -> Extent {
+    fn extent_among_remaps(&self, lba: u64, slot: u64, sectors: u32) -> Extent {
         let next = self.remaps.partition_point(|&(own, _)| own < slot);
         match self.remaps.get(next) {
-            Some(&(own, lives)) if own == slot => self.place(lba, lives, 1),
-            Some(&(own, _)) => self.place(lba, slot, u64::from(sectors).min(own - slot) as u32),
-            None => self.place(lba, slot, sectors),
+            Some(&(own, lives)) if own == slot => self.extent_in_slot(lba, lives, 1),
+            Some(&(own, _)) => self.extent_in_slot(lba, slot, u64::from(sectors).min(own - slot) as u32),
+            None => self.extent_in_slot(lba, slot, sectors),
         }
     }
 
     /// Extent of block `lba`, which lies in `slot`, and of the slots that follow on its track, at most `sectors`.
     #[inline(always)]
-    fn place(&self, lba: u64, slot: u64, sectors: u32) -> Extent {
-        let zone = &self.zones[self.zone_at(slot)];
+    fn extent_in_slot(&self, lba: u64, slot: u64, sectors: u32) -> Extent {
+        let zone = &self.zones[self.zone_of_slot(slot)];
         let band = quotient(slot - zone.start, zone.band_inverse);
         let offset = (slot - zone.start - band * zone.band) as u32;
-        let run = zone.run(offset);
+        let run = zone.run_at(offset);
         let in_run = offset - run.start;
         let track = quotient(u64::from(in_run), run.track_inverse) as u32;
         let before = in_run - track * run.sectors_per_track;
@@ -548,8 +549,8 @@ impl Geometry {
     }
 
     /// Extent of `slot` and the slots that follow on its track, at most `sectors`; its `lba` is the slot.
-    pub fn at_slot(&self, slot: u64, sectors: u32) -> Extent {
-        self.place(slot, slot, sectors)
+    pub fn slot_extent(&self, slot: u64, sectors: u32) -> Extent {
+        self.extent_in_slot(slot, slot, sectors)
     }
 
     /// True if no block lies in `slots` slots from `first` on.
@@ -560,9 +561,9 @@ impl Geometry {
     }
 
     /// Block whose own slot is `slot`.
-    fn block_in(&self, slot: u64) -> Option<u64> {
+    fn block_in_slot(&self, slot: u64) -> Option<u64> {
         let block = self.blocks_before(slot);
-        (block < self.sectors && block + self.gap(block).0 == slot).then_some(block)
+        (block < self.sectors && block + self.gap_before(block).0 == slot).then_some(block)
     }
 
     fn lay_remaps(&mut self, remaps: &[(u64, u64)], slots: u64) -> Result<(), LayoutError> {
@@ -572,8 +573,8 @@ impl Geometry {
             |slot: u64| taken.partition_point(|&other| other <= slot) > taken.partition_point(|&o| o < slot) + 1;
         for (remap, &(own, lives)) in remaps.iter().enumerate() {
             let rises = remap == 0 || remaps[remap - 1].0 < own;
-            let free = lives < slots && self.block_in(lives).is_none() && !twice(lives);
-            if !rises || own >= slots || self.block_in(own).is_none() || !free {
+            let free = lives < slots && self.block_in_slot(lives).is_none() && !twice(lives);
+            if !rises || own >= slots || self.block_in_slot(own).is_none() || !free {
                 return Err(LayoutError::Remap { remap });
             }
         }
@@ -583,7 +584,7 @@ impl Geometry {
 }
 
 /// The first zone of each slice of `1 << slice` blocks.
-fn index(zones: &[Compiled], slice: u32) -> Arc<[u16]> {
+fn index(zones: &[CompiledZone], slice: u32) -> Arc<[u16]> {
     let end = zones.last().map_or(0, |zone| zone.end);
     let of = |slot: u64| zones.partition_point(|zone| zone.end <= slot).min(zones.len() - 1) as u16;
     (0..=(end >> slice)).map(|at| of(at << slice)).collect()
@@ -617,7 +618,7 @@ fn check_zones(zones: &[Zone]) -> Result<(), LayoutError> {
         if zone.first_cylinder < expected {
             return Err(LayoutError::Zones { zone: index, expected, found: zone.first_cylinder });
         }
-        if let Some((field, expected)) = wrong_field(zone) {
+        if let Some((field, expected)) = broken_rule(zone) {
             return Err(LayoutError::Zone { zone: index, field, expected });
         }
         expected = zone.first_cylinder + zone.cylinders;
@@ -629,7 +630,7 @@ fn check_zones(zones: &[Zone]) -> Result<(), LayoutError> {
 const MOST: usize = 1 << 16;
 
 /// First field of a zone that breaks a rule, and the rule.
-fn wrong_field(zone: &Zone) -> Option<(&'static str, &'static str)> {
+fn broken_rule(zone: &Zone) -> Option<(&'static str, &'static str)> {
     let outside = |run: &SurfaceRun| {
         let (first, tracks) = (u64::from(run.first), u64::from(run.tracks));
         let end = if run.backwards { first + 1 } else { first + tracks };
@@ -653,7 +654,7 @@ fn wrong_field(zone: &Zone) -> Option<(&'static str, &'static str)> {
     })
 }
 
-fn compile(zone: &Zone, start: u64, angle: u64) -> Compiled {
+fn compile_zone(zone: &Zone, start: u64, angle: u64) -> CompiledZone {
     let mut offset = 0u32;
     let mut runs = Vec::with_capacity(zone.runs.len());
     for run in &zone.runs {
@@ -673,8 +674,8 @@ fn compile(zone: &Zone, start: u64, angle: u64) -> Compiled {
         });
     }
     let band = zone.band_slots();
-    let (guesses, stretch) = guesses(&runs, offset);
-    Compiled {
+    let (guesses, stretch) = guess_runs(&runs, offset);
+    CompiledZone {
         start,
         end: start + zone.slots(),
         band,
@@ -690,7 +691,7 @@ fn compile(zone: &Zone, start: u64, angle: u64) -> Compiled {
 }
 
 /// About two stretches of slots for each run, with the run that each begins in, and log2 of their length.
-fn guesses(runs: &[CompiledRun], slots: u32) -> (Vec<u16>, u32) {
+fn guess_runs(runs: &[CompiledRun], slots: u32) -> (Vec<u16>, u32) {
     let a_run = slots / runs.len() as u32;
     let stretch = a_run.max(2).ilog2() - 1;
     let first = |index: u32| runs.partition_point(|run| run.start <= index << stretch) - 1;

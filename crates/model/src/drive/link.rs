@@ -38,7 +38,7 @@ impl Link {
         Link {
             rate,
             write_rate: Rate::new(spec.write_rate),
-            last_sector: rate.time(SECTOR),
+            last_sector: rate.transfer_time(SECTOR),
             releases: spec.queuing == Queuing::Tcq && depth > 1,
             free: Instant::ZERO,
             idle: (Instant::ZERO, Instant::ZERO),
@@ -55,26 +55,26 @@ impl Link {
 
     /// True if waiting commands release the bus.
     #[inline]
-    pub(super) fn releases(&self) -> bool {
+    pub(super) fn releases_bus(&self) -> bool {
         self.releases
     }
 
     /// Time to request and send a log of one sector.
-    pub(super) fn log_page(&self) -> Span {
+    pub(super) fn log_page_time(&self) -> Span {
         self.spec.command + self.last_sector
     }
 
     /// Start of a transfer of `span` whose data come from `first` on and are all there from `here` on: in the idle gap
     /// if all are there by then and the transfer fits, else after the last transfer.
     #[inline]
-    fn free_for(&self, first: Instant, here: Instant, span: Span) -> Instant {
+    fn transfer_start(&self, first: Instant, here: Instant, span: Span) -> Instant {
         let early = self.idle.0.max(first);
         if here <= early && early + span <= self.idle.1 { early } else { self.free.max(first) }
     }
 
     /// Books the link from `from` to `to`.
     #[inline]
-    pub(super) fn occupy(&mut self, from: Instant, to: Instant) {
+    pub(super) fn book_transfer(&mut self, from: Instant, to: Instant) {
         if to <= self.idle.1 && from < self.free {
             self.idle.0 = to;
             return;
@@ -89,49 +89,49 @@ impl Link {
     /// Sends `sectors` blocks to the host, which come into the buffer from `first` on and are all there from `here` on.
     /// Returns when they have crossed.
     #[inline]
-    pub(super) fn send(&mut self, sectors: u32, here: Instant, first: Instant) -> Instant {
-        let whole = self.rate.time(u64::from(sectors) * SECTOR);
-        let from = self.free_for(first, here, whole);
+    pub(super) fn send_read_data(&mut self, sectors: u32, here: Instant, first: Instant) -> Instant {
+        let whole = self.rate.transfer_time(u64::from(sectors) * SECTOR);
+        let from = self.transfer_start(first, here, whole);
         let end = (here + self.last_sector).max(from + whole);
-        self.occupy(from, end);
+        self.book_transfer(from, end);
         end
     }
 
     /// When the same blocks would have crossed if nothing else wants the link.
     #[inline]
-    pub(super) fn sent_by(&self, sectors: u32, here: Instant, first: Instant) -> Instant {
-        let whole = self.rate.time(u64::from(sectors) * SECTOR);
+    pub(super) fn lone_send_end(&self, sectors: u32, here: Instant, first: Instant) -> Instant {
+        let whole = self.rate.transfer_time(u64::from(sectors) * SECTOR);
         (here + self.last_sector).max(self.free.max(first) + whole)
     }
 
     /// Books a transfer that ended at `sent` without competitors.
     #[inline]
-    pub(super) fn sent_alone(&mut self, sent: Instant) {
+    pub(super) fn record_lone_send(&mut self, sent: Instant) {
         (self.free, self.moving) = (sent, (sent, sent));
     }
 
     /// Start and end of the transfer of a write's `bytes`, which the host has ready at `begin`.
-    pub(super) fn receives(&self, begin: Instant, bytes: u64) -> (Instant, Instant) {
-        let span = self.write_rate.time(bytes);
-        let from = self.free_for(begin, begin, span);
+    pub(super) fn receive_times(&self, begin: Instant, bytes: u64) -> (Instant, Instant) {
+        let span = self.write_rate.transfer_time(bytes);
+        let from = self.transfer_start(begin, begin, span);
         (from, from + span)
     }
 
     /// Keeps the link busy with a long write until `at`.
-    pub(super) fn busy_until(&mut self, at: Instant) {
+    pub(super) fn keep_busy_until(&mut self, at: Instant) {
         self.free = self.free.max(at);
     }
 
     /// When a command that comes at `now` can be sent to the drive: legacy tagged queuing has one bus for commands and
     /// data.
     #[inline]
-    pub(super) fn bus_free(&self, now: Instant) -> Instant {
+    pub(super) fn bus_free_at(&self, now: Instant) -> Instant {
         let (from, to) = self.moving;
         if self.releases && from <= now && now < to { to } else { now }
     }
 
     /// Drops all transfers at `now`.
-    pub(super) fn fall_silent(&mut self, now: Instant) {
+    pub(super) fn drop_transfers(&mut self, now: Instant) {
         (self.free, self.idle) = (now, (now, now));
     }
 }

@@ -13,7 +13,7 @@ use super::link::RELEASE_AND_SERVICE;
 use super::mechanics::Arm;
 use super::medium::Activity;
 use super::stream::MediaStream;
-use super::{Drive, Power};
+use super::{Drive, DrivePower};
 use crate::block::{Completion, Flags, Op, Request, Status};
 use crate::record::{Effort, Part, Parts};
 use crate::time::{Instant, Span};
@@ -22,64 +22,64 @@ impl Drive {
     /// True if a read that comes now to an idle drive may be served without a slot, unless its timing prevents it: a
     /// plain miss in the buffer, and nobody observes its steps.
     #[inline]
-    pub(super) fn takes_alone(&self, request: &Request) -> bool {
+    pub(super) fn can_serve_without_slot(&self, request: &Request) -> bool {
         let plain = request.op == Op::Read && request.flags == Flags::NONE && request.sectors > 0;
         let rests = self.next == Instant::FAR && self.electronics.is_idle() && !self.electronics.has_ready();
-        let bare = self.segmentation.is_none() && self.media_cache.is_none() && !self.medium.is_listened_to();
+        let bare = self.segmentation.is_none() && self.media_cache.is_none() && !self.medium.has_listener();
         // A read that continues the last command is in the buffer, or about to be.
         request.lba != self.ended
             && plain
             && rests
             && bare
-            && self.power == Power::On
+            && self.power == DrivePower::On
             && self.buffer.dirty_count() == 0
             && request.end() <= self.medium.sectors()
-            && self.medium.first_weak(request.lba, request.end()).is_none()
+            && self.medium.first_weak_block(request.lba, request.end()).is_none()
             && self.buffer.look_up(request.lba, request.end()) == BufferLookup::Miss
     }
 
     /// Serves such a read from the port to the host, with the result of the normal path. Returns false, with nothing
     /// changed, if it spans several tracks or is not done by `until`.
-    pub(super) fn see_through(
+    pub(super) fn serve_without_slot(
         &mut self,
         came: Instant,
         request: &Request,
         until: Instant,
         answer: &mut Completion,
     ) -> bool {
-        let first = self.medium.track(request.lba);
+        let first = self.medium.track_from(request.lba);
         if request.sectors > first.sectors {
             return false;
         }
-        let reached = self.link.bus_free(came);
-        let (begin, known, decoded) = self.electronics.decodes_alone(reached, self.link.spec().command);
-        let (now, arm, cut) = self.had_from(decoded);
-        let sweep = self.medium.read_on_track(now, arm, first, request.sectors);
+        let reached = self.link.bus_free_at(came);
+        let (begin, known, decoded) = self.electronics.lone_decoding(reached, self.link.spec().command);
+        let (now, arm, cut) = self.lone_access_start(decoded);
+        let sweep = self.medium.track_read_timing(now, arm, first, request.sectors);
         let overhead = self.electronics.overhead();
         // As `Command::reacquire_bus` has it.
-        let (service, interrupts) = if self.link.releases() { (RELEASE_AND_SERVICE, 3) } else { (Span::ZERO, 1) };
-        let sent = self.link.sent_by(request.sectors, sweep.end, sweep.led + overhead.reselect + service);
+        let (service, interrupts) = if self.link.releases_bus() { (RELEASE_AND_SERVICE, 3) } else { (Span::ZERO, 1) };
+        let sent = self.link.lone_send_end(request.sectors, sweep.end, sweep.led + overhead.reselect + service);
         let finished = sent + overhead.completion;
         if finished > until {
             return false;
         }
-        self.write_back.disturb();
+        self.write_back.end_idle_destage();
         if let Some((segment, filled)) = cut {
-            self.buffer.cut_short(segment, filled);
+            self.buffer.truncate_segment(segment, filled);
         }
         self.queue.pass_through(first.cylinder);
         let segment = self.buffer.allocate(request.lba, u64::from(request.sectors), None);
         let ended = (sweep.end, sweep.arm);
-        let [seek, rotation, transfer] = sweep.of_read();
+        let [seek, rotation, transfer] = sweep.read_parts();
         let then = segment.and_then(|segment| {
             if self.promises.cache().read_ahead.free_blocks {
                 self.keep_free_blocks((first, request.sectors), rotation, segment);
             }
-            self.plan_ahead(request, (first, request.sectors), ended, segment, true)
+            self.plan_read_ahead(request, (first, request.sectors), ended, segment, true)
         });
-        self.medium.passed_over(arm.cylinder, &sweep, then);
-        self.link.sent_alone(sent);
-        self.electronics.passed_through(decoded, finished);
+        self.medium.record_lone_track_access(arm.cylinder, &sweep, then);
+        self.link.record_lone_send(sent);
+        self.electronics.record_lone_read(decoded, finished);
         (self.clock, self.ended) = (finished, request.end());
         (answer.tag, answer.status) = (request.tag, Status::Done);
         (answer.submitted, answer.finished) = (came, finished);
@@ -101,44 +101,48 @@ impl Drive {
     /// (start, arm, interrupted read-ahead) of the access of a command decoded at `decoded`; the read-ahead is its
     /// segment and the first block that it did not bring.
     #[inline(always)]
-    fn had_from(&self, decoded: Instant) -> (Instant, Arm, Option<(usize, u64)>) {
+    fn lone_access_start(&self, decoded: Instant) -> (Instant, Arm, Option<(usize, u64)>) {
         let free = self.medium.free_from().max(decoded);
         let Activity::Prefetch(stream) = self.medium.activity() else {
             return (free, self.medium.arm(), None);
         };
         let fed_up = self.queue.max_wait().map(|limit| decoded + limit);
-        let now = free.max(self.breaks_off(stream, fed_up));
-        if !stream.stays(self.medium.platter(), now) {
-            return self.had_later(*stream, now);
+        let now = free.max(self.read_ahead_yields_at(stream, fed_up));
+        if !stream.stays_on_extent(self.medium.platter(), now) {
+            return self.lone_start_across_tracks(*stream, now);
         }
-        self.had_at(stream, now)
+        self.lone_start_in_stream(stream, now)
     }
 
     /// Finds the same if the read-ahead changes tracks before the start.
     #[inline(never)]
-    fn had_later(&self, mut stream: MediaStream, now: Instant) -> (Instant, Arm, Option<(usize, u64)>) {
+    fn lone_start_across_tracks(&self, mut stream: MediaStream, now: Instant) -> (Instant, Arm, Option<(usize, u64)>) {
         stream.catch_up(self.medium.platter(), now);
-        self.had_at(&stream, now)
+        self.lone_start_in_stream(&stream, now)
     }
 
     #[inline(always)]
-    fn had_at(&self, stream: &MediaStream, now: Instant) -> (Instant, Arm, Option<(usize, u64)>) {
+    fn lone_start_in_stream(&self, stream: &MediaStream, now: Instant) -> (Instant, Arm, Option<(usize, u64)>) {
         let platter = self.medium.platter();
-        let goes_on = stream.over_by(platter, now).is_none();
-        (now, stream.arm(), goes_on.then(|| (stream.segment, stream.filled(platter, now))))
+        let goes_on = stream.end_by(platter, now).is_none();
+        (now, stream.arm(), goes_on.then(|| (stream.segment, stream.first_missing_block(platter, now))))
     }
 
     /// Serves the only command in flight if it is a read that is done by `until`; returns its slot and its end. If not,
     /// the drive is unchanged, or only as far on as it would be on the normal path.
     #[inline]
-    pub(super) fn lone_read(&mut self, until: Instant) -> Option<(u16, Instant)> {
-        let (decoded, slot) = self.electronics.arriving_alone()?;
-        if self.buffer.dirty_count() > 0 || self.power != Power::On || self.media_cache.is_some() || decoded > until {
+    pub(super) fn serve_lone_read(&mut self, until: Instant) -> Option<(u16, Instant)> {
+        let (decoded, slot) = self.electronics.lone_arrival()?;
+        if self.buffer.dirty_count() > 0
+            || self.power != DrivePower::On
+            || self.media_cache.is_some()
+            || decoded > until
+        {
             return None;
         }
         let command = &self.electronics[slot];
         let request = &command.request;
-        let settled = self.segmentation.as_ref().is_none_or(|view| view.wanted().is_none());
+        let settled = self.segmentation.as_ref().is_none_or(|view| view.wanted_division().is_none());
         let plain = settled && request.op == Op::Read && request.flags == Flags::NONE && request.sectors > 0;
         let beyond = request.end() > self.medium.sectors();
         let (version, seen) = command.seen;
@@ -146,36 +150,36 @@ impl Drive {
             return None;
         }
         match seen {
-            BufferLookup::Miss => self.lone_miss(decoded, slot, until),
-            BufferLookup::Hit(_) | BufferLookup::Extends(_) => self.lone_hit(decoded, slot, until),
+            BufferLookup::Miss => self.serve_lone_miss(decoded, slot, until),
+            BufferLookup::Hit(_) | BufferLookup::Extends(_) => self.serve_lone_hit(decoded, slot, until),
         }
     }
 
     /// Serves a lone read from the buffer, or from a prefetch.
-    fn lone_hit(&mut self, decoded: Instant, slot: u16, until: Instant) -> Option<(u16, Instant)> {
+    fn serve_lone_hit(&mut self, decoded: Instant, slot: u16, until: Instant) -> Option<(u16, Instant)> {
         self.electronics.pop_decoded(decoded);
         self.clock = decoded;
-        self.decoded(decoded, slot);
+        self.handle_decoded(decoded, slot);
         let finished = self.electronics.pop_finished(until);
         if let Some((finished, _)) = finished {
             self.clock = finished;
-            self.electronics.release(finished, slot);
+            self.electronics.release_slot(finished, slot);
         }
         self.next = self.next_event();
         finished.map(|(finished, _)| (slot, finished))
     }
 
     /// Serves a lone read from the medium.
-    fn lone_miss(&mut self, decoded: Instant, slot: u16, until: Instant) -> Option<(u16, Instant)> {
+    fn serve_lone_miss(&mut self, decoded: Instant, slot: u16, until: Instant) -> Option<(u16, Instant)> {
         let request = self.electronics[slot].request;
-        if self.medium.first_weak(request.lba, request.end()).is_some() {
+        if self.medium.first_weak_block(request.lba, request.end()).is_some() {
             return None;
         }
         let (now, reading) = match self.medium.activity() {
             Activity::Idle => (self.medium.free_from().max(decoded), None),
             Activity::Prefetch(stream) => {
                 let fed_up = self.queue.discipline().max_wait.map(|limit| decoded + limit);
-                let now = self.medium.free_from().max(self.breaks_off(stream, fed_up)).max(decoded);
+                let now = self.medium.free_from().max(self.read_ahead_yields_at(stream, fed_up)).max(decoded);
                 let mut stream = *stream;
                 stream.catch_up(self.medium.platter(), now);
                 (now, Some(stream))
@@ -183,43 +187,43 @@ impl Drive {
             Activity::Access { .. } => return None,
         };
         let arm = reading.as_ref().map_or(self.medium.arm(), |stream| stream.arm());
-        let first = self.medium.track(request.lba);
-        let access = self.medium.access(now, arm, (false, request.end()), first, (now, now));
-        let sweep = self.medium.sweep(&access);
+        let first = self.medium.track_from(request.lba);
+        let access = self.medium.plan_access(now, arm, (false, request.end()), first, (now, now));
+        let sweep = self.medium.access_timing(&access);
         let overhead = self.electronics.overhead();
         // As `Command::reacquire_bus` has it.
-        let (service, interrupts) = if self.link.releases() { (RELEASE_AND_SERVICE, 3) } else { (Span::ZERO, 1) };
-        let sent = self.link.sent_by(request.sectors, sweep.end, sweep.led + overhead.reselect + service);
+        let (service, interrupts) = if self.link.releases_bus() { (RELEASE_AND_SERVICE, 3) } else { (Span::ZERO, 1) };
+        let sent = self.link.lone_send_end(request.sectors, sweep.end, sweep.led + overhead.reselect + service);
         let finished = sent + overhead.completion;
         if finished > until {
             return None;
         }
         if let Some(stream) = &reading
-            && stream.over_by(self.medium.platter(), now).is_none()
+            && stream.end_by(self.medium.platter(), now).is_none()
         {
-            let filled = stream.filled(self.medium.platter(), now);
-            self.buffer.cut_short(stream.segment, filled);
+            let filled = stream.first_missing_block(self.medium.platter(), now);
+            self.buffer.truncate_segment(stream.segment, filled);
         }
         self.queue.pass_through(first.cylinder);
         let segment = self.buffer.allocate(request.lba, u64::from(request.sectors), None);
         let ahead = self.electronics[slot].ahead;
         let then = segment.and_then(|segment| {
             if self.promises.cache().read_ahead.free_blocks {
-                let rotation = self.medium.first_wait(&access);
+                let rotation = self.medium.first_rotation(&access);
                 self.keep_free_blocks((first, request.sectors), rotation, segment);
             }
-            self.plan_ahead(&request, (first, request.sectors), (sweep.end, sweep.arm), segment, ahead)
+            self.plan_read_ahead(&request, (first, request.sectors), (sweep.end, sweep.arm), segment, ahead)
         });
-        self.medium.went_through(&access, &sweep, then);
-        self.link.sent_alone(sent);
-        self.electronics.went_through(finished, slot);
+        self.medium.record_lone_access(&access, &sweep, then);
+        self.link.record_lone_send(sent);
+        self.electronics.release_lone_slot(finished, slot);
         (self.clock, self.next) = (finished, Instant::FAR);
         let command = &mut self.electronics[slot];
         let ledger = &mut command.ledger;
-        ledger.until(Part::Queue, now);
-        sweep.charge(ledger);
-        ledger.until(Part::Link, sent);
-        ledger.until(Part::Overhead, finished);
+        ledger.book_until(Part::Queue, now);
+        sweep.charge_ledger(ledger);
+        ledger.book_until(Part::Link, sent);
+        ledger.book_until(Part::Overhead, finished);
         command.interrupts = interrupts;
         Some((slot, finished))
     }

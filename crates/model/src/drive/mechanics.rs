@@ -49,7 +49,7 @@ impl Hash for SeekCurve {
 impl SeekCurve {
     /// Interpolates measured points `(distance, time)`, rising from distance 1, by straight lines; the last two points
     /// are extended to the longest distance.
-    pub fn table(points: &[(u32, Span)], cylinders: u32) -> Result<SeekCurve, SeekError> {
+    pub fn from_points(points: &[(u32, Span)], cylinders: u32) -> Result<SeekCurve, SeekError> {
         let rising = points.windows(2).all(|pair| pair[0].0 < pair[1].0);
         if points.is_empty() || points[0].0 != 1 || !rising {
             return Err(SeekError::Points);
@@ -76,7 +76,7 @@ impl SeekCurve {
         let (lo, mid, hi) = (min.nanos() as i128, avg.nanos() as i128, max.nanos() as i128);
         let c = i128::from(cylinders.max(2));
         let root_c = root_q16(cylinders.max(2));
-        Self::of(cylinders, |distance| {
+        Self::from_formula(cylinders, |distance| {
             let d = distance - 1;
             let by_root = (-10 * lo + 15 * mid - 5 * hi) * root_q16(d) / (3 * root_c);
             let by_distance = (7 * lo - 15 * mid + 8 * hi) * i128::from(d) / (3 * c);
@@ -94,7 +94,7 @@ impl SeekCurve {
         let last = i128::from(cylinders.max(4)) - 1;
         let third = (cylinders.max(4) / 3).max(2);
         let root_span = root_q16(third) - root_q16(1);
-        Self::of(cylinders, |distance| {
+        Self::from_formula(cylinders, |distance| {
             if distance <= third {
                 one + (mid - one) * (root_q16(distance) - root_q16(1)) / root_span
             } else {
@@ -112,14 +112,14 @@ impl SeekCurve {
         long: (Span, u64),
         cylinders: u32,
     ) -> Result<SeekCurve, SeekError> {
-        Self::of(cylinders, |distance| match single {
+        Self::from_formula(cylinders, |distance| match single {
             Some(time) if distance == 1 => i128::from(time.nanos()),
             _ if distance < bend => i128::from(short.0.nanos()) + ((i128::from(short.1) * root_q16(distance)) >> 16),
             _ => i128::from(long.0.nanos()) + i128::from(long.1) * i128::from(distance),
         })
     }
 
-    fn of(cylinders: u32, time: impl Fn(u32) -> i128) -> Result<SeekCurve, SeekError> {
+    fn from_formula(cylinders: u32, time: impl Fn(u32) -> i128) -> Result<SeekCurve, SeekError> {
         let mut times: Vec<u32> = Vec::with_capacity(cylinders.max(1) as usize);
         times.push(0);
         for distance in 1..cylinders {
@@ -130,18 +130,18 @@ impl SeekCurve {
 
     /// The time of a read seek over `distance` cylinders; beyond the table's end, its last entry.
     #[inline(always)]
-    pub fn time(&self, distance: u32) -> Span {
-        SeekTimes::of(&self.0).at(distance)
+    pub fn seek_time(&self, distance: u32) -> Span {
+        SeekTimes::new(&self.0).time_at(distance)
     }
 
     /// Returns the curve with each time reduced by `less`, not below zero.
-    pub fn shortened(&self, less: Span) -> SeekCurve {
+    pub fn shortened_by(&self, less: Span) -> SeekCurve {
         SeekCurve(self.0.iter().map(|&time| (u64::from(time).saturating_sub(less.nanos())) as u32).collect())
     }
 
     /// The mean over two independent, uniformly drawn cylinders, equal ones left out: the datasheet's "average seek"
     /// as IBM's manuals define it, each distance d weighted by the number of pairs that far apart.
-    pub fn mean(&self) -> Span {
+    pub fn mean_time(&self) -> Span {
         let cylinders = self.0.len() as u128;
         let weighted = self.0.iter().enumerate().skip(1).map(|(d, &t)| u128::from(t) * (cylinders - d as u128));
         let pairs = cylinders * (cylinders - 1) / 2;
@@ -198,7 +198,7 @@ impl Hash for Mechanics {
 }
 
 /// Least time from each [`FLOOR`]-th distance on.
-fn floors(times: &[u32]) -> Arc<[u32]> {
+fn lower_bounds(times: &[u32]) -> Arc<[u32]> {
     let mut least = u32::MAX;
     let mut floors: Vec<u32> = Vec::with_capacity(times.len() / FLOOR + 1);
     for stretch in times.chunks(FLOOR).rev() {
@@ -219,27 +219,27 @@ pub struct Arm {
 
 /// Costs of reaching other places from one place and instant, for a choice among many.
 #[derive(Clone, Copy)]
-pub struct Reach<'a> {
+pub struct PositioningCosts<'a> {
     /// Movement times of reads, and of writes.
-    ways: [Way<'a>; 2],
+    ways: [MovementTimes<'a>; 2],
     floors: &'a [u32],
     arm: Arm,
     begun: Instant,
-    turning: Turning,
+    turning: PlatterRotation,
 }
 
 /// Costs of reads alone, whose data are never awaited: most choices are among reads, and these cost less to compute.
 #[derive(Clone, Copy)]
-pub struct ReadReach<'a> {
-    way: Way<'a>,
+pub struct ReadPositioningCosts<'a> {
+    way: MovementTimes<'a>,
     floors: &'a [u32],
     arm: Arm,
-    turning: Turning,
+    turning: PlatterRotation,
 }
 
 /// Rotation of the platter while the arm moves. Two figures are negated, so that a scan of many only multiplies and adds.
 #[derive(Clone, Copy)]
-struct Turning {
+struct PlatterRotation {
     /// Minus the difference of the angle at the start and `catch`.
     before: u64,
     /// Minus the angle that passes in a nanosecond.
@@ -248,89 +248,89 @@ struct Turning {
     catch: u64,
 }
 
-impl Turning {
+impl PlatterRotation {
     /// Wait after a movement until `angle` comes under the head.
     #[inline(always)]
-    fn wait(&self, movement: Span, angle: u64) -> Span {
+    fn rotation_wait(&self, movement: Span, angle: u64) -> Span {
         let moved = movement.nanos().wrapping_mul(self.backwards);
-        wait(moved.wrapping_add(angle).wrapping_add(self.before), self.period, self.catch)
+        wait_beyond(moved.wrapping_add(angle).wrapping_add(self.before), self.period, self.catch)
     }
 }
 
-impl ReadReach<'_> {
+impl ReadPositioningCosts<'_> {
     /// Time of the movement to a track.
     #[inline(always)]
-    pub fn movement(&self, cylinder: u32, head: u8) -> Span {
-        self.way.movement(self.arm, cylinder, head)
+    pub fn movement_time(&self, cylinder: u32, head: u8) -> Span {
+        self.way.movement_time(self.arm, cylinder, head)
     }
 
     /// Lower bound of all movements over `distance` cylinders or more.
     #[inline(always)]
-    pub fn floor(&self, distance: u64) -> Span {
-        floor(self.floors, distance)
+    pub fn least_movement(&self, distance: u64) -> Span {
+        lower_bound(self.floors, distance)
     }
 
     /// Wait after a movement until `angle` comes under the head.
     #[inline(always)]
-    pub fn wait(&self, movement: Span, angle: u64) -> Span {
-        self.turning.wait(movement, angle)
+    pub fn rotation_wait(&self, movement: Span, angle: u64) -> Span {
+        self.turning.rotation_wait(movement, angle)
     }
 }
 
 #[inline(always)]
-fn floor(floors: &[u32], distance: u64) -> Span {
+fn lower_bound(floors: &[u32], distance: u64) -> Span {
     let floor = floors.get(distance as usize / FLOOR).or(floors.last());
     Span::from_nanos(floor.copied().unwrap_or(0).into())
 }
 
 /// Times of movements to a track, settling included.
 #[derive(Clone, Copy)]
-struct Way<'a> {
+struct MovementTimes<'a> {
     times: SeekTimes<'a>,
     /// Minimum on the same head, and on another.
     least: [Span; 2],
 }
 
-impl Way<'_> {
+impl MovementTimes<'_> {
     /// Time of the movement to a track. The minimum is looked up first, so that a scan keeps more in registers.
     #[inline(always)]
-    fn movement(&self, arm: Arm, cylinder: u32, head: u8) -> Span {
+    fn movement_time(&self, arm: Arm, cylinder: u32, head: u8) -> Span {
         let least = self.least[usize::from(arm.head != head)];
-        self.times.at(arm.cylinder.abs_diff(cylinder)).max(least)
+        self.times.time_at(arm.cylinder.abs_diff(cylinder)).max(least)
     }
 }
 
-impl Reach<'_> {
+impl PositioningCosts<'_> {
     /// Instant at which the movement starts.
     #[inline(always)]
-    pub fn begun(&self) -> Instant {
+    pub fn start_instant(&self) -> Instant {
         self.begun
     }
 
     /// Time of the movement to a track, settling included.
     #[inline(always)]
-    pub fn movement(&self, cylinder: u32, head: u8, write: bool) -> Span {
-        self.ways[usize::from(write)].movement(self.arm, cylinder, head)
+    pub fn movement_time(&self, cylinder: u32, head: u8, write: bool) -> Span {
+        self.ways[usize::from(write)].movement_time(self.arm, cylinder, head)
     }
 
     /// Lower bound of all movements over `distance` cylinders or more.
     #[inline(always)]
-    pub fn floor(&self, distance: u64) -> Span {
-        floor(self.floors, distance)
+    pub fn least_movement(&self, distance: u64) -> Span {
+        lower_bound(self.floors, distance)
     }
 
     /// Wait after a movement until `angle` comes under the head.
     #[inline(always)]
-    pub fn wait(&self, movement: Span, angle: u64) -> Span {
-        self.turning.wait(movement, angle)
+    pub fn rotation_wait(&self, movement: Span, angle: u64) -> Span {
+        self.turning.rotation_wait(movement, angle)
     }
 
     /// Cost of a place whose data are ready after `ready`: `cost`, and as many revolutions as it takes until then.
     #[inline(always)]
-    pub fn not_before(&self, cost: u64, ready: Span) -> u64 {
+    pub fn wait_until_ready(&self, cost: u64, ready: Span) -> u64 {
         match ready.nanos().checked_sub(cost) {
             None | Some(0) => cost,
-            Some(early) => later(cost, early, self.turning.period),
+            Some(early) => add_revolutions(cost, early, self.turning.period),
         }
     }
 }
@@ -338,7 +338,7 @@ impl Reach<'_> {
 /// Adds the revolutions that cover `early` nanoseconds. A function apart, because the data of most commands are ready.
 #[cold]
 #[inline(never)]
-fn later(cost: u64, early: u64, period: u64) -> u64 {
+fn add_revolutions(cost: u64, early: u64, period: u64) -> u64 {
     let revolution = period >> 32;
     cost + early.div_ceil(revolution) * revolution
 }
@@ -352,35 +352,35 @@ struct SeekTimes<'a> {
 }
 
 impl SeekTimes<'_> {
-    fn of(table: &[u32]) -> SeekTimes<'_> {
+    fn new(table: &[u32]) -> SeekTimes<'_> {
         SeekTimes { table, farthest: table.last().copied().unwrap_or(0) }
     }
 
     /// Time of a distance.
     #[inline(always)]
-    fn at(&self, distance: u32) -> Span {
+    fn time_at(&self, distance: u32) -> Span {
         Span::from_nanos(u64::from(*self.table.get(distance as usize).unwrap_or(&self.farthest)))
     }
 }
 
 /// Extra time of a write after a movement of `seek`.
 #[inline(always)]
-fn settle(seek: Span, settle: Span, least: Span) -> Span {
+fn settling_of_write(seek: Span, settle: Span, least: Span) -> Span {
     let settle = if seek > Span::ZERO { settle } else { Span::ZERO };
     settle.max(least.saturating_sub(seek))
 }
 
 /// Time to turn by `angle`.
 #[inline(always)]
-fn turn(angle: u64, period: u64) -> Span {
+fn time_of_angle(angle: u64, period: u64) -> Span {
     Span::from_nanos(((u128::from(angle) * u128::from(period)) >> 96) as u64)
 }
 
 /// Wait for a place `beyond` the angle `catch` behind the head; a place between that angle and the head is still caught.
 #[inline(always)]
-fn wait(beyond: u64, period: u64, catch: u64) -> Span {
+fn wait_beyond(beyond: u64, period: u64, catch: u64) -> Span {
     let (ahead, caught) = beyond.overflowing_sub(catch);
-    turn(if caught { 0 } else { ahead }, period)
+    time_of_angle(if caught { 0 } else { ahead }, period)
 }
 
 /// Parts of positioning: the time before the first slot of an extent passes.
@@ -413,7 +413,7 @@ impl Mechanics {
         let (rate, period) = (rate as u64, period as u64);
         let catch = CATCH.nanos() * rate;
         let mechanics = Mechanics {
-            floors: floors(&seek.0),
+            floors: lower_bounds(&seek.0),
             seek,
             write_seek: None,
             written: None,
@@ -425,15 +425,15 @@ impl Mechanics {
             phase: 0,
             catch,
         };
-        Ok(mechanics.settling())
+        Ok(mechanics.with_write_table())
     }
 
     /// Builds the table for writes anew.
-    fn settling(mut self) -> Mechanics {
+    fn with_write_table(mut self) -> Mechanics {
         let differs = self.write_seek.is_some() || self.write_settle.max(self.least_write) > Span::ZERO;
         self.written = differs.then(|| {
             let seek = &self.write_seek.as_ref().unwrap_or(&self.seek).0;
-            let settled = |&time: &u32| self.settled(Span::from_nanos(time.into())).nanos();
+            let settled = |&time: &u32| self.write_movement(Span::from_nanos(time.into())).nanos();
             seek.iter().map(|time| u32::try_from(settled(time)).unwrap_or(u32::MAX)).collect()
         });
         self
@@ -441,8 +441,8 @@ impl Mechanics {
 
     /// Movement of `seek` and the extra time of a write. The sum never falls as the movement rises, so the greater of
     /// two movements may be taken before or after adding.
-    fn settled(&self, seek: Span) -> Span {
-        seek + self.settle(seek)
+    fn write_movement(&self, seek: Span) -> Span {
+        seek + self.extra_write_time(seek)
     }
 
     /// True if both share one table of seek times in memory.
@@ -452,23 +452,23 @@ impl Mechanics {
 
     /// Sets a seek curve for writes.
     pub fn with_write_seek(mut self, curve: SeekCurve) -> Mechanics {
-        let of_writes = floors(&curve.0);
+        let of_writes = lower_bounds(&curve.0);
         // Beyond the shorter table's end its last time continues.
         let length = self.floors.len().max(of_writes.len());
         let at = |table: &[u32], index: usize| table.get(index).or(table.last()).copied().unwrap_or(0);
         self.floors = (0..length).map(|index| at(&self.floors, index).min(at(&of_writes, index))).collect();
         self.write_seek = Some(curve);
-        self.settling()
+        self.with_write_table()
     }
 
     /// Sets the least time of positioning for a write, even on the same track.
     pub fn with_least_write(mut self, least: Span) -> Mechanics {
         self.least_write = least;
-        self.settling()
+        self.with_write_table()
     }
 
     /// Slows the platter by `ppm` millionths.
-    pub fn slowed(mut self, ppm: u64) -> Mechanics {
+    pub fn slowed_by(mut self, ppm: u64) -> Mechanics {
         let share = |value: u64, of: u64| ((u128::from(value) * u128::from(of)) / 1_000_000) as u64;
         (self.rate, self.period) = (share(self.rate, 1_000_000 - ppm), share(self.period, 1_000_000 + ppm));
         self.catch = CATCH.nanos() * self.rate;
@@ -503,96 +503,99 @@ impl Mechanics {
 
     /// Angle of the platter at `at`.
     #[inline(always)]
-    pub fn angle(&self, at: Instant) -> u64 {
+    pub fn angle_at(&self, at: Instant) -> u64 {
         self.phase.wrapping_add(at.nanos().wrapping_mul(self.rate))
     }
 
     /// Time to turn by `angle`.
     #[inline(always)]
-    pub fn turn(&self, angle: u64) -> Span {
-        turn(angle, self.period)
+    pub fn turning_time(&self, angle: u64) -> Span {
+        time_of_angle(angle, self.period)
     }
 
     /// Angle that passes in `span`, less than a revolution.
-    pub fn angle_of(&self, span: Span) -> u64 {
+    pub fn angle_passed_in(&self, span: Span) -> u64 {
         span.nanos().wrapping_mul(self.rate)
     }
 
     /// Angle of the platter at `at`, less the `catch` behind it that is still caught.
     #[inline(always)]
-    fn uncaught(&self, at: Instant) -> u64 {
-        self.angle(at).wrapping_sub(self.catch)
+    fn uncaught_angle(&self, at: Instant) -> u64 {
+        self.angle_at(at).wrapping_sub(self.catch)
     }
 
     /// Wait from `at` until `angle` comes under the head.
     #[inline(always)]
-    pub fn wait(&self, at: Instant, angle: u64) -> Span {
-        wait(angle.wrapping_sub(self.uncaught(at)), self.period, self.catch)
+    pub fn rotation_wait(&self, at: Instant, angle: u64) -> Span {
+        wait_beyond(angle.wrapping_sub(self.uncaught_angle(at)), self.period, self.catch)
     }
 
     #[inline]
-    fn turning(&self, at: Instant) -> Turning {
-        let (before, backwards) = (self.uncaught(at).wrapping_neg(), self.rate.wrapping_neg());
-        Turning { before, backwards, period: self.period, catch: self.catch }
+    fn rotation_from(&self, at: Instant) -> PlatterRotation {
+        let (before, backwards) = (self.uncaught_angle(at).wrapping_neg(), self.rate.wrapping_neg());
+        PlatterRotation { before, backwards, period: self.period, catch: self.catch }
     }
 
     /// Costs of reaching other places from `arm` and `at`.
     #[inline]
-    pub fn reach_from(&self, arm: Arm, at: Instant) -> Reach<'_> {
+    pub fn positioning_costs(&self, arm: Arm, at: Instant) -> PositioningCosts<'_> {
         let written = self.written.as_ref().unwrap_or(&self.seek.0);
         let [same, other] = [Span::ZERO, self.head_switch];
-        Reach {
+        PositioningCosts {
             ways: [
-                Way { times: SeekTimes::of(&self.seek.0), least: [same, other] },
-                Way { times: SeekTimes::of(written), least: [self.settled(same), self.settled(other)] },
+                MovementTimes { times: SeekTimes::new(&self.seek.0), least: [same, other] },
+                MovementTimes {
+                    times: SeekTimes::new(written),
+                    least: [self.write_movement(same), self.write_movement(other)],
+                },
             ],
             floors: &self.floors,
             arm,
             begun: at,
-            turning: self.turning(at),
+            turning: self.rotation_from(at),
         }
     }
 
     /// Costs of reads alone from `arm` and `at`.
     #[inline]
-    pub fn read_reach_from(&self, arm: Arm, at: Instant) -> ReadReach<'_> {
-        ReadReach {
-            way: Way { times: SeekTimes::of(&self.seek.0), least: [Span::ZERO, self.head_switch] },
+    pub fn read_positioning_costs(&self, arm: Arm, at: Instant) -> ReadPositioningCosts<'_> {
+        ReadPositioningCosts {
+            way: MovementTimes { times: SeekTimes::new(&self.seek.0), least: [Span::ZERO, self.head_switch] },
             floors: &self.floors,
             arm,
-            turning: self.turning(at),
+            turning: self.rotation_from(at),
         }
     }
 
     /// Time of the arm movement, or the head switch if longer, from `arm` to a track.
     #[inline(always)]
-    pub fn reach(&self, arm: Arm, cylinder: u32, head: u8, write: bool) -> Span {
+    pub fn movement_time(&self, arm: Arm, cylinder: u32, head: u8, write: bool) -> Span {
         let curve = match &self.write_seek {
             Some(curve) if write => curve,
             _ => &self.seek,
         };
-        let seek = curve.time(arm.cylinder.abs_diff(cylinder));
+        let seek = curve.seek_time(arm.cylinder.abs_diff(cylinder));
         seek.max(if arm.head == head { Span::ZERO } else { self.head_switch })
     }
 
     /// Extra time of a write after a movement of `seek`.
     #[inline]
-    pub fn settle(&self, seek: Span) -> Span {
-        settle(seek, self.write_settle, self.least_write)
+    pub fn extra_write_time(&self, seek: Span) -> Span {
+        settling_of_write(seek, self.write_settle, self.least_write)
     }
 
     /// Parts of the time from `at` until the first slot of `extent` comes under the head.
     #[inline]
-    pub fn position(&self, at: Instant, arm: Arm, extent: &Extent, write: bool) -> Positioning {
-        let seek = self.reach(arm, extent.cylinder, extent.head, write);
-        let settle = if write { self.settle(seek) } else { Span::ZERO };
-        Positioning { seek, settle, rotation: self.wait(at + seek + settle, extent.angle) }
+    pub fn positioning(&self, at: Instant, arm: Arm, extent: &Extent, write: bool) -> Positioning {
+        let seek = self.movement_time(arm, extent.cylinder, extent.head, write);
+        let settle = if write { self.extra_write_time(seek) } else { Span::ZERO };
+        Positioning { seek, settle, rotation: self.rotation_wait(at + seek + settle, extent.angle) }
     }
 
     /// Time in which the extent passes.
     #[inline]
-    pub fn transfer(&self, extent: &Extent) -> Span {
-        self.turn(extent.sweep())
+    pub fn transfer_time(&self, extent: &Extent) -> Span {
+        self.turning_time(extent.covered_angle())
     }
 }
 
@@ -607,46 +610,47 @@ mod tests {
             let time = |d: u32| Span::from_micros(500 + u64::from(d) * step + u64::from(d * 7919 % 97));
             (1..cylinders).map(|d| (d, time(d))).collect()
         };
-        let read = SeekCurve::table(&points(3, 1000), 1000).expect("rising distances");
-        let write = SeekCurve::table(&points(2, 300), 300).expect("rising distances");
+        let read = SeekCurve::from_points(&points(3, 1000), 1000).expect("rising distances");
+        let write = SeekCurve::from_points(&points(2, 300), 300).expect("rising distances");
         let mechanics = Mechanics::new(read.clone(), Span::ZERO, Span::ZERO, 7_200_000).expect("turns");
         let mechanics = mechanics.with_write_seek(write.clone());
-        let reach = mechanics.reach_from(Arm::default(), Instant::ZERO);
+        let reach = mechanics.positioning_costs(Arm::default(), Instant::ZERO);
         for distance in 0..1400 {
-            let least = |from: u64| (from..1500).map(|d| read.time(d as u32).min(write.time(d as u32))).min();
-            assert!(least(distance) >= Some(reach.floor(distance)), "{distance}");
+            let least = |from: u64| (from..1500).map(|d| read.seek_time(d as u32).min(write.seek_time(d as u32))).min();
+            assert!(least(distance) >= Some(reach.least_movement(distance)), "{distance}");
             // The shorter table's last stretch goes on.
             let stretch = distance.min(299) / FLOOR as u64 * FLOOR as u64;
-            assert_eq!(Some(reach.floor(distance)), least(stretch), "{distance}");
+            assert_eq!(Some(reach.least_movement(distance)), least(stretch), "{distance}");
         }
-        assert_eq!(reach.floor(u64::MAX), reach.floor(999));
+        assert_eq!(reach.least_movement(u64::MAX), reach.least_movement(999));
     }
 
     #[test]
     fn a_choice_waits_for_the_platter_as_an_access_does() {
-        let curve = SeekCurve::table(&[(1, Span::from_micros(400))], 50).expect("rises");
+        let curve = SeekCurve::from_points(&[(1, Span::from_micros(400))], 50).expect("rises");
         let mechanics = Mechanics::new(curve, Span::ZERO, Span::ZERO, 7_200_000).expect("turns").with_phase(12_345);
         let catch = mechanics.catch;
         assert!(catch > 1);
         for (ns, moved) in [(0, 0), (1, 400_000), (77_777_777, 8_333_333)] {
             let (at, moved) = (Instant::from_nanos(ns), Span::from_nanos(moved));
-            let there = mechanics.angle(at + moved);
+            let there = mechanics.angle_at(at + moved);
             let far = [0, 1, catch - 1, catch, catch + 1, 1 << 40, 1 << 63];
             for angle in far.iter().flat_map(|&by| [there.wrapping_add(by), there.wrapping_sub(by)]) {
                 // By the definition: nothing for what was passed by no more than that, else the way to it.
                 let behind = there.wrapping_sub(angle);
-                let wait = if behind <= catch { Span::ZERO } else { mechanics.turn(angle.wrapping_sub(there)) };
+                let wait = if behind <= catch { Span::ZERO } else { mechanics.turning_time(angle.wrapping_sub(there)) };
                 let arm = Arm::default();
-                assert_eq!(mechanics.wait(at + moved, angle), wait, "{ns} {angle}");
-                assert_eq!(mechanics.read_reach_from(arm, at).wait(moved, angle), wait, "{ns} {angle}");
-                assert_eq!(mechanics.reach_from(arm, at).wait(moved, angle), wait, "{ns} {angle}");
+                assert_eq!(mechanics.rotation_wait(at + moved, angle), wait, "{ns} {angle}");
+                assert_eq!(mechanics.read_positioning_costs(arm, at).rotation_wait(moved, angle), wait, "{ns} {angle}");
+                assert_eq!(mechanics.positioning_costs(arm, at).rotation_wait(moved, angle), wait, "{ns} {angle}");
             }
         }
     }
 
     #[test]
     fn a_choice_reckons_with_the_movement_and_settling_that_follow() {
-        let curve = |us: u64| SeekCurve::table(&[(1, Span::from_micros(us)), (50, Span::from_micros(us + 900))], 50);
+        let curve =
+            |us: u64| SeekCurve::from_points(&[(1, Span::from_micros(us)), (50, Span::from_micros(us + 900))], 50);
         let spans = [0, 700, 2000].map(Span::from_micros);
         let shapes = spans.iter().flat_map(|&switch| spans.iter().map(move |&settle| (switch, settle)));
         for ((switch, settle), least) in shapes.flat_map(|shape| spans.map(|least| (shape, least))) {
@@ -658,12 +662,12 @@ mod tests {
                 places.flat_map(move |(cylinder, head)| [false, true].map(|write| (mechanics, cylinder, head, write)))
             }) {
                 let arm = Arm { cylinder: 5, head: 0 };
-                let seek = mechanics.reach(arm, cylinder, head, write);
-                let settle = if write { mechanics.settle(seek) } else { Span::ZERO };
-                let reach = mechanics.reach_from(arm, Instant::ZERO);
-                assert_eq!(reach.movement(cylinder, head, write), seek + settle, "{cylinder} {head} {write}");
-                let reading = mechanics.read_reach_from(arm, Instant::ZERO);
-                assert!(write || reading.movement(cylinder, head) == seek, "{cylinder} {head}");
+                let seek = mechanics.movement_time(arm, cylinder, head, write);
+                let settle = if write { mechanics.extra_write_time(seek) } else { Span::ZERO };
+                let reach = mechanics.positioning_costs(arm, Instant::ZERO);
+                assert_eq!(reach.movement_time(cylinder, head, write), seek + settle, "{cylinder} {head} {write}");
+                let reading = mechanics.read_positioning_costs(arm, Instant::ZERO);
+                assert!(write || reading.movement_time(cylinder, head) == seek, "{cylinder} {head}");
             }
         }
     }
@@ -673,7 +677,7 @@ mod tests {
     #[test]
     fn what_writing_adds_is_its_settle_after_a_movement_and_what_is_missing_of_the_least() {
         let points = [(1, Span::from_micros(400)), (50, Span::from_micros(1300))];
-        let curve = SeekCurve::table(&points, 51).expect("rises");
+        let curve = SeekCurve::from_points(&points, 51).expect("rises");
         let plain = Mechanics::new(curve, Span::from_micros(700), Span::from_micros(250), 7_200_000).expect("turns");
         let least = plain.clone().with_least_write(Span::from_millis(1));
         // Cylinder, head; movement, settle, and settle where positioning takes a millisecond at least.
@@ -691,7 +695,7 @@ mod tests {
                 let extent =
                     Extent { lba: 0, sectors: 1, cylinder, head, angle: 0, slot: 1 << 58, before: 0, behind: 63 };
                 for begun in [0, 1_000_000, 7_700_000] {
-                    let position = |write| mechanics.position(Instant::from_nanos(begun), arm, &extent, write);
+                    let position = |write| mechanics.positioning(Instant::from_nanos(begun), arm, &extent, write);
                     let (read, written) = (position(false), position(true));
                     assert_eq!((read.seek.nanos(), read.settle.nanos()), (seek, 0), "{cylinder} {head}");
                     assert_eq!((written.seek.nanos(), written.settle.nanos()), (seek, settle), "{cylinder} {head}");

@@ -22,19 +22,19 @@ use super::profile::MediaCacheSpec as Spec;
 /// Contents of the media cache; on the medium, so that a power failure does not change them.
 #[derive(Clone, Debug)]
 pub(super) struct MediaCache {
-    stretches: Vec<Stretch>,
+    stretches: Vec<ReservedStretch>,
     largest: u32,
     /// Entries by first block; none overlaps another.
-    entries: BTreeMap<u64, Entry>,
+    entries: BTreeMap<u64, MediaCacheEntry>,
     /// Write in progress into the media cache.
-    writing: Option<(u64, Entry)>,
+    writing: Option<(u64, MediaCacheEntry)>,
     /// Entries read back, to be written home next.
-    moving: VecDeque<(u64, Entry)>,
+    moving: VecDeque<(u64, MediaCacheEntry)>,
 }
 
 /// A reserved stretch of slots, filled from its first on.
 #[derive(Clone, Copy, Debug)]
-struct Stretch {
+struct ReservedStretch {
     first: u64,
     end: u64,
     next: u64,
@@ -44,7 +44,7 @@ struct Stretch {
 
 /// A run of blocks in the media cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Entry {
+struct MediaCacheEntry {
     sectors: u32,
     slot: u64,
     stretch: usize,
@@ -54,7 +54,7 @@ impl MediaCache {
     pub(super) fn new(spec: &Spec) -> MediaCache {
         let stretches = (0..u64::from(spec.stretches)).map(|index| {
             let first = spec.first_slot + index * spec.stride;
-            Stretch { first, end: first + spec.slots, next: first, live: 0 }
+            ReservedStretch { first, end: first + spec.slots, next: first, live: 0 }
         });
         let (entries, writing, moving) = Default::default();
         MediaCache { stretches: stretches.collect(), largest: spec.largest, entries, writing, moving }
@@ -63,7 +63,7 @@ impl MediaCache {
     /// Slots for `sectors` blocks from `lba` in the stretch with room that is nearest to `cylinder`, and the stretch.
     /// Slots are aligned to physical sectors of `unit` blocks as the blocks are, and begin in a fresh one. Returns
     /// `None` if there are too many blocks, or no room.
-    pub(super) fn place(
+    pub(super) fn find_place(
         &self,
         (geometry, unit): (&Geometry, u64),
         cylinder: u32,
@@ -74,7 +74,7 @@ impl MediaCache {
             return None;
         }
         let places = self.stretches.iter().enumerate().filter_map(|(index, stretch)| {
-            let extent = stretch.room(geometry, lba % unit, unit, sectors)?;
+            let extent = stretch.find_room(geometry, lba % unit, unit, sectors)?;
             Some((extent.cylinder.abs_diff(cylinder), index, extent))
         });
         let (_, index, extent) = places.min_by_key(|&(distance, index, _)| (distance, index))?;
@@ -82,30 +82,30 @@ impl MediaCache {
     }
 
     /// Begins a write into the media cache.
-    pub(super) fn begin(&mut self, lba: u64, sectors: u32, slot: u64, stretch: usize) {
+    pub(super) fn begin_write(&mut self, lba: u64, sectors: u32, slot: u64, stretch: usize) {
         let into = &mut self.stretches[stretch];
         into.next = slot + u64::from(sectors);
         into.live += 1;
-        self.writing = Some((lba, Entry { sectors, slot, stretch }));
+        self.writing = Some((lba, MediaCacheEntry { sectors, slot, stretch }));
     }
 
     /// Ends the write in progress. Returns true if there was one.
-    pub(super) fn end(&mut self) -> bool {
+    pub(super) fn end_write(&mut self) -> bool {
         let Some((lba, entry)) = self.writing.take() else { return false };
-        self.forget(lba, lba + u64::from(entry.sectors));
+        self.remove_blocks(lba, lba + u64::from(entry.sectors));
         self.entries.insert(lba, entry);
         true
     }
 
     /// Drops the write in progress and all that was read back, after a power cut.
-    pub(super) fn cut_off(&mut self) {
+    pub(super) fn abort_transfers(&mut self) {
         if let Some((_, entry)) = self.writing.take() {
-            self.drop_from(entry.stretch);
+            self.subtract_entry(entry.stretch);
         }
         self.moving.clear();
     }
 
-    fn drop_from(&mut self, stretch: usize) {
+    fn subtract_entry(&mut self, stretch: usize) {
         let stretch = &mut self.stretches[stretch];
         stretch.live -= 1;
         if stretch.live == 0 {
@@ -114,39 +114,39 @@ impl MediaCache {
     }
 
     /// Entries that hold any of `lba..end`, last first.
-    fn meeting(&self, lba: u64, end: u64) -> impl Iterator<Item = (u64, Entry)> + '_ {
+    fn overlapping_entries(&self, lba: u64, end: u64) -> impl Iterator<Item = (u64, MediaCacheEntry)> + '_ {
         let before = self.entries.range(..end).rev().map(|(&lba, &entry)| (lba, entry));
         before.take_while(move |(first, entry)| first + u64::from(entry.sectors) > lba)
     }
 
     /// Removes blocks `lba..end`, which are at home, or newer elsewhere.
-    pub(super) fn forget(&mut self, lba: u64, end: u64) {
+    pub(super) fn remove_blocks(&mut self, lba: u64, end: u64) {
         loop {
-            let last = self.meeting(lba, end).next();
+            let last = self.overlapping_entries(lba, end).next();
             let Some((first, entry)) = last else { return };
             self.entries.remove(&first);
             let last = first + u64::from(entry.sectors);
             if first < lba {
-                self.keep(first, Entry { sectors: (lba - first) as u32, ..entry });
+                self.insert_entry(first, MediaCacheEntry { sectors: (lba - first) as u32, ..entry });
             }
             if end < last {
                 let (sectors, slot) = ((last - end) as u32, entry.slot + (end - first));
-                self.keep(end, Entry { sectors, slot, ..entry });
+                self.insert_entry(end, MediaCacheEntry { sectors, slot, ..entry });
             }
-            self.drop_from(entry.stretch);
+            self.subtract_entry(entry.stretch);
         }
     }
 
-    fn keep(&mut self, lba: u64, entry: Entry) {
+    fn insert_entry(&mut self, lba: u64, entry: MediaCacheEntry) {
         self.stretches[entry.stretch].live += 1;
         self.entries.insert(lba, entry);
     }
 
     /// First part of `lba..end` that is in the media cache, as the slots that hold it.
     pub(super) fn first_part(&self, geometry: &Geometry, lba: u64, end: u64) -> Option<Extent> {
-        let (first, entry) = self.meeting(lba, end).last().filter(|_| lba < end)?;
+        let (first, entry) = self.overlapping_entries(lba, end).last().filter(|_| lba < end)?;
         let (from, to) = (first.max(lba), (first + u64::from(entry.sectors)).min(end));
-        let extent = geometry.at_slot(entry.slot + (from - first), (to - from) as u32);
+        let extent = geometry.slot_extent(entry.slot + (from - first), (to - from) as u32);
         Some(Extent { lba: from, ..extent })
     }
 
@@ -171,8 +171,8 @@ impl MediaCache {
     }
 
     /// Selects the entries of the track nearest to `cylinder` to be moved home. Returns the slots that hold them.
-    pub(super) fn take_up_track(&mut self, geometry: &Geometry, cylinder: u32) -> Option<(u64, u64)> {
-        let track = self.next_track(geometry, cylinder);
+    pub(super) fn select_track_to_move(&mut self, geometry: &Geometry, cylinder: u32) -> Option<(u64, u64)> {
+        let track = self.next_track_entries(geometry, cylinder);
         let slots = track.iter().map(|(_, entry)| (entry.slot, entry.slot + u64::from(entry.sectors)));
         let (first, end) = slots.fold((u64::MAX, 0), |(low, high), (from, to)| (low.min(from), high.max(to)));
         self.moving = track.into();
@@ -180,8 +180,8 @@ impl MediaCache {
     }
 
     /// Entries to be moved home next: those of the track nearest to `cylinder`.
-    fn next_track(&self, geometry: &Geometry, cylinder: u32) -> Vec<(u64, Entry)> {
-        let place = |entry: &Entry| geometry.at_slot(entry.slot, 1);
+    fn next_track_entries(&self, geometry: &Geometry, cylinder: u32) -> Vec<(u64, MediaCacheEntry)> {
+        let place = |entry: &MediaCacheEntry| geometry.slot_extent(entry.slot, 1);
         let nearest = self.entries.values().min_by_key(|entry| (place(entry).cylinder.abs_diff(cylinder), entry.slot));
         let Some(track) = nearest.map(|entry| place(entry).cylinder_and_head()) else { return Vec::new() };
         let there = self.entries.iter().map(|(&lba, &entry)| (lba, entry));
@@ -189,12 +189,12 @@ impl MediaCache {
     }
 }
 
-impl Stretch {
+impl ReservedStretch {
     /// The first place for `sectors` slots on one track, the first of them `offset` slots into a physical sector.
-    fn room(&self, geometry: &Geometry, offset: u64, unit: u64, sectors: u32) -> Option<Extent> {
+    fn find_room(&self, geometry: &Geometry, offset: u64, unit: u64, sectors: u32) -> Option<Extent> {
         let mut slot = self.next.next_multiple_of(unit) + offset;
         while slot + u64::from(sectors) <= self.end {
-            let extent = geometry.at_slot(slot, u32::MAX);
+            let extent = geometry.slot_extent(slot, u32::MAX);
             if extent.sectors >= sectors {
                 return Some(Extent { lba: slot, ..extent });
             }
@@ -256,10 +256,10 @@ mod tests {
     }
 
     fn write(rng: &mut Rng, media: &mut MediaCache, geometry: &Geometry, table: &mut Table) {
-        let unit = if rng.percent(50) { 8 } else { 1 };
+        let unit = if rng.draw_chance(50) { 8 } else { 1 };
         let sectors = 1 + rng.below(9);
         let (cylinder, lba) = (rng.below(30), rng.below(BLOCKS - sectors));
-        let found = media.place((geometry, unit), cylinder as u32, lba, sectors as u32);
+        let found = media.find_place((geometry, unit), cylinder as u32, lba, sectors as u32);
         let expected = if sectors > 8 { None } else { table.place(cylinder, lba, unit, sectors) };
         assert_eq!(
             found.map(|(extent, stretch)| (extent.lba, stretch)),
@@ -267,15 +267,15 @@ mod tests {
             "{sectors} of {lba} from {cylinder}"
         );
         let Some((slot, stretch)) = expected else { return };
-        media.begin(lba, sectors as u32, slot, stretch);
+        media.begin_write(lba, sectors as u32, slot, stretch);
         assert!(media.is_writing());
-        if rng.percent(10) {
-            media.cut_off();
+        if rng.draw_chance(10) {
+            media.abort_transfers();
             // Its slots stay behind, unless nothing else is there.
             table.next[stretch] = slot + sectors;
             table.forget(0, 0);
         } else {
-            assert!(media.end() && !media.end());
+            assert!(media.end_write() && !media.end_write());
             table.next[stretch] = slot + sectors;
             for block in 0..sectors {
                 table.slots[(lba + block) as usize] = Some(slot + block);
@@ -292,7 +292,7 @@ mod tests {
         assert_eq!(found.map(|extent| extent.lba), first, "{lba}..{end}");
         let (Some(first), Some(found)) = (first, found) else { return };
         let slot = table.slots[first as usize].expect("it was found");
-        let there = geometry.at_slot(slot, found.sectors);
+        let there = geometry.slot_extent(slot, found.sectors);
         assert_eq!((found.cylinder, found.head, found.angle), (there.cylinder, there.head, there.angle));
         for block in 0..u64::from(found.sectors) {
             assert_eq!(table.slots[(first + block) as usize], Some(slot + block), "{lba}..{end}, {block}");
@@ -315,7 +315,7 @@ mod tests {
                     6..9 => {
                         let lba = rng.below(BLOCKS);
                         let end = (lba + 1 + rng.below(30)).min(BLOCKS);
-                        media.forget(lba, end);
+                        media.remove_blocks(lba, end);
                         table.forget(lba, end);
                     }
                     _ => moved += move_track(&mut rng, &mut media, &geometry, &mut table),
@@ -336,13 +336,13 @@ mod tests {
         let slots: Vec<u64> = table.slots.iter().flatten().copied().collect();
         let far = |slot: &u64| ((slot / 32).abs_diff(cylinder), *slot);
         let nearest = slots.iter().min_by_key(|slot| far(slot)).map(|slot| slot / 16);
-        let taken = media.take_up_track(geometry, cylinder as u32);
+        let taken = media.select_track_to_move(geometry, cylinder as u32);
         let on_track: Vec<u64> = slots.iter().filter(|slot| Some(*slot / 16) == nearest).copied().collect();
         let ends = on_track.iter().min().map(|&low| (low, on_track.iter().max().expect("one") + 1));
         assert_eq!(taken, ends, "from cylinder {cylinder}");
         // Some of it is written anew, or to its home, before its turn.
         let gone = rng.below(BLOCKS);
-        media.forget(gone, (gone + 4).min(BLOCKS));
+        media.remove_blocks(gone, (gone + 4).min(BLOCKS));
         table.forget(gone, (gone + 4).min(BLOCKS));
         let mut moved = 0;
         while let Some((lba, sectors)) = media.pop_moving() {
@@ -350,7 +350,7 @@ mod tests {
                 let slot = table.slots[block as usize].expect("what is moved is there");
                 assert!(on_track.contains(&slot), "block {block} was not taken up");
             }
-            media.forget(lba, lba + u64::from(sectors));
+            media.remove_blocks(lba, lba + u64::from(sectors));
             table.forget(lba, lba + u64::from(sectors));
             moved += sectors;
         }

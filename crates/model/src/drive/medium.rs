@@ -1,10 +1,10 @@
 //! The medium: where arm and platter are, which access is in progress, and when the next may start. Nothing here knows
 //! what is worth doing next, or who waits for it.
 
-use super::access::{Access, Passes, Sweep};
+use super::access::{Access, AccessTiming, Passes};
 use super::geometry::{Extent, Geometry};
-use super::mechanics::{Arm, Mechanics, Reach, ReadReach};
-use super::movement::{Errand, MovementListener};
+use super::mechanics::{Arm, Mechanics, PositioningCosts, ReadPositioningCosts};
+use super::movement::{MovementListener, MovementPurpose};
 use super::profile::Profile;
 use super::recovery::{Recovery, WeakPlaces};
 use super::stream::{DiskMechanism, MediaStream};
@@ -23,7 +23,7 @@ pub(super) enum Activity {
         /// Blocks and start of the access.
         access: Access,
         /// Timing of the access.
-        sweep: Sweep,
+        sweep: AccessTiming,
         /// Purpose of the access.
         purpose: Purpose,
         /// The read-ahead that follows it.
@@ -45,12 +45,12 @@ pub(super) enum Purpose {
 }
 
 impl Purpose {
-    fn errand(self, write: bool) -> Errand {
+    fn movement_purpose(self, write: bool) -> MovementPurpose {
         match self {
-            Purpose::Destage(_) => Errand::Destage,
-            Purpose::Moving => Errand::Home,
-            Purpose::Command { .. } if write => Errand::Write,
-            Purpose::Command { .. } => Errand::Read,
+            Purpose::Destage(_) => MovementPurpose::Destage,
+            Purpose::Moving => MovementPurpose::Home,
+            Purpose::Command { .. } if write => MovementPurpose::Write,
+            Purpose::Command { .. } => MovementPurpose::Read,
         }
     }
 }
@@ -153,7 +153,7 @@ impl Medium {
 
     /// Rest of the track from block `lba` on.
     #[inline]
-    pub(super) fn track(&self, lba: u64) -> Extent {
+    pub(super) fn track_from(&self, lba: u64) -> Extent {
         self.geometry.extent(lba, u32::MAX)
     }
 
@@ -165,14 +165,14 @@ impl Medium {
 
     /// First weak block in `lba..end`.
     #[inline]
-    pub(super) fn first_weak(&self, lba: u64, end: u64) -> Option<u64> {
-        self.weak.first_in(lba, end)
+    pub(super) fn first_weak_block(&self, lba: u64, end: u64) -> Option<u64> {
+        self.weak.first_weak_block(lba, end)
     }
 
     /// Outcome of a read of `lba..end`.
     #[inline]
-    pub(super) fn recovery(&self, lba: u64, end: u64) -> Recovery {
-        self.weak.recovery(lba, end, &self.mechanics)
+    pub(super) fn read_outcome(&self, lba: u64, end: u64) -> Recovery {
+        self.weak.read_outcome(lba, end, &self.mechanics)
     }
 
     /// Block after the last on the track of `first`, or on its cylinder.
@@ -182,7 +182,7 @@ impl Medium {
             return end;
         }
         while end < self.geometry.sectors() {
-            let next = self.track(end);
+            let next = self.track_from(end);
             if next.cylinder != first.cylinder || (next.head != first.head && !cylinder) {
                 break;
             }
@@ -192,18 +192,18 @@ impl Medium {
     }
 
     /// Rotational delay of the first pass of an access.
-    pub(super) fn first_wait(&self, access: &Access) -> Span {
+    pub(super) fn first_rotation(&self, access: &Access) -> Span {
         access.passes(&self.geometry, &self.mechanics).next().map_or(Span::ZERO, |pass| pass.rotation)
     }
 
     /// Number of blocks, at most `room`, that pass before those of `first` while its track turns for `rotation`.
     #[inline(never)]
-    pub(super) fn free_blocks(&self, first: &Extent, rotation: Span, room: u64) -> u64 {
+    pub(super) fn free_blocks_before(&self, first: &Extent, rotation: Span, room: u64) -> u64 {
         let (geometry, lba) = (&self.geometry, first.lba);
-        let passed = self.mechanics.angle_of(rotation) / first.slot.max(1);
+        let passed = self.mechanics.angle_passed_in(rotation) / first.slot.max(1);
         let mut free = passed.min(u64::from(first.before)).min(lba).min(room);
         // A weak block that passes is not read.
-        while let Some(weak) = self.first_weak(lba - free, lba) {
+        while let Some(weak) = self.first_weak_block(lba - free, lba) {
             free = lba - 1 - weak;
         }
         if geometry.is_unbroken(lba - free, lba) {
@@ -220,14 +220,14 @@ impl Medium {
 
     /// Costs of reaching other places from where the arm is at `now`.
     #[inline(always)]
-    pub(super) fn reach(&self, now: Instant) -> Reach<'_> {
-        self.mechanics.reach_from(self.arm, now)
+    pub(super) fn positioning_costs(&self, now: Instant) -> PositioningCosts<'_> {
+        self.mechanics.positioning_costs(self.arm, now)
     }
 
     /// Costs of reads alone from where the arm is at `now`.
     #[inline(always)]
-    pub(super) fn read_reach(&self, now: Instant) -> ReadReach<'_> {
-        self.mechanics.read_reach_from(self.arm, now)
+    pub(super) fn read_positioning_costs(&self, now: Instant) -> ReadPositioningCosts<'_> {
+        self.mechanics.read_positioning_costs(self.arm, now)
     }
 
     /// Candidate for the first `sectors` blocks of `track`, or for all of it.
@@ -237,17 +237,17 @@ impl Medium {
             // A read that begins wherever the head lands in its blocks is done when the platter has turned once.
             true => {
                 let sweep = track.slot.wrapping_mul(u64::from(sectors.min(track.sectors)));
-                self.mechanics.turn(sweep.wrapping_neg())
+                self.mechanics.turning_time(sweep.wrapping_neg())
             }
             false => Span::from_nanos(u64::MAX),
         };
-        Target::on(track, slot, write, longest)
+        Target::on_track(track, slot, write, longest)
     }
 
     /// Access from the block at `first` to `end`, the arm being at `from`; the data of a write cross the link between
     /// the two instants of `data`.
     #[inline(always)]
-    pub(super) fn access(
+    pub(super) fn plan_access(
         &self,
         now: Instant,
         from: Arm,
@@ -262,9 +262,13 @@ impl Medium {
             first,
             sectors,
             write,
-            data_at: if write { self.writable_at(&first, sectors, data).max(self.whole_at(now, &first)) } else { now },
+            data_at: if write {
+                self.earliest_write_start(&first, sectors, data).max(self.whole_sector_start(now, &first))
+            } else {
+                now
+            },
             zero_latency: self.zero_latency && !write,
-            lead: self.lead(sectors),
+            lead: self.lead_sectors(sectors),
             rereads: (false, false),
             late: false,
             verify: write && self.verify,
@@ -273,13 +277,13 @@ impl Medium {
 
     /// Timing of `access`.
     #[inline(always)]
-    pub(super) fn sweep(&self, access: &Access) -> Sweep {
-        access.sweep(&self.geometry, &self.mechanics)
+    pub(super) fn access_timing(&self, access: &Access) -> AccessTiming {
+        access.total_timing(&self.geometry, &self.mechanics)
     }
 
     /// Timing of a read of `sectors` blocks that are all on the track of `first`.
     #[inline(always)]
-    pub(super) fn read_on_track(&self, now: Instant, from: Arm, first: Extent, sectors: u32) -> Sweep {
+    pub(super) fn track_read_timing(&self, now: Instant, from: Arm, first: Extent, sectors: u32) -> AccessTiming {
         let access = Access {
             start: now,
             from,
@@ -288,17 +292,17 @@ impl Medium {
             write: false,
             data_at: now,
             zero_latency: self.zero_latency,
-            lead: self.lead(sectors),
+            lead: self.lead_sectors(sectors),
             rereads: (false, false),
             late: false,
             verify: false,
         };
-        access.sweep_track(&self.mechanics)
+        access.single_track_timing(&self.mechanics)
     }
 
     /// Blocks of a read of `sectors` that are in the buffer before the link starts.
     #[inline(always)]
-    fn lead(&self, sectors: u32) -> u32 {
+    fn lead_sectors(&self, sectors: u32) -> u32 {
         (sectors * self.buffer_full / 100).max(1)
     }
 
@@ -308,26 +312,26 @@ impl Medium {
     }
 
     /// Instant and arm position at which another access may follow one with this timing.
-    pub(super) fn after(&self, sweep: &Sweep) -> (Instant, Arm) {
+    pub(super) fn state_after(&self, sweep: &AccessTiming) -> (Instant, Arm) {
         (sweep.end + self.dispatch, sweep.arm)
     }
 
     /// Earliest start of a write of `sectors` blocks in which none is late, its data crossing the link evenly between
     /// the two instants given.
-    pub(super) fn writable_at(&self, first: &Extent, sectors: u32, (from, to): (Instant, Instant)) -> Instant {
+    pub(super) fn earliest_write_start(&self, first: &Extent, sectors: u32, (from, to): (Instant, Instant)) -> Instant {
         let mechanics = &self.mechanics;
         let behind = u128::from(first.slot) * u128::from(sectors - 1);
         let one = Span::from_nanos(to.since(from).nanos().div_ceil(u64::from(sectors)));
         // A lower bound: a longer write changes tracks as well.
-        let passing = mechanics.revolutions((behind >> 64) as u64) + mechanics.turn(behind as u64);
+        let passing = mechanics.revolutions((behind >> 64) as u64) + mechanics.turning_time(behind as u64);
         (from + one).max(Instant::from_nanos(to.nanos().saturating_sub(passing.nanos())))
     }
 
     /// Earliest start of a write to `first` that continues the physical sector in which the last write ended: that
     /// sector must come round again, to be written as a whole.
-    fn whole_at(&self, now: Instant, first: &Extent) -> Instant {
+    fn whole_sector_start(&self, now: Instant, first: &Extent) -> Instant {
         match !first.lba.is_multiple_of(self.unit) && self.half_written == Some(first.lba / self.unit) {
-            true => now + self.mechanics.turn(first.slot.saturating_mul(self.unit)),
+            true => now + self.mechanics.turning_time(first.slot.saturating_mul(self.unit)),
             false => Instant::ZERO,
         }
     }
@@ -341,7 +345,7 @@ impl Medium {
 
     /// Timing of the access in progress.
     #[inline]
-    pub(super) fn sweeping(&self) -> Option<&Sweep> {
+    pub(super) fn current_timing(&self) -> Option<&AccessTiming> {
         match &self.activity {
             Activity::Access { sweep, .. } => Some(sweep),
             _ => None,
@@ -361,13 +365,13 @@ impl Medium {
 
     /// True if the access in progress is that of the command in `slot`.
     #[inline]
-    pub(super) fn serves(&self, slot: u16) -> bool {
+    pub(super) fn serves_command(&self, slot: u16) -> bool {
         matches!(self.activity, Activity::Access { purpose: Purpose::Command { slot: on, .. }, .. } if on == slot)
     }
 
     /// Read-ahead that runs, or follows the access in progress, with the end of that access.
     #[inline]
-    pub(super) fn reading_ahead(&self) -> Option<(&MediaStream, Option<Instant>)> {
+    pub(super) fn current_read_ahead(&self) -> Option<(&MediaStream, Option<Instant>)> {
         match &self.activity {
             Activity::Prefetch(stream) => Some((stream, None)),
             Activity::Access { then: Some(stream), sweep, .. } => Some((stream, Some(sweep.end))),
@@ -377,8 +381,8 @@ impl Medium {
 
     /// Segment being filled, by a read or the read-ahead after it.
     #[inline]
-    pub(super) fn filling(&mut self, now: Instant) -> Option<usize> {
-        self.settle_stream(now);
+    pub(super) fn filling_segment(&mut self, now: Instant) -> Option<usize> {
+        self.advance_read_ahead(now);
         match &self.activity {
             Activity::Prefetch(stream) => Some(stream.segment),
             Activity::Access { purpose: Purpose::Command { segment, .. }, .. } => *segment,
@@ -393,17 +397,17 @@ impl Medium {
     }
 
     /// Time in which a choice may be revised.
-    pub(super) fn revises(&self) -> Span {
+    pub(super) fn revision_time(&self) -> Span {
         self.revise
     }
 
     /// Delays the choice of the next access until `at`.
-    pub(super) fn wait_until(&mut self, at: Instant) {
+    pub(super) fn delay_choice_until(&mut self, at: Instant) {
         self.free = self.free.max(at);
     }
 
     /// Number of seeks, and of those against the direction of the one before.
-    pub(super) fn seeks(&self) -> (u64, u64) {
+    pub(super) fn seek_counts(&self) -> (u64, u64) {
         (self.seeks, self.reversals)
     }
 
@@ -411,34 +415,34 @@ impl Medium {
 
     /// Starts `access`. If it writes only a part of a physical sector, it reads the rest, unless that is `known`.
     #[inline]
-    pub(super) fn start(&mut self, mut access: Access, purpose: Purpose, known: impl Fn(u64, u64) -> bool) {
+    pub(super) fn start_access(&mut self, mut access: Access, purpose: Purpose, known: impl Fn(u64, u64) -> bool) {
         if access.write && self.unit > 1 {
-            access.rereads = self.rereads(access.lba(), access.end(), known);
+            access.rereads = self.partial_sectors(access.lba(), access.end(), known);
             self.half_written = (!access.end().is_multiple_of(self.unit)).then_some(access.end() / self.unit);
         }
         if access.write && self.late_percent > 0 && access.first.cylinder != self.arm.cylinder {
-            access.late = self.lateness.percent(self.late_percent);
+            access.late = self.lateness.draw_chance(self.late_percent);
         }
-        let sweep = self.sweep(&access);
-        self.note_seek(self.arm.cylinder, access.first.cylinder);
+        let sweep = self.access_timing(&access);
+        self.count_seek(self.arm.cylinder, access.first.cylinder);
         self.activity = Activity::Access { access, sweep, purpose, then: None };
     }
 
     /// True for the start, and for the end, of a write of `lba..end` that covers only part of a physical sector: the
     /// sector is read first, unless its rest is known or was written last.
-    fn rereads(&self, lba: u64, end: u64, known: impl Fn(u64, u64) -> bool) -> (bool, bool) {
+    fn partial_sectors(&self, lba: u64, end: u64, known: impl Fn(u64, u64) -> bool) -> (bool, bool) {
         let unit = self.unit;
         let known = |from: u64, to: u64| from == to || self.half_written == Some(from / unit) || known(from, to);
         (!known(lba / unit * unit, lba), !known(end, end.next_multiple_of(unit)))
     }
 
     /// Forgets the half-written physical sector: the next write does not continue it.
-    pub(super) fn forget_half(&mut self) {
+    pub(super) fn forget_half_written(&mut self) {
         self.half_written = None;
     }
 
     /// Counts the seek of an access to `cylinder`, the heads being at `from`.
-    fn note_seek(&mut self, from: u32, cylinder: u32) {
+    fn count_seek(&mut self, from: u32, cylinder: u32) {
         if from != cylinder {
             let inward = cylinder > from;
             self.reversals += u64::from(self.seeks > 0 && inward != self.inward);
@@ -449,16 +453,16 @@ impl Medium {
 
     /// Adds `retries` to the access in progress. Returns when it ends and where the arm is then.
     #[inline]
-    pub(super) fn try_again(&mut self, retries: u64) -> Option<(Instant, Arm)> {
+    pub(super) fn add_retries(&mut self, retries: u64) -> Option<(Instant, Arm)> {
         let Activity::Access { sweep, .. } = &mut self.activity else { return None };
         if retries > 0 {
-            sweep.try_again(self.mechanics.revolutions(retries));
+            sweep.add_retries(self.mechanics.revolutions(retries));
         }
         Some((sweep.end, sweep.arm))
     }
 
     /// The access in progress.
-    pub(super) fn accessing(&self) -> Option<&Access> {
+    pub(super) fn current_access(&self) -> Option<&Access> {
         match &self.activity {
             Activity::Access { access, .. } => Some(access),
             _ => None,
@@ -467,7 +471,7 @@ impl Medium {
 
     /// Sets the read-ahead that follows the access in progress.
     #[inline]
-    pub(super) fn go_on_with(&mut self, stream: Option<MediaStream>) {
+    pub(super) fn set_read_ahead(&mut self, stream: Option<MediaStream>) {
         if let Activity::Access { then, .. } = &mut self.activity {
             *then = stream;
         }
@@ -481,7 +485,7 @@ impl Medium {
     pub(super) fn end_access(&mut self, now: Instant, goes_on: impl Fn(u64) -> bool) {
         let Activity::Access { access, sweep, purpose, then } = &self.activity else { return };
         if let Some(listener) = &self.listener {
-            listener.hear(access, self.passes(access), purpose.errand(access.write), sweep.end);
+            listener.record_access(access, self.passes(access), purpose.movement_purpose(access.write), sweep.end);
         }
         self.arm = sweep.arm;
         let at_once = self.dispatch > Span::ZERO && goes_on(access.end());
@@ -495,40 +499,40 @@ impl Medium {
     }
 
     /// Makes blocks `lba..end` sound again, which were written in place.
-    pub(super) fn refresh(&mut self, lba: u64, end: u64) {
-        self.weak.refresh(lba, end);
+    pub(super) fn refresh_blocks(&mut self, lba: u64, end: u64) {
+        self.weak.remove_written(lba, end);
     }
 
     /// Records an access that took place with nothing else in progress; `stream` follows it.
     #[inline]
-    pub(super) fn went_through(&mut self, access: &Access, sweep: &Sweep, stream: Option<MediaStream>) {
-        self.note_seek(access.from.cylinder, access.first.cylinder);
+    pub(super) fn record_lone_access(&mut self, access: &Access, sweep: &AccessTiming, stream: Option<MediaStream>) {
+        self.count_seek(access.from.cylinder, access.first.cylinder);
         if let Some(listener) = &self.listener {
-            listener.hear(access, self.passes(access), Errand::Read, sweep.end);
+            listener.record_access(access, self.passes(access), MovementPurpose::Read, sweep.end);
         }
         self.activity = stream.map_or(Activity::Idle, Activity::Prefetch);
-        (self.free, self.arm) = self.after(sweep);
+        (self.free, self.arm) = self.state_after(sweep);
     }
 
     /// True if movements are listened to.
     #[inline]
-    pub(super) fn is_listened_to(&self) -> bool {
+    pub(super) fn has_listener(&self) -> bool {
         self.listener.is_some()
     }
 
     /// Records an access to one track that took place, with nothing else in progress, from cylinder `from`; `stream`
     /// follows it.
     #[inline(always)]
-    pub(super) fn passed_over(&mut self, from: u32, sweep: &Sweep, stream: Option<MediaStream>) {
-        self.note_seek(from, sweep.arm.cylinder);
+    pub(super) fn record_lone_track_access(&mut self, from: u32, sweep: &AccessTiming, stream: Option<MediaStream>) {
+        self.count_seek(from, sweep.arm.cylinder);
         self.activity = stream.map_or(Activity::Idle, Activity::Prefetch);
-        (self.free, self.arm) = self.after(sweep);
+        (self.free, self.arm) = self.state_after(sweep);
     }
 
     /// Breaks off the access in progress at `now`; the arm stays on the track that it reached.
-    pub(super) fn stop(&mut self, now: Instant) {
+    pub(super) fn stop_access(&mut self, now: Instant) {
         let Activity::Access { access, .. } = &self.activity else { return };
-        let reached = self.passes(access).take_while(|pass| pass.begin() <= now).last();
+        let reached = self.passes(access).take_while(|pass| pass.transfer_start() <= now).last();
         if let Some(pass) = reached {
             self.arm = Arm { cylinder: pass.extent.cylinder, head: pass.extent.head };
         }
@@ -537,12 +541,12 @@ impl Medium {
     }
 
     /// Ends all activity.
-    pub(super) fn rest(&mut self) {
+    pub(super) fn stop_activity(&mut self) {
         self.activity = Activity::Idle;
     }
 
     /// Makes the medium free at `now`.
-    pub(super) fn restart(&mut self, now: Instant) {
+    pub(super) fn make_free(&mut self, now: Instant) {
         self.free = now;
     }
 
@@ -550,17 +554,24 @@ impl Medium {
 
     /// Read-ahead from `extent`, a track's rest, up to `limit`, that starts at `at` with the arm at `arm`.
     #[inline]
-    pub(super) fn stream(&self, at: Instant, arm: Arm, extent: Extent, limit: u64, segment: usize) -> MediaStream {
+    pub(super) fn plan_read_ahead(
+        &self,
+        at: Instant,
+        arm: Arm,
+        extent: Extent,
+        limit: u64,
+        segment: usize,
+    ) -> MediaStream {
         MediaStream::start(self.platter(), at, arm, extent, limit, segment)
     }
 
     /// Starts a read-ahead with nothing else in progress.
-    pub(super) fn read_ahead(&mut self, stream: MediaStream) {
+    pub(super) fn start_read_ahead(&mut self, stream: MediaStream) {
         self.activity = Activity::Prefetch(stream);
     }
 
     /// Replaces the read-ahead, running or to follow the access in progress, by `stream`.
-    pub(super) fn change_stream(&mut self, stream: MediaStream) {
+    pub(super) fn replace_read_ahead(&mut self, stream: MediaStream) {
         if let Activity::Prefetch(ahead) | Activity::Access { then: Some(ahead), .. } = &mut self.activity {
             *ahead = stream;
         }
@@ -568,23 +579,23 @@ impl Medium {
 
     /// Advances a read-ahead to `now`, and ends one that has reached its limit.
     #[inline]
-    pub(super) fn settle_stream(&mut self, now: Instant) {
+    pub(super) fn advance_read_ahead(&mut self, now: Instant) {
         if let Activity::Prefetch(stream) = &self.activity
             && stream.settled != now
         {
-            self.run_stream(now);
+            self.run_read_ahead(now);
         }
     }
 
     #[inline(never)]
-    fn run_stream(&mut self, now: Instant) {
+    fn run_read_ahead(&mut self, now: Instant) {
         let Activity::Prefetch(stream) = &mut self.activity else {
             return;
         };
         let platter = DiskMechanism { geometry: &self.geometry, mechanics: &self.mechanics };
         stream.catch_up(platter, now);
         stream.settled = now;
-        if let Some(over) = stream.over_by(platter, now) {
+        if let Some(over) = stream.end_by(platter, now) {
             self.arm = stream.arm();
             self.activity = Activity::Idle;
             self.free = self.free.max(over);
@@ -592,8 +603,8 @@ impl Medium {
     }
 
     /// Advances a read-ahead to `now`, and moves the arm to where it is by then.
-    pub(super) fn follow_stream(&mut self, now: Instant) {
-        self.settle_stream(now);
+    pub(super) fn follow_read_ahead(&mut self, now: Instant) {
+        self.advance_read_ahead(now);
         if let Activity::Prefetch(stream) = &self.activity {
             self.arm = stream.arm();
         }
@@ -601,12 +612,12 @@ impl Medium {
 
     /// Ends a read-ahead at `now`, or cancels the one that was to follow an access. Returns the segment that it filled,
     /// and the block from which on nothing comes.
-    pub(super) fn break_off(&mut self, now: Instant) -> Option<(usize, u64)> {
-        self.settle_stream(now);
+    pub(super) fn break_off_read_ahead(&mut self, now: Instant) -> Option<(usize, u64)> {
+        self.advance_read_ahead(now);
         match &mut self.activity {
             Activity::Prefetch(stream) => {
                 let platter = DiskMechanism { geometry: &self.geometry, mechanics: &self.mechanics };
-                let cut = (stream.segment, stream.filled(platter, now));
+                let cut = (stream.segment, stream.first_missing_block(platter, now));
                 self.arm = stream.arm();
                 self.activity = Activity::Idle;
                 Some(cut)
@@ -620,14 +631,14 @@ impl Medium {
     }
 
     /// Lets the access in progress continue without a segment.
-    pub(super) fn leave_segment(&mut self) {
+    pub(super) fn detach_segment(&mut self) {
         if let Activity::Access { purpose: Purpose::Command { segment, .. }, .. } = &mut self.activity {
             *segment = None;
         }
     }
 
     /// Sets the listener to movements.
-    pub(super) fn tell(&mut self, listener: MovementListener) {
+    pub(super) fn set_listener(&mut self, listener: MovementListener) {
         self.listener = Some(listener);
     }
 }

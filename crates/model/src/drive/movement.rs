@@ -11,7 +11,7 @@ use crate::time::Instant;
 
 /// Purpose of a movement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Errand {
+pub enum MovementPurpose {
     /// A command that reads.
     Read,
     /// A command that writes.
@@ -28,7 +28,7 @@ pub struct Movement {
     /// Number of the drive, among several.
     pub drive: u32,
     /// Purpose of the movement.
-    pub errand: Errand,
+    pub errand: MovementPurpose,
     /// When the arm starts.
     pub start: Instant,
     /// Where the arm starts.
@@ -53,14 +53,14 @@ pub(super) struct MovementListener {
 impl MovementListener {
     /// Records `access`, which ended at `over`, as a movement for each track.
     #[inline(never)]
-    pub(super) fn hear(&self, access: &Access, passes: Passes<'_>, errand: Errand, over: Instant) {
+    pub(super) fn record_access(&self, access: &Access, passes: Passes<'_>, errand: MovementPurpose, over: Instant) {
         let (mut start, mut from) = (access.start, access.from);
         let mut told = self.movements.borrow_mut();
         for pass in passes {
             let last = pass.extent.end() == access.end();
-            let end = if last { over.max(pass.over()) } else { pass.over() };
+            let end = if last { over.max(pass.next_start()) } else { pass.next_start() };
             told.push(Movement { drive: self.drive, errand, start, from, pass, end });
-            (start, from) = (pass.over(), Arm { cylinder: pass.extent.cylinder, head: pass.extent.head });
+            (start, from) = (pass.next_start(), Arm { cylinder: pass.extent.cylinder, head: pass.extent.head });
         }
     }
 }

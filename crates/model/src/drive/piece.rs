@@ -26,12 +26,12 @@ impl CachedWrite {
     }
 
     /// Landing of the piece.
-    pub(super) fn landing(self, from: Instant, to: Instant, kind: LandingKind) -> Landing {
+    pub(super) fn to_landing(self, from: Instant, to: Instant, kind: LandingKind) -> Landing {
         Landing::new((self.lba, self.sectors), self.stamp, (from, to), kind)
     }
 
     /// Part of the piece in `lba..end`, if any.
-    pub(super) fn within(self, lba: u64, end: u64) -> Option<CachedWrite> {
+    pub(super) fn part_within(self, lba: u64, end: u64) -> Option<CachedWrite> {
         let (from, to) = (self.lba.max(lba), self.end().min(end));
         (from < to).then(|| CachedWrite { lba: from, sectors: (to - from) as u32, ..self })
     }
@@ -56,7 +56,7 @@ pub struct DirtySegment {
 
 impl DirtySegment {
     /// True while it is being destaged.
-    pub fn is_leaving(&self) -> bool {
+    pub fn is_destaging(&self) -> bool {
         self.leaving.is_some()
     }
 }

@@ -17,26 +17,27 @@ use crate::time::Instant;
 
 impl Drive {
     /// Plans as many commands, from `now` on, as the firmware does before their turn.
-    pub(super) fn plan(&mut self, now: Instant) {
-        if !self.queue.lacks_plan() {
+    pub(super) fn plan_commands(&mut self, now: Instant) {
+        if !self.queue.must_plan_more() {
             return;
         }
         let (mut at, mut arm) = (now, self.medium.arm());
-        for place in 0..self.queue.planned() {
-            (at, arm) = self.after(at, arm, self.queue.planned_at(place));
+        for place in 0..self.queue.planned_count() {
+            (at, arm) = self.state_after(at, arm, self.queue.planned_target(place));
         }
-        while self.queue.lacks_plan() {
-            let reach = self.medium.mechanics().reach_from(arm, at);
-            let Some(chosen) = self.queue.choose_freely(now, u64::from(arm.cylinder), &reach) else { return };
-            let target = self.queue.plan(chosen);
-            (at, arm) = self.after(at, arm, &target);
+        while self.queue.must_plan_more() {
+            let reach = self.medium.mechanics().positioning_costs(arm, at);
+            let Some(chosen) = self.queue.choose_unplanned(now, u64::from(arm.cylinder), &reach) else { return };
+            let target = self.queue.append_to_plan(chosen);
+            (at, arm) = self.state_after(at, arm, &target);
         }
     }
 
     /// Instant and arm position at which another access may follow the one to `target` that begins at `at`.
-    fn after(&self, at: Instant, arm: Arm, target: &Target) -> (Instant, Arm) {
+    fn state_after(&self, at: Instant, arm: Arm, target: &Target) -> (Instant, Arm) {
         let command = &self.electronics[target.slot];
-        let access = self.medium.access(at, arm, (target.write, command.request.end()), command.first, command.data);
-        self.medium.after(&self.medium.sweep(&access))
+        let access =
+            self.medium.plan_access(at, arm, (target.write, command.request.end()), command.first, command.data);
+        self.medium.state_after(&self.medium.access_timing(&access))
     }
 }

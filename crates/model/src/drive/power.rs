@@ -14,45 +14,45 @@ use super::command::Stage;
 use super::medium::{Activity, Purpose};
 use super::piece::CachedWrite;
 use super::segmentation::Segmentation;
-use super::{Drive, Power};
+use super::{Drive, DrivePower};
 use crate::block::{Control, ControlError, CutSector, LandingKind, Status};
 use crate::time::Instant;
 
 impl Drive {
     /// Executes `control` at `now`.
-    pub(super) fn obey(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+    pub(super) fn execute_control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
         match *control {
             Control::PowerCut => self.lose_power(now),
             Control::PowerOff => {
-                if self.power == Power::On {
-                    self.power = Power::Stopping;
+                if self.power == DrivePower::On {
+                    self.power = DrivePower::Stopping;
                     self.stop_when_done();
                 }
             }
-            Control::PowerOn => self.power = Power::On,
+            Control::PowerOn => self.power = DrivePower::On,
             Control::Reset => self.drop_commands(now, Status::Aborted, CutSector::Finished, |_| true),
-            Control::Abort(tag) => return self.abort(now, tag),
-            Control::Set { key, value } => return self.set(key, value),
+            Control::Abort(tag) => return self.abort_command(now, tag),
+            Control::Set { key, value } => return self.change_setting(key, value),
         }
         Ok(())
     }
 
-    fn set(&mut self, key: &str, value: &str) -> Result<(), ControlError> {
+    fn change_setting(&mut self, key: &str, value: &str) -> Result<(), ControlError> {
         let switch = match value {
             "on" | "true" => Ok(true),
             "off" | "false" => Ok(false),
             _ => Err(ControlError::BadValue),
         };
         match key.strip_prefix("drive.").unwrap_or(key) {
-            "landings" => self.landings.want(switch?),
-            "cache.write_back" if self.promises.switch(switch?) => {}
+            "landings" => self.landings.set_wanted(switch?),
+            "cache.write_back" if self.promises.switch_write_cache(switch?) => {}
             "cache.write_back" => return Err(ControlError::BadValue),
             _ => return Err(ControlError::UnknownKey),
         }
         Ok(())
     }
 
-    fn abort(&mut self, now: Instant, tag: u32) -> Result<(), ControlError> {
+    fn abort_command(&mut self, now: Instant, tag: u32) -> Result<(), ControlError> {
         if !self.electronics.in_flight().any(|command| command.request.tag == tag) {
             return Err(ControlError::UnknownTag);
         }
@@ -63,12 +63,12 @@ impl Drive {
     /// Switches a stopping drive off once nothing is left to do.
     pub(super) fn stop_when_done(&mut self) {
         let idle = self.electronics.is_idle() && !self.medium.is_accessing();
-        let done = self.buffer.dirty_count() == 0 || self.promises.forgets();
-        if self.power == Power::Stopping && idle && done {
+        let done = self.buffer.dirty_count() == 0 || self.promises.forgets_on_power_off();
+        if self.power == DrivePower::Stopping && idle && done {
             self.report_dirty(self.clock, LandingKind::Dropped);
-            self.power = Power::Off;
-            self.forget();
-            self.medium.rest();
+            self.power = DrivePower::Off;
+            self.reset_buffer();
+            self.medium.stop_activity();
         }
     }
 
@@ -83,53 +83,53 @@ impl Drive {
                 // The data are still in the media cache.
                 Purpose::Moving => {}
                 Purpose::Destage(segment) => {
-                    self.land(&access, purpose, now, sector);
-                    self.buffer.drained(segment, access.end());
+                    self.report_landings(&access, purpose, now, sector);
+                    self.buffer.end_destage(segment, access.end());
                 }
                 Purpose::Command { slot, .. } => {
-                    self.land(&access, purpose, now, sector);
+                    self.report_landings(&access, purpose, now, sector);
                     if self.electronics.is_draining() {
-                        self.electronics.release(now, slot);
+                        self.electronics.release_slot(now, slot);
                     }
                 }
             }
         }
         if let Some(media) = &mut self.media_cache {
-            media.cut_off();
+            media.abort_transfers();
         }
         self.report_dirty(now, if saves { LandingKind::Landed } else { LandingKind::Discarded });
-        self.forget();
-        self.power = Power::Off;
-        self.medium.rest();
-        self.medium.restart(now);
-        self.electronics.restart(now);
-        self.link.fall_silent(now);
+        self.reset_buffer();
+        self.power = DrivePower::Off;
+        self.medium.stop_activity();
+        self.medium.make_free(now);
+        self.electronics.restart_decoding(now);
+        self.link.drop_transfers(now);
     }
 
     /// Tells the stamps of writes in flight, of dirty data, and of landings not fetched yet.
-    pub(super) fn tell_unsettled(&self, tell: &mut dyn FnMut(u64)) {
+    pub(super) fn report_unsettled(&self, tell: &mut dyn FnMut(u64)) {
         self.electronics.in_flight().for_each(|command| tell(command.request.stamp));
         self.buffer.dirty_segments().flat_map(|dirty| &dirty.pieces).for_each(|piece| tell(piece.stamp));
-        self.landings.stamps().for_each(tell);
+        self.landings.pending_stamps().for_each(tell);
     }
 
     /// Reports a landing of `kind` for all dirty data: first for segments being destaged, since any other segment, even
     /// one that became dirty before, may hold newer blocks.
     fn report_dirty(&mut self, now: Instant, kind: LandingKind) {
         for leaving in [true, false] {
-            let dirty = self.buffer.dirty_segments().filter(|dirty| dirty.is_leaving() == leaving);
-            self.landings.tell(dirty.flat_map(|dirty| &dirty.pieces), now, kind);
+            let dirty = self.buffer.dirty_segments().filter(|dirty| dirty.is_destaging() == leaving);
+            self.landings.report_pieces(dirty.flat_map(|dirty| &dirty.pieces), now, kind);
         }
     }
 
     /// Empties the buffer, and divides an adaptive one as at the start.
-    fn forget(&mut self) {
+    fn reset_buffer(&mut self) {
         self.buffer.clear();
         let cache = self.promises.cache();
         if let Some(adaptive) = cache.adaptive {
-            self.buffer = Buffer::of(cache);
+            self.buffer = Buffer::from_spec(cache);
             self.segmentation = Some(Segmentation::new(adaptive, cache.segments));
-            self.write_back.start_over();
+            self.write_back.reset_queue();
         }
     }
 
@@ -141,19 +141,19 @@ impl Drive {
         sector: CutSector,
         chosen: impl Fn(u32) -> bool,
     ) {
-        self.stop_access(now, sector, &chosen);
+        self.break_off_access(now, sector, &chosen);
         self.tentative = None;
         for slot in 0..self.electronics.capacity() as u16 {
-            if self.electronics.drop_out(now, slot, status, &chosen) {
+            if self.electronics.remove_command(now, slot, status, &chosen) {
                 self.queue.retain(|target| target.slot != slot);
-                self.write_back.drop_out(slot);
+                self.write_back.remove_waiting(slot);
                 self.electronics.finish_at(now, slot);
             }
         }
     }
 
     /// Breaks off the access of a chosen command: blocks that have passed are done.
-    fn stop_access(&mut self, now: Instant, sector: CutSector, chosen: &impl Fn(u32) -> bool) {
+    fn break_off_access(&mut self, now: Instant, sector: CutSector, chosen: &impl Fn(u32) -> bool) {
         let Activity::Access { access, purpose, .. } = *self.medium.activity() else {
             return;
         };
@@ -168,17 +168,17 @@ impl Drive {
             access.charge_until(now, self.medium.geometry(), self.medium.mechanics(), &mut command.ledger);
         }
         if access.write {
-            self.land(&access, purpose, now, sector);
+            self.report_landings(&access, purpose, now, sector);
         }
         if let Some(segment) = segment {
-            self.buffer.cut_short(segment, access.lba());
+            self.buffer.truncate_segment(segment, access.lba());
         }
-        self.medium.stop(now);
+        self.medium.stop_access(now);
     }
 
     /// Reports what a write left on the medium if it ran until `cut`; `sector` says what happens to the sector under
     /// the head then.
-    pub(super) fn land(&mut self, access: &Access, purpose: Purpose, cut: Instant, sector: CutSector) {
+    pub(super) fn report_landings(&mut self, access: &Access, purpose: Purpose, cut: Instant, sector: CutSector) {
         if !self.landings.are_wanted() {
             return;
         }
@@ -189,13 +189,13 @@ impl Drive {
                 single = [CachedWrite { lba, sectors, stamp, arrived: access.start }];
                 &single
             }
-            Purpose::Destage(segment) => match self.buffer.dirty(segment) {
+            Purpose::Destage(segment) => match self.buffer.dirty_state(segment) {
                 Some(dirty) => &dirty.pieces,
                 None => return,
             },
             // Landed already, when the data came into the media cache.
             Purpose::Moving => return,
         };
-        self.landings.tell_passes(self.medium.passes(access), pieces, cut, (self.medium.unit(), sector));
+        self.landings.report_passes(self.medium.passes(access), pieces, cut, (self.medium.unit(), sector));
     }
 }

@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 use super::geometry::Geometry;
 use super::mechanics::Mechanics;
 use super::recovery::WeakBlocks;
-use crate::block::assurance::{Assurance, Lapse};
+use crate::block::assurance::{Assurance, BrokenPromise};
 use crate::block::{CutSector, Queuing};
 use crate::queue::Discipline;
 use crate::time::Span;
@@ -65,7 +65,7 @@ pub struct Faults {
 
 impl Faults {
     /// Assurances that the faults break, of a drive whose buffer does not outlive a power cut.
-    pub fn lapses(&self) -> Vec<Lapse> {
+    pub fn broken_assurances(&self) -> Vec<BrokenPromise> {
         let faults = [
             (self.ignores_fua, "faults.ignores_fua", Assurance::Fua),
             (self.early_flush, "faults.early_flush", Assurance::Flush),
@@ -73,7 +73,7 @@ impl Faults {
             (self.caches_when_off, "faults.caches_when_off", Assurance::CacheOff),
         ];
         let those = faults.into_iter().filter(|fault| fault.0);
-        those.flat_map(|(_, key, breaks)| Lapse::each(key, "true", &[breaks])).collect()
+        those.flat_map(|(_, key, breaks)| BrokenPromise::for_setting(key, "true", &[breaks])).collect()
     }
 }
 
@@ -209,20 +209,20 @@ impl ReadAhead {
 
     /// Maximum read-ahead after a read of `sectors`, in sectors.
     #[inline]
-    pub fn most(&self, sectors: u32) -> u64 {
+    pub fn max_sectors(&self, sectors: u32) -> u64 {
         match self.longest_read {
             Some(longest) if sectors > longest => 0,
-            _ => self.times(self.max, sectors).min(self.ceiling.map_or(u64::MAX, u64::from)),
+            _ => self.in_sectors(self.max, sectors).min(self.ceiling.map_or(u64::MAX, u64::from)),
         }
     }
 
     /// Read-ahead after a read of `sectors` that no waiting command cuts off, in sectors.
     #[inline]
-    pub fn least(&self, sectors: u32) -> u64 {
-        self.times(self.min, sectors).min(self.most(sectors))
+    pub fn min_sectors(&self, sectors: u32) -> u64 {
+        self.in_sectors(self.min, sectors).min(self.max_sectors(sectors))
     }
 
-    fn times(&self, figure: u32, sectors: u32) -> u64 {
+    fn in_sectors(&self, figure: u32, sectors: u32) -> u64 {
         u64::from(figure) * if self.multiplied { u64::from(sectors) } else { 1 }
     }
 }
@@ -345,7 +345,7 @@ impl CacheSpec {
     };
 
     /// Maximum runs of written blocks that may be dirty at once.
-    pub fn most_dirty(&self) -> u32 {
+    pub fn max_dirty_runs(&self) -> u32 {
         self.dirty_runs.unwrap_or(self.adaptive.map_or(self.segments, |it| it.most))
     }
 }
@@ -519,12 +519,12 @@ mod tests {
     #[test]
     fn a_read_is_followed_as_far_as_the_page_says() {
         let page = ReadAhead { max: 40, min: 3, ..ReadAhead::NONE };
-        assert_eq!((page.most(16), page.least(16)), (40, 3));
+        assert_eq!((page.max_sectors(16), page.min_sectors(16)), (40, 3));
         let multiplied = ReadAhead { multiplied: true, ..page };
-        assert_eq!((multiplied.most(16), multiplied.least(16)), (640, 48));
+        assert_eq!((multiplied.max_sectors(16), multiplied.min_sectors(16)), (640, 48));
         let under = ReadAhead { ceiling: Some(30), ..multiplied };
-        assert_eq!((under.most(16), under.least(16)), (30, 30));
+        assert_eq!((under.max_sectors(16), under.min_sectors(16)), (30, 30));
         let short_only = ReadAhead { longest_read: Some(15), ..page };
-        assert_eq!((short_only.most(15), short_only.most(16), short_only.least(16)), (40, 0, 0));
+        assert_eq!((short_only.max_sectors(15), short_only.max_sectors(16), short_only.min_sectors(16)), (40, 0, 0));
     }
 }

@@ -16,7 +16,7 @@ pub(super) struct Promises {
 }
 
 impl Promises {
-    pub(super) fn of(profile: &Profile) -> Promises {
+    pub(super) fn new(profile: &Profile) -> Promises {
         let &Profile { cache, faults, protected, cut_sector, .. } = profile;
         Promises { cache, faults, protected, cut_sector }
     }
@@ -32,7 +32,7 @@ impl Promises {
     }
 
     /// Switches the write cache on or off. Returns false if there is no room for one.
-    pub(super) fn switch(&mut self, on: bool) -> bool {
+    pub(super) fn switch_write_cache(&mut self, on: bool) -> bool {
         let cache = &mut self.cache;
         let fits = !on || (1..=cache.segments).contains(&cache.dirty_segments);
         if fits {
@@ -47,7 +47,7 @@ impl Promises {
     }
 
     /// Maximum number of dirty blocks, if the drive holds no more than it can save; else `u64::MAX`.
-    pub(super) fn saved_at_most(&self) -> u64 {
+    pub(super) fn max_dirty_blocks(&self) -> u64 {
         match self.cache.flash_sectors {
             0 => u64::MAX,
             sectors => sectors,
@@ -56,14 +56,14 @@ impl Promises {
 
     /// True for a write that is acknowledged from the buffer.
     #[inline]
-    pub(super) fn caches(&self, request: &Request) -> bool {
+    pub(super) fn caches_write(&self, request: &Request) -> bool {
         let on = self.cache.write_back || self.faults.caches_when_off;
         let forced = request.flags.has(Flags::FUA) && !self.faults.ignores_fua && !self.protected;
         self.cache.flash_sectors > 0 || (on && !forced)
     }
 
     /// True for a cached write that is longer than its segment of `room` blocks, and so wraps around in it.
-    pub(super) fn goes_round(&self, request: &Request, room: u64) -> bool {
+    pub(super) fn wraps_around(&self, request: &Request, room: u64) -> bool {
         self.cache.wraps && !self.saves_buffer() && u64::from(request.sectors) > room
     }
 
@@ -73,7 +73,7 @@ impl Promises {
     }
 
     /// True if an orderly power-off leaves dirty data unwritten.
-    pub(super) fn forgets(&self) -> bool {
+    pub(super) fn forgets_on_power_off(&self) -> bool {
         self.faults.forgets_on_power_off
     }
 }

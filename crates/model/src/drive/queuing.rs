@@ -108,9 +108,9 @@ impl Candidates {
     }
 
     /// Most commands that competed at once for a turn.
-    pub(super) fn most(&self) -> u32 {
+    pub(super) fn max_competing(&self) -> u32 {
         let beside = if self.compared { 2 } else { 0 };
-        self.plain.most().max(self.preferred.most()).max(beside)
+        self.plain.most_waiting().max(self.preferred.most_waiting()).max(beside)
     }
 
     #[inline]
@@ -122,7 +122,7 @@ impl Candidates {
     pub(super) fn push(&mut self, since: Instant, standing: CommandStanding, target: Target) {
         let cylinder = u64::from(target.cylinder);
         let standing = match standing {
-            CommandStanding::Plain | CommandStanding::Preferred if self.plans_at_once() => {
+            CommandStanding::Plain | CommandStanding::Preferred if self.joins_plan_at_once() => {
                 CommandStanding::Planned(self.planned.len())
             }
             standing => standing,
@@ -148,7 +148,7 @@ impl Candidates {
 
     /// True if none of them writes.
     #[inline]
-    pub(super) fn only_read(&self) -> bool {
+    pub(super) fn are_all_reads(&self) -> bool {
         self.writes == 0
     }
 
@@ -172,46 +172,55 @@ impl Candidates {
     #[inline]
     pub(super) fn deadline(&self) -> Option<Instant> {
         match self.planned.is_empty() && self.preferred.is_empty() {
-            true => self.plain.deadline(),
-            false => self.first_deadline(),
+            true => self.plain.wait_deadline(),
+            false => self.earliest_deadline(),
         }
     }
 
     /// Deadline if some are planned or prioritised.
-    fn first_deadline(&self) -> Option<Instant> {
+    fn earliest_deadline(&self) -> Option<Instant> {
         let limit = self.plain.discipline().max_wait?;
         let planned = self.planned.iter().map(|&(since, _)| since + limit).min();
-        self.plain.deadline().into_iter().chain(self.preferred.deadline()).chain(planned).min()
+        self.plain.wait_deadline().into_iter().chain(self.preferred.wait_deadline()).chain(planned).min()
     }
 
     /// True if a command waits at the head of the queue.
-    pub(super) fn has_head(&self) -> bool {
+    pub(super) fn has_head_of_queue(&self) -> bool {
         !self.heads.is_empty()
     }
 
     /// True if a command has waited longer than the discipline allows.
-    pub(super) fn overdue(&self, now: Instant) -> bool {
+    pub(super) fn is_overdue(&self, now: Instant) -> bool {
         self.deadline().is_some_and(|deadline| deadline < now)
     }
 
     /// Chooses the next command to serve at `now`; see [`Queue::choose`].
     pub(super) fn choose(&self, now: Instant, head: u64, costs: &impl Costs<Target>) -> Option<CandidateChoice> {
         if let Some((_, target)) = self.heads.front() {
-            return Some(CandidateChoice { standing: CommandStanding::Head, choice: None, cost: costs.of(target) });
+            return Some(CandidateChoice {
+                standing: CommandStanding::Head,
+                choice: None,
+                cost: costs.request_cost(target),
+            });
         }
         if let Some((_, target)) = self.planned.front() {
             return Some(CandidateChoice {
                 standing: CommandStanding::Planned(0),
                 choice: None,
-                cost: costs.of(target),
+                cost: costs.request_cost(target),
             });
         }
-        self.choose_freely(now, head, costs)
+        self.choose_unplanned(now, head, costs)
     }
 
     /// Chooses among commands that are neither for the head of the queue nor planned.
     #[inline(always)]
-    pub(super) fn choose_freely(&self, now: Instant, head: u64, costs: &impl Costs<Target>) -> Option<CandidateChoice> {
+    pub(super) fn choose_unplanned(
+        &self,
+        now: Instant,
+        head: u64,
+        costs: &impl Costs<Target>,
+    ) -> Option<CandidateChoice> {
         let preferred = !self.preferred.is_empty() && !self.plain_is_due(now);
         let (standing, queue) = match preferred {
             true => (CommandStanding::Preferred, &self.preferred),
@@ -222,13 +231,13 @@ impl Candidates {
     }
 
     /// Target of a choice among unplanned commands.
-    pub(super) fn freely(&self, chosen: &CandidateChoice) -> Option<&Target> {
+    pub(super) fn unplanned_target(&self, chosen: &CandidateChoice) -> Option<&Target> {
         let queue = match chosen.standing {
             CommandStanding::Preferred => &self.preferred,
             CommandStanding::Plain => &self.plain,
             CommandStanding::Head | CommandStanding::Planned(_) => return None,
         };
-        chosen.choice.as_ref().map(|choice| queue.chosen(choice).1)
+        chosen.choice.as_ref().map(|choice| queue.chosen_request(choice).1)
     }
 
     /// True if commands wait that are not planned, heads of the queue apart.
@@ -237,28 +246,28 @@ impl Candidates {
     }
 
     /// True if a command that comes goes into the plan at once: nothing competes with it.
-    fn plans_at_once(&self) -> bool {
+    fn joins_plan_at_once(&self) -> bool {
         self.planned.len() < self.ahead && !self.any_unplanned()
     }
 
     /// True if another command is to be planned.
-    pub(super) fn lacks_plan(&self) -> bool {
+    pub(super) fn must_plan_more(&self) -> bool {
         self.ahead > 0 && self.planned.len() <= self.ahead && self.any_unplanned()
     }
 
     /// Number of planned commands.
-    pub(super) fn planned(&self) -> usize {
+    pub(super) fn planned_count(&self) -> usize {
         self.planned.len()
     }
 
     /// Target that is planned at `place`.
-    pub(super) fn planned_at(&self, place: usize) -> &Target {
+    pub(super) fn planned_target(&self, place: usize) -> &Target {
         &self.planned[place].1
     }
 
     /// Moves a choice among unplanned commands to the end of the plan.
-    pub(super) fn plan(&mut self, chosen: CandidateChoice) -> Target {
-        let since = self.since(&chosen);
+    pub(super) fn append_to_plan(&mut self, chosen: CandidateChoice) -> Target {
+        let since = self.unplanned_since(&chosen);
         let target = self.take(chosen);
         self.planned.push_back((since, target));
         self.count += 1;
@@ -267,18 +276,18 @@ impl Candidates {
     }
 
     /// Since when a chosen unplanned command waits.
-    fn since(&self, chosen: &CandidateChoice) -> Instant {
+    fn unplanned_since(&self, chosen: &CandidateChoice) -> Instant {
         let choice = chosen.choice.as_ref().expect("chosen from a queue");
         match chosen.standing {
-            CommandStanding::Preferred => self.preferred.chosen(choice).0,
-            _ => self.plain.chosen(choice).0,
+            CommandStanding::Preferred => self.preferred.chosen_request(choice).0,
+            _ => self.plain.chosen_request(choice).0,
         }
     }
 
     /// True if a command without priority is over its wait limit, and passed it before any with priority.
     fn plain_is_due(&self, now: Instant) -> bool {
-        let due = self.plain.deadline().filter(|&deadline| deadline < now);
-        due.is_some_and(|due| self.preferred.deadline().is_none_or(|other| due < other))
+        let due = self.plain.wait_deadline().filter(|&deadline| deadline < now);
+        due.is_some_and(|due| self.preferred.wait_deadline().is_none_or(|other| due < other))
     }
 
     /// Command with the lowest `rank`, heads of the queue apart, and its slot.
@@ -294,7 +303,7 @@ impl Candidates {
         let among = [(CommandStanding::Preferred, &self.preferred), (CommandStanding::Plain, &self.plain)];
         let lowest = among.into_iter().filter_map(|(standing, queue)| {
             let choice = queue.lowest_by(&mut rank)?;
-            let target = queue.chosen(&choice).1;
+            let target = queue.chosen_request(&choice).1;
             rank(target).map(|rank| (rank, CandidateChoice { standing, choice: Some(choice), cost: 0 }, target.slot))
         });
         planned
@@ -321,7 +330,7 @@ impl Candidates {
     /// True if a waiting command goes before one that needs no positioning and arrives or was `chosen` among them: a
     /// head of the queue, one with priority against one without, one whose wait outweighs its cost or whose patience is
     /// used up, or any if policy, round or window exclude the other from the choice.
-    pub(super) fn outweighs(
+    pub(super) fn waiting_goes_first(
         &mut self,
         at: Instant,
         priority: bool,
@@ -334,11 +343,11 @@ impl Candidates {
         self.compared = true;
         let rivals = if priority { &self.preferred } else { &self.plain };
         let Discipline { policy, window, ageing, .. } = rivals.discipline();
-        let older = chosen.and_then(|it| it.choice).map_or(rivals.len(), |choice| rivals.passed(&choice));
+        let older = chosen.and_then(|it| it.choice).map_or(rivals.len(), |choice| rivals.count_passed(&choice));
         let waits = rivals.awaits_round(chosen.and_then(|it| it.choice).as_ref());
         let closed = policy == Policy::Fcfs || waits || (window > 0 && older >= window as usize);
         let heavy = |(since, target): (Instant, &Target)| {
-            ageing > 0 && at.saturating_since(since).nanos() / 1000 * u64::from(ageing) > costs.of(target)
+            ageing > 0 && at.saturating_since(since).nanos() / 1000 * u64::from(ageing) > costs.request_cost(target)
         };
         !self.heads.is_empty()
             || (!priority && !self.preferred.is_empty())
@@ -347,8 +356,8 @@ impl Candidates {
     }
 
     /// Counts a turn in which a command that never waited here passed those that wait.
-    pub(super) fn turn_passed(&mut self) {
-        self.preferred.turn_passed();
-        self.plain.turn_passed();
+    pub(super) fn count_passed_turn(&mut self) {
+        self.preferred.count_turn();
+        self.plain.count_turn();
     }
 }

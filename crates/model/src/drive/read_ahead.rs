@@ -11,31 +11,31 @@ use crate::time::{Instant, Span};
 
 impl Drive {
     /// True if a waiting command keeps the read-ahead of a stream from going beyond its segment.
-    pub(super) fn is_held_up(&self) -> bool {
+    pub(super) fn is_read_ahead_capped(&self) -> bool {
         matches!(self.promises.cache().read_ahead.hold, ReadAheadHold::Track | ReadAheadHold::Segment)
             && !self.queue.is_empty()
     }
 
     /// Until when waiting commands leave alone `stream`, which follows `request`, the `run`-th read of its kind.
     #[inline(always)]
-    fn holds(&self, stream: &MediaStream, request: &Request, run: u32) -> Instant {
+    fn read_ahead_hold(&self, stream: &MediaStream, request: &Request, run: u32) -> Instant {
         let ahead = &self.promises.cache().read_ahead;
         // The usual case, of a read that follows no other.
         if ahead.min == 0 && (run < 2 || ahead.hold == ReadAheadHold::Never) {
             return Instant::ZERO;
         }
-        self.holds_back(stream, request, run)
+        self.compute_read_ahead_hold(stream, request, run)
     }
 
-    fn holds_back(&self, stream: &MediaStream, request: &Request, run: u32) -> Instant {
+    fn compute_read_ahead_hold(&self, stream: &MediaStream, request: &Request, run: u32) -> Instant {
         let ahead = &self.promises.cache().read_ahead;
         let end = request.end();
-        let until = |block: u64| stream.when(self.medium.platter(), block.min(stream.limit));
-        let least = if ahead.min == 0 { Instant::ZERO } else { until(end + ahead.least(request.sectors)) };
+        let until = |block: u64| stream.arrival_before(self.medium.platter(), block.min(stream.limit));
+        let least = if ahead.min == 0 { Instant::ZERO } else { until(end + ahead.min_sectors(request.sectors)) };
         let held = match ahead.hold {
             _ if run < 2 => Instant::ZERO,
             ReadAheadHold::Never => Instant::ZERO,
-            ReadAheadHold::Track => until(self.medium.track_end(self.medium.track(end - 1), false)),
+            ReadAheadHold::Track => until(self.medium.track_end(self.medium.track_from(end - 1), false)),
             ReadAheadHold::Segment | ReadAheadHold::Stream => until(stream.limit),
         };
         least.max(held)
@@ -46,15 +46,15 @@ impl Drive {
     pub(super) fn keep_free_blocks(&mut self, (first, sectors): (Extent, u32), rotation: Span, segment: usize) {
         if self.buffer.span(segment).0 == first.lba {
             let room = self.buffer.room_for_reads().saturating_sub(u64::from(sectors));
-            let free = self.medium.free_blocks(&first, rotation, room);
-            self.buffer.reach_back(segment, first.lba - free);
+            let free = self.medium.free_blocks_before(&first, rotation, room);
+            self.buffer.extend_back(segment, first.lba - free);
         }
     }
 
     /// Extends `segment` by all that it will hold of a read that starts, whose last `sectors` blocks begin at `first`.
     /// Returns the read-ahead that follows when the read ends at `end` with the arm at `arm`.
     #[inline(always)]
-    pub(super) fn plan_ahead(
+    pub(super) fn plan_read_ahead(
         &mut self,
         request: &Request,
         (first, sectors): (Extent, u32),
@@ -62,27 +62,33 @@ impl Drive {
         segment: usize,
         ahead: bool,
     ) -> Option<MediaStream> {
-        let run = self.buffer.reads_on(segment, request.lba, request.end());
+        let run = self.buffer.record_read(segment, request.lba, request.end());
         if !ahead || request.end() == self.medium.sectors() {
-            self.buffer.extend(segment, request.end());
+            self.buffer.extend_segment(segment, request.end());
             return None;
         }
-        let following = first.rest(sectors).unwrap_or_else(|| self.medium.track(request.end()));
+        let following = first.rest_after(sectors).unwrap_or_else(|| self.medium.track_from(request.end()));
         let limit = self.read_ahead_limit(request, segment, run, Some(&following));
-        self.buffer.extend(segment, limit);
+        self.buffer.extend_segment(segment, limit);
         if limit == request.end() {
             return None;
         }
-        let mut stream = self.medium.stream(end, arm, following, limit, segment);
-        stream.held = self.holds(&stream, request, run);
+        let mut stream = self.medium.plan_read_ahead(end, arm, following, limit, segment);
+        stream.held = self.read_ahead_hold(&stream, request, run);
         Some(stream)
     }
 
     /// Moves the prefetch's limit on for a read from the segment being filled. Returns when its first block and all its
     /// blocks are there.
-    pub(super) fn follow(&mut self, now: Instant, request: &Request, segment: usize, run: u32) -> (Instant, Instant) {
-        self.carry_read_in_progress();
-        let limit = match self.is_held_up() {
+    pub(super) fn follow_read_ahead(
+        &mut self,
+        now: Instant,
+        request: &Request,
+        segment: usize,
+        run: u32,
+    ) -> (Instant, Instant) {
+        self.book_current_read_transfer();
+        let limit = match self.is_read_ahead_capped() {
             true => request.end(),
             false => self.read_ahead_limit(request, segment, run, None),
         };
@@ -95,14 +101,14 @@ impl Drive {
             Activity::Access { sweep, .. } => return (sweep.end.max(now), sweep.end.max(now)),
             Activity::Idle => return (now, now),
         };
-        stream.go_on_to(limit);
+        stream.raise_limit(limit);
         let platter = self.medium.platter();
-        let here = stream.when(platter, request.end()).max(earliest);
-        let first = stream.when(platter, request.lba + 1).max(earliest).min(here);
+        let here = stream.arrival_before(platter, request.end()).max(earliest);
+        let first = stream.arrival_before(platter, request.lba + 1).max(earliest).min(here);
         stream.promised = stream.promised.max(here);
-        stream.held = self.holds(&stream, request, run);
-        self.medium.change_stream(stream);
-        self.buffer.extend(segment, stream.limit);
+        stream.held = self.read_ahead_hold(&stream, request, run);
+        self.medium.replace_read_ahead(stream);
+        self.buffer.extend_segment(segment, stream.limit);
         (first, here)
     }
 
@@ -127,10 +133,10 @@ impl Drive {
             false => length,
         };
         let ring = end - stay + room;
-        let limit = ring.min(end + ahead.most(request.sectors)).max(end).min(self.medium.sectors());
-        let limit = self.medium.first_weak(end, limit).unwrap_or(limit);
+        let limit = ring.min(end + ahead.max_sectors(request.sectors)).max(end).min(self.medium.sectors());
+        let limit = self.medium.first_weak_block(end, limit).unwrap_or(limit);
         let geometry = self.medium.geometry();
-        let following = || next.copied().unwrap_or_else(|| self.medium.track(end));
+        let following = || next.copied().unwrap_or_else(|| self.medium.track_from(end));
         match ahead.until {
             ReadAheadEnd::Segment => limit,
             _ if limit == end => limit,
@@ -142,7 +148,7 @@ impl Drive {
                 let (start, _) = self.buffer.span(segment);
                 let began = geometry.extent(start, 1).cylinder_and_head();
                 let same = end - start <= u64::from(following.before) && began == following.cylinder_and_head();
-                let next_end = || self.medium.track_end(self.medium.track(track), false);
+                let next_end = || self.medium.track_end(self.medium.track_from(track), false);
                 limit.min(if same || track >= limit { track } else { next_end() })
             }
         }
@@ -150,20 +156,20 @@ impl Drive {
 
     /// Resumes a stopped prefetch if nothing else wants the medium and no more than a track lies ahead of the host:
     /// finding its place again takes a revolution at most, in which a host can take no more than that.
-    pub(super) fn resume(&mut self, now: Instant, request: &Request, segment: usize, run: u32) {
+    pub(super) fn resume_read_ahead(&mut self, now: Instant, request: &Request, segment: usize, run: u32) {
         let (start, end) = self.buffer.span(segment);
         let limit = self.read_ahead_limit(request, segment, run, None);
         let idle = matches!(self.medium.activity(), Activity::Idle) && self.queue.is_empty();
         if !idle || limit <= end || self.medium.free_from() > now {
             return;
         }
-        let extent = self.medium.track(end);
+        let extent = self.medium.track_from(end);
         let track = u64::from(extent.before) + u64::from(extent.sectors) + u64::from(extent.behind);
-        if end.saturating_sub(request.end()) <= track && self.buffer.widen(segment, limit - start, None) {
-            let mut stream = self.medium.stream(now, self.medium.arm(), extent, limit, segment);
-            stream.held = self.holds(&stream, request, run);
-            self.buffer.extend(segment, limit);
-            self.medium.read_ahead(stream);
+        if end.saturating_sub(request.end()) <= track && self.buffer.ensure_memory(segment, limit - start, None) {
+            let mut stream = self.medium.plan_read_ahead(now, self.medium.arm(), extent, limit, segment);
+            stream.held = self.read_ahead_hold(&stream, request, run);
+            self.buffer.extend_segment(segment, limit);
+            self.medium.start_read_ahead(stream);
         }
     }
 }

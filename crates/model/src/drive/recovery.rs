@@ -59,7 +59,7 @@ impl WeakPlaces {
 
     /// The first weak block in `lba..end`.
     #[inline]
-    pub(super) fn first_in(&self, lba: u64, end: u64) -> Option<u64> {
+    pub(super) fn first_weak_block(&self, lba: u64, end: u64) -> Option<u64> {
         if self.places.is_empty() {
             return None;
         }
@@ -70,14 +70,14 @@ impl WeakPlaces {
 
     /// Outcome of a read of `lba..end` from the medium.
     #[inline]
-    pub(super) fn recovery(&self, lba: u64, end: u64, mechanics: &Mechanics) -> Recovery {
+    pub(super) fn read_outcome(&self, lba: u64, end: u64, mechanics: &Mechanics) -> Recovery {
         match self.places.is_empty() {
             true => Recovery { end, fails: false, retries: 0 },
-            false => self.recovery_of_weak(lba, end, mechanics),
+            false => self.weak_read_outcome(lba, end, mechanics),
         }
     }
 
-    fn recovery_of_weak(&self, lba: u64, end: u64, mechanics: &Mechanics) -> Recovery {
+    fn weak_read_outcome(&self, lba: u64, end: u64, mechanics: &Mechanics) -> Recovery {
         let revolution = mechanics.revolution().nanos().max(1);
         let most = self.limit.map_or(u64::MAX, |limit| limit.nanos() / revolution);
         let mut read = Recovery { end, fails: false, retries: 0 };
@@ -93,8 +93,8 @@ impl WeakPlaces {
     }
 
     /// Removes the weak places in `lba..end`, which was written.
-    pub(super) fn refresh(&mut self, lba: u64, end: u64) {
-        if self.first_in(lba, end).is_none() {
+    pub(super) fn remove_written(&mut self, lba: u64, end: u64) {
+        if self.first_weak_block(lba, end).is_none() {
             return;
         }
         let mut left: Vec<WeakBlocks> = Vec::with_capacity(self.places.len() + 1);

@@ -39,7 +39,7 @@ const FEWEST: u32 = 3;
 
 /// The last runs of sequential commands.
 #[derive(Clone, Debug)]
-struct Runs {
+struct SequentialRuns {
     /// Where the next command of each run would begin.
     ends: [u64; RUNS],
     /// Lower halves of `ends`: small enough to scan for each command.
@@ -50,9 +50,9 @@ struct Runs {
     order: LruList,
 }
 
-impl Runs {
-    fn none() -> Runs {
-        Runs { ends: [u64::MAX; RUNS], marks: [u32::MAX; RUNS], live: 0, order: LruList::new(RUNS) }
+impl SequentialRuns {
+    fn new() -> SequentialRuns {
+        SequentialRuns { ends: [u64::MAX; RUNS], marks: [u32::MAX; RUNS], live: 0, order: LruList::new(RUNS) }
     }
 
     /// First run that ends at `lba`.
@@ -66,7 +66,7 @@ impl Runs {
 
     /// Sets the end of a run, and whether it is live. Returns true if it was live.
     #[inline]
-    fn put(&mut self, run: usize, end: u64, live: bool) -> bool {
+    fn set_end(&mut self, run: usize, end: u64, live: bool) -> bool {
         (self.ends[run], self.marks[run]) = (end, end as u32);
         self.order.touch(run);
         let (bit, before) = (1 << run, self.live);
@@ -77,7 +77,7 @@ impl Runs {
 
 /// Counts since the last look back.
 #[derive(Clone, Copy, Debug, Default)]
-struct Seen {
+struct WindowCounts {
     commands: u32,
     reads: u32,
     hits: u32,
@@ -90,8 +90,8 @@ struct Seen {
 #[derive(Clone, Debug)]
 pub struct Segmentation {
     adaptive: AdaptiveDivision,
-    runs: Runs,
-    seen: Seen,
+    runs: SequentialRuns,
+    seen: WindowCounts,
     /// Present number of segments.
     segments: u32,
     /// Division that the buffer has yet to take.
@@ -103,16 +103,23 @@ pub struct Segmentation {
 impl Segmentation {
     /// Returns the state of a drive whose buffer begins with `segments`.
     pub fn new(adaptive: AdaptiveDivision, segments: u32) -> Segmentation {
-        Segmentation { adaptive, runs: Runs::none(), seen: Seen::default(), segments, wanted: None, ahead: true }
+        Segmentation {
+            adaptive,
+            runs: SequentialRuns::new(),
+            seen: WindowCounts::default(),
+            segments,
+            wanted: None,
+            ahead: true,
+        }
     }
 
     /// Counts a read or write. Returns true if read-ahead after it may pay.
-    pub fn see(&mut self, request: &Request, hit: bool) -> bool {
+    pub fn count_command(&mut self, request: &Request, hit: bool) -> bool {
         self.seen.commands += 1;
         let write = request.op != Op::Read;
         self.seen.reads += u32::from(!write);
         self.seen.hits += u32::from(!write && hit);
-        let continues = self.follow(request);
+        let continues = self.follow_run(request);
         if write && !continues {
             self.seen.loose_writes += 1;
             self.seen.loose_sectors += u64::from(request.sectors);
@@ -124,14 +131,14 @@ impl Segmentation {
     }
 
     /// Adds `request` to the run that it continues, or begins a run. Returns true if it continues one.
-    fn follow(&mut self, request: &Request) -> bool {
+    fn follow_run(&mut self, request: &Request) -> bool {
         if let Some(run) = self.runs.ending_at(request.lba) {
-            let was_live = self.runs.put(run, request.end(), true);
+            let was_live = self.runs.set_end(run, request.end(), true);
             self.seen.streams += u32::from(!was_live);
             return true;
         }
         if let Some(oldest) = self.runs.order.oldest() {
-            let was_live = self.runs.put(oldest, request.end(), false);
+            let was_live = self.runs.set_end(oldest, request.end(), false);
             self.seen.streams -= u32::from(was_live);
         }
         false
@@ -147,7 +154,7 @@ impl Segmentation {
         }
     }
 
-    fn segments_for(&self, seen: &Seen) -> u32 {
+    fn segments_for(&self, seen: &WindowCounts) -> u32 {
         let AdaptiveDivision { sectors, most, .. } = self.adaptive;
         let streams = (seen.streams + 1).clamp(FEWEST, most);
         let loose = (most - streams) * seen.loose_writes / WINDOW;
@@ -161,12 +168,12 @@ impl Segmentation {
     }
 
     /// Division that the buffer has yet to take.
-    pub fn wanted(&self) -> Option<Division> {
+    pub fn wanted_division(&self) -> Option<Division> {
         self.wanted
     }
 
     /// Notes that the buffer has taken the division wanted.
-    pub fn divided(&mut self) {
+    pub fn confirm_division(&mut self) {
         if let Some(division) = self.wanted.take() {
             self.segments = division.segments;
         }
@@ -189,8 +196,8 @@ mod tests {
     fn settles(windows: u64, each: impl Fn(u64) -> Request) -> u32 {
         let mut view = Segmentation::new(ADAPTIVE, 3);
         for number in 0..windows * u64::from(WINDOW) {
-            view.see(&each(number), false);
-            view.divided();
+            view.count_command(&each(number), false);
+            view.confirm_division();
         }
         view.segments
     }
@@ -221,22 +228,25 @@ mod tests {
         let mut view = Segmentation::new(own, 16);
         for number in 0..10 * u64::from(WINDOW) {
             let op = if number % 2 == 0 { Op::Read } else { Op::Write };
-            view.see(&request(op, number * 7_919_000 % 100_000_007, 8), false);
-            assert_eq!(view.wanted(), None);
+            view.count_command(&request(op, number * 7_919_000 % 100_000_007, 8), false);
+            assert_eq!(view.wanted_division(), None);
         }
-        assert!(!view.see(&request(Op::Read, 5, 8), false), "the rule of reading ahead stays: this window had no hit");
+        assert!(
+            !view.count_command(&request(Op::Read, 5, 8), false),
+            "the rule of reading ahead stays: this window had no hit"
+        );
     }
 
     #[test]
     fn reads_all_over_are_not_read_ahead_after_a_window_without_hits() {
         let mut view = Segmentation::new(ADAPTIVE, 3);
         let scattered = |i: u64| request(Op::Read, i * 7_919_000 % 100_000_007, 8);
-        assert!((0..63).all(|i| view.see(&scattered(i), false)));
-        assert!(!view.see(&scattered(63), false));
-        assert!(view.see(&request(Op::Read, scattered(63).end(), 8), false), "it continues one");
+        assert!((0..63).all(|i| view.count_command(&scattered(i), false)));
+        assert!(!view.count_command(&scattered(63), false));
+        assert!(view.count_command(&request(Op::Read, scattered(63).end(), 8), false), "it continues one");
         (65..256).for_each(|i| {
-            view.see(&scattered(i), i % 4 == 0);
+            view.count_command(&scattered(i), i % 4 == 0);
         });
-        assert!(view.see(&scattered(256), false), "one in four hits");
+        assert!(view.count_command(&scattered(256), false), "one in four hits");
     }
 }

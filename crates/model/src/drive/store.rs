@@ -33,7 +33,7 @@ pub(super) struct SegmentStore {
 
 impl SegmentStore {
     /// Returns the memory of a profile whose buffer has so many segments, those of written runs included.
-    pub(super) fn of(cache: &CacheSpec, segments: u32) -> SegmentStore {
+    pub(super) fn from_spec(cache: &CacheSpec, segments: u32) -> SegmentStore {
         let size = u64::from(cache.segments) * u64::from(cache.segment_sectors);
         SegmentStore {
             size,
@@ -54,23 +54,23 @@ impl SegmentStore {
 
     /// Adds a segment to those without memory.
     #[inline(always)]
-    pub(super) fn is_empty(&mut self, segment: usize) {
+    pub(super) fn add_empty(&mut self, segment: usize) {
         self.empty.push(segment);
     }
 
     /// Frees all memory of a segment.
     #[inline(always)]
-    pub(super) fn give_back(&mut self, segment: usize) {
+    pub(super) fn free_memory(&mut self, segment: usize) {
         self.free += u64::from(core::mem::take(&mut self.held[segment]));
     }
 
     /// Counts the run in a segment as written: it is on the medium, or lost.
-    pub(super) fn is_written(&mut self, segment: usize) {
+    pub(super) fn subtract_dirty(&mut self, segment: usize) {
         self.dirty -= u64::from(self.held[segment]);
     }
 
     #[inline(always)]
-    fn hold(&mut self, segment: usize, more: u64) {
+    fn take_memory(&mut self, segment: usize, more: u64) {
         self.free -= more;
         self.held[segment] += more as u32;
     }
@@ -88,7 +88,7 @@ impl Buffer {
 
     /// Blocks that a segment owns for `sectors` of a read.
     #[inline(always)]
-    fn due(&self, sectors: u64) -> u64 {
+    fn memory_for_read(&self, sectors: u64) -> u64 {
         match &self.memory {
             Some(store) if store.own_lengths => self.segment_sectors().min(sectors),
             _ => self.segment_sectors(),
@@ -98,28 +98,28 @@ impl Buffer {
     /// Gives a segment the memory for `sectors` of a read, and evicts clean ones for it, except `filling`. Returns
     /// false if that is not enough.
     #[inline(always)]
-    pub(super) fn widen(&mut self, segment: usize, sectors: u64, filling: Option<usize>) -> bool {
+    pub(super) fn ensure_memory(&mut self, segment: usize, sectors: u64, filling: Option<usize>) -> bool {
         if self.memory.is_none() {
             return true;
         }
-        let due = self.due(sectors);
+        let due = self.memory_for_read(sectors);
         let Some(store) = &mut self.memory else { return true };
         let more = due.saturating_sub(u64::from(store.held[segment]));
         if more == 0 {
             return true;
         }
         if store.free >= more {
-            store.hold(segment, more);
+            store.take_memory(segment, more);
             return true;
         }
-        self.squeeze_in(segment, more, filling)
+        self.evict_for_memory(segment, more, filling)
     }
 
     /// Allocates by handing the memory of the least recently used segment to one without, as for each read that misses
     /// a full clean buffer. Returns `None`, with nothing changed, in any other case.
     #[inline(always)]
-    pub(super) fn hand_over(&mut self, start: u64, sectors: u64, filling: Option<usize>) -> Option<usize> {
-        let due = self.due(sectors);
+    pub(super) fn reuse_oldest_memory(&mut self, start: u64, sectors: u64, filling: Option<usize>) -> Option<usize> {
+        let due = self.memory_for_read(sectors);
         let oldest = self.recency.oldest()?;
         let clean = self.unwritten_segments().is_empty();
         let store = self.memory.as_mut()?;
@@ -134,46 +134,46 @@ impl Buffer {
         (store.held[oldest], store.held[taker]) = (0, due as u32);
         self.set_span(oldest, 0, 0);
         self.retire(oldest);
-        self.begin(taker, start);
+        self.reset_segment(taker, start);
         self.touch(taker);
         Some(taker)
     }
 
     /// Evicts clean segments until `more` sectors are free, and gives them to `segment`.
     #[inline(always)]
-    fn squeeze_in(&mut self, segment: usize, more: u64, filling: Option<usize>) -> bool {
+    fn evict_for_memory(&mut self, segment: usize, more: u64, filling: Option<usize>) -> bool {
         if !self.recency.is_retired(segment) {
             self.retire(segment);
         }
-        let found = self.find_memory(more, filling);
+        let found = self.evict_clean_segments(more, filling);
         self.touch(segment);
         if found && let Some(store) = &mut self.memory {
-            store.hold(segment, more);
+            store.take_memory(segment, more);
         }
         found
     }
 
     /// Gives a segment memory for `sectors`, as far as there is any. Returns the length that it can have.
     #[inline(always)]
-    pub(super) fn lengthen(&mut self, segment: usize, sectors: u64) -> u64 {
-        let widened = self.widen(segment, sectors, None);
+    pub(super) fn grow_to_fit(&mut self, segment: usize, sectors: u64) -> u64 {
+        let widened = self.ensure_memory(segment, sectors, None);
         let whole = self.segment_sectors();
         let Some(store) = &mut self.memory else { return whole };
         if !widened {
-            store.hold(segment, store.free);
+            store.take_memory(segment, store.free);
         }
         u64::from(store.held[segment]).min(whole)
     }
 
     /// Frees the memory of a clean segment beyond its blocks.
     #[inline(always)]
-    pub(super) fn trim(&mut self, segment: usize) {
+    pub(super) fn trim_memory(&mut self, segment: usize) {
         if self.memory.as_ref().is_some_and(|store| store.own_lengths) && !self.is_dirty(segment) {
-            self.give_back_rest(segment);
+            self.free_unused_memory(segment);
         }
     }
 
-    fn give_back_rest(&mut self, segment: usize) {
+    fn free_unused_memory(&mut self, segment: usize) {
         let (start, stop) = self.span(segment);
         let Some(store) = &mut self.memory else { return };
         let over = u64::from(store.held[segment]).saturating_sub(stop - start);
@@ -183,10 +183,10 @@ impl Buffer {
 
     /// Evicts clean segments, least recently used first, except `filling`, until `sectors` are free.
     #[inline(always)]
-    pub(super) fn find_memory(&mut self, sectors: u64, filling: Option<usize>) -> bool {
+    pub(super) fn evict_clean_segments(&mut self, sectors: u64, filling: Option<usize>) -> bool {
         while self.memory.as_ref().is_some_and(|store| store.free < sectors) {
             let Some(segment) = self.oldest_clean(filling) else { return false };
-            self.forget(segment);
+            self.evict_segment(segment);
         }
         true
     }
@@ -197,15 +197,15 @@ impl Buffer {
     }
 
     /// Takes memory for a written run that has grown by so many blocks.
-    pub(super) fn fills(&mut self, segment: usize, sectors: u64) {
+    pub(super) fn add_dirty_sectors(&mut self, segment: usize, sectors: u64) {
         if let Some(store) = &mut self.memory {
-            store.hold(segment, sectors);
+            store.take_memory(segment, sectors);
             store.dirty += sectors;
         }
     }
 
     /// Frees the memory of so many blocks that have left a written run.
-    pub(super) fn empties(&mut self, segment: usize, sectors: u64) {
+    pub(super) fn remove_dirty_sectors(&mut self, segment: usize, sectors: u64) {
         if let Some(store) = &mut self.memory {
             store.free += sectors;
             store.held[segment] -= sectors as u32;
@@ -226,7 +226,7 @@ mod tests {
     fn buffer() -> Buffer {
         let adaptive = AdaptiveDivision { sectors: 256, most: 16, dirty_percent: 75, own_lengths: true };
         let divided = CacheSpec { segments: 4, segment_sectors: 64, adaptive: Some(adaptive), ..CacheSpec::NONE };
-        Buffer::of(&CacheSpec { dirty_segments: 3, dirty_runs: Some(12), write_back: true, ..divided })
+        Buffer::from_spec(&CacheSpec { dirty_segments: 3, dirty_runs: Some(12), write_back: true, ..divided })
     }
 
     /// The law of the store, after any step: what is held and what is free make up the whole, nothing is longer than what it
@@ -253,40 +253,41 @@ mod tests {
     fn memory_that_is_handed_over_is_that_which_step_by_step_would_be_found() {
         let cache = CacheSpec { segments: 4, segment_sectors: 64, write_back: true, ..CacheSpec::NONE };
         let cache = CacheSpec { dirty_segments: 3, dirty_runs: Some(6), ..cache };
-        let (mut quick, mut slow) = (Buffer::of(&cache), Buffer::of(&cache));
+        let (mut quick, mut slow) = (Buffer::from_spec(&cache), Buffer::from_spec(&cache));
         let mut random = Seed(32).stream("handed over");
         let mut handed = 0;
         for step in 0..20_000u64 {
             let (lba, sectors) = (random.below(40) * 64, 1 + random.below(80));
-            let filling = random.percent(20).then(|| random.below(10) as usize);
+            let filling = random.draw_chance(20).then(|| random.below(10) as usize);
             match random.below(8) {
                 0 => {
                     let piece = CachedWrite { lba, sectors: 8, stamp: step, arrived: Instant::ZERO };
                     let runs = [&mut quick, &mut slow].map(|buffer| {
-                        let fits = buffer.free_runs() > 0 && buffer.has_memory_for(8) && buffer.find_memory(8, None);
+                        let fits =
+                            buffer.free_runs() > 0 && buffer.has_memory_for(8) && buffer.evict_clean_segments(8, None);
                         let run = fits.then(|| buffer.allocate_run(lba, None)).flatten()?;
-                        buffer.write(run, piece, Instant::ZERO);
+                        buffer.write_piece(run, piece, Instant::ZERO);
                         Some(run)
                     });
                     assert_eq!(runs[0], runs[1]);
                 }
                 1 | 2 => {
                     for buffer in [&mut quick, &mut slow] {
-                        let oldest = buffer.destageable().next().map(|(segment, _)| segment);
+                        let oldest = buffer.destageable_segments().next().map(|(segment, _)| segment);
                         if let Some(segment) = oldest {
                             let end = buffer.span(segment).1;
-                            buffer.leave(segment, end);
-                            buffer.drained(segment, end);
+                            buffer.begin_destage(segment, end);
+                            buffer.end_destage(segment, end);
                         }
                     }
                 }
                 _ => {
-                    handed += u32::from(quick.clone().hand_over(lba, sectors, filling).is_some());
+                    handed += u32::from(quick.clone().reuse_oldest_memory(lba, sectors, filling).is_some());
                     let taken = quick.allocate(lba, sectors, filling);
-                    assert_eq!(taken, slow.allocate_in_full(lba, sectors, filling), "step {step}");
+                    assert_eq!(taken, slow.allocate_step_by_step(lba, sectors, filling), "step {step}");
                     if let Some(segment) = taken {
-                        quick.extend(segment, lba + sectors);
-                        slow.extend(segment, lba + sectors);
+                        quick.extend_segment(segment, lba + sectors);
+                        slow.extend_segment(segment, lba + sectors);
                     }
                 }
             }
@@ -310,29 +311,29 @@ mod tests {
             match random.below(4) {
                 0 => {
                     let Some(segment) = buffer.allocate(lba, sectors, None) else { continue };
-                    buffer.extend(segment, lba + sectors);
+                    buffer.extend_segment(segment, lba + sectors);
                     reads += u32::from(buffer.span(segment).1 == lba + sectors);
                     keeps_the_law(&buffer);
-                    buffer.extend(segment, lba + sectors + random.below(80));
-                    if random.percent(50) {
-                        buffer.cut_short(segment, lba + sectors);
+                    buffer.extend_segment(segment, lba + sectors + random.below(80));
+                    if random.draw_chance(50) {
+                        buffer.truncate_segment(segment, lba + sectors);
                         cut += 1;
                     }
                 }
                 1 | 2 if buffer.free_runs() > 0 && buffer.has_memory_for(sectors.min(64)) => {
                     let sectors = sectors.min(64);
-                    assert!(buffer.find_memory(sectors, None), "reads give way");
+                    assert!(buffer.evict_clean_segments(sectors, None), "reads give way");
                     let segment = buffer.allocate_run(lba, None).expect("a run is free");
                     let piece = CachedWrite { lba, sectors: sectors as u32, stamp: step, arrived: Instant::ZERO };
-                    buffer.write(segment, piece, Instant::ZERO);
+                    buffer.write_piece(segment, piece, Instant::ZERO);
                     writes += 1;
                 }
                 _ => {
-                    let oldest = buffer.destageable().next().map(|(segment, _)| segment);
+                    let oldest = buffer.destageable_segments().next().map(|(segment, _)| segment);
                     if let Some(segment) = oldest {
                         let end = buffer.span(segment).1;
-                        buffer.leave(segment, end);
-                        buffer.drained(segment, end);
+                        buffer.begin_destage(segment, end);
+                        buffer.end_destage(segment, end);
                     }
                 }
             }

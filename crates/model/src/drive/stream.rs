@@ -42,61 +42,61 @@ impl MediaStream {
         limit: u64,
         segment: usize,
     ) -> MediaStream {
-        let begin = at + platter.mechanics.position(at, arm, &extent, false).total();
+        let begin = at + platter.mechanics.positioning(at, arm, &extent, false).total();
         MediaStream { segment, limit, promised: at, held: at, extent, begin, settled: Instant::FAR }
     }
 
     /// Moves the limit on to `limit`, never back.
-    pub fn go_on_to(&mut self, limit: u64) {
+    pub fn raise_limit(&mut self, limit: u64) {
         self.limit = self.limit.max(limit);
         self.settled = Instant::FAR;
     }
 
     /// End of the stream, if that is by `now`; call [`MediaStream::catch_up`] first.
     #[inline]
-    pub fn over_by(&self, platter: DiskMechanism<'_>, now: Instant) -> Option<Instant> {
-        let over = (self.extent.end() >= self.limit).then(|| self.passed(platter, self.limit))?;
+    pub fn end_by(&self, platter: DiskMechanism<'_>, now: Instant) -> Option<Instant> {
+        let over = (self.extent.end() >= self.limit).then(|| self.passing_end(platter, self.limit))?;
         (over <= now).then_some(over)
     }
 
     /// When the block before `end` is in the buffer. Blocks before the extent that passes, some of them there before
     /// the stream began, count as there all the time.
     #[inline]
-    pub fn when(&self, platter: DiskMechanism<'_>, end: u64) -> Instant {
+    pub fn arrival_before(&self, platter: DiskMechanism<'_>, end: u64) -> Instant {
         if end <= self.extent.lba {
             return Instant::ZERO;
         }
         if end <= self.extent.end() {
-            return self.passed(platter, end);
+            return self.passing_end(platter, end);
         }
         let mut ahead = *self;
         while ahead.extent.end() < end {
-            ahead.next_extent(platter);
+            ahead.advance_to_next_extent(platter);
         }
-        ahead.passed(platter, end)
+        ahead.passing_end(platter, end)
     }
 
     #[inline]
-    fn passed(&self, platter: DiskMechanism<'_>, end: u64) -> Instant {
+    fn passing_end(&self, platter: DiskMechanism<'_>, end: u64) -> Instant {
         let angle = self.extent.slot.wrapping_mul(end.saturating_sub(self.extent.lba));
-        self.begin + platter.mechanics.turn(angle)
+        self.begin + platter.mechanics.turning_time(angle)
     }
 
     /// True if the extent that passes stays the same until `now`.
     #[inline(always)]
-    pub fn stays(&self, platter: DiskMechanism<'_>, now: Instant) -> bool {
-        self.extent.end() >= self.limit || self.begin + platter.mechanics.transfer(&self.extent) > now
+    pub fn stays_on_extent(&self, platter: DiskMechanism<'_>, now: Instant) -> bool {
+        self.extent.end() >= self.limit || self.begin + platter.mechanics.transfer_time(&self.extent) > now
     }
 
     /// Advances the stream to `now`.
     #[inline]
     pub fn catch_up(&mut self, platter: DiskMechanism<'_>, now: Instant) {
         while self.extent.end() < self.limit {
-            if self.begin + platter.mechanics.transfer(&self.extent) > now {
+            if self.begin + platter.mechanics.transfer_time(&self.extent) > now {
                 return;
             }
             let mut next = *self;
-            next.next_extent(platter);
+            next.advance_to_next_extent(platter);
             if next.begin > now {
                 return;
             }
@@ -106,9 +106,9 @@ impl MediaStream {
 
     /// The first block that is not in the buffer by `now`; call [`MediaStream::catch_up`] first.
     #[inline]
-    pub fn filled(&self, platter: DiskMechanism<'_>, now: Instant) -> u64 {
-        let passed = platter.mechanics.angle(now).wrapping_sub(platter.mechanics.angle(self.begin));
-        let whole = now.saturating_since(self.begin) >= platter.mechanics.transfer(&self.extent);
+    pub fn first_missing_block(&self, platter: DiskMechanism<'_>, now: Instant) -> u64 {
+        let passed = platter.mechanics.angle_at(now).wrapping_sub(platter.mechanics.angle_at(self.begin));
+        let whole = now.saturating_since(self.begin) >= platter.mechanics.transfer_time(&self.extent);
         let sectors = match (now < self.begin, whole) {
             (true, _) => 0,
             (_, true) => u64::from(self.extent.sectors),
@@ -123,13 +123,13 @@ impl MediaStream {
     }
 
     #[inline(never)]
-    fn next_extent(&mut self, platter: DiskMechanism<'_>) {
-        let at = self.begin + platter.mechanics.transfer(&self.extent);
+    fn advance_to_next_extent(&mut self, platter: DiskMechanism<'_>) {
+        let at = self.begin + platter.mechanics.transfer_time(&self.extent);
         let arm = self.arm();
         if self.extent.end() >= platter.geometry.sectors() {
             return;
         }
         self.extent = platter.geometry.extent(self.extent.end(), u32::MAX);
-        self.begin = at + platter.mechanics.position(at, arm, &self.extent, false).total();
+        self.begin = at + platter.mechanics.positioning(at, arm, &self.extent, false).total();
     }
 }

@@ -1,7 +1,7 @@
 //! Candidates for the medium, commands and dirty segments alike: their first track, and the cost of reaching it.
 
 use super::geometry::Extent;
-use super::mechanics::{Reach, ReadReach};
+use super::mechanics::{PositioningCosts, ReadPositioningCosts};
 use crate::queue::Costs;
 use crate::time::{Instant, Span};
 
@@ -21,7 +21,7 @@ pub(super) struct Target {
 
 impl Target {
     /// Target that begins on `track`, without data on the link.
-    pub(super) fn on(track: &Extent, slot: u16, write: bool, longest: Span) -> Target {
+    pub(super) fn on_track(track: &Extent, slot: u16, write: bool, longest: Span) -> Target {
         let (head, cylinder, angle) = (track.head, track.cylinder, track.angle);
         Target { slot, head, write, cylinder, angle, longest, ready: Instant::ZERO }
     }
@@ -29,36 +29,40 @@ impl Target {
     /// Sets the instant at which its data allow it to begin. If it passes under the head before, it costs a revolution,
     /// or as many as pass until then: a drive that takes what is next under the head while its data are on the link
     /// misses its place, and is as late for what it writes next.
-    pub(super) fn ready_at(self, ready: Instant) -> Target {
+    pub(super) fn with_ready(self, ready: Instant) -> Target {
         Target { ready, ..self }
     }
 }
 
 /// Costs of reads alone.
-impl Costs<Target> for ReadReach<'_> {
+impl Costs<Target> for ReadPositioningCosts<'_> {
     #[inline(always)]
-    fn of(&self, target: &Target) -> u64 {
-        let moved = self.movement(target.cylinder, target.head);
-        (moved + self.wait(moved, target.angle).min(target.longest)).nanos()
+    fn request_cost(&self, target: &Target) -> u64 {
+        let moved = self.movement_time(target.cylinder, target.head);
+        (moved + self.rotation_wait(moved, target.angle).min(target.longest)).nanos()
     }
 
     #[inline(always)]
-    fn least(&self, distance: u64) -> u64 {
-        self.floor(distance).nanos()
+    fn least_cost(&self, distance: u64) -> u64 {
+        self.least_movement(distance).nanos()
     }
 }
 
 /// Few branches: a processor cannot foresee which of many targets are near.
-impl Costs<Target> for Reach<'_> {
+impl Costs<Target> for PositioningCosts<'_> {
     #[inline(always)]
-    fn of(&self, target: &Target) -> u64 {
-        let moved = self.movement(target.cylinder, target.head, target.write);
-        let cost = (moved + self.wait(moved, target.angle).min(target.longest)).nanos();
-        if target.ready <= self.begun() { cost } else { self.not_before(cost, target.ready.since(self.begun())) }
+    fn request_cost(&self, target: &Target) -> u64 {
+        let moved = self.movement_time(target.cylinder, target.head, target.write);
+        let cost = (moved + self.rotation_wait(moved, target.angle).min(target.longest)).nanos();
+        if target.ready <= self.start_instant() {
+            cost
+        } else {
+            self.wait_until_ready(cost, target.ready.since(self.start_instant()))
+        }
     }
 
     #[inline(always)]
-    fn least(&self, distance: u64) -> u64 {
-        self.floor(distance).nanos()
+    fn least_cost(&self, distance: u64) -> u64 {
+        self.least_movement(distance).nanos()
     }
 }

@@ -13,7 +13,7 @@
 
 use super::Drive;
 use super::cache::BufferLookup;
-use super::mechanics::Reach;
+use super::mechanics::PositioningCosts;
 use super::queuing::CandidateChoice;
 use super::target::Target;
 use crate::queue::Costs;
@@ -21,7 +21,7 @@ use crate::time::{Instant, Span};
 
 /// An access that is chosen, but may be given up.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Tentative {
+pub(super) struct TentativeAccess {
     slot: u16,
     /// When the arm left.
     begun: Instant,
@@ -34,36 +34,36 @@ pub(super) struct Tentative {
 }
 
 /// Costs of positioning while the arm is on its way to a tentative access.
-pub(super) struct ReachUnderWay<'a> {
-    reach: Reach<'a>,
+pub(super) struct TentativeCosts<'a> {
+    reach: PositioningCosts<'a>,
     slot: u16,
     left: u64,
 }
 
-impl Costs<Target> for ReachUnderWay<'_> {
-    fn of(&self, target: &Target) -> u64 {
-        if target.slot == self.slot { self.left } else { self.reach.of(target) }
+impl Costs<Target> for TentativeCosts<'_> {
+    fn request_cost(&self, target: &Target) -> u64 {
+        if target.slot == self.slot { self.left } else { self.reach.request_cost(target) }
     }
 
-    fn least(&self, distance: u64) -> u64 {
-        self.reach.floor(distance).nanos().min(self.left)
+    fn least_cost(&self, distance: u64) -> u64 {
+        self.reach.least_movement(distance).nanos().min(self.left)
     }
 }
 
-impl Tentative {
+impl TentativeAccess {
     /// When the choice is made again.
-    pub(super) fn looked_at(&self) -> Instant {
+    pub(super) fn next_choice_at(&self) -> Instant {
         self.next
     }
 
     /// Makes the choice again at `now`, for a command that comes.
-    pub(super) fn think_again(&mut self, now: Instant) {
+    pub(super) fn choose_again_at(&mut self, now: Instant) {
         self.next = now;
     }
 
     /// Costs of positioning at `now`.
-    pub(super) fn reach<'a>(&self, now: Instant, reach: Reach<'a>) -> ReachUnderWay<'a> {
-        ReachUnderWay { reach, slot: self.slot, left: self.there.saturating_since(now).nanos() }
+    pub(super) fn positioning_costs<'a>(&self, now: Instant, reach: PositioningCosts<'a>) -> TentativeCosts<'a> {
+        TentativeCosts { reach, slot: self.slot, left: self.there.saturating_since(now).nanos() }
     }
 }
 
@@ -71,29 +71,35 @@ impl Drive {
     /// Gives the medium to a command: for good, or if the firmware revises choices, until one comes that is nearer.
     /// `before` is the tentative access so far; the command may have a `rival` among the dirty segments.
     #[inline(always)]
-    pub(super) fn turn_to(&mut self, now: Instant, choice: CandidateChoice, before: Option<Tentative>, rival: bool) {
-        match self.medium.revises() > Span::ZERO {
-            true => self.turn_for_now(now, choice, before, rival),
+    pub(super) fn take_up_command(
+        &mut self,
+        now: Instant,
+        choice: CandidateChoice,
+        before: Option<TentativeAccess>,
+        rival: bool,
+    ) {
+        match self.medium.revision_time() > Span::ZERO {
+            true => self.hold_command(now, choice, before, rival),
             false => self.start_command(now, now, choice),
         }
     }
 
-    fn turn_for_now(&mut self, now: Instant, choice: CandidateChoice, before: Option<Tentative>, rival: bool) {
-        let Some(target) = self.queue.freely(&choice).copied() else {
+    fn hold_command(&mut self, now: Instant, choice: CandidateChoice, before: Option<TentativeAccess>, rival: bool) {
+        let Some(target) = self.queue.unplanned_target(&choice).copied() else {
             return self.start_command(now, now, choice);
         };
-        if !matches!(self.look_up(target.slot), BufferLookup::Miss) || self.media_cache.is_some() {
+        if !matches!(self.look_up_command(target.slot), BufferLookup::Miss) || self.media_cache.is_some() {
             return self.start_command(now, now, choice);
         }
         match before.filter(|before| before.slot == target.slot) {
             Some(before) if rival || before.last <= now => self.start_command(now, before.begun, choice),
-            Some(before) => self.tentative = Some(Tentative { next: before.last, ..before }),
+            Some(before) => self.tentative = Some(TentativeAccess { next: before.last, ..before }),
             None if rival => self.start_command(now, now, choice),
             None => {
-                self.break_off(now);
-                let there = now + Span::from_nanos(self.medium.reach(now).of(&target));
-                let last = there.min(now + self.medium.revises());
-                self.tentative = Some(Tentative { slot: target.slot, begun: now, there, last, next: last });
+                self.break_off_read_ahead(now);
+                let there = now + Span::from_nanos(self.medium.positioning_costs(now).request_cost(&target));
+                let last = there.min(now + self.medium.revision_time());
+                self.tentative = Some(TentativeAccess { slot: target.slot, begun: now, there, last, next: last });
             }
         }
     }

@@ -4,7 +4,7 @@
 use alloc::collections::VecDeque;
 
 use super::cache::Buffer;
-use super::mechanics::Reach;
+use super::mechanics::PositioningCosts;
 use super::medium::Medium;
 use super::piece::DirtySegment;
 use super::profile::{CacheSpec, Firmware};
@@ -22,29 +22,29 @@ pub(super) struct Destage {
 }
 
 impl Destage {
-    fn of(segment: usize, dirty: &DirtySegment, buffer: &Buffer, medium: &Medium) -> Destage {
+    fn new(segment: usize, dirty: &DirtySegment, buffer: &Buffer, medium: &Medium) -> Destage {
         let (start, end) = buffer.span(segment);
-        let track = medium.track(start);
+        let track = medium.track_from(start);
         let arrived = dirty.pieces.first().map_or(dirty.since, |piece| piece.arrived);
-        let target = medium.target(0, &track, (end - start) as u32, true).ready_at(arrived);
+        let target = medium.target(0, &track, (end - start) as u32, true).with_ready(arrived);
         Destage { segment, serial: dirty.serial, target }
     }
 }
 
-impl Costs<Destage> for Reach<'_> {
+impl Costs<Destage> for PositioningCosts<'_> {
     #[inline(always)]
-    fn of(&self, destage: &Destage) -> u64 {
-        self.of(&destage.target)
+    fn request_cost(&self, destage: &Destage) -> u64 {
+        self.request_cost(&destage.target)
     }
 
     #[inline(always)]
-    fn least(&self, distance: u64) -> u64 {
-        self.floor(distance).nanos()
+    fn least_cost(&self, distance: u64) -> u64 {
+        self.least_movement(distance).nanos()
     }
 }
 
 /// The dirty segment that would be destaged next.
-pub(super) struct Rival {
+pub(super) struct ChosenDestage {
     pub(super) segment: usize,
     /// Since when it is dirty.
     pub(super) since: Instant,
@@ -88,7 +88,7 @@ impl WriteBack {
         WriteBack {
             age: cache.destage_age,
             idle: cache.destage_idle,
-            queue: Queue::new(firmware.destage, cache.most_dirty() as usize),
+            queue: Queue::new(firmware.destage, cache.max_dirty_runs() as usize),
             joined: 0,
             left: 0,
             parked: VecDeque::with_capacity(commands),
@@ -116,7 +116,7 @@ impl WriteBack {
     }
 
     /// Removes the command in `slot` from those that wait.
-    pub(super) fn drop_out(&mut self, slot: u16) {
+    pub(super) fn remove_waiting(&mut self, slot: u16) {
         self.parked.retain(|&other| other != slot);
         self.flushes.retain(|&(other, _)| other != slot);
     }
@@ -131,34 +131,34 @@ impl WriteBack {
 
     /// The parked command that comes first.
     #[inline]
-    pub(super) fn parked(&self) -> Option<u16> {
+    pub(super) fn first_parked(&self) -> Option<u16> {
         self.parked.front().copied()
     }
 
     /// Removes the parked command that comes first.
-    pub(super) fn unpark(&mut self) {
+    pub(super) fn pop_parked(&mut self) {
         self.parked.pop_front();
     }
 
     /// Notes that a write finds no room. Always returns true: the write waits.
-    pub(super) fn closes(&mut self) -> bool {
+    pub(super) fn close_admission(&mut self) -> bool {
         self.closed = true;
         true
     }
 
     /// Updates and returns whether a write must wait for a run: one found no room, and fewer runs are free than another needs.
-    pub(super) fn is_closed(&mut self, buffer: &Buffer) -> bool {
+    pub(super) fn update_closed(&mut self, buffer: &Buffer) -> bool {
         self.closed = self.closed && buffer.dirty_count() > 0 && buffer.free_runs() < self.room_runs;
         self.closed
     }
 
     /// Adds a flush that waits for all dirty segments below the number `fence`.
-    pub(super) fn wait(&mut self, slot: u16, fence: u64) {
+    pub(super) fn add_flush(&mut self, slot: u16, fence: u64) {
         self.flushes.push_back((slot, fence));
     }
 
     /// Removes the next flush that waits for no dirty segment any more; `oldest` is the lowest number of one.
-    pub(super) fn pop_flushed(&mut self, oldest: Option<u64>) -> Option<u16> {
+    pub(super) fn pop_finished_flush(&mut self, oldest: Option<u64>) -> Option<u16> {
         let &(slot, fence) = self.flushes.front()?;
         if oldest.is_some_and(|serial| serial < fence) {
             return None;
@@ -181,14 +181,14 @@ impl WriteBack {
 
     /// When the oldest segment to destage reaches the age of competing with commands.
     #[inline]
-    pub(super) fn ages_at(&self, buffer: &Buffer) -> Option<Instant> {
+    pub(super) fn age_limit_at(&self, buffer: &Buffer) -> Option<Instant> {
         let age = self.age?;
-        buffer.destageable().next().map(|(_, dirty)| dirty.since + age)
+        buffer.destageable_segments().next().map(|(_, dirty)| dirty.since + age)
     }
 
     /// Most dirty segments that competed at once.
-    pub(super) fn most(&self) -> u32 {
-        self.queue.most()
+    pub(super) fn max_queued(&self) -> u32 {
+        self.queue.most_waiting()
     }
 
     /// Longest wait of a dirty segment.
@@ -198,31 +198,31 @@ impl WriteBack {
 
     /// When the oldest dirty segment reaches the maximum wait.
     #[inline]
-    pub(super) fn due(&self, buffer: &Buffer) -> Option<Instant> {
+    pub(super) fn wait_limit_at(&self, buffer: &Buffer) -> Option<Instant> {
         let limit = self.max_wait()?;
-        buffer.destageable().next().map(|(_, dirty)| dirty.since + limit)
+        buffer.destageable_segments().next().map(|(_, dirty)| dirty.since + limit)
     }
 
     /// When the oldest dirty segment presses by its age alone.
-    pub(super) fn presses_at(&self, buffer: &Buffer) -> Option<Instant> {
+    pub(super) fn oldest_competes_at(&self, buffer: &Buffer) -> Option<Instant> {
         // Over a limit is later than at it.
-        let due = self.due(buffer).map(|due| due + Span::from_nanos(1));
-        self.ages_at(buffer).into_iter().chain(due).min()
+        let due = self.wait_limit_at(buffer).map(|due| due + Span::from_nanos(1));
+        self.age_limit_at(buffer).into_iter().chain(due).min()
     }
 
     /// Ends idle destaging, because a command comes.
     #[inline]
-    pub(super) fn disturb(&mut self) {
+    pub(super) fn end_idle_destage(&mut self) {
         self.tidying = false;
     }
 
     /// Notes whether a destage is idle destaging.
-    pub(super) fn tidy(&mut self, tidying: bool) {
+    pub(super) fn set_idle_destage(&mut self, tidying: bool) {
         self.tidying = tidying;
     }
 
     /// When idle destaging continues or begins, with the medium free from `free` on and no commands since `quiet`.
-    pub(super) fn tidies_at(&self, free: Instant, quiet: Instant) -> Instant {
+    pub(super) fn idle_destage_start(&self, free: Instant, quiet: Instant) -> Instant {
         match self.tidying {
             true => free,
             false => free.max(free.max(quiet) + self.idle),
@@ -235,12 +235,12 @@ impl WriteBack {
     }
 
     /// Whether the next turn is the commands' by their share; `None` if shares do not decide.
-    pub(super) fn turn_is_commands(&self) -> Option<bool> {
+    pub(super) fn commands_have_turn(&self) -> Option<bool> {
         self.commands_percent.map(|percent| self.credit + percent >= 100)
     }
 
     /// Counts a contested turn, which commands had or not.
-    pub(super) fn turn_was(&mut self, commands: bool) {
+    pub(super) fn count_turn(&mut self, commands: bool) {
         let credit = self.credit + self.commands_percent.unwrap_or(0);
         // The credit is capped at a turn: those lost to a wait limit are not all made up for.
         self.credit = if commands { credit.saturating_sub(100) } else { credit.min(100) };
@@ -251,15 +251,15 @@ impl WriteBack {
     /// Chooses the dirty segment to destage next. While a flush waits, only segments that it waits for are chosen.
     /// Segments that a stream of writes still fills come last, except in the order of arrival: destaging a part of one
     /// delays the next write by a revolution. If all cost `bar` or more, it may be any of them.
-    pub(super) fn choose(&mut self, now: Instant, buffer: &Buffer, medium: &Medium, bar: u64) -> Option<Rival> {
-        self.sort_out(buffer, medium);
+    pub(super) fn choose(&mut self, now: Instant, buffer: &Buffer, medium: &Medium, bar: u64) -> Option<ChosenDestage> {
+        self.update_queue(buffer, medium);
         let fence = self.first_fence();
         let in_order = self.queue.discipline().policy == Policy::Fcfs;
         let spares = fence == u64::MAX && !in_order && buffer.any_may_grow();
         let among = |spares: bool| self.choose_below(fence, spares, now, (buffer, medium), bar);
         let choice = among(spares).or_else(|| if spares { among(false) } else { None })?;
-        let (since, destage) = self.queue.chosen(&choice);
-        Some(Rival { segment: destage.segment, since, cost: choice.cost, queued: Some(choice) })
+        let (since, destage) = self.queue.chosen_request(&choice);
+        Some(ChosenDestage { segment: destage.segment, since, cost: choice.cost, queued: Some(choice) })
     }
 
     /// Chooses among those below the number `fence`; if it `spares` growing ones, among the others.
@@ -272,22 +272,24 @@ impl WriteBack {
         bar: u64,
     ) -> Option<Choice> {
         let admit = move |destage: &Destage| destage.serial < fence && !(spares && buffer.is_growing(destage.segment));
-        self.queue.choose_among(admit, now, u64::from(medium.arm().cylinder), &medium.reach(now), bar)
+        self.queue.choose_among(admit, now, u64::from(medium.arm().cylinder), &medium.positioning_costs(now), bar)
     }
 
     /// Updates the queue: removes segments being destaged or gone, adds those that became dirty since.
-    fn sort_out(&mut self, buffer: &Buffer, medium: &Medium) {
-        if buffer.left() != self.left {
-            self.left = buffer.left();
+    fn update_queue(&mut self, buffer: &Buffer, medium: &Medium) {
+        if buffer.departures() != self.left {
+            self.left = buffer.departures();
             self.queue.retain(|destage| {
-                buffer.dirty(destage.segment).is_some_and(|dirty| dirty.serial == destage.serial && !dirty.is_leaving())
+                buffer
+                    .dirty_state(destage.segment)
+                    .is_some_and(|dirty| dirty.serial == destage.serial && !dirty.is_destaging())
             });
         }
         if self.joined == buffer.next_serial() {
             return;
         }
-        for (segment, dirty) in buffer.dirty_from(self.joined).filter(|(_, dirty)| !dirty.is_leaving()) {
-            let destage = Destage::of(segment, dirty, buffer, medium);
+        for (segment, dirty) in buffer.dirty_from_serial(self.joined).filter(|(_, dirty)| !dirty.is_destaging()) {
+            let destage = Destage::new(segment, dirty, buffer, medium);
             self.queue.push(dirty.since, u64::from(destage.target.cylinder), destage);
         }
         self.joined = buffer.next_serial();
@@ -301,26 +303,26 @@ impl WriteBack {
     }
 
     /// Queues the rest of a dirty segment of which a part was destaged.
-    pub(super) fn rejoin(&mut self, segment: usize, buffer: &Buffer, medium: &Medium) {
+    pub(super) fn requeue_rest(&mut self, segment: usize, buffer: &Buffer, medium: &Medium) {
         self.queue.retain(|destage| destage.segment != segment);
-        let Some(dirty) = buffer.dirty(segment).filter(|dirty| dirty.serial < self.joined) else { return };
-        let destage = Destage::of(segment, dirty, buffer, medium);
+        let Some(dirty) = buffer.dirty_state(segment).filter(|dirty| dirty.serial < self.joined) else { return };
+        let destage = Destage::new(segment, dirty, buffer, medium);
         self.queue.push(dirty.since, u64::from(destage.target.cylinder), destage);
     }
 
     /// Begins a destage. Returns true if a flush waits.
-    pub(super) fn begin(&mut self) -> bool {
+    pub(super) fn begin_destage(&mut self) -> bool {
         self.for_flush = !self.flushes.is_empty();
         self.for_flush
     }
 
     /// Ends a destage. Returns true if it was for a flush.
-    pub(super) fn end(&mut self) -> bool {
+    pub(super) fn end_destage(&mut self) -> bool {
         core::mem::take(&mut self.for_flush)
     }
 
     /// Starts again with a new buffer, which counts from 0.
-    pub(super) fn start_over(&mut self) {
+    pub(super) fn reset_queue(&mut self) {
         self.queue.clear();
         (self.joined, self.left) = (0, 0);
     }

@@ -13,8 +13,9 @@ use crate::time::Instant;
 impl Buffer {
     /// End of the first part of a write of `lba..end` that lies wholly inside one dirty run, or wholly outside all.
     /// Blocks being destaged count as outside: a write of them goes to another segment, destaged later.
-    pub fn meets_the_same(&self, lba: u64, end: u64) -> u64 {
-        let open = self.dirty_about(lba, end).map(|segment| self.open(segment)).filter(|(from, to)| from < to);
+    pub fn uniform_part_end(&self, lba: u64, end: u64) -> u64 {
+        let open =
+            self.dirty_near(lba, end).map(|segment| self.undestaged_blocks(segment)).filter(|(from, to)| from < to);
         open.fold(end, |end, (from, to)| match from <= lba {
             true if lba < to => end.min(to),
             true => end,
@@ -23,22 +24,22 @@ impl Buffer {
     }
 
     /// Blocks of a dirty segment that are not being destaged.
-    fn open(&self, segment: usize) -> (u64, u64) {
+    fn undestaged_blocks(&self, segment: usize) -> (u64, u64) {
         let (start, stop) = self.span(segment);
-        let leaving = self.dirty(segment).and_then(|dirty| dirty.leaving);
+        let leaving = self.dirty_state(segment).and_then(|dirty| dirty.leaving);
         (leaving.unwrap_or(start), stop)
     }
 
     /// Finds the place of a write of `lba..end`, all of which is inside one dirty run or outside all. Segments numbered below `fence` take
     /// no more (a flush waits for them). All before `passed` of the segment being destaged is on the medium.
-    pub fn room(&self, lba: u64, end: u64, fence: u64, passed: u64) -> WriteAdmission {
+    pub fn write_admission(&self, lba: u64, end: u64, fence: u64, passed: u64) -> WriteAdmission {
         let mut join = None;
-        for segment in self.dirty_about(lba, end) {
+        for segment in self.dirty_near(lba, end) {
             let (start, stop) = self.span(segment);
-            let Some(dirty) = self.dirty(segment) else {
+            let Some(dirty) = self.dirty_state(segment) else {
                 continue;
             };
-            let (from, to) = self.open(segment);
+            let (from, to) = self.undestaged_blocks(segment);
             if from <= lba && lba < to {
                 return WriteAdmission::Within(segment);
             }
@@ -48,7 +49,7 @@ impl Buffer {
                 (Some(until), None) => (self.next_serial(), start.max(passed.min(until))),
             };
             let open = dirty.leaving.is_none() || self.fills_while_draining();
-            if open && stop == lba && serial >= fence && end - first <= self.dirty_sectors() {
+            if open && stop == lba && serial >= fence && end - first <= self.max_dirty_sectors() {
                 join = Some(segment);
             }
         }
@@ -62,42 +63,42 @@ impl Buffer {
 
     /// Dirty segments that hold any of `lba..end` or end where it begins. A run that grows while its first part is
     /// destaged is no longer than two segments.
-    fn dirty_about(&self, lba: u64, end: u64) -> impl Iterator<Item = usize> {
+    fn dirty_near(&self, lba: u64, end: u64) -> impl Iterator<Item = usize> {
         let longest = self.segment_sectors() << u32::from(self.fills_while_draining());
-        let first = self.row_of(lba.saturating_sub(longest));
-        let last = if self.unwritten_segments().is_empty() { first } else { self.row_of(end) + 1 };
+        let first = self.row_at(lba.saturating_sub(longest));
+        let last = if self.unwritten_segments().is_empty() { first } else { self.row_at(end) + 1 };
         let near = move |&segment: &usize| {
             let (start, stop) = self.span(segment);
             start < end && lba <= stop && self.is_dirty(segment)
         };
-        (first..last).flat_map(move |row| self.in_row(row)).filter(near)
+        (first..last).flat_map(move |row| self.segments_in_row(row)).filter(near)
     }
 
     /// Adds a written piece to a segment, which is dirty or becomes so.
-    pub fn write(&mut self, segment: usize, piece: CachedWrite, now: Instant) {
+    pub fn write_piece(&mut self, segment: usize, piece: CachedWrite, now: Instant) {
         self.touch(segment);
         let (start, stop) = self.span(segment);
-        let goes_on = self.continues(segment, piece.lba);
+        let goes_on = self.continue_write_stream(segment, piece.lba);
         let grew = self.unwritten_segments_mut().count_write(goes_on);
         self.set_span(segment, start, stop.max(piece.end()));
-        self.writes_to(segment, piece.end());
-        self.fills(segment, piece.end().saturating_sub(stop));
+        self.record_write_end(segment, piece.end());
+        self.add_dirty_sectors(segment, piece.end().saturating_sub(stop));
         self.unwritten_segments_mut().add(segment, piece, now, grew);
     }
 
     /// True if a write at `lba` into `segment` continues a write: in it, or in another segment, which then stops growing. The other must
     /// end with a written block, on the medium or not: blocks that a read brought are no stream of writes.
-    fn continues(&mut self, segment: usize, lba: u64) -> bool {
+    fn continue_write_stream(&mut self, segment: usize, lba: u64) -> bool {
         if self.is_dirty(segment) {
             return true;
         }
-        let rows = [self.row_of(lba), self.row_of(lba).wrapping_sub(1)];
-        let before = rows.into_iter().flat_map(|row| self.in_row(row)).find(|&other| {
+        let rows = [self.row_at(lba), self.row_at(lba).wrapping_sub(1)];
+        let before = rows.into_iter().flat_map(|row| self.segments_in_row(row)).find(|&other| {
             let (start, stop) = self.span(other);
-            other != segment && start < stop && stop == lba && self.written_to(other) == lba
+            other != segment && start < stop && stop == lba && self.last_write_end(other) == lba
         });
         if let Some(before) = before {
-            self.unwritten_segments_mut().ends(before);
+            self.unwritten_segments_mut().stop_growth(before);
         }
         before.is_some()
     }
@@ -114,23 +115,23 @@ impl Buffer {
     }
 
     /// Replaces blocks inside a dirty segment; calls `superseded` for each run that is replaced.
-    pub fn overwrite(&mut self, segment: usize, piece: CachedWrite, superseded: impl FnMut(CachedWrite)) {
+    pub fn overwrite_piece(&mut self, segment: usize, piece: CachedWrite, superseded: impl FnMut(CachedWrite)) {
         self.touch(segment);
-        self.unwritten_segments_mut().replace(segment, piece, superseded);
+        self.unwritten_segments_mut().replace_blocks(segment, piece, superseded);
     }
 
     /// State of a dirty segment; `None` if it is clean.
     #[inline]
-    pub fn dirty(&self, segment: usize) -> Option<&DirtySegment> {
+    pub fn dirty_state(&self, segment: usize) -> Option<&DirtySegment> {
         self.unwritten_segments().get(segment)
     }
 
     /// Block up to which a dirty segment can be destaged from its start, and when: at `now` as much as has come over
     /// the link, in whole physical sectors of `unit` blocks if more follows. If nothing has come, all of it as soon as
     /// it is there.
-    pub fn ready(&self, segment: usize, now: Instant, unit: u64) -> (u64, Instant) {
+    pub fn destageable_until(&self, segment: usize, now: Instant, unit: u64) -> (u64, Instant) {
         let (start, stop) = self.span(segment);
-        let Some(dirty) = self.dirty(segment) else {
+        let Some(dirty) = self.dirty_state(segment) else {
             return (stop, now);
         };
         let late = dirty.pieces.iter().find(|piece| piece.arrived > now);
@@ -142,84 +143,84 @@ impl Buffer {
     }
 
     /// Begins the destage of a dirty segment up to block `until`.
-    pub fn leave(&mut self, segment: usize, until: u64) {
+    pub fn begin_destage(&mut self, segment: usize, until: u64) {
         let behind = self.span(segment).1 > until;
-        self.unwritten_segments_mut().leave(segment, until, behind);
+        self.unwritten_segments_mut().begin_destage(segment, until, behind);
     }
 
     /// Ends the destage of a segment up to block `until`. Returns true if blocks after it remain dirty; if not, its
     /// blocks stay as clean ones, if written blocks serve reads.
-    pub fn drained(&mut self, segment: usize, until: u64) -> bool {
+    pub fn end_destage(&mut self, segment: usize, until: u64) -> bool {
         let (start, stop) = self.span(segment);
-        if until < stop && self.unwritten_segments_mut().goes_on_from(segment, until) {
+        if until < stop && self.unwritten_segments_mut().end_partial_destage(segment, until) {
             self.set_span(segment, until, stop);
-            self.empties(segment, until - start);
-            self.drop_stale(start, until);
+            self.remove_dirty_sectors(segment, until - start);
+            self.invalidate_stale(start, until);
             return true;
         }
-        self.drop_dirty(segment);
+        self.mark_clean(segment);
         if !self.serves_written() {
-            self.forget(segment);
-            self.drop_stale(start, stop);
+            self.evict_segment(segment);
+            self.invalidate_stale(start, stop);
             return false;
         }
         // Blocks written again meanwhile: another segment has the newer ones.
-        while let Some((from, to)) = self.dirty_over(segment) {
+        while let Some((from, to)) = self.overlapping_dirty(segment) {
             self.invalidate(from, to);
         }
         false
     }
 
     /// Invalidates stale blocks: if dirty blocks serve no reads, a read-ahead may have brought old ones.
-    fn drop_stale(&mut self, start: u64, end: u64) {
+    fn invalidate_stale(&mut self, start: u64, end: u64) {
         if !self.serves_written() {
             self.invalidate(start, end);
         }
     }
 
     /// A dirty run that holds blocks of a clean segment too.
-    fn dirty_over(&self, segment: usize) -> Option<(u64, u64)> {
+    fn overlapping_dirty(&self, segment: usize) -> Option<(u64, u64)> {
         let (start, stop) = self.span(segment);
-        self.dirty_about(start, stop).map(|dirty| self.span(dirty)).find(|&(_, to)| start < to)
+        self.dirty_near(start, stop).map(|dirty| self.span(dirty)).find(|&(_, to)| start < to)
     }
 
     /// All dirty segments, oldest first.
     pub fn dirty_segments(&self) -> impl Iterator<Item = &DirtySegment> {
-        self.unwritten_segments().all().map(|(_, dirty)| dirty)
+        self.unwritten_segments().by_age_with_state().map(|(_, dirty)| dirty)
     }
 
     /// Number of blocks in dirty segments.
-    pub fn unwritten(&self) -> u64 {
+    pub fn dirty_blocks(&self) -> u64 {
         let length = |segment: usize| self.span(segment).1 - self.span(segment).0;
-        self.unwritten_segments().order().map(length).sum()
+        self.unwritten_segments().by_age().map(length).sum()
     }
 
     /// Dirty segments that are not being destaged, oldest first.
-    pub fn destageable(&self) -> impl Iterator<Item = (usize, &DirtySegment)> {
-        self.unwritten_segments().all().filter(|(_, dirty)| !dirty.is_leaving())
+    pub fn destageable_segments(&self) -> impl Iterator<Item = (usize, &DirtySegment)> {
+        self.unwritten_segments().by_age_with_state().filter(|(_, dirty)| !dirty.is_destaging())
     }
 
     /// Oldest segment to destage that begins at block `lba`.
-    pub fn destageable_at(&self, lba: u64) -> Option<usize> {
-        let begins = self.in_row(self.row_of(lba)).filter(|&segment| self.span(segment).0 == lba);
-        let dirty = begins.filter_map(|segment| Some((self.dirty(segment)?, segment)));
-        let first = dirty.filter(|(dirty, _)| !dirty.is_leaving()).min_by_key(|(dirty, _)| dirty.serial);
+    pub fn destageable_segment_at(&self, lba: u64) -> Option<usize> {
+        let begins = self.segments_in_row(self.row_at(lba)).filter(|&segment| self.span(segment).0 == lba);
+        let dirty = begins.filter_map(|segment| Some((self.dirty_state(segment)?, segment)));
+        let first = dirty.filter(|(dirty, _)| !dirty.is_destaging()).min_by_key(|(dirty, _)| dirty.serial);
         first.map(|(_, segment)| segment)
     }
 
     /// Dirty segments from the number `serial` on, oldest first.
-    pub fn dirty_from(&self, serial: u64) -> impl Iterator<Item = (usize, &DirtySegment)> {
+    pub fn dirty_from_serial(&self, serial: u64) -> impl Iterator<Item = (usize, &DirtySegment)> {
         self.unwritten_segments().from(serial)
     }
 
     /// Changes whenever a dirty segment is dropped, or begins to be destaged.
-    pub fn left(&self) -> u64 {
-        self.unwritten_segments().left()
+    pub fn departures(&self) -> u64 {
+        self.unwritten_segments().departures()
     }
 
     /// True when a dirty segment holds any of `lba..end`.
     pub fn overlaps_dirty(&self, lba: u64, end: u64) -> bool {
-        self.dirty_about(lba, end).any(|segment| lba < self.span(segment).1)
+        self.dirty_near(lba, end).any(|segment| lba < self.span(segment).1)
     }
 
     /// Number of dirty segments.
@@ -229,18 +230,18 @@ impl Buffer {
     }
 
     /// Maximum blocks of a dirty segment.
-    pub fn dirty_sectors(&self) -> u64 {
-        self.unwritten_segments().longest()
+    pub fn max_dirty_sectors(&self) -> u64 {
+        self.unwritten_segments().max_sectors()
     }
 
     /// True if no more segments may become dirty, or none that is as long as it may get.
-    pub fn is_full(&self) -> bool {
-        self.unwritten_segments().is_full() || !self.has_memory_for(self.dirty_sectors())
+    pub fn is_dirty_limit_reached(&self) -> bool {
+        self.unwritten_segments().is_full() || !self.has_memory_for(self.max_dirty_sectors())
     }
 
     /// How many more segments may become dirty.
     pub fn free_runs(&self) -> usize {
-        self.unwritten_segments().free()
+        self.unwritten_segments().free_count()
     }
 
     /// Serial number of the next segment to become dirty.

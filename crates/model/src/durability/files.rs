@@ -103,7 +103,7 @@ impl FileJudge {
     }
 
     /// Handles a note of the scene.
-    pub fn note(&mut self, note: FileNote) {
+    pub fn handle_note(&mut self, note: FileNote) {
         if self.kept > MOST {
             return;
         }
@@ -112,20 +112,20 @@ impl FileJudge {
                 let told = self.told.entry(file).or_default();
                 (told.there, told.kept, told.found, told.length) = (true, true, true, there.bytes);
                 told.directory = there.directory().map(|directory| directory.0);
-                self.ledgers[usize::from(file.volume)].was_there(file.id, there);
+                self.ledgers[usize::from(file.volume)].add_initial_file(file.id, there);
             }
-            FileNote::Called(thread, call) => self.called(thread, call),
-            FileNote::Returned(thread, made, done) => self.returned(thread, made, done),
-            FileNote::Began(thread, program, number) => self.thread(thread).began = Some((program, number)),
+            FileNote::Called(thread, call) => self.handle_call(thread, call),
+            FileNote::Returned(thread, made, done) => self.handle_return(thread, made, done),
+            FileNote::Began(thread, program, number) => self.thread_mut(thread).began = Some((program, number)),
             FileNote::Relies(program, number, file, from, bytes) => {
-                let extent = self.written_last(file, from, from + bytes);
+                let extent = self.last_written_extent(file, from, from + bytes);
                 let effect = Effect { file, extent: Some(extent), promised: true };
                 self.relied.entry((program, number)).or_default().push(effect);
             }
-            FileNote::Ended(thread, program, number) => self.ended(thread, program, number),
+            FileNote::Ended(thread, program, number) => self.end_operation(thread, program, number),
             FileNote::Changed(volume, changes) => {
                 self.kept += changes.len();
-                self.ledgers[usize::from(volume)].changed(&changes);
+                self.ledgers[usize::from(volume)].add_changes(&changes);
             }
             FileNote::Issued(issued) => {
                 self.kept += 1;
@@ -136,15 +136,15 @@ impl FileJudge {
     }
 
     /// Notes that the device accepted the write with this tag.
-    pub fn submitted(&mut self, tag: u32, stamp: u64) {
+    pub fn handle_submission(&mut self, tag: u32, stamp: u64) {
         self.stamp = stamp;
         if let Some(issued) = self.issued.remove(&tag) {
             let ledger = &mut self.ledgers[usize::from(issued.volume)];
-            ledger.issued(stamp, &issued.step, issued.lba, u64::from(issued.sectors));
+            ledger.add_write(stamp, &issued.step, issued.lba, u64::from(issued.sectors));
         }
     }
 
-    fn thread(&mut self, thread: u16) -> &mut ProgramThread {
+    fn thread_mut(&mut self, thread: u16) -> &mut ProgramThread {
         let thread = usize::from(thread);
         if thread >= self.threads.len() {
             self.threads.resize(thread + 1, ProgramThread::default());
@@ -152,37 +152,37 @@ impl FileJudge {
         &mut self.threads[thread]
     }
 
-    fn touch(&mut self, file: File) -> &mut FileKnowledge {
+    fn follow_file(&mut self, file: File) -> &mut FileKnowledge {
         self.open.insert(file);
         self.told.entry(file).or_default()
     }
 
-    fn called(&mut self, thread: u16, call: Call) {
-        let change = call.volume().map_or(0, |volume| self.ledgers[usize::from(volume)].latest());
+    fn handle_call(&mut self, thread: u16, call: Call) {
+        let change = call.volume().map_or(0, |volume| self.ledgers[usize::from(volume)].latest_change());
         let since = IssueMoment { stamp: self.stamp + 1, change: change + 1 };
         let number = self.number;
-        self.thread(thread).calling = Some((call, since, number));
+        self.thread_mut(thread).calling = Some((call, since, number));
         match call {
             Call::Delete(file) => {
-                self.touch(file).deleting = true;
-                if let Some(made) = self.thread(thread).made {
-                    self.touch(made).replaces = Some(file);
+                self.follow_file(file).deleting = true;
+                if let Some(made) = self.thread_mut(thread).made {
+                    self.follow_file(made).replaces = Some(file);
                 }
             }
             Call::Rename { file, directory, .. } => {
-                let told = self.touch(file);
+                let told = self.follow_file(file);
                 (told.renamed, told.kept, told.directory) = (true, false, Some(directory.id.0));
             }
-            Call::Shift { file, .. } => self.touch(file).shifted(),
+            Call::Shift { file, .. } => self.follow_file(file).expect_whole(),
             Call::Write { file, from, bytes, .. } => {
-                self.thread(thread).wrote(file, WrittenExtent { from, to: from + bytes, since });
+                self.thread_mut(thread).add_write(file, WrittenExtent { from, to: from + bytes, since });
             }
             _ => {}
         }
     }
 
-    fn returned(&mut self, thread: u16, made: Option<File>, done: bool) {
-        let Some((call, since, before)) = self.thread(thread).calling.take() else { return };
+    fn handle_return(&mut self, thread: u16, made: Option<File>, done: bool) {
+        let Some((call, since, before)) = self.thread_mut(thread).calling.take() else { return };
         if !done {
             return;
         }
@@ -191,32 +191,32 @@ impl FileJudge {
         match call {
             Call::Create { directory, .. } => {
                 let file = made.expect("it was made");
-                let told = self.touch(file);
+                let told = self.follow_file(file);
                 (told.created, told.directory) = (true, Some(directory.id.0));
-                let thread = self.thread(thread);
+                let thread = self.thread_mut(thread);
                 thread.made = Some(file);
                 thread.effects.push(Effect { file, extent: None, promised: false });
             }
             Call::Write { file, from, bytes, handle } => {
                 // Windows 98 waits for the drive only: the grown part of a file is found once the tables are written.
                 let promised = handle == OpenMode::WriteThrough && self.family != SystemFamily::Windows98;
-                self.touch(file).wrote(number, WrittenExtent { from, to: from + bytes, since }, promised);
+                self.follow_file(file).record_write(number, WrittenExtent { from, to: from + bytes, since }, promised);
             }
-            Call::Sync(file, _) => self.touch(file).promise(before),
+            Call::Sync(file, _) => self.follow_file(file).promise_up_to(before),
             Call::SyncVolume(volume) => {
                 for file in self.open.iter().filter(|file| file.volume == volume) {
-                    self.told.get_mut(file).expect("it is open").promise(before);
+                    self.told.get_mut(file).expect("it is open").promise_up_to(before);
                 }
             }
             Call::Rename { file, .. } => {
-                self.thread(thread).effects.push(Effect { file, extent: None, promised: false });
+                self.thread_mut(thread).effects.push(Effect { file, extent: None, promised: false });
             }
             _ => {}
         }
     }
 
     /// Returns bytes of `file` as the last ended operation wrote them: an operation that relies on them ends after it.
-    fn written_last(&self, file: File, from: u64, to: u64) -> WrittenExtent {
+    fn last_written_extent(&self, file: File, from: u64, to: u64) -> WrittenExtent {
         let covers = |effect: &Effect| {
             let extent = effect.extent.filter(|it| effect.file == file && it.from <= from && to <= it.to)?;
             Some(extent.since)
@@ -226,8 +226,8 @@ impl FileJudge {
         WrittenExtent { from, to, since: since.unwrap_or_default() }
     }
 
-    fn ended(&mut self, thread: u16, program: u16, number: u32) {
-        let it = self.thread(thread);
+    fn end_operation(&mut self, thread: u16, program: u16, number: u32) {
+        let it = self.thread_mut(thread);
         it.made = None;
         let mut effects = core::mem::take(&mut it.effects);
         for effect in &mut effects {
@@ -245,15 +245,15 @@ impl FileJudge {
     pub fn promise_all(&mut self) {
         for file in &self.open {
             let told = self.told.get_mut(file).expect("it is open");
-            told.promise(self.number);
+            told.promise_up_to(self.number);
         }
         let effects = self.operations.iter_mut().flat_map(|operation| &mut operation.effects);
         effects.for_each(|effect| effect.promised = true);
     }
 
     /// Judges a cut at `at` that leaves `image` on the watched device.
-    pub fn judge(&mut self, at: Instant, image: &SectorRuns<u64>, overlay: &CutOverlay) {
-        self.settle(image);
+    pub fn judge_cut(&mut self, at: Instant, image: &SectorRuns<u64>, overlay: &CutOverlay) {
+        self.prune_durable(image);
         let seen = CutMedium { image, overlay };
         let mounts = Mounts::new(&self.ledgers, seen);
         let mut left = FileCutCounts::new(at);
@@ -262,34 +262,34 @@ impl FileJudge {
         }
         self.judge_torn(image, overlay, &mut left);
         for operation in &self.operations {
-            let weight = self.weigh(&mounts, &operation.effects);
-            let name = || self.operation(operation.program, operation.number);
-            left.count(weight.promised, FileLossKind::OperationPromised, name);
-            left.count(!weight.promised && weight.acknowledged, FileLossKind::OperationUnpromised, name);
-            left.count(weight.in_part(), FileLossKind::OperationInPart, name);
+            let weight = self.weigh_effects(&mounts, &operation.effects);
+            let name = || self.operation_name(operation.program, operation.number);
+            left.count_if(weight.promised, FileLossKind::OperationPromised, name);
+            left.count_if(!weight.promised && weight.acknowledged, FileLossKind::OperationUnpromised, name);
+            left.count_if(weight.is_partial(), FileLossKind::OperationInPart, name);
         }
         for thread in self.threads.iter().filter(|thread| thread.began.is_some()) {
-            let weight = self.weigh(&mounts, &thread.effects);
-            let name = || thread.began.map_or(String::new(), |(program, number)| self.operation(program, number));
-            left.count(weight.in_part(), FileLossKind::OperationInPart, name);
+            let weight = self.weigh_effects(&mounts, &thread.effects);
+            let name = || thread.began.map_or(String::new(), |(program, number)| self.operation_name(program, number));
+            left.count_if(weight.is_partial(), FileLossKind::OperationInPart, name);
         }
         self.losses.add(left);
     }
 
     /// Stops following files and operations that are on the medium for good.
-    fn settle(&mut self, image: &SectorRuns<u64>) {
+    fn prune_durable(&mut self, image: &SectorRuns<u64>) {
         let overlay = CutOverlay::default();
         let seen = CutMedium { image, overlay: &overlay };
-        self.ledgers.iter_mut().for_each(|ledger| ledger.settle(seen));
+        self.ledgers.iter_mut().for_each(|ledger| ledger.fold_durable(seen));
         let mounts = Mounts::new(&self.ledgers, seen);
         let (told, mut closed) = (&mut self.told, Vec::new());
         for &file in &self.open {
             let told = told.get_mut(&file).expect("it is open");
-            let lists = mounts.lists(file);
+            let lists = mounts.is_listed(file);
             if lists && !told.deleting {
                 told.found = true;
-                told.promised.retain(|extent| !mounts.has(file, extent));
-                told.pending.retain(|(_, extent)| !mounts.has(file, extent));
+                told.promised.retain(|extent| !mounts.has_extent(file, extent));
+                told.pending.retain(|(_, extent)| !mounts.has_extent(file, extent));
             }
             let rests = self.ledgers[usize::from(file.volume)].is_open(file.id);
             if told.deleting || lists && !rests && told.promised.is_empty() && told.pending.is_empty() {
@@ -299,7 +299,9 @@ impl FileJudge {
         }
         let told = &self.told;
         let rests = |effect: &Effect| {
-            let there = || effect.extent.map_or_else(|| mounts.lists(effect.file), |it| mounts.has(effect.file, &it));
+            let there = || {
+                effect.extent.map_or_else(|| mounts.is_listed(effect.file), |it| mounts.has_extent(effect.file, &it))
+            };
             !told.get(&effect.file).is_some_and(|told| told.deleting) && !there()
         };
         self.operations.retain(|operation| operation.effects.iter().any(rests));
@@ -308,10 +310,10 @@ impl FileJudge {
 
     fn judge_file(&self, mounts: &Mounts<'_>, file: File, left: &mut FileCutCounts) {
         let told = &self.told[&file];
-        let lists = mounts.lists(file);
+        let lists = mounts.is_listed(file);
         let sum = |extents: &mut dyn Iterator<Item = &WrittenExtent>| {
             extents.fold(DataSectors::default(), |mut sum, extent| {
-                sum.add(mounts.data(file, extent));
+                sum.add(mounts.data_sectors(file, extent));
                 sum
             })
         };
@@ -323,23 +325,27 @@ impl FileJudge {
             false => told.kept,
         };
         let lacks = if lists { is_lost(&pending) } else { told.created && !told.kept };
-        let name = || self.file(file, told);
-        left.count(breaks, FileLossKind::FilePromised, name);
-        left.count(!breaks && lacks, FileLossKind::FileUnpromised, name);
-        let whole = lists && promised.fresh + pending.fresh == promised.sectors() + pending.sectors();
+        let name = || self.file_path(file, told);
+        left.count_if(breaks, FileLossKind::FilePromised, name);
+        left.count_if(!breaks && lacks, FileLossKind::FileUnpromised, name);
+        let whole = lists && promised.fresh + pending.fresh == promised.total_sectors() + pending.total_sectors();
         let nowhere = told.renamed && told.found && !lists;
-        left.count(nowhere || !whole && self.is_replaced(mounts, told), FileLossKind::FileNeither, name);
-        left.count(lists && promised.stale + pending.stale > 0, FileLossKind::FileStale, name);
-        left.count(promised.torn + pending.torn > 0, FileLossKind::FileUnreadable, name);
+        left.count_if(
+            nowhere || !whole && self.has_no_whole_predecessor(mounts, told),
+            FileLossKind::FileNeither,
+            name,
+        );
+        left.count_if(lists && promised.stale + pending.stale > 0, FileLossKind::FileStale, name);
+        left.count_if(promised.torn + pending.torn > 0, FileLossKind::FileUnreadable, name);
     }
 
     /// True if the file replaced a deleted one, and none of the files replaced in turn is found whole.
-    fn is_replaced(&self, mounts: &Mounts<'_>, told: &FileKnowledge) -> bool {
+    fn has_no_whole_predecessor(&self, mounts: &Mounts<'_>, told: &FileKnowledge) -> bool {
         let mut before = told.replaces;
         while let Some(file) = before {
             let Some(old) = self.told.get(&file).filter(|old| old.deleting) else { return false };
             let whole = WrittenExtent { from: 0, to: old.length, since: IssueMoment::default() };
-            if mounts.lists(file) && mounts.has(file, &whole) {
+            if mounts.is_listed(file) && mounts.has_extent(file, &whole) {
                 return false;
             }
             before = old.replaces;
@@ -351,12 +357,12 @@ impl FileJudge {
     fn judge_torn(&self, image: &SectorRuns<u64>, overlay: &CutOverlay, left: &mut FileCutCounts) {
         let mut roles = BTreeSet::new();
         let mut note = |stamp: u64| {
-            let role = |(volume, ledger): (usize, &FileLedger)| Some((volume, ledger.role(stamp)?));
+            let role = |(volume, ledger): (usize, &FileLedger)| Some((volume, ledger.write_role(stamp)?));
             roles.extend(self.ledgers.iter().enumerate().find_map(role));
         };
         for &(run, stamp) in &overlay.torn {
             stamp.into_iter().for_each(&mut note);
-            image.held(run).for_each(|(_, stamp)| note(stamp));
+            image.content_in(run).for_each(|(_, stamp)| note(stamp));
         }
         for (volume, role) in roles {
             match role {
@@ -364,15 +370,15 @@ impl FileJudge {
                     let file = File { volume: volume as u8, id: file };
                     let told = self.told.get(&file).cloned().unwrap_or_default();
                     if !self.open.contains(&file) && !told.deleting {
-                        left.count(true, FileLossKind::FileUnreadable, || self.file(file, &told));
+                        left.count_if(true, FileLossKind::FileUnreadable, || self.file_path(file, &told));
                     }
                 }
-                role => left.count(true, FileLossKind::Metadata, || format!("{}: {role}", self.volumes[volume])),
+                role => left.count_if(true, FileLossKind::Metadata, || format!("{}: {role}", self.volumes[volume])),
             }
         }
-        let lost: BTreeSet<u64> = overlay.gone.iter().flat_map(|&run| image.held(run).map(|it| it.1)).collect();
+        let lost: BTreeSet<u64> = overlay.gone.iter().flat_map(|&run| image.content_in(run).map(|it| it.1)).collect();
         let role = |stamp: u64| {
-            let of = |(volume, ledger): (usize, &FileLedger)| Some((volume as u8, ledger.role(stamp)?));
+            let of = |(volume, ledger): (usize, &FileLedger)| Some((volume as u8, ledger.write_role(stamp)?));
             self.ledgers.iter().enumerate().find_map(of)
         };
         let files: BTreeSet<File> = lost
@@ -385,22 +391,22 @@ impl FileJudge {
             .collect();
         for file in files.into_iter().filter(|file| !self.open.contains(file)) {
             if let Some(told) = self.told.get(&file).filter(|told| !told.deleting) {
-                left.count(told.kept, FileLossKind::FilePromised, || self.file(file, told));
-                left.count(!told.kept, FileLossKind::FileUnpromised, || self.file(file, told));
+                left.count_if(told.kept, FileLossKind::FilePromised, || self.file_path(file, told));
+                left.count_if(!told.kept, FileLossKind::FileUnpromised, || self.file_path(file, told));
             }
         }
     }
 
-    fn weigh(&self, mounts: &Mounts<'_>, effects: &[Effect]) -> Weight {
-        let mut weight = Weight::default();
+    fn weigh_effects(&self, mounts: &Mounts<'_>, effects: &[Effect]) -> OperationState {
+        let mut weight = OperationState::default();
         for effect in effects {
             if self.told.get(&effect.file).is_some_and(|told| told.deleting) {
                 continue;
             }
             let lost = match &effect.extent {
-                None => !mounts.lists(effect.file),
+                None => !mounts.is_listed(effect.file),
                 Some(extent) => {
-                    let data = mounts.data(effect.file, extent);
+                    let data = mounts.data_sectors(effect.file, extent);
                     weight.data.add(data);
                     data.stale + data.missing > 0
                 }
@@ -412,30 +418,31 @@ impl FileJudge {
     }
 
     /// Names a file, as a path.
-    fn file(&self, file: File, told: &FileKnowledge) -> String {
-        let by = told.by.map_or(String::new(), |(program, number)| format!(" ({})", self.operation(program, number)));
+    fn file_path(&self, file: File, told: &FileKnowledge) -> String {
+        let by =
+            told.by.map_or(String::new(), |(program, number)| format!(" ({})", self.operation_name(program, number)));
         let directory = told.directory.map_or(String::new(), |directory| format!("directory-{directory}/"));
         format!("{}/{directory}file-{}{by}", self.volumes[usize::from(file.volume)], file.id.0)
     }
 
     /// Names an operation.
-    fn operation(&self, program: u16, number: u32) -> String {
+    fn operation_name(&self, program: u16, number: u32) -> String {
         format!("{} {number}", self.programs[usize::from(program)])
     }
 }
 
 /// The state of an operation after a cut.
 #[derive(Clone, Copy, Debug, Default)]
-struct Weight {
+struct OperationState {
     data: DataSectors,
     /// Something promised is lost; something acknowledged is lost.
     promised: bool,
     acknowledged: bool,
 }
 
-impl Weight {
+impl OperationState {
     /// True if some sectors are on the medium and others are not.
-    fn in_part(&self) -> bool {
-        self.data.fresh > 0 && self.data.fresh < self.data.sectors()
+    fn is_partial(&self) -> bool {
+        self.data.fresh > 0 && self.data.fresh < self.data.total_sectors()
     }
 }

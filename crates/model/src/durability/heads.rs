@@ -38,7 +38,7 @@ struct Head {
 
 impl Head {
     /// When the first run begins or, once begun, ends.
-    fn edge(&self) -> Option<Instant> {
+    fn run_edge(&self) -> Option<Instant> {
         let run = self.runs.front()?;
         Some(if self.begun { run.last()?.to } else { run.first()?.from })
     }
@@ -56,31 +56,31 @@ impl Heads {
     /// The heads of `members` drives, less those that are `lost` (one bit each).
     pub fn new(members: u32, lost: u64) -> Heads {
         let mut heads = Heads { heads: vec![Head::default(); members as usize], open: Vec::new() };
-        (0..members).filter(|member| lost >> member & 1 == 1).for_each(|member| heads.stop(member));
+        (0..members).filter(|member| lost >> member & 1 == 1).for_each(|member| heads.stop_drive(member));
         heads
     }
 
     /// Stops a drive: no more landings come from it.
-    pub fn stop(&mut self, member: u32) {
-        self.close();
+    pub fn stop_drive(&mut self, member: u32) {
+        self.close_run();
         self.heads[member as usize].known = Instant::FAR;
     }
 
     /// Starts a replacement drive, which may write from `now` on.
-    pub fn start(&mut self, member: u32, now: Instant) {
-        self.close();
+    pub fn start_drive(&mut self, member: u32, now: Instant) {
+        self.close_run();
         self.heads[member as usize].known = now;
     }
 
     /// Takes a landing. True if it ended the track run before it.
-    pub fn take(&mut self, landing: &Landing) -> bool {
-        let ends = self.open.last().is_some_and(|last| !last.is_followed_by(landing)) && self.close();
+    pub fn take_landing(&mut self, landing: &Landing) -> bool {
+        let ends = self.open.last().is_some_and(|last| !last.is_followed_by(landing)) && self.close_run();
         self.open.push(*landing);
         ends
     }
 
     /// Completes the track run that is being reported. True if there was one.
-    pub fn close(&mut self) -> bool {
+    pub fn close_run(&mut self) -> bool {
         let run = core::mem::take(&mut self.open);
         let Some(last) = run.last() else { return false };
         let member = last.member as usize;
@@ -97,29 +97,29 @@ impl Heads {
     }
 
     /// The instant up to which the landings of all drives are known.
-    pub fn known(&self) -> Instant {
+    pub fn known_until(&self) -> Instant {
         self.heads.iter().map(|head| head.known).min().unwrap_or(Instant::ZERO)
     }
 
     /// When the next track run begins or ends.
-    pub fn edge(&self) -> Option<Instant> {
-        self.heads.iter().filter_map(Head::edge).min()
+    pub fn next_edge(&self) -> Option<Instant> {
+        self.heads.iter().filter_map(Head::run_edge).min()
     }
 
     /// Returns the sectors that have passed the heads by `at`, in whole physical sectors, and those that a cut would
     /// tear.
-    pub fn at(&mut self, at: Instant, terms: DriveTerms) -> (Vec<StampedRun>, Vec<StampedRun>) {
+    pub fn advance_to(&mut self, at: Instant, terms: DriveTerms) -> (Vec<StampedRun>, Vec<StampedRun>) {
         let (mut done, mut under) = (Vec::new(), Vec::new());
         for head in &mut self.heads {
-            while head.edge().is_some_and(|edge| edge <= at) {
+            while head.run_edge().is_some_and(|edge| edge <= at) {
                 head.begun = !head.begun;
                 if !head.begun {
                     let run = head.runs.pop_front().unwrap_or_default();
-                    done.extend(run.iter().map(part));
+                    done.extend(run.iter().map(stamped_run));
                 }
             }
             if let Some(run) = head.runs.front().filter(|_| head.begun) {
-                passed(run, at, terms, &mut done, &mut under);
+                split_at_head(run, at, terms, &mut done, &mut under);
             }
         }
         (done, under)
@@ -128,17 +128,23 @@ impl Heads {
 
 /// Adds to `done` the parts of a track run that have passed the head at `at`, in whole physical sectors, and to `under`
 /// those of the physical sector under it, which a cut would tear.
-fn passed(run: &[Landing], at: Instant, terms: DriveTerms, done: &mut Vec<StampedRun>, under: &mut Vec<StampedRun>) {
+fn split_at_head(
+    run: &[Landing],
+    at: Instant,
+    terms: DriveTerms,
+    done: &mut Vec<StampedRun>,
+    under: &mut Vec<StampedRun>,
+) {
     // Marked as unreadable, whatever the profile says, to distinguish it.
-    block::cut::at(run, at, terms.unit, CutSector::Unreadable, |left| match left.kind {
-        LandingKind::Landed => done.push(part(&left)),
-        LandingKind::Torn if !terms.saves => under.push(part(&left)),
+    block::cut::report_fates(run, at, terms.unit, CutSector::Unreadable, |left| match left.kind {
+        LandingKind::Landed => done.push(stamped_run(&left)),
+        LandingKind::Torn if !terms.saves => under.push(stamped_run(&left)),
         _ => {}
     });
 }
 
 /// The sectors of a landing.
-pub fn part(landing: &Landing) -> StampedRun {
+pub fn stamped_run(landing: &Landing) -> StampedRun {
     let Landing { member, role, stamp, number, .. } = *landing;
     StampedRun { member, role, run: (landing.lba, landing.end()), stamp, number }
 }

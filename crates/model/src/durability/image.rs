@@ -10,7 +10,7 @@ use super::Tally;
 use super::files::CutOverlay;
 use super::judge::CutJudge;
 use super::loss::CutLoss;
-use super::runs::{SectorRun, SectorRuns, all_without};
+use super::runs::{SectorRun, SectorRuns, run_without_all};
 use super::terms::DriveTerms;
 use super::view::CutArray;
 use super::writes::{SessionWrite, SessionWrites};
@@ -33,51 +33,51 @@ pub struct LostWrite {
 
 /// Reports to `left` the medium after each cut of a history, in order, and returns the losses of each cut. The history
 /// ends at `end`.
-pub fn after_cuts(
+pub fn replay_cuts(
     history: &History,
     (terms, plan): (DriveTerms, CutArray),
     cuts: Vec<Instant>,
     end: Instant,
     left: impl FnMut(Instant, MediumImage),
 ) -> Vec<CutLoss> {
-    let mut judge = CutJudge::new(terms, plan, cuts, None, Leaving(left)).leaving();
-    history.tell(&mut judge);
+    let mut judge = CutJudge::new(terms, plan, cuts, None, ImageTally(left)).with_surface();
+    history.replay_to(&mut judge);
     judge.finish(end).cuts
 }
 
 /// Reports the medium after each cut.
-struct Leaving<F>(F);
+struct ImageTally<F>(F);
 
-impl<F: FnMut(Instant, MediumImage)> Tally for Leaving<F> {
-    fn left(&mut self, at: Instant, surface: &SectorRuns<u64>, overlay: &CutOverlay) {
-        (self.0)(at, MediumImage::of(surface, overlay));
+impl<F: FnMut(Instant, MediumImage)> Tally for ImageTally<F> {
+    fn record_cut(&mut self, at: Instant, surface: &SectorRuns<u64>, overlay: &CutOverlay) {
+        (self.0)(at, MediumImage::new(surface, overlay));
     }
 }
 
 impl MediumImage {
     /// Creates the image from the result of a judge of cuts.
-    pub fn of(surface: &SectorRuns<u64>, overlay: &CutOverlay) -> MediumImage {
+    pub fn new(surface: &SectorRuns<u64>, overlay: &CutOverlay) -> MediumImage {
         let mut held = surface.clone();
         for &(run, stamp) in &overlay.besides {
-            held.join(run, stamp);
+            held.set_and_merge(run, stamp);
         }
         let torn = overlay.torn.iter().map(|it| it.0).chain(overlay.gone.iter().copied()).collect();
         MediumImage { held, torn }
     }
 
     /// Creates the image of all writes accepted by `at`, except the parts in `lost`.
-    pub fn without<'a>(
+    pub fn without_writes<'a>(
         writes: &SessionWrites,
         at: Instant,
         lost: impl IntoIterator<Item = &'a LostWrite>,
     ) -> MediumImage {
         let lost: BTreeMap<u64, &[SectorRun]> = lost.into_iter().map(|it| (it.write.stamp, &it.parts[..])).collect();
         let mut held = SectorRuns::default();
-        for write in writes.taken(at) {
+        for write in writes.accepted_by(at) {
             match lost.get(&write.stamp) {
-                None => held.join(write.run, write.stamp),
+                None => held.set_and_merge(write.run, write.stamp),
                 Some(parts) => {
-                    all_without(write.run, parts).into_iter().for_each(|run| held.join(run, write.stamp));
+                    run_without_all(write.run, parts).into_iter().for_each(|run| held.set_and_merge(run, write.stamp));
                 }
             }
         }
@@ -85,11 +85,11 @@ impl MediumImage {
     }
 
     /// Returns the writes accepted by `at` of which some sectors hold older data.
-    pub fn lost(&self, writes: &SessionWrites, at: Instant) -> Vec<LostWrite> {
+    pub fn lost_writes(&self, writes: &SessionWrites, at: Instant) -> Vec<LostWrite> {
         let mut lost = Vec::new();
-        for write in writes.taken(at) {
+        for write in writes.accepted_by(at) {
             let mut parts = Vec::new();
-            self.held.each(write.run, &mut |run, held| {
+            self.held.for_each_part(write.run, &mut |run, held| {
                 if held.is_none_or(|held| held < write.stamp) {
                     parts.push(run);
                 }
@@ -102,23 +102,23 @@ impl MediumImage {
     }
 
     /// Converts the image to plain data.
-    pub fn left(&self) -> CutRemains {
+    pub fn cut_remains(&self) -> CutRemains {
         CutRemains { held: self.held.iter().collect(), unreadable: self.torn.clone() }
     }
 
     /// Returns a copy in which unreadable sectors hold their earlier content.
-    pub fn readable(&self) -> MediumImage {
+    pub fn without_torn(&self) -> MediumImage {
         MediumImage { torn: Vec::new(), ..self.clone() }
     }
 
     /// The unreadable sectors.
-    pub fn torn(&self) -> &[SectorRun] {
+    pub fn torn_sectors(&self) -> &[SectorRun] {
         &self.torn
     }
 
     /// Written runs in order: first sector, and content from there on.
-    pub fn pieces<'a>(&self, history: &'a History, writes: &SessionWrites) -> Vec<(u64, DataPart<'a>)> {
+    pub fn written_pieces<'a>(&self, history: &'a History, writes: &SessionWrites) -> Vec<(u64, DataPart<'a>)> {
         let named = self.held.iter().filter_map(|(run, stamp)| Some((run, writes.get(stamp)?)));
-        named.map(|(run, write)| (run.0, history.part(write.stamp, write.run.0, run.0, run.1 - run.0))).collect()
+        named.map(|(run, write)| (run.0, history.data_part(write.stamp, write.run.0, run.0, run.1 - run.0))).collect()
     }
 }

@@ -21,7 +21,7 @@ use super::heads::{self, Heads, StampedRun};
 use super::loss::CutLoss;
 use super::rebuilds::Rebuilds;
 use super::risk::RiskLevel;
-use super::runs::{SectorRuns, overlap};
+use super::runs::{SectorRuns, run_overlap};
 use super::terms::DriveTerms;
 use super::view::{ArrayView, CutArray};
 
@@ -31,7 +31,7 @@ const LONGEST_ACCESS: Span = Span::from_secs(10);
 
 /// An event of the client.
 #[derive(Clone, Debug)]
-enum Doing {
+enum ClientEvent {
     /// A note of a scene.
     Told(FileNote),
     Submit(Request),
@@ -60,7 +60,7 @@ pub struct CutJudge<T> {
     /// The delay of a further cut after the job's end.
     pause: Option<Span>,
     /// Events that are not handled yet.
-    queue: VecDeque<(Instant, Doing)>,
+    queue: VecDeque<(Instant, ClientEvent)>,
     queued_writes: usize,
     heads: Heads,
     /// The drives that are lost, and those that may be.
@@ -120,9 +120,9 @@ impl<T: Tally> CutJudge<T> {
             pause,
             queue: VecDeque::new(),
             queued_writes: 0,
-            heads: Heads::new(plan.members(), plan.lost()),
-            views: plan.sets().into_iter().map(|lost| (lost, ArrayView::new(terms, &plan, lost))).collect(),
-            rebuilds: plan.rebuilds().then(Rebuilds::default),
+            heads: Heads::new(plan.members(), plan.lost_drives()),
+            views: plan.lost_sets().into_iter().map(|lost| (lost, ArrayView::new(terms, &plan, lost))).collect(),
+            rebuilds: plan.has_rebuild().then(Rebuilds::default),
             plan,
             caching: terms.volatile_at_first,
             torn: Vec::new(),
@@ -139,25 +139,25 @@ impl<T: Tally> CutJudge<T> {
     }
 
     /// The view with the drives that are lost now.
-    fn view(&mut self) -> &mut ArrayView {
-        self.views.get_mut(&self.plan.lost()).expect("a view of each set that may be lost")
+    fn current_view(&mut self) -> &mut ArrayView {
+        self.views.get_mut(&self.plan.lost_drives()).expect("a view of each set that may be lost")
     }
 
-    fn level(&mut self) -> RiskLevel {
-        self.view().risk.level()
+    fn risk_level(&mut self) -> RiskLevel {
+        self.current_view().risk.risk_level()
     }
 
     /// Ends the run, when the device has nothing relevant left to report.
     pub fn finish(mut self, end: Instant) -> CutJudgement<T> {
-        self.listen();
-        self.end(end);
-        self.heads.close();
-        self.settle(self.horizon + Span::from_nanos(1));
-        let level = self.level();
-        self.draw(self.horizon, level);
+        self.read_notes();
+        self.end_job(end);
+        self.heads.close_run();
+        self.settle_before(self.horizon + Span::from_nanos(1));
+        let level = self.risk_level();
+        self.report_risk(self.horizon, level);
         let horizon = self.horizon;
         CutJudgement {
-            longest_at_risk: self.longest_at_risk.max(self.view().risk.longest_at_risk(horizon)),
+            longest_at_risk: self.longest_at_risk.max(self.current_view().risk.longest_at_risk(horizon)),
             cuts: self.found,
             tally: self.tally,
             acknowledged: self.acknowledged,
@@ -167,51 +167,51 @@ impl<T: Tally> CutJudge<T> {
     }
 
     /// Ends a run whose power has been off since `off`, the only cut.
-    pub fn finish_off(mut self, off: Instant) -> CutJudgement<T> {
+    pub fn finish_powered_off(mut self, off: Instant) -> CutJudgement<T> {
         self.cuts = vec![off];
-        self.listen();
-        self.queue.push_back((self.latest, Doing::Off));
+        self.read_notes();
+        self.queue.push_back((self.latest, ClientEvent::Off));
         self.finish(off)
     }
 
     /// Notes the end of the job: sets the last cut and the horizon.
-    fn end(&mut self, end: Instant) {
+    fn end_job(&mut self, end: Instant) {
         self.cuts.extend(self.pause.take().map(|pause| end + pause));
         self.horizon = self.cuts.last().map_or(end, |&last| last.max(end));
     }
 
-    fn note(&mut self, now: Instant, doing: Doing) {
+    fn queue_event(&mut self, now: Instant, doing: ClientEvent) {
         self.close_run();
         self.latest = now;
         self.queue.push_back((now, doing));
         // Without an outstanding write, nothing unknown can land.
-        if self.is_idle() {
-            self.settle(now);
+        if self.check_idle() {
+            self.settle_before(now);
         }
-        self.settle(Instant::from_nanos(now.nanos().saturating_sub(LONGEST_ACCESS.nanos())));
+        self.settle_before(Instant::from_nanos(now.nanos().saturating_sub(LONGEST_ACCESS.nanos())));
     }
 
     /// True if no write is outstanding.
-    fn is_idle(&mut self) -> bool {
-        self.queued_writes == 0 && self.view().is_idle()
+    fn check_idle(&mut self) -> bool {
+        self.queued_writes == 0 && self.current_view().check_idle()
     }
 
     /// The instant of the next event or cut; events come first.
-    fn upcoming(&self) -> Option<Instant> {
+    fn next_instant(&self) -> Option<Instant> {
         let (doing, cut) = (self.queue.front().map(|it| it.0), self.cuts.get(self.next).copied());
         doing.into_iter().chain(cut).min()
     }
 
     /// Handles everything before `bound`, up to which all landings are known.
-    fn settle(&mut self, bound: Instant) {
+    fn settle_before(&mut self, bound: Instant) {
         loop {
-            let event = self.upcoming().filter(|&at| at < bound);
-            let edge = self.heads.edge().filter(|&at| at <= bound);
+            let event = self.next_instant().filter(|&at| at < bound);
+            let edge = self.heads.next_edge().filter(|&at| at <= bound);
             match (edge, event) {
-                (Some(edge), event) if event.is_none_or(|event| edge <= event) => drop(self.pass(edge)),
+                (Some(edge), event) if event.is_none_or(|event| edge <= event) => drop(self.pass_heads(edge)),
                 (_, Some(event)) => {
-                    let under = self.pass(event);
-                    self.step(event, &under);
+                    let under = self.pass_heads(event);
+                    self.handle_next(event, &under);
                 }
                 _ => return,
             }
@@ -219,166 +219,168 @@ impl<T: Tally> CutJudge<T> {
     }
 
     /// Reports the data at risk up to `until`.
-    fn draw(&mut self, until: Instant, before: RiskLevel) {
-        let level = self.level();
-        self.tally.at_risk(until.min(self.horizon), before, level);
+    fn report_risk(&mut self, until: Instant, before: RiskLevel) {
+        let level = self.risk_level();
+        self.tally.record_risk(until.min(self.horizon), before, level);
     }
 
     /// Completes the track run, and handles the events before the end of the latest of each drive.
     fn close_run(&mut self) {
-        if self.heads.close() {
-            self.settle(self.heads.known());
+        if self.heads.close_run() {
+            self.settle_before(self.heads.known_until());
         }
     }
 
     /// Lands what has passed the heads at `at`. Returns the parts under them, which a cut would tear.
-    fn pass(&mut self, at: Instant) -> Vec<StampedRun> {
-        let before = self.level();
-        let (passed, over) = self.heads.at(at, self.terms);
-        passed.iter().for_each(|part| self.land(at, part));
-        self.draw(at, before);
+    fn pass_heads(&mut self, at: Instant) -> Vec<StampedRun> {
+        let before = self.risk_level();
+        let (passed, over) = self.heads.advance_to(at, self.terms);
+        passed.iter().for_each(|part| self.land_part(at, part));
+        self.report_risk(at, before);
         over
     }
 
-    fn land(&mut self, at: Instant, part: &StampedRun) {
+    fn land_part(&mut self, at: Instant, part: &StampedRun) {
         let over = |torn: &StampedRun| {
-            torn.member == part.member && torn.role == part.role && overlap(torn.run, part.run).is_some()
+            torn.member == part.member && torn.role == part.role && run_overlap(torn.run, part.run).is_some()
         };
         self.torn.retain(|torn| !over(torn));
         let rebuilt = match (&self.rebuilds, part.role) {
-            (Some(rebuilds), MemberRole::RebuiltCopy(_)) => rebuilds.parts(part),
+            (Some(rebuilds), MemberRole::RebuiltCopy(_)) => rebuilds.copied_parts(part),
             _ => vec![*part],
         };
         for view in self.views.values_mut() {
-            rebuilt.iter().for_each(|part| view.land(at, part));
+            rebuilt.iter().for_each(|part| view.land_part(at, part));
         }
     }
 
     /// Handles the event or the cut at `at`, with these parts under the heads.
-    fn step(&mut self, at: Instant, under: &[StampedRun]) {
+    fn handle_next(&mut self, at: Instant, under: &[StampedRun]) {
         match self.queue.front() {
             Some((due, _)) if *due == at => {
                 if let Some((_, doing)) = self.queue.pop_front() {
-                    self.perform(at, doing);
+                    self.perform_event(at, doing);
                 }
             }
             _ => {
                 self.next += 1;
-                self.judge(at, under);
+                self.judge_cut(at, under);
             }
         }
     }
 
-    fn perform(&mut self, at: Instant, doing: Doing) {
+    fn perform_event(&mut self, at: Instant, doing: ClientEvent) {
         match doing {
-            Doing::Told(note) => {
+            ClientEvent::Told(note) => {
                 if let Some(files) = &mut self.files {
-                    files.note(note);
+                    files.handle_note(note);
                 }
             }
-            Doing::Submit(request) if request.op == Op::Flush => self.each(|view| view.risk.flush(request.stamp)),
-            Doing::Submit(request) => {
+            ClientEvent::Submit(request) if request.op == Op::Flush => {
+                self.for_each_view(|view| view.risk.submit_flush(request.stamp))
+            }
+            ClientEvent::Submit(request) => {
                 self.queued_writes -= 1;
-                self.files.iter_mut().for_each(|files| files.submitted(request.tag, request.stamp));
+                self.files.iter_mut().for_each(|files| files.handle_submission(request.tag, request.stamp));
                 let sure = !self.caching;
-                self.each(|view| view.risk.submit(&request, sure));
+                self.for_each_view(|view| view.risk.submit_write(&request, sure));
             }
-            Doing::End(request, done) if request.op == Op::Flush => {
+            ClientEvent::End(request, done) if request.op == Op::Flush => {
                 self.flushes += u64::from(done);
-                self.each(|view| view.risk.end_flush(request.stamp, done));
+                self.for_each_view(|view| view.risk.complete_flush(request.stamp, done));
             }
-            Doing::Tear(part) => self.torn.push(part),
-            Doing::Supersede(part) => self.each(|view| view.supersede(&part)),
-            Doing::End(request, false) => self.each(|view| view.risk.fail(request.stamp)),
-            Doing::End(request, true) => {
+            ClientEvent::Tear(part) => self.torn.push(part),
+            ClientEvent::Supersede(part) => self.for_each_view(|view| view.supersede_part(&part)),
+            ClientEvent::End(request, false) => self.for_each_view(|view| view.risk.fail_write(request.stamp)),
+            ClientEvent::End(request, true) => {
                 self.acknowledged += 1;
-                self.each(|view| view.acknowledge(at, &request));
+                self.for_each_view(|view| view.acknowledge_write(at, &request));
             }
-            Doing::Caches(on) => {
+            ClientEvent::Caches(on) => {
                 self.caching = self.terms.volatile && (on || self.terms.in_memory);
                 if self.caching {
-                    self.each(|view| view.risk.unsure());
+                    self.for_each_view(|view| view.risk.mark_unsure());
                 }
             }
-            Doing::Off => self.files.iter_mut().for_each(FileJudge::promise_all),
-            Doing::Turn => self.turn(at, CutArray::go_on),
-            Doing::Whole(member) => {
-                self.turn(at, |plan| plan.is_whole(member));
-                self.rebuilds.iter_mut().for_each(Rebuilds::end);
+            ClientEvent::Off => self.files.iter_mut().for_each(FileJudge::promise_all),
+            ClientEvent::Turn => self.change_array(at, CutArray::apply_next_change),
+            ClientEvent::Whole(member) => {
+                self.change_array(at, |plan| plan.end_rebuild(member));
+                self.rebuilds.iter_mut().for_each(Rebuilds::end_rebuild);
             }
         }
     }
 
-    fn each(&mut self, act: impl FnMut(&mut ArrayView)) {
+    fn for_each_view(&mut self, act: impl FnMut(&mut ArrayView)) {
         self.views.values_mut().for_each(act);
     }
 
     /// Changes the set of lost drives.
-    fn turn(&mut self, at: Instant, turn: impl FnOnce(&mut CutArray)) {
-        let before = self.level();
-        self.longest_at_risk = self.longest_at_risk.max(self.view().risk.longest_at_risk(at));
+    fn change_array(&mut self, at: Instant, turn: impl FnOnce(&mut CutArray)) {
+        let before = self.risk_level();
+        self.longest_at_risk = self.longest_at_risk.max(self.current_view().risk.longest_at_risk(at));
         turn(&mut self.plan);
         // A lost drive's content is never read; its replacement is new.
-        let lost = self.plan.lost();
+        let lost = self.plan.lost_drives();
         self.torn.retain(|part| lost >> part.member & 1 == 0);
-        let sets = self.plan.sets();
+        let sets = self.plan.lost_sets();
         self.views.retain(|lost, _| sets.contains(lost));
-        self.draw(at, before);
+        self.report_risk(at, before);
     }
 
-    fn judge(&mut self, at: Instant, under: &[StampedRun]) {
+    fn judge_cut(&mut self, at: Instant, under: &[StampedRun]) {
         let under = [under, &self.torn[..]].concat();
-        let view = self.views.get_mut(&self.plan.lost()).expect("a view of each set that may be lost");
-        self.found.push(view.judge(at, &under, &mut self.tally));
+        let view = self.views.get_mut(&self.plan.lost_drives()).expect("a view of each set that may be lost");
+        self.found.push(view.judge_cut(at, &under, &mut self.tally));
         if view.surface.is_none() {
             return;
         }
-        let overlay = view.overlay(&under);
+        let overlay = view.cut_overlay(&under);
         let surface = view.surface.as_ref().expect("it is kept");
         if let Some(files) = &mut self.files {
-            files.judge(at, surface, &overlay);
+            files.judge_cut(at, surface, &overlay);
         }
-        self.tally.left(at, surface, &overlay);
+        self.tally.record_cut(at, surface, &overlay);
     }
 
     /// Reports to the tally what each cut leaves on the medium, write by write.
-    pub fn leaving(mut self) -> CutJudge<T> {
+    pub fn with_surface(mut self) -> CutJudge<T> {
         self.views.values_mut().for_each(|view| view.surface = Some(SectorRuns::default()));
         self
     }
 
     /// Judges the files of a scene as well.
-    pub fn watching(mut self, files: FileJudge, notes: FileNotes) -> CutJudge<T> {
+    pub fn with_files(mut self, files: FileJudge, notes: FileNotes) -> CutJudge<T> {
         (self.files, self.notes) = (Some(files), notes);
         self.views.values_mut().for_each(|view| view.surface = Some(SectorRuns::default()));
         self
     }
 
     /// Reads the scene's new notes.
-    fn listen(&mut self) {
+    fn read_notes(&mut self) {
         while let Some((at, note)) = self.notes.poll() {
             if let (FileNote::Over, Some(pause)) = (&note, self.pause) {
                 self.pause = None;
                 self.cuts = vec![at + pause];
             }
             self.latest = self.latest.max(at);
-            self.queue.push_back((self.latest, Doing::Told(note)));
+            self.queue.push_back((self.latest, ClientEvent::Told(note)));
         }
     }
 
     /// Notes that an array accepted a write, or a run of a rebuild.
-    fn taken(&mut self, landing: &Landing) {
+    fn handle_accepted(&mut self, landing: &Landing) {
         let (part, sector, whole) = ((landing.lba, landing.end()), landing.sector, landing.run);
         match (landing.role, &mut self.rebuilds) {
             (MemberRole::Every, rebuilds) => {
                 if let Some(rebuilds) = rebuilds {
-                    rebuilds.take(part, landing.number, landing.stamp);
+                    rebuilds.accept_write(part, landing.number, landing.stamp);
                 }
                 let first = landing.lba - (sector - whole.sector);
                 let whole = (first, first + u64::from(whole.sectors));
-                self.each(|view| view.enter(landing.number, whole, part, landing.stamp));
+                self.for_each_view(|view| view.accept_write(landing.number, whole, part, landing.stamp));
             }
-            (MemberRole::RebuiltCopy(_), Some(rebuilds)) => rebuilds.begin(landing.number, part),
+            (MemberRole::RebuiltCopy(_), Some(rebuilds)) => rebuilds.begin_run(landing.number, part),
             _ => {}
         }
     }
@@ -386,71 +388,71 @@ impl<T: Tally> CutJudge<T> {
 
 /// True if the request changes the medium, or forces a change. Nothing is volatile on the devices beside the drives:
 /// their flushes force nothing.
-fn matters(request: &Request) -> bool {
+fn affects_medium(request: &Request) -> bool {
     matches!(request.op, Op::Write | Op::WriteZeroes) || request.op == Op::Flush && request.unit == 0
 }
 
 impl<T: Tally> Witness for CutJudge<T> {
-    fn submitted(&mut self, now: Instant, request: &Request) {
-        self.listen();
-        if matters(request) {
+    fn note_submission(&mut self, now: Instant, request: &Request) {
+        self.read_notes();
+        if affects_medium(request) {
             self.queued_writes += usize::from(request.op != Op::Flush);
-            self.note(now, Doing::Submit(*request));
+            self.queue_event(now, ClientEvent::Submit(*request));
         }
     }
 
-    fn completed(&mut self, request: &Request, completion: &Completion) {
-        self.listen();
-        if matters(request) {
+    fn note_completion(&mut self, request: &Request, completion: &Completion) {
+        self.read_notes();
+        if affects_medium(request) {
             let now = completion.finished.max(self.latest);
-            self.note(now, Doing::End(*request, completion.status == Status::Done));
+            self.queue_event(now, ClientEvent::End(*request, completion.status == Status::Done));
         }
     }
 
-    fn landed(&mut self, landing: &Landing) {
-        self.listen();
+    fn note_landing(&mut self, landing: &Landing) {
+        self.read_notes();
         match landing.kind {
             LandingKind::Landed => {
-                if self.heads.take(landing) {
-                    self.settle(self.heads.known());
+                if self.heads.take_landing(landing) {
+                    self.settle_before(self.heads.known_until());
                 }
             }
             LandingKind::Discarded => {
                 // Superseded data change nothing on the medium: no reason to settle, or to close a track run.
                 self.latest = self.latest.max(landing.to);
-                self.queue.push_back((self.latest, Doing::Supersede(heads::part(landing))));
+                self.queue.push_back((self.latest, ClientEvent::Supersede(heads::stamped_run(landing))));
             }
             LandingKind::Torn => {
                 self.latest = self.latest.max(landing.to);
-                self.queue.push_back((self.latest, Doing::Tear(heads::part(landing))));
+                self.queue.push_back((self.latest, ClientEvent::Tear(heads::stamped_run(landing))));
             }
-            LandingKind::Taken => self.taken(landing),
-            LandingKind::Gone => self.heads.stop(landing.member),
+            LandingKind::Taken => self.handle_accepted(landing),
+            LandingKind::Gone => self.heads.stop_drive(landing.member),
             LandingKind::Whole => {
                 self.latest = self.latest.max(landing.to);
-                self.queue.push_back((self.latest, Doing::Whole(landing.member)));
+                self.queue.push_back((self.latest, ClientEvent::Whole(landing.member)));
             }
             LandingKind::Dropped => {}
         }
     }
 
-    fn changed(&mut self, now: Instant, key: &str, value: &str) {
-        self.listen();
-        if let Some(on) = DriveTerms::switched(key, value) {
-            self.note(now, Doing::Caches(on));
+    fn note_change(&mut self, now: Instant, key: &str, value: &str) {
+        self.read_notes();
+        if let Some(on) = DriveTerms::cache_switch(key, value) {
+            self.queue_event(now, ClientEvent::Caches(on));
         } else if matches!(key, "array.lose" | "array.replace") {
             if let ("array.replace", Ok(member)) = (key, value.parse()) {
-                self.heads.start(member, now);
+                self.heads.start_drive(member, now);
             }
-            self.note(now, Doing::Turn);
+            self.queue_event(now, ClientEvent::Turn);
         }
     }
 
-    fn lingers(&mut self, end: Instant, next: Instant) -> bool {
-        self.listen();
-        self.end(end);
+    fn should_linger(&mut self, end: Instant, next: Instant) -> bool {
+        self.read_notes();
+        self.end_job(end);
         self.close_run();
-        !self.is_idle() && self.next < self.cuts.len() && next <= self.horizon + LONGEST_ACCESS
+        !self.check_idle() && self.next < self.cuts.len() && next <= self.horizon + LONGEST_ACCESS
     }
 }
 
@@ -487,18 +489,18 @@ mod tests {
     }
 
     impl Tally for Told {
-        fn lost(&mut self, class: WriteClass, _: Span, count: u64) {
+        fn record_loss(&mut self, class: WriteClass, _: Span, count: u64) {
             self.ages += if class == WriteClass::Acknowledged { count } else { 0 };
         }
-        fn at_risk(&mut self, _: Instant, before: RiskLevel, after: RiskLevel) {
+        fn record_risk(&mut self, _: Instant, before: RiskLevel, after: RiskLevel) {
             self.most = self.most.max(before.bytes).max(after.bytes);
         }
     }
 
     fn done(judge: &mut CutJudge<Told>, request: &Request, from: u64, to: u64) {
-        judge.submitted(at(from), request);
+        judge.note_submission(at(from), request);
         let (submitted, finished, status) = (at(from), at(to), Status::Done);
-        judge.completed(
+        judge.note_completion(
             request,
             &Completion { tag: 0, status, submitted, finished, parts: Parts::default(), effort: Effort::default() },
         );
@@ -517,7 +519,7 @@ mod tests {
         let mut judge = judge(TERMS, &[25, 35, 60]);
         done(&mut judge, &request(Op::Write, 1, 100), 0, 10);
         done(&mut judge, &request(Op::Flush, 2, 0), 20, 30);
-        judge.landed(&landing(1, 100, 40, 48));
+        judge.note_landing(&landing(1, 100, 40, 48));
         let found = judge.finish(at(50));
         let counts: Vec<[u64; 4]> = found.cuts.iter().map(|cut| cut.lost.map(|lost| lost.writes)).collect();
         assert_eq!(counts, [[1, 0, 0, 0], [1, 1, 0, 1], [0, 0, 0, 0]]);
@@ -538,7 +540,7 @@ mod tests {
     fn what_a_protected_buffer_holds_is_safe() {
         let mut judge = judge(DriveTerms { saves: true, ..TERMS.promising_all() }, &[5, 15, 25]);
         done(&mut judge, &request(Op::Write, 1, 100), 0, 10);
-        judge.landed(&landing(1, 100, 20, 28));
+        judge.note_landing(&landing(1, 100, 20, 28));
         let found = judge.finish(at(30));
         assert!(found.cuts.iter().all(|cut| cut.lost == [ClassLoss::default(); 4] && cut.torn == 0));
         assert_eq!(found.tally.most, 0);
@@ -548,12 +550,12 @@ mod tests {
     fn a_cut_within_a_landing_finds_a_part_and_tears_what_was_promised() {
         let mut judge = judge(TERMS, &[105]);
         done(&mut judge, &request(Op::Write, 1, 100), 0, 10);
-        judge.landed(&landing(1, 100, 20, 28));
+        judge.note_landing(&landing(1, 100, 20, 28));
         done(&mut judge, &request(Op::Flush, 2, 0), 30, 40);
         done(&mut judge, &request(Op::Write, 3, 100), 50, 60);
         // Reported late, after a read of the client.
-        judge.submitted(at(104), &request(Op::Read, 4, 0));
-        judge.landed(&landing(3, 100, 100, 108));
+        judge.note_submission(at(104), &request(Op::Read, 4, 0));
+        judge.note_landing(&landing(3, 100, 100, 108));
         let cut = judge.finish(at(120)).cuts[0];
         // Two sectors have passed, the third is torn and the fourth still old.
         assert_eq!((cut.lost[0].writes, cut.lost[0].bytes, cut.partial), (1, 1024, 1));
@@ -566,10 +568,10 @@ mod tests {
         let mut judge = judge(TERMS, &[55]);
         done(&mut judge, &request(Op::Write, 1, 100), 0, 10);
         done(&mut judge, &request(Op::Write, 2, 100), 20, 30);
-        judge.landed(&landing(1, 100, 40, 48));
+        judge.note_landing(&landing(1, 100, 40, 48));
         let cut = |lba, sectors, kind| Landing::new((lba, sectors), 2, (at(55), at(55)), kind);
-        judge.landed(&cut(100, 1, LandingKind::Torn));
-        judge.landed(&cut(101, 3, LandingKind::Discarded));
+        judge.note_landing(&cut(100, 1, LandingKind::Torn));
+        judge.note_landing(&cut(101, 3, LandingKind::Discarded));
         let cut = judge.finish(at(55)).cuts[0];
         assert_eq!((cut.torn, cut.torn_acknowledged, cut.lost[0].writes), (1, 1, 1));
     }
@@ -579,8 +581,8 @@ mod tests {
         let mut judge = judge(TERMS, &[35, 55]);
         done(&mut judge, &request(Op::Write, 1, 100), 0, 10);
         done(&mut judge, &request(Op::Write, 2, 100), 20, 30);
-        judge.landed(&Landing { kind: LandingKind::Discarded, ..landing(1, 100, 20, 20) });
-        judge.landed(&landing(2, 100, 40, 48));
+        judge.note_landing(&Landing { kind: LandingKind::Discarded, ..landing(1, 100, 20, 20) });
+        judge.note_landing(&landing(2, 100, 40, 48));
         let found = judge.finish(at(60));
         assert_eq!(found.cuts[0].lost[0], ClassLoss { writes: 2, bytes: 2048, oldest: Span::from_nanos(25) });
         assert_eq!(found.cuts[1].lost[0].writes, 0);

@@ -7,7 +7,7 @@ use crate::time::{Instant, Span};
 
 use super::Tally;
 use super::risk::WriteAtCut;
-use super::runs::{SectorRun, union};
+use super::runs::{SectorRun, union_sectors};
 use super::stripes::WriteHoles;
 
 /// A class of writes: all that were acknowledged, or those with a further promise.
@@ -63,7 +63,7 @@ pub struct CutLoss {
 
 impl WriteClass {
     /// True if the write is lost and belongs to the class.
-    fn holds(self, standing: &WriteAtCut<'_>) -> bool {
+    fn has_lost(self, standing: &WriteAtCut<'_>) -> bool {
         let write = standing.write;
         write.acknowledged.is_some()
             && !standing.missing.is_empty()
@@ -77,15 +77,15 @@ impl WriteClass {
 }
 
 /// Sums up the losses of a cut at `at` by class, and reports their ages.
-pub fn losses(standing: &[WriteAtCut<'_>], at: Instant, tally: &mut impl Tally) -> [ClassLoss; 4] {
+pub fn class_losses(standing: &[WriteAtCut<'_>], at: Instant, tally: &mut impl Tally) -> [ClassLoss; 4] {
     WriteClass::ALL.map(|class| {
-        let writes = standing.iter().filter(|it| class.holds(it));
-        lost(writes, at, &mut |age, count| tally.lost(class, age, count))
+        let writes = standing.iter().filter(|it| class.has_lost(it));
+        sum_lost(writes, at, &mut |age, count| tally.record_loss(class, age, count))
     })
 }
 
 /// Sums up lost writes, and reports their ages.
-fn lost<'a>(
+fn sum_lost<'a>(
     writes: impl Iterator<Item = &'a WriteAtCut<'a>>,
     at: Instant,
     tell: &mut dyn FnMut(Span, u64),
@@ -96,17 +96,17 @@ fn lost<'a>(
         let write = standing.write;
         let last = at.saturating_since(write.acknowledged.map_or(at, |it| it.at));
         let first = at.saturating_since(write.first);
-        spread(tell, first, last, standing.count);
+        spread_ages(tell, first, last, standing.count);
         lost.writes += standing.count;
         lost.oldest = lost.oldest.max(first);
         runs.extend(&standing.missing);
     }
-    lost.bytes = union(runs.into_iter()) * SECTOR;
+    lost.bytes = union_sectors(runs.into_iter()) * SECTOR;
     lost
 }
 
 /// Reports `count` ages, evenly from the first to the last, in at most 64 steps.
-fn spread(tell: &mut dyn FnMut(Span, u64), first: Span, last: Span, count: u64) {
+fn spread_ages(tell: &mut dyn FnMut(Span, u64), first: Span, last: Span, count: u64) {
     const STEPS: u64 = 64;
     if count == 1 {
         return tell(last, 1);

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use crate::block::MemberRole;
 
 use super::heads::StampedRun;
-use super::runs::{SectorRun, SectorRuns, overlap};
+use super::runs::{SectorRun, SectorRuns, run_overlap};
 
 /// Blocks of a rebuild's run, with the number and the stamp of their last accepted write.
 type Rebuilt = (SectorRun, u64, u64);
@@ -23,28 +23,28 @@ pub struct Rebuilds {
 
 impl Rebuilds {
     /// Records a write that the array accepted.
-    pub fn take(&mut self, run: SectorRun, number: u64, stamp: u64) {
-        self.taken.land(run, (number, stamp));
+    pub fn accept_write(&mut self, run: SectorRun, number: u64, stamp: u64) {
+        self.taken.set_content(run, (number, stamp));
     }
 
     /// Begins a run of a rebuild: keeps the writes that it copies.
-    pub fn begin(&mut self, number: u64, run: SectorRun) {
-        let held = self.taken.held(run).map(|(run, (number, stamp))| (run, number, stamp));
+    pub fn begin_run(&mut self, number: u64, run: SectorRun) {
+        let held = self.taken.content_in(run).map(|(run, (number, stamp))| (run, number, stamp));
         self.runs.insert((number, run.0), held.collect());
     }
 
     /// Returns the parts of a rebuilt run, each with number and stamp of the write that it copies.
-    pub fn parts(&self, part: &StampedRun) -> Vec<StampedRun> {
+    pub fn copied_parts(&self, part: &StampedRun) -> Vec<StampedRun> {
         let chunk = self.runs.range((part.number, 0)..=(part.number, part.run.0)).next_back();
         let held = chunk.into_iter().flat_map(|(_, held)| held);
-        let inside = held.filter_map(|&(run, number, stamp)| Some((overlap(run, part.run)?, number, stamp)));
+        let inside = held.filter_map(|&(run, number, stamp)| Some((run_overlap(run, part.run)?, number, stamp)));
         inside
             .map(|(run, number, stamp)| StampedRun { role: copy_of(part.role), run, stamp, number, ..*part })
             .collect()
     }
 
     /// Ends the rebuild: everything restored is on the medium.
-    pub fn end(&mut self) {
+    pub fn end_rebuild(&mut self) {
         self.runs.clear();
     }
 }
@@ -61,13 +61,13 @@ mod tests {
     #[test]
     fn a_rebuild_brings_what_was_taken_before_it_began() {
         let mut rebuilds = Rebuilds::default();
-        rebuilds.take((0, 8), 1, 11);
-        rebuilds.take((4, 6), 2, 15);
-        rebuilds.begin(3, (0, 16));
-        rebuilds.take((0, 8), 4, 16);
+        rebuilds.accept_write((0, 8), 1, 11);
+        rebuilds.accept_write((4, 6), 2, 15);
+        rebuilds.begin_run(3, (0, 16));
+        rebuilds.accept_write((0, 8), 4, 16);
         let landed = StampedRun { member: 2, role: MemberRole::RebuiltCopy(1), run: (2, 12), stamp: 0, number: 3 };
         let parts: Vec<(SectorRun, u64, MemberRole)> =
-            rebuilds.parts(&landed).iter().map(|part| (part.run, part.stamp, part.role)).collect();
+            rebuilds.copied_parts(&landed).iter().map(|part| (part.run, part.stamp, part.role)).collect();
         let copy = MemberRole::Copy(1);
         assert_eq!(parts, [((2, 4), 11, copy), ((4, 6), 15, copy), ((6, 8), 11, copy)]);
     }

@@ -14,7 +14,7 @@ use alloc::vec::Vec;
 use crate::block::{Flags, Request, SECTOR};
 use crate::time::{Instant, Span};
 
-use super::runs::{SectorRun, SectorRuns, overlap, union, without};
+use super::runs::{SectorRun, SectorRuns, run_overlap, run_without, union_sectors};
 
 /// The content of a run of sectors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,8 +29,8 @@ pub struct SectorContent {
 
 impl SectorRuns<SectorContent> {
     /// Marks the content that the write `stamp` brought to `run` as acknowledged.
-    pub fn acknowledge(&mut self, run: SectorRun, stamp: u64, number: u64, forced: bool) {
-        self.update(run, |held| {
+    pub fn mark_acknowledged(&mut self, run: SectorRun, stamp: u64, number: u64, forced: bool) {
+        self.update_touching(run, |held| {
             if held.stamp == stamp {
                 (held.acknowledged, held.forced) = (Some(number), forced);
             }
@@ -115,10 +115,10 @@ pub struct WriteAtCut<'a> {
 
 impl WritesAtRisk {
     /// Submits a write; `sure`: no level acknowledges writes before they are durable.
-    pub fn submit(&mut self, request: &Request, sure: bool) {
+    pub fn submit_write(&mut self, request: &Request, sure: bool) {
         self.doings += 1;
         let run = (request.lba, request.end());
-        let overlaps = |stamp: &u64| self.writes.get(stamp).is_some_and(|other| overlap(other.run, run).is_some());
+        let overlaps = |stamp: &u64| self.writes.get(stamp).is_some_and(|other| run_overlap(other.run, run).is_some());
         let rivals: Vec<u64> = self.in_flight.iter().copied().filter(overlaps).collect();
         let early: Vec<(SectorRun, u64)> = self.early.iter().copied().filter(|part| rivals.contains(&part.1)).collect();
         let (left, fua) = (run.1 - run.0, request.flags.has(Flags::FUA));
@@ -135,17 +135,17 @@ impl WritesAtRisk {
     }
 
     /// Marks all writes in flight: from now on writes are acknowledged before they are durable.
-    pub fn unsure(&mut self) {
+    pub fn mark_unsure(&mut self) {
         for stamp in &self.in_flight {
             self.writes.entry(*stamp).and_modify(|write| write.sure = false);
         }
     }
 
     /// Acknowledges a write at `at`. Returns the number of the acknowledgement.
-    pub fn acknowledge(&mut self, at: Instant, stamp: u64) -> u64 {
+    pub fn acknowledge_write(&mut self, at: Instant, stamp: u64) -> u64 {
         self.doings += 1;
         let number = self.doings;
-        self.end(stamp);
+        self.end_in_flight(stamp);
         match self.writes.get(&stamp).map(|write| (write.run, write.left)) {
             Some((_, 0)) => drop(self.writes.remove(&stamp)),
             Some((run, _)) => {
@@ -156,7 +156,7 @@ impl WritesAtRisk {
                 });
                 self.level.bytes += (self.sectors_at_risk(run) - before) * SECTOR;
                 self.level.writes += 1;
-                self.gather(run);
+                self.merge_same_fate(run);
             }
             None => {}
         }
@@ -164,15 +164,15 @@ impl WritesAtRisk {
     }
 
     /// Counts sectors of the write `stamp` that a later write superseded before they reached the medium.
-    pub fn supersede(&mut self, stamp: u64, sectors: u64) {
+    pub fn supersede_sectors(&mut self, stamp: u64, sectors: u64) {
         if let Some(write) = self.writes.get_mut(&stamp) {
             write.superseded += sectors;
         }
     }
 
     /// Merges writes that touch `run`, are neighbours in time and share one fate.
-    fn gather(&mut self, run: SectorRun) {
-        let mut near: Vec<u64> = self.touching(run).map(|key| key.1).collect();
+    fn merge_same_fate(&mut self, run: SectorRun) {
+        let mut near: Vec<u64> = self.exposed_runs(run).map(|key| key.1).collect();
         near.sort_unstable();
         for pair in near.windows(2) {
             let (Some(old), Some(new)) = (self.writes.get(&pair[0]), self.writes.get(&pair[1])) else { continue };
@@ -200,7 +200,7 @@ impl WritesAtRisk {
     }
 
     /// Content of a sector on which the write `stamp` lands now. `volatile`: writes may be acknowledged before.
-    pub fn held(&self, stamp: u64, volatile: bool) -> SectorContent {
+    pub fn landed_content(&self, stamp: u64, volatile: bool) -> SectorContent {
         match self.writes.get(&stamp) {
             Some(write) => {
                 let acknowledged = write.acknowledged.map(|it| it.number);
@@ -212,11 +212,11 @@ impl WritesAtRisk {
     }
 
     /// Removes a failed write: the client does not rely on it.
-    pub fn fail(&mut self, stamp: u64) {
+    pub fn fail_write(&mut self, stamp: u64) {
         self.doings += 1;
-        self.end(stamp);
+        self.end_in_flight(stamp);
         if let Some(write) = self.writes.remove(&stamp) {
-            let keys: Vec<(u64, u64)> = self.touching(write.run).filter(|key| key.1 == stamp).collect();
+            let keys: Vec<(u64, u64)> = self.exposed_runs(write.run).filter(|key| key.1 == stamp).collect();
             for key in keys {
                 self.exposed.remove(&key);
             }
@@ -224,29 +224,29 @@ impl WritesAtRisk {
     }
 
     /// Ends a write's time in flight.
-    fn end(&mut self, stamp: u64) {
+    fn end_in_flight(&mut self, stamp: u64) {
         self.in_flight.retain(|&other| other != stamp);
         self.early.retain(|&(_, other)| other != stamp);
     }
 
     /// Submits a flush.
-    pub fn flush(&mut self, stamp: u64) {
+    pub fn submit_flush(&mut self, stamp: u64) {
         self.doings += 1;
         self.epoch += 1;
         self.flushes.insert(stamp, self.doings);
     }
 
     /// Completes a flush; `done`: without an error.
-    pub fn end_flush(&mut self, stamp: u64, done: bool) {
+    pub fn complete_flush(&mut self, stamp: u64, done: bool) {
         if let Some(begun) = self.flushes.remove(&stamp).filter(|_| done) {
             self.flushed = self.flushed.max(begun);
         }
     }
 
     /// Records that the write `stamp` reached the medium in `run` at `at`.
-    pub fn land(&mut self, at: Instant, run: SectorRun, stamp: u64) {
+    pub fn land_write(&mut self, at: Instant, run: SectorRun, stamp: u64) {
         if !self.early.is_empty() {
-            let rests = |(old, of): (SectorRun, u64)| without(old, run).map(move |rest| (rest, of));
+            let rests = |(old, of): (SectorRun, u64)| run_without(old, run).map(move |rest| (rest, of));
             self.early = core::mem::take(&mut self.early).into_iter().flat_map(rests).collect();
         }
         if self.in_flight.contains(&stamp) {
@@ -258,9 +258,9 @@ impl WritesAtRisk {
     /// Makes those sectors of `run` safe for which the write `stamp` is new enough.
     fn make_safe(&mut self, at: Instant, run: SectorRun, stamp: u64) {
         let safe: Vec<((u64, u64), SectorRun)> = self
-            .touching(run)
-            .filter(|key| self.writes.get(&key.1).is_some_and(|write| write.accepts(key.1, stamp)))
-            .filter_map(|key| Some((key, overlap((key.0, self.exposed[&key]), run)?)))
+            .exposed_runs(run)
+            .filter(|key| self.writes.get(&key.1).is_some_and(|write| write.is_safe_with(key.1, stamp)))
+            .filter_map(|key| Some((key, run_overlap((key.0, self.exposed[&key]), run)?)))
             .collect();
         if safe.is_empty() {
             return;
@@ -290,7 +290,7 @@ impl WritesAtRisk {
     }
 
     /// The exposed runs that may touch `run`, by first sector and stamp.
-    fn touching(&self, run: SectorRun) -> impl Iterator<Item = (u64, u64)> + '_ {
+    fn exposed_runs(&self, run: SectorRun) -> impl Iterator<Item = (u64, u64)> + '_ {
         let from = run.0.saturating_sub(self.longest);
         let near = self.exposed.range((from, 0)..(run.1, 0));
         near.filter(move |&(_, &end)| end > run.0).map(|(&key, _)| key)
@@ -299,17 +299,17 @@ impl WritesAtRisk {
     /// Number of sectors of `run` that hold older data than acknowledged.
     fn sectors_at_risk(&self, run: SectorRun) -> u64 {
         let acknowledged = |key: &(u64, u64)| self.writes.get(&key.1).is_some_and(|write| write.acknowledged.is_some());
-        let runs = self.touching(run).filter(acknowledged);
-        union(runs.filter_map(|key| overlap((key.0, self.exposed[&key]), run)))
+        let runs = self.exposed_runs(run).filter(acknowledged);
+        union_sectors(runs.filter_map(|key| run_overlap((key.0, self.exposed[&key]), run)))
     }
 
     /// Acknowledged data that are not on the medium.
-    pub fn level(&self) -> RiskLevel {
+    pub fn risk_level(&self) -> RiskLevel {
         self.level
     }
 
     /// Returns (`fua`, `sure`) of a write in flight or at risk.
-    pub fn marks(&self, stamp: u64) -> Option<(bool, bool)> {
+    pub fn write_marks(&self, stamp: u64) -> Option<(bool, bool)> {
         self.writes.get(&stamp).map(|write| (write.fua, write.sure))
     }
 
@@ -332,14 +332,14 @@ impl WritesAtRisk {
 
     /// Returns all writes as a cut would find them, if the runs of `besides` (with their stamps) are on the medium as
     /// well.
-    pub fn standing(&self, besides: &[(SectorRun, u64)]) -> Vec<WriteAtCut<'_>> {
+    pub fn writes_at_cut(&self, besides: &[(SectorRun, u64)]) -> Vec<WriteAtCut<'_>> {
         let mut missing: Vec<(u64, SectorRun)> = Vec::with_capacity(self.exposed.len());
         for (&(lba, stamp), &end) in &self.exposed {
             let write = &self.writes[&stamp];
-            let accepted = besides.iter().filter(|&&(_, landed)| write.accepts(stamp, landed));
+            let accepted = besides.iter().filter(|&&(_, landed)| write.is_safe_with(stamp, landed));
             let mut from = lba;
             // `besides` are contiguous in one physical sector.
-            for (start, stop) in accepted.filter_map(|&(run, _)| overlap(run, (lba, end))) {
+            for (start, stop) in accepted.filter_map(|&(run, _)| run_overlap(run, (lba, end))) {
                 if from < start {
                     missing.push((stamp, (from, start)));
                 }
@@ -362,13 +362,13 @@ impl WritesAtRisk {
 
 impl WriteAtRisk {
     /// Creates an acknowledged write that is on the medium.
-    pub fn settled(run: SectorRun, acknowledged: Acknowledgement, (fua, sure): (bool, bool)) -> WriteAtRisk {
+    pub fn on_medium(run: SectorRun, acknowledged: Acknowledgement, (fua, sure): (bool, bool)) -> WriteAtRisk {
         let (left, count, first, superseded, epoch, rivals) = (0, 1, acknowledged.at, 0, 0, Vec::new());
         WriteAtRisk { run, left, count, first, superseded, epoch, acknowledged: Some(acknowledged), fua, sure, rivals }
     }
 
     /// True if this write, `own`, is safe where the medium holds the write `landed`.
-    fn accepts(&self, own: u64, landed: u64) -> bool {
+    fn is_safe_with(&self, own: u64, landed: u64) -> bool {
         landed >= own || self.rivals.contains(&landed)
     }
 }
@@ -387,36 +387,36 @@ mod tests {
     const AT: Instant = Instant::ZERO;
 
     fn missing(risk: &WritesAtRisk) -> Vec<Vec<SectorRun>> {
-        risk.standing(&[]).into_iter().map(|it| it.missing).collect()
+        risk.writes_at_cut(&[]).into_iter().map(|it| it.missing).collect()
     }
 
     #[test]
     fn a_write_is_at_risk_from_its_acknowledgement_until_it_is_on_the_medium() {
         let mut risk = WritesAtRisk::default();
-        risk.submit(&write(1, 100, 8), false);
-        assert_eq!(risk.level(), RiskLevel::default());
-        risk.acknowledge(AT, 1);
-        assert_eq!(risk.level(), RiskLevel { bytes: 4096, writes: 1 });
-        risk.land(AT, (100, 103), 1);
-        assert_eq!((risk.level(), missing(&risk)), (RiskLevel { bytes: 2560, writes: 1 }, vec![vec![(103, 108)]]));
-        risk.land(AT, (103, 108), 1);
-        assert!(risk.is_idle() && risk.level() == RiskLevel::default());
+        risk.submit_write(&write(1, 100, 8), false);
+        assert_eq!(risk.risk_level(), RiskLevel::default());
+        risk.acknowledge_write(AT, 1);
+        assert_eq!(risk.risk_level(), RiskLevel { bytes: 4096, writes: 1 });
+        risk.land_write(AT, (100, 103), 1);
+        assert_eq!((risk.risk_level(), missing(&risk)), (RiskLevel { bytes: 2560, writes: 1 }, vec![vec![(103, 108)]]));
+        risk.land_write(AT, (103, 108), 1);
+        assert!(risk.is_idle() && risk.risk_level() == RiskLevel::default());
     }
 
     #[test]
     fn a_later_write_on_the_medium_makes_an_earlier_one_safe_and_not_the_other_way() {
         let mut risk = WritesAtRisk::default();
         for stamp in [1, 2] {
-            risk.submit(&write(stamp, 100, 8), false);
-            risk.acknowledge(AT, stamp);
+            risk.submit_write(&write(stamp, 100, 8), false);
+            risk.acknowledge_write(AT, stamp);
         }
         // Two writes, one sector each counted once.
-        assert_eq!(risk.level(), RiskLevel { bytes: 4096, writes: 2 });
-        risk.land(AT, (100, 108), 1);
+        assert_eq!(risk.risk_level(), RiskLevel { bytes: 4096, writes: 2 });
+        risk.land_write(AT, (100, 108), 1);
         assert_eq!(missing(&risk), [[(100, 108)]]);
-        risk.submit(&write(3, 104, 8), false);
-        risk.acknowledge(AT, 3);
-        risk.land(AT, (104, 112), 3);
+        risk.submit_write(&write(3, 104, 8), false);
+        risk.acknowledge_write(AT, 3);
+        risk.land_write(AT, (104, 112), 3);
         assert_eq!(missing(&risk), [[(100, 104)]]);
     }
 
@@ -424,67 +424,67 @@ mod tests {
     fn a_block_written_again_and_again_is_one_entry_and_many_writes() {
         let mut risk = WritesAtRisk::default();
         for stamp in 1..=1000 {
-            risk.submit(&write(stamp, 100, 8), false);
-            risk.supersede(stamp - 1, 8);
-            risk.acknowledge(Instant::from_nanos(stamp), stamp);
+            risk.submit_write(&write(stamp, 100, 8), false);
+            risk.supersede_sectors(stamp - 1, 8);
+            risk.acknowledge_write(Instant::from_nanos(stamp), stamp);
         }
-        assert_eq!(risk.level(), RiskLevel { bytes: 4096, writes: 1000 });
+        assert_eq!(risk.risk_level(), RiskLevel { bytes: 4096, writes: 1000 });
         assert_eq!((risk.writes.len(), risk.exposed.len()), (1, 1));
         // A flush under way may cover the writes before it and not those after.
-        risk.flush(2000);
-        risk.submit(&write(2001, 100, 8), false);
-        risk.supersede(1000, 8);
-        risk.acknowledge(Instant::from_nanos(2000), 2001);
+        risk.submit_flush(2000);
+        risk.submit_write(&write(2001, 100, 8), false);
+        risk.supersede_sectors(1000, 8);
+        risk.acknowledge_write(Instant::from_nanos(2000), 2001);
         assert_eq!(risk.writes.len(), 2);
         // Sectors that may still reach the medium keep a write separate.
-        risk.submit(&write(2002, 100, 8), false);
-        risk.supersede(2001, 4);
-        risk.acknowledge(Instant::from_nanos(2000), 2002);
-        assert_eq!((risk.writes.len(), risk.level().writes), (3, 1002));
-        risk.land(Instant::from_nanos(3001), (100, 108), 2002);
-        assert_eq!((risk.level(), risk.longest_at_risk(AT).nanos()), (RiskLevel::default(), 3000));
+        risk.submit_write(&write(2002, 100, 8), false);
+        risk.supersede_sectors(2001, 4);
+        risk.acknowledge_write(Instant::from_nanos(2000), 2002);
+        assert_eq!((risk.writes.len(), risk.risk_level().writes), (3, 1002));
+        risk.land_write(Instant::from_nanos(3001), (100, 108), 2002);
+        assert_eq!((risk.risk_level(), risk.longest_at_risk(AT).nanos()), (RiskLevel::default(), 3000));
     }
 
     #[test]
     fn of_two_writes_in_flight_together_either_may_stay() {
         let mut risk = WritesAtRisk::default();
-        risk.submit(&write(1, 100, 8), false);
-        risk.submit(&write(2, 100, 8), false);
-        risk.land(AT, (100, 108), 1);
-        risk.acknowledge(AT, 2);
+        risk.submit_write(&write(1, 100, 8), false);
+        risk.submit_write(&write(2, 100, 8), false);
+        risk.land_write(AT, (100, 108), 1);
+        risk.acknowledge_write(AT, 2);
         // Earlier content may be what came last, while that write is in flight.
-        risk.submit(&write(3, 104, 8), false);
-        risk.acknowledge(AT, 1);
-        risk.submit(&write(4, 104, 8), false);
+        risk.submit_write(&write(3, 104, 8), false);
+        risk.acknowledge_write(AT, 1);
+        risk.submit_write(&write(4, 104, 8), false);
         assert_eq!(missing(&risk), [[(108, 112)], [(104, 112)]]);
     }
 
     #[test]
     fn a_flush_covers_what_was_acknowledged_before_it_was_submitted() {
         let mut risk = WritesAtRisk::default();
-        risk.submit(&write(1, 100, 8), false);
-        risk.submit(&write(2, 200, 8), false);
-        risk.acknowledge(AT, 1);
-        risk.flush(3);
-        risk.acknowledge(AT, 2);
-        let covered = |risk: &WritesAtRisk| risk.standing(&[]).iter().map(|it| it.flushed).collect::<Vec<_>>();
+        risk.submit_write(&write(1, 100, 8), false);
+        risk.submit_write(&write(2, 200, 8), false);
+        risk.acknowledge_write(AT, 1);
+        risk.submit_flush(3);
+        risk.acknowledge_write(AT, 2);
+        let covered = |risk: &WritesAtRisk| risk.writes_at_cut(&[]).iter().map(|it| it.flushed).collect::<Vec<_>>();
         assert_eq!(covered(&risk), [false, false]);
-        risk.end_flush(3, true);
+        risk.complete_flush(3, true);
         assert_eq!(covered(&risk), [true, false]);
-        risk.flush(4);
-        risk.end_flush(4, false);
+        risk.submit_flush(4);
+        risk.complete_flush(4, false);
         assert_eq!(covered(&risk), [true, false]);
     }
 
     #[test]
     fn a_failed_write_is_forgotten_and_a_finished_sector_counts_at_the_cut_only() {
         let mut risk = WritesAtRisk::default();
-        risk.submit(&write(1, 100, 8), false);
-        risk.submit(&write(2, 104, 8), false);
-        risk.fail(2);
-        risk.acknowledge(AT, 1);
-        let standing = risk.standing(&[((102, 104), 1), ((104, 106), 2)]);
+        risk.submit_write(&write(1, 100, 8), false);
+        risk.submit_write(&write(2, 104, 8), false);
+        risk.fail_write(2);
+        risk.acknowledge_write(AT, 1);
+        let standing = risk.writes_at_cut(&[((102, 104), 1), ((104, 106), 2)]);
         assert_eq!(standing[0].missing, [(100, 102), (106, 108)]);
-        assert_eq!(risk.level().bytes, 4096);
+        assert_eq!(risk.risk_level().bytes, 4096);
     }
 }

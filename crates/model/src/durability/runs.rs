@@ -9,26 +9,26 @@ use alloc::vec::Vec;
 pub type SectorRun = (u64, u64);
 
 /// The overlap of two runs.
-pub fn overlap(a: SectorRun, b: SectorRun) -> Option<SectorRun> {
+pub fn run_overlap(a: SectorRun, b: SectorRun) -> Option<SectorRun> {
     let both = (a.0.max(b.0), a.1.min(b.1));
     (both.0 < both.1).then_some(both)
 }
 
 /// The parts of `run` outside `other`: up to two.
-pub fn without(run: SectorRun, other: SectorRun) -> impl Iterator<Item = SectorRun> {
+pub fn run_without(run: SectorRun, other: SectorRun) -> impl Iterator<Item = SectorRun> {
     let rests = [(run.0, run.1.min(other.0)), (run.0.max(other.1), run.1)];
     rests.into_iter().filter(|rest| rest.0 < rest.1)
 }
 
 /// The parts of `run` outside all `others`.
-pub fn all_without(run: SectorRun, others: &[SectorRun]) -> Vec<SectorRun> {
+pub fn run_without_all(run: SectorRun, others: &[SectorRun]) -> Vec<SectorRun> {
     let less =
-        |left: Vec<SectorRun>, other: &SectorRun| left.into_iter().flat_map(|run| without(run, *other)).collect();
+        |left: Vec<SectorRun>, other: &SectorRun| left.into_iter().flat_map(|run| run_without(run, *other)).collect();
     others.iter().fold(vec![run], less)
 }
 
 /// Number of sectors in any of `runs`.
-pub fn union(runs: impl Iterator<Item = SectorRun>) -> u64 {
+pub fn union_sectors(runs: impl Iterator<Item = SectorRun>) -> u64 {
     let mut runs: Vec<SectorRun> = runs.collect();
     runs.sort_unstable();
     let (mut reach, mut sectors) = (0, 0);
@@ -51,14 +51,14 @@ impl<T> Default for SectorRuns<T> {
 
 impl SectorRuns<u64> {
     /// Writes `stamp` to `run`, except where a later write is.
-    pub fn raise(&mut self, run: SectorRun, stamp: u64) {
-        let later: Vec<SectorRun> = self.held(run).filter(|(_, held)| *held > stamp).map(|it| it.0).collect();
-        all_without(run, &later).into_iter().for_each(|part| self.join(part, stamp));
+    pub fn set_if_newer(&mut self, run: SectorRun, stamp: u64) {
+        let later: Vec<SectorRun> = self.content_in(run).filter(|(_, held)| *held > stamp).map(|it| it.0).collect();
+        run_without_all(run, &later).into_iter().for_each(|part| self.set_and_merge(part, stamp));
     }
 
     /// Sets the content of `run`; merges with an equal entry before it.
-    pub fn join(&mut self, run: SectorRun, stamp: u64) {
-        self.clear(run);
+    pub fn set_and_merge(&mut self, run: SectorRun, stamp: u64) {
+        self.clear_run(run);
         match self.0.range_mut(..run.0).next_back() {
             Some((_, (end, held))) if *end == run.0 && *held == stamp => *end = run.1,
             _ => drop(self.0.insert(run.0, (run.1, stamp))),
@@ -68,14 +68,14 @@ impl SectorRuns<u64> {
 
 impl<T: Copy> SectorRuns<T> {
     /// Sets the content of `run`.
-    pub fn land(&mut self, run: SectorRun, held: T) {
-        self.clear(run);
+    pub fn set_content(&mut self, run: SectorRun, held: T) {
+        self.clear_run(run);
         self.0.insert(run.0, (run.1, held));
     }
 
     /// Forgets the content of `run`.
-    pub fn clear(&mut self, run: SectorRun) {
-        for (old, was) in self.within(run) {
+    pub fn clear_run(&mut self, run: SectorRun) {
+        for (old, was) in self.entries_touching(run) {
             let (lba, end) = old;
             self.0.remove(&lba);
             if lba < run.0 {
@@ -93,8 +93,8 @@ impl<T: Copy> SectorRuns<T> {
     }
 
     /// Changes the content of the entries that touch `run`, each as a whole.
-    pub fn update(&mut self, run: SectorRun, mut change: impl FnMut(&mut T)) {
-        for ((lba, _), _) in self.within(run) {
+    pub fn update_touching(&mut self, run: SectorRun, mut change: impl FnMut(&mut T)) {
+        for ((lba, _), _) in self.entries_touching(run) {
             if let Some((_, held)) = self.0.get_mut(&lba) {
                 change(held);
             }
@@ -102,8 +102,8 @@ impl<T: Copy> SectorRuns<T> {
     }
 
     /// The parts of `run` that the job has written, with their content.
-    pub fn held(&self, run: SectorRun) -> impl Iterator<Item = (SectorRun, T)> {
-        self.within(run).into_iter().filter_map(move |(whole, held)| Some((overlap(whole, run)?, held)))
+    pub fn content_in(&self, run: SectorRun) -> impl Iterator<Item = (SectorRun, T)> {
+        self.entries_touching(run).into_iter().filter_map(move |(whole, held)| Some((run_overlap(whole, run)?, held)))
     }
 
     /// True if no content is known.
@@ -112,11 +112,11 @@ impl<T: Copy> SectorRuns<T> {
     }
 
     /// Reports `run` in order and without gaps; `None` for unknown parts.
-    pub fn each(&self, run: SectorRun, tell: &mut dyn FnMut(SectorRun, Option<T>)) {
+    pub fn for_each_part(&self, run: SectorRun, tell: &mut dyn FnMut(SectorRun, Option<T>)) {
         let mut at = run.0;
         let before = self.0.range(..run.0).next_back();
         for (&lba, &(end, held)) in before.into_iter().chain(self.0.range(run.0..run.1)) {
-            let Some(part) = overlap((lba, end), run) else { continue };
+            let Some(part) = run_overlap((lba, end), run) else { continue };
             if at < part.0 {
                 tell((at, part.0), None);
             }
@@ -129,7 +129,7 @@ impl<T: Copy> SectorRuns<T> {
     }
 
     /// The entries that touch `run`, whole.
-    fn within(&self, run: SectorRun) -> Vec<(SectorRun, T)> {
+    fn entries_touching(&self, run: SectorRun) -> Vec<(SectorRun, T)> {
         let before = self.0.range(..run.0).next_back();
         let inside = self.0.range(run.0..run.1);
         let touching = before.into_iter().chain(inside).filter(|(_, (end, _))| *end > run.0);
@@ -144,13 +144,13 @@ mod tests {
     #[test]
     fn the_last_landing_of_a_sector_counts() {
         let mut runs = SectorRuns::default();
-        runs.land((0, 100), 1);
-        runs.land((40, 50), 2);
-        runs.land((45, 60), 3);
-        let found: Vec<(SectorRun, i32)> = runs.held((30, 65)).collect();
+        runs.set_content((0, 100), 1);
+        runs.set_content((40, 50), 2);
+        runs.set_content((45, 60), 3);
+        let found: Vec<(SectorRun, i32)> = runs.content_in((30, 65)).collect();
         assert_eq!(found, [((30, 40), 1), ((40, 45), 2), ((45, 60), 3), ((60, 65), 1)]);
-        runs.clear((42, 58));
-        assert_eq!(runs.held((30, 60)).map(|it| it.0).collect::<Vec<_>>(), [(30, 40), (40, 42), (58, 60)]);
-        assert_eq!(runs.held((100, 200)).count(), 0);
+        runs.clear_run((42, 58));
+        assert_eq!(runs.content_in((30, 60)).map(|it| it.0).collect::<Vec<_>>(), [(30, 40), (40, 42), (58, 60)]);
+        assert_eq!(runs.content_in((100, 200)).count(), 0);
     }
 }

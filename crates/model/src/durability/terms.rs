@@ -25,13 +25,13 @@ pub struct DriveTerms {
 
 impl DriveTerms {
     /// The terms of a drive, or of one below a cache in memory, which survives no cut.
-    pub fn of(stack: &Stack) -> DriveTerms {
+    pub fn from_stack(stack: &Stack) -> DriveTerms {
         let profile = &stack.profile;
         let in_memory = stack.accelerators().any(|accelerator| accelerator.write_back);
         let cache = &profile.cache;
         let saved = profile.saves_buffer();
         let switched_on =
-            stack.changes.iter().any(|change| DriveTerms::switched(&change.key, &change.value) == Some(true));
+            stack.changes.iter().any(|change| DriveTerms::cache_switch(&change.key, &change.value) == Some(true));
         let caches = cache.write_back || switched_on || cache.flash_sectors > 0 || profile.faults.caches_when_off;
         // The profile's claim counts, so that a fault shows.
         let volatile_at_first = in_memory || cache.write_back && !saved;
@@ -51,7 +51,7 @@ impl DriveTerms {
     }
 
     /// Returns the new state of the drives' write cache if `key` is its switch.
-    pub fn switched(key: &str, value: &str) -> Option<bool> {
+    pub fn cache_switch(key: &str, value: &str) -> Option<bool> {
         (key == WRITE_BACK).then_some(matches!(value, "on" | "true"))
     }
 

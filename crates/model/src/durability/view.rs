@@ -24,15 +24,15 @@ use crate::time::Instant;
 use super::Tally;
 use super::files::CutOverlay;
 use super::heads::StampedRun;
-use super::loss::{CutLoss, losses};
+use super::loss::{CutLoss, class_losses};
 use super::risk::{Acknowledgement, SectorContent, WriteAtCut, WriteAtRisk, WritesAtRisk};
-use super::runs::{SectorRun, SectorRuns, all_without, overlap};
+use super::runs::{SectorRun, SectorRuns, run_overlap, run_without_all};
 use super::stripes::{LostBlocks, StripeRows};
 use super::terms::DriveTerms;
 
 /// A drive of an array is lost or replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Turn {
+enum DriveChange {
     Lose(u32),
     Replace(u32),
 }
@@ -45,22 +45,23 @@ pub struct CutArray {
     lost: u64,
     rebuilding: u64,
     /// Changes still to come, in order.
-    turns: Vec<Turn>,
+    turns: Vec<DriveChange>,
 }
 
 impl CutArray {
     /// Derives the array of a stack; an error says why its cuts are not judged.
-    pub fn of(stack: &Stack) -> Result<CutArray, String> {
+    pub fn from_stack(stack: &Stack) -> Result<CutArray, String> {
         let Some(spec) = stack.array() else { return Ok(CutArray::default()) };
         let turn = |key: &str, value: &str| match (key, value.parse()) {
-            ("array.lose", Ok(member)) => Some(Turn::Lose(member)),
-            ("array.replace", Ok(member)) => Some(Turn::Replace(member)),
+            ("array.lose", Ok(member)) => Some(DriveChange::Lose(member)),
+            ("array.replace", Ok(member)) => Some(DriveChange::Replace(member)),
             _ => None,
         };
-        let turns: Vec<Turn> = stack.changes.iter().filter_map(|change| turn(&change.key, &change.value)).collect();
+        let turns: Vec<DriveChange> =
+            stack.changes.iter().filter_map(|change| turn(&change.key, &change.value)).collect();
         let plan = CutArray { volumes: stack.volumes(), lost: spec.lost, rebuilding: 0, turns };
-        let dead = |lost: u64| !plan.volumes.iter().all(|volume| volume.survives(lost));
-        if !dead(plan.lost) && plan.sets().into_iter().any(dead) {
+        let dead = |lost: u64| !plan.volumes.iter().all(|volume| volume.survives_loss(lost));
+        if !dead(plan.lost) && plan.lost_sets().into_iter().any(dead) {
             return Err(
                 "power cuts are not judged where a volume loses too many drives (`array.lose`): there is nothing \
                         left of it that a cut could lose"
@@ -72,7 +73,10 @@ impl CutArray {
                         blocks is not followed"
                 .to_owned());
         }
-        if DriveTerms::of(stack).saves && plan.has_parity() && plan.sets().into_iter().any(|lost| lost != 0) {
+        if DriveTerms::from_stack(stack).saves
+            && plan.has_parity()
+            && plan.lost_sets().into_iter().any(|lost| lost != 0)
+        {
             return Err(
                 "power cuts are not judged on rows with parity that have lost a drive where a buffer outlives a cut: \
                         what it holds of a row under way, one run does not show"
@@ -80,7 +84,7 @@ impl CutArray {
             );
         }
         let faults = &stack.profile.faults;
-        if plan.rebuilds() && (faults.early_flush || faults.caches_when_off) {
+        if plan.has_rebuild() && (faults.early_flush || faults.caches_when_off) {
             return Err(
                 "power cuts are not judged where a drive is rebuilt (`array.replace`) and drives lie about what \
                         is on the medium (`faults`): what a cut leaves of the rebuild is not followed"
@@ -96,7 +100,7 @@ impl CutArray {
     }
 
     /// Lost drives, one bit each.
-    pub fn lost(&self) -> u64 {
+    pub fn lost_drives(&self) -> u64 {
         self.lost
     }
 
@@ -106,59 +110,59 @@ impl CutArray {
     }
 
     /// True if a drive is to be rebuilt.
-    pub fn rebuilds(&self) -> bool {
-        self.turns.iter().any(|turn| matches!(turn, Turn::Replace(_)))
+    pub fn has_rebuild(&self) -> bool {
+        self.turns.iter().any(|turn| matches!(turn, DriveChange::Replace(_)))
     }
 
     /// The sets of drives that may be lost at a time from now on.
-    pub fn sets(&self) -> BTreeSet<u64> {
+    pub fn lost_sets(&self) -> BTreeSet<u64> {
         let mut sets = BTreeSet::new();
-        self.reach(&mut sets);
+        self.collect_lost_sets(&mut sets);
         sets
     }
 
-    fn reach(&self, sets: &mut BTreeSet<u64>) {
+    fn collect_lost_sets(&self, sets: &mut BTreeSet<u64>) {
         sets.insert(self.lost);
         for member in (0..self.members()).filter(|member| self.rebuilding >> member & 1 == 1) {
-            self.clone().whole(member).reach(sets);
+            self.clone().with_rebuilt(member).collect_lost_sets(sets);
         }
         if let Some(&turn) = self.turns.first() {
-            self.clone().turn(turn).reach(sets);
+            self.clone().with_change(turn).collect_lost_sets(sets);
         }
     }
 
-    fn turn(mut self, turn: Turn) -> CutArray {
+    fn with_change(mut self, turn: DriveChange) -> CutArray {
         self.turns.remove(0);
         match turn {
-            Turn::Lose(member) => {
+            DriveChange::Lose(member) => {
                 (self.lost, self.rebuilding) = (self.lost | 1 << member, self.rebuilding & !(1 << member))
             }
-            Turn::Replace(member) => self.rebuilding |= self.lost & 1 << member,
+            DriveChange::Replace(member) => self.rebuilding |= self.lost & 1 << member,
         }
         self
     }
 
-    fn whole(mut self, member: u32) -> CutArray {
+    fn with_rebuilt(mut self, member: u32) -> CutArray {
         (self.lost, self.rebuilding) = (self.lost & !(1 << member), self.rebuilding & !(1 << member));
         self
     }
 
     /// Applies the next change: a drive is lost or replaced.
-    pub fn go_on(&mut self) {
+    pub fn apply_next_change(&mut self) {
         if let Some(&turn) = self.turns.first() {
-            *self = core::mem::take(self).turn(turn);
+            *self = core::mem::take(self).with_change(turn);
         }
     }
 
     /// Ends the rebuild of `member`.
-    pub fn is_whole(&mut self, member: u32) {
-        *self = core::mem::take(self).whole(member);
+    pub fn end_rebuild(&mut self, member: u32) {
+        *self = core::mem::take(self).with_rebuilt(member);
     }
 }
 
 /// The last acknowledged write of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Relied {
+struct AcknowledgedBlocks {
     stamp: u64,
     run: SectorRun,
     acknowledged: Acknowledgement,
@@ -178,7 +182,7 @@ pub struct ArrayView {
     /// The content of the medium; only if a cut can destroy it.
     image: Option<SectorRuns<SectorContent>>,
     /// Only if blocks of a lost drive may be unrecoverable.
-    relied: Option<SectorRuns<Relied>>,
+    relied: Option<SectorRuns<AcknowledgedBlocks>>,
     /// Which write each sector holds; only if files are judged.
     pub surface: Option<SectorRuns<u64>>,
 }
@@ -199,8 +203,8 @@ impl ArrayView {
     }
 
     /// True if no write is in flight or at risk.
-    pub fn is_idle(&mut self) -> bool {
-        self.risk.is_idle() && self.stripes.as_mut().is_none_or(StripeRows::is_idle)
+    pub fn check_idle(&mut self) -> bool {
+        self.risk.is_idle() && self.stripes.as_mut().is_none_or(StripeRows::check_idle)
     }
 
     /// True if a read would return this copy of the block.
@@ -216,70 +220,74 @@ impl ArrayView {
             lba < start
         };
         let Some(volume) = self.volumes.iter().find(inside) else { return true };
-        let place = volume.place(lba + volume.capacity() - start);
-        let there = |copy: &u32| self.lost >> volume.member(place.row, place.column, *copy) & 1 == 0;
+        let place = volume.row_position(lba + volume.capacity() - start);
+        let there = |copy: &u32| self.lost >> volume.data_member(place.row, place.column, *copy) & 1 == 0;
         (0..volume.copies()).find(there) == Some(copy)
     }
 
     /// Records a write that an array accepted under `number`; `part` of it is the write `stamp`.
-    pub fn enter(&mut self, number: u64, run: SectorRun, part: SectorRun, stamp: u64) {
+    pub fn accept_write(&mut self, number: u64, run: SectorRun, part: SectorRun, stamp: u64) {
         if let Some(stripes) = &mut self.stripes {
-            stripes.enter(number, run, part, stamp);
+            stripes.accept_write(number, run, part, stamp);
         }
     }
 
     /// Records sectors that are on the medium.
-    pub fn land(&mut self, at: Instant, part: &StampedRun) {
-        let back = self.stripes.as_mut().map(|stripes| stripes.land(part));
+    pub fn land_part(&mut self, at: Instant, part: &StampedRun) {
+        let back = self.stripes.as_mut().map(|stripes| stripes.land_part(part));
         if self.is_read(part.role, part.run.0) {
-            self.read_as(at, part.run, part.stamp);
+            self.land_readable(at, part.run, part.stamp);
         }
-        back.into_iter().flatten().for_each(|(run, stamp)| self.read_as(at, run, stamp));
+        back.into_iter().flatten().for_each(|(run, stamp)| self.land_readable(at, run, stamp));
     }
 
-    fn read_as(&mut self, at: Instant, run: SectorRun, stamp: u64) {
+    fn land_readable(&mut self, at: Instant, run: SectorRun, stamp: u64) {
         if let Some(image) = &mut self.image {
-            image.land(run, self.risk.held(stamp, self.terms.volatile));
+            image.set_content(run, self.risk.landed_content(stamp, self.terms.volatile));
         }
         match &mut self.surface {
             // A buffer that survives the cut has brought newer data.
-            Some(surface) if self.terms.saves => surface.raise(run, stamp),
-            Some(surface) => surface.join(run, stamp),
+            Some(surface) if self.terms.saves => surface.set_if_newer(run, stamp),
+            Some(surface) => surface.set_and_merge(run, stamp),
             None => {}
         }
-        self.risk.land(at, run, stamp);
+        self.risk.land_write(at, run, stamp);
     }
 
     /// Counts sectors of a write that were superseded before they reached the medium.
-    pub fn supersede(&mut self, part: &StampedRun) {
+    pub fn supersede_part(&mut self, part: &StampedRun) {
         if self.is_read(part.role, part.run.0) {
-            self.risk.supersede(part.stamp, part.run.1 - part.run.0);
+            self.risk.supersede_sectors(part.stamp, part.run.1 - part.run.0);
         }
     }
 
     /// Acknowledges a write at `at`.
-    pub fn acknowledge(&mut self, at: Instant, request: &Request) {
+    pub fn acknowledge_write(&mut self, at: Instant, request: &Request) {
         let (run, stamp) = ((request.lba, request.end()), request.stamp);
         if self.terms.saves {
-            self.risk.land(at, run, stamp);
-            self.surface.iter_mut().for_each(|surface| surface.raise(run, stamp));
+            self.risk.land_write(at, run, stamp);
+            self.surface.iter_mut().for_each(|surface| surface.set_if_newer(run, stamp));
         }
-        let marks = self.risk.marks(stamp);
-        let number = self.risk.acknowledge(at, stamp);
+        let marks = self.risk.write_marks(stamp);
+        let number = self.risk.acknowledge_write(at, stamp);
         if let Some(image) = &mut self.image {
-            image.acknowledge(run, stamp, number, marks.is_some_and(|(fua, sure)| fua || sure));
+            image.mark_acknowledged(run, stamp, number, marks.is_some_and(|(fua, sure)| fua || sure));
         }
         if let (Some(relied), Some((fua, sure))) = (&mut self.relied, marks) {
-            let later: Vec<SectorRun> = relied.held(run).filter(|(_, it)| it.stamp > stamp).map(|it| it.0).collect();
+            let later: Vec<SectorRun> =
+                relied.content_in(run).filter(|(_, it)| it.stamp > stamp).map(|it| it.0).collect();
             let acknowledged = Acknowledgement { at, number };
-            for run in all_without(run, &later) {
-                relied.land(run, Relied { stamp, run: (request.lba, request.end()), acknowledged, fua, sure });
+            for run in run_without_all(run, &later) {
+                relied.set_content(
+                    run,
+                    AcknowledgedBlocks { stamp, run: (request.lba, request.end()), acknowledged, fua, sure },
+                );
             }
         }
     }
 
     /// Parts that a program would read, with the stamp of each, in order.
-    fn seen(&self, parts: &[StampedRun]) -> Vec<(SectorRun, u64)> {
+    fn readable_parts(&self, parts: &[StampedRun]) -> Vec<(SectorRun, u64)> {
         let seen = parts.iter().filter(|part| self.is_read(part.role, part.run.0));
         let mut seen: Vec<(SectorRun, u64)> = seen.map(|part| (part.run, part.stamp)).collect();
         seen.sort_unstable();
@@ -287,10 +295,11 @@ impl ArrayView {
     }
 
     /// Effects of a cut on the sectors under the heads, for the judge of files.
-    pub fn overlay(&mut self, under: &[StampedRun]) -> CutOverlay {
+    pub fn cut_overlay(&mut self, under: &[StampedRun]) -> CutOverlay {
         let known = self.stripes.as_mut().filter(|_| !self.terms.saves);
-        let hidden = known.map_or_else(LostBlocks::default, |stripes| stripes.hidden(under, self.terms.cut_sector));
-        let seen = self.seen(under);
+        let hidden =
+            known.map_or_else(LostBlocks::default, |stripes| stripes.lost_blocks(under, self.terms.cut_sector));
+        let seen = self.readable_parts(under);
         let (finished, unreadable) =
             (self.terms.cut_sector == CutSector::Finished, self.terms.cut_sector == CutSector::Unreadable);
         let besides = seen.iter().copied().filter(|_| finished).chain(hidden.besides.iter().copied()).collect();
@@ -299,29 +308,30 @@ impl ArrayView {
     }
 
     /// Judges a cut at `at` with these parts under the heads.
-    pub fn judge(&mut self, at: Instant, under: &[StampedRun], tally: &mut impl Tally) -> CutLoss {
+    pub fn judge_cut(&mut self, at: Instant, under: &[StampedRun], tally: &mut impl Tally) -> CutLoss {
         let fate = self.terms.cut_sector;
         // The content of a buffer that survives a cut is not reported.
         let known = self.stripes.as_mut().filter(|_| !self.terms.saves);
-        let (holes, hidden) =
-            known.map_or_else(Default::default, |stripes| (stripes.holes(under, fate), stripes.hidden(under, fate)));
-        let seen = self.seen(under);
+        let (holes, hidden) = known.map_or_else(Default::default, |stripes| {
+            (stripes.write_holes(under, fate), stripes.lost_blocks(under, fate))
+        });
+        let seen = self.readable_parts(under);
         let mut besides = if fate == CutSector::Finished { seen.clone() } else { Vec::new() };
         besides.extend(&hidden.besides);
         besides.sort_unstable();
         let torn: Vec<SectorRun> = seen.iter().map(|it| it.0).chain(hidden.torn.iter().copied()).collect();
-        let (torn, torn_acknowledged, torn_promised) = self.torn(&torn);
-        let buried = self.buried(&hidden);
-        let mut standing = self.risk.standing(&besides);
+        let (torn, torn_acknowledged, torn_promised) = self.count_torn(&torn);
+        let buried = self.writes_in_gone(&hidden);
+        let mut standing = self.risk.writes_at_cut(&besides);
         if !hidden.gone.is_empty() {
-            standing = self.without_gone(standing, &hidden, &buried);
+            standing = self.reassign_gone(standing, &hidden, &buried);
         }
         let missing = |it: &WriteAtCut<'_>| it.missing.iter().map(|run| run.1 - run.0).sum::<u64>();
         let partial = |it: &&WriteAtCut<'_>| (1..it.write.run.1 - it.write.run.0).contains(&missing(it));
         let flying = || standing.iter().filter(|it| it.write.acknowledged.is_none());
         CutLoss {
             at,
-            lost: losses(&standing, at, tally),
+            lost: class_losses(&standing, at, tally),
             torn,
             torn_acknowledged,
             torn_promised,
@@ -333,10 +343,11 @@ impl ArrayView {
     }
 
     /// Acknowledged writes in blocks that cannot be recovered, with their parts there.
-    fn buried(&self, hidden: &LostBlocks) -> Vec<(u64, WriteAtRisk, Vec<SectorRun>)> {
+    fn writes_in_gone(&self, hidden: &LostBlocks) -> Vec<(u64, WriteAtRisk, Vec<SectorRun>)> {
         let Some(relied) = &self.relied else { return Vec::new() };
         let mut buried: Vec<(u64, WriteAtRisk, Vec<SectorRun>)> = Vec::new();
-        let mut gone: Vec<(SectorRun, Relied)> = hidden.gone.iter().flat_map(|&run| relied.held(run)).collect();
+        let mut gone: Vec<(SectorRun, AcknowledgedBlocks)> =
+            hidden.gone.iter().flat_map(|&run| relied.content_in(run)).collect();
         gone.sort_unstable_by_key(|(run, it)| (it.stamp, run.0));
         for (run, it) in gone {
             match buried.last_mut().filter(|last| last.0 == it.stamp) {
@@ -344,7 +355,7 @@ impl ArrayView {
                 None => {
                     buried.push((
                         it.stamp,
-                        WriteAtRisk::settled(it.run, it.acknowledged, (it.fua, it.sure)),
+                        WriteAtRisk::on_medium(it.run, it.acknowledged, (it.fua, it.sure)),
                         vec![run],
                     ));
                 }
@@ -354,7 +365,7 @@ impl ArrayView {
     }
 
     /// Reassigns the blocks that are gone: each counts for its last acknowledged write, and for writes in flight.
-    fn without_gone<'a>(
+    fn reassign_gone<'a>(
         &self,
         standing: Vec<WriteAtCut<'a>>,
         hidden: &LostBlocks,
@@ -363,9 +374,10 @@ impl ArrayView {
         let mut all: Vec<WriteAtCut<'a>> = Vec::new();
         let mut rests: Vec<(u64, Vec<SectorRun>)> = Vec::new();
         for it in standing {
-            let missing: Vec<SectorRun> = it.missing.iter().flat_map(|&run| all_without(run, &hidden.gone)).collect();
+            let missing: Vec<SectorRun> =
+                it.missing.iter().flat_map(|&run| run_without_all(run, &hidden.gone)).collect();
             if it.write.acknowledged.is_none() {
-                let gone = hidden.gone.iter().filter_map(|&run| overlap(run, it.write.run));
+                let gone = hidden.gone.iter().filter_map(|&run| run_overlap(run, it.write.run));
                 let mut missing: Vec<SectorRun> = missing.into_iter().chain(gone).collect();
                 missing.sort_unstable();
                 all.push(WriteAtCut { missing, ..it });
@@ -389,10 +401,10 @@ impl ArrayView {
     }
 
     /// Counts unreadable sectors: all, those that held acknowledged data, and those with promised data.
-    fn torn(&self, under: &[SectorRun]) -> (u64, u64, u64) {
+    fn count_torn(&self, under: &[SectorRun]) -> (u64, u64, u64) {
         let Some(image) = &self.image else { return (0, 0, 0) };
         let sectors = |run: SectorRun| run.1 - run.0;
-        let held = || under.iter().flat_map(|&run| image.held(run));
+        let held = || under.iter().flat_map(|&run| image.content_in(run));
         let relied_on = held().filter(|(_, held)| held.acknowledged.is_some());
         let promised = held()
             .filter(|(_, held)| held.acknowledged.is_some_and(|number| held.forced || self.risk.is_flushed(number)));
@@ -440,15 +452,15 @@ mod tests {
 
     #[test]
     fn every_set_of_drives_that_may_be_lost_has_a_view() {
-        let of = |turns: &[Turn]| CutArray { turns: turns.to_vec(), ..plan(RaidLevel::Raid6, 5) }.sets();
+        let of = |turns: &[DriveChange]| CutArray { turns: turns.to_vec(), ..plan(RaidLevel::Raid6, 5) }.lost_sets();
         assert_eq!(of(&[]), BTreeSet::from([0]));
         // The rebuild may be over before the second is lost, or not.
-        let turns = [Turn::Lose(0), Turn::Replace(0), Turn::Lose(1)];
+        let turns = [DriveChange::Lose(0), DriveChange::Replace(0), DriveChange::Lose(1)];
         assert_eq!(of(&turns), BTreeSet::from([0b00, 0b01, 0b10, 0b11]));
         let mut plan = CutArray { turns: turns.to_vec(), ..plan(RaidLevel::Raid6, 5) };
-        plan.go_on();
-        plan.go_on();
-        plan.is_whole(0);
-        assert_eq!((plan.lost(), plan.sets()), (0, BTreeSet::from([0b00, 0b10])));
+        plan.apply_next_change();
+        plan.apply_next_change();
+        plan.end_rebuild(0);
+        assert_eq!((plan.lost_drives(), plan.lost_sets()), (0, BTreeSet::from([0b00, 0b10])));
     }
 }

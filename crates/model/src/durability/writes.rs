@@ -32,7 +32,7 @@ pub struct SessionWrites(BTreeMap<u64, SessionWrite>);
 
 impl SessionWrites {
     /// Reads the writes of a history; `volatile`: the disk acknowledges writes that a cut can lose.
-    pub fn of(history: &History, volatile: bool) -> SessionWrites {
+    pub fn from_history(history: &History, volatile: bool) -> SessionWrites {
         let mut all: BTreeMap<u64, SessionWrite> = BTreeMap::new();
         // Writes acknowledged and not yet covered; and by flush, the writes that it covers.
         let (mut open, mut covered): (Vec<u64>, BTreeMap<u64, Vec<u64>>) = Default::default();
@@ -83,13 +83,13 @@ impl SessionWrites {
     }
 
     /// The writes accepted by `at`.
-    pub fn taken(&self, at: Instant) -> impl Iterator<Item = &SessionWrite> {
+    pub fn accepted_by(&self, at: Instant) -> impl Iterator<Item = &SessionWrite> {
         self.0.values().filter(move |write| write.taken <= at)
     }
 
     /// The writes that the standards allow to be lost at `at`.
-    pub fn open(&self, at: Instant) -> impl Iterator<Item = &SessionWrite> {
-        self.taken(at).filter(move |write| write.durable > at)
+    pub fn losable_at(&self, at: Instant) -> impl Iterator<Item = &SessionWrite> {
+        self.accepted_by(at).filter(move |write| write.durable > at)
     }
 
     /// Number of writes.

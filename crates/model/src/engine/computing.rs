@@ -79,12 +79,12 @@ impl<S: Source> Source for ComputeSource<S> {
         self.source.complete(now, completion)
     }
 
-    fn refused(&mut self, now: Instant) {
-        self.source.refused(now);
+    fn handle_refusal(&mut self, now: Instant) {
+        self.source.handle_refusal(now);
     }
 
     #[inline]
-    fn waits(&self, now: Instant) -> bool {
-        self.passing.is_empty() && self.source.waits(now)
+    fn awaits_completion(&self, now: Instant) -> bool {
+        self.passing.is_empty() && self.source.awaits_completion(now)
     }
 }

@@ -42,7 +42,7 @@ impl<S: Source> Fingerprint<S> {
     }
 
     /// Passes [`Flags::FLUSH_FOLLOWS`] on to the device, which removes it.
-    pub fn watch(&mut self) {
+    pub fn keep_flush_flag(&mut self) {
         self.watched = true;
     }
 
@@ -58,7 +58,7 @@ impl<S: Source> Fingerprint<S> {
     }
 
     /// How many requests were issued.
-    pub fn issued(&self) -> u64 {
+    pub fn issued_requests(&self) -> u64 {
         self.issued
     }
 
@@ -74,23 +74,23 @@ impl<S: Source> Fingerprint<S> {
 
     /// Adds a request to the worker's hash if it is among its first.
     #[inline]
-    fn first(&mut self, worker: usize, words: [u64; 2]) {
+    fn hash_first_requests(&mut self, worker: usize, words: [u64; 2]) {
         match self.streams.get_mut(worker) {
             Some(stream) if stream.requests == FIRST => {}
             Some(stream) => {
                 stream.requests += 1;
-                stream.hash = words.into_iter().fold(stream.hash, mix);
+                stream.hash = words.into_iter().fold(stream.hash, mix_word);
             }
             None => {
                 self.streams.resize(worker + 1, StreamHash { requests: 0, hash: BASIS });
-                self.first(worker, words);
+                self.hash_first_requests(worker, words);
             }
         }
     }
 }
 
 #[inline]
-fn mix(hash: u64, word: u64) -> u64 {
+fn mix_word(hash: u64, word: u64) -> u64 {
     (hash ^ word).wrapping_mul(0x0000_0100_0000_01b3)
 }
 
@@ -111,9 +111,9 @@ impl<S: Source> Source for Fingerprint<S> {
                 Op::Compute => 6,
             };
             let words = [op | u64::from(request.sectors) << 8, request.lba];
-            self.hash = words.into_iter().fold(self.hash, mix);
+            self.hash = words.into_iter().fold(self.hash, mix_word);
             if matches!(request.op, Op::Read | Op::Write) {
-                self.first(usize::from(request.origin), words);
+                self.hash_first_requests(usize::from(request.origin), words);
             }
             self.issued += 1;
             if !self.watched {
@@ -128,12 +128,12 @@ impl<S: Source> Source for Fingerprint<S> {
         self.source.complete(now, completion)
     }
 
-    fn refused(&mut self, now: Instant) {
-        self.source.refused(now);
+    fn handle_refusal(&mut self, now: Instant) {
+        self.source.handle_refusal(now);
     }
 
     #[inline]
-    fn waits(&self, now: Instant) -> bool {
-        self.issued < self.most && self.source.waits(now)
+    fn awaits_completion(&self, now: Instant) -> bool {
+        self.issued < self.most && self.source.awaits_completion(now)
     }
 }

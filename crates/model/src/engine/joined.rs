@@ -9,7 +9,7 @@ use crate::time::Instant;
 /// Several sources.
 #[derive(Clone, Debug, Default)]
 pub struct JoinedSources<S> {
-    sources: Vec<One<S>>,
+    sources: Vec<JoinedSource<S>>,
     /// The source to ask first.
     turn: usize,
     /// By tag: the source and its own tag. A source's tag always has the same one here.
@@ -20,7 +20,7 @@ pub struct JoinedSources<S> {
 
 /// A source among several.
 #[derive(Clone, Debug)]
-struct One<S> {
+struct JoinedSource<S> {
     source: S,
     /// The first of its origins and of its workers.
     first: u16,
@@ -36,8 +36,8 @@ impl<S: Source> JoinedSources<S> {
 
     /// Adds a source that numbers its origins and workers below `origins`. Panics beyond 65,535 in all.
     #[must_use]
-    pub fn with(mut self, source: S, origins: u16) -> JoinedSources<S> {
-        self.sources.push(One { source, first: self.origins, tags: Vec::new() });
+    pub fn with_source(mut self, source: S, origins: u16) -> JoinedSources<S> {
+        self.sources.push(JoinedSource { source, first: self.origins, tags: Vec::new() });
         self.origins = self.origins.checked_add(origins).expect("at most 65,535 origins");
         self
     }
@@ -48,7 +48,7 @@ impl<S: Source> JoinedSources<S> {
     }
 
     /// Translates a request's tag and origin to those that the device receives.
-    fn pass(&mut self, place: usize, request: Request) -> Request {
+    fn translate_request(&mut self, place: usize, request: Request) -> Request {
         let JoinedSources { sources, tags, .. } = self;
         let one = &mut sources[place];
         let own = request.tag as usize;
@@ -71,7 +71,7 @@ impl<S: Source> Source for JoinedSources<S> {
             wait = match (self.sources[place].source.next(now), wait) {
                 (SourcePoll::Request(request), _) => {
                     self.turn = (place + 1) % count;
-                    return SourcePoll::Request(self.pass(place, request));
+                    return SourcePoll::Request(self.translate_request(place, request));
                 }
                 (SourcePoll::Served(served), _) => {
                     self.turn = (place + 1) % count;
@@ -89,16 +89,16 @@ impl<S: Source> Source for JoinedSources<S> {
 
     fn complete(&mut self, now: Instant, completion: &Completion) -> Accounting {
         let (place, tag) = self.tags[completion.tag as usize];
-        let One { source, first, .. } = &mut self.sources[place];
+        let JoinedSource { source, first, .. } = &mut self.sources[place];
         match source.complete(now, &Completion { tag, ..*completion }) {
             Accounting::In { worker, intended, served } => Accounting::In { worker: *first + worker, intended, served },
             Accounting::Out => Accounting::Out,
         }
     }
 
-    fn refused(&mut self, now: Instant) {
+    fn handle_refusal(&mut self, now: Instant) {
         // The source whose turn it was last.
         let count = self.sources.len();
-        self.sources[(self.turn + count - 1) % count].source.refused(now);
+        self.sources[(self.turn + count - 1) % count].source.handle_refusal(now);
     }
 }

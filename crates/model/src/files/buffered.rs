@@ -55,25 +55,25 @@ pub struct BufferedSource<S> {
     file: File,
     /// Sectors in whole pages of the device; a remainder bypasses the cache.
     sectors: u64,
-    workers: Vec<Worker>,
+    workers: Vec<BufferedWorker>,
     /// Calls under way.
     busy: u32,
     reads: Reads,
 }
 
 /// The state of a worker.
-struct Worker {
+struct BufferedWorker {
     opening: FileOpenFlags,
     begun: bool,
     /// The request that it waits for.
-    calling: Option<Calling>,
+    calling: Option<ServedCall>,
     /// Further requests that it has issued.
     waiting: VecDeque<Request>,
 }
 
 /// A request that is being served.
 #[derive(Clone, Copy)]
-struct Calling {
+struct ServedCall {
     request: Request,
     /// When the source issued it.
     from: Instant,
@@ -90,12 +90,16 @@ impl<S: Source> BufferedSource<S> {
         let volume =
             VolumeSpec { partition, format: VolumeFormat::Raw, aging: Aging::NONE, history: false, seed: Seed(0) };
         let mut volume = Volume::format(&volume).expect("any device is a raw volume");
-        let id = volume.place(ROOT, FileName::SHORT, sectors * SECTOR).expect("the device holds itself");
-        volume.settle();
+        let id = volume.place_initial_file(ROOT, FileName::SHORT, sectors * SECTOR).expect("the device holds itself");
+        volume.begin_run();
         let largest = spec.system.largest.min(limits.max_transfer);
         let system = SystemSpec { largest, ..spec.system };
-        let worker =
-            |&opening: &FileOpenFlags| Worker { opening, begun: false, calling: None, waiting: VecDeque::new() };
+        let worker = |&opening: &FileOpenFlags| BufferedWorker {
+            opening,
+            begun: false,
+            calling: None,
+            waiting: VecDeque::new(),
+        };
         BufferedSource {
             source,
             system: System::new(alloc::vec![volume], system, spec.workers.len() as u16),
@@ -118,32 +122,32 @@ impl<S: Source> BufferedSource<S> {
     }
 
     /// True if a request bypasses the cache.
-    fn is_past(&self, request: &Request) -> bool {
+    fn bypasses_cache(&self, request: &Request) -> bool {
         let served = matches!(request.op, Op::Read | Op::Write | Op::Flush);
         self.workers[usize::from(request.origin)].opening.direct || !served || request.end() > self.sectors
     }
 
     /// Passes a request of the source to the system.
-    fn take(&mut self, now: Instant, request: Request) {
+    fn accept_request(&mut self, now: Instant, request: Request) {
         let worker = &mut self.workers[usize::from(request.origin)];
         match worker.calling {
             Some(_) => worker.waiting.push_back(request),
-            None => self.begin(now, request),
+            None => self.begin_call(now, request),
         }
     }
 
-    fn begin(&mut self, now: Instant, request: Request) {
+    fn begin_call(&mut self, now: Instant, request: Request) {
         let worker = &mut self.workers[usize::from(request.origin)];
         let prepares = worker.opening.invalidate && !worker.begun;
         worker.begun = true;
-        worker.calling = Some(Calling { request, from: now, computed: Span::ZERO, prepares });
+        worker.calling = Some(ServedCall { request, from: now, computed: Span::ZERO, prepares });
         self.busy += 1;
-        let call = if prepares { Call::DropCaches } else { self.call_of(&request) };
-        self.system.call(now, request.origin, call);
+        let call = if prepares { Call::DropCaches } else { self.call_for(&request) };
+        self.system.begin_call(now, request.origin, call);
     }
 
     /// The call for a request. If a flush of its own follows a write, the flush makes it durable.
-    fn call_of(&self, request: &Request) -> Call {
+    fn call_for(&self, request: &Request) -> Call {
         let (file, from, bytes) = (self.file, request.lba * SECTOR, u64::from(request.sectors) * SECTOR);
         let opening = self.workers[usize::from(request.origin)].opening;
         let through = opening.through && !request.flags.has(Flags::FLUSH_FOLLOWS);
@@ -156,16 +160,16 @@ impl<S: Source> BufferedSource<S> {
     }
 
     /// Handles a call that has returned. Returns the request that it served, if that counts.
-    fn returned(&mut self, now: Instant, returned: &CallResult) -> Option<ServedRequest> {
+    fn handle_return(&mut self, now: Instant, returned: &CallResult) -> Option<ServedRequest> {
         let thread = usize::from(returned.thread);
         let calling = self.workers[thread].calling.as_mut().expect("it called");
         if core::mem::take(&mut calling.prepares) {
             let request = calling.request;
-            let call = self.call_of(&request);
-            self.system.call(now, returned.thread, call);
+            let call = self.call_for(&request);
+            self.system.begin_call(now, returned.thread, call);
             return None;
         }
-        let Calling { request, from, computed, .. } = *calling;
+        let ServedCall { request, from, computed, .. } = *calling;
         self.workers[thread].calling = None;
         self.busy -= 1;
         let failed = returned.failed || returned.refused.is_some();
@@ -174,7 +178,7 @@ impl<S: Source> BufferedSource<S> {
         let completion = Completion { tag: request.tag, status, submitted: from, finished: now, parts, effort };
         let counted = self.source.complete(now, &completion);
         if let Some(next) = self.workers[thread].waiting.pop_front() {
-            self.begin(now, next);
+            self.begin_call(now, next);
         }
         let Accounting::In { worker, intended, served } = counted else { return None };
         self.reads.add(returned.reads);
@@ -186,11 +190,11 @@ impl<S: Source> BufferedSource<S> {
 }
 
 /// The device's tag for a request of the system: even. Requests that bypass it have odd tags.
-const fn of_system(tag: u32) -> u32 {
+const fn system_tag(tag: u32) -> u32 {
     tag * 2
 }
 
-const fn past(tag: u32) -> u32 {
+const fn bypass_tag(tag: u32) -> u32 {
     tag * 2 + 1
 }
 
@@ -198,20 +202,20 @@ impl<S: Source> Source for BufferedSource<S> {
     fn next(&mut self, now: Instant) -> SourcePoll {
         loop {
             if let Some(returned) = self.system.poll_returned() {
-                if let Some(served) = self.returned(now, &returned) {
+                if let Some(served) = self.handle_return(now, &returned) {
                     return SourcePoll::Served(served);
                 }
                 continue;
             }
             if let Some(request) = self.system.poll_request(now) {
-                return SourcePoll::Request(Request { tag: of_system(request.tag), ..request });
+                return SourcePoll::Request(Request { tag: system_tag(request.tag), ..request });
             }
             let next = match self.source.next(now) {
-                SourcePoll::Request(request) if self.is_past(&request) => {
-                    return SourcePoll::Request(Request { tag: past(request.tag), ..request });
+                SourcePoll::Request(request) if self.bypasses_cache(&request) => {
+                    return SourcePoll::Request(Request { tag: bypass_tag(request.tag), ..request });
                 }
                 SourcePoll::Request(request) => {
-                    self.take(now, request);
+                    self.accept_request(now, request);
                     continue;
                 }
                 next => next,
@@ -232,14 +236,14 @@ impl<S: Source> Source for BufferedSource<S> {
 
     fn complete(&mut self, now: Instant, completion: &Completion) -> Accounting {
         let tag = completion.tag / 2;
-        if completion.tag == past(tag) {
+        if completion.tag == bypass_tag(tag) {
             return self.source.complete(now, &Completion { tag, ..*completion });
         }
-        let computing = self.system.computes(tag);
+        let computing = self.system.computing_thread(tag);
         if let Some(calling) = computing.and_then(|thread| self.workers[usize::from(thread)].calling.as_mut()) {
             calling.computed += completion.finished.since(completion.submitted);
         }
-        self.system.complete(now, &Completion { tag, ..*completion });
+        self.system.complete_request(now, &Completion { tag, ..*completion });
         Accounting::Out
     }
 }

@@ -48,7 +48,7 @@ pub struct FileNotes(Rc<RefCell<VecDeque<(Instant, FileNote)>>>);
 
 impl FileNotes {
     /// Adds a note.
-    pub fn tell(&self, at: Instant, note: FileNote) {
+    pub fn push(&self, at: Instant, note: FileNote) {
         self.0.borrow_mut().push_back((at, note));
     }
 

@@ -73,24 +73,24 @@ pub enum ProgramSpec {
 
 impl ProgramSpec {
     /// Places the files that the program needs on the volumes, and creates it.
-    pub fn place(&self, place: &mut ProgramContext<'_>) -> Result<Box<dyn Program>, VolumeError> {
+    pub fn create_program(&self, place: &mut ProgramContext<'_>) -> Result<Box<dyn Program>, VolumeError> {
         Ok(match self {
-            ProgramSpec::Copy(spec) => copy::place(spec, place)?,
-            ProgramSpec::Scan(spec) => scan::place(spec, place)?,
-            ProgramSpec::Unpack(spec) => unpack::place(spec, place)?,
-            ProgramSpec::Boot(spec) => boot::place(spec, place)?,
-            ProgramSpec::Registry(spec) => registry::place(spec, place)?,
-            ProgramSpec::Defragment(spec) => defragment::place(spec, place)?,
-            ProgramSpec::Document(spec) => document::place(spec, place)?,
-            ProgramSpec::Records(spec) => records::place(spec, place)?,
-            ProgramSpec::Scratch(spec) => scratch::place(spec, place)?,
-            ProgramSpec::Playback(spec) => playback::place(spec, place)?,
-            ProgramSpec::Database(spec) => database::place(spec, place)?,
+            ProgramSpec::Copy(spec) => copy::create_program(spec, place)?,
+            ProgramSpec::Scan(spec) => scan::create_program(spec, place)?,
+            ProgramSpec::Unpack(spec) => unpack::create_program(spec, place)?,
+            ProgramSpec::Boot(spec) => boot::create_program(spec, place)?,
+            ProgramSpec::Registry(spec) => registry::create_program(spec, place)?,
+            ProgramSpec::Defragment(spec) => defragment::create_program(spec, place)?,
+            ProgramSpec::Document(spec) => document::create_program(spec, place)?,
+            ProgramSpec::Records(spec) => records::create_program(spec, place)?,
+            ProgramSpec::Scratch(spec) => scratch::create_program(spec, place)?,
+            ProgramSpec::Playback(spec) => playback::create_program(spec, place)?,
+            ProgramSpec::Database(spec) => database::create_program(spec, place)?,
         })
     }
 
     /// The set of files that it reads or writes, if it has one.
-    pub fn set(&self) -> Option<FileSet> {
+    pub fn file_set(&self) -> Option<FileSet> {
         match *self {
             ProgramSpec::Copy(CopySpec { set, .. })
             | ProgramSpec::Scan(ScanSpec { set, .. })

@@ -123,11 +123,11 @@ pub struct Scene {
     /// Bytes that programs read through the page cache.
     reads: Reads,
     volumes: u8,
-    programs: Vec<Running>,
-    threads: Vec<Thread>,
+    programs: Vec<RunningProgram>,
+    threads: Vec<SceneThread>,
     operations: Vec<Operation>,
     /// By tag.
-    flying: Vec<Flying>,
+    flying: Vec<SceneRequest>,
     /// Flushes that force the writes before them.
     forcing: VecDeque<Request>,
     /// By unit.
@@ -159,7 +159,7 @@ struct Durability {
 
 /// A request in flight.
 #[derive(Clone, Copy, Debug, Default)]
-struct Flying {
+struct SceneRequest {
     /// Origin: a thread, or the system.
     origin: u16,
     unit: u8,
@@ -171,14 +171,14 @@ struct Flying {
 
 /// A program and its state.
 #[derive(Debug)]
-struct Running {
+struct RunningProgram {
     program: Box<dyn Program>,
     plan: ProgramPlan,
     /// The first of its threads.
     first: u16,
     /// Threads that have not ended.
     busy: u16,
-    state: State,
+    state: ProgramState,
     /// When it began and ended.
     began: Instant,
     ended: Option<Instant>,
@@ -188,7 +188,7 @@ struct Running {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum ProgramState {
     /// Waits for other programs.
     Waits,
     /// Prepares: the number of calls done.
@@ -200,13 +200,13 @@ enum State {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Thread {
+struct SceneThread {
     program: u16,
-    state: Does,
+    state: ThreadState,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Does {
+enum ThreadState {
     /// Not begun, or ended.
     Nothing,
     /// Waits for its call.
@@ -218,28 +218,34 @@ enum Does {
 impl Scene {
     /// Creates a scene on a device with these limits, at the beginning of time.
     pub fn new(spec: &SceneSpec, limits: &Limits, seed: Seed) -> Result<Scene, SceneError> {
-        Scene::told(spec, limits, seed, None)
+        Scene::with_optional_notes(spec, limits, seed, None)
     }
 
     /// As [`Scene::new`], with an observer.
-    pub fn telling(spec: &SceneSpec, limits: &Limits, seed: Seed, notes: FileNotes) -> Result<Scene, SceneError> {
-        Scene::told(spec, limits, seed, Some(notes))
+    pub fn with_notes(spec: &SceneSpec, limits: &Limits, seed: Seed, notes: FileNotes) -> Result<Scene, SceneError> {
+        Scene::with_optional_notes(spec, limits, seed, Some(notes))
     }
 
-    fn told(spec: &SceneSpec, limits: &Limits, seed: Seed, notes: Option<FileNotes>) -> Result<Scene, SceneError> {
-        let PlacedScene { volumes, programs } = spec.layout(limits.sectors, seed, notes.is_some()).place()?;
+    fn with_optional_notes(
+        spec: &SceneSpec,
+        limits: &Limits,
+        seed: Seed,
+        notes: Option<FileNotes>,
+    ) -> Result<Scene, SceneError> {
+        let PlacedScene { volumes, programs } =
+            spec.run_layout(limits.sectors, seed, notes.is_some()).place_volumes()?;
         let next = |volume: &Volume| volume.files().last().map_or(0, |last| last.0 + 1);
         let notes = notes.map(|notes| (notes, volumes.iter().map(next).collect()));
         let (mut threads, mut running) = (Vec::new(), Vec::new());
         for (at, (program, plan)) in programs.into_iter().zip(&spec.programs).enumerate() {
             let (first, busy) = (threads.len() as u16, program.threads());
-            threads.extend((0..busy).map(|_| Thread { program: at as u16, state: Does::Nothing }));
-            running.push(Running {
+            threads.extend((0..busy).map(|_| SceneThread { program: at as u16, state: ThreadState::Nothing }));
+            running.push(RunningProgram {
                 program,
                 plan: plan.clone(),
                 first,
                 busy,
-                state: State::Waits,
+                state: ProgramState::Waits,
                 began: Instant::ZERO,
                 ended: None,
                 trouble: None,
@@ -278,43 +284,43 @@ impl Scene {
 
     /// Sets the action at its end.
     #[must_use]
-    pub fn closing(mut self, closing: SceneEnd) -> Scene {
+    pub fn with_end(mut self, closing: SceneEnd) -> Scene {
         self.closing = closing;
         if closing == SceneEnd::Unmounts {
             // The thread of the system's own calls.
-            self.threads.push(Thread { program: self.programs.len() as u16, state: Does::Nothing });
+            self.threads.push(SceneThread { program: self.programs.len() as u16, state: ThreadState::Nothing });
             self.system.add_thread();
         }
         self
     }
 
-    fn tell(&self, at: Instant, note: FileNote) {
+    fn send_note(&self, at: Instant, note: FileNote) {
         if let Some((notes, _)) = &self.notes {
-            notes.tell(at, note);
+            notes.push(at, note);
         }
     }
 
     /// Reports changes of pages since the last report.
-    fn tell_changes(&mut self, now: Instant) {
+    fn send_changes(&mut self, now: Instant) {
         if let Some((notes, _)) = &self.notes {
             for volume in 0..self.volumes {
                 let changes = self.system.volume_mut(volume).take_changes();
                 if !changes.is_empty() {
-                    notes.tell(now, FileNote::Changed(volume, changes));
+                    notes.push(now, FileNote::Changed(volume, changes));
                 }
             }
         }
     }
 
     /// Reports a call, and a file from before the run at its first use.
-    fn tell_call(&mut self, now: Instant, thread: u16, call: Call) {
+    fn send_call(&mut self, now: Instant, thread: u16, call: Call) {
         let Some((notes, first)) = &self.notes else { return };
         if let Some(file) = call.file().filter(|file| file.id.0 < first[usize::from(file.volume)])
             && self.known.insert(file)
         {
-            notes.tell(now, FileNote::There(file, InitialFile::new(self.system.volume(file.volume), file.id)));
+            notes.push(now, FileNote::There(file, InitialFile::new(self.system.volume(file.volume), file.id)));
         }
-        notes.tell(now, FileNote::Called(thread, call));
+        notes.push(now, FileNote::Called(thread, call));
     }
 
     /// The programs' operations so far, in order of their ends.
@@ -323,20 +329,20 @@ impl Scene {
     }
 
     /// The time in which each program ran: until `now` if it still runs, `None` if it has not begun.
-    pub fn windows(&self, now: Instant) -> impl Iterator<Item = Option<(Instant, Instant)>> {
+    pub fn run_windows(&self, now: Instant) -> impl Iterator<Item = Option<(Instant, Instant)>> {
         self.programs.iter().map(move |program| match program.state {
-            State::Waits | State::Prepares(_) => None,
+            ProgramState::Waits | ProgramState::Prepares(_) => None,
             _ => Some((program.began, program.ended.unwrap_or(now))),
         })
     }
 
     /// Programs that did not reach their ends, and why.
-    pub fn troubles(&self) -> impl Iterator<Item = (usize, ProgramError)> {
-        let waits = |program: &Running| {
-            let stands = !self.over && !program.plan.background && program.state != State::Over;
+    pub fn program_errors(&self) -> impl Iterator<Item = (usize, ProgramError)> {
+        let waits = |program: &RunningProgram| {
+            let stands = !self.over && !program.plan.background && program.state != ProgramState::Over;
             stands.then_some(ProgramError::Waits)
         };
-        let trouble = move |program: &Running| program.trouble.or(waits(program));
+        let trouble = move |program: &RunningProgram| program.trouble.or(waits(program));
         self.programs.iter().enumerate().filter_map(move |(at, program)| Some((at, trouble(program)?)))
     }
 
@@ -351,110 +357,112 @@ impl Scene {
     }
 
     /// Begins the programs that no longer wait for others.
-    fn begin(&mut self, now: Instant) {
+    fn begin_ready_programs(&mut self, now: Instant) {
         for at in 0..self.programs.len() {
             let plan = &self.programs[at].plan;
-            let ready = plan.after.iter().all(|&before| self.programs[before].state == State::Over);
-            if self.programs[at].state != State::Waits || !ready {
+            let ready = plan.after.iter().all(|&before| self.programs[before].state == ProgramState::Over);
+            if self.programs[at].state != ProgramState::Waits || !ready {
                 continue;
             }
             match plan.cold {
-                true => self.prepare(now, at, 0),
-                false => self.start(now, at),
+                true => self.prepare_program(now, at, 0),
+                false => self.start_program(now, at),
             }
         }
     }
 
     /// Writes all dirty data, empties the caches, then begins the program.
-    fn prepare(&mut self, now: Instant, at: usize, done: u8) {
+    fn prepare_program(&mut self, now: Instant, at: usize, done: u8) {
         let thread = self.programs[at].first;
         if done > self.volumes {
-            return self.start(now, at);
+            return self.start_program(now, at);
         }
-        self.programs[at].state = State::Prepares(done);
+        self.programs[at].state = ProgramState::Prepares(done);
         let call = if done < self.volumes { Call::SyncVolume(done) } else { Call::DropCaches };
-        self.call(now, thread, call);
+        self.begin_call(now, thread, call);
     }
 
-    fn start(&mut self, now: Instant, at: usize) {
+    fn start_program(&mut self, now: Instant, at: usize) {
         let program = &mut self.programs[at];
-        (program.state, program.began) = (State::Runs, now);
+        (program.state, program.began) = (ProgramState::Runs, now);
         let threads = program.first..program.first + program.busy;
-        threads.for_each(|thread| self.go_on(now, thread, None));
+        threads.for_each(|thread| self.run_thread(now, thread, None));
     }
 
-    fn call(&mut self, now: Instant, thread: u16, call: Call) {
-        self.threads[usize::from(thread)].state = Does::Calls;
-        self.tell_call(now, thread, call);
-        self.system.call(now, thread, call);
+    fn begin_call(&mut self, now: Instant, thread: u16, call: Call) {
+        self.threads[usize::from(thread)].state = ThreadState::Calls;
+        self.send_call(now, thread, call);
+        self.system.begin_call(now, thread, call);
     }
 
     /// Handles a call that has returned.
-    fn returned(&mut self, now: Instant, returned: &CallResult) {
+    fn handle_return(&mut self, now: Instant, returned: &CallResult) {
         let (thread, at) = (returned.thread, usize::from(self.threads[usize::from(returned.thread)].program));
-        self.threads[usize::from(thread)].state = Does::Nothing;
+        self.threads[usize::from(thread)].state = ThreadState::Nothing;
         self.reads.add(returned.reads);
         let done = returned.refused.is_none() && !returned.failed;
-        self.tell(now, FileNote::Returned(thread, returned.file, done));
+        self.send_note(now, FileNote::Returned(thread, returned.file, done));
         if at == self.programs.len() {
-            return self.unmount(now);
+            return self.unmount_next(now);
         }
         let program = &mut self.programs[at];
         let refused = returned.refused.map(ProgramError::Refused);
         let trouble = refused.or(returned.failed.then_some(ProgramError::Failed));
-        if trouble.is_some() && program.state != State::Over {
+        if trouble.is_some() && program.state != ProgramState::Over {
             program.trouble = program.trouble.or(trouble);
-            return self.end(now, at);
+            return self.end_program(now, at);
         }
         match program.state {
-            State::Prepares(done) => self.prepare(now, at, done + 1),
-            State::Syncs(done) => self.sync(now, at, done + 1),
-            State::Runs => {
-                self.go_on(now, thread, Some(returned));
-                self.wake(now, at);
+            ProgramState::Prepares(done) => self.prepare_program(now, at, done + 1),
+            ProgramState::Syncs(done) => self.sync_volumes(now, at, done + 1),
+            ProgramState::Runs => {
+                self.run_thread(now, thread, Some(returned));
+                self.wake_parked(now, at);
             }
-            State::Waits | State::Over => {}
+            ProgramState::Waits | ProgramState::Over => {}
         }
     }
 
     /// Asks the parked threads of a program again.
-    fn wake(&mut self, now: Instant, at: usize) {
+    fn wake_parked(&mut self, now: Instant, at: usize) {
         let first = self.programs[at].first;
         for thread in first..first + self.programs[at].program.threads() {
-            if self.threads[usize::from(thread)].state == Does::Parks && self.programs[at].state == State::Runs {
-                self.go_on(now, thread, None);
+            if self.threads[usize::from(thread)].state == ThreadState::Parks
+                && self.programs[at].state == ProgramState::Runs
+            {
+                self.run_thread(now, thread, None);
             }
         }
     }
 
     /// Lets a thread act until it calls, parks or ends.
-    fn go_on(&mut self, now: Instant, thread: u16, mut returned: Option<&CallResult>) {
+    fn run_thread(&mut self, now: Instant, thread: u16, mut returned: Option<&CallResult>) {
         let at = usize::from(self.threads[usize::from(thread)].program);
         loop {
             let program = &mut self.programs[at];
             match program.program.next(thread - program.first, now, returned.take(), &self.system) {
-                ProgramAction::Call(call) => return self.call(now, thread, call),
-                ProgramAction::Park => return self.threads[usize::from(thread)].state = Does::Parks,
+                ProgramAction::Call(call) => return self.begin_call(now, thread, call),
+                ProgramAction::Park => return self.threads[usize::from(thread)].state = ThreadState::Parks,
                 ProgramAction::Began(number) => {
                     program.open.push((number, now));
-                    self.tell(now, FileNote::Began(thread, at as u16, number));
+                    self.send_note(now, FileNote::Began(thread, at as u16, number));
                 }
                 ProgramAction::Relies(number, file, from, bytes) => {
-                    self.tell(now, FileNote::Relies(at as u16, number, file, from, bytes));
+                    self.send_note(now, FileNote::Relies(at as u16, number, file, from, bytes));
                 }
                 ProgramAction::Ended(number) => {
                     let place = program.open.iter().position(|open| open.0 == number);
                     let (_, began) = program.open.swap_remove(place.expect("what ends has begun"));
                     self.operations.push(Operation { program: at as u16, began, ended: now });
-                    self.tell(now, FileNote::Ended(thread, at as u16, number));
+                    self.send_note(now, FileNote::Ended(thread, at as u16, number));
                 }
                 ProgramAction::Over => {
-                    self.threads[usize::from(thread)].state = Does::Nothing;
+                    self.threads[usize::from(thread)].state = ThreadState::Nothing;
                     program.busy -= 1;
                     match (program.busy, program.plan.sync) {
-                        (0, true) => self.sync(now, at, 0),
-                        (0, false) => self.end(now, at),
-                        _ => self.wake(now, at),
+                        (0, true) => self.sync_volumes(now, at, 0),
+                        (0, false) => self.end_program(now, at),
+                        _ => self.wake_parked(now, at),
                     }
                     return;
                 }
@@ -463,53 +471,53 @@ impl Scene {
     }
 
     /// Writes all dirty data, volume after volume.
-    fn sync(&mut self, now: Instant, at: usize, done: u8) {
+    fn sync_volumes(&mut self, now: Instant, at: usize, done: u8) {
         if done == self.volumes {
-            return self.end(now, at);
+            return self.end_program(now, at);
         }
-        self.programs[at].state = State::Syncs(done);
-        self.call(now, self.programs[at].first, Call::SyncVolume(done));
+        self.programs[at].state = ProgramState::Syncs(done);
+        self.begin_call(now, self.programs[at].first, Call::SyncVolume(done));
     }
 
-    fn end(&mut self, now: Instant, at: usize) {
+    fn end_program(&mut self, now: Instant, at: usize) {
         let program = &mut self.programs[at];
-        (program.state, program.ended) = (State::Over, Some(now));
+        (program.state, program.ended) = (ProgramState::Over, Some(now));
         self.left -= usize::from(!program.plan.background);
         if self.left == 0 && !self.closes {
             self.closes = true;
-            self.close(now);
+            self.begin_close(now);
         }
-        self.begin(now);
+        self.begin_ready_programs(now);
     }
 
     /// Handles the end of the last program that the scene waits for.
-    fn close(&mut self, now: Instant) {
-        self.tell(now, FileNote::Over);
+    fn begin_close(&mut self, now: Instant) {
+        self.send_note(now, FileNote::Over);
         match self.closing {
             SceneEnd::Ends => self.over = true,
             SceneEnd::GoesOn(span) => self.stop = self.stop.min(now + span),
-            SceneEnd::Unmounts => self.unmount(now),
+            SceneEnd::Unmounts => self.unmount_next(now),
         }
     }
 
     /// Writes the next volume; ends the scene after the last.
-    fn unmount(&mut self, now: Instant) {
+    fn unmount_next(&mut self, now: Instant) {
         if self.unmounted == self.volumes {
             self.over = true;
             return;
         }
         let call = Call::SyncVolume(self.unmounted);
         self.unmounted += 1;
-        self.call(now, self.threads.len() as u16 - 1, call);
+        self.begin_call(now, self.threads.len() as u16 - 1, call);
     }
 }
 
 impl Scene {
     /// Issues a request as the device accepts it. If a write must be on the medium and the device has no FUA, a flush
     /// follows it, as in workloads; neither is needed if the device acknowledges no write before it is durable.
-    fn issue(&mut self, now: Instant, mut request: Request) -> Request {
+    fn issue_request(&mut self, now: Instant, mut request: Request) -> Request {
         let Request { origin, unit, .. } = request;
-        let mut flying = Flying { origin, unit, issued: now, ..Flying::default() };
+        let mut flying = SceneRequest { origin, unit, issued: now, ..SceneRequest::default() };
         let Durability { fua, volatile } = self.units[usize::from(unit)];
         if request.flags.has(Flags::FUA) && !fua {
             request.flags = request.flags.without(Flags::FUA);
@@ -520,21 +528,21 @@ impl Scene {
         }
         let tag = request.tag as usize;
         if tag >= self.flying.len() {
-            self.flying.resize(tag + 1, Flying::default());
+            self.flying.resize(tag + 1, SceneRequest::default());
         }
         self.flying[tag] = flying;
         self.in_flight += 1;
-        self.tell_issued(now, &request);
+        self.send_issued(now, &request);
         request
     }
 
-    fn tell_issued(&self, now: Instant, request: &Request) {
+    fn send_issued(&self, now: Instant, request: &Request) {
         if self.notes.is_some()
             && request.op == Op::Write
-            && let Some((volume, &step)) = self.system.step(request.tag)
+            && let Some((volume, &step)) = self.system.plan_step(request.tag)
         {
             let Request { tag, lba, sectors, .. } = *request;
-            self.tell(now, FileNote::Issued(IssuedWrite { tag, volume, step, lba, sectors }));
+            self.send_note(now, FileNote::Issued(IssuedWrite { tag, volume, step, lba, sectors }));
         }
     }
 }
@@ -543,20 +551,20 @@ impl Source for Scene {
     fn next(&mut self, now: Instant) -> SourcePoll {
         if !self.began {
             self.began = true;
-            self.begin(now);
+            self.begin_ready_programs(now);
         }
         self.over |= now >= self.stop;
         loop {
-            self.tell_changes(now);
+            self.send_changes(now);
             if self.over {
                 return SourcePoll::Done;
             }
             if let Some(returned) = self.system.poll_returned() {
-                self.returned(now, &returned);
+                self.handle_return(now, &returned);
             } else if let Some(flush) = self.forcing.pop_front() {
                 return SourcePoll::Request(flush);
             } else if let Some(request) = self.system.poll_request(now) {
-                return SourcePoll::Request(self.issue(now, request));
+                return SourcePoll::Request(self.issue_request(now, request));
             } else {
                 match self.system.poll_timeout() {
                     Some(due) if due <= now => self.system.handle_timeout(now),
@@ -573,14 +581,14 @@ impl Source for Scene {
         let flying = &mut self.flying[completion.tag as usize];
         if let (Some(_), false, Status::Done) = (flying.forced, flying.flushing, completion.status) {
             flying.flushing = true;
-            let Flying { origin, unit, .. } = *flying;
+            let SceneRequest { origin, unit, .. } = *flying;
             let (tag, flags, lba, sectors, stamp) = (completion.tag, Flags::NONE, 0, 0, 0);
             self.forcing.push_back(Request { tag, unit, origin, op: Op::Flush, flags, lba, sectors, stamp });
             return Accounting::Out;
         }
-        let Flying { origin, issued: intended, forced, .. } = *flying;
+        let SceneRequest { origin, issued: intended, forced, .. } = *flying;
         self.in_flight -= 1;
-        self.system.complete(now, completion);
+        self.system.complete_request(now, completion);
         // Requests that no thread waits for are counted after those of all programs.
         let worker = self.threads.get(usize::from(origin)).map_or(self.programs.len() as u16, |it| it.program);
         Accounting::In {

@@ -7,7 +7,7 @@
 //! | `cache` | the page cache at work |
 //! | `cached` | reading, writing and writing back through the page cache |
 //!
-//! A thread has one call at a time. Requests that no program asked for come from [`System::origin`]. Without a page
+//! A thread has one call at a time. Requests that no program asked for come from [`System::system_origin`]. Without a page
 //! cache, cached handles read and write through at once.
 //!
 //! Processor time: the cost of a request, including its system call, is charged by the processor layer
@@ -58,8 +58,8 @@ pub struct System {
     spec: SystemSpec,
     volumes: Vec<Volume>,
     cached: Option<CacheService>,
-    issue: PlanIssuer<Owner>,
-    callers: Vec<Caller>,
+    issue: PlanIssuer<PlanOwner>,
+    callers: Vec<CallingThread>,
     /// Threads that wait for an instant.
     waiting: BinaryHeap<Reverse<(Instant, ThreadId)>>,
     /// Threads with computing that was not issued yet, in microseconds.
@@ -70,7 +70,7 @@ pub struct System {
 
 /// The owner of a plan, and what its end means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Owner {
+enum PlanOwner {
     /// A thread that waits for it.
     Thread(ThreadId),
     /// Work that fell due by itself.
@@ -87,7 +87,7 @@ enum Owner {
 
 /// The next step of a thread that waits for nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum CallStage {
     /// Reads its next piece into the cache.
     Fetch,
     /// Copies the piece up to this byte from the cache.
@@ -104,10 +104,10 @@ enum Stage {
 
 /// A thread that calls.
 #[derive(Clone, Copy, Debug)]
-struct Caller {
+struct CallingThread {
     /// The call that it waits for, and its stage.
     call: Option<Call>,
-    stage: Stage,
+    stage: CallStage,
     /// Plans and computing that it waits for.
     pending: u32,
     /// For a cached read or write: the next byte, and the end.
@@ -127,12 +127,12 @@ struct Caller {
     owed: Span,
 }
 
-impl Caller {
-    fn calling(call: Option<Call>, owed: Span) -> Caller {
-        let (stage, pending, at, end) = (Stage::Last, 0, 0, 0);
+impl CallingThread {
+    fn with_call(call: Option<Call>, owed: Span) -> CallingThread {
+        let (stage, pending, at, end) = (CallStage::Last, 0, 0, 0);
         let (seen, grew, file, bytes, refused, failed) = (false, false, None, 0, None, false);
         let reads = Reads::default();
-        Caller { call, stage, pending, at, end, seen, grew, file, bytes, reads, refused, failed, owed }
+        CallingThread { call, stage, pending, at, end, seen, grew, file, bytes, reads, refused, failed, owed }
     }
 }
 
@@ -142,7 +142,7 @@ impl System {
         System {
             cached: spec.cache.map(CacheService::new),
             issue: PlanIssuer::new(volumes.len(), spec.largest),
-            callers: (0..threads).map(|_| Caller::calling(None, Span::ZERO)).collect(),
+            callers: (0..threads).map(|_| CallingThread::with_call(None, Span::ZERO)).collect(),
             waiting: BinaryHeap::new(),
             computing: VecDeque::new(),
             returned: VecDeque::new(),
@@ -154,17 +154,17 @@ impl System {
     /// Puts a volume on another unit of the device, whose largest request has `largest` sectors.
     #[must_use]
     pub fn with_unit(mut self, volume: u8, unit: u8, largest: u32) -> System {
-        self.issue.put_on(volume, unit, largest);
+        self.issue.set_unit(volume, unit, largest);
         self
     }
 
     /// Adds a thread after all others.
     pub fn add_thread(&mut self) {
-        self.callers.push(Caller::calling(None, Span::ZERO));
+        self.callers.push(CallingThread::with_call(None, Span::ZERO));
     }
 
     /// The origin of requests that no thread waits for: the number after the last thread's.
-    pub fn origin(&self) -> u16 {
+    pub fn system_origin(&self) -> u16 {
         self.callers.len() as u16
     }
 
@@ -179,20 +179,20 @@ impl System {
     }
 
     /// The thread that computes in the request with this tag, if it is computing.
-    pub fn computes(&self, tag: u32) -> Option<ThreadId> {
-        self.issue.computes(tag)
+    pub fn computing_thread(&self, tag: u32) -> Option<ThreadId> {
+        self.issue.computing_thread(tag)
     }
 
     /// The volume and step of a request, from its issue to its completion; `None` for computing.
-    pub fn step(&self, tag: u32) -> Option<(u8, &PlanStep)> {
-        self.issue.step(tag)
+    pub fn plan_step(&self, tag: u32) -> Option<(u8, &PlanStep)> {
+        self.issue.plan_step(tag)
     }
 
     /// Begins a call of a thread, whose last call must have returned.
-    pub fn call(&mut self, now: Instant, thread: ThreadId, call: Call) {
+    pub fn begin_call(&mut self, now: Instant, thread: ThreadId, call: Call) {
         let caller = &mut self.callers[thread as usize];
         assert!(caller.call.is_none(), "a thread has one call at a time");
-        *caller = Caller::calling(Some(call), caller.owed);
+        *caller = CallingThread::with_call(Some(call), caller.owed);
         match call {
             Call::Compute(span) => caller.owed += span,
             Call::Wait(until) if until > now => {
@@ -202,88 +202,90 @@ impl System {
             Call::Wait(_) => {}
             Call::DropCaches => self.drop_caches(),
             call if self.cached.is_some() => self.begin_cached(now, thread, call),
-            call => self.begin(now, thread, call),
+            call => self.begin_on_volume(now, thread, call),
         }
-        self.go_on(now, thread);
-        self.settle(now);
+        self.run_thread(now, thread);
+        self.settle_plans(now);
     }
 
     /// Begins a call that its volume serves.
-    fn begin(&mut self, now: Instant, thread: ThreadId, call: Call) {
-        let plan = self.issue.plan();
-        self.begin_with(now, thread, call, plan, Owner::Thread(thread));
+    fn begin_on_volume(&mut self, now: Instant, thread: ThreadId, call: Call) {
+        let plan = self.issue.take_plan();
+        self.begin_after_plan(now, thread, call, plan, PlanOwner::Thread(thread));
     }
 
     /// Begins a call that its volume serves, after the steps that are in `plan` already.
-    fn begin_with(&mut self, now: Instant, thread: ThreadId, call: Call, mut plan: IoPlan, owner: Owner) {
+    fn begin_after_plan(&mut self, now: Instant, thread: ThreadId, call: Call, mut plan: IoPlan, owner: PlanOwner) {
         let volume = call.volume().expect("a call of a volume");
-        let done = self.ask(now, volume, call, &mut plan);
+        let done = self.plan_call(now, volume, call, &mut plan);
         let caller = &mut self.callers[thread as usize];
         match done {
-            Ok(Done { file, bytes }) => (caller.file, caller.bytes) = (file, bytes),
+            Ok(PlannedCall { file, bytes }) => (caller.file, caller.bytes) = (file, bytes),
             Err(refused) => caller.refused = Some(refused),
         }
         caller.pending += 1;
-        self.issue.begin(owner, thread, volume, plan);
+        self.issue.begin_plan(owner, thread, volume, plan);
     }
 
     /// Asks the volume to plan a call.
-    fn ask(&mut self, now: Instant, at: u8, call: Call, plan: &mut IoPlan) -> Result<Done, VolumeError> {
+    fn plan_call(&mut self, now: Instant, at: u8, call: Call, plan: &mut IoPlan) -> Result<PlannedCall, VolumeError> {
         let volume = &mut self.volumes[at as usize];
         match call {
             Call::Open(file) => volume.open(file.id, plan),
-            Call::List(directory) => volume.list(directory.id, plan),
+            Call::List(directory) => volume.list_directory(directory.id, plan),
             Call::Create { directory, name } => {
-                return volume.create(now, directory.id, name, plan).map(|id| Done::created(at, id));
+                return volume.create_file(now, directory.id, name, plan).map(|id| PlannedCall::for_new_file(at, id));
             }
             Call::CreateDirectory { directory, name } => {
-                return volume.create_directory(now, directory.id, name, plan).map(|id| Done::created(at, id));
+                return volume
+                    .create_directory(now, directory.id, name, plan)
+                    .map(|id| PlannedCall::for_new_file(at, id));
             }
             Call::Read { file, from, bytes, .. } => {
-                let bytes = bytes.min(volume.bytes(file.id).saturating_sub(from));
+                let bytes = bytes.min(volume.file_bytes(file.id).saturating_sub(from));
                 volume.read(file.id, from, bytes, plan);
-                return Ok(Done { file: None, bytes });
+                return Ok(PlannedCall { file: None, bytes });
             }
             Call::Write { file, from, bytes, handle } => {
-                write(volume, self.spec.family, now, file.id, (from, bytes), handle, plan)?;
-                return Ok(Done { file: None, bytes });
+                plan_write(volume, self.spec.family, now, file.id, (from, bytes), handle, plan)?;
+                return Ok(PlannedCall { file: None, bytes });
             }
             Call::Sync(file, what) => volume.fsync(now, file.id, what, plan),
             Call::Close(file) => volume.close(now, file.id, plan),
             Call::Rename { file, directory, name } => volume.rename(now, file.id, directory.id, name, plan)?,
             Call::Delete(file) => volume.delete(now, file.id, plan),
             Call::Shift { file, from, to } => {
-                return volume.shift(now, file.id, from, to, plan).map(|bytes| Done { file: None, bytes });
+                return volume.move_chunk(now, file.id, from, to, plan).map(|bytes| PlannedCall { file: None, bytes });
             }
             Call::SyncVolume(_) => volume.sync(now, plan),
             Call::DropCaches | Call::Compute(_) | Call::Wait(_) => unreachable!("no volume's"),
         }
-        Ok(Done { file: None, bytes: 0 })
+        Ok(PlannedCall { file: None, bytes: 0 })
     }
 
     /// Continues a thread until it must wait.
-    fn go_on(&mut self, now: Instant, thread: ThreadId) {
+    fn run_thread(&mut self, now: Instant, thread: ThreadId) {
         loop {
             let caller = &mut self.callers[thread as usize];
             if caller.pending > 0 || caller.call.is_none() {
                 return;
             }
             if caller.failed || caller.refused.is_some() {
-                caller.stage = Stage::Last;
+                caller.stage = CallStage::Last;
             }
             match caller.stage {
-                Stage::Fetch => self.fetch(now, thread),
-                Stage::Take(to) => self.take(thread, to),
-                Stage::Admit => {
-                    if !self.admit(now, thread) {
+                CallStage::Fetch => self.fetch_piece(now, thread),
+                CallStage::Take(to) => self.copy_piece(thread, to),
+                CallStage::Admit => {
+                    if !self.admit_write(now, thread) {
                         return;
                     }
                 }
-                Stage::Store(to) => self.store(now, thread, to),
-                Stage::Force => self.force(now, thread),
-                Stage::Last => {
-                    if !self.pay(thread) {
-                        return self.finish(now, thread);
+                CallStage::Store(to) => self.store_piece(now, thread, to),
+                CallStage::Force => self.force_data(now, thread),
+                CallStage::Last => {
+                    if !self.charge_computing(thread) {
+                        return self.finish_call(now, thread);
                     }
                 }
             }
@@ -291,7 +293,7 @@ impl System {
     }
 
     /// Charges a thread's computing in whole microseconds; returns whether it must wait for it.
-    fn pay(&mut self, thread: ThreadId) -> bool {
+    fn charge_computing(&mut self, thread: ThreadId) -> bool {
         let caller = &mut self.callers[thread as usize];
         // More than 71 minutes are computed in parts.
         let micros = u32::try_from(caller.owed.nanos() / 1_000).unwrap_or(u32::MAX);
@@ -305,33 +307,33 @@ impl System {
     }
 
     /// Returns a thread's call.
-    fn finish(&mut self, at: Instant, thread: ThreadId) {
+    fn finish_call(&mut self, at: Instant, thread: ThreadId) {
         let caller = &mut self.callers[thread as usize];
         caller.call = None;
-        let Caller { file, bytes, reads, refused, failed, .. } = *caller;
+        let CallingThread { file, bytes, reads, refused, failed, .. } = *caller;
         let place = self.returned.iter().rposition(|other| (other.at, other.thread) < (at, thread));
         let returned = CallResult { thread, at, file, bytes, reads, refused, failed };
         self.returned.insert(place.map_or(0, |place| place + 1), returned);
     }
 
     /// Handles the end of something that a thread waits for.
-    fn arrive(&mut self, now: Instant, thread: ThreadId, failed: bool) {
+    fn end_wait(&mut self, now: Instant, thread: ThreadId, failed: bool) {
         let caller = &mut self.callers[thread as usize];
         caller.failed |= failed;
         caller.pending -= 1;
-        self.go_on(now, thread);
+        self.run_thread(now, thread);
     }
 
     /// Handles the plans that have ended.
-    fn settle(&mut self, now: Instant) {
+    fn settle_plans(&mut self, now: Instant) {
         while let Some((owner, failed)) = self.issue.poll_ended() {
             match owner {
-                Owner::Thread(thread) => self.arrive(now, thread, failed),
-                Owner::System => {}
-                Owner::Fill(fill) => self.filled(now, fill, failed),
-                Owner::Back(file, from, to) => self.written_back(now, file, (from, to), failed),
-                Owner::Synced(thread, file) => self.synced(now, thread, file, failed),
-                Owner::VolumeSynced(thread, volume) => self.volume_synced(now, thread, volume, failed),
+                PlanOwner::Thread(thread) => self.end_wait(now, thread, failed),
+                PlanOwner::System => {}
+                PlanOwner::Fill(fill) => self.complete_fill(now, fill, failed),
+                PlanOwner::Back(file, from, to) => self.complete_write_back(now, file, (from, to), failed),
+                PlanOwner::Synced(thread, file) => self.complete_sync(now, thread, file, failed),
+                PlanOwner::VolumeSynced(thread, volume) => self.complete_volume_sync(now, thread, volume, failed),
             }
         }
     }
@@ -344,24 +346,24 @@ impl System {
     /// Returns the next request. The tag is unique until its completion; there is no stamp.
     pub fn poll_request(&mut self, _now: Instant) -> Option<Request> {
         match self.computing.pop_front() {
-            Some((thread, micros)) => Some(self.issue.compute(thread, micros)),
-            None => self.issue.poll(),
+            Some((thread, micros)) => Some(self.issue.compute_request(thread, micros)),
+            None => self.issue.poll_request(),
         }
     }
 
     /// Handles the completion of one of its requests.
-    pub fn complete(&mut self, now: Instant, completion: &Completion) {
+    pub fn complete_request(&mut self, now: Instant, completion: &Completion) {
         let failed = completion.status != Status::Done;
-        if let Some(thread) = self.issue.complete(completion.tag, failed) {
-            self.arrive(now, thread, failed);
+        if let Some(thread) = self.issue.complete_request(completion.tag, failed) {
+            self.end_wait(now, thread, failed);
         }
-        self.settle(now);
+        self.settle_plans(now);
     }
 
     /// When a thread, the page cache or a volume has something due.
     pub fn poll_timeout(&self) -> Option<Instant> {
         let waits = self.waiting.peek().map(|&Reverse((at, _))| at);
-        let cached = self.cached.as_ref().and_then(CacheService::due);
+        let cached = self.cached.as_ref().and_then(CacheService::next_due);
         self.volumes.iter().filter_map(Volume::poll_timeout).chain(waits).chain(cached).min()
     }
 
@@ -371,37 +373,37 @@ impl System {
             && at <= now
         {
             self.waiting.pop();
-            self.arrive(now, thread, false);
+            self.end_wait(now, thread, false);
         }
-        self.look(now);
+        self.run_due_write_back(now);
         for at in 0..self.volumes.len() {
             while self.volumes[at].poll_timeout().is_some_and(|due| due <= now) {
-                let mut plan = self.issue.plan();
+                let mut plan = self.issue.take_plan();
                 self.volumes[at].handle_timeout(now, &mut plan);
-                self.issue.begin(Owner::System, self.origin(), at as u8, plan);
+                self.issue.begin_plan(PlanOwner::System, self.system_origin(), at as u8, plan);
             }
         }
-        self.settle(now);
+        self.settle_plans(now);
     }
 }
 
 /// The result of planning a call.
 #[derive(Clone, Copy, Debug)]
-struct Done {
+struct PlannedCall {
     file: Option<File>,
     bytes: u64,
 }
 
-impl Done {
-    fn created(volume: u8, id: FileId) -> Done {
-        Done { file: Some(File { volume, id }), bytes: 0 }
+impl PlannedCall {
+    fn for_new_file(volume: u8, id: FileId) -> PlannedCall {
+        PlannedCall { file: Some(File { volume, id }), bytes: 0 }
     }
 }
 
 /// Plans a write that goes to the drive at once. A write-through handle forces the medium: Windows NT by FUA and, if
 /// the file grew, together with all metadata that locate the new data, but without a flush of the drive (fastfat; for
 /// NTFS inferred); Linux like fdatasync after the write (`generic_write_sync`). Windows 98 only waits for the drive.
-fn write(
+fn plan_write(
     volume: &mut Volume,
     family: SystemFamily,
     now: Instant,
@@ -410,18 +412,18 @@ fn write(
     handle: OpenMode,
     plan: &mut IoPlan,
 ) -> Result<(), VolumeError> {
-    let (through, before) = (handle == OpenMode::WriteThrough, volume.bytes(file));
+    let (through, before) = (handle == OpenMode::WriteThrough, volume.file_bytes(file));
     let flags = if through && family == SystemFamily::WindowsNt { Flags::FUA } else { Flags::NONE };
     volume.write(now, file, from, bytes, flags, plan)?;
     if through {
-        let grew = volume.bytes(file) > before;
-        force(volume, family, now, file, grew, plan);
+        let grew = volume.file_bytes(file) > before;
+        plan_force(volume, family, now, file, grew, plan);
     }
     Ok(())
 }
 
 /// Adds the steps after the data of a write-through handle.
-fn force(volume: &mut Volume, family: SystemFamily, now: Instant, file: FileId, grew: bool, plan: &mut IoPlan) {
+fn plan_force(volume: &mut Volume, family: SystemFamily, now: Instant, file: FileId, grew: bool, plan: &mut IoPlan) {
     match family {
         SystemFamily::Linux => volume.fsync(now, file, SyncScope::Data, plan),
         SystemFamily::WindowsNt if grew => {

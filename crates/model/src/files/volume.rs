@@ -17,7 +17,7 @@
 //! | `raw` | no file system: one file over the whole partition |
 //!
 //! Data are not cached here: [`Volume::read`] and [`Volume::write`] are the requests below a page cache. A program that
-//! writes through a cache calls [`Volume::extend`] when it writes and [`Volume::write`] when the cache writes back.
+//! writes through a cache calls [`Volume::extend_file`] when it writes and [`Volume::write`] when the cache writes back.
 //! docs/files.md lists what is not modelled.
 
 mod change;
@@ -44,7 +44,7 @@ pub use self::found::{
 };
 pub use self::lazy::WriteBack;
 pub use self::operations::{MOVE_CHUNK, Volume};
-pub use self::partition::{Alignment, Partition, partitions};
+pub use self::partition::{Alignment, Partition, lay_out_partitions};
 pub use self::plan::{IoPlan, PlanStep, PlanWait, SectorRole};
 pub use self::refusal::{VolumeError, VolumeMisfit};
 pub use self::space::ClusterRun;

@@ -33,7 +33,7 @@ use alloc::vec::Vec;
 
 use self::pages::{CachePages, PAGE, SectorRange};
 use super::layer::{self, HostLayer, LayeredDevice};
-use crate::block::assurance::{Assurance, Lapse};
+use crate::block::assurance::{Assurance, BrokenPromise};
 use crate::block::{Completion, Control, ControlError, Device, Flags, Limits, Op, Request, SECTOR, Status};
 use crate::record::{Effort, Part};
 use crate::time::{Instant, Span};
@@ -81,13 +81,13 @@ pub struct AcceleratorSpec {
 
 impl AcceleratorSpec {
     /// The promises that its settings break, if a cut loses data that it or a device below holds.
-    pub fn lapses(&self) -> Vec<Lapse> {
+    pub fn broken_promises(&self) -> Vec<BrokenPromise> {
         let broken: &[Assurance] = if self.drops_flushes { &[Assurance::Flush, Assurance::Fua] } else { &[] };
-        Lapse::each("flush", "drop", broken)
+        BrokenPromise::for_setting("flush", "drop", broken)
     }
 
     /// Changes a setting that may change during a run: `flush`.
-    pub(crate) fn set(&mut self, key: &str, value: &str) -> Result<(), ControlError> {
+    pub(crate) fn change_setting(&mut self, key: &str, value: &str) -> Result<(), ControlError> {
         if key != "flush" {
             return Err(ControlError::UnknownKey);
         }
@@ -98,20 +98,20 @@ impl AcceleratorSpec {
 }
 
 /// A request from above; its note says whether it is below.
-type Held = layer::HeldRequest<bool>;
+type CacheRequest = layer::HeldRequest<bool>;
 
-type Crank = layer::Crank<Accelerator>;
+type AcceleratorContext = layer::HostLayerContext<Accelerator>;
 
 /// A command of the cache itself.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Own {
+struct CacheCommand {
     range: SectorRange,
     /// For a run being written: its stamp, and the flush count when it became dirty. `None` for a read-ahead.
     run: Option<(u64, u64)>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Power {
+enum CachePower {
     On,
     /// Writes its dirty data before the power goes.
     Closing,
@@ -139,7 +139,7 @@ pub struct Accelerator {
     epoch: u64,
     /// Requests on their way down.
     outbox: VecDeque<u32>,
-    own: Vec<Option<Own>>,
+    own: Vec<Option<CacheCommand>>,
     writing: usize,
     reading: Option<SectorRange>,
     /// The range to read ahead.
@@ -156,16 +156,16 @@ pub struct Accelerator {
     debt: Effort,
     /// Data were given up, and no request has reported it yet.
     failed: bool,
-    power: Power,
+    power: CachePower,
 }
 
-fn range(request: &Request) -> SectorRange {
+fn request_range(request: &Request) -> SectorRange {
     SectorRange { lba: request.lba, end: request.end() }
 }
 
 impl Accelerator {
     /// A cache above `below`.
-    pub fn above(spec: AcceleratorSpec, below: Box<dyn Device>) -> LayeredDevice<Accelerator> {
+    pub fn build_above(spec: AcceleratorSpec, below: Box<dyn Device>) -> LayeredDevice<Accelerator> {
         let limits = below.limits(0);
         let pages = u32::try_from(spec.size / (PAGE * SECTOR)).unwrap_or(u32::MAX - 1).max(1);
         let dirty_pages = u64::from(pages) * u64::from(spec.dirty_share) / 1000;
@@ -192,7 +192,7 @@ impl Accelerator {
             quiet: Instant::ZERO,
             debt: Effort::default(),
             failed: false,
-            power: Power::On,
+            power: CachePower::On,
             spec,
         };
         LayeredDevice::new(accelerator, limits.depth.max(1), below)
@@ -201,22 +201,22 @@ impl Accelerator {
     // ---- requests from above
 
     /// Decides how to treat the request in `slot`.
-    fn accept(&mut self, crank: &mut Crank, now: Instant, slot: u32) {
+    fn route_request(&mut self, crank: &mut AcceleratorContext, now: Instant, slot: u32) {
         let request = crank.slots[slot].request;
-        let place = range(&request);
+        let place = request_range(&request);
         if request.op == Op::Flush {
-            return self.flush(now, slot);
+            return self.queue_flush(now, slot);
         }
         if request.unit > 0 || request.sectors == 0 || request.end() > self.limits.sectors {
             return self.outbox.push_back(slot);
         }
-        let locked = self.passing.iter().any(|&other| range(&crank.slots[other].request).meets(place));
-        if locked || self.reading.is_some_and(|reading| reading.meets(place)) {
+        let locked = self.passing.iter().any(|&other| request_range(&crank.slots[other].request).overlaps(place));
+        if locked || self.reading.is_some_and(|reading| reading.overlaps(place)) {
             return self.blocked.push_back(slot);
         }
         let plain = [Flags::FUA, Flags::ORDERED, Flags::HEAD_OF_QUEUE].iter().all(|&mark| !request.flags.has(mark));
         match request.op {
-            Op::Read if plain => self.read(now, slot, place),
+            Op::Read if plain => self.serve_read(now, slot, place),
             Op::Write if plain && self.spec.write_back && self.pages.can_hold(place) => {
                 self.roomless.push_back(slot);
                 self.store_waiting(crank, now);
@@ -224,14 +224,14 @@ impl Accelerator {
             _ => {
                 self.passing.push(slot);
                 match self.pages.is_settled(place) {
-                    true => self.pass(crank, slot),
+                    true => self.pass_settled(crank, slot),
                     false => self.settling.push_back(slot),
                 }
             }
         }
     }
 
-    fn flush(&mut self, now: Instant, slot: u32) {
+    fn queue_flush(&mut self, now: Instant, slot: u32) {
         if self.spec.drops_flushes {
             return self.answering.push_back((now + self.spec.hit, slot));
         }
@@ -240,16 +240,16 @@ impl Accelerator {
         self.release_flushes();
     }
 
-    fn read(&mut self, now: Instant, slot: u32, place: SectorRange) {
-        match self.pages.serves(place) {
+    fn serve_read(&mut self, now: Instant, slot: u32, place: SectorRange) {
+        match self.pages.touch_if_cached(place) {
             true => self.answering.push_back((now + self.spec.hit, slot)),
             false => self.outbox.push_back(slot),
         }
-        self.follow(place);
+        self.follow_stream(place);
     }
 
     /// Notes where a reader stopped. If the reader continued a stream, plans the read-ahead.
-    fn follow(&mut self, place: SectorRange) {
+    fn follow_stream(&mut self, place: SectorRange) {
         if self.spec.read_ahead == 0 {
             return;
         }
@@ -261,7 +261,7 @@ impl Accelerator {
         self.streams[stream] = place.end;
         let most = u64::from(self.spec.read_ahead);
         let window = SectorRange { lba: place.end, end: (place.end + most).min(self.limits.sectors) };
-        let first = if window.lba < window.end { self.pages.known(window) } else { window.end };
+        let first = if window.lba < window.end { self.pages.first_uncached(window) } else { window.end };
         // At least half of it at a time.
         if first - window.lba <= most / 2 && first < window.end {
             let end = window.end.min(first + u64::from(self.limits.max_transfer));
@@ -270,25 +270,25 @@ impl Accelerator {
     }
 
     /// Completes waiting writes in memory while there is room.
-    fn store_waiting(&mut self, crank: &mut Crank, now: Instant) {
+    fn store_waiting(&mut self, crank: &mut AcceleratorContext, now: Instant) {
         while let Some(&slot) = self.roomless.front() {
             let request = crank.slots[slot].request;
-            if !self.pages.has_room(range(&request)) {
+            if !self.pages.has_room(request_range(&request)) {
                 return;
             }
             self.roomless.pop_front();
-            self.pages.write(range(&request), request.stamp, (now, self.epoch), |lba, stamp| {
-                crank.landings.discard(now, lba, lba + 1, stamp);
+            self.pages.store_write(request_range(&request), request.stamp, (now, self.epoch), |lba, stamp| {
+                crank.landings.report_discarded(now, lba, lba + 1, stamp);
             });
             self.answering.push_back((now + self.spec.hit, slot));
         }
     }
 
     /// Sends down a request whose range is settled.
-    fn pass(&mut self, crank: &Crank, slot: u32) {
+    fn pass_settled(&mut self, crank: &AcceleratorContext, slot: u32) {
         let request = crank.slots[slot].request;
         if request.op != Op::Read {
-            self.pages.forget(range(&request));
+            self.pages.invalidate_range(request_range(&request));
         }
         self.outbox.push_back(slot);
     }
@@ -296,7 +296,7 @@ impl Accelerator {
     /// Sends down flushes once everything dirty before them is written.
     fn release_flushes(&mut self) {
         while let Some(&(slot, epoch)) = self.flushes.front() {
-            let waits = self.pages.oldest().is_some_and(|(_, dirty)| dirty <= epoch);
+            let waits = self.pages.oldest_dirty().is_some_and(|(_, dirty)| dirty <= epoch);
             let leaving = self.own.iter().flatten().any(|own| own.run.is_some_and(|(_, dirty)| dirty <= epoch));
             if waits || leaving {
                 return;
@@ -307,12 +307,12 @@ impl Accelerator {
     }
 
     /// Continues requests whose range is settled, flushes whose data are written, and writes for which there is room.
-    fn release(&mut self, crank: &mut Crank, now: Instant) {
+    fn continue_waiting(&mut self, crank: &mut AcceleratorContext, now: Instant) {
         for _ in 0..self.settling.len() {
             let slot = self.settling.pop_front().expect("as many as counted");
-            let place = range(&crank.slots[slot].request);
+            let place = request_range(&crank.slots[slot].request);
             match self.pages.is_settled(place) {
-                true => self.pass(crank, slot),
+                true => self.pass_settled(crank, slot),
                 false => self.settling.push_back(slot),
             }
         }
@@ -320,40 +320,40 @@ impl Accelerator {
         self.store_waiting(crank, now);
     }
 
-    fn unblock(&mut self, crank: &mut Crank, now: Instant) {
+    fn retry_blocked(&mut self, crank: &mut AcceleratorContext, now: Instant) {
         for _ in 0..self.blocked.len() {
             let slot = self.blocked.pop_front().expect("as many as counted");
-            self.accept(crank, now, slot);
+            self.route_request(crank, now, slot);
         }
     }
 
     // ---- commands to the device below
 
     /// The next run that a request waits for.
-    fn wanted(&self, crank: &Crank) -> Option<SectorRange> {
+    fn next_wanted_run(&self, crank: &AcceleratorContext) -> Option<SectorRange> {
         let most = u64::from(RUN.min(self.limits.max_transfer));
         for &slot in &self.settling {
-            if let Some(run) = self.pages.next_run_in(range(&crank.slots[slot].request), most) {
+            if let Some(run) = self.pages.next_dirty_run_in(request_range(&crank.slots[slot].request), most) {
                 return Some(run);
             }
         }
         let covered =
-            self.flushes.front().is_some_and(|&(_, epoch)| self.pages.oldest().is_some_and(|it| it.1 <= epoch));
-        let all = self.power == Power::Closing || !self.roomless.is_empty();
-        if covered || all { self.pages.next_run(most) } else { None }
+            self.flushes.front().is_some_and(|&(_, epoch)| self.pages.oldest_dirty().is_some_and(|it| it.1 <= epoch));
+        let all = self.power == CachePower::Closing || !self.roomless.is_empty();
+        if covered || all { self.pages.next_dirty_run(most) } else { None }
     }
 
     /// When to write the next run, for a waiting request or in the background.
-    fn writes_at(&self, crank: &Crank) -> Instant {
+    fn next_write_instant(&self, crank: &AcceleratorContext) -> Instant {
         let (full, busy) = (self.in_flight >= self.limits.depth, self.writing >= RUNS);
-        let Some((since, _)) = self.pages.oldest().filter(|_| !full && !busy) else { return Instant::FAR };
-        if self.wanted(crank).is_some() {
+        let Some((since, _)) = self.pages.oldest_dirty().filter(|_| !full && !busy) else { return Instant::FAR };
+        if self.next_wanted_run(crank).is_some() {
             return Instant::ZERO;
         }
-        if self.writing > 0 || self.pages.next_run(PAGE).is_none() {
+        if self.writing > 0 || self.pages.next_dirty_run(PAGE).is_none() {
             return Instant::FAR;
         }
-        if self.pages.unsettled() > self.dirty_pages {
+        if self.pages.unsettled_pages() > self.dirty_pages {
             return Instant::ZERO;
         }
         let idle = if crank.in_flight() == 0 { self.quiet + self.spec.idle } else { Instant::FAR };
@@ -362,11 +362,11 @@ impl Accelerator {
 
     /// Sends a command down, if there is one and the device has room; true if it sent one. The cache's own commands and
     /// those from above take turns.
-    fn send(&mut self, crank: &mut Crank, now: Instant) -> bool {
+    fn send_next(&mut self, crank: &mut AcceleratorContext, now: Instant) -> bool {
         if self.in_flight >= self.limits.depth {
             return false;
         }
-        let writes = self.writes_at(crank) <= now;
+        let writes = self.next_write_instant(crank) <= now;
         let own = writes && (self.outbox.is_empty() || !self.own_turn);
         self.own_turn = own;
         if own {
@@ -377,9 +377,9 @@ impl Accelerator {
             let Request { op, unit, stamp, lba, .. } = crank.slots[slot].request;
             if matches!(op, Op::Write | Op::WriteZeroes) && unit == 0 {
                 // A run with the stamp may have held other writes of these blocks.
-                crank.landings.note(stamp, stamp, lba, crank.slots[slot].request.end());
+                crank.landings.note_carried(stamp, stamp, lba, crank.slots[slot].request.end());
             }
-            crank.pass(now, slot);
+            crank.pass_down(now, slot);
         } else if let Some(place) = self.ahead.take() {
             self.read_ahead(crank, now, place);
         } else {
@@ -388,7 +388,7 @@ impl Accelerator {
         true
     }
 
-    fn start(&mut self, crank: &mut Crank, now: Instant, own: Own, stamp: u64) {
+    fn start_command(&mut self, crank: &mut AcceleratorContext, now: Instant, own: CacheCommand, stamp: u64) {
         let index = self.own.iter().position(Option::is_none).expect("fewer than there are places");
         self.own[index] = Some(own);
         let (lba, sectors) = (own.range.lba, (own.range.end - own.range.lba) as u32);
@@ -398,121 +398,121 @@ impl Accelerator {
         crank.submit(now, Request { tag, unit: 0, origin: 0, op, flags: Flags::NONE, lba, sectors, stamp });
     }
 
-    fn write_out(&mut self, crank: &mut Crank, now: Instant) {
+    fn write_out(&mut self, crank: &mut AcceleratorContext, now: Instant) {
         let most = u64::from(RUN.min(self.limits.max_transfer));
-        let run = self.wanted(crank).or_else(|| self.pages.next_run(most)).expect("something is due");
+        let run = self.next_wanted_run(crank).or_else(|| self.pages.next_dirty_run(most)).expect("something is due");
         let mut stamp = 0;
-        self.pages.stamps(run, |_, own| stamp = stamp.max(own));
+        self.pages.visit_stamps(run, |_, own| stamp = stamp.max(own));
         if crank.landings.are_wanted() {
-            self.pages.stamps(run, |lba, own| crank.landings.note(stamp, own, lba, lba + 1));
+            self.pages.visit_stamps(run, |lba, own| crank.landings.note_carried(stamp, own, lba, lba + 1));
         }
-        let epoch = self.pages.leave(run);
+        let epoch = self.pages.begin_write(run);
         self.writing += 1;
-        self.start(crank, now, Own { range: run, run: Some((stamp, epoch)) }, stamp);
+        self.start_command(crank, now, CacheCommand { range: run, run: Some((stamp, epoch)) }, stamp);
     }
 
     /// Reads ahead, if the reader is alone: a read-ahead would delay other requests, or read data that are already on
     /// their way.
-    fn read_ahead(&mut self, crank: &mut Crank, now: Instant, place: SectorRange) {
+    fn read_ahead(&mut self, crank: &mut AcceleratorContext, now: Instant, place: SectorRange) {
         let alone = crank.in_flight() <= 1 && self.passing.is_empty() && self.reading.is_none();
-        if alone && self.power == Power::On {
+        if alone && self.power == CachePower::On {
             self.reading = Some(place);
-            self.start(crank, now, Own { range: place, run: None }, 0);
+            self.start_command(crank, now, CacheCommand { range: place, run: None }, 0);
         }
     }
 
     // ---- completions from below
 
-    fn own_returned(&mut self, crank: &mut Crank, index: usize, completion: &Completion) {
-        let Own { range, run } = self.own[index].take().expect("a command of the cache's own");
+    fn finish_own_command(&mut self, crank: &mut AcceleratorContext, index: usize, completion: &Completion) {
+        let CacheCommand { range, run } = self.own[index].take().expect("a command of the cache's own");
         let (now, done) = (completion.finished, completion.status == Status::Done);
         self.debt.add(&completion.effort);
         let Some((stamp, epoch)) = run else {
             self.reading = self.reading.filter(|&reading| reading != range);
             if done {
-                self.pages.fill(range);
+                self.pages.insert_clean(range);
             }
-            return self.unblock(crank, now);
+            return self.retry_blocked(crank, now);
         };
         self.writing -= 1;
         match completion.status {
-            Status::Done => self.pages.written(range),
-            status => self.take_back(crank, now, range, (stamp, epoch), status),
+            Status::Done => self.pages.mark_written(range),
+            status => self.retry_or_give_up(crank, now, range, (stamp, epoch), status),
         }
-        self.release(crank, now);
+        self.continue_waiting(crank, now);
     }
 
     /// Makes a run dirty again that was aborted or failed below, or gives its data up.
-    fn take_back(
+    fn retry_or_give_up(
         &mut self,
-        crank: &mut Crank,
+        crank: &mut AcceleratorContext,
         now: Instant,
         run: SectorRange,
         (stamp, epoch): (u64, u64),
         status: Status,
     ) {
         if crank.landings.are_wanted() {
-            self.pages.superseded(run, |lba| crank.landings.settle(now, stamp, lba));
-            crank.landings.withdraw(stamp, run.lba, run.end);
+            self.pages.visit_overwritten(run, |lba| crank.landings.report_superseded(now, stamp, lba));
+            crank.landings.withdraw_range(stamp, run.lba, run.end);
         }
         let weight = if status == Status::Aborted { 1 } else { ERROR };
-        if self.pages.fail(run, weight) < TRIES * ERROR {
-            return self.pages.returned(run, epoch);
+        if self.pages.count_failure(run, weight) < TRIES * ERROR {
+            return self.pages.mark_dirty_again(run, epoch);
         }
-        self.pages.leaving_last(run, |lba, own| crank.landings.discard(now, lba, lba + 1, own));
+        self.pages.visit_not_overwritten(run, |lba, own| crank.landings.report_discarded(now, lba, lba + 1, own));
         self.failed = true;
-        self.pages.written(run);
+        self.pages.mark_written(run);
     }
 
-    fn request_returned(&mut self, crank: &mut Crank, completion: &Completion) {
+    fn finish_request(&mut self, crank: &mut AcceleratorContext, completion: &Completion) {
         let (slot, now) = (completion.tag, completion.finished);
         let held = &mut crank.slots[slot];
         if completion.status != Status::Done {
             let Request { stamp, lba, .. } = held.request;
-            crank.landings.withdraw(stamp, lba, held.request.end());
+            crank.landings.withdraw_range(stamp, lba, held.request.end());
         }
         if (completion.status, held.status) == (Status::Aborted, Status::Done) {
             held.account().effort.add(&completion.effort);
             held.note = false;
             return self.outbox.push_back(slot);
         }
-        crank.adopt(slot, completion);
+        crank.adopt_completion(slot, completion);
         let request = crank.slots[slot].request;
         let moved = matches!(request.op, Op::Read | Op::Write) && completion.status == Status::Done;
-        if moved && request.unit == 0 && self.power != Power::Off {
-            self.pages.fill(range(&request));
+        if moved && request.unit == 0 && self.power != CachePower::Off {
+            self.pages.insert_clean(request_range(&request));
         }
         let passed = self.passing.iter().position(|&other| other == slot);
         if let Some(place) = passed {
             self.passing.swap_remove(place);
         }
-        self.answer(crank, now, slot, completion.status);
+        self.answer_request(crank, now, slot, completion.status);
         if passed.is_some() {
-            self.unblock(crank, now);
+            self.retry_blocked(crank, now);
         }
     }
 
     /// Ends the request in `slot`.
-    fn answer(&mut self, crank: &mut Crank, now: Instant, slot: u32, status: Status) {
+    fn answer_request(&mut self, crank: &mut AcceleratorContext, now: Instant, slot: u32, status: Status) {
         let op = crank.slots[slot].request.op;
-        let status = self.with_failure(op, status);
-        self.charge(now, &mut crank.slots[slot]);
+        let status = self.apply_pending_error(op, status);
+        self.charge_background(now, &mut crank.slots[slot]);
         if matches!(op, Op::Read | Op::Write) && status == Status::Done {
             let held = &mut crank.slots[slot];
             let (sectors, effort) = (held.request.sectors, &mut held.account().effort);
             effort.copied = effort.copied.saturating_add(sectors);
         }
-        crank.answer(now, slot, status);
+        crank.answer_request(now, slot, status);
     }
 
     /// Charges a request that ends with the background work since the last one.
-    fn charge(&mut self, now: Instant, held: &mut Held) {
+    fn charge_background(&mut self, now: Instant, held: &mut CacheRequest) {
         held.account().effort.add(&core::mem::take(&mut self.debt));
         self.quiet = now;
     }
 
     /// Returns `status`, or the pending error of data given up if a request with this `op` can report it.
-    fn with_failure(&mut self, op: Op, status: Status) -> Status {
+    fn apply_pending_error(&mut self, op: Op, status: Status) -> Status {
         let told = if self.spec.drops_flushes { Op::Write } else { Op::Flush };
         if status == Status::Done && op == told && core::mem::take(&mut self.failed) {
             return Status::MediumError;
@@ -521,17 +521,17 @@ impl Accelerator {
     }
 
     /// Switches the power off once nothing is left to do.
-    fn close(&mut self, crank: &mut Crank, now: Instant) {
-        let done = crank.in_flight() == 0 && self.pages.unsettled() == 0 && self.own.iter().all(Option::is_none);
-        if self.power == Power::Closing && done {
-            self.go_off();
+    fn power_off_if_done(&mut self, crank: &mut AcceleratorContext, now: Instant) {
+        let done = crank.in_flight() == 0 && self.pages.unsettled_pages() == 0 && self.own.iter().all(Option::is_none);
+        if self.power == CachePower::Closing && done {
+            self.switch_off();
             crank.control(now, &Control::PowerOff).expect("a power-off is never refused");
         }
     }
 
     /// Switches off and empties the memory.
-    fn go_off(&mut self) {
-        self.power = Power::Off;
+    fn switch_off(&mut self) {
+        self.power = CachePower::Off;
         self.pages.clear();
         self.ahead = None;
         self.streams = [u64::MAX; STREAMS];
@@ -539,31 +539,34 @@ impl Accelerator {
 
     // ---- controls
 
-    fn reset(&mut self, crank: &mut Crank, now: Instant) -> Result<(), ControlError> {
-        for slot in self.held(crank) {
-            crank.end(self, now, slot, Status::Aborted);
+    fn abort_all(&mut self, crank: &mut AcceleratorContext, now: Instant) -> Result<(), ControlError> {
+        for slot in self.held_slots(crank) {
+            crank.end_request(self, now, slot, Status::Aborted);
         }
-        let below: Vec<u32> = crank.live().collect();
+        let below: Vec<u32> = crank.live_slots().collect();
         below.iter().for_each(|&slot| crank.slots[slot].status = Status::Aborted);
         for slot in below {
             if crank.is_live(slot) {
                 crank.control(now, &Control::Abort(slot))?;
-                crank.collect(self);
+                crank.collect_completions(self);
             }
         }
         Ok(())
     }
 
-    fn cut_power(&mut self, crank: &mut Crank, now: Instant) -> Result<(), ControlError> {
-        self.power = Power::Off;
+    fn cut_power(&mut self, crank: &mut AcceleratorContext, now: Instant) -> Result<(), ControlError> {
+        self.power = CachePower::Off;
         // Commands may return when the power is on again; by then they no longer matter.
-        self.own.iter_mut().flatten().for_each(|own| *own = Own { range: SectorRange { lba: 0, end: 0 }, run: None });
+        self.own
+            .iter_mut()
+            .flatten()
+            .for_each(|own| *own = CacheCommand { range: SectorRange { lba: 0, end: 0 }, run: None });
         (self.writing, self.reading) = (0, None);
-        let done = crank.obey(self, now, &Control::PowerCut);
-        crank.collect(self);
-        crank.landings.lose(now);
-        self.pages.dirty().for_each(|(lba, stamp)| crank.landings.discard(now, lba, lba + 1, stamp));
-        self.go_off();
+        let done = crank.apply_default_control(self, now, &Control::PowerCut);
+        crank.collect_completions(self);
+        crank.landings.report_all_lost(now);
+        self.pages.dirty_sectors().for_each(|(lba, stamp)| crank.landings.report_discarded(now, lba, lba + 1, stamp));
+        self.switch_off();
         done
     }
 }
@@ -577,46 +580,46 @@ impl HostLayer for Accelerator {
         Limits { depth: below.depth.min(room), volatile_cache: below.volatile_cache || self.spec.write_back, ..below }
     }
 
-    fn down(&mut self, crank: &mut Crank, now: Instant, slot: u32) -> Instant {
+    fn accept_request(&mut self, crank: &mut AcceleratorContext, now: Instant, slot: u32) -> Instant {
         let request = &mut crank.slots[slot].request;
         if self.spec.drops_flushes {
             request.flags = request.flags.without(Flags::FUA);
         }
         self.quiet = now;
         match self.power {
-            Power::On => self.accept(crank, now, slot),
-            Power::Closing | Power::Off => self.answer(crank, now, slot, Status::PowerLost),
+            CachePower::On => self.route_request(crank, now, slot),
+            CachePower::Closing | CachePower::Off => self.answer_request(crank, now, slot, Status::PowerLost),
         }
         now
     }
 
-    fn up(&mut self, crank: &mut Crank, completion: &mut Completion) -> Instant {
+    fn handle_completion(&mut self, crank: &mut AcceleratorContext, completion: &mut Completion) -> Instant {
         self.in_flight -= 1;
         match completion.tag.checked_sub(OWN) {
-            Some(index) => self.own_returned(crank, index as usize, completion),
-            None => self.request_returned(crank, completion),
+            Some(index) => self.finish_own_command(crank, index as usize, completion),
+            None => self.finish_request(crank, completion),
         }
         completion.finished
     }
 
-    fn turn(&mut self, crank: &mut Crank, now: Instant) -> Instant {
+    fn run_due_work(&mut self, crank: &mut AcceleratorContext, now: Instant) -> Instant {
         while let Some(&(_, slot)) = self.answering.front().filter(|&&(at, _)| at <= now) {
             self.answering.pop_front();
-            self.answer(crank, now, slot, Status::Done);
+            self.answer_request(crank, now, slot, Status::Done);
         }
-        self.close(crank, now);
-        if self.send(crank, now) {
+        self.power_off_if_done(crank, now);
+        if self.send_next(crank, now) {
             return now;
         }
         let answer = self.answering.front().map_or(Instant::FAR, |&(at, _)| at);
-        answer.min(self.writes_at(crank))
+        answer.min(self.next_write_instant(crank))
     }
 
-    fn held(&self, crank: &Crank) -> Vec<u32> {
-        crank.live().filter(|&slot| !crank.slots[slot].note).collect()
+    fn held_slots(&self, crank: &AcceleratorContext) -> Vec<u32> {
+        crank.live_slots().filter(|&slot| !crank.slots[slot].note).collect()
     }
 
-    fn withdraw(&mut self, crank: &mut Crank, now: Instant, slot: u32, status: Status) -> bool {
+    fn withdraw_request(&mut self, crank: &mut AcceleratorContext, now: Instant, slot: u32, status: Status) -> bool {
         if crank.slots[slot].note {
             crank.slots[slot].status = status;
             return false;
@@ -627,36 +630,47 @@ impl HostLayer for Accelerator {
         self.answering.retain(|&(_, other)| other != slot);
         self.flushes.retain(|&(other, _)| other != slot);
         self.passing.retain(|&other| other != slot);
-        self.charge(now, &mut crank.slots[slot]);
+        self.charge_background(now, &mut crank.slots[slot]);
         true
     }
 
-    fn unsettled(&self, crank: &Crank, tell: &mut dyn FnMut(u64)) {
-        self.pages.dirty().for_each(|(_, stamp)| tell(stamp));
-        crank.unsettled_below(tell);
+    fn report_unsettled(&self, crank: &AcceleratorContext, tell: &mut dyn FnMut(u64)) {
+        self.pages.dirty_sectors().for_each(|(_, stamp)| tell(stamp));
+        crank.report_unsettled_below(tell);
     }
 
-    fn set(&mut self, _: &mut Crank, _: Instant, key: &str, value: &str) -> Result<(), ControlError> {
-        self.spec.set(key, value)
+    fn change_setting(
+        &mut self,
+        _: &mut AcceleratorContext,
+        _: Instant,
+        key: &str,
+        value: &str,
+    ) -> Result<(), ControlError> {
+        self.spec.change_setting(key, value)
     }
 
-    fn obey(&mut self, crank: &mut Crank, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+    fn apply_control(
+        &mut self,
+        crank: &mut AcceleratorContext,
+        now: Instant,
+        control: &Control<'_>,
+    ) -> Result<(), ControlError> {
         let done = match *control {
-            Control::Reset => self.reset(crank, now),
+            Control::Reset => self.abort_all(crank, now),
             Control::PowerCut => self.cut_power(crank, now),
-            Control::PowerOff if self.power != Power::Off => {
-                (self.power, self.ahead) = (Power::Closing, None);
+            Control::PowerOff if self.power != CachePower::Off => {
+                (self.power, self.ahead) = (CachePower::Closing, None);
                 Ok(())
             }
             _ => {
                 let on = *control == Control::PowerOn;
-                self.power = if on { Power::On } else { self.power };
-                crank.obey(self, now, control)
+                self.power = if on { CachePower::On } else { self.power };
+                crank.apply_default_control(self, now, control)
             }
         };
-        crank.collect(self);
-        self.unblock(crank, now);
-        self.release(crank, now);
+        crank.collect_completions(self);
+        self.retry_blocked(crank, now);
+        self.continue_waiting(crank, now);
         done
     }
 }

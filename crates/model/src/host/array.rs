@@ -47,14 +47,14 @@ use alloc::vec::Vec;
 pub use self::bitmap::BitmapSpec;
 use self::bitmap::WriteIntentBitmap;
 use self::intent::IntentQueue;
-use self::layout::{ArrayVolume, VolumeShare, volumes};
+use self::layout::{ArrayVolume, VolumeShare, lay_out_volumes};
 use self::numbering::Numbering;
 pub use self::parity::ParityWrite;
-use self::portions::{MemberCommand, NOBODY, Portion, PortionKind, StretchLocks};
+use self::portions::{MemberCommand, NOBODY, Portion, PortionKind, RangeLocks};
 use self::progress::Rebuild;
 pub use self::progress::RebuildProgress;
 use super::layer::{self, HostLayer, LayeredDevice};
-use crate::block::assurance::{Assurance, Lapse};
+use crate::block::assurance::{Assurance, BrokenPromise};
 use crate::block::{
     Completion, Control, ControlError, Device, Flags, Landing, LandingKind, Limits, Op, Request, SECTOR, Status,
 };
@@ -103,23 +103,23 @@ pub struct ArraySpec {
 impl ArraySpec {
     /// The volumes on members of `sectors` sectors, in the order of their blocks.
     pub fn volumes(&self, sectors: u64) -> Vec<ArrayVolume> {
-        let first = self.bitmap_place(sectors).map_or(0, |(reserved, _)| reserved);
-        volumes(&self.shares, self.members, (first, sectors), u64::from(self.chunk))
+        let first = self.bitmap_layout(sectors).map_or(0, |(reserved, _)| reserved);
+        lay_out_volumes(&self.shares, self.members, (first, sectors), u64::from(self.chunk))
     }
 
     /// The sectors that the bitmap reserves at the start of the members, and those that a bit stands for.
-    fn bitmap_place(&self, sectors: u64) -> Option<(u64, u64)> {
-        self.bitmap.map(|spec| bitmap::reserve(&spec, self.shares[0].level, self.members, sectors))
+    fn bitmap_layout(&self, sectors: u64) -> Option<(u64, u64)> {
+        self.bitmap.map(|spec| bitmap::reserve_space(&spec, self.shares[0].level, self.members, sectors))
     }
 
     /// The promises that it breaks on members of `sectors` sectors. A row with parity that lacks a drive cannot be
     /// written in one step; if a cut interrupts the write, the lost drive's data of that row cannot be reconstructed
     /// (the write hole).
-    pub fn lapses(&self, sectors: u64) -> Vec<Lapse> {
+    pub fn broken_promises(&self, sectors: u64) -> Vec<BrokenPromise> {
         let rows = self.volumes(sectors).iter().any(|volume| volume.parities() > 0);
         let lost = (0..u64::BITS).filter(|member| self.lost >> member & 1 == 1).map(|member| member.to_string());
         let broken: &[Assurance] = if self.lost != 0 && rows { &[Assurance::Rows] } else { &[] };
-        Lapse::each("lose", &lost.collect::<Vec<_>>().join(","), broken)
+        BrokenPromise::for_setting("lose", &lost.collect::<Vec<_>>().join(","), broken)
     }
 }
 
@@ -128,7 +128,7 @@ impl ArraySpec {
 const REFUSAL: Span = Span::from_micros(10);
 
 /// The array's view of a member.
-struct Member {
+struct ArrayMember {
     waiting: Queue<u32>,
     /// Commands sent and not yet returned.
     flying: u32,
@@ -144,13 +144,13 @@ pub struct Array {
     spec: ArraySpec,
     limits: Limits,
     volumes: Vec<ArrayVolume>,
-    members: Vec<Member>,
+    members: Vec<ArrayMember>,
     /// Members that may have a command to send, and room for it: one bit each.
     asking: u32,
     portions: Slab<Portion>,
     numbering: Numbering,
     commands: Slab<MemberCommand>,
-    turns: StretchLocks,
+    turns: RangeLocks,
     /// Portions of lost volumes, by when they are answered.
     failing: VecDeque<(Instant, u32)>,
     /// Members lost or not yet rebuilt, one bit each.
@@ -176,12 +176,12 @@ pub struct Array {
 }
 
 /// A request's note counts its unfinished portions.
-type Crank = layer::Crank<Array>;
+type ArrayContext = layer::HostLayerContext<Array>;
 
 impl Array {
     /// An array over the units of `below`. Panics when the specification has more members than the level allows, or a
     /// chunk that is not whole physical sectors.
-    pub fn above(spec: ArraySpec, below: Box<dyn Device>) -> LayeredDevice<Array> {
+    pub fn build_above(spec: ArraySpec, below: Box<dyn Device>) -> LayeredDevice<Array> {
         let count = spec.members;
         assert!((1..=32).contains(&count), "{count} members");
         let mut limits = below.limits(0);
@@ -194,11 +194,11 @@ impl Array {
         let physical = u64::from(limits.physical) / SECTOR;
         assert!(spec.chunk > 0 && u64::from(spec.chunk).is_multiple_of(physical), "a chunk of {}", spec.chunk);
         let volumes = spec.volumes(limits.sectors);
-        let bitmap = spec.bitmap.zip(spec.bitmap_place(limits.sectors)).map(|(bitmap, (_, chunk))| {
+        let bitmap = spec.bitmap.zip(spec.bitmap_layout(limits.sectors)).map(|(bitmap, (_, chunk))| {
             assert!(volumes.len() == 1 && volumes[0].copies() + volumes[0].parities() > 1, "a bitmap of {volumes:?}");
             WriteIntentBitmap::new(&bitmap, chunk, volumes[0], limits.logical)
         });
-        let member = |unit| Member {
+        let member = |unit| ArrayMember {
             waiting: Queue::new(spec.queue, spec.depth as usize),
             flying: 0,
             depth: below.limits(unit as u8).depth,
@@ -214,7 +214,7 @@ impl Array {
             portions: Slab::with_capacity(0),
             numbering: Numbering::default(),
             commands: Slab::with_capacity(0),
-            turns: StretchLocks::default(),
+            turns: RangeLocks::default(),
             failing: VecDeque::new(),
             failed: 0,
             dead: 0,
@@ -224,7 +224,7 @@ impl Array {
             rebuild_rate: Rate::new(spec.rebuild_rate),
             progress: RebuildProgress::default(),
             bitmap,
-            intents: IntentQueue::of(count),
+            intents: IntentQueue::new(count),
             was_cut: false,
             turn: 0,
             open: alloc::vec![None; count as usize],
@@ -233,8 +233,8 @@ impl Array {
         };
         let mut array = LayeredDevice::new(array, depth, below);
         for member in (0..count).filter(|member| lost >> member & 1 == 1) {
-            let (array, crank) = array.parts();
-            array.lose(crank, Instant::ZERO, member).expect("a device that can switch its units off");
+            let (array, crank) = array.parts_mut();
+            array.lose_member(crank, Instant::ZERO, member).expect("a device that can switch its units off");
         }
         array
     }
@@ -245,16 +245,16 @@ impl Array {
     }
 
     /// Members that hold all of their sectors before `end`, one bit each.
-    fn usable(&self, end: u64) -> u64 {
+    fn readable_members(&self, end: u64) -> u64 {
         let whole = !self.failed;
         match self.rebuild {
-            Some(rebuild) if end <= rebuild.done() => whole | 1 << rebuild.member,
+            Some(rebuild) if end <= rebuild.rebuilt_until() => whole | 1 << rebuild.member,
             _ => whole,
         }
     }
 
     /// Members that receive a write from sector `from` on, one bit each.
-    fn writable(&self, from: u64) -> u64 {
+    fn writable_members(&self, from: u64) -> u64 {
         let whole = !self.failed;
         match self.rebuild {
             Some(rebuild) if from < rebuild.next => whole | 1 << rebuild.member,
@@ -268,29 +268,29 @@ impl Array {
     }
 
     /// Forgets the numbers of writes that can no longer land, when there are many.
-    fn forget_settled(&mut self, crank: &Crank) {
-        if self.numbering.are_many() {
+    fn forget_settled(&mut self, crank: &ArrayContext) {
+        if self.numbering.is_scan_due() {
             let mut unsettled: BTreeSet<u64> = (0..self.portions.len())
                 .map(|portion| &self.portions[portion])
                 .filter(|portion| portion.live)
                 .map(|portion| portion.number)
                 .collect();
-            crank.unsettled_below(&mut |number| unsettled.extend([number]));
-            self.numbering.keep(&unsettled);
+            crank.report_unsettled_below(&mut |number| unsettled.extend([number]));
+            self.numbering.keep_unsettled(&unsettled);
         }
     }
 
     /// Fails the portions of lost volumes that are due.
-    fn refuse_due(&mut self, crank: &mut Crank, now: Instant) {
+    fn refuse_due(&mut self, crank: &mut ArrayContext, now: Instant) {
         while let Some(&(_, portion)) = self.failing.front().filter(|(at, _)| *at <= now) {
             self.failing.pop_front();
-            self.fail(portion);
-            self.all_made(crank, now, portion);
+            self.fail_portion(portion);
+            self.finish_dispatch(crank, now, portion);
         }
     }
 
     /// Sends waiting commands to members with room. True if it sent any.
-    fn send(&mut self, crank: &mut Crank, now: Instant) -> bool {
+    fn send_commands(&mut self, crank: &mut ArrayContext, now: Instant) -> bool {
         let mut sent = false;
         while self.asking != 0 {
             let index = self.asking.trailing_zeros();
@@ -328,7 +328,7 @@ impl Array {
     }
 
     /// Applies the end of a command to its portion. A lost member answers with an error.
-    fn settle(&mut self, crank: &mut Crank, now: Instant, command: &MemberCommand, status: Status) {
+    fn settle_command(&mut self, crank: &mut ArrayContext, now: Instant, command: &MemberCommand, status: Status) {
         let portion = &mut self.portions[command.portion];
         let survived = self.dead >> portion.volume & 1 == 0;
         match (status, command.op, portion.kind) {
@@ -349,28 +349,28 @@ impl Array {
     }
 
     /// Continues a portion whose commands are all back.
-    fn advance(&mut self, crank: &mut Crank, now: Instant, index: u32) {
-        if self.pauses_for_bitmap(index) {
+    fn advance_portion(&mut self, crank: &mut ArrayContext, now: Instant, index: u32) {
+        if self.pause_for_bitmap(index) {
             return;
         }
         let portion = &mut self.portions[index];
         if portion.status != Status::Done {
-            return self.finish(crank, now, index);
+            return self.finish_portion(crank, now, index);
         }
         if core::mem::take(&mut portion.again) {
-            return self.run(crank, now, index);
+            return self.run_portion(crank, now, index);
         }
         match (portion.kind, portion.writing) {
             (PortionKind::Update | PortionKind::Rebuild, false) => {
                 portion.writing = true;
-                self.write_back(crank, now, index);
+                self.write_portion(crank, now, index);
             }
-            _ => self.finish(crank, now, index),
+            _ => self.finish_portion(crank, now, index),
         }
     }
 
     /// Ends a portion.
-    fn finish(&mut self, crank: &mut Crank, now: Instant, index: u32) {
+    fn finish_portion(&mut self, crank: &mut ArrayContext, now: Instant, index: u32) {
         let mut portion = self.portions[index];
         if portion.kind == PortionKind::Flush && portion.status == Status::Done && self.is_lost(&portion) {
             // A volume was lost while the portion was under way.
@@ -379,35 +379,35 @@ impl Array {
         self.portions[index].live = false;
         self.portions.free(index);
         if portion.lanes != 0 {
-            self.turns.let_go(index);
+            self.turns.release_lock(index);
         }
         if portion.noted {
-            self.intents.forget(index);
+            self.intents.forget_portion(index);
             if let Some(bitmap) = &mut self.bitmap {
-                bitmap.end((portion.lba, portion.end), portion.span);
+                bitmap.end_write((portion.lba, portion.end), portion.span);
             }
         }
         if portion.kind == PortionKind::Intent {
-            return self.pages_over(index, portion.status);
+            return self.end_page_write(index, portion.status);
         }
         if portion.parent == NOBODY {
-            return self.run_over(crank, now, &portion);
+            return self.finish_run(crank, now, &portion);
         }
         let parent = &mut crank.slots[portion.parent];
         parent.note -= 1;
         // The account is that of the portion that ends last.
         parent.account().ledger = portion.ledger;
-        parent.part_ended(portion.status);
+        parent.note_part_status(portion.status);
         if parent.note == 0 {
-            crank.answer(now, portion.parent, crank.slots[portion.parent].status);
+            crank.answer_request(now, portion.parent, crank.slots[portion.parent].status);
         }
     }
 
     /// Loses `member`. Waiting commands are settled now; commands below come back by themselves.
-    fn give_up(&mut self, crank: &mut Crank, now: Instant, member: u32) {
+    fn drop_member(&mut self, crank: &mut ArrayContext, now: Instant, member: u32) {
         self.failed |= 1 << member;
         for (index, volume) in self.volumes.iter().enumerate() {
-            self.dead |= u64::from(!volume.survives(self.failed)) << index;
+            self.dead |= u64::from(!volume.survives_loss(self.failed)) << index;
         }
         self.rebuild = self.rebuild.filter(|rebuild| rebuild.member != member);
         let mut lost: Vec<u32> = Vec::new();
@@ -416,14 +416,14 @@ impl Array {
             false
         });
         for tag in lost {
-            let command = self.unqueue(tag);
-            self.settle(crank, now, &command, Status::MediumError);
-            self.one_less(crank, now, command.portion);
+            let command = self.take_unqueued(tag);
+            self.settle_command(crank, now, &command, Status::MediumError);
+            self.count_off_command(crank, now, command.portion);
         }
     }
 
     /// Takes back the command `tag`, which has left its queue.
-    fn unqueue(&mut self, tag: u32) -> MemberCommand {
+    fn take_unqueued(&mut self, tag: u32) -> MemberCommand {
         let command = self.commands[tag];
         self.commands[tag].portion = NOBODY;
         self.commands.free(tag);
@@ -431,17 +431,23 @@ impl Array {
     }
 
     /// Counts off a command of a portion that was never sent.
-    fn one_less(&mut self, crank: &mut Crank, now: Instant, index: u32) {
+    fn count_off_command(&mut self, crank: &mut ArrayContext, now: Instant, index: u32) {
         let portion = &mut self.portions[index];
         portion.left -= 1;
         if portion.left == 0 {
-            portion.ledger.until(Part::Driver, now);
-            self.advance(crank, now, index);
+            portion.ledger.book_until(Part::Driver, now);
+            self.advance_portion(crank, now, index);
         }
     }
 
     /// Ends the portions that `chosen` selects: waiting ones at once, others when their commands come back.
-    fn drop_jobs(&mut self, crank: &mut Crank, now: Instant, status: Status, chosen: impl Fn(&Portion) -> bool) {
+    fn end_portions(
+        &mut self,
+        crank: &mut ArrayContext,
+        now: Instant,
+        status: Status,
+        chosen: impl Fn(&Portion) -> bool,
+    ) {
         for index in 0..self.portions.len() {
             let portion = &mut self.portions[index];
             if portion.live && chosen(portion) && portion.status == Status::Done {
@@ -461,21 +467,21 @@ impl Array {
             });
         }
         for tag in gone {
-            let command = self.unqueue(tag);
-            self.one_less(crank, now, command.portion);
+            let command = self.take_unqueued(tag);
+            self.count_off_command(crank, now, command.portion);
         }
         let failing = core::mem::take(&mut self.failing);
         for (at, portion) in failing {
             match chosen(&self.portions[portion]) {
-                true => self.all_made(crank, now, portion),
+                true => self.finish_dispatch(crank, now, portion),
                 false => self.failing.push_back((at, portion)),
             }
         }
         for index in 0..self.portions.len() {
             let portion = &mut self.portions[index];
             if portion.live && !portion.begun && chosen(portion) {
-                portion.ledger.until(Part::Driver, now);
-                self.finish(crank, now, index);
+                portion.ledger.book_until(Part::Driver, now);
+                self.finish_portion(crank, now, index);
             }
         }
     }
@@ -491,21 +497,21 @@ impl HostLayer for Array {
         Limits { sectors, max_transfer: u32::MAX, depth: room, ..self.limits }
     }
 
-    fn down(&mut self, crank: &mut Crank, now: Instant, slot: u32) -> Instant {
+    fn accept_request(&mut self, crank: &mut ArrayContext, now: Instant, slot: u32) -> Instant {
         self.forget_settled(crank);
         // Keeps the count above zero until the request is split.
         crank.slots[slot].note = 1;
-        self.spread(crank, now, slot);
+        self.split_request(crank, now, slot);
         let parent = &mut crank.slots[slot];
         parent.note -= 1;
         if parent.note == 0 {
             let status = parent.status;
-            crank.answer(now, slot, status);
+            crank.answer_request(now, slot, status);
         }
         now
     }
 
-    fn up(&mut self, crank: &mut Crank, completion: &mut Completion) -> Instant {
+    fn handle_completion(&mut self, crank: &mut ArrayContext, completion: &mut Completion) -> Instant {
         let (tag, at) = (completion.tag, completion.finished);
         let command = self.commands[tag];
         self.members[command.member as usize].flying -= 1;
@@ -526,53 +532,53 @@ impl HostLayer for Array {
         // An error from before the power returned is no sign of a lost member.
         let whole_life = self.powered && self.since.is_none_or(|since| completion.submitted > since);
         if status == Status::PowerLost && whole_life && !gone {
-            self.give_up(crank, at, command.member);
-            numbering::tell_member(&mut crank.landings, at, command.member, LandingKind::Gone);
+            self.drop_member(crank, at, command.member);
+            numbering::report_member(&mut crank.landings, at, command.member, LandingKind::Gone);
         }
         if whole_life && self.is_gone(command.member) {
             status = Status::MediumError;
         }
         self.commands[tag].portion = NOBODY;
         self.commands.free(tag);
-        self.settle(crank, at, &command, status);
+        self.settle_command(crank, at, &command, status);
         if self.portions[command.portion].kind == PortionKind::Intent {
-            self.next_step(crank, at, command.portion, command.member);
+            self.take_next_step(crank, at, command.portion, command.member);
         }
         let portion = &mut self.portions[command.portion];
         portion.left -= 1;
         if portion.left == 0 {
-            portion.ledger.adopt(Part::Driver, completion);
-            self.advance(crank, at, command.portion);
+            portion.ledger.book_child(Part::Driver, completion);
+            self.advance_portion(crank, at, command.portion);
         }
         at
     }
 
     /// Sends commands while there is room, and starts portions whose turn it is.
-    fn turn(&mut self, crank: &mut Crank, now: Instant) -> Instant {
+    fn run_due_work(&mut self, crank: &mut ArrayContext, now: Instant) -> Instant {
         self.refuse_due(crank, now);
         while let Some(portion) = self.turns.next(&self.portions) {
-            self.run(crank, now, portion);
+            self.run_portion(crank, now, portion);
         }
-        self.rebuild_on(crank, now);
-        let look = self.bitmap_on(crank, now);
-        if self.send(crank, now) || self.turns.freed {
+        self.advance_rebuild(crank, now);
+        let look = self.advance_bitmap(crank, now);
+        if self.send_commands(crank, now) || self.turns.freed {
             return now;
         }
         self.failing.front().map_or(Instant::FAR, |&(at, _)| at).min(self.rebuild_due()).min(look)
     }
 
-    fn log(&self, below: DriveLog) -> DriveLog {
+    fn extend_log(&self, below: DriveLog) -> DriveLog {
         DriveLog { bitmap_writes: below.bitmap_writes + self.bitmap_counts().0, ..below }
     }
 
     /// The request's portions end when their commands are back.
-    fn withdraw(&mut self, crank: &mut Crank, now: Instant, slot: u32, status: Status) -> bool {
-        self.drop_jobs(crank, now, status, |portion: &Portion| portion.parent == slot && !portion.is_firm());
+    fn withdraw_request(&mut self, crank: &mut ArrayContext, now: Instant, slot: u32, status: Status) -> bool {
+        self.end_portions(crank, now, status, |portion: &Portion| portion.parent == slot && !portion.must_finish());
         false
     }
 
-    fn below(&self, _: &Crank, slot: u32) -> Vec<u32> {
-        let chosen = |portion: &Portion| portion.parent == slot && !portion.is_firm();
+    fn tags_to_abort(&self, _: &ArrayContext, slot: u32) -> Vec<u32> {
+        let chosen = |portion: &Portion| portion.parent == slot && !portion.must_finish();
         let sent = |command: &MemberCommand| {
             command.portion != NOBODY && command.sent && chosen(&self.portions[command.portion])
         };
@@ -580,38 +586,49 @@ impl HostLayer for Array {
     }
 
     /// Translates a member's sectors into blocks of the volumes, and the write's number into its stamp.
-    fn landed(&mut self, crank: &mut Crank, landing: Landing) {
-        if let Some(stamp) = self.numbering.stamp(landing.stamp) {
-            numbering::in_blocks(&self.volumes, &landing, stamp, |part| crank.landings.tell(part));
+    fn report_landing(&mut self, crank: &mut ArrayContext, landing: Landing) {
+        if let Some(stamp) = self.numbering.find_stamp(landing.stamp) {
+            numbering::report_in_blocks(&self.volumes, &landing, stamp, |part| crank.landings.push_landing(part));
         }
     }
 
-    fn unsettled(&self, _: &Crank, tell: &mut dyn FnMut(u64)) {
-        self.numbering.stamps().for_each(tell);
+    fn report_unsettled(&self, _: &ArrayContext, tell: &mut dyn FnMut(u64)) {
+        self.numbering.kept_stamps().for_each(tell);
     }
 
     /// `lose` and `replace`, each with a member.
-    fn set(&mut self, crank: &mut Crank, now: Instant, key: &str, value: &str) -> Result<(), ControlError> {
+    fn change_setting(
+        &mut self,
+        crank: &mut ArrayContext,
+        now: Instant,
+        key: &str,
+        value: &str,
+    ) -> Result<(), ControlError> {
         let member = value.parse().ok().filter(|&member: &u32| member < self.spec.members);
         let member = member.ok_or(ControlError::BadValue);
         match key {
-            "lose" => self.lose(crank, now, member?),
-            "replace" => self.replace(crank, now, member?),
+            "lose" => self.lose_member(crank, now, member?),
+            "replace" => self.replace_member(crank, now, member?),
             _ => Err(ControlError::UnknownKey),
         }
     }
 
-    fn obey(&mut self, crank: &mut Crank, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+    fn apply_control(
+        &mut self,
+        crank: &mut ArrayContext,
+        now: Instant,
+        control: &Control<'_>,
+    ) -> Result<(), ControlError> {
         match control {
-            Control::Reset => self.drop_jobs(crank, now, Status::Aborted, |portion| !portion.is_firm()),
+            Control::Reset => self.end_portions(crank, now, Status::Aborted, |portion| !portion.must_finish()),
             Control::PowerCut | Control::PowerOff => {
                 self.powered = false;
                 // An array that stops with writes under way is as unclean as one that was cut.
                 let busy = self.bitmap.as_ref().is_some_and(WriteIntentBitmap::is_busy);
                 self.was_cut |= *control == Control::PowerCut || busy;
-                self.rebuild_again();
+                self.restart_rebuild();
                 if *control == Control::PowerCut {
-                    self.drop_jobs(crank, now, Status::PowerLost, |_| true);
+                    self.end_portions(crank, now, Status::PowerLost, |_| true);
                 }
             }
             Control::PowerOn => {
@@ -623,6 +640,6 @@ impl HostLayer for Array {
             }
             Control::Abort(_) | Control::Set { .. } => {}
         }
-        crank.obey(self, now, control)
+        crank.apply_default_control(self, now, control)
     }
 }

@@ -11,7 +11,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::layer::{Crank, HostLayer, LayeredDevice};
+use super::layer::{HostLayer, HostLayerContext, LayeredDevice};
 use super::ports::Ports;
 use crate::block::{Completion, Device, Landing, Limits, Op, Request, Status};
 use crate::record::Part;
@@ -22,7 +22,7 @@ use crate::time::Instant;
 const ROOM: u32 = 4096;
 
 /// A device.
-struct Unit {
+struct MixedUnit {
     /// The first sector.
     first: u64,
     /// The number of the first drive.
@@ -36,27 +36,27 @@ struct Unit {
 
 /// Devices beside one another.
 pub struct MixedDevices {
-    units: Vec<Unit>,
+    units: Vec<MixedUnit>,
 }
 
 impl MixedDevices {
     /// Devices as the units 0, 1, …, each with the number of its drives.
-    pub fn above(devices: Vec<(Box<dyn Device>, u32)>) -> LayeredDevice<MixedDevices> {
+    pub fn build_above(devices: Vec<(Box<dyn Device>, u32)>) -> LayeredDevice<MixedDevices> {
         let (mut first, mut member) = (0, 0);
         let units = devices.iter().map(|(device, drives)| {
             let limits = device.limits(0);
-            let unit = Unit { first, member, room: limits.depth, sent: 0, waiting: VecDeque::new() };
+            let unit = MixedUnit { first, member, room: limits.depth, sent: 0, waiting: VecDeque::new() };
             (first, member) = (first + limits.sectors, member + drives);
             unit
         });
         let beside = MixedDevices { units: units.collect() };
-        LayeredDevice::new(beside, ROOM, Box::new(Ports::of(devices)))
+        LayeredDevice::new(beside, ROOM, Box::new(Ports::with_drive_counts(devices)))
     }
 }
 
-impl Unit {
+impl MixedUnit {
     /// Sends waiting requests while the devices have room.
-    fn send(&mut self, crank: &mut Crank<MixedDevices>, now: Instant) {
+    fn send_waiting(&mut self, crank: &mut HostLayerContext<MixedDevices>, now: Instant) {
         while self.sent < self.room
             && let Some(slot) = self.waiting.pop_front()
         {
@@ -78,40 +78,40 @@ impl HostLayer for MixedDevices {
         Limits { depth: room, ..below }
     }
 
-    fn down(&mut self, crank: &mut Crank<Self>, now: Instant, slot: u32) -> Instant {
+    fn accept_request(&mut self, crank: &mut HostLayerContext<Self>, now: Instant, slot: u32) -> Instant {
         let request = crank.slots[slot].request;
         match self.units.get_mut(usize::from(request.unit)) {
             Some(unit) if request.op == Op::Flush || request.lba >= unit.first => {
                 unit.waiting.push_back(slot);
-                unit.send(crank, now);
+                unit.send_waiting(crank, now);
             }
-            _ => crank.answer(now, slot, Status::OutOfRange),
+            _ => crank.answer_request(now, slot, Status::OutOfRange),
         }
         Instant::FAR
     }
 
-    fn up(&mut self, crank: &mut Crank<Self>, completion: &mut Completion) -> Instant {
+    fn handle_completion(&mut self, crank: &mut HostLayerContext<Self>, completion: &mut Completion) -> Instant {
         let (slot, now) = (completion.tag, completion.finished);
         crank.answer_with(slot, completion);
         let unit = &mut self.units[usize::from(crank.slots[slot].request.unit)];
         unit.sent -= 1;
-        unit.send(crank, now);
+        unit.send_waiting(crank, now);
         Instant::FAR
     }
 
-    fn held(&self, _: &Crank<Self>) -> Vec<u32> {
+    fn held_slots(&self, _: &HostLayerContext<Self>) -> Vec<u32> {
         self.units.iter().flat_map(|unit| &unit.waiting).copied().collect()
     }
 
-    fn withdraw(&mut self, crank: &mut Crank<Self>, _: Instant, slot: u32, _: Status) -> bool {
+    fn withdraw_request(&mut self, crank: &mut HostLayerContext<Self>, _: Instant, slot: u32, _: Status) -> bool {
         let waiting = &mut self.units[usize::from(crank.slots[slot].request.unit)].waiting;
         let place = waiting.iter().position(|&other| other == slot);
         place.is_some_and(|place| waiting.remove(place).is_some())
     }
 
-    fn landed(&mut self, crank: &mut Crank<Self>, landing: Landing) {
+    fn report_landing(&mut self, crank: &mut HostLayerContext<Self>, landing: Landing) {
         let unit = self.units.iter().rev().find(|unit| unit.member <= landing.member);
         let first = unit.map_or(0, |unit| unit.first);
-        crank.landings.tell(Landing { lba: landing.lba + first, ..landing });
+        crank.landings.push_landing(Landing { lba: landing.lba + first, ..landing });
     }
 }

@@ -4,11 +4,11 @@
 //!
 //! A command carries the largest stamp of its writes. The fate of a sector may be reported more than once: each copy of
 //! an array reports its own, and a layer below may send a command again whose first attempt was cut short. So what went
-//! down is kept until nothing with that stamp can land any more ([`Device::unsettled`]). If several runs of one stamp
+//! down is kept until nothing with that stamp can land any more ([`Device::report_unsettled`]). If several runs of one stamp
 //! cover a sector (parts of a write that overlaps one merged with its other parts), a landing belongs to the run with its
 //! array's number; without a number, to the first not yet reported, and if all are, to the last.
 //!
-//! [`Device::unsettled`]: crate::block::Device::unsettled
+//! [`Device::report_unsettled`]: crate::block::Device::unsettled
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;
@@ -21,7 +21,7 @@ const MANY: usize = 64;
 
 /// Sectors of a write that went down under a command's stamp.
 #[derive(Clone, Copy)]
-struct Run {
+struct CarriedRun {
     own: u64,
     lba: u64,
     end: u64,
@@ -31,8 +31,8 @@ struct Run {
     said: bool,
 }
 
-impl Run {
-    fn covers(&self, lba: u64) -> bool {
+impl CarriedRun {
+    fn covers_sector(&self, lba: u64) -> bool {
         self.lba <= lba && lba < self.end
     }
 }
@@ -42,7 +42,7 @@ impl Run {
 pub struct CarriedWrites {
     wanted: bool,
     /// By the stamp that they went down under, in the order in which they did.
-    below: BTreeMap<u64, Vec<Run>>,
+    below: BTreeMap<u64, Vec<CarriedRun>>,
     /// How many stamps below trigger the next scan for ones to forget.
     enough: usize,
     told: VecDeque<Landing>,
@@ -61,29 +61,29 @@ impl CarriedWrites {
     }
 
     /// Notes that `lba..end` of the write `own` goes down under the stamp `carried`.
-    pub(super) fn note(&mut self, carried: u64, own: u64, lba: u64, end: u64) {
+    pub(super) fn note_carried(&mut self, carried: u64, own: u64, lba: u64, end: u64) {
         if !self.wanted {
             return;
         }
         let runs = self.below.entry(carried).or_default();
         match runs.last_mut() {
             Some(last) if (last.own, last.end, last.number, last.said) == (own, lba, 0, false) => last.end = end,
-            _ => runs.push(Run { own, lba, end, number: 0, said: false }),
+            _ => runs.push(CarriedRun { own, lba, end, number: 0, said: false }),
         }
     }
 
     /// Forgets everything: nothing below is outstanding.
-    pub(super) fn forget(&mut self) {
+    pub(super) fn forget_all(&mut self) {
         self.below.clear();
     }
 
     /// True if the stamps below have more than doubled: time to ask which can still land.
-    pub(super) fn are_many(&self) -> bool {
+    pub(super) fn is_scan_due(&self) -> bool {
         self.below.len() > self.enough
     }
 
     /// Drops reported runs, except under the stamps in `unsettled`, whose commands can still land.
-    pub(super) fn keep(&mut self, unsettled: &BTreeSet<u64>) {
+    pub(super) fn keep_unsettled(&mut self, unsettled: &BTreeSet<u64>) {
         self.below.retain(|carried, runs| {
             if !unsettled.contains(carried) {
                 runs.retain(|run| !run.said);
@@ -94,43 +94,43 @@ impl CarriedWrites {
     }
 
     /// Reports the stamps that are kept here.
-    pub(super) fn unsettled(&self, tell: &mut dyn FnMut(u64)) {
+    pub(super) fn report_stamps(&self, tell: &mut dyn FnMut(u64)) {
         self.below.values().flatten().for_each(|run| tell(run.own));
         self.told.iter().for_each(|landing| tell(landing.stamp));
     }
 
     /// Takes `lba..end` back, whose command came back undone: the layer reports its fate. Sectors that may still land keep
     /// their stamp.
-    pub(super) fn withdraw(&mut self, carried: u64, lba: u64, end: u64) {
+    pub(super) fn withdraw_range(&mut self, carried: u64, lba: u64, end: u64) {
         let mut at = lba;
         while at < end {
-            let Some(index) = self.newest(carried, at) else { return };
+            let Some(index) = self.newest_run(carried, at) else { return };
             let stop = self.below[&carried][index].end.min(end);
-            self.mark(carried, index, (at, stop), |run| run.said = true);
+            self.change_run(carried, index, (at, stop), |run| run.said = true);
             at = stop;
         }
     }
 
     /// Reports that `lba`, sent under the stamp `carried`, was superseded before it reached the medium; does nothing if
     /// its fate has been reported.
-    pub(super) fn settle(&mut self, now: Instant, carried: u64, lba: u64) {
-        let Some(index) = self.newest(carried, lba) else { return };
+    pub(super) fn report_superseded(&mut self, now: Instant, carried: u64, lba: u64) {
+        let Some(index) = self.newest_run(carried, lba) else { return };
         let run = self.below[&carried][index];
         if !run.said {
-            self.discard(now, lba, lba + 1, run.own);
-            self.mark(carried, index, (lba, lba + 1), |run| run.said = true);
+            self.report_discarded(now, lba, lba + 1, run.own);
+            self.change_run(carried, index, (lba, lba + 1), |run| run.said = true);
         }
     }
 
     /// Reports everything as lost that is below and unreported.
-    pub(super) fn lose(&mut self, now: Instant) {
+    pub(super) fn report_all_lost(&mut self, now: Instant) {
         for run in core::mem::take(&mut self.below).into_values().flatten().filter(|run| !run.said) {
-            self.discard(now, run.lba, run.end, run.own);
+            self.report_discarded(now, run.lba, run.end, run.own);
         }
     }
 
     /// Reports that `lba..end` of the write with this stamp will never reach the medium.
-    pub(super) fn discard(&mut self, now: Instant, lba: u64, end: u64, stamp: u64) {
+    pub(super) fn report_discarded(&mut self, now: Instant, lba: u64, end: u64, stamp: u64) {
         if !self.wanted {
             return;
         }
@@ -143,25 +143,25 @@ impl CarriedWrites {
                 return;
             }
         }
-        self.tell(Landing { role: MemberRole::Every, ..Landing::new((lba, sectors), stamp, (now, now), kind) });
+        self.push_landing(Landing { role: MemberRole::Every, ..Landing::new((lba, sectors), stamp, (now, now), kind) });
     }
 
     /// The next landing to report.
-    pub(super) fn poll(&mut self) -> Option<Landing> {
+    pub(super) fn pop_landing(&mut self) -> Option<Landing> {
         self.told.pop_front()
     }
 
     /// Reports a landing in addresses and stamps of the requests from above.
-    pub(super) fn tell(&mut self, landing: Landing) {
+    pub(super) fn push_landing(&mut self, landing: Landing) {
         self.told.push_back(landing);
     }
 
     /// Translates a landing from below, part by part. Parity belongs to no single write, and a rebuild's writes do not
     /// come from above.
-    pub(super) fn translate(&mut self, landing: Landing) {
+    pub(super) fn translate_landing(&mut self, landing: Landing) {
         let Landing { number, stamp: carried, kind, .. } = landing;
         if landing.sectors == 0 || !matches!(landing.role, MemberRole::Copy(_) | MemberRole::Every) {
-            return self.tell(landing);
+            return self.push_landing(landing);
         }
         // The array had not accepted it before this.
         let taken = kind == LandingKind::Taken;
@@ -169,11 +169,11 @@ impl CarriedWrites {
         let mut lba = landing.lba;
         while lba < landing.end() {
             let stop = self.next_bound(carried, lba, landing.end());
-            let index = self.run_of(known_by, carried, lba);
+            let index = self.find_run(known_by, carried, lba);
             let stamp = index.map_or(carried, |index| self.below[&carried][index].own);
-            self.tell(Landing { stamp, ..landing.part(lba - landing.lba, stop - landing.lba) });
+            self.push_landing(Landing { stamp, ..landing.slice_sectors(lba - landing.lba, stop - landing.lba) });
             if let Some(index) = index {
-                self.mark(carried, index, (lba, stop), |run| match taken {
+                self.change_run(carried, index, (lba, stop), |run| match taken {
                     true => run.number = number,
                     false => run.said = true,
                 });
@@ -189,25 +189,25 @@ impl CarriedWrites {
     }
 
     /// The run whose sector `lba` a landing with this number and stamp reports.
-    fn run_of(&self, number: u64, carried: u64, lba: u64) -> Option<usize> {
+    fn find_run(&self, number: u64, carried: u64, lba: u64) -> Option<usize> {
         let runs = self.below.get(&carried)?;
-        let unsaid = |run: &Run| run.covers(lba) && !run.said;
-        let known = |run: &Run| run.covers(lba) && run.number == number && (number > 0 || !run.said);
-        runs.iter().position(known).or_else(|| runs.iter().position(unsaid)).or_else(|| self.newest(carried, lba))
+        let unsaid = |run: &CarriedRun| run.covers_sector(lba) && !run.said;
+        let known = |run: &CarriedRun| run.covers_sector(lba) && run.number == number && (number > 0 || !run.said);
+        runs.iter().position(known).or_else(|| runs.iter().position(unsaid)).or_else(|| self.newest_run(carried, lba))
     }
 
     /// The run that covers `lba` and went down last.
-    fn newest(&self, carried: u64, lba: u64) -> Option<usize> {
-        self.below.get(&carried)?.iter().rposition(|run| run.covers(lba))
+    fn newest_run(&self, carried: u64, lba: u64) -> Option<usize> {
+        self.below.get(&carried)?.iter().rposition(|run| run.covers_sector(lba))
     }
 
     /// Changes `from..to` of a run, which it cuts there.
-    fn mark(&mut self, carried: u64, index: usize, (from, to): (u64, u64), change: impl FnOnce(&mut Run)) {
+    fn change_run(&mut self, carried: u64, index: usize, (from, to): (u64, u64), change: impl FnOnce(&mut CarriedRun)) {
         let runs = self.below.get_mut(&carried).expect("a stamp that went down");
         let run = runs[index];
-        let mut changed = Run { lba: from, end: to, ..run };
+        let mut changed = CarriedRun { lba: from, end: to, ..run };
         change(&mut changed);
-        let parts = [Run { end: from, ..run }, changed, Run { lba: to, ..run }];
+        let parts = [CarriedRun { end: from, ..run }, changed, CarriedRun { lba: to, ..run }];
         runs.splice(index..=index, parts.into_iter().filter(|run| run.lba < run.end));
     }
 }

@@ -23,7 +23,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::layer::{Crank, HostLayer, LayeredDevice};
+use super::layer::{HostLayer, HostLayerContext, LayeredDevice};
 use crate::block::{Completion, Device, Limits, Status};
 use crate::record::Part;
 use crate::time::Instant;
@@ -47,7 +47,7 @@ pub struct Channel {
 
 impl Channel {
     /// Channels with `drives` drives each above the first `units` units of `below`.
-    pub fn above(drives: u32, below: Box<dyn Device>, units: u32) -> LayeredDevice<Channel> {
+    pub fn build_above(drives: u32, below: Box<dyn Device>, units: u32) -> LayeredDevice<Channel> {
         assert!((1..=2).contains(&drives), "{drives} drives on a channel");
         let most = |unit: u32| if drives == 1 { below.limits(unit as u8).depth } else { 1 };
         let cable = |index| Cable { most: most(index), held: 0, waiting: VecDeque::new() };
@@ -57,7 +57,7 @@ impl Channel {
     }
 
     /// The channel of the request in `slot`.
-    fn of(&mut self, crank: &Crank<Self>, slot: u32) -> &mut Cable {
+    fn cable_mut(&mut self, crank: &HostLayerContext<Self>, slot: u32) -> &mut Cable {
         let unit = u32::from(crank.slots[slot].request.unit);
         &mut self.cables[(unit / self.drives) as usize]
     }
@@ -65,12 +65,12 @@ impl Channel {
 
 impl Cable {
     /// Hands the channel to waiting commands while there is room.
-    fn hand_on(&mut self, crank: &mut Crank<Channel>, now: Instant) {
+    fn send_waiting(&mut self, crank: &mut HostLayerContext<Channel>, now: Instant) {
         while self.held < self.most
             && let Some(slot) = self.waiting.pop_front()
         {
             self.held += 1;
-            crank.pass(now, slot);
+            crank.pass_down(now, slot);
         }
     }
 }
@@ -85,28 +85,28 @@ impl HostLayer for Channel {
         Limits { depth, ..below }
     }
 
-    fn down(&mut self, crank: &mut Crank<Self>, now: Instant, slot: u32) -> Instant {
-        let cable = self.of(crank, slot);
+    fn accept_request(&mut self, crank: &mut HostLayerContext<Self>, now: Instant, slot: u32) -> Instant {
+        let cable = self.cable_mut(crank, slot);
         cable.waiting.push_back(slot);
-        cable.hand_on(crank, now);
+        cable.send_waiting(crank, now);
         Instant::FAR
     }
 
-    fn up(&mut self, crank: &mut Crank<Self>, completion: &mut Completion) -> Instant {
+    fn handle_completion(&mut self, crank: &mut HostLayerContext<Self>, completion: &mut Completion) -> Instant {
         let (slot, now) = (completion.tag, completion.finished);
         crank.answer_with(slot, completion);
-        let cable = self.of(crank, slot);
+        let cable = self.cable_mut(crank, slot);
         cable.held -= 1;
-        cable.hand_on(crank, now);
+        cable.send_waiting(crank, now);
         Instant::FAR
     }
 
-    fn held(&self, _: &Crank<Self>) -> Vec<u32> {
+    fn held_slots(&self, _: &HostLayerContext<Self>) -> Vec<u32> {
         self.cables.iter().flat_map(|cable| &cable.waiting).copied().collect()
     }
 
-    fn withdraw(&mut self, crank: &mut Crank<Self>, _: Instant, slot: u32, _: Status) -> bool {
-        let waiting = &mut self.of(crank, slot).waiting;
+    fn withdraw_request(&mut self, crank: &mut HostLayerContext<Self>, _: Instant, slot: u32, _: Status) -> bool {
+        let waiting = &mut self.cable_mut(crank, slot).waiting;
         let place = waiting.iter().position(|&other| other == slot);
         place.is_some_and(|place| waiting.remove(place).is_some())
     }

@@ -18,7 +18,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::layer::{Crank, HostLayer, LayeredDevice};
+use super::layer::{HostLayer, HostLayerContext, LayeredDevice};
 use crate::block::{Completion, Device, Op, Request, SECTOR, Status};
 use crate::record::Part;
 use crate::time::{Instant, Rate, Span};
@@ -89,19 +89,19 @@ pub struct Controller {
 
 impl Controller {
     /// A controller above `below`.
-    pub fn above(spec: ControllerSpec, below: Box<dyn Device>) -> LayeredDevice<Controller> {
+    pub fn build_above(spec: ControllerSpec, below: Box<dyn Device>) -> LayeredDevice<Controller> {
         let depth = spec.depth.min(below.limits(0).depth).max(1);
-        Controller::of(ControllerSpec { depth, ..spec }, below)
+        Controller::build_layer(ControllerSpec { depth, ..spec }, below)
     }
 
     /// A bus of `rate` bytes a second that the first `units` units of `below` share, without a cost for commands or a limit
     /// of queues.
-    pub fn bus(rate: u64, below: Box<dyn Device>, units: u32) -> LayeredDevice<Controller> {
+    pub fn build_bus(rate: u64, below: Box<dyn Device>, units: u32) -> LayeredDevice<Controller> {
         let depth = (0..units).map(|unit| below.limits(unit as u8).depth).sum();
-        Controller::of(ControllerSpec::plain(depth, Span::ZERO, rate), below)
+        Controller::build_layer(ControllerSpec::plain(depth, Span::ZERO, rate), below)
     }
 
-    fn of(spec: ControllerSpec, below: Box<dyn Device>) -> LayeredDevice<Controller> {
+    fn build_layer(spec: ControllerSpec, below: Box<dyn Device>) -> LayeredDevice<Controller> {
         let controller = Controller {
             command: spec.command,
             wake: spec.wake,
@@ -120,38 +120,38 @@ impl Controller {
 
     /// Ends the command in `slot` at `at`: raises the interrupt or holds it back.
     #[inline(always)]
-    fn finish(&mut self, crank: &mut Crank<Self>, at: Instant, slot: u32) {
-        let Some(coalesce) = &self.coalesce else { return crank.answer(at, slot, Status::Done) };
+    fn finish_command(&mut self, crank: &mut HostLayerContext<Self>, at: Instant, slot: u32) {
+        let Some(coalesce) = &self.coalesce else { return crank.answer_request(at, slot, Status::Done) };
         if self.batch.is_empty() {
             self.raise = at + coalesce.wait;
         }
         self.batch.push_back(slot);
         if self.batch.len() >= coalesce.count as usize {
-            self.raise(crank, at);
+            self.raise_interrupt(crank, at);
         }
     }
 
     /// Raises one interrupt for all that are done.
-    fn raise(&mut self, crank: &mut Crank<Self>, at: Instant) {
+    fn raise_interrupt(&mut self, crank: &mut HostLayerContext<Self>, at: Instant) {
         self.raise = Instant::FAR;
         let mut shared = 0;
         while let Some(slot) = self.batch.pop_front() {
             let effort = &mut crank.slots[slot].account().effort;
             effort.interrupts = effort.interrupts.saturating_sub(shared);
             shared = 1;
-            crank.answer(at, slot, Status::Done);
+            crank.answer_request(at, slot, Status::Done);
         }
     }
 }
 
 /// When the first of `queue` is due.
-fn due(queue: &VecDeque<(Instant, u32)>) -> Instant {
+fn first_due(queue: &VecDeque<(Instant, u32)>) -> Instant {
     queue.front().map_or(Instant::FAR, |&(at, _)| at)
 }
 
 /// Removes the first of `queue` if it is due by `now`.
-fn over(queue: &mut VecDeque<(Instant, u32)>, now: Instant) -> Option<(Instant, u32)> {
-    if due(queue) > now { None } else { queue.pop_front() }
+fn pop_due(queue: &mut VecDeque<(Instant, u32)>, now: Instant) -> Option<(Instant, u32)> {
+    if first_due(queue) > now { None } else { queue.pop_front() }
 }
 
 impl HostLayer for Controller {
@@ -159,7 +159,7 @@ impl HostLayer for Controller {
     const PART: Part = Part::Controller;
     const NAME: &'static str = "controller";
 
-    fn down(&mut self, crank: &mut Crank<Self>, now: Instant, slot: u32) -> Instant {
+    fn accept_request(&mut self, crank: &mut HostLayerContext<Self>, now: Instant, slot: u32) -> Instant {
         // Completions whose interrupt is held back are over on the link.
         let is_alone = crank.in_flight() as usize == self.batch.len() + 1;
         let wake = if is_alone { self.wake } else { Span::ZERO };
@@ -169,7 +169,7 @@ impl HostLayer for Controller {
     }
 
     #[inline(always)]
-    fn up(&mut self, crank: &mut Crank<Self>, completion: &mut Completion) -> Instant {
+    fn handle_completion(&mut self, crank: &mut HostLayerContext<Self>, completion: &mut Completion) -> Instant {
         let (slot, done) = (completion.tag, completion.finished);
         let Request { op, sectors, .. } = crank.slots[slot].request;
         if !matches!(op, Op::Read | Op::Write) || completion.status != Status::Done {
@@ -177,15 +177,15 @@ impl HostLayer for Controller {
             return Instant::FAR;
         }
         if let Some((rate, block)) = self.programmed {
-            completion.effort.programmed += rate.time(u64::from(sectors) * SECTOR);
+            completion.effort.programmed += rate.transfer_time(u64::from(sectors) * SECTOR);
             completion.effort.interrupts += (sectors.div_ceil(block) - 1) as u16;
         }
         let flowing = completion.parts.get(Part::Link) + completion.parts.get(Part::Transfer);
         let began = Instant::from_nanos(done.nanos() - flowing.nanos());
-        self.bus = self.bus.max(began) + self.rate.time(u64::from(sectors) * SECTOR);
+        self.bus = self.bus.max(began) + self.rate.transfer_time(u64::from(sectors) * SECTOR);
         let end = self.moving.back().map_or(done, |&(last, _)| last).max(self.bus);
         if end > done || !self.moving.is_empty() {
-            crank.adopt(slot, completion);
+            crank.adopt_completion(slot, completion);
             self.moving.push_back((end.max(done), slot));
             return end;
         }
@@ -193,35 +193,35 @@ impl HostLayer for Controller {
             crank.answer_with(slot, completion);
             return Instant::FAR;
         }
-        crank.adopt(slot, completion);
-        self.finish(crank, done, slot);
+        crank.adopt_completion(slot, completion);
+        self.finish_command(crank, done, slot);
         self.raise
     }
 
     /// Sends down the commands that are due, or completes those whose data have crossed the bus.
     #[inline(always)]
-    fn turn(&mut self, crank: &mut Crank<Self>, now: Instant) -> Instant {
-        match over(&mut self.working, now) {
-            Some((at, slot)) => crank.pass(at, slot),
+    fn run_due_work(&mut self, crank: &mut HostLayerContext<Self>, now: Instant) -> Instant {
+        match pop_due(&mut self.working, now) {
+            Some((at, slot)) => crank.pass_down(at, slot),
             None => {
-                while let Some((at, slot)) = over(&mut self.moving, now) {
-                    self.finish(crank, at, slot);
+                while let Some((at, slot)) = pop_due(&mut self.moving, now) {
+                    self.finish_command(crank, at, slot);
                 }
                 if self.raise <= now {
-                    self.raise(crank, now);
+                    self.raise_interrupt(crank, now);
                 }
             }
         }
-        due(&self.working).min(due(&self.moving)).min(self.raise)
+        first_due(&self.working).min(first_due(&self.moving)).min(self.raise)
     }
 
-    fn held(&self, _: &Crank<Self>) -> Vec<u32> {
+    fn held_slots(&self, _: &HostLayerContext<Self>) -> Vec<u32> {
         let timed = self.working.iter().chain(&self.moving).map(|&(_, slot)| slot);
         timed.chain(self.batch.iter().copied()).collect()
     }
 
-    fn withdraw(&mut self, crank: &mut Crank<Self>, _: Instant, slot: u32, _: Status) -> bool {
-        let was_here = self.held(crank).contains(&slot);
+    fn withdraw_request(&mut self, crank: &mut HostLayerContext<Self>, _: Instant, slot: u32, _: Status) -> bool {
+        let was_here = self.held_slots(crank).contains(&slot);
         self.working.retain(|&(_, other)| other != slot);
         self.moving.retain(|&(_, other)| other != slot);
         self.batch.retain(|&other| other != slot);

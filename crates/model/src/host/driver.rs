@@ -34,10 +34,10 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
 use self::commands::{CommandStage, DriverCommands, RequestPiece};
-use self::merge::{MergeIndex, joins};
+use self::merge::{MergeIndex, can_merge};
 use self::scheduler::Scheduler;
 pub use self::spec::{DriverSpec, FlushPolicy, ForcedWritePolicy, Plug, PowerOffPolicy, SchedulerSpec};
-use crate::block::asked::Asked;
+use crate::block::asked::SettingUse;
 use crate::block::{Completion, Control, ControlError, Device, Flags, Limits, Op, Queuing, Request, SECTOR, Status};
 use crate::host::layer::{self, HostLayer, LayeredDevice};
 use crate::record::{Effort, Part};
@@ -91,11 +91,11 @@ pub struct RequestNote {
     behind: bool,
 }
 
-type Crank = layer::Crank<Driver>;
+type DriverContext = layer::HostLayerContext<Driver>;
 
 impl Driver {
     /// A driver above `below`.
-    pub fn above(spec: DriverSpec, below: Box<dyn Device>) -> LayeredDevice<Driver> {
+    pub fn build_above(spec: DriverSpec, below: Box<dyn Device>) -> LayeredDevice<Driver> {
         let limits = below.limits(0);
         let depth = spec.depth.min(limits.depth).max(1);
         let spec = DriverSpec { max_transfer: spec.max_transfer.min(limits.max_transfer).max(1), ..spec };
@@ -125,22 +125,22 @@ impl Driver {
         LayeredDevice::new(driver, spec.capacity, below)
     }
 
-    fn busy(&self) -> u32 {
+    fn commands_below(&self) -> u32 {
         self.sent.len() as u32 - self.idle_tags.len() as u32
     }
 
     /// True if nothing goes down before a command is back, and nothing waits behind a barrier.
     fn is_full(&self) -> bool {
-        self.busy() >= self.depth && self.held.is_empty()
+        self.commands_below() >= self.depth && self.held.is_empty()
     }
 
     /// True if a command or request has not gone down yet.
-    fn something_waits(&self) -> bool {
+    fn has_waiting(&self) -> bool {
         !(self.scheduler.is_empty() && self.urgent.is_empty() && self.held.is_empty())
     }
 
     /// True if flushes go down. The device below may switch its write cache during a run.
-    fn forwards_flushes(&self, crank: &Crank) -> bool {
+    fn forwards_flushes(&self, crank: &DriverContext) -> bool {
         match self.spec.flush {
             FlushPolicy::Forward => true,
             FlushPolicy::Cached => crank.limits(0).volatile_cache,
@@ -150,7 +150,7 @@ impl Driver {
 
     /// Applies the policies to a request with forced unit access: returns it, without the flag if they drop it, and whether
     /// a flush must follow. The flag applies to writes; on other requests it is dropped as well.
-    fn policed(&self, crank: &Crank, request: Request) -> (Request, bool) {
+    fn apply_policies(&self, crank: &DriverContext, request: Request) -> (Request, bool) {
         let forwards = !request.flags.has(Flags::FUA) || self.forwards_flushes(crank);
         let write_through = if forwards { self.spec.write_through } else { ForcedWritePolicy::Ignore };
         if !request.flags.has(Flags::FUA) || write_through == ForcedWritePolicy::Fua {
@@ -162,17 +162,17 @@ impl Driver {
     }
 
     /// Queues an accepted request.
-    fn admit(&mut self, crank: &mut Crank, now: Instant, parent: u32) {
+    fn queue_request(&mut self, crank: &mut DriverContext, now: Instant, parent: u32) {
         let request = crank.slots[parent].request;
         if request.op == Op::Flush {
             crank.slots[parent].note.left = 1;
-            return self.await_turn(crank, now, RequestPiece::new(parent, self.head, 0, request.stamp));
+            return self.queue_piece(crank, now, RequestPiece::new(parent, self.head, 0, request.stamp));
         }
         let mut lba = request.lba;
         let mut pieces = 0;
         loop {
-            let sectors = self.piece(lba, request.end());
-            self.await_turn(crank, now, RequestPiece::new(parent, lba, sectors, request.stamp));
+            let sectors = self.piece_sectors(lba, request.end());
+            self.queue_piece(crank, now, RequestPiece::new(parent, lba, sectors, request.stamp));
             pieces += 1;
             lba += u64::from(sectors);
             if lba >= request.end() {
@@ -182,20 +182,20 @@ impl Driver {
         crank.slots[parent].note.left = pieces;
     }
 
-    fn await_turn(&mut self, crank: &Crank, now: Instant, piece: RequestPiece) {
+    fn queue_piece(&mut self, crank: &DriverContext, now: Instant, piece: RequestPiece) {
         let parent = crank.slots[piece.parent].request;
         let request = Request { lba: piece.lba, sectors: piece.sectors, ..parent };
-        if self.heads_queue(&request) {
+        if self.is_head_of_queue(&request) {
             let number = self.commands.add(request, piece);
             self.commands.get_mut(number).stage = CommandStage::Urgent;
             return self.urgent.push_back(number);
         }
         let wanted = self.spec.merge && (self.spec.merge_reads || request.op != Op::Read);
-        let merges = wanted && joins(&request) && request.end() <= self.sectors;
-        if merges && self.joined(&request, piece) {
+        let merges = wanted && can_merge(&request) && request.end() <= self.sectors;
+        if merges && self.merge_piece(&request, piece) {
             return;
         }
-        if let Some(plug) = self.spec.plug.filter(|_| self.busy() == 0 && self.scheduler.is_empty()) {
+        if let Some(plug) = self.spec.plug.filter(|_| self.commands_below() == 0 && self.scheduler.is_empty()) {
             self.plugged = now + plug.wait;
         }
         let number = self.commands.add(request, piece);
@@ -206,45 +206,45 @@ impl Driver {
     }
 
     /// Adds a piece to a waiting neighbour that has room, if there is one.
-    fn joined(&mut self, request: &Request, piece: RequestPiece) -> bool {
+    fn merge_piece(&mut self, request: &Request, piece: RequestPiece) -> bool {
         let fits = |&number: &u32| {
             let other = &self.commands.get(number).request;
-            let programs = !self.scheduler.parts_programs() || other.origin == request.origin;
+            let programs = !self.scheduler.separates_programs() || other.origin == request.origin;
             programs && other.flags == request.flags && other.sectors + request.sectors <= self.spec.max_transfer
         };
-        let before = self.neighbours.before(request).filter(fits).min();
-        let behind = || self.neighbours.behind(request).filter(fits).min();
+        let before = self.neighbours.commands_before(request).filter(fits).min();
+        let behind = || self.neighbours.commands_after(request).filter(fits).min();
         let Some(number) = before.or_else(behind) else {
             return false;
         };
         let was = self.commands.get(number).request;
         match before {
-            Some(_) => self.commands.append(number, piece),
-            None => self.commands.prepend(number, piece),
+            Some(_) => self.commands.append_piece(number, piece),
+            None => self.commands.prepend_piece(number, piece),
         }
         let is = self.commands.get(number).request;
-        self.scheduler.moved(number, &was, &is);
-        self.neighbours.grown(number, &was, &is);
+        self.scheduler.update_grown(number, &was, &is);
+        self.neighbours.update_grown(number, &was, &is);
         true
     }
 
     /// True if the request goes down next.
-    fn heads_queue(&self, request: &Request) -> bool {
+    fn is_head_of_queue(&self, request: &Request) -> bool {
         self.queuing == Queuing::Scsi && request.flags.has(Flags::HEAD_OF_QUEUE)
     }
 
     /// True if the request goes down when nothing else is below, and nothing follows before it is back.
-    fn stands_alone(&self, request: &Request) -> bool {
+    fn is_flush_barrier(&self, request: &Request) -> bool {
         self.queuing != Queuing::Scsi && request.op == Op::Flush
     }
 
     /// True if the request goes down after all that came before and before all that came after.
     fn is_ordered(&self, request: &Request) -> bool {
-        self.queuing == Queuing::Scsi && request.flags.has(Flags::ORDERED) && !self.heads_queue(request)
+        self.queuing == Queuing::Scsi && request.flags.has(Flags::ORDERED) && !self.is_head_of_queue(request)
     }
 
     /// Sectors of the next command for `lba..end`, split between physical sectors if possible.
-    fn piece(&self, lba: u64, end: u64) -> u32 {
+    fn piece_sectors(&self, lba: u64, end: u64) -> u32 {
         let most = lba.saturating_add(u64::from(self.spec.max_transfer));
         if end <= most {
             return (end - lba) as u32;
@@ -255,10 +255,10 @@ impl Driver {
     }
 
     /// The next instant at which something is due here.
-    fn own_event(&self) -> Instant {
+    fn next_own_event(&self) -> Instant {
         let alarm = self.alarms.front().map_or(Instant::FAR, |&(at, _)| at);
-        let may_send = !self.flushing && self.busy() < self.depth && self.plugged == Instant::FAR;
-        let scheduler = if may_send { self.scheduler.when() } else { Instant::FAR };
+        let may_send = !self.flushing && self.commands_below() < self.depth && self.plugged == Instant::FAR;
+        let scheduler = if may_send { self.scheduler.next_wakeup() } else { Instant::FAR };
         self.cut.min(self.plugged).min(alarm).min(scheduler)
     }
 
@@ -279,12 +279,12 @@ impl Driver {
         limit && command.stage == CommandStage::Below && command.request.tag == tag
     }
 
-    fn send(&mut self, crank: &mut Crank, now: Instant) -> bool {
-        if self.flushing && self.busy() == 0 {
+    fn send_next(&mut self, crank: &mut DriverContext, now: Instant) -> bool {
+        if self.flushing && self.commands_below() == 0 {
             self.flushing = false;
         }
-        self.release(crank, now);
-        if self.flushing || self.busy() >= self.depth {
+        self.release_held(crank, now);
+        if self.flushing || self.commands_below() >= self.depth {
             return false;
         }
         let Some(number) = self.next_command(now) else {
@@ -295,11 +295,11 @@ impl Driver {
         (command.stage, command.sent, command.request.tag) = (CommandStage::Below, now, tag);
         let mut request = command.request;
         if request.sectors == 0 {
-            request.lba = crank.slots[self.commands.first(number).parent].request.lba;
+            request.lba = crank.slots[self.commands.first_piece(number).parent].request.lba;
         }
         self.sent[tag as usize] = number;
-        self.most_below = self.most_below.max(self.busy());
-        self.flushing = self.stands_alone(&request);
+        self.most_below = self.most_below.max(self.commands_below());
+        self.flushing = self.is_flush_barrier(&request);
         if request.op != Op::Flush {
             self.head = request.end();
         }
@@ -307,7 +307,12 @@ impl Driver {
             // Landings of a merged command are reported under each request's own stamp. Also if the stamps are equal:
             // another command with the stamp may hold other writes of the same blocks.
             for piece in self.commands.pieces_of(number) {
-                crank.landings.note(request.stamp, piece.stamp, piece.lba, piece.lba + u64::from(piece.sectors));
+                crank.landings.note_carried(
+                    request.stamp,
+                    piece.stamp,
+                    piece.lba,
+                    piece.lba + u64::from(piece.sectors),
+                );
             }
         }
         if let Some(timeout) = self.spec.timeout {
@@ -321,7 +326,7 @@ impl Driver {
         if let Some(number) = self.urgent.pop_front() {
             return Some(number);
         }
-        if self.stays_plugged(now) {
+        if self.unplug_if_due(now) {
             return None;
         }
         let number = self.scheduler.next(now, self.head)?;
@@ -332,7 +337,7 @@ impl Driver {
     }
 
     /// Unplugs the queue if enough commands wait, the time is over, or a barrier waits. True if it stays plugged.
-    fn stays_plugged(&mut self, now: Instant) -> bool {
+    fn unplug_if_due(&mut self, now: Instant) -> bool {
         let enough = self.spec.plug.is_none_or(|plug| self.scheduler.len() >= plug.commands as usize);
         if self.plugged != Instant::FAR && (enough || self.plugged <= now || !self.held.is_empty()) {
             self.plugged = Instant::FAR;
@@ -342,21 +347,21 @@ impl Driver {
 
     /// Queues held requests: a flush once all before it are done, an ordered request once all before it are sent, the
     /// rest up to the next of these.
-    fn release(&mut self, crank: &mut Crank, now: Instant) {
+    fn release_held(&mut self, crank: &mut DriverContext, now: Instant) {
         while let Some(&parent) = self.held.front() {
             let request = crank.slots[parent].request;
-            let (alone, ordered) = (self.stands_alone(&request), self.is_ordered(&request));
+            let (alone, ordered) = (self.is_flush_barrier(&request), self.is_ordered(&request));
             let waits = !self.scheduler.is_empty();
             if self.flushing || (self.ordering && waits) {
                 return;
             }
-            Driver::passed(crank, now, parent);
-            if (alone && (self.busy() > 0 || waits)) || (ordered && waits) {
+            Driver::end_barrier_wait(crank, now, parent);
+            if (alone && (self.commands_below() > 0 || waits)) || (ordered && waits) {
                 return;
             }
             self.held.pop_front();
             self.ordering = ordered;
-            self.admit(crank, now, parent);
+            self.queue_request(crank, now, parent);
             if alone {
                 return;
             }
@@ -364,76 +369,82 @@ impl Driver {
     }
 
     /// Notes that the barriers before a held request have passed: from here on its wait is driver time.
-    fn passed(crank: &mut Crank, now: Instant, slot: u32) {
+    fn end_barrier_wait(crank: &mut DriverContext, now: Instant, slot: u32) {
         let held = &mut crank.slots[slot];
         if core::mem::take(&mut held.note.behind) {
-            held.account().ledger.until(Part::Flush, now);
+            held.account().ledger.book_until(Part::Flush, now);
         }
     }
 
     /// Handles a piece whose command is back. If it is the command's `last`, the completion may be reused.
-    fn piece_returned(&mut self, crank: &mut Crank, piece: RequestPiece, completion: &mut Completion, last: bool) {
+    fn finish_piece(
+        &mut self,
+        crank: &mut DriverContext,
+        piece: RequestPiece,
+        completion: &mut Completion,
+        last: bool,
+    ) {
         let (slot, now) = (piece.parent, completion.finished);
         let again = piece.tries <= self.spec.retries || self.spec.timeout.is_none();
         let parent = &mut crank.slots[slot];
         if completion.status == Status::Aborted && parent.status == Status::Done && again {
             parent.account().effort.add(&completion.effort);
-            return self.await_turn_alone(crank, now, piece);
+            return self.queue_piece_alone(crank, now, piece);
         }
         parent.note.left -= 1;
         if parent.note.left > 0 {
             parent.account().effort.add(&completion.effort);
-            parent.part_ended(completion.status);
+            parent.note_part_status(completion.status);
             return;
         }
         if last && parent.status == Status::Done && !parent.note.through {
             return crank.answer_with(slot, completion);
         }
-        parent.part_ended(completion.status);
-        crank.adopt(slot, completion);
+        parent.note_part_status(completion.status);
+        crank.adopt_completion(slot, completion);
         let parent = &mut crank.slots[slot];
         if core::mem::take(&mut parent.note.through) && parent.status == Status::Done {
             // The write is done; its flush goes down like any other.
             (parent.request.op, parent.request.sectors) = (Op::Flush, 0);
-            let held = self.stands_alone(&parent.request) || !self.held.is_empty();
-            return self.enqueue(crank, now, slot, held);
+            let held = self.is_flush_barrier(&parent.request) || !self.held.is_empty();
+            return self.hold_or_queue(crank, now, slot, held);
         }
         let status = parent.status;
-        crank.answer(now, slot, status);
+        crank.answer_request(now, slot, status);
     }
 
     /// Holds a request that waits as a barrier or behind one; queues any other, which goes down as there is room.
-    fn enqueue(&mut self, crank: &mut Crank, now: Instant, slot: u32, held: bool) {
-        match held && !self.heads_queue(&crank.slots[slot].request) {
-            true => self.hold(crank, slot),
-            false => self.admit(crank, now, slot),
+    fn hold_or_queue(&mut self, crank: &mut DriverContext, now: Instant, slot: u32, held: bool) {
+        match held && !self.is_head_of_queue(&crank.slots[slot].request) {
+            true => self.hold_back(crank, slot),
+            false => self.queue_request(crank, now, slot),
         }
     }
 
     /// Holds a request back: a barrier, or one behind it.
-    fn hold(&mut self, crank: &mut Crank, slot: u32) {
+    fn hold_back(&mut self, crank: &mut DriverContext, slot: u32) {
         let unfinished = self.ordering && !self.scheduler.is_empty();
         crank.slots[slot].note.behind = self.flushing || unfinished || !self.held.is_empty();
         self.held.push_back(slot);
     }
 
     /// Sends a piece again in a command of its own: its data below keep the stamp under which they went down.
-    fn await_turn_alone(&mut self, crank: &Crank, now: Instant, piece: RequestPiece) {
+    fn queue_piece_alone(&mut self, crank: &DriverContext, now: Instant, piece: RequestPiece) {
         let merge = core::mem::replace(&mut self.spec.merge, false);
-        self.await_turn(crank, now, piece);
+        self.queue_piece(crank, now, piece);
         self.spec.merge = merge;
     }
 
-    fn cut_power(&mut self, crank: &mut Crank, now: Instant) -> Result<(), ControlError> {
+    fn cut_power(&mut self, crank: &mut DriverContext, now: Instant) -> Result<(), ControlError> {
         self.cut = Instant::FAR;
-        let done = crank.obey(self, now, &Control::PowerCut);
+        let done = crank.apply_default_control(self, now, &Control::PowerCut);
         crank.collect_landings(self);
-        crank.landings.forget();
+        crank.landings.forget_all();
         done
     }
 
     /// Does what is due at `now`: unplugs the queue, cuts the supply, times commands out.
-    fn own_due(&mut self, crank: &mut Crank, now: Instant) {
+    fn handle_own_due(&mut self, crank: &mut DriverContext, now: Instant) {
         if self.plugged <= now {
             self.plugged = Instant::FAR;
         }
@@ -445,10 +456,10 @@ impl Driver {
             if !self.is_overdue(at, tag) {
                 continue;
             }
-            self.commands.count_try(self.sent[tag as usize]);
+            self.commands.count_timeout(self.sent[tag as usize]);
             let control = if self.queuing.is_ata() { Control::Reset } else { Control::Abort(tag) };
             crank.control(now, &control).expect("a command that is below");
-            crank.collect(self);
+            crank.collect_completions(self);
         }
     }
 }
@@ -463,68 +474,68 @@ impl HostLayer for Driver {
         Limits { max_transfer: u32::MAX, depth: room, fua, ..below }
     }
 
-    fn down(&mut self, crank: &mut Crank, now: Instant, slot: u32) -> Instant {
-        let (down, through) = self.policed(crank, crank.slots[slot].request);
+    fn accept_request(&mut self, crank: &mut DriverContext, now: Instant, slot: u32) -> Instant {
+        let (down, through) = self.apply_policies(crank, crank.slots[slot].request);
         let parent = &mut crank.slots[slot];
         (parent.request, parent.note.through) = (down, through);
         if self.cut != Instant::FAR {
-            crank.answer(now, slot, Status::PowerLost);
+            crank.answer_request(now, slot, Status::PowerLost);
         } else if down.op == Op::Flush && !self.forwards_flushes(crank) {
-            crank.answer(now, slot, Status::Done);
+            crank.answer_request(now, slot, Status::Done);
         } else {
-            let barrier = self.stands_alone(&down) || self.is_ordered(&down);
+            let barrier = self.is_flush_barrier(&down) || self.is_ordered(&down);
             let waits = !self.scheduler.is_empty();
             let held = barrier || !self.held.is_empty() || self.flushing || (self.ordering && waits);
-            self.enqueue(crank, now, slot, held);
+            self.hold_or_queue(crank, now, slot, held);
         }
         if self.is_full() { Instant::FAR } else { now }
     }
 
     #[inline(always)]
-    fn up(&mut self, crank: &mut Crank, completion: &mut Completion) -> Instant {
+    fn handle_completion(&mut self, crank: &mut DriverContext, completion: &mut Completion) -> Instant {
         let number = self.sent[completion.tag as usize];
         self.idle_tags.push(completion.tag);
-        self.scheduler.completed(completion.finished, &self.commands.get(number).request);
+        self.scheduler.note_completion(completion.finished, &self.commands.get(number).request);
         let now = completion.finished;
         self.longest = self.longest.max(now.since(self.commands.get(number).sent));
         self.aborted |= completion.status == Status::Aborted;
-        let mut piece = self.commands.first(number);
+        let mut piece = self.commands.first_piece(number);
         loop {
-            let next = self.commands.after(&piece);
-            self.piece_returned(crank, piece, completion, next.is_none());
+            let next = self.commands.take_next_piece(&piece);
+            self.finish_piece(crank, piece, completion, next.is_none());
             let Some(next) = next else { break };
             // The first is charged for the command that served all of them.
             completion.effort = Effort::NONE;
             piece = next;
         }
-        self.commands.free(number);
+        self.commands.free_number(number);
         self.forget_alarms();
         now
     }
 
     #[inline(always)]
-    fn turn(&mut self, crank: &mut Crank, now: Instant) -> Instant {
-        if self.send(crank, now) {
-            let more = !self.is_full() && self.something_waits();
-            return if more { now } else { self.own_event().max(now) };
+    fn run_due_work(&mut self, crank: &mut DriverContext, now: Instant) -> Instant {
+        if self.send_next(crank, now) {
+            let more = !self.is_full() && self.has_waiting();
+            return if more { now } else { self.next_own_event().max(now) };
         }
-        let next = self.own_event();
+        let next = self.next_own_event();
         if next <= now {
-            self.own_due(crank, now);
+            self.handle_own_due(crank, now);
         }
         next
     }
 
-    fn held(&self, crank: &Crank) -> Vec<u32> {
-        crank.live().collect()
+    fn held_slots(&self, crank: &DriverContext) -> Vec<u32> {
+        crank.live_slots().collect()
     }
 
     /// Takes a request's pieces out of the waiting commands. Other pieces in these commands go on waiting.
-    fn withdraw(&mut self, crank: &mut Crank, now: Instant, slot: u32, status: Status) -> bool {
+    fn withdraw_request(&mut self, crank: &mut DriverContext, now: Instant, slot: u32, status: Status) -> bool {
         self.held.retain(|&other| other != slot);
-        Driver::passed(crank, now, slot);
+        Driver::end_barrier_wait(crank, now, slot);
         let mut below = 0;
-        for number in self.commands.of(slot) {
+        for number in self.commands.numbers_for_request(slot) {
             if self.commands.get(number).stage == CommandStage::Below {
                 below += self.commands.pieces_of(number).filter(|piece| piece.parent == slot).count() as u32;
                 continue;
@@ -533,14 +544,14 @@ impl HostLayer for Driver {
             self.scheduler.remove(number, &request);
             self.neighbours.remove(number, &request);
             self.urgent.retain(|&other| other != number);
-            let mut next = Some(self.commands.first(number));
+            let mut next = Some(self.commands.first_piece(number));
             while let Some(piece) = next {
                 if piece.parent != slot {
-                    self.await_turn_alone(crank, now, piece);
+                    self.queue_piece_alone(crank, now, piece);
                 }
-                next = self.commands.after(&piece);
+                next = self.commands.take_next_piece(&piece);
             }
-            self.commands.free(number);
+            self.commands.free_number(number);
         }
         crank.slots[slot].status = status;
         crank.slots[slot].note.left = below;
@@ -548,36 +559,48 @@ impl HostLayer for Driver {
     }
 
     /// Leaves out commands shared with other requests: they go on, and the answer waits for them.
-    fn below(&self, _: &Crank, slot: u32) -> Vec<u32> {
-        let commands = self.commands.of(slot).into_iter().map(|number| (number, self.commands.get(number)));
+    fn tags_to_abort(&self, _: &DriverContext, slot: u32) -> Vec<u32> {
+        let commands =
+            self.commands.numbers_for_request(slot).into_iter().map(|number| (number, self.commands.get(number)));
         let below = commands.filter(|(_, command)| command.stage == CommandStage::Below);
         let alone = below.filter(|&(number, _)| self.commands.pieces_of(number).all(|piece| piece.parent == slot));
         alone.map(|(_, command)| command.request.tag).collect()
     }
 
-    fn asked(&self, now: Instant) -> Asked {
+    fn setting_use(&self, now: Instant) -> SettingUse {
         let below = (0..self.sent.len() as u32).filter(|tag| !self.idle_tags.contains(tag));
         let age = |tag: u32| now.saturating_since(self.commands.get(self.sent[tag as usize]).sent);
-        Asked {
-            waiting: self.scheduler.most(),
+        SettingUse {
+            waiting: self.scheduler.most_waiting(),
             below: self.most_below,
             longest: below.map(age).fold(self.longest, Span::max),
             again: self.aborted,
-            ..Asked::NOTHING
+            ..SettingUse::NOTHING
         }
     }
 
-    fn set(&mut self, _: &mut Crank, _: Instant, key: &str, value: &str) -> Result<(), ControlError> {
+    fn change_setting(
+        &mut self,
+        _: &mut DriverContext,
+        _: Instant,
+        key: &str,
+        value: &str,
+    ) -> Result<(), ControlError> {
         if key != "depth" {
-            return self.spec.set(key, value);
+            return self.spec.change_setting(key, value);
         }
         let depth = value.parse().ok().filter(|depth| (1..=self.sent.len() as u32).contains(depth));
         self.depth = depth.ok_or(ControlError::BadValue)?;
         Ok(())
     }
 
-    fn obey(&mut self, crank: &mut Crank, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
-        match (control, self.spec.at_power_off()) {
+    fn apply_control(
+        &mut self,
+        crank: &mut DriverContext,
+        now: Instant,
+        control: &Control<'_>,
+    ) -> Result<(), ControlError> {
+        match (control, self.spec.effective_power_off()) {
             (Control::PowerCut, _) | (Control::PowerOff, PowerOffPolicy::AtOnce) => self.cut_power(crank, now),
             (Control::PowerOff, PowerOffPolicy::Pause(pause)) => {
                 self.cut = self.cut.min(now + pause);
@@ -585,9 +608,9 @@ impl HostLayer for Driver {
             }
             (Control::PowerOn, _) => {
                 self.cut = Instant::FAR;
-                crank.obey(self, now, control)
+                crank.apply_default_control(self, now, control)
             }
-            _ => crank.obey(self, now, control),
+            _ => crank.apply_default_control(self, now, control),
         }
     }
 }

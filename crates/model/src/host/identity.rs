@@ -11,7 +11,7 @@ pub struct IdentityLayer;
 
 impl IdentityLayer {
     /// An identity above `below`.
-    pub fn above(below: Box<dyn Device>) -> LayeredDevice<IdentityLayer> {
+    pub fn build_above(below: Box<dyn Device>) -> LayeredDevice<IdentityLayer> {
         let room = below.limits(0).depth;
         LayeredDevice::new(IdentityLayer, room, below)
     }

@@ -1,24 +1,24 @@
 //! The work that all layers share: requests and their accounts, answers, aborts, landings, and stepping the device below.
 //!
-//! Each layer's own work is in its own file, as a [`HostLayer`]: on a request's way [`down`](HostLayer::down), on a
-//! completion's way [`up`](HostLayer::up), at its [`turn`](HostLayer::turn), on a control. Events without a method
+//! Each layer's own work is in its own file, as a [`HostLayer`]: on a request's way [`accept_request`](HostLayer::accept_request), on a
+//! completion's way [`handle_completion`](HostLayer::handle_completion), at its [`run_due_work`](HostLayer::run_due_work), on a control. Events without a method
 //! of the layer pass through ([`IdentityLayer`](super::identity::IdentityLayer) has none). A [`LayeredDevice`] joins a layer
 //! to the device below, and decides when to call each.
 //!
 //! | event | call |
 //! |---|---|
-//! | a request has come and there is room for it | `down`, once |
-//! | commands are back | `up`, for all that came back together, in order |
-//! | the layer's turn is due | `turn`, until it has nothing more to do at that instant |
-//! | an abort, a reset, a power cut | `held`, `withdraw`, `below`: the layer's parts of a request, here and below |
-//! | a setting of its own | `set`; `obey` for layers that treat a control in their own way |
-//! | a landing below | `landed`, to report it in addresses and stamps of the requests from above |
+//! | a request has come and there is room for it | `accept_request`, once |
+//! | commands are back | `handle_completion`, for all that came back together, in order |
+//! | the layer's run_due_work is due | `turn`, until it has nothing more to do at that instant |
+//! | an abort, a reset, a power cut | `held_slots`, `withdraw_request`, `tags_to_abort`: the layer's parts of a request, here and below |
+//! | a setting of its own | `change_setting`; `apply_control` for layers that treat a control in their own way |
+//! | a landing below | `report_landing`, to report it in addresses and stamps of the requests from above |
 //!
 //! The first three return when the layer wants its turn; it gets it then at the latest.
 //!
 //! Accounts are copied as little as possible. A completion that directly answers a request stays in place, and the
-//! layer adds its own time to it ([`Crank::answer_with`]). Only if a request is answered later, or by several commands,
-//! the layer keeps an [`Account`] ([`Crank::adopt`], then [`Crank::answer`]).
+//! layer adds its own time to it ([`HostLayerContext::answer_with`]). Only if a request is answered later, or by several commands,
+//! the layer keeps an [`Account`] ([`HostLayerContext::adopt_completion`], then [`HostLayerContext::answer_request`]).
 //!
 //! The path of a request does not allocate once as many requests have been in flight together.
 
@@ -29,7 +29,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::carried::CarriedWrites;
-use crate::block::asked::Asked;
+use crate::block::asked::SettingUse;
 use crate::block::busy::BusyCurve;
 use crate::block::{Completion, Control, ControlError, Device, DeviceProgress, Landing, Limits, Request, Status};
 use crate::record::{Account, DriveLog, Part};
@@ -42,7 +42,7 @@ pub trait HostLayer: Sized {
     type Note: Copy + Default;
     /// The part that a request's time in the layer counts as.
     const PART: Part;
-    /// The prefix of its settings, `NAME.key`, unless it has another name ([`LayeredDevice::called`]).
+    /// The prefix of its settings, `NAME.key`, unless it has another name ([`LayeredDevice::with_name`]).
     const NAME: &'static str;
 
     /// The capabilities, if it accepts `room` requests at once above a device with those of `below`.
@@ -51,82 +51,99 @@ pub trait HostLayer: Sized {
     }
 
     /// True if there is room for a request. There must be when nothing is in flight.
-    fn has_room(&self, crank: &Crank<Self>, request: &Request) -> bool {
+    fn has_room(&self, crank: &HostLayerContext<Self>, request: &Request) -> bool {
         let _ = request;
         crank.in_flight() < crank.room
     }
 
     /// Handles a request that has come, in `slot`.
-    fn down(&mut self, crank: &mut Crank<Self>, now: Instant, slot: u32) -> Instant {
-        crank.pass(now, slot);
+    fn accept_request(&mut self, crank: &mut HostLayerContext<Self>, now: Instant, slot: u32) -> Instant {
+        crank.pass_down(now, slot);
         Instant::FAR
     }
 
     /// Handles a command that is back under the tag with which it was sent. If the completion is the answer, it stays
     /// in its place.
-    fn up(&mut self, crank: &mut Crank<Self>, completion: &mut Completion) -> Instant {
+    fn handle_completion(&mut self, crank: &mut HostLayerContext<Self>, completion: &mut Completion) -> Instant {
         crank.answer_with(completion.tag, completion);
         Instant::FAR
     }
 
     /// Does what is due at `now`, or a part of it; returns `now` if there may be more.
-    fn turn(&mut self, crank: &mut Crank<Self>, now: Instant) -> Instant {
+    fn run_due_work(&mut self, crank: &mut HostLayerContext<Self>, now: Instant) -> Instant {
         let _ = (crank, now);
         Instant::FAR
     }
 
     /// The slots of its requests, in the order in which a reset ends them.
-    fn held(&self, crank: &Crank<Self>) -> Vec<u32> {
+    fn held_slots(&self, crank: &HostLayerContext<Self>) -> Vec<u32> {
         let _ = crank;
         Vec::new()
     }
 
     /// Removes a request that ends with `status` from all queues here. True if no part of it is below.
-    fn withdraw(&mut self, crank: &mut Crank<Self>, now: Instant, slot: u32, status: Status) -> bool {
+    fn withdraw_request(
+        &mut self,
+        crank: &mut HostLayerContext<Self>,
+        now: Instant,
+        slot: u32,
+        status: Status,
+    ) -> bool {
         let _ = (crank, now, slot, status);
         false
     }
 
     /// The tags of the commands below that end when the request in `slot` is aborted.
-    fn below(&self, crank: &Crank<Self>, slot: u32) -> Vec<u32> {
+    fn tags_to_abort(&self, crank: &HostLayerContext<Self>, slot: u32) -> Vec<u32> {
         let _ = crank;
         alloc::vec![slot]
     }
 
     /// Changes a setting of its own.
-    fn set(&mut self, crank: &mut Crank<Self>, now: Instant, key: &str, value: &str) -> Result<(), ControlError> {
+    fn change_setting(
+        &mut self,
+        crank: &mut HostLayerContext<Self>,
+        now: Instant,
+        key: &str,
+        value: &str,
+    ) -> Result<(), ControlError> {
         let _ = (crank, now, key, value);
         Err(ControlError::UnknownKey)
     }
 
     /// Reports a landing below in addresses and stamps of the requests from above.
-    fn landed(&mut self, crank: &mut Crank<Self>, landing: Landing) {
-        crank.landings.translate(landing);
+    fn report_landing(&mut self, crank: &mut HostLayerContext<Self>, landing: Landing) {
+        crank.landings.translate_landing(landing);
     }
 
     /// Reports the stamps of writes that may still land; the requests in flight here are reported without it.
-    fn unsettled(&self, crank: &Crank<Self>, tell: &mut dyn FnMut(u64)) {
-        crank.unsettled_below(tell);
+    fn report_unsettled(&self, crank: &HostLayerContext<Self>, tell: &mut dyn FnMut(u64)) {
+        crank.report_unsettled_below(tell);
     }
 
     /// The log of the drives below, with the layer's own counts.
-    fn log(&self, below: DriveLog) -> DriveLog {
+    fn extend_log(&self, below: DriveLog) -> DriveLog {
         below
     }
 
-    /// The use of the layer's own settings by `now`, as far as [`Asked`] tracks them.
-    fn asked(&self, _now: Instant) -> Asked {
-        Asked::NOTHING
+    /// The use of the layer's own settings by `now`, as far as [`SettingUse`] tracks them.
+    fn setting_use(&self, _now: Instant) -> SettingUse {
+        SettingUse::NOTHING
     }
 
     /// The load of the layer's own cores until `now`.
-    fn cores(&self, _now: Instant) -> Option<BusyCurve> {
+    fn core_load(&self, _now: Instant) -> Option<BusyCurve> {
         None
     }
 
     /// Applies a control.
-    fn obey(&mut self, crank: &mut Crank<Self>, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
-        crank.obey(self, now, control)
+    fn apply_control(
+        &mut self,
+        crank: &mut HostLayerContext<Self>,
+        now: Instant,
+        control: &Control<'_>,
+    ) -> Result<(), ControlError> {
+        crank.apply_default_control(self, now, control)
     }
 }
 
@@ -151,7 +168,7 @@ pub struct HeldRequest<N> {
 
 impl<N: Default> HeldRequest<N> {
     /// A placeholder.
-    fn none() -> HeldRequest<N> {
+    fn placeholder() -> HeldRequest<N> {
         let (note, account, came) = (N::default(), Account::open(Instant::ZERO), Instant::ZERO);
         HeldRequest {
             request: Request::NONE,
@@ -167,7 +184,7 @@ impl<N: Default> HeldRequest<N> {
 
     /// Starts a request in `slot`, in place of a finished one: it is too large to move.
     #[inline(always)]
-    fn begin(&mut self, now: Instant, slot: u32, request: Request) {
+    fn begin_request(&mut self, now: Instant, slot: u32, request: Request) {
         self.tag = request.tag;
         self.request = request;
         self.request.tag = slot;
@@ -181,7 +198,7 @@ impl<N: Default> HeldRequest<N> {
 
 impl<N> HeldRequest<N> {
     /// Notes that a part of it has ended with `status`; the first error counts.
-    pub fn part_ended(&mut self, status: Status) {
+    pub fn note_part_status(&mut self, status: Status) {
         if self.status == Status::Done {
             self.status = status;
         }
@@ -198,7 +215,7 @@ impl<N> HeldRequest<N> {
 
     /// Writes the answer over a completion that is no longer needed.
     #[inline]
-    fn put(&self, answer: &mut Completion) {
+    fn write_answer(&self, answer: &mut Completion) {
         let Account { ledger, effort } = &self.account;
         answer.tag = self.tag;
         answer.status = self.status;
@@ -209,7 +226,7 @@ impl<N> HeldRequest<N> {
 }
 
 /// The context of a layer's work.
-pub struct Crank<L: HostLayer> {
+pub struct HostLayerContext<L: HostLayer> {
     /// Requests from above, by slot.
     pub slots: Slab<HeldRequest<L::Note>>,
     /// Landings on their way up.
@@ -233,7 +250,7 @@ pub struct Crank<L: HostLayer> {
     name: Cow<'static, str>,
 }
 
-impl<L: HostLayer> Crank<L> {
+impl<L: HostLayer> HostLayerContext<L> {
     /// The capabilities of `unit` of the device below.
     pub fn limits(&self, unit: u8) -> Limits {
         self.below.limits(unit)
@@ -247,7 +264,7 @@ impl<L: HostLayer> Crank<L> {
     /// How many requests from above are unanswered.
     #[inline]
     pub fn in_flight(&self) -> u32 {
-        self.slots.taken()
+        self.slots.places_in_use()
     }
 
     /// Sends a command down. The device below has room for as many as it reported.
@@ -257,7 +274,7 @@ impl<L: HostLayer> Crank<L> {
     }
 
     /// Sends the request in `slot` down unchanged.
-    pub fn pass(&mut self, now: Instant, slot: u32) {
+    pub fn pass_down(&mut self, now: Instant, slot: u32) {
         self.submit(now, self.slots[slot].request);
     }
 
@@ -269,13 +286,13 @@ impl<L: HostLayer> Crank<L> {
 
     /// Adds the time and effort of a command to its request; the wait before it was spent here.
     #[inline]
-    pub fn adopt(&mut self, slot: u32, completion: &Completion) {
+    pub fn adopt_completion(&mut self, slot: u32, completion: &Completion) {
         let held = &mut self.slots[slot];
         if held.written {
-            return held.account.adopt(L::PART, completion);
+            return held.account.book_child(L::PART, completion);
         }
         held.written = true;
-        held.account = Account::of(completion);
+        held.account = Account::from_completion(completion);
         held.account.ledger.extend_back(L::PART, held.came);
     }
 
@@ -285,9 +302,9 @@ impl<L: HostLayer> Crank<L> {
     pub fn answer_with(&mut self, slot: u32, completion: &mut Completion) {
         let held = &mut self.slots[slot];
         if held.written {
-            held.account.adopt(L::PART, completion);
+            held.account.book_child(L::PART, completion);
             held.status = completion.status;
-            held.put(completion);
+            held.write_answer(completion);
         } else {
             completion.extend_back(L::PART, held.came);
             completion.tag = held.tag;
@@ -298,10 +315,10 @@ impl<L: HostLayer> Crank<L> {
 
     /// Ends the request in `slot` at `now`; time not accounted for was spent here.
     #[inline]
-    pub fn answer(&mut self, now: Instant, slot: u32, status: Status) {
+    pub fn answer_request(&mut self, now: Instant, slot: u32, status: Status) {
         debug_assert!(self.answered.is_none(), "answered in order");
         let held = &mut self.slots[slot];
-        held.account().ledger.until(L::PART, now);
+        held.account().ledger.book_until(L::PART, now);
         (held.status, held.live) = (status, false);
         self.slots.free(slot);
         self.answers += 1;
@@ -309,10 +326,10 @@ impl<L: HostLayer> Crank<L> {
 
     /// Writes the next answer, which exists, to `answer`.
     #[inline(always)]
-    fn poll(&mut self, answer: &mut Completion) {
+    fn write_next_answer(&mut self, answer: &mut Completion) {
         match self.ready.pop_front() {
             Some(kept) => *answer = kept,
-            None => self.slots[self.slots.freed(self.answers)].put(answer),
+            None => self.slots[self.slots.nth_last_freed(self.answers)].write_answer(answer),
         }
         self.answers -= 1;
     }
@@ -322,7 +339,7 @@ impl<L: HostLayer> Crank<L> {
     fn keep_answers(&mut self) {
         for last in (1..=self.answers - self.ready.len() as u32).rev() {
             let mut answer = Completion::NONE;
-            self.slots[self.slots.freed(last)].put(&mut answer);
+            self.slots[self.slots.nth_last_freed(last)].write_answer(&mut answer);
             self.ready.push_back(answer);
         }
     }
@@ -333,45 +350,45 @@ impl<L: HostLayer> Crank<L> {
     }
 
     /// The slots of unanswered requests, rising.
-    pub fn live(&self) -> impl Iterator<Item = u32> {
+    pub fn live_slots(&self) -> impl Iterator<Item = u32> {
         (0..self.slots.len()).filter(|&slot| self.slots[slot].live)
     }
 
     /// Handles the completions from below.
     #[inline(never)]
-    pub fn collect(&mut self, layer: &mut L) {
+    pub fn collect_completions(&mut self, layer: &mut L) {
         self.collect_landings(layer);
         while let Some(completion) = &mut self.below.poll_completion() {
-            if let Some(slot) = self.come_up(layer, completion) {
-                self.keep(slot, completion);
+            if let Some(slot) = self.pass_to_layer(layer, completion) {
+                self.keep_answer(slot, completion);
             }
         }
     }
 
     /// Passes a completion to the layer; returns the slot that it directly answers, if any.
     #[inline(always)]
-    fn come_up(&mut self, layer: &mut L, completion: &mut Completion) -> Option<u32> {
-        let turn = layer.up(self, completion);
+    fn pass_to_layer(&mut self, layer: &mut L, completion: &mut Completion) -> Option<u32> {
+        let turn = layer.handle_completion(self, completion);
         self.own_next = self.own_next.min(turn);
         self.answered.take()
     }
 
     /// True if the completion itself is the next answer to be polled.
     #[inline(always)]
-    fn pass_on(&mut self, layer: &mut L, completion: &mut Completion) -> bool {
-        let Some(slot) = self.come_up(layer, completion) else { return false };
+    fn pass_up(&mut self, layer: &mut L, completion: &mut Completion) -> bool {
+        let Some(slot) = self.pass_to_layer(layer, completion) else { return false };
         let next = self.answers == 0;
         match next {
             true => self.slots.free(slot),
-            false => self.keep(slot, completion),
+            false => self.keep_answer(slot, completion),
         }
         next
     }
 
     /// Keeps the answer to the request in `slot` until it is polled.
-    fn keep(&mut self, slot: u32, answer: &Completion) {
+    fn keep_answer(&mut self, slot: u32, answer: &Completion) {
         let held = &mut self.slots[slot];
-        (held.account, held.status) = (Account::of(answer), answer.status);
+        (held.account, held.status) = (Account::from_completion(answer), answer.status);
         self.slots.free(slot);
         self.answers += 1;
     }
@@ -387,52 +404,57 @@ impl<L: HostLayer> Crank<L> {
     #[inline(never)]
     fn take_landings(&mut self, layer: &mut L) {
         while let Some(landing) = self.below.poll_landing() {
-            layer.landed(self, landing);
+            layer.report_landing(self, landing);
         }
-        if self.landings.are_many() {
+        if self.landings.is_scan_due() {
             let mut unsettled = BTreeSet::new();
-            self.unsettled_below(&mut |stamp| unsettled.extend([stamp]));
-            self.landings.keep(&unsettled);
+            self.report_unsettled_below(&mut |stamp| unsettled.extend([stamp]));
+            self.landings.keep_unsettled(&unsettled);
         }
     }
 
     /// Reports the stamps of commands below that may still land.
-    pub fn unsettled_below(&self, tell: &mut dyn FnMut(u64)) {
-        self.below.unsettled(tell);
+    pub fn report_unsettled_below(&self, tell: &mut dyn FnMut(u64)) {
+        self.below.report_unsettled(tell);
     }
 
     /// Ends the request in `slot` as far as it is here.
-    pub fn end(&mut self, layer: &mut L, now: Instant, slot: u32, status: Status) {
-        if self.slots[slot].live && layer.withdraw(self, now, slot, status) {
-            self.answer(now, slot, status);
+    pub fn end_request(&mut self, layer: &mut L, now: Instant, slot: u32, status: Status) {
+        if self.slots[slot].live && layer.withdraw_request(self, now, slot, status) {
+            self.answer_request(now, slot, status);
         }
     }
 
     /// Applies a control as layers do by default.
-    pub fn obey(&mut self, layer: &mut L, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+    pub fn apply_default_control(
+        &mut self,
+        layer: &mut L,
+        now: Instant,
+        control: &Control<'_>,
+    ) -> Result<(), ControlError> {
         match *control {
-            Control::Abort(tag) => self.abort(layer, now, tag),
+            Control::Abort(tag) => self.abort_request(layer, now, tag),
             Control::Reset | Control::PowerCut => {
                 let cut = matches!(control, Control::PowerCut);
                 let status = if cut { Status::PowerLost } else { Status::Aborted };
-                for slot in layer.held(self) {
-                    self.end(layer, now, slot, status);
+                for slot in layer.held_slots(self) {
+                    self.end_request(layer, now, slot, status);
                 }
                 self.control(now, control)
             }
             Control::Set { key, value } => match key.strip_prefix(&*self.name).and_then(|key| key.strip_prefix('.')) {
-                Some(own) => layer.set(self, now, own, value),
+                Some(own) => layer.change_setting(self, now, own, value),
                 None => self.control(now, control),
             },
             Control::PowerOff | Control::PowerOn => self.control(now, control),
         }
     }
 
-    fn abort(&mut self, layer: &mut L, now: Instant, tag: u32) -> Result<(), ControlError> {
-        let slot = self.live().find(|&slot| self.slots[slot].tag == tag).ok_or(ControlError::UnknownTag)?;
-        let below = layer.below(self, slot);
-        if layer.withdraw(self, now, slot, Status::Aborted) {
-            self.answer(now, slot, Status::Aborted);
+    fn abort_request(&mut self, layer: &mut L, now: Instant, tag: u32) -> Result<(), ControlError> {
+        let slot = self.live_slots().find(|&slot| self.slots[slot].tag == tag).ok_or(ControlError::UnknownTag)?;
+        let below = layer.tags_to_abort(self, slot);
+        if layer.withdraw_request(self, now, slot, Status::Aborted) {
+            self.answer_request(now, slot, Status::Aborted);
             return Ok(());
         }
         let mut aborted = false;
@@ -451,14 +473,14 @@ impl<L: HostLayer> Crank<L> {
 /// A layer with the device below it.
 pub struct LayeredDevice<L: HostLayer> {
     layer: L,
-    crank: Crank<L>,
+    crank: HostLayerContext<L>,
 }
 
 impl<L: HostLayer> LayeredDevice<L> {
     /// `layer`, accepting `room` requests at once, above `below`.
     pub fn new(layer: L, room: u32, below: Box<dyn Device>) -> LayeredDevice<L> {
         let below_next = below.poll_timeout().unwrap_or(Instant::FAR);
-        let crank = Crank {
+        let crank = HostLayerContext {
             slots: Slab::with_capacity(room as usize),
             landings: CarriedWrites::default(),
             below,
@@ -476,7 +498,7 @@ impl<L: HostLayer> LayeredDevice<L> {
 
     /// Gives the layer another name in keys, as one of several of its kind.
     #[must_use]
-    pub fn called(mut self, name: &str) -> LayeredDevice<L> {
+    pub fn with_name(mut self, name: &str) -> LayeredDevice<L> {
         if name != L::NAME {
             self.crank.name = Cow::Owned(String::from(name));
         }
@@ -489,28 +511,28 @@ impl<L: HostLayer> LayeredDevice<L> {
     }
 
     /// The layer and its context, before the first request.
-    pub(super) fn parts(&mut self) -> (&mut L, &mut Crank<L>) {
+    pub(super) fn parts_mut(&mut self) -> (&mut L, &mut HostLayerContext<L>) {
         (&mut self.layer, &mut self.crank)
     }
 
     /// Handles what has come back, does what is due at `now`, and sends commands down.
     #[inline(always)]
-    fn settle(&mut self, now: Instant) {
+    fn settle_instant(&mut self, now: Instant) {
         let LayeredDevice { layer, crank } = self;
         while crank.called || crank.own_next <= now {
             if core::mem::take(&mut crank.called) {
-                crank.collect(layer);
+                crank.collect_completions(layer);
                 crank.below_next = crank.below.poll_timeout().unwrap_or(Instant::FAR);
             } else {
-                crank.own_next = layer.turn(crank, now);
+                crank.own_next = layer.run_due_work(crank, now);
             }
         }
     }
 
     /// Does what is due by `now`, instant after instant.
-    fn step(&mut self, now: Instant) {
+    fn step_to(&mut self, now: Instant) {
         loop {
-            let next = self.soonest();
+            let next = self.next_instant();
             if next > now || next == Instant::FAR {
                 return;
             }
@@ -518,13 +540,13 @@ impl<L: HostLayer> LayeredDevice<L> {
                 self.crank.below.handle_timeout(next);
                 self.crank.called = true;
             }
-            self.settle(next);
+            self.settle_instant(next);
         }
     }
 
     /// When something happens here or below.
     #[inline]
-    fn soonest(&self) -> Instant {
+    fn next_instant(&self) -> Instant {
         self.crank.own_next.min(self.crank.below_next)
     }
 }
@@ -532,8 +554,8 @@ impl<L: HostLayer> LayeredDevice<L> {
 impl<L: HostLayer> LayeredDevice<L> {
     /// When to call next: at once if something can be polled.
     #[inline]
-    fn call_at(&self, now: Instant) -> Instant {
-        if self.crank.answers > 0 { now } else { self.soonest() }
+    fn next_call(&self, now: Instant) -> Instant {
+        if self.crank.answers > 0 { now } else { self.next_instant() }
     }
 }
 
@@ -551,35 +573,35 @@ impl<L: HostLayer> Device for LayeredDevice<L> {
         if crank.answers > 0 {
             crank.keep_answers();
         }
-        let slot = crank.slots.claim(HeldRequest::none);
-        crank.slots[slot].begin(now, slot, request);
-        let turn = layer.down(crank, now, slot);
+        let slot = crank.slots.claim_place(HeldRequest::placeholder);
+        crank.slots[slot].begin_request(now, slot, request);
+        let turn = layer.accept_request(crank, now, slot);
         crank.own_next = crank.own_next.min(turn);
-        self.settle(now);
-        Ok(self.call_at(now))
+        self.settle_instant(now);
+        Ok(self.next_call(now))
     }
 
     fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
         self.handle_timeout(now);
         let LayeredDevice { layer, crank } = self;
-        let done = layer.obey(crank, now, control);
+        let done = layer.apply_control(crank, now, control);
         if let (Control::Set { key: "landings", value }, Ok(())) = (control, done) {
             crank.landings = CarriedWrites::new(*value == "on");
         }
         crank.own_next = now;
-        self.settle(now);
+        self.settle_instant(now);
         done
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
-        let next = self.soonest();
+        let next = self.next_instant();
         (next != Instant::FAR).then_some(next)
     }
 
     #[inline(always)]
     fn handle_timeout(&mut self, now: Instant) {
-        if self.soonest() <= now {
-            self.step(now);
+        if self.next_instant() <= now {
+            self.step_to(now);
         }
     }
 
@@ -588,39 +610,39 @@ impl<L: HostLayer> Device for LayeredDevice<L> {
             return None;
         }
         let mut answer = Completion::NONE;
-        self.crank.poll(&mut answer);
+        self.crank.write_next_answer(&mut answer);
         Some(answer)
     }
 
-    fn log(&self) -> DriveLog {
-        self.layer.log(self.crank.below.log())
+    fn drive_log(&self) -> DriveLog {
+        self.layer.extend_log(self.crank.below.drive_log())
     }
 
-    fn asked(&self, now: Instant) -> Asked {
-        self.layer.asked(now).and(self.crank.below.asked(now))
+    fn setting_use(&self, now: Instant) -> SettingUse {
+        self.layer.setting_use(now).merged_with(self.crank.below.setting_use(now))
     }
 
-    fn cores(&self, now: Instant) -> Option<BusyCurve> {
-        self.layer.cores(now).or_else(|| self.crank.below.cores(now))
+    fn core_load(&self, now: Instant) -> Option<BusyCurve> {
+        self.layer.core_load(now).or_else(|| self.crank.below.core_load(now))
     }
 
     fn poll_landing(&mut self) -> Option<Landing> {
         self.crank.collect_landings(&mut self.layer);
-        self.crank.landings.poll()
+        self.crank.landings.pop_landing()
     }
 
-    fn unsettled(&self, tell: &mut dyn FnMut(u64)) {
+    fn report_unsettled(&self, tell: &mut dyn FnMut(u64)) {
         let LayeredDevice { layer, crank } = self;
-        crank.live().for_each(|slot| tell(crank.slots[slot].request.stamp));
-        crank.landings.unsettled(tell);
-        layer.unsettled(crank, tell);
+        crank.live_slots().for_each(|slot| tell(crank.slots[slot].request.stamp));
+        crank.landings.report_stamps(tell);
+        layer.report_unsettled(crank, tell);
     }
 
     fn proceed_into(&mut self, until: Instant, answer: &mut Completion) -> DeviceProgress {
         loop {
             if self.crank.answers > 0 {
-                self.crank.poll(answer);
-                return DeviceProgress { answered: true, next: self.call_at(answer.finished) };
+                self.crank.write_next_answer(answer);
+                return DeviceProgress { answered: true, next: self.next_call(answer.finished) };
             }
             let LayeredDevice { layer, crank } = self;
             let mut at = crank.own_next;
@@ -633,16 +655,16 @@ impl<L: HostLayer> Device for LayeredDevice<L> {
                 if below.answered {
                     at = answer.finished;
                     crank.called = below.next <= at;
-                    passes = crank.pass_on(layer, answer);
+                    passes = crank.pass_up(layer, answer);
                 }
             }
             if at > until || at == Instant::FAR {
-                return DeviceProgress { answered: false, next: self.soonest() };
+                return DeviceProgress { answered: false, next: self.next_instant() };
             }
-            self.settle(at);
+            self.settle_instant(at);
             self.handle_timeout(at);
             if passes {
-                return DeviceProgress { answered: true, next: self.call_at(at) };
+                return DeviceProgress { answered: true, next: self.next_call(at) };
             }
         }
     }

@@ -9,13 +9,13 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use crate::block::asked::Asked;
+use crate::block::asked::SettingUse;
 use crate::block::{Completion, Control, ControlError, Device, DeviceProgress, Landing, Limits, Request, Status};
 use crate::record::{DriveLog, Effort, Parts};
 use crate::time::Instant;
 
 /// A device among several.
-struct Member {
+struct PortDevice {
     device: Box<dyn Device>,
     /// When it next acts by itself; `FAR` if it does not.
     next: Instant,
@@ -25,7 +25,7 @@ struct Member {
 
 /// Devices side by side.
 pub struct Ports {
-    members: Vec<Member>,
+    members: Vec<PortDevice>,
     /// The earliest of their instants.
     next: Instant,
     ready: VecDeque<Completion>,
@@ -36,19 +36,19 @@ pub struct Ports {
 impl Ports {
     /// The devices as the units 0, 1, …; there is at least one.
     pub fn new(members: Vec<Box<dyn Device>>) -> Ports {
-        Ports::of(members.into_iter().map(|device| (device, 1)).collect())
+        Ports::with_drive_counts(members.into_iter().map(|device| (device, 1)).collect())
     }
 
     /// Devices as units, each with the number of its drives.
-    pub fn of(members: Vec<(Box<dyn Device>, u32)>) -> Ports {
+    pub fn with_drive_counts(members: Vec<(Box<dyn Device>, u32)>) -> Ports {
         assert!(!members.is_empty(), "no device");
         let mut drives_before = 0;
         let member = |(device, drives): (Box<dyn Device>, u32)| {
             let first = drives_before;
             drives_before += drives;
-            Member { next: next_of(&device), device, first }
+            PortDevice { next: device_timeout(&device), device, first }
         };
-        let members: Vec<Member> = members.into_iter().map(member).collect();
+        let members: Vec<PortDevice> = members.into_iter().map(member).collect();
         Ports {
             next: members.iter().fold(Instant::FAR, |next, member| next.min(member.next)),
             members,
@@ -59,18 +59,18 @@ impl Ports {
     }
 
     /// Applies a control to each, in order; returns the first error.
-    fn each(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+    fn control_each(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
         let mut first = Ok(());
         for unit in 0..self.members.len() {
             let done = self.members[unit].device.control(now, control);
             first = first.and(done);
-            self.collect(unit, None);
+            self.collect_unit(unit, None);
         }
         first
     }
 
     /// Changes a setting of all that know it; returns the first error if none does.
-    fn set(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+    fn change_setting(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
         let mut all = Err(ControlError::UnknownKey);
         for unit in 0..self.members.len() {
             let done = self.members[unit].device.control(now, control);
@@ -79,25 +79,25 @@ impl Ports {
                 (all, Err(ControlError::UnknownKey)) => all,
                 (all, done) => all.and(done),
             };
-            self.collect(unit, None);
+            self.collect_unit(unit, None);
         }
         all
     }
 
     /// Takes the completions of a unit that was just called. There are none if it has returned (`told`) when it is due
     /// next.
-    fn collect(&mut self, unit: usize, told: Option<Instant>) {
+    fn collect_unit(&mut self, unit: usize, told: Option<Instant>) {
         let before = self.members[unit].next;
-        let next = self.take(unit, told);
+        let next = self.drain_unit(unit, told);
         if next <= self.next {
             self.next = next;
         } else if before == self.next {
-            self.next = self.soonest().1;
+            self.next = self.next_unit().1;
         }
     }
 
-    /// As `collect`, but leaves the earliest instant alone; returns when the unit is due next.
-    fn take(&mut self, unit: usize, told: Option<Instant>) -> Instant {
+    /// As `collect_unit`, but leaves the earliest instant alone; returns when the unit is due next.
+    fn drain_unit(&mut self, unit: usize, told: Option<Instant>) -> Instant {
         let member = &mut self.members[unit];
         if let Some(next) = told.filter(|_| !self.landings_wanted) {
             member.next = next;
@@ -111,41 +111,41 @@ impl Ports {
                 self.landings.push_back(Landing { member: landing.member + member.first, ..landing });
             }
         }
-        member.next = next_of(&member.device);
+        member.next = device_timeout(&member.device);
         member.next
     }
 
     /// Steps all units except `but` to `now`, in the order of units.
-    fn step(&mut self, now: Instant, but: usize) {
+    fn step_units(&mut self, now: Instant, but: usize) {
         for unit in 0..self.members.len() {
             if self.members[unit].next <= now && unit != but {
                 self.members[unit].device.handle_timeout(now);
-                self.collect(unit, None);
+                self.collect_unit(unit, None);
             }
         }
     }
 
     /// Handles a completion of `unit` and other units due at the same instant, in the order of units.
-    fn meet(&mut self, unit: usize, completion: &Completion) {
+    fn settle_tie(&mut self, unit: usize, completion: &Completion) {
         let at = completion.finished;
         let mut before: Vec<usize> = (0..unit).collect();
         before.retain(|&other| self.members[other].next <= at);
         for other in before {
             self.members[other].device.handle_timeout(at);
-            self.collect(other, None);
+            self.collect_unit(other, None);
         }
         self.ready.push_back(*completion);
-        self.collect(unit, None);
-        self.step(at, unit);
+        self.collect_unit(unit, None);
+        self.step_units(at, unit);
     }
 
     /// When to call next: at once if something can be polled.
-    fn call_at(&self, now: Instant) -> Instant {
+    fn next_call(&self, now: Instant) -> Instant {
         if self.ready.is_empty() { self.next } else { now }
     }
 
     /// The unit that is due first, its instant, and that of the second.
-    fn soonest(&self) -> (usize, Instant, Instant) {
+    fn next_unit(&self) -> (usize, Instant, Instant) {
         let (mut unit, mut first, mut second) = (0, Instant::FAR, Instant::FAR);
         for (index, member) in self.members.iter().enumerate() {
             if member.next < first {
@@ -158,10 +158,10 @@ impl Ports {
     }
 
     /// Aborts the tag at the unit that has it.
-    fn abort(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
+    fn abort_tag(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
         for unit in 0..self.members.len() {
             if self.members[unit].device.control(now, control).is_ok() {
-                self.collect(unit, None);
+                self.collect_unit(unit, None);
                 return Ok(());
             }
         }
@@ -169,7 +169,7 @@ impl Ports {
     }
 
     /// `unit.N`: switches unit N `on` or `off`.
-    fn switch(&mut self, now: Instant, unit: &str, value: &str) -> Result<(), ControlError> {
+    fn switch_unit(&mut self, now: Instant, unit: &str, value: &str) -> Result<(), ControlError> {
         let unit = unit.parse().ok().filter(|&unit: &usize| unit < self.members.len());
         let unit = unit.ok_or(ControlError::UnknownKey)?;
         let control = match value {
@@ -178,12 +178,12 @@ impl Ports {
             _ => return Err(ControlError::BadValue),
         };
         let done = self.members[unit].device.control(now, &control);
-        self.collect(unit, None);
+        self.collect_unit(unit, None);
         done
     }
 }
 
-fn next_of(device: &dyn Device) -> Instant {
+fn device_timeout(device: &dyn Device) -> Instant {
     device.poll_timeout().unwrap_or(Instant::FAR)
 }
 
@@ -203,22 +203,22 @@ impl Device for Ports {
         }
         let down = Request { unit: 0, ..request };
         let next = self.members[unit].device.submit(now, down).map_err(|_| request)?;
-        self.collect(unit, (next > now).then_some(next));
-        Ok(self.call_at(now))
+        self.collect_unit(unit, (next > now).then_some(next));
+        Ok(self.next_call(now))
     }
 
     fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
         self.handle_timeout(now);
         match *control {
-            Control::Abort(_) => self.abort(now, control),
+            Control::Abort(_) => self.abort_tag(now, control),
             Control::Set { key, value } => {
                 self.landings_wanted |= key == "landings";
                 match key.strip_prefix("unit.") {
-                    Some(unit) => self.switch(now, unit, value),
-                    None => self.set(now, control),
+                    Some(unit) => self.switch_unit(now, unit, value),
+                    None => self.change_setting(now, control),
                 }
             }
-            _ => self.each(now, control),
+            _ => self.control_each(now, control),
         }
     }
 
@@ -228,7 +228,7 @@ impl Device for Ports {
 
     fn handle_timeout(&mut self, now: Instant) {
         while let Some(next) = self.poll_timeout().filter(|&next| next <= now) {
-            self.step(next, usize::MAX);
+            self.step_units(next, usize::MAX);
         }
     }
 
@@ -236,45 +236,48 @@ impl Device for Ports {
         self.ready.pop_front()
     }
 
-    fn log(&self) -> DriveLog {
+    fn drive_log(&self) -> DriveLog {
         let mut log = DriveLog::default();
-        self.members.iter().for_each(|member| log.add(&member.device.log()));
+        self.members.iter().for_each(|member| log.add(&member.device.drive_log()));
         log
     }
 
-    fn asked(&self, now: Instant) -> Asked {
-        self.members.iter().map(|member| member.device.asked(now)).fold(Asked::NOTHING, Asked::and)
+    fn setting_use(&self, now: Instant) -> SettingUse {
+        self.members
+            .iter()
+            .map(|member| member.device.setting_use(now))
+            .fold(SettingUse::NOTHING, SettingUse::merged_with)
     }
 
     fn poll_landing(&mut self) -> Option<Landing> {
         self.landings.pop_front()
     }
 
-    fn unsettled(&self, tell: &mut dyn FnMut(u64)) {
+    fn report_unsettled(&self, tell: &mut dyn FnMut(u64)) {
         self.landings.iter().for_each(|landing| tell(landing.stamp));
-        self.members.iter().for_each(|member| member.device.unsettled(tell));
+        self.members.iter().for_each(|member| member.device.report_unsettled(tell));
     }
 
     fn proceed_into(&mut self, until: Instant, answer: &mut Completion) -> DeviceProgress {
         loop {
             if let Some(completion) = self.ready.pop_front() {
                 *answer = completion;
-                return DeviceProgress { answered: true, next: self.call_at(completion.finished) };
+                return DeviceProgress { answered: true, next: self.next_call(completion.finished) };
             }
-            let (unit, first, second) = self.soonest();
+            let (unit, first, second) = self.next_unit();
             if first > until || first == Instant::FAR {
                 return DeviceProgress { answered: false, next: first };
             }
             // The unit is alone until the next unit's instant.
             let DeviceProgress { answered, next } = self.members[unit].device.proceed_into(second.min(until), answer);
             if answered && second <= answer.finished {
-                self.meet(unit, answer);
+                self.settle_tie(unit, answer);
                 continue;
             }
             let quiet = !answered || next > answer.finished;
-            self.next = self.take(unit, quiet.then_some(next)).min(second);
+            self.next = self.drain_unit(unit, quiet.then_some(next)).min(second);
             if answered {
-                return DeviceProgress { answered, next: self.call_at(answer.finished) };
+                return DeviceProgress { answered, next: self.next_call(answer.finished) };
             }
         }
     }

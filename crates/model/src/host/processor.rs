@@ -18,7 +18,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::layer::{Crank, HostLayer, LayeredDevice};
+use super::layer::{HostLayer, HostLayerContext, LayeredDevice};
 use crate::block::busy::BusyCurve;
 use crate::block::{Completion, Device, Limits, Op, Request, SECTOR, Status};
 use crate::record::Part;
@@ -47,9 +47,9 @@ pub struct Processor {
     parity: Rate,
     /// The system's work on cores, by when it ends: the first to end is last in the list; of equals the one begun
     /// first.
-    running: Vec<(Instant, Work)>,
+    running: Vec<(Instant, CoreWork)>,
     /// The system's work that waits for a core, and how long it takes.
-    waiting: VecDeque<(Span, Work)>,
+    waiting: VecDeque<(Span, CoreWork)>,
     /// Programs' work and how much of it is left; the first ones have the free cores.
     computing: VecDeque<(Span, u32)>,
     /// How the cores worked, up to the instant for which `computing` is up to date.
@@ -61,22 +61,22 @@ pub struct Processor {
 pub struct HandoverMark(Instant, Span);
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Work {
+enum CoreWork {
     Issue(u32),
     Finish(u32),
 }
 
-impl Work {
+impl CoreWork {
     fn slot(self) -> u32 {
         match self {
-            Work::Issue(slot) | Work::Finish(slot) => slot,
+            CoreWork::Issue(slot) | CoreWork::Finish(slot) => slot,
         }
     }
 }
 
 impl Processor {
     /// Cores above `below`.
-    pub fn above(spec: ProcessorSpec, below: Box<dyn Device>) -> LayeredDevice<Processor> {
+    pub fn build_above(spec: ProcessorSpec, below: Box<dyn Device>) -> LayeredDevice<Processor> {
         let processor = Processor {
             copy: Rate::new(spec.copy),
             parity: Rate::new(spec.parity),
@@ -90,28 +90,28 @@ impl Processor {
     }
 
     /// How many cores are free for programs.
-    fn left(&self) -> usize {
+    fn free_cores(&self) -> usize {
         self.spec.cores as usize - self.running.len()
     }
 
     /// Advances the work on the cores to `now`.
     #[inline]
-    fn advance(&mut self, now: Instant) {
+    fn advance_work(&mut self, now: Instant) {
         if !self.computing.is_empty() {
-            self.go_on(now.saturating_since(self.cores.until()));
+            self.advance_programs(now.saturating_since(self.cores.counted_until()));
         }
-        self.cores.work(now, self.working());
+        self.cores.count_work(now, self.working_cores());
     }
 
     /// How many cores work.
     #[inline]
-    fn working(&self) -> u32 {
-        (self.running.len() + self.left().min(self.computing.len())) as u32
+    fn working_cores(&self) -> u32 {
+        (self.running.len() + self.free_cores().min(self.computing.len())) as u32
     }
 
     /// Advances the programs' work on the free cores by `passed`.
-    fn go_on(&mut self, passed: Span) {
-        let left = self.left();
+    fn advance_programs(&mut self, passed: Span) {
+        let left = self.free_cores();
         for (rest, _) in self.computing.iter_mut().take(left) {
             let done = passed.min(*rest);
             *rest = *rest - done;
@@ -119,55 +119,56 @@ impl Processor {
     }
 
     /// The next instant at which something is due here.
-    fn soonest(&self) -> Instant {
+    fn next_instant(&self) -> Instant {
         let system = self.running.last().map_or(Instant::FAR, |&(at, _)| at);
         if self.computing.is_empty() {
             return system;
         }
-        let programs = self.computing.iter().take(self.left()).map(|&(rest, _)| self.cores.until() + rest);
+        let programs =
+            self.computing.iter().take(self.free_cores()).map(|&(rest, _)| self.cores.counted_until() + rest);
         programs.fold(system, Instant::min)
     }
 
     /// Queues the system's work for a core. Returns when it ends, if it has begun.
     #[inline(always)]
-    fn queue(&mut self, now: Instant, takes: Span, work: Work) -> Instant {
-        if self.left() == 0 {
+    fn queue_work(&mut self, now: Instant, takes: Span, work: CoreWork) -> Instant {
+        if self.free_cores() == 0 {
             self.waiting.push_back((takes, work));
             return Instant::FAR;
         }
-        self.advance(now);
-        self.run(now + takes, work);
+        self.advance_work(now);
+        self.start_work(now + takes, work);
         now + takes
     }
 
     /// Runs the system's work on a core until `over`.
     #[inline]
-    fn run(&mut self, over: Instant, work: Work) {
+    fn start_work(&mut self, over: Instant, work: CoreWork) {
         let place = self.running.partition_point(|&(other, _)| other > over);
         self.running.insert(place, (over, work));
     }
 
     /// Starts waiting work on free cores.
     #[inline]
-    fn resume(&mut self, now: Instant) {
-        while self.left() > 0
+    fn start_waiting(&mut self, now: Instant) {
+        while self.free_cores() > 0
             && let Some((takes, next)) = self.waiting.pop_front()
         {
-            self.run(now + takes, next);
+            self.start_work(now + takes, next);
         }
     }
 
     /// Counts a core as having moved a request's data for `takes`, as far as cores were idle since it went down; returns for
     /// how long.
-    fn programmed(&mut self, now: Instant, HandoverMark(down, before): HandoverMark, takes: Span) -> Span {
+    fn count_programmed_io(&mut self, now: Instant, HandoverMark(down, before): HandoverMark, takes: Span) -> Span {
         if takes == Span::ZERO {
             return Span::ZERO;
         }
         let window = now.since(down);
         let all = Span::from_nanos(window.nanos() * u64::from(self.spec.cores));
-        let idle = all.saturating_sub(self.cores.total() - before).min(window);
+        let idle = all.saturating_sub(self.cores.total_work() - before).min(window);
         let meanwhile = takes.min(idle);
-        self.cores.place(down, meanwhile);
+        self.cores.count_in_idle_time(down, meanwhile);
         meanwhile
     }
 }
@@ -182,78 +183,78 @@ impl HostLayer for Processor {
     }
 
     /// Programs compute in addition to the requests that the device below accepts.
-    fn has_room(&self, crank: &Crank<Self>, request: &Request) -> bool {
+    fn has_room(&self, crank: &HostLayerContext<Self>, request: &Request) -> bool {
         request.op == Op::Compute || crank.in_flight() - (self.computing.len() as u32) < crank.room()
     }
 
-    fn down(&mut self, crank: &mut Crank<Self>, now: Instant, slot: u32) -> Instant {
+    fn accept_request(&mut self, crank: &mut HostLayerContext<Self>, now: Instant, slot: u32) -> Instant {
         let request = crank.slots[slot].request;
         if request.op != Op::Compute {
-            return self.queue(now, self.spec.issue, Work::Issue(slot));
+            return self.queue_work(now, self.spec.issue, CoreWork::Issue(slot));
         }
-        self.advance(now);
+        self.advance_work(now);
         let takes = Span::from_micros(u64::from(request.sectors));
         self.computing.push_back((takes, slot));
         now
     }
 
     #[inline(always)]
-    fn up(&mut self, crank: &mut Crank<Self>, completion: &mut Completion) -> Instant {
+    fn handle_completion(&mut self, crank: &mut HostLayerContext<Self>, completion: &mut Completion) -> Instant {
         let (slot, now, effort) = (completion.tag, completion.finished, &mut completion.effort);
-        self.advance(now);
-        let meanwhile = self.programmed(now, crank.slots[slot].note, effort.programmed);
-        let copied = self.copy.time(u64::from(effort.copied) * SECTOR);
-        let parity = self.parity.time(u64::from(effort.parity) * SECTOR);
+        self.advance_work(now);
+        let meanwhile = self.count_programmed_io(now, crank.slots[slot].note, effort.programmed);
+        let copied = self.copy.transfer_time(u64::from(effort.copied) * SECTOR);
+        let parity = self.parity.transfer_time(u64::from(effort.parity) * SECTOR);
         let interrupts = Span::from_nanos(self.spec.interrupt.nanos() * u64::from(effort.interrupts));
         let takes = interrupts + copied + parity + (effort.programmed - meanwhile) + self.spec.finish;
-        crank.adopt(slot, completion);
+        crank.adopt_completion(slot, completion);
         crank.slots[slot].status = completion.status;
-        self.queue(now, takes, Work::Finish(slot))
+        self.queue_work(now, takes, CoreWork::Finish(slot))
     }
 
     #[inline(always)]
-    fn turn(&mut self, crank: &mut Crank<Self>, now: Instant) -> Instant {
-        self.advance(now);
+    fn run_due_work(&mut self, crank: &mut HostLayerContext<Self>, now: Instant) -> Instant {
+        self.advance_work(now);
         if let Some((_, work)) = self.running.pop_if(|&mut (at, _)| at <= now) {
-            self.resume(now);
+            self.start_waiting(now);
             match work {
-                Work::Issue(slot) => {
-                    crank.slots[slot].note = HandoverMark(now, self.cores.total());
-                    crank.pass(now, slot);
+                CoreWork::Issue(slot) => {
+                    crank.slots[slot].note = HandoverMark(now, self.cores.total_work());
+                    crank.pass_down(now, slot);
                 }
-                Work::Finish(slot) => crank.answer(now, slot, crank.slots[slot].status),
+                CoreWork::Finish(slot) => crank.answer_request(now, slot, crank.slots[slot].status),
             }
-            return self.soonest();
+            return self.next_instant();
         }
-        let over = self.computing.iter().take(self.left()).position(|(rest, _)| *rest == Span::ZERO);
+        let over = self.computing.iter().take(self.free_cores()).position(|(rest, _)| *rest == Span::ZERO);
         if let Some((_, slot)) = over.and_then(|place| self.computing.remove(place)) {
-            crank.answer(now, slot, Status::Done);
+            crank.answer_request(now, slot, Status::Done);
         }
-        self.soonest()
+        self.next_instant()
     }
 
-    fn cores(&self, now: Instant) -> Option<BusyCurve> {
+    fn core_load(&self, now: Instant) -> Option<BusyCurve> {
         let mut cores = self.cores.clone();
-        cores.work(now, self.working());
+        cores.count_work(now, self.working_cores());
         Some(cores)
     }
 
     /// Sorted by tag.
-    fn held(&self, crank: &Crank<Self>) -> Vec<u32> {
-        let work = self.running.iter().map(|it| it.1).chain(self.waiting.iter().map(|it| it.1)).map(Work::slot);
+    fn held_slots(&self, crank: &HostLayerContext<Self>) -> Vec<u32> {
+        let work = self.running.iter().map(|it| it.1).chain(self.waiting.iter().map(|it| it.1)).map(CoreWork::slot);
         let mut slots: Vec<u32> = work.chain(self.computing.iter().map(|it| it.1)).collect();
         slots.sort_by_key(|&slot| crank.slots[slot].tag);
         slots
     }
 
     /// Frees a core that works for the request at once.
-    fn withdraw(&mut self, crank: &mut Crank<Self>, now: Instant, slot: u32, _: Status) -> bool {
-        let was_here = self.held(crank).contains(&slot);
-        self.advance(now);
+    fn withdraw_request(&mut self, crank: &mut HostLayerContext<Self>, now: Instant, slot: u32, _: Status) -> bool {
+        let was_here = self.held_slots(crank).contains(&slot);
+        self.advance_work(now);
         self.running.retain(|(_, work)| work.slot() != slot);
         self.waiting.retain(|(_, work)| work.slot() != slot);
         self.computing.retain(|(_, other)| *other != slot);
-        self.resume(now);
+        self.start_waiting(now);
         was_here
     }
 }

@@ -26,7 +26,7 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use super::layer::{Crank, HostLayer, LayeredDevice};
+use super::layer::{HostLayer, HostLayerContext, LayeredDevice};
 use crate::block::{Completion, Device, Op, Request, SECTOR, Status};
 use crate::record::Part;
 use crate::time::{Instant, Rate, Span};
@@ -53,7 +53,7 @@ pub struct ScsiSpec {
 
 /// A device that wants the bus.
 #[derive(Clone, Copy)]
-struct Wanting {
+struct BusRequest {
     slot: u32,
     /// The rank in arbitration: the highest wins.
     rank: u32,
@@ -66,7 +66,7 @@ struct Wanting {
 const HOST: u32 = 16;
 
 /// A drive's rank by its unit. Units have the numbers 0 to 6 and 8 to 15; 6 to 0 win over 15 to 8.
-fn rank(unit: u8) -> u32 {
+fn arbitration_rank(unit: u8) -> u32 {
     match u32::from(unit) {
         unit @ 0..=6 => 8 + unit,
         unit => unit - 7,
@@ -84,14 +84,14 @@ pub struct ScsiBus {
     /// By unit: how many commands it can have, and how many it has or will have.
     units: Vec<(u32, u32)>,
     /// In order of arrival.
-    wanting: Vec<Wanting>,
+    wanting: Vec<BusRequest>,
     /// Whose data are on the bus, and until when.
     moving: Option<(Instant, u32)>,
 }
 
 impl ScsiBus {
     /// A bus with the first `units` units of `below`.
-    pub fn above(spec: ScsiSpec, below: Box<dyn Device>, units: u32) -> LayeredDevice<ScsiBus> {
+    pub fn build_above(spec: ScsiSpec, below: Box<dyn Device>, units: u32) -> LayeredDevice<ScsiBus> {
         assert!((1..=MOST_DRIVES).contains(&units), "{units} drives on a bus");
         let units: Vec<(u32, u32)> = (0..units).map(|unit| (below.limits(unit as u8).depth, 0)).collect();
         let room = units.iter().map(|&(depth, _)| depth).sum();
@@ -113,12 +113,12 @@ impl ScsiBus {
     }
 
     /// Takes the bus from `now` on, when it is free.
-    fn take(&mut self, now: Instant, span: Span) {
+    fn occupy_bus(&mut self, now: Instant, span: Span) {
         match self.taken.back_mut() {
             Some(last) if last.1 == now => last.1 = now + span,
             _ => self.taken.push_back((now, now + span)),
         }
-        self.forget();
+        self.forget_old();
     }
 
     /// Takes idle time of the bus between `from` and `to`, `span` in all; returns what is left of `span`.
@@ -142,19 +142,19 @@ impl ScsiBus {
         if solid.0 < solid.1 {
             self.taken.drain(first..next);
             self.taken.insert(first, solid);
-            self.forget();
+            self.forget_old();
         }
         left
     }
 
-    fn forget(&mut self) {
+    fn forget_old(&mut self) {
         while self.taken.len() > REMEMBERED {
             self.remembered_from = self.taken.pop_front().map_or(self.remembered_from, |(_, end)| end);
         }
     }
 
     /// The winner of arbitration. A device that wants the bus for several commands arbitrates for the first of them.
-    fn winner(&mut self) -> Option<Wanting> {
+    fn take_winner(&mut self) -> Option<BusRequest> {
         // By rank, one bit each.
         let (mut all, mut lost) = (0u32, 0u32);
         for wanting in &self.wanting {
@@ -188,18 +188,18 @@ impl HostLayer for ScsiBus {
     const PART: Part = Part::Controller;
     const NAME: &'static str = "scsi";
 
-    fn has_room(&self, crank: &Crank<Self>, request: &Request) -> bool {
+    fn has_room(&self, crank: &HostLayerContext<Self>, request: &Request) -> bool {
         let (depth, has) = self.units[usize::from(request.unit)];
         has < depth && crank.in_flight() < crank.room()
     }
 
-    fn down(&mut self, crank: &mut Crank<Self>, now: Instant, slot: u32) -> Instant {
+    fn accept_request(&mut self, crank: &mut HostLayerContext<Self>, now: Instant, slot: u32) -> Instant {
         self.units[usize::from(crank.slots[slot].request.unit)].1 += 1;
-        self.wanting.push(Wanting { slot, rank: HOST, span: self.spec.command, lost: false });
+        self.wanting.push(BusRequest { slot, rank: HOST, span: self.spec.command, lost: false });
         now.max(self.next())
     }
 
-    fn up(&mut self, crank: &mut Crank<Self>, completion: &mut Completion) -> Instant {
+    fn handle_completion(&mut self, crank: &mut HostLayerContext<Self>, completion: &mut Completion) -> Instant {
         let (slot, done) = (completion.tag, completion.finished);
         let request = crank.slots[slot].request;
         self.units[usize::from(request.unit)].1 -= 1;
@@ -217,39 +217,39 @@ impl HostLayer for ScsiBus {
             flowing += completion.parts.get(Part::Cache);
         }
         let began = Instant::from_nanos(done.nanos() - flowing.nanos());
-        let left = self.take_idle(began, done, self.spec.reconnect + self.rate.time(bytes));
+        let left = self.take_idle(began, done, self.spec.reconnect + self.rate.transfer_time(bytes));
         if left == Span::ZERO {
             crank.answer_with(slot, completion);
             return Instant::FAR;
         }
-        crank.adopt(slot, completion);
-        self.wanting.push(Wanting { slot, rank: rank(request.unit), span: left, lost: false });
+        crank.adopt_completion(slot, completion);
+        self.wanting.push(BusRequest { slot, rank: arbitration_rank(request.unit), span: left, lost: false });
         done.max(self.next())
     }
 
     /// Ends a data phase, or gives the bus to the next.
-    fn turn(&mut self, crank: &mut Crank<Self>, now: Instant) -> Instant {
+    fn run_due_work(&mut self, crank: &mut HostLayerContext<Self>, now: Instant) -> Instant {
         if let Some((_, slot)) = self.moving.take_if(|(end, _)| *end <= now) {
-            crank.answer(now, slot, Status::Done);
+            crank.answer_request(now, slot, Status::Done);
         } else if self.free_from() <= now
-            && let Some(Wanting { slot, rank, span, .. }) = self.winner()
+            && let Some(BusRequest { slot, rank, span, .. }) = self.take_winner()
         {
-            self.take(now, span);
+            self.occupy_bus(now, span);
             match rank {
-                HOST => crank.pass(now, slot),
+                HOST => crank.pass_down(now, slot),
                 _ => self.moving = Some((now + span, slot)),
             }
         }
         self.next()
     }
 
-    fn held(&self, _: &Crank<Self>) -> Vec<u32> {
+    fn held_slots(&self, _: &HostLayerContext<Self>) -> Vec<u32> {
         let moving = self.moving.iter().map(|&(_, slot)| slot);
         moving.chain(self.wanting.iter().map(|wanting| wanting.slot)).collect()
     }
 
-    fn withdraw(&mut self, crank: &mut Crank<Self>, _: Instant, slot: u32, _: Status) -> bool {
-        let was_here = self.held(crank).contains(&slot);
+    fn withdraw_request(&mut self, crank: &mut HostLayerContext<Self>, _: Instant, slot: u32, _: Status) -> bool {
+        let was_here = self.held_slots(crank).contains(&slot);
         if self.wanting.iter().any(|wanting| wanting.slot == slot && wanting.rank == HOST) {
             self.units[usize::from(crank.slots[slot].request.unit)].1 -= 1;
         }
@@ -296,7 +296,7 @@ mod tests {
                 assert_eq!(left.nanos(), span.saturating_sub(free.len() as u64), "seed {seed} at {now}");
                 let span = rng.below(12);
                 if bus.free_from() <= at(now) {
-                    bus.take(at(now), Span::from_nanos(span));
+                    bus.occupy_bus(at(now), Span::from_nanos(span));
                     (now..now + span).for_each(|ns| plain[ns as usize] = true);
                 }
                 now += rng.below(10);
@@ -307,8 +307,8 @@ mod tests {
     #[test]
     fn seven_goes_before_none_and_none_before_fifteen() {
         let mut units: Vec<u8> = (0..15).collect();
-        units.sort_by_key(|&unit| core::cmp::Reverse(rank(unit)));
+        units.sort_by_key(|&unit| core::cmp::Reverse(arbitration_rank(unit)));
         assert_eq!(units, [6, 5, 4, 3, 2, 1, 0, 14, 13, 12, 11, 10, 9, 8, 7]);
-        assert!(units.iter().all(|&unit| rank(unit) < HOST));
+        assert!(units.iter().all(|&unit| arbitration_rank(unit) < HOST));
     }
 }

@@ -48,7 +48,7 @@ impl Discipline {
     /// Makes the order, the window and the nearest neutral if they were unused. `open` is given the least number of requests
     /// waiting at once at which a setting matters, and says whether it was unused. The wait limit always counts: it may also
     /// put a request before work that is not in the queue.
-    pub fn left_open(self, open: &mut dyn FnMut(u32) -> bool) -> Discipline {
+    pub fn normalize_unused(self, open: &mut dyn FnMut(u32) -> bool) -> Discipline {
         let limit = |limit: u32| if limit == 0 { u32::MAX } else { limit.saturating_add(1) };
         let [order, window, nearest] = [2, limit(self.window), limit(self.nearest)].map(open);
         match order {
@@ -64,7 +64,7 @@ impl Discipline {
     /// How long a request can be postponed, for positions below `positions`, at most `waiting` requests at once and
     /// costs of at most `max_cost`. [`PostponementBound::Wait`] means that no request that came later by more than this is served
     /// before it.
-    pub fn bound(&self, positions: u64, waiting: u64, max_cost: Span) -> PostponementBound {
+    pub fn postponement_bound(&self, positions: u64, waiting: u64, max_cost: Span) -> PostponementBound {
         let sweep = positions * waiting.saturating_sub(1);
         let own = match self.policy {
             Policy::Fcfs => PostponementBound::Passes(0),
@@ -76,7 +76,7 @@ impl Discipline {
             }
             Policy::Sstf | Policy::Sptf => PostponementBound::None,
         };
-        let own = match (own, self.turns(waiting)) {
+        let own = match (own, self.turn_bound(waiting)) {
             (PostponementBound::None, Some(turns)) => PostponementBound::Passes(turns),
             (PostponementBound::Passes(most), Some(turns)) => PostponementBound::Passes(most.min(turns)),
             _ => own,
@@ -89,7 +89,7 @@ impl Discipline {
     }
 
     /// How many later requests go first by rounds or patience, if at most `waiting` wait at once.
-    fn turns(&self, waiting: u64) -> Option<u64> {
+    fn turn_bound(&self, waiting: u64) -> Option<u64> {
         let rounds = match self.round {
             0 => None,
             100.. => Some(waiting.saturating_sub(1)),

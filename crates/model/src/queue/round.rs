@@ -32,7 +32,7 @@ impl Round {
 
     /// True if the request of this order is in this round, or in the one before.
     #[inline]
-    pub(super) fn has(&self, order: u64) -> bool {
+    pub(super) fn contains_order(&self, order: u64) -> bool {
         order < self.end
     }
 
@@ -44,14 +44,14 @@ impl Round {
 
     /// Begins the next round, with `waiting` requests that wait, all of an order below `end`.
     #[inline]
-    pub(super) fn begin(&mut self, end: u64, waiting: u32) {
+    pub(super) fn begin_next(&mut self, end: u64, waiting: u32) {
         let rest = self.size - self.served;
         *self = Round { before: self.end, end, rest, size: waiting - rest, served: 0 };
     }
 
     /// Counts the request of this order as served.
     #[inline]
-    pub(super) fn serve(&mut self, order: u64) {
+    pub(super) fn count_served(&mut self, order: u64) {
         match order {
             order if order < self.before => self.rest -= 1,
             order if order < self.end => self.served += 1,
@@ -78,42 +78,42 @@ mod tests {
     fn whole_rounds_follow_one_another() {
         let mut round = Round::default();
         assert!(round.is_over(100), "none runs yet");
-        round.begin(3, 3);
+        round.begin_next(3, 3);
         for order in [2, 0, 1] {
             assert!(!round.is_over(100));
-            round.serve(order);
+            round.count_served(order);
         }
-        assert!(round.is_over(100) && round.has(2) && !round.has(3));
+        assert!(round.is_over(100) && round.contains_order(2) && !round.contains_order(3));
     }
 
     #[test]
     fn with_late_entry_the_round_before_is_done_first() {
         let mut round = Round::default();
-        round.begin(4, 4);
-        round.serve(3);
+        round.begin_next(4, 4);
+        round.count_served(3);
         assert!(!round.is_over(50), "one of four");
-        round.serve(2);
+        round.count_served(2);
         assert!(round.is_over(50), "half of four");
         // Two of the first are left, and three have come.
-        round.begin(7, 5);
+        round.begin_next(7, 5);
         for order in [4, 5, 6] {
-            round.serve(order);
+            round.count_served(order);
             assert!(!round.is_over(50), "0 and 1 are left");
         }
-        round.serve(0);
-        round.serve(1);
+        round.count_served(0);
+        round.count_served(1);
         assert!(round.is_over(50));
     }
 
     #[test]
     fn what_is_removed_counts_as_served() {
         let mut round = Round::default();
-        round.begin(4, 4);
+        round.begin_next(4, 4);
         round.recount([1, 4].into_iter());
         assert!(!round.is_over(100), "1 waits");
         round.recount([4].into_iter());
         assert!(round.is_over(100));
-        round.begin(5, 1);
-        assert!(!round.is_over(100) && round.has(4));
+        round.begin_next(5, 1);
+        assert!(!round.is_over(100) && round.contains_order(4));
     }
 }

@@ -135,11 +135,11 @@ struct Slope {
 }
 
 impl Costs<Item> for Slope {
-    fn of(&self, item: &Item) -> u64 {
-        item.2 + self.least(item.1.abs_diff(self.head))
+    fn request_cost(&self, item: &Item) -> u64 {
+        item.2 + self.least_cost(item.1.abs_diff(self.head))
     }
 
-    fn least(&self, distance: u64) -> u64 {
+    fn least_cost(&self, distance: u64) -> u64 {
         self.slope * distance
     }
 }
@@ -156,11 +156,11 @@ fn each_choice_equals_a_plain_recomputation() {
         let (mut now, mut head) = (0, 0);
         // Costs grow with the distance, or do not.
         let slope = [0, 1000, 300][seed as usize % 3];
-        let far = |item: &Item, head: u64| Slope { slope, head }.of(item);
+        let far = |item: &Item, head: u64| Slope { slope, head }.request_cost(item);
         for turn in 0..turns {
             now += rng.below(12);
             let filling = if capacity == 16 { 60 } else { [95, 15][turn / 100 % 2] };
-            if queue.len() < capacity && rng.percent(filling) {
+            if queue.len() < capacity && rng.draw_chance(filling) {
                 let item = (plain.next, rng.below(9), rng.below(30) * 1000);
                 queue.push(at(now), item.1, item);
                 plain.push(at(now), item);
@@ -173,7 +173,7 @@ fn each_choice_equals_a_plain_recomputation() {
             if let Some(choice) = choose(u64::MAX) {
                 let expected = plain.pick(admit, at(now), head, slope);
                 let older = plain.waiting.iter().filter(|(_, other)| other.0 < expected.0).count();
-                assert_eq!(queue.passed(&choice), older);
+                assert_eq!(queue.count_passed(&choice), older);
                 assert_eq!(choice.cost, far(&expected, head));
                 let bar = choice.cost.saturating_sub(1) + rng.below(3);
                 let below = choose(bar).expect("there is one");
@@ -232,7 +232,7 @@ fn nobody_is_put_off_beyond_the_bound() {
     for seed in 0..600 {
         let mut rng = Seed(seed).stream("torment");
         let discipline = discipline(&mut rng, POLICIES[seed as usize % 5]);
-        let bound = discipline.bound(POSITIONS, MOST as u64, Span::from_nanos(MAX_COST));
+        let bound = discipline.postponement_bound(POSITIONS, MOST as u64, Span::from_nanos(MAX_COST));
         let victim = (rng.below(POSITIONS), MAX_COST);
         // Adversaries: one sits at the head, one walks ahead of the sweep, one crowds the next position, one draws.
         let kind = rng.below(4);

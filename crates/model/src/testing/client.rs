@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 
 use super::durability::DurabilityChecker;
 use super::image::SectorImage;
-use super::stacks::pick;
+use super::stacks::pick_one;
 use crate::block::{Control, Device, Flags, Landing, Limits, Op, Request};
 use crate::rng::Rng;
 use crate::time::{Instant, Span};
@@ -43,20 +43,20 @@ pub struct ClientHabits {
 impl ClientHabits {
     /// Random habits for a device of these limits.
     pub fn random(limits: &Limits, rng: &mut Rng) -> ClientHabits {
-        let apart = rng.percent(30);
-        let span = pick(rng, &[64, 512, 4000, limits.sectors]).min(limits.sectors);
+        let apart = rng.draw_chance(30);
+        let span = pick_one(rng, &[64, 512, 4000, limits.sectors]).min(limits.sectors);
         let span = if apart { limits.sectors } else { span };
         ClientHabits {
-            depth: pick(rng, &[1, 2, 8, 32]),
-            reads: pick(rng, &[0, 10, 40]),
-            flushes: pick(rng, &[2, 10, 30]),
+            depth: pick_one(rng, &[1, 2, 8, 32]),
+            reads: pick_one(rng, &[0, 10, 40]),
+            flushes: pick_one(rng, &[2, 10, 30]),
             apart,
-            forced: if apart { 0 } else { pick(rng, &[0, 5, 30]) },
-            sequential: pick(rng, &[0, 30, 80]),
-            longest: pick(rng, &[1, 8, 16, 64, 200]).min(limits.max_transfer).min(span as u32),
+            forced: if apart { 0 } else { pick_one(rng, &[0, 5, 30]) },
+            sequential: pick_one(rng, &[0, 30, 80]),
+            longest: pick_one(rng, &[1, 8, 16, 64, 200]).min(limits.max_transfer).min(span as u32),
             first: rng.below(limits.sectors - span + 1),
             span,
-            pause: pick(rng, &[Span::ZERO, Span::from_micros(100), Span::from_millis(3), Span::from_millis(40)]),
+            pause: pick_one(rng, &[Span::ZERO, Span::from_micros(100), Span::from_millis(3), Span::from_millis(40)]),
         }
     }
 }
@@ -70,7 +70,7 @@ pub struct TestClient {
     pub image: SectorImage,
     /// All writes accepted, in order.
     pub written: Vec<Request>,
-    /// All landings so far, if [`TestClient::keep`] was called.
+    /// All landings so far, if [`TestClient::keep_landings`] was called.
     pub landings: Vec<Landing>,
     keep: bool,
     habits: ClientHabits,
@@ -112,7 +112,7 @@ impl TestClient {
     }
 
     /// Keeps landings from now on.
-    pub fn keep(&mut self) {
+    pub fn keep_landings(&mut self) {
         self.keep = true;
     }
 
@@ -132,113 +132,113 @@ impl TestClient {
     }
 
     /// Issues and polls up to and including `until`.
-    pub fn work(&mut self, until: Instant) {
-        while let Some(next) = self.next_doing().filter(|&next| next <= until) {
-            self.step(next);
-            if self.wants(next) {
-                self.issue(next);
+    pub fn work_until(&mut self, until: Instant) {
+        while let Some(next) = self.next_action().filter(|&next| next <= until) {
+            self.step_to(next);
+            if self.wants_request(next) {
+                self.issue_request(next);
             }
         }
-        self.step(until);
+        self.step_to(until);
     }
 
     /// Issues nothing; polls until nothing happens by itself any more, or until `until`.
-    pub fn wait(&mut self, until: Instant) {
+    pub fn wait_until(&mut self, until: Instant) {
         while let Some(next) = self.device.poll_timeout().filter(|&next| next <= until) {
-            self.step(next);
+            self.step_to(next);
         }
     }
 
     /// Issues nothing more; polls until nothing is in flight.
     pub fn drain_all(&mut self) {
         while let Some(next) = self.device.poll_timeout().filter(|_| !self.flying.is_empty()) {
-            self.step(next);
+            self.step_to(next);
         }
         assert!(self.flying.is_empty() && self.held.is_none(), "something never ended");
     }
 
     /// Ends with a flush.
-    pub fn flush(&mut self) {
+    pub fn drain_and_flush(&mut self) {
         self.drain_all();
         self.stamp += 1;
         let (flags, stamp) = (Flags::NONE, self.stamp);
-        self.send(Request { tag: 0, unit: 0, origin: 0, op: Op::Flush, flags, lba: 0, sectors: 0, stamp });
+        self.send_request(Request { tag: 0, unit: 0, origin: 0, op: Op::Flush, flags, lba: 0, sectors: 0, stamp });
         self.drain_all();
     }
 
     /// Issues nothing for `span`.
-    pub fn rest(&mut self, span: Span) {
+    pub fn rest_for(&mut self, span: Span) {
         let until = self.now + span;
-        self.wait(until);
-        self.step(until);
+        self.wait_until(until);
+        self.step_to(until);
     }
 
     /// Applies a control now.
     pub fn control(&mut self, control: &Control<'_>) {
         self.device.control(self.now, control).expect("a control that every device knows");
         self.held = None;
-        self.drain();
+        self.poll_ready();
     }
 
-    fn next_doing(&self) -> Option<Instant> {
+    fn next_action(&self) -> Option<Instant> {
         let room = (self.flying.len() as u32) < self.habits.depth && self.held.is_none();
         let own = room.then(|| self.not_before.max(self.now));
         let device = self.device.poll_timeout();
         own.into_iter().chain(device).min()
     }
 
-    fn wants(&self, now: Instant) -> bool {
+    fn wants_request(&self, now: Instant) -> bool {
         (self.flying.len() as u32) < self.habits.depth && self.held.is_none() && self.not_before <= now
     }
 
-    fn step(&mut self, now: Instant) {
+    fn step_to(&mut self, now: Instant) {
         self.now = now;
         self.device.handle_timeout(now);
-        self.drain();
+        self.poll_ready();
     }
 
-    fn drain(&mut self) {
+    fn poll_ready(&mut self) {
         let mut freed = false;
         while let Some(landing) = self.device.poll_landing() {
-            self.image.apply(&landing);
+            self.image.apply_landing(&landing);
             if self.keep {
                 self.landings.push(landing);
             }
         }
         while let Some(completion) = self.device.poll_completion() {
             self.flying.remove(&completion.tag).expect("a completion of something in flight");
-            self.checker.completed(&completion);
+            self.checker.note_completion(&completion);
             freed = true;
         }
         if let Some(request) = self.held.take_if(|_| freed) {
-            self.send(request);
+            self.send_request(request);
         }
     }
 
-    fn issue(&mut self, now: Instant) {
-        let request = self.draw();
+    fn issue_request(&mut self, now: Instant) {
+        let request = self.draw_request();
         let most = self.habits.pause.nanos();
         let scale = 10u64.pow(self.rng.below(4) as u32);
         self.not_before = now + Span::from_nanos(self.rng.below(most / scale + 1));
-        self.send(request);
+        self.send_request(request);
     }
 
-    fn send(&mut self, request: Request) {
+    fn send_request(&mut self, request: Request) {
         match self.device.submit(self.now, request) {
             Ok(_) => {
                 self.flying.insert(request.tag, request);
                 if request.op == Op::Write {
                     self.written.push(request);
                 }
-                self.checker.submitted(&request);
-                self.drain();
+                self.checker.note_submission(&request);
+                self.poll_ready();
             }
             Err(back) => self.held = Some(back),
         }
     }
 
     /// The next of the places that lie apart.
-    fn place(&mut self, longest: u32) -> u64 {
+    fn next_place(&mut self, longest: u32) -> u64 {
         let unit = self.limits.physical / 512;
         let step = u64::from(longest.next_multiple_of(unit) + unit);
         let places = (self.habits.span / step).max(1);
@@ -248,7 +248,7 @@ impl TestClient {
         (first + self.place * step).min(self.limits.sectors - step)
     }
 
-    fn draw(&mut self) -> Request {
+    fn draw_request(&mut self) -> Request {
         let ClientHabits { reads, flushes, forced, sequential, longest, first, span, .. } = self.habits;
         self.stamp += 1;
         let tag = (0..).find(|tag| !self.flying.contains_key(tag)).unwrap_or(0);
@@ -267,15 +267,15 @@ impl TestClient {
             return blank;
         }
         let op = if kind < flushes + reads { Op::Read } else { Op::Write };
-        let unit = if self.rng.percent(80) { self.limits.physical / 512 } else { 1 };
+        let unit = if self.rng.draw_chance(80) { self.limits.physical / 512 } else { 1 };
         let most = u64::from(longest.next_multiple_of(unit)).min(span / u64::from(unit) * u64::from(unit));
         let sectors = (1 + self.rng.below(most.max(1)) as u32).next_multiple_of(unit);
         let last = first + span - u64::from(sectors).min(span);
-        let on = self.rng.percent(sequential) && self.last_end >= first && self.last_end <= last;
+        let on = self.rng.draw_chance(sequential) && self.last_end >= first && self.last_end <= last;
         let lba = if on { self.last_end } else { first + self.rng.below(last - first + 1) };
         let lba = (lba - if on { 0 } else { lba % u64::from(unit) }).min(self.limits.sectors - u64::from(sectors));
-        let lba = if self.habits.apart && op == Op::Write { self.place(longest) } else { lba };
-        let flags = match op == Op::Write && self.limits.fua && self.rng.percent(forced) {
+        let lba = if self.habits.apart && op == Op::Write { self.next_place(longest) } else { lba };
+        let flags = match op == Op::Write && self.limits.fua && self.rng.draw_chance(forced) {
             true => Flags::FUA,
             false => Flags::NONE,
         };

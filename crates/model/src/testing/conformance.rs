@@ -41,7 +41,7 @@ pub fn conformance_through(
     sight: &VolumeSight,
     seed: u64,
 ) -> Result<(), Violation> {
-    conformance_to(make, Promise::of(&make().limits(0), cut_sector), sight, seed)
+    conformance_to(make, Promise::from_limits(&make().limits(0), cut_sector), sight, seed)
 }
 
 /// As [`conformance()`], for devices that promise `promise`.
@@ -53,30 +53,30 @@ pub fn conformance_to(
 ) -> Result<(), Violation> {
     let judged = (promise, sight);
     for index in 0..SCRIPTS {
-        let mut rng = Seed(seed).numbered("script", index);
-        let marks = Seed(seed).numbered("marks", index);
-        let script = ScriptAuthor::write(make().limits(0), &mut rng, marks, STEPS);
-        check(make, judged, &script)?;
+        let mut rng = Seed(seed).numbered_stream("script", index);
+        let marks = Seed(seed).numbered_stream("marks", index);
+        let script = ScriptAuthor::write_script(make().limits(0), &mut rng, marks, STEPS);
+        check_script(make, judged, &script)?;
     }
     Ok(())
 }
 
-fn check(
+fn check_script(
     make: &dyn Fn() -> Box<dyn Device>,
     judged: (Promise, &VolumeSight),
     script: &[TimedAction],
 ) -> Result<(), Violation> {
-    let run = |stepping| ScriptRun::through(make(), judged, script, stepping);
+    let run = |stepping| ScriptRun::run_script(make(), judged, script, stepping);
     let first = run(StepMode::EachTimeout)?;
     let again = run(StepMode::EachTimeout)?;
-    same(8, "the same script again", &first, &again)?;
+    compare_traces(8, "the same script again", &first, &again)?;
     let coarse = run(StepMode::OwnInstants(first.end))?;
-    same(2, "only at the script's instants", &first, &coarse)?;
+    compare_traces(2, "only at the script's instants", &first, &coarse)?;
     let restless = run(StepMode::Restless(first.end))?;
-    same(2, "with calls in between", &first, &restless)
+    compare_traces(2, "with calls in between", &first, &restless)
 }
 
-fn same(rule: u8, how: &str, one: &DeviceTrace, other: &DeviceTrace) -> Result<(), Violation> {
+fn compare_traces(rule: u8, how: &str, one: &DeviceTrace, other: &DeviceTrace) -> Result<(), Violation> {
     if one == other {
         return Ok(());
     }
@@ -88,11 +88,11 @@ fn same(rule: u8, how: &str, one: &DeviceTrace, other: &DeviceTrace) -> Result<(
          landings {landings:?}; end {:?}",
         counts(one),
         counts(other),
-        end(one, other),
+        end_instants(one, other),
     );
     Err(Violation { rule, text })
 }
 
-fn end(one: &DeviceTrace, other: &DeviceTrace) -> (Instant, Instant) {
+fn end_instants(one: &DeviceTrace, other: &DeviceTrace) -> (Instant, Instant) {
     (one.end, other.end)
 }

@@ -11,10 +11,10 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::client::{ClientHabits, TestClient};
-use super::durability::{Breach, DurabilityChecker, DurabilityLaw, PowerFailure, Promise, Toll};
+use super::durability::{Breach, DurabilityChecker, DurabilityLaw, LossCounts, PowerFailure, Promise};
 use super::image::SectorImage;
 use super::sight::VolumeSight;
-use super::stacks::{SmallDrive, SmallStack, arrayed, pick, random_stack};
+use super::stacks::{SmallDrive, SmallStack, pick_one, random_stack, with_random_array};
 use crate::block::{Control, Landing};
 use crate::drive::profile::{Faults, MediaCacheSpec};
 use crate::host::driver::ForcedWritePolicy;
@@ -42,7 +42,7 @@ impl DriveFault {
     ];
 
     /// Gives the stack's drive the fault, with conditions in which it matters.
-    fn arrange(self, stack: &mut SmallStack, habits: &mut ClientHabits) {
+    fn plant_fault(self, stack: &mut SmallStack, habits: &mut ClientHabits) {
         let drive = &mut stack.drive;
         // Room for dirty data, and no hurry to write them.
         drive.cache.segments = drive.cache.segments.max(4);
@@ -83,7 +83,7 @@ pub struct CutTally {
     /// Orderly failures among them.
     pub offs: u64,
     /// The sum over the failures that broke no law.
-    pub toll: Toll,
+    pub toll: LossCounts,
     /// Failures at which a law was broken, by law: durable, tearing, stale, order.
     pub breaches: [u64; 4],
     /// The first of them.
@@ -92,7 +92,7 @@ pub struct CutTally {
 
 impl CutTally {
     /// How many failures broke any law.
-    pub fn broken(&self) -> u64 {
+    pub fn broken_count(&self) -> u64 {
         self.breaches.iter().sum()
     }
 
@@ -109,7 +109,7 @@ impl CutTally {
         self.first = self.first.take().or_else(|| other.first.clone());
     }
 
-    fn count(&mut self, judged: Result<Toll, Breach>, context: impl Fn() -> String) {
+    fn count_failure(&mut self, judged: Result<LossCounts, Breach>, context: impl Fn() -> String) {
         self.cuts += 1;
         match judged {
             Ok(toll) => {
@@ -133,34 +133,34 @@ impl CutTally {
 pub fn stack_to_cut(rng: &mut Rng) -> SmallStack {
     let mut stack = random_stack(rng);
     let cache = &mut stack.drive.cache;
-    if rng.percent(60) {
+    if rng.draw_chance(60) {
         cache.segments = cache.segments.max(2);
         cache.dirty_segments = 1 + rng.below(u64::from(cache.segments)) as u32;
         cache.write_back = true;
     }
     let may_hold = cache.segments > 0;
-    if may_hold && rng.percent(10) {
+    if may_hold && rng.draw_chance(10) {
         cache.flash_sectors = 1 + rng.below(2 * u64::from(cache.segment_sectors));
     }
-    if may_hold && rng.percent(20) {
-        reserve(&mut stack.drive, rng);
+    if may_hold && rng.draw_chance(20) {
+        add_media_cache(&mut stack.drive, rng);
     }
-    stack.drive.protected = rng.percent(10);
-    if rng.percent(30) {
+    stack.drive.protected = rng.draw_chance(10);
+    if rng.draw_chance(30) {
         stack.drive.firmware.destage = Discipline::plain(Policy::Fcfs);
     }
     // Drawn from a stream of its own, so that seeds of older cases still give the same drives.
     let rng = &mut Seed(rng.clone().next_u64()).stream("array");
-    if rng.percent(40) { arrayed(stack, rng) } else { stack }
+    if rng.draw_chance(40) { with_random_array(stack, rng) } else { stack }
 }
 
 /// Gives the drive a media cache in one or two stretches.
-fn reserve(drive: &mut SmallDrive, rng: &mut Rng) {
+fn add_media_cache(drive: &mut SmallDrive, rng: &mut Rng) {
     let stretches = 1 + rng.below(2) as u32;
-    let slots = pick(rng, &[64, 256]);
+    let slots = pick_one(rng, &[64, 256]);
     let (first_slot, stride) = (1400, 640);
     drive.holes.extend((0..u64::from(stretches)).map(|index| (first_slot + index * stride, slots)));
-    let largest = pick(rng, &[8, 64]);
+    let largest = pick_one(rng, &[8, 64]);
     drive.cache.media_cache = Some(MediaCacheSpec { stretches, slots, first_slot, stride, largest });
 }
 
@@ -182,14 +182,14 @@ fn promise_of(stack: &SmallStack) -> Promise {
             _ => {}
         }
     }
-    let array = stack.sight().is_array();
+    let array = stack.client_sight().is_array();
     let limits = stack.build().limits(0);
     // An array splits writes over its members.
     Promise {
         saves_buffer: drive.protected || drive.cache.flash_sectors > 0,
         in_one: if array { 0 } else { in_one },
         in_order: in_order && !array,
-        ..Promise::of(&limits, drive.cut_sector)
+        ..Promise::from_limits(&limits, drive.cut_sector)
     }
 }
 
@@ -199,20 +199,22 @@ pub fn cuts(seed: u64, cuts: u64, fault: Option<DriveFault>) -> CutTally {
     let mut stack = stack_to_cut(&mut rng);
     let mut habits = ClientHabits::random(&stack.build().limits(0), &mut rng);
     if let Some(fault) = fault {
-        fault.arrange(&mut stack, &mut habits);
+        fault.plant_fault(&mut stack, &mut habits);
     }
-    let mut copies = MemberImages::of(&stack);
-    let checker = DurabilityChecker::new(promise_of(&stack)).seeing(&copies.sight, 0);
+    let mut copies = MemberImages::new(&stack);
+    let checker = DurabilityChecker::new(promise_of(&stack)).for_copy(&copies.sight, 0);
     let mut client = TestClient::new(stack.build(), checker, habits, Seed(seed).stream("client"));
-    client.keep();
+    client.keep_landings();
     let mut tally = CutTally::default();
     for done in 0..cuts {
-        client.work(client.now() + life(&mut rng));
-        let failure = fail(&mut client, &mut rng);
+        client.work_until(client.now() + draw_lifetime(&mut rng));
+        let failure = fail_power(&mut client, &mut rng);
         tally.offs += u64::from(failure == PowerFailure::Off);
-        let judged = copies.judge(&mut client, failure);
-        tally.count(judged, || format!("seed {seed}, {failure:?} {done} at {:?}, {habits:?} {stack:?}", client.now()));
-        client.rest(Span::from_micros(rng.below(30_000)));
+        let judged = copies.judge_copies(&mut client, failure);
+        tally.count_failure(judged, || {
+            format!("seed {seed}, {failure:?} {done} at {:?}, {habits:?} {stack:?}", client.now())
+        });
+        client.rest_for(Span::from_micros(rng.below(30_000)));
         client.control(&Control::PowerOn);
     }
     tally
@@ -227,8 +229,8 @@ pub struct MemberImages {
 
 impl MemberImages {
     /// The copies of the stack's array, with nothing written yet.
-    pub fn of(stack: &SmallStack) -> MemberImages {
-        let sight = stack.sight();
+    pub fn new(stack: &SmallStack) -> MemberImages {
+        let sight = stack.client_sight();
         MemberImages { images: (0..sight.copies()).map(|_| Default::default()).collect(), sight }
     }
 
@@ -238,44 +240,44 @@ impl MemberImages {
     }
 
     /// Applies landings.
-    pub fn take(&mut self, landings: &[Landing]) {
+    pub fn apply_landings(&mut self, landings: &[Landing]) {
         let images = &mut self.images;
         for landing in landings {
-            self.sight.through(landing, |image, part| images[image as usize].0.apply_block(part));
+            self.sight.visit_images(landing, |image, part| images[image as usize].0.apply_block(part));
         }
     }
 
     /// Judges each copy by what the client saw; returns the counts of the first, or the first breach.
-    pub fn judge(&mut self, client: &mut TestClient, failure: PowerFailure) -> Result<Toll, Breach> {
+    pub fn judge_copies(&mut self, client: &mut TestClient, failure: PowerFailure) -> Result<LossCounts, Breach> {
         let landings = client.take_landings();
-        self.take(&landings);
+        self.apply_landings(&landings);
         let mut others = Ok(());
         for (copy, (now, before)) in self.images.iter_mut().enumerate().skip(1) {
-            let judged = client.checker.about(&self.sight, copy as u32, before).judge(now, failure);
+            let judged = client.checker.for_other_copy(&self.sight, copy as u32, before).judge_image(now, failure);
             others = others.and(judged.map(drop));
             *before = now.clone();
         }
-        let first = client.checker.judge(&self.images[0].0, failure);
+        let first = client.checker.judge_image(&self.images[0].0, failure);
         others.and(first)
     }
 }
 
 /// Draws a time from 10 us to 300 ms, each order of magnitude equally likely.
-fn life(rng: &mut Rng) -> Span {
-    let most = pick(rng, &[100, 1000, 10_000, 50_000, 300_000]);
+fn draw_lifetime(rng: &mut Rng) -> Span {
+    let most = pick_one(rng, &[100, 1000, 10_000, 50_000, 300_000]);
     Span::from_micros(10 + rng.below(most))
 }
 
-fn fail(client: &mut TestClient, rng: &mut Rng) -> PowerFailure {
+fn fail_power(client: &mut TestClient, rng: &mut Rng) -> PowerFailure {
     let kind = rng.below(100);
     if kind >= 85 {
         client.control(&Control::PowerOff);
         if kind < 95 {
-            client.wait(Instant::FAR);
+            client.wait_until(Instant::FAR);
             assert_eq!(client.in_flight(), 0, "an orderly power-off ends every request");
             return PowerFailure::Off;
         }
-        client.rest(Span::from_micros(rng.below(20_000)));
+        client.rest_for(Span::from_micros(rng.below(20_000)));
     }
     client.control(&Control::PowerCut);
     PowerFailure::Cut

@@ -49,7 +49,7 @@ pub struct Promise {
 
 impl Promise {
     /// The promise of a device of these limits, with `cut_sector` of its profile; without order.
-    pub fn of(limits: &Limits, cut_sector: CutSector) -> Promise {
+    pub fn from_limits(limits: &Limits, cut_sector: CutSector) -> Promise {
         Promise {
             fua: limits.fua,
             volatile: limits.volatile_cache,
@@ -93,7 +93,7 @@ pub struct Breach {
 
 /// Counts of the writes between one failure and the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Toll {
+pub struct LossCounts {
     /// Writes acknowledged.
     pub acknowledged: u64,
     /// Acknowledged writes that were durable by the contract.
@@ -104,7 +104,7 @@ pub struct Toll {
 
 /// The life of a write since the last failure, in the order of the client's own actions.
 #[derive(Clone, Copy, Debug)]
-struct Write {
+struct TrackedWrite {
     request: Request,
     begun: u64,
     ended: Option<u64>,
@@ -118,7 +118,7 @@ pub struct DurabilityChecker {
     /// Counts submissions and polled completions.
     doings: u64,
     /// By stamp, rising.
-    writes: Vec<Write>,
+    writes: Vec<TrackedWrite>,
     flying: BTreeMap<u32, (Request, u64)>,
     /// The beginning of the latest completed flush.
     flushed: u64,
@@ -130,7 +130,7 @@ pub struct DurabilityChecker {
     copy: u32,
 }
 
-fn broken<T>(law: DurabilityLaw, text: String) -> Result<T, Breach> {
+fn broken_law<T>(law: DurabilityLaw, text: String) -> Result<T, Breach> {
     Err(Breach { law, text })
 }
 
@@ -151,27 +151,27 @@ impl DurabilityChecker {
     }
 
     /// Judges the image of `copy` of an array.
-    pub fn seeing(self, sight: &VolumeSight, copy: u32) -> DurabilityChecker {
+    pub fn for_copy(self, sight: &VolumeSight, copy: u32) -> DurabilityChecker {
         let promise = Promise { heads: sight.drives(), ..self.promise };
         DurabilityChecker { promise, sight: sight.clone(), copy, ..self }
     }
 
     /// A checker with the same observations for the image of another copy, which held `before` at the last failure.
-    pub fn about(&self, sight: &VolumeSight, copy: u32, before: &SectorImage) -> DurabilityChecker {
-        DurabilityChecker { before: before.clone(), ..self.clone().seeing(sight, copy) }
+    pub fn for_other_copy(&self, sight: &VolumeSight, copy: u32, before: &SectorImage) -> DurabilityChecker {
+        DurabilityChecker { before: before.clone(), ..self.clone().for_copy(sight, copy) }
     }
 
     /// Notes that the device accepted a request. Stamps rise.
-    pub fn submitted(&mut self, request: &Request) {
+    pub fn note_submission(&mut self, request: &Request) {
         self.doings += 1;
         self.flying.insert(request.tag, (*request, self.doings));
         if matches!(request.op, Op::Write | Op::WriteZeroes) {
-            self.writes.push(Write { request: *request, begun: self.doings, ended: None, done: false });
+            self.writes.push(TrackedWrite { request: *request, begun: self.doings, ended: None, done: false });
         }
     }
 
     /// Notes that a completion was polled.
-    pub fn completed(&mut self, completion: &Completion) {
+    pub fn note_completion(&mut self, completion: &Completion) {
         self.doings += 1;
         let Some((request, begun)) = self.flying.remove(&completion.tag) else { return };
         let done = completion.status == Status::Done;
@@ -188,7 +188,7 @@ impl DurabilityChecker {
     }
 
     /// True if the contract calls the write durable by now.
-    fn is_durable(&self, write: &Write, failure: PowerFailure) -> bool {
+    fn is_durable(&self, write: &TrackedWrite, failure: PowerFailure) -> bool {
         let Some(ended) = write.ended.filter(|_| write.done) else { return false };
         let forced = self.promise.fua && write.request.flags.has(Flags::FUA);
         forced || !self.promise.volatile || ended < self.flushed || failure == PowerFailure::Off
@@ -196,11 +196,11 @@ impl DurabilityChecker {
 
     /// Judges the image that a failure left, after all completions that it caused were polled. Returns the counts, or the
     /// first broken law; either way later images are compared with this one.
-    pub fn judge(&mut self, image: &SectorImage, failure: PowerFailure) -> Result<Toll, Breach> {
-        let meets = self.meets();
-        let judged = self.check(&meets, image, failure);
+    pub fn judge_image(&mut self, image: &SectorImage, failure: PowerFailure) -> Result<LossCounts, Breach> {
+        let meets = self.sector_writes();
+        let judged = self.check_laws(&meets, image, failure);
         for &(sector, _) in &meets {
-            self.before.put(0, sector, image.get(0, sector));
+            self.before.set_sector(0, sector, image.get(0, sector));
         }
         if judged.is_err() {
             self.before = image.clone();
@@ -212,7 +212,7 @@ impl DurabilityChecker {
     }
 
     /// Each sector written since the last failure with each of its writes, in order.
-    fn meets(&self) -> Vec<(u64, usize)> {
+    fn sector_writes(&self) -> Vec<(u64, usize)> {
         let mut meets = Vec::new();
         for (index, write) in self.writes.iter().enumerate() {
             meets.extend((write.request.lba..write.request.end()).map(|sector| (sector, index)));
@@ -221,38 +221,43 @@ impl DurabilityChecker {
         meets
     }
 
-    fn check(&self, meets: &[(u64, usize)], image: &SectorImage, failure: PowerFailure) -> Result<Toll, Breach> {
+    fn check_laws(
+        &self,
+        meets: &[(u64, usize)],
+        image: &SectorImage,
+        failure: PowerFailure,
+    ) -> Result<LossCounts, Breach> {
         let mut torn = Vec::new();
         let mut lone: Vec<(u64, usize)> = Vec::new();
         let mut lost = alloc::vec![false; self.writes.len()];
         for group in meets.chunk_by(|a, b| a.0 == b.0) {
             let sector = group[0].0;
             let trimmed = self.trimmed.iter().any(|&(from, to)| from <= sector && sector < to);
-            if trimmed || !self.sight.sees(self.copy, sector) {
+            if trimmed || !self.sight.sees_block(self.copy, sector) {
                 continue;
             }
-            self.sector(group, image, failure, &mut torn)?;
+            self.check_sector(group, image, failure, &mut torn)?;
             let last = group[group.len() - 1].1;
-            lost[last] |= !self.holds(image, sector, last);
+            lost[last] |= !self.holds_write(image, sector, last);
             if group.len() == 1 {
                 lone.push((sector, last));
             }
         }
-        self.untouched(meets, image)?;
-        self.first_parts(&lone, image)?;
-        self.first_writes(meets, &lone, image)?;
+        self.check_unwritten(meets, image)?;
+        self.check_first_parts(&lone, image)?;
+        self.check_write_order(meets, &lone, image)?;
         let durable = self.writes.iter().filter(|write| self.is_durable(write, failure)).count();
         let gone = self.writes.iter().zip(&lost).filter(|(write, lost)| write.done && **lost).count();
         let acknowledged = self.writes.iter().filter(|write| write.done).count();
-        Ok(Toll { acknowledged: acknowledged as u64, durable: durable as u64, lost: gone as u64 })
+        Ok(LossCounts { acknowledged: acknowledged as u64, durable: durable as u64, lost: gone as u64 })
     }
 
-    fn holds(&self, image: &SectorImage, sector: u64, write: usize) -> bool {
+    fn holds_write(&self, image: &SectorImage, sector: u64, write: usize) -> bool {
         image.get(0, sector) == Some(ImageSector::Stamp(self.writes[write].request.stamp))
     }
 
     /// Judges a sector, with all writes to it.
-    fn sector(
+    fn check_sector(
         &self,
         group: &[(u64, usize)],
         image: &SectorImage,
@@ -263,11 +268,13 @@ impl DurabilityChecker {
         let (held, before) = (image.get(0, sector), self.before.get(0, sector));
         let writes = || group.iter().map(|&(_, index)| &self.writes[index]);
         let mut durable = writes().filter(|write| self.is_durable(write, failure)).peekable();
-        let lost = |by: &Write| broken(DurabilityLaw::Durable, format!("sector {sector} holds {held:?}, lost {by:?}"));
+        let lost = |by: &TrackedWrite| {
+            broken_law(DurabilityLaw::Durable, format!("sector {sector} holds {held:?}, lost {by:?}"))
+        };
         let own = writes().find(|write| held == Some(ImageSector::Stamp(write.request.stamp)));
         if let Some(own) = own {
             // The data must not be there if their write ended before a durable one began.
-            let over = |write: &&Write| own.ended.is_some_and(|ended| ended < write.begun);
+            let over = |write: &&TrackedWrite| own.ended.is_some_and(|ended| ended < write.begun);
             return durable.find(over).map_or(Ok(()), lost);
         }
         // A sector that was unreadable before may have been made durable and torn again.
@@ -281,31 +288,32 @@ impl DurabilityChecker {
             let under_way = writes().any(|write| !self.is_durable(write, failure));
             return match may && one && under_way {
                 true => Ok(()),
-                false => {
-                    broken(DurabilityLaw::Tearing, format!("sector {sector} is torn; first torn {torn:?}, {failure:?}"))
-                }
+                false => broken_law(
+                    DurabilityLaw::Tearing,
+                    format!("sector {sector} is torn; first torn {torn:?}, {failure:?}"),
+                ),
             };
         }
         if held != before {
-            return broken(DurabilityLaw::Stale, format!("sector {sector} held {before:?} and holds {held:?}"));
+            return broken_law(DurabilityLaw::Stale, format!("sector {sector} held {before:?} and holds {held:?}"));
         }
         durable.next().map_or(Ok(()), lost)
     }
 
     /// Checks that sectors that were not written hold what they held.
-    fn untouched(&self, meets: &[(u64, usize)], image: &SectorImage) -> Result<(), Breach> {
+    fn check_unwritten(&self, meets: &[(u64, usize)], image: &SectorImage) -> Result<(), Breach> {
         let written = |sector: u64| meets.binary_search_by_key(&sector, |meet| meet.0).is_ok();
         let changed = image.iter().find(|&((member, sector), held)| {
             self.before.get(member, sector) != Some(held) && !(member == 0 && written(sector))
         });
         match changed {
-            Some((place, held)) => broken(DurabilityLaw::Stale, format!("{place:?}, not written, holds {held:?}")),
+            Some((place, held)) => broken_law(DurabilityLaw::Stale, format!("{place:?}, not written, holds {held:?}")),
             None => Ok(()),
         }
     }
 
     /// Checks that of each write that met no other a first part survives.
-    fn first_parts(&self, lone: &[(u64, usize)], image: &SectorImage) -> Result<(), Breach> {
+    fn check_first_parts(&self, lone: &[(u64, usize)], image: &SectorImage) -> Result<(), Breach> {
         let mut by_write = lone.to_vec();
         by_write.sort_unstable_by_key(|&(sector, index)| (index, sector));
         for group in by_write.chunk_by(|a, b| a.1 == b.1) {
@@ -313,33 +321,38 @@ impl DurabilityChecker {
             if write.sectors > self.promise.in_one || group.len() != write.sectors as usize {
                 continue;
             }
-            let there = |meet: &(u64, usize)| self.holds(image, meet.0, meet.1);
+            let there = |meet: &(u64, usize)| self.holds_write(image, meet.0, meet.1);
             let gap = group.iter().position(|meet| !there(meet)).unwrap_or(group.len());
             if let Some(meet) = group[gap..].iter().find(|meet| there(meet)) {
                 let text = format!("sector {} is there, sector {} is not, of {write:?}", meet.0, group[gap].0);
-                return broken(DurabilityLaw::Order, text);
+                return broken_law(DurabilityLaw::Order, text);
             }
         }
         Ok(())
     }
 
     /// Checks the order of cached writes that do not meet: each is there only with all acknowledged before its submission.
-    fn first_writes(&self, meets: &[(u64, usize)], lone: &[(u64, usize)], image: &SectorImage) -> Result<(), Breach> {
+    fn check_write_order(
+        &self,
+        meets: &[(u64, usize)],
+        lone: &[(u64, usize)],
+        image: &SectorImage,
+    ) -> Result<(), Breach> {
         let apart = lone.len() == meets.len() && !meets.windows(2).any(|w| w[1].0 == w[0].0 + 1 && w[1].1 != w[0].1);
         let cached = self.promise.volatile && !self.writes.iter().any(|write| write.request.flags.has(Flags::FUA));
         let whole = self.writes.iter().all(|write| write.request.sectors <= self.promise.in_one);
         if !self.promise.in_order || !apart || !cached || !whole {
             return Ok(());
         }
-        let mut done: Vec<&Write> = self.writes.iter().filter(|write| write.done).collect();
+        let mut done: Vec<&TrackedWrite> = self.writes.iter().filter(|write| write.done).collect();
         done.sort_unstable_by_key(|write| write.ended);
-        let mut missing: Option<&Write> = None;
+        let mut missing: Option<&TrackedWrite> = None;
         for write in done {
             let there = |sector: &u64| image.get(0, *sector) == Some(ImageSector::Stamp(write.request.stamp));
             let count = (write.request.lba..write.request.end()).filter(there).count();
             if let Some(before) = missing.filter(|missing| count > 0 && missing.ended < Some(write.begun)) {
                 let text = format!("{:?} is there, {:?}, acknowledged before, is not", write.request, before.request);
-                return broken(DurabilityLaw::Order, text);
+                return broken_law(DurabilityLaw::Order, text);
             }
             if count < write.request.sectors as usize {
                 missing = missing.or(Some(write));
@@ -379,14 +392,14 @@ mod tests {
         fn submit(&mut self, op: Op, flags: Flags, lba: u64, sectors: u32) -> u64 {
             self.2 += 1;
             let tag = self.2 as u32;
-            self.0.submitted(&Request { tag, unit: 0, origin: 0, op, flags, lba, sectors, stamp: self.2 });
+            self.0.note_submission(&Request { tag, unit: 0, origin: 0, op, flags, lba, sectors, stamp: self.2 });
             self.2
         }
 
         fn acknowledge(&mut self, stamp: u64) {
             let (submitted, finished) = (Instant::ZERO, Instant::ZERO);
             let (tag, status, parts) = (stamp as u32, Status::Done, Parts::default());
-            self.0.completed(&Completion { tag, status, submitted, finished, parts, effort: Effort::default() });
+            self.0.note_completion(&Completion { tag, status, submitted, finished, parts, effort: Effort::default() });
         }
 
         fn write(&mut self, lba: u64, sectors: u32) -> u64 {
@@ -402,11 +415,11 @@ mod tests {
 
         fn land(&mut self, lba: u64, sectors: u32, stamp: u64, kind: LandingKind) {
             let (from, to) = (Instant::ZERO, Instant::ZERO);
-            self.1.apply(&Landing::new((lba, sectors), stamp, (from, to), kind));
+            self.1.apply_landing(&Landing::new((lba, sectors), stamp, (from, to), kind));
         }
 
         fn verdict(&mut self, failure: PowerFailure) -> Option<DurabilityLaw> {
-            self.0.judge(&self.1, failure).err().map(|breach| breach.law)
+            self.0.judge_image(&self.1, failure).err().map(|breach| breach.law)
         }
     }
 

@@ -26,16 +26,16 @@ impl SectorImage {
     }
 
     /// Applies a landing, at its place on the drives.
-    pub fn apply(&mut self, landing: &Landing) {
-        self.take(landing, (landing.member, landing.sector));
+    pub fn apply_landing(&mut self, landing: &Landing) {
+        self.set_sectors(landing, (landing.member, landing.sector));
     }
 
     /// Applies a landing, at its place in the caller's blocks.
     pub fn apply_block(&mut self, landing: &Landing) {
-        self.take(landing, (0, landing.lba));
+        self.set_sectors(landing, (0, landing.lba));
     }
 
-    fn take(&mut self, landing: &Landing, (member, first): (u32, u64)) {
+    fn set_sectors(&mut self, landing: &Landing, (member, first): (u32, u64)) {
         let held = match landing.kind {
             LandingKind::Landed => ImageSector::Stamp(landing.stamp),
             LandingKind::Torn => ImageSector::Unreadable,
@@ -47,7 +47,7 @@ impl SectorImage {
     }
 
     /// Sets the content of `sector` of `member`.
-    pub(super) fn put(&mut self, member: u32, sector: u64, held: Option<ImageSector>) {
+    pub(super) fn set_sector(&mut self, member: u32, sector: u64, held: Option<ImageSector>) {
         match held {
             Some(held) => self.0.insert((member, sector), held),
             None => self.0.remove(&(member, sector)),

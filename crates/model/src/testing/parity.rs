@@ -27,27 +27,27 @@ pub struct VolumeMembers<'a> {
 
 impl VolumeMembers<'_> {
     /// The result of a read of block `lba`; `None` if it was never written.
-    pub fn read(&self, lba: u64) -> Result<Option<ImageSector>, UnrecoverableBlock> {
-        let place = self.volume.place(lba);
+    pub fn read_block(&self, lba: u64) -> Result<Option<ImageSector>, UnrecoverableBlock> {
+        let place = self.volume.row_position(lba);
         let sector = self.volume.row_start(place.row) + place.within;
-        let mut copies = (0..self.volume.copies()).map(|copy| self.volume.member(place.row, place.column, copy));
-        match copies.find(|&member| self.has(member)) {
+        let mut copies = (0..self.volume.copies()).map(|copy| self.volume.data_member(place.row, place.column, copy));
+        match copies.find(|&member| self.has_member(member)) {
             Some(member) => Ok(self.image.get(member, sector)),
-            None => self.recover(place, sector),
+            None => self.recover_block(place, sector),
         }
     }
 
-    fn has(&self, member: u32) -> bool {
+    fn has_member(&self, member: u32) -> bool {
         self.lost >> member & 1 == 0
     }
 
     /// Reconstructs a block from as many parities as columns are lost; each must agree with all remaining data.
-    fn recover(&self, place: RowPosition, sector: u64) -> Result<Option<ImageSector>, UnrecoverableBlock> {
+    fn recover_block(&self, place: RowPosition, sector: u64) -> Result<Option<ImageSector>, UnrecoverableBlock> {
         let columns = 0..self.volume.columns();
-        let data = |column: u32| self.volume.member(place.row, column, 0);
-        let missing = columns.clone().filter(|&column| !self.has(data(column))).count();
-        let parities = (0..self.volume.parities()).map(|which| self.volume.parity(place.row, which));
-        let parities = parities.filter(|&member| self.has(member)).take(missing);
+        let data = |column: u32| self.volume.data_member(place.row, column, 0);
+        let missing = columns.clone().filter(|&column| !self.has_member(data(column))).count();
+        let parities = (0..self.volume.parities()).map(|which| self.volume.parity_member(place.row, which));
+        let parities = parities.filter(|&member| self.has_member(member)).take(missing);
         let mut found: Option<Option<ImageSector>> = None;
         let mut used = 0;
         for parity in parities {
@@ -58,7 +58,7 @@ impl VolumeMembers<'_> {
             };
             let covers = |column: u32| self.last_write(place, column, until).map(ImageSector::Stamp);
             let agrees = |column: u32| self.image.get(data(column), sector) == covers(column);
-            if !columns.clone().filter(|&column| self.has(data(column))).all(agrees) {
+            if !columns.clone().filter(|&column| self.has_member(data(column))).all(agrees) {
                 return Err(UnrecoverableBlock);
             }
             let here = covers(place.column);
@@ -73,29 +73,29 @@ impl VolumeMembers<'_> {
 
     /// The stamp of the last write up to `until` to the block of `column` at the offset of `place`.
     fn last_write(&self, place: RowPosition, column: u32, until: u64) -> Option<u64> {
-        let block = place.row * self.volume.row() + u64::from(column) * self.volume.chunk + place.within;
+        let block = place.row * self.volume.row_sectors() + u64::from(column) * self.volume.chunk + place.within;
         let covers = |write: &&Request| write.stamp <= until && (write.lba..write.end()).contains(&block);
         self.writes.iter().rev().find(covers).map(|write| write.stamp)
     }
 
     /// Blocks whose parity or copy does not agree with them: a later loss of the member that holds them would change
     /// them. No member is lost now.
-    pub fn holes(&self) -> impl Iterator<Item = u64> + '_ {
+    pub fn find_holes(&self) -> impl Iterator<Item = u64> + '_ {
         let differs = |&lba: &u64| {
-            let place = self.volume.place(lba);
-            let member = self.volume.member(place.row, place.column, 0);
+            let place = self.volume.row_position(lba);
+            let member = self.volume.data_member(place.row, place.column, 0);
             let without = VolumeMembers { lost: self.lost | 1 << member, ..*self };
-            without.read(lba) != self.read(lba)
+            without.read_block(lba) != self.read_block(lba)
         };
         (0..self.volume.capacity()).filter(differs)
     }
 
     /// The content of the array as read, block by block of all that were written.
-    pub fn blocks(&self) -> SectorImage {
+    pub fn read_written(&self) -> SectorImage {
         let mut image = SectorImage::new();
         for write in self.writes {
             for lba in write.lba..write.end() {
-                image.put(0, lba, self.read(lba).unwrap_or(None));
+                image.set_sector(0, lba, self.read_block(lba).unwrap_or(None));
             }
         }
         image

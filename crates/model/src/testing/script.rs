@@ -48,60 +48,60 @@ pub(super) struct ScriptAuthor<'a> {
 impl ScriptAuthor<'_> {
     /// A script of about `length` steps for a device of these `limits`; it ends with the power on. `marks` draws the
     /// requests' orders and priorities.
-    pub(super) fn write(limits: Limits, rng: &mut Rng, marks: Rng, length: usize) -> Vec<TimedAction> {
+    pub(super) fn write_script(limits: Limits, rng: &mut Rng, marks: Rng, length: usize) -> Vec<TimedAction> {
         let spots = core::array::from_fn(|_| rng.below(limits.sectors));
         let mut author = ScriptAuthor { limits, rng, marks, now: Instant::ZERO, spots, last_end: 0, steps: Vec::new() };
         while author.steps.len() < length {
-            author.pause();
-            author.scene();
+            author.pass_time();
+            author.add_random_action();
         }
-        author.flush_and_cut();
+        author.add_flush_and_cut();
         author.steps
     }
 
-    fn push(&mut self, act: ScriptAction) {
+    fn push_action(&mut self, act: ScriptAction) {
         self.steps.push(TimedAction { at: self.now, act });
     }
 
     /// Lets pass from zero to some hundred milliseconds, each order of magnitude equally likely.
-    fn pause(&mut self) {
+    fn pass_time(&mut self) {
         let most = [1, 1, 20_000, 500_000, 5_000_000, 20_000_000, 200_000_000][self.rng.below(7) as usize];
         self.now += Span::from_nanos(self.rng.below(most));
     }
 
-    fn scene(&mut self) {
+    fn add_random_action(&mut self) {
         match self.rng.below(100) {
-            0..=2 => self.flush_and_cut(),
-            3 => self.cut(),
+            0..=2 => self.add_flush_and_cut(),
+            3 => self.add_cut(),
             4 => {
-                self.push(ScriptAction::Off);
-                self.pause();
-                self.push(ScriptAction::On);
+                self.push_action(ScriptAction::Off);
+                self.pass_time();
+                self.push_action(ScriptAction::On);
             }
-            5 => self.push(ScriptAction::Reset),
+            5 => self.push_action(ScriptAction::Reset),
             6..=9 => {
                 let nth = self.rng.below(64) as usize;
-                self.push(ScriptAction::Abort(nth));
+                self.push_action(ScriptAction::Abort(nth));
             }
-            _ => self.request(),
+            _ => self.add_request(),
         }
     }
 
-    fn flush_and_cut(&mut self) {
-        self.push(ScriptAction::Submit { op: Op::Flush, flags: Flags::NONE, lba: 0, sectors: 0 });
-        self.pause();
-        self.pause();
-        self.cut();
+    fn add_flush_and_cut(&mut self) {
+        self.push_action(ScriptAction::Submit { op: Op::Flush, flags: Flags::NONE, lba: 0, sectors: 0 });
+        self.pass_time();
+        self.pass_time();
+        self.add_cut();
     }
 
-    fn cut(&mut self) {
-        self.push(ScriptAction::Cut);
-        self.pause();
-        self.push(ScriptAction::On);
+    fn add_cut(&mut self) {
+        self.push_action(ScriptAction::Cut);
+        self.pass_time();
+        self.push_action(ScriptAction::On);
     }
 
     /// Adds a flag to one request in six.
-    fn marked(&mut self, flags: Flags) -> Flags {
+    fn with_random_mark(&mut self, flags: Flags) -> Flags {
         let mark = match self.marks.below(24) {
             0 => Flags::ORDERED,
             1 => Flags::HEAD_OF_QUEUE,
@@ -111,7 +111,7 @@ impl ScriptAuthor<'_> {
         flags.with(mark)
     }
 
-    fn request(&mut self) {
+    fn add_request(&mut self) {
         let op = match self.rng.below(40) {
             0..=15 => Op::Read,
             16..=33 => Op::Write,
@@ -120,11 +120,11 @@ impl ScriptAuthor<'_> {
             _ => Op::Flush,
         };
         if op == Op::Flush {
-            let flags = self.marked(Flags::NONE);
-            return self.push(ScriptAction::Submit { op, flags, lba: 0, sectors: 0 });
+            let flags = self.with_random_mark(Flags::NONE);
+            return self.push_action(ScriptAction::Submit { op, flags, lba: 0, sectors: 0 });
         }
-        let flags = if self.rng.percent(10) { Flags::FUA } else { Flags::NONE };
-        let flags = self.marked(flags);
+        let flags = if self.rng.draw_chance(10) { Flags::FUA } else { Flags::NONE };
+        let flags = self.with_random_mark(flags);
         let most = [1, 8, 64, 300][self.rng.below(4) as usize];
         let mut sectors = 1 + self.rng.below(most) as u32;
         let mut lba = match self.rng.below(10) {
@@ -132,16 +132,16 @@ impl ScriptAuthor<'_> {
             4..=8 => self.spots[self.rng.below(3) as usize] + self.rng.below(128),
             _ => self.rng.below(self.limits.sectors),
         };
-        if self.rng.percent(70) {
+        if self.rng.draw_chance(70) {
             let unit = self.limits.physical / 512;
             sectors = sectors.next_multiple_of(unit);
             lba -= lba % u64::from(unit);
         }
         sectors = sectors.min(self.limits.max_transfer);
-        if !self.rng.percent(3) {
+        if !self.rng.draw_chance(3) {
             lba = lba.min(self.limits.sectors - u64::from(sectors));
         }
         self.last_end = lba + u64::from(sectors);
-        self.push(ScriptAction::Submit { op, flags, lba, sectors });
+        self.push_action(ScriptAction::Submit { op, flags, lba, sectors });
     }
 }

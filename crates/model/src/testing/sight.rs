@@ -15,7 +15,7 @@ pub struct VolumeSight {
 
 impl VolumeSight {
     /// The view of an array of these volumes, with members `lost` from the start (one bit each).
-    pub fn of(volumes: &[ArrayVolume], lost: u64) -> VolumeSight {
+    pub fn new(volumes: &[ArrayVolume], lost: u64) -> VolumeSight {
         VolumeSight { volumes: volumes.to_vec(), lost }
     }
 
@@ -45,15 +45,15 @@ impl VolumeSight {
     }
 
     /// True if the image of `copy` has the block on a member that is not lost.
-    pub fn sees(&self, copy: u32, lba: u64) -> bool {
+    pub fn sees_block(&self, copy: u32, lba: u64) -> bool {
         let Some((volume, start)) = self.volume_of(lba) else { return true };
-        let place = volume.place(lba - start);
+        let place = volume.row_position(lba - start);
         let copy = copy % volume.copies();
-        self.lost >> volume.member(place.row, place.column, copy) & 1 == 0
+        self.lost >> volume.data_member(place.row, place.column, copy) & 1 == 0
     }
 
     /// Reports to `seen` which images a landing concerns, and the part of it that does.
-    pub fn through(&self, landing: &Landing, mut seen: impl FnMut(u32, &Landing)) {
+    pub fn visit_images(&self, landing: &Landing, mut seen: impl FnMut(u32, &Landing)) {
         match landing.role {
             MemberRole::Copy(copy) => {
                 let copies = self.volume_of(landing.lba).map_or(1, |(volume, _)| volume.copies());
@@ -62,8 +62,8 @@ impl VolumeSight {
             // Data in memory stood for all copies that are there.
             MemberRole::Every => {
                 for sector in 0..u64::from(landing.sectors) {
-                    let part = landing.part(sector, sector + 1);
-                    let there = (0..self.copies()).filter(|&image| self.sees(image, part.lba));
+                    let part = landing.slice_sectors(sector, sector + 1);
+                    let there = (0..self.copies()).filter(|&image| self.sees_block(image, part.lba));
                     there.for_each(|image| seen(image, &part));
                 }
             }

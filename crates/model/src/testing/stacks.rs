@@ -25,7 +25,7 @@ use crate::host::processor::ProcessorSpec;
 use crate::host::scsi::ScsiSpec;
 use crate::queue::{Discipline, Policy};
 use crate::rng::{Rng, Seed};
-use crate::stack::{Layer, above};
+use crate::stack::{Layer, build_layers};
 use crate::time::Span;
 
 /// The settings of a small drive. The default turns at 7,200 rpm, has two heads, 64-sector tracks, no buffer, no
@@ -184,7 +184,7 @@ impl SmallDrive {
     }
 
     /// Adds a buffer of `segments` of `segment_sectors`, which reads ahead as far as a segment goes.
-    pub fn buffered(mut self, segments: u32, segment_sectors: u32) -> SmallDrive {
+    pub fn with_buffer(mut self, segments: u32, segment_sectors: u32) -> SmallDrive {
         self.cache.segments = segments;
         self.cache.segment_sectors = segment_sectors;
         self.cache.read_ahead.max = segment_sectors;
@@ -193,7 +193,7 @@ impl SmallDrive {
     }
 
     /// Adds write-back with at most `dirty_segments`.
-    pub fn write_back(mut self, dirty_segments: u32) -> SmallDrive {
+    pub fn with_write_back(mut self, dirty_segments: u32) -> SmallDrive {
         self.cache.write_back = true;
         self.cache.dirty_segments = dirty_segments;
         self
@@ -201,18 +201,18 @@ impl SmallDrive {
 
     /// Adds any kind of queue, and weak places, drawn from a stream of their own, so that the seeds of older cases stand for
     /// the same drives.
-    fn queued_somehow(mut self) -> SmallDrive {
+    fn with_random_queue(mut self) -> SmallDrive {
         let rng = &mut Seed(self.phase).stream("queuing");
         self.link.queuing = random_queuing(rng, self.firmware.depth);
-        self.firmware.priority = rng.percent(50);
+        self.firmware.priority = rng.draw_chance(50);
         let limits = [None, Some(Span::ZERO), Some(Span::from_millis(30)), Some(Span::from_millis(200))];
-        self.firmware.recovery_limit = pick(rng, &limits);
-        self.weak = if rng.percent(30) { random_weak(rng) } else { Vec::new() };
+        self.firmware.recovery_limit = pick_one(rng, &limits);
+        self.weak = if rng.draw_chance(30) { random_weak(rng) } else { Vec::new() };
         self
     }
 
     /// Adds a queue.
-    pub fn queued(mut self, depth: u32, policy: Policy) -> SmallDrive {
+    pub fn with_queue(mut self, depth: u32, policy: Policy) -> SmallDrive {
         self.firmware.depth = depth;
         self.firmware.queue = Discipline::plain(policy);
         self
@@ -230,27 +230,27 @@ pub struct SmallStack {
 impl SmallStack {
     /// The device.
     pub fn build(&self) -> Box<dyn Device> {
-        above(&self.layers, &mut |number| Box::new(self.numbered(u64::from(number)).drive()))
+        build_layers(&self.layers, &mut |number| Box::new(self.numbered_drive(u64::from(number)).drive()))
     }
 
     /// The drive with a number: equal except for its phase.
-    fn numbered(&self, drive: u64) -> SmallDrive {
+    fn numbered_drive(&self, drive: u64) -> SmallDrive {
         SmallDrive { phase: self.drive.phase.wrapping_add(drive << 61), ..self.drive.clone() }
     }
 
     /// The description of the stack.
-    pub fn described(&self) -> crate::stack::Stack {
+    pub fn to_stack(&self) -> crate::stack::Stack {
         crate::stack::Stack { layers: self.layers.clone(), ..crate::stack::Stack::bare(self.drive.profile()) }
     }
 
     /// The client's view of the members.
-    pub fn sight(&self) -> VolumeSight {
-        let stack = self.described();
-        stack.array().map_or_else(VolumeSight::default, |spec| VolumeSight::of(&stack.volumes(), spec.lost))
+    pub fn client_sight(&self) -> VolumeSight {
+        let stack = self.to_stack();
+        stack.array().map_or_else(VolumeSight::default, |spec| VolumeSight::new(&stack.volumes(), spec.lost))
     }
 }
 
-pub(super) fn pick<T: Copy>(rng: &mut Rng, choices: &[T]) -> T {
+pub(super) fn pick_one<T: Copy>(rng: &mut Rng, choices: &[T]) -> T {
     choices[rng.below(choices.len() as u64) as usize]
 }
 
@@ -260,7 +260,7 @@ fn some_costs(rng: &mut Rng, below: u64) -> OverheadAfter {
 
 /// A span below `limit` nanoseconds, none at all in half of the cases.
 fn some_span(rng: &mut Rng, limit: u64) -> Span {
-    match rng.percent(50) {
+    match rng.draw_chance(50) {
         true => Span::ZERO,
         false => Span::from_nanos(rng.below(limit)),
     }
@@ -298,13 +298,13 @@ pub fn random_discipline(rng: &mut Rng) -> Discipline {
     // From a stream of its own, which leaves the draws that follow as they are.
     let turns = &mut Seed(rng.clone().below(1 << 32)).stream("turns");
     Discipline {
-        policy: pick(rng, &policies),
-        window: pick(rng, &[0, 0, 0, 1, 3, 8]),
-        nearest: pick(rng, &[0, 0, 0, 1, 3]),
-        ageing: pick(rng, &[0, 0, 5, 50, 1000]),
-        patience: pick(turns, &[0, 0, 1, 2]),
-        round: pick(turns, &[0, 0, 1, 50, 100]),
-        max_wait: pick(rng, &[None, None, Some(Span::from_millis(20)), Some(Span::from_millis(200))]),
+        policy: pick_one(rng, &policies),
+        window: pick_one(rng, &[0, 0, 0, 1, 3, 8]),
+        nearest: pick_one(rng, &[0, 0, 0, 1, 3]),
+        ageing: pick_one(rng, &[0, 0, 5, 50, 1000]),
+        patience: pick_one(turns, &[0, 0, 1, 2]),
+        round: pick_one(turns, &[0, 0, 1, 50, 100]),
+        max_wait: pick_one(rng, &[None, None, Some(Span::from_millis(20)), Some(Span::from_millis(200))]),
     }
 }
 
@@ -312,53 +312,53 @@ pub fn random_discipline(rng: &mut Rng) -> Discipline {
 fn random_page(rng: &Rng) -> ReadAhead {
     let mut own = Seed(rng.clone().below(u64::MAX)).stream("caching page");
     ReadAhead {
-        multiplied: own.percent(20),
-        ceiling: pick(&mut own, &[None, None, Some(24), Some(512)]),
-        longest_read: pick(&mut own, &[None, None, Some(16)]),
+        multiplied: own.draw_chance(20),
+        ceiling: pick_one(&mut own, &[None, None, Some(24), Some(512)]),
+        longest_read: pick_one(&mut own, &[None, None, Some(16)]),
         ..ReadAhead::NONE
     }
 }
 
 fn random_cache(rng: &mut Rng) -> CacheSpec {
-    let segments = pick(rng, &[0, 1, 2, 3, 4, 16]);
-    let segment_sectors = pick(rng, &[8, 32, 64, 256]);
-    let max = pick(rng, &[0, 8, 40, 256, 1024]);
+    let segments = pick_one(rng, &[0, 1, 2, 3, 4, 16]);
+    let segment_sectors = pick_one(rng, &[8, 32, 64, 256]);
+    let max = pick_one(rng, &[0, 8, 40, 256, 1024]);
     let adapts = segments == 4 && segment_sectors >= 32;
     // From a stream of its own, as the caching page.
-    let own_lengths = adapts && Seed(rng.clone().below(u64::MAX)).stream("own lengths").percent(40);
+    let own_lengths = adapts && Seed(rng.clone().below(u64::MAX)).stream("own lengths").draw_chance(40);
     let cache = CacheSpec {
         segments,
         segment_sectors,
         read_ahead: ReadAhead {
             max,
             min: rng.below(u64::from(max.min(64)) + 1) as u32,
-            after: pick(rng, &[1, 1, 2, 3]),
-            until: pick(
+            after: pick_one(rng, &[1, 1, 2, 3]),
+            until: pick_one(
                 rng,
                 &[ReadAheadEnd::Segment, ReadAheadEnd::Track, ReadAheadEnd::Cylinder, ReadAheadEnd::NextTrack],
             ),
-            over_requested: rng.percent(40),
-            free_blocks: rng.percent(30),
-            hold: pick(
+            over_requested: rng.draw_chance(40),
+            free_blocks: rng.draw_chance(30),
+            hold: pick_one(
                 rng,
                 &[ReadAheadHold::Never, ReadAheadHold::Track, ReadAheadHold::Segment, ReadAheadHold::Stream],
             ),
-            discards: rng.percent(30),
+            discards: rng.draw_chance(30),
             ..random_page(rng)
         },
-        write_back: segments > 0 && rng.percent(60),
+        write_back: segments > 0 && rng.draw_chance(60),
         dirty_segments: if segments > 0 { 1 + rng.below(u64::from(segments)) as u32 } else { 0 },
         dirty_runs: if segments > 4 {
-            pick(rng, &[None, Some(1), Some(5), Some(40)])
+            pick_one(rng, &[None, Some(1), Some(5), Some(40)])
         } else {
             own_lengths.then_some(5)
         },
-        fills_while_draining: rng.percent(50),
+        fills_while_draining: rng.draw_chance(50),
         destage_idle: some_span(rng, 50_000_000),
         flash_sectors: 0,
         media_cache: None,
-        destage_age: pick(rng, &[None, None, Some(Span::from_millis(5)), Some(Span::from_millis(500))]),
-        wraps: rng.percent(50),
+        destage_age: pick_one(rng, &[None, None, Some(Span::from_millis(5)), Some(Span::from_millis(500))]),
+        wraps: rng.draw_chance(50),
         adaptive: adapts.then_some(AdaptiveDivision {
             sectors: 4 * segment_sectors,
             most: 8,
@@ -375,10 +375,10 @@ fn random_cache(rng: &mut Rng) -> CacheSpec {
 fn random_turns(rng: &Rng) -> Firmware {
     let mut own = Seed(rng.clone().below(u64::MAX)).stream("turns of commands");
     Firmware {
-        write_verify: own.percent(15),
-        late_writes_percent: pick(&mut own, &[0, 0, 7, 100]),
-        commands_percent: pick(&mut own, &[None, None, None, Some(0), Some(30), Some(100)]),
-        revise: Span::from_micros(pick(&mut own, &[0, 0, 200, 5000])),
+        write_verify: own.draw_chance(15),
+        late_writes_percent: pick_one(&mut own, &[0, 0, 7, 100]),
+        commands_percent: pick_one(&mut own, &[None, None, None, Some(0), Some(30), Some(100)]),
+        revise: Span::from_micros(pick_one(&mut own, &[0, 0, 200, 5000])),
         ..SmallDrive::default().firmware
     }
 }
@@ -387,9 +387,12 @@ fn random_turns(rng: &Rng) -> Firmware {
 fn random_written(rng: &Rng) -> CacheSpec {
     let mut own = Seed(rng.clone().below(u64::MAX)).stream("written blocks");
     CacheSpec {
-        written_hits: pick(&mut own, &[WrittenHits::Cached, WrittenHits::Cached, WrittenHits::None, WrittenHits::All]),
-        writes_apart: own.percent(40),
-        room_runs: pick(&mut own, &[1, 1, 2, 5]),
+        written_hits: pick_one(
+            &mut own,
+            &[WrittenHits::Cached, WrittenHits::Cached, WrittenHits::None, WrittenHits::All],
+        ),
+        writes_apart: own.draw_chance(40),
+        room_runs: pick_one(&mut own, &[1, 1, 2, 5]),
         ..CacheSpec::NONE
     }
 }
@@ -397,7 +400,7 @@ fn random_written(rng: &Rng) -> CacheSpec {
 /// A kind of queue that can be so deep.
 fn random_queuing(rng: &mut Rng, depth: u32) -> Queuing {
     let kinds = [Queuing::Tcq, Queuing::Ncq, Queuing::Scsi, Queuing::None];
-    pick(rng, if depth > 1 { &kinds[..3] } else { &kinds })
+    pick_one(rng, if depth > 1 { &kinds[..3] } else { &kinds })
 }
 
 /// Up to thirty weak places, some close together, among the first few thousand blocks.
@@ -405,7 +408,7 @@ fn random_weak(rng: &mut Rng) -> Vec<WeakBlocks> {
     let mut end = 0;
     let count = 1 + rng.below(30);
     let mut place = |_| {
-        let (gap, sectors) = (pick(rng, &[0, 3, 40, 200]), 1 + rng.below(12) as u32);
+        let (gap, sectors) = (pick_one(rng, &[0, 3, 40, 200]), 1 + rng.below(12) as u32);
         let weak = WeakBlocks { lba: end + rng.below(gap + 1), sectors, retries: rng.below(6) as u32 };
         end = weak.end();
         weak
@@ -415,14 +418,14 @@ fn random_weak(rng: &mut Rng) -> Vec<WeakBlocks> {
 
 /// Any small drive. Defects only where the physical sector is the logical one.
 pub fn random_profile(rng: &mut Rng) -> SmallDrive {
-    let physical_sector = pick(rng, &[512, 512, 4096]);
+    let physical_sector = pick_one(rng, &[512, 512, 4096]);
     let heads = 1 + rng.below(4) as u32;
-    let order = pick(rng, &[TrackOrder::Cylinder, TrackOrder::Serpentine(1), TrackOrder::Serpentine(5)]);
-    let zones = pick(rng, &[[(20, 64), (31, 40)], [(1, 16), (90, 32)], [(40, 128), (7, 120)]]);
-    let defects = physical_sector == 512 && rng.percent(40);
-    let depth = pick(rng, &[1, 1, 4, 32]);
+    let order = pick_one(rng, &[TrackOrder::Cylinder, TrackOrder::Serpentine(1), TrackOrder::Serpentine(5)]);
+    let zones = pick_one(rng, &[[(20, 64), (31, 40)], [(1, 16), (90, 32)], [(40, 128), (7, 120)]]);
+    let defects = physical_sector == 512 && rng.draw_chance(40);
+    let depth = pick_one(rng, &[1, 1, 4, 32]);
     let (slips, bad) = if defects { (random_slots(rng, 0), random_slots(rng, 300)) } else { (Vec::new(), Vec::new()) };
-    let holes = match rng.percent(30) && physical_sector == 512 {
+    let holes = match rng.draw_chance(30) && physical_sector == 512 {
         true => random_holes(rng),
         false if defects => slips.into_iter().map(|slot| (slot, 1)).chain([(600, 8)]).collect(),
         false => Vec::new(),
@@ -433,12 +436,12 @@ pub fn random_profile(rng: &mut Rng) -> SmallDrive {
         zones: zones.to_vec(),
         remaps: into_holes(&bad, &holes),
         holes,
-        millirpm: pick(rng, &[4_200_000, 5_400_000, 7_200_000, 10_000_000, 15_037_500]),
-        head_switch: pick(rng, &[Span::ZERO, Span::from_micros(300), Span::from_micros(1100)]),
+        millirpm: pick_one(rng, &[4_200_000, 5_400_000, 7_200_000, 10_000_000, 15_037_500]),
+        head_switch: pick_one(rng, &[Span::ZERO, Span::from_micros(300), Span::from_micros(1100)]),
         write_settle: some_span(rng, 400_000),
         skew_margin: some_span(rng, 100_000),
         physical_sector,
-        cut_sector: pick(rng, &[CutSector::Finished, CutSector::Old, CutSector::Unreadable]),
+        cut_sector: pick_one(rng, &[CutSector::Finished, CutSector::Old, CutSector::Unreadable]),
         cache: random_cache(rng),
         firmware: Firmware {
             depth,
@@ -446,7 +449,7 @@ pub fn random_profile(rng: &mut Rng) -> SmallDrive {
             ahead: 0,
             destage: random_discipline(rng),
             dispatch: some_span(rng, 300_000),
-            zero_latency: rng.percent(40),
+            zero_latency: rng.draw_chance(40),
             priority: false,
             recovery_limit: None,
             ..random_turns(rng)
@@ -462,35 +465,36 @@ pub fn random_profile(rng: &mut Rng) -> SmallDrive {
             write_completion: some_span(rng, 100_000),
         },
         link: Link {
-            rate: pick(rng, &[30_000_000, 100_000_000, 300_000_000]),
-            write_rate: pick(rng, &[5_000_000, 100_000_000, 300_000_000]),
+            rate: pick_one(rng, &[30_000_000, 100_000_000, 300_000_000]),
+            write_rate: pick_one(rng, &[5_000_000, 100_000_000, 300_000_000]),
             command: some_span(rng, 20_000),
-            max_transfer: pick(rng, &[256, 2048]),
-            buffer_full: pick(rng, &[0, 0, 50, 100]),
-            fua: rng.percent(60),
+            max_transfer: pick_one(rng, &[256, 2048]),
+            buffer_full: pick_one(rng, &[0, 0, 50, 100]),
+            fua: rng.draw_chance(60),
             queuing: Queuing::Scsi,
         },
         phase: rng.next_u64(),
         ..SmallDrive::default()
     }
-    .queued_somehow()
+    .with_random_queue()
 }
 
 fn random_controller(rng: &mut Rng) -> ControllerSpec {
-    let depth = pick(rng, &[1, 2, 32]);
+    let depth = pick_one(rng, &[1, 2, 32]);
     let command = some_span(rng, 50_000);
-    let rate = pick(rng, &[1_000_000, 20_000_000, 1_000_000_000]);
-    let programmed = rng.percent(30).then_some(ProgrammedIo { rate: 16_000_000, block: pick(rng, &[1, 16]) });
+    let rate = pick_one(rng, &[1_000_000, 20_000_000, 1_000_000_000]);
+    let programmed = rng.draw_chance(30).then_some(ProgrammedIo { rate: 16_000_000, block: pick_one(rng, &[1, 16]) });
     // Drawn with the rate, so that other stacks stay as they are.
     let wake = if rate == 20_000_000 { command.times(2) } else { Span::ZERO };
-    let coalesce =
-        rng.percent(30).then(|| InterruptCoalescing { count: pick(rng, &[2, 8]), wait: some_span(rng, 2_000_000) });
+    let coalesce = rng
+        .draw_chance(30)
+        .then(|| InterruptCoalescing { count: pick_one(rng, &[2, 8]), wait: some_span(rng, 2_000_000) });
     ControllerSpec { wake, programmed, coalesce, ..ControllerSpec::plain(depth, command, rate) }
 }
 
 fn random_processor(rng: &mut Rng) -> ProcessorSpec {
     ProcessorSpec {
-        cores: pick(rng, &[1, 2]),
+        cores: pick_one(rng, &[1, 2]),
         issue: some_span(rng, 100_000),
         finish: some_span(rng, 100_000),
         interrupt: some_span(rng, 20_000),
@@ -512,7 +516,7 @@ pub fn random_stack(rng: &mut Rng) -> SmallStack {
     let mut layers: Vec<Layer> = layers.collect();
     // From a stream of its own: the seeds of older cases stand for the same stacks below it.
     let rng = &mut Seed(drive.phase).stream("accelerator");
-    if rng.percent(30) {
+    if rng.draw_chance(30) {
         let height = rng.below(layers.len() as u64 + 1) as usize;
         layers.insert(height, Layer::Accelerator(random_accelerator(rng)));
     }
@@ -524,10 +528,10 @@ fn random_cable(rng: &mut Rng) -> Option<Layer> {
     match rng.below(4) {
         0 => Some(Layer::Channel(2)),
         1 => Some(Layer::Scsi(ScsiSpec {
-            rate: pick(rng, &[1_000_000, 20_000_000, 320_000_000]),
+            rate: pick_one(rng, &[1_000_000, 20_000_000, 320_000_000]),
             command: some_span(rng, 50_000),
             reconnect: some_span(rng, 50_000),
-            fair: rng.percent(50),
+            fair: rng.draw_chance(50),
         })),
         _ => None,
     }
@@ -536,53 +540,53 @@ fn random_cable(rng: &mut Rng) -> Option<Layer> {
 /// An accelerator that keeps its promises, from a single page to more than a small drive holds.
 fn random_accelerator(rng: &mut Rng) -> AcceleratorSpec {
     AcceleratorSpec {
-        size: 4096 * pick(rng, &[1, 3, 16, 256, 4096]),
+        size: 4096 * pick_one(rng, &[1, 3, 16, 256, 4096]),
         hit: Span::from_nanos(1 + rng.below(20_000)),
-        write_back: rng.percent(80),
+        write_back: rng.draw_chance(80),
         drops_flushes: false,
-        dirty_share: pick(rng, &[0, 100, 500, 1000]),
-        dirty_age: pick(rng, &[Span::from_millis(3), Span::from_millis(200), Span::from_secs(5)]),
-        idle: pick(rng, &[Span::ZERO, Span::from_millis(2), Span::from_millis(100)]),
-        read_ahead: pick(rng, &[0, 16, 128]),
+        dirty_share: pick_one(rng, &[0, 100, 500, 1000]),
+        dirty_age: pick_one(rng, &[Span::from_millis(3), Span::from_millis(200), Span::from_secs(5)]),
+        idle: pick_one(rng, &[Span::ZERO, Span::from_millis(2), Span::from_millis(100)]),
+        read_ahead: pick_one(rng, &[0, 16, 128]),
     }
 }
 
 /// A driver that keeps its promises, with time-outs only if a write may be sent again. Later settings are drawn from a
 /// stream of their own, so that the seeds of older cases stand for the same plain drivers.
 fn random_driver(rng: &mut Rng, resends: bool) -> DriverSpec {
-    let capacity = pick(rng, &[1, 4, 128]);
-    let depth = pick(rng, &[1, 2, 32]);
+    let capacity = pick_one(rng, &[1, 4, 128]);
+    let depth = pick_one(rng, &[1, 2, 32]);
     let queue = random_discipline(rng);
-    let max_transfer = pick(rng, &[8, 100, 1024]);
+    let max_transfer = pick_one(rng, &[8, 100, 1024]);
     let plain = DriverSpec::plain(capacity, depth, queue, max_transfer);
     let rng = &mut Seed(u64::from(capacity + depth + max_transfer) ^ rng.clone().next_u64()).stream("driver");
-    if rng.percent(30) {
+    if rng.draw_chance(30) {
         return plain;
     }
-    let plug = Plug { commands: 4, wait: pick(rng, &[Span::from_micros(50), Span::from_millis(3)]) };
+    let plug = Plug { commands: 4, wait: pick_one(rng, &[Span::from_micros(50), Span::from_millis(3)]) };
     DriverSpec {
         scheduler: match rng.below(3) {
             0 => plain.scheduler,
             1 => SchedulerSpec::Deadline(DeadlineSpec {
-                read_expire: pick(rng, &[Span::from_millis(5), Span::from_millis(500)]),
-                fifo_batch: pick(rng, &[1, 3, 16]),
+                read_expire: pick_one(rng, &[Span::from_millis(5), Span::from_millis(500)]),
+                fifo_batch: pick_one(rng, &[1, 3, 16]),
                 ..DeadlineSpec::LINUX
             }),
             _ => SchedulerSpec::Fair(FairSpec {
-                max_budget: pick(rng, &[8, 200, 16_384]),
-                timeout: pick(rng, &[Span::from_millis(5), Span::from_millis(125)]),
-                sync_writes: rng.percent(50),
+                max_budget: pick_one(rng, &[8, 200, 16_384]),
+                timeout: pick_one(rng, &[Span::from_millis(5), Span::from_millis(125)]),
+                sync_writes: rng.draw_chance(50),
                 ..FairSpec::LINUX
             }),
         },
-        merge: rng.percent(70),
-        merge_reads: rng.percent(70),
-        plug: rng.percent(30).then_some(plug),
-        write_through: pick(rng, &[ForcedWritePolicy::Fua, ForcedWritePolicy::Flush]),
-        timeout: (resends && rng.percent(30)).then_some(Span::from_secs(3)),
+        merge: rng.draw_chance(70),
+        merge_reads: rng.draw_chance(70),
+        plug: rng.draw_chance(30).then_some(plug),
+        write_through: pick_one(rng, &[ForcedWritePolicy::Fua, ForcedWritePolicy::Flush]),
+        timeout: (resends && rng.draw_chance(30)).then_some(Span::from_secs(3)),
         retries: 1_000_000,
         // A flush that ends at once is not refused for its flags, as it would be by an ATA drive.
-        flush: if resends { FlushPolicy::Forward } else { pick(rng, &[FlushPolicy::Forward, FlushPolicy::Cached]) },
+        flush: if resends { FlushPolicy::Forward } else { pick_one(rng, &[FlushPolicy::Forward, FlushPolicy::Cached]) },
         ..plain
     }
 }
@@ -591,8 +595,8 @@ fn random_driver(rng: &mut Rng, resends: bool) -> DriverSpec {
 /// merged, accelerators, processors of two cores; half of the single drives have places that they cannot read.
 pub fn random_tower(rng: &mut Rng) -> SmallStack {
     let mut stack = random_stack(rng);
-    if rng.percent(60) && stack.drive.firmware.depth > 1 {
-        stack.drive.link.queuing = pick(rng, &[Queuing::Tcq, Queuing::Ncq]);
+    if rng.draw_chance(60) && stack.drive.firmware.depth > 1 {
+        stack.drive.link.queuing = pick_one(rng, &[Queuing::Tcq, Queuing::Ncq]);
     }
     let resends = stack.drive.link.queuing.is_ata();
     // Drivers drawn for the other kind of queue.
@@ -601,7 +605,7 @@ pub fn random_tower(rng: &mut Rng) -> SmallStack {
         let layer = match rng.below(5) {
             0 | 1 => {
                 let driver = random_driver(rng, resends);
-                Layer::Driver(DriverSpec { merge: true, max_transfer: pick(rng, &[8, 8, 100, 1024]), ..driver })
+                Layer::Driver(DriverSpec { merge: true, max_transfer: pick_one(rng, &[8, 8, 100, 1024]), ..driver })
             }
             2 | 3 => Layer::Accelerator(random_accelerator(rng)),
             _ => Layer::Processor(ProcessorSpec { cores: 2, ..random_processor(rng) }),
@@ -609,10 +613,10 @@ pub fn random_tower(rng: &mut Rng) -> SmallStack {
         let height = rng.below(stack.layers.len() as u64 + 1) as usize;
         stack.layers.insert(height, layer);
     }
-    match rng.percent(50) {
-        true => arrayed(stack, rng),
+    match rng.draw_chance(50) {
+        true => with_random_array(stack, rng),
         false => {
-            if rng.percent(50) {
+            if rng.draw_chance(50) {
                 stack.drive.weak = random_weak(rng);
                 stack.drive.firmware.recovery_limit = Some(Span::ZERO);
             }
@@ -625,22 +629,23 @@ pub fn random_tower(rng: &mut Rng) -> SmallStack {
 /// spare.
 pub fn random_array(rng: &mut Rng) -> SmallStack {
     let stack = random_stack(rng);
-    arrayed(stack, rng)
+    with_random_array(stack, rng)
 }
 
 /// A write-intent bitmap of small regions and short periods, where an array can have one.
 fn random_bitmap(spec: &ArraySpec, rng: &mut Rng) -> Option<BitmapSpec> {
     let redundant = spec.shares.len() == 1 && !matches!(spec.shares[0].level, RaidLevel::Raid0 | RaidLevel::Linear);
-    let chunk = pick(rng, &[None, Some(8), Some(64), Some(1024)]);
-    let delay = Span::from_millis(pick(rng, &[1, 20, 300]));
-    (redundant && rng.percent(40)).then_some(BitmapSpec { chunk, delay })
+    let chunk = pick_one(rng, &[None, Some(8), Some(64), Some(1024)]);
+    let delay = Span::from_millis(pick_one(rng, &[1, 20, 300]));
+    (redundant && rng.draw_chance(40)).then_some(BitmapSpec { chunk, delay })
 }
 
 /// The stack with any array somewhere in it.
-pub(super) fn arrayed(mut stack: SmallStack, rng: &mut Rng) -> SmallStack {
+pub(super) fn with_random_array(mut stack: SmallStack, rng: &mut Rng) -> SmallStack {
     // Which of two members fails to read decides what is recovered; errors of whole commands have tests of their own.
     stack.drive.firmware.recovery_limit = None;
-    let level = pick(rng, &[RaidLevel::Raid0, RaidLevel::Raid1, RaidLevel::Raid10, RaidLevel::Raid5, RaidLevel::Raid6]);
+    let level =
+        pick_one(rng, &[RaidLevel::Raid0, RaidLevel::Raid1, RaidLevel::Raid10, RaidLevel::Raid5, RaidLevel::Raid6]);
     let members = match level {
         RaidLevel::Raid10 => 4,
         _ => level.least_members() + rng.below(2) as u32,
@@ -649,29 +654,29 @@ pub(super) fn arrayed(mut stack: SmallStack, rng: &mut Rng) -> SmallStack {
         RaidLevel::Raid0 => RaidLevel::Raid1,
         _ => RaidLevel::Raid0,
     };
-    let shares = match rng.percent(20) {
+    let shares = match rng.draw_chance(20) {
         true => alloc::vec![VolumeShare { level, permille: 400 }, VolumeShare { level: half, permille: 600 }],
         false => alloc::vec![VolumeShare { level, permille: 1000 }],
     };
-    let spare = shares.len() == 1 && level != RaidLevel::Raid0 && rng.percent(40);
+    let spare = shares.len() == 1 && level != RaidLevel::Raid0 && rng.draw_chance(40);
     let mut spec = ArraySpec {
         members,
         shares,
-        chunk: pick(rng, &[8, 16, 64]),
-        depth: pick(rng, &[1, 4, 32]),
-        queue: Discipline { policy: pick(rng, &[Policy::Fcfs, Policy::CLook]), ..Discipline::plain(Policy::Fcfs) },
-        balance: pick(rng, &[ReadBalance::Nearest, ReadBalance::RoundRobin, ReadBalance::First]),
-        parity: pick(rng, &[ParityWrite::Fewest, ParityWrite::Modify, ParityWrite::Reconstruct]),
+        chunk: pick_one(rng, &[8, 16, 64]),
+        depth: pick_one(rng, &[1, 4, 32]),
+        queue: Discipline { policy: pick_one(rng, &[Policy::Fcfs, Policy::CLook]), ..Discipline::plain(Policy::Fcfs) },
+        balance: pick_one(rng, &[ReadBalance::Nearest, ReadBalance::RoundRobin, ReadBalance::First]),
+        parity: pick_one(rng, &[ParityWrite::Fewest, ParityWrite::Modify, ParityWrite::Reconstruct]),
         rebuild_rate: 100_000_000,
         rebuild_run: 128,
         lost: if spare { 1 << rng.below(u64::from(members)) } else { 0 },
         bitmap: None,
     };
-    let bus = pick(rng, &[None, Some(2_000_000), Some(100_000_000)]).map(Layer::Bus);
+    let bus = pick_one(rng, &[None, Some(2_000_000), Some(100_000_000)]).map(Layer::Bus);
     // From a stream of its own, as the accelerator's.
     let later = &mut Seed(stack.drive.phase).stream("cable");
     let cable = random_cable(later);
-    if later.percent(40) {
+    if later.draw_chance(40) {
         spec.shares
             .iter_mut()
             .filter(|share| share.level == RaidLevel::Raid0)

@@ -13,7 +13,7 @@ use alloc::vec::Vec;
 use super::fixed::{self, FixedLog2};
 use super::job::{Distribution, Generator};
 use super::map::{BlockMap, MAP_BLOCKS, Permutation};
-use super::tausworthe::{Lfsr, Seeds, StreamPurpose, Tausworthe, Tausworthe88, scale};
+use super::tausworthe::{Lfsr, Seeds, StreamPurpose, Tausworthe, Tausworthe88, scale_short};
 
 /// The most ranks whose weights fio adds up.
 const ZETA_RANKS: u64 = 10_000_000;
@@ -47,27 +47,27 @@ impl AddressRng {
     /// The streams at their start.
     pub(crate) fn new(seeds: &Seeds, long: bool, distribution: &Distribution) -> AddressRng {
         AddressRng {
-            random: Tausworthe::new(seeds.of(StreamPurpose::Block), long),
-            zone: Tausworthe88::new(seeds.of(StreamPurpose::Zone)),
-            zones: zones(distribution),
+            random: Tausworthe::new(seeds.stream_seed(StreamPurpose::Block), long),
+            zone: Tausworthe88::new(seeds.stream_seed(StreamPurpose::Zone)),
+            zones: zone_table(distribution),
         }
     }
 
     /// A uniform number below `n`.
     #[inline]
-    pub(crate) fn evenly(&mut self, n: u64) -> u64 {
+    pub(crate) fn draw_uniform(&mut self, n: u64) -> u64 {
         self.random.below(n)
     }
 
     /// Sets the streams back to the start.
     pub(crate) fn restart(&mut self, seeds: &Seeds, long: bool) {
-        self.random = Tausworthe::new(seeds.of(StreamPurpose::Block), long);
-        self.zone = Tausworthe88::new(seeds.of(StreamPurpose::Zone));
+        self.random = Tausworthe::new(seeds.stream_seed(StreamPurpose::Block), long);
+        self.zone = Tausworthe88::new(seeds.stream_seed(StreamPurpose::Zone));
     }
 }
 
 /// One zone for each per cent of accesses.
-fn zones(distribution: &Distribution) -> Vec<AccessZone> {
+fn zone_table(distribution: &Distribution) -> Vec<AccessZone> {
     let mut table = Vec::new();
     match distribution {
         Distribution::Zoned(list) => {
@@ -93,7 +93,7 @@ fn zones(distribution: &Distribution) -> Vec<AccessZone> {
 
 /// How the blocks of a pass are kept distinct.
 #[derive(Clone, Debug)]
-enum Cover {
+enum BlockCoverage {
     /// Not at all: a block can come twice.
     Free,
     Map(BlockMap),
@@ -103,7 +103,7 @@ enum Cover {
 
 /// A distribution's own state in one file.
 #[derive(Clone, Debug)]
-enum Shape {
+enum DistributionState {
     Uniform,
     Zipf(Zipf),
     Pareto(Pareto),
@@ -114,8 +114,8 @@ enum Shape {
 /// The generator of addresses in one file.
 #[derive(Clone, Debug)]
 pub(crate) struct AddressStream {
-    cover: Cover,
-    shape: Shape,
+    cover: BlockCoverage,
+    shape: DistributionState,
 }
 
 /// The space of an [`AddressStream`].
@@ -135,53 +135,57 @@ pub(crate) struct AddressSpace<'a> {
 impl AddressStream {
     /// The state of one file at its start. `space.blocks` is not 0, and the distribution's parameters were checked.
     pub(crate) fn new(space: &AddressSpace<'_>, seeds: &Seeds) -> AddressStream {
-        let seed = seeds.of(StreamPurpose::Block);
+        let seed = seeds.stream_seed(StreamPurpose::Block);
         let (blocks, ranks) = (space.blocks, space.ranks);
         let shape = match *space.distribution {
-            Distribution::Uniform => Shape::Uniform,
-            Distribution::Zipf { theta, center } => Shape::Zipf(Zipf::new(ranks, theta, center, seed)),
-            Distribution::Pareto { h, center } => Shape::Pareto(Pareto::new(ranks, h, center, seed)),
-            Distribution::Normal { deviation, center } => Shape::Normal(Normal::new(ranks, deviation, center, seed)),
-            Distribution::Zoned(_) | Distribution::ZonedAbsolute(_) => Shape::Zoned,
+            Distribution::Uniform => DistributionState::Uniform,
+            Distribution::Zipf { theta, center } => DistributionState::Zipf(Zipf::new(ranks, theta, center, seed)),
+            Distribution::Pareto { h, center } => DistributionState::Pareto(Pareto::new(ranks, h, center, seed)),
+            Distribution::Normal { deviation, center } => {
+                DistributionState::Normal(Normal::new(ranks, deviation, center, seed))
+            }
+            Distribution::Zoned(_) | Distribution::ZonedAbsolute(_) => DistributionState::Zoned,
         };
         let cover = match (&shape, space.generator) {
-            (Shape::Uniform, Generator::Lfsr) => Cover::Lfsr(Lfsr::new(blocks, seed)),
-            (Shape::Uniform, _) if space.once && blocks <= MAP_BLOCKS => Cover::Map(BlockMap::new(blocks)),
-            (Shape::Uniform, _) if space.once && space.single => {
-                let mut keys = Tausworthe::new(seed, true);
-                Cover::Permutation(Permutation::new(blocks, || keys.raw().0))
+            (DistributionState::Uniform, Generator::Lfsr) => BlockCoverage::Lfsr(Lfsr::new(blocks, seed)),
+            (DistributionState::Uniform, _) if space.once && blocks <= MAP_BLOCKS => {
+                BlockCoverage::Map(BlockMap::new(blocks))
             }
-            _ => Cover::Free,
+            (DistributionState::Uniform, _) if space.once && space.single => {
+                let mut keys = Tausworthe::new(seed, true);
+                BlockCoverage::Permutation(Permutation::new(blocks, || keys.next_raw().0))
+            }
+            _ => BlockCoverage::Free,
         };
         AddressStream { cover, shape }
     }
 
     /// Forgets which blocks were done. The random streams go on; fio's shift register starts again.
-    pub(crate) fn clear(&mut self, seeds: &Seeds) {
+    pub(crate) fn clear_drawn(&mut self, seeds: &Seeds) {
         match &mut self.cover {
-            Cover::Free => {}
-            Cover::Map(map) => map.clear(),
-            Cover::Permutation(order) => order.clear(),
-            Cover::Lfsr(register) => register.restart(seeds.of(StreamPurpose::Block)),
+            BlockCoverage::Free => {}
+            BlockCoverage::Map(map) => map.clear(),
+            BlockCoverage::Permutation(order) => order.clear(),
+            BlockCoverage::Lfsr(register) => register.restart(seeds.stream_seed(StreamPurpose::Block)),
         }
     }
 
     /// True if any block can come at any time, with equal probability.
-    pub(crate) fn is_free(&self) -> bool {
-        matches!((&self.shape, &self.cover), (Shape::Uniform, Cover::Free))
+    pub(crate) fn is_unconstrained(&self) -> bool {
+        matches!((&self.shape, &self.cover), (DistributionState::Uniform, BlockCoverage::Free))
     }
 
     /// Draws one of the `blocks` blocks of `align` bytes at which a request can start; `None` when all are done. The
     /// drawn block may lie past them if the directions' blocks differ or the last is not whole: there fio's file ends.
     #[inline]
-    pub(crate) fn draw(&mut self, chance: &mut AddressRng, blocks: u64, align: u64) -> Option<u64> {
+    pub(crate) fn draw_block(&mut self, chance: &mut AddressRng, blocks: u64, align: u64) -> Option<u64> {
         match &mut self.shape {
-            Shape::Uniform => self.cover.draw(&mut chance.random, blocks),
-            Shape::Zipf(zipf) => Some(zipf.next()),
-            Shape::Pareto(pareto) => Some(pareto.next()),
-            Shape::Normal(normal) => Some(normal.next()),
-            Shape::Zoned => {
-                let (from, to) = match chance.zones[usize::from(chance.zone.percent()) - 1] {
+            DistributionState::Uniform => self.cover.draw_distinct(&mut chance.random, blocks),
+            DistributionState::Zipf(zipf) => Some(zipf.next()),
+            DistributionState::Pareto(pareto) => Some(pareto.next()),
+            DistributionState::Normal(normal) => Some(normal.next()),
+            DistributionState::Zoned => {
+                let (from, to) = match chance.zones[usize::from(chance.zone.next_percent()) - 1] {
                     AccessZone::Percent(from, to) => {
                         (from * blocks / 100, from * blocks / 100 + (to - from) * blocks / 100)
                     }
@@ -196,31 +200,31 @@ impl AddressStream {
 
     /// Marks block `block` as done.
     #[inline]
-    pub(crate) fn take_one(&mut self, block: u64) {
-        if let Cover::Map(map) = &mut self.cover {
-            map.take(block, 1);
+    pub(crate) fn mark_block(&mut self, block: u64) {
+        if let BlockCoverage::Map(map) = &mut self.cover {
+            map.take_run(block, 1);
         }
     }
 
     /// Marks `bytes` from block `block` of `unit` bytes on as done; returns how many of them were free: all if blocks
     /// may come twice.
     #[inline]
-    pub(crate) fn take(&mut self, block: u64, bytes: u64, unit: u64) -> u64 {
+    pub(crate) fn mark_bytes(&mut self, block: u64, bytes: u64, unit: u64) -> u64 {
         match &mut self.cover {
-            Cover::Map(map) => bytes.min(map.take(block, bytes.div_ceil(unit)) * unit),
+            BlockCoverage::Map(map) => bytes.min(map.take_run(block, bytes.div_ceil(unit)) * unit),
             _ => bytes,
         }
     }
 }
 
-impl Cover {
+impl BlockCoverage {
     #[inline]
-    fn draw(&mut self, random: &mut Tausworthe, blocks: u64) -> Option<u64> {
+    fn draw_distinct(&mut self, random: &mut Tausworthe, blocks: u64) -> Option<u64> {
         match self {
-            Cover::Free => Some(random.below(blocks)),
-            Cover::Map(map) => map.free_from(random.below(blocks)),
-            Cover::Permutation(order) => order.next(),
-            Cover::Lfsr(register) => register.next(),
+            BlockCoverage::Free => Some(random.below(blocks)),
+            BlockCoverage::Map(map) => map.next_free(random.below(blocks)),
+            BlockCoverage::Permutation(order) => order.next(),
+            BlockCoverage::Lfsr(register) => register.next(),
         }
     }
 }
@@ -237,11 +241,11 @@ impl Scatter {
     fn new(blocks: u64, center: Option<u32>, seed: u64) -> Scatter {
         let mut random = Tausworthe88::new(seed);
         let drawn = u64::from(random.next());
-        let offset = center.map_or(drawn, |share| part(blocks, share));
+        let offset = center.map_or(drawn, |share| millionths_of(blocks, share));
         Scatter { random, offset, blocks }
     }
 
-    fn place(&self, rank: u64) -> u64 {
+    fn block_of_rank(&self, rank: u64) -> u64 {
         rank.wrapping_mul(HASH).wrapping_add(self.offset) % self.blocks
     }
 }
@@ -264,13 +268,13 @@ impl Exponent {
         exponent
     }
 
-    fn times(self, log: FixedLog2) -> FixedLog2 {
+    fn scale_log(self, log: FixedLog2) -> FixedLog2 {
         (log * self.mantissa) >> self.shift
     }
 }
 
 /// `share` millionths of `n`.
-fn part(n: u64, share: u32) -> u64 {
+fn millionths_of(n: u64, share: u32) -> u64 {
     (u128::from(n) * u128::from(share) / MILLION as u128) as u64
 }
 
@@ -293,7 +297,7 @@ impl Zipf {
     fn new(blocks: u64, theta: u32, center: Option<u32>, seed: u64) -> Zipf {
         let rest = MILLION - i128::from(theta);
         let zeta = zeta(blocks.min(ZETA_RANKS), theta);
-        let two = (1 << 64) + fixed::power(-i128::from(theta) * fixed::ONE / MILLION);
+        let two = (1 << 64) + fixed::power_of_two(-i128::from(theta) * fixed::ONE / MILLION);
         // The number of draws u below weight / zeta.
         let share = |weight: u128| (weight.min(zeta) * u128::from(LAST)).div_ceil(zeta) as u64;
         let mut zipf = Zipf {
@@ -317,23 +321,23 @@ impl Zipf {
         } else if drawn < self.second {
             1
         } else {
-            self.far(drawn)
+            self.far_rank(drawn)
         };
-        self.scatter.place(rank)
+        self.scatter.block_of_rank(rank)
     }
 
     /// `blocks * (1 + eta (u - 1))^(1 / (1 - theta))`.
-    fn far(&self, drawn: u64) -> u64 {
+    fn far_rank(&self, drawn: u64) -> u64 {
         let one = 1u128 << self.fraction;
         let step = (self.eta * u128::from(LAST - drawn)) >> 32;
         let base = if self.steep { one + step } else { one.saturating_sub(step).max(1) };
-        fixed::scale(self.scatter.blocks, self.alpha.times(fixed::log2_wide(base, self.fraction)))
+        fixed::scale_by_power(self.scatter.blocks, self.alpha.scale_log(fixed::log2_wide(base, self.fraction)))
     }
 }
 
 /// The sum of k^-theta for k up to `ranks`, 64 fraction bits.
 fn zeta(ranks: u64, theta: u32) -> u128 {
-    let weight = |rank: u64| fixed::power(-fixed::log2(rank) * i128::from(theta) / MILLION);
+    let weight = |rank: u64| fixed::power_of_two(-fixed::log2(rank) * i128::from(theta) / MILLION);
     let exact = ranks.min(ZETA_EXACT);
     let sum: u128 = (1..=exact).map(weight).sum();
     if ranks == exact {
@@ -341,7 +345,7 @@ fn zeta(ranks: u64, theta: u32) -> u128 {
     }
     // Euler-Maclaurin from `exact` to `ranks`: the integral, half the ends, a twelfth of the slopes.
     let rest = MILLION - i128::from(theta);
-    let antiderivative = |x: u64| fixed::power(fixed::log2(x) * rest / MILLION) as i128;
+    let antiderivative = |x: u64| fixed::power_of_two(fixed::log2(x) * rest / MILLION) as i128;
     let integral = (antiderivative(ranks) - antiderivative(exact)) * MILLION / rest;
     let ends = (weight(ranks) as i128 - weight(exact) as i128) / 2;
     let slope = |x: u64| weight(x) as i128 * i128::from(theta) / MILLION / i128::from(x);
@@ -355,13 +359,13 @@ fn eta(blocks: u64, rest: i128, zeta: u128, two: u128) -> (u128, u32) {
         // At most two ranks: eta is never used.
         return (0, 62);
     }
-    let power = fixed::power((fixed::ONE - fixed::log2(blocks)) * rest / MILLION);
+    let power = fixed::power_of_two((fixed::ONE - fixed::log2(blocks)) * rest / MILLION);
     let numerator = power.abs_diff(1 << 64);
     // 1 - zeta2 / zetan, 62 fraction bits; zetan has at most 88 bits.
     let denominator = ((zeta - two) << 38) / (zeta >> 24);
     // The quotient is up to 2^126: fraction bits are dropped until it fits.
     let mut fraction = 62;
-    let quotient = divide(numerator, denominator);
+    let quotient = divide_fixed(numerator, denominator);
     let mut value = quotient;
     while value >> 94 != 0 {
         value >>= 1;
@@ -371,7 +375,7 @@ fn eta(blocks: u64, rest: i128, zeta: u128, two: u128) -> (u128, u32) {
 }
 
 /// `a` (64 fraction bits) over `b` (62 fraction bits), 62 fraction bits.
-fn divide(a: u128, b: u128) -> u128 {
+fn divide_fixed(a: u128, b: u128) -> u128 {
     let whole = a / b;
     let rest = a % b;
     // a / 2^64 over b / 2^62 is a / (4 b); times 2^62 is a 2^60 / b.
@@ -403,11 +407,11 @@ impl Pareto {
     fn next(&mut self) -> u64 {
         let drawn = u64::from(self.scatter.random.next());
         if drawn == 0 {
-            return self.scatter.place(0);
+            return self.scatter.block_of_rank(0);
         }
         let log: FixedLog2 = fixed::log2(drawn) - fixed::log2(LAST);
-        let rank = fixed::scale(self.scatter.blocks - 1, self.exponent.times(log));
-        self.scatter.place(rank)
+        let rank = fixed::scale_by_power(self.scatter.blocks - 1, self.exponent.scale_log(log));
+        self.scatter.block_of_rank(rank)
     }
 }
 
@@ -425,7 +429,11 @@ impl Normal {
         let share = u128::from(blocks) * u128::from(deviation);
         let offset = center.map_or(0, |center| {
             let half = (MILLION / 2) as u32;
-            if center < half { part(blocks, half - center).wrapping_neg() } else { part(blocks, center - half) }
+            if center < half {
+                millionths_of(blocks, half - center).wrapping_neg()
+            } else {
+                millionths_of(blocks, center - half)
+            }
         });
         Normal {
             random: Tausworthe88::new(seed),
@@ -440,7 +448,7 @@ impl Normal {
         let sum: u64 = (0..DRAWS).map(|_| u64::from(self.random.next()) % (self.blocks + 1)).sum();
         let mut rank = sum.div_ceil(DRAWS);
         if self.deviation > 0 {
-            let moved = scale(self.deviation, u64::from(self.random.next())) as i64;
+            let moved = scale_short(self.deviation, u64::from(self.random.next())) as i64;
             let mut by = moved - (self.deviation / 2) as i64;
             // Outside the blocks, fio halves the deviation until it is inside.
             while by != 0 && rank.checked_add_signed(by).is_none_or(|rank| rank >= self.blocks) {
@@ -495,7 +503,7 @@ mod tests {
                     let ours = match drawn {
                         d if d < zipf.first => 0,
                         d if d < zipf.second => 1,
-                        d => zipf.far(d),
+                        d => zipf.far_rank(d),
                     };
                     assert!(ours.abs_diff(expected) <= 1, "{theta} {blocks} {drawn}: {ours} {expected}");
                     off += u32::from(ours != expected);
@@ -516,7 +524,7 @@ mod tests {
                 let place = pareto.next();
                 let rank = ((blocks - 1) as f64 * u.powf(power)) as u64;
                 let near = rank.saturating_sub(1)..=rank + 1;
-                assert!(near.clone().any(|rank| pareto.scatter.place(rank) == place), "{h} {u} {near:?}");
+                assert!(near.clone().any(|rank| pareto.scatter.block_of_rank(rank) == place), "{h} {u} {near:?}");
             }
         }
     }

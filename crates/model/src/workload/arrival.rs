@@ -18,12 +18,12 @@ const SECOND: u128 = 1_000_000_000;
 /// The arrival processes of a worker.
 #[derive(Clone, Debug)]
 pub(crate) struct Arrival {
-    clocks: [Option<Clock>; 3],
+    clocks: [Option<ArrivalClock>; 3],
 }
 
 /// The arrival process of one direction.
 #[derive(Clone, Debug)]
-struct Clock {
+struct ArrivalClock {
     rate: IssueRate,
     random: Option<Rng>,
     begin: Instant,
@@ -39,8 +39,8 @@ impl Arrival {
     /// The processes of worker `worker`; `None` if it has no rate.
     pub(crate) fn new(pace: &Pace, seed: Seed, worker: u16) -> Option<Arrival> {
         let clock = |direction: usize| {
-            let stream = || seed.numbered("arrival", u64::from(worker) * 3 + direction as u64);
-            pace.rate[direction].map(|rate| Clock {
+            let stream = || seed.numbered_stream("arrival", u64::from(worker) * 3 + direction as u64);
+            pace.rate[direction].map(|rate| ArrivalClock {
                 rate,
                 random: (pace.process == ArrivalProcess::Poisson).then(stream),
                 begin: Instant::ZERO,
@@ -53,7 +53,7 @@ impl Arrival {
     }
 
     /// Begins the worker, whose requests have about `bytes` each.
-    pub(crate) fn begin(&mut self, now: Instant, bytes: [u64; 3]) {
+    pub(crate) fn begin_worker(&mut self, now: Instant, bytes: [u64; 3]) {
         for (clock, bytes) in self.clocks.iter_mut().zip(bytes) {
             if let Some(clock) = clock {
                 clock.begin = now;
@@ -65,7 +65,7 @@ impl Arrival {
     }
 
     /// When the next request of a direction is due. A direction without a rate is always due.
-    pub(crate) fn due(&self, direction: usize) -> Option<Instant> {
+    pub(crate) fn next_due(&self, direction: usize) -> Option<Instant> {
         let clock = self.clocks[direction].as_ref()?;
         // Later than any end of a run, if a random gap is that long.
         let elapsed = u64::try_from(clock.elapsed >> 32).unwrap_or(u64::MAX);
@@ -73,7 +73,7 @@ impl Arrival {
     }
 
     /// Notes that a request of a direction was issued.
-    pub(crate) fn issued(&mut self, direction: usize, bytes: u64) {
+    pub(crate) fn record_issue(&mut self, direction: usize, bytes: u64) {
         if let Some(clock) = &mut self.clocks[direction] {
             clock.advance(bytes);
         }
@@ -87,7 +87,7 @@ impl IssueRate {
     }
 }
 
-impl Clock {
+impl ArrivalClock {
     fn advance(&mut self, bytes: u64) {
         let amount = match self.rate {
             IssueRate::Bytes(_) => bytes,
@@ -109,26 +109,26 @@ impl Clock {
 
 /// Checks whether a direction's rate lets it issue at `now`: `Ok` with the instant since which it is due, or `Err` with
 /// the instant at which it will be. A mixed job turns to the other direction if that is due already, or sooner.
-pub(crate) fn gate(
+pub(crate) fn admit_by_rate(
     arrival: &Arrival,
     fio: &mut FioStream,
     direction: usize,
     now: Instant,
 ) -> Result<Option<Instant>, Instant> {
-    let wait = |direction: usize| arrival.due(direction).filter(|&due| due > now);
+    let wait = |direction: usize| arrival.next_due(direction).filter(|&due| due > now);
     let Some(due) = wait(direction) else {
-        return Ok(arrival.due(direction));
+        return Ok(arrival.next_due(direction));
     };
-    let Some(other) = fio.other(direction) else {
+    let Some(other) = fio.other_direction(direction) else {
         return Err(due);
     };
     match wait(other) {
         None => {
-            fio.turn(other);
-            Ok(arrival.due(other))
+            fio.turn_to(other);
+            Ok(arrival.next_due(other))
         }
         Some(sooner) if sooner < due => {
-            fio.turn(other);
+            fio.turn_to(other);
             Err(sooner)
         }
         Some(_) => Err(due),
@@ -176,28 +176,28 @@ impl ThinkState {
     }
 
     /// Notes that a block was issued.
-    pub(crate) fn issued(&mut self) {
+    pub(crate) fn record_issue(&mut self) {
         self.issued += 1;
         self.look = true;
     }
 
     /// Notes that the next block only reads back what was written: fio does not count it as issued.
-    pub(crate) fn reads_back(&mut self) {
+    pub(crate) fn discount_read_back(&mut self) {
         self.issued = self.issued.saturating_sub(1);
     }
 
     /// Notes that a block was offered, and put off: fio checks its count after that too.
-    pub(crate) fn offered(&mut self) {
+    pub(crate) fn record_offer(&mut self) {
         self.look = true;
     }
 
     /// Notes that fio saw a block completed.
-    pub(crate) fn completed(&mut self) {
+    pub(crate) fn record_completion(&mut self) {
         self.completed += 1;
     }
 
     /// Notes the end of computing: the worker sleeps for the rest of the time.
-    pub(crate) fn computed(&mut self, now: Instant) {
+    pub(crate) fn end_computing(&mut self, now: Instant) {
         if let Pause::Computing(since) = self.pause {
             let rest = self.think.time.saturating_sub(self.think.spin);
             self.pause = Pause::Until((since + self.think.time).max(now + rest));
@@ -205,7 +205,7 @@ impl ThinkState {
     }
 
     /// Returns the action at `now`, with `in_flight` requests in flight. fio checks its count once after each issue.
-    pub(crate) fn ask(&mut self, now: Instant, in_flight: u32) -> ThinkAction {
+    pub(crate) fn next_action(&mut self, now: Instant, in_flight: u32) -> ThinkAction {
         if core::mem::take(&mut self.look) {
             let count = if self.think.on_issue { self.issued } else { self.completed };
             if count >= self.last + u64::from(self.think.blocks) {

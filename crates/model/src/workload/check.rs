@@ -104,7 +104,7 @@ impl core::error::Error for WorkloadError {}
 const LONGEST: u128 = 36_500 * 86_400 * 1_000_000_000;
 
 /// Checks a whole job.
-pub(crate) fn job(job: &Job, limits: &Limits) -> Result<(), WorkloadError> {
+pub(crate) fn check_job(job: &Job, limits: &Limits) -> Result<(), WorkloadError> {
     let in_flight: u64 = job.workers.iter().map(|worker| u64::from(worker.depth)).sum();
     if job.workers.is_empty() || job.workers.len() > usize::from(u16::MAX) || in_flight > 1 << 31 {
         return Err(WorkloadError { worker: String::new(), fault: WorkloadFault::Workers });
@@ -112,10 +112,10 @@ pub(crate) fn job(job: &Job, limits: &Limits) -> Result<(), WorkloadError> {
     // By stage: the longest duration of its workers, and the worker.
     let mut stages: BTreeMap<u32, (u128, &Worker)> = BTreeMap::new();
     for each in &job.workers {
-        worker(each, limits).map_err(|fault| WorkloadError { worker: each.name.clone(), fault })?;
+        check_worker(each, limits).map_err(|fault| WorkloadError { worker: each.name.clone(), fault })?;
         let longest = stages.entry(each.stage).or_insert((0, each));
-        if length(each) > longest.0 {
-            *longest = (length(each), each);
+        if worker_duration(each) > longest.0 {
+            *longest = (worker_duration(each), each);
         }
     }
     let mut sum = 0;
@@ -129,12 +129,12 @@ pub(crate) fn job(job: &Job, limits: &Limits) -> Result<(), WorkloadError> {
 }
 
 /// The duration of a worker by its own settings, in nanoseconds. A slow device adds to it.
-fn length(worker: &Worker) -> u128 {
+fn worker_duration(worker: &Worker) -> u128 {
     let nanos = |span: Span| u128::from(span.nanos());
     let pause = worker.pace.think.map_or(0, |think| nanos(think.time) + nanos(think.spin));
     let before = nanos(worker.start_delay) + nanos(worker.ramp);
     let paced = match &worker.pattern {
-        Pattern::Fio(pattern) => paced(worker, pattern),
+        Pattern::Fio(pattern) => paced_duration(worker, pattern),
         Pattern::Iometer(_) => 0,
     };
     let most = match worker.runtime {
@@ -146,7 +146,7 @@ fn length(worker: &Worker) -> u128 {
 }
 
 /// The duration that rates and pauses give to a job that ends with its bytes or its requests.
-fn paced(worker: &Worker, pattern: &FioPattern) -> u128 {
+fn paced_duration(worker: &Worker, pattern: &FioPattern) -> u128 {
     const SECOND: u128 = 1_000_000_000;
     let bytes = u128::from(pattern.bytes) * u128::from(pattern.loops);
     let smallest = pattern.blocks.iter().map(BlockSizes::smallest).min().unwrap_or(1).max(1);
@@ -168,30 +168,30 @@ fn ensure(holds: bool, fault: WorkloadFault) -> Result<(), WorkloadFault> {
     if holds { Ok(()) } else { Err(fault) }
 }
 
-fn whole(what: &'static str, bytes: u64, limits: &Limits) -> Result<(), WorkloadFault> {
+fn check_whole_sectors(what: &'static str, bytes: u64, limits: &Limits) -> Result<(), WorkloadFault> {
     let sector = u64::from(limits.logical);
     ensure(bytes.is_multiple_of(sector), WorkloadFault::Sector { what, bytes, sector })
 }
 
-fn inside(end: Option<u64>, limits: &Limits) -> Result<(), WorkloadFault> {
+fn check_within_device(end: Option<u64>, limits: &Limits) -> Result<(), WorkloadFault> {
     let device = limits.sectors * SECTOR;
     let end = end.unwrap_or(u64::MAX);
     ensure(end <= device, WorkloadFault::OutOfRange { end, device })
 }
 
-fn size(what: &'static str, bytes: u64, limits: &Limits) -> Result<(), WorkloadFault> {
+fn check_request_size(what: &'static str, bytes: u64, limits: &Limits) -> Result<(), WorkloadFault> {
     let most = u64::from(limits.max_transfer) * SECTOR;
     ensure(bytes > 0, WorkloadFault::Number(what))?;
     ensure(bytes <= most, WorkloadFault::TooLarge { bytes, most })?;
-    whole(what, bytes, limits)
+    check_whole_sectors(what, bytes, limits)
 }
 
-fn region(region: &Region, limits: &Limits) -> Result<(), WorkloadFault> {
-    whole("a region's start", region.start, limits)?;
-    inside(region.start.checked_add(region.bytes), limits)
+fn check_region(region: &Region, limits: &Limits) -> Result<(), WorkloadFault> {
+    check_whole_sectors("a region's start", region.start, limits)?;
+    check_within_device(region.start.checked_add(region.bytes), limits)
 }
 
-fn worker(worker: &Worker, limits: &Limits) -> Result<(), WorkloadFault> {
+fn check_worker(worker: &Worker, limits: &Limits) -> Result<(), WorkloadFault> {
     ensure(worker.depth > 0, WorkloadFault::Depth)?;
     ensure(worker.runtime.is_some() || !worker.time_based, WorkloadFault::Endless)?;
     if let Some(think) = worker.pace.think {
@@ -204,28 +204,28 @@ fn worker(worker: &Worker, limits: &Limits) -> Result<(), WorkloadFault> {
     }
     let paced = worker.pace.rate.iter().any(Option::is_some);
     match &worker.pattern {
-        Pattern::Fio(pattern) => fio(pattern, limits),
+        Pattern::Fio(pattern) => check_fio(pattern, limits),
         _ if paced => Err(WorkloadFault::Conflict("a rate needs fio's generator: Iometer has depths")),
         Pattern::Iometer(pattern) => {
             ensure(worker.runtime.is_some(), WorkloadFault::Endless)?;
-            iometer(pattern, limits)
+            check_iometer(pattern, limits)
         }
     }
 }
 
-fn iometer(pattern: &IometerPattern, limits: &Limits) -> Result<(), WorkloadFault> {
-    region(&pattern.area, limits)?;
+fn check_iometer(pattern: &IometerPattern, limits: &Limits) -> Result<(), WorkloadFault> {
+    check_region(&pattern.area, limits)?;
     let lines = &pattern.spec.lines;
     let sum: u32 = lines.iter().map(|line| u32::from(line.share)).sum();
     ensure(sum == 100 && lines.len() <= 100, WorkloadFault::Shares("an access specification"))?;
     for line in lines {
         ensure(line.reads <= 100 && line.random <= 100, WorkloadFault::Shares("reads and random places"))?;
         ensure(line.burst > 0, WorkloadFault::Number("a burst"))?;
-        size("a request", line.size.into(), limits)?;
+        check_request_size("a request", line.size.into(), limits)?;
         if line.reply > 0 {
-            size("a reply", line.reply.into(), limits)?;
+            check_request_size("a reply", line.reply.into(), limits)?;
         }
-        whole("an alignment", line.align.into(), limits)?;
+        check_whole_sectors("an alignment", line.align.into(), limits)?;
         let align = if line.align == 0 { u64::from(limits.logical) } else { line.align.into() };
         let first = pattern.area.start.next_multiple_of(align);
         let end = pattern.area.start + pattern.area.bytes;
@@ -234,57 +234,57 @@ fn iometer(pattern: &IometerPattern, limits: &Limits) -> Result<(), WorkloadFaul
     Ok(())
 }
 
-fn fio(pattern: &FioPattern, limits: &Limits) -> Result<(), WorkloadFault> {
+fn check_fio(pattern: &FioPattern, limits: &Limits) -> Result<(), WorkloadFault> {
     ensure(!pattern.files.is_empty(), WorkloadFault::NothingFits)?;
     ensure(pattern.loops > 0, WorkloadFault::Number("loops"))?;
     ensure(pattern.backlog.is_none_or(|log| log.every > 0 && log.batch > 0), WorkloadFault::Number("a backlog"))?;
     ensure(pattern.mix_read <= 100, WorkloadFault::Shares("reads and writes"))?;
     ensure(pattern.priority.iter().all(|&percent| percent <= 100), WorkloadFault::Shares("priorities"))?;
     ensure(pattern.random.iter().all(|&share| share <= 100), WorkloadFault::Shares("random places"))?;
-    pattern.files.iter().try_for_each(|file| region(file, limits))?;
+    pattern.files.iter().try_for_each(|file| check_region(file, limits))?;
     let largest = pattern.files.iter().map(|file| file.bytes).max().unwrap_or(0);
-    let mut used = pattern.direction.triple();
+    let mut used = pattern.direction.used_directions();
     if pattern.sizes_by_randomness {
         used = [true, true, false];
     }
     for direction in (0..3).filter(|&direction| used[direction]) {
-        blocks(&pattern.blocks[direction], limits)?;
-        whole("an alignment", pattern.align[direction], limits)?;
+        check_block_sizes(&pattern.blocks[direction], limits)?;
+        check_whole_sectors("an alignment", pattern.align[direction], limits)?;
         ensure(pattern.blocks[direction].smallest() <= largest, WorkloadFault::NothingFits)?;
     }
-    modifier(pattern, limits)?;
-    strided(pattern, limits)?;
-    zoned(pattern, limits)?;
+    check_modifier(pattern, limits)?;
+    check_strided(pattern, limits)?;
+    check_zoned(pattern, limits)?;
     let smallest = (0..3).filter(|&d| used[d]).map(|d| pattern.blocks[d].smallest()).min().unwrap_or(1);
-    distribution(pattern, largest, largest / smallest)
+    check_distribution(pattern, largest, largest / smallest)
 }
 
-fn blocks(blocks: &BlockSizes, limits: &Limits) -> Result<(), WorkloadFault> {
+fn check_block_sizes(blocks: &BlockSizes, limits: &Limits) -> Result<(), WorkloadFault> {
     match blocks {
-        BlockSizes::Fixed(bytes) => size("a block", *bytes, limits),
+        BlockSizes::Fixed(bytes) => check_request_size("a block", *bytes, limits),
         BlockSizes::Range { min, max, .. } => {
             ensure(min <= max, WorkloadFault::Number("a block range"))?;
-            size("a block", *min, limits)?;
-            size("a block", *max, limits)
+            check_request_size("a block", *min, limits)?;
+            check_request_size("a block", *max, limits)
         }
         BlockSizes::Split(list) => {
             ensure(
                 list.iter().map(|&(_, share)| u32::from(share)).sum::<u32>() == 100,
                 WorkloadFault::Shares("block sizes"),
             )?;
-            list.iter().try_for_each(|&(bytes, _)| size("a block", bytes, limits))
+            list.iter().try_for_each(|&(bytes, _)| check_request_size("a block", bytes, limits))
         }
     }
 }
 
-fn modifier(pattern: &FioPattern, limits: &Limits) -> Result<(), WorkloadFault> {
+fn check_modifier(pattern: &FioPattern, limits: &Limits) -> Result<(), WorkloadFault> {
     let random = pattern.random != [0; 3];
     match pattern.modifier {
         None => Ok(()),
         Some(RwModifier::Skip(_)) if random => {
             Err(WorkloadFault::Conflict("bytes are left out of sequential jobs only"))
         }
-        Some(RwModifier::Skip(bytes)) => whole("a gap", bytes.unsigned_abs(), limits),
+        Some(RwModifier::Skip(bytes)) => check_whole_sectors("a gap", bytes.unsigned_abs(), limits),
         Some(_) if !random => Err(WorkloadFault::Conflict("a run of requests begins at random places")),
         Some(RwModifier::Run(length) | RwModifier::Same(length)) => {
             ensure(length > 0, WorkloadFault::Number("a run's length"))
@@ -292,15 +292,15 @@ fn modifier(pattern: &FioPattern, limits: &Limits) -> Result<(), WorkloadFault> 
     }
 }
 
-fn strided(pattern: &FioPattern, limits: &Limits) -> Result<(), WorkloadFault> {
+fn check_strided(pattern: &FioPattern, limits: &Limits) -> Result<(), WorkloadFault> {
     let Some(strided) = pattern.strided else {
         return Ok(());
     };
     ensure(pattern.files.len() == 1, WorkloadFault::Conflict("strided zones need a single file"))?;
     ensure(strided.range > 0 && strided.size > 0, WorkloadFault::Number("a strided zone"))?;
-    whole("a strided zone", strided.range, limits)?;
-    whole("a strided zone", strided.skip, limits)?;
-    let used = pattern.direction.triple();
+    check_whole_sectors("a strided zone", strided.range, limits)?;
+    check_whole_sectors("a strided zone", strided.skip, limits)?;
+    let used = pattern.direction.used_directions();
     let smallest = (0..3).filter(|&d| used[d]).map(|d| pattern.blocks[d].smallest()).max().unwrap_or(0);
     ensure(smallest <= strided.range, WorkloadFault::NothingFits)
 }
@@ -308,28 +308,30 @@ fn strided(pattern: &FioPattern, limits: &Limits) -> Result<(), WorkloadFault> {
 /// The most zones of one file; fio allows a tenth of that.
 const MOST_ZONES: u64 = 1 << 21;
 
-fn zoned(pattern: &FioPattern, limits: &Limits) -> Result<(), WorkloadFault> {
+fn check_zoned(pattern: &FioPattern, limits: &Limits) -> Result<(), WorkloadFault> {
     let Some(zoned) = &pattern.zoned else {
         return Ok(());
     };
-    let trims = pattern.direction.triple()[2];
+    let trims = pattern.direction.used_directions()[2];
     ensure(!trims && !pattern.verify, WorkloadFault::Conflict("in made zones nothing is trimmed or verified"))?;
     ensure(zoned.size > 0 && zoned.capacity > 0 && zoned.capacity <= zoned.size, WorkloadFault::Number("a zone"))?;
     ensure(zoned.files.len() == pattern.files.len() && zoned.most_open <= 4096, WorkloadFault::Number("zones"))?;
     for (part, whole) in pattern.files.iter().zip(&zoned.files) {
         ensure(whole.bytes.div_ceil(zoned.size) <= MOST_ZONES, WorkloadFault::Number("the number of zones"))?;
         let end = |region: &Region| region.start + region.bytes;
-        region(whole, limits)?;
+        check_region(whole, limits)?;
         let within = part.start >= whole.start && end(part) <= end(whole);
         let begins = within && (part.start - whole.start).is_multiple_of(zoned.size);
         ensure(begins && part.bytes > 0, WorkloadFault::Number("a part of a file in zones"))?;
-        let whole_zones = !pattern.direction.triple()[1] || part.bytes.is_multiple_of(zoned.size);
+        let whole_zones = !pattern.direction.used_directions()[1] || part.bytes.is_multiple_of(zoned.size);
         ensure(whole_zones, WorkloadFault::Number("a written part of a file in zones"))?;
     }
-    [zoned.size, zoned.capacity, zoned.skip].into_iter().try_for_each(|bytes| whole("a zone", bytes, limits))
+    [zoned.size, zoned.capacity, zoned.skip]
+        .into_iter()
+        .try_for_each(|bytes| check_whole_sectors("a zone", bytes, limits))
 }
 
-fn distribution(pattern: &FioPattern, largest: u64, blocks: u64) -> Result<(), WorkloadFault> {
+fn check_distribution(pattern: &FioPattern, largest: u64, blocks: u64) -> Result<(), WorkloadFault> {
     match &pattern.distribution {
         Distribution::Uniform => return Ok(()),
         Distribution::Zipf { theta, .. } => ensure(zipf_fits(*theta, blocks), WorkloadFault::Number("zipf's theta"))?,

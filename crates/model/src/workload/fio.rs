@@ -18,8 +18,8 @@ use super::job::{BlockSizes, Direction, FileService, FioPattern, Generator, Regi
 use super::size::Sizes;
 use super::tausworthe::{Seeds, StreamPurpose, Tausworthe, Tausworthe88};
 use crate::block::Op;
-pub(crate) use grounded::Around;
-use grounded::{Asking, Found, Ground};
+pub(crate) use grounded::ZoneContext;
+use grounded::{FileDrawOutcome, PendingZoneRequest, ZonePlacement};
 use passes::PassLimits;
 
 /// Index of reads in fio's triples.
@@ -80,7 +80,7 @@ pub(crate) enum FioSync {
 
 /// The state of a file.
 #[derive(Clone, Debug)]
-struct File {
+struct FioFileState {
     region: Region,
     address: Option<AddressStream>,
     /// Blocks at which a random request of a direction can start.
@@ -93,7 +93,7 @@ struct File {
     zone: u64,
     done: bool,
     /// The zones it is in.
-    ground: Option<Ground>,
+    ground: Option<ZonePlacement>,
     /// Opened or begun again: the bytes written in its zones are to be counted.
     fresh: bool,
 }
@@ -124,7 +124,7 @@ pub(crate) struct FioStream {
     mix_until: u64,
     chosen: Option<usize>,
     chooser: Tausworthe,
-    files: Vec<File>,
+    files: Vec<FioFileState>,
     file: usize,
     /// Completed files, including those of earlier passes if `done_for_good`.
     finished: usize,
@@ -142,17 +142,17 @@ pub(crate) struct FioStream {
     passes: u32,
     size: u64,
     limits: PassLimits,
-    plain: Option<Plain>,
+    plain: Option<PlainPattern>,
     /// The number of the thread's worker.
     worker: u16,
     /// Zones that the worker has open.
     opened: u32,
-    asking: Option<Asking>,
+    asking: Option<PendingZoneRequest>,
 }
 
 /// The common case: one file, one direction, one size. Only the place remains to be drawn.
 #[derive(Clone, Copy, Debug)]
-struct Plain {
+struct PlainPattern {
     direction: usize,
     bytes: u64,
     /// Places are drawn evenly among all of the file's, with repetition.
@@ -167,7 +167,7 @@ impl FioStream {
     pub(crate) fn new(pattern: &FioPattern, sector: u64, seeds: Seeds, time_based: bool) -> FioStream {
         let long = pattern.generator == Generator::Tausworthe64 || exceeds_short(pattern);
         let sizes =
-            [READ, WRITE, TRIM].map(|d| Sizes::new(&pattern.blocks[d], sector, sizes_random(pattern, &seeds, d, long)));
+            [READ, WRITE, TRIM].map(|d| Sizes::new(&pattern.blocks[d], sector, size_stream(pattern, &seeds, d, long)));
         let align = core::array::from_fn(|d| match pattern.align[d] {
             given if given != 0 && pattern.random != [0; 3] => given,
             // An unused direction may have no size at all.
@@ -184,12 +184,12 @@ impl FioStream {
             put_back: None,
             align,
             chance: AddressRng::new(&seeds, long, &pattern.distribution),
-            randomness: [(); 3].map(|()| Tausworthe88::new(seeds.of(StreamPurpose::Randomness))),
-            mix: Tausworthe88::new(seeds.of(StreamPurpose::Mix)),
+            randomness: [(); 3].map(|()| Tausworthe88::new(seeds.stream_seed(StreamPurpose::Randomness))),
+            mix: Tausworthe88::new(seeds.stream_seed(StreamPurpose::Mix)),
             mixed: READ,
             mix_until: 0,
             chosen: None,
-            chooser: Tausworthe::new(seeds.of(StreamPurpose::File), long),
+            chooser: Tausworthe::new(seeds.stream_seed(StreamPurpose::File), long),
             files: Vec::new(),
             file: 0,
             finished: 0,
@@ -204,7 +204,7 @@ impl FioStream {
             size: pattern.files.iter().map(|file| file.bytes).sum::<u64>()
                 + pattern.zoned.as_ref().map_or(0, |it| it.cut),
             limits: PassLimits::default(),
-            plain: plain(pattern),
+            plain: plain_pattern(pattern),
             worker: 0,
             opened: 0,
             asking: None,
@@ -212,18 +212,18 @@ impl FioStream {
             sizes,
             pattern: pattern.clone(),
         };
-        stream.limits = stream.ends();
+        stream.limits = stream.pass_limits();
         let whole = |region: &Region| Region { bytes: region.bytes - region.bytes % sector, ..*region };
-        stream.files = pattern.files.iter().map(|region| stream.open(whole(region))).collect();
+        stream.files = pattern.files.iter().map(|region| stream.open_file(whole(region))).collect();
         if let Some(plain) = &mut stream.plain {
-            let places = stream.files[0].address.as_ref().is_some_and(AddressStream::is_free);
+            let places = stream.files[0].address.as_ref().is_some_and(AddressStream::is_unconstrained);
             plain.even = places && pattern.random[plain.direction] == 100;
         }
         stream
     }
 
     /// Returns the state of a file at the start of a pass.
-    fn open(&self, region: Region) -> File {
+    fn open_file(&self, region: Region) -> FioFileState {
         let zone = self.pattern.strided.map(|strided| strided.range);
         let range = zone.unwrap_or(region.bytes);
         let blocks = core::array::from_fn(|d| {
@@ -232,7 +232,7 @@ impl FioStream {
         let least = |directions: &[usize]| directions.iter().map(|&d| self.sizes[d].min).min().unwrap_or(1).max(1);
         let numbers = range / least(&[READ, WRITE, TRIM]);
         let address = (self.random && numbers > 0).then(|| {
-            let used = self.pattern.direction.triple();
+            let used = self.pattern.direction.used_directions();
             let single = (0..3).filter(|&d| used[d]).all(|d| self.sizes[d].max == self.align[d]);
             let space = AddressSpace {
                 distribution: &self.pattern.distribution,
@@ -245,46 +245,46 @@ impl FioStream {
             AddressStream::new(&space, &self.seeds)
         });
         let (next, last) = ([0; 3], [NOWHERE; 3]);
-        File { region, address, blocks, next, last, zone: 0, done: false, ground: None, fresh: true }
+        FioFileState { region, address, blocks, next, last, zone: 0, done: false, ground: None, fresh: true }
     }
 
     /// Chooses the direction of the next request, if it can be known beforehand; [`FioStream::next`] keeps to it.
-    pub(crate) fn peek(&mut self) -> Option<usize> {
-        if self.ends_now() || self.due().is_some() {
+    pub(crate) fn peek_direction(&mut self) -> Option<usize> {
+        if self.ends_now() || self.due_sync().is_some() {
             return None;
         }
-        let direction = self.chosen.unwrap_or_else(|| self.choose());
+        let direction = self.chosen.unwrap_or_else(|| self.choose_direction());
         self.chosen = Some(direction);
         self.chosen
     }
 
     /// Makes `direction` the next one of a mixed job, because its rate asks for it.
-    pub(crate) fn turn(&mut self, direction: usize) {
+    pub(crate) fn turn_to(&mut self, direction: usize) {
         self.mixed = direction;
         self.chosen = Some(direction);
     }
 
     /// The direction to which a mixed job can turn from `direction`.
-    pub(crate) fn other(&self, direction: usize) -> Option<usize> {
+    pub(crate) fn other_direction(&self, direction: usize) -> Option<usize> {
         let share = if direction == READ { 100 - self.pattern.mix_read } else { self.pattern.mix_read };
         (self.pattern.direction == Direction::Mixed && share > 0).then_some(direction ^ 1)
     }
 
     /// Notes that fio saw the completion of a request, or of a sync.
     #[inline]
-    pub(crate) fn saw(&mut self, sync: bool) {
+    pub(crate) fn see_completion(&mut self, sync: bool) {
         self.synced = sync;
         self.syncing = self.syncing.saturating_sub(sync.into());
     }
 
     /// True if the job or the pass ends before another request.
     pub(crate) fn ends_now(&self) -> bool {
-        self.over() || self.pass_over()
+        self.all_issued() || self.pass_over()
     }
 
     /// True if there are syncs between its requests.
-    pub(crate) fn syncs(&self) -> bool {
-        self.pattern.syncs.any()
+    pub(crate) fn has_syncs(&self) -> bool {
+        self.pattern.syncs.has_any()
     }
 
     /// Whether its files have zones.
@@ -293,13 +293,13 @@ impl FioStream {
     }
 
     /// True if the last completion seen was a sync.
-    pub(crate) fn synced(&self) -> bool {
+    pub(crate) fn last_was_sync(&self) -> bool {
         self.synced
     }
 
     /// The sync that comes before the next request. fio goes by the number of writes issued, whatever came since; a
     /// trim-write pair is not interrupted.
-    fn due(&self) -> Option<FioSync> {
+    fn due_sync(&self) -> Option<FioSync> {
         let (Syncs { fsync, fdatasync, file_range }, writes) = (self.pattern.syncs, self.issued[WRITE]);
         if self.synced || writes == 0 || self.pattern.direction == Direction::TrimWrite {
             return None;
@@ -321,7 +321,7 @@ impl FioStream {
 
     /// Returns the next step.
     #[inline]
-    pub(crate) fn next(&mut self, around: &mut Around<'_>) -> FioStep {
+    pub(crate) fn next(&mut self, around: &mut ZoneContext<'_>) -> FioStep {
         if let Some(plain) = &mut self.plain
             && plain.drawn < plain.ahead
         {
@@ -329,7 +329,7 @@ impl FioStream {
             plain.drawn += 1;
             let (direction, bytes) = (plain.direction, plain.bytes);
             let file = &self.files[0];
-            let block = self.chance.evenly(file.blocks[direction]);
+            let block = self.chance.draw_uniform(file.blocks[direction]);
             return FioStep::Request(FioRequest {
                 direction,
                 start: file.region.start + block * self.align[direction],
@@ -352,52 +352,52 @@ impl FioStream {
     }
 
     /// How many requests of a plain pattern can follow the next one before the job or the pass ends.
-    fn before_an_end(&self, bytes: u64) -> u64 {
+    fn requests_before_end(&self, bytes: u64) -> u64 {
         let left = (self.limits.bytes - self.bytes).min(self.limits.pass - self.pass_bytes);
         ((left - 1) / bytes).min(self.limits.requests - self.issued.iter().sum::<u64>() - 1)
     }
 
-    fn next_in_full(&mut self, around: &mut Around<'_>) -> FioStep {
+    fn next_in_full(&mut self, around: &mut ZoneContext<'_>) -> FioStep {
         self.count_drawn();
         if let Some(asking) = self.asking.take() {
-            match self.put(asking, around) {
-                Found::Request(draw) => return self.taken(asking.file, draw),
-                Found::Held(drawn) => return drawn,
-                Found::Nothing => self.finish(asking.file),
+            match self.place_in_zones(asking, around) {
+                FileDrawOutcome::Request(draw) => return self.emit_request(asking.file, draw),
+                FileDrawOutcome::Held(drawn) => return drawn,
+                FileDrawOutcome::Nothing => self.finish_file(asking.file),
             }
         }
-        if self.over() {
-            return self.end();
+        if self.all_issued() {
+            return self.end_job();
         }
         if self.pass_over() {
             return self.end_pass();
         }
         if let Some(plain) = self.plain {
             if plain.even && self.chosen.is_none() {
-                let ahead = self.before_an_end(plain.bytes);
-                self.plain = Some(Plain { ahead, ..plain });
+                let ahead = self.requests_before_end(plain.bytes);
+                self.plain = Some(PlainPattern { ahead, ..plain });
             }
             return self.next_plain(plain);
         }
         self.unmarked |= self.put_back.take_if(|level| *level == around.in_flight).is_some();
-        while let Some(file) = self.pick() {
+        while let Some(file) = self.choose_file() {
             // A sync takes the file's turn.
-            if let Some(sync) = self.due() {
+            if let Some(sync) = self.due_sync() {
                 self.syncing += 1;
                 self.unmarked = false;
                 return FioStep::Sync(sync);
             }
-            let mut direction = self.chosen.take().unwrap_or_else(|| self.choose());
+            let mut direction = self.chosen.take().unwrap_or_else(|| self.choose_direction());
             if self.pattern.direction == Direction::TrimWrite {
-                direction = self.files[file].of_pair();
+                direction = self.files[file].pair_direction();
             }
-            if self.nothing_to_read(file, around) {
+            if self.must_write_first(file, around) {
                 direction = WRITE;
             }
-            match self.request(file, direction, around) {
-                Found::Request(draw) => return self.taken(file, draw),
-                Found::Held(drawn) => return drawn,
-                Found::Nothing => self.finish(file),
+            match self.draw_request(file, direction, around) {
+                FileDrawOutcome::Request(draw) => return self.emit_request(file, draw),
+                FileDrawOutcome::Held(drawn) => return drawn,
+                FileDrawOutcome::Nothing => self.finish_file(file),
             }
         }
         if core::mem::take(&mut self.unmarked) {
@@ -407,29 +407,29 @@ impl FioStream {
     }
 
     /// Marks a file as done.
-    fn finish(&mut self, file: usize) {
+    fn finish_file(&mut self, file: usize) {
         self.files[file].done = true;
         self.finished += 1;
     }
 
     #[inline]
-    fn taken(&mut self, file: usize, draw: FioRequest) -> FioStep {
-        self.account(file, &draw);
+    fn emit_request(&mut self, file: usize, draw: FioRequest) -> FioStep {
+        self.count_request(file, &draw);
         self.unmarked = false;
         FioStep::Request(draw)
     }
 
     #[inline]
-    fn next_plain(&mut self, plain: Plain) -> FioStep {
-        let Plain { direction, bytes, .. } = plain;
+    fn next_plain(&mut self, plain: PlainPattern) -> FioStep {
+        let PlainPattern { direction, bytes, .. } = plain;
         let place = if self.random {
-            self.block(0, direction).map(|block| block * self.align[direction])
+            self.random_block(0, direction).map(|block| block * self.align[direction])
         } else {
-            self.in_sequence(0, direction)
+            self.sequential_place(0, direction)
         };
         let room = self.files[0].region.bytes;
         let Some(place) = place.filter(|place| place + bytes <= room) else {
-            self.finish(0);
+            self.finish_file(0);
             return self.end_pass();
         };
         let file = &mut self.files[0];
@@ -442,7 +442,7 @@ impl FioStream {
     }
 
     /// Starts a pass.
-    fn restart(&mut self) {
+    fn restart_pass(&mut self) {
         self.pass_bytes = 0;
         self.zone_bytes = 0;
         self.mix_until = 0;
@@ -456,22 +456,22 @@ impl FioStream {
         for file in &mut self.files {
             file.zone = 0;
             file.done = false;
-            file.clear(&self.seeds);
+            file.reset_positions(&self.seeds);
         }
-        if self.seeds.repeat() {
+        if self.seeds.repeats_per_pass() {
             for direction in [READ, WRITE, TRIM] {
-                self.sizes[direction].restart(sizes_random(&self.pattern, &self.seeds, direction, self.long));
+                self.sizes[direction].restart(size_stream(&self.pattern, &self.seeds, direction, self.long));
             }
             self.chance.restart(&self.seeds, self.long);
-            self.randomness = [(); 3].map(|()| Tausworthe88::new(self.seeds.of(StreamPurpose::Randomness)));
-            self.mix = Tausworthe88::new(self.seeds.of(StreamPurpose::Mix));
-            self.chooser = Tausworthe::new(self.seeds.of(StreamPurpose::File), self.long);
+            self.randomness = [(); 3].map(|()| Tausworthe88::new(self.seeds.stream_seed(StreamPurpose::Randomness)));
+            self.mix = Tausworthe88::new(self.seeds.stream_seed(StreamPurpose::Mix));
+            self.chooser = Tausworthe::new(self.seeds.stream_seed(StreamPurpose::File), self.long);
         }
     }
 
     /// Chooses the direction of the next request.
     #[inline]
-    fn choose(&mut self) -> usize {
+    fn choose_direction(&mut self) -> usize {
         match self.pattern.direction {
             Direction::Read => READ,
             Direction::Write | Direction::TrimWrite => WRITE,
@@ -483,7 +483,7 @@ impl FioStream {
     fn choose_mixed(&mut self) -> usize {
         // fio draws again only after a direction has had its share since the last turn.
         if self.issued[self.mixed] >= self.mix_until {
-            let direction = if self.mix.percent() <= self.pattern.mix_read { READ } else { WRITE };
+            let direction = if self.mix.next_percent() <= self.pattern.mix_read { READ } else { WRITE };
             if direction != self.mixed {
                 let share = if direction == READ { self.pattern.mix_read } else { 100 - self.pattern.mix_read };
                 self.mix_until = self.issued[self.mixed] * u64::from(share) / 100;
@@ -495,7 +495,7 @@ impl FioStream {
 
     /// Chooses the file of the next request; `None` when all are done.
     #[inline]
-    fn pick(&mut self) -> Option<usize> {
+    fn choose_file(&mut self) -> Option<usize> {
         if let [_] = &self.files[..] {
             return (self.finished == 0).then_some(0);
         }
@@ -526,20 +526,22 @@ impl FioStream {
 
     /// Draws a request in a file, and fits it into the file's zones, if it has any.
     #[inline]
-    fn request(&mut self, index: usize, direction: usize, around: &mut Around<'_>) -> Found {
+    fn draw_request(&mut self, index: usize, direction: usize, around: &mut ZoneContext<'_>) -> FileDrawOutcome {
         if self.pattern.zoned.is_none() {
-            return self.request_at(index, direction).map_or(Found::Nothing, Found::Request);
+            return self
+                .draw_unzoned_request(index, direction)
+                .map_or(FileDrawOutcome::Nothing, FileDrawOutcome::Request);
         }
         self.leave_zone(index, direction, around);
-        match self.asking_for(index, direction) {
-            Some(asking) => self.put(asking, around),
-            None => Found::Nothing,
+        match self.draw_zone_request(index, direction) {
+            Some(asking) => self.place_in_zones(asking, around),
+            None => FileDrawOutcome::Nothing,
         }
     }
 
     /// Draws a request in a file without zones kept by fio; `None` if the file has no more.
     #[inline]
-    fn request_at(&mut self, index: usize, direction: usize) -> Option<FioRequest> {
+    fn draw_unzoned_request(&mut self, index: usize, direction: usize) -> Option<FioRequest> {
         if self.pattern.strided.is_some() {
             self.change_zone(index, direction);
         }
@@ -552,14 +554,14 @@ impl FioStream {
         let (place, bytes) = self.draw_place(index, direction)?;
         let file = &self.files[index];
         let start = file.region.start + place + file.zone;
-        let bytes = if self.unmarked { bytes } else { self.mark(index, direction, place, bytes)? };
+        let bytes = if self.unmarked { bytes } else { self.mark_drawn(index, direction, place, bytes)? };
         Some(FioRequest { direction, start, bytes })
     }
 
     /// Draws a place, from the zone's start, and a number of bytes.
     #[inline]
     fn draw_place(&mut self, index: usize, direction: usize) -> Option<(u64, u64)> {
-        let (place, random, marks) = self.place(index, direction)?;
+        let (place, random, marks) = self.choose_place(index, direction)?;
         // fio does not mark the place after a sequential place that failed.
         self.unmarked |= !marks;
         let file = &self.files[index];
@@ -574,84 +576,84 @@ impl FioStream {
         let bytes = match file.ground {
             // fio does not check whether a fixed size fits into the part.
             Some(_) if room > 0 && self.sizes[by].is_fixed() => self.sizes[by].min,
-            _ => self.sizes[by].draw(room)?,
+            _ => self.sizes[by].draw_size(room)?,
         };
         Some((place, bytes))
     }
 
     /// Marks bytes in the map, if there is one; returns how many of them were free.
     #[inline]
-    fn mark(&mut self, index: usize, direction: usize, place: u64, bytes: u64) -> Option<u64> {
+    fn mark_drawn(&mut self, index: usize, direction: usize, place: u64, bytes: u64) -> Option<u64> {
         if !self.mapped {
             return Some(bytes);
         }
         let unit = self.sizes[direction].min;
-        Some(self.files[index].address.as_mut()?.take(place / unit, bytes, unit))
+        Some(self.files[index].address.as_mut()?.mark_bytes(place / unit, bytes, unit))
     }
 
     /// Chooses (a place from the zone's start, whether it counts as random, whether it is marked in the map).
     #[inline]
-    fn place(&mut self, index: usize, direction: usize) -> Option<(u64, bool, bool)> {
+    fn choose_place(&mut self, index: usize, direction: usize) -> Option<(u64, bool, bool)> {
         if !self.random {
-            return Some((self.in_sequence(index, direction)?, false, false));
+            return Some((self.sequential_place(index, direction)?, false, false));
         }
         if let Some(RwModifier::Run(length) | RwModifier::Same(length)) = self.pattern.modifier {
             self.run -= 1;
             if self.run > 0 {
-                return self.in_run(index, direction);
+                return self.place_in_run(index, direction);
             }
             self.run = length.max(1);
         }
         let share = self.pattern.random[direction];
-        if share == 100 || self.randomness[direction].percent() <= share {
-            return Some((self.at_random(index, direction)?, true, true));
+        if share == 100 || self.randomness[direction].next_percent() <= share {
+            return Some((self.random_place(index, direction)?, true, true));
         }
-        match self.in_sequence(index, direction) {
+        match self.sequential_place(index, direction) {
             Some(place) => Some((place, false, false)),
-            None => Some((self.at_random(index, direction)?, false, false)),
+            None => Some((self.random_place(index, direction)?, false, false)),
         }
     }
 
     /// A place within a run (`rw=randread:8`).
-    fn in_run(&mut self, index: usize, direction: usize) -> Option<(u64, bool, bool)> {
+    fn place_in_run(&mut self, index: usize, direction: usize) -> Option<(u64, bool, bool)> {
         if matches!(self.pattern.modifier, Some(RwModifier::Same(_))) {
             let file = &self.files[index];
             let again = if file.last[direction] == NOWHERE { 0 } else { file.last[direction] - file.zone };
             return Some((again, false, false));
         }
-        let place = self.in_sequence(index, direction).or_else(|| self.at_random(index, direction))?;
+        let place = self.sequential_place(index, direction).or_else(|| self.random_place(index, direction))?;
         Some((place, false, false))
     }
 
     /// A random place.
-    fn at_random(&mut self, index: usize, direction: usize) -> Option<u64> {
-        let block = self.block(index, direction)?;
+    fn random_place(&mut self, index: usize, direction: usize) -> Option<u64> {
+        let block = self.random_block(index, direction)?;
         Some(block * self.align[direction])
     }
 
     /// A random block. A job that runs by time starts the file again when it is covered. A plain pattern marks the
     /// block.
     #[inline]
-    fn block(&mut self, index: usize, direction: usize) -> Option<u64> {
+    fn random_block(&mut self, index: usize, direction: usize) -> Option<u64> {
         let align = self.align[direction];
         let file = &mut self.files[index];
         let (blocks, address) = (file.blocks[direction], file.address.as_mut()?);
         if blocks == 0 {
             return None;
         }
-        let mut block = address.draw(&mut self.chance, blocks, align);
+        let mut block = address.draw_block(&mut self.chance, blocks, align);
         if block.is_none() && self.time_based {
-            file.clear(&self.seeds);
-            block = file.address.as_mut()?.draw(&mut self.chance, blocks, align);
+            file.reset_positions(&self.seeds);
+            block = file.address.as_mut()?.draw_block(&mut self.chance, blocks, align);
         }
         if self.plain.is_some() {
-            file.address.as_mut()?.take_one(block?);
+            file.address.as_mut()?.mark_block(block?);
         }
         block
     }
 
     /// The place after the last one of this direction, from the zone's start.
-    fn in_sequence(&mut self, index: usize, direction: usize) -> Option<u64> {
+    fn sequential_place(&mut self, index: usize, direction: usize) -> Option<u64> {
         let single = self.files.len() == 1;
         let file = &mut self.files[index];
         let end = file.region.bytes;
@@ -698,11 +700,11 @@ impl FioStream {
             file.next[direction] = file.zone;
         }
         if self.zone_bytes.is_multiple_of(strided.range) {
-            file.clear(&self.seeds);
+            file.reset_positions(&self.seeds);
         }
     }
 
-    fn account(&mut self, index: usize, draw: &FioRequest) {
+    fn count_request(&mut self, index: usize, draw: &FioRequest) {
         let file = &mut self.files[index];
         let start = draw.start - file.region.start;
         if draw.direction == TRIM && self.random && file.last[TRIM] == start {
@@ -722,26 +724,26 @@ impl FioStream {
     }
 }
 
-impl File {
+impl FioFileState {
     /// Returns the next direction of a trim-write pair: the write, unless the last trim and write were at one place.
-    fn of_pair(&self) -> usize {
+    fn pair_direction(&self) -> usize {
         if self.last[WRITE] == self.last[TRIM] { TRIM } else { WRITE }
     }
 
     /// Sets positions and map back to the start of a pass, in the current zone.
-    fn clear(&mut self, seeds: &Seeds) {
+    fn reset_positions(&mut self, seeds: &Seeds) {
         self.next = [self.zone; 3];
         self.last = [NOWHERE; 3];
         self.fresh = true;
         if let Some(address) = &mut self.address {
-            address.clear(seeds);
+            address.clear_drawn(seeds);
         }
     }
 }
 
 impl Direction {
     /// Which of read, write and trim it issues.
-    pub(crate) fn triple(self) -> [bool; 3] {
+    pub(crate) fn used_directions(self) -> [bool; 3] {
         match self {
             Direction::Read => [true, false, false],
             Direction::Write => [false, true, false],
@@ -753,7 +755,7 @@ impl Direction {
 }
 
 /// Returns the plain case of a pattern, if it is one.
-fn plain(pattern: &FioPattern) -> Option<Plain> {
+fn plain_pattern(pattern: &FioPattern) -> Option<PlainPattern> {
     let direction = match pattern.direction {
         Direction::Read => READ,
         Direction::Write => WRITE,
@@ -763,7 +765,7 @@ fn plain(pattern: &FioPattern) -> Option<Plain> {
     let BlockSizes::Fixed(bytes) = pattern.blocks[direction] else {
         return None;
     };
-    let odd = pattern.syncs.any()
+    let odd = pattern.syncs.has_any()
         || pattern.backlog.is_some()
         || pattern.strided.is_some()
         || pattern.zoned.is_some()
@@ -773,18 +775,18 @@ fn plain(pattern: &FioPattern) -> Option<Plain> {
     let simple = pattern.files.len() == 1 && pattern.random.iter().all(|&share| share == 0 || share == 100);
     let same = pattern.random[direction] == 100 || pattern.random == [0; 3];
     let sound = !pattern.random_map || [0, bytes].contains(&pattern.align[direction]);
-    (simple && same && sound && !odd).then_some(Plain { direction, bytes, even: false, ahead: 0, drawn: 0 })
+    (simple && same && sound && !odd).then_some(PlainPattern { direction, bytes, even: false, ahead: 0, drawn: 0 })
 }
 
 /// The stream of sizes of one direction. The two of a trim-write pair, and a write and its verification, draw the same
 /// sizes.
-fn sizes_random(pattern: &FioPattern, seeds: &Seeds, direction: usize, long: bool) -> Tausworthe {
+fn size_stream(pattern: &FioPattern, seeds: &Seeds, direction: usize, long: bool) -> Tausworthe {
     let alike = match direction {
         TRIM if pattern.direction == Direction::TrimWrite => WRITE,
         other => other,
     };
     let alike = if alike == WRITE && pattern.sizes_alike { READ } else { alike };
-    Tausworthe::new(seeds.sizes(alike as u64), long)
+    Tausworthe::new(seeds.size_seed(alike as u64), long)
 }
 
 /// True if there are more blocks than the 32-bit generator reaches: fio then changes to the 64-bit one by itself.

@@ -19,13 +19,13 @@ const LOG2_E_LESS_1: u64 = 0x7154_7652_b82f_e177;
 
 const STEPS: usize = 256;
 /// The reciprocal of the middle of each step of 1..2, 63 fraction bits.
-const RECIPROCAL: [u64; STEPS] = reciprocals();
+const RECIPROCAL: [u64; STEPS] = reciprocal_table();
 /// -log2 of that reciprocal, 60 fraction bits.
-const LOG: [u64; STEPS] = logs();
+const LOG: [u64; STEPS] = log_table();
 /// 2^(i / 256), 63 fraction bits.
-const POWER: [u64; STEPS] = powers();
+const POWER: [u64; STEPS] = power_table();
 
-const fn reciprocals() -> [u64; STEPS] {
+const fn reciprocal_table() -> [u64; STEPS] {
     let mut table = [0; STEPS];
     let mut i = 0;
     while i < STEPS {
@@ -36,7 +36,7 @@ const fn reciprocals() -> [u64; STEPS] {
     table
 }
 
-const fn logs() -> [u64; STEPS] {
+const fn log_table() -> [u64; STEPS] {
     let mut table = [0; STEPS];
     let mut i = 0;
     while i < STEPS {
@@ -63,7 +63,7 @@ const fn log2_by_squaring(half: u64) -> u64 {
     log
 }
 
-const fn powers() -> [u64; STEPS] {
+const fn power_table() -> [u64; STEPS] {
     let mut table = [1 << 63; STEPS];
     let mut root: u128 = 2 << 63;
     let mut bit = STEPS / 2;
@@ -95,7 +95,7 @@ const fn square_root(n: u128) -> u128 {
 }
 
 /// The high half of a product: both as fractions of 2^64.
-const fn high(a: u64, b: u64) -> u64 {
+const fn high_product(a: u64, b: u64) -> u64 {
     ((a as u128 * b as u128) >> 64) as u64
 }
 
@@ -131,18 +131,18 @@ pub(crate) fn exp2(log: FixedLog2) -> (u64, i128) {
     let fraction = (log & (ONE - 1)) as u64;
     let step = (fraction >> 52) as usize;
     // The rest of the step, times ln 2: below 2^-8.5, 64 fraction bits.
-    let z = high((fraction & ((1 << 52) - 1)) << 4, LN_2);
+    let z = high_product((fraction & ((1 << 52) - 1)) << 4, LN_2);
     // e^z - 1 = z (1 + z/2 (1 + z/3 (…))); the ones are added as z itself.
     let mut sum = z;
     for divisor in [6, 5, 4, 3, 2] {
-        sum = z + high(z, sum) / divisor;
+        sum = z + high_product(z, sum) / divisor;
     }
     let mantissa = POWER[step];
-    (mantissa.saturating_add(high(mantissa, sum)), exponent)
+    (mantissa.saturating_add(high_product(mantissa, sum)), exponent)
 }
 
 /// `n * 2^log`, rounded down; at most `u64::MAX`.
-pub(crate) fn scale(n: u64, log: FixedLog2) -> u64 {
+pub(crate) fn scale_by_power(n: u64, log: FixedLog2) -> u64 {
     let (mantissa, exponent) = exp2(log);
     let product = u128::from(n) * u128::from(mantissa);
     match 63 - exponent {
@@ -153,7 +153,7 @@ pub(crate) fn scale(n: u64, log: FixedLog2) -> u64 {
 }
 
 /// 2^`log` with 64 fraction bits; `log` below 63.
-pub(crate) fn power(log: FixedLog2) -> u128 {
+pub(crate) fn power_of_two(log: FixedLog2) -> u128 {
     let (mantissa, exponent) = exp2(log);
     match exponent + 1 {
         shift @ 0..=63 => u128::from(mantissa) << shift,
@@ -215,7 +215,7 @@ mod tests {
     #[test]
     fn exp2_undoes_log2() {
         for x in samples() {
-            let back = scale(1 << 20, log2(x) - log2(1 << 20).min(log2(x)));
+            let back = scale_by_power(1 << 20, log2(x) - log2(1 << 20).min(log2(x)));
             let expected = if x < 1 << 20 { 1 << 20 } else { x };
             assert!(back.abs_diff(expected) as f64 <= 1.0 + expected as f64 * 1e-16, "{x} {back}");
         }
@@ -233,12 +233,12 @@ mod tests {
 
     #[test]
     fn scale_and_power_at_their_edges() {
-        assert_eq!(scale(5, -200 * ONE), 0);
-        assert_eq!(scale(0, 200 * ONE), 0);
-        assert_eq!(scale(1, 80 * ONE), u64::MAX);
-        assert_eq!(scale(7, 3 * ONE), 56);
-        assert_eq!(power(0), 1 << 64);
-        assert_eq!(power(-70 * ONE), 0);
+        assert_eq!(scale_by_power(5, -200 * ONE), 0);
+        assert_eq!(scale_by_power(0, 200 * ONE), 0);
+        assert_eq!(scale_by_power(1, 80 * ONE), u64::MAX);
+        assert_eq!(scale_by_power(7, 3 * ONE), 56);
+        assert_eq!(power_of_two(0), 1 << 64);
+        assert_eq!(power_of_two(-70 * ONE), 0);
         assert_eq!(log2_wide(1 << 100, 60), 40 * ONE + log2(1));
     }
 }

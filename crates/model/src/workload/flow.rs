@@ -13,13 +13,13 @@ use crate::time::Span;
 /// The flows of a job.
 #[derive(Clone, Debug)]
 pub(crate) struct Flows {
-    groups: BTreeMap<u32, Group>,
-    members: Vec<Option<Member>>,
+    groups: BTreeMap<u32, FlowGroup>,
+    members: Vec<Option<FlowMember>>,
 }
 
 /// The workers of a flow.
 #[derive(Clone, Debug)]
-struct Group {
+struct FlowGroup {
     /// Requests of all workers; fio begins with one.
     issued: u64,
     weight: u64,
@@ -28,7 +28,7 @@ struct Group {
 }
 
 #[derive(Clone, Debug)]
-struct Member {
+struct FlowMember {
     id: u32,
     weight: u64,
     issued: u64,
@@ -39,11 +39,11 @@ impl Flows {
     /// The flows of a job's workers, including those of later stages: as in fio, their weights count from the
     /// beginning.
     pub(crate) fn new(job: &Job) -> Flows {
-        let mut groups: BTreeMap<u32, Group> = BTreeMap::new();
+        let mut groups: BTreeMap<u32, FlowGroup> = BTreeMap::new();
         let mut member = |flow: super::job::Flow| {
-            let group = groups.entry(flow.id).or_insert(Group { issued: 1, weight: 0, stalled: Vec::new() });
+            let group = groups.entry(flow.id).or_insert(FlowGroup { issued: 1, weight: 0, stalled: Vec::new() });
             group.weight += u64::from(flow.weight);
-            Member { id: flow.id, weight: flow.weight.into(), issued: 0, sleep: flow.sleep }
+            FlowMember { id: flow.id, weight: flow.weight.into(), issued: 0, sleep: flow.sleep }
         };
         let members = job.workers.iter().map(|worker| worker.pace.flow.map(&mut member)).collect();
         Flows { groups, members }
@@ -51,7 +51,7 @@ impl Flows {
 
     /// Checks whether a worker is ahead of its share. If so, returns how long it sleeps; zero if it waits for the
     /// others, which is noted.
-    pub(crate) fn hold(&mut self, worker: u16) -> Option<Span> {
+    pub(crate) fn hold_back(&mut self, worker: u16) -> Option<Span> {
         let member = self.members[usize::from(worker)].as_ref()?;
         let group = self.groups.get_mut(&member.id)?;
         let ahead =
@@ -63,7 +63,7 @@ impl Flows {
     }
 
     /// Notes that a worker issues; returns the workers of its flow to ask again.
-    pub(crate) fn issued(&mut self, worker: u16) -> Vec<u16> {
+    pub(crate) fn record_issue(&mut self, worker: u16) -> Vec<u16> {
         let Some(member) = &mut self.members[usize::from(worker)] else { return Vec::new() };
         member.issued += 1;
         self.groups.get_mut(&member.id).map_or(Vec::new(), |group| {
@@ -73,7 +73,7 @@ impl Flows {
     }
 
     /// Notes that a worker has ended; returns the workers of its flow to ask again.
-    pub(crate) fn ended(&mut self, worker: u16) -> Vec<u16> {
+    pub(crate) fn end_worker(&mut self, worker: u16) -> Vec<u16> {
         let Some(member) = self.members[usize::from(worker)].take() else { return Vec::new() };
         self.groups.get_mut(&member.id).map_or(Vec::new(), |group| {
             group.issued -= member.issued;

@@ -88,18 +88,18 @@ impl IometerStream {
         }
         let line = self.lines[self.line];
         let reads = self.target.below(100) < u64::from(line.reads);
-        let draw = self.request(if reads { READ } else { WRITE }, line.size, line.random, line.align);
+        let draw = self.draw_request(if reads { READ } else { WRITE }, line.size, line.random, line.align);
         Transaction { draw, delay, reply: line.reply }
     }
 
     /// The reply, `bytes` long, to a request of `direction`. Iometer draws it by the current line.
-    pub(crate) fn reply(&mut self, direction: usize, bytes: u32) -> FioRequest {
+    pub(crate) fn draw_reply(&mut self, direction: usize, bytes: u32) -> FioRequest {
         let line = self.lines[self.line];
-        self.request(direction ^ 1, bytes, line.random, line.align)
+        self.draw_request(direction ^ 1, bytes, line.random, line.align)
     }
 
     #[inline]
-    fn request(&mut self, direction: usize, size: u32, random: u8, align: u32) -> FioRequest {
+    fn draw_request(&mut self, direction: usize, size: u32, random: u8, align: u32) -> FioRequest {
         let bytes = u64::from(size);
         let align = if align == 0 { self.sector } else { u64::from(align) };
         self.pointer = if self.target.below(100) < u64::from(random) {

@@ -242,7 +242,7 @@ pub struct Syncs {
 
 impl Syncs {
     /// Whether there are any.
-    pub fn any(&self) -> bool {
+    pub fn has_any(&self) -> bool {
         *self != Syncs::default()
     }
 }

@@ -58,29 +58,29 @@ impl BlockMap {
 
     /// `block` if it is free, else the next free one, with wrap-around; `None` when all are taken.
     #[inline]
-    pub(crate) fn free_from(&self, block: u64) -> Option<u64> {
+    pub(crate) fn next_free(&self, block: u64) -> Option<u64> {
         let word = self.levels[0][(block / 64) as usize];
         if word >> (block % 64) & 1 == 0 {
             return Some(block);
         }
         let here = !word & (u64::MAX << (block % 64));
         let next = match here {
-            0 => self.search(block / 64 + 1),
+            0 => self.first_free_from_word(block / 64 + 1),
             _ => Some(block / 64 * 64 + u64::from(here.trailing_zeros())),
         };
         let inside = |block: &u64| *block < self.blocks;
-        next.filter(inside).or_else(|| self.first().filter(inside))
+        next.filter(inside).or_else(|| self.first_free().filter(inside))
     }
 
     /// The first free block of all.
-    fn first(&self) -> Option<u64> {
+    fn first_free(&self) -> Option<u64> {
         let top = self.levels.len() - 1;
         let free = !self.levels[top][0];
-        (free != 0).then(|| self.descend(top, u64::from(free.trailing_zeros())))
+        (free != 0).then(|| self.first_free_below(top, u64::from(free.trailing_zeros())))
     }
 
     /// The first free block of word `word` or a later one.
-    fn search(&self, word: u64) -> Option<u64> {
+    fn first_free_from_word(&self, word: u64) -> Option<u64> {
         let mut index = word;
         for level in 1..=self.levels.len() {
             // `index` is the first bit to check in `level`; above the top there is nothing.
@@ -91,7 +91,7 @@ impl BlockMap {
             }
             let free = !bits[at] & (u64::MAX << (index % 64));
             if free != 0 {
-                return Some(self.descend(level, at as u64 * 64 + u64::from(free.trailing_zeros())));
+                return Some(self.first_free_below(level, at as u64 * 64 + u64::from(free.trailing_zeros())));
             }
             index = at as u64 + 1;
         }
@@ -99,7 +99,7 @@ impl BlockMap {
     }
 
     /// The first free block below bit `index` of `level`.
-    fn descend(&self, level: usize, index: u64) -> u64 {
+    fn first_free_below(&self, level: usize, index: u64) -> u64 {
         (0..level)
             .rev()
             .fold(index, |index, level| index * 64 + u64::from((!self.levels[level][index as usize]).trailing_zeros()))
@@ -107,7 +107,7 @@ impl BlockMap {
 
     /// Takes up to `count` free blocks from the free block `block` on; returns how many it took.
     #[inline]
-    pub(crate) fn take(&mut self, block: u64, count: u64) -> u64 {
+    pub(crate) fn take_run(&mut self, block: u64, count: u64) -> u64 {
         let mut taken = 0;
         while taken < count && block + taken < self.levels[0].len() as u64 * 64 {
             let (mut index, mut level) = (block + taken, 0);
@@ -162,25 +162,25 @@ impl Permutation {
         let mut x = self.given;
         self.given += 1;
         loop {
-            x = self.turn(x);
+            x = self.permute_once(x);
             if x < self.numbers {
                 return Some(x);
             }
         }
     }
 
-    fn turn(&self, x: u64) -> u64 {
+    fn permute_once(&self, x: u64) -> u64 {
         let (mut left, mut right) = (x >> self.right, x & ((1 << self.right) - 1));
         for pair in self.keys.chunks_exact(2) {
-            right ^= mix(left, pair[0]) >> (64 - self.right);
-            left ^= mix(right, pair[1]) >> (64 - self.left);
+            right ^= mix_bits(left, pair[0]) >> (64 - self.right);
+            left ^= mix_bits(right, pair[1]) >> (64 - self.left);
         }
         left << self.right | right
     }
 }
 
 /// SplitMix64's finalizer (Steele, Lea and Flood 2014) without its last shift: the high bits are used.
-fn mix(x: u64, key: u64) -> u64 {
+fn mix_bits(x: u64, key: u64) -> u64 {
     let x = (x ^ key).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb)
 }
@@ -200,26 +200,26 @@ mod tests {
             for _ in 0..blocks {
                 let drawn = rng.below(blocks);
                 let expected = free.range(drawn..).next().or(free.first()).copied();
-                assert_eq!(map.free_from(drawn), expected, "{drawn} of {blocks}");
+                assert_eq!(map.next_free(drawn), expected, "{drawn} of {blocks}");
                 let block = expected.expect("one is left");
-                assert_eq!(map.take(block, 1), 1);
+                assert_eq!(map.take_run(block, 1), 1);
                 free.remove(&block);
             }
-            assert_eq!(map.free_from(0), None);
+            assert_eq!(map.next_free(0), None);
             map.clear();
-            assert_eq!(map.free_from(blocks - 1), Some(blocks - 1));
+            assert_eq!(map.next_free(blocks - 1), Some(blocks - 1));
         }
     }
 
     #[test]
     fn a_run_stops_at_a_taken_block_and_marks_past_the_end_as_fio_does() {
         let mut map = BlockMap::new(200);
-        assert_eq!(map.take(70, 1), 1);
-        assert_eq!(map.take(60, 64), 10);
-        assert_eq!(map.free_from(60), Some(71));
+        assert_eq!(map.take_run(70, 1), 1);
+        assert_eq!(map.take_run(60, 64), 10);
+        assert_eq!(map.next_free(60), Some(71));
         // Four words of 64 bits hold 200 blocks: 66 bits are free from 190 on, and then none of the 200.
-        assert_eq!(map.take(190, 64), 64);
-        assert_eq!(map.free_from(199), Some(0));
+        assert_eq!(map.take_run(190, 64), 64);
+        assert_eq!(map.next_free(199), Some(0));
     }
 
     #[test]

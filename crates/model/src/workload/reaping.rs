@@ -61,7 +61,7 @@ impl Reaper {
         let plain = engine == IoEngine { kind: engine.kind, batch: engine.batch, ..IoEngine::default() }
             && engine.kind != EngineKind::OneGroupAtATime;
         let zoned = pattern.zoned.is_some();
-        let syncs = pattern.syncs.any() || pattern.flush_at_end;
+        let syncs = pattern.syncs.has_any() || pattern.flush_at_end;
         let partly = pattern.random.iter().any(|share| !matches!(share, 0 | 100));
         let runs = matches!(pattern.modifier, Some(RwModifier::Run(_) | RwModifier::Same(_)));
         // Which places a map leaves out depends on how many requests fio has in flight.
@@ -81,7 +81,7 @@ impl Reaper {
     }
 
     /// Notes that a request was issued, to be handed over with others, or, with `call`, a sync that is a call.
-    pub(crate) fn issued(&mut self, call: bool) {
+    pub(crate) fn record_issue(&mut self, call: bool) {
         self.issued = true;
         if call {
             return;
@@ -99,8 +99,8 @@ impl Reaper {
 
     /// Checks whether the engine refuses a request, or a sync, for now. If so, hands over what is queued and waits for
     /// completions. `in_flight`: requests not done.
-    pub(crate) fn refuses(&mut self, sync: bool, in_flight: u32) -> bool {
-        let held = in_flight + self.unseen();
+    pub(crate) fn check_refusal(&mut self, sync: bool, in_flight: u32) -> bool {
+        let held = in_flight + self.unseen_count();
         let refused = match self.engine.kind {
             EngineKind::OneAtATime | EngineKind::AllQueued => false,
             EngineKind::SyncsHold => sync && self.queued > 0,
@@ -115,8 +115,8 @@ impl Reaper {
     }
 
     /// Hands over what is queued: fio waits for all of it before it sleeps. `asking`: it sleeps before its next request.
-    pub(crate) fn quiesce(&mut self, in_flight: u32, asking: bool) {
-        if asking || in_flight + self.unseen() > 0 {
+    pub(crate) fn hand_over_all(&mut self, in_flight: u32, asking: bool) {
+        if asking || in_flight + self.unseen_count() > 0 {
             self.hand_over();
         }
     }
@@ -127,17 +127,17 @@ impl Reaper {
     }
 
     /// Notes a completion.
-    pub(crate) fn done(&mut self, seen: ReapedEvent) {
+    pub(crate) fn record_completion(&mut self, seen: ReapedEvent) {
         self.unseen.push_back(seen);
     }
 
     /// The number of completions that fio has not seen.
-    pub(crate) fn unseen(&self) -> u32 {
+    pub(crate) fn unseen_count(&self) -> u32 {
         self.unseen.len() as u32
     }
 
     /// Takes the next completion.
-    pub(crate) fn take(&mut self) -> Option<ReapedEvent> {
+    pub(crate) fn take_completion(&mut self) -> Option<ReapedEvent> {
         let seen = self.unseen.pop_front()?;
         if let Some(wait) = &mut self.wait {
             wait.taking = wait.taking.saturating_sub(1);
@@ -146,12 +146,12 @@ impl Reaper {
     }
 
     /// True if fio waits for more completions before it goes on.
-    pub(crate) fn waits(&self) -> bool {
+    pub(crate) fn is_waiting(&self) -> bool {
         self.wait.is_some()
     }
 
     /// Advances the wait; true if fio takes the next completion now. `in_flight`: requests not done.
-    pub(crate) fn looks(&mut self, in_flight: u32) -> bool {
+    pub(crate) fn advance_wait(&mut self, in_flight: u32) -> bool {
         let done = self.unseen.len() as u32;
         let held = in_flight + done;
         let polls = self.engine.least == 0 && self.engine.most == 0;

@@ -67,12 +67,12 @@ impl SessionReplay {
     }
 
     /// The comparison so far.
-    pub fn compared(&self) -> ReplayComparison {
+    pub fn comparison_so_far(&self) -> ReplayComparison {
         self.compared
     }
 
     /// Takes the recorded tag, or the first free one if that is still in flight, on a slower device.
-    fn tag(&mut self, wanted: u32) -> u32 {
+    fn claim_tag(&mut self, wanted: u32) -> u32 {
         if self.playing.len() <= wanted as usize {
             self.playing.resize(wanted as usize + 1, None);
         }
@@ -93,7 +93,7 @@ impl Source for SessionReplay {
         if entry.at > now {
             return SourcePoll::At(entry.at);
         }
-        let tag = self.tag(entry.tag);
+        let tag = self.claim_tag(entry.tag);
         self.playing[tag as usize] = Some(self.at);
         self.at += 1;
         let RecordedRequest { op, lba, sectors, fua, .. } = entry;
@@ -143,7 +143,7 @@ mod tests {
         let mut engine = Engine::new(SessionReplay::new(Arc::new(session)), SmallDrive::default().drive());
         let mut record = |record: &Record| ends[record.request.stamp as usize - 1] = record.completion.finished;
         engine.run(Instant::FAR, &mut record).expect("runs");
-        let compared = engine.source().compared();
+        let compared = engine.source().comparison_so_far();
         (ends, compared)
     }
 

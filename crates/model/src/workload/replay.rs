@@ -51,7 +51,7 @@ impl<'a> Replay<'a> {
         Replay { rows, timing, at: 0, due: Instant::ZERO, free: Vec::new(), playing: Vec::new() }
     }
 
-    fn outstanding(&self) -> usize {
+    fn requests_in_flight(&self) -> usize {
         self.playing.len() - self.free.len()
     }
 }
@@ -63,7 +63,7 @@ impl Source for Replay<'_> {
             return SourcePoll::Done;
         };
         let due = match self.timing {
-            Timing::Think if self.outstanding() > 0 => return SourcePoll::Completion,
+            Timing::Think if self.requests_in_flight() > 0 => return SourcePoll::Completion,
             Timing::Think => self.due,
             Timing::Arrival => Instant::ZERO + row.arrival,
         };

@@ -41,7 +41,7 @@ impl Sizes {
             BlockSizes::Range { min, max, unaligned } => {
                 (*min, *max, Rule::Range, if *unaligned { sector } else { *min })
             }
-            BlockSizes::Split(list) => split(list),
+            BlockSizes::Split(list) => split_table(list),
         };
         Sizes { min, max, rule, multiple, random }
     }
@@ -58,23 +58,23 @@ impl Sizes {
 
     /// The size of a request that has `room` bytes before its file ends; `None` if no size fits.
     #[inline]
-    pub(crate) fn draw(&mut self, room: u64) -> Option<u64> {
+    pub(crate) fn draw_size(&mut self, room: u64) -> Option<u64> {
         if self.min > room {
             return None;
         }
         match self.rule {
             Rule::Fixed => Some(self.min),
-            _ => Some((0..TRIES).map(|_| self.once(room)).find(|&bytes| bytes <= room).unwrap_or(self.min)),
+            _ => Some((0..TRIES).map(|_| self.draw_once(room)).find(|&bytes| bytes <= room).unwrap_or(self.min)),
         }
     }
 
-    fn once(&mut self, room: u64) -> u64 {
+    fn draw_once(&mut self, room: u64) -> u64 {
         let bytes = match &self.rule {
             Rule::Fixed => self.min,
             // fio draws from `max` steps above `min` and cuts what is over `max`.
             Rule::Range => self.min + self.random.below(self.max),
             Rule::Split(table) => {
-                let (drawn, last) = self.random.raw();
+                let (drawn, last) = self.random.next_raw();
                 let chosen = table.iter().find(|(bytes, share)| drawn / share <= last / 100 && *bytes <= room);
                 chosen.or(table.last()).expect("a split has a line").0
             }
@@ -84,7 +84,7 @@ impl Sizes {
 }
 
 /// fio sorts the lines by share and rounds sizes down to multiples of the smallest.
-fn split(list: &[(u64, u8)]) -> (u64, u64, Rule, u64) {
+fn split_table(list: &[(u64, u8)]) -> (u64, u64, Rule, u64) {
     let sizes = || list.iter().map(|&(bytes, _)| bytes);
     let (min, max) = (sizes().min().unwrap_or(0), sizes().max().unwrap_or(0));
     if min == max {

@@ -24,7 +24,7 @@ use super::flow::Flows;
 use super::job::{Job, Window};
 use super::telling::Tell;
 use super::worker::{AnsweredRequest, QuickPoll, RequestPurpose, WorkerPoll, WorkerRequest, WorkerState};
-use super::zoned::Spaces;
+use super::zoned::JobZones;
 use crate::block::{
     Accounting, Completion, Flags, ForcedWrite, Limits, Op, Request, SECTOR, Source, SourcePoll, Status,
 };
@@ -36,7 +36,7 @@ use crate::time::{Instant, Span};
 pub struct Workload {
     workers: Vec<WorkerState>,
     /// The use of each tag.
-    slots: Vec<Slot>,
+    slots: Vec<TagSlot>,
     /// Free tags of each worker, from `first` on.
     free: Vec<Vec<u32>>,
     ready: VecDeque<u16>,
@@ -51,12 +51,12 @@ pub struct Workload {
     first: u16,
     flows: Flows,
     /// The zones of its files.
-    spaces: Spaces,
+    spaces: JobZones,
     tell: Option<Tell>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Slot {
+struct TagSlot {
     worker: u16,
     purpose: RequestPurpose,
     intended: Instant,
@@ -71,7 +71,7 @@ impl Workload {
     /// the job, as in the tools; any other seed is mixed into them and gives an independent run. Arrivals always follow
     /// `seed`.
     pub fn new(job: &Job, limits: &Limits, seed: Seed) -> Result<Workload, WorkloadError> {
-        check::job(job, limits)?;
+        check::check_job(job, limits)?;
         let mut slots = Vec::new();
         let mut free = Vec::new();
         let mut stages: Vec<u32> = job.workers.iter().map(|worker| worker.stage).collect();
@@ -81,7 +81,7 @@ impl Workload {
             let first = slots.len() as u32;
             free.push((first..first + worker.depth).rev().collect());
             let (purpose, intended, issued) = (RequestPurpose::Plain, Instant::ZERO, Instant::ZERO);
-            let empty = Slot { worker: index as u16, purpose, intended, issued, op: Op::Flush, lba: 0, sectors: 0 };
+            let empty = TagSlot { worker: index as u16, purpose, intended, issued, op: Op::Flush, lba: 0, sectors: 0 };
             slots.resize(slots.len() + worker.depth as usize, empty);
         }
         let of_stage = |stage: &u32| {
@@ -89,7 +89,7 @@ impl Workload {
             (0..job.workers.len() as u16).filter(of).collect()
         };
         let numbered = job.workers.iter().enumerate();
-        let mut spaces = Spaces::new(job);
+        let mut spaces = JobZones::new(job);
         let running = |(index, worker)| WorkerState::new(worker, index as u16, limits, seed, &mut spaces);
         Ok(Workload {
             workers: numbered.map(running).collect(),
@@ -109,8 +109,8 @@ impl Workload {
 
     /// A single worker of a job, without the others: the same requests as among them, under its number, with tags of
     /// its own. The worker begins at once; the caller knows when its stage comes.
-    pub fn alone(job: &Job, worker: u16, limits: &Limits, seed: Seed) -> Result<Workload, WorkloadError> {
-        check::job(job, limits)?;
+    pub fn for_worker(job: &Job, worker: u16, limits: &Limits, seed: Seed) -> Result<Workload, WorkloadError> {
+        check::check_job(job, limits)?;
         let of = &job.workers[usize::from(worker)];
         let only = Job { name: job.name.clone(), workers: alloc::vec![of.clone()] };
         let mut alone = Workload::new(&only, limits, seed)?;
@@ -120,26 +120,26 @@ impl Workload {
 
     /// Reports each request to `tell` as it is issued.
     #[must_use]
-    pub fn telling(self, tell: Option<Tell>) -> Workload {
+    pub fn with_listener(self, tell: Option<Tell>) -> Workload {
         Workload { tell, ..self }
     }
 
     /// By worker: the time for which it is counted, up to `now` if it has not ended; `None` if it has not begun.
-    pub fn windows(&self, now: Instant) -> Vec<Option<Window>> {
-        self.workers.iter().map(|worker| worker.window(now)).collect()
+    pub fn counting_windows(&self, now: Instant) -> Vec<Option<Window>> {
+        self.workers.iter().map(|worker| worker.counting_window(now)).collect()
     }
 
     /// Makes a worker ready that waits for a completion.
-    fn wake(&mut self, index: u16) {
+    fn wake_worker(&mut self, index: u16) {
         if core::mem::take(&mut self.blocked[usize::from(index)]) {
             self.ready.push_back(index);
         }
-        self.wake_of_zones();
+        self.wake_zone_waiters();
     }
 
     /// Makes the workers ready that wait for a zone, if one may have become free.
-    fn wake_of_zones(&mut self) {
-        if !self.spaces.released() {
+    fn wake_zone_waiters(&mut self) {
+        if !self.spaces.take_released() {
             return;
         }
         for (other, worker) in (0..).zip(&self.workers) {
@@ -155,14 +155,14 @@ impl Workload {
         };
         self.active = stage.len();
         for index in stage {
-            self.workers[usize::from(index)].start(now);
+            self.workers[usize::from(index)].schedule_start(now);
             self.ready.push_back(index);
         }
         true
     }
 
     /// Issues the next request of the first ready worker that has one.
-    fn turn(&mut self, now: Instant) -> Option<Request> {
+    fn issue_next(&mut self, now: Instant) -> Option<Request> {
         while let Some(&Reverse((due, index))) = self.waiting.peek() {
             if due > now {
                 break;
@@ -171,12 +171,12 @@ impl Workload {
             self.ready.push_back(index);
         }
         while let Some(&index) = self.ready.front() {
-            if let QuickPoll::Draw(draw) = self.workers[usize::from(index)].quick(now) {
-                self.rotate();
-                return Some(self.quick_request(index, &draw, now));
+            if let QuickPoll::Draw(draw) = self.workers[usize::from(index)].poll_quickly(now) {
+                self.rotate_ready();
+                return Some(self.tag_quick_request(index, &draw, now));
             }
             if self.workers[usize::from(index)].may_be_held(now)
-                && let Some(sleep) = self.flows.hold(index)
+                && let Some(sleep) = self.flows.hold_back(index)
             {
                 self.ready.pop_front();
                 if sleep > Span::ZERO {
@@ -185,18 +185,18 @@ impl Workload {
                 continue;
             }
             let polled = self.workers[usize::from(index)].poll(now, &mut self.spaces);
-            self.wake_of_zones();
+            self.wake_zone_waiters();
             match polled {
                 WorkerPoll::Issue(issue) => {
-                    self.rotate();
-                    self.ready.extend(self.flows.issued(index));
-                    return Some(self.request(index, &issue, now));
+                    self.rotate_ready();
+                    self.ready.extend(self.flows.record_issue(index));
+                    return Some(self.tag_request(index, &issue, now));
                 }
                 WorkerPoll::At(instant) => self.waiting.push(Reverse((instant, index))),
                 WorkerPoll::Wait => self.blocked[usize::from(index)] = true,
                 WorkerPoll::Ended => {
                     self.active -= 1;
-                    self.ready.extend(self.flows.ended(index));
+                    self.ready.extend(self.flows.end_worker(index));
                 }
             }
             self.ready.pop_front();
@@ -206,18 +206,18 @@ impl Workload {
 
     /// Moves the front worker to the back.
     #[inline]
-    fn rotate(&mut self) {
+    fn rotate_ready(&mut self) {
         if self.ready.len() > 1 {
             self.ready.rotate_left(1);
         }
     }
 
     #[inline(always)]
-    fn quick_request(&mut self, index: u16, draw: &FioRequest, now: Instant) -> Request {
+    fn tag_quick_request(&mut self, index: u16, draw: &FioRequest, now: Instant) -> Request {
         let tag = self.free[usize::from(index)].pop().expect("a worker stays within its depth");
         let (op, lba, sectors) = (draw.op(), draw.start / SECTOR, (draw.bytes / SECTOR) as u32);
         self.slots[tag as usize] =
-            Slot { worker: index, purpose: RequestPurpose::Plain, intended: now, issued: now, op, lba, sectors };
+            TagSlot { worker: index, purpose: RequestPurpose::Plain, intended: now, issued: now, op, lba, sectors };
         let flags = Flags::NONE;
         let request = Request { tag, unit: 0, origin: self.first + index, op, flags, lba, sectors, stamp: 0 };
         if let Some(tell) = &self.tell {
@@ -227,7 +227,7 @@ impl Workload {
     }
 
     #[inline]
-    fn request(&mut self, index: u16, issue: &WorkerRequest, now: Instant) -> Request {
+    fn tag_request(&mut self, index: u16, issue: &WorkerRequest, now: Instant) -> Request {
         let tag = match issue.tag {
             Some(tag) => tag,
             None => self.free[usize::from(index)].pop().expect("a worker stays within its depth"),
@@ -258,9 +258,9 @@ impl Workload {
 
     /// The next action of several workers, or of one that has more to do than issue.
     #[inline(never)]
-    fn next_of_all(&mut self, now: Instant) -> SourcePoll {
+    fn poll_all(&mut self, now: Instant) -> SourcePoll {
         loop {
-            if let Some(request) = self.turn(now) {
+            if let Some(request) = self.issue_next(now) {
                 return SourcePoll::Request(request);
             }
             if self.active > 0 {
@@ -276,16 +276,16 @@ impl Workload {
     #[inline(never)]
     fn complete_any(&mut self, now: Instant, completion: &Completion) -> Accounting {
         let slot = &self.slots[completion.tag as usize];
-        let &Slot { worker: index, purpose, intended, issued, op, lba, sectors } = slot;
+        let &TagSlot { worker: index, purpose, intended, issued, op, lba, sectors } = slot;
         let worker = &mut self.workers[usize::from(index)];
         let done = completion.status == Status::Done;
         let answered =
             AnsweredRequest { tag: completion.tag, purpose, intended, done, read: op == Op::Read, lba, sectors };
-        if worker.complete(now, &answered, &mut self.spaces) {
+        if worker.handle_completion(now, &answered, &mut self.spaces) {
             self.free[usize::from(index)].push(completion.tag);
         }
-        let counts = worker.counts(intended, completion.finished);
-        self.wake(index);
+        let counts = worker.is_counted(intended, completion.finished);
+        self.wake_worker(index);
         // A write with a flush of its own does not count: the flush does.
         if !counts || (matches!(purpose, RequestPurpose::Pair(_)) && done) {
             return Accounting::Out;
@@ -300,21 +300,21 @@ impl Source for Workload {
     fn next(&mut self, now: Instant) -> SourcePoll {
         // A lone worker that only issues needs no turn.
         if let [only] = &mut self.workers[..] {
-            match only.quick(now) {
-                QuickPoll::Draw(draw) => return SourcePoll::Request(self.quick_request(0, &draw, now)),
+            match only.poll_quickly(now) {
+                QuickPoll::Draw(draw) => return SourcePoll::Request(self.tag_quick_request(0, &draw, now)),
                 QuickPoll::Wait => return SourcePoll::Completion,
                 QuickPoll::Poll => {}
             }
         }
-        self.next_of_all(now)
+        self.poll_all(now)
     }
 
     #[inline(always)]
     fn complete(&mut self, now: Instant, completion: &Completion) -> Accounting {
-        let &Slot { worker: index, purpose, intended, op, .. } = &self.slots[completion.tag as usize];
+        let &TagSlot { worker: index, purpose, intended, op, .. } = &self.slots[completion.tag as usize];
         let worker = &mut self.workers[usize::from(index)];
         if completion.status != Status::Done {
-            worker.fail(op == Op::Read);
+            worker.handle_failure(op == Op::Read);
         }
         let Some(counts) = worker.complete_quickly(purpose, intended, completion.finished) else {
             return self.complete_any(now, completion);
@@ -327,7 +327,7 @@ impl Source for Workload {
     }
 
     #[inline]
-    fn waits(&self, now: Instant) -> bool {
+    fn awaits_completion(&self, now: Instant) -> bool {
         matches!(&self.workers[..], [only] if only.is_full(now))
     }
 }

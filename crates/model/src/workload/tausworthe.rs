@@ -47,7 +47,7 @@ impl Tausworthe88 {
 
     /// A number in 1..=100.
     #[inline]
-    pub(crate) fn percent(&mut self) -> u8 {
+    pub(crate) fn next_percent(&mut self) -> u8 {
         (1 + ((100 * u64::from(self.next())) >> 32)) as u8
     }
 }
@@ -108,13 +108,13 @@ impl Tausworthe {
     #[inline]
     pub(crate) fn below(&mut self, n: u64) -> u64 {
         match self {
-            Tausworthe::Short(random) => scale(n, u64::from(random.next())),
+            Tausworthe::Short(random) => scale_short(n, u64::from(random.next())),
             Tausworthe::Long(random) => scale_long(n, random.next()),
         }
     }
 
     /// The next raw number, and the largest possible one.
-    pub(crate) fn raw(&mut self) -> (u64, u64) {
+    pub(crate) fn next_raw(&mut self) -> (u64, u64) {
         match self {
             Tausworthe::Short(random) => (u64::from(random.next()), u64::from(u32::MAX)),
             Tausworthe::Long(random) => (random.next(), u64::MAX),
@@ -124,7 +124,7 @@ impl Tausworthe {
 
 /// The whole part of `n * (r / 2^32)` as 64-bit floating point gives it; below `n`, `r` below 2^32.
 #[inline]
-pub(crate) fn scale(n: u64, r: u64) -> u64 {
+pub(crate) fn scale_short(n: u64, r: u64) -> u64 {
     if n <= u64::from(u32::MAX) {
         // At most 11 bits are rounded away: the whole part can change only just below the next whole number.
         let product = n * r;
@@ -132,7 +132,7 @@ pub(crate) fn scale(n: u64, r: u64) -> u64 {
             return product >> 32;
         }
     }
-    (to_double(u128::from(n) * u128::from(r)) >> 32).min(u128::from(n - 1)) as u64
+    (round_to_double(u128::from(n) * u128::from(r)) >> 32).min(u128::from(n - 1)) as u64
 }
 
 /// The whole part of `n * (r / 2^64)` as 64-bit floating point gives it; below `n`.
@@ -152,13 +152,13 @@ pub(crate) fn scale_long(n: u64, r: u64) -> u64 {
 
 #[cold]
 fn scale_long_exactly(n: u64, r: u64) -> u64 {
-    let rounded = to_double(u128::from(r));
-    (to_double(u128::from(n) * rounded) >> 64).min(u128::from(n - 1)) as u64
+    let rounded = round_to_double(u128::from(r));
+    (round_to_double(u128::from(n) * rounded) >> 64).min(u128::from(n - 1)) as u64
 }
 
 /// `x` rounded to the 53 bits of a double, ties to even.
 #[inline]
-fn to_double(x: u128) -> u128 {
+fn round_to_double(x: u128) -> u128 {
     let bits = 128 - x.leading_zeros();
     if bits <= 53 {
         return x;
@@ -325,21 +325,21 @@ impl Seeds {
     }
 
     /// True if each pass starts its streams again.
-    pub(crate) fn repeat(&self) -> bool {
+    pub(crate) fn repeats_per_pass(&self) -> bool {
         self.repeat == RandomRepeat::Passes
     }
 
     /// The seed of a stream.
-    pub(crate) fn of(&self, purpose: StreamPurpose) -> u64 {
-        self.numbered(purpose as u64)
+    pub(crate) fn stream_seed(&self, purpose: StreamPurpose) -> u64 {
+        self.numbered_seed(purpose as u64)
     }
 
     /// The seed of the sizes of direction 0, 1 or 2.
-    pub(crate) fn sizes(&self, direction: u64) -> u64 {
-        self.numbered(StreamPurpose::Sizes as u64 + direction)
+    pub(crate) fn size_seed(&self, direction: u64) -> u64 {
+        self.numbered_seed(StreamPurpose::Sizes as u64 + direction)
     }
 
-    fn numbered(&self, index: u64) -> u64 {
+    fn numbered_seed(&self, index: u64) -> u64 {
         // fio 3.33 gives the places of a repeatable run their own constant; later versions take it from `randseed`.
         const REPEATABLE_BLOCKS: u64 = 0xb189_9bed;
         if self.repeat != RandomRepeat::Never && index == StreamPurpose::Block as u64 {
@@ -373,7 +373,7 @@ mod tests {
             for _ in 0..20_000 {
                 let r = random.next();
                 let float = (n as f64 * (f64::from(r) / 4_294_967_296.0)) as u64;
-                assert_eq!(scale(n, u64::from(r)), float.min(n - 1), "{n} {r}");
+                assert_eq!(scale_short(n, u64::from(r)), float.min(n - 1), "{n} {r}");
             }
         }
     }

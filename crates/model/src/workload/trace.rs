@@ -73,7 +73,7 @@ pub enum Stall {
 
 impl LoopMode {
     /// Whether recorded instants have a part in when rows are issued.
-    pub fn by_instants(self) -> bool {
+    pub fn uses_instants(self) -> bool {
         !matches!(self, LoopMode::Closed(_) | LoopMode::Replay(ReplayLoop { stall: Stall::None, .. }))
     }
 }
@@ -94,7 +94,7 @@ impl Default for ReplaySpeed {
 impl ReplaySpeed {
     /// A recorded span as it is played, up to the limit of time.
     #[inline]
-    pub fn played(self, recorded: Span) -> Span {
+    pub fn scale_span(self, recorded: Span) -> Span {
         if self.thousandths == 1_000 {
             return recorded;
         }
@@ -136,7 +136,7 @@ pub struct TraceSource<I> {
     /// Free tags.
     free: Vec<u32>,
     /// By tag.
-    flying: Vec<Flying>,
+    flying: Vec<RowInFlight>,
     /// The device supports [`Flags::FUA`].
     fua: bool,
     /// Tags of completed writes that a flush of their own must force.
@@ -150,14 +150,14 @@ pub struct TraceSource<I> {
     /// How far from its instant the last request was issued.
     off: Span,
     played: ReplayCounts,
-    ends: Ends,
+    ends: PendingEnds,
     /// The tag of a flush that holds back what follows.
     holding: Option<u32>,
 }
 
 /// A row in flight.
 #[derive(Clone, Copy, Debug)]
-struct Flying {
+struct RowInFlight {
     /// When it was due, and when it was issued.
     due: Instant,
     issued: Instant,
@@ -169,7 +169,8 @@ struct Flying {
     flushing: bool,
 }
 
-const NOTHING: Flying = Flying { due: Instant::ZERO, issued: Instant::ZERO, end: None, forced: None, flushing: false };
+const NOTHING: RowInFlight =
+    RowInFlight { due: Instant::ZERO, issued: Instant::ZERO, end: None, forced: None, flushing: false };
 
 impl<I: Iterator<Item = TraceRow>> TraceSource<I> {
     /// A trace before its first row. If the device does not support [`Flags::FUA`], a flush follows each such write, as
@@ -189,13 +190,13 @@ impl<I: Iterator<Item = TraceRow>> TraceSource<I> {
             behind: false,
             off: Span::ZERO,
             played: ReplayCounts::default(),
-            ends: Ends::default(),
+            ends: PendingEnds::default(),
             holding: None,
         }
     }
 
     /// The progress so far.
-    pub fn played(&self) -> ReplayCounts {
+    pub fn replay_counts(&self) -> ReplayCounts {
         self.played
     }
 
@@ -206,41 +207,41 @@ impl<I: Iterator<Item = TraceRow>> TraceSource<I> {
 
     /// How far from its instant the last request was issued. In an open loop: how late, from when it was due or, if
     /// later, from when the device had room. Otherwise from its recorded instant, before or after.
-    pub fn off(&self) -> Span {
+    pub fn issue_offset(&self) -> Span {
         self.off
     }
 
-    fn outstanding(&self) -> usize {
+    fn rows_in_flight(&self) -> usize {
         self.flying.len() - self.free.len()
     }
 
     /// Returns when the row is due; `None` while it waits for others.
     #[inline]
-    fn due(&mut self, row: &TraceRow, now: Instant) -> Option<Instant> {
+    fn row_due(&mut self, row: &TraceRow, now: Instant) -> Option<Instant> {
         match self.how.mode {
-            LoopMode::Open => Some(Instant::ZERO + self.how.speed.played(row.at)),
-            LoopMode::Closed(depth) => (self.outstanding() < depth as usize).then_some(now),
-            LoopMode::Dependent => self.ends.due(row.at, self.how.speed),
+            LoopMode::Open => Some(Instant::ZERO + self.how.speed.scale_span(row.at)),
+            LoopMode::Closed(depth) => (self.rows_in_flight() < depth as usize).then_some(now),
+            LoopMode::Dependent => self.ends.row_due(row.at, self.how.speed),
             LoopMode::Replay(ReplayLoop { depth, .. })
-                if self.holding.is_some() || self.outstanding() >= depth as usize =>
+                if self.holding.is_some() || self.rows_in_flight() >= depth as usize =>
             {
                 None
             }
             LoopMode::Replay(ReplayLoop { stall: Stall::None, .. }) => Some(now),
             LoopMode::Replay(ReplayLoop { stall: Stall::Instant, .. }) => {
-                Some(Instant::ZERO + self.how.speed.played(row.at))
+                Some(Instant::ZERO + self.how.speed.scale_span(row.at))
             }
             LoopMode::Replay(_) => {
                 let distance = row.at.saturating_sub(self.played.recorded);
-                Some(self.played.last + self.how.speed.played(distance))
+                Some(self.played.last + self.how.speed.scale_span(distance))
             }
         }
     }
 
     /// Counts the issue of a row at `now`.
     #[inline]
-    fn count(&mut self, row: &TraceRow, due: Instant, now: Instant) {
-        let recorded = Instant::ZERO + self.how.speed.played(row.at);
+    fn count_issue(&mut self, row: &TraceRow, due: Instant, now: Instant) {
+        let recorded = Instant::ZERO + self.how.speed.scale_span(row.at);
         self.off = match self.how.mode {
             LoopMode::Open => now.since(due.max(self.full_until).min(now)),
             LoopMode::Replay(_) => now.since(due.min(now)),
@@ -261,13 +262,13 @@ impl<I: Iterator<Item = TraceRow>> Source for TraceSource<I> {
         }
         if let Some(tag) = self.forced.pop() {
             self.flying[tag as usize].flushing = true;
-            return SourcePoll::Request(request(tag, Op::Flush, Flags::NONE, 0, 0));
+            return SourcePoll::Request(build_request(tag, Op::Flush, Flags::NONE, 0, 0));
         }
         // A flush may follow a request in flight.
         let Some(row) = self.row else {
-            return if self.outstanding() > 0 { SourcePoll::Completion } else { SourcePoll::Done };
+            return if self.rows_in_flight() > 0 { SourcePoll::Completion } else { SourcePoll::Done };
         };
-        let Some(due) = self.due(&row, now) else { return SourcePoll::Completion };
+        let Some(due) = self.row_due(&row, now) else { return SourcePoll::Completion };
         if self.how.until.is_some_and(|until| due.max(now) >= until) {
             self.row = None;
             return self.next(now);
@@ -275,7 +276,7 @@ impl<I: Iterator<Item = TraceRow>> Source for TraceSource<I> {
         if due > now {
             return SourcePoll::At(due);
         }
-        self.count(&row, due, now);
+        self.count_issue(&row, due, now);
         // fio counts from the issue.
         let due = if matches!(self.how.mode, LoopMode::Replay(_)) { now } else { due };
         let tag = self.free.pop().unwrap_or_else(|| {
@@ -285,21 +286,21 @@ impl<I: Iterator<Item = TraceRow>> Source for TraceSource<I> {
         let calls = matches!(self.how.mode, LoopMode::Replay(ReplayLoop { calls: true, .. }));
         self.holding = (row.op == Op::Flush && calls).then_some(tag);
         let wanted = row.ended.filter(|_| self.how.mode == LoopMode::Dependent);
-        let end = wanted.map(|ended| self.ends.begin(ended));
+        let end = wanted.map(|ended| self.ends.add_pending(ended));
         let forced = (row.fua && !self.fua).then_some(row.sectors);
-        self.flying[tag as usize] = Flying { due, issued: now, end, forced, flushing: false };
+        self.flying[tag as usize] = RowInFlight { due, issued: now, end, forced, flushing: false };
         self.row = self.rows.next();
         let flags = match (row.fua, forced) {
             (false, _) => Flags::NONE,
             (true, None) => Flags::FUA,
             (true, Some(_)) => Flags::FLUSH_FOLLOWS,
         };
-        SourcePoll::Request(request(tag, row.op, flags, row.lba, row.sectors))
+        SourcePoll::Request(build_request(tag, row.op, flags, row.lba, row.sectors))
     }
 
     #[inline]
     fn complete(&mut self, _: Instant, completion: &Completion) -> Accounting {
-        let Flying { due, issued, end, forced, flushing } = self.flying[completion.tag as usize];
+        let RowInFlight { due, issued, end, forced, flushing } = self.flying[completion.tag as usize];
         if forced.is_some() && !flushing && completion.status == Status::Done {
             self.forced.push(completion.tag);
             return Accounting::Out;
@@ -307,27 +308,27 @@ impl<I: Iterator<Item = TraceRow>> Source for TraceSource<I> {
         self.free.push(completion.tag);
         self.holding = self.holding.filter(|tag| *tag != completion.tag);
         if let Some(end) = end {
-            self.ends.over(end, completion.finished);
+            self.ends.record_end(end, completion.finished);
         }
         // If a flush follows a write, the flush is counted, as the write.
         let served = forced.filter(|_| flushing).map(|sectors| ForcedWrite { op: Op::Write, sectors, issued });
         Accounting::In { worker: 0, intended: due, served }
     }
 
-    fn refused(&mut self, _: Instant) {
+    fn handle_refusal(&mut self, _: Instant) {
         // A refused request is offered again and again, but counted once.
         self.played.held += u64::from(!self.full && !self.behind);
         self.full = true;
     }
 }
 
-fn request(tag: u32, op: Op, flags: Flags, lba: u64, sectors: u32) -> Request {
+fn build_request(tag: u32, op: Op, flags: Flags, lba: u64, sectors: u32) -> Request {
     Request { tag, unit: 0, origin: 0, op, flags, lba, sectors, stamp: 0 }
 }
 
 /// Recorded ends for which later rows may wait.
 #[derive(Clone, Debug, Default)]
-struct Ends {
+struct PendingEnds {
     /// Recorded end, and index in `over`.
     coming: BinaryHeap<Reverse<(Span, u32)>>,
     /// When they ended here; `None` while they are in flight.
@@ -338,9 +339,9 @@ struct Ends {
     here: Instant,
 }
 
-impl Ends {
+impl PendingEnds {
     /// Notes that a request with the recorded end `ended` is in flight.
-    fn begin(&mut self, ended: Span) -> u32 {
+    fn add_pending(&mut self, ended: Span) -> u32 {
         let place = self.free.pop().unwrap_or_else(|| {
             self.over.push(None);
             self.over.len() as u32 - 1
@@ -351,12 +352,12 @@ impl Ends {
     }
 
     /// Notes the end of a request, at `now`.
-    fn over(&mut self, place: u32, now: Instant) {
+    fn record_end(&mut self, place: u32, now: Instant) {
         self.over[place as usize] = Some(now);
     }
 
     /// Returns when a row is due that began at `at`; `None` while a request that had ended by then is in flight.
-    fn due(&mut self, at: Span, speed: ReplaySpeed) -> Option<Instant> {
+    fn row_due(&mut self, at: Span, speed: ReplaySpeed) -> Option<Instant> {
         while let Some(&Reverse((ended, place))) = self.coming.peek()
             && ended <= at
         {
@@ -366,8 +367,8 @@ impl Ends {
             self.free.push(place);
         }
         Some(match self.recorded {
-            None => Instant::ZERO + speed.played(at),
-            Some(ended) => self.here + speed.played(at.saturating_sub(ended)),
+            None => Instant::ZERO + speed.scale_span(at),
+            Some(ended) => self.here + speed.scale_span(at.saturating_sub(ended)),
         })
     }
 }
@@ -394,7 +395,7 @@ mod tests {
         let mut engine = Engine::new(TraceSource::new(rows.iter().copied(), how, false), SmallDrive::default().drive());
         engine.run(Instant::FAR, &mut |record: &Record| records.push(*record)).expect("runs");
         records.sort_unstable_by_key(|record| record.request.stamp);
-        let played = engine.source().played();
+        let played = engine.source().replay_counts();
         (records, played)
     }
 
@@ -424,7 +425,7 @@ mod tests {
         let mut done = 0;
         engine.run(Instant::FAR, &mut |_: &Record| done += 1).expect("runs");
         let trace = engine.source();
-        assert_eq!((done, trace.played().held, trace.off()), (5, 4, Span::ZERO));
+        assert_eq!((done, trace.replay_counts().held, trace.issue_offset()), (5, 4, Span::ZERO));
     }
 
     #[test]

@@ -21,13 +21,13 @@ use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
 use super::arrival::{Arrival, ThinkAction, ThinkState};
-use super::fio::{Around, FioRequest, FioStep, FioStream, READ, WRITE};
+use super::fio::{FioRequest, FioStep, FioStream, READ, WRITE, ZoneContext};
 use super::iometer::IometerStream;
 use super::job::{CountingRule, FioPattern, Pattern, Window, Worker};
 use super::reaping::{ReapedEvent, Reaper};
 use super::tausworthe::{self, Seeds, Tausworthe88};
 use super::written::VerifyQueue;
-use super::zoned::Spaces;
+use super::zoned::JobZones;
 use crate::block::{Flags, Limits, Op, SECTOR};
 use crate::rng::Seed;
 use crate::time::{Instant, Span};
@@ -112,7 +112,7 @@ enum Phase {
 
 /// How writes become durable (`sync=`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Through {
+enum WriteDurability {
     /// Not required.
     Cache,
     /// By FUA.
@@ -129,7 +129,7 @@ pub(crate) struct WorkerState {
     phase: Phase,
     stream: Stream,
     /// Requests that continue under the tag of an earlier one: the flush of a pair, an Iometer reply.
-    follow: VecDeque<(u32, Follow)>,
+    follow: VecDeque<(u32, FollowUp)>,
     /// Drawn, and due at this instant.
     pending: Option<(WorkerRequest, Instant)>,
     arrival: Option<Arrival>,
@@ -157,7 +157,7 @@ pub(crate) struct WorkerState {
     closing: Option<u32>,
     /// If it matters when fio sees completions.
     reaping: Option<Reaper>,
-    through: Through,
+    through: WriteDurability,
     /// If some requests have priority: per cent by direction, and a random stream of their own.
     priority: Option<([u8; 3], Tausworthe88)>,
     /// Writes that are to be read back.
@@ -178,7 +178,7 @@ pub(crate) struct WorkerState {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Follow {
+enum FollowUp {
     Flush(Instant, u32),
     Answer(u8, u32),
 }
@@ -186,13 +186,13 @@ enum Follow {
 impl WorkerState {
     /// Worker `index` of a checked job. Streams differ by `seed`; 0 leaves those of fio and Iometer as the job has
     /// them.
-    pub(crate) fn new(worker: &Worker, index: u16, limits: &Limits, seed: Seed, spaces: &mut Spaces) -> WorkerState {
-        let run = if seed.0 == 0 { 0 } else { seed.numbered("workload", index.into()).next_u64() };
+    pub(crate) fn new(worker: &Worker, index: u16, limits: &Limits, seed: Seed, spaces: &mut JobZones) -> WorkerState {
+        let run = if seed.0 == 0 { 0 } else { seed.numbered_stream("workload", index.into()).next_u64() };
         let sector = u64::from(limits.logical);
         let stream = match &worker.pattern {
             Pattern::Fio(fio) => {
                 let seeds = Seeds::new(fio.seed, fio.repeat, u64::from(index) + 1, run);
-                let stream = FioStream::new(fio, sector, seeds, worker.time_based).grounded(index, spaces);
+                let stream = FioStream::new(fio, sector, seeds, worker.time_based).with_zones(index, spaces);
                 Stream::Fio(Box::new(stream))
             }
             Pattern::Iometer(iometer) => Stream::Iometer(Box::new(IometerStream::new(iometer, sector, run))),
@@ -228,15 +228,15 @@ impl WorkerState {
                 Reaper::new(fio, worker.depth, pauses)
             }),
             through: match fio {
-                Some(fio) if fio.write_through && limits.fua => Through::Fua,
-                Some(fio) if fio.write_through && limits.volatile_cache => Through::Pair,
-                _ => Through::Cache,
+                Some(fio) if fio.write_through && limits.fua => WriteDurability::Fua,
+                Some(fio) if fio.write_through && limits.volatile_cache => WriteDurability::Pair,
+                _ => WriteDurability::Cache,
             },
             priority: fio.filter(|fio| fio.priority != [0; 3]).map(|fio| {
                 let seeds = Seeds::new(fio.seed, fio.repeat, u64::from(index) + 1, run);
-                (fio.priority, Tausworthe88::new(seeds.of(tausworthe::StreamPurpose::Priority)))
+                (fio.priority, Tausworthe88::new(seeds.stream_seed(tausworthe::StreamPurpose::Priority)))
             }),
-            written: fio.filter(|fio| fio.verify).map(written),
+            written: fio.filter(|fio| fio.verify).map(verify_queue),
             start_delay: worker.start_delay,
             counting: worker.counting,
             ramp: worker.ramp,
@@ -247,14 +247,14 @@ impl WorkerState {
             plain: false,
             cruising: false,
         }
-        .plainly()
+        .mark_plain()
     }
 
-    fn plainly(mut self) -> WorkerState {
+    fn mark_plain(mut self) -> WorkerState {
         let paced = self.arrival.is_some() || self.thinking.is_some() || self.flows;
-        let durable = self.flush_at_end || self.through != Through::Cache || self.reaping.is_some();
+        let durable = self.flush_at_end || self.through != WriteDurability::Cache || self.reaping.is_some();
         let draws = match &self.stream {
-            Stream::Fio(fio) => !fio.syncs() && !fio.is_zoned(),
+            Stream::Fio(fio) => !fio.has_syncs() && !fio.is_zoned(),
             Stream::Iometer(iometer) => iometer.only_draws(),
         };
         self.plain = draws && !paced && !durable && self.written.is_none() && self.priority.is_none();
@@ -263,7 +263,7 @@ impl WorkerState {
 
     /// Draws the next request of a worker that only issues, as most do: the result of `poll` in fewer steps.
     #[inline(always)]
-    pub(crate) fn quick(&mut self, now: Instant) -> QuickPoll {
+    pub(crate) fn poll_quickly(&mut self, now: Instant) -> QuickPoll {
         if !self.cruising || now >= self.end {
             return QuickPoll::Poll;
         }
@@ -272,7 +272,9 @@ impl WorkerState {
         }
         let drawn = match &mut self.stream {
             // A plain worker has no zones.
-            Stream::Fio(fio) => fio.next(&mut Around { spaces: &mut Spaces::default(), in_flight: 0, quiesces: false }),
+            Stream::Fio(fio) => {
+                fio.next(&mut ZoneContext { spaces: &mut JobZones::default(), in_flight: 0, quiesces: false })
+            }
             Stream::Iometer(iometer) => FioStep::Request(iometer.next().draw),
         };
         match drawn {
@@ -309,16 +311,16 @@ impl WorkerState {
             return None;
         }
         self.in_flight -= 1;
-        Some(self.counts(issued, finished))
+        Some(self.is_counted(issued, finished))
     }
 
     /// Begins its stage.
-    pub(crate) fn start(&mut self, now: Instant) {
+    pub(crate) fn schedule_start(&mut self, now: Instant) {
         self.begin = now + self.start_delay;
         self.ramp_end = self.begin + self.ramp;
         self.end = self.runtime.map_or(Instant::FAR, |runtime| self.ramp_end + runtime);
         if let Some(arrival) = &mut self.arrival {
-            arrival.begin(self.begin, self.smallest);
+            arrival.begin_worker(self.begin, self.smallest);
         }
     }
 
@@ -330,7 +332,7 @@ impl WorkerState {
 
     /// True if a request that was issued and finished at these instants is counted.
     #[inline]
-    pub(crate) fn counts(&self, issued: Instant, finished: Instant) -> bool {
+    pub(crate) fn is_counted(&self, issued: Instant, finished: Instant) -> bool {
         if self.counting == CountingRule::Window {
             return finished >= self.ramp_end && finished <= self.end;
         }
@@ -342,7 +344,7 @@ impl WorkerState {
 
     /// The time for which it is counted, at `now` or later; `None` before it has begun. fio's ends with the worker,
     /// Iometer's with the run time, whatever is in flight.
-    pub(crate) fn window(&self, now: Instant) -> Option<Window> {
+    pub(crate) fn counting_window(&self, now: Instant) -> Option<Window> {
         if self.phase == Phase::Waiting {
             return None;
         }
@@ -354,43 +356,43 @@ impl WorkerState {
 
     /// Returns the next action at `now`.
     #[inline]
-    pub(crate) fn poll(&mut self, now: Instant, spaces: &mut Spaces) -> WorkerPoll {
+    pub(crate) fn poll(&mut self, now: Instant, spaces: &mut JobZones) -> WorkerPoll {
         if let Some((tag, follow)) = self.follow.pop_front() {
-            return WorkerPoll::Issue(self.go_on(now, tag, follow));
+            return WorkerPoll::Issue(self.follow_up(now, tag, follow));
         }
         self.zone_taken = false;
-        if self.draining && !self.drained(spaces) {
+        if self.draining && !self.try_drain(spaces) {
             return WorkerPoll::Wait;
         }
-        if self.in_flight >= self.depth || !self.reap(spaces) {
+        if self.in_flight >= self.depth || !self.reap_completions(spaces) {
             return WorkerPoll::Wait;
         }
         match self.phase {
-            Phase::Running => self.run(now, spaces),
+            Phase::Running => self.poll_running(now, spaces),
             Phase::Waiting if now < self.begin => WorkerPoll::At(self.begin),
             Phase::Waiting => {
                 self.phase = Phase::Running;
-                self.run(now, spaces)
+                self.poll_running(now, spaces)
             }
-            Phase::Settling { again, verify } => self.settle(now, again, verify, spaces),
-            Phase::Verifying { again } => self.verify(now, again, spaces),
+            Phase::Settling { again, verify } => self.poll_settling(now, again, verify, spaces),
+            Phase::Verifying { again } => self.poll_verifying(now, again, spaces),
             Phase::Ended => WorkerPoll::Ended,
         }
     }
 
     /// Ends the draining, with all completions seen; false while requests are in flight.
-    fn drained(&mut self, spaces: &mut Spaces) -> bool {
+    fn try_drain(&mut self, spaces: &mut JobZones) -> bool {
         if self.in_flight > 0 {
             return false;
         }
-        self.quiesce(true, spaces);
+        self.see_before_sleep(true, spaces);
         self.draining = false;
         true
     }
 
     /// The number of requests in flight for fio: not done, or not seen.
-    fn held(&self) -> u32 {
-        self.in_flight + self.reaping.as_ref().map_or(0, Reaper::unseen)
+    fn requests_held(&self) -> u32 {
+        self.in_flight + self.reaping.as_ref().map_or(0, Reaper::unseen_count)
     }
 
     /// Whether it is asked again when another worker's request has ended.
@@ -399,70 +401,70 @@ impl WorkerState {
     }
 
     /// Looks at completions, as fio does; false if it waits for more.
-    fn reap(&mut self, spaces: &mut Spaces) -> bool {
+    fn reap_completions(&mut self, spaces: &mut JobZones) -> bool {
         let all = self.phase != Phase::Running;
         loop {
             let Some(reaping) = &mut self.reaping else { return true };
             // A thread in a call sees nothing.
-            if self.flushing || (!all && !reaping.looks(self.in_flight)) {
-                return self.flushing || !reaping.waits();
+            if self.flushing || (!all && !reaping.advance_wait(self.in_flight)) {
+                return self.flushing || !reaping.is_waiting();
             }
-            match reaping.take() {
-                Some(seen) => self.see(seen, spaces),
+            match reaping.take_completion() {
+                Some(seen) => self.see_completion(seen, spaces),
                 None => return true,
             }
         }
     }
 
     /// Notes that fio sees a completion.
-    fn see(&mut self, seen: ReapedEvent, spaces: &mut Spaces) {
+    fn see_completion(&mut self, seen: ReapedEvent, spaces: &mut JobZones) {
         if let Stream::Fio(fio) = &mut self.stream {
-            fio.saw(seen == ReapedEvent::Sync);
+            fio.see_completion(seen == ReapedEvent::Sync);
             if let ReapedEvent::Request { read, lba, sectors, .. } = seen {
-                fio.ended(read, lba, sectors, spaces);
+                fio.release_zone(read, lba, sectors, spaces);
             }
         }
         let ReapedEvent::Request { read, number, .. } = seen else { return };
         if let Some(written) = &mut self.written {
-            written.saw(read, number);
+            written.see_completion(read, number);
         }
         if let Some(thinking) = &mut self.thinking {
-            thinking.completed();
+            thinking.record_completion();
         }
     }
 
     /// Sees all completions, because the worker sleeps. `asking`: it sleeps before its next request.
-    fn quiesce(&mut self, asking: bool, spaces: &mut Spaces) {
+    fn see_before_sleep(&mut self, asking: bool, spaces: &mut JobZones) {
         if let Some(reaping) = &mut self.reaping {
-            reaping.quiesce(self.in_flight, asking);
+            reaping.hand_over_all(self.in_flight, asking);
         }
         self.see_all(spaces);
     }
 
     /// Sees all completions.
-    fn see_all(&mut self, spaces: &mut Spaces) {
-        while let Some(seen) = self.reaping.as_mut().and_then(Reaper::take) {
-            self.see(seen, spaces);
+    fn see_all(&mut self, spaces: &mut JobZones) {
+        while let Some(seen) = self.reaping.as_mut().and_then(Reaper::take_completion) {
+            self.see_completion(seen, spaces);
         }
     }
 
     #[inline]
-    fn run(&mut self, now: Instant, spaces: &mut Spaces) -> WorkerPoll {
+    fn poll_running(&mut self, now: Instant, spaces: &mut JobZones) -> WorkerPoll {
         if let Some(thinking) = self.thinking.as_mut().filter(|_| !self.flushing) {
-            let thought = thinking.ask(now, self.in_flight);
+            let thought = thinking.next_action(now, self.in_flight);
             if !matches!(thought, ThinkAction::Issue) {
-                self.quiesce(false, spaces);
+                self.see_before_sleep(false, spaces);
             }
             match thought {
                 ThinkAction::Issue => {}
                 ThinkAction::Drain => return WorkerPoll::Wait,
-                ThinkAction::Compute(span) => return WorkerPoll::Issue(self.compute(now, span)),
+                ThinkAction::Compute(span) => return WorkerPoll::Issue(self.issue_compute(now, span)),
                 ThinkAction::At(instant) => return WorkerPoll::At(instant),
             }
         }
         if now >= self.end {
             (self.pending, self.put_off) = (None, None);
-            return self.settle(now, false, false, spaces);
+            return self.poll_settling(now, false, false, spaces);
         }
         if self.ramping && now >= self.ramp_end {
             self.leave_ramp();
@@ -473,12 +475,12 @@ impl WorkerState {
         }
         if let Some((issue, due)) = self.pending {
             if now < due {
-                return self.until(due);
+                return self.wait_until(due);
             }
             self.pending = None;
-            return self.issue(issue);
+            return self.issue_request(issue);
         }
-        self.draw(now, spaces)
+        self.draw_next(now, spaces)
     }
 
     fn leave_ramp(&mut self) {
@@ -489,19 +491,19 @@ impl WorkerState {
     }
 
     /// Returns a wait until `instant`, or until the end if that is sooner.
-    fn until(&self, instant: Instant) -> WorkerPoll {
+    fn wait_until(&self, instant: Instant) -> WorkerPoll {
         WorkerPoll::At(instant.min(self.end))
     }
 
     #[inline]
-    fn draw(&mut self, now: Instant, spaces: &mut Spaces) -> WorkerPoll {
+    fn draw_next(&mut self, now: Instant, spaces: &mut JobZones) -> WorkerPoll {
         match &mut self.stream {
             Stream::Fio(_) => self.draw_fio(now, spaces),
             Stream::Iometer(iometer) => {
                 let transaction = iometer.next();
                 let due = now + transaction.delay;
                 let direction = transaction.draw.direction;
-                let mut issue = self.request(transaction.draw, due);
+                let mut issue = self.build_request(transaction.draw, due);
                 if transaction.reply > 0 {
                     let (direction, bytes) = (direction as u8, transaction.reply);
                     issue.purpose = RequestPurpose::Ask { direction, bytes };
@@ -514,15 +516,15 @@ impl WorkerState {
     fn issue_at(&mut self, issue: WorkerRequest, due: Instant, now: Instant) -> WorkerPoll {
         if now < due {
             self.pending = Some((issue, due));
-            return self.until(due);
+            return self.wait_until(due);
         }
-        self.issue(issue)
+        self.issue_request(issue)
     }
 
     /// Handles the failure of a request: a read, or another. The worker ends, without a last flush, unless it survives
     /// such failures.
     #[cold]
-    pub(crate) fn fail(&mut self, read: bool) {
+    pub(crate) fn handle_failure(&mut self, read: bool) {
         if self.survives[usize::from(!read)] || self.phase == Phase::Ended {
             return;
         }
@@ -532,54 +534,54 @@ impl WorkerState {
     }
 
     /// Waits for everything in flight, sends the last flush, then goes on.
-    fn settle(&mut self, now: Instant, again: bool, verify: bool, spaces: &mut Spaces) -> WorkerPoll {
+    fn poll_settling(&mut self, now: Instant, again: bool, verify: bool, spaces: &mut JobZones) -> WorkerPoll {
         self.phase = Phase::Settling { again, verify };
         self.cruising = false;
         if self.in_flight > 0 {
             return WorkerPoll::Wait;
         }
         self.see_all(spaces);
-        if let Some(flush) = self.flush_at_end(now) {
+        if let Some(flush) = self.issue_end_flush(now) {
             return WorkerPoll::Issue(flush);
         }
         if verify && self.written.as_ref().is_some_and(|written| !written.is_empty()) {
-            return self.verify(now, again, spaces);
+            return self.poll_verifying(now, again, spaces);
         }
         self.next_pass(now, again, spaces)
     }
 
     /// Issues the flush of the next file at the end of a pass. There is none if a sync came last.
-    fn flush_at_end(&mut self, now: Instant) -> Option<WorkerRequest> {
+    fn issue_end_flush(&mut self, now: Instant) -> Option<WorkerRequest> {
         let Stream::Fio(fio) = &mut self.stream else { return None };
         let left = match self.closing {
             Some(left) => left,
-            None if self.flush_at_end && !fio.synced() => self.files,
+            None if self.flush_at_end && !fio.last_was_sync() => self.files,
             None => 0,
         };
         self.closing = Some(left.saturating_sub(1));
         if left == 0 {
             return None;
         }
-        fio.takes_unit(0);
+        fio.take_unit(0);
         if let Some(reaping) = self.reaping.as_mut().filter(|_| !self.calls) {
             reaping.hand_over();
         }
-        Some(self.flush(now, true))
+        Some(self.issue_flush(now, true))
     }
 
-    fn verify(&mut self, now: Instant, again: bool, spaces: &mut Spaces) -> WorkerPoll {
+    fn poll_verifying(&mut self, now: Instant, again: bool, spaces: &mut JobZones) -> WorkerPoll {
         self.phase = Phase::Verifying { again };
         let ended = now >= self.end;
         let next = self.written.as_mut().filter(|_| !ended).and_then(|written| written.next(true));
-        let held = self.held();
+        let held = self.requests_held();
         if let (Some((lba, sectors)), Stream::Fio(fio)) = (next, &mut self.stream) {
             let draw = FioRequest { direction: READ, start: lba * SECTOR, bytes: u64::from(sectors) * SECTOR };
-            fio.read_back(draw.bytes, held);
+            fio.count_read_back(draw.bytes, held);
             self.in_flight += 1;
             if let Some(reaping) = &mut self.reaping {
-                reaping.issued(false);
+                reaping.record_issue(false);
             }
-            return WorkerPoll::Issue(self.request(draw, now));
+            return WorkerPoll::Issue(self.build_request(draw, now));
         }
         if self.in_flight > 0 {
             return WorkerPoll::Wait;
@@ -587,7 +589,7 @@ impl WorkerState {
         self.next_pass(now, again && !ended, spaces)
     }
 
-    fn next_pass(&mut self, now: Instant, again: bool, spaces: &mut Spaces) -> WorkerPoll {
+    fn next_pass(&mut self, now: Instant, again: bool, spaces: &mut JobZones) -> WorkerPoll {
         if let Some(written) = &mut self.written {
             written.clear();
         }
@@ -597,14 +599,14 @@ impl WorkerState {
         }
         let more = match &mut self.stream {
             Stream::Fio(fio) if again => {
-                fio.saw(false);
+                fio.see_completion(false);
                 fio.begin_pass()
             }
             _ => again,
         };
         if more {
             self.phase = Phase::Running;
-            return self.run(now, spaces);
+            return self.poll_running(now, spaces);
         }
         self.phase = Phase::Ended;
         self.ended = Some(now);
@@ -613,26 +615,26 @@ impl WorkerState {
 
     /// Sends a request to the device.
     #[inline]
-    fn issue(&mut self, mut issue: WorkerRequest) -> WorkerPoll {
+    fn issue_request(&mut self, mut issue: WorkerRequest) -> WorkerPoll {
         self.in_flight += 1;
         if let (Op::Write, Some(written)) = (issue.op, &mut self.written) {
-            let number = written.issued(issue.lba, issue.sectors);
+            let number = written.add_write(issue.lba, issue.sectors);
             issue.purpose = match issue.purpose {
                 RequestPurpose::Pair(_) => RequestPurpose::Pair(number),
                 _ => RequestPurpose::Kept(number),
             };
         }
         if let Some(reaping) = &mut self.reaping {
-            reaping.issued(false);
+            reaping.record_issue(false);
         }
         if let Some(thinking) = &mut self.thinking {
-            thinking.issued();
+            thinking.record_issue();
         }
         WorkerPoll::Issue(issue)
     }
 
     #[inline]
-    fn request(&self, draw: FioRequest, intended: Instant) -> WorkerRequest {
+    fn build_request(&self, draw: FioRequest, intended: Instant) -> WorkerRequest {
         let mut issue = WorkerRequest {
             op: draw.op(),
             flags: Flags::NONE,
@@ -644,27 +646,27 @@ impl WorkerState {
         };
         if draw.direction == WRITE {
             match self.through {
-                Through::Cache => {}
-                Through::Fua => issue.flags = Flags::FUA,
-                Through::Pair => (issue.purpose, issue.flags) = (RequestPurpose::Pair(0), Flags::FLUSH_FOLLOWS),
+                WriteDurability::Cache => {}
+                WriteDurability::Fua => issue.flags = Flags::FUA,
+                WriteDurability::Pair => (issue.purpose, issue.flags) = (RequestPurpose::Pair(0), Flags::FLUSH_FOLLOWS),
             }
         }
         issue
     }
 
     /// Issues a flush; `holds` if it holds back later requests.
-    fn flush(&mut self, now: Instant, holds: bool) -> WorkerRequest {
+    fn issue_flush(&mut self, now: Instant, holds: bool) -> WorkerRequest {
         self.in_flight += 1;
         self.flushing = holds;
         if let Some(reaping) = &mut self.reaping {
-            reaping.issued(holds);
+            reaping.record_issue(holds);
         }
         let (op, flags, purpose) = (Op::Flush, Flags::NONE, RequestPurpose::Flush);
         WorkerRequest { op, flags, lba: 0, sectors: 0, intended: now, purpose, tag: None }
     }
 
     /// Issues the program's own work, in whole microseconds.
-    fn compute(&mut self, now: Instant, span: Span) -> WorkerRequest {
+    fn issue_compute(&mut self, now: Instant, span: Span) -> WorkerRequest {
         self.in_flight += 1;
         let sectors = u32::try_from(span.nanos() / 1000).unwrap_or(u32::MAX);
         let (op, flags, purpose) = (Op::Compute, Flags::NONE, RequestPurpose::Compute);
@@ -672,14 +674,14 @@ impl WorkerState {
     }
 
     /// Returns the next request under the same tag.
-    fn go_on(&mut self, now: Instant, tag: u32, follow: Follow) -> WorkerRequest {
+    fn follow_up(&mut self, now: Instant, tag: u32, follow: FollowUp) -> WorkerRequest {
         let issue = match (follow, &mut self.stream) {
-            (Follow::Answer(direction, bytes), Stream::Iometer(iometer)) => {
-                let draw = iometer.reply(direction.into(), bytes);
-                self.request(draw, now)
+            (FollowUp::Answer(direction, bytes), Stream::Iometer(iometer)) => {
+                let draw = iometer.draw_reply(direction.into(), bytes);
+                self.build_request(draw, now)
             }
-            (Follow::Answer(..), _) => unreachable!("only Iometer answers"),
-            (Follow::Flush(intended, number), _) => {
+            (FollowUp::Answer(..), _) => unreachable!("only Iometer answers"),
+            (FollowUp::Flush(intended, number), _) => {
                 let (op, flags, purpose) = (Op::Flush, Flags::NONE, RequestPurpose::Forced(number));
                 WorkerRequest { op, flags, lba: 0, sectors: 0, intended, purpose, tag: None }
             }
@@ -690,20 +692,20 @@ impl WorkerState {
     /// Handles a completion at `now`, with or without an error. True if its tag is free; otherwise another request
     /// follows under it.
     #[inline]
-    pub(crate) fn complete(&mut self, now: Instant, of: &AnsweredRequest, spaces: &mut Spaces) -> bool {
+    pub(crate) fn handle_completion(&mut self, now: Instant, of: &AnsweredRequest, spaces: &mut JobZones) -> bool {
         match of.purpose {
             RequestPurpose::Pair(number) if of.done => {
-                self.follow.push_back((of.tag, Follow::Flush(of.intended, number)))
+                self.follow.push_back((of.tag, FollowUp::Flush(of.intended, number)))
             }
             RequestPurpose::Ask { direction, bytes } if now < self.end => {
-                self.follow.push_back((of.tag, Follow::Answer(direction, bytes)));
+                self.follow.push_back((of.tag, FollowUp::Answer(direction, bytes)));
             }
             _ => {
                 self.in_flight -= 1;
                 if let (RequestPurpose::Compute, Some(thinking)) = (of.purpose, &mut self.thinking) {
-                    thinking.computed(now);
+                    thinking.end_computing(now);
                 }
-                self.answered(of, spaces);
+                self.deliver_completion(of, spaces);
                 return true;
             }
         }
@@ -712,7 +714,7 @@ impl WorkerState {
 
     /// Lets fio see a completion: at once for a call, and if it makes no difference when fio looks, else later.
     #[inline]
-    fn answered(&mut self, of: &AnsweredRequest, spaces: &mut Spaces) {
+    fn deliver_completion(&mut self, of: &AnsweredRequest, spaces: &mut JobZones) {
         let (lba, sectors) = (of.lba, of.sectors);
         let seen = match of.purpose {
             RequestPurpose::Compute => return,
@@ -726,8 +728,8 @@ impl WorkerState {
         };
         let call = seen == ReapedEvent::Sync && core::mem::take(&mut self.flushing);
         match &mut self.reaping {
-            Some(reaping) if !call => reaping.done(seen),
-            _ => self.see(seen, spaces),
+            Some(reaping) if !call => reaping.record_completion(seen),
+            _ => self.see_completion(seen, spaces),
         }
     }
 }
@@ -746,7 +748,7 @@ pub(crate) struct AnsweredRequest {
 }
 
 /// The queue of the writes that a verifying pattern reads back.
-fn written(fio: &FioPattern) -> VerifyQueue {
+fn verify_queue(fio: &FioPattern) -> VerifyQueue {
     let map = fio.random_map && fio.random != [0; 3] && fio.generator != super::job::Generator::Lfsr;
     VerifyQueue::new(map, fio.backlog)
 }

@@ -10,7 +10,7 @@ use super::job::VerifyBacklog;
 
 /// A write that was issued.
 #[derive(Clone, Copy, Debug)]
-struct Piece {
+struct VerifyPiece {
     number: u32,
     lba: u64,
     sectors: u32,
@@ -20,16 +20,16 @@ struct Piece {
 
 /// The pieces, in the order in which they are read back.
 #[derive(Clone, Debug)]
-enum Order {
-    Written(VecDeque<Piece>),
+enum VerifyOrder {
+    Written(VecDeque<VerifyPiece>),
     /// By first sector; none overlaps another.
-    Placed(BTreeMap<u64, Piece>),
+    Placed(BTreeMap<u64, VerifyPiece>),
 }
 
 /// Writes that wait to be read back.
 #[derive(Clone, Debug)]
 pub(crate) struct VerifyQueue {
-    order: Order,
+    order: VerifyOrder,
     backlog: Option<VerifyBacklog>,
     /// How many of this batch are still to be read back.
     batch: u64,
@@ -44,26 +44,26 @@ pub(crate) struct VerifyQueue {
 impl VerifyQueue {
     /// A queue without a write. `once`: no block is written twice in a pass.
     pub(crate) fn new(once: bool, backlog: Option<VerifyBacklog>) -> VerifyQueue {
-        let order = if once { Order::Written(VecDeque::new()) } else { Order::Placed(BTreeMap::new()) };
+        let order = if once { VerifyOrder::Written(VecDeque::new()) } else { VerifyOrder::Placed(BTreeMap::new()) };
         VerifyQueue { order, backlog, batch: 0, read_last: true, number: 0, in_flight: BTreeMap::new() }
     }
 
     fn len(&self) -> u64 {
         match &self.order {
-            Order::Written(list) => list.len() as u64,
-            Order::Placed(tree) => tree.len() as u64,
+            VerifyOrder::Written(list) => list.len() as u64,
+            VerifyOrder::Placed(tree) => tree.len() as u64,
         }
     }
 
     /// Notes that a write is issued; returns the number for its completion.
-    pub(crate) fn issued(&mut self, lba: u64, sectors: u32) -> u32 {
+    pub(crate) fn add_write(&mut self, lba: u64, sectors: u32) -> u32 {
         self.number = self.number.wrapping_add(1).max(1);
         self.in_flight.insert(self.number, lba);
-        let piece = Piece { number: self.number, lba, sectors, done: false };
+        let piece = VerifyPiece { number: self.number, lba, sectors, done: false };
         match &mut self.order {
-            Order::Written(list) => list.push_back(piece),
-            Order::Placed(tree) => {
-                clear_for(tree, lba, sectors);
+            VerifyOrder::Written(list) => list.push_back(piece),
+            VerifyOrder::Placed(tree) => {
+                remove_overlapped(tree, lba, sectors);
                 tree.insert(lba, piece);
             }
         }
@@ -72,19 +72,19 @@ impl VerifyQueue {
 
     /// Notes that a write is put off: fio drops the pieces that it overlaps, and does not keep the write itself yet.
     pub(crate) fn put_off(&mut self, lba: u64, sectors: u32) {
-        if let Order::Placed(tree) = &mut self.order {
-            clear_for(tree, lba, sectors);
+        if let VerifyOrder::Placed(tree) = &mut self.order {
+            remove_overlapped(tree, lba, sectors);
         }
     }
 
     /// Notes a completion: a read, or the write of this number.
-    pub(crate) fn saw(&mut self, read: bool, number: u32) {
+    pub(crate) fn see_completion(&mut self, read: bool, number: u32) {
         self.read_last = read;
         let Some(lba) = self.in_flight.remove(&number) else { return };
         let piece = match &mut self.order {
             // A write in flight is near the end.
-            Order::Written(list) => list.iter_mut().rev().find(|piece| piece.number == number),
-            Order::Placed(tree) => tree.get_mut(&lba).filter(|piece| piece.number == number),
+            VerifyOrder::Written(list) => list.iter_mut().rev().find(|piece| piece.number == number),
+            VerifyOrder::Placed(tree) => tree.get_mut(&lba).filter(|piece| piece.number == number),
         };
         if let Some(piece) = piece {
             piece.done = true;
@@ -92,8 +92,8 @@ impl VerifyQueue {
     }
 
     /// Takes the piece to read back before the next request, by fio's backlog: first sector and length.
-    pub(crate) fn due(&mut self) -> Option<(u64, u32)> {
-        if !self.reads_back() {
+    pub(crate) fn take_due(&mut self) -> Option<(u64, u32)> {
+        if !self.begin_due_batch() {
             return None;
         }
         let piece = self.next(false)?;
@@ -102,14 +102,14 @@ impl VerifyQueue {
     }
 
     /// Notes that a put-off request is offered again: fio counts that as a read-back, if one is due.
-    pub(crate) fn offered_again(&mut self) {
-        if !self.is_empty() && self.reads_back() {
+    pub(crate) fn count_offer_again(&mut self) {
+        if !self.is_empty() && self.begin_due_batch() {
             self.batch -= 1;
         }
     }
 
     /// Begins a batch of read-backs if one is due; true while a batch is being read back.
-    fn reads_back(&mut self) -> bool {
+    fn begin_due_batch(&mut self) -> bool {
         let Some(backlog) = self.backlog else { return false };
         if self.batch == 0 {
             let waiting = self.len();
@@ -125,8 +125,8 @@ impl VerifyQueue {
     /// is in flight.
     pub(crate) fn next(&mut self, all: bool) -> Option<(u64, u32)> {
         let piece = match &mut self.order {
-            Order::Written(list) if list.front()?.done || all => list.pop_front()?,
-            Order::Placed(tree) if tree.first_key_value()?.1.done || all => tree.pop_first()?.1,
+            VerifyOrder::Written(list) if list.front()?.done || all => list.pop_front()?,
+            VerifyOrder::Placed(tree) if tree.first_key_value()?.1.done || all => tree.pop_first()?.1,
             _ => return None,
         };
         Some((piece.lba, piece.sectors))
@@ -136,8 +136,8 @@ impl VerifyQueue {
     pub(crate) fn clear(&mut self) {
         self.in_flight.clear();
         match &mut self.order {
-            Order::Written(list) => list.clear(),
-            Order::Placed(tree) => tree.clear(),
+            VerifyOrder::Written(list) => list.clear(),
+            VerifyOrder::Placed(tree) => tree.clear(),
         }
     }
 
@@ -148,9 +148,9 @@ impl VerifyQueue {
 }
 
 /// Removes the pieces that a write overlaps.
-fn clear_for(tree: &mut BTreeMap<u64, Piece>, lba: u64, sectors: u32) {
+fn remove_overlapped(tree: &mut BTreeMap<u64, VerifyPiece>, lba: u64, sectors: u32) {
     let end = lba + u64::from(sectors);
-    let overlaps = |piece: &Piece| piece.lba + u64::from(piece.sectors) > lba;
+    let overlaps = |piece: &VerifyPiece| piece.lba + u64::from(piece.sectors) > lba;
     while let Some((&place, _)) = tree.range(..end).next_back().filter(|(_, piece)| overlaps(piece)) {
         tree.remove(&place);
     }
@@ -164,9 +164,9 @@ mod tests {
     fn a_piece_takes_the_place_of_those_it_overlaps() {
         let mut written = VerifyQueue::new(false, None);
         for lba in [0, 8, 16, 24] {
-            written.issued(lba, 8);
+            written.add_write(lba, 8);
         }
-        written.issued(4, 16);
+        written.add_write(4, 16);
         let mut left = alloc::vec::Vec::new();
         while let Some(piece) = written.next(true) {
             left.push(piece);
@@ -177,13 +177,13 @@ mod tests {
     #[test]
     fn a_backlog_waits_for_its_number_and_for_the_first_write() {
         let mut written = VerifyQueue::new(true, Some(VerifyBacklog { every: 2, batch: 2 }));
-        let first = written.issued(80, 8);
-        assert_eq!(written.due(), None);
-        let second = written.issued(0, 8);
-        assert_eq!(written.due(), None, "it is in flight");
-        written.saw(false, second);
-        assert_eq!(written.due(), None, "the first is");
-        written.saw(false, first);
-        assert_eq!((written.due(), written.due(), written.due()), (Some((80, 8)), Some((0, 8)), None));
+        let first = written.add_write(80, 8);
+        assert_eq!(written.take_due(), None);
+        let second = written.add_write(0, 8);
+        assert_eq!(written.take_due(), None, "it is in flight");
+        written.see_completion(false, second);
+        assert_eq!(written.take_due(), None, "the first is");
+        written.see_completion(false, first);
+        assert_eq!((written.take_due(), written.take_due(), written.take_due()), (Some((80, 8)), Some((0, 8)), None));
     }
 }

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
-use seekwise_model::block::asked::Asked;
+use seekwise_model::block::asked::SettingUse;
 use seekwise_model::block::{Completion, Control, ControlError, Device, Landing, Limits, Op, Queuing, Request, Status};
 use seekwise_model::host::driver::{Driver, DriverSpec, Plug, PowerOffPolicy, SchedulerSpec};
 use seekwise_model::host::layer::LayeredDevice;
@@ -108,16 +108,16 @@ impl Device for Scripted {
     fn poll_completion(&mut self) -> Option<Completion> {
         self.ready.pop_front()
     }
-    fn log(&self) -> DriveLog {
+    fn drive_log(&self) -> DriveLog {
         DriveLog::default()
     }
-    fn asked(&self, _: Instant) -> Asked {
-        Asked::NOTHING
+    fn setting_use(&self, _: Instant) -> SettingUse {
+        SettingUse::NOTHING
     }
     fn poll_landing(&mut self) -> Option<Landing> {
         None
     }
-    fn unsettled(&self, _: &mut dyn FnMut(u64)) {}
+    fn report_unsettled(&self, _: &mut dyn FnMut(u64)) {}
 }
 
 /// A driver above a scripted device.
@@ -141,7 +141,7 @@ impl Scene {
         let (under_way, ready) = (Vec::new(), VecDeque::new());
         let physical = 4096;
         let below = Scripted { queuing, physical, script, under_way, ready, events: events.clone() };
-        Scene { driver: Driver::above(spec, Box::new(below)), events }
+        Scene { driver: Driver::build_above(spec, Box::new(below)), events }
     }
 
     fn submit(&mut self, ms: u64, requests: &[Request]) {
@@ -380,15 +380,15 @@ fn a_driver_says_how_long_a_command_took_and_that_one_came_back_aborted() {
     let mut scene = Scene::new(timed(), Queuing::Scsi, &[(0, &[takes(60)]), (8, &[HANGS])]);
     scene.submit(0, &[read(0, 0), read(1, 16)]);
     let at = |ms: u64| Instant::from_nanos(ms * MS);
-    let asked = scene.driver.asked(at(5));
+    let asked = scene.driver.setting_use(at(5));
     assert_eq!((asked.below, asked.longest, asked.again), (2, Span::from_millis(5), false));
     scene.driver.handle_timeout(at(60));
     scene.submit(70, &[read(2, 8)]);
-    assert_eq!(scene.driver.asked(at(80)).longest, Span::from_millis(60));
+    assert_eq!(scene.driver.setting_use(at(80)).longest, Span::from_millis(60));
     scene.driver.handle_timeout(at(169));
-    assert!(!scene.driver.asked(at(169)).again);
+    assert!(!scene.driver.setting_use(at(169)).again);
     scene.driver.handle_timeout(at(170));
-    let asked = scene.driver.asked(at(170));
+    let asked = scene.driver.setting_use(at(170));
     assert_eq!((asked.below, asked.longest, asked.again), (2, Span::from_millis(100), true));
 }
 

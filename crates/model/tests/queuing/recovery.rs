@@ -53,7 +53,7 @@ fn recovery_ends_at_its_limit() {
 
 #[test]
 fn what_was_not_read_is_not_in_the_buffer_and_a_write_makes_it_sound() {
-    let mut small = SmallDrive { weak: vec![weak(100, 4, 9)], ..SmallDrive::default() }.buffered(4, 512);
+    let mut small = SmallDrive { weak: vec![weak(100, 4, 9)], ..SmallDrive::default() }.with_buffer(4, 512);
     small.firmware.recovery_limit = Some(Span::from_millis(20));
     let mut drive = small.drive();
     let mut now = Instant::ZERO;
@@ -114,7 +114,7 @@ fn an_error_takes_an_ata_queue_down_and_leaves_a_scsi_queue_alone() {
 fn the_driver_sends_again_what_went_down_with_another() {
     for kind in [Queuing::Tcq, Queuing::Ncq, Queuing::Scsi] {
         let spec = DriverSpec::plain(64, 8, Discipline::plain(Policy::Fcfs), 8);
-        let mut driver = Driver::above(spec, Box::new(failing(kind).drive()));
+        let mut driver = Driver::build_above(spec, Box::new(failing(kind).drive()));
         driver.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("known");
         let long = request(2, Op::Read, 96, 24);
         submit(&mut driver, Instant::ZERO, &[read(0, 0), read(1, 100), long, write(3, 4_000), read(4, 5_000)]);

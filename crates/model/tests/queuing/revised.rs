@@ -42,9 +42,9 @@ fn a_choice_that_stays_costs_nothing() {
     for seed in 0..8 {
         let times = |revise| {
             let mut rng = Seed(seed).stream("places");
-            let mut small = queued(Queuing::Ncq, 16, Policy::Sptf).buffered(4, 64).write_back(2);
+            let mut small = queued(Queuing::Ncq, 16, Policy::Sptf).with_buffer(4, 64).with_write_back(2);
             small.firmware.revise = revise;
-            let places = |rng: &mut Rng, tag| match tag > 0 && rng.percent(30) {
+            let places = |rng: &mut Rng, tag| match tag > 0 && rng.draw_chance(30) {
                 true => write(tag, 8 * rng.below(900)),
                 false => read(tag, 8 * rng.below(900)),
             };
@@ -62,7 +62,7 @@ fn a_choice_that_stays_costs_nothing() {
 fn drives_that_revise_keep_the_contract() {
     for (revise, policy) in [(100, Policy::Sptf), (20_000, Policy::Sptf), (500, Policy::Look), (500, Policy::Sstf)] {
         for seed in 0..6 {
-            let mut small = SmallDrive::default().buffered(6, 32).write_back(4).queued(8, policy);
+            let mut small = SmallDrive::default().with_buffer(6, 32).with_write_back(4).with_queue(8, policy);
             small.firmware.revise = Span::from_micros(revise);
             let make = || -> Box<dyn Device> { Box::new(small.drive()) };
             conformance(&make, small.cut_sector, seed).expect("the contract");

@@ -9,7 +9,7 @@ use seekwise_model::block::{
 use seekwise_model::engine::Engine;
 use seekwise_model::files::volume::{
     Aging, Alignment, DataSectors, FileId, FileLedger, FileName, InitialFile, IoPlan, IssueMoment, PlanStep, PlanWait,
-    ROOT, SectorState, SyncScope, Volume, VolumeFormat, VolumeSpec, WrittenExtent, partitions,
+    ROOT, SectorState, SyncScope, Volume, VolumeFormat, VolumeSpec, WrittenExtent, lay_out_partitions,
 };
 use seekwise_model::host::driver::{Driver, DriverSpec, FlushPolicy};
 use seekwise_model::host::layer::LayeredDevice;
@@ -93,17 +93,17 @@ struct Program {
 impl Program {
     fn new(format: VolumeFormat, job: Job, count: usize, bytes: u64) -> Program {
         let seed = Seed(7);
-        let parts = partitions(DRIVE, Alignment::Mebibytes, &[600 << 20, 600 << 20]).expect("fit");
+        let parts = lay_out_partitions(DRIVE, Alignment::Mebibytes, &[600 << 20, 600 << 20]).expect("fit");
         let mut volumes = [0, 1].map(|i| {
             let spec = VolumeSpec { partition: parts[i], format, aging: Aging::NONE, history: true, seed };
             Volume::format(&spec).expect("fits")
         });
-        let place = |_| volumes[0].place(ROOT, FileName::long(20), bytes).expect("room");
+        let place = |_| volumes[0].place_initial_file(ROOT, FileName::long(20), bytes).expect("room");
         let files: Vec<FileId> = (0..count).map(place).collect();
         let mut ledgers = [FileLedger::default(), FileLedger::default()];
-        files.iter().for_each(|&file| ledgers[0].was_there(file, InitialFile::new(&volumes[0], file)));
+        files.iter().for_each(|&file| ledgers[0].add_initial_file(file, InitialFile::new(&volumes[0], file)));
         for volume in &mut volumes {
-            volume.settle();
+            volume.begin_run();
             volume.mount(&mut IoPlan::new());
         }
         Program {
@@ -129,13 +129,13 @@ impl Program {
         self.stage = match self.stage {
             Stage::Open => {
                 from.open(file, &mut plan);
-                self.copies.push(to.create(now, ROOT, FileName::long(20), &mut plan).expect("room"));
+                self.copies.push(to.create_file(now, ROOT, FileName::long(20), &mut plan).expect("room"));
                 Stage::Copy(0)
             }
-            Stage::Copy(at) if at < from.bytes(file) => {
-                let bytes = CHUNK.min(from.bytes(file) - at);
+            Stage::Copy(at) if at < from.file_bytes(file) => {
+                let bytes = CHUNK.min(from.file_bytes(file) - at);
                 from.read(file, at, bytes, &mut plan);
-                plan.then();
+                plan.begin_phase();
                 to.write(now, self.copies[self.at], at, bytes, Flags::NONE, &mut plan).expect("room");
                 Stage::Copy(at + bytes)
             }
@@ -165,7 +165,7 @@ impl Program {
 
     fn note(&mut self) {
         for (volume, ledger) in self.volumes.iter_mut().zip(&mut self.ledgers) {
-            ledger.changed(&volume.take_changes());
+            ledger.add_changes(&volume.take_changes());
         }
     }
 
@@ -205,7 +205,7 @@ impl Program {
         self.stamp += 1;
         if step.op == Op::Write {
             let second = step.lba >= self.volumes[1].partition().first;
-            self.ledgers[usize::from(second)].issued(self.stamp, &step, step.lba, sectors);
+            self.ledgers[usize::from(second)].add_write(self.stamp, &step, step.lba, sectors);
         }
         let end = step.lba + sectors;
         self.flying[tag] = Some(Flying { lane: index, op: step.op, lba: step.lba, end });
@@ -246,10 +246,11 @@ const DRIVE: u64 = 2 * 3_000 * 512;
 
 /// A drive with a buffer that holds dirty data for a while, below a driver.
 fn device(flush: FlushPolicy) -> LayeredDevice<Driver> {
-    let mut small = SmallDrive { zones: vec![(3_000, 512)], ..SmallDrive::default() }.buffered(64, 256).write_back(60);
+    let mut small =
+        SmallDrive { zones: vec![(3_000, 512)], ..SmallDrive::default() }.with_buffer(64, 256).with_write_back(60);
     small.cache.destage_idle = Span::from_millis(500);
     let plain = DriverSpec::plain(256, 1, Discipline::plain(Policy::Fcfs), MOST as u32);
-    let mut driver = Driver::above(DriverSpec { flush, ..plain }, Box::new(small.drive()));
+    let mut driver = Driver::build_above(DriverSpec { flush, ..plain }, Box::new(small.drive()));
     driver.control(Instant::ZERO, &Control::Set { key: "landings", value: "on" }).expect("landings");
     driver
 }
@@ -308,8 +309,8 @@ fn files_are_copied_from_one_partition_to_another() {
         assert!((30 * 196..30 * 200 + 600).contains(&data), "{data} sectors read");
         let found = program.ledgers[1].mount(|lba| image.get(&lba).copied().unwrap_or(SectorState::Before));
         for &copy in &program.copies {
-            let one = found.find(copy);
-            let data = found.data(copy, &one, &whole(100_000));
+            let one = found.find_file(copy);
+            let data = found.data_sectors(copy, &one, &whole(100_000));
             assert_eq!((one.listed, one.bytes), (vec![ROOT], 100_000), "{format:?}");
             assert_eq!(data, DataSectors { fresh: 196, ..DataSectors::default() });
         }
@@ -334,8 +335,8 @@ fn in_neither_place(format: VolumeFormat, flush: FlushPolicy) -> (u32, usize) {
         let (first, second) =
             (program.ledgers[0].mount(|lba| on(&stick, lba)), program.ledgers[1].mount(|lba| on(&drive, lba)));
         for (&file, &copy) in program.files.iter().zip(&program.copies).take(program.done.len()) {
-            let (file, found) = (first.find(file), second.find(copy));
-            let is_whole = found.bytes == 20_000 && second.data(copy, &found, &whole(20_000)).fresh == 40;
+            let (file, found) = (first.find_file(file), second.find_file(copy));
+            let is_whole = found.bytes == 20_000 && second.data_sectors(copy, &found, &whole(20_000)).fresh == 40;
             neither += u32::from(file.listed.is_empty() && !is_whole);
         }
         moved += program.done.len();

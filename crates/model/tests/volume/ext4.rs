@@ -36,7 +36,7 @@ struct Flex {
 
 impl Flex {
     fn of(volume: &Volume, folder: FileId) -> Flex {
-        let first = volume.runs(folder)[0].start / (16 * 32_768) * (16 * 32_768);
+        let first = volume.file_runs(folder)[0].start / (16 * 32_768) * (16 * 32_768);
         assert!(first > 0, "the first flex group has the most inodes in use");
         let at = |block| sector(first + block);
         Flex { blocks: at(0), inode_bitmap: at(16), inodes: at(32), directories: at(32 + 16 * 512) }
@@ -80,7 +80,7 @@ fn a_deleted_file_gives_back_its_inode_and_the_next_lies_behind_it() {
     assert_eq!(rest(&mut volume), expected);
     // Small files follow one another, also where one is gone; the inode is the lowest free one, in the first block.
     let again = steps(|plan| {
-        let file = volume.create(at(200), ROOT, FileName::SHORT, plan).expect("room");
+        let file = volume.create_file(at(200), ROOT, FileName::SHORT, plan).expect("room");
         volume.write(at(200), file, 0, 64 << 10, Flags::NONE, plan).expect("room");
     });
     assert_eq!(again, [format!("0 Write {}+128 Data {{ file: FileId(2), from: 0 }}", sector(32_768 + 1025 + 16))]);
@@ -173,7 +173,7 @@ fn a_directory_that_moves_names_its_new_parent_in_its_first_block() {
 /// Moves the 64 KiB of a file from byte `from` on to block `to`, and flushes the file.
 fn moved(volume: &mut Volume, seconds: u64, file: FileId, from: u64, to: u64) -> Vec<String> {
     steps(|plan| {
-        assert_eq!(volume.shift(at(seconds), file, from, to, plan), Ok(64 << 10));
+        assert_eq!(volume.move_chunk(at(seconds), file, from, to, plan), Ok(64 << 10));
         volume.fsync(at(seconds), file, SyncScope::All, plan);
     })
 }
@@ -182,11 +182,11 @@ fn moved(volume: &mut Volume, seconds: u64, file: FileId, from: u64, to: u64) ->
 fn a_chunk_that_is_moved_and_flushed_takes_one_commit_and_a_fifth_extent_a_block_of_the_tree() {
     let mut volume = mounted(ext4());
     // 128 blocks: it is large and begins in group 1, at its first block behind the backup.
-    let file = volume.place(ROOT, FileName::SHORT, 512 << 10).expect("room");
-    volume.settle();
+    let file = volume.place_initial_file(ROOT, FileName::SHORT, 512 << 10).expect("room");
+    volume.begin_run();
     volume.mount(&mut IoPlan::new());
     let (first, to) = (32_768 + 1025, 9249 + 6 + 1000);
-    assert_eq!((volume.runs(file)[0].start, volume.free_run(1 << 20)), (first, Some(9249 + 6)));
+    assert_eq!((volume.file_runs(file)[0].start, volume.free_run(1 << 20)), (first, Some(9249 + 6)));
     // Descriptors, bitmaps of both groups, the inode: three extents fit into it.
     assert_eq!(
         moved(&mut volume, 0, file, 64 << 10, to),
@@ -219,7 +219,7 @@ fn a_chunk_that_is_moved_and_flushed_takes_one_commit_and_a_fifth_extent_a_block
             home(130, tree, 1, "Extents(FileId(1))"),
         ]
     );
-    assert_eq!(volume.runs(file).len(), 5);
+    assert_eq!(volume.file_runs(file).len(), 5);
     // Once more, and deleted while the tree's block waits to go home: it is not written there.
     moved(&mut volume, 200, file, 320 << 10, to + 200);
     assert_eq!(
@@ -235,20 +235,20 @@ fn a_chunk_that_is_moved_and_flushed_takes_one_commit_and_a_fifth_extent_a_block
 #[test]
 fn a_tree_has_a_block_for_340_extents_and_only_its_last_one_changes() {
     let mut volume = mounted(ext4());
-    let file = volume.place(ROOT, FileName::SHORT, 400 * (64 << 10)).expect("room");
-    volume.settle();
+    let file = volume.place_initial_file(ROOT, FileName::SHORT, 400 * (64 << 10)).expect("room");
+    volume.begin_run();
     volume.mount(&mut IoPlan::new());
     // Every other chunk is moved: 1 extent, 3, 5 ... Blocks of the tree that go home after each.
     for chunk in 0..180u64 {
         let extents = 1 + 2 * (chunk + 1);
         let seconds = 100 * chunk;
         moved(&mut volume, seconds, file, (2 * chunk + 1) * (64 << 10), 200_000 + 20 * chunk);
-        assert_eq!(volume.runs(file).len() as u64, extents);
+        assert_eq!(volume.file_runs(file).len() as u64, extents);
         let trees = rest(&mut volume).iter().filter(|line| line.contains("Extents")).count();
         assert_eq!(trees, usize::from(extents > 4), "{extents} extents");
     }
     let mut plan = IoPlan::new();
-    volume.settle();
+    volume.begin_run();
     volume.open(file, &mut plan);
     let trees = plan.steps().iter().filter(|step| step.to_string().contains("Extents")).count();
     assert_eq!(trees, 2, "361 extents");
@@ -265,9 +265,9 @@ fn a_directory_grows_by_a_root_and_two_leaves_and_then_leaf_by_leaf() {
     let mut create = |volume: &mut Volume, seconds, count| {
         while made < count {
             made += 1;
-            volume.create(at(seconds), folder, FileName::long(20), &mut IoPlan::new()).expect("room");
+            volume.create_file(at(seconds), folder, FileName::long(20), &mut IoPlan::new()).expect("room");
         }
-        volume.runs(folder).iter().map(|run| run.len).sum::<u64>()
+        volume.file_runs(folder).iter().map(|run| run.len).sum::<u64>()
     };
     assert_eq!(create(&mut volume, 0, 145), 1);
     // 146 inodes in 10 blocks, bitmaps, directory; descriptors, the root's inode and block: 16.
@@ -293,13 +293,13 @@ fn a_name_is_found_by_index_and_leaf() {
     let mut volume = mounted(ext4());
     let folder = volume.create_directory(at(0), ROOT, FileName::SHORT, &mut IoPlan::new()).expect("room");
     let create =
-        |volume: &mut Volume| volume.create(at(0), folder, FileName::long(20), &mut IoPlan::new()).expect("room");
+        |volume: &mut Volume| volume.create_file(at(0), folder, FileName::long(20), &mut IoPlan::new()).expect("room");
     let first = create(&mut volume);
     let others: Vec<FileId> = (0..200).map(|_| create(&mut volume)).collect();
     let flex = Flex::of(&volume, folder);
     volume.sync(at(1), &mut IoPlan::new());
     let mut opened = |file: FileId| {
-        volume.settle();
+        volume.begin_run();
         volume.mount(&mut IoPlan::new());
         steps(|plan| volume.open(file, plan))
     };
@@ -333,7 +333,7 @@ fn bitmaps_are_those_of_the_groups_that_blocks_lie_in() {
     for (blocks, groups) in [(room - 1, 1), (room, 1), (room + 1, 2)] {
         let mut volume = mounted(ext4());
         let mut plan = IoPlan::new();
-        let file = volume.create(at(0), ROOT, FileName::SHORT, &mut plan).expect("room");
+        let file = volume.create_file(at(0), ROOT, FileName::SHORT, &mut plan).expect("room");
         plan.clear();
         volume.write(at(0), file, 0, blocks * 4096, Flags::NONE, &mut plan).expect("room");
         volume.fsync(at(0), file, SyncScope::All, &mut plan);
@@ -358,9 +358,9 @@ fn small_files_lie_in_the_flex_group_of_their_directory_and_large_ones_one_behin
     let mut volume = mounted(ext4());
     let folder = volume.create_directory(at(0), ROOT, FileName::SHORT, &mut IoPlan::new()).expect("room");
     let mut write = |directory, blocks: u64| {
-        let file = volume.create(at(0), directory, FileName::SHORT, &mut IoPlan::new()).expect("room");
+        let file = volume.create_file(at(0), directory, FileName::SHORT, &mut IoPlan::new()).expect("room");
         volume.write(at(0), file, 0, blocks * 4096, Flags::NONE, &mut IoPlan::new()).expect("room");
-        (volume.runs(file)[0].start, volume.runs(folder)[0].start / (16 * 32_768) * (16 * 32_768))
+        (volume.file_runs(file)[0].start, volume.file_runs(folder)[0].start / (16 * 32_768) * (16 * 32_768))
     };
     // Data avoid a flex group's first group; the second one of the last flex group has a backup of the superblock.
     let (large, flex) = write(ROOT, 17);

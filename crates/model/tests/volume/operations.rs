@@ -12,7 +12,7 @@ use super::{FAT32, NTFS, at, create_64k, ext4, mounted, rest, settled_64k, steps
 /// Appends a page and flushes the file.
 fn append(volume: &mut Volume, file: FileId, seconds: u64) -> Vec<String> {
     steps(|plan| {
-        let end = volume.bytes(file);
+        let end = volume.file_bytes(file);
         volume.write(at(seconds), file, end, 4096, Flags::NONE, plan).expect("room");
         volume.fsync(at(seconds), file, SyncScope::All, plan);
     })
@@ -88,14 +88,14 @@ fn windows_98_asks_for_no_flush_and_no_medium() {
 #[test]
 fn fat32_moves_a_chunk_with_four_flushes() {
     let mut volume = mounted(FAT32);
-    let file = volume.place(ROOT, FileName::SHORT, 256 << 10).expect("room");
-    volume.settle();
+    let file = volume.place_initial_file(ROOT, FileName::SHORT, 256 << 10).expect("room");
+    volume.begin_run();
     volume.mount(&mut IoPlan::new());
     let to = volume.free_run(1 << 20).expect("room") + 1000;
     // "allocate target, write target FAT entries (2 copies) + device flush, read 64 KB, write 64 KB write-through, second
     // splice FAT entry + device flush, first splice: dirent (or FAT entry) + device flush, (source freed lazily) + device
     // flush". The file's clusters are 1 to 64; target 1,065 has its entry in sector 1,067 / 128 = 8 of the table.
-    let chunk = steps(|plan| assert_eq!(volume.shift(at(0), file, 64 << 10, to, plan), Ok(64 << 10)));
+    let chunk = steps(|plan| assert_eq!(volume.move_chunk(at(0), file, 64 << 10, to, plan), Ok(64 << 10)));
     assert_eq!(
         chunk,
         [
@@ -114,8 +114,8 @@ fn fat32_moves_a_chunk_with_four_flushes() {
             "9 flush",
         ]
     );
-    assert_eq!(volume.runs(file).len(), 3);
-    assert_eq!(volume.shift(at(1), file, 0, 3, &mut IoPlan::new()), Err(VolumeError::Taken));
+    assert_eq!(volume.file_runs(file).len(), 3);
+    assert_eq!(volume.move_chunk(at(1), file, 0, 3, &mut IoPlan::new()), Err(VolumeError::Taken));
 }
 
 // NTFS. 8 GiB are 2,097,152 clusters of 4 KiB. `$MFT` is at 2 GiB (whole GiB below a third), and its zone is 1 GiB
@@ -163,13 +163,14 @@ fn ntfs_flushes_a_file_by_its_log() {
 fn small_files_of_ntfs_live_in_their_records() {
     let mut volume = mounted(NTFS);
     // 1,024 less header 56, times 96, name 120, the data's header 24, end 8: 720 bytes.
-    let (small, large) = (volume.place(ROOT, FileName::SHORT, 720), volume.place(ROOT, FileName::SHORT, 721));
-    assert!(volume.runs(small.expect("room")).is_empty());
-    assert_eq!(volume.runs(large.expect("room")).len(), 1);
-    volume.settle();
+    let (small, large) =
+        (volume.place_initial_file(ROOT, FileName::SHORT, 720), volume.place_initial_file(ROOT, FileName::SHORT, 721));
+    assert!(volume.file_runs(small.expect("room")).is_empty());
+    assert_eq!(volume.file_runs(large.expect("room")).len(), 1);
+    volume.begin_run();
     volume.mount(&mut IoPlan::new());
     let written = steps(|plan| {
-        let file = volume.create(at(0), ROOT, FileName::SHORT, plan).expect("room");
+        let file = volume.create_file(at(0), ROOT, FileName::SHORT, plan).expect("room");
         volume.write(at(0), file, 0, 500, Flags::NONE, plan).expect("room");
     });
     assert!(!written.iter().any(|step| step.contains("Data")), "{written:?}");
@@ -282,7 +283,7 @@ fn operations_cost_what_a_real_ext4_pays() {
         file
     };
     let create = |volume: &mut Volume, now, plan: &mut IoPlan, bytes| {
-        let file = volume.create(now, ROOT, name, plan).expect("room");
+        let file = volume.create_file(now, ROOT, name, plan).expect("room");
         volume.write(now, file, 0, bytes, Flags::NONE, plan).expect("room");
         file
     };
@@ -321,7 +322,7 @@ fn two_hundred_files_cost_about_what_a_real_ext4_pays() {
         |(sectors, flushes): (u64, usize), expected: u64| sectors.abs_diff(expected) * 10 <= expected && flushes == 2;
     let mut plan = IoPlan::new();
     for _ in 0..200 {
-        files.push(volume.create(at(5_000), folder, FileName::long(20), &mut plan).expect("room"));
+        files.push(volume.create_file(at(5_000), folder, FileName::long(20), &mut plan).expect("room"));
     }
     volume.fsync(at(5_000), folder, SyncScope::All, &mut plan);
     assert!(near(cost(&plan), 168), "200 empty files: {:?}", cost(&plan));
@@ -334,7 +335,7 @@ fn two_hundred_files_cost_about_what_a_real_ext4_pays() {
     rest(&mut volume);
     plan.clear();
     for _ in 0..200 {
-        let file = volume.create(at(7_000), folder, FileName::long(20), &mut plan).expect("room");
+        let file = volume.create_file(at(7_000), folder, FileName::long(20), &mut plan).expect("room");
         volume.write(at(7_000), file, 0, 100_000, Flags::NONE, &mut plan).expect("room");
         volume.fsync(at(7_000), file, SyncScope::All, &mut plan);
     }

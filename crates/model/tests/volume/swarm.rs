@@ -40,11 +40,11 @@ impl Swarm {
         let mut files = Vec::new();
         for _ in 0..30 {
             let bytes = rng.below(300_000);
-            let file = volume.place(ROOT, FileName::long(20), bytes).expect("room");
-            ledger.was_there(file, InitialFile::new(&volume, file));
+            let file = volume.place_initial_file(ROOT, FileName::long(20), bytes).expect("room");
+            ledger.add_initial_file(file, InitialFile::new(&volume, file));
             files.push(file);
         }
-        volume.settle();
+        volume.begin_run();
         let (image, now) = (BTreeMap::new(), Instant::ZERO);
         let written = Vec::new();
         Swarm { volume, rng, now, folders: vec![ROOT], files, ledger, written, image, stamp: 0, logged: 0 }
@@ -61,7 +61,7 @@ impl Swarm {
         let now = self.now;
         let kind = self.rng.below(100);
         if kind < 25 || files.is_empty() {
-            self.files.extend(self.volume.create(now, folder, name, plan));
+            self.files.extend(self.volume.create_file(now, folder, name, plan));
             return;
         }
         let file = self.pick(&files);
@@ -70,7 +70,7 @@ impl Swarm {
         match kind {
             25..30 if folders.len() < 40 => self.folders.extend(volume.create_directory(now, folder, name, plan)),
             30..55 => {
-                let since = IssueMoment { stamp: self.stamp + 1, change: self.ledger.latest() + 1 };
+                let since = IssueMoment { stamp: self.stamp + 1, change: self.ledger.latest_change() + 1 };
                 if volume.write(now, file, at, bytes, Flags::NONE, plan).is_ok() {
                     self.written.push((file, WrittenExtent { from: at, to: at + bytes, since }));
                 }
@@ -84,7 +84,7 @@ impl Swarm {
             }
             84..90 => {
                 let to = volume.free_run(64 << 10).expect("room");
-                volume.shift(now, file, at, to, plan).expect("free");
+                volume.move_chunk(now, file, at, to, plan).expect("free");
             }
             90..96 => {
                 volume.open(file, plan);
@@ -109,7 +109,7 @@ impl Swarm {
 
     /// Checks what must hold for every plan; then all of it lands.
     fn check(&mut self, plan: &IoPlan) {
-        self.ledger.changed(&self.volume.take_changes());
+        self.ledger.add_changes(&self.volume.take_changes());
         let phases: Vec<u32> = plan.steps().iter().map(|step| step.phase).collect();
         assert!(phases.is_sorted(), "phases rise");
         let end = PARTITION.first + PARTITION.sectors;
@@ -133,7 +133,7 @@ impl Swarm {
                 assert!(step.role == SectorRole::LogRestart || step.holds <= self.logged, "the log goes first: {step}");
             }
             self.stamp += 1;
-            self.ledger.issued(self.stamp, step, step.lba, step.sectors);
+            self.ledger.add_write(self.stamp, step, step.lba, step.sectors);
             (step.lba..step.lba + step.sectors).for_each(|lba| {
                 self.image.insert(lba, self.stamp);
             });
@@ -145,7 +145,7 @@ impl Swarm {
     fn check_places(&self) {
         let mut taken: Vec<(u64, u64)> = Vec::new();
         for file in self.volume.files() {
-            taken.extend(self.volume.runs(file).iter().map(|run| (run.start, run.start + run.len)));
+            taken.extend(self.volume.file_runs(file).iter().map(|run| (run.start, run.start + run.len)));
         }
         taken.sort_unstable();
         assert!(taken.windows(2).all(|pair| pair[0].1 <= pair[1].0), "clusters of two files");
@@ -156,14 +156,14 @@ impl Swarm {
         let held = |lba: u64| self.image.get(&lba).map_or(SectorState::Before, |&stamp| SectorState::Stamp(stamp));
         let mounted = self.ledger.mount(held);
         for &file in &self.files {
-            let found = mounted.find(file);
-            assert_eq!((found.listed.len(), found.bytes), (1, self.volume.bytes(file)), "{what}, {file:?}");
+            let found = mounted.find_file(file);
+            assert_eq!((found.listed.len(), found.bytes), (1, self.volume.file_bytes(file)), "{what}, {file:?}");
         }
         for (file, extent) in self.written.iter().filter(|(file, _)| self.files.contains(file)) {
-            let data = mounted.data(*file, &mounted.find(*file), extent);
+            let data = mounted.data_sectors(*file, &mounted.find_file(*file), extent);
             assert_eq!(
                 data,
-                DataSectors { fresh: data.sectors(), ..DataSectors::default() },
+                DataSectors { fresh: data.total_sectors(), ..DataSectors::default() },
                 "{what}, {file:?}, {extent:?}"
             );
         }
@@ -172,7 +172,7 @@ impl Swarm {
 
 fn run(format: VolumeFormat, seed: u64) -> (u64, Instant) {
     let mut swarm = Swarm::new(format, seed);
-    let free = swarm.volume.free().0;
+    let free = swarm.volume.free_space().0;
     let mut plan = IoPlan::new();
     swarm.volume.mount(&mut plan);
     swarm.check(&plan);
@@ -199,7 +199,7 @@ fn run(format: VolumeFormat, seed: u64) -> (u64, Instant) {
     for folder in swarm.folders.clone().into_iter().filter(|&folder| folder != ROOT).rev() {
         swarm.volume.delete(swarm.now, folder, &mut plan);
     }
-    assert!(swarm.volume.free().0 + (256 << 10) > free, "{format:?}: clusters are lost");
+    assert!(swarm.volume.free_space().0 + (256 << 10) > free, "{format:?}: clusters are lost");
     (swarm.stamp, swarm.now)
 }
 

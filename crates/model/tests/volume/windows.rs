@@ -36,7 +36,7 @@ fn create(
     clusters: u64,
     plan: &mut IoPlan,
 ) -> FileId {
-    let file = volume.create(at(second), directory, name, plan).expect("room");
+    let file = volume.create_file(at(second), directory, name, plan).expect("room");
     if clusters > 0 {
         volume.write(at(second), file, 0, clusters * 4096, Flags::NONE, plan).expect("room");
     }
@@ -72,10 +72,10 @@ fn a_directory_of_fat32_grows_when_no_place_is_long_enough() {
     for (name, fit, pages) in [(FileName::SHORT, 128, (34_824, 8, 0)), (FileName::long(26), 42, (34_816, 16, 0))] {
         let mut volume = mounted(FAT32);
         let files: Vec<FileId> = (0..fit).map(|_| create(&mut volume, 0, ROOT, name, 0, &mut IoPlan::new())).collect();
-        assert_eq!(volume.runs(ROOT).iter().map(|run| run.len).sum::<u64>(), 1);
+        assert_eq!(volume.file_runs(ROOT).iter().map(|run| run.len).sum::<u64>(), 1);
         assert_eq!(rest(&mut volume), written(0, &[(34_816, 8, 0)], 1));
         create(&mut volume, 100, ROOT, name, 0, &mut IoPlan::new());
-        assert_eq!(volume.runs(ROOT).iter().map(|run| run.len).sum::<u64>(), 2);
+        assert_eq!(volume.file_runs(ROOT).iter().map(|run| run.len).sum::<u64>(), 2);
         assert_eq!(rest(&mut volume), written(100, &[pages], 1), "{name:?}");
         // A freed place is taken before the directory grows.
         volume.delete(at(200), files[3], &mut IoPlan::new());
@@ -157,11 +157,11 @@ fn ntfs_renames_by_its_log_and_leaves_the_bitmaps_alone() {
 fn ntfs_moves_a_chunk_through_to_the_medium_and_its_log_after_it() {
     let mut volume = mounted(NTFS);
     // Two clusters for the boot sector and 32 for the bitmap of a million records: the file begins at cluster 34.
-    let file = volume.place(ROOT, FileName::SHORT, 256 << 10).expect("room");
-    volume.settle();
+    let file = volume.place_initial_file(ROOT, FileName::SHORT, 256 << 10).expect("room");
+    volume.begin_run();
     volume.mount(&mut IoPlan::new());
-    assert_eq!((volume.runs(file)[0].start, volume.free_run(1 << 20)), (34, Some(98)));
-    let chunk = steps(|plan| assert_eq!(volume.shift(at(0), file, 64 << 10, 1098, plan), Ok(64 << 10)));
+    assert_eq!((volume.file_runs(file)[0].start, volume.free_run(1 << 20)), (34, Some(98)));
+    let chunk = steps(|plan| assert_eq!(volume.move_chunk(at(0), file, 64 << 10, 1098, plan), Ok(64 << 10)));
     assert_eq!(
         chunk,
         [
@@ -179,7 +179,7 @@ fn ntfs_moves_a_chunk_through_to_the_medium_and_its_log_after_it() {
             "5 s: 1 Write 8390664+8 FUA LogRestart",
         ]
     );
-    let runs: Vec<(u64, u64)> = volume.runs(file).iter().map(|run| (run.start, run.len)).collect();
+    let runs: Vec<(u64, u64)> = volume.file_runs(file).iter().map(|run| (run.start, run.len)).collect();
     assert_eq!(runs, [(34, 16), (1098, 16), (66, 32)]);
 }
 
@@ -194,6 +194,6 @@ fn a_directory_of_ntfs_is_in_its_record_for_six_names_and_in_buffers_two_thirds_
             made += 1;
             create(&mut volume, 0, folder, FileName::SHORT, 0, &mut IoPlan::new());
         }
-        assert_eq!(volume.runs(folder).iter().map(|run| run.len).sum::<u64>(), buffers, "{count} names");
+        assert_eq!(volume.file_runs(folder).iter().map(|run| run.len).sum::<u64>(), buffers, "{count} names");
     }
 }

@@ -3,7 +3,7 @@
 use seekwise_model::block::Device;
 use seekwise_model::rng::Seed;
 use seekwise_model::time::{Instant, Span};
-use seekwise_run::audit::subject::{RequestWaiter, blocks, one, together};
+use seekwise_run::audit::subject::{RequestWaiter, audited_blocks, flush_with_reads, perform_one};
 use seekwise_run::audit::{AuditAction, AuditInterval, AuditSubject};
 
 use crate::clock::Clock;
@@ -11,7 +11,7 @@ use crate::real_time::{RealTime, TimedDevice};
 use crate::serve::path_cost;
 
 /// An export in real time.
-struct Exported {
+struct ExportSubject {
     device: Box<dyn TimedDevice>,
     clock: Clock,
     path: Span,
@@ -19,14 +19,14 @@ struct Exported {
 }
 
 /// Opens the disk of a place in real time. The cost of a connection is measured first, on one of our own.
-pub fn exported(place: &dyn RealTime, seed: Seed) -> Result<Box<dyn AuditSubject>, String> {
+pub fn open_export(place: &dyn RealTime, seed: Seed) -> Result<Box<dyn AuditSubject>, String> {
     let path = path_cost().map_err(|error| format!("the cost of a connection: {error}"))?;
     let path = path.map_or(Span::ZERO, |cost| cost.p50);
     let device = place.open(seed).map_err(|error| error.to_string())?;
-    Ok(Box::new(Exported { device, clock: Clock::start(), path, stamp: 0 }))
+    Ok(Box::new(ExportSubject { device, clock: Clock::start(), path, stamp: 0 }))
 }
 
-impl RequestWaiter for Exported {
+impl RequestWaiter for ExportSubject {
     fn device(&mut self) -> &mut dyn Device {
         &mut self.device
     }
@@ -36,42 +36,42 @@ impl RequestWaiter for Exported {
     }
 
     fn wait(&mut self) -> Result<(), String> {
-        self.device.wait(&self.clock, None).map_err(|_| "the connection has ended")?;
+        self.device.wait_for_event(&self.clock, None).map_err(|_| "the connection has ended")?;
         self.device.handle_timeout(self.clock.now());
         Ok(())
     }
 
-    fn stamp(&mut self) -> u64 {
+    fn next_stamp(&mut self) -> u64 {
         self.stamp += 1;
         self.stamp
     }
 }
 
-impl AuditSubject for Exported {
-    fn blocks(&self) -> u64 {
-        blocks(self.device.limits(0).sectors)
+impl AuditSubject for ExportSubject {
+    fn block_count(&self) -> u64 {
+        audited_blocks(self.device.limits(0).sectors)
     }
 
-    fn forces(&self) -> Option<bool> {
+    fn has_forced_writes(&self) -> Option<bool> {
         // A server may turn a forced write into a write and a flush.
         if self.device.limits(0).fua { None } else { Some(false) }
     }
 
-    fn path(&self) -> Span {
+    fn path_time(&self) -> Span {
         self.path
     }
 
-    fn rest(&mut self, span: Span) -> Result<(), String> {
+    fn pause_for(&mut self, span: Span) -> Result<(), String> {
         self.clock.wait_until(self.clock.now() + span);
         self.device.handle_timeout(self.clock.now());
         Ok(())
     }
 
-    fn act(&mut self, act: AuditAction, block: u64) -> Result<AuditInterval, String> {
-        one(self, act, block)
+    fn perform(&mut self, act: AuditAction, block: u64) -> Result<AuditInterval, String> {
+        perform_one(self, act, block)
     }
 
-    fn beside(&mut self, reads: &[u64]) -> Result<(AuditInterval, Vec<AuditInterval>), String> {
-        together(self, reads)
+    fn flush_beside_reads(&mut self, reads: &[u64]) -> Result<(AuditInterval, Vec<AuditInterval>), String> {
+        flush_with_reads(self, reads)
     }
 }

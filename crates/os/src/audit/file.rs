@@ -24,25 +24,25 @@ const CHUNK: u64 = 1 << 20;
 const LEAST: u64 = 64 << 20;
 
 /// A buffer aligned for direct transfers with any sector size up to a page.
-struct Aligned {
+struct AlignedBuffer {
     bytes: Vec<u8>,
     from: usize,
     length: usize,
 }
 
-impl Aligned {
-    fn new(length: u64, fill: u8) -> Aligned {
+impl AlignedBuffer {
+    fn new(length: u64, fill: u8) -> AlignedBuffer {
         let (length, block) = (length as usize, BLOCK as usize);
         let bytes = vec![fill; length + block];
         let from = bytes.as_ptr().align_offset(block);
-        Aligned { bytes, from, length }
+        AlignedBuffer { bytes, from, length }
     }
 
-    fn get(&self) -> &[u8] {
+    fn as_slice(&self) -> &[u8] {
         &self.bytes[self.from..self.from + self.length]
     }
 
-    fn get_mut(&mut self) -> &mut [u8] {
+    fn as_mut_slice(&mut self) -> &mut [u8] {
         &mut self.bytes[self.from..self.from + self.length]
     }
 }
@@ -57,8 +57,8 @@ pub struct DirectFile {
     blocks: u64,
     forces: Option<bool>,
     clock: Clock,
-    write: Aligned,
-    read: Aligned,
+    write: AlignedBuffer,
+    read: AlignedBuffer,
 }
 
 impl Drop for DirectFile {
@@ -68,7 +68,7 @@ impl Drop for DirectFile {
 }
 
 #[expect(clippy::disallowed_methods, reason = "a claimed device, or a new file by its descriptor")]
-fn direct(dsync: bool) -> OpenOptions {
+fn direct_options(dsync: bool) -> OpenOptions {
     let flags = if dsync { OFlags::DIRECT | OFlags::DSYNC } else { OFlags::DIRECT };
     let mut options = OpenOptions::new();
     options.read(true).write(true).custom_flags(flags.bits() as i32);
@@ -77,8 +77,8 @@ fn direct(dsync: bool) -> OpenOptions {
 
 impl DirectFile {
     /// Creates and fills a file in `folder`: `most` bytes, or a quarter of the free space if that is less.
-    pub fn in_folder(folder: &Path, most: Option<u64>, far: &mut dyn FnMut(&str)) -> Result<DirectFile, String> {
-        let wrong = |error: io::Error| explained(&error);
+    pub fn create_in_folder(folder: &Path, most: Option<u64>, far: &mut dyn FnMut(&str)) -> Result<DirectFile, String> {
+        let wrong = |error: io::Error| describe_error(&error);
         let free = fstatvfs(File::open(folder).map_err(wrong)?).map_err(|error| wrong(error.into()))?;
         let free = free.f_bavail.saturating_mul(free.f_frsize);
         let bytes = most.unwrap_or(AREA).min(free / 4) / CHUNK * CHUNK;
@@ -94,32 +94,32 @@ impl DirectFile {
         let made = create_private(&path).map_err(wrong)?;
         std::fs::remove_file(&path).map_err(wrong)?;
         // Reopened by its descriptor: another file may have the name by now.
-        let open = |dsync| direct(dsync).open(format!("/proc/self/fd/{}", made.as_raw_fd())).map_err(wrong);
-        let file = DirectFile::of(open(false)?, open(true)?, bytes / BLOCK)?;
+        let open = |dsync| direct_options(dsync).open(format!("/proc/self/fd/{}", made.as_raw_fd())).map_err(wrong);
+        let file = DirectFile::new(open(false)?, open(true)?, bytes / BLOCK)?;
         far("filling the scratch file");
         file.fill(bytes).map_err(wrong)?;
         Ok(file)
     }
 
     /// Opens a block device, claimed for us alone until the audit ends; `destroy` is the name that the user gave.
-    pub fn device(path: &Path, destroy: Option<&str>) -> Result<DirectFile, String> {
-        let found = path::find(path, PathKind::Device, None)?;
-        let claim = WriteClaim::of(&found, destroy)?;
+    pub fn claim_device(path: &Path, destroy: Option<&str>) -> Result<DirectFile, String> {
+        let found = path::resolve_path(path, PathKind::Device, None)?;
+        let claim = WriteClaim::acquire(&found, destroy)?;
         let open = |dsync| {
-            let file = direct(dsync).open(&found.path).map_err(|error| explained(&error))?;
-            found.is_still(&file).map(|()| file)
+            let file = direct_options(dsync).open(&found.path).map_err(|error| describe_error(&error))?;
+            found.check_identity(&file).map(|()| file)
         };
         let blocks = (found.sectors * SECTOR).min(AREA) / BLOCK;
-        let mut device = DirectFile::of(open(false)?, open(true)?, blocks)?;
+        let mut device = DirectFile::new(open(false)?, open(true)?, blocks)?;
         device._claim = Some(claim);
         Ok(device)
     }
 
-    fn of(plain: File, forced: File, blocks: u64) -> Result<DirectFile, String> {
-        let meta = plain.metadata().map_err(|error| explained(&error))?;
-        let forces = forces(if meta.rdev() != 0 { meta.rdev() } else { meta.dev() });
+    fn new(plain: File, forced: File, blocks: u64) -> Result<DirectFile, String> {
+        let meta = plain.metadata().map_err(|error| describe_error(&error))?;
+        let forces = forced_write_support(if meta.rdev() != 0 { meta.rdev() } else { meta.dev() });
         take_precedence();
-        let (write, read) = (Aligned::new(BLOCK, 0x5e), Aligned::new(BLOCK, 0));
+        let (write, read) = (AlignedBuffer::new(BLOCK, 0x5e), AlignedBuffer::new(BLOCK, 0));
         Ok(DirectFile { _claim: None, plain, forced, blocks, forces, clock: Clock::start(), write, read })
     }
 
@@ -130,26 +130,26 @@ impl DirectFile {
             Ok(()) | Err(rustix::io::Errno::OPNOTSUPP) => {}
             Err(error) => return Err(error.into()),
         }
-        let chunk = Aligned::new(CHUNK, 0x5e);
+        let chunk = AlignedBuffer::new(CHUNK, 0x5e);
         for at in (0..bytes).step_by(CHUNK as usize) {
-            self.plain.write_all_at(chunk.get(), at)?;
+            self.plain.write_all_at(chunk.as_slice(), at)?;
         }
         self.plain.sync_all()
     }
 
-    fn asked(&mut self, act: AuditAction, block: u64) -> io::Result<()> {
+    fn perform_action(&mut self, act: AuditAction, block: u64) -> io::Result<()> {
         let at = block * BLOCK;
         match act {
-            AuditAction::Read => self.plain.read_exact_at(self.read.get_mut(), at),
-            AuditAction::Write => self.plain.write_all_at(self.write.get(), at),
-            AuditAction::Force => self.forced.write_all_at(self.write.get(), at),
+            AuditAction::Read => self.plain.read_exact_at(self.read.as_mut_slice(), at),
+            AuditAction::Write => self.plain.write_all_at(self.write.as_slice(), at),
+            AuditAction::Force => self.forced.write_all_at(self.write.as_slice(), at),
             AuditAction::Flush => Ok(fdatasync(&self.plain)?),
         }
     }
 }
 
 /// Formats an error of the system, with advice.
-fn explained(error: &io::Error) -> String {
+fn describe_error(error: &io::Error) -> String {
     let what = match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
         Some(rustix::io::Errno::INVAL) => {
             "; its file system takes no direct transfers (O_DIRECT), without which it is not \
@@ -162,7 +162,7 @@ fn explained(error: &io::Error) -> String {
 }
 
 /// Returns `Some(false)` if the disk of this device number has no command for forced writes, else `None`.
-fn forces(device: u64) -> Option<bool> {
+fn forced_write_support(device: u64) -> Option<bool> {
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
     let of = |below: &str| std::fs::read_to_string(format!("/sys/dev/block/{major}:{minor}/{below}queue/fua")).ok();
     // A partition has the queue of its disk.
@@ -172,31 +172,32 @@ fn forces(device: u64) -> Option<bool> {
 }
 
 impl AuditSubject for DirectFile {
-    fn blocks(&self) -> u64 {
+    fn block_count(&self) -> u64 {
         self.blocks
     }
 
-    fn forces(&self) -> Option<bool> {
+    fn has_forced_writes(&self) -> Option<bool> {
         self.forces
     }
 
     /// Zero: a system call costs less than can be measured here.
-    fn path(&self) -> Span {
+    fn path_time(&self) -> Span {
         Span::ZERO
     }
 
-    fn rest(&mut self, span: Span) -> Result<(), String> {
+    fn pause_for(&mut self, span: Span) -> Result<(), String> {
         self.clock.wait_until(self.clock.now() + span);
         Ok(())
     }
 
-    fn act(&mut self, act: AuditAction, block: u64) -> Result<AuditInterval, String> {
+    fn perform(&mut self, act: AuditAction, block: u64) -> Result<AuditInterval, String> {
         let from = self.clock.now();
-        self.asked(act, block).map_err(|error| format!("{} of block {block}: {}", act.words(), explained(&error)))?;
+        self.perform_action(act, block)
+            .map_err(|error| format!("{} of block {block}: {}", act.words(), describe_error(&error)))?;
         Ok(AuditInterval { from, to: self.clock.now() })
     }
 
-    fn beside(&mut self, reads: &[u64]) -> Result<(AuditInterval, Vec<AuditInterval>), String> {
+    fn flush_beside_reads(&mut self, reads: &[u64]) -> Result<(AuditInterval, Vec<AuditInterval>), String> {
         let DirectFile { plain, clock, read, .. } = self;
         let took = |ask: &mut dyn FnMut() -> io::Result<()>| -> io::Result<AuditInterval> {
             let from = clock.now();
@@ -205,11 +206,11 @@ impl AuditSubject for DirectFile {
         };
         let (flush, reads) = std::thread::scope(|threads| {
             let flush = threads.spawn(|| took(&mut || Ok(fdatasync(&*plain)?)));
-            let at = |&block: &u64| took(&mut || plain.read_exact_at(read.get_mut(), block * BLOCK));
+            let at = |&block: &u64| took(&mut || plain.read_exact_at(read.as_mut_slice(), block * BLOCK));
             let reads: io::Result<Vec<AuditInterval>> = reads.iter().map(at).collect();
             (flush.join().expect("a flush does not panic"), reads)
         });
-        let wrong = |error: io::Error| format!("a flush beside reads: {}", explained(&error));
+        let wrong = |error: io::Error| format!("a flush beside reads: {}", describe_error(&error));
         Ok((flush.map_err(wrong)?, reads.map_err(wrong)?))
     }
 }

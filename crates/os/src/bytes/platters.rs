@@ -41,12 +41,12 @@ pub struct PlatterBytes {
 
 impl PlatterBytes {
     /// Creates empty platters.
-    pub fn of(platters: PlatterMedium) -> PlatterBytes {
+    pub fn new(platters: PlatterMedium) -> PlatterBytes {
         PlatterBytes { platters, ..PlatterBytes::default() }
     }
 
-    /// Starts from the content of `base`; see [`super::Bytes::begun_with`].
-    pub fn begun_with(mut self, base: File) -> io::Result<PlatterBytes> {
+    /// Starts from the content of `base`; see [`super::Bytes::with_base`].
+    pub fn with_base(mut self, base: File) -> io::Result<PlatterBytes> {
         let length = base.metadata()?.len();
         let PlatterMedium::File(file) = &self.platters else {
             self.base = Some((base, length));
@@ -66,22 +66,22 @@ impl PlatterBytes {
     }
 
     /// Reads the base image of platters in memory, from `lba` on, into zeroes.
-    fn begun(&self, lba: u64, data: &mut [u8]) -> io::Result<()> {
+    fn read_base(&self, lba: u64, data: &mut [u8]) -> io::Result<()> {
         let Some((base, length)) = &self.base else { return Ok(()) };
         let within = length.saturating_sub(lba * SECTOR).min(data.len() as u64);
         read_at(base, &mut data[..within as usize], lba * SECTOR)?;
-        for (from, end, ()) in self.blank.within(lba, lba + data.len() as u64 / SECTOR) {
+        for (from, end, ()) in self.blank.runs_within(lba, lba + data.len() as u64 / SECTOR) {
             data[((from - lba) * SECTOR) as usize..((end - lba) * SECTOR) as usize].fill(0);
         }
         Ok(())
     }
 
     /// Reads sectors into zeroes.
-    pub fn get(&self, lba: u64, data: &mut [u8]) -> io::Result<()> {
+    pub fn read_sectors(&self, lba: u64, data: &mut [u8]) -> io::Result<()> {
         if let PlatterMedium::File(file) = &self.platters {
             return read_at(file, data, lba * SECTOR);
         }
-        self.begun(lba, data)?;
+        self.read_base(lba, data)?;
         let end = lba + data.len() as u64 / SECTOR;
         for (number, piece) in self.pieces.range(lba / PIECE..end.div_ceil(PIECE)) {
             let (from, to) = ((number * PIECE).max(lba), ((number + 1) * PIECE).min(end));
@@ -93,7 +93,7 @@ impl PlatterBytes {
     }
 
     /// Writes whole sectors.
-    pub fn put(&mut self, lba: u64, data: &[u8]) -> io::Result<()> {
+    pub fn write_sectors(&mut self, lba: u64, data: &[u8]) -> io::Result<()> {
         if let PlatterMedium::File(file) = &self.platters {
             return write_at(file, data, lba * SECTOR);
         }
@@ -101,14 +101,14 @@ impl PlatterBytes {
         while !data.is_empty() {
             let room = ((PIECE - sector % PIECE) * SECTOR) as usize;
             let (bytes, rest) = data.split_at(room.min(data.len()));
-            self.put_piece(sector, bytes)?;
+            self.write_piece(sector, bytes)?;
             (sector, data) = (sector + bytes.len() as u64 / SECTOR, rest);
         }
         Ok(())
     }
 
     /// Writes sectors of one piece in memory.
-    fn put_piece(&mut self, sector: u64, bytes: &[u8]) -> io::Result<()> {
+    fn write_piece(&mut self, sector: u64, bytes: &[u8]) -> io::Result<()> {
         let number = sector / PIECE;
         let at = (sector % PIECE * SECTOR) as usize;
         if let Some(piece) = self.pieces.get_mut(&number) {
@@ -120,14 +120,14 @@ impl PlatterBytes {
             return Ok(());
         }
         let mut piece = vec![0; (PIECE * SECTOR) as usize];
-        self.begun(number * PIECE, &mut piece)?;
+        self.read_base(number * PIECE, &mut piece)?;
         piece[at..at + bytes.len()].copy_from_slice(bytes);
         self.pieces.insert(number, piece.into_boxed_slice());
         Ok(())
     }
 
     /// Writes zeroes, which take no room; in a file only if they need not be `allocated`.
-    pub fn put_zeroes(&mut self, lba: u64, sectors: u64, allocated: bool) -> io::Result<()> {
+    pub fn write_zeroes(&mut self, lba: u64, sectors: u64, allocated: bool) -> io::Result<()> {
         if let PlatterMedium::File(file) = &self.platters {
             return zero_at(file, lba * SECTOR, sectors * SECTOR, allocated);
         }
@@ -176,7 +176,7 @@ impl PlatterBytes {
                 at = (number + 1) * PIECE;
             }
             if at < covered {
-                at = self.blank.within(at, covered).next().map_or(covered, |blank| blank.0.max(at));
+                at = self.blank.runs_within(at, covered).next().map_or(covered, |blank| blank.0.max(at));
             }
             if at == from || at >= end {
                 return at.min(end);
@@ -185,7 +185,7 @@ impl PlatterBytes {
     }
 
     /// Memory in use, in bytes.
-    pub fn held(&self) -> u64 {
+    pub fn memory_bytes(&self) -> u64 {
         self.pieces.len() as u64 * PIECE_COST + self.blank.len() as u64 * RUN_COST
     }
 
@@ -195,7 +195,7 @@ impl PlatterBytes {
     }
 
     /// Syncs the file, if there is one.
-    pub fn close(&self) -> io::Result<()> {
+    pub fn sync_image(&self) -> io::Result<()> {
         match &self.platters {
             PlatterMedium::Memory => Ok(()),
             PlatterMedium::File(file) => file.sync_all(),
@@ -304,7 +304,7 @@ mod tests {
     /// The first byte of each sector.
     fn seen(surface: &PlatterBytes, lba: u64, sectors: u64) -> Vec<u8> {
         let mut data = bytes_of(sectors, 0);
-        surface.get(lba, &mut data).unwrap();
+        surface.read_sectors(lba, &mut data).unwrap();
         data.chunks(SECTOR as usize).map(|sector| sector[0]).collect()
     }
 
@@ -316,14 +316,14 @@ mod tests {
         for kind in ["memory", "begun", "file"] {
             let mut surface = match kind {
                 "memory" => PlatterBytes::default(),
-                "begun" => PlatterBytes::default().begun_with(file()).unwrap(),
-                _ => PlatterBytes::of(PlatterMedium::File(file())),
+                "begun" => PlatterBytes::default().with_base(file()).unwrap(),
+                _ => PlatterBytes::new(PlatterMedium::File(file())),
             };
-            surface.put(0, &bytes_of(100, 9)).unwrap();
-            surface.put_zeroes(3, 80, false).unwrap();
+            surface.write_sectors(0, &bytes_of(100, 9)).unwrap();
+            surface.write_zeroes(3, 80, false).unwrap();
             let wanted: Vec<u8> = (0..100).map(|at| if (3..83).contains(&at) { 0 } else { 9 }).collect();
             assert_eq!(seen(&surface, 0, 100), wanted, "{kind}");
-            surface.put(20, &bytes_of(1, 5)).unwrap();
+            surface.write_sectors(20, &bytes_of(1, 5)).unwrap();
             assert_eq!(seen(&surface, 18, 5), [0, 0, 5, 0, 0], "{kind}: no byte of before comes back");
             assert_eq!(surface.data_from(0, 100), 0, "{kind}");
             if kind != "file" {
@@ -332,7 +332,7 @@ mod tests {
                 assert_eq!(surface.hole_from(80, 100), 100, "{kind}");
                 assert_eq!(surface.pieces.len(), 5, "{kind}");
             }
-            surface.put_zeroes(0, 100, true).unwrap();
+            surface.write_zeroes(0, 100, true).unwrap();
             assert_eq!(seen(&surface, 0, 100), [0; 100], "{kind}");
         }
         std::fs::remove_file(&path).unwrap();
@@ -342,10 +342,10 @@ mod tests {
     #[test]
     fn zeroes_of_any_length_cost_nothing() {
         let mut surface = PlatterBytes::default();
-        surface.put(1 << 33, &bytes_of(8, 7)).unwrap();
-        surface.put_zeroes(0, 1 << 32, false).unwrap();
-        assert_eq!(surface.held(), PIECE_COST);
-        surface.put_zeroes(0, 1 << 34, false).unwrap();
-        assert_eq!((surface.held(), surface.data_from(0, 1 << 34)), (0, 1 << 34));
+        surface.write_sectors(1 << 33, &bytes_of(8, 7)).unwrap();
+        surface.write_zeroes(0, 1 << 32, false).unwrap();
+        assert_eq!(surface.memory_bytes(), PIECE_COST);
+        surface.write_zeroes(0, 1 << 34, false).unwrap();
+        assert_eq!((surface.memory_bytes(), surface.data_from(0, 1 << 34)), (0, 1 << 34));
     }
 }

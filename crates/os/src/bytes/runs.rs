@@ -50,16 +50,16 @@ impl<V: Copy + PartialEq> RunMap<V> {
         let before = self.runs.range(..from).next_back().map(|(&begin, &run)| (begin, run));
         if let Some((begin, (to, value))) = before.filter(|(_, (to, _))| *to > from) {
             self.runs.insert(begin, (from, value));
-            self.cut_off(from, to, end, value);
+            self.remove_up_to(from, to, end, value);
         }
         while let Some((&begin, &(to, value))) = self.runs.range(from..end).next() {
             self.runs.remove(&begin);
-            self.cut_off(begin, to, end, value);
+            self.remove_up_to(begin, to, end, value);
         }
     }
 
     /// Removes a run from `begin` to `to`, except its part beyond `end`.
-    fn cut_off(&mut self, begin: u64, to: u64, end: u64, value: V) {
+    fn remove_up_to(&mut self, begin: u64, to: u64, end: u64, value: V) {
         self.sectors -= to.min(end) - begin;
         if to > end {
             self.runs.insert(end, (to, value));
@@ -67,7 +67,7 @@ impl<V: Copy + PartialEq> RunMap<V> {
     }
 
     /// Iterates over the runs in `from..end`, cut to it.
-    pub fn within(&self, from: u64, end: u64) -> impl Iterator<Item = (u64, u64, V)> + '_ {
+    pub fn runs_within(&self, from: u64, end: u64) -> impl Iterator<Item = (u64, u64, V)> + '_ {
         let before = self.runs.range(..from).next_back().filter(move |(_, (to, _))| *to > from && from < end);
         let rest = self.runs.range(from..end.max(from));
         before.into_iter().chain(rest).map(move |(&begin, &(to, value))| (begin.max(from), to.min(end), value))
@@ -77,7 +77,7 @@ impl<V: Copy + PartialEq> RunMap<V> {
     pub fn gaps(&self, from: u64, end: u64) -> Vec<(u64, u64)> {
         let mut gaps = Vec::new();
         let mut at = from;
-        for (begin, to, _) in self.within(from, end) {
+        for (begin, to, _) in self.runs_within(from, end) {
             if begin > at {
                 gaps.push((at, begin));
             }
@@ -95,7 +95,7 @@ impl<V: Copy + PartialEq> RunMap<V> {
     }
 
     /// Number of sectors that have a value.
-    pub fn sectors(&self) -> u64 {
+    pub fn sector_count(&self) -> u64 {
         self.sectors
     }
 
@@ -117,7 +117,7 @@ mod tests {
         for _ in 0..20_000 {
             let (from, length) = (rng.below(64), rng.below(20));
             let end = (from + length).min(64);
-            if rng.percent(70) {
+            if rng.draw_chance(70) {
                 let value = rng.below(3);
                 runs.set(from, end, value);
                 (from..end).for_each(|sector| table[sector as usize] = Some(value));
@@ -130,11 +130,11 @@ mod tests {
                 (from..end).for_each(|sector| told[sector as usize] = Some(value));
             }
             assert_eq!(told, table);
-            assert_eq!(runs.sectors(), table.iter().flatten().count() as u64);
+            assert_eq!(runs.sector_count(), table.iter().flatten().count() as u64);
             let changes = (0..64).filter(|&at| table[at].is_some() && (at == 0 || table[at - 1] != table[at]));
             assert_eq!(runs.len(), changes.count(), "neighbours of one value are one run");
             let (from, end) = (rng.below(64), rng.below(64));
-            let held: u64 = runs.within(from, end).map(|(begin, to, _)| to - begin).sum();
+            let held: u64 = runs.runs_within(from, end).map(|(begin, to, _)| to - begin).sum();
             let free: u64 = runs.gaps(from, end).iter().map(|(begin, to)| to - begin).sum();
             assert_eq!(held + free, end.saturating_sub(from));
             assert_eq!(held, (from..end).filter(|&at| table[at as usize].is_some()).count() as u64);

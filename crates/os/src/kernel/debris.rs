@@ -1,5 +1,5 @@
 //! Cleanup after a run that was killed (`kill -9`, or the machine's last memory): mounts, loop devices, control groups and what runs in
-//! them, sockets, a folder of media. A note lists what a run has made, from its beginning to its end; [`clear`] removes what the
+//! them, sockets, a folder of media. A note lists what a run has made, from its beginning to its end; [`remove_leftovers`] removes what the
 //! notes of finished runs name.
 //!
 //! Only what a note of a dead process, of this start of the machine, names is touched, and only if it is what it was: a folder of our
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::process::geteuid;
 
-use super::{ProgramBounds, group, process, tool};
+use super::{ProgramBounds, group, process, tool_output};
 use crate::outputs::{create_private, create_private_folder};
 
 const TITLE: &str = "seekwise run 1";
@@ -55,7 +55,7 @@ pub struct CleanupResult {
 }
 
 /// Folders of notes, which a restart of the machine empties.
-pub(crate) fn folders() -> Vec<PathBuf> {
+pub(crate) fn note_folders() -> Vec<PathBuf> {
     let own = std::env::var_os("XDG_RUNTIME_DIR").filter(|folder| !folder.is_empty());
     std::iter::once(PathBuf::from("/run")).chain(own.map(PathBuf::from)).map(|folder| folder.join("seekwise")).collect()
 }
@@ -76,7 +76,7 @@ pub(crate) fn create_note(folder: &Path, name: &str) -> io::Result<File> {
 }
 
 /// Splits folders into ours and those of other users with their owners; notes of others are not for us.
-pub(crate) fn by_owner(folders: Vec<PathBuf>) -> (Vec<PathBuf>, Vec<(PathBuf, u32)>) {
+pub(crate) fn split_by_owner(folders: Vec<PathBuf>) -> (Vec<PathBuf>, Vec<(PathBuf, u32)>) {
     let (mut own, mut foreign) = (Vec::new(), Vec::new());
     for folder in folders {
         match fs::symlink_metadata(&folder) {
@@ -88,7 +88,7 @@ pub(crate) fn by_owner(folders: Vec<PathBuf>) -> (Vec<PathBuf>, Vec<(PathBuf, u3
     (own, foreign)
 }
 
-fn boot() -> String {
+fn boot_id() -> String {
     fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default().trim().to_owned()
 }
 
@@ -98,11 +98,14 @@ impl DebrisNote {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let own = std::process::id();
         let name = format!("{own}-{}.run", NEXT.fetch_add(1, Ordering::Relaxed));
-        let mut text =
-            format!("{TITLE}\nboot\t{}\nprocess\t{own}\t{}\n", boot(), process::began(own as i32).unwrap_or_default());
+        let mut text = format!(
+            "{TITLE}\nboot\t{}\nprocess\t{own}\t{}\n",
+            boot_id(),
+            process::start_ticks(own as i32).unwrap_or_default()
+        );
         // Programs run if there is a folder.
         let runs = made.iter().any(|made| matches!(made, DebrisItem::Folder(_)));
-        if let Some(control) = runs.then(group::parent).flatten() {
+        if let Some(control) = runs.then(group::group_parent).flatten() {
             text.push_str(&format!("control\t{}\n", control.display()));
         }
         for made in made {
@@ -117,7 +120,7 @@ impl DebrisNote {
                 text.push_str(&format!("{word}\t{path}\n"));
             }
         }
-        let path = folders().into_iter().find_map(|folder| {
+        let path = note_folders().into_iter().find_map(|folder| {
             let path = folder.join(&name);
             // A note of this name is of a dead process that had our number.
             let _ = fs::remove_file(&path);
@@ -138,7 +141,7 @@ impl Drop for DebrisNote {
 
 /// The content of a note.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Read {
+struct NoteContent {
     boot: String,
     process: i32,
     began: String,
@@ -146,10 +149,10 @@ struct Read {
     made: Vec<DebrisItem>,
 }
 
-fn parse(text: &str) -> Option<Read> {
+fn parse_note(text: &str) -> Option<NoteContent> {
     let mut lines = text.lines();
     (lines.next()? == TITLE).then_some(())?;
-    let mut read = Read::default();
+    let mut read = NoteContent::default();
     for line in lines {
         let words: Vec<&str> = line.split('\t').collect();
         let path = |path: &str| {
@@ -169,12 +172,12 @@ fn parse(text: &str) -> Option<Read> {
 }
 
 /// Removes what this user's finished runs have left; with `dry` it only says what it would remove.
-pub fn clear(dry: bool) -> Vec<CleanupResult> {
-    clear_in(folders(), dry)
+pub fn remove_leftovers(dry: bool) -> Vec<CleanupResult> {
+    remove_leftovers_in(note_folders(), dry)
 }
 
-fn clear_in(folders: Vec<PathBuf>, dry: bool) -> Vec<CleanupResult> {
-    let (own, foreign) = by_owner(folders);
+fn remove_leftovers_in(folders: Vec<PathBuf>, dry: bool) -> Vec<CleanupResult> {
+    let (own, foreign) = split_by_owner(folders);
     let entries = own.into_iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
     let mut notes: Vec<PathBuf> =
         entries.map(|it| it.path()).filter(|it| it.extension() == Some(OsStr::new("run"))).collect();
@@ -184,10 +187,10 @@ fn clear_in(folders: Vec<PathBuf>, dry: bool) -> Vec<CleanupResult> {
         let said = vec![format!("belongs to {who}: left alone; expected `seekwise restore` by {who}")];
         CleanupResult { run: folder.display().to_string(), said, failed: false }
     };
-    notes.iter().filter_map(|note| cleared(note, dry)).chain(foreign.into_iter().map(left_alone)).collect()
+    notes.iter().filter_map(|note| clear_note(note, dry)).chain(foreign.into_iter().map(left_alone)).collect()
 }
 
-fn cleared(note: &Path, dry: bool) -> Option<CleanupResult> {
+fn clear_note(note: &Path, dry: bool) -> Option<CleanupResult> {
     let untouched =
         |why: String, failed: bool| Some(CleanupResult { run: note.display().to_string(), said: vec![why], failed });
     // The note may disappear at this moment, with its run.
@@ -196,21 +199,21 @@ fn cleared(note: &Path, dry: bool) -> Option<CleanupResult> {
         return untouched("belongs to another user: left alone".to_owned(), false);
     }
     let text = fs::read_to_string(note).ok()?;
-    let Some(read) = parse(&text) else {
+    let Some(read) = parse_note(&text) else {
         return untouched(format!("is no note of this version's; expected `{TITLE}`"), true);
     };
     let run = format!("process {}", read.process);
-    let lives = read.boot == boot() && process::began(read.process).as_deref() == Some(&read.began);
+    let lives = read.boot == boot_id() && process::start_ticks(read.process).as_deref() == Some(&read.began);
     if lives {
         return Some(CleanupResult { run, said: vec!["is still at work: nothing done".to_owned()], failed: false });
     }
-    let mut work = Work { dry, said: Vec::new(), failed: false };
-    if read.boot == boot() {
-        work.programs(&read);
-        read.made.iter().for_each(|made| work.take(made));
+    let mut work = DebrisCleanup { dry, said: Vec::new(), failed: false };
+    if read.boot == boot_id() {
+        work.end_programs(&read);
+        read.made.iter().for_each(|made| work.remove_item(made));
     } else {
         // The restart removed mounts and processes, not what lies on a disk.
-        read.made.iter().filter(|made| !matches!(made, DebrisItem::Fuse(_))).for_each(|made| work.take(made));
+        read.made.iter().filter(|made| !matches!(made, DebrisItem::Fuse(_))).for_each(|made| work.remove_item(made));
     }
     if !dry && !work.failed {
         work.failed = fs::remove_file(note).is_err();
@@ -222,33 +225,33 @@ fn cleared(note: &Path, dry: bool) -> Option<CleanupResult> {
 }
 
 /// Cleanup after one note, under way.
-struct Work {
+struct DebrisCleanup {
     dry: bool,
     said: Vec<String>,
     failed: bool,
 }
 
 /// A mount point, its kind, and its source.
-struct Mount {
+struct MountEntry {
     place: PathBuf,
     kind: String,
     source: String,
 }
 
 /// Reads all mounts, in the order in which they were made (proc_pid_mountinfo(5)).
-fn mounts() -> Vec<Mount> {
+fn read_mounts() -> Vec<MountEntry> {
     let text = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
     let mount = |line: &str| {
         let (before, behind) = line.split_once(" - ")?;
         let place = before.split(' ').nth(4)?.replace("\\040", " ");
         let mut behind = behind.split(' ');
-        Some(Mount { place: place.into(), kind: behind.next()?.to_owned(), source: behind.next()?.to_owned() })
+        Some(MountEntry { place: place.into(), kind: behind.next()?.to_owned(), source: behind.next()?.to_owned() })
     };
     text.lines().filter_map(mount).collect()
 }
 
 /// Returns the loop devices on a file, or on files below a folder.
-pub(super) fn loops(folder: &Path) -> Vec<PathBuf> {
+pub(super) fn loop_devices_on(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir("/sys/block").into_iter().flatten().flatten();
     let on = |entry: fs::DirEntry| {
         let file = fs::read_to_string(entry.path().join("loop/backing_file")).ok()?;
@@ -257,9 +260,9 @@ pub(super) fn loops(folder: &Path) -> Vec<PathBuf> {
     entries.filter_map(on).collect()
 }
 
-impl Work {
+impl DebrisCleanup {
     /// Does `what` with `done`, or only says so.
-    fn step(&mut self, what: &str, done: impl FnOnce() -> Result<(), String>) {
+    fn run_step(&mut self, what: &str, done: impl FnOnce() -> Result<(), String>) {
         let result = if self.dry { Ok(()) } else { done() };
         match (result, self.dry) {
             (Ok(()), true) => self.said.push(format!("would be taken away: {what}")),
@@ -272,33 +275,33 @@ impl Work {
     }
 
     /// Ends the processes that the run's programs began, and removes its control groups.
-    fn programs(&mut self, read: &Read) {
+    fn end_programs(&mut self, read: &NoteContent) {
         let stays = || Err("something in it does not end".to_owned());
         let ours =
             |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("seekwise-"));
         if let Some(control) = read.control.as_ref().filter(|path| ours(path) && path.is_dir()) {
             let what = format!("control group {} with all that runs in it", control.display());
-            self.step(&what, || if group::clear(control) { Ok(()) } else { stays() });
+            self.run_step(&what, || if group::clear_group(control) { Ok(()) } else { stays() });
         }
         let owner = format!("{}-{}", read.process, read.began);
-        let left = group::of_owner(&owner);
+        let left = group::processes_of_owner(&owner);
         if !left.is_empty() {
-            let named: Vec<String> = left.into_iter().map(process::named).collect();
+            let named: Vec<String> = left.into_iter().map(process::describe_process).collect();
             let what = format!("process {}", named.join(", "));
-            self.step(&what, || if group::end_all(&owner) { Ok(()) } else { stays() });
+            self.run_step(&what, || if group::end_owner_processes(&owner) { Ok(()) } else { stays() });
         }
     }
 
-    fn take(&mut self, made: &DebrisItem) {
+    fn remove_item(&mut self, made: &DebrisItem) {
         match made {
-            DebrisItem::Folder(folder) => self.folder(folder),
+            DebrisItem::Folder(folder) => self.remove_folder(folder),
             DebrisItem::Fuse(folder) => {
-                let ours = |it: &Mount| it.place == *folder && it.kind.starts_with("fuse") && it.source == SOURCE;
-                if mounts().iter().any(ours) {
-                    let on: Vec<String> = loops(folder).iter().map(|it| it.display().to_string()).collect();
+                let ours = |it: &MountEntry| it.place == *folder && it.kind.starts_with("fuse") && it.source == SOURCE;
+                if read_mounts().iter().any(ours) {
+                    let on: Vec<String> = loop_devices_on(folder).iter().map(|it| it.display().to_string()).collect();
                     let used = format!("{} is on it, which is not ours; expected `losetup -d`", on.join(", "));
                     let unmounted = || if on.is_empty() { unmount(folder) } else { Err(used) };
-                    self.step(&format!("the mount on {}", folder.display()), unmounted);
+                    self.run_step(&format!("the mount on {}", folder.display()), unmounted);
                 }
             }
             DebrisItem::Socket(path) => {
@@ -306,37 +309,43 @@ impl Work {
                 // Somebody else may have made a socket there since.
                 if is_socket && UnixStream::connect(path).is_err() {
                     let gone = || fs::remove_file(path).map_err(|error| error.to_string());
-                    self.step(&format!("the socket {}", path.display()), gone);
+                    self.run_step(&format!("the socket {}", path.display()), gone);
                 }
             }
         }
     }
 
     /// Removes a folder of media: mounts of file systems, the last one first; loop devices; mounts of disks; the folder.
-    fn folder(&mut self, folder: &Path) {
+    fn remove_folder(&mut self, folder: &Path) {
         let Ok(of) = fs::symlink_metadata(folder) else { return };
         let named = folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with(FOLDER));
         if !of.is_dir() || !named || of.uid() != geteuid().as_raw() {
             self.failed = true;
             return self.said.push(format!("{} is not ours: nothing done", folder.display()));
         }
-        let inside: Vec<Mount> = mounts().into_iter().rev().filter(|it| it.place.starts_with(folder)).collect();
-        let (disks, systems): (Vec<&Mount>, Vec<&Mount>) = inside.iter().partition(|it| it.kind.starts_with("fuse"));
-        let each = |work: &mut Work, mount: &&Mount| {
-            work.step(&format!("the mount on {}", mount.place.display()), || unmount(&mount.place));
+        let inside: Vec<MountEntry> =
+            read_mounts().into_iter().rev().filter(|it| it.place.starts_with(folder)).collect();
+        let (disks, systems): (Vec<&MountEntry>, Vec<&MountEntry>) =
+            inside.iter().partition(|it| it.kind.starts_with("fuse"));
+        let each = |work: &mut DebrisCleanup, mount: &&MountEntry| {
+            work.run_step(&format!("the mount on {}", mount.place.display()), || unmount(&mount.place));
         };
         systems.iter().for_each(|mount| each(self, mount));
-        for device in loops(folder) {
-            let detach = || tool("losetup", [OsStr::new("--detach"), device.as_os_str()], ProgramBounds::fixed());
-            self.step(&format!("loop device {}", device.display()), || detach().map(drop).map_err(|it| it.to_string()));
+        for device in loop_devices_on(folder) {
+            let detach = || {
+                tool_output("losetup", [OsStr::new("--detach"), device.as_os_str()], ProgramBounds::thirty_seconds())
+            };
+            self.run_step(&format!("loop device {}", device.display()), || {
+                detach().map(drop).map_err(|it| it.to_string())
+            });
         }
         disks.iter().for_each(|mount| each(self, mount));
-        if !self.dry && mounts().iter().any(|it| it.place.starts_with(folder)) {
+        if !self.dry && read_mounts().iter().any(|it| it.place.starts_with(folder)) {
             self.failed = true;
             return self.said.push(format!("{} stays: something is mounted in it", folder.display()));
         }
         let gone = || fs::remove_dir_all(folder).map_err(|error| error.to_string());
-        self.step(&format!("the folder {}", folder.display()), gone);
+        self.run_step(&format!("the folder {}", folder.display()), gone);
     }
 }
 
@@ -344,7 +353,7 @@ impl Work {
 fn unmount(folder: &Path) -> Result<(), String> {
     let with = |words: &[&str]| {
         let words = words.iter().map(OsStr::new).chain([folder.as_os_str()]);
-        tool("umount", words, ProgramBounds::fixed()).map(drop)
+        tool_output("umount", words, ProgramBounds::thirty_seconds()).map(drop)
     };
     with(&[]).or_else(|_| with(&["-l"])).map_err(|error| error.to_string())
 }
@@ -356,12 +365,12 @@ mod tests {
     #[test]
     fn a_note_is_read_as_it_was_written_or_not_at_all() {
         let text = format!("{TITLE}\nboot\tb\nprocess\t12\t34\ncontrol\t/c/seekwise-12-34\nfolder\t/x/y\nsocket\t/s\n");
-        let read = parse(&text).unwrap();
+        let read = parse_note(&text).unwrap();
         assert_eq!((read.process, read.began.as_str(), read.made.len()), (12, "34", 2));
         for (from, to) in
             [("run 1", "run 9"), ("/x/y", "x/y"), ("/x/y", "/x/../y"), ("12\t34", "x\t34"), ("folder", "mount")]
         {
-            assert_eq!(parse(&text.replace(from, to)), None, "{to}");
+            assert_eq!(parse_note(&text.replace(from, to)), None, "{to}");
         }
     }
 
@@ -372,21 +381,21 @@ mod tests {
         fs::write(&file, "mine").unwrap();
         fs::create_dir(&other).unwrap();
         let heard = std::os::unix::net::UnixListener::bind(folder.path().join("socket")).unwrap();
-        let mut work = Work { dry: false, said: Vec::new(), failed: false };
-        work.take(&DebrisItem::Socket(file.clone()));
-        work.take(&DebrisItem::Socket(folder.path().join("socket")));
-        work.take(&DebrisItem::Fuse(other.clone()));
+        let mut work = DebrisCleanup { dry: false, said: Vec::new(), failed: false };
+        work.remove_item(&DebrisItem::Socket(file.clone()));
+        work.remove_item(&DebrisItem::Socket(folder.path().join("socket")));
+        work.remove_item(&DebrisItem::Fuse(other.clone()));
         assert!(!work.failed && work.said.is_empty(), "{:?}", work.said);
-        work.take(&DebrisItem::Folder(other.clone()));
+        work.remove_item(&DebrisItem::Folder(other.clone()));
         assert!(work.failed && work.said[0].ends_with("is not ours: nothing done"), "{:?}", work.said);
         assert!(file.exists() && other.exists() && folder.path().join("socket").exists());
         drop(heard);
         let media = folder.path().join(format!("{FOLDER}x"));
         fs::create_dir_all(media.join("check-0")).unwrap();
         for (dry, stays) in [(true, true), (false, false)] {
-            let mut work = Work { dry, said: Vec::new(), failed: false };
-            work.take(&DebrisItem::Socket(folder.path().join("socket")));
-            work.take(&DebrisItem::Folder(media.clone()));
+            let mut work = DebrisCleanup { dry, said: Vec::new(), failed: false };
+            work.remove_item(&DebrisItem::Socket(folder.path().join("socket")));
+            work.remove_item(&DebrisItem::Folder(media.clone()));
             assert!(work.said.len() == 2 && !work.failed, "{:?}", work.said);
             assert_eq!((media.exists(), folder.path().join("socket").exists()), (stays, stays));
         }
@@ -409,7 +418,7 @@ mod tests {
         fs::write(foreign.join("2-0.run"), &dead).unwrap();
         std::os::unix::fs::chown(&foreign, Some(65534), None).unwrap();
         assert!(create_note(&foreign, "3-0.run").is_err());
-        let [ours, theirs] = &clear_in(vec![own.clone(), foreign.clone()], false)[..] else { panic!() };
+        let [ours, theirs] = &remove_leftovers_in(vec![own.clone(), foreign.clone()], false)[..] else { panic!() };
         assert!(!ours.failed && !own.join("1-0.run").exists(), "{ours:?}");
         assert!(!theirs.failed && foreign.join("2-0.run").exists(), "{theirs:?}");
         assert_eq!(theirs.said, ["belongs to user 65534: left alone; expected `seekwise restore` by user 65534"]);

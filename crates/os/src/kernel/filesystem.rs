@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::program::run_tool;
-use super::{ExitCause, ProgramBounds, named, pause, process, tool};
+use super::{ExitCause, ProgramBounds, process, sleep_10_ms, tool_command, tool_output};
 use crate::outputs::create_private;
 
 /// Parameters of a file system.
 #[derive(Debug)]
-struct Kind {
+struct FileSystemSpec {
     name: &'static str,
     /// Smallest size, in bytes, at which it behaves as on a larger disk.
     least: u64,
@@ -31,8 +31,8 @@ struct Kind {
     idle: &'static [&'static str],
 }
 
-const KINDS: [Kind; 3] = [
-    Kind {
+const KINDS: [FileSystemSpec; 3] = [
+    FileSystemSpec {
         name: "ext4",
         // From this size on it has a journal of 4 MiB; below there may be none, and nothing is replayed.
         least: 16 << 20,
@@ -44,7 +44,7 @@ const KINDS: [Kind; 3] = [
         wrong: |code| code & 4 != 0,
         idle: &["Pass ", "e2fsck "],
     },
-    Kind {
+    FileSystemSpec {
         name: "xfs",
         // mkfs.xfs(8) refuses less than 300 MB.
         least: 300 << 20,
@@ -57,7 +57,7 @@ const KINDS: [Kind; 3] = [
         wrong: |code| code == 1,
         idle: &["Phase ", "- ", "No modify flag", "Maximum metadata LSN"],
     },
-    Kind {
+    FileSystemSpec {
         name: "btrfs",
         // mkfs.btrfs(8): 109 MiB with metadata twice, its default on one disk.
         least: 110 << 20,
@@ -86,13 +86,13 @@ pub const FILE_SYSTEMS: [&str; 3] = [KINDS[0].name, KINDS[1].name, KINDS[2].name
 /// A file system and its mount options.
 #[derive(Clone, Debug)]
 pub struct FileSystemKind {
-    kind: &'static Kind,
+    kind: &'static FileSystemSpec,
     options: String,
 }
 
 impl FileSystemKind {
     /// Finds one of [`FILE_SYSTEMS`] by name; the options of its mount, such as `barrier=0`, may be empty.
-    pub fn named(name: &str, options: &str) -> Option<FileSystemKind> {
+    pub fn find_by_name(name: &str, options: &str) -> Option<FileSystemKind> {
         KINDS.iter().find(|kind| kind.name == name).map(|kind| FileSystemKind { kind, options: options.to_owned() })
     }
 
@@ -102,54 +102,54 @@ impl FileSystemKind {
     }
 
     /// Smallest size, in bytes.
-    pub fn least(&self) -> u64 {
+    pub fn least_bytes(&self) -> u64 {
         self.kind.least
     }
 
     /// Bytes that suffice for small programs.
-    pub fn usual(&self) -> u64 {
+    pub fn usual_bytes(&self) -> u64 {
         self.kind.usual
     }
 
     /// Programs that it needs: to make and to check it.
-    pub fn tools(&self) -> [&'static str; 2] {
+    pub fn required_tools(&self) -> [&'static str; 2] {
         [self.kind.make[0], self.kind.check[0]]
     }
 
     /// Makes it in `file`, a new file of so many bytes; zeroes stay a hole.
-    pub fn make(&self, file: &Path, bytes: u64, bounds: ProgramBounds<'_>) -> io::Result<()> {
+    pub fn make_image(&self, file: &Path, bytes: u64, bounds: ProgramBounds<'_>) -> io::Result<()> {
         create_private(file)?.set_len(bytes)?;
         let [program, words @ ..] = self.kind.make else { return Ok(()) };
-        tool(program, words.iter().map(OsStr::new).chain([file.as_os_str()]), bounds).map(drop)
+        tool_output(program, words.iter().map(OsStr::new).chain([file.as_os_str()]), bounds).map(drop)
     }
 
     /// Mounts `device`, a block device or an image file, on a folder.
     pub fn mount(&self, device: &Path, folder: &Path, bounds: ProgramBounds<'_>) -> io::Result<MountedFileSystem> {
-        let alone = (self.kind.name == "btrfs").then(alone).flatten();
+        let alone = (self.kind.name == "btrfs").then(lock_identity).flatten();
         let file = device.is_file();
         let options = [if file { "loop" } else { "" }, self.kind.option, &self.options];
         let options: Vec<&str> = options.into_iter().filter(|option| !option.is_empty()).collect();
         let options = if options.is_empty() { "rw".to_owned() } else { options.join(",") };
         // Read and write, or not at all: of two mounts that ask for a loop device at once, one may get a device that cannot be written.
         let words = ["-w", "-t", self.kind.name, "-o", &options].map(OsStr::new);
-        let mount = || tool("mount", words.into_iter().chain([device.as_os_str(), folder.as_os_str()]), bounds);
+        let mount = || tool_output("mount", words.into_iter().chain([device.as_os_str(), folder.as_os_str()]), bounds);
         let mut last = mount();
         for _ in 0..AGAIN {
             if !last.as_ref().is_err_and(|error| is_contended(&error.to_string())) {
                 break;
             }
-            (0..5).for_each(|_| pause());
+            (0..5).for_each(|_| sleep_10_ms());
             last = mount();
         }
         // A mount that was ended before it printed anything may have been made all the same.
-        last.inspect_err(|_| leave(folder))
+        last.inspect_err(|_| unmount_lazily(folder))
             .map(|_| MountedFileSystem { folder: Some(folder.to_owned()), _alone: alone })
     }
 
     /// Runs its checker on a file that nobody has mounted and returns the first error; `None` if there is none.
-    pub fn faults(&self, file: &Path, bounds: ProgramBounds<'_>) -> io::Result<Option<String>> {
+    pub fn find_fault(&self, file: &Path, bounds: ProgramBounds<'_>) -> io::Result<Option<String>> {
         let [program, words @ ..] = self.kind.check else { return Ok(None) };
-        let ended = run_tool(named(program).args(words).arg(file), bounds);
+        let ended = run_tool(tool_command(program).args(words).arg(file), bounds);
         let (how, said, errors) = ended.map_err(|error| io::Error::new(error.kind(), format!("{program}: {error}")))?;
         match how {
             ExitCause::Exited(0) => Ok(None),
@@ -168,7 +168,7 @@ impl FileSystemKind {
 }
 
 /// Locks mounts of file systems of one identity, if the kernel knows no temporary one (before Linux 6.7) and mounts only one at once.
-fn alone() -> Option<MutexGuard<'static, ()>> {
+fn lock_identity() -> Option<MutexGuard<'static, ()>> {
     static ONE: Mutex<()> = Mutex::new(());
     let several = Path::new("/sys/fs/btrfs/features/temp_fsid").exists();
     (!several).then(|| ONE.lock().unwrap_or_else(PoisonError::into_inner))
@@ -194,21 +194,21 @@ pub struct MountedFileSystem {
 
 impl MountedFileSystem {
     /// Unmounts it. An error if somebody still uses it after a while; the mount then goes with its last user.
-    pub fn end(mut self) -> io::Result<()> {
+    pub fn unmount(mut self) -> io::Result<()> {
         let Some(folder) = self.folder.take() else { return Ok(()) };
-        let unmount = || tool("umount", [&folder], ProgramBounds::fixed());
+        let unmount = || tool_output("umount", [&folder], ProgramBounds::thirty_seconds());
         let mut last = unmount();
         for _ in 0..LEAVING {
             if !last.as_ref().is_err_and(|error| error.to_string().contains("busy")) {
                 break;
             }
-            pause();
+            sleep_10_ms();
             last = unmount();
         }
         last.map(drop).map_err(|error| {
-            let holders = process::holders(&folder);
-            leave(&folder);
-            let named: Vec<String> = holders.into_iter().map(process::named).collect();
+            let holders = process::find_holders(&folder);
+            unmount_lazily(&folder);
+            let named: Vec<String> = holders.into_iter().map(process::describe_process).collect();
             match named.is_empty() {
                 true => error,
                 false => io::Error::other(format!("{error} It is held by process {}", named.join(", "))),
@@ -220,14 +220,14 @@ impl MountedFileSystem {
 impl Drop for MountedFileSystem {
     fn drop(&mut self) {
         if let Some(folder) = self.folder.take() {
-            leave(&folder);
+            unmount_lazily(&folder);
         }
     }
 }
 
 /// Unmounts lazily: the mount goes with its last user.
-pub fn leave(folder: &Path) {
-    let _ = tool("umount", [OsStr::new("-l"), folder.as_os_str()], ProgramBounds::fixed());
+pub fn unmount_lazily(folder: &Path) {
+    let _ = tool_output("umount", [OsStr::new("-l"), folder.as_os_str()], ProgramBounds::thirty_seconds());
 }
 
 #[cfg(test)]
@@ -253,7 +253,7 @@ mod tests {
                 "ERROR: free space cache has more free space than block group item",
             ),
         ] {
-            assert_eq!(FileSystemKind::named(name, "").unwrap().first_fault(said), fault);
+            assert_eq!(FileSystemKind::find_by_name(name, "").unwrap().first_fault(said), fault);
         }
     }
 }

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-use super::{pause, program::shell};
+use super::{program::shell_command, sleep_10_ms};
 
 /// Environment variable that marks every process of a program.
 const MARK: &str = "SEEKWISE_PROGRAM";
@@ -49,16 +49,16 @@ static PARENT: LazyLock<Option<PathBuf>> = LazyLock::new(|| {
     let own = own.lines().find_map(|line| line.strip_prefix("0::"))?;
     let parent = PathBuf::from(format!("{mount}{own}")).join(format!("seekwise-{}", super::process::own_name()));
     // A group that accepts no process is of no use.
-    let control = make(&parent, "probe")?;
-    let enters = shell(&format!("echo $$ > '{}'", control.join("cgroup.procs").display())).status();
+    let control = make_group(&parent, "probe")?;
+    let enters = shell_command(&format!("echo $$ > '{}'", control.join("cgroup.procs").display())).status();
     let fits = control.join("cgroup.kill").exists() && enters.is_ok_and(|status| status.success());
-    remove(&control);
+    remove_group(&control);
     fits.then_some(parent)
 });
 
 /// Makes a group below `parent`, and `parent`, which another program's end may remove in between.
 #[expect(clippy::disallowed_methods, reason = "a folder is a group in the kernel's own file system")]
-fn make(parent: &Path, name: &str) -> Option<PathBuf> {
+fn make_group(parent: &Path, name: &str) -> Option<PathBuf> {
     let path = parent.join(name);
     (0..10).find_map(|_| {
         let _ = fs::create_dir(parent);
@@ -67,7 +67,7 @@ fn make(parent: &Path, name: &str) -> Option<PathBuf> {
 }
 
 /// Removes an empty group, and its parent after the last one.
-fn remove(control: &Path) {
+fn remove_group(control: &Path) {
     let _ = fs::remove_dir(control);
     if let Some(parent) = control.parent() {
         let _ = fs::remove_dir(parent);
@@ -75,7 +75,7 @@ fn remove(control: &Path) {
 }
 
 /// The parent of this process's control groups; `None` if it can have none.
-pub(super) fn parent() -> Option<&'static Path> {
+pub(super) fn group_parent() -> Option<&'static Path> {
     PARENT.as_deref()
 }
 
@@ -84,34 +84,34 @@ impl ProcessGroup {
     pub fn new() -> ProcessGroup {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let control = PARENT.as_ref().and_then(|parent| make(parent, &number.to_string()));
+        let control = PARENT.as_ref().and_then(|parent| make_group(parent, &number.to_string()));
         ProcessGroup { mark: format!("{}-{number}", super::process::own_name()), control }
     }
 
     /// Creates a group without a control group.
     #[cfg(test)]
-    pub fn loose() -> ProcessGroup {
+    pub fn without_control_group() -> ProcessGroup {
         ProcessGroup { control: None, ..ProcessGroup::new().and_remove() }
     }
 
     #[cfg(test)]
     fn and_remove(self) -> ProcessGroup {
-        self.control.iter().for_each(|control| remove(control));
+        self.control.iter().for_each(|control| remove_group(control));
         self
     }
 
     /// Environment variable for its first process.
-    pub fn variable(&self) -> (&'static str, &str) {
+    pub fn environment_mark(&self) -> (&'static str, &str) {
         (MARK, &self.mark)
     }
 
     /// The file to which a process writes its number to join.
-    pub fn door(&self) -> Option<PathBuf> {
+    pub fn join_file(&self) -> Option<PathBuf> {
         self.control.as_ref().map(|control| control.join("cgroup.procs"))
     }
 
     /// Ends all processes and waits until they are gone; `leader` is the first one. An error names those that stay.
-    pub fn end(&self, leader: Pid) -> io::Result<()> {
+    pub fn end_processes(&self, leader: Pid) -> io::Result<()> {
         if self.control.is_none() {
             let _ = kill_process_group(leader, Signal::KILL);
         }
@@ -119,53 +119,57 @@ impl ProcessGroup {
         let looks = if self.control.is_some() { 1 } else { LOOKS };
         let mut gone = 0;
         for _ in 0..ENDING {
-            gone = if self.kill() { gone + 1 } else { 0 };
+            gone = if self.kill_remaining() { gone + 1 } else { 0 };
             if gone == looks {
-                self.control.iter().for_each(|control| remove(control));
+                self.control.iter().for_each(|control| remove_group(control));
                 return Ok(());
             }
-            pause();
+            sleep_10_ms();
         }
-        let left: Vec<String> =
-            self.processes().iter().take(NAMED).map(|&process| super::process::named(process)).collect();
+        let left: Vec<String> = self
+            .known_processes()
+            .iter()
+            .take(NAMED)
+            .map(|&process| super::process::describe_process(process))
+            .collect();
         Err(io::Error::other(format!("could not be ended within 5 s: process {}", left.join(", "))))
     }
 
     /// Kills the processes that are left; true if there are none.
-    fn kill(&self) -> bool {
+    fn kill_remaining(&self) -> bool {
         match &self.control {
-            Some(control) => emptied(control),
+            Some(control) => kill_members(control),
             None => {
-                let left = self.processes();
-                left.iter().for_each(|&process| end_one(process));
+                let left = self.known_processes();
+                left.iter().for_each(|&process| kill_one(process));
                 left.is_empty()
             }
         }
     }
 
     /// Processes known to be in it.
-    fn processes(&self) -> Vec<i32> {
+    fn known_processes(&self) -> Vec<i32> {
         match &self.control {
-            Some(control) => members(control),
-            None => marked(|mark| mark == self.mark),
+            Some(control) => group_members(control),
+            None => find_marked(|mark| mark == self.mark),
         }
     }
 }
 
-fn end_one(process: i32) {
+fn kill_one(process: i32) {
     if let Some(process) = Pid::from_raw(process) {
         let _ = kill_process(process, Signal::KILL);
     }
 }
 
-fn members(control: &Path) -> Vec<i32> {
+fn group_members(control: &Path) -> Vec<i32> {
     let text = fs::read_to_string(control.join("cgroup.procs")).unwrap_or_default();
     text.lines().filter_map(|line| line.parse().ok()).collect()
 }
 
 /// Kills the processes left in a control group and below; true if there are none.
 #[expect(clippy::disallowed_methods, reason = "an order to the kernel is no file")]
-fn emptied(control: &Path) -> bool {
+fn kill_members(control: &Path) -> bool {
     let events = fs::read_to_string(control.join("cgroup.events")).unwrap_or_default();
     if !events.lines().any(|line| line == "populated 1") {
         return true;
@@ -175,10 +179,10 @@ fn emptied(control: &Path) -> bool {
 }
 
 /// Ends all processes in the control group `parent` of a dead process, and removes it; true on success.
-pub(super) fn clear(parent: &Path) -> bool {
+pub(super) fn clear_group(parent: &Path) -> bool {
     let gone = (0..ENDING).any(|_| {
-        emptied(parent) || {
-            pause();
+        kill_members(parent) || {
+            sleep_10_ms();
             false
         }
     });
@@ -188,27 +192,27 @@ pub(super) fn clear(parent: &Path) -> bool {
 }
 
 /// Processes of programs of the process `owner`, known by their environment.
-pub(super) fn of_owner(owner: &str) -> Vec<i32> {
-    marked(|mark| mark.rsplit_once('-').is_some_and(|(of, _)| of == owner))
+pub(super) fn processes_of_owner(owner: &str) -> Vec<i32> {
+    find_marked(|mark| mark.rsplit_once('-').is_some_and(|(of, _)| of == owner))
 }
 
 /// Ends the processes of `owner`; true if they are gone.
-pub(super) fn end_all(owner: &str) -> bool {
+pub(super) fn end_owner_processes(owner: &str) -> bool {
     let mut gone = 0;
     (0..ENDING).any(|_| {
-        let left = of_owner(owner);
-        left.iter().for_each(|&process| end_one(process));
+        let left = processes_of_owner(owner);
+        left.iter().for_each(|&process| kill_one(process));
         gone = if left.is_empty() { gone + 1 } else { 0 };
         if gone < LOOKS {
-            pause();
+            sleep_10_ms();
         }
         gone == LOOKS
     })
 }
 
 /// Returns the living processes with such a mark, and their descendants.
-fn marked(is: impl Fn(&str) -> bool) -> Vec<i32> {
-    let all = super::process::all();
+fn find_marked(is: impl Fn(&str) -> bool) -> Vec<i32> {
+    let all = super::process::all_processes();
     let has = |process: i32| {
         let environment = fs::read(format!("/proc/{process}/environ")).unwrap_or_default();
         let mut words = environment.split(|&byte| byte == 0);

@@ -27,7 +27,7 @@ const MOST_FILES: usize = 100_000;
 #[derive(Clone, Debug, Default)]
 pub struct FilePages {
     /// By path below the mount.
-    files: BTreeMap<PathBuf, FileState>,
+    files: BTreeMap<PathBuf, FileHashes>,
     names: FileNames,
     /// Number of entries that were not read.
     pub left_out: usize,
@@ -35,7 +35,7 @@ pub struct FilePages {
 
 /// A regular file.
 #[derive(Clone, Debug)]
-struct FileState {
+struct FileHashes {
     length: u64,
     /// A hash of each page.
     pages: Vec<u64>,
@@ -54,7 +54,7 @@ struct EntryId {
 }
 
 impl EntryId {
-    fn of(of: &fs::Metadata) -> EntryId {
+    fn new(of: &fs::Metadata) -> EntryId {
         let created = of.created().ok().and_then(|created| created.duration_since(UNIX_EPOCH).ok());
         EntryId { inode: of.ino(), folder: of.is_dir(), created }
     }
@@ -101,43 +101,43 @@ pub enum NameChange {
 }
 
 /// Returns the present in the system's time of files, taken from a new file at `path`.
-pub fn instant(path: &Path) -> io::Result<(i64, i64)> {
-    Ok(changed(&create_private(path)?.metadata()?))
+pub fn file_time_now(path: &Path) -> io::Result<(i64, i64)> {
+    Ok(change_time(&create_private(path)?.metadata()?))
 }
 
 /// An instant before all files.
 pub const EARLIEST: (i64, i64) = (i64::MIN, 0);
 
-fn changed(of: &fs::Metadata) -> (i64, i64) {
+fn change_time(of: &fs::Metadata) -> (i64, i64) {
     (of.ctime(), of.ctime_nsec())
 }
 
 impl FilePages {
     /// Reads all files below `root` whose status changed at `since` or later; fewer once `stop` is true.
-    pub fn of(root: &Path, since: (i64, i64), stop: &AtomicBool) -> FilePages {
+    pub fn read(root: &Path, since: (i64, i64), stop: &AtomicBool) -> FilePages {
         let (mut pages, mut bytes) = (FilePages::default(), 0);
-        pages.left_out = walk(root, stop, &mut |name, of| {
-            pages.names.insert(name.to_owned(), EntryId::of(of));
-            if !of.is_file() || changed(of) < since {
+        pages.left_out = walk_entries(root, stop, &mut |name, of| {
+            pages.names.insert(name.to_owned(), EntryId::new(of));
+            if !of.is_file() || change_time(of) < since {
                 return true;
             }
             let fits = bytes + of.len() <= MOST_BYTES;
-            let Some(hashes) = fits.then(|| hashes(&root.join(name), of.len())).and_then(Result::ok) else {
+            let Some(hashes) = fits.then(|| hash_pages(&root.join(name), of.len())).and_then(Result::ok) else {
                 return false;
             };
             bytes += of.len();
-            pages.files.insert(name.to_owned(), FileState { length: of.len(), pages: hashes });
+            pages.files.insert(name.to_owned(), FileHashes { length: of.len(), pages: hashes });
             true
         });
         pages
     }
 
     /// Returns what `root` lacks of these files and folders.
-    pub fn missing(&self, root: &Path) -> UnflushedState {
+    pub fn find_missing(&self, root: &Path) -> UnflushedState {
         static NEVER: AtomicBool = AtomicBool::new(false);
         let mut there = FileNames::new();
-        walk(root, &NEVER, &mut |name, of| {
-            there.insert(name.to_owned(), EntryId::of(of));
+        walk_entries(root, &NEVER, &mut |name, of| {
+            there.insert(name.to_owned(), EntryId::new(of));
             true
         });
         let by_entry: BTreeMap<EntryId, &PathBuf> = there.iter().map(|(name, id)| (*id, name)).collect();
@@ -148,12 +148,12 @@ impl FilePages {
             let elsewhere = by_entry.get(id).filter(|_| there.get(name) != Some(id));
             let is_same = |it: &&&PathBuf| match state {
                 // All empty files are alike.
-                Some(state) => state.length > 0 && state.missing(name, &root.join(it)).is_none(),
+                Some(state) => state.length > 0 && state.find_missing(name, &root.join(it)).is_none(),
                 // A file that was not read was not renamed, but a folder above it may have been.
-                None => id.folder || went_along(name, it, &moved),
+                None => id.folder || moved_with_folder(name, it, &moved),
             };
             match elsewhere.filter(is_same) {
-                Some(&stands_as) if went_along(name, stands_as, &moved) => drop(moved.insert(name, stands_as)),
+                Some(&stands_as) if moved_with_folder(name, stands_as, &moved) => drop(moved.insert(name, stands_as)),
                 Some(&stands_as) => {
                     moved.insert(name, stands_as);
                     let stands_as = stands_as.clone();
@@ -164,7 +164,7 @@ impl FilePages {
                     lacks.names.push(UnflushedName { name: name.clone(), change });
                 }
                 None => match state {
-                    Some(state) => lacks.files.extend(state.missing(name, &root.join(name))),
+                    Some(state) => lacks.files.extend(state.find_missing(name, &root.join(name))),
                     None if there.contains_key(name) => {}
                     None => {
                         let change = NameChange::Absent { folder: id.folder };
@@ -182,14 +182,14 @@ impl FilePages {
 }
 
 /// True if `name` moved only with its renamed folder.
-fn went_along(name: &Path, stands_as: &Path, moved: &BTreeMap<&PathBuf, &PathBuf>) -> bool {
+fn moved_with_folder(name: &Path, stands_as: &Path, moved: &BTreeMap<&PathBuf, &PathBuf>) -> bool {
     let folder = name.parent().and_then(|folder| moved.get(&folder.to_owned()));
     name.file_name() == stands_as.file_name() && folder.map(|it| it.as_path()) == stands_as.parent()
 }
 
 /// Calls `look` with each entry below `root`, a folder before its entries. Returns the number of entries that `look` declined, or that
 /// came beyond the limit or after `stop`. Other file systems mounted below are not walked.
-fn walk(root: &Path, stop: &AtomicBool, look: &mut dyn FnMut(&Path, &fs::Metadata) -> bool) -> usize {
+fn walk_entries(root: &Path, stop: &AtomicBool, look: &mut dyn FnMut(&Path, &fs::Metadata) -> bool) -> usize {
     let (mut folders, mut seen, mut left_out) = (vec![root.to_owned()], 0, 0);
     let device = fs::metadata(root).map(|root| root.dev()).ok();
     while let Some(folder) = folders.pop() {
@@ -212,13 +212,13 @@ fn walk(root: &Path, stop: &AtomicBool, look: &mut dyn FnMut(&Path, &fs::Metadat
     left_out
 }
 
-impl FileState {
+impl FileHashes {
     /// Returns what `there` lacks of this file, named `name`; `None` if nothing.
-    fn missing(&self, name: &Path, there: &Path) -> Option<UnflushedPages> {
+    fn find_missing(&self, name: &Path, there: &Path) -> Option<UnflushedPages> {
         let length = self.length;
         let of = fs::symlink_metadata(there).ok().filter(fs::Metadata::is_file);
         // Bytes beyond the former length are not compared.
-        let held = of.as_ref().map_or(Vec::new(), |of| hashes(there, of.len().min(length)).unwrap_or_default());
+        let held = of.as_ref().map_or(Vec::new(), |of| hash_pages(there, of.len().min(length)).unwrap_or_default());
         let mut ranges: Vec<(u64, u64)> = Vec::new();
         for (number, page) in self.pages.iter().enumerate() {
             if held.get(number) == Some(page) {
@@ -237,7 +237,7 @@ impl FileState {
 }
 
 /// Hashes each page of a file, up to `length`.
-fn hashes(path: &Path, length: u64) -> io::Result<Vec<u64>> {
+fn hash_pages(path: &Path, length: u64) -> io::Result<Vec<u64>> {
     let mut file = File::open(path)?.take(length);
     let (mut hashes, mut page) = (Vec::new(), Vec::with_capacity(PAGE as usize));
     loop {
@@ -264,11 +264,11 @@ mod tests {
         fs::create_dir_all(disk.join("d")).unwrap();
         fs::write(seen.join("old"), "from before").unwrap();
         // The clock of files ticks every few milliseconds.
-        let mut since = instant(&folder.path().join("now")).unwrap();
-        let old = changed(&fs::metadata(seen.join("old")).unwrap());
+        let mut since = file_time_now(&folder.path().join("now")).unwrap();
+        let old = change_time(&fs::metadata(seen.join("old")).unwrap());
         while since <= old {
             fs::remove_file(folder.path().join("now")).unwrap();
-            since = instant(&folder.path().join("now")).unwrap();
+            since = file_time_now(&folder.path().join("now")).unwrap();
         }
         let long: Vec<u8> = (0..20_000u32).map(|at| (at / 7) as u8).collect();
         fs::write(seen.join("d/long"), &long).unwrap();
@@ -281,8 +281,8 @@ mod tests {
         other[9000] ^= 1;
         fs::write(disk.join("d/long"), &other[..16384]).unwrap();
         fs::write(disk.join("same"), "same").unwrap();
-        let pages = FilePages::of(&seen, since, &AtomicBool::new(false));
-        let said = pages.missing(&disk);
+        let pages = FilePages::read(&seen, since, &AtomicBool::new(false));
+        let said = pages.find_missing(&disk);
         let of = |file: &str, length, ranges, named| UnflushedPages { file: file.into(), length, ranges, named };
         assert_eq!(
             said.files,
@@ -316,8 +316,8 @@ mod tests {
         both("same", Some("same"), "nothing changed");
         fs::create_dir(seen.join("folder")).unwrap();
         fs::write(seen.join("folder/file"), "x").unwrap();
-        let pages = FilePages::of(&seen, EARLIEST, &AtomicBool::new(false));
-        let said = pages.missing(&disk);
+        let pages = FilePages::read(&seen, EARLIEST, &AtomicBool::new(false));
+        let said = pages.find_missing(&disk);
         let of = |name: &str, change| UnflushedName { name: name.into(), change };
         assert_eq!(
             said.names,
@@ -330,7 +330,7 @@ mod tests {
         );
         let files: Vec<&Path> = said.files.iter().map(|it| &*it.file).collect();
         assert_eq!(files, [Path::new("folder/file")], "no byte of the renamed ones is missing");
-        assert_eq!(pages.missing(&seen), UnflushedState::default());
+        assert_eq!(pages.find_missing(&seen), UnflushedState::default());
     }
 
     /// A tree that is renamed while it is looked at is the same entry, as on a disk that has its old name.
@@ -345,17 +345,17 @@ mod tests {
         std::os::unix::fs::symlink("nowhere", root.join("after/link")).unwrap();
         fs::create_dir(root.join("after/folder")).unwrap();
         fs::rename(root.join("after/taken-out"), root.join("out")).unwrap();
-        let pages = FilePages::of(root, EARLIEST, &AtomicBool::new(false));
+        let pages = FilePages::read(root, EARLIEST, &AtomicBool::new(false));
         fs::rename(root.join("out"), root.join("after/taken-out")).unwrap();
         fs::rename(root.join("after"), root.join("before")).unwrap();
         let of = |name: &str, stands_as: &str| {
             let change = NameChange::Missing { stands_as: stands_as.into() };
             UnflushedName { name: name.into(), change }
         };
-        let said = pages.missing(root);
+        let said = pages.find_missing(root);
         assert_eq!(said.names, [of("after", "before"), of("out", "before/taken-out")]);
         assert_eq!(said.files, []);
         assert!(MediumChange::Named(said.names).make(root).unwrap());
-        assert_eq!(pages.missing(root), UnflushedState::default(), "all names are as they were to be");
+        assert_eq!(pages.find_missing(root), UnflushedState::default(), "all names are as they were to be");
     }
 }

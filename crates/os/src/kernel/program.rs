@@ -39,7 +39,7 @@ pub struct ProgramBounds<'a> {
 
 impl ProgramBounds<'_> {
     /// Thirty seconds, whatever else is to stop: for releasing what was taken, and for short questions to the system.
-    pub(crate) fn fixed() -> ProgramBounds<'static> {
+    pub(crate) fn thirty_seconds() -> ProgramBounds<'static> {
         static NEVER: AtomicBool = AtomicBool::new(false);
         ProgramBounds { limit: Duration::from_secs(30), stop: &NEVER }
     }
@@ -77,7 +77,7 @@ pub enum ExitCause {
 }
 
 impl ExitCause {
-    fn of(status: ExitStatus) -> ExitCause {
+    fn from_status(status: ExitStatus) -> ExitCause {
         let signal =
             status.signal().or_else(|| status.code().map(|code| code - 128).filter(|it| (1..=64).contains(it)));
         match (signal, status.code()) {
@@ -120,7 +120,7 @@ pub struct ProgramExit {
 }
 
 /// Builds the command of a shell that inherits only the variables every program does.
-pub(super) fn shell(script: &str) -> Command {
+pub(super) fn shell_command(script: &str) -> Command {
     let mut command = Command::new("sh");
     command.arg("-c").arg(script).stdin(Stdio::null()).env_clear();
     let handed = |name: &str| HANDED_ON.contains(&name) || name.starts_with("LC_");
@@ -133,13 +133,18 @@ impl ShellProgram<'_> {
     fn start(&self, group: &ProcessGroup, out: Stdio, errors: Stdio) -> io::Result<Child> {
         // The outer shell's message about a child that a signal ended repeats its exit code: only the child's own errors are heard.
         let below = "exec 3>&2 2>/dev/null; sh -c \"$1\" 2>&3 3>&-; exit $?";
-        let mut command = match group.door() {
-            Some(_) => shell(&format!("echo $$ > \"$0\" || exit 126; {below}")),
-            None => shell(below),
+        let mut command = match group.join_file() {
+            Some(_) => shell_command(&format!("echo $$ > \"$0\" || exit 126; {below}")),
+            None => shell_command(below),
         };
-        command.arg(group.door().unwrap_or_default()).arg(self.command).stdout(out).stderr(errors).process_group(0);
+        command
+            .arg(group.join_file().unwrap_or_default())
+            .arg(self.command)
+            .stdout(out)
+            .stderr(errors)
+            .process_group(0);
         command.envs(self.environment.iter().map(|(name, value)| (name, value)));
-        let (name, mark) = group.variable();
+        let (name, mark) = group.environment_mark();
         command.env(name, mark);
         command.spawn().map_err(|error| io::Error::new(error.kind(), format!("sh: {error}")))
     }
@@ -152,14 +157,14 @@ impl ShellProgram<'_> {
     fn run_in(&self, group: &ProcessGroup) -> io::Result<ProgramExit> {
         let (reads, writes) = io::pipe()?;
         let child = self.start(group, writes.try_clone()?.into(), writes.into())?;
-        let heard = PipeTail::of(reads);
-        let how = self.end(child, group, &AtomicBool::new(false))?;
-        Ok(ProgramExit { how, printed: heard.all() })
+        let heard = PipeTail::spawn_reader(reads);
+        let how = self.wait_and_end(child, group, &AtomicBool::new(false))?;
+        Ok(ProgramExit { how, printed: heard.wait_for_text() })
     }
 
     /// Runs it to its end; calls `line` with each line as soon as it is printed. Its errors go where ours do. Exceeding the limits of
     /// promises is an error.
-    pub fn tell(&self, line: impl FnMut(&str) + Send + 'static) -> io::Result<ExitCause> {
+    pub fn run_with_lines(&self, line: impl FnMut(&str) + Send + 'static) -> io::Result<ExitCause> {
         let (reads, writes) = io::pipe()?;
         let group = ProcessGroup::new();
         let child = self.start(&group, writes.into(), Stdio::inherit())?;
@@ -168,13 +173,13 @@ impl ShellProgram<'_> {
         let (telling, stops) = (Arc::clone(&line), Arc::clone(&too_much));
         let (tells, ended) = channel();
         thread::spawn(move || {
-            let said = lines(reads, |said| {
+            let said = for_each_line(reads, |said| {
                 telling.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(|line| line(said)).is_some()
             });
             stops.store(said.is_err(), Ordering::Relaxed);
             let _ = tells.send(said);
         });
-        let how = self.end(child, &group, &too_much);
+        let how = self.wait_and_end(child, &group, &too_much);
         let said = ended.recv_timeout(LAST);
         line.lock().unwrap_or_else(PoisonError::into_inner).take();
         said.unwrap_or(Ok(()))?;
@@ -182,20 +187,20 @@ impl ShellProgram<'_> {
     }
 
     /// Waits for its end, then ends what is left of it.
-    fn end(&self, child: Child, group: &ProcessGroup, enough: &AtomicBool) -> io::Result<ExitCause> {
+    fn wait_and_end(&self, child: Child, group: &ProcessGroup, enough: &AtomicBool) -> io::Result<ExitCause> {
         let leader = Pid::from_child(&child);
-        let (status, ended) = wait(child, self.bounds, enough);
-        group.end(leader)?;
+        let (status, ended) = wait_for_exit(child, self.bounds, enough);
+        group.end_processes(leader)?;
         // The process is gone: whoever waits for it has its status.
         match status {
             Err(how) => ended.recv_timeout(LAST).map_or(Ok(how), |status| status.map(|_| how)),
-            Ok(status) => Ok(ExitCause::of(status?)),
+            Ok(status) => Ok(ExitCause::from_status(status?)),
         }
     }
 }
 
 /// Calls `line` with each line, until it answers false; an error beyond the limits of promises.
-fn lines(reads: impl Read, mut line: impl FnMut(&str) -> bool) -> io::Result<()> {
+fn for_each_line(reads: impl Read, mut line: impl FnMut(&str) -> bool) -> io::Result<()> {
     let (mut reads, mut count, mut bytes) = (io::BufReader::new(reads), 0, 0);
     loop {
         let mut said = Vec::new();
@@ -229,7 +234,7 @@ pub(super) struct PipeTail {
 
 impl PipeTail {
     /// Reads, on a thread, until nobody has the pipe's other end.
-    pub(super) fn of(mut reads: impl Read + Send + 'static) -> PipeTail {
+    pub(super) fn spawn_reader(mut reads: impl Read + Send + 'static) -> PipeTail {
         let (last, (tells, ended)) = (Arc::new(Mutex::new(Vec::new())), channel());
         let hearing = Arc::clone(&last);
         thread::spawn(move || {
@@ -246,7 +251,7 @@ impl PipeTail {
     }
 
     /// Returns the bytes that have come, once its writers have ended.
-    pub(super) fn all(self) -> String {
+    pub(super) fn wait_for_text(self) -> String {
         let _ = self.ended.recv_timeout(LAST);
         String::from_utf8_lossy(&self.last.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
     }
@@ -255,7 +260,7 @@ impl PipeTail {
 type Status = io::Result<ExitStatus>;
 
 /// Waits for a process: its status, or why it is to be ended, and the channel of its status then. `enough` stops the wait, too.
-fn wait(
+fn wait_for_exit(
     mut child: Child,
     bounds: ProgramBounds<'_>,
     enough: &AtomicBool,
@@ -286,16 +291,17 @@ pub(super) fn run_tool(command: &mut Command, bounds: ProgramBounds<'_>) -> io::
     let command = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn()?;
     let process = Pid::from_child(&child);
-    let (out, errors) = (child.stdout.take().map(PipeTail::of), child.stderr.take().map(PipeTail::of));
-    let how = match wait(child, bounds, &AtomicBool::new(false)) {
-        (Ok(status), _) => ExitCause::of(status?),
+    let (out, errors) =
+        (child.stdout.take().map(PipeTail::spawn_reader), child.stderr.take().map(PipeTail::spawn_reader));
+    let how = match wait_for_exit(child, bounds, &AtomicBool::new(false)) {
+        (Ok(status), _) => ExitCause::from_status(status?),
         (Err(how), ended) => {
             let _ = kill_process_group(process, Signal::KILL);
             let _ = ended.recv_timeout(LAST);
             how
         }
     };
-    let all = |heard: Option<PipeTail>| heard.map(PipeTail::all).unwrap_or_default();
+    let all = |heard: Option<PipeTail>| heard.map(PipeTail::wait_for_text).unwrap_or_default();
     Ok((how, all(out), all(errors)))
 }
 
@@ -318,7 +324,7 @@ mod tests {
         assert_eq!((ended.how, ended.printed.as_str()), (ExitCause::Exited(11), "here\nwrong\n"));
         let (tells, hears) = channel();
         let told = program("echo a; echo b; printf c", LONG);
-        assert!(told.tell(move |line| tells.send(line.to_owned()).unwrap()).unwrap().is_success());
+        assert!(told.run_with_lines(move |line| tells.send(line.to_owned()).unwrap()).unwrap().is_success());
         assert_eq!(hears.iter().collect::<Vec<_>>(), ["a", "b", "c"]);
     }
 
@@ -344,7 +350,9 @@ mod tests {
             ("stopped", "setsid sh -c 'kill -STOP $$; sleep TIME' & exit 3"),
         ];
         for (number, (name, way)) in ways.iter().enumerate() {
-            for (held, group) in [("the kernel", ProcessGroup::new()), ("nobody", ProcessGroup::loose())] {
+            for (held, group) in
+                [("the kernel", ProcessGroup::new()), ("nobody", ProcessGroup::without_control_group())]
+            {
                 let time = format!("98{number}.{}", std::process::id());
                 let ended = program(&way.replace("TIME", &time), LONG).run_in(&group).unwrap();
                 assert_eq!(ended.how, ExitCause::Exited(3), "{name}, held by {held}");
@@ -383,7 +391,7 @@ mod tests {
     fn what_is_printed_without_end_is_bounded() {
         let ended = program("yes | head -c 10000000; echo; echo last", LONG).run().unwrap();
         assert!(ended.printed.len() <= KEPT && ended.printed.ends_with("last\n"), "{}", ended.printed.len());
-        let said = |command| program(command, LONG).tell(|_| ()).unwrap_err().to_string();
+        let said = |command| program(command, LONG).run_with_lines(|_| ()).unwrap_err().to_string();
         assert!(said("yes '' | tr '\\n' x").contains("a line of more than 64 KiB"));
         assert!(said("yes").contains("more than 1000000 lines"));
     }

@@ -23,7 +23,7 @@ pub struct DiskRequest {
 impl DiskRequest {
     /// Returns the data of all sectors of a write that covers its first or last sector in part, with the bytes that lie there now;
     /// `None` if its sectors are whole.
-    pub(super) fn completed(&self, bytes: &Bytes) -> Result<io::Result<Option<Vec<u8>>>, UnreadableSector> {
+    pub(super) fn whole_sector_data(&self, bytes: &Bytes) -> Result<io::Result<Option<Vec<u8>>>, UnreadableSector> {
         let (length, written) = (self.head.length as usize, self.data.len());
         if self.head.command != NbdCommand::Write || written == length {
             return Ok(Ok(None));

@@ -29,11 +29,11 @@ const LOOK: Span = Span::from_millis(500);
 #[derive(Clone)]
 pub struct Inbox {
     messages: Sender<DiskMessage>,
-    bell: Arc<Bell>,
+    bell: Arc<DiskWakeUp>,
 }
 
 /// Wakes the disk's thread while it waits for its clients.
-struct Bell {
+struct DiskWakeUp {
     /// A wake-up is pending.
     rings: AtomicBool,
     rope: Mutex<Box<dyn NbdWire>>,
@@ -42,16 +42,16 @@ struct Bell {
 /// The receiving end of a disk's messages.
 pub struct Messages {
     messages: Receiver<DiskMessage>,
-    bell: Arc<Bell>,
+    bell: Arc<DiskWakeUp>,
     hears: Box<dyn NbdWire>,
 }
 
 /// Creates both ends. Errors are those of the system, which may have no more sockets.
-pub fn inbox() -> io::Result<(Inbox, Messages)> {
+pub fn create_inbox() -> io::Result<(Inbox, Messages)> {
     let (rope, hears) = pair()?;
-    rope.without_waiting()?;
-    hears.without_waiting()?;
-    let bell = Arc::new(Bell { rings: AtomicBool::new(false), rope: Mutex::new(rope) });
+    rope.set_non_blocking()?;
+    hears.set_non_blocking()?;
+    let bell = Arc::new(DiskWakeUp { rings: AtomicBool::new(false), rope: Mutex::new(rope) });
     let (sender, messages) = channel();
     Ok((Inbox { messages: sender, bell: Arc::clone(&bell) }, Messages { messages, bell, hears }))
 }
@@ -70,13 +70,13 @@ impl Inbox {
 
 impl Messages {
     /// Resets the wake-up. Messages sent before can be received.
-    fn silence(&mut self) {
+    fn reset_wake_up(&mut self) {
         let _ = self.hears.read(&mut [0; 16]);
         self.bell.rings.swap(false, Ordering::AcqRel);
     }
 
     /// Receives a message, if there is one.
-    pub(crate) fn next(&self) -> Option<DiskMessage> {
+    pub(crate) fn try_receive(&self) -> Option<DiskMessage> {
         self.messages.try_recv().ok()
     }
 }
@@ -93,16 +93,16 @@ pub struct Connection {
 
 impl Connection {
     /// Events to poll for.
-    fn wanted(&self) -> PollFlags {
+    fn poll_flags(&self) -> PollFlags {
         let mut wanted = PollFlags::empty();
-        wanted.set(PollFlags::IN, self.line.hears());
-        wanted.set(PollFlags::OUT, self.line.speaks());
+        wanted.set(PollFlags::IN, self.line.wants_read());
+        wanted.set(PollFlags::OUT, self.line.wants_write());
         wanted
     }
 }
 
 /// A client that is served.
-struct Served {
+struct ServedClient {
     connection: Connection,
     /// While others wait for memory: since when it has moved too little, and the bytes moved by then.
     idle: Option<(Instant, u64)>,
@@ -111,7 +111,7 @@ struct Served {
 /// All clients, by number.
 #[derive(Default)]
 pub(super) struct Clients {
-    served: BTreeMap<u64, Served>,
+    served: BTreeMap<u64, ServedClient>,
     last: u64,
     share: Arc<MemoryShare>,
     pub(super) book: AttendanceCounters,
@@ -125,34 +125,34 @@ pub(super) struct Clients {
 
 impl Clients {
     /// Sets the memory of all clients together.
-    pub fn within(&mut self, bytes: u64) {
-        self.share = Arc::new(MemoryShare::of(usize::try_from(bytes).unwrap_or(usize::MAX)));
+    pub fn set_memory_limit(&mut self, bytes: u64) {
+        self.share = Arc::new(MemoryShare::new(usize::try_from(bytes).unwrap_or(usize::MAX)));
     }
 
     /// Memory in use by all clients, in bytes.
-    pub fn held(&self) -> u64 {
-        self.share.taken() as u64
+    pub fn memory_bytes(&self) -> u64 {
+        self.share.bytes_taken() as u64
     }
 
     /// Adds a client at `now`. At the limit, the client that has been there longest without a request gives way, or else the new one.
     pub fn add(&mut self, mut connection: Connection, now: Instant) {
         let limit = self.book.read().limit;
         let there = self.served.values().filter(|it| !it.connection.ours).count();
-        if there >= limit && !connection.ours && !self.give_way() {
+        if there >= limit && !connection.ours && !self.drop_silent_client() {
             // The client may come again when those that do not read are gone.
             self.crowded = Some(now);
             return self.book.write(|book| book.turned_away += 1);
         }
-        connection.line.sharing(Arc::clone(&self.share));
+        connection.line.use_share(Arc::clone(&self.share));
         self.last += 1;
-        self.served.insert(self.last, Served { connection, idle: None });
+        self.served.insert(self.last, ServedClient { connection, idle: None });
         let there = self.served.values().filter(|it| !it.connection.ours).count() as u64;
         self.book.write(|book| book.most = book.most.max(there));
     }
 
     /// Removes the client that has been there longest without a request. False if all have sent one.
-    pub fn give_way(&mut self) -> bool {
-        let is_silent = |it: &Connection| !it.ours && it.line.requests() == 0;
+    pub fn drop_silent_client(&mut self) -> bool {
+        let is_silent = |it: &Connection| !it.ours && it.line.request_count() == 0;
         let silent = self.served.iter().find(|(_, it)| is_silent(&it.connection)).map(|it| *it.0);
         let gone = silent.and_then(|silent| self.served.remove(&silent)).is_some();
         if gone {
@@ -162,7 +162,7 @@ impl Clients {
     }
 
     /// Returns the client of this number, which is about to be answered; `None` if it is gone.
-    pub fn answer(&mut self, number: u64) -> Option<&mut Transmission> {
+    pub fn client_to_answer(&mut self, number: u64) -> Option<&mut Transmission> {
         let served = self.served.get_mut(&number)?;
         if self.answered.last() != Some(&number) {
             self.answered.push(number);
@@ -173,20 +173,20 @@ impl Clients {
     /// Resumes clients that waited for memory, and disconnects those that have held it too long. True while some wait, or are turned away.
     fn make_room(&mut self, clock: &Clock) -> bool {
         let Clients { served, asked, crowded, .. } = self;
-        if crowded.is_none() && !served.values().any(|it| it.connection.line.is_short()) {
+        if crowded.is_none() && !served.values().any(|it| it.connection.line.waits_for_share()) {
             return false;
         }
         let now = clock.now();
         *crowded = crowded.filter(|since| now.since(*since) <= PATIENCE + PATIENCE);
         let mut gone = Vec::new();
-        for (number, Served { connection, idle }) in served.iter_mut() {
-            if connection.line.is_short() && connection.write(*number, asked).is_err() {
+        for (number, ServedClient { connection, idle }) in served.iter_mut() {
+            if connection.line.waits_for_share() && connection.write_output(*number, asked).is_err() {
                 gone.push(*number);
                 continue;
             }
-            let moved = connection.line.moved();
+            let moved = connection.line.bytes_moved();
             let (since, before) = *idle.get_or_insert((now, moved));
-            if !connection.line.owes() || moved - before >= MOVED {
+            if !connection.line.holds_memory() || moved - before >= MOVED {
                 *idle = Some((now, moved));
             } else if now.since(since) >= PATIENCE {
                 self.book.write(|book| book.hung_up += 1);
@@ -194,7 +194,7 @@ impl Clients {
             }
         }
         gone.iter().for_each(|number| drop(served.remove(number)));
-        let waits = crowded.is_some() || served.values().any(|it| it.connection.line.is_short());
+        let waits = crowded.is_some() || served.values().any(|it| it.connection.line.waits_for_share());
         if !waits {
             served.values_mut().for_each(|it| it.idle = None);
         }
@@ -202,18 +202,18 @@ impl Clients {
     }
 
     /// Whether requests were received and not taken yet.
-    pub fn has_asked(&self) -> bool {
+    pub fn has_requests(&self) -> bool {
         !self.asked.is_empty()
     }
 
     /// Takes the received requests.
-    pub fn asked(&mut self) -> impl Iterator<Item = (u64, RequestHead, Vec<u8>)> + use<> {
+    pub fn take_requests(&mut self) -> impl Iterator<Item = (u64, RequestHead, Vec<u8>)> + use<> {
         std::mem::take(&mut self.asked).into_iter()
     }
 
     /// Waits until a client can be read or written to, a message comes, or `patience` is over; without it, for good. Serves the
     /// clients that are ready. True if there may be messages.
-    pub fn wait(&mut self, messages: &mut Messages, clock: &Clock, patience: Option<Span>) -> bool {
+    pub fn wait_for_clients(&mut self, messages: &mut Messages, clock: &Clock, patience: Option<Span>) -> bool {
         let waits = self.make_room(clock);
         let patience = if self.asked.is_empty() { patience } else { Some(Span::ZERO) };
         let patience = if waits { Some(patience.map_or(LOOK, |span| span.min(LOOK))) } else { patience };
@@ -223,8 +223,8 @@ impl Clients {
         });
         let mut ways = Vec::with_capacity(1 + self.served.len());
         ways.push(PollFd::from_borrowed_fd(messages.hears.as_fd(), PollFlags::IN));
-        for Served { connection, .. } in self.served.values() {
-            ways.push(PollFd::from_borrowed_fd(connection.wire.as_fd(), connection.wanted()));
+        for ServedClient { connection, .. } in self.served.values() {
+            ways.push(PollFd::from_borrowed_fd(connection.wire.as_fd(), connection.poll_flags()));
         }
         if !poll(&mut ways, patience.as_ref()).is_ok_and(|ready| ready > 0) {
             return false;
@@ -235,20 +235,20 @@ impl Clients {
         let Clients { served, asked, .. } = self;
         served.retain(|number, it| {
             let ready = ready.next().unwrap_or(PollFlags::empty());
-            ready.is_empty() || it.connection.meet(ready, *number, asked).is_ok()
+            ready.is_empty() || it.connection.read_and_write(ready, *number, asked).is_ok()
         });
         if rings {
-            messages.silence();
+            messages.reset_wake_up();
         }
         rings
     }
 
     /// Writes answers, as far as clients take them.
-    pub fn write(&mut self) {
+    pub fn write_answers(&mut self) {
         let Clients { served, asked, answered, .. } = self;
         for number in answered.drain(..) {
             let Some(it) = served.get_mut(&number) else { continue };
-            if it.connection.write(number, asked).is_err() {
+            if it.connection.write_output(number, asked).is_err() {
                 served.remove(&number);
             }
         }
@@ -257,19 +257,24 @@ impl Clients {
 
 impl Connection {
     /// Reads and writes as far as it is ready; an error when it is over.
-    fn meet(&mut self, ready: PollFlags, number: u64, asked: &mut Vec<(u64, RequestHead, Vec<u8>)>) -> io::Result<()> {
-        if ready.contains(PollFlags::IN) && self.line.hears() {
+    fn read_and_write(
+        &mut self,
+        ready: PollFlags,
+        number: u64,
+        asked: &mut Vec<(u64, RequestHead, Vec<u8>)>,
+    ) -> io::Result<()> {
+        if ready.contains(PollFlags::IN) && self.line.wants_read() {
             self.line.read_from(&mut self.wire)?;
-            asked.extend(std::iter::from_fn(|| self.line.request()).map(|(head, data)| (number, head, data)));
+            asked.extend(std::iter::from_fn(|| self.line.next_request()).map(|(head, data)| (number, head, data)));
         } else if ready.intersects(PollFlags::HUP | PollFlags::ERR | PollFlags::NVAL) {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
         // Refused requests have been answered.
-        self.write(number, asked)
+        self.write_output(number, asked)
     }
 
     /// Writes what the client takes, which may make room for more requests; an error when it is over.
-    fn write(&mut self, number: u64, asked: &mut Vec<(u64, RequestHead, Vec<u8>)>) -> io::Result<()> {
+    fn write_output(&mut self, number: u64, asked: &mut Vec<(u64, RequestHead, Vec<u8>)>) -> io::Result<()> {
         self.line.write_to(&mut self.wire, |head, data| asked.push((number, head, data)))?;
         if self.line.is_over() { Err(io::ErrorKind::ConnectionAborted.into()) } else { Ok(()) }
     }
@@ -301,8 +306,8 @@ mod tests {
     /// A client's end, and the disk's.
     fn client(ours: bool) -> (Box<dyn NbdWire>, Connection) {
         let (near, wire) = pair().unwrap();
-        near.without_waiting().unwrap();
-        wire.without_waiting().unwrap();
+        near.set_non_blocking().unwrap();
+        wire.set_non_blocking().unwrap();
         (near, Connection { wire, line: Transmission::new(export(), TransmissionTerms::default()), ours })
     }
 
@@ -324,8 +329,8 @@ mod tests {
 
     /// Hears what has come.
     fn turn(clients: &mut Clients) {
-        let (_, mut messages) = inbox().unwrap();
-        clients.wait(&mut messages, &Clock::start(), Some(Span::ZERO));
+        let (_, mut messages) = create_inbox().unwrap();
+        clients.wait_for_clients(&mut messages, &Clock::start(), Some(Span::ZERO));
     }
 
     #[test]
@@ -355,50 +360,50 @@ mod tests {
             asks(&mut *ends[at], 512);
         }
         turn(&mut clients);
-        assert_eq!(clients.asked().count(), 2);
+        assert_eq!(clients.take_requests().count(), 2);
         let (mut near, connection) = client(false);
         clients.add(connection, Instant::from_nanos(0));
         let book = clients.book.read();
         assert_eq!((book.gave_way, book.turned_away, is_left(&mut *near)), (1, 1, true));
-        assert!(!clients.give_way(), "our own stays, however silent");
+        assert!(!clients.drop_silent_client(), "our own stays, however silent");
     }
 
     #[test]
     fn clients_share_the_memory_and_give_it_back() {
         let mut clients = within(8);
-        clients.within(1 << 26);
+        clients.set_memory_limit(1 << 26);
         let (mut near, connection) = client(false);
         clients.add(connection, Instant::from_nanos(0));
-        let alone = clients.held();
+        let alone = clients.memory_bytes();
         asks(&mut *near, 1 << 20);
         turn(&mut clients);
-        assert!(clients.has_asked() && clients.held() >= alone + (1 << 20));
-        let asked: Vec<_> = clients.asked().collect();
-        assert!(!clients.has_asked());
-        assert!(clients.answer(asked[0].0).is_some() && clients.answer(asked[0].0 + 1).is_none());
+        assert!(clients.has_requests() && clients.memory_bytes() >= alone + (1 << 20));
+        let asked: Vec<_> = clients.take_requests().collect();
+        assert!(!clients.has_requests());
+        assert!(clients.client_to_answer(asked[0].0).is_some() && clients.client_to_answer(asked[0].0 + 1).is_none());
         drop(near);
         // It has left, and is to be answered; then there is nobody to be written to.
         turn(&mut clients);
-        assert!(clients.held() > 0);
+        assert!(clients.memory_bytes() > 0);
         turn(&mut clients);
-        assert_eq!(clients.held(), 0, "who hangs up has nothing any more");
-        assert!(clients.answer(asked[0].0).is_none());
+        assert_eq!(clients.memory_bytes(), 0, "who hangs up has nothing any more");
+        assert!(clients.client_to_answer(asked[0].0).is_none());
     }
 
     #[test]
     fn a_bell_that_rings_wakes_once_and_messages_come_in_order() {
-        let (inbox, mut messages) = inbox().unwrap();
+        let (inbox, mut messages) = create_inbox().unwrap();
         let mut clients = within(1);
         let clock = Clock::start();
-        assert!(!clients.wait(&mut messages, &clock, Some(Span::ZERO)) && messages.next().is_none());
+        assert!(!clients.wait_for_clients(&mut messages, &clock, Some(Span::ZERO)) && messages.try_receive().is_none());
         inbox.send(DiskMessage::Stop).unwrap();
         let (answer, _hears) = channel();
         inbox.send(DiskMessage::Crowded(answer)).unwrap();
-        assert!(clients.wait(&mut messages, &clock, None));
-        assert!(matches!(messages.next(), Some(DiskMessage::Stop)));
-        assert!(matches!(messages.next(), Some(DiskMessage::Crowded(_))) && messages.next().is_none());
-        assert!(!clients.wait(&mut messages, &clock, Some(Span::ZERO)), "it is quiet again");
+        assert!(clients.wait_for_clients(&mut messages, &clock, None));
+        assert!(matches!(messages.try_receive(), Some(DiskMessage::Stop)));
+        assert!(matches!(messages.try_receive(), Some(DiskMessage::Crowded(_))) && messages.try_receive().is_none());
+        assert!(!clients.wait_for_clients(&mut messages, &clock, Some(Span::ZERO)), "it is quiet again");
         inbox.send(DiskMessage::Stop).unwrap();
-        assert!(clients.wait(&mut messages, &clock, None), "and rings again");
+        assert!(clients.wait_for_clients(&mut messages, &clock, None), "and rings again");
     }
 }

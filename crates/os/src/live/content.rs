@@ -34,15 +34,15 @@ impl DiskContent {
     }
 
     /// Sets the drives that the array lacks at the beginning, a bit each.
-    pub fn without(mut self, lost: u64) -> DiskContent {
+    pub fn without_drives(mut self, lost: u64) -> DiskContent {
         self.gone = (0..u64::BITS).filter(|member| lost >> member & 1 == 1).collect();
         self
     }
 
     /// Keeps the history of this stack's array, if it survives the loss of a drive, to work out what a cut leaves then. To be called after
-    /// [`DiskContent::without`].
-    pub fn judged(mut self, stack: &Stack) -> DiskContent {
-        if served::may_lack(stack) {
+    /// [`DiskContent::without_drives`].
+    pub fn with_cut_history(mut self, stack: &Stack) -> DiskContent {
+        if served::can_lose_drive(stack) {
             let lost = self.gone.iter().fold(0, |lost, member| lost | 1 << member);
             self.remains = Some(ArrayHistory::new(stack, lost));
             self.bytes.keep_former(true);
@@ -50,27 +50,27 @@ impl DiskContent {
         self
     }
 
-    /// Limits the history for cuts to a quarter of so many bytes of memory. To be called after [`DiskContent::judged`].
-    pub fn within(mut self, bytes: u64) -> DiskContent {
+    /// Limits the history for cuts to a quarter of so many bytes of memory. To be called after [`DiskContent::with_cut_history`].
+    pub fn with_history_limit(mut self, bytes: u64) -> DiskContent {
         if let Some(remains) = &mut self.remains {
-            remains.within(bytes / 4);
+            remains.limit_bytes(bytes / 4);
         }
         self
     }
 
     /// Memory in use, including that of writes under way, in bytes.
-    pub fn held(&self) -> u64 {
-        self.bytes.held() + self.kept().unwrap_or(0)
+    pub fn memory_bytes(&self) -> u64 {
+        self.bytes.memory_bytes() + self.history_bytes().unwrap_or(0)
     }
 
     /// Upper bound of the memory for a write of `bytes` at `lba`; zeroes have no data (`bytes` is 0).
-    pub fn cost_of(&self, lba: u64, bytes: u64) -> u64 {
-        self.bytes.cost_of(lba, bytes) + self.kept().map_or(0, |_| bytes)
+    pub fn write_cost(&self, lba: u64, bytes: u64) -> u64 {
+        self.bytes.write_cost(lba, bytes) + self.history_bytes().map_or(0, |_| bytes)
     }
 
     /// Memory for such a write, without the pieces that exist already.
-    pub fn exact_cost_of(&self, lba: u64, bytes: u64) -> u64 {
-        self.bytes.exact_cost_of(lba, bytes) + self.kept().map_or(0, |_| bytes)
+    pub fn exact_write_cost(&self, lba: u64, bytes: u64) -> u64 {
+        self.bytes.exact_write_cost(lba, bytes) + self.history_bytes().map_or(0, |_| bytes)
     }
 
     /// The bytes.
@@ -79,28 +79,28 @@ impl DiskContent {
     }
 
     /// Drives that are lost, or not rebuilt and flushed yet.
-    pub fn gone(&self) -> &BTreeSet<u32> {
+    pub fn missing_drives(&self) -> &BTreeSet<u32> {
         &self.gone
     }
 
     /// Size of the history for cuts, in bytes; `None` without one.
-    pub fn kept(&self) -> Option<u64> {
-        self.remains.as_ref().map(ArrayHistory::size)
+    pub fn history_bytes(&self) -> Option<u64> {
+        self.remains.as_ref().map(ArrayHistory::history_bytes)
     }
 
     /// Records a request that the disk took, with the data of a write.
-    pub fn taken(&mut self, now: Instant, request: &Request, data: Option<WriteData>) {
+    pub fn record_request(&mut self, now: Instant, request: &Request, data: Option<WriteData>) {
         if let Some(remains) = &mut self.remains {
-            remains.taken(now, request, data.as_ref());
+            remains.record_request(now, request, data.as_ref());
         }
         if let Some(data) = data {
-            self.bytes.accept(request, data);
+            self.bytes.accept_write(request, data);
         }
-        self.forget_former();
+        self.drop_stale_former();
     }
 
     /// Applies all landings of an instant.
-    pub fn landed(&mut self, landings: &[Landing]) -> io::Result<()> {
+    pub fn apply_landings(&mut self, landings: &[Landing]) -> io::Result<()> {
         for landing in landings {
             match landing.kind {
                 LandingKind::Gone => {
@@ -113,84 +113,84 @@ impl DiskContent {
                 _ => {}
             }
             if let Some(remains) = &mut self.remains {
-                remains.landed(landing);
+                remains.record_landing(landing);
             }
         }
-        self.forget_former();
+        self.drop_stale_former();
         // The other drives have what a lost one had not written yet.
         let counts = |it: &&Landing| it.kind == LandingKind::Landed || !self.gone.contains(&it.member);
-        landings.iter().filter(counts).try_for_each(|landing| self.bytes.land(landing))
+        landings.iter().filter(counts).try_for_each(|landing| self.bytes.apply_landing(landing))
     }
 
     /// Records the end of a request, when `last` was the last stamp given.
-    pub fn over(&mut self, request: &Request, completion: &Completion, last: u64) -> io::Result<()> {
+    pub fn record_completion(&mut self, request: &Request, completion: &Completion, last: u64) -> io::Result<()> {
         match (request.op, completion.status) {
-            (Op::Write, Status::Done) => self.bytes.done(request.stamp, last),
-            (Op::Write, _) => self.bytes.forget(request.stamp),
-            (Op::Flush, Status::Done) => self.settle(request.stamp)?,
+            (Op::Write, Status::Done) => self.bytes.mark_done(request.stamp, last),
+            (Op::Write, _) => self.bytes.drop_failed_write(request.stamp),
+            (Op::Flush, Status::Done) => self.apply_flush(request.stamp)?,
             _ => {}
         }
         if let Some(remains) = &mut self.remains
-            && remains.over(request, completion)
-            && self.bytes.at_risk() == 0
+            && remains.record_completion(request, completion)
+            && self.bytes.bytes_at_risk() == 0
         {
-            remains.begin();
+            remains.begin_anew();
             self.bytes.keep_former(true);
         }
-        self.forget_former();
+        self.drop_stale_former();
         Ok(())
     }
 
     /// Records a changed setting, after the landings of that instant.
-    pub fn changed(&mut self, now: Instant, key: &str, value: &str) {
+    pub fn record_setting(&mut self, now: Instant, key: &str, value: &str) {
         if let Some(remains) = &mut self.remains {
-            remains.changed(now, key, value);
+            remains.record_setting(now, key, value);
         }
     }
 
     /// Applies a flush of this stamp that is over. In an array without a drive no landings tell what it covers; a rebuilt drive is as
     /// others from its first flush on.
-    pub fn settle(&mut self, flush: u64) -> io::Result<()> {
+    pub fn apply_flush(&mut self, flush: u64) -> io::Result<()> {
         if self.gone.is_empty() {
             return Ok(());
         }
         for member in std::mem::take(&mut self.whole) {
             self.gone.remove(&member);
         }
-        self.bytes.settle(flush)
+        self.bytes.apply_flush(flush)
     }
 
     /// Drops the former content if the history was given up, without which it is of no use.
-    fn forget_former(&mut self) {
+    fn drop_stale_former(&mut self) {
         if self.bytes.keeps_former() && !self.remains.as_ref().is_some_and(ArrayHistory::is_kept) {
             self.bytes.keep_former(false);
         }
     }
 
     /// Why it is not known what a cut leaves; `None` if it is.
-    pub fn refusal(&self) -> Option<&str> {
+    pub fn cut_refusal(&self) -> Option<&str> {
         match &self.remains {
             _ if self.gone.is_empty() => None,
             None => Some(UNKNOWN),
-            Some(remains) => remains.refusal(),
+            Some(remains) => remains.cut_refusal(),
         }
     }
 
     /// Applies a power cut at `at`, after the landings of the writes under way.
-    pub fn cut(&mut self, at: Instant) -> io::Result<()> {
+    pub fn apply_cut(&mut self, at: Instant) -> io::Result<()> {
         let Some(remains) = &mut self.remains else {
-            self.bytes.cut();
+            self.bytes.apply_cut();
             return Ok(());
         };
-        let done = match remains.left(at) {
+        let done = match remains.cut_remains(at) {
             None => {
-                self.bytes.cut();
+                self.bytes.apply_cut();
                 Ok(())
             }
-            Some(Ok((left, history))) => self.bytes.leave(&left, history),
+            Some(Ok((left, history))) => self.bytes.apply_remains(&left, history),
             Some(Err(why)) => Err(io::Error::other(why)),
         };
-        remains.cut();
+        remains.record_cut();
         self.bytes.keep_former(remains.is_kept());
         done
     }

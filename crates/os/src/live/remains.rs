@@ -68,7 +68,7 @@ impl ArrayHistory {
     pub fn new(stack: &Stack, lost: u64) -> ArrayHistory {
         let mut remains = ArrayHistory {
             stack: stack.clone(),
-            trusted: served::is_trusted(stack),
+            trusted: served::is_flush_trusted(stack),
             history: Ok(History::default()),
             size: 0,
             most: MOST,
@@ -84,16 +84,16 @@ impl ArrayHistory {
             flushes: BTreeMap::new(),
             last: 0,
         };
-        remains.begin();
+        remains.begin_anew();
         remains
     }
 
     /// Begins anew: all finished writes are on the media, and of the past only the settings matter.
-    pub fn begin(&mut self) {
+    pub fn begin_anew(&mut self) {
         self.history = Ok(History { events: self.settings.clone(), ..History::default() });
         (self.at_first, self.lacked, self.by_itself, self.size) = (self.lost, self.lost != 0, 0, 0);
         self.written.clear();
-        self.ask();
+        self.update_refusal();
     }
 
     /// Whether the history goes on.
@@ -102,32 +102,32 @@ impl ArrayHistory {
     }
 
     /// Limits the history to so many bytes; beyond them it is given up.
-    pub fn within(&mut self, bytes: u64) {
+    pub fn limit_bytes(&mut self, bytes: u64) {
         self.most = self.most.min(bytes);
     }
 
     /// Bytes of the history.
-    pub fn size(&self) -> u64 {
+    pub fn history_bytes(&self) -> u64 {
         self.size
     }
 
     /// Determines whether a cut can be judged; settings and losses alone decide.
-    fn ask(&mut self) {
+    fn update_refusal(&mut self) {
         let Ok(history) = &self.history else { return };
         let changed = |event: &&HistoryEvent| matches!(event, HistoryEvent::Changed(..));
         let events = history.events.iter().filter(changed).cloned().collect();
         let settings = History { events, ..History::default() };
-        self.refused = served::left(&self.stack, &settings, self.at_first, Instant::ZERO).err();
+        self.refused = served::remains_after_cut(&self.stack, &settings, self.at_first, Instant::ZERO).err();
     }
 
-    fn note(&mut self, event: HistoryEvent) {
-        self.grow(size_of::<HistoryEvent>() as u64);
+    fn push_event(&mut self, event: HistoryEvent) {
+        self.add_bytes(size_of::<HistoryEvent>() as u64);
         if let Ok(history) = &mut self.history {
             history.events.push(event);
         }
     }
 
-    fn grow(&mut self, bytes: u64) {
+    fn add_bytes(&mut self, bytes: u64) {
         if self.is_kept() {
             self.size += bytes;
             if self.size > self.most {
@@ -137,25 +137,25 @@ impl ArrayHistory {
     }
 
     /// Records a request that the disk took, with the data of a write.
-    pub fn taken(&mut self, at: Instant, request: &Request, data: Option<&WriteData>) {
+    pub fn record_request(&mut self, at: Instant, request: &Request, data: Option<&WriteData>) {
         match request.op {
             Op::Write => {
                 self.last = request.stamp;
                 self.writes.insert(request.stamp);
-                self.written.extend(stretches(request.lba, request.end()));
+                self.written.extend(touched_stretches(request.lba, request.end()));
             }
             Op::Flush => drop(self.flushes.insert(request.stamp, !self.writes.is_empty())),
             // Other requests leave nothing on a medium.
             _ => return,
         }
-        self.grow(size_of::<HistoryEvent>() as u64 + data.map_or(0, WriteData::kept));
+        self.add_bytes(size_of::<HistoryEvent>() as u64 + data.map_or(0, WriteData::memory_bytes));
         if let Ok(history) = &mut self.history {
-            history.taken(at, request, data);
+            history.record_request(at, request, data);
         }
     }
 
     /// Records a landing, or a drive lost or rebuilt.
-    pub fn landed(&mut self, landing: &Landing) {
+    pub fn record_landing(&mut self, landing: &Landing) {
         let drive = 1 << landing.member;
         match landing.kind {
             LandingKind::Gone => {
@@ -167,21 +167,21 @@ impl ArrayHistory {
             }
             _ => {}
         }
-        if !self.brings_nothing(landing) {
-            self.note(HistoryEvent::Landed(*landing));
+        if !self.changes_nothing(landing) {
+            self.push_event(HistoryEvent::Landed(*landing));
         }
     }
 
     /// Whether a rebuild only wrote what lay there when the history began; for a whole drive these would be most landings.
-    fn brings_nothing(&self, landing: &Landing) -> bool {
+    fn changes_nothing(&self, landing: &Landing) -> bool {
         let moves = matches!(landing.kind, LandingKind::Taken | LandingKind::Landed);
         let rebuilt = matches!(landing.role, MemberRole::RebuiltCopy(_));
-        let mut all = stretches(landing.lba, landing.end());
+        let mut all = touched_stretches(landing.lba, landing.end());
         moves && rebuilt && all.all(|stretch| !self.written.contains(&stretch))
     }
 
     /// Records the end of a request. True if all finished writes are on the media, and the history may begin anew.
-    pub fn over(&mut self, request: &Request, completion: &Completion) -> bool {
+    pub fn record_completion(&mut self, request: &Request, completion: &Completion) -> bool {
         let is_known = match request.op {
             Op::Write => self.writes.remove(&request.stamp),
             Op::Flush => self.flushes.contains_key(&request.stamp),
@@ -191,15 +191,15 @@ impl ArrayHistory {
             // A cut came between.
             return false;
         }
-        self.note(HistoryEvent::Over(*request, *completion));
+        self.push_event(HistoryEvent::Over(*request, *completion));
         let beside = request.op != Op::Flush || self.flushes.remove(&request.stamp) == Some(true);
         let all = !beside && completion.status == Status::Done && self.last < request.stamp;
         all && self.trusted && self.rebuilding == 0
     }
 
     /// Records a changed setting.
-    pub fn changed(&mut self, at: Instant, key: &str, value: &str) {
-        match (member(key, value), key) {
+    pub fn record_setting(&mut self, at: Instant, key: &str, value: &str) {
+        match (changed_member(key, value), key) {
             (Some(drive), "array.replace") => self.rebuilding |= self.lost & drive,
             (Some(drive), _) => {
                 (self.lost, self.rebuilding, self.lacked) = (self.lost | drive, self.rebuilding & !drive, true);
@@ -210,12 +210,12 @@ impl ArrayHistory {
                 self.settings.push(HistoryEvent::Changed(at, key.to_owned(), value.to_owned()));
             }
         }
-        self.note(HistoryEvent::Changed(at, key.to_owned(), value.to_owned()));
-        self.ask();
+        self.push_event(HistoryEvent::Changed(at, key.to_owned(), value.to_owned()));
+        self.update_refusal();
     }
 
     /// Why it is not known what a cut leaves; `None` if it is.
-    pub fn refusal(&self) -> Option<&str> {
+    pub fn cut_refusal(&self) -> Option<&str> {
         match &self.history {
             Err(why) => Some(why),
             Ok(_) if self.by_itself != 0 => {
@@ -227,16 +227,16 @@ impl ArrayHistory {
 
     /// Returns what the cut at `at` leaves, with its history; `None` if no drive was lost, or if it is not known. The landings of the cut
     /// have been told.
-    pub fn left(&self, at: Instant) -> Option<Result<(CutRemains, &History), String>> {
-        let history = self.history.as_ref().ok().filter(|_| self.lacked && self.refusal().is_none())?;
-        Some(served::left(&self.stack, history, self.at_first, at).map(|left| (left, history)))
+    pub fn cut_remains(&self, at: Instant) -> Option<Result<(CutRemains, &History), String>> {
+        let history = self.history.as_ref().ok().filter(|_| self.lacked && self.cut_refusal().is_none())?;
+        Some(served::remains_after_cut(&self.stack, history, self.at_first, at).map(|left| (left, history)))
     }
 
     /// Records a power cut: nothing is under way.
-    pub fn cut(&mut self) {
+    pub fn record_cut(&mut self) {
         self.writes.clear();
         self.flushes.clear();
-        self.begin();
+        self.begin_anew();
         if self.rebuilding != 0 {
             self.history = Err(HALF);
         }
@@ -244,12 +244,12 @@ impl ArrayHistory {
 }
 
 /// Returns the stretches that these sectors lie in.
-fn stretches(lba: u64, end: u64) -> impl Iterator<Item = u64> {
+fn touched_stretches(lba: u64, end: u64) -> impl Iterator<Item = u64> {
     lba / STRETCH..end.div_ceil(STRETCH)
 }
 
 /// Returns the drive, as a bit, that this change removes from an array or adds to it; `None` for another change.
-fn member(key: &str, value: &str) -> Option<u64> {
+fn changed_member(key: &str, value: &str) -> Option<u64> {
     matches!(key, "array.lose" | "array.replace").then(|| value.parse().map_or(0, |member: u32| 1 << member))
 }
 
@@ -265,8 +265,8 @@ mod tests {
 
     /// A mirror of two drives that cache writes, and may complete flushes too early.
     fn mirror(early_flush: bool) -> Stack {
-        let mut stack =
-            Stack::bare(SmallDrive::default().buffered(4, 64).write_back(2).profile()).under(Layer::Array(ArraySpec {
+        let mut stack = Stack::bare(SmallDrive::default().with_buffer(4, 64).with_write_back(2).profile()).with_layer(
+            Layer::Array(ArraySpec {
                 members: 2,
                 shares: vec![VolumeShare { level: RaidLevel::Raid1, permille: 1000 }],
                 chunk: 16,
@@ -278,7 +278,8 @@ mod tests {
                 rebuild_run: 128,
                 lost: 0,
                 bitmap: None,
-            }));
+            }),
+        );
         stack.profile.faults.early_flush = early_flush;
         stack
     }
@@ -296,7 +297,7 @@ mod tests {
             let sectors = if op == Op::Write { 8 } else { 0 };
             let request = Request { tag, unit, origin, op, flags, lba, sectors, stamp };
             let data = WriteData::from(vec![0; 4096]);
-            self.0.taken(Instant::ZERO, &request, (op == Op::Write).then_some(&data));
+            self.0.record_request(Instant::ZERO, &request, (op == Op::Write).then_some(&data));
             request
         }
 
@@ -304,20 +305,22 @@ mod tests {
         fn end(&mut self, request: &Request) -> bool {
             let (tag, status, at) = (0, Status::Done, Instant::ZERO);
             let (parts, effort) = (Parts::default(), Effort::default());
-            let all = self.0.over(request, &Completion { tag, status, submitted: at, finished: at, parts, effort });
+            let all = self
+                .0
+                .record_completion(request, &Completion { tag, status, submitted: at, finished: at, parts, effort });
             if all {
-                self.0.begin();
+                self.0.begin_anew();
             }
             all
         }
 
         fn tell(&mut self, member: u32, kind: LandingKind) {
             let landing = Landing::new((0, 0), 0, (Instant::ZERO, Instant::ZERO), kind);
-            self.0.landed(&Landing { member, ..landing });
+            self.0.record_landing(&Landing { member, ..landing });
         }
 
         fn set(&mut self, key: &str, member: u32) {
-            self.0.changed(Instant::ZERO, key, &member.to_string());
+            self.0.record_setting(Instant::ZERO, key, &member.to_string());
         }
 
         fn lose(&mut self, member: u32) {
@@ -327,7 +330,7 @@ mod tests {
 
         /// The drives that were lost when its history began, and the events since; nothing where a cut is not judged.
         fn left(&self) -> Option<(u64, u64)> {
-            let (_, history) = self.0.left(Instant::ZERO)?.unwrap();
+            let (_, history) = self.0.cut_remains(Instant::ZERO)?.unwrap();
             Some((self.0.at_first, history.events.len() as u64))
         }
     }
@@ -344,7 +347,7 @@ mod tests {
         assert_eq!(disk.left(), Some((0, 10)));
         let flush = disk.take(Op::Flush);
         assert!(disk.end(&flush));
-        assert_eq!((disk.left(), disk.0.size()), (Some((2, 0)), 0));
+        assert_eq!((disk.left(), disk.0.history_bytes()), (Some((2, 0)), 0));
         disk.take(Op::Read);
         assert_eq!(disk.left(), Some((2, 0)), "reads leave nothing");
     }
@@ -354,12 +357,12 @@ mod tests {
         for changed in [false, true] {
             let mut disk = Disk::new(changed);
             if changed {
-                disk.0.changed(Instant::ZERO, "driver.flush", "drop");
+                disk.0.record_setting(Instant::ZERO, "driver.flush", "drop");
             }
             disk.lose(0);
             let flush = disk.take(Op::Flush);
             assert!(!disk.end(&flush));
-            disk.0.cut();
+            disk.0.record_cut();
             // What was set stays set.
             assert_eq!(disk.left(), Some((1, u64::from(changed))));
             assert!(!disk.end(&flush), "it was under way when the power failed");
@@ -374,13 +377,13 @@ mod tests {
         let flush = disk.take(Op::Flush);
         assert!(!disk.end(&flush), "a drive is being rebuilt");
         assert!(disk.left().is_some());
-        disk.0.cut();
-        assert!(disk.left().is_none() && disk.0.refusal().unwrap().contains("being rebuilt"));
+        disk.0.record_cut();
+        assert!(disk.left().is_none() && disk.0.cut_refusal().unwrap().contains("being rebuilt"));
         disk.tell(0, LandingKind::Whole);
         assert!(disk.left().is_none());
         let flush = disk.take(Op::Flush);
         assert!(disk.end(&flush));
-        assert_eq!((disk.0.refusal(), disk.left()), (None, None), "it is whole");
+        assert_eq!((disk.0.cut_refusal(), disk.left()), (None, None), "it is whole");
         disk.lose(1);
         assert_eq!(disk.left(), Some((0, 2)));
     }
@@ -390,16 +393,16 @@ mod tests {
         let mut disk = Disk::new(true);
         disk.take(Op::Write);
         disk.lose(0);
-        let before = disk.0.size();
+        let before = disk.0.history_bytes();
         let rebuilt = |lba| {
             let landing = Landing::new((lba, 128), 0, (Instant::ZERO, Instant::ZERO), LandingKind::Landed);
             Landing { role: MemberRole::RebuiltCopy(0), ..landing }
         };
-        disk.0.landed(&rebuilt(STRETCH));
-        assert_eq!(disk.0.size(), before);
-        disk.0.landed(&rebuilt(STRETCH - 128));
-        disk.0.landed(&Landing { role: MemberRole::RebuiltParity(0), ..rebuilt(STRETCH) });
-        assert_eq!(disk.0.size(), before + 2 * size_of::<HistoryEvent>() as u64);
+        disk.0.record_landing(&rebuilt(STRETCH));
+        assert_eq!(disk.0.history_bytes(), before);
+        disk.0.record_landing(&rebuilt(STRETCH - 128));
+        disk.0.record_landing(&Landing { role: MemberRole::RebuiltParity(0), ..rebuilt(STRETCH) });
+        assert_eq!(disk.0.history_bytes(), before + 2 * size_of::<HistoryEvent>() as u64);
     }
 
     #[test]
@@ -410,14 +413,14 @@ mod tests {
             disk.take(Op::Write);
         }
         disk.lose(0);
-        assert!(disk.left().is_none() && disk.0.refusal().unwrap().contains("1 GiB"));
-        disk.0.cut();
+        assert!(disk.left().is_none() && disk.0.cut_refusal().unwrap().contains("1 GiB"));
+        disk.0.record_cut();
         assert_eq!(disk.left(), Some((1, 0)));
         disk.lose(1);
-        assert!(disk.left().is_none() && disk.0.refusal().unwrap().contains("too many drives"));
+        assert!(disk.left().is_none() && disk.0.cut_refusal().unwrap().contains("too many drives"));
         let mut disk = Disk::new(true);
         disk.tell(1, LandingKind::Gone);
-        assert!(disk.left().is_none() && disk.0.refusal().unwrap().contains("by itself"));
+        assert!(disk.left().is_none() && disk.0.cut_refusal().unwrap().contains("by itself"));
         let flush = disk.take(Op::Flush);
         assert!(disk.end(&flush));
         assert_eq!(disk.left(), Some((2, 0)));

@@ -43,8 +43,8 @@ impl Default for MemoryRoom {
 
 impl MemoryRoom {
     /// Divides `limit` bytes, of which the program has taken some already, for so many clients. An error says what is needed.
-    pub fn within(limit: u64, clients: usize) -> Result<MemoryRoom, String> {
-        let program = resident().unwrap_or(PROGRAM) + BESIDE;
+    pub fn divide_limit(limit: u64, clients: usize) -> Result<MemoryRoom, String> {
+        let program = resident_bytes().unwrap_or(PROGRAM) + BESIDE;
         let theirs = CLIENTS + clients as u64 * EACH;
         let least = program + theirs + CONTENTS;
         if limit < least {
@@ -59,13 +59,13 @@ impl MemoryRoom {
     }
 
     /// Requests that a kernel's file system may have here at once.
-    pub fn callers(&self) -> u16 {
+    pub fn max_callers(&self) -> u16 {
         (self.clients / CALL).clamp(CALLERS.0, CALLERS.1) as u16
     }
 }
 
 /// Bytes of memory that this program has now, if the system tells.
-pub fn resident() -> Option<u64> {
+pub fn resident_bytes() -> Option<u64> {
     #[cfg(target_os = "linux")]
     {
         let status = std::fs::read_to_string("/proc/self/status").ok()?;
@@ -82,9 +82,9 @@ mod tests {
 
     #[test]
     fn what_is_too_little_is_refused_and_all_of_the_rest_parted() {
-        assert!(MemoryRoom::within(64 << 20, 256).unwrap_err().contains("m or more"));
-        let room = MemoryRoom::within(4 << 30, 256).unwrap();
+        assert!(MemoryRoom::divide_limit(64 << 20, 256).unwrap_err().contains("m or more"));
+        let room = MemoryRoom::divide_limit(4 << 30, 256).unwrap();
         assert!(room.clients + room.contents < room.limit && room.clients > 900 << 20);
-        assert_eq!((room.callers(), MemoryRoom { clients: CLIENTS, ..room }.callers()), (512, 40));
+        assert_eq!((room.max_callers(), MemoryRoom { clients: CLIENTS, ..room }.max_callers()), (512, 40));
     }
 }

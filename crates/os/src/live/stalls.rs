@@ -42,7 +42,7 @@ impl StallWatch {
     }
 
     /// Stalls seen until now.
-    pub fn so_far(&self) -> Stalls {
+    pub fn stalls_so_far(&self) -> Stalls {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 

@@ -1,7 +1,7 @@
 //! Latencies of the transports of a disk at work besides the model's, measured at both ends if possible.
 //!
 //! A client's end cannot be seen from here, so a client of our own sends requests over the same kind of connection all the while
-//! (`probe`): to the disk's thread and back, past the model. For a kernel's disk on the file the kernel reports how long requests
+//! (`start_probe`): to the disk's thread and back, past the model. For a kernel's disk on the file the kernel reports how long requests
 //! took ([`DoorLatencies::device`]); a run in this program that is the only client reports that of all of its own
 //! ([`DoorLatencies::client`]). Only measurements taken while others are answered count: a machine that sleeps wakes up late.
 
@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use seekwise_run::receipt::ways::{Door, DoorLatencies};
+use seekwise_run::receipt::ways::{TransportKind, TransportLatencies};
 
 use crate::clock::Clock;
 
@@ -20,16 +20,16 @@ const EVERY: Duration = Duration::from_millis(25);
 
 /// Shared latencies.
 #[derive(Clone, Debug, Default)]
-pub struct DoorRecorder(Arc<Mutex<DoorLatencies>>);
+pub struct DoorRecorder(Arc<Mutex<TransportLatencies>>);
 
 impl DoorRecorder {
     /// Changes the latencies.
-    pub fn write<T>(&self, change: impl FnOnce(&mut DoorLatencies) -> T) -> T {
+    pub fn write<T>(&self, change: impl FnOnce(&mut TransportLatencies) -> T) -> T {
         change(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Reads the latencies.
-    pub fn read(&self) -> DoorLatencies {
+    pub fn read(&self) -> TransportLatencies {
         self.write(|ways| ways.clone())
     }
 }
@@ -42,18 +42,18 @@ pub struct DoorProbe {
 
 impl DoorProbe {
     /// Probes the transport `door`: each `go` is a round trip, and its error ends the probe.
-    pub fn begin(
+    pub fn start_probe(
         measured: DoorRecorder,
-        door: Door,
+        door: TransportKind,
         mut go: impl FnMut() -> io::Result<()> + Send + 'static,
     ) -> DoorProbe {
         let (clock, mut before) = (Clock::start(), 0);
-        DoorProbe::every(EVERY, move || {
+        DoorProbe::call_every(EVERY, move || {
             let from = clock.now();
             let gone = go();
             let took = clock.now().since(from);
             measured.write(|ways| {
-                let way = ways.of(door);
+                let way = ways.transport_mut(door);
                 let answered = way.modelled.count();
                 if gone.is_ok() && answered > before {
                     way.path.add(took);
@@ -65,7 +65,7 @@ impl DoorProbe {
     }
 
     /// Calls `goes_on` after such pauses, until it answers false.
-    pub(crate) fn every(pause: Duration, mut goes_on: impl FnMut() -> bool + Send + 'static) -> DoorProbe {
+    pub(crate) fn call_every(pause: Duration, mut goes_on: impl FnMut() -> bool + Send + 'static) -> DoorProbe {
         let (end, ended) = channel();
         let going =
             thread::spawn(move || while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) && goes_on() {});
@@ -84,7 +84,7 @@ impl Drop for DoorProbe {
 
 /// Makes a round trip to a disk over a connection that has agreed upon its export: an invalid request is refused before the model
 /// hears of it, and answered as all are.
-pub fn there_and_back(wire: &mut (impl io::Read + io::Write)) -> io::Result<()> {
+pub fn make_round_trip(wire: &mut (impl io::Read + io::Write)) -> io::Result<()> {
     use crate::nbd::wire::{HEAD, REQUEST};
     // A flush of a range, which is invalid.
     let mut head = [0; HEAD];

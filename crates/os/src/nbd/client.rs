@@ -1,5 +1,5 @@
 //! Any export as a device, for jobs whose place is `nbd:` or `live:`. One thread: requests go out and replies come in without
-//! waiting for either ([`NbdClient::wait`] waits), so a server that stops reading cannot lock us up.
+//! waiting for either ([`NbdClient::wait_for_event`] waits), so a server that stops reading cannot lock us up.
 //!
 //! Replies are simple ones. Writes carry the request's stamp, again and again.
 //!
@@ -21,7 +21,7 @@ use seekwise_model::time::{Instant, Span};
 use super::NbdWire;
 use super::wire::{self, WireReader, answer, can, error, info, option};
 use crate::clock::{AWAKE, Clock, give_up_precedence};
-use crate::real_time::{TimedDevice, uncontrolled};
+use crate::real_time::{TimedDevice, answer_control};
 use seekwise_run::outcome::RunError;
 use seekwise_run::receipt::Receipt;
 use seekwise_run::receipt::ways::RequestTotals;
@@ -52,7 +52,7 @@ const PIECE: usize = 256 << 10;
 
 /// Properties that an export reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Offer {
+struct ExportOffer {
     bytes: u64,
     flags: u16,
     smallest: u32,
@@ -61,7 +61,7 @@ struct Offer {
 }
 
 /// A request in flight.
-struct Flying {
+struct NbdRequest {
     tag: u32,
     submitted: Instant,
     /// Bytes of data in its reply.
@@ -73,9 +73,9 @@ struct Flying {
 /// A client of an export.
 pub struct NbdClient {
     wire: Box<dyn NbdWire>,
-    offer: Offer,
+    offer: ExportOffer,
     /// Requests in flight, by cookie.
-    flying: BTreeMap<u64, Flying>,
+    flying: BTreeMap<u64, NbdRequest>,
     cookie: u64,
     /// Bytes to be sent, and how many of them are.
     out: Vec<u8>,
@@ -99,17 +99,17 @@ pub struct NbdClient {
 }
 
 /// A connection whose reads wait, but no longer than until an instant.
-struct Patient<'a> {
+struct DeadlineWire<'a> {
     wire: &'a mut dyn NbdWire,
     clock: Clock,
     until: Instant,
 }
 
-impl Read for Patient<'_> {
+impl Read for DeadlineWire<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         let left = self.until.saturating_since(self.clock.now());
         let mut ways = [PollFd::from_borrowed_fd(self.wire.as_fd(), PollFlags::IN)];
-        match poll(&mut ways, Some(&timespec(left))) {
+        match poll(&mut ways, Some(&to_timespec(left))) {
             Ok(0) => Err(io::Error::new(ErrorKind::TimedOut, "it has not said what it is within 30 s")),
             Err(rustix::io::Errno::INTR) => Err(ErrorKind::Interrupted.into()),
             _ => self.wire.read(into),
@@ -117,7 +117,7 @@ impl Read for Patient<'_> {
     }
 }
 
-impl Write for Patient<'_> {
+impl Write for DeadlineWire<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.wire.write(bytes)
     }
@@ -126,7 +126,7 @@ impl Write for Patient<'_> {
     }
 }
 
-fn timespec(span: Span) -> Timespec {
+fn to_timespec(span: Span) -> Timespec {
     Timespec { tv_sec: (span.nanos() / 1_000_000_000) as i64, tv_nsec: (span.nanos() % 1_000_000_000) as _ }
 }
 
@@ -137,8 +137,8 @@ impl NbdClient {
     /// Negotiates with a server for the export `name`.
     pub fn connect(mut wire: Box<dyn NbdWire>, name: &str) -> io::Result<NbdClient> {
         let clock = Clock::start();
-        let offer = negotiate(&mut Patient { wire: &mut *wire, clock, until: clock.now() + AGREES }, name)?;
-        wire.without_waiting()?;
+        let offer = negotiate_export(&mut DeadlineWire { wire: &mut *wire, clock, until: clock.now() + AGREES }, name)?;
+        wire.set_non_blocking()?;
         Ok(NbdClient {
             wire,
             offer,
@@ -160,13 +160,13 @@ impl NbdClient {
     }
 
     /// Sets `ending`, which is called with the totals of reads and writes when the run is over.
-    pub fn and_then(self, ending: impl FnOnce(RequestTotals) -> io::Result<Receipt> + 'static) -> NbdClient {
+    pub fn with_ending(self, ending: impl FnOnce(RequestTotals) -> io::Result<Receipt> + 'static) -> NbdClient {
         NbdClient { ending: Some(Box::new(ending)), ..self }
     }
 
     /// Limits of the export, as a device.
     pub fn limits(&self) -> Limits {
-        let Offer { bytes, flags, smallest, preferred, largest } = self.offer;
+        let ExportOffer { bytes, flags, smallest, preferred, largest } = self.offer;
         let logical = smallest.max(SECTOR as u32);
         Limits {
             sectors: bytes / SECTOR,
@@ -182,22 +182,22 @@ impl NbdClient {
     }
 
     /// Ends the connection if sending or receiving failed, and aborts the requests in flight.
-    fn survive(&mut self, result: io::Result<()>) {
+    fn end_on_error(&mut self, result: io::Result<()>) {
         if result.is_err() {
             self.gone = true;
             for (_, flying) in std::mem::take(&mut self.flying) {
-                self.answer(flying, Status::Aborted);
+                self.complete_request(flying, Status::Aborted);
             }
         }
     }
 
     /// Time left for the oldest request in flight; `None` without one.
-    fn patience(&self, clock: &Clock) -> Option<Span> {
+    fn time_left(&self, clock: &Clock) -> Option<Span> {
         let first = self.flying.values().next()?;
         Some((first.submitted + SILENCE).saturating_since(clock.now()))
     }
 
-    fn send(&mut self) -> io::Result<()> {
+    fn send_output(&mut self) -> io::Result<()> {
         while self.sent < self.out.len() {
             match self.wire.write(&self.out[self.sent..]) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
@@ -212,11 +212,11 @@ impl NbdClient {
         Ok(())
     }
 
-    fn receive(&mut self) -> io::Result<()> {
+    fn receive_replies(&mut self) -> io::Result<()> {
         loop {
             match self.wire.read(&mut self.piece) {
                 Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
-                Ok(bytes) => self.take(bytes)?,
+                Ok(bytes) => self.take_replies(bytes)?,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
@@ -225,7 +225,7 @@ impl NbdClient {
     }
 
     /// Takes the replies in the first `bytes` of the piece.
-    fn take(&mut self, bytes: usize) -> io::Result<()> {
+    fn take_replies(&mut self, bytes: usize) -> io::Result<()> {
         /// Bytes of a simple reply's head.
         const HEAD: usize = 16;
         let mut at = 0;
@@ -239,7 +239,7 @@ impl NbdClient {
                     }
                     self.reading = None;
                     let flying = self.flying.remove(&cookie).expect("it was looked up when its head came");
-                    self.answer(flying, status(error));
+                    self.complete_request(flying, completion_status(error));
                 }
                 None => {
                     let more = (HEAD - self.head.len()).min(bytes - at);
@@ -249,7 +249,7 @@ impl NbdClient {
                         return Ok(());
                     }
                     let mut reader = WireReader(&self.head);
-                    let (magic, error, cookie) = (reader.u32(), reader.u32(), reader.u64());
+                    let (magic, error, cookie) = (reader.read_u32(), reader.read_u32(), reader.read_u64());
                     let (Some(wire::SIMPLE_REPLY), Some(error), Some(cookie)) = (magic, error, cookie) else {
                         return Err(ErrorKind::InvalidData.into());
                     };
@@ -263,8 +263,8 @@ impl NbdClient {
         Ok(())
     }
 
-    fn answer(&mut self, flying: Flying, status: Status) {
-        let Flying { tag, submitted, moves, .. } = flying;
+    fn complete_request(&mut self, flying: NbdRequest, status: Status) {
+        let NbdRequest { tag, submitted, moves, .. } = flying;
         let (finished, mut parts) = (self.now, Parts::default());
         if moves && status == Status::Done {
             self.counted.requests += 1;
@@ -276,7 +276,7 @@ impl NbdClient {
     }
 
     /// Appends a request to the bytes to be sent.
-    fn put(&mut self, command: u16, flags: u16, request: &Request) {
+    fn push_request(&mut self, command: u16, flags: u16, request: &Request) {
         let (offset, length) = match request.op {
             Op::Flush => (0, 0),
             _ => (request.lba * SECTOR, request.sectors * SECTOR as u32),
@@ -295,7 +295,7 @@ impl NbdClient {
 }
 
 impl TimedDevice for NbdClient {
-    fn wait(&mut self, clock: &Clock, until: Option<Instant>) -> Result<(), EngineError> {
+    fn wait_for_event(&mut self, clock: &Clock, until: Option<Instant>) -> Result<(), EngineError> {
         if until.is_none() && self.flying.is_empty() {
             return Err(EngineError::Silent(self.now));
         }
@@ -306,13 +306,13 @@ impl TimedDevice for NbdClient {
             }
             // The last part is waited for awake.
             let sleeps = left.map(|left| left.saturating_sub(AWAKE));
-            let patience = self.patience(clock);
+            let patience = self.time_left(clock);
             if patience == Some(Span::ZERO) {
                 self.silent = true;
-                self.survive(Err(ErrorKind::TimedOut.into()));
+                self.end_on_error(Err(ErrorKind::TimedOut.into()));
                 return Ok(());
             }
-            let sleeps = sleeps.into_iter().chain(patience).min().map(timespec);
+            let sleeps = sleeps.into_iter().chain(patience).min().map(to_timespec);
             let wanted = if self.sent < self.out.len() { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
             // A connection that has ended always counts as ready, though nothing comes from it.
             let wire = [PollFd::from_borrowed_fd(self.wire.as_fd(), wanted)];
@@ -323,7 +323,7 @@ impl TimedDevice for NbdClient {
         }
     }
 
-    fn is_there(&self) -> Result<(), RunError> {
+    fn check_alive(&self) -> Result<(), RunError> {
         match self.gone {
             true if self.silent => {
                 Err(RunError::Unfit("the server of the network block device did not answer for 600 s".to_owned()))
@@ -333,7 +333,7 @@ impl TimedDevice for NbdClient {
         }
     }
 
-    fn end(mut self: Box<Self>) -> Result<Option<Receipt>, RunError> {
+    fn end_run(mut self: Box<Self>) -> Result<Option<Receipt>, RunError> {
         give_up_precedence();
         let counted = self.counted;
         let ended = self.ending.take().map(|ending| ending(counted)).transpose();
@@ -362,7 +362,7 @@ impl Device for NbdClient {
         };
         let bytes = if request.op == Op::Read { request.sectors as usize * SECTOR as usize } else { 0 };
         let moves = matches!(request.op, Op::Read | Op::Write);
-        let flying = Flying { tag: request.tag, submitted: now, bytes, moves };
+        let flying = NbdRequest { tag: request.tag, submitted: now, bytes, moves };
         let refused = match command {
             _ if self.gone => Some(Status::Aborted),
             // Nothing is volatile if nothing can be flushed.
@@ -372,22 +372,22 @@ impl Device for NbdClient {
             Some(_) => None,
         };
         if let Some(status) = refused {
-            self.answer(flying, status);
+            self.complete_request(flying, status);
             return Ok(now);
         }
         self.cookie += 1;
         self.flying.insert(self.cookie, flying);
         let forced = request.flags.has(Flags::FUA) && has(can::FUA) && request.op != Op::Read;
-        self.put(command.unwrap_or(0), if forced { wire::FUA } else { 0 }, &request);
+        self.push_request(command.unwrap_or(0), if forced { wire::FUA } else { 0 }, &request);
         // Replies that come meanwhile are met at a later instant than this one.
-        let sent = self.send();
-        self.survive(sent);
+        let sent = self.send_output();
+        self.end_on_error(sent);
         Ok(now)
     }
 
     /// Requests in flight come back by themselves; the cache of a server is its own affair.
     fn control(&mut self, _: Instant, control: &Control<'_>) -> Result<(), ControlError> {
-        uncontrolled(control)
+        answer_control(control)
     }
 
     /// Nothing is due but what comes from outside.
@@ -398,8 +398,8 @@ impl Device for NbdClient {
     fn handle_timeout(&mut self, now: Instant) {
         self.now = now;
         if !self.gone {
-            let exchanged = self.send().and_then(|()| self.receive());
-            self.survive(exchanged);
+            let exchanged = self.send_output().and_then(|()| self.receive_replies());
+            self.end_on_error(exchanged);
         }
     }
 
@@ -412,14 +412,14 @@ impl Device for NbdClient {
     }
 
     /// Not known.
-    fn unsettled(&self, _: &mut dyn FnMut(u64)) {}
+    fn report_unsettled(&self, _: &mut dyn FnMut(u64)) {}
 
-    fn log(&self) -> DriveLog {
+    fn drive_log(&self) -> DriveLog {
         DriveLog::default()
     }
 }
 
-fn status(number: u32) -> Status {
+fn completion_status(number: u32) -> Status {
     match number {
         0 => Status::Done,
         error::NO_SPACE | error::INVALID => Status::OutOfRange,
@@ -430,15 +430,15 @@ fn status(number: u32) -> Status {
 }
 
 /// Negotiates: fixed newstyle, and GO with the block sizes.
-fn negotiate(wire: &mut (impl Read + Write), name: &str) -> io::Result<Offer> {
-    let hello: [u8; 18] = read(wire)?;
+fn negotiate_export(wire: &mut (impl Read + Write), name: &str) -> io::Result<ExportOffer> {
+    let hello: [u8; 18] = read_array(wire)?;
     let mut reader = WireReader(&hello);
-    if (reader.u64(), reader.u64()) != (Some(wire::GREETING), Some(wire::OPTIONS)) {
-        return Err(odd("it does not greet as a server of network block devices does"));
+    if (reader.read_u64(), reader.read_u64()) != (Some(wire::GREETING), Some(wire::OPTIONS)) {
+        return Err(invalid_data("it does not greet as a server of network block devices does"));
     }
-    let theirs = reader.u16().unwrap_or(0);
+    let theirs = reader.read_u16().unwrap_or(0);
     if theirs & wire::FIXED_NEWSTYLE == 0 {
-        return Err(odd("it speaks the protocol's old form alone"));
+        return Err(invalid_data("it speaks the protocol's old form alone"));
     }
     let mut out = u32::from(theirs & (wire::FIXED_NEWSTYLE | wire::NO_ZEROES)).to_be_bytes().to_vec();
     let data =
@@ -448,57 +448,62 @@ fn negotiate(wire: &mut (impl Read + Write), name: &str) -> io::Result<Offer> {
     out.extend((data.len() as u32).to_be_bytes());
     out.extend(data);
     wire.write_all(&out)?;
-    let mut offer = Offer { bytes: 0, flags: 0, smallest: 1, preferred: 4096, largest: LARGEST };
+    let mut offer = ExportOffer { bytes: 0, flags: 0, smallest: 1, preferred: 4096, largest: LARGEST };
     for _ in 0..ANSWERS {
-        let head: [u8; 20] = read(wire)?;
+        let head: [u8; 20] = read_array(wire)?;
         let mut reader = WireReader(&head);
-        let (magic, _, kind, length) = (reader.u64(), reader.u32(), reader.u32(), reader.u32().unwrap_or(0));
+        let (magic, _, kind, length) =
+            (reader.read_u64(), reader.read_u32(), reader.read_u32(), reader.read_u32().unwrap_or(0));
         if magic != Some(wire::OPTION_REPLY) || length > ANSWER {
-            return Err(odd("its answer to an option is none"));
+            return Err(invalid_data("its answer to an option is none"));
         }
         let mut data = vec![0; length as usize];
         wire.read_exact(&mut data)?;
         match kind {
-            Some(answer::INFO) => offer.hear(&data).ok_or_else(|| odd("what it tells of its export is cut short"))?,
-            Some(answer::ACK) => return offer.checked(),
-            Some(answer::UNKNOWN) => return Err(odd(&format!("it has no export `{name}`"))),
-            _ => return Err(odd("it refuses this client")),
+            Some(answer::INFO) => {
+                offer.parse_info(&data).ok_or_else(|| invalid_data("what it tells of its export is cut short"))?
+            }
+            Some(answer::ACK) => return offer.validate(),
+            Some(answer::UNKNOWN) => return Err(invalid_data(&format!("it has no export `{name}`"))),
+            _ => return Err(invalid_data("it refuses this client")),
         }
     }
-    Err(odd("it goes on and on about its export"))
+    Err(invalid_data("it goes on and on about its export"))
 }
 
-impl Offer {
+impl ExportOffer {
     /// Returns the offer, if a client of whole sectors can use it.
-    fn checked(self) -> io::Result<Offer> {
+    fn validate(self) -> io::Result<ExportOffer> {
         /// The largest block of a disk of this laboratory.
         const LARGEST_BLOCK: u32 = 4096;
-        let Offer { bytes, smallest, preferred, largest, .. } = self;
+        let ExportOffer { bytes, smallest, preferred, largest, .. } = self;
         if bytes < SECTOR {
-            return Err(odd("its export holds nothing"));
+            return Err(invalid_data("its export holds nothing"));
         }
         if bytes > MOST {
-            return Err(odd(&format!("its export is of {bytes} bytes; expected 2^63 at most")));
+            return Err(invalid_data(&format!("its export is of {bytes} bytes; expected 2^63 at most")));
         }
         if !smallest.is_power_of_two() || smallest > LARGEST_BLOCK {
-            return Err(odd(&format!("its smallest block is of {smallest} bytes; expected a power of two up to 4096")));
+            return Err(invalid_data(&format!(
+                "its smallest block is of {smallest} bytes; expected a power of two up to 4096"
+            )));
         }
         let least = smallest.max(SECTOR as u32);
         if !preferred.is_power_of_two() || preferred < smallest || largest < least {
             let sizes = format!("{preferred} bytes preferred and {largest} at most");
-            return Err(odd(&format!("its block sizes make no sense: {smallest} at least, {sizes}")));
+            return Err(invalid_data(&format!("its block sizes make no sense: {smallest} at least, {sizes}")));
         }
         Ok(self)
     }
 
-    fn hear(&mut self, data: &[u8]) -> Option<()> {
+    fn parse_info(&mut self, data: &[u8]) -> Option<()> {
         let mut reader = WireReader(data);
-        match reader.u16()? {
-            info::EXPORT => (self.bytes, self.flags) = (reader.u64()?, reader.u16()?),
+        match reader.read_u16()? {
+            info::EXPORT => (self.bytes, self.flags) = (reader.read_u64()?, reader.read_u16()?),
             info::BLOCK_SIZE => {
-                (self.smallest, self.preferred) = (reader.u32()?, reader.u32()?);
+                (self.smallest, self.preferred) = (reader.read_u32()?, reader.read_u32()?);
                 // A server may name no limit.
-                self.largest = reader.u32()?.min(LARGEST);
+                self.largest = reader.read_u32()?.min(LARGEST);
             }
             _ => {}
         }
@@ -506,11 +511,11 @@ impl Offer {
     }
 }
 
-fn odd(what: &str) -> io::Error {
+fn invalid_data(what: &str) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, what)
 }
 
-fn read<const N: usize>(wire: &mut impl Read) -> io::Result<[u8; N]> {
+fn read_array<const N: usize>(wire: &mut impl Read) -> io::Result<[u8; N]> {
     let mut bytes = [0; N];
     wire.read_exact(&mut bytes)?;
     Ok(bytes)

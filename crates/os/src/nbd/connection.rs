@@ -49,18 +49,18 @@ pub struct MemoryShare {
 
 impl MemoryShare {
     /// Creates a limit of `most` bytes.
-    pub fn of(most: usize) -> MemoryShare {
+    pub fn new(most: usize) -> MemoryShare {
         MemoryShare { taken: AtomicUsize::new(0), most }
     }
 
     /// Bytes in use.
-    pub fn taken(&self) -> usize {
+    pub fn bytes_taken(&self) -> usize {
         self.taken.load(Ordering::Relaxed)
     }
 
     /// Takes so many bytes, if they fit or `must` be taken.
-    fn take(&self, bytes: usize, must: bool) -> bool {
-        let taken = self.taken();
+    fn try_take(&self, bytes: usize, must: bool) -> bool {
+        let taken = self.bytes_taken();
         let fits = must || taken.saturating_add(bytes) <= self.most;
         if fits {
             self.taken.fetch_add(bytes, Ordering::Relaxed);
@@ -76,7 +76,7 @@ impl MemoryShare {
 impl Default for MemoryShare {
     /// No limit but each client's own.
     fn default() -> MemoryShare {
-        MemoryShare::of(usize::MAX)
+        MemoryShare::new(usize::MAX)
     }
 }
 
@@ -141,44 +141,44 @@ impl Transmission {
     }
 
     /// Sends the rest of the negotiation first.
-    pub fn begin_with(&mut self, bytes: &[u8]) {
+    pub fn send_first(&mut self, bytes: &[u8]) {
         self.out.extend(bytes);
     }
 
     /// Takes its memory from `share` from now on.
-    pub fn sharing(&mut self, share: Arc<MemoryShare>) {
+    pub fn use_share(&mut self, share: Arc<MemoryShare>) {
         share.taken.fetch_add(READ + self.taken, Ordering::Relaxed);
         self.share.give_back(self.ground + self.taken);
         (self.share, self.ground) = (share, READ);
     }
 
     /// Whether the next request waits for memory that other clients have.
-    pub fn is_short(&self) -> bool {
+    pub fn waits_for_share(&self) -> bool {
         self.short && self.full
     }
 
     /// Whether the client holds memory until it reads, or sends the rest of a write.
-    pub fn owes(&self) -> bool {
-        self.speaks() || self.coming.is_some()
+    pub fn holds_memory(&self) -> bool {
+        self.wants_write() || self.coming.is_some()
     }
 
     /// Bytes moved either way until now.
-    pub fn moved(&self) -> u64 {
+    pub fn bytes_moved(&self) -> u64 {
         self.moved
     }
 
     /// Number of whole requests received.
-    pub fn requests(&self) -> u64 {
+    pub fn request_count(&self) -> u64 {
         self.requests
     }
 
     /// Whether more is to be read now.
-    pub fn hears(&self) -> bool {
+    pub fn wants_read(&self) -> bool {
         !self.over && !self.full
     }
 
     /// Whether there are bytes to be written.
-    pub fn speaks(&self) -> bool {
+    pub fn wants_write(&self) -> bool {
         !self.out.is_empty()
     }
 
@@ -202,7 +202,7 @@ impl Transmission {
         };
         self.moved += *read.as_ref().unwrap_or(&0) as u64;
         match (read, &mut self.coming) {
-            (Ok(0), _) => self.end(),
+            (Ok(0), _) => self.stop_reading(),
             (Ok(bytes), Some((_, _, filled))) => *filled += bytes,
             (Ok(bytes), None) => self.to += bytes,
             (Err(error), _) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
@@ -212,23 +212,23 @@ impl Transmission {
     }
 
     /// Stops reading; a request that did not come whole is dropped.
-    fn end(&mut self) {
+    fn stop_reading(&mut self) {
         self.over = true;
         self.full = false;
         self.to = self.from;
         if let Some((head, ..)) = self.coming.take() {
-            let cost = self.cost(&head);
-            self.free(cost);
+            let cost = self.request_cost(&head);
+            self.free_cost(cost);
         }
     }
 
-    fn free(&mut self, cost: usize) {
+    fn free_cost(&mut self, cost: usize) {
         self.taken -= cost;
         self.share.give_back(cost);
     }
 
     /// Returns the next valid request, with the data of a write; answers invalid ones.
-    pub fn request(&mut self) -> Option<(RequestHead, Vec<u8>)> {
+    pub fn next_request(&mut self) -> Option<(RequestHead, Vec<u8>)> {
         loop {
             let there = self.to - self.from;
             let skipped = self.refused.min(there);
@@ -248,14 +248,14 @@ impl Transmission {
             let bytes = self.came[self.from..self.to].first_chunk::<HEAD>().filter(|_| !self.over)?;
             let Some(head) = RequestHead::parse(bytes).filter(|head| head.command != NbdCommand::Disconnect) else {
                 // A goodbye, or bytes that are no request.
-                self.end();
+                self.stop_reading();
                 return None;
             };
-            let cost = self.cost(&head);
+            let cost = self.request_cost(&head);
             // A request larger than the budget goes alone.
             let own = self.taken > 0 && self.taken + cost > BUDGET;
             let own = own || is_long(&head) && self.long >= LONG_ONES;
-            self.short = !own && !self.share.take(cost, self.taken == 0 && cost <= SMALL);
+            self.short = !own && !self.share.try_take(cost, self.taken == 0 && cost <= SMALL);
             self.full = own || self.short;
             if self.full {
                 return None;
@@ -264,7 +264,7 @@ impl Transmission {
             self.long += usize::from(is_long(&head));
             self.from += HEAD;
             let length = head.length as usize;
-            match (fault(&head, &self.export, self.negotiated), head.command) {
+            match (request_error(&head, &self.export, self.negotiated), head.command) {
                 (None, NbdCommand::Write) => self.coming = Some((head, vec![0; length], 0)),
                 (None, _) => {
                     self.requests += 1;
@@ -272,14 +272,14 @@ impl Transmission {
                 }
                 (Some(error), command) => {
                     self.refused = if command == NbdCommand::Write { length } else { 0 };
-                    self.failed(&head, error);
+                    self.answer_failed(&head, error);
                 }
             }
         }
     }
 
     /// Cost of a request in the budget.
-    fn cost(&self, head: &RequestHead) -> usize {
+    fn request_cost(&self, head: &RequestHead) -> usize {
         let most = self.export.largest;
         REQUEST
             + match head.command {
@@ -290,67 +290,67 @@ impl Transmission {
             }
     }
 
-    fn in_chunks(&self, head: &RequestHead) -> bool {
+    fn uses_chunks(&self, head: &RequestHead) -> bool {
         self.negotiated.structured && matches!(head.command, NbdCommand::Read | NbdCommand::BlockStatus)
     }
 
     /// Answers a finished request; `fill` puts the data of a read into zeroes, or returns an error.
-    pub fn done(&mut self, head: &RequestHead, fill: impl FnOnce(&mut [u8]) -> Result<(), u32>) {
+    pub fn answer_done(&mut self, head: &RequestHead, fill: impl FnOnce(&mut [u8]) -> Result<(), u32>) {
         let length = if head.command == NbdCommand::Read { head.length as usize } else { 0 };
         let begin = self.out.len();
-        match self.in_chunks(head) {
+        match self.uses_chunks(head) {
             true => self.out.extend(wire::data_chunk(head.cookie, head.offset, length)),
-            false => self.out.extend(wire::simple(0, head.cookie)),
+            false => self.out.extend(wire::simple_reply(0, head.cookie)),
         }
         let data = self.out.len();
         self.out.resize(data + length, 0);
         if let Err(error) = fill(&mut self.out[data..]) {
             self.out.truncate(begin);
-            return self.failed(head, error);
+            return self.answer_failed(head, error);
         }
-        self.account(head);
+        self.count_answered(head);
     }
 
     /// Accounts for an answered request.
-    fn account(&mut self, head: &RequestHead) {
-        self.answered += self.cost(head);
+    fn count_answered(&mut self, head: &RequestHead) {
+        self.answered += self.request_cost(head);
         self.long -= usize::from(is_long(head));
     }
 
     /// Answers a block status with extents: bytes, and flags of `base:allocation`.
-    pub fn extents(&mut self, head: &RequestHead, extents: &[(u32, u32)]) {
+    pub fn answer_extents(&mut self, head: &RequestHead, extents: &[(u32, u32)]) {
         self.out.extend(wire::status_chunk(head.cookie, ALLOCATION_ID, extents));
-        self.account(head);
+        self.count_answered(head);
     }
 
     /// Answers a request with an error ([`wire::error`]).
-    pub fn failed(&mut self, head: &RequestHead, error: u32) {
-        match self.in_chunks(head) {
+    pub fn answer_failed(&mut self, head: &RequestHead, error: u32) {
+        match self.uses_chunks(head) {
             true => self.out.extend(wire::error_chunk(head.cookie, error)),
-            false => self.out.extend(wire::simple(error, head.cookie)),
+            false => self.out.extend(wire::simple_reply(error, head.cookie)),
         }
-        self.account(head);
+        self.count_answered(head);
     }
 
     /// Writes what the other end takes; waits only if `stream` does. `hear` takes the requests for which there is memory again. The rest
     /// waits for the other end, or for an answer.
     pub fn write_to(&mut self, stream: &mut impl Write, mut hear: impl FnMut(RequestHead, Vec<u8>)) -> io::Result<()> {
         loop {
-            self.send(stream)?;
-            if !self.full || self.speaks() {
+            self.send_output(stream)?;
+            if !self.full || self.wants_write() {
                 return Ok(());
             }
-            while let Some((head, data)) = self.request() {
+            while let Some((head, data)) = self.next_request() {
                 hear(head, data);
             }
             // Refusals are to be written, too.
-            if !self.speaks() {
+            if !self.wants_write() {
                 return Ok(());
             }
         }
     }
 
-    fn send(&mut self, stream: &mut impl Write) -> io::Result<()> {
+    fn send_output(&mut self, stream: &mut impl Write) -> io::Result<()> {
         while self.sent < self.out.len() {
             match stream.write(&self.out[self.sent..]) {
                 Ok(0) => return Err(ErrorKind::WriteZero.into()),
@@ -359,7 +359,7 @@ impl Transmission {
                     self.moved += bytes as u64;
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    self.let_go();
+                    self.free_sent();
                     return Ok(());
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -372,17 +372,17 @@ impl Transmission {
             self.out = Vec::new();
         }
         let answered = std::mem::take(&mut self.answered);
-        self.free(answered);
+        self.free_cost(answered);
         Ok(())
     }
 
     /// Frees the memory of answers that were sent, while others were not. An answer is never longer than its cost.
-    fn let_go(&mut self) {
+    fn free_sent(&mut self) {
         // At least half of them: fewer bytes are moved than were sent.
         if self.sent >= KEPT.max(self.out.len() / 2) {
             let free = self.sent.min(self.answered);
             self.answered -= free;
-            self.free(free);
+            self.free_cost(free);
             self.out.drain(..std::mem::take(&mut self.sent));
         }
     }
@@ -400,7 +400,7 @@ fn is_long(head: &RequestHead) -> bool {
 }
 
 /// Returns the error of the protocol for an invalid request.
-fn fault(head: &RequestHead, export: &Export, negotiated: TransmissionTerms) -> Option<u32> {
+fn request_error(head: &RequestHead, export: &Export, negotiated: TransmissionTerms) -> Option<u32> {
     let within = head.offset.checked_add(u64::from(head.length)).is_some_and(|end| end <= export.bytes);
     let aligned = (head.offset | u64::from(head.length)).is_multiple_of(u64::from(export.smallest));
     let range = match () {
@@ -448,7 +448,7 @@ mod tests {
     fn requests_are_held_against_the_export() {
         let plain = TransmissionTerms::default();
         let export = Export { bytes: 1 << 20, largest: 1 << 16, ..export() };
-        let said = |head: RequestHead| fault(&head, &export, plain);
+        let said = |head: RequestHead| request_error(&head, &export, plain);
         assert_eq!(said(of(NbdCommand::Read, 0, 4096)), None);
         assert_eq!(said(of(NbdCommand::Read, 0, 0)), Some(error::INVALID));
         assert_eq!(said(of(NbdCommand::Read, 100, 512)), Some(error::INVALID));
@@ -484,9 +484,9 @@ mod tests {
                     _ => Some(error::INVALID),
                 };
                 let head = of(command, offset, length);
-                assert_eq!(fault(&head, &export, terms), expected, "{command:?} {offset} {length}");
+                assert_eq!(request_error(&head, &export, terms), expected, "{command:?} {offset} {length}");
             }
-            let flush = fault(&of(NbdCommand::Flush, offset, length), &export, terms);
+            let flush = request_error(&of(NbdCommand::Flush, offset, length), &export, terms);
             assert_eq!(flush.is_none(), offset == 0 && length == 0);
         }
     }
@@ -502,15 +502,18 @@ mod tests {
                 let head = RequestHead { flags: 1 << bit, ..of(command, 0, length) };
                 let fast = Export { fast_zeroes: true, ..export() };
                 let expected = (bit > 4).then_some(error::INVALID);
-                assert_eq!(fault(&head, &fast, terms), expected, "{command:?}, bit {bit}");
+                assert_eq!(request_error(&head, &fast, terms), expected, "{command:?}, bit {bit}");
                 let slow = (command == WriteZeroes && bit == 4).then_some(error::UNSUPPORTED);
-                assert_eq!(fault(&head, &export(), terms), expected.or(slow), "{command:?}, bit {bit}");
+                assert_eq!(request_error(&head, &export(), terms), expected.or(slow), "{command:?}, bit {bit}");
             }
         }
         // A range that makes no sense is said before zeroes that are slow.
         let head = RequestHead { flags: wire::FAST_ZERO, ..of(WriteZeroes, 0, 1) };
-        assert_eq!(fault(&head, &export(), terms), Some(error::INVALID));
-        assert_eq!(fault(&of(BlockStatus, 0, 512), &export(), TransmissionTerms::default()), Some(error::INVALID));
+        assert_eq!(request_error(&head, &export(), terms), Some(error::INVALID));
+        assert_eq!(
+            request_error(&of(BlockStatus, 0, 512), &export(), TransmissionTerms::default()),
+            Some(error::INVALID)
+        );
     }
 
     #[test]
@@ -530,28 +533,33 @@ mod tests {
         for (second, fits) in [(full, true), (full + 256, false)] {
             let mut line = Transmission::new(export(), TransmissionTerms::default());
             line.read_from(&mut &[request(0, 0, full), request(0, 0, second)].concat()[..]).unwrap();
-            let first = line.request().unwrap().0;
-            assert_eq!((line.request().is_some(), line.hears()), (fits, fits));
-            assert!(!line.is_short(), "its own requests are in the way");
-            line.done(&first, |_| Ok(()));
-            assert_eq!((line.speaks(), line.owes(), line.is_over()), (true, true, false));
+            let first = line.next_request().unwrap().0;
+            assert_eq!((line.next_request().is_some(), line.wants_read()), (fits, fits));
+            assert!(!line.waits_for_share(), "its own requests are in the way");
+            line.answer_done(&first, |_| Ok(()));
+            assert_eq!((line.wants_write(), line.holds_memory(), line.is_over()), (true, true, false));
         }
     }
 
     #[test]
     fn a_small_request_alone_has_room_where_all_is_taken() {
-        let share = Arc::new(MemoryShare::of(0));
+        let share = Arc::new(MemoryShare::new(0));
         for (length, has_room) in [((16 << 10) - 256, true), (16 << 10, false)] {
             let mut line = Transmission::new(Export { smallest: 256, ..export() }, TransmissionTerms::default());
-            line.sharing(Arc::clone(&share));
+            line.use_share(Arc::clone(&share));
             line.read_from(&mut &[request(0, 0, length), request(0, 0, 256)].concat()[..]).unwrap();
-            assert_eq!((line.request().is_some(), line.is_short()), (has_room, !has_room), "{length}");
-            assert!(line.request().is_none() && line.is_short(), "a second one waits");
+            assert_eq!((line.next_request().is_some(), line.waits_for_share()), (has_room, !has_room), "{length}");
+            assert!(line.next_request().is_none() && line.waits_for_share(), "a second one waits");
         }
-        let share = MemoryShare::of(100);
-        assert!(share.take(60, false) && share.take(40, false) && !share.take(1, false) && share.take(1, true));
+        let share = MemoryShare::new(100);
+        assert!(
+            share.try_take(60, false)
+                && share.try_take(40, false)
+                && !share.try_take(1, false)
+                && share.try_take(1, true)
+        );
         share.give_back(100);
-        assert_eq!(share.taken(), 1);
+        assert_eq!(share.bytes_taken(), 1);
     }
 
     #[test]
@@ -571,18 +579,23 @@ mod tests {
                 answer(&mut line);
                 line.out.clone()
             };
-            let error = if in_chunks { wire::error_chunk(1, error::IO) } else { wire::simple(error::IO, 1).to_vec() };
-            assert_eq!(said(&|line| line.failed(&head, error::IO)), error, "{command:?}");
-            assert_eq!(said(&|line| line.done(&head, |_| Err(error::IO))), error, "{command:?}");
+            let error =
+                if in_chunks { wire::error_chunk(1, error::IO) } else { wire::simple_reply(error::IO, 1).to_vec() };
+            assert_eq!(said(&|line| line.answer_failed(&head, error::IO)), error, "{command:?}");
+            assert_eq!(said(&|line| line.answer_done(&head, |_| Err(error::IO))), error, "{command:?}");
             if command == BlockStatus {
                 let extents = [(512, 3), (1024, 0)];
-                assert_eq!(said(&|line| line.extents(&head, &extents)), wire::status_chunk(1, ALLOCATION_ID, &extents));
+                assert_eq!(
+                    said(&|line| line.answer_extents(&head, &extents)),
+                    wire::status_chunk(1, ALLOCATION_ID, &extents)
+                );
                 continue;
             }
             let length = if command == Read { 512 } else { 0 };
-            let begin = if in_chunks { wire::data_chunk(1, 512, length).to_vec() } else { wire::simple(0, 1).to_vec() };
+            let begin =
+                if in_chunks { wire::data_chunk(1, 512, length).to_vec() } else { wire::simple_reply(0, 1).to_vec() };
             let filled = said(&|line| {
-                line.done(&head, |data| {
+                line.answer_done(&head, |data| {
                     data.fill(7);
                     Ok(())
                 });
@@ -594,21 +607,21 @@ mod tests {
     #[test]
     fn bytes_of_both_directions_and_whole_requests_are_counted() {
         let mut line = Transmission::new(export(), TransmissionTerms::default());
-        line.begin_with(&[1, 2, 3]);
-        assert!(line.speaks() && line.owes());
+        line.send_first(&[1, 2, 3]);
+        assert!(line.wants_write() && line.holds_memory());
         let write = [request(1, 0, 512), vec![1; 512]].concat();
         line.read_from(&mut &write[..HEAD + 100]).unwrap();
-        assert!(line.request().is_none());
-        assert_eq!((line.moved(), line.requests()), ((HEAD + 100) as u64, 0));
+        assert!(line.next_request().is_none());
+        assert_eq!((line.bytes_moved(), line.request_count()), ((HEAD + 100) as u64, 0));
         line.read_from(&mut &write[HEAD + 100..]).unwrap();
-        let (head, data) = line.request().unwrap();
-        assert_eq!((data, line.moved(), line.requests()), (vec![1; 512], (HEAD + 512) as u64, 1));
-        line.done(&head, |_| Ok(()));
+        let (head, data) = line.next_request().unwrap();
+        assert_eq!((data, line.bytes_moved(), line.request_count()), (vec![1; 512], (HEAD + 512) as u64, 1));
+        line.answer_done(&head, |_| Ok(()));
         line.write_to(&mut io::sink(), |_, _| ()).unwrap();
-        assert_eq!((line.moved(), line.owes()), ((HEAD + 512 + 3 + 16) as u64, false));
+        assert_eq!((line.bytes_moved(), line.holds_memory()), ((HEAD + 512 + 3 + 16) as u64, false));
         // A goodbye is no request.
         line.read_from(&mut &request(2, 0, 0)[..]).unwrap();
-        assert!(line.request().is_none() && line.is_over() && line.requests() == 1);
+        assert!(line.next_request().is_none() && line.is_over() && line.request_count() == 1);
     }
 
     fn request(command: u16, offset: u64, length: u32) -> Vec<u8> {
@@ -641,17 +654,17 @@ mod tests {
             for mut piece in bytes.chunks(piece) {
                 while !piece.is_empty() {
                     line.read_from(&mut piece).unwrap();
-                    heard.extend(std::iter::from_fn(|| line.request()));
+                    heard.extend(std::iter::from_fn(|| line.next_request()));
                 }
             }
             let commands: Vec<_> = heard.iter().map(|(head, _)| head.command).collect();
             assert_eq!(commands, [NbdCommand::Read, NbdCommand::Write, NbdCommand::Flush]);
             assert!(heard[1].1 == data, "in pieces of {piece}");
-            assert_eq!(line.out, wire::simple(error::INVALID, u64::from_be_bytes([9; 8])));
+            assert_eq!(line.out, wire::simple_reply(error::INVALID, u64::from_be_bytes([9; 8])));
             line.read_from(&mut &[][..]).unwrap();
-            assert!(!line.hears() && !line.is_over(), "three are not answered");
+            assert!(!line.wants_read() && !line.is_over(), "three are not answered");
             for (head, _) in &heard {
-                line.done(head, |_| Ok(()));
+                line.answer_done(head, |_| Ok(()));
             }
             line.write_to(&mut io::sink(), |_, _| ()).unwrap();
             assert!(line.is_over());
@@ -665,23 +678,23 @@ mod tests {
         let bytes = [request(0, 0, large), request(0, 0, large), request(0, 0, 512)].concat();
         line.read_from(&mut &bytes[..]).unwrap();
         // Two of the largest are more than the budget by what a request costs itself.
-        let (first, _) = line.request().unwrap();
-        assert!(line.request().is_none() && !line.hears());
-        line.done(&first, |_| Ok(()));
+        let (first, _) = line.next_request().unwrap();
+        assert!(line.next_request().is_none() && !line.wants_read());
+        line.answer_done(&first, |_| Ok(()));
         // The socket is full at first: nothing is written, and room is there only later.
         let (mut slow, mut heard) = (Slow(1 << 24, true), Vec::new());
         let mut calls = 0;
         while heard.is_empty() {
-            assert!(line.speaks(), "nobody would call again after {calls} calls");
+            assert!(line.wants_write(), "nobody would call again after {calls} calls");
             line.write_to(&mut slow, |head, _| heard.push(head)).unwrap();
             calls += 1;
         }
-        assert_eq!((calls, line.speaks(), line.hears()), (4, false, true), "half of it at each second call");
+        assert_eq!((calls, line.wants_write(), line.wants_read()), (4, false, true), "half of it at each second call");
         let second = heard[0];
         assert_eq!(heard[1].length, 512, "there is room for a small one");
         assert!(line.out.capacity() == 0, "a large answer's room is given back");
-        line.done(&second, |_| Err(error::IO));
-        assert_eq!(line.out, wire::simple(error::IO, second.cookie), "no data come with an error");
+        line.answer_done(&second, |_| Err(error::IO));
+        assert_eq!(line.out, wire::simple_reply(error::IO, second.cookie), "no data come with an error");
     }
 
     #[test]
@@ -690,19 +703,24 @@ mod tests {
         let mut line = Transmission::new(export, TransmissionTerms::default());
         let long = 4 << 20;
         line.read_from(&mut &[request(6, 0, long), request(4, 0, long), request(6, 0, long)].concat()[..]).unwrap();
-        let (first, _) = line.request().unwrap();
-        assert!(line.request().is_some() && line.request().is_none() && !line.hears() && !line.is_short());
+        let (first, _) = line.next_request().unwrap();
+        assert!(
+            line.next_request().is_some()
+                && line.next_request().is_none()
+                && !line.wants_read()
+                && !line.waits_for_share()
+        );
         assert_eq!(line.taken, 2 * REQUEST);
-        line.done(&first, |_| Ok(()));
+        line.answer_done(&first, |_| Ok(()));
         let mut third = None;
         line.write_to(&mut io::sink(), |head, _| third = Some(head)).unwrap();
         assert_eq!(third.map(|head| (head.command, head.length)), Some((NbdCommand::WriteZeroes, long)));
         let fast = RequestHead { flags: wire::FAST_ZERO, ..first };
         let plain = TransmissionTerms::default();
-        assert_eq!(fault(&fast, &line.export, plain), Some(error::UNSUPPORTED), "they would be written");
-        assert_eq!(fault(&fast, &Export { fast_zeroes: true, ..line.export.clone() }, plain), None);
+        assert_eq!(request_error(&fast, &line.export, plain), Some(error::UNSUPPORTED), "they would be written");
+        assert_eq!(request_error(&fast, &Export { fast_zeroes: true, ..line.export.clone() }, plain), None);
         assert_eq!(
-            fault(&RequestHead { flags: 32, ..first }, &line.export, plain),
+            request_error(&RequestHead { flags: 32, ..first }, &line.export, plain),
             Some(error::INVALID),
             "nobody knows it"
         );
@@ -710,24 +728,24 @@ mod tests {
 
     #[test]
     fn all_have_so_much_together_and_each_a_small_one() {
-        let share = Arc::new(MemoryShare::of((1 << 25) + (1 << 20)));
+        let share = Arc::new(MemoryShare::new((1 << 25) + (1 << 20)));
         let line = |bytes: &[Vec<u8>]| {
             let mut line = Transmission::new(export(), TransmissionTerms::default());
-            line.sharing(Arc::clone(&share));
+            line.use_share(Arc::clone(&share));
             line.read_from(&mut &bytes.concat()[..]).unwrap();
             line
         };
         let mut one = line(&[request(0, 0, 1 << 25)]);
         let mut other = line(&[request(0, 0, 4096), request(0, 0, 1 << 20)]);
-        let (large, _) = one.request().unwrap();
-        assert!(other.request().is_some(), "a small one");
-        assert!(other.request().is_none() && other.is_short() && !other.hears());
-        one.done(&large, |_| Ok(()));
-        assert!(other.request().is_none() && one.owes());
+        let (large, _) = one.next_request().unwrap();
+        assert!(other.next_request().is_some(), "a small one");
+        assert!(other.next_request().is_none() && other.waits_for_share() && !other.wants_read());
+        one.answer_done(&large, |_| Ok(()));
+        assert!(other.next_request().is_none() && one.holds_memory());
         one.write_to(&mut io::sink(), |_, _| ()).unwrap();
-        assert!(other.request().is_some() && !one.owes());
+        assert!(other.next_request().is_some() && !one.holds_memory());
         drop((one, other));
-        assert_eq!(share.taken(), 0);
+        assert_eq!(share.bytes_taken(), 0);
     }
 
     #[test]
@@ -735,12 +753,12 @@ mod tests {
         let mut line = Transmission::new(export(), TransmissionTerms::default());
         let bytes = [request(1, 0, 4096), vec![1; 100]].concat();
         line.read_from(&mut &bytes[..]).unwrap();
-        assert!(line.request().is_none() && line.hears());
+        assert!(line.next_request().is_none() && line.wants_read());
         line.read_from(&mut &[][..]).unwrap();
-        assert!(line.request().is_none() && line.is_over());
+        assert!(line.next_request().is_none() && line.is_over());
         // Nonsense is not talked to any longer.
         let mut line = Transmission::new(export(), TransmissionTerms::default());
         line.read_from(&mut &[0; 2 * HEAD][..]).unwrap();
-        assert!(line.request().is_none() && line.is_over());
+        assert!(line.next_request().is_none() && line.is_over());
     }
 }

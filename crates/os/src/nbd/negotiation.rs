@@ -45,7 +45,7 @@ pub const LARGEST: u64 = 32 << 20;
 
 impl Export {
     /// Creates the export of a disk with these limits, which writes zeroes as other data: drives of the catalogue know no command for them.
-    pub fn of(limits: &Limits, description: String) -> Export {
+    pub fn new(limits: &Limits, description: String) -> Export {
         Export {
             description,
             bytes: limits.sectors * SECTOR,
@@ -57,7 +57,7 @@ impl Export {
     }
 
     /// Transmission flags.
-    fn flags(&self, negotiated: TransmissionTerms) -> u16 {
+    fn transmission_flags(&self, negotiated: TransmissionTerms) -> u16 {
         let fragments = if negotiated.structured { can::DONT_FRAGMENT } else { 0 };
         can::FLAGS
             | can::FLUSH
@@ -71,13 +71,16 @@ impl Export {
     }
 
     /// Builds the reply to GO and INFO: size and flags, block sizes, and the information asked for.
-    fn tell(&self, option: u32, wanted: &[u16], negotiated: TransmissionTerms) -> Vec<u8> {
+    fn info_reply(&self, option: u32, wanted: &[u16], negotiated: TransmissionTerms) -> Vec<u8> {
         let mut out = Vec::new();
         let mut piece = |kind: u16, data: &[u8]| {
             let data = [&kind.to_be_bytes(), data].concat();
             out.extend(wire::option_reply(option, answer::INFO, &data));
         };
-        piece(info::EXPORT, &[&self.bytes.to_be_bytes()[..], &self.flags(negotiated).to_be_bytes()].concat());
+        piece(
+            info::EXPORT,
+            &[&self.bytes.to_be_bytes()[..], &self.transmission_flags(negotiated).to_be_bytes()].concat(),
+        );
         let sizes = [self.smallest, self.preferred, self.largest].map(u32::to_be_bytes).concat();
         piece(info::BLOCK_SIZE, &sizes);
         if wanted.contains(&info::NAME) {
@@ -95,7 +98,7 @@ impl Export {
 #[derive(Debug)]
 pub struct Handshake {
     export: Export,
-    stage: Stage,
+    stage: HandshakeStage,
     /// Received bytes of the next item.
     came: Vec<u8>,
     /// Zeroes follow EXPORT_NAME.
@@ -105,7 +108,7 @@ pub struct Handshake {
 
 /// The next item of a negotiation.
 #[derive(Clone, Copy, Debug)]
-enum Stage {
+enum HandshakeStage {
     /// The client's flags.
     Flags,
     /// An option's head.
@@ -133,17 +136,17 @@ impl Handshake {
         let mut hello = wire::GREETING.to_be_bytes().to_vec();
         hello.extend(wire::OPTIONS.to_be_bytes());
         hello.extend((wire::FIXED_NEWSTYLE | wire::NO_ZEROES).to_be_bytes());
-        let (stage, came, negotiated) = (Stage::Flags, Vec::new(), TransmissionTerms::default());
+        let (stage, came, negotiated) = (HandshakeStage::Flags, Vec::new(), TransmissionTerms::default());
         (Handshake { export, stage, came, zeroes: false, negotiated }, hello)
     }
 
     /// How many bytes it takes at most now: transmission may begin after them.
-    pub fn wants(&self) -> usize {
+    pub fn bytes_wanted(&self) -> usize {
         match self.stage {
-            Stage::Flags => 4 - self.came.len(),
-            Stage::Head => 16 - self.came.len(),
-            Stage::Data(_, length) => length as usize - self.came.len(),
-            Stage::TooMuch(_, left) => left as usize,
+            HandshakeStage::Flags => 4 - self.came.len(),
+            HandshakeStage::Head => 16 - self.came.len(),
+            HandshakeStage::Data(_, length) => length as usize - self.came.len(),
+            HandshakeStage::TooMuch(_, left) => left as usize,
         }
     }
 
@@ -153,61 +156,61 @@ impl Handshake {
     }
 
     /// Takes bytes, no more than it wants, and appends the answer to `out`.
-    pub fn hear(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> HandshakeStep {
-        if let Stage::TooMuch(option, left) = &mut self.stage {
+    pub fn take_bytes(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> HandshakeStep {
+        if let HandshakeStage::TooMuch(option, left) = &mut self.stage {
             *left -= bytes.len() as u32;
             if *left == 0 {
                 out.extend(wire::option_reply(*option, answer::TOO_BIG, &[]));
-                self.stage = Stage::Head;
+                self.stage = HandshakeStage::Head;
             }
             return HandshakeStep::On;
         }
         self.came.extend(bytes);
-        if self.wants() > 0 {
+        if self.bytes_wanted() > 0 {
             return HandshakeStep::On;
         }
         let came = std::mem::take(&mut self.came);
         let mut reader = WireReader(&came);
         match self.stage {
-            Stage::Flags => {
-                let flags = reader.u32().unwrap_or(u32::MAX);
+            HandshakeStage::Flags => {
+                let flags = reader.read_u32().unwrap_or(u32::MAX);
                 self.zeroes = flags & u32::from(wire::NO_ZEROES) == 0;
-                self.stage = Stage::Head;
+                self.stage = HandshakeStage::Head;
                 // A client with an unknown flag is of another time: the specification has the server disconnect.
                 let known = u32::from(wire::FIXED_NEWSTYLE | wire::NO_ZEROES);
                 if flags & !known == 0 { HandshakeStep::On } else { HandshakeStep::Leaves }
             }
-            Stage::Head => {
-                let (magic, option, length) = (reader.u64(), reader.u32(), reader.u32());
+            HandshakeStage::Head => {
+                let (magic, option, length) = (reader.read_u64(), reader.read_u32(), reader.read_u32());
                 let (Some(wire::OPTIONS), Some(option), Some(length)) = (magic, option, length) else {
                     return HandshakeStep::Leaves;
                 };
                 match length {
-                    0 => self.option(option, &[], out),
+                    0 => self.handle_option(option, &[], out),
                     1..=LONGEST => {
-                        self.stage = Stage::Data(option, length);
+                        self.stage = HandshakeStage::Data(option, length);
                         HandshakeStep::On
                     }
                     _ => {
-                        self.stage = Stage::TooMuch(option, length);
+                        self.stage = HandshakeStage::TooMuch(option, length);
                         HandshakeStep::On
                     }
                 }
             }
-            Stage::Data(option, _) => {
-                self.stage = Stage::Head;
-                self.option(option, &came, out)
+            HandshakeStage::Data(option, _) => {
+                self.stage = HandshakeStage::Head;
+                self.handle_option(option, &came, out)
             }
-            Stage::TooMuch(..) => HandshakeStep::On,
+            HandshakeStage::TooMuch(..) => HandshakeStep::On,
         }
     }
 
     /// Handles a whole option.
-    fn option(&mut self, option: u32, data: &[u8], out: &mut Vec<u8>) -> HandshakeStep {
+    fn handle_option(&mut self, option: u32, data: &[u8], out: &mut Vec<u8>) -> HandshakeStep {
         match option {
             option::EXPORT_NAME if data.is_empty() => {
                 out.extend(self.export.bytes.to_be_bytes());
-                out.extend(self.export.flags(self.negotiated).to_be_bytes());
+                out.extend(self.export.transmission_flags(self.negotiated).to_be_bytes());
                 out.extend(vec![0; if self.zeroes { 124 } else { 0 }]);
                 HandshakeStep::Goes(self.negotiated)
             }
@@ -217,7 +220,7 @@ impl Handshake {
                 HandshakeStep::Leaves
             }
             _ => {
-                let (reply, goes) = answered(option, data, &self.export, &mut self.negotiated);
+                let (reply, goes) = option_answer(option, data, &self.export, &mut self.negotiated);
                 out.extend(reply);
                 if goes { HandshakeStep::Goes(self.negotiated) } else { HandshakeStep::On }
             }
@@ -232,12 +235,12 @@ pub fn negotiate(stream: &mut (impl Read + Write), export: &Export) -> io::Resul
     loop {
         stream.write_all(&out)?;
         out.clear();
-        let wanted = talk.wants().min(piece.len());
+        let wanted = talk.bytes_wanted().min(piece.len());
         let came = stream.read(&mut piece[..wanted])?;
         if came == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
-        let step = talk.hear(&piece[..came], &mut out);
+        let step = talk.take_bytes(&piece[..came], &mut out);
         // A client that leaves may not wait for this.
         let written = if step == HandshakeStep::On { Ok(()) } else { stream.write_all(&out) };
         match step {
@@ -249,7 +252,7 @@ pub fn negotiate(stream: &mut (impl Read + Write), export: &Export) -> io::Resul
 }
 
 /// Returns the answer to an option, and whether transmission begins.
-fn answered(option: u32, data: &[u8], export: &Export, negotiated: &mut TransmissionTerms) -> (Vec<u8>, bool) {
+fn option_answer(option: u32, data: &[u8], export: &Export, negotiated: &mut TransmissionTerms) -> (Vec<u8>, bool) {
     let only = |kind: u32| (wire::option_reply(option, kind, &[]), false);
     match option {
         option::LIST if data.is_empty() => {
@@ -261,17 +264,17 @@ fn answered(option: u32, data: &[u8], export: &Export, negotiated: &mut Transmis
             negotiated.structured = true;
             only(answer::ACK)
         }
-        option::INFO | option::GO => match asked(data) {
+        option::INFO | option::GO => match parse_info_request(data) {
             None => only(answer::INVALID),
-            Some(("", wanted)) => (export.tell(option, &wanted, *negotiated), option == option::GO),
+            Some(("", wanted)) => (export.info_reply(option, &wanted, *negotiated), option == option::GO),
             Some(_) => only(answer::UNKNOWN),
         },
-        option::LIST_META_CONTEXT | option::SET_META_CONTEXT => match contexts(data) {
+        option::LIST_META_CONTEXT | option::SET_META_CONTEXT => match parse_context_request(data) {
             None => only(answer::INVALID),
             Some((name, _)) if !name.is_empty() => only(answer::UNKNOWN),
             // A status needs chunks, which this client has not asked for.
             Some(_) if !negotiated.structured => only(answer::INVALID),
-            Some((_, queries)) => (meta(option, &queries, negotiated), false),
+            Some((_, queries)) => (context_reply(option, &queries, negotiated), false),
         },
         option::LIST | option::STRUCTURED_REPLY => only(answer::INVALID),
         _ => only(answer::UNSUPPORTED),
@@ -279,27 +282,27 @@ fn answered(option: u32, data: &[u8], export: &Export, negotiated: &mut Transmis
 }
 
 /// Parses the data of GO and INFO: the export's name, and the kinds of information asked for.
-fn asked(data: &[u8]) -> Option<(&str, Vec<u16>)> {
+fn parse_info_request(data: &[u8]) -> Option<(&str, Vec<u16>)> {
     let mut reader = WireReader(data);
-    let name = reader.text()?;
-    let wanted = (0..reader.u16()?).map(|_| reader.u16()).collect::<Option<Vec<u16>>>()?;
+    let name = reader.read_text()?;
+    let wanted = (0..reader.read_u16()?).map(|_| reader.read_u16()).collect::<Option<Vec<u16>>>()?;
     reader.0.is_empty().then_some((name, wanted))
 }
 
 /// Parses the data of the options about contexts: the export's name, and queries.
-fn contexts(data: &[u8]) -> Option<(&str, Vec<&str>)> {
+fn parse_context_request(data: &[u8]) -> Option<(&str, Vec<&str>)> {
     let mut reader = WireReader(data);
-    let name = reader.text()?;
-    let count = reader.u32()?;
+    let name = reader.read_text()?;
+    let count = reader.read_u32()?;
     // Each query takes four bytes at least.
     if count as usize > reader.0.len() / 4 {
         return None;
     }
-    let queries = (0..count).map(|_| reader.text()).collect::<Option<Vec<&str>>>()?;
+    let queries = (0..count).map(|_| reader.read_text()).collect::<Option<Vec<&str>>>()?;
     reader.0.is_empty().then_some((name, queries))
 }
 
-fn meta(option: u32, queries: &[&str], negotiated: &mut TransmissionTerms) -> Vec<u8> {
+fn context_reply(option: u32, queries: &[&str], negotiated: &mut TransmissionTerms) -> Vec<u8> {
     let lists = option == option::LIST_META_CONTEXT;
     let named = queries.iter().any(|query| *query == ALLOCATION || lists && *query == "base:");
     let given = named || lists && queries.is_empty();
@@ -374,11 +377,11 @@ mod tests {
         let mut kinds = Vec::new();
         while !bytes.is_empty() {
             let mut reader = WireReader(bytes);
-            assert_eq!(reader.u64(), Some(wire::OPTION_REPLY));
-            reader.u32();
-            kinds.extend(reader.u32());
-            let length = reader.u32().unwrap();
-            reader.take(length as usize).unwrap();
+            assert_eq!(reader.read_u64(), Some(wire::OPTION_REPLY));
+            reader.read_u32();
+            kinds.extend(reader.read_u32());
+            let length = reader.read_u32().unwrap();
+            reader.take_bytes(length as usize).unwrap();
             bytes = reader.0;
         }
         kinds
@@ -432,9 +435,9 @@ mod tests {
         let mut all = Vec::new();
         while !bytes.is_empty() {
             let mut reader = WireReader(bytes);
-            assert_eq!(reader.u64(), Some(wire::OPTION_REPLY));
-            let (_, kind, length) = (reader.u32(), reader.u32().unwrap(), reader.u32().unwrap());
-            all.push((kind, reader.take(length as usize).unwrap().to_vec()));
+            assert_eq!(reader.read_u64(), Some(wire::OPTION_REPLY));
+            let (_, kind, length) = (reader.read_u32(), reader.read_u32().unwrap(), reader.read_u32().unwrap());
+            all.push((kind, reader.take_bytes(length as usize).unwrap().to_vec()));
             bytes = reader.0;
         }
         all
@@ -563,7 +566,7 @@ mod tests {
                 queuing: Queuing::None,
                 computes: false,
             };
-            let export = Export::of(&limits, String::new());
+            let export = Export::new(&limits, String::new());
             assert_eq!((export.bytes, export.smallest), (1000 * 512, logical));
             assert_eq!((export.preferred, export.largest, export.fast_zeroes), (preferred, largest, false));
         }

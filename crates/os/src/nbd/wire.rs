@@ -141,7 +141,7 @@ pub enum NbdCommand {
 }
 
 impl NbdCommand {
-    fn of(number: u16) -> NbdCommand {
+    fn from_number(number: u16) -> NbdCommand {
         match number {
             0 => NbdCommand::Read,
             1 => NbdCommand::Write,
@@ -158,7 +158,7 @@ impl NbdCommand {
 /// A request's head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RequestHead {
-    /// The command.
+    /// `NBD_CMD_READ` and others.
     pub command: NbdCommand,
     /// [`FUA`] and others.
     pub flags: u16,
@@ -177,11 +177,17 @@ impl RequestHead {
     /// Parses a head; `None` if it does not begin as one.
     pub fn parse(bytes: &[u8; HEAD]) -> Option<RequestHead> {
         let mut reader = WireReader(bytes);
-        if reader.u32()? != REQUEST {
+        if reader.read_u32()? != REQUEST {
             return None;
         }
-        let (flags, command) = (reader.u16()?, NbdCommand::of(reader.u16()?));
-        Some(RequestHead { command, flags, cookie: reader.u64()?, offset: reader.u64()?, length: reader.u32()? })
+        let (flags, command) = (reader.read_u16()?, NbdCommand::from_number(reader.read_u16()?));
+        Some(RequestHead {
+            command,
+            flags,
+            cookie: reader.read_u64()?,
+            offset: reader.read_u64()?,
+            length: reader.read_u32()?,
+        })
     }
 }
 
@@ -191,35 +197,35 @@ pub struct WireReader<'a>(pub &'a [u8]);
 
 impl<'a> WireReader<'a> {
     /// Takes so many bytes.
-    pub fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+    pub fn take_bytes(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
         Some(taken)
     }
 
-    fn array<const N: usize>(&mut self) -> Option<[u8; N]> {
-        self.take(N)?.try_into().ok()
+    fn take_array<const N: usize>(&mut self) -> Option<[u8; N]> {
+        self.take_bytes(N)?.try_into().ok()
     }
 
     /// Reads 16 bits.
-    pub fn u16(&mut self) -> Option<u16> {
-        self.array().map(u16::from_be_bytes)
+    pub fn read_u16(&mut self) -> Option<u16> {
+        self.take_array().map(u16::from_be_bytes)
     }
 
     /// Reads 32 bits.
-    pub fn u32(&mut self) -> Option<u32> {
-        self.array().map(u32::from_be_bytes)
+    pub fn read_u32(&mut self) -> Option<u32> {
+        self.take_array().map(u32::from_be_bytes)
     }
 
     /// Reads 64 bits.
-    pub fn u64(&mut self) -> Option<u64> {
-        self.array().map(u64::from_be_bytes)
+    pub fn read_u64(&mut self) -> Option<u64> {
+        self.take_array().map(u64::from_be_bytes)
     }
 
     /// Reads a length of 32 bits and so many bytes of text.
-    pub fn text(&mut self) -> Option<&'a str> {
-        let length = self.u32()?;
-        std::str::from_utf8(self.take(length as usize)?).ok()
+    pub fn read_text(&mut self) -> Option<&'a str> {
+        let length = self.read_u32()?;
+        std::str::from_utf8(self.take_bytes(length as usize)?).ok()
     }
 }
 
@@ -235,7 +241,7 @@ pub fn option_reply(option: u32, kind: u32, data: &[u8]) -> Vec<u8> {
 }
 
 /// Builds the head of a simple reply.
-pub fn simple(error: u32, cookie: u64) -> [u8; 16] {
+pub fn simple_reply(error: u32, cookie: u64) -> [u8; 16] {
     let mut out = [0; 16];
     out[..4].copy_from_slice(&SIMPLE_REPLY.to_be_bytes());
     out[4..8].copy_from_slice(&error.to_be_bytes());
@@ -244,7 +250,7 @@ pub fn simple(error: u32, cookie: u64) -> [u8; 16] {
 }
 
 /// Builds the head of the last chunk of a structured reply, of `length` bytes.
-fn chunk(kind: u16, cookie: u64, length: usize) -> [u8; 20] {
+fn chunk_head(kind: u16, cookie: u64, length: usize) -> [u8; 20] {
     const DONE: u16 = 1;
     let mut out = [0; 20];
     out[..4].copy_from_slice(&CHUNK.to_be_bytes());
@@ -258,14 +264,14 @@ fn chunk(kind: u16, cookie: u64, length: usize) -> [u8; 20] {
 /// Builds the head of a read's structured reply: all of its bytes follow, in one chunk.
 pub fn data_chunk(cookie: u64, offset: u64, length: usize) -> [u8; 28] {
     let mut out = [0; 28];
-    out[..20].copy_from_slice(&chunk(1, cookie, 8 + length));
+    out[..20].copy_from_slice(&chunk_head(1, cookie, 8 + length));
     out[20..].copy_from_slice(&offset.to_be_bytes());
     out
 }
 
 /// Builds an error of a structured reply.
 pub fn error_chunk(cookie: u64, error: u32) -> Vec<u8> {
-    let mut out = chunk(0x8001, cookie, 6).to_vec();
+    let mut out = chunk_head(0x8001, cookie, 6).to_vec();
     out.extend(error.to_be_bytes());
     out.extend(0u16.to_be_bytes());
     out
@@ -273,7 +279,7 @@ pub fn error_chunk(cookie: u64, error: u32) -> Vec<u8> {
 
 /// Builds a block status: extents as bytes and flags, in the context that was chosen.
 pub fn status_chunk(cookie: u64, context: u32, extents: &[(u32, u32)]) -> Vec<u8> {
-    let mut out = chunk(5, cookie, 4 + 8 * extents.len()).to_vec();
+    let mut out = chunk_head(5, cookie, 4 + 8 * extents.len()).to_vec();
     out.extend(context.to_be_bytes());
     for (bytes, flags) in extents {
         out.extend(bytes.to_be_bytes());
@@ -302,10 +308,10 @@ mod tests {
 
     #[test]
     fn what_is_cut_short_is_no_text() {
-        assert_eq!(WireReader(&[0, 0, 0, 2, b'a', b'b', b'c']).text(), Some("ab"));
-        assert_eq!(WireReader(&[0, 0, 0, 9, b'a']).text(), None);
-        assert_eq!(WireReader(&[0xff, 0xff, 0xff, 0xff]).text(), None);
-        assert_eq!(WireReader(&[0, 0]).u32(), None);
+        assert_eq!(WireReader(&[0, 0, 0, 2, b'a', b'b', b'c']).read_text(), Some("ab"));
+        assert_eq!(WireReader(&[0, 0, 0, 9, b'a']).read_text(), None);
+        assert_eq!(WireReader(&[0xff, 0xff, 0xff, 0xff]).read_text(), None);
+        assert_eq!(WireReader(&[0, 0]).read_u32(), None);
     }
 
     #[test]

@@ -20,16 +20,16 @@ use crate::system::in_use::{self, FileIdentity};
 /// A claim to write, until it is dropped.
 #[derive(Debug)]
 pub struct WriteClaim {
-    file: HeldFile,
+    file: LockedFile,
     found: ResolvedPath,
 }
 
 /// A file that is unlocked when dropped. Closing it is not enough: a program that is being started meanwhile has a copy of the
 /// opening, and the lock with it, until it runs.
 #[derive(Debug)]
-struct HeldFile(File);
+struct LockedFile(File);
 
-impl Drop for HeldFile {
+impl Drop for LockedFile {
     fn drop(&mut self) {
         // Without locks there is none to release.
         let _ = flock(&self.0, FlockOperation::NonBlockingUnlock);
@@ -38,18 +38,18 @@ impl Drop for HeldFile {
 
 impl WriteClaim {
     /// Claims it, if it may be written, where `destroy` is the name that the user gave.
-    pub fn of(found: &ResolvedPath, destroy: Option<&str>) -> Result<WriteClaim, String> {
+    pub fn acquire(found: &ResolvedPath, destroy: Option<&str>) -> Result<WriteClaim, String> {
         let shown = found.path.display();
         let mut flags = OFlags::CLOEXEC | OFlags::NOCTTY;
         flags.set(OFlags::EXCL, found.kind == PathKind::Device);
         let opened = File::options().read(true).write(true).custom_flags(flags.bits() as i32).open(&found.path);
-        let held = opened.map(HeldFile).map_err(|why| format!("{shown}: cannot be opened for writing: {why}"))?;
-        let HeldFile(file) = &held;
-        found.is_still(file)?;
+        let held = opened.map(LockedFile).map_err(|why| format!("{shown}: cannot be opened for writing: {why}"))?;
+        let LockedFile(file) = &held;
+        found.check_identity(file)?;
         match found.kind {
             PathKind::Device => probe::may_write_open(file, &found.path, destroy)?,
             PathKind::File => {
-                lock(file).map_err(|why| format!("{shown}: {why}"))?;
+                lock_file(file).map_err(|why| format!("{shown}: {why}"))?;
                 may_write(found, destroy)?;
                 let bytes = file.metadata().map_err(|why| format!("{shown}: {why}"))?.len();
                 if bytes < found.sectors * SECTOR {
@@ -62,11 +62,11 @@ impl WriteClaim {
     }
 
     /// Releases the claim; the error names other users meanwhile.
-    pub fn end(self) -> Result<(), String> {
-        let used = users(&self.found);
+    pub fn release(self) -> Result<(), String> {
+        let used = find_users(&self.found);
         if used.is_empty() {
             if self.found.kind == PathKind::File {
-                own::vouch(&self.file.0);
+                own::record_as_ours(&self.file.0);
             }
             return Ok(());
         }
@@ -82,7 +82,7 @@ impl WriteClaim {
 /// reading alone.
 pub fn may_write(found: &ResolvedPath, destroy: Option<&str>) -> Result<(), String> {
     let shown = found.path.display();
-    let used = users(found);
+    let used = find_users(found);
     if !used.is_empty() {
         return Err(format!(
             "{shown}: {}; expected a file that nothing uses, whatever --destroy names",
@@ -95,7 +95,7 @@ pub fn may_write(found: &ResolvedPath, destroy: Option<&str>) -> Result<(), Stri
         return Ok(());
     }
     let file = found.open(PathMode { write: false, direct: found.direct.is_some() })?;
-    let holds = match own::foreign(&file, found.sectors * SECTOR) {
+    let holds = match own::find_foreign(&file, found.sectors * SECTOR) {
         Ok(None) => return Ok(()),
         Ok(Some(at)) => format!("holds something that Seekwise did not write (at byte {at})"),
         Err(why) => format!("cannot be read ({why}), so nobody knows what it holds"),
@@ -105,19 +105,19 @@ pub fn may_write(found: &ResolvedPath, destroy: Option<&str>) -> Result<(), Stri
     ))
 }
 
-fn users(found: &ResolvedPath) -> Vec<String> {
-    let system = SystemRoot::here();
+fn find_users(found: &ResolvedPath) -> Vec<String> {
+    let system = SystemRoot::this_machine();
     match found.identity() {
         None => Vec::new(),
-        Some(file @ FileIdentity::File { .. }) => in_use::of_file(file, &system),
+        Some(file @ FileIdentity::File { .. }) => in_use::file_uses(file, &system),
         Some(FileIdentity::Device(number)) => {
-            system.node(number).map_or(Vec::new(), |node| in_use::of_device(&node, &system))
+            system.find_device(number).map_or(Vec::new(), |node| in_use::device_uses(&node, &system))
         }
     }
 }
 
 /// Locks a file against other runs of ours, if its file system knows locks.
-fn lock(file: &File) -> Result<(), String> {
+fn lock_file(file: &File) -> Result<(), String> {
     match flock(file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) | Err(Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS) => Ok(()),
         Err(Errno::WOULDBLOCK) => Err("is locked by another program, perhaps another run of this one".to_owned()),
@@ -128,31 +128,31 @@ fn lock(file: &File) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::real::path::find;
+    use crate::real::path::resolve_path;
     use std::fs;
     use std::path::Path;
 
     fn found(folder: &Path, bytes: u64) -> ResolvedPath {
         let path = folder.join("data");
         File::create(&path).unwrap().set_len(bytes).unwrap();
-        find(&path, PathKind::File, None).unwrap()
+        resolve_path(&path, PathKind::File, None).unwrap()
     }
 
     #[test]
     fn a_file_is_claimed_once_and_is_known_behind_a_run() {
         let folder = tempfile::tempdir().unwrap();
         let it = found(folder.path(), 8 << 20);
-        let claim = WriteClaim::of(&it, None).unwrap();
-        let said = WriteClaim::of(&it, Some("data")).unwrap_err();
+        let claim = WriteClaim::acquire(&it, None).unwrap();
+        let said = WriteClaim::acquire(&it, Some("data")).unwrap_err();
         assert!(said.contains("is locked by another program"), "{said}");
         // As a program that is being started has it.
         let _copy = claim.file.0.try_clone().unwrap();
-        claim.end().unwrap();
+        claim.release().unwrap();
         fs::write(&it.path, vec![b'x'; 8 << 20]).unwrap();
-        let said = WriteClaim::of(&it, None).unwrap_err();
+        let said = WriteClaim::acquire(&it, None).unwrap_err();
         assert!(said.contains("holds something that Seekwise did not write (at byte 0)"), "{said}");
-        assert!(WriteClaim::of(&it, Some("other")).is_err());
-        WriteClaim::of(&it, Some("data")).unwrap().end().unwrap();
+        assert!(WriteClaim::acquire(&it, Some("other")).is_err());
+        WriteClaim::acquire(&it, Some("data")).unwrap().release().unwrap();
     }
 
     #[test]
@@ -160,12 +160,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let it = found(folder.path(), 8 << 20);
         File::options().write(true).open(&it.path).unwrap().set_len(4096).unwrap();
-        let said = WriteClaim::of(&it, Some("data")).unwrap_err();
+        let said = WriteClaim::acquire(&it, Some("data")).unwrap_err();
         assert!(said.contains("was cut off to 4096 bytes meanwhile; expected 8388608"), "{said}");
         fs::write(folder.path().join("new"), vec![0; 8 << 20]).unwrap();
         fs::rename(folder.path().join("new"), &it.path).unwrap();
         for said in [
-            WriteClaim::of(&it, Some("data")).unwrap_err(),
+            WriteClaim::acquire(&it, Some("data")).unwrap_err(),
             it.open(PathMode { write: true, direct: false }).unwrap_err(),
         ] {
             assert!(said.contains("is another file than the one that was looked at"), "{said}");

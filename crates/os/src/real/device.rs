@@ -28,7 +28,7 @@ use seekwise_run::receipt::Receipt;
 use super::pattern;
 use super::uring::{Ring, RingDurability, RingEntry, RingOperation, SlotMemory};
 use crate::clock::{AWAKE, Clock};
-use crate::real_time::{TimedDevice, uncontrolled};
+use crate::real_time::{TimedDevice, answer_control};
 
 /// Most requests that go to the kernel in one call while there are more: each takes it some 2 us, and the first is
 /// not to wait for the last. Measured on a virtual machine at depth 32: with 4 or 8 the rate was 12 % above that with 64, and
@@ -62,13 +62,13 @@ pub struct FileShape {
 }
 
 impl FileShape {
-    fn worker(&self, origin: u16) -> usize {
+    fn worker_index(&self, origin: u16) -> usize {
         usize::from(origin.saturating_sub(self.first)).min(self.handles.len() - 1)
     }
 
     /// Returns the operation of a request; `None` if a file has none for it.
-    fn ask(&self, request: &Request) -> Option<RingOperation> {
-        let handle = &self.handles[self.worker(request.origin)];
+    fn ring_operation(&self, request: &Request) -> Option<RingOperation> {
+        let handle = &self.handles[self.worker_index(request.origin)];
         Some(match request.op {
             Op::Read => RingOperation::Read,
             Op::Write if request.flags.has(Flags::FUA) => {
@@ -83,7 +83,7 @@ impl FileShape {
     }
 
     /// Returns the status of a request that ends before it begins.
-    fn refused(&self, request: &Request, ask: Option<RingOperation>) -> Option<Status> {
+    fn refusal_status(&self, request: &Request, ask: Option<RingOperation>) -> Option<Status> {
         match ask {
             None => Some(Status::Unsupported),
             Some(RingOperation::Sync { .. }) => None,
@@ -95,7 +95,7 @@ impl FileShape {
 
 /// A request in flight.
 #[derive(Clone, Copy)]
-struct Flight {
+struct InFlightRequest {
     request: Request,
     ask: RingOperation,
     file: usize,
@@ -110,18 +110,18 @@ struct Flight {
     tries: u32,
 }
 
-impl Flight {
-    fn length(&self) -> u64 {
+impl InFlightRequest {
+    fn length_bytes(&self) -> u64 {
         u64::from(self.request.sectors) * SECTOR
     }
 
     /// Bytes of the next piece, if a slot holds `size`.
-    fn piece(&self, size: usize) -> u64 {
-        let left = self.length() - self.done;
+    fn next_piece_bytes(&self, size: usize) -> u64 {
+        let left = self.length_bytes() - self.done;
         if matches!(self.ask, RingOperation::Read | RingOperation::Write(_)) { left.min(size as u64) } else { left }
     }
 
-    fn completion(&self, status: Status, finished: Instant) -> Completion {
+    fn completion_at(&self, status: Status, finished: Instant) -> Completion {
         let mut parts = Parts::default();
         let begun = self.begun.clamp(self.submitted, finished);
         let issued = self.issued.clamp(begun, finished);
@@ -135,23 +135,23 @@ impl Flight {
 
 /// Reports of failed requests.
 #[derive(Default)]
-struct Faults {
+struct FailureReports {
     told: Vec<String>,
     more: u64,
 }
 
-impl Faults {
-    fn add(&mut self, shape: &FileShape, flight: &Flight, why: &dyn std::fmt::Display) {
+impl FailureReports {
+    fn add(&mut self, shape: &FileShape, flight: &InFlightRequest, why: &dyn std::fmt::Display) {
         if self.told.len() == TOLD {
             self.more += 1;
             return;
         }
         let name = &shape.name;
-        let (bytes, offset) = (flight.length() - flight.done, flight.request.lba * SECTOR + flight.done);
+        let (bytes, offset) = (flight.length_bytes() - flight.done, flight.request.lba * SECTOR + flight.done);
         self.told.push(match flight.ask {
             RingOperation::Sync { data: true } => format!("{name}: fdatasync: {why}"),
             RingOperation::Sync { data: false } => format!("{name}: fsync: {why}"),
-            ask => format!("{name}: {} of {bytes} bytes at {offset}: {why}", verb(ask)),
+            ask => format!("{name}: {} of {bytes} bytes at {offset}: {why}", operation_name(ask)),
         });
     }
 
@@ -163,7 +163,7 @@ impl Faults {
     }
 }
 
-fn verb(ask: RingOperation) -> &'static str {
+fn operation_name(ask: RingOperation) -> &'static str {
     match ask {
         RingOperation::Read => "read",
         RingOperation::Write(_) => "write",
@@ -180,7 +180,7 @@ const ENDED: &str = "the file ended there: it was cut off meanwhile";
 pub struct RingDevice {
     shape: FileShape,
     ring: Ring,
-    flights: Vec<Option<Flight>>,
+    flights: Vec<Option<InFlightRequest>>,
     /// Free slots, for reads and for writes.
     free: [Vec<u32>; 2],
     /// Slots that the kernel has not taken yet.
@@ -193,7 +193,7 @@ pub struct RingDevice {
     given: Instant,
     done: VecDeque<Completion>,
     now: Instant,
-    faults: Faults,
+    faults: FailureReports,
 }
 
 impl RingDevice {
@@ -202,7 +202,7 @@ impl RingDevice {
         let slots = if shape.apart { 2 * depth } else { depth };
         let mut ring = Ring::new(files, slots, shape.size)?;
         let writing = slots - depth..slots;
-        writing.clone().for_each(|slot| pattern::fill(ring.slot(slot), Seed(shape.seed.0 ^ slot as u64)));
+        writing.clone().for_each(|slot| pattern::fill_pattern(ring.slot(slot), Seed(shape.seed.0 ^ slot as u64)));
         let numbers = |from: usize, to: usize| (from as u32..to as u32).rev().collect();
         let free = match shape.apart {
             true => [numbers(0, depth), numbers(depth, slots)],
@@ -219,27 +219,27 @@ impl RingDevice {
             given: Instant::ZERO,
             done: VecDeque::with_capacity(depth),
             now: Instant::ZERO,
-            faults: Faults::default(),
+            faults: FailureReports::default(),
         })
     }
 
     /// Returns the list that a request's slot comes from.
-    fn side(&self, op: Op) -> usize {
+    fn slot_list(&self, op: Op) -> usize {
         usize::from(self.shape.apart && op == Op::Write)
     }
 
     /// Puts the next piece of a slot's request into the ring.
-    fn push(&mut self, slot: u32) {
+    fn push_piece(&mut self, slot: u32) {
         let flight = self.flights[slot as usize].expect("a slot in use");
-        let (bytes, offset) = (flight.piece(self.shape.size), flight.request.lba * SECTOR + flight.done);
+        let (bytes, offset) = (flight.next_piece_bytes(self.shape.size), flight.request.lba * SECTOR + flight.done);
         let entry = RingEntry { file: flight.file, ask: flight.ask, offset, from: 0, bytes };
         match self.ring.push(slot as usize, &entry) {
             Ok(()) => self.fresh.push(slot),
-            Err(error) => self.finish(slot, Err(&error)),
+            Err(error) => self.finish_slot(slot, Err(&error)),
         }
     }
 
-    fn finish(&mut self, slot: u32, result: Result<(), &dyn std::fmt::Display>) {
+    fn finish_slot(&mut self, slot: u32, result: Result<(), &dyn std::fmt::Display>) {
         let flight = self.flights[slot as usize].take().expect("a slot in use");
         let status = match result {
             Ok(()) => Status::Done,
@@ -248,13 +248,13 @@ impl RingDevice {
                 Status::MediumError
             }
         };
-        self.done.push_back(flight.completion(status, self.now.max(flight.submitted)));
-        let side = self.side(flight.request.op);
+        self.done.push_back(flight.completion_at(status, self.now.max(flight.submitted)));
+        let side = self.slot_list(flight.request.op);
         self.free[side].push(slot);
     }
 
     /// Handles the completion of a slot.
-    fn returned(&mut self, slot: u32, result: i32) {
+    fn handle_completion(&mut self, slot: u32, result: i32) {
         let flight = self.flights[slot as usize].as_mut().expect("a slot in use");
         let moves = matches!(flight.ask, RingOperation::Read | RingOperation::Write(_));
         match result {
@@ -265,22 +265,22 @@ impl RingDevice {
             }
             error if error < 0 => {
                 let why = io::Error::from_raw_os_error(-error);
-                self.finish(slot, Err(&why));
+                self.finish_slot(slot, Err(&why));
             }
-            0 if moves => self.finish(slot, Err(&ENDED)),
+            0 if moves => self.finish_slot(slot, Err(&ENDED)),
             bytes if moves => {
                 flight.done += bytes as u64;
-                match flight.done < flight.length() {
-                    true => self.push(slot),
-                    false => self.finish(slot, Ok(())),
+                match flight.done < flight.length_bytes() {
+                    true => self.push_piece(slot),
+                    false => self.finish_slot(slot, Ok(())),
                 }
             }
-            _ => self.finish(slot, Ok(())),
+            _ => self.finish_slot(slot, Ok(())),
         }
     }
 
     /// Submits fresh requests to the kernel, and notes when it had them.
-    fn give(&mut self) {
+    fn submit_fresh(&mut self) {
         let Some(clock) = self.clock.filter(|_| !self.fresh.is_empty()) else { return };
         if let Err(error) = self.ring.submit() {
             // The outcome is not known: fresh requests are reported as failed when they come back, or are never sent.
@@ -295,26 +295,26 @@ impl RingDevice {
         }
     }
 
-    fn retry(&mut self) {
+    fn retry_slots(&mut self) {
         for slot in std::mem::take(&mut self.again) {
-            self.push(slot);
+            self.push_piece(slot);
         }
     }
 }
 
 impl TimedDevice for RingDevice {
-    fn wait(&mut self, clock: &Clock, until: Option<Instant>) -> Result<(), EngineError> {
+    fn wait_for_event(&mut self, clock: &Clock, until: Option<Instant>) -> Result<(), EngineError> {
         if until.is_none() && self.ring.in_flight() == 0 && self.again.is_empty() && self.done.is_empty() {
             return Err(EngineError::Silent(self.now));
         }
         if !self.again.is_empty() {
-            self.ring.wait(Some(Duration::from_millis(1))).map_err(|_| EngineError::Silent(self.now))?;
-            self.retry();
+            self.ring.wait_for_completion(Some(Duration::from_millis(1))).map_err(|_| EngineError::Silent(self.now))?;
+            self.retry_slots();
         }
         self.clock = Some(*clock);
-        self.give();
+        self.submit_fresh();
         loop {
-            if self.ring.has_completions() || !self.done.is_empty() {
+            if self.ring.completions_ready() || !self.done.is_empty() {
                 return Ok(());
             }
             let left = until.map(|until| until.saturating_since(clock.now()));
@@ -325,23 +325,23 @@ impl TimedDevice for RingDevice {
             match left.map(|left| left.saturating_sub(AWAKE)) {
                 Some(Span::ZERO) => {
                     // Completions wait until this thread asks for them.
-                    self.ring.wait(Some(Duration::ZERO)).map_err(|_| EngineError::Silent(self.now))?;
+                    self.ring.wait_for_completion(Some(Duration::ZERO)).map_err(|_| EngineError::Silent(self.now))?;
                     std::hint::spin_loop();
                 }
                 sleep => {
                     let sleep = sleep.map(|sleep| Duration::from_nanos(sleep.nanos()));
-                    self.ring.wait(sleep).map_err(|_| EngineError::Silent(self.now))?;
+                    self.ring.wait_for_completion(sleep).map_err(|_| EngineError::Silent(self.now))?;
                 }
             }
         }
     }
 
-    fn end(mut self: Box<Self>) -> Result<Option<Receipt>, RunError> {
+    fn end_run(mut self: Box<Self>) -> Result<Option<Receipt>, RunError> {
         let left = self.ring.settle().map_err(|left| RunError::Unfit(format!("{}: {left}", self.shape.name)));
         left.map(|()| None)
     }
 
-    fn troubles(&mut self) -> Vec<String> {
+    fn take_troubles(&mut self) -> Vec<String> {
         self.faults.take()
     }
 }
@@ -352,35 +352,35 @@ impl Device for RingDevice {
     }
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<Instant, Request> {
-        let side = self.side(request.op);
+        let side = self.slot_list(request.op);
         let Some(slot) = self.free[side].pop() else { return Err(request) };
         self.now = now;
-        let ask = self.shape.ask(&request);
-        let file = self.shape.files[self.shape.worker(request.origin)];
-        let refused = self.shape.refused(&request, ask);
+        let ask = self.shape.ring_operation(&request);
+        let file = self.shape.files[self.shape.worker_index(request.origin)];
+        let refused = self.shape.refusal_status(&request, ask);
         let ask = ask.unwrap_or(RingOperation::Sync { data: true });
         let begun = self.given.max(now);
-        let flight = Flight { request, ask, file, submitted: now, begun, issued: begun, done: 0, tries: 0 };
+        let flight = InFlightRequest { request, ask, file, submitted: now, begun, issued: begun, done: 0, tries: 0 };
         if let Some(status) = refused {
             self.free[side].push(slot);
-            self.done.push_back(flight.completion(status, now));
+            self.done.push_back(flight.completion_at(status, now));
             return Ok(now);
         }
         self.flights[slot as usize] = Some(flight);
         if request.op == Op::Write {
-            let bytes = flight.piece(self.shape.size) as usize;
-            pattern::stamp(&mut self.ring.slot(slot as usize)[..bytes], request.stamp);
+            let bytes = flight.next_piece_bytes(self.shape.size) as usize;
+            pattern::stamp_pages(&mut self.ring.slot(slot as usize)[..bytes], request.stamp);
         }
-        self.push(slot);
+        self.push_piece(slot);
         if self.fresh.len() >= BATCH {
-            self.give();
+            self.submit_fresh();
         }
         Ok(now)
     }
 
     /// Requests in flight come back by themselves.
     fn control(&mut self, _: Instant, control: &Control<'_>) -> Result<(), ControlError> {
-        uncontrolled(control)
+        answer_control(control)
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -390,7 +390,7 @@ impl Device for RingDevice {
     fn handle_timeout(&mut self, now: Instant) {
         self.now = now;
         while let Some((slot, result)) = self.ring.reap() {
-            self.returned(slot as u32, result);
+            self.handle_completion(slot as u32, result);
         }
     }
 
@@ -402,9 +402,9 @@ impl Device for RingDevice {
         None
     }
 
-    fn unsettled(&self, _: &mut dyn FnMut(u64)) {}
+    fn report_unsettled(&self, _: &mut dyn FnMut(u64)) {}
 
-    fn log(&self) -> DriveLog {
+    fn drive_log(&self) -> DriveLog {
         DriveLog::default()
     }
 }
@@ -414,25 +414,25 @@ pub struct CallDevice {
     shape: FileShape,
     files: Vec<File>,
     memory: SlotMemory,
-    waiting: VecDeque<Flight>,
+    waiting: VecDeque<InFlightRequest>,
     depth: usize,
     done: VecDeque<Completion>,
     now: Instant,
-    faults: Faults,
+    faults: FailureReports,
 }
 
 impl CallDevice {
     /// Creates a device of open files; `depth` requests may wait for their turn.
     pub fn new(shape: FileShape, files: Vec<File>, depth: usize) -> CallDevice {
         let mut memory = SlotMemory::new(2, shape.size);
-        pattern::fill(memory.slot(1), shape.seed);
+        pattern::fill_pattern(memory.slot(1), shape.seed);
         let (waiting, done) = (VecDeque::new(), VecDeque::new());
-        CallDevice { shape, files, memory, waiting, depth, done, now: Instant::ZERO, faults: Faults::default() }
+        CallDevice { shape, files, memory, waiting, depth, done, now: Instant::ZERO, faults: FailureReports::default() }
     }
 
     /// Transfers one piece and returns its bytes.
-    fn call(&mut self, flight: &Flight) -> io::Result<u64> {
-        let bytes = flight.piece(self.shape.size);
+    fn transfer_piece(&mut self, flight: &InFlightRequest) -> io::Result<u64> {
+        let bytes = flight.next_piece_bytes(self.shape.size);
         let offset = flight.request.lba * SECTOR + flight.done;
         let file = &self.files[flight.file];
         let written = |done: usize| done as u64;
@@ -440,7 +440,7 @@ impl CallDevice {
             RingOperation::Read => file.read_at(&mut self.memory.slot(0)[..bytes as usize], offset).map(written),
             RingOperation::Write(through) => {
                 let from = &mut self.memory.slot(1)[..bytes as usize];
-                pattern::stamp(from, flight.request.stamp);
+                pattern::stamp_pages(from, flight.request.stamp);
                 let flags = match through {
                     RingDurability::Not => return file.write_at(from, offset).map(written),
                     RingDurability::Data => ReadWriteFlags::DSYNC,
@@ -462,9 +462,9 @@ impl CallDevice {
     }
 
     /// Carries out a whole request.
-    fn serve(&mut self, flight: &mut Flight) -> Status {
-        while flight.done < flight.length() || matches!(flight.ask, RingOperation::Sync { .. }) {
-            let why: &dyn std::fmt::Display = match self.call(flight) {
+    fn serve_request(&mut self, flight: &mut InFlightRequest) -> Status {
+        while flight.done < flight.length_bytes() || matches!(flight.ask, RingOperation::Sync { .. }) {
+            let why: &dyn std::fmt::Display = match self.transfer_piece(flight) {
                 Ok(_) if matches!(flight.ask, RingOperation::Sync { .. }) => return Status::Done,
                 Ok(0) => &ENDED,
                 Ok(bytes) => {
@@ -482,11 +482,11 @@ impl CallDevice {
 }
 
 impl TimedDevice for CallDevice {
-    fn wait(&mut self, clock: &Clock, until: Option<Instant>) -> Result<(), EngineError> {
+    fn wait_for_event(&mut self, clock: &Clock, until: Option<Instant>) -> Result<(), EngineError> {
         if let Some(mut flight) = self.waiting.pop_front() {
-            let status = self.serve(&mut flight);
+            let status = self.serve_request(&mut flight);
             let finished = clock.now().max(flight.submitted);
-            self.done.push_back(flight.completion(status, finished));
+            self.done.push_back(flight.completion_at(status, finished));
             return Ok(());
         }
         if self.done.is_empty() {
@@ -495,7 +495,7 @@ impl TimedDevice for CallDevice {
         Ok(())
     }
 
-    fn troubles(&mut self) -> Vec<String> {
+    fn take_troubles(&mut self) -> Vec<String> {
         self.faults.take()
     }
 }
@@ -510,13 +510,13 @@ impl Device for CallDevice {
             return Err(request);
         }
         self.now = now;
-        let ask = self.shape.ask(&request);
-        let file = self.shape.files[self.shape.worker(request.origin)];
-        let refused = self.shape.refused(&request, ask);
+        let ask = self.shape.ring_operation(&request);
+        let file = self.shape.files[self.shape.worker_index(request.origin)];
+        let refused = self.shape.refusal_status(&request, ask);
         let ask = ask.unwrap_or(RingOperation::Sync { data: true });
-        let flight = Flight { request, ask, file, submitted: now, begun: now, issued: now, done: 0, tries: 0 };
+        let flight = InFlightRequest { request, ask, file, submitted: now, begun: now, issued: now, done: 0, tries: 0 };
         match refused {
-            Some(status) => self.done.push_back(flight.completion(status, now)),
+            Some(status) => self.done.push_back(flight.completion_at(status, now)),
             None => self.waiting.push_back(flight),
         }
         Ok(now)
@@ -524,7 +524,7 @@ impl Device for CallDevice {
 
     /// Nothing is in flight between two calls.
     fn control(&mut self, _: Instant, control: &Control<'_>) -> Result<(), ControlError> {
-        uncontrolled(control)
+        answer_control(control)
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -543,9 +543,9 @@ impl Device for CallDevice {
         None
     }
 
-    fn unsettled(&self, _: &mut dyn FnMut(u64)) {}
+    fn report_unsettled(&self, _: &mut dyn FnMut(u64)) {}
 
-    fn log(&self) -> DriveLog {
+    fn drive_log(&self) -> DriveLog {
         DriveLog::default()
     }
 }

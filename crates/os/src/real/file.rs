@@ -38,12 +38,12 @@ pub struct RealPlace {
     wanted: RealOptions,
     /// Settings of the disk during a run.
     settings: DeviceSettings,
-    fit: Fit,
+    fit: PlaceRequirements,
 }
 
 /// Requirements of the work on a place.
 #[derive(Clone, Debug)]
-struct Fit {
+struct PlaceRequirements {
     /// By worker; one for all work without workers.
     handles: Vec<RealHandle>,
     /// By worker: requests in flight.
@@ -56,19 +56,19 @@ struct Fit {
 
 impl RealPlace {
     /// Opens the file at this path.
-    pub fn file(path: &str, wanted: &RealOptions) -> Result<Arc<dyn Place>, String> {
-        RealPlace::at(path, PathKind::File, wanted)
+    pub fn for_file(path: &str, wanted: &RealOptions) -> Result<Arc<dyn Place>, String> {
+        RealPlace::for_path(path, PathKind::File, wanted)
     }
 
     /// Opens the device at this path.
-    pub fn device(path: &str, wanted: &RealOptions) -> Result<Arc<dyn Place>, String> {
+    pub fn for_device(path: &str, wanted: &RealOptions) -> Result<Arc<dyn Place>, String> {
         if wanted.layout.is_some() {
             return Err("real.layout: a device is as long as it is; expected it with file:PATH".to_owned());
         }
-        RealPlace::at(path, PathKind::Device, wanted)
+        RealPlace::for_path(path, PathKind::Device, wanted)
     }
 
-    fn at(path: &str, kind: PathKind, wanted: &RealOptions) -> Result<Arc<dyn Place>, String> {
+    fn for_path(path: &str, kind: PathKind, wanted: &RealOptions) -> Result<Arc<dyn Place>, String> {
         if path.is_empty() {
             return Err("expected a path behind the colon".to_owned());
         }
@@ -76,29 +76,29 @@ impl RealPlace {
         for (key, value) in &wanted.settings {
             settings.set(key, value)?;
         }
-        let found = path::find(Path::new(path), kind, wanted.layout)?;
+        let found = path::resolve_path(Path::new(path), kind, wanted.layout)?;
         let handle = RealHandle { direct: found.direct.is_some(), ..RealHandle::default() };
-        let fit = Fit { handles: vec![handle], depths: vec![1], largest: 0, reads: false, writes: false };
+        let fit = PlaceRequirements { handles: vec![handle], depths: vec![1], largest: 0, reads: false, writes: false };
         Ok(Arc::new(Measured(RealPlace { found, wanted: wanted.clone(), settings, fit })))
     }
 
     /// Prepares the place for `work`, whose workers open it as `handles` say (one for all: all alike), or says why that cannot be.
-    fn fitted(&self, work: &Work, handles: &[RealHandle]) -> Result<RealPlace, String> {
+    fn fit_to_work(&self, work: &Work, handles: &[RealHandle]) -> Result<RealPlace, String> {
         let shown = self.found.path.display();
         let mut fit = match work {
-            Work::Job(job) => Fit::of_job(&job.workers, handles)?,
+            Work::Job(job) => PlaceRequirements::for_job(&job.workers, handles)?,
             Work::Cached(_) => {
                 return Err(format!(
                     "{shown}: the system has a page cache of its own; expected direct=0 in the job, or \
                                     real.direct=false, and no pagecache keys"
                 ));
             }
-            _ => Fit {
+            _ => PlaceRequirements {
                 handles: vec![handles.first().copied().unwrap_or_default()],
                 depths: vec![SCENE_DEPTH],
                 largest: SCENE_PIECE,
                 reads: true,
-                writes: work.writes(),
+                writes: work.may_write(),
             },
         };
         fit.largest = fit.largest.max(SECTOR as usize).next_multiple_of(uring::ALIGNMENT);
@@ -108,7 +108,7 @@ impl RealPlace {
                                 direct=0 in the job, or real.direct=false"
             ));
         }
-        let memory = fit.memory();
+        let memory = fit.memory_bytes();
         if memory > MOST_MEMORY {
             return Err(format!(
                 "requests in flight take {memory} bytes of memory; expected at most {MOST_MEMORY}: a \
@@ -131,14 +131,14 @@ impl RealPlace {
     }
 
     /// Claims what the run writes, and makes the settings of the disk.
-    fn held(&self) -> Result<During, String> {
-        let claim = || WriteClaim::of(&self.found, self.wanted.destroy.as_deref());
+    fn claim_for_run(&self) -> Result<RealRunGuard, String> {
+        let claim = || WriteClaim::acquire(&self.found, self.wanted.destroy.as_deref());
         let claim = self.fit.writes.then(claim).transpose()?;
-        Ok(During { settings: self.settings.apply(&self.found.path)?, claim })
+        Ok(RealRunGuard { settings: self.settings.apply(&self.found.path)?, claim })
     }
 
     /// Opens a device for the workers from `first` on, with these handles.
-    fn device_of(
+    fn open_device(
         &self,
         first: u16,
         handles: &[RealHandle],
@@ -188,47 +188,48 @@ impl RealPlace {
 }
 
 /// Holds the settings of the disk during a run, and the claim of what it writes. Settings are restored first.
-struct During {
+struct RealRunGuard {
     settings: SettingsGuard,
     claim: Option<WriteClaim>,
 }
 
-impl RunGuard for During {
-    fn end(self: Box<Self>) -> Result<(), String> {
-        let During { settings, claim } = *self;
-        settings.end().and(claim.map_or(Ok(()), WriteClaim::end))
+impl RunGuard for RealRunGuard {
+    fn undo(self: Box<Self>) -> Result<(), String> {
+        let RealRunGuard { settings, claim } = *self;
+        settings.restore().and(claim.map_or(Ok(()), WriteClaim::release))
     }
 }
 
 /// Returns the bytes of the file or device that a path names, or would name.
-pub fn length(path: &str, device: bool, wanted: &RealOptions) -> Result<u64, String> {
+pub fn path_length(path: &str, device: bool, wanted: &RealOptions) -> Result<u64, String> {
     let kind = if device { PathKind::Device } else { PathKind::File };
     let path = Path::new(path);
     let there = path.is_file() || !path.is_dir() && path.exists() || path.join(path::DATA).exists();
     match wanted.layout {
         Some(bytes) if !there && kind == PathKind::File => Ok(bytes),
-        _ => path::find(path, kind, None).map(|found| found.sectors * SECTOR),
+        _ => path::resolve_path(path, kind, None).map(|found| found.sectors * SECTOR),
     }
 }
 
-impl Fit {
+impl PlaceRequirements {
     /// Bytes that requests in flight take; reads and writes have separate slots.
-    fn memory(&self) -> u64 {
+    fn memory_bytes(&self) -> u64 {
         let requests: u64 = self.depths.iter().map(|depth| u64::from(*depth)).sum();
         requests * self.largest as u64 * if self.reads && self.writes { 2 } else { 1 }
     }
 
-    fn of_job(workers: &[Worker], handles: &[RealHandle]) -> Result<Fit, String> {
+    fn for_job(workers: &[Worker], handles: &[RealHandle]) -> Result<PlaceRequirements, String> {
         if workers.len() > MOST_THREADS {
             let count = workers.len();
             return Err(format!("the job has {count} workers; expected at most {MOST_THREADS}: each is a thread here"));
         }
-        let mut fit = Fit { handles: Vec::new(), depths: Vec::new(), largest: 0, reads: false, writes: false };
+        let mut fit =
+            PlaceRequirements { handles: Vec::new(), depths: Vec::new(), largest: 0, reads: false, writes: false };
         for (index, worker) in workers.iter().enumerate() {
             let handle = handles.get(index).or(handles.first()).copied().unwrap_or_default();
             fit.handles.push(handle);
             fit.depths.push(worker.depth);
-            let (largest, [reads, writes]) = extent(&worker.pattern);
+            let (largest, [reads, writes]) = request_extent(&worker.pattern);
             fit.largest = fit.largest.max(largest as usize);
             (fit.reads, fit.writes) = (fit.reads || reads, fit.writes || writes);
         }
@@ -237,7 +238,7 @@ impl Fit {
 }
 
 /// Returns the bytes of a pattern's largest request, and whether it reads and writes.
-fn extent(pattern: &Pattern) -> (u64, [bool; 2]) {
+fn request_extent(pattern: &Pattern) -> (u64, [bool; 2]) {
     match pattern {
         Pattern::Fio(fio) => {
             let (used, does) = match fio.direction {
@@ -267,7 +268,7 @@ impl RealTime for RealPlace {
         }
     }
 
-    fn called(&self) -> String {
+    fn full_name(&self) -> String {
         format!("{}:{}", self.name(), self.found.path.display())
     }
 
@@ -287,25 +288,25 @@ impl RealTime for RealPlace {
         }
     }
 
-    fn fitted(&self, work: &Work, handles: &[RealHandle]) -> Result<Option<Arc<dyn Place>>, String> {
-        Ok(Some(Arc::new(Measured(RealPlace::fitted(self, work, handles)?))))
+    fn prepare_for(&self, work: &Work, handles: &[RealHandle]) -> Result<Option<Arc<dyn Place>>, String> {
+        Ok(Some(Arc::new(Measured(RealPlace::fit_to_work(self, work, handles)?))))
     }
 
-    fn memory(&self) -> u64 {
-        self.fit.memory()
+    fn memory_bytes(&self) -> u64 {
+        self.fit.memory_bytes()
     }
 
     fn is_threaded(&self) -> bool {
         true
     }
 
-    fn ring(&self) -> Result<(), String> {
+    fn check_ring(&self) -> Result<(), String> {
         ring_is_there()
     }
 
-    fn hold(&self) -> Result<Option<Box<dyn RunGuard>>, String> {
-        let made = self.found.make()?;
-        let held = self.held();
+    fn prepare_run(&self) -> Result<Option<Box<dyn RunGuard>>, String> {
+        let made = self.found.create_if_missing()?;
+        let held = self.claim_for_run();
         if made && held.is_err() {
             // Nobody else has the file yet, and the run that it was made for does not begin.
             let _ = std::fs::remove_file(&self.found.path);
@@ -313,18 +314,18 @@ impl RealTime for RealPlace {
         held.map(|held| Some(Box::new(held) as Box<dyn RunGuard>))
     }
 
-    fn bench(&self) -> Option<TestBench> {
-        let bench = bench::of(&self.found.path);
-        Some(if self.wanted.hashed { bench.hashed() } else { bench })
+    fn read_bench(&self) -> Option<TestBench> {
+        let bench = bench::read_bench(&self.found.path);
+        Some(if self.wanted.hashed { bench.with_hashed_serial() } else { bench })
     }
 
     fn open(&self, seed: Seed) -> Result<Box<dyn TimedDevice>, RunError> {
         let depth = self.fit.depths.iter().sum();
-        self.device_of(0, &self.fit.handles, depth, seed)
+        self.open_device(0, &self.fit.handles, depth, seed)
     }
 
     fn open_for(&self, worker: u16, seed: Seed) -> Result<Box<dyn TimedDevice>, RunError> {
         let at = usize::from(worker);
-        self.device_of(worker, &self.fit.handles[at..=at], self.fit.depths[at], seed)
+        self.open_device(worker, &self.fit.handles[at..=at], self.fit.depths[at], seed)
     }
 }

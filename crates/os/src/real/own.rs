@@ -33,41 +33,41 @@ pub struct FileStamp {
 }
 
 impl FileStamp {
-    fn of(meta: &Metadata) -> FileStamp {
+    fn new(meta: &Metadata) -> FileStamp {
         FileStamp { bytes: meta.len(), changed: (meta.ctime(), meta.ctime_nsec()) }
     }
 }
 
 /// Returns the place of the first sector, of the first `bytes` bytes, that is not ours, if there is one. After an error nothing is
 /// known of the file.
-pub fn foreign(file: &File, bytes: u64) -> io::Result<Option<u64>> {
+pub fn find_foreign(file: &File, bytes: u64) -> io::Result<Option<u64>> {
     let before = file.metadata()?;
-    let (identity, state) = (FileIdentity::of(&before), FileStamp::of(&before));
-    if known().get(&identity) == Some(&state) {
+    let (identity, state) = (FileIdentity::from_metadata(&before), FileStamp::new(&before));
+    if known_files().get(&identity) == Some(&state) {
         return Ok(None);
     }
-    let found = search(file, bytes)?;
-    if found.is_none() && FileStamp::of(&file.metadata()?) == state {
-        known().insert(identity, state);
+    let found = search_foreign(file, bytes)?;
+    if found.is_none() && FileStamp::new(&file.metadata()?) == state {
+        known_files().insert(identity, state);
     }
     Ok(found)
 }
 
 /// Records that a whole file is ours as it is now: a run of ours has written it, and nobody else could.
-pub fn vouch(file: &File) {
+pub fn record_as_ours(file: &File) {
     if let Ok(meta) = file.metadata() {
-        known().insert(FileIdentity::of(&meta), FileStamp::of(&meta));
+        known_files().insert(FileIdentity::from_metadata(&meta), FileStamp::new(&meta));
     }
 }
 
-fn known() -> std::sync::MutexGuard<'static, BTreeMap<FileIdentity, FileStamp>> {
+fn known_files() -> std::sync::MutexGuard<'static, BTreeMap<FileIdentity, FileStamp>> {
     KNOWN.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }
 
-fn search(file: &File, bytes: u64) -> io::Result<Option<u64>> {
+fn search_foreign(file: &File, bytes: u64) -> io::Result<Option<u64>> {
     let mut memory = SlotMemory::new(1, PIECE);
     let mut at = 0;
-    while let Some((from, to)) = data(file, at, bytes)? {
+    while let Some((from, to)) = next_data_range(file, at, bytes)? {
         at = from / ALIGNMENT as u64 * ALIGNMENT as u64;
         while at < to {
             let piece = memory.slot(0);
@@ -76,7 +76,7 @@ fn search(file: &File, bytes: u64) -> io::Result<Option<u64>> {
                 read => read.map_err(|error| io::Error::new(error.kind(), format!("at byte {at}: {error}")))?,
             };
             let wanted = (bytes - at).min(PIECE as u64) as usize;
-            if let Some(sector) = pattern::foreign(&piece[..read.min(wanted)]) {
+            if let Some(sector) = pattern::find_foreign(&piece[..read.min(wanted)]) {
                 return Ok(Some(at + sector as u64));
             }
             // After a short read the next piece begins at a whole block; only the last one may be short.
@@ -91,7 +91,7 @@ fn search(file: &File, bytes: u64) -> io::Result<Option<u64>> {
 }
 
 /// Returns the next range of data from `at` on, within the first `bytes` bytes.
-fn data(file: &File, at: u64, bytes: u64) -> io::Result<Option<(u64, u64)>> {
+fn next_data_range(file: &File, at: u64, bytes: u64) -> io::Result<Option<(u64, u64)>> {
     if at >= bytes {
         return Ok(None);
     }
@@ -124,45 +124,45 @@ mod tests {
     fn a_single_byte_anywhere_is_found() {
         for at in [0, 511, 7 * MIB + 1, 300 * MIB + 4095, 1024 * MIB - 1] {
             let file = holes(1024 * MIB);
-            assert_eq!(foreign(&file, 1024 * MIB).unwrap(), None);
+            assert_eq!(find_foreign(&file, 1024 * MIB).unwrap(), None);
             file.write_all_at(b"x", at).unwrap();
-            assert_eq!(foreign(&file, 1024 * MIB).unwrap(), Some(at / 512 * 512), "{at}");
+            assert_eq!(find_foreign(&file, 1024 * MIB).unwrap(), Some(at / 512 * 512), "{at}");
         }
     }
 
     #[test]
     fn what_is_ours_zero_or_behind_the_last_sector_is_no_matter() {
         let mut piece = vec![0; 3 * MIB as usize];
-        pattern::fill(&mut piece, Seed(1));
+        pattern::fill_pattern(&mut piece, Seed(1));
         let file = holes(64 * MIB + 100);
         for at in [0, 5 * MIB, 5 * MIB + 4096, 40 * MIB + 512] {
             file.write_all_at(&piece, at).unwrap();
         }
         file.write_all_at(&[0; 4096], 60 * MIB).unwrap();
         file.write_all_at(&[7; 100], 64 * MIB).unwrap();
-        assert_eq!(foreign(&file, 64 * MIB).unwrap(), None);
+        assert_eq!(find_foreign(&file, 64 * MIB).unwrap(), None);
         file.write_all_at(b"x", 41 * MIB).unwrap();
-        assert_eq!(foreign(&file, 64 * MIB).unwrap(), Some(41 * MIB));
+        assert_eq!(find_foreign(&file, 64 * MIB).unwrap(), Some(41 * MIB));
     }
 
     #[test]
     fn what_was_known_is_looked_at_again_when_it_changed() {
         let file = holes(8 * MIB);
         file.write_all_at(b"x", 5 * MIB).unwrap();
-        vouch(&file);
-        assert_eq!(foreign(&file, 8 * MIB).unwrap(), None, "a run of ours wrote it");
+        record_as_ours(&file);
+        assert_eq!(find_foreign(&file, 8 * MIB).unwrap(), None, "a run of ours wrote it");
         // Times of some file systems go in steps of 10 ms.
         std::thread::sleep(std::time::Duration::from_millis(20));
         file.write_all_at(b"y", 5 * MIB).unwrap();
-        assert_eq!(foreign(&file, 8 * MIB).unwrap(), Some(5 * MIB));
+        assert_eq!(find_foreign(&file, 8 * MIB).unwrap(), Some(5 * MIB));
     }
 
     #[test]
     fn what_ends_too_early_or_cannot_be_read_is_an_error() {
         let file = holes(MIB);
         file.write_all_at(&[0; 4096], 0).unwrap();
-        assert_eq!(search(&file, MIB).unwrap(), None);
+        assert_eq!(search_foreign(&file, MIB).unwrap(), None);
         let folder = File::open(std::env::temp_dir()).unwrap();
-        assert!(search(&folder, MIB).is_err());
+        assert!(search_foreign(&folder, MIB).is_err());
     }
 }

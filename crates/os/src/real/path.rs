@@ -41,7 +41,7 @@ pub enum PathKind {
 pub struct ResolvedPath {
     /// The path with links resolved, and with [`DATA`] in a folder.
     pub path: PathBuf,
-    /// The kind.
+    /// A file, a device, a folder …: decides how it is opened.
     pub kind: PathKind,
     /// Identity, whatever has this path later; empty for a file before it is created.
     identity: Arc<OnceLock<FileIdentity>>,
@@ -52,7 +52,7 @@ pub struct ResolvedPath {
 }
 
 /// Resolves `path`. A missing file will be created with `layout` bytes, if so many are asked for.
-pub fn find(path: &Path, kind: PathKind, layout: Option<u64>) -> Result<ResolvedPath, String> {
+pub fn resolve_path(path: &Path, kind: PathKind, layout: Option<u64>) -> Result<ResolvedPath, String> {
     let shown = path.display();
     let path = match fs::metadata(path) {
         Ok(is) if is.is_dir() && kind == PathKind::File => path.join(DATA),
@@ -64,9 +64,9 @@ pub fn find(path: &Path, kind: PathKind, layout: Option<u64>) -> Result<Resolved
     if let (Some(bytes), PathKind::File) = (layout, kind)
         && fs::symlink_metadata(&path).is_err_and(|why| why.kind() == io::ErrorKind::NotFound)
     {
-        return to_make(&path, bytes);
+        return resolve_missing(&path, bytes);
     }
-    let is = fs::metadata(&path).map_err(|why| absent(&path, kind, &why))?;
+    let is = fs::metadata(&path).map_err(|why| missing_error(&path, kind, &why))?;
     let path = fs::canonicalize(&path).map_err(|why| format!("{shown}: {why}"))?;
     let shown = path.display();
     match kind {
@@ -85,12 +85,12 @@ pub fn find(path: &Path, kind: PathKind, layout: Option<u64>) -> Result<Resolved
     // A file of a moment ago could be a pipe by now, which would make us wait for ever.
     let opened = File::options().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(&path);
     let mut file = opened.map_err(|why| format!("{shown}: cannot be opened for reading: {why}"))?;
-    let identity = FileIdentity::of(&is);
-    if file.metadata().map(|now| FileIdentity::of(&now)).ok() != Some(identity) {
+    let identity = FileIdentity::from_metadata(&is);
+    if file.metadata().map(|now| FileIdentity::from_metadata(&now)).ok() != Some(identity) {
         return Err(format!("{shown}: became another file while it was looked at"));
     }
     if kind == PathKind::File
-        && let Some(name) = kernels_own(&file)
+        && let Some(name) = kernel_file_system(&file)
     {
         return Err(format!("{shown}: is a file of the kernel's ({name}); expected one on a disk"));
     }
@@ -105,7 +105,7 @@ pub fn find(path: &Path, kind: PathKind, layout: Option<u64>) -> Result<Resolved
 }
 
 /// Resolves a file that is missing and can be created.
-fn to_make(path: &Path, bytes: u64) -> Result<ResolvedPath, String> {
+fn resolve_missing(path: &Path, bytes: u64) -> Result<ResolvedPath, String> {
     let shown = path.display();
     if bytes < SECTOR {
         return Err(format!("{shown}: {bytes} bytes are asked for (real.layout); expected a sector (512) or more"));
@@ -119,7 +119,7 @@ fn to_make(path: &Path, bytes: u64) -> Result<ResolvedPath, String> {
     }
     let path = folder.join(name);
     let probe = tempfile::tempfile_in(&folder).map_err(|why| format!("{shown}: cannot be made: {why}"))?;
-    if let Some(name) = kernels_own(&probe) {
+    if let Some(name) = kernel_file_system(&probe) {
         return Err(format!("{shown}: is in a file system of the kernel's ({name}); expected one on a disk"));
     }
     let by_number = format!("/proc/self/fd/{}", probe.as_raw_fd());
@@ -132,7 +132,7 @@ fn folder_of(path: &Path) -> &Path {
 }
 
 /// Returns the name of a file system whose files are interfaces of the kernel and no data (Linux `include/uapi/linux/magic.h`).
-fn kernels_own(file: &File) -> Option<&'static str> {
+fn kernel_file_system(file: &File) -> Option<&'static str> {
     const DOORS: [(u32, &str); 12] = [
         (0x9fa0, "proc"),
         (0x6265_6572, "sysfs"),
@@ -155,7 +155,7 @@ fn kernels_own(file: &File) -> Option<&'static str> {
 /// Advice about a file that is too short.
 const LONGER: &str = "a file of at least one sector (`--set real.layout=1g` makes one where there is none)";
 
-fn absent(path: &Path, kind: PathKind, why: &io::Error) -> String {
+fn missing_error(path: &Path, kind: PathKind, why: &io::Error) -> String {
     let shown = path.display();
     match (why.kind(), kind) {
         (io::ErrorKind::NotFound, PathKind::File) => {
@@ -197,7 +197,7 @@ impl ResolvedPath {
             let direct = if mode.direct { " past the page cache (direct=1)" } else { "" };
             format!("{path}: cannot be opened for {what}{direct}: {why}")
         })?;
-        self.is_still(&file)?;
+        self.check_identity(&file)?;
         Ok(file)
     }
 
@@ -207,17 +207,18 @@ impl ResolvedPath {
     }
 
     /// Creates the file if it is to be created and is missing. True if it was created.
-    pub fn make(&self) -> Result<bool, String> {
+    pub fn create_if_missing(&self) -> Result<bool, String> {
         if self.identity().is_some() {
             return Ok(false);
         }
         let makes = fs::symlink_metadata(&self.path).is_err();
         if makes {
-            let made = OutputFile::create(&self.path, false).and_then(|file| write_all(file, self.sectors * SECTOR));
+            let made =
+                OutputFile::create(&self.path, false).and_then(|file| write_pattern(file, self.sectors * SECTOR));
             made.map_err(|why| format!("{}: cannot be made: {why}", self.path.display()))?;
         }
         // An earlier run of this command, or somebody else, may have made a file of its name.
-        let found = find(&self.path, PathKind::File, None)?;
+        let found = resolve_path(&self.path, PathKind::File, None)?;
         if found.sectors < self.sectors {
             let (has, meant) = (found.sectors * SECTOR, self.sectors * SECTOR);
             return Err(format!("{}: holds {has} bytes; expected {meant} (real.layout)", self.path.display()));
@@ -229,22 +230,22 @@ impl ResolvedPath {
     }
 
     /// Checks that an open file is the file or device that was found.
-    pub fn is_still(&self, file: &File) -> Result<(), String> {
+    pub fn check_identity(&self, file: &File) -> Result<(), String> {
         let now = file.metadata().map_err(|why| format!("{}: {why}", self.path.display()))?;
-        match Some(FileIdentity::of(&now)) == self.identity() {
+        match Some(FileIdentity::from_metadata(&now)) == self.identity() {
             true => Ok(()),
             false => Err(format!("{}: is another file than the one that was looked at", self.path.display())),
         }
     }
 }
 
-fn write_all(mut output: OutputFile, bytes: u64) -> io::Result<()> {
+fn write_pattern(mut output: OutputFile, bytes: u64) -> io::Result<()> {
     let mut piece = vec![0; PIECE];
-    pattern::fill(&mut piece, Seed(0));
+    pattern::fill_pattern(&mut piece, Seed(0));
     let mut left = bytes;
     let mut number = 0;
     while left > 0 {
-        pattern::stamp(&mut piece, number);
+        pattern::stamp_pages(&mut piece, number);
         let some = left.min(PIECE as u64);
         output.write_all(&piece[..some as usize])?;
         left -= some;
@@ -261,7 +262,7 @@ mod tests {
     fn direct_of(folder: &Path) -> Option<u32> {
         let path = folder.join("probe");
         fs::write(&path, vec![0; 4096]).unwrap();
-        let direct = find(&path, PathKind::File, None).unwrap().direct;
+        let direct = resolve_path(&path, PathKind::File, None).unwrap().direct;
         fs::remove_file(path).unwrap();
         direct
     }
@@ -273,23 +274,23 @@ mod tests {
     #[test]
     fn a_file_is_made_once_and_found_in_its_folder() {
         let folder = tempfile::tempdir().unwrap();
-        let said = find(folder.path(), PathKind::File, None).unwrap_err();
+        let said = resolve_path(folder.path(), PathKind::File, None).unwrap_err();
         assert!(said.contains("seekwise.data: there is no such file") && said.contains("real.layout=SIZE"), "{said}");
-        let found = find(folder.path(), PathKind::File, Some(3 << 20)).unwrap();
+        let found = resolve_path(folder.path(), PathKind::File, Some(3 << 20)).unwrap();
         assert!(found.sectors == 6144 && found.identity().is_none() && found.direct == direct_of(folder.path()));
         assert_eq!(claim::may_write(&found, None), Ok(()));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "a plan makes nothing");
-        assert_eq!((found.make(), found.make()), (Ok(true), Ok(false)));
+        assert_eq!((found.create_if_missing(), found.create_if_missing()), (Ok(true), Ok(false)));
         assert_eq!((found.sectors, beginning(&found.path)), (6144, pattern::MARK.to_vec()));
         assert_eq!(claim::may_write(&found, None), Ok(()));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
         // What is there stays as long as it is.
-        assert_eq!(find(folder.path(), PathKind::File, Some(9 << 20)).unwrap().sectors, 6144);
-        let longer = find(&folder.path().join("longer"), PathKind::File, Some(9 << 20)).unwrap();
+        assert_eq!(resolve_path(folder.path(), PathKind::File, Some(9 << 20)).unwrap().sectors, 6144);
+        let longer = resolve_path(&folder.path().join("longer"), PathKind::File, Some(9 << 20)).unwrap();
         fs::copy(&found.path, folder.path().join("longer")).unwrap();
-        assert!(longer.make().unwrap_err().contains("holds 3145728 bytes; expected 9437184"));
+        assert!(longer.create_if_missing().unwrap_err().contains("holds 3145728 bytes; expected 9437184"));
         fs::remove_file(folder.path().join("longer")).unwrap();
-        let said = find(&folder.path().join("big"), PathKind::File, Some(1 << 60)).unwrap_err();
+        let said = resolve_path(&folder.path().join("big"), PathKind::File, Some(1 << 60)).unwrap_err();
         assert!(said.contains("are free there"), "{said}");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     }
@@ -298,9 +299,9 @@ mod tests {
     fn what_is_something_else_is_refused() {
         let folder = tempfile::tempdir().unwrap();
         let at = |name: &str| folder.path().join(name);
-        let said = |path: &Path, kind| find(path, kind, None).unwrap_err();
+        let said = |path: &Path, kind| resolve_path(path, kind, None).unwrap_err();
         fs::write(at("thesis"), vec![b'x'; 9000]).unwrap();
-        assert!(claim::may_write(&find(&at("thesis"), PathKind::File, None).unwrap(), None).is_err());
+        assert!(claim::may_write(&resolve_path(&at("thesis"), PathKind::File, None).unwrap(), None).is_err());
         assert!(said(&at("thesis"), PathKind::Device).contains("is a regular file; expected file:"));
         fs::write(at("short"), "x").unwrap();
         assert!(said(&at("short"), PathKind::File).contains("holds 1 bytes"));

@@ -56,8 +56,8 @@ pub fn may_write(path: &Path, destroy: Option<&str>) -> Result<(), String> {
     if meta.is_file() || meta.is_dir() {
         return Ok(());
     }
-    let found = probe(path, &SystemRoot::here()).map_err(|error| format!("{shown}: {error}"))?;
-    found.verdict(destroy).map_err(|why| format!("{shown}: {why}"))
+    let found = probe_path(path, &SystemRoot::this_machine()).map_err(|error| format!("{shown}: {error}"))?;
+    found.write_verdict(destroy).map_err(|why| format!("{shown}: {why}"))
 }
 
 /// Judges a block device that is open exclusively, through that opening.
@@ -65,22 +65,22 @@ pub(super) fn may_write_open(file: &File, path: &Path, destroy: Option<&str>) ->
     let shown = path.display();
     let told = |why: io::Error| format!("{shown}: {why}");
     let meta = file.metadata().map_err(told)?;
-    let found =
-        probe_open(path, DeviceNumber::of(meta.rdev()), &SystemRoot::here(), |_| contents(file)).map_err(told)?;
-    found.verdict(destroy).map_err(|why| format!("{shown}: {why}"))
+    let found = probe_open(path, DeviceNumber::new(meta.rdev()), &SystemRoot::this_machine(), |_| read_ends(file))
+        .map_err(told)?;
+    found.write_verdict(destroy).map_err(|why| format!("{shown}: {why}"))
 }
 
 /// Examines a device before it is written.
-pub fn look(path: &Path) -> io::Result<ProbeResult> {
-    probe(path, &SystemRoot::here())
+pub fn probe_device(path: &Path) -> io::Result<ProbeResult> {
+    probe_path(path, &SystemRoot::this_machine())
 }
 
-fn probe(path: &Path, system: &SystemRoot) -> io::Result<ProbeResult> {
+fn probe_path(path: &Path, system: &SystemRoot) -> io::Result<ProbeResult> {
     let other = || io::Error::other("is no block device, regular file or folder");
     let path = std::fs::canonicalize(path)?;
-    let number = system.number(&path)?.ok_or_else(other)?;
-    probe_open(&path, number, system, |used| match open(&path, used) {
-        Ok(file) => contents(&file),
+    let number = system.device_number(&path)?.ok_or_else(other)?;
+    probe_open(&path, number, system, |used| match open_exclusive(&path, used) {
+        Ok(file) => read_ends(&file),
         Err(error) => (Vec::new(), EndsContent::Unread(format!("it cannot be read ({error})"))),
     })
 }
@@ -91,19 +91,20 @@ fn probe_open(
     system: &SystemRoot,
     read: impl FnOnce(&mut Vec<String>) -> (Vec<Signature>, EndsContent),
 ) -> io::Result<ProbeResult> {
-    let node = system.node(number).ok_or_else(|| io::Error::other("the kernel does not tell what it is (/sys)"))?;
-    let mut used = in_use::of_device(&node, system);
-    if node.word("ro").is_some_and(|word| word != "0") {
+    let node =
+        system.find_device(number).ok_or_else(|| io::Error::other("the kernel does not tell what it is (/sys)"))?;
+    let mut used = in_use::device_uses(&node, system);
+    if node.read_attribute("ro").is_some_and(|word| word != "0") {
         used.push(format!("{} can only be read", node.name));
     }
     let (signatures, seen) = read(&mut used);
-    Ok(ProbeResult { names: names(&node), path: path.to_owned(), used, signatures, seen })
+    Ok(ProbeResult { names: device_names(&node), path: path.to_owned(), used, signatures, seen })
 }
 
 impl ProbeResult {
     /// Whether it may be written, if the user named `destroy`; the error says why not.
-    fn verdict(&self, destroy: Option<&str>) -> Result<(), String> {
-        let name = self.name();
+    fn write_verdict(&self, destroy: Option<&str>) -> Result<(), String> {
+        let name = self.destroy_name();
         if !self.used.is_empty() {
             return Err(format!(
                 "{}; expected a device that nothing uses, whatever --destroy names",
@@ -121,7 +122,7 @@ impl ProbeResult {
     }
 
     /// The name that --destroy takes.
-    pub fn name(&self) -> String {
+    pub fn destroy_name(&self) -> String {
         self.names.first().cloned().unwrap_or_else(|| self.path.display().to_string())
     }
 }
@@ -149,7 +150,7 @@ impl fmt::Display for ProbeResult {
 }
 
 /// Opens it for reading, exclusively if possible: the kernel refuses that while it is in use, which is added to `used`.
-fn open(path: &Path, used: &mut Vec<String>) -> io::Result<File> {
+fn open_exclusive(path: &Path, used: &mut Vec<String>) -> io::Result<File> {
     let mut options = File::options();
     options.read(true);
     match options.clone().custom_flags(OFlags::EXCL.bits() as i32).open(path) {
@@ -164,7 +165,7 @@ fn open(path: &Path, used: &mut Vec<String>) -> io::Result<File> {
 }
 
 /// Reads its ends and judges what can be read of them.
-fn contents(file: &File) -> (Vec<Signature>, EndsContent) {
+fn read_ends(file: &File) -> (Vec<Signature>, EndsContent) {
     let bytes = match rustix::fs::seek(file, rustix::fs::SeekFrom::End(0)) {
         Ok(bytes) => bytes,
         Err(error) => return (Vec::new(), EndsContent::Unread(format!("its length is not known ({error})"))),
@@ -190,19 +191,20 @@ fn contents(file: &File) -> (Vec<Signature>, EndsContent) {
 }
 
 /// Returns the names that a device keeps, serial numbers first. A partition's names end with its number, as udev makes them.
-fn names(node: &BlockDevice) -> Vec<String> {
-    let behind = node.partition().map_or(String::new(), |part| format!("-part{part}"));
+fn device_names(node: &BlockDevice) -> Vec<String> {
+    let behind = node.partition_number().map_or(String::new(), |part| format!("-part{part}"));
     let known = |name: &String| name.chars().any(|c| c.is_alphanumeric() && c != '0');
-    let mut names: Vec<String> = ["serial", "device/serial"].iter().filter_map(|word| node.word(word)).collect();
-    names.extend(node.bytes("device/vpd_pg80").as_deref().and_then(unit_serial));
-    names.extend(["wwid", "device/wwid", "device/cid", "dm/uuid"].iter().filter_map(|word| node.word(word)));
+    let mut names: Vec<String> =
+        ["serial", "device/serial"].iter().filter_map(|word| node.read_attribute(word)).collect();
+    names.extend(node.attribute_bytes("device/vpd_pg80").as_deref().and_then(parse_unit_serial));
+    names.extend(["wwid", "device/wwid", "device/cid", "dm/uuid"].iter().filter_map(|word| node.read_attribute(word)));
     names.retain(known);
     names.dedup();
     names.into_iter().map(|name| name + &behind).collect()
 }
 
 /// Parses SCSI's page of the unit's serial number (SPC, 80h): four bytes of head, then as many as the last two of them say.
-fn unit_serial(page: &[u8]) -> Option<String> {
+fn parse_unit_serial(page: &[u8]) -> Option<String> {
     let length = usize::from(u16::from_be_bytes([*page.get(2)?, *page.get(3)?]));
     let text = page.get(4..4 + length.min(page.len() - 4))?;
     let text = String::from_utf8_lossy(text).trim_matches(['\0', ' ']).to_owned();

@@ -10,7 +10,7 @@ mod kept;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::kernel::debris::folders;
+use crate::kernel::debris::note_folders;
 use crate::system::{BlockDevice, DeviceNumber, SystemRoot};
 use kept::SettingsRecord;
 pub use kept::{RestoreResult, restore};
@@ -26,13 +26,13 @@ pub const KEYS: [(&str, &str); 3] = [
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeviceSettings {
     scheduler: Option<String>,
-    write_cache: Option<Cache>,
+    write_cache: Option<WriteCacheSetting>,
     queue_depth: Option<u32>,
 }
 
 /// Setting of a write cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Cache {
+enum WriteCacheSetting {
     On,
     Off,
     Unflushed,
@@ -52,9 +52,9 @@ impl DeviceSettings {
             }
             "write_cache" => {
                 self.write_cache = Some(match value {
-                    "on" | "true" => Cache::On,
-                    "off" | "false" => Cache::Off,
-                    "unflushed" => Cache::Unflushed,
+                    "on" | "true" => WriteCacheSetting::On,
+                    "off" | "false" => WriteCacheSetting::Off,
+                    "unflushed" => WriteCacheSetting::Unflushed,
                     _ => return Err(wrong()),
                 });
             }
@@ -74,7 +74,7 @@ impl DeviceSettings {
 
     /// Applies the settings to the disk that `path` names or lies on, until the guard is dropped.
     pub fn apply(&self, path: &Path) -> Result<SettingsGuard, String> {
-        self.apply_in(path, &SystemRoot::here(), &folders())
+        self.apply_in(path, &SystemRoot::this_machine(), &note_folders())
     }
 
     fn apply_in(&self, path: &Path, system: &SystemRoot, folders: &[PathBuf]) -> Result<SettingsGuard, String> {
@@ -82,83 +82,86 @@ impl DeviceSettings {
             return Ok(SettingsGuard { record: None });
         }
         let shown = path.display();
-        let node = disk(path, system).map_err(|why| format!("{shown}: {why}"))?;
-        let changes = self.changes(&node).map_err(|why| format!("{} ({shown}): {why}", node.name))?;
-        let kept = SettingsRecord::of(&node, changes, system);
+        let node = find_disk(path, system).map_err(|why| format!("{shown}: {why}"))?;
+        let changes = self.required_changes(&node).map_err(|why| format!("{} ({shown}): {why}", node.name))?;
+        let kept = SettingsRecord::new(&node, changes, system);
         let record = kept.write(folders)?;
         // From here on the settings are restored, also if a change fails.
         let held = SettingsGuard { record: Some(record) };
-        kept.change()?;
+        kept.apply_changes()?;
         Ok(held)
     }
 
     /// Returns the changes to be made. A new scheduler gives the device another number of requests, which is restored too.
-    fn changes(&self, node: &BlockDevice) -> Result<Vec<Change>, String> {
+    fn required_changes(&self, node: &BlockDevice) -> Result<Vec<SysfsChange>, String> {
         let mut changes = Vec::new();
         if let Some(wanted) = &self.scheduler {
-            let path = node.file("queue/scheduler").ok_or("the kernel has no scheduler for it")?;
+            let path = node.attribute_path("queue/scheduler").ok_or("the kernel has no scheduler for it")?;
             let words = fs::read_to_string(&path).map_err(|error| format!("queue/scheduler: {error}"))?;
             let known: Vec<&str> = words.split_whitespace().map(|word| word.trim_matches(['[', ']'])).collect();
             if !known.contains(&wanted.as_str()) {
                 return Err(format!("`real.scheduler` = `{wanted}`; expected one of {}", known.join(", ")));
             }
-            changes.push(Change::new(path, Some(wanted.clone()))?);
-            if let Some(path) = node.file("queue/nr_requests").filter(|_| self.queue_depth.is_none()) {
-                changes.push(Change::new(path, None)?);
+            changes.push(SysfsChange::new(path, Some(wanted.clone()))?);
+            if let Some(path) = node.attribute_path("queue/nr_requests").filter(|_| self.queue_depth.is_none()) {
+                changes.push(SysfsChange::new(path, None)?);
             }
         }
         if let Some(wanted) = self.write_cache {
-            let (path, word) = cache(node, wanted)?;
-            changes.push(Change::new(path, Some(word.to_owned()))?);
+            let (path, word) = cache_file(node, wanted)?;
+            changes.push(SysfsChange::new(path, Some(word.to_owned()))?);
         }
         if let Some(depth) = self.queue_depth {
-            let path = node.file("device/queue_depth").or_else(|| node.file("queue/nr_requests"));
-            changes.push(Change::new(path.ok_or("the kernel tells no depth of it")?, Some(depth.to_string()))?);
+            let path = node.attribute_path("device/queue_depth").or_else(|| node.attribute_path("queue/nr_requests"));
+            changes.push(SysfsChange::new(path.ok_or("the kernel tells no depth of it")?, Some(depth.to_string()))?);
         }
         Ok(changes)
     }
 }
 
 /// Returns the file that switches a cache, and its value. The kernel's belief about a cache (`queue/write_cache`) switches none.
-fn cache(node: &BlockDevice, wanted: Cache) -> Result<(PathBuf, &'static str), String> {
-    if wanted == Cache::Unflushed {
-        let path = node.file("queue/write_cache").ok_or("the kernel does not say whether it flushes it")?;
+fn cache_file(node: &BlockDevice, wanted: WriteCacheSetting) -> Result<(PathBuf, &'static str), String> {
+    if wanted == WriteCacheSetting::Unflushed {
+        let path = node.attribute_path("queue/write_cache").ok_or("the kernel does not say whether it flushes it")?;
         return Ok((path, "write through"));
     }
-    let scsi = node.file("device/scsi_disk").and_then(|folder| fs::read_dir(folder).ok()?.flatten().next());
-    let path = scsi.map(|entry| entry.path().join("cache_type")).or_else(|| node.file("cache_type"));
+    let scsi = node.attribute_path("device/scsi_disk").and_then(|folder| fs::read_dir(folder).ok()?.flatten().next());
+    let path = scsi.map(|entry| entry.path().join("cache_type")).or_else(|| node.attribute_path("cache_type"));
     let path = path.ok_or(
         "its write cache cannot be switched through /sys; expected a SCSI or SATA disk, or `unflushed`, which leaves the cache on",
     )?;
-    Ok((path, if wanted == Cache::On { "write back" } else { "write through" }))
+    Ok((path, if wanted == WriteCacheSetting::On { "write back" } else { "write through" }))
 }
 
 /// Returns the disk that a path names or lies on.
-fn disk(path: &Path, system: &SystemRoot) -> Result<BlockDevice, String> {
+fn find_disk(path: &Path, system: &SystemRoot) -> Result<BlockDevice, String> {
     use std::os::unix::fs::MetadataExt;
     let meta = fs::metadata(path).map_err(|error| error.to_string())?;
-    let number = system.number(path).map_err(|error| error.to_string())?.unwrap_or(DeviceNumber::of(meta.dev()));
-    system.node(number).ok_or_else(|| "lies on no block device that the kernel tells of (/sys/dev/block)".to_owned())
+    let number =
+        system.device_number(path).map_err(|error| error.to_string())?.unwrap_or(DeviceNumber::new(meta.dev()));
+    system
+        .find_device(number)
+        .ok_or_else(|| "lies on no block device that the kernel tells of (/sys/dev/block)".to_owned())
 }
 
 /// Change of a file of `/sys`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Change {
+struct SysfsChange {
     path: PathBuf,
     before: String,
     /// The value to write; `None` if only the former one is kept, because another change affects it.
     during: Option<String>,
 }
 
-impl Change {
-    fn new(path: PathBuf, during: Option<String>) -> Result<Change, String> {
-        let before = value(&path)?;
-        Ok(Change { path, before, during })
+impl SysfsChange {
+    fn new(path: PathBuf, during: Option<String>) -> Result<SysfsChange, String> {
+        let before = read_value(&path)?;
+        Ok(SysfsChange { path, before, during })
     }
 }
 
 /// Reads a setting: of several words the one in brackets.
-fn value(path: &Path) -> Result<String, String> {
+fn read_value(path: &Path) -> Result<String, String> {
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']')).map(|(word, _)| word);
     Ok(chosen.unwrap_or(text.trim()).to_owned())
@@ -166,9 +169,9 @@ fn value(path: &Path) -> Result<String, String> {
 
 /// Writes a value and reads it back.
 #[expect(clippy::disallowed_methods, reason = "a setting of the kernel's is no file")]
-fn write(path: &Path, wanted: &str) -> Result<(), String> {
+fn write_value(path: &Path, wanted: &str) -> Result<(), String> {
     fs::write(path, wanted).map_err(|error| format!("{} = {wanted}: {error}", path.display()))?;
-    match value(path)? {
+    match read_value(path)? {
         is if is == wanted => Ok(()),
         is => Err(format!("{} = {wanted}: the kernel took it and says {is}", path.display())),
     }
@@ -182,12 +185,12 @@ pub struct SettingsGuard {
 
 impl SettingsGuard {
     /// The file with the former values, for [`put_back`]; `None` if nothing was changed.
-    pub fn record(&self) -> Option<&Path> {
+    pub fn record_path(&self) -> Option<&Path> {
         self.record.as_deref()
     }
 
     /// Restores the settings; the error says which could not be.
-    pub fn end(mut self) -> Result<(), String> {
+    pub fn restore(mut self) -> Result<(), String> {
         self.record.take().map_or(Ok(()), |record| put_back(&record))
     }
 }
@@ -203,8 +206,8 @@ impl Drop for SettingsGuard {
 
 /// Restores all settings that this program has changed: for whoever ends it in the middle of a run.
 pub fn put_back_own() {
-    let own = |record: &PathBuf| kept::is_own(record, &SystemRoot::here());
-    kept::records(&folders()).iter().filter(|record| own(record)).for_each(|record| {
+    let own = |record: &PathBuf| kept::is_own(record, &SystemRoot::this_machine());
+    kept::find_records(&note_folders()).iter().filter(|record| own(record)).for_each(|record| {
         // The file stays if this fails: `restore` says why.
         let _ = put_back(record);
     });
@@ -215,7 +218,7 @@ pub fn put_back(record: &Path) -> Result<(), String> {
     if !record.exists() {
         return Ok(());
     }
-    kept::put_back(record).map(|_| ())
+    kept::put_back_record(record).map(|_| ())
 }
 
 #[cfg(test)]

@@ -64,14 +64,14 @@ impl SlotMemory {
 
     /// The bytes of a slot.
     pub fn slot(&mut self, slot: usize) -> &mut [u8] {
-        let at = self.address(slot, 0, self.size);
-        // SAFETY: `address` has checked that so many bytes from there on lie within the allocation. All of it was zeroed, so they are
+        let at = self.byte_address(slot, 0, self.size);
+        // SAFETY: `byte_address` has checked that so many bytes from there on lie within the allocation. All of it was zeroed, so they are
         // initialised, and `self` is borrowed as a whole for as long as the slice lives.
         unsafe { std::slice::from_raw_parts_mut(at, self.size) }
     }
 
     /// Returns the address of a byte of a slot, from which so many bytes are to be used.
-    fn address(&self, slot: usize, from: usize, bytes: usize) -> *mut u8 {
+    fn byte_address(&self, slot: usize, from: usize, bytes: usize) -> *mut u8 {
         let begins = slot.checked_mul(self.size).filter(|begins| *begins < self.layout.size());
         let begins = begins.expect("no such slot");
         assert!(from.checked_add(bytes).is_some_and(|end| end <= self.size), "past the slot");
@@ -147,7 +147,7 @@ pub struct Ring {
 impl Ring {
     /// Creates a ring for these files, with so many slots of so many bytes.
     pub fn new(files: Vec<File>, slots: usize, size: usize) -> io::Result<Ring> {
-        let ring = build(u32::try_from(slots).map_err(|_| ErrorKind::InvalidInput)?)?;
+        let ring = build_ring(u32::try_from(slots).map_err(|_| ErrorKind::InvalidInput)?)?;
         let memory = SlotMemory::new(slots, size);
         let raw: Vec<i32> = files.iter().map(AsRawFd::as_raw_fd).collect();
         ring.submitter().register_files(&raw)?;
@@ -173,11 +173,11 @@ impl Ring {
     /// Puts an entry into the queue, under the slot's number; the kernel sees it at the next [`Ring::submit`].
     pub fn push(&mut self, slot: usize, entry: &RingEntry) -> io::Result<()> {
         assert!(!self.flying[slot], "the kernel has this slot");
-        let made = self.made(slot, entry).user_data(slot as u64);
+        let made = self.build_entry(slot, entry).user_data(slot as u64);
         if self.ring.submission().is_full() {
             self.submit()?;
         }
-        // SAFETY: what the entry points to is within one slot (`address` has checked it) that nothing else sees until its
+        // SAFETY: what the entry points to is within one slot (`byte_address` has checked it) that nothing else sees until its
         // completion was reaped, in memory that outlives what the kernel does with it; its file is registered with the ring.
         unsafe { self.ring.submission().push(&made) }.map_err(|_| ErrorKind::WouldBlock)?;
         self.flying[slot] = true;
@@ -185,14 +185,14 @@ impl Ring {
         Ok(())
     }
 
-    fn made(&self, slot: usize, entry: &RingEntry) -> squeue::Entry {
+    fn build_entry(&self, slot: usize, entry: &RingEntry) -> squeue::Entry {
         let &RingEntry { file, ask, offset, from, bytes } = entry;
         let file = Fixed(file as u32);
         let memory = self.memory.as_ref().expect("there until the ring goes away");
         let (at, length) = match ask {
             RingOperation::Read | RingOperation::Write(_) => {
                 let length = u32::try_from(bytes).expect("checked before");
-                (memory.address(slot, from, length as usize), length)
+                (memory.byte_address(slot, from, length as usize), length)
             }
             _ => (std::ptr::null_mut(), 0),
         };
@@ -232,7 +232,7 @@ impl Ring {
                     if !self.ring.completion().is_empty() {
                         return Ok(());
                     }
-                    self.wait(Some(Duration::from_millis(1)))?;
+                    self.wait_for_completion(Some(Duration::from_millis(1)))?;
                 }
                 Err(error) => return Err(error),
             }
@@ -241,12 +241,12 @@ impl Ring {
     }
 
     /// Whether a completion can be reaped without waiting.
-    pub fn has_completions(&mut self) -> bool {
+    pub fn completions_ready(&mut self) -> bool {
         !self.ring.completion().is_empty()
     }
 
     /// Waits until there is a completion, or for so long, or until a signal comes.
-    pub fn wait(&mut self, longest: Option<Duration>) -> io::Result<()> {
+    pub fn wait_for_completion(&mut self, longest: Option<Duration>) -> io::Result<()> {
         let waited = match longest {
             None => self.ring.submit_and_wait(1),
             Some(longest) => {
@@ -254,7 +254,7 @@ impl Ring {
                 self.ring.submitter().submit_with_args(1, &SubmitArgs::new().timespec(&longest))
             }
         };
-        passed(waited)
+        accept_early_end(waited)
     }
 
     /// Takes the next completion: its slot, and bytes done or the error's number, negated.
@@ -303,7 +303,7 @@ impl Ring {
             if requests == 0 {
                 return Ok(());
             }
-            if quiet == patience || self.wait_alone(slice).is_err() {
+            if quiet == patience || self.wait_without_submit(slice).is_err() {
                 let bytes = self.memory.take().map_or(0, |memory| {
                     let bytes = memory.layout.size();
                     std::mem::forget(memory);
@@ -316,15 +316,15 @@ impl Ring {
         Ok(())
     }
 
-    /// Waits as `wait` does, but submits nothing.
-    fn wait_alone(&mut self, longest: Duration) -> io::Result<()> {
+    /// Waits as `wait_for_completion` does, but submits nothing.
+    fn wait_without_submit(&mut self, longest: Duration) -> io::Result<()> {
         let longest = Timespec::from(longest);
         let arguments = SubmitArgs::new().timespec(&longest);
         let flags = (EnterFlags::EXT_ARG | EnterFlags::GETEVENTS).bits();
         // SAFETY: with `EXT_ARG` the kernel reads an `io_uring_getevents_arg`, which `SubmitArgs` is (`repr(transparent)`); it
         // and the time that it points to live until the call returns. No entry is given: `to_submit` is 0.
         let waited = unsafe { self.ring.submitter().enter(0, 1, flags, Some(&arguments)) };
-        passed(waited)
+        accept_early_end(waited)
     }
 }
 
@@ -339,7 +339,7 @@ impl Drop for Ring {
 }
 
 /// Accepts a wait that ended without a completion.
-fn passed(waited: io::Result<usize>) -> io::Result<()> {
+fn accept_early_end(waited: io::Result<usize>) -> io::Result<()> {
     match waited {
         Ok(_) => Ok(()),
         // ETIME, and EBUSY where completions must be reaped first.
@@ -361,7 +361,7 @@ fn libc_iovec(memory: &SlotMemory) -> nix::libc::iovec {
 
 /// Creates the best ring that this kernel offers: one thread submits, and completions wait until that thread asks for them;
 /// older kernels offer less.
-fn build(slots: u32) -> io::Result<IoUring> {
+fn build_ring(slots: u32) -> io::Result<IoUring> {
     let entries = slots.clamp(1, MOST_ENTRIES).next_power_of_two();
     // As many completions as can be in flight: none is ever dropped.
     let completions = slots.max(2 * entries).next_power_of_two();
@@ -383,8 +383,8 @@ fn build(slots: u32) -> io::Result<IoUring> {
 }
 
 /// Checks whether this kernel grants a ring.
-pub fn is_there() -> io::Result<()> {
-    build(1).map(drop)
+pub fn probe_ring() -> io::Result<()> {
+    build_ring(1).map(drop)
 }
 
 #[cfg(test)]
@@ -410,7 +410,7 @@ mod tests {
         while ring.in_flight() > 0 {
             match ring.reap() {
                 Some(one) => done.push(one),
-                None => ring.wait(None).unwrap(),
+                None => ring.wait_for_completion(None).unwrap(),
             }
         }
         done.sort_unstable();
@@ -440,7 +440,7 @@ mod tests {
     #[test]
     fn a_wait_ends_and_a_ring_goes_away_with_work_in_flight() {
         let Some(mut ring) = ring(2) else { return };
-        ring.wait(Some(Duration::from_millis(1))).unwrap();
+        ring.wait_for_completion(Some(Duration::from_millis(1))).unwrap();
         assert_eq!(ring.reap(), None);
         let read = RingEntry { file: 0, ask: RingOperation::Read, offset: 0, from: 0, bytes: 4096 };
         ring.push(1, &read).unwrap();
@@ -482,13 +482,13 @@ mod tests {
     #[test]
     #[should_panic(expected = "past the slot")]
     fn no_sum_leads_past_a_slot() {
-        SlotMemory::new(2, 4096).address(0, usize::MAX - 4095, 4096);
+        SlotMemory::new(2, 4096).byte_address(0, usize::MAX - 4095, 4096);
     }
 
     #[test]
     #[should_panic(expected = "no such slot")]
     fn no_product_leads_past_the_memory() {
-        SlotMemory::new(2, 4096).address(usize::MAX / 4096 + 1, 0, 1);
+        SlotMemory::new(2, 4096).byte_address(usize::MAX / 4096 + 1, 0, 1);
     }
 
     #[test]

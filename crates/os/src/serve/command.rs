@@ -34,7 +34,7 @@ impl BesideCommand {
     }
 
     /// Returns a function, for any thread, that passes a signal on to it; false if it has ended.
-    pub fn signals(&self) -> impl Fn(i32) -> bool + Send + use<> {
+    pub fn signal_sender(&self) -> impl Fn(i32) -> bool + Send + use<> {
         let living = Arc::clone(&self.living);
         move |signal| {
             let living = living.lock().unwrap_or_else(PoisonError::into_inner);
@@ -43,7 +43,7 @@ impl BesideCommand {
     }
 
     /// Returns the exit code, if it has ended: after death by a signal 128 and the signal's number.
-    pub fn code(&self) -> Option<u8> {
+    pub fn try_exit_code(&self) -> Option<u8> {
         self.code.try_recv().ok()
     }
 }
@@ -91,12 +91,12 @@ mod tests {
         let started = BesideCommand::start(Command::new("sh").args(["-c", script]), move || tells.send(()).unwrap());
         let command = started.unwrap();
         if let Some(signal) = signal {
-            assert_eq!(command.code(), None);
-            assert!(command.signals()(signal));
+            assert_eq!(command.try_exit_code(), None);
+            assert!(command.signal_sender()(signal));
         }
         hears.recv().unwrap();
-        assert!(!command.signals()(15), "nobody is there any more");
-        command.code().unwrap()
+        assert!(!command.signal_sender()(15), "nobody is there any more");
+        command.try_exit_code().unwrap()
     }
 
     #[test]

@@ -22,7 +22,7 @@ use crate::nbd::Export;
 use crate::nbd::wire::{self, NbdCommand, RequestHead, error};
 use crate::serve::FILE;
 use crate::serve::loops::{self, LoopFollower};
-use seekwise_run::receipt::ways::Door;
+use seekwise_run::receipt::ways::TransportKind;
 
 /// How long the kernel may keep attributes of the file: they never change.
 const FOR_GOOD: Duration = Duration::from_secs(3600);
@@ -56,18 +56,18 @@ impl FuseFolder {
             MountOption::NoExec,
         ];
         let (bytes, sector) = (export.bytes, u64::from(export.smallest));
-        let disk = Disk { asks: Asks { inbox, bytes, sector }, background, owner: owner(folder)? };
+        let disk = FuseDisk { asks: FuseRequester { inbox, bytes, sector }, background, owner: folder_owner(folder)? };
         Ok(FuseFolder { session: Some(fuser::spawn_mount(disk, folder, &config)?), probes: Vec::new() })
     }
 
     /// Probes the transport through the file at `folder`, and reads what the kernel counts of a loop device on it.
-    pub fn measured(mut self, folder: &Path, measured: &DoorRecorder) -> FuseFolder {
+    pub fn with_probes(mut self, folder: &Path, measured: &DoorRecorder) -> FuseFolder {
         let file = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned()).join(FILE);
         let mut follows = LoopFollower::new(&file);
         let go = move || rustix::fs::getxattr(&file, WAY, &mut [0u8; 0]).map(drop).map_err(io::Error::from);
         let told = measured.clone();
-        let follow = DoorProbe::every(loops::EVERY, move || follows.look(&told));
-        self.probes = vec![DoorProbe::begin(measured.clone(), Door::File, go), follow];
+        let follow = DoorProbe::call_every(loops::EVERY, move || follows.follow_once(&told));
+        self.probes = vec![DoorProbe::start_probe(measured.clone(), TransportKind::File, go), follow];
         self
     }
 
@@ -78,7 +78,7 @@ impl FuseFolder {
     }
 }
 
-fn owner(folder: &Path) -> io::Result<(u32, u32)> {
+fn folder_owner(folder: &Path) -> io::Result<(u32, u32)> {
     use std::os::unix::fs::MetadataExt;
     let of = std::fs::metadata(folder)?;
     if !of.is_dir() {
@@ -90,22 +90,22 @@ fn owner(folder: &Path) -> io::Result<(u32, u32)> {
 /// Largest part of a range that is zeroed in one request.
 const PART: u64 = 1 << 30;
 
-struct Disk {
-    asks: Asks,
+struct FuseDisk {
+    asks: FuseRequester,
     background: u16,
     owner: (u32, u32),
 }
 
 /// Sends requests to the disk.
 #[derive(Clone)]
-struct Asks {
+struct FuseRequester {
     inbox: Inbox,
     bytes: u64,
     sector: u64,
 }
 
-impl Disk {
-    fn attributes(&self, inode: INodeNo) -> FileAttr {
+impl FuseDisk {
+    fn file_attributes(&self, inode: INodeNo) -> FileAttr {
         let folder = inode == INodeNo::ROOT;
         let (kind, perm) = if folder { (FileType::Directory, 0o700) } else { (FileType::RegularFile, 0o600) };
         let size = if folder { 0 } else { self.asks.bytes };
@@ -130,18 +130,18 @@ impl Disk {
     }
 }
 
-impl Asks {
+impl FuseRequester {
     /// Sends a request to the disk; `answer` gets the outcome.
-    fn ask(
+    fn send_command(
         &self,
         range: (NbdCommand, u64, u64),
         data: Vec<u8>,
         answer: impl FnOnce(Result<Vec<u8>, Errno>) + Send + 'static,
     ) {
-        self.request(range, 0, DiskWrite { data, skip: 0 }, answer);
+        self.send_request(range, 0, DiskWrite { data, skip: 0 }, answer);
     }
 
-    fn request(
+    fn send_request(
         &self,
         (command, offset, length): (NbdCommand, u64, u64),
         flags: u16,
@@ -169,7 +169,7 @@ impl Asks {
 
     /// Writes any bytes. Sectors that they cover in part are read first; their other bytes are taken when the disk takes the write,
     /// so that no concurrent write is lost.
-    fn write(self, offset: u64, data: Vec<u8>, flags: u16, answer: Answer) {
+    fn write_bytes(self, offset: u64, data: Vec<u8>, flags: u16, answer: Answer) {
         let Some(end) = offset.checked_add(data.len() as u64).filter(|&end| end <= self.bytes) else {
             return answer(Err(Errno::ENOSPC));
         };
@@ -182,7 +182,7 @@ impl Asks {
         self.read_each(partial, move |read| match read {
             Ok(_) => {
                 let write = DiskWrite { data, skip: offset - first };
-                writes.request((NbdCommand::Write, first, last - first), flags, write, answer);
+                writes.send_request((NbdCommand::Write, first, last - first), flags, write, answer);
             }
             error => answer(error),
         });
@@ -191,15 +191,15 @@ impl Asks {
     /// Reads a sector at each of these places, one after another, until a read fails.
     fn read_each(self, mut places: Vec<u64>, answer: impl FnOnce(Result<Vec<u8>, Errno>) + Send + 'static) {
         let Some(place) = places.pop() else { return answer(Ok(Vec::new())) };
-        let (rest, answer): (Asks, Answer) = (self.clone(), Box::new(answer));
-        self.ask((NbdCommand::Read, place, self.sector), Vec::new(), move |read| match read {
+        let (rest, answer): (FuseRequester, Answer) = (self.clone(), Box::new(answer));
+        self.send_command((NbdCommand::Read, place, self.sector), Vec::new(), move |read| match read {
             Ok(_) => rest.read_each(places, answer),
             error => answer(error),
         });
     }
 
     /// Zeroes any range: its whole sectors part by part, the others by writes.
-    fn zero(self, offset: u64, length: u64, answer: Answer) {
+    fn zero_range(self, offset: u64, length: u64, answer: Answer) {
         let Some(end) = offset.checked_add(length).filter(|&end| end <= self.bytes) else {
             return answer(Err(Errno::ENOSPC));
         };
@@ -212,12 +212,12 @@ impl Asks {
         };
         let rest = self.clone();
         let goes_on = move |outcome: Result<Vec<u8>, Errno>| match outcome {
-            Ok(_) if part < length => rest.zero(offset + part, length - part, answer),
+            Ok(_) if part < length => rest.zero_range(offset + part, length - part, answer),
             outcome => answer(outcome),
         };
         match (offset | part).is_multiple_of(self.sector) {
-            true => self.ask((NbdCommand::WriteZeroes, offset, part), Vec::new(), goes_on),
-            false => self.write(offset, vec![0; part as usize], 0, Box::new(goes_on)),
+            true => self.send_command((NbdCommand::WriteZeroes, offset, part), Vec::new(), goes_on),
+            false => self.write_bytes(offset, vec![0; part as usize], 0, Box::new(goes_on)),
         }
     }
 }
@@ -231,14 +231,14 @@ struct DiskWrite {
 /// Delivers an outcome.
 type Answer = Box<dyn FnOnce(Result<Vec<u8>, Errno>) + Send>;
 
-fn end(reply: ReplyEmpty) -> impl FnOnce(Result<Vec<u8>, Errno>) + Send + 'static {
+fn reply_empty(reply: ReplyEmpty) -> impl FnOnce(Result<Vec<u8>, Errno>) + Send + 'static {
     move |outcome| match outcome {
         Ok(_) => reply.ok(),
         Err(error) => reply.error(error),
     }
 }
 
-impl Filesystem for Disk {
+impl Filesystem for FuseDisk {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
         // A kernel that takes fewer returns its limit, which is then set.
         let _ = config.set_max_background(self.background).map_err(|most| config.set_max_background(most));
@@ -249,13 +249,13 @@ impl Filesystem for Disk {
 
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
         match parent == INodeNo::ROOT && name == FILE {
-            true => reply.entry(&FOR_GOOD, &self.attributes(INODE), Generation(0)),
+            true => reply.entry(&FOR_GOOD, &self.file_attributes(INODE), Generation(0)),
             false => reply.error(Errno::ENOENT),
         }
     }
 
     fn getattr(&self, _: &Request, inode: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        reply.attr(&FOR_GOOD, &self.attributes(inode));
+        reply.attr(&FOR_GOOD, &self.file_attributes(inode));
     }
 
     /// Accepts only changes without effect.
@@ -279,7 +279,7 @@ impl Filesystem for Disk {
     ) {
         match mode.is_some() || uid.is_some() || gid.is_some() || size.is_some_and(|size| size != self.asks.bytes) {
             true => reply.error(Errno::EPERM),
-            false => reply.attr(&FOR_GOOD, &self.attributes(inode)),
+            false => reply.attr(&FOR_GOOD, &self.file_attributes(inode)),
         }
     }
 
@@ -306,7 +306,7 @@ impl Filesystem for Disk {
         let first = from / self.asks.sector * self.asks.sector;
         let last = to.next_multiple_of(self.asks.sector).min(self.asks.bytes);
         let within = (from - first) as usize..(to - first) as usize;
-        self.asks.ask((NbdCommand::Read, first, last - first), Vec::new(), move |outcome| match outcome {
+        self.asks.send_command((NbdCommand::Read, first, last - first), Vec::new(), move |outcome| match outcome {
             Ok(data) => reply.data(&data[within]),
             Err(error) => reply.error(error),
         });
@@ -335,11 +335,11 @@ impl Filesystem for Disk {
             Err(error) => reply.error(error),
         };
         let flags = if forced { wire::FUA } else { 0 };
-        self.asks.clone().write(offset, data[..fits].to_vec(), flags, Box::new(answer));
+        self.asks.clone().write_bytes(offset, data[..fits].to_vec(), flags, Box::new(answer));
     }
 
     fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
-        self.asks.ask((NbdCommand::Flush, 0, 0), Vec::new(), end(reply));
+        self.asks.send_command((NbdCommand::Flush, 0, 0), Vec::new(), reply_empty(reply));
     }
 
     /// Closing promises nothing.
@@ -359,7 +359,7 @@ impl Filesystem for Disk {
         reply: ReplyEmpty,
     ) {
         match mode & ZERO_RANGE != 0 {
-            true => self.asks.clone().zero(offset, length, Box::new(end(reply))),
+            true => self.asks.clone().zero_range(offset, length, Box::new(reply_empty(reply))),
             false => reply.error(Errno::EOPNOTSUPP),
         }
     }

@@ -9,13 +9,13 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use seekwise_model::time::{Instant, Span};
 
-use super::{ANSWERS, Door, order};
+use super::{ANSWERS, ServerListener, parse_order};
 use crate::clock::Clock;
 use crate::live::attendance::AttendanceCounters;
-use crate::live::ways::{DoorProbe, DoorRecorder, there_and_back};
+use crate::live::ways::{DoorProbe, DoorRecorder, make_round_trip};
 use crate::live::{Connection, DiskMessage, Inbox};
 use crate::nbd::{Export, Handshake, HandshakeStep, NbdWire, Transmission, TransmissionTerms};
-use seekwise_run::receipt::ways::Door as Way;
+use seekwise_run::receipt::ways::TransportKind as Way;
 
 /// Time limit of a client's negotiation: a few messages of a few bytes, whatever their pace.
 const AGREES: Span = Span::from_secs(10);
@@ -38,14 +38,14 @@ const REST: Span = Span::from_millis(100);
 
 /// Connections that do not belong to the disk yet.
 pub(super) struct PendingClients {
-    clients: Option<Door>,
-    orders: Option<Door>,
+    clients: Option<ServerListener>,
+    orders: Option<ServerListener>,
     export: Export,
     inbox: Inbox,
     book: AttendanceCounters,
     clock: Clock,
-    guests: Vec<Guest>,
-    ordering: Vec<Ordering>,
+    guests: Vec<NegotiatingClient>,
+    ordering: Vec<OrderConnection>,
     /// Given up for a moment if there is no descriptor for a new connection, so that a newcomer is turned away and does not wait.
     reserve: Option<File>,
     /// Nobody is accepted until then.
@@ -53,31 +53,31 @@ pub(super) struct PendingClients {
 }
 
 /// A client that still negotiates.
-struct Guest {
+struct NegotiatingClient {
     wire: Box<dyn NbdWire>,
     talk: Handshake,
-    out: Out,
+    out: OutputBuffer,
     came: Instant,
 }
 
 /// A connection that sends orders.
-struct Ordering {
+struct OrderConnection {
     wire: Box<dyn NbdWire>,
     /// Received bytes of the next order.
     line: Vec<u8>,
-    out: Out,
+    out: OutputBuffer,
     /// Nothing more is read.
     ends: bool,
 }
 
 /// Bytes to be sent.
 #[derive(Default)]
-struct Out {
+struct OutputBuffer {
     bytes: Vec<u8>,
     sent: usize,
 }
 
-impl Out {
+impl OutputBuffer {
     fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -93,13 +93,13 @@ impl Out {
                 Err(error) => return Err(error),
             }
         }
-        *self = Out::default();
+        *self = OutputBuffer::default();
         Ok(())
     }
 }
 
 /// Reads from a non-blocking connection: `None` if there is nothing yet, zero bytes if it has ended.
-fn read(wire: &mut dyn NbdWire, into: &mut [u8]) -> io::Result<Option<usize>> {
+fn read_available(wire: &mut dyn NbdWire, into: &mut [u8]) -> io::Result<Option<usize>> {
     match wire.read(into) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => Ok(None),
@@ -107,9 +107,9 @@ fn read(wire: &mut dyn NbdWire, into: &mut [u8]) -> io::Result<Option<usize>> {
     }
 }
 
-impl Guest {
+impl NegotiatingClient {
     /// Continues the negotiation until it waits for the other end. Returns the terms when it is over; errors are those of the connection.
-    fn goes_on(&mut self) -> io::Result<Option<TransmissionTerms>> {
+    fn negotiate(&mut self) -> io::Result<Option<TransmissionTerms>> {
         let mut piece = [0; 4096];
         for _ in 0..READS {
             self.out.send(&mut *self.wire)?;
@@ -117,12 +117,12 @@ impl Guest {
                 // A client that does not read is not heard.
                 return Ok(None);
             }
-            let wanted = self.talk.wants().min(piece.len());
-            let Some(came) = read(&mut *self.wire, &mut piece[..wanted])? else { return Ok(None) };
+            let wanted = self.talk.bytes_wanted().min(piece.len());
+            let Some(came) = read_available(&mut *self.wire, &mut piece[..wanted])? else { return Ok(None) };
             if came == 0 {
                 return Err(ErrorKind::UnexpectedEof.into());
             }
-            match self.talk.hear(&piece[..came], &mut self.out.bytes) {
+            match self.talk.take_bytes(&piece[..came], &mut self.out.bytes) {
                 HandshakeStep::On => {}
                 HandshakeStep::Leaves => {
                     // The client may not wait for this.
@@ -137,9 +137,9 @@ impl Guest {
     }
 }
 
-impl Ordering {
+impl OrderConnection {
     /// Reads orders and carries them out. False when it is over; errors are those of the connection.
-    fn goes_on(&mut self, inbox: &Inbox, book: &AttendanceCounters) -> io::Result<bool> {
+    fn serve_orders(&mut self, inbox: &Inbox, book: &AttendanceCounters) -> io::Result<bool> {
         // At most the orders in one such piece are done before others are heard.
         let mut piece = [0; 256];
         let mut has_read = false;
@@ -150,25 +150,25 @@ impl Ordering {
             }
             if let Some(end) = self.line.iter().position(|&byte| byte == b'\n') {
                 let line: Vec<u8> = self.line.drain(..=end).collect();
-                self.obey(&line, inbox);
+                self.obey_line(&line, inbox);
                 continue;
             }
             if self.line.len() > ORDER {
                 book.write(|book| book.orders_turned_away += 1);
                 self.ends = true;
-                self.say(Err(format!("a line of more than {ORDER} bytes; expected an order")));
+                self.push_answer(Err(format!("a line of more than {ORDER} bytes; expected an order")));
                 continue;
             }
             if std::mem::replace(&mut has_read, true) {
                 return Ok(true);
             }
-            match read(&mut *self.wire, &mut piece)? {
+            match read_available(&mut *self.wire, &mut piece)? {
                 None => return Ok(true),
                 Some(0) => {
                     self.ends = true;
                     let line = std::mem::take(&mut self.line);
                     if !line.is_empty() {
-                        self.obey(&line, inbox);
+                        self.obey_line(&line, inbox);
                     }
                 }
                 Some(came) => self.line.extend(&piece[..came]),
@@ -176,8 +176,8 @@ impl Ordering {
         }
     }
 
-    fn obey(&mut self, line: &[u8], inbox: &Inbox) {
-        let said = match order(String::from_utf8_lossy(line).trim_end()) {
+    fn obey_line(&mut self, line: &[u8], inbox: &Inbox) {
+        let said = match parse_order(String::from_utf8_lossy(line).trim_end()) {
             Err(expected) => Err(expected),
             Ok(order) => {
                 let (answer, said) = channel();
@@ -188,10 +188,10 @@ impl Ordering {
                     .map_or_else(|_| ended(), |()| said.recv().unwrap_or_else(|_| ended()))
             }
         };
-        self.say(said);
+        self.push_answer(said);
     }
 
-    fn say(&mut self, said: Result<String, String>) {
+    fn push_answer(&mut self, said: Result<String, String>) {
         let [done, refused] = ANSWERS;
         let (how, words) = said.map_or_else(|words| (refused, words), |words| (done, words));
         self.out.bytes.extend(format!("{how}{words}\n").bytes());
@@ -199,12 +199,12 @@ impl Ordering {
 }
 
 /// Gives the disk one end of this connection as a client of our own, and returns the other.
-pub(super) fn beside(
+pub(super) fn connect_own_client(
     (near, far): (Box<dyn NbdWire>, Box<dyn NbdWire>),
     export: &Export,
     inbox: &Inbox,
 ) -> io::Result<Box<dyn NbdWire>> {
-    far.without_waiting()?;
+    far.set_non_blocking()?;
     let line = Transmission::new(export.clone(), TransmissionTerms::default());
     let _ = inbox.send(DiskMessage::Client(Box::new(Connection { wire: far, line, ours: true })));
     Ok(near)
@@ -213,13 +213,13 @@ pub(super) fn beside(
 impl PendingClients {
     /// Creates it with these listening sockets.
     pub(super) fn new(
-        [clients, orders]: [Option<Door>; 2],
+        [clients, orders]: [Option<ServerListener>; 2],
         export: Export,
         inbox: Inbox,
         book: AttendanceCounters,
     ) -> io::Result<PendingClients> {
         for door in clients.iter().chain(&orders) {
-            door.without_waiting()?;
+            door.set_non_blocking()?;
         }
         let (clock, guests, ordering) = (Clock::start(), Vec::new(), Vec::new());
         Ok(PendingClients {
@@ -231,35 +231,35 @@ impl PendingClients {
             clock,
             guests,
             ordering,
-            reserve: reserve(),
+            reserve: open_reserve(),
             rests: None,
         })
     }
 
     /// Starts a client of our own that probes the transport of clients, if they have a socket: over a connection of the same kind.
-    pub(super) fn probe(&self, measured: DoorRecorder) -> io::Result<Option<DoorProbe>> {
+    pub(super) fn start_probe(&self, measured: DoorRecorder) -> io::Result<Option<DoorProbe>> {
         let Some(door) = &self.clients else { return Ok(None) };
-        let mut near = beside(door.alike()?, &self.export, &self.inbox)?;
-        Ok(Some(DoorProbe::begin(measured, Way::Network, move || there_and_back(&mut near))))
+        let mut near = connect_own_client(door.connection_pair()?, &self.export, &self.inbox)?;
+        Ok(Some(DoorProbe::start_probe(measured, Way::Network, move || make_round_trip(&mut near))))
     }
 
     /// Accepts connections until the other end of `leash` is gone.
-    pub(super) fn open(mut self, leash: &dyn NbdWire) {
+    pub(super) fn accept_clients(mut self, leash: &dyn NbdWire) {
         loop {
             let now = self.clock.now();
-            self.send_away(now);
+            self.drop_expired(now);
             let rests = self.rests.is_some_and(|until| now < until);
-            let Some(ready) = self.wait(leash, rests, now) else { return };
+            let Some(ready) = self.wait_for_ready(leash, rests, now) else { return };
             let [leashed, clients, orders, rest @ ..] = &ready[..] else { return };
             if *leashed {
                 return;
             }
             let (guests, ordering) = rest.split_at(self.guests.len());
-            self.hear(guests, ordering);
+            self.serve_ready(guests, ordering);
             for (there, is_client) in [(*clients, true), (*orders, false)] {
                 // New connections are served at the next turn.
                 let mut left = if there { AT_ONCE } else { 0 };
-                while left > 0 && self.let_in(is_client) {
+                while left > 0 && self.accept_one(is_client) {
                     left -= 1;
                 }
             }
@@ -267,7 +267,7 @@ impl PendingClients {
     }
 
     /// Waits until something is to be done; returns which is ready of the leash, both sockets, clients and orders. `None` if waiting fails.
-    fn wait(&self, leash: &dyn NbdWire, rests: bool, now: Instant) -> Option<Vec<bool>> {
+    fn wait_for_ready(&self, leash: &dyn NbdWire, rests: bool, now: Instant) -> Option<Vec<bool>> {
         let mut ways = vec![PollFd::from_borrowed_fd(leash.as_fd(), PollFlags::IN)];
         for door in [&self.clients, &self.orders] {
             // Without a socket, or while nobody is accepted, the leash stands in.
@@ -276,7 +276,7 @@ impl PendingClients {
                 None => PollFd::from_borrowed_fd(leash.as_fd(), PollFlags::empty()),
             });
         }
-        let wanted = |out: &Out| if out.is_empty() { PollFlags::IN } else { PollFlags::OUT };
+        let wanted = |out: &OutputBuffer| if out.is_empty() { PollFlags::IN } else { PollFlags::OUT };
         let guests = self.guests.iter().map(|it| (&it.wire, wanted(&it.out)));
         for (wire, wanted) in guests.chain(self.ordering.iter().map(|it| (&it.wire, wanted(&it.out)))) {
             ways.push(PollFd::from_borrowed_fd(wire.as_fd(), wanted));
@@ -294,12 +294,12 @@ impl PendingClients {
     }
 
     /// Serves the connections that are ready.
-    fn hear(&mut self, guests: &[bool], ordering: &[bool]) {
+    fn serve_ready(&mut self, guests: &[bool], ordering: &[bool]) {
         let PendingClients { inbox, book, .. } = self;
         let mut ready = ordering.iter();
         self.ordering.retain_mut(|it| {
             let ready = ready.next().copied().unwrap_or(false);
-            !ready || it.goes_on(inbox, book).unwrap_or(false)
+            !ready || it.serve_orders(inbox, book).unwrap_or(false)
         });
         let mut ready = guests.iter();
         for mut guest in std::mem::take(&mut self.guests) {
@@ -307,7 +307,7 @@ impl PendingClients {
                 self.guests.push(guest);
                 continue;
             }
-            match guest.goes_on() {
+            match guest.negotiate() {
                 Ok(None) => self.guests.push(guest),
                 // Errors of its connection are its own affair.
                 Err(_) => {}
@@ -317,15 +317,15 @@ impl PendingClients {
     }
 
     /// Hands a client that has negotiated to the disk. If the disk has ended, the client is dropped.
-    fn hand_over(&self, guest: Guest, negotiated: TransmissionTerms) {
-        let Guest { wire, talk, out, .. } = guest;
+    fn hand_over(&self, guest: NegotiatingClient, negotiated: TransmissionTerms) {
+        let NegotiatingClient { wire, talk, out, .. } = guest;
         let mut line = Transmission::new(talk.export().clone(), negotiated);
-        line.begin_with(&out.bytes[out.sent..]);
+        line.send_first(&out.bytes[out.sent..]);
         let _ = self.inbox.send(DiskMessage::Client(Box::new(Connection { wire, line, ours: false })));
     }
 
     /// Disconnects clients that took too long.
-    fn send_away(&mut self, now: Instant) {
+    fn drop_expired(&mut self, now: Instant) {
         let before = self.guests.len();
         self.guests.retain(|guest| now.saturating_since(guest.came) < AGREES);
         let expired = (before - self.guests.len()) as u64;
@@ -335,26 +335,26 @@ impl PendingClients {
     }
 
     /// Accepts a connection. False if there is none, or none can be accepted now.
-    fn let_in(&mut self, is_client: bool) -> bool {
+    fn accept_one(&mut self, is_client: bool) -> bool {
         let Some(door) = (if is_client { &self.clients } else { &self.orders }) else { return false };
         match door.accept() {
             Ok(wire) => {
-                if wire.without_waiting().is_ok() {
-                    self.receive(wire, is_client);
+                if wire.set_non_blocking().is_ok() {
+                    self.add_connection(wire, is_client);
                 }
                 true
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => false,
             Err(error) if matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::ConnectionAborted) => true,
-            Err(error) => self.runs_short(&error, is_client),
+            Err(error) => self.make_room(&error, is_client),
         }
     }
 
     /// Makes room if there is no descriptor, or no memory of the system's, for a new connection. The client that has negotiated for longest
     /// goes; without one the disk's client that has sent no request for longest; without one the reserve is given up for a moment, and a
     /// newcomer is turned away. True if another may be accepted.
-    fn runs_short(&mut self, error: &io::Error, is_client: bool) -> bool {
-        if !self.is_at_door(is_client) {
+    fn make_room(&mut self, error: &io::Error, is_client: bool) -> bool {
+        if !self.has_waiting(is_client) {
             // The system reports it before it looks: nobody has come.
             return false;
         }
@@ -375,7 +375,7 @@ impl PendingClients {
         let door = if is_client { &self.clients } else { &self.orders };
         if descriptors && self.reserve.take().is_some() {
             let turned = door.as_ref().is_some_and(|door| door.accept().is_ok());
-            self.reserve = reserve();
+            self.reserve = open_reserve();
             if turned {
                 self.book.write(|book| book.turned_away += 1);
                 return self.reserve.is_some();
@@ -387,7 +387,7 @@ impl PendingClients {
     }
 
     /// Whether a connection waits at this socket.
-    fn is_at_door(&self, is_client: bool) -> bool {
+    fn has_waiting(&self, is_client: bool) -> bool {
         let door = if is_client { &self.clients } else { &self.orders };
         door.as_ref().is_some_and(|door| {
             let mut way = [PollFd::from_borrowed_fd(door.as_fd(), PollFlags::IN)];
@@ -396,14 +396,14 @@ impl PendingClients {
     }
 
     /// Takes a new connection.
-    fn receive(&mut self, wire: Box<dyn NbdWire>, is_client: bool) {
+    fn add_connection(&mut self, wire: Box<dyn NbdWire>, is_client: bool) {
         if !is_client {
             if self.ordering.len() >= ORDERING {
                 // The oldest one gives way.
                 self.ordering.remove(0);
                 self.book.write(|book| book.orders_turned_away += 1);
             }
-            let ordering = Ordering { wire, line: Vec::new(), out: Out::default(), ends: false };
+            let ordering = OrderConnection { wire, line: Vec::new(), out: OutputBuffer::default(), ends: false };
             return self.ordering.push(ordering);
         }
         self.book.write(|book| book.came += 1);
@@ -412,7 +412,8 @@ impl PendingClients {
             self.book.write(|book| book.gave_way += 1);
         }
         let (talk, hello) = Handshake::new(self.export.clone());
-        let mut guest = Guest { wire, talk, out: Out { bytes: hello, sent: 0 }, came: self.clock.now() };
+        let mut guest =
+            NegotiatingClient { wire, talk, out: OutputBuffer { bytes: hello, sent: 0 }, came: self.clock.now() };
         if guest.out.send(&mut *guest.wire).is_ok() {
             self.guests.push(guest);
         }
@@ -420,7 +421,7 @@ impl PendingClients {
 }
 
 /// Opens the descriptor that is given up when there is no other.
-fn reserve() -> Option<File> {
+fn open_reserve() -> Option<File> {
     File::open(if cfg!(windows) { "NUL" } else { "/dev/null" }).ok()
 }
 

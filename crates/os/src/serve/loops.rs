@@ -7,7 +7,7 @@ use std::time::Duration;
 use seekwise_model::time::Span;
 
 use crate::live::ways::DoorRecorder;
-use seekwise_run::receipt::ways::{Door, DoorEnds, RequestTotals};
+use seekwise_run::receipt::ways::{RequestTotals, TransportEnds, TransportKind};
 
 /// Interval of the looks at the kernel's counts.
 pub(super) const EVERY: Duration = Duration::from_millis(500);
@@ -21,7 +21,7 @@ pub(super) struct LoopFollower {
 
 /// Parses the totals of reads and writes in a block device's `stat`: each has four numbers, requests first and milliseconds last
 /// (Linux, `Documentation/block/stat.rst`).
-fn parse(stat: &str) -> Option<RequestTotals> {
+fn parse_stat(stat: &str) -> Option<RequestTotals> {
     let numbers: Vec<u64> = stat.split_whitespace().map_while(|word| word.parse().ok()).collect();
     let [reads, _, _, reading, writes, _, _, writing, ..] = numbers[..] else { return None };
     Some(RequestTotals { requests: reads + writes, took: Span::from_millis(reading + writing) })
@@ -33,26 +33,26 @@ impl LoopFollower {
     }
 
     /// Looks once; always true, for a device may come.
-    pub(super) fn look(&mut self, measured: &DoorRecorder) -> bool {
-        let _ = self.looked(measured);
+    pub(super) fn follow_once(&mut self, measured: &DoorRecorder) -> bool {
+        let _ = self.update_totals(measured);
         true
     }
 
     /// Looks once; `None` without a device.
-    fn looked(&mut self, measured: &DoorRecorder) -> Option<()> {
-        let now = measured.write(|ways| RequestTotals::from(&*ways.of(Door::File)));
+    fn update_totals(&mut self, measured: &DoorRecorder) -> Option<()> {
+        let now = measured.write(|ways| RequestTotals::from(&*ways.transport_mut(TransportKind::File)));
         if self.since.is_none() {
-            self.since = device_on(&self.file).and_then(|device| Some((device.clone(), counted(&device)?, now)));
+            self.since = device_on(&self.file).and_then(|device| Some((device.clone(), read_totals(&device)?, now)));
         }
         let (device, first, came) = self.since.as_ref()?;
-        let ends = DoorEnds { far: counted(device)?.since(*first), near: now.since(*came) };
+        let ends = TransportEnds { far: read_totals(device)?.since(*first), near: now.since(*came) };
         measured.write(|ways| ways.device = Some(ends));
         Some(())
     }
 }
 
-fn counted(device: &Path) -> Option<RequestTotals> {
-    parse(&fs::read_to_string(device.join("stat")).ok()?)
+fn read_totals(device: &Path) -> Option<RequestTotals> {
+    parse_stat(&fs::read_to_string(device.join("stat")).ok()?)
 }
 
 /// Returns the loop device on this file, as its folder in `/sys`.
@@ -72,8 +72,8 @@ mod tests {
     #[test]
     fn the_kernels_counts_are_read() {
         let stat = "     100        1      800      250       50        0      400      150        0      300      400        0";
-        let counted = parse(stat).unwrap();
+        let counted = parse_stat(stat).unwrap();
         assert_eq!(counted, RequestTotals { requests: 150, took: Span::from_millis(400) });
-        assert_eq!(parse("1 2 3"), None);
+        assert_eq!(parse_stat("1 2 3"), None);
     }
 }

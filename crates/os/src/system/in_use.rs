@@ -31,19 +31,19 @@ pub enum FileIdentity {
 
 impl FileIdentity {
     /// Takes the identity from `stat`.
-    pub fn of(meta: &Metadata) -> FileIdentity {
+    pub fn from_metadata(meta: &Metadata) -> FileIdentity {
         match meta.file_type().is_block_device() {
-            true => FileIdentity::Device(DeviceNumber::of(meta.rdev())),
+            true => FileIdentity::Device(DeviceNumber::new(meta.rdev())),
             false => FileIdentity::File { device: meta.dev(), inode: meta.ino() },
         }
     }
 
-    fn at(path: &Path) -> Option<FileIdentity> {
-        Some(FileIdentity::of(&fs::metadata(path).ok()?))
+    fn at_path(path: &Path) -> Option<FileIdentity> {
+        Some(FileIdentity::from_metadata(&fs::metadata(path).ok()?))
     }
 
     /// Returns the identity of a file that a program has open, as the kernel remembers it: a server that is gone is not asked.
-    fn remembered(path: &Path) -> Option<FileIdentity> {
+    fn cached_identity(path: &Path) -> Option<FileIdentity> {
         let told = statx(CWD, path, AtFlags::STATX_DONT_SYNC, StatxFlags::INO | StatxFlags::TYPE).ok()?;
         Some(match FileType::from_raw_mode(told.stx_mode.into()) {
             FileType::BlockDevice => {
@@ -55,59 +55,62 @@ impl FileIdentity {
 }
 
 /// Describes the system's uses of a file, a phrase each.
-pub fn of_file(file: FileIdentity, system: &SystemRoot) -> Vec<String> {
+pub fn file_uses(file: FileIdentity, system: &SystemRoot) -> Vec<String> {
     let is_it = |other: FileIdentity| (other == file).then(|| "it".to_owned());
     let mut used: Vec<String> = Vec::new();
-    let swaps = system.swaps();
+    let swaps = system.read_swaps();
     used.extend(
-        swaps.iter().filter(|swap| FileIdentity::at(swap) == Some(file)).map(|_| "it is in use as swap".to_owned()),
+        swaps
+            .iter()
+            .filter(|swap| FileIdentity::at_path(swap) == Some(file))
+            .map(|_| "it is in use as swap".to_owned()),
     );
-    used.extend(loops(&is_it, system));
-    used.extend(writers(&is_it, system));
+    used.extend(loop_uses(&is_it, system));
+    used.extend(writer_uses(&is_it, system));
     used
 }
 
 /// Describes the system's uses of the device, a partition of it, or a device made of it, a phrase each.
-pub fn of_device(node: &BlockDevice, system: &SystemRoot) -> Vec<String> {
+pub fn device_uses(node: &BlockDevice, system: &SystemRoot) -> Vec<String> {
     let mut nodes = vec![node.clone()];
-    nodes.extend(system.partitions(node));
+    nodes.extend(system.list_partitions(node));
     let named = |number: DeviceNumber| nodes.iter().find(|node| node.number == number);
     let mut used = Vec::new();
-    for mount in system.mounts() {
+    for mount in system.read_mounts() {
         // The number of some file systems (btrfs) is no device's: then the source is its path.
-        let source = system.number(Path::new(&mount.source)).ok().flatten();
+        let source = system.device_number(Path::new(&mount.source)).ok().flatten();
         if let Some(node) = named(mount.number).or_else(|| named(source?)) {
             used.push(format!("{} is mounted on {} ({})", node.name, mount.point, mount.kind));
         }
     }
-    for swap in system.swaps() {
-        if let Some(node) = system.number(&swap).ok().flatten().and_then(named) {
+    for swap in system.read_swaps() {
+        if let Some(node) = system.device_number(&swap).ok().flatten().and_then(named) {
             used.push(format!("{} is in use as swap", node.name));
         }
     }
     for node in &nodes {
-        used.extend(node.holders().into_iter().map(|holder| format!("{} is part of {holder}", node.name)));
+        used.extend(node.holder_names().into_iter().map(|holder| format!("{} is part of {holder}", node.name)));
     }
     let is_it = |other: FileIdentity| match other {
         FileIdentity::Device(number) => named(number).map(|node| node.name.clone()),
         FileIdentity::File { .. } => None,
     };
-    used.extend(loops(&is_it, system));
-    used.extend(writers(&is_it, system));
+    used.extend(loop_uses(&is_it, system));
+    used.extend(writer_uses(&is_it, system));
     used.sort();
     used.dedup();
     used
 }
 
 /// Describes the loop devices on what `is_it` knows.
-fn loops(is_it: &dyn Fn(FileIdentity) -> Option<String>, system: &SystemRoot) -> Vec<String> {
-    let named = |disk: BlockDevice| Some((disk.name.clone(), PathBuf::from(disk.word("loop/backing_file")?)));
-    let backed: Vec<(String, PathBuf)> = system.disks().into_iter().filter_map(named).collect();
+fn loop_uses(is_it: &dyn Fn(FileIdentity) -> Option<String>, system: &SystemRoot) -> Vec<String> {
+    let named = |disk: BlockDevice| Some((disk.name.clone(), PathBuf::from(disk.read_attribute("loop/backing_file")?)));
+    let backed: Vec<(String, PathBuf)> = system.list_disks().into_iter().filter_map(named).collect();
     let mut found: Vec<(String, FileIdentity)> =
-        backed.iter().filter_map(|(name, path)| Some((name.clone(), FileIdentity::at(path)?))).collect();
+        backed.iter().filter_map(|(name, path)| Some((name.clone(), FileIdentity::at_path(path)?))).collect();
     // A path may be gone, or may be another file's from here: the loop devices themselves know the inode.
-    if !backed.is_empty() && system.is_here() {
-        found.extend(told_by_losetup());
+    if !backed.is_empty() && system.is_this_machine() {
+        found.extend(list_losetup());
     }
     let mut used: Vec<String> = found
         .into_iter()
@@ -119,16 +122,16 @@ fn loops(is_it: &dyn Fn(FileIdentity) -> Option<String>, system: &SystemRoot) ->
 }
 
 /// Lists loop devices and the inodes below them, by `losetup`; it asks the devices, which root alone may.
-fn told_by_losetup() -> Vec<(String, FileIdentity)> {
+fn list_losetup() -> Vec<(String, FileIdentity)> {
     let asked = ["--list", "--noheadings", "--raw", "--output", "NAME,BACK-INO,BACK-MAJ:MIN"];
     // `losetup` lies where only root looks.
     let listed = Command::new("losetup").env("PATH", "/usr/sbin:/sbin:/usr/bin:/bin").args(asked).output();
     let text = listed.map_or(String::new(), |listed| String::from_utf8_lossy(&listed.stdout).into_owned());
-    text.lines().filter_map(backing).collect()
+    text.lines().filter_map(parse_losetup_line).collect()
 }
 
 /// Parses `/dev/loop0 393276 254:0`; some versions pad with blanks, and write those as `\x20`.
-fn backing(line: &str) -> Option<(String, FileIdentity)> {
+fn parse_losetup_line(line: &str) -> Option<(String, FileIdentity)> {
     let line = line.replace("\\x20", " ");
     let [name, inode, number] = line.split_whitespace().collect::<Vec<_>>()[..] else { return None };
     let DeviceNumber { major, minor } = DeviceNumber::parse(number)?;
@@ -137,17 +140,17 @@ fn backing(line: &str) -> Option<(String, FileIdentity)> {
 }
 
 /// Describes the programs beside this one that have open for writing what `is_it` knows.
-fn writers(is_it: &dyn Fn(FileIdentity) -> Option<String>, system: &SystemRoot) -> Vec<String> {
+fn writer_uses(is_it: &dyn Fn(FileIdentity) -> Option<String>, system: &SystemRoot) -> Vec<String> {
     let own = std::process::id();
     let mut found = Vec::new();
-    for (process, folder) in system.processes().into_iter().filter(|(process, _)| *process != own) {
+    for (process, folder) in system.visible_processes().into_iter().filter(|(process, _)| *process != own) {
         let entries = fs::read_dir(folder.join("fd")).into_iter().flatten().flatten().map(|entry| entry.path());
         // An entry without a path (a socket, a pipe) is no file of a disk.
         let files = entries.filter(|path| fs::read_link(path).is_ok_and(|to| to.is_absolute()));
         for path in files {
-            let Some(it) = FileIdentity::remembered(&path).and_then(is_it) else { continue };
+            let Some(it) = FileIdentity::cached_identity(&path).and_then(is_it) else { continue };
             let number = path.file_name().unwrap_or_default();
-            if fs::read_to_string(folder.join("fdinfo").join(number)).is_ok_and(|text| writes(&text)) {
+            if fs::read_to_string(folder.join("fdinfo").join(number)).is_ok_and(|text| is_open_for_writing(&text)) {
                 let name = fs::read_to_string(folder.join("comm")).unwrap_or_default();
                 found.push(format!("{} (process {process}) has {it} open for writing", name.trim()));
                 break;
@@ -159,12 +162,12 @@ fn writers(is_it: &dyn Fn(FileIdentity) -> Option<String>, system: &SystemRoot) 
 
 /// Returns the process that holds the lock of a file or folder, if it can be seen from here.
 pub fn lock_holder(file: FileIdentity, system: &SystemRoot) -> Option<u32> {
-    let text = system.text("proc/locks")?;
-    text.lines().filter_map(held).find(|(of, _)| *of == file).map(|(_, process)| process)
+    let text = system.read_text("proc/locks")?;
+    text.lines().filter_map(parse_lock_line).find(|(of, _)| *of == file).map(|(_, process)| process)
 }
 
 /// Parses `2: FLOCK  ADVISORY  WRITE 28390 fe:00:10051587 0 EOF`; a waiting process has `->` in its line, before the kind.
-fn held(line: &str) -> Option<(FileIdentity, u32)> {
+fn parse_lock_line(line: &str) -> Option<(FileIdentity, u32)> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let [_, "FLOCK", _, "WRITE", process, of, ..] = words[..] else { return None };
     let [major, minor, inode] = of.split(':').collect::<Vec<_>>()[..] else { return None };
@@ -175,7 +178,7 @@ fn held(line: &str) -> Option<(FileIdentity, u32)> {
 }
 
 /// Whether the flags of an open file, in octal, say that it is open for writing (`O_WRONLY`, `O_RDWR`).
-fn writes(information: &str) -> bool {
+fn is_open_for_writing(information: &str) -> bool {
     let flags = information.lines().find_map(|line| line.strip_prefix("flags:"));
     flags.and_then(|flags| u64::from_str_radix(flags.trim(), 8).ok()).is_some_and(|flags| flags & 3 != 0)
 }
@@ -183,7 +186,7 @@ fn writes(information: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::kernel::{ProgramBounds, tool};
+    use crate::kernel::{ProgramBounds, tool_output};
     use std::process::Stdio;
 
     #[test]
@@ -194,10 +197,10 @@ mod tests {
         fs::hard_link(at("one"), at("two")).unwrap();
         std::os::unix::fs::symlink(at("one"), at("three")).unwrap();
         fs::write(at("other"), "x").unwrap();
-        let of = |name: &str| FileIdentity::at(&at(name)).unwrap();
+        let of = |name: &str| FileIdentity::at_path(&at(name)).unwrap();
         assert_eq!((of("one"), of("one")), (of("two"), of("three")));
         assert_ne!(of("one"), of("other"));
-        assert_eq!(FileIdentity::remembered(&at("three")), Some(of("one")));
+        assert_eq!(FileIdentity::cached_identity(&at("three")), Some(of("one")));
     }
 
     /// As root, else skipped.
@@ -207,16 +210,19 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         fs::File::create(at("one")).unwrap().set_len(1 << 20).unwrap();
         fs::hard_link(at("one"), at("two")).unwrap();
-        let device =
-            match tool("losetup", ["--find", "--show", &at("one").display().to_string()], ProgramBounds::fixed()) {
-                Ok(device) => device,
-                Err(why) => return println!("skipped: no loop device: {why}"),
-            };
-        let used = || of_file(FileIdentity::at(&at("two")).unwrap(), &SystemRoot::here());
+        let device = match tool_output(
+            "losetup",
+            ["--find", "--show", &at("one").display().to_string()],
+            ProgramBounds::thirty_seconds(),
+        ) {
+            Ok(device) => device,
+            Err(why) => return println!("skipped: no loop device: {why}"),
+        };
+        let used = || file_uses(FileIdentity::at_path(&at("two")).unwrap(), &SystemRoot::this_machine());
         let with_both = used();
         fs::remove_file(at("one")).unwrap();
         let with_one = used();
-        tool("losetup", ["--detach", &device], ProgramBounds::fixed()).unwrap();
+        tool_output("losetup", ["--detach", &device], ProgramBounds::thirty_seconds()).unwrap();
         let expected = [format!("the loop device {} stands on it", device.trim_start_matches("/dev/"))];
         assert_eq!((&with_both[..], &with_one[..]), (&expected[..], &expected[..]));
         assert_eq!(used(), Vec::<String>::new());
@@ -225,11 +231,11 @@ mod tests {
     #[test]
     fn a_program_that_writes_is_found_and_one_that_reads_is_not() {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let it = FileIdentity::of(&file.as_file().metadata().unwrap());
+        let it = FileIdentity::from_metadata(&file.as_file().metadata().unwrap());
         let opened = |how: &mut fs::OpenOptions| {
             let input = how.open(file.path()).unwrap();
             let mut child = Command::new("sleep").arg("60").stdin(Stdio::from(input)).spawn().unwrap();
-            let used = of_file(it, &SystemRoot::here());
+            let used = file_uses(it, &SystemRoot::this_machine());
             child.kill().unwrap();
             child.wait().unwrap();
             (child.id(), used)
@@ -242,7 +248,7 @@ mod tests {
     #[test]
     fn what_the_system_says_of_locks_is_read() {
         let it = FileIdentity::File { device: makedev(254, 16), inode: 10_051_587 };
-        assert_eq!(held("2: FLOCK  ADVISORY  WRITE 28390 fe:10:10051587 0 EOF"), Some((it, 28_390)));
+        assert_eq!(parse_lock_line("2: FLOCK  ADVISORY  WRITE 28390 fe:10:10051587 0 EOF"), Some((it, 28_390)));
         for other in [
             "1: FLOCK  ADVISORY  READ 28390 fe:10:10051587 0 EOF",
             "1: -> FLOCK  ADVISORY  WRITE 28390 fe:10:10051587 0 EOF",
@@ -250,7 +256,7 @@ mod tests {
             // Of a process that is not to be seen from here.
             "1: FLOCK  ADVISORY  WRITE 0 fe:10:10051587 0 EOF",
         ] {
-            assert_eq!(held(other), None, "{other}");
+            assert_eq!(parse_lock_line(other), None, "{other}");
         }
     }
 
@@ -258,11 +264,17 @@ mod tests {
     fn what_losetup_says_is_read() {
         let device = makedev(254, 0);
         assert_eq!(
-            backing("/dev/loop3 393276 254:0"),
+            parse_losetup_line("/dev/loop3 393276 254:0"),
             Some(("loop3".into(), FileIdentity::File { device, inode: 393_276 }))
         );
-        assert_eq!(backing(r"/dev/loop3 393276 \x20\x20254:0\x20"), backing("/dev/loop3 393276 254:0"));
-        assert_eq!((backing("/dev/loop3"), backing("")), (None, None));
-        assert!(writes("pos:\t0\nflags:\t0100002\nmnt_id:\t29\n") && !writes("pos:\t0\nflags:\t0100000\n"));
+        assert_eq!(
+            parse_losetup_line(r"/dev/loop3 393276 \x20\x20254:0\x20"),
+            parse_losetup_line("/dev/loop3 393276 254:0")
+        );
+        assert_eq!((parse_losetup_line("/dev/loop3"), parse_losetup_line("")), (None, None));
+        assert!(
+            is_open_for_writing("pos:\t0\nflags:\t0100002\nmnt_id:\t29\n")
+                && !is_open_for_writing("pos:\t0\nflags:\t0100000\n")
+        );
     }
 }

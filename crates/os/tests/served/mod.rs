@@ -16,7 +16,7 @@ use seekwise_os::live::{CutPlan, DiskMessage, Inbox, LiveDisk};
 use seekwise_os::nbd::Export;
 use seekwise_os::nbd::wire::{self, HEAD, WireReader, option};
 use seekwise_os::null::NullDevice;
-use seekwise_os::serve::{ListenAddress, ServerSockets, send, serve};
+use seekwise_os::serve::{ListenAddress, ServerSockets, send, serve_disk};
 use seekwise_run::receipt::Receipt;
 
 pub const READ: u16 = 0;
@@ -27,7 +27,7 @@ pub const WRITE_ZEROES: u16 = 6;
 
 /// A drive with 64 KiB of write cache that writes out only when it must.
 pub fn drive() -> SmallDrive {
-    let mut drive = SmallDrive::default().buffered(4, 32).write_back(4);
+    let mut drive = SmallDrive::default().with_buffer(4, 32).with_write_back(4);
     drive.cache.destage_idle = Span::from_secs(3600);
     drive
 }
@@ -51,7 +51,7 @@ impl Server {
         let stack = Stack { layers, ..Stack::bare(drive.profile()) };
         Server::begin(name, stack.sectors() * 512, move || {
             let lost = stack.array().map_or(0, |array| array.lost);
-            LiveDisk::new(stack.build(Seed(1)), bytes, 1.0, plan).without(lost)
+            LiveDisk::new(stack.build(Seed(1)), bytes, 1.0, plan).without_drives(lost)
         })
     }
 
@@ -71,7 +71,7 @@ impl Server {
         let doors = ServerSockets::open(Some(&address), Some(&folder.join("control"))).unwrap();
         let (told, hears) = std::sync::mpsc::channel();
         let running =
-            std::thread::spawn(move || serve(disk(), export, doors, |inbox| assert!(told.send(inbox).is_ok())));
+            std::thread::spawn(move || serve_disk(disk(), export, doors, |inbox| assert!(told.send(inbox).is_ok())));
         Server { folder, stop: hears.recv().unwrap(), running }
     }
 
@@ -112,7 +112,7 @@ impl Client {
             let mut head = [0; 20];
             stream.read_exact(&mut head).unwrap();
             let mut reader = WireReader(&head[12..]);
-            let (kind, length) = (reader.u32().unwrap(), reader.u32().unwrap());
+            let (kind, length) = (reader.read_u32().unwrap(), reader.read_u32().unwrap());
             std::io::copy(&mut (&mut stream).take(u64::from(length)), &mut std::io::sink()).unwrap();
             if kind == wire::answer::ACK {
                 return Client { stream, cookie: 0 };
@@ -138,8 +138,8 @@ impl Client {
         let mut head = [0; 16];
         self.stream.read_exact(&mut head).unwrap();
         let mut reader = WireReader(&head);
-        assert_eq!(reader.u32(), Some(wire::SIMPLE_REPLY));
-        reader.u32().unwrap()
+        assert_eq!(reader.read_u32(), Some(wire::SIMPLE_REPLY));
+        reader.read_u32().unwrap()
     }
 
     pub fn write(&mut self, flags: u16, offset: u64, fill: u8, length: u32) -> u32 {

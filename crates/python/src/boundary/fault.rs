@@ -8,7 +8,7 @@ use seekwise_formats::diagnostic::Diagnostic;
 use seekwise_run::outcome::RunError;
 
 /// The exception for an error: `RunError` where a run did not end, else `SeekwiseError`.
-pub fn exception(py: Python<'_>, error: &Error) -> PyErr {
+pub fn to_exception(py: Python<'_>, error: &Error) -> PyErr {
     let made = || -> PyResult<PyErr> {
         let name = match error.run() {
             None | Some(RunError::Cancelled) => "SeekwiseError",

@@ -28,7 +28,7 @@ impl Log for Collector {
 }
 
 /// From now on notes are collected. The program, run in this process, prints its own instead.
-pub fn begin() {
+pub fn begin_collecting() {
     static BEGUN: Once = Once::new();
     BEGUN.call_once(|| {
         if log::set_logger(&Collector).is_ok() {

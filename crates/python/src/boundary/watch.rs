@@ -62,22 +62,22 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    fn with<T>(&self, does: impl FnOnce(&mut WorkProgress) -> T) -> T {
+    fn with_progress<T>(&self, does: impl FnOnce(&mut WorkProgress) -> T) -> T {
         does(&mut self.progress.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
 impl Observer for Watch<'_> {
     fn begin(&self, total: Option<u64>, done: u64, unit: &'static str) {
-        self.with(|now| (now.total, now.done, now.unit) = (total, done, unit));
+        self.with_progress(|now| (now.total, now.done, now.unit) = (total, done, unit));
     }
 
     fn at(&self, done: u64) {
-        self.with(|now| now.done = done);
+        self.with_progress(|now| now.done = done);
     }
 
     fn doing(&self, what: &str) {
-        self.with(|now| what.clone_into(&mut now.doing));
+        self.with_progress(|now| what.clone_into(&mut now.doing));
     }
 
     fn is_cancelled(&self) -> bool {
@@ -86,9 +86,9 @@ impl Observer for Watch<'_> {
 }
 
 /// Reports the progress to Python: `progress(total, done, unit, doing)`.
-fn tell(py: Python<'_>, progress: Option<&Py<PyAny>>, watch: &Watch<'_>) -> PyResult<()> {
+fn report_progress(py: Python<'_>, progress: Option<&Py<PyAny>>, watch: &Watch<'_>) -> PyResult<()> {
     let Some(progress) = progress else { return Ok(()) };
-    let WorkProgress { total, done, unit, doing } = watch.with(|now| now.clone());
+    let WorkProgress { total, done, unit, doing } = watch.with_progress(|now| now.clone());
     if unit.is_empty() {
         return Ok(());
     }
@@ -96,13 +96,13 @@ fn tell(py: Python<'_>, progress: Option<&Py<PyAny>>, watch: &Watch<'_>) -> PyRe
 }
 
 /// Runs `work` while the interpreter is free for others; a signal or an exception of `progress` ends it.
-pub fn watched<T: Send>(
+pub fn run_watched<T: Send>(
     py: Python<'_>,
     progress: Option<&Py<PyAny>>,
     flag: Option<&CancelFlag>,
     work: impl FnOnce(&dyn Observer) -> Result<T, Error> + Send,
 ) -> PyResult<T> {
-    notes::begin();
+    notes::begin_collecting();
     let watch = Watch { flag, ..Watch::default() };
     let (waiting, over) = (thread::current(), AtomicBool::new(false));
     let (ended, interrupted) = thread::scope(|scope| {
@@ -121,7 +121,7 @@ pub fn watched<T: Send>(
             if interrupted.is_some() {
                 continue;
             }
-            let told = if looks % TELL == 0 { tell(py, progress, &watch) } else { Ok(()) };
+            let told = if looks % TELL == 0 { report_progress(py, progress, &watch) } else { Ok(()) };
             if let Err(error) = told.and_then(|()| notes::hand_on(py)).and_then(|()| py.check_signals()) {
                 watch.cancelled.store(true, Ordering::Relaxed);
                 interrupted = Some(error);
@@ -132,11 +132,11 @@ pub fn watched<T: Send>(
     if let Some(interrupted) = interrupted {
         return Err(interrupted);
     }
-    tell(py, progress, &watch)?;
+    report_progress(py, progress, &watch)?;
     notes::hand_on(py)?;
     match ended.and_then(|ended| ended) {
         Ok(Ok(came)) => Ok(came),
-        Ok(Err(error)) => Err(fault::exception(py, &error)),
+        Ok(Err(error)) => Err(fault::to_exception(py, &error)),
         Err(panic) => {
             let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
             Err(PyRuntimeError::new_err(format!("a fault of Seekwise itself: {}", text.unwrap_or("a panic"))))

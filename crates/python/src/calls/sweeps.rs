@@ -7,9 +7,9 @@ use pyo3::pybacked::PyBackedBytes;
 use pyo3::types::PyBytes;
 use seekwise::sweep::{SweepFactor, SweepPart, SweepPlan};
 
-use super::{SetupWords, Studied, of_study, setup, with_text};
+use super::{SetupWords, Studied, setup_and_text, study_parts, with_text};
 use crate::boundary::fault;
-use crate::boundary::watch::{CancelFlag, watched};
+use crate::boundary::watch::{CancelFlag, run_watched};
 
 /// The plan of a sweep: texts alone, so that it travels.
 #[pyclass(frozen, module = "seekwise._native")]
@@ -20,9 +20,9 @@ impl Plan {
     /// The plan of a job on a target with each combination of levels.
     #[staticmethod]
     fn of_setup(py: Python<'_>, words: SetupWords, factors: Vec<(String, Vec<String>)>, runs: u32) -> PyResult<Plan> {
-        let (setup, text) = setup(words);
+        let (setup, text) = setup_and_text(words);
         let factors: Vec<SweepFactor> = factors.into_iter().map(|(key, levels)| SweepFactor { key, levels }).collect();
-        watched(py, None, None, |_| {
+        run_watched(py, None, None, |_| {
             with_text(text.as_deref(), || SweepPlan::of_setup(&setup, &factors, runs)).map(Plan)
         })
     }
@@ -30,13 +30,13 @@ impl Plan {
     /// The plan of a study: a file, or a built-in one.
     #[staticmethod]
     fn of_study(py: Python<'_>, name: String) -> PyResult<Plan> {
-        watched(py, None, None, |_| SweepPlan::of_study(&name).map(Plan))
+        run_watched(py, None, None, |_| SweepPlan::of_study(&name).map(Plan))
     }
 
     /// A plan as another machine sent it; one of another build is refused.
     #[staticmethod]
     fn of_text(py: Python<'_>, text: String) -> PyResult<Plan> {
-        py.detach(|| SweepPlan::read(&text)).map(Plan).map_err(|error| fault::exception(py, &error))
+        py.detach(|| SweepPlan::read(&text)).map(Plan).map_err(|error| fault::to_exception(py, &error))
     }
 
     /// The plan as a text, to be sent.
@@ -82,18 +82,18 @@ impl Plan {
         part: (usize, usize, String),
         cancel: Option<&CancelFlag>,
     ) -> PyResult<Bound<'py, PyBytes>> {
-        let part = of_words(part);
-        watched(py, None, cancel, |observer| self.0.run(&part, observer)).map(|file| PyBytes::new(py, &file))
+        let part = sweep_part(part);
+        run_watched(py, None, cancel, |observer| self.0.run(&part, observer)).map(|file| PyBytes::new(py, &file))
     }
 
     /// Bytes of the file of a part at most.
     fn most_bytes(&self, part: (usize, usize, String)) -> usize {
-        self.0.most_bytes(&of_words(part))
+        self.0.most_bytes(&sweep_part(part))
     }
 
     /// The fault of the file of a part; `None` if the file is whole.
     fn fault(&self, py: Python<'_>, part: (usize, usize, String), file: PyBackedBytes) -> Option<String> {
-        let part = of_words(part);
+        let part = sweep_part(part);
         py.detach(|| self.0.records(&part, &file)).err().map(|error| error.to_string())
     }
 
@@ -107,8 +107,10 @@ impl Plan {
         files: Vec<PyBackedBytes>,
         force: bool,
     ) -> PyResult<Studied> {
-        let parts: Vec<SweepPart> = parts.into_iter().map(of_words).collect();
-        watched(py, None, None, |_| self.0.finish(&folder, &parts, &files, force).map(|studied| of_study(&studied)))
+        let parts: Vec<SweepPart> = parts.into_iter().map(sweep_part).collect();
+        run_watched(py, None, None, |_| {
+            self.0.finish(&folder, &parts, &files, force).map(|studied| study_parts(&studied))
+        })
     }
 
     /// The results of the files of some parts, or of all, in order; only the page goes to the folder.
@@ -119,11 +121,11 @@ impl Plan {
         parts: Vec<(usize, usize, String)>,
         files: Vec<PyBackedBytes>,
     ) -> PyResult<Studied> {
-        let parts: Vec<SweepPart> = parts.into_iter().map(of_words).collect();
-        watched(py, None, None, |_| self.0.so_far(&folder, &parts, &files).map(|studied| of_study(&studied)))
+        let parts: Vec<SweepPart> = parts.into_iter().map(sweep_part).collect();
+        run_watched(py, None, None, |_| self.0.so_far(&folder, &parts, &files).map(|studied| study_parts(&studied)))
     }
 }
 
-fn of_words((first, end, name): (usize, usize, String)) -> SweepPart {
+fn sweep_part((first, end, name): (usize, usize, String)) -> SweepPart {
     SweepPart { first, end, name }
 }

@@ -8,12 +8,17 @@ use seekwise_model::time::Span;
 
 use super::table::{Column, NamedColumn, Table};
 
-fn column(name: impl Into<String>, unit: &'static str, meaning: impl Into<String>, column: Column) -> NamedColumn {
+fn named_column(
+    name: impl Into<String>,
+    unit: &'static str,
+    meaning: impl Into<String>,
+    column: Column,
+) -> NamedColumn {
     NamedColumn { name: name.into(), unit, meaning: meaning.into(), column }
 }
 
 /// Levels as what they all are: whole numbers, numbers, or words.
-fn levels(words: Vec<String>) -> Column {
+fn level_column(words: Vec<String>) -> Column {
     if let Ok(counts) = words.iter().map(|word| word.parse()).collect() {
         return Column::Count(counts);
     }
@@ -39,7 +44,7 @@ const RESPONSES: Figures = [
 ];
 
 /// The columns of one kind of requests. The figures of all have no prefix.
-fn of_kind(records: &[RunRecord], kind: &str, view: fn(&RunRecord) -> &KindRecord) -> Vec<NamedColumn> {
+fn kind_columns(records: &[RunRecord], kind: &str, view: fn(&RunRecord) -> &KindRecord) -> Vec<NamedColumn> {
     let (prefix, whose) = match kind {
         "all" => (String::new(), "reads and writes together".to_owned()),
         kind => (format!("{kind}_"), format!("{kind}s alone")),
@@ -48,54 +53,59 @@ fn of_kind(records: &[RunRecord], kind: &str, view: fn(&RunRecord) -> &KindRecor
         |value: fn(&KindRecord) -> f64| Column::Figure(records.iter().map(|it| Some(value(view(it)))).collect());
     let ios = Column::Count(records.iter().map(|record| view(record).ios as i64).collect());
     let mut columns = vec![
-        column(format!("{prefix}ios"), "requests", whose.clone(), ios),
-        column(format!("{prefix}iops"), "requests/s", whose.clone(), figure(|kind| kind.iops)),
-        column(format!("{prefix}bytes_per_s"), "bytes/s", whose.clone(), figure(|kind| kind.bytes_per_s)),
+        named_column(format!("{prefix}ios"), "requests", whose.clone(), ios),
+        named_column(format!("{prefix}iops"), "requests/s", whose.clone(), figure(|kind| kind.iops)),
+        named_column(format!("{prefix}bytes_per_s"), "bytes/s", whose.clone(), figure(|kind| kind.bytes_per_s)),
     ];
     for (name, value) in RESPONSES {
         let times = records.iter().map(|record| view(record).response_ms.as_ref().map(value)).collect();
         let meaning = format!("response time of {whose}");
-        columns.push(column(format!("{prefix}{name}_ms"), "ms", meaning, Column::Figure(times)));
+        columns.push(named_column(format!("{prefix}{name}_ms"), "ms", meaning, Column::Figure(times)));
     }
     columns
 }
 
 /// A row for each run: its cell's levels, and its figures.
-pub fn cells(evidence: &Evidence<'_>, records: &[RunRecord]) -> Table {
+pub fn run_table(evidence: &Evidence<'_>, records: &[RunRecord]) -> Table {
     let counts = |value: fn(&RunRecord) -> i64| Column::Count(records.iter().map(value).collect());
     let texts = |value: fn(&RunRecord) -> &String| Column::Text(records.iter().map(|it| value(it).clone()).collect());
     let mut columns = vec![
-        column("cell", "", "the combination of levels, counted in the plan", counts(|record| record.cell as i64)),
-        column("run", "", "the run of its cell", counts(|record| i64::from(record.run))),
+        named_column("cell", "", "the combination of levels, counted in the plan", counts(|record| record.cell as i64)),
+        named_column("run", "", "the run of its cell", counts(|record| i64::from(record.run))),
         // Seeds have 64 bits, a column's numbers 63.
-        column("seed", "", "", Column::Text(records.iter().map(|record| record.seed.to_string()).collect())),
-        column("target", "", "", texts(|record| &record.target)),
-        column("job", "", "", texts(|record| &record.job)),
+        named_column("seed", "", "", Column::Text(records.iter().map(|record| record.seed.to_string()).collect())),
+        named_column("target", "", "", texts(|record| &record.target)),
+        named_column("job", "", "", texts(|record| &record.job)),
     ];
     let taken: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
     for (place, factor) in evidence.study.factor.iter().enumerate() {
         let words = records.iter().map(|record| evidence.made.cells[record.cell].cell.levels[place].clone()).collect();
         let name = if taken.contains(&factor.name) { format!("factor.{}", factor.name) } else { factor.name.clone() };
-        columns.push(column(name, "", "a factor's level", levels(words)));
+        columns.push(named_column(name, "", "a factor's level", level_column(words)));
     }
-    columns.push(column(
+    columns.push(named_column(
         "elapsed_s",
         "s",
         "time counted, in the place's time",
         Column::Figure(records.iter().map(|record| Some(record.elapsed_s)).collect()),
     ));
-    columns.extend(of_kind(records, "all", |record| &record.all));
-    columns.extend(of_kind(records, "read", |record| &record.read));
-    columns.extend(of_kind(records, "write", |record| &record.write));
+    columns.extend(kind_columns(records, "all", |record| &record.all));
+    columns.extend(kind_columns(records, "read", |record| &record.read));
+    columns.extend(kind_columns(records, "write", |record| &record.write));
     let processor = records.iter().map(|record| record.cpu.map(|cpu| cpu.percent)).collect();
-    columns.push(column("cpu_percent", "%", "of all cores", Column::Figure(processor)));
-    columns.push(column("failures", "requests", "requests that ended with an error", counts(|it| it.failures as i64)));
-    columns.push(column("cell_hash", "", "of all settings of the cell", texts(|record| &record.cell_hash)));
+    columns.push(named_column("cpu_percent", "%", "of all cores", Column::Figure(processor)));
+    columns.push(named_column(
+        "failures",
+        "requests",
+        "requests that ended with an error",
+        counts(|it| it.failures as i64),
+    ));
+    columns.push(named_column("cell_hash", "", "of all settings of the cell", texts(|record| &record.cell_hash)));
     Table::of_columns(columns)
 }
 
 /// A row for each comparison: its ratio with its interval, and its verdict.
-pub fn intervals(evidence: &Evidence<'_>) -> Table {
+pub fn comparison_table(evidence: &Evidence<'_>) -> Table {
     let findings = evidence.findings().0;
     let text = |value: &dyn Fn(&Finding) -> String| Column::Text(findings.iter().map(value).collect());
     let figure = |value: &dyn Fn(&Finding) -> Option<f64>| Column::Figure(findings.iter().map(value).collect());
@@ -115,18 +125,18 @@ pub fn intervals(evidence: &Evidence<'_>) -> Table {
         figure(&move |finding: &Finding| ratio(finding).as_ref().map(value))
     };
     Table::of_columns(vec![
-        column("comparison", "", "", text(&|finding| spec(finding).name.clone())),
-        column("cell", "", "the levels of the other factors", text(&|finding| finding.cell.clone())),
-        column("metric", "", "", text(&|finding| spec(finding).metric().to_string())),
-        column("from", "", "the levels of the base", text(&|finding| level(finding.from))),
-        column("to", "", "the levels of what is compared with it", text(&|finding| level(finding.to))),
-        column("ratio", "1", "to over from, estimated", judged(|it| it.ratio.estimate)),
-        column("low", "1", "the lower end of its interval of 95 %", end(|it| it.low)),
-        column("high", "1", "the upper end", end(|it| it.high)),
-        column("p", "1", "of `the ratio is 1`, for this cell alone", judged(|it| it.p)),
-        column("p_adjusted", "1", "the same, corrected for all comparisons (Holm)", judged(|it| it.p_holm)),
-        column("verdict", "", "", text(&verdict)),
-        column(
+        named_column("comparison", "", "", text(&|finding| spec(finding).name.clone())),
+        named_column("cell", "", "the levels of the other factors", text(&|finding| finding.cell.clone())),
+        named_column("metric", "", "", text(&|finding| spec(finding).metric().to_string())),
+        named_column("from", "", "the levels of the base", text(&|finding| level(finding.from))),
+        named_column("to", "", "the levels of what is compared with it", text(&|finding| level(finding.to))),
+        named_column("ratio", "1", "to over from, estimated", judged(|it| it.ratio.estimate)),
+        named_column("low", "1", "the lower end of its interval of 95 %", end(|it| it.low)),
+        named_column("high", "1", "the upper end", end(|it| it.high)),
+        named_column("p", "1", "of `the ratio is 1`, for this cell alone", judged(|it| it.p)),
+        named_column("p_adjusted", "1", "the same, corrected for all comparisons (Holm)", judged(|it| it.p_holm)),
+        named_column("verdict", "", "", text(&verdict)),
+        named_column(
             "why",
             "",
             "the parts of the response that changed",
@@ -136,7 +146,7 @@ pub fn intervals(evidence: &Evidence<'_>) -> Table {
 }
 
 /// A row for each bucket of response times of each run.
-pub fn curves(records: &[RunRecord]) -> Table {
+pub fn response_table(records: &[RunRecord]) -> Table {
     let (mut cells, mut runs, mut edges, mut counts, mut shares) = (vec![], vec![], vec![], vec![], vec![]);
     for record in records {
         let all: u64 = record.histogram.iter().map(|bucket| bucket.1).sum();
@@ -151,16 +161,16 @@ pub fn curves(records: &[RunRecord]) -> Table {
         }
     }
     Table::of_columns(vec![
-        column("cell", "", "the combination of levels, counted in the plan", Column::Count(cells)),
-        column("run", "", "the run of its cell", Column::Count(runs)),
-        column("response_ns", "ns", "the upper edge of a bucket of response times", Column::Count(edges)),
-        column("count", "requests", "reads and writes in the bucket", Column::Count(counts)),
-        column("share", "1", "of all reads and writes, up to this edge", Column::Figure(shares)),
+        named_column("cell", "", "the combination of levels, counted in the plan", Column::Count(cells)),
+        named_column("run", "", "the run of its cell", Column::Count(runs)),
+        named_column("response_ns", "ns", "the upper edge of a bucket of response times", Column::Count(edges)),
+        named_column("count", "requests", "reads and writes in the bucket", Column::Count(counts)),
+        named_column("share", "1", "of all reads and writes, up to this edge", Column::Figure(shares)),
     ])
 }
 
 /// Data at risk over time, a row a stretch.
-pub fn at_risk(report: &CutReport) -> Table {
+pub fn risk_table(report: &CutReport) -> Table {
     let points = &report.at_risk;
     let figure = |value: fn(&seekwise_lab::cut::curve::RiskPoint) -> f64| {
         Column::Figure(points.iter().map(|point| Some(value(point))).collect())
@@ -169,22 +179,32 @@ pub fn at_risk(report: &CutReport) -> Table {
         Column::Count(points.iter().map(|point| value(point) as i64).collect())
     };
     Table::of_columns(vec![
-        column("t_s", "s", "the middle of the stretch", figure(|point| point.t_s)),
-        column("bytes_mean", "bytes", "acknowledged and not on the medium, mean", figure(|point| point.bytes_mean)),
-        column("bytes_max", "bytes", "the most", count(|point| point.bytes_max)),
-        column("writes_mean", "writes", "acknowledged and not on the medium, mean", figure(|point| point.writes_mean)),
-        column("writes_max", "writes", "the most", count(|point| point.writes_max)),
+        named_column("t_s", "s", "the middle of the stretch", figure(|point| point.t_s)),
+        named_column(
+            "bytes_mean",
+            "bytes",
+            "acknowledged and not on the medium, mean",
+            figure(|point| point.bytes_mean),
+        ),
+        named_column("bytes_max", "bytes", "the most", count(|point| point.bytes_max)),
+        named_column(
+            "writes_mean",
+            "writes",
+            "acknowledged and not on the medium, mean",
+            figure(|point| point.writes_mean),
+        ),
+        named_column("writes_max", "writes", "the most", count(|point| point.writes_max)),
     ])
 }
 
 /// Measured and simulated times of a trace, a row a request.
-pub fn samples(samples: &ResponseSamples) -> Table {
+pub fn sample_table(samples: &ResponseSamples) -> Table {
     let times = |spans: &[Span]| Column::Count(spans.iter().map(|span| span.nanos() as i64).collect());
     let op = samples.read.iter().map(|read| if *read { "read" } else { "write" }.to_owned()).collect();
     Table::of_columns(vec![
-        column("op", "", "", Column::Text(op)),
-        column("measured_ns", "ns", "response time on the real drive", times(&samples.measured)),
-        column("simulated_ns", "ns", "response time on the modelled drive", times(&samples.simulated)),
+        named_column("op", "", "", Column::Text(op)),
+        named_column("measured_ns", "ns", "response time on the real drive", times(&samples.measured)),
+        named_column("simulated_ns", "ns", "response time on the modelled drive", times(&samples.simulated)),
     ])
 }
 
@@ -194,7 +214,7 @@ mod tests {
 
     #[test]
     fn levels_are_numbers_where_all_are() {
-        let of = |words: &[&str]| levels(words.iter().map(|word| (*word).to_owned()).collect());
+        let of = |words: &[&str]| level_column(words.iter().map(|word| (*word).to_owned()).collect());
         assert!(matches!(of(&["1", "32"]), Column::Count(counts) if counts == [1, 32]));
         assert!(matches!(of(&["1", "2.5"]), Column::Figure(_)));
         assert!(matches!(of(&["1", "on"]), Column::Text(_)));

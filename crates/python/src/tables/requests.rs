@@ -8,7 +8,7 @@ use arrow_schema::{DataType, Schema, SchemaRef};
 use seekwise::request_log::{columns, row};
 use seekwise_model::record::Record;
 
-use super::table::{Table, field};
+use super::table::{Table, annotated_field};
 
 /// Rows of a batch.
 const ROWS: usize = 65_536;
@@ -26,7 +26,7 @@ impl RequestCollector {
         // A column's words are its unit and its meaning, as in the log.
         let of = |(name, words): &(String, String)| {
             let (unit, meaning) = words.split_once("; ").unwrap_or((words, ""));
-            field(name, unit, meaning, DataType::Int64, false)
+            annotated_field(name, unit, meaning, DataType::Int64, false)
         };
         let fields: Vec<_> = columns(measured).iter().map(of).collect();
         let filling = fields.iter().map(|_| Vec::with_capacity(ROWS)).collect();
@@ -34,17 +34,17 @@ impl RequestCollector {
     }
 
     /// Adds a request.
-    pub fn take(&mut self, record: &Record) {
+    pub fn add_request(&mut self, record: &Record) {
         for (column, value) in self.filling.iter_mut().zip(row(record)) {
             column.push(value);
         }
         if self.filling[0].len() == ROWS {
-            self.fold(ROWS);
+            self.close_batch(ROWS);
         }
     }
 
     /// Turns the filled rows into a batch; leaves room for `next`.
-    fn fold(&mut self, next: usize) {
+    fn close_batch(&mut self, next: usize) {
         let take = |column: &mut Vec<i64>| -> ArrayRef {
             Arc::new(Int64Array::from(std::mem::replace(column, Vec::with_capacity(next))))
         };
@@ -54,9 +54,9 @@ impl RequestCollector {
     }
 
     /// Returns the table of all requests.
-    pub fn finish(mut self) -> Table {
+    pub fn into_table(mut self) -> Table {
         if !self.filling[0].is_empty() {
-            self.fold(0);
+            self.close_batch(0);
         }
         Table::of_batches(self.schema, self.full)
     }

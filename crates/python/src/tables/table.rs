@@ -25,7 +25,7 @@ pub enum Column {
 }
 
 impl Column {
-    fn array(self) -> ArrayRef {
+    fn into_array(self) -> ArrayRef {
         match self {
             Column::Count(values) => Arc::new(Int64Array::from(values)),
             Column::Figure(values) => Arc::new(Float64Array::from(values)),
@@ -43,7 +43,7 @@ pub struct NamedColumn {
 }
 
 /// A field with its unit and meaning.
-pub fn field(name: &str, unit: &str, meaning: &str, kind: DataType, nullable: bool) -> Field {
+pub fn annotated_field(name: &str, unit: &str, meaning: &str, kind: DataType, nullable: bool) -> Field {
     let words = [("unit", unit), ("meaning", meaning)];
     let words = words.into_iter().filter(|word| !word.1.is_empty());
     let metadata: HashMap<String, String> = words.map(|(key, text)| (key.to_owned(), text.to_owned())).collect();
@@ -69,8 +69,8 @@ impl Table {
         let (mut fields, mut arrays) = (Vec::new(), Vec::new());
         for NamedColumn { name, unit, meaning, column } in columns {
             let nullable = matches!(column, Column::Figure(_));
-            let array = column.array();
-            fields.push(field(&name, unit, &meaning, array.data_type().clone(), nullable));
+            let array = column.into_array();
+            fields.push(annotated_field(&name, unit, &meaning, array.data_type().clone(), nullable));
             arrays.push(array);
         }
         let schema = Arc::new(Schema::new(fields));
@@ -78,12 +78,12 @@ impl Table {
         Table { schema, batches: Arc::new(vec![batch]) }
     }
 
-    fn rows(&self) -> usize {
+    fn row_count(&self) -> usize {
         self.batches.iter().map(RecordBatch::num_rows).sum()
     }
 
     /// The batch that has this row, and the row's place in it.
-    fn place(&self, mut row: usize) -> Option<(&RecordBatch, usize)> {
+    fn locate_row(&self, mut row: usize) -> Option<(&RecordBatch, usize)> {
         for batch in self.batches.iter() {
             if row < batch.num_rows() {
                 return Some((batch, row));
@@ -94,7 +94,7 @@ impl Table {
     }
 }
 
-fn failed(error: ArrowError) -> PyErr {
+fn arrow_error(error: ArrowError) -> PyErr {
     PyValueError::new_err(error.to_string())
 }
 
@@ -116,19 +116,19 @@ impl Table {
 
     /// The schema alone.
     fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
-        let schema = FFI_ArrowSchema::try_from(self.schema.as_ref()).map_err(failed)?;
+        let schema = FFI_ArrowSchema::try_from(self.schema.as_ref()).map_err(arrow_error)?;
         PyCapsule::new_with_value(py, schema, c"arrow_schema")
     }
 
     fn __len__(&self) -> usize {
-        self.rows()
+        self.row_count()
     }
 
     fn __hash__(&self) -> u64 {
         use std::hash::{DefaultHasher, Hash, Hasher};
         let mut hasher = DefaultHasher::new();
         let names: Vec<&String> = self.schema.fields().iter().map(|field| field.name()).collect();
-        (names, self.rows()).hash(&mut hasher);
+        (names, self.row_count()).hash(&mut hasher);
         hasher.finish()
     }
 
@@ -155,14 +155,14 @@ impl Table {
     /// The rows from `first` on, at most `count` of them.
     #[pyo3(signature = (first = 0, count = 20))]
     fn rows_from<'py>(&self, py: Python<'py>, first: usize, count: usize) -> PyResult<Vec<Bound<'py, PyTuple>>> {
-        let end = self.rows().min(first.saturating_add(count));
+        let end = self.row_count().min(first.saturating_add(count));
         (first..end).map(|row| self.row(py, row)).collect()
     }
 
     /// A single row.
     fn row<'py>(&self, py: Python<'py>, row: usize) -> PyResult<Bound<'py, PyTuple>> {
-        let missing = || PyIndexError::new_err(format!("row {row} of {}", self.rows()));
-        let (batch, place) = self.place(row).ok_or_else(missing)?;
+        let missing = || PyIndexError::new_err(format!("row {row} of {}", self.row_count()));
+        let (batch, place) = self.locate_row(row).ok_or_else(missing)?;
         let cell = |array: &ArrayRef| -> PyResult<Bound<'py, PyAny>> {
             match array.data_type() {
                 _ if array.is_null(place) => Ok(py.None().into_bound(py)),
@@ -181,7 +181,7 @@ impl Table {
             self.batches.iter().try_for_each(|batch| writer.write(batch))?;
             writer.into_inner()
         };
-        Ok(PyBytes::new(py, &py.detach(write).map_err(failed)?))
+        Ok(PyBytes::new(py, &py.detach(write).map_err(arrow_error)?))
     }
 
     /// How it is made again, for `pickle`.
@@ -191,15 +191,15 @@ impl Table {
     }
 
     fn __repr__(&self) -> String {
-        format!("<seekwise.Table: {} rows of {}>", self.rows(), self.columns().join(", "))
+        format!("<seekwise.Table: {} rows of {}>", self.row_count(), self.columns().join(", "))
     }
 }
 
 /// A table of the bytes of an Arrow IPC stream, as [`Table::to_bytes`] writes them.
 #[pyfunction]
 pub fn table_of_bytes(bytes: &[u8]) -> PyResult<Table> {
-    let reader = StreamReader::try_new(std::io::Cursor::new(bytes), None).map_err(failed)?;
+    let reader = StreamReader::try_new(std::io::Cursor::new(bytes), None).map_err(arrow_error)?;
     let schema = reader.schema();
-    let batches = reader.collect::<Result<Vec<_>, _>>().map_err(failed)?;
+    let batches = reader.collect::<Result<Vec<_>, _>>().map_err(arrow_error)?;
     Ok(Table::of_batches(schema, batches))
 }

@@ -11,7 +11,7 @@ use super::{AREA, AuditAction, AuditInterval, AuditSubject, BLOCK};
 const SECTORS: u32 = (BLOCK / SECTOR) as u32;
 
 /// The request for an action.
-fn request(act: AuditAction, block: u64, tag: u32, stamp: u64) -> Request {
+fn action_request(act: AuditAction, block: u64, tag: u32, stamp: u64) -> Request {
     let (op, flags) = match act {
         AuditAction::Read => (Op::Read, Flags::NONE),
         AuditAction::Write => (Op::Write, Flags::NONE),
@@ -23,7 +23,7 @@ fn request(act: AuditAction, block: u64, tag: u32, stamp: u64) -> Request {
 }
 
 /// The times of a completion; an error if it is not done.
-fn done(completion: &Completion) -> Result<AuditInterval, String> {
+fn to_interval(completion: &Completion) -> Result<AuditInterval, String> {
     match completion.status {
         Status::Done => Ok(AuditInterval { from: completion.submitted, to: completion.finished }),
         other => Err(format!("a request failed: {other}")),
@@ -39,27 +39,27 @@ pub trait RequestWaiter {
     /// Until something may have come.
     fn wait(&mut self) -> Result<(), String>;
     /// The stamp of the next request.
-    fn stamp(&mut self) -> u64;
+    fn next_stamp(&mut self) -> u64;
 }
 
 /// Submits all of these at once and waits for them; returns the answers in the order of the actions. An action for
 /// which the device has no room is submitted after an answer, and has waited since `from`.
-pub fn ask(subject: &mut dyn RequestWaiter, acts: &[(AuditAction, u64)]) -> Result<Vec<AuditInterval>, String> {
+pub fn perform_all(subject: &mut dyn RequestWaiter, acts: &[(AuditAction, u64)]) -> Result<Vec<AuditInterval>, String> {
     let from = subject.now();
     let mut answers: Vec<Option<AuditInterval>> = vec![None; acts.len()];
     let mut asked = 0;
     while answers.iter().any(Option::is_none) {
         while asked < acts.len() {
             let (act, block) = acts[asked];
-            let (now, stamp) = (subject.now(), subject.stamp());
-            if subject.device().submit(now, request(act, block, asked as u32, stamp)).is_err() {
+            let (now, stamp) = (subject.now(), subject.next_stamp());
+            if subject.device().submit(now, action_request(act, block, asked as u32, stamp)).is_err() {
                 break;
             }
             asked += 1;
         }
         let mut came = false;
         while let Some(completion) = subject.device().poll_completion() {
-            answers[completion.tag as usize] = Some(AuditInterval { from, ..done(&completion)? });
+            answers[completion.tag as usize] = Some(AuditInterval { from, ..to_interval(&completion)? });
             came = true;
         }
         if !came {
@@ -70,26 +70,29 @@ pub fn ask(subject: &mut dyn RequestWaiter, acts: &[(AuditAction, u64)]) -> Resu
 }
 
 /// Performs one action; a forced write takes two where the disk has no command for it.
-pub fn one(subject: &mut dyn RequestWaiter, act: AuditAction, block: u64) -> Result<AuditInterval, String> {
+pub fn perform_one(subject: &mut dyn RequestWaiter, act: AuditAction, block: u64) -> Result<AuditInterval, String> {
     if act == AuditAction::Force && !subject.device().limits(0).fua {
-        let write = ask(subject, &[(AuditAction::Write, block)])?[0];
-        let flush = ask(subject, &[(AuditAction::Flush, 0)])?[0];
+        let write = perform_all(subject, &[(AuditAction::Write, block)])?[0];
+        let flush = perform_all(subject, &[(AuditAction::Flush, 0)])?[0];
         return Ok(AuditInterval { from: write.from, to: flush.to });
     }
-    Ok(ask(subject, &[(act, block)])?[0])
+    Ok(perform_all(subject, &[(act, block)])?[0])
 }
 
 /// A flush and reads of these blocks at once. The flush, then the reads.
-pub fn together(subject: &mut dyn RequestWaiter, reads: &[u64]) -> Result<(AuditInterval, Vec<AuditInterval>), String> {
+pub fn flush_with_reads(
+    subject: &mut dyn RequestWaiter,
+    reads: &[u64],
+) -> Result<(AuditInterval, Vec<AuditInterval>), String> {
     let reads = reads.iter().map(|&block| (AuditAction::Read, block));
     let acts: Vec<(AuditAction, u64)> = std::iter::once((AuditAction::Flush, 0)).chain(reads).collect();
-    let mut took = ask(subject, &acts)?;
+    let mut took = perform_all(subject, &acts)?;
     let reads = took.split_off(1);
     Ok((took[0], reads))
 }
 
 /// Blocks of a device of so many sectors that an audit may write.
-pub fn blocks(sectors: u64) -> u64 {
+pub fn audited_blocks(sectors: u64) -> u64 {
     (sectors / u64::from(SECTORS)).min(AREA / BLOCK)
 }
 
@@ -124,26 +127,26 @@ impl RequestWaiter for ModelledStack {
         Ok(())
     }
 
-    fn stamp(&mut self) -> u64 {
+    fn next_stamp(&mut self) -> u64 {
         self.stamp += 1;
         self.stamp
     }
 }
 
 impl AuditSubject for ModelledStack {
-    fn blocks(&self) -> u64 {
-        blocks(self.device.limits(0).sectors)
+    fn block_count(&self) -> u64 {
+        audited_blocks(self.device.limits(0).sectors)
     }
 
-    fn forces(&self) -> Option<bool> {
+    fn has_forced_writes(&self) -> Option<bool> {
         Some(self.device.limits(0).fua)
     }
 
-    fn path(&self) -> Span {
+    fn path_time(&self) -> Span {
         Span::ZERO
     }
 
-    fn rest(&mut self, span: Span) -> Result<(), String> {
+    fn pause_for(&mut self, span: Span) -> Result<(), String> {
         let until = self.now + span;
         while let Some(next) = self.device.poll_timeout().filter(|&next| next <= until) {
             self.device.handle_timeout(next);
@@ -153,11 +156,11 @@ impl AuditSubject for ModelledStack {
         Ok(())
     }
 
-    fn act(&mut self, act: AuditAction, block: u64) -> Result<AuditInterval, String> {
-        one(self, act, block)
+    fn perform(&mut self, act: AuditAction, block: u64) -> Result<AuditInterval, String> {
+        perform_one(self, act, block)
     }
 
-    fn beside(&mut self, reads: &[u64]) -> Result<(AuditInterval, Vec<AuditInterval>), String> {
-        together(self, reads)
+    fn flush_beside_reads(&mut self, reads: &[u64]) -> Result<(AuditInterval, Vec<AuditInterval>), String> {
+        flush_with_reads(self, reads)
     }
 }

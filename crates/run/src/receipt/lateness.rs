@@ -22,14 +22,14 @@ impl Default for Lateness {
 }
 
 impl Lateness {
-    fn bucket(nanos: u64) -> usize {
+    fn bucket_of(nanos: u64) -> usize {
         let power = nanos.max(u64::from(PARTS)).ilog2();
         let part = (nanos >> (power - PARTS.ilog2())) % u64::from(PARTS);
         (power * PARTS) as usize + part as usize
     }
 
     /// The first size of a bucket, and the first beyond it.
-    fn edges(bucket: usize) -> (u64, u64) {
+    fn bucket_edges(bucket: usize) -> (u64, u64) {
         let (power, part) = (bucket as u32 / PARTS, bucket as u64 % u64::from(PARTS));
         let step = 1u64 << (power - PARTS.ilog2());
         let first = (1u64 << power) + step * part;
@@ -38,7 +38,7 @@ impl Lateness {
 
     /// Adds a lateness.
     pub fn add(&mut self, late: Span) {
-        self.counts[Lateness::bucket(late.nanos())] += 1;
+        self.counts[Lateness::bucket_of(late.nanos())] += 1;
         self.latest = self.latest.max(late);
         self.total += late;
         self.squares += (late.nanos() as f64).powi(2);
@@ -46,7 +46,7 @@ impl Lateness {
 
     /// Removes one that was added.
     pub fn take_off(&mut self, late: Span) {
-        self.counts[Lateness::bucket(late.nanos())] -= 1;
+        self.counts[Lateness::bucket_of(late.nanos())] -= 1;
         self.total = self.total.saturating_sub(late);
         self.squares -= (late.nanos() as f64).powi(2);
     }
@@ -60,7 +60,7 @@ impl Lateness {
             seen += count;
             seen >= wanted
         })?;
-        Some(Span::from_nanos(Lateness::edges(bucket).1).min(self.latest))
+        Some(Span::from_nanos(Lateness::bucket_edges(bucket).1).min(self.latest))
     }
 
     /// The latest.
@@ -90,14 +90,14 @@ impl Lateness {
     }
 
     /// How many exceed `span`. A size that exceeds it by less than 3 % may not be counted.
-    pub fn over(&self, span: Span) -> u64 {
-        self.counts[Lateness::bucket(span.nanos()) + 1..].iter().sum()
+    pub fn count_over(&self, span: Span) -> u64 {
+        self.counts[Lateness::bucket_of(span.nanos()) + 1..].iter().sum()
     }
 
     /// Sizes, each at most 3 % below what it stands for, and how many there are.
     pub fn sizes(&self) -> impl Iterator<Item = (Span, u64)> {
         let counts = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
-        counts.map(move |(bucket, &count)| (Span::from_nanos(Lateness::edges(bucket).0).min(self.latest), count))
+        counts.map(move |(bucket, &count)| (Span::from_nanos(Lateness::bucket_edges(bucket).0).min(self.latest), count))
     }
 }
 
@@ -115,7 +115,7 @@ mod tests {
     fn a_bucket_is_a_thirty_second_wide_and_holds_what_it_says() {
         let powers = (5..63).flat_map(|power| [-1i64, 0, 1].map(|by| (1u64 << power).wrapping_add_signed(by)));
         for nanos in (32..3000).chain(powers.filter(|nanos| *nanos >= 32)).chain([u64::MAX]) {
-            let (first, beyond) = Lateness::edges(Lateness::bucket(nanos));
+            let (first, beyond) = Lateness::bucket_edges(Lateness::bucket_of(nanos));
             assert!(first <= nanos && (nanos < beyond || beyond == u64::MAX), "{nanos}: {first} to {beyond}");
             assert!(u128::from(beyond - first) * 32 <= u128::from(first) + 31, "{nanos}: {first} to {beyond}");
         }
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn what_exceeds_a_span_by_a_thirty_second_is_over_it() {
         let lateness = of(&[1000, 2000, 4000]);
-        let over = |nanos: u64| lateness.over(Span::from_nanos(nanos));
+        let over = |nanos: u64| lateness.count_over(Span::from_nanos(nanos));
         assert_eq!((over(100), over(1000), over(1900), over(3999), over(4000)), (3, 2, 2, 0, 0));
     }
 }

@@ -7,8 +7,8 @@
 
 use seekwise_model::time::Span;
 
-use super::ways::{Door, DoorLatency};
-use super::{DoorCost, LatencyWitness, Receipt};
+use super::ways::{TransportKind, TransportLatency};
+use super::{LatencyWitness, Receipt, TransportCost};
 
 /// Largest share of a client's mean response that may be the machine's: what a comparison calls practically equal
 /// (`docs/statistics.md`).
@@ -82,9 +82,10 @@ enum Limit {
 
 impl Receipt {
     /// The verdict on the session: the machine kept up if it did on each transport that had requests.
-    pub fn pace(&self) -> PaceVerdict {
-        let doors = [(Door::Network, &self.ways.network), (Door::File, &self.ways.file)];
-        let verdicts: Vec<PaceVerdict> = doors.into_iter().filter_map(|(door, way)| self.at_door(door, way)).collect();
+    pub fn pace_verdict(&self) -> PaceVerdict {
+        let doors = [(TransportKind::Network, &self.ways.network), (TransportKind::File, &self.ways.file)];
+        let verdicts: Vec<PaceVerdict> =
+            doors.into_iter().filter_map(|(door, way)| self.transport_verdict(door, way)).collect();
         if verdicts.is_empty() {
             return PaceVerdict::TooFew("no request was answered".to_owned());
         }
@@ -94,21 +95,21 @@ impl Receipt {
     }
 
     /// The verdict on requests by one transport; nothing if there were none.
-    fn at_door(&self, door: Door, way: &DoorLatency) -> Option<PaceVerdict> {
+    fn transport_verdict(&self, door: TransportKind, way: &TransportLatency) -> Option<PaceVerdict> {
         let (modelled, slow) = (way.modelled.mean()?, way.modelled.quantile(0.99)?);
-        if self.speed.of(modelled) < SOME {
+        if self.speed.to_disk_time(modelled) < SOME {
             let why = "the disk answers at once, so no request took time of its own";
             return Some(PaceVerdict::TooFew(why.to_owned()));
         }
-        let mean = self.loss(door, way).map(|loss| (mean_limit(&loss, way), loss.words()));
-        let limits = [mean.unwrap_or((Limit::Open(FEWEST as f64), String::new())), tail_limit(way, slow)];
+        let mean = self.transport_cost(door, way).map(|loss| (judge_mean(&loss, way), loss.share_words()));
+        let limits = [mean.unwrap_or((Limit::Open(FEWEST as f64), String::new())), judge_tail(way, slow)];
         if let Some((_, why)) = limits.iter().find(|limit| limit.0 == Limit::Exceeded) {
             return Some(PaceVerdict::FellBehind(why.clone()));
         }
         let needed = |limit: &(Limit, String)| if let Limit::Open(needed) = limit.0 { Some(needed) } else { None };
         let Some(needed) = limits.iter().filter_map(needed).reduce(f64::max) else { return Some(PaceVerdict::KeptUp) };
         let (requests, journeys) = (way.modelled.count(), way.path.count());
-        let place = if door == Door::Network { "over the connection" } else { "through the file" };
+        let place = if door == TransportKind::Network { "over the connection" } else { "through the file" };
         let found = format!("{requests} requests were answered {place} and {journeys} round trips measured");
         Some(PaceVerdict::TooFew(match needed.max(FEWEST as f64).ceil() {
             needed if needed < MOST => {
@@ -121,12 +122,12 @@ impl Receipt {
 
 /// How many samples decide, if `all` of them lie `distance` from a limit with an error of `error`: the error shrinks with the
 /// square root of their number.
-fn needed(all: u64, error: f64, distance: f64) -> f64 {
+fn samples_needed(all: u64, error: f64, distance: f64) -> f64 {
     all as f64 * (error / distance).powi(2)
 }
 
 /// Judges the mean: what the machine adds, less its limit, is positive or not. The samples count as independent.
-fn mean_limit(loss: &DoorCost, way: &DoorLatency) -> Limit {
+fn judge_mean(loss: &TransportCost, way: &TransportLatency) -> Limit {
     if way.modelled.count() < FEWEST {
         return Limit::Open(FEWEST as f64);
     }
@@ -143,7 +144,7 @@ fn mean_limit(loss: &DoorCost, way: &DoorLatency) -> Limit {
     } else if known && excess + error <= 0.0 {
         Limit::Kept
     } else if known {
-        Limit::Open(needed(way.modelled.count(), error, excess))
+        Limit::Open(samples_needed(way.modelled.count(), error, excess))
     } else {
         Limit::Open(FEWEST as f64)
     }
@@ -152,20 +153,21 @@ fn mean_limit(loss: &DoorCost, way: &DoorLatency) -> Limit {
 /// Judges the tail: how many responses the machine takes beyond the model's 99th percentile, `slow`, and what it may add to it.
 /// A request that takes so long in the model takes no less with the machine, so the difference of both counts is the number of
 /// requests that only the machine makes so long. Any request may meet any round trip.
-fn tail_limit(way: &DoorLatency, slow: Span) -> (Limit, String) {
+fn judge_tail(way: &TransportLatency, slow: Span) -> (Limit, String) {
     let limit = Span::from_nanos((slow.nanos() as f64 / (1.0 - TAIL)) as u64);
     let (requests, journeys) = (way.response.count(), way.path.count());
-    let modelled = way.modelled.over(limit);
-    let over =
-        |path: Span| way.response.over(limit.saturating_sub(path)).saturating_sub(modelled) as f64 / requests as f64;
+    let modelled = way.modelled.count_over(limit);
+    let over = |path: Span| {
+        way.response.count_over(limit.saturating_sub(path)).saturating_sub(modelled) as f64 / requests as f64
+    };
     // Too few round trips say nothing: then they took no time, at least.
     let known = journeys >= FEWEST;
     let share = match known {
         true => way.path.sizes().map(|(path, count)| over(path) * count as f64).sum::<f64>() / journeys as f64,
         false => over(Span::ZERO),
     };
-    let judged = match share_limit(share, if known { requests.min(journeys) } else { requests }) {
-        Limit::Kept if !known => Limit::Open(requests_for(share)),
+    let judged = match judge_share(share, if known { requests.min(journeys) } else { requests }) {
+        Limit::Kept if !known => Limit::Open(requests_to_decide(share)),
         judged => judged,
     };
     let [slow, limit] = [slow, limit].map(|span| span.nanos() / 1000);
@@ -178,9 +180,9 @@ fn tail_limit(way: &DoorLatency, slow: Span) -> (Limit, String) {
 }
 
 /// Judges whether `share` of `all` shows a share of at most [`SLOWEST`], by Wilson's interval.
-fn share_limit(share: f64, all: u64) -> Limit {
+fn judge_share(share: f64, all: u64) -> Limit {
     if all < FEWEST {
-        return Limit::Open(requests_for(share));
+        return Limit::Open(requests_to_decide(share));
     }
     let all = all as f64;
     let square = SURE * SURE / all;
@@ -191,13 +193,13 @@ fn share_limit(share: f64, all: u64) -> Limit {
     } else if bound(1.0) <= SLOWEST {
         Limit::Kept
     } else {
-        Limit::Open(requests_for(share))
+        Limit::Open(requests_to_decide(share))
     }
 }
 
 /// Requests of which `share` shows on which side of [`SLOWEST`] it is: Wilson's interval ends there.
-fn requests_for(share: f64) -> f64 {
-    needed(1, SURE * (SLOWEST * (1.0 - SLOWEST)).sqrt(), share - SLOWEST)
+fn requests_to_decide(share: f64) -> f64 {
+    samples_needed(1, SURE * (SLOWEST * (1.0 - SLOWEST)).sqrt(), share - SLOWEST)
 }
 
 #[cfg(test)]
@@ -205,7 +207,7 @@ mod tests {
     use super::*;
     use crate::receipt::ClockSpeed;
     use crate::receipt::lateness::Lateness;
-    use crate::receipt::ways::{DoorEnds, RequestTotals};
+    use crate::receipt::ways::{RequestTotals, TransportEnds};
 
     /// Requests that show that the machine kept up, if it makes none slow.
     const ENOUGH: u64 = 268;
@@ -215,36 +217,36 @@ mod tests {
     fn session(requests: u64, modelled: u64, (each, late): (u64, u64), path: u64) -> Receipt {
         let mut receipt = Receipt { seconds: 1.0, ..Receipt::default() };
         for request in 1..=requests {
-            let way = receipt.ways.of(Door::Network);
+            let way = receipt.ways.transport_mut(TransportKind::Network);
             let late = if request % each == 0 { Span::from_micros(late) } else { Span::ZERO };
-            way.answered(Span::from_micros(modelled), late, true);
+            way.add_request(Span::from_micros(modelled), late, true);
             way.path.add(Span::from_micros(path));
         }
         receipt
     }
 
     fn word(receipt: &Receipt) -> &'static str {
-        receipt.pace().word()
+        receipt.pace_verdict().word()
     }
 
     #[test]
     fn a_session_without_requests_has_too_few_however_busy_it_was() {
         let mut receipt = Receipt { seconds: 0.01, worked: Span::from_millis(10), ..Receipt::default() };
         receipt.stalls.add(seekwise_model::time::Instant::ZERO, seekwise_model::time::Instant::from_nanos(9_000_000));
-        assert_eq!(receipt.pace(), PaceVerdict::TooFew("no request was answered".to_owned()));
+        assert_eq!(receipt.pace_verdict(), PaceVerdict::TooFew("no request was answered".to_owned()));
     }
 
     #[test]
     fn enough_requests_are_those_that_the_bound_needs() {
-        assert_eq!(requests_for(0.0).ceil() as u64, ENOUGH);
+        assert_eq!(requests_to_decide(0.0).ceil() as u64, ENOUGH);
         for share in [0.0, 0.001, 0.005, 0.008, 0.013, 0.02] {
-            let enough = requests_for(share).ceil() as u64;
+            let enough = requests_to_decide(share).ceil() as u64;
             let decided = if share < SLOWEST { Limit::Kept } else { Limit::Exceeded };
-            assert_eq!(share_limit(share, enough), decided, "{share}");
-            assert_eq!(share_limit(share, enough - 1), Limit::Open(requests_for(share)), "{share}");
+            assert_eq!(judge_share(share, enough), decided, "{share}");
+            assert_eq!(judge_share(share, enough - 1), Limit::Open(requests_to_decide(share)), "{share}");
         }
-        assert_eq!(share_limit(SLOWEST, 1_000_000), Limit::Open(f64::INFINITY));
-        assert_eq!(share_limit(1.0, FEWEST - 1), Limit::Open(requests_for(1.0)));
+        assert_eq!(judge_share(SLOWEST, 1_000_000), Limit::Open(f64::INFINITY));
+        assert_eq!(judge_share(1.0, FEWEST - 1), Limit::Open(requests_to_decide(1.0)));
     }
 
     #[test]
@@ -257,48 +259,53 @@ mod tests {
         assert_eq!(word(&session(40, 8_000, (40, 30_000), 60)), "too-few-requests");
         assert_eq!(word(&session(300, 8_000, (300, 30_000), 60)), "too-few-requests");
         assert_eq!(word(&session(2_000, 8_000, (1_000, 30_000), 60)), "kept-up");
-        let PaceVerdict::FellBehind(why) = session(400, 8_000, (20, 2_000), 60).pace() else { panic!() };
+        let PaceVerdict::FellBehind(why) = session(400, 8_000, (20, 2_000), 60).pace_verdict() else { panic!() };
         assert!(why.starts_with("5.0 % of a client's responses took over 8888 us by the machine alone; in"), "{why}");
-        let PaceVerdict::FellBehind(why) = session(40, 100, (1, 5), 30).pace() else { panic!() };
+        let PaceVerdict::FellBehind(why) = session(40, 100, (1, 5), 30).pace_verdict() else { panic!() };
         assert!(why.starts_with("26 % of a client's mean response over its connection is not the model's"), "{why}");
-        let PaceVerdict::FellBehind(why) = session(400, 40_000, (1, 0), 9_000).pace() else { panic!() };
+        let PaceVerdict::FellBehind(why) = session(400, 40_000, (1, 0), 9_000).pace_verdict() else { panic!() };
         assert!(why.contains("mean response"), "{why}");
     }
 
     #[test]
     fn round_trips_that_are_held_up_count_by_their_own_number() {
         let mut receipt = session(10_000, 8_000, (1, 20), 60);
-        let way = receipt.ways.of(Door::Network);
+        let way = receipt.ways.transport_mut(TransportKind::Network);
         way.path = Lateness::default();
         (0..95).for_each(|_| way.path.add(Span::from_micros(60)));
         (0..5).for_each(|_| way.path.add(Span::from_millis(2)));
-        let PaceVerdict::FellBehind(why) = receipt.pace() else { panic!() };
+        let PaceVerdict::FellBehind(why) = receipt.pace_verdict() else { panic!() };
         assert!(why.starts_with("5.0 % of a client's responses took over "), "{why}");
         // They change no percentile of a disk whose own responses differ by more: 0.6 % of the mean is the machine's.
         let mut spread = Receipt { seconds: 1.0, ..Receipt::default() };
-        let way = spread.ways.of(Door::Network);
-        (0..1_000).for_each(|request| way.answered(Span::from_millis(1 + request % 50), Span::ZERO, true));
+        let way = spread.ways.transport_mut(TransportKind::Network);
+        (0..1_000).for_each(|request| way.add_request(Span::from_millis(1 + request % 50), Span::ZERO, true));
         (0..1_000).for_each(|trip| way.path.add(Span::from_micros(if trip % 40 == 0 { 6_000 } else { 5 })));
-        assert!((spread.losses()[0].share() - 0.006).abs() < 0.001, "{:?}", spread.losses());
-        assert_eq!(spread.pace(), PaceVerdict::KeptUp);
+        assert!((spread.transport_costs()[0].added_share() - 0.006).abs() < 0.001, "{:?}", spread.transport_costs());
+        assert_eq!(spread.pace_verdict(), PaceVerdict::KeptUp);
     }
 
     #[test]
     fn without_round_trips_only_late_answers_show_that_it_fell_behind() {
         let mut receipt = session(5_000, 60, (1, 0), 60);
-        let way = receipt.ways.of(Door::Network);
+        let way = receipt.ways.transport_mut(TransportKind::Network);
         way.path = Lateness::default();
-        let PaceVerdict::TooFew(why) = receipt.pace() else { panic!() };
+        let PaceVerdict::TooFew(why) = receipt.pace_verdict() else { panic!() };
         assert_eq!(
             why,
             "5000 requests were answered over the connection and 0 round trips measured; expected 268 of each, if the \
              machine adds as much to them"
         );
-        let way = receipt.ways.of(Door::Network);
+        let way = receipt.ways.transport_mut(TransportKind::Network);
         (0..FEWEST - 1).for_each(|_| way.path.add(Span::from_micros(5)));
         assert_eq!(word(&receipt), "too-few-requests");
-        (0..400)
-            .for_each(|_| receipt.ways.of(Door::Network).answered(Span::from_micros(60), Span::from_micros(90), true));
+        (0..400).for_each(|_| {
+            receipt.ways.transport_mut(TransportKind::Network).add_request(
+                Span::from_micros(60),
+                Span::from_micros(90),
+                true,
+            )
+        });
         assert_eq!(word(&receipt), "fell-behind");
     }
 
@@ -312,14 +319,14 @@ mod tests {
     #[test]
     fn each_door_with_requests_has_to_keep_up() {
         let mut receipt = session(300, 8_000, (1, 20), 60);
-        assert_eq!(receipt.pace(), PaceVerdict::KeptUp);
-        let way = receipt.ways.of(Door::File);
-        (0..FEWEST - 1).for_each(|_| way.answered(Span::from_micros(8_000), Span::ZERO, true));
+        assert_eq!(receipt.pace_verdict(), PaceVerdict::KeptUp);
+        let way = receipt.ways.transport_mut(TransportKind::File);
+        (0..FEWEST - 1).for_each(|_| way.add_request(Span::from_micros(8_000), Span::ZERO, true));
         way.path.add(Span::from_micros(2));
-        let PaceVerdict::TooFew(why) = receipt.pace() else { panic!() };
+        let PaceVerdict::TooFew(why) = receipt.pace_verdict() else { panic!() };
         assert!(why.starts_with("29 requests were answered through the file and 1 round trips measured;"), "{why}");
-        let way = receipt.ways.of(Door::File);
-        (0..400).for_each(|_| way.answered(Span::from_micros(8_000), Span::from_millis(30), true));
+        let way = receipt.ways.transport_mut(TransportKind::File);
+        (0..400).for_each(|_| way.add_request(Span::from_micros(8_000), Span::from_millis(30), true));
         assert_eq!(word(&receipt), "fell-behind");
     }
 
@@ -328,21 +335,23 @@ mod tests {
         // In the model 0.9 % of requests take far longer than its 99th percentile.
         let tail = |late: u64| {
             let mut receipt = Receipt { seconds: 1.0, ..Receipt::default() };
-            let way = receipt.ways.of(Door::Network);
+            let way = receipt.ways.transport_mut(TransportKind::Network);
             for request in 0..2_000 {
                 let modelled = Span::from_micros(if request % 1_000 < 9 { 80_000 } else { 8_000 });
                 let late = Span::from_micros(if request % 400 == 399 { late } else { 5 });
-                way.answered(modelled, late, true);
+                way.add_request(modelled, late, true);
                 way.path.add(Span::from_micros(60));
             }
             receipt
         };
-        assert_eq!(tail(5).pace(), PaceVerdict::KeptUp);
+        assert_eq!(tail(5).pace_verdict(), PaceVerdict::KeptUp);
         // The machine makes 0.25 % more so slow.
-        assert_eq!(tail(2_000).pace(), PaceVerdict::KeptUp);
+        assert_eq!(tail(2_000).pace_verdict(), PaceVerdict::KeptUp);
         // A number that is asked for is above those that were answered.
         for (each, requests) in [(150, 300), (120, 1_711), (90, 2_000)] {
-            let PaceVerdict::TooFew(why) = session(requests, 8_000, (each, 3_000), 60).pace() else { panic!("{each}") };
+            let PaceVerdict::TooFew(why) = session(requests, 8_000, (each, 3_000), 60).pace_verdict() else {
+                panic!("{each}")
+            };
             let asked = why.split("expected ").nth(1).and_then(|rest| rest.split(' ').next()?.parse::<u64>().ok());
             assert!(asked.is_some_and(|asked| asked > requests), "{why}");
         }
@@ -352,10 +361,10 @@ mod tests {
     fn the_clients_own_count_stands_for_the_round_trips_mean() {
         let mut receipt = session(300, 1_000, (1, 0), 20);
         let counted = |micros: u64| RequestTotals { requests: 300, took: Span::from_nanos(1000 * 300 * micros) };
-        receipt.ways.client = Some(DoorEnds { far: counted(1_250), near: counted(1_000) });
-        let PaceVerdict::FellBehind(why) = receipt.pace() else { panic!() };
+        receipt.ways.client = Some(TransportEnds { far: counted(1_250), near: counted(1_000) });
+        let PaceVerdict::FellBehind(why) = receipt.pace_verdict() else { panic!() };
         assert!(why.starts_with("20 % of a client's mean response over its connection"), "{why}");
-        receipt.ways.client = Some(DoorEnds { far: counted(1_030), near: counted(1_000) });
-        assert_eq!(receipt.pace(), PaceVerdict::KeptUp);
+        receipt.ways.client = Some(TransportEnds { far: counted(1_030), near: counted(1_000) });
+        assert_eq!(receipt.pace_verdict(), PaceVerdict::KeptUp);
     }
 }

@@ -6,7 +6,7 @@ use super::lateness::Lateness;
 
 /// The transport of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Door {
+pub enum TransportKind {
     /// A network's connection.
     Network,
     /// A file of the system's.
@@ -15,7 +15,7 @@ pub enum Door {
 
 /// A transport, with the requests that came by it.
 #[derive(Clone, Debug, Default)]
-pub struct DoorLatency {
+pub struct TransportLatency {
     /// Response times of the model, from when requests came: by the clock.
     pub modelled: Lateness,
     /// How late their answers left.
@@ -28,9 +28,9 @@ pub struct DoorLatency {
     moves: RequestTotals,
 }
 
-impl DoorLatency {
+impl TransportLatency {
     /// Adds a request, of `modelled` in the model; `moves` if it reads or writes.
-    pub fn answered(&mut self, modelled: Span, late: Span, moves: bool) {
+    pub fn add_request(&mut self, modelled: Span, late: Span, moves: bool) {
         self.modelled.add(modelled);
         self.late.add(late);
         self.response.add(modelled + late);
@@ -63,22 +63,22 @@ impl RequestTotals {
     }
 }
 
-impl From<&DoorLatency> for RequestTotals {
-    fn from(way: &DoorLatency) -> RequestTotals {
+impl From<&TransportLatency> for RequestTotals {
+    fn from(way: &TransportLatency) -> RequestTotals {
         way.moves
     }
 }
 
 /// Request totals of a transport, as both of its ends count them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct DoorEnds {
+pub struct TransportEnds {
     /// The other end: a kernel's disk on the file, or a run's client.
     pub far: RequestTotals,
     /// Requests that came to the disk, and the model's time for them.
     pub near: RequestTotals,
 }
 
-impl DoorEnds {
+impl TransportEnds {
     /// True if nobody else uses the transport: the counts of both ends agree within a tenth, for a kernel may split requests.
     pub fn is_alone(&self) -> bool {
         let (asked, came) = (self.far.requests, self.near.requests);
@@ -86,28 +86,28 @@ impl DoorEnds {
     }
 
     /// The mean time that the transport adds to the model's.
-    pub fn added(&self) -> Span {
+    pub fn added_mean(&self) -> Span {
         self.far.mean().saturating_sub(self.near.mean())
     }
 }
 
 /// All transports.
 #[derive(Clone, Debug, Default)]
-pub struct DoorLatencies {
-    pub network: DoorLatency,
-    pub file: DoorLatency,
+pub struct TransportLatencies {
+    pub network: TransportLatency,
+    pub file: TransportLatency,
     /// The ends of a kernel's disk on the file, where there is one.
-    pub device: Option<DoorEnds>,
+    pub device: Option<TransportEnds>,
     /// The ends of a run's client in this program, where it is the only one of the network's.
-    pub client: Option<DoorEnds>,
+    pub client: Option<TransportEnds>,
 }
 
-impl DoorLatencies {
+impl TransportLatencies {
     /// The figures of this transport.
-    pub fn of(&mut self, door: Door) -> &mut DoorLatency {
+    pub fn transport_mut(&mut self, door: TransportKind) -> &mut TransportLatency {
         match door {
-            Door::Network => &mut self.network,
-            Door::File => &mut self.file,
+            TransportKind::Network => &mut self.network,
+            TransportKind::File => &mut self.file,
         }
     }
 }
@@ -120,7 +120,7 @@ mod tests {
     fn a_client_is_alone_if_the_counts_agree_within_a_tenth() {
         let ends = |asked: u64, came: u64| {
             let totals = |requests| RequestTotals { requests, took: Span::ZERO };
-            DoorEnds { far: totals(asked), near: totals(came) }.is_alone()
+            TransportEnds { far: totals(asked), near: totals(came) }.is_alone()
         };
         for came in [10, 100, 1009] {
             let tenth = came / 10;
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn what_the_way_adds_is_the_difference_of_the_means_and_never_negative() {
         let totals = |requests, nanos| RequestTotals { requests, took: Span::from_nanos(nanos) };
-        let added = |far, near| DoorEnds { far, near }.added().nanos();
+        let added = |far, near| TransportEnds { far, near }.added_mean().nanos();
         assert_eq!(added(totals(4, 400), totals(5, 300)), 40);
         assert_eq!(added(totals(5, 300), totals(4, 400)), 0);
         assert_eq!(totals(0, 0).mean(), Span::ZERO);
@@ -154,10 +154,10 @@ mod tests {
 
     #[test]
     fn a_response_is_the_model_s_time_and_the_lateness_and_only_reads_and_writes_move() {
-        let mut ways = DoorLatencies::default();
+        let mut ways = TransportLatencies::default();
         let (modelled, late) = (Span::from_nanos(1 << 20), Span::from_nanos(1 << 10));
-        ways.of(Door::File).answered(modelled, late, true);
-        ways.of(Door::File).answered(modelled, late, false);
+        ways.transport_mut(TransportKind::File).add_request(modelled, late, true);
+        ways.transport_mut(TransportKind::File).add_request(modelled, late, false);
         assert_eq!((ways.network.modelled.count(), ways.file.modelled.count()), (0, 2), "each door has its own");
         let way = &ways.file;
         assert_eq!(

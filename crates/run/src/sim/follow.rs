@@ -8,9 +8,9 @@ use seekwise_model::rng::Seed;
 use seekwise_model::stack::Stack;
 use seekwise_model::time::{Instant, Span};
 
-use super::apply;
+use super::apply_change;
 use crate::cutoff::RunCutoff;
-use crate::outcome::{RunError, join};
+use crate::outcome::{RunError, join_source};
 
 /// How often is asked whether enough is known: often enough that little is run in vain, and seldom beside the requests
 /// of a drive, each of which takes a millisecond or more where the arm moves.
@@ -38,7 +38,7 @@ pub struct RunTimeline {
 
 /// Runs `source` on `stack` until `most` counted requests are done and the movements of the arms then are over, or
 /// until as many requests were issued as `bound` allows.
-pub fn follow<S: Source>(
+pub fn follow_run<S: Source>(
     stack: &Stack,
     source: impl FnOnce(&Limits) -> Result<S, RunError>,
     seed: Seed,
@@ -46,7 +46,7 @@ pub fn follow<S: Source>(
     bound: u64,
 ) -> Result<RunTimeline, RunError> {
     let told = MovementLog::default();
-    let mut engine = join(stack.build_told(seed, &told), source, RunCutoff::after(bound))?;
+    let mut engine = join_source(stack.build_logged(seed, &told), source, RunCutoff::after_requests(bound))?;
     let mut records: Vec<Record> = Vec::new();
     let mut changes = stack.changes.iter().peekable();
     let (mut at, mut end) = (Instant::ZERO, Instant::FAR);
@@ -58,7 +58,7 @@ pub fn follow<S: Source>(
             }
         })?;
         while let Some(change) = changes.next_if(|change| change.at <= at) {
-            apply(engine.device_mut(), change, at)?;
+            apply_change(engine.device_mut(), change, at)?;
         }
         let mut told = told.borrow_mut();
         if records.is_empty() && told.len() > BEFORE {

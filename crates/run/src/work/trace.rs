@@ -14,11 +14,11 @@ use crate::receipt::lateness::Lateness;
 /// Where the rows of a trace come from.
 pub trait TraceFeed: Send {
     /// The next, in the order of their instants.
-    fn row(&mut self) -> Option<TraceRow>;
+    fn next_row(&mut self) -> Option<TraceRow>;
     /// Why there are no more, where that is not their end.
-    fn fault(&self) -> Option<String>;
+    fn read_fault(&self) -> Option<String>;
     /// Counts rows that were put elsewhere than they were recorded, and those among them that were cut or pushed to fit.
-    fn moved(&self) -> (u64, u64);
+    fn moved_counts(&self) -> (u64, u64);
 }
 
 /// Opens a trace for a run.
@@ -57,27 +57,30 @@ impl TraceSpec {
     }
 
     /// Opens its source, on a device with these limits.
-    pub fn source(&self, limits: &Limits) -> Result<TracePlayback, RunError> {
+    pub fn open_source(&self, limits: &Limits) -> Result<TracePlayback, RunError> {
         let feed = (self.open)().map_err(RunError::Unfit)?;
-        Ok(TracePlayback { trace: TraceSource::new(Rows(feed), self.how, limits.fua), lateness: Lateness::default() })
+        Ok(TracePlayback {
+            trace: TraceSource::new(FeedRows(feed), self.how, limits.fua),
+            lateness: Lateness::default(),
+        })
     }
 }
 
 /// A feed as the model wants it.
-struct Rows(Box<dyn TraceFeed>);
+struct FeedRows(Box<dyn TraceFeed>);
 
-impl Iterator for Rows {
+impl Iterator for FeedRows {
     type Item = TraceRow;
 
     #[inline]
     fn next(&mut self) -> Option<TraceRow> {
-        self.0.row()
+        self.0.next_row()
     }
 }
 
 /// A trace being played.
 pub struct TracePlayback {
-    trace: TraceSource<Rows>,
+    trace: TraceSource<FeedRows>,
     lateness: Lateness,
 }
 
@@ -86,7 +89,7 @@ pub struct TracePlayback {
 pub struct ReplayResult {
     /// Counts of the playback.
     pub played: ReplayCounts,
-    /// How far from their places in time requests were issued ([`TraceSource::off`]).
+    /// How far from their places in time requests were issued ([`TraceSource::issue_offset`]).
     pub off: Lateness,
     /// Requests that were put elsewhere than they were recorded.
     pub moved: u64,
@@ -96,25 +99,25 @@ pub struct ReplayResult {
 
 impl TracePlayback {
     /// How it was played so far.
-    pub fn achieved(&self) -> ReplayResult {
-        let (moved, clipped) = self.trace.rows().0.moved();
-        ReplayResult { played: self.trace.played(), off: self.lateness.clone(), moved, clipped }
+    pub fn replay_result(&self) -> ReplayResult {
+        let (moved, clipped) = self.trace.rows().0.moved_counts();
+        ReplayResult { played: self.trace.replay_counts(), off: self.lateness.clone(), moved, clipped }
     }
 
     /// Why it was not read to its end.
-    pub fn fault(&self) -> Option<String> {
-        self.trace.rows().0.fault()
+    pub fn read_fault(&self) -> Option<String> {
+        self.trace.rows().0.read_fault()
     }
 }
 
 impl Source for TracePlayback {
     #[inline]
     fn next(&mut self, now: Instant) -> SourcePoll {
-        let issued = self.trace.played().issued;
+        let issued = self.trace.replay_counts().issued;
         let next = self.trace.next(now);
         // A flush that follows a write is no row of the trace.
-        if self.trace.played().issued > issued {
-            self.lateness.add(self.trace.off());
+        if self.trace.replay_counts().issued > issued {
+            self.lateness.add(self.trace.issue_offset());
         }
         next
     }
@@ -124,7 +127,7 @@ impl Source for TracePlayback {
         self.trace.complete(now, completion)
     }
 
-    fn refused(&mut self, now: Instant) {
-        self.trace.refused(now);
+    fn handle_refusal(&mut self, now: Instant) {
+        self.trace.handle_refusal(now);
     }
 }

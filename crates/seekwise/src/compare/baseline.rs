@@ -9,7 +9,7 @@ use seekwise_formats::metric::{Metric, Statistic};
 use seekwise_formats::study::Study;
 use seekwise_lab::finding::Evidence;
 use seekwise_lab::outcome::DifferenceWords;
-use seekwise_lab::provenance::{StudyProvenance, differences};
+use seekwise_lab::provenance::{StudyProvenance, differing_keys};
 use seekwise_lab::run::RunRecord;
 use seekwise_lab::stats::{Interval, Judgement};
 use serde_json::{Value, json};
@@ -59,29 +59,31 @@ pub fn are_results(names: &[String]) -> bool {
 pub fn compare(names: &[String], metrics: &[Metric]) -> Result<BaselineComparison, Error> {
     let [from, to] = names else {
         let fault = Diagnostic::at("compare", 0, format!("{} results are named", names.len()));
-        return Err(fault.expected("two result folders, the base first").into());
+        return Err(fault.with_expected("two result folders, the base first").into());
     };
     let place = |name: &str| fs::canonicalize(name).ok();
     if from == to || place(from).is_some_and(|first| place(to) == Some(first)) {
-        return Err(Diagnostic::at(from, 0, "is named twice").expected("two result folders, the base first").into());
+        return Err(Diagnostic::at(from, 0, "is named twice")
+            .with_expected("two result folders, the base first")
+            .into());
     }
     if let Some(printed) = names.iter().find(|name| !results::says(Path::new(name.as_str()))) {
         let fault = Diagnostic::at(printed, 0, "holds figures of one run, and one run has no interval");
-        return Err(fault.expected(TWO_FOLDERS).into());
+        return Err(fault.with_expected(TWO_FOLDERS).into());
     }
-    let sides = [read(from)?, read(to)?];
-    let pairs = pairs(&sides);
+    let sides = [read_results(from)?, read_results(to)?];
+    let pairs = matching_cells(&sides);
     if pairs.is_empty() {
         let fault = Diagnostic::at(to, 0, format!("has no cell of {from}: their factors or levels differ"));
-        return Err(fault.expected("two results of the same study").into());
+        return Err(fault.with_expected("two results of the same study").into());
     }
-    let (records, runs, paired) = taken(&sides, &pairs);
+    let (records, runs, paired) = take_records(&sides, &pairs);
     if runs < LEAST {
-        return Err(too_few(names, &sides).expected(TWO_FOLDERS).into());
+        return Err(too_few(names, &sides).with_expected(TWO_FOLDERS).into());
     }
     let folders = [from.clone(), to.clone()];
-    let made = StudyProvenance::beside([(from, &sides[0].made), (to, &sides[1].made)], &pairs);
-    let study = study(&folders, &sides[0].study, &made, metrics, runs)?;
+    let made = StudyProvenance::join_results([(from, &sides[0].made), (to, &sides[1].made)], &pairs);
+    let study = build_study(&folders, &sides[0].study, &made, metrics, runs)?;
     let programs = [&sides[0], &sides[1]].map(|side| side.made.program.to_string());
     let all = sides[0].made.cells.len() + sides[1].made.cells.len();
     let compared = BaselineComparison {
@@ -94,7 +96,7 @@ pub fn compare(names: &[String], metrics: &[Metric]) -> Result<BaselineCompariso
         paired,
         programs: (programs[0] != programs[1]).then_some(programs),
     };
-    compared.check()?;
+    compared.check_values()?;
     Ok(compared)
 }
 
@@ -125,19 +127,19 @@ fn too_few(names: &[String], sides: &[StudyResult; 2]) -> Diagnostic {
 }
 
 /// Reads the results that a folder keeps.
-fn read(name: &str) -> Result<StudyResult, Error> {
+fn read_results(name: &str) -> Result<StudyResult, Error> {
     let folder = Path::new(name);
     match results::kept_review(folder)? {
         None => kept_in(folder),
         Some(_) => {
             let fault = Diagnostic::at(name, 0, "holds a review");
-            Err(fault.expected("a folder of one of its parts, which lie in it").into())
+            Err(fault.with_expected("a folder of one of its parts, which lie in it").into())
         }
     }
 }
 
 /// The cells of equal levels, in the first's order. Results of one cell each are a pair whatever their levels.
-fn pairs([from, to]: &[StudyResult; 2]) -> Vec<(usize, usize)> {
+fn matching_cells([from, to]: &[StudyResult; 2]) -> Vec<(usize, usize)> {
     let names = |side: &StudyResult| side.study.factor.iter().map(|factor| factor.name.clone()).collect::<Vec<_>>();
     if names(from) != names(to) {
         return Vec::new();
@@ -152,7 +154,7 @@ fn pairs([from, to]: &[StudyResult; 2]) -> Vec<(usize, usize)> {
 
 /// Returns (records of these cells, runs of each cell: as many as every cell has on both sides, whether runs of equal numbers
 /// have equal seeds in virtual time).
-fn taken(sides: &[StudyResult; 2], pairs: &[(usize, usize)]) -> (Vec<RunRecord>, usize, bool) {
+fn take_records(sides: &[StudyResult; 2], pairs: &[(usize, usize)]) -> (Vec<RunRecord>, usize, bool) {
     let of = |side: usize, cell: usize| sides[side].records.iter().filter(move |record| record.cell == cell);
     let count = |&(from, to): &(usize, usize)| of(0, from).count().min(of(1, to).count());
     let runs = pairs.iter().map(count).min().unwrap_or(0);
@@ -172,7 +174,7 @@ fn taken(sides: &[StudyResult; 2], pairs: &[(usize, usize)]) -> (Vec<RunRecord>,
 }
 
 /// The study of both: the folder as its first factor, credited with all in which the cells differ.
-fn study(
+fn build_study(
     [from, to]: &[String; 2],
     base: &Study,
     made: &StudyProvenance,
@@ -180,8 +182,9 @@ fn study(
     runs: usize,
 ) -> Result<Study, Error> {
     let cells = made.cells.len() / 2;
-    let differ: BTreeSet<String> =
-        (0..cells).flat_map(|cell| differences(made.settings(cell), made.settings(cells + cell))).collect();
+    let differ: BTreeSet<String> = (0..cells)
+        .flat_map(|cell| differing_keys(made.cell_settings(cell), made.cell_settings(cells + cell)))
+        .collect();
     let text = |text: &str| toml::Value::String(text.to_owned());
     let set = toml::Table::from_iter(differ.iter().map(|key| (key.clone(), text("as kept"))));
     let bundle = |name: &str| {
@@ -229,7 +232,7 @@ fn study(
     ]);
     let mut study: Study = study.try_into().map_err(Error::new)?;
     study.factor.extend(base.factor.iter().cloned());
-    seekwise_lab::study::judge(&mut study, made);
+    seekwise_lab::study::set_default_metrics(&mut study, made);
     Ok(study)
 }
 
@@ -251,15 +254,15 @@ impl BaselineComparison {
 
     /// The settings in which the sides of a cell differ.
     pub fn differs(&self, cell: usize) -> Vec<String> {
-        differences(self.made.settings(cell), self.made.settings(self.cells + cell))
+        differing_keys(self.made.cell_settings(cell), self.made.cell_settings(self.cells + cell))
     }
 
     /// Whether every metric has a value on every side.
-    fn check(&self) -> Result<(), Error> {
+    fn check_values(&self) -> Result<(), Error> {
         let evidence = self.evidence();
         for compare in &self.study.compare {
             let metric = compare.metric();
-            if let Some(cell) = (0..2 * self.cells).find(|cell| evidence.mean_of(*cell, metric).is_none()) {
+            if let Some(cell) = (0..2 * self.cells).find(|cell| evidence.metric_mean(*cell, metric).is_none()) {
                 let folder = &self.folders[cell / self.cells];
                 let is_p95 = matches!(metric.figure, Statistic::P95 | Statistic::SinceDueP95);
                 let why = if is_p95 { "; results of earlier versions do not have it" } else { "" };
@@ -283,19 +286,19 @@ impl BaselineComparison {
         let judged = |metric: &Metric, judgement: Option<&Judgement>| {
             judgement.map(|it| {
                 json!({"ratio": interval(it.ratio), "verdict": it.verdict.to_string(), "p_adjusted": it.p_holm,
-                       "said": DifferenceWords::of(metric).said(it)})
+                       "said": DifferenceWords::for_metric(metric).verdict_and_ratio(it)})
             })
         };
         let comparison = |(place, all): (usize, &seekwise_lab::finding::OverallComparison)| {
             let metric = self.study.compare[place].metric();
             let of = findings.iter().filter(|finding| finding.compare == place);
             let cell = |finding: &seekwise_lab::finding::Finding| {
-                let mean = |cell: usize| evidence.mean_of(cell, metric).map(interval);
+                let mean = |cell: usize| evidence.metric_mean(cell, metric).map(interval);
                 json!({"cell": finding.cell, "from": mean(finding.from), "to": mean(finding.to),
                        "result": judged(metric, finding.judgement.as_ref()), "refused": finding.refused,
                        "differs": self.differs(finding.from), "cause": finding.cause})
             };
-            json!({"metric": metric.to_string(), "unit": metric.unit(), "better": metric.better(),
+            json!({"metric": metric.to_string(), "unit": metric.unit(), "better": metric.better_direction(),
                    "overall": judged(metric, all.judgement.as_ref()), "cells": of.map(cell).collect::<Vec<_>>()})
         };
         json!({"from": self.folders[0], "to": self.folders[1], "runs": self.runs(), "paired": self.paired,

@@ -18,19 +18,19 @@ pub fn limit_texts(memory: u64) {
     LIMIT.store((memory / 4).clamp(LEAST, MOST), Ordering::Relaxed);
 }
 
-fn limit() -> u64 {
+fn text_limit() -> u64 {
     LIMIT.load(Ordering::Relaxed)
 }
 
 /// Reads all of an input; an error if it is longer than a text may be.
 pub fn whole(input: impl Read) -> io::Result<Vec<u8>> {
-    whole_within(input, limit())
+    whole_within(input, text_limit())
 }
 
 /// Reads a line with its end into `line`, replacing what it had; the last line may have no end.
 pub fn read_line(input: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<()> {
     line.clear();
-    let limit = limit();
+    let limit = text_limit();
     input.take(limit + 1).read_until(b'\n', line)?;
     if line.len() as u64 > limit { Err(too_long(limit)) } else { Ok(()) }
 }

@@ -27,18 +27,18 @@ impl BufferedInput {
     pub fn reader(&self) -> Box<dyn Read + Send> {
         match self {
             BufferedInput::Memory(bytes) => Box::new(io::Cursor::new(Arc::clone(bytes))),
-            BufferedInput::File(file) => Box::new(Again { file: Arc::clone(file), at: 0 }),
+            BufferedInput::File(file) => Box::new(SharedFileReader { file: Arc::clone(file), at: 0 }),
         }
     }
 }
 
 /// A reader of a shared file, with a position of its own.
-struct Again {
+struct SharedFileReader {
     file: Arc<File>,
     at: u64,
 }
 
-impl Read for Again {
+impl Read for SharedFileReader {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         #[cfg(unix)]
         let read = std::os::unix::fs::FileExt::read_at(&*self.file, buffer, self.at)?;
@@ -79,30 +79,31 @@ thread_local! {
 /// Does `work`, for which `text` stands on standard input.
 pub fn with_text<R>(text: &str, work: impl FnOnce() -> R) -> R {
     /// Puts back what was there, also after a panic.
-    struct Before(Option<Arc<[u8]>>);
-    impl Drop for Before {
+    struct RestoreOnDrop(Option<Arc<[u8]>>);
+    impl Drop for RestoreOnDrop {
         fn drop(&mut self) {
             IN_HAND.set(self.0.take());
         }
     }
-    let _before = Before(IN_HAND.replace(Some(text.as_bytes().into())));
+    let _before = RestoreOnDrop(IN_HAND.replace(Some(text.as_bytes().into())));
     work()
 }
 
 /// The whole input of this name, which is read when it is first asked for.
-pub fn kept(name: &str) -> io::Result<BufferedInput> {
+pub fn buffered_input(name: &str) -> io::Result<BufferedInput> {
     let in_hand = IN_HAND.with_borrow(|text| text.clone()).filter(|_| name == STANDARD_INPUT);
     if let Some(text) = in_hand {
         return Ok(BufferedInput::Memory(text));
     }
     let mut all = KEPT.lock().expect("nothing panics while it reads");
-    let known = all.entry(name.to_owned()).or_insert_with(|| read(name).map_err(|why| (why.kind(), why.to_string())));
+    let known =
+        all.entry(name.to_owned()).or_insert_with(|| buffer_named(name).map_err(|why| (why.kind(), why.to_string())));
     known.clone().map_err(|(kind, why)| io::Error::new(kind, why))
 }
 
-fn read(name: &str) -> io::Result<BufferedInput> {
+fn buffer_named(name: &str) -> io::Result<BufferedInput> {
     if name != STANDARD_INPUT {
-        return keep(File::open(name)?, name);
+        return buffer_all(File::open(name)?, name);
     }
     if io::stdin().is_terminal() {
         log::info!("reading standard input, until Ctrl-D");
@@ -111,10 +112,10 @@ fn read(name: &str) -> io::Result<BufferedInput> {
     if let Ok(file) = std::os::fd::AsFd::as_fd(&io::stdin()).try_clone_to_owned() {
         mark_input(&File::from(file).metadata()?);
     }
-    keep(io::stdin().lock(), name)
+    buffer_all(io::stdin().lock(), name)
 }
 
-fn keep(mut input: impl Read, name: &str) -> io::Result<BufferedInput> {
+fn buffer_all(mut input: impl Read, name: &str) -> io::Result<BufferedInput> {
     let mut bytes = Vec::new();
     input.by_ref().take(IN_MEMORY + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 <= IN_MEMORY {
@@ -146,10 +147,10 @@ mod tests {
 
     #[test]
     fn what_came_is_read_as_often_as_is_wanted() {
-        let short = keep(&b"abc"[..], "x").unwrap();
+        let short = buffer_all(&b"abc"[..], "x").unwrap();
         assert!(matches!(short, BufferedInput::Memory(_)));
         let bytes: Vec<u8> = (0..IN_MEMORY + 70_000).map(|i| ((i * 31) >> 7) as u8).collect();
-        let long = keep(&bytes[..], "x").unwrap();
+        let long = buffer_all(&bytes[..], "x").unwrap();
         assert!(matches!(long, BufferedInput::File(_)));
         // Two readers at once, each from its own place.
         let mut beside = long.reader();
@@ -163,7 +164,7 @@ mod tests {
 
     #[test]
     fn a_text_in_hand_stands_on_standard_input_while_it_is_asked_for() {
-        let read = || read_again(&kept(STANDARD_INPUT).unwrap());
+        let read = || read_again(&buffered_input(STANDARD_INPUT).unwrap());
         let (inner, outer) = with_text("a", || (with_text("b", read), read()));
         assert_eq!((inner, outer), (b"b".to_vec(), b"a".to_vec()));
         assert!(IN_HAND.with_borrow(Option::is_none));

@@ -22,28 +22,28 @@ const FIELD: &str = ",\"sum\":\"";
 /// The text after the sum.
 const END: &str = "\"}";
 
-fn sum(bytes: &[u8]) -> String {
+fn line_sum(bytes: &[u8]) -> String {
     let mut all = sha256(bytes);
     all.truncate(16);
     all
 }
 
 /// The lines of `sums.txt` for a text.
-fn of_text<'a>(name: &'a str, text: &'a str) -> impl Iterator<Item = String> + 'a {
-    let line = move |(index, line): (usize, &str)| format!("{name}:{} {}\n", index + 1, sum(line.as_bytes()));
+fn text_sums<'a>(name: &'a str, text: &'a str) -> impl Iterator<Item = String> + 'a {
+    let line = move |(index, line): (usize, &str)| format!("{name}:{} {}\n", index + 1, line_sum(line.as_bytes()));
     text.split_inclusive('\n').enumerate().map(line)
 }
 
 /// Writes the sums of these texts, which lie in `folder` under these names.
-pub fn write(folder: &Path, texts: &[(&str, &str)]) -> Result<(), FolderError> {
-    let sums: String = texts.iter().flat_map(|(name, text)| of_text(name, text)).collect();
+pub fn write_sums(folder: &Path, texts: &[(&str, &str)]) -> Result<(), FolderError> {
+    let sums: String = texts.iter().flat_map(|(name, text)| text_sums(name, text)).collect();
     let path = folder.join(SUMS);
     write_whole(&path, sums.as_bytes(), true).map_err(|error| FolderError::Io(path, error))
 }
 
 /// Checks these texts, which lie in `folder` under these names, against their sums. Returns whether there are any: a folder
 /// of an earlier version has none.
-pub fn check(folder: &Path, texts: &[(&str, &str)]) -> Result<bool, FolderError> {
+pub fn check_sums(folder: &Path, texts: &[(&str, &str)]) -> Result<bool, FolderError> {
     let path = folder.join(SUMS);
     let kept = match foreign::text(&path) {
         Ok(kept) => kept,
@@ -54,7 +54,7 @@ pub fn check(folder: &Path, texts: &[(&str, &str)]) -> Result<bool, FolderError>
     let changed = |name: &str, line: usize, why: String| Err(FolderError::Changed(folder.join(name), line, why));
     for (name, text) in texts {
         let mut last = 0;
-        for (index, expected) in of_text(name, text).enumerate() {
+        for (index, expected) in text_sums(name, text).enumerate() {
             last = index + 1;
             let Some((at, found)) = sums.next() else {
                 return changed(name, last, format!("{SUMS} ends before this line's sum"));
@@ -91,9 +91,9 @@ pub fn check(folder: &Path, texts: &[(&str, &str)]) -> Result<bool, FolderError>
 }
 
 /// The line of a record with its sum.
-pub fn sealed(record: &str) -> String {
+pub fn seal_record(record: &str) -> String {
     match record.strip_suffix('}') {
-        Some(open) => format!("{open}{FIELD}{}{END}\n", sum(record.as_bytes())),
+        Some(open) => format!("{open}{FIELD}{}{END}\n", line_sum(record.as_bytes())),
         None => format!("{record}\n"),
     }
 }
@@ -106,7 +106,7 @@ pub fn check_record(line: &str, must: bool) -> Result<(), String> {
         let why = "it does not end in its `sum`: this line was changed after it was written".to_owned();
         return if must { Err(why) } else { Ok(()) };
     };
-    let made = sum(format!("{open}}}").as_bytes());
+    let made = line_sum(format!("{open}}}").as_bytes());
     match made == kept {
         true => Ok(()),
         false => Err(format!("`sum`: this line was changed after it was written: its sum is {made}; expected {kept}")),

@@ -20,8 +20,8 @@ use seekwise_lab::report::review::{self as page, Chapter};
 use seekwise_lab::study::EarlierRuns;
 
 use super::{
-    COMMAND, StudyOptions, StudyResult, composed, kept_study, named, recomposed, require_requests, run, warn,
-    write_page,
+    COMMAND, StudyOptions, StudyResult, compose_page, find_study, kept_study, recompose_page, require_requests, run,
+    warn_once, write_page,
 };
 use crate::error::Error;
 use crate::lock::WriteLock;
@@ -43,7 +43,7 @@ pub struct ReviewResult {
 impl ReviewResult {
     /// The results of each part, in order, read from its folder when its turn comes.
     pub fn parts(&self) -> impl Iterator<Item = Result<(&ReviewPart, StudyResult), Error>> {
-        let read = if self.warned { super::read } else { super::kept_in };
+        let read = if self.warned { super::read_results } else { super::kept_in };
         self.review.part.iter().map(move |part| Ok((part, read(&results::below(&self.folder, part.folder())?)?)))
     }
 
@@ -81,7 +81,7 @@ impl PendingReview {
         let out = options.folder;
         let lock = results::lock(out)?;
         results::admit_review(out, text, options.resume, options.force)?;
-        let open = |part: &ReviewPart| open(part, from, options, observer).map(StudySession::wait);
+        let open = |part: &ReviewPart| open_part(part, from, options, observer).map(StudySession::wait);
         let opened = review.part.iter().map(open).collect::<Result<Vec<_>, _>>()?;
         let made =
             review.part.iter().map(ReviewPart::folder).zip(opened.iter().map(|opened| opened.made_sha256.clone()));
@@ -102,22 +102,23 @@ impl PendingReview {
         for (part, waiting) in review.part.iter().zip(opened) {
             observer.doing(part.folder());
             let StudySession { planned, results, done, threads } = waiting.take_turn()?;
-            warn(&planned.made.warnings);
+            warn_once(&planned.made.warnings);
             let records = run(&planned, &EarlierRuns::default(), results, done, threads, observer, &mut || {
                 count += 1;
                 observer.at(count);
             })?;
             // Drops the prepared cells, which are held no longer than they run.
             let (study, made) = planned.ran();
-            let (page, report) = composed(&study, &made, &records, &results::below(options.folder, part.folder())?)?;
+            let (page, report) =
+                compose_page(&study, &made, &records, &results::below(options.folder, part.folder())?)?;
             let studied = StudyResult { study, made, records, page };
             require_requests(&studied.evidence())?;
-            let chapter = chapter(part, &studied.study, report);
+            let chapter = part_chapter(part, &studied.study, report);
             drop(studied);
             // A copy: the original lies among the part's records and would keep the memory between its pieces.
             chapters.push(chapter.clone());
         }
-        finish(review, &made, chapters, options.folder)
+        write_review_page(review, &made, chapters, options.folder)
     }
 }
 
@@ -125,11 +126,11 @@ impl PendingReview {
 pub fn again_from_review(folder: &Path, text: &str, made: &ReviewProvenance) -> Result<ReviewResult, Error> {
     let review = Review::parse(&folder.join("study.toml").display().to_string(), text)?;
     let again = |part: &ReviewPart| {
-        let (studied, report) = recomposed(&results::below(folder, part.folder())?)?;
-        Ok(chapter(part, &studied.study, report))
+        let (studied, report) = recompose_page(&results::below(folder, part.folder())?)?;
+        Ok(part_chapter(part, &studied.study, report))
     };
     let chapters = review.part.iter().map(again).collect::<Result<_, Error>>()?;
-    finish(review, made, chapters, folder)
+    write_review_page(review, made, chapters, folder)
 }
 
 /// Reads the review that a folder keeps, without its pages. Nothing is written.
@@ -139,7 +140,7 @@ pub fn kept_in(folder: &Path, text: &str) -> Result<ReviewResult, Error> {
 }
 
 /// Plans a part, and opens its folder.
-fn open(
+fn open_part(
     part: &ReviewPart,
     from: Option<&Path>,
     options: &StudyOptions<'_>,
@@ -147,11 +148,11 @@ fn open(
 ) -> Result<StudySession, Error> {
     let folder = results::below(options.folder, part.folder())?;
     let options = StudyOptions { folder: &folder, ..*options };
-    let opening = options.opening();
+    let opening = options.results_options();
     if let Some(from) = from {
         return opening.of_folder(&results::below(from, part.folder())?, observer);
     }
-    let (name, text) = named(&part.study)?;
+    let (name, text) = find_study(&part.study)?;
     if Review::looks_like(&text) {
         return Err(Error::new(format!("{name}: is a review; expected a study, as parts cannot have parts")));
     }
@@ -159,7 +160,7 @@ fn open(
 }
 
 /// The chapter of a part; the moving pictures of its report go with its own page alone.
-fn chapter(part: &ReviewPart, study: &Study, report: Report) -> Chapter {
+fn part_chapter(part: &ReviewPart, study: &Study, report: Report) -> Chapter {
     let heading = part.title.clone().unwrap_or_else(|| study.title.clone());
     Chapter {
         folder: part.folder().to_owned(),
@@ -173,7 +174,7 @@ fn chapter(part: &ReviewPart, study: &Study, report: Report) -> Chapter {
 }
 
 /// Writes the page of all parts. How the parts relate to one another is read from their folders when all have run.
-fn finish(
+fn write_review_page(
     review: Review,
     made: &ReviewProvenance,
     mut chapters: Vec<Chapter>,
@@ -186,12 +187,12 @@ fn finish(
     };
     let parts = review.part.iter().map(part).collect::<Result<Vec<(Study, StudyProvenance)>, Error>>()?;
     let related: Vec<(&Study, &StudyProvenance)> = parts.iter().map(|(study, made)| (study, made)).collect();
-    compose::parts::relate(&related, &mut chapters);
+    compose::parts::relate_chapters(&related, &mut chapters);
     drop(parts);
     let content = page::ReviewReport {
         title: review.title.clone(),
         question: review.question.clone(),
-        answer: compose::answer::answer(&chapters),
+        answer: compose::answer::summarize_review(&chapters),
         introduction: review.paragraphs().collect(),
         command: COMMAND.to_owned(),
         hash: made.hash(),

@@ -35,13 +35,13 @@ const MOST_OF_PART: usize = 1 << 30;
 const RECORD: &str = "record";
 
 /// Bytes of the lines of so many runs at most.
-pub fn most_of_lines(runs: usize) -> usize {
+pub fn max_line_bytes(runs: usize) -> usize {
     runs.saturating_mul(MOST_OF_LINE).min(MOST_OF_PART)
 }
 
 /// Bytes of a part of so many runs at most: its lines, if nothing packs them, and as much for its columns.
-pub fn most_of_file(runs: usize) -> usize {
-    2 * most_of_lines(runs)
+pub fn max_file_bytes(runs: usize) -> usize {
+    2 * max_line_bytes(runs)
 }
 
 /// The runs of a part, with their levels and lines.
@@ -64,7 +64,7 @@ enum Values {
 
 impl PartRuns<'_> {
     /// The columns: name, unit and meaning, values.
-    fn columns(&self) -> Vec<(String, &'static str, Values)> {
+    fn all_columns(&self) -> Vec<(String, &'static str, Values)> {
         let counts = |value: fn(&RunRecord) -> i64| Values::Counts(self.runs.iter().map(|run| value(run.1)).collect());
         let figures =
             |value: fn(&RunRecord) -> Option<f64>| Values::Figures(self.runs.iter().map(|run| value(run.1)).collect());
@@ -94,20 +94,21 @@ impl PartRuns<'_> {
     }
 
     /// The file's bytes; equal runs have equal ones. An error says that they are too many for one part.
-    pub fn encoded(&self) -> Result<Vec<u8>, String> {
+    pub fn encode_file(&self) -> Result<Vec<u8>, String> {
         let lines = self.runs.iter().map(|run| run.2.len()).sum();
-        within("its lines have", lines, most_of_lines(self.runs.len()))?;
+        check_bytes("its lines have", lines, max_line_bytes(self.runs.len()))?;
         // Nothing is written but to memory, and the schema is ours.
-        let file = self.written().expect("columns fit their schema");
-        within("it has", file.len(), most_of_file(self.runs.len())).map(|()| file)
+        let file = self.write_file().expect("columns fit their schema");
+        check_bytes("it has", file.len(), max_file_bytes(self.runs.len())).map(|()| file)
     }
 
-    fn written(&self) -> Result<Vec<u8>, ParquetError> {
-        let columns = self.columns();
-        let fields = columns.iter().map(|(name, _, values)| field(name, values)).collect::<Result<Vec<_>, _>>()?;
+    fn write_file(&self) -> Result<Vec<u8>, ParquetError> {
+        let columns = self.all_columns();
+        let fields =
+            columns.iter().map(|(name, _, values)| schema_field(name, values)).collect::<Result<Vec<_>, _>>()?;
         let schema = Type::group_type_builder("runs").with_fields(fields).build()?;
         let own = [
-            ("program", ProgramVersion::this().to_string()),
+            ("program", ProgramVersion::current().to_string()),
             ("schema", SCHEMA.to_owned()),
             ("part", self.name.to_owned()),
         ];
@@ -145,14 +146,14 @@ impl PartRuns<'_> {
     }
 }
 
-fn within(what: &str, bytes: usize, most: usize) -> Result<(), String> {
+fn check_bytes(what: &str, bytes: usize, most: usize) -> Result<(), String> {
     match bytes <= most {
         true => Ok(()),
         false => Err(format!("{what} {bytes} bytes; expected at most {most}")),
     }
 }
 
-fn field(name: &str, values: &Values) -> Result<Arc<Type>, ParquetError> {
+fn schema_field(name: &str, values: &Values) -> Result<Arc<Type>, ParquetError> {
     let (physical, repetition, kind) = match values {
         Values::Counts(_) => (Physical::INT64, Repetition::REQUIRED, ConvertedType::NONE),
         Values::Figures(_) => (Physical::DOUBLE, Repetition::OPTIONAL, ConvertedType::NONE),
@@ -177,7 +178,7 @@ fn write_column(group: &mut SerializedRowGroupWriter<'_, Vec<u8>>, values: &Valu
 }
 
 /// Where a file says that its lines are.
-fn place_of(file: &[u8]) -> Option<Range<usize>> {
+fn find_lines(file: &[u8]) -> Option<Range<usize>> {
     let at = file.windows(PLACE.len()).rposition(|window| window == PLACE.as_bytes())? + PLACE.len();
     let words = file[at..].split(|byte| !matches!(byte, b'0'..=b'9' | b'+')).next()?;
     let (first, size) = std::str::from_utf8(words).ok()?.split_once('+')?;
@@ -187,11 +188,11 @@ fn place_of(file: &[u8]) -> Option<Range<usize>> {
 
 /// The lines of a part of so many runs, each with its end. Nothing is checked: the file is a whole part only if these
 /// lines make it again.
-pub fn lines(file: &[u8], runs: usize) -> Result<String, String> {
-    within("it has", file.len(), most_of_file(runs))?;
+pub fn unpack_lines(file: &[u8], runs: usize) -> Result<String, String> {
+    check_bytes("it has", file.len(), max_file_bytes(runs))?;
     let torn = || "it is torn: expected a Parquet file that says where its lines are".to_owned();
-    let packed = place_of(file).and_then(|place| file.get(place)).ok_or_else(torn)?;
-    within("its lines have", decompress_len(packed).map_err(|_| torn())?, most_of_lines(runs))?;
+    let packed = find_lines(file).and_then(|place| file.get(place)).ok_or_else(torn)?;
+    check_bytes("its lines have", decompress_len(packed).map_err(|_| torn())?, max_line_bytes(runs))?;
     let plain = Decoder::new().decompress_vec(packed).map_err(|_| torn())?;
     let (mut rest, mut text) = (&plain[..], String::with_capacity(plain.len()));
     while let Some((size, behind)) = rest.split_first_chunk() {

@@ -18,7 +18,7 @@ fn plan() -> SweepPlan {
 #[test]
 fn what_is_sampled_until_decided_is_no_sweep() {
     let text = format!("sampling = \"until-decided\"\n{}", plan().study);
-    let Err(refused) = SweepPlan::of(planned::plan("sweep", text).unwrap()) else { panic!("it is refused") };
+    let Err(refused) = SweepPlan::from_planned(planned::plan("sweep", text).unwrap()) else { panic!("it is refused") };
     assert!(refused.to_string().contains("seekwise study"), "{refused}");
 }
 
@@ -88,15 +88,15 @@ fn a_part_takes_no_more_memory_than_it_may() {
     let plan = plan();
     let part = &plan.parts(1)[0];
     let said = |file: &[u8]| plan.records(part, file).map(drop).unwrap_err().to_string();
-    let most = part::most_of_lines(2);
+    let most = part::max_line_bytes(2);
     let zeros = packed(&vec![0; most + 4]);
     assert!(zeros.len() < most / 10 && said(&of_lines(&zeros)).contains("expected at most"));
     // It says that it has 4 GiB.
     assert!(said(&of_lines(&[0xff, 0xff, 0xff, 0xff, 0x0f, 0])).contains("its lines have 4294967295 bytes"));
-    assert!(said(&vec![0; part::most_of_file(2) + 1]).contains("expected at most"));
+    assert!(said(&vec![0; part::max_file_bytes(2) + 1]).contains("expected at most"));
     assert!(said(&of_lines(&packed(&u32::MAX.to_le_bytes()))).contains("torn"));
     assert!(said(format!("lines at 4+{}", usize::MAX).as_bytes()).contains("torn"));
-    assert_eq!(plan.most_bytes(part), part::most_of_file(2));
+    assert_eq!(plan.most_bytes(part), part::max_file_bytes(2));
 }
 
 fn packed(plain: &[u8]) -> Vec<u8> {
@@ -138,7 +138,7 @@ fn with_edge(chance: &mut Rng, line: &str) -> String {
     let at = starts[chance.below(starts.len() as u64) as usize];
     let end = at + open[at..].find([',', '}', ']']).unwrap_or(open.len() - at);
     let edge = EDGES[chance.below(EDGES.len() as u64) as usize];
-    crate::results::sealed(&format!("{}{edge}{}}}", &open[..at], &open[end..])).trim_end().to_owned()
+    crate::results::seal_record(&format!("{}{edge}{}}}", &open[..at], &open[end..])).trim_end().to_owned()
 }
 
 /// A part as somebody left it: bytes changed, cut, doubled or set to an edge, or other lines with their sums.
@@ -184,7 +184,7 @@ fn no_part_that_somebody_changed_is_taken_or_ends_the_call() {
     let plan = plan();
     let part = &plan.parts(2)[0];
     let whole = plan.run(part, &()).unwrap();
-    let lines: Vec<String> = part::lines(&whole, 4).unwrap().lines().map(str::to_owned).collect();
+    let lines: Vec<String> = part::unpack_lines(&whole, 4).unwrap().lines().map(str::to_owned).collect();
     assert_eq!(plain(&lines).len(), lines.iter().map(|line| line.len() + 4).sum::<usize>());
     let study = parse("study.toml", &plan.study).unwrap();
     let count = std::env::var("SEEKWISE_PARTS").map_or(500, |count| count.parse().expect("a number of parts"));
@@ -197,7 +197,7 @@ fn no_part_that_somebody_changed_is_taken_or_ends_the_call() {
         let Ok(record) = serde_json::from_str::<RunRecord>(&other) else { continue };
         let mut records = plan.records(part, &whole).unwrap();
         records[0] = RunRecord { cell: 0, ..record };
-        let file = plan.file(part, &study, &records).unwrap();
+        let file = plan.encode_part(part, &study, &records).unwrap();
         if file != whole && plan.records(part, &file).is_ok() {
             forged += 1;
             if forged % 50 == 1 {
@@ -210,7 +210,7 @@ fn no_part_that_somebody_changed_is_taken_or_ends_the_call() {
 #[test]
 fn a_plan_of_another_build_is_refused() {
     let text = plan().text();
-    let build = ProgramVersion::this().build;
+    let build = ProgramVersion::current().build;
     let error = SweepPlan::read(&text.replacen(&build, &"0".repeat(build.len()), 1)).unwrap_err();
     assert!(error.to_string().contains("expected the same build"), "{error}");
     assert!(SweepPlan::read(&text.replacen("random-read", "random-write", 1)).is_err());

@@ -20,10 +20,10 @@ pub enum InstructionCounter {
 
 impl InstructionCounter {
     /// The first counter that works here; virtual machines often hide the processor's.
-    pub fn here() -> Option<InstructionCounter> {
+    pub fn first_working() -> Option<InstructionCounter> {
         [InstructionCounter::Perf, InstructionCounter::Valgrind].into_iter().find(|counter| {
             let nothing = [std::ffi::OsStr::new("true")];
-            counter.run(&nothing).ok().is_some_and(|output| counter.counted(&output).is_some())
+            counter.run_under_counter(&nothing).ok().is_some_and(|output| counter.parse_count(&output).is_some())
         })
     }
 
@@ -34,7 +34,7 @@ impl InstructionCounter {
         }
     }
 
-    fn run(self, command: &[impl AsRef<std::ffi::OsStr>]) -> std::io::Result<Output> {
+    fn run_under_counter(self, command: &[impl AsRef<std::ffi::OsStr>]) -> std::io::Result<Output> {
         let with: &[&str] = match self {
             InstructionCounter::Perf => &["stat", "-x,", "-e", "instructions:u", "--"],
             InstructionCounter::Valgrind => &["--tool=callgrind", "--callgrind-out-file=/dev/null"],
@@ -43,7 +43,7 @@ impl InstructionCounter {
     }
 
     /// The count that it printed to standard error.
-    fn counted(self, output: &Output) -> Option<u64> {
+    fn parse_count(self, output: &Output) -> Option<u64> {
         let said = String::from_utf8_lossy(&output.stderr);
         output.status.success().then_some(())?;
         match self {
@@ -59,16 +59,16 @@ impl InstructionCounter {
     }
 
     /// Instructions a request of a workload on `drive`.
-    pub fn of_request(self, workload: &str, drive: &str) -> Result<f64, CommandError> {
+    pub fn instructions_per_request(self, workload: &str, drive: &str) -> Result<f64, CommandError> {
         let program = std::env::current_exe().map_err(CommandError::new)?;
         let of = |requests: u64| {
             let requests = requests.to_string();
             let words = ["bench", "--json", "--only", workload, "--drive", drive, "--requests", &requests];
             let command: Vec<&std::ffi::OsStr> =
                 std::iter::once(program.as_os_str()).chain(words.iter().map(std::ffi::OsStr::new)).collect();
-            let output = self.run(&command).map_err(CommandError::new)?;
+            let output = self.run_under_counter(&command).map_err(CommandError::new)?;
             let why = || format!("{} counted nothing of `{workload}`", self.name());
-            self.counted(&output).ok_or_else(|| CommandError::new(why()))
+            self.parse_count(&output).ok_or_else(|| CommandError::new(why()))
         };
         let [few, more] = [of(REQUESTS[0])?, of(REQUESTS[1])?];
         Ok((more as f64 - few as f64) / (REQUESTS[1] - REQUESTS[0]) as f64)
@@ -89,11 +89,11 @@ mod tests {
     #[test]
     fn what_a_counter_prints_is_read() {
         let perf = said("1234567,,instructions:u,800000,100.00,,\n");
-        assert_eq!(InstructionCounter::Perf.counted(&perf), Some(1_234_567));
-        assert_eq!(InstructionCounter::Perf.counted(&said("<not supported>,,instructions:u,0,100.00,,\n")), None);
+        assert_eq!(InstructionCounter::Perf.parse_count(&perf), Some(1_234_567));
+        assert_eq!(InstructionCounter::Perf.parse_count(&said("<not supported>,,instructions:u,0,100.00,,\n")), None);
         let valgrind = said("==1== Events    : Ir\n==1== Collected : 5489533\n==1== \n");
-        assert_eq!(InstructionCounter::Valgrind.counted(&valgrind), Some(5_489_533));
+        assert_eq!(InstructionCounter::Valgrind.parse_count(&valgrind), Some(5_489_533));
         let failed = Output { status: ExitStatus::from_raw(256), ..valgrind };
-        assert_eq!(InstructionCounter::Valgrind.counted(&failed), None);
+        assert_eq!(InstructionCounter::Valgrind.parse_count(&failed), None);
     }
 }

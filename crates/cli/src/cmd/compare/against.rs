@@ -6,13 +6,13 @@ use seekwise::reading::spoken;
 use seekwise::shell::quoted;
 use seekwise_lab::stats::Histogram;
 
-use super::super::{print, print_json};
+use super::super::{print_json, print_text};
 use crate::args;
 use crate::exit::{CommandAnswer, CommandResult};
-use crate::output::say;
-use crate::progress::Line;
+use crate::output::print_to_stderr;
+use crate::progress::ProgressObserver;
 use crate::screen;
-use crate::tables::{figures_from, table};
+use crate::tables::{mark_figures_from, new_table};
 
 /// Shares of requests at which the distributions are set side by side.
 const SHARES: [(f64, &str); 8] = [
@@ -27,38 +27,38 @@ const SHARES: [(f64, &str); 8] = [
 ];
 
 /// Predicts, measures, and prints both.
-pub fn against(args: &args::CompareArgs, drive: &str, bounds: &Bounds, json: bool) -> CommandResult {
-    let setup = args.on.setup(&args.jobs[0]);
-    let line = Line::new();
+pub fn compare_with_prediction(args: &args::CompareArgs, drive: &str, bounds: &Bounds, json: bool) -> CommandResult {
+    let setup = args.on.job_setup(&args.jobs[0]);
+    let line = ProgressObserver::new();
     let prediction = against::against(&setup, drive, args.runs, bounds, &line)?;
     drop(line);
     if json {
         print_json(&prediction.json())?;
         return Ok(CommandAnswer::Done);
     }
-    print(&screen::wrapped(&Shown(&prediction).text(args), screen::width()))?;
+    print_text(&screen::wrap_text(&PredictionText(&prediction).format_prediction(args), screen::output_width()))?;
     let (words, runs, seed) = (setup.words(), args.runs, setup.seed);
-    say(format!("Again: seekwise compare {words} --against {} --runs {runs} --seed {seed}", quoted(drive)));
+    print_to_stderr(format!("Again: seekwise compare {words} --against {} --runs {runs} --seed {seed}", quoted(drive)));
     Ok(CommandAnswer::Done)
 }
 
 /// A prediction, as text.
-struct Shown<'a>(&'a Prediction);
+struct PredictionText<'a>(&'a Prediction);
 
-impl Shown<'_> {
-    fn text(&self, args: &args::CompareArgs) -> String {
+impl PredictionText<'_> {
+    fn format_prediction(&self, args: &args::CompareArgs) -> String {
         let mut text = format!(
             "{}: measured on {}, predicted on {}\n\n",
             spoken(&args.jobs[0]),
-            spoken(args.on.name()),
+            spoken(args.on.target_name()),
             spoken(&self.0.drive)
         );
-        text.push_str(&format!("{}\n\n{}\n\n", self.figures(), self.shares()));
+        text.push_str(&format!("{}\n\n{}\n\n", self.figures_table(), self.shares_table()));
         let (ms, percent) = self.0.demerit();
         text.push_str(&format!(
             "Demerit: {ms:.3} ms, {percent:.1} % of the measured mean (how far the two distributions are apart).\n"
         ));
-        text.push_str(&format!("Where the predicted time goes: {}.\n", self.anatomy()));
+        text.push_str(&format!("Where the predicted time goes: {}.\n", self.anatomy_line()));
         text.push_str(match self.0.same_requests() {
             true => "Both sides drew the same requests.\n",
             false => "Note: the two sides did not draw the same requests.\n",
@@ -72,9 +72,9 @@ impl Shown<'_> {
         text + &format!("{} runs a side; 95 % interval of the measured mean.", self.0.measurements.len())
     }
 
-    fn figures(&self) -> String {
-        let mut rows = table(["", "predicted", "measured", "±", "off %"]);
-        figures_from(&mut rows, 1);
+    fn figures_table(&self) -> String {
+        let mut rows = new_table(["", "predicted", "measured", "±", "off %"]);
+        mark_figures_from(&mut rows, 1);
         for (name, figure) in FIGURES {
             let (predicted, measured) = (over(&self.0.predictions, figure), over(&self.0.measurements, figure));
             rows.add_row([
@@ -85,22 +85,22 @@ impl Shown<'_> {
                 format!("{:+.1}", 100.0 * (predicted.estimate / measured.estimate - 1.0)),
             ]);
         }
-        rows.draw(screen::width())
+        rows.draw(screen::output_width())
     }
 
-    fn shares(&self) -> String {
-        let mut rows = table(["share of requests, at most", "predicted ms", "measured ms"]);
-        figures_from(&mut rows, 1);
+    fn shares_table(&self) -> String {
+        let mut rows = new_table(["share of requests, at most", "predicted ms", "measured ms"]);
+        mark_figures_from(&mut rows, 1);
         let pools = self.0.pooled();
         for (share, name) in SHARES {
             let at = |pool: &Histogram| pool.quantile(share).map_or(0.0, |span| span.nanos() as f64 / 1e6);
             rows.add_row([name.to_owned(), format!("{:.3}", at(&pools[0])), format!("{:.3}", at(&pools[1]))]);
         }
-        rows.draw(screen::width())
+        rows.draw(screen::output_width())
     }
 
     /// The parts of the mean predicted response, the largest first.
-    fn anatomy(&self) -> String {
+    fn anatomy_line(&self) -> String {
         let first = &self.0.predictions[0].anatomy_ms;
         let total = first.total();
         let mut parts: Vec<(&str, f64)> = first.iter().map(|(part, ms)| (part.name(), 100.0 * ms / total)).collect();

@@ -8,8 +8,8 @@ use seekwise_formats::metric::Metric;
 use seekwise_lab::finding::Finding;
 use seekwise_lab::outcome::{DifferenceWords, Outcome, ratio_text};
 
-use super::super::{print, print_json};
-use super::{amount, at_once, unit};
+use super::super::{print_json, print_text};
+use super::{figure_with_interval, joint_change_note, printed_unit};
 use crate::args;
 use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::screen;
@@ -19,28 +19,28 @@ use crate::tables;
 const NAMED: usize = 12;
 
 /// Compares the results in two folders.
-pub fn compare(args: &args::CompareArgs, json: bool) -> CommandResult {
+pub fn compare_folders(args: &args::CompareArgs, json: bool) -> CommandResult {
     if !baseline::are_results(&args.jobs) {
-        return Err(CommandError::new(neither(&args.jobs)));
+        return Err(CommandError::new(no_results_error(&args.jobs)));
     }
     let compared = baseline::compare(&args.jobs, &args.metric)?;
     match json {
         true => print_json(&compared.json())?,
-        false => print(&screen::wrapped(&text(&compared), screen::width()))?,
+        false => print_text(&screen::wrap_text(&format_comparison(&compared), screen::output_width()))?,
     }
     let refused = compared.evidence().findings().0.iter().any(|finding| finding.refused.is_some());
     Ok(if refused { CommandAnswer::No } else { CommandAnswer::Done })
 }
 
 /// The error for names without a target that are not two result folders.
-fn neither(names: &[String]) -> String {
+fn no_results_error(names: &[String]) -> String {
     let is_result = |name: &&String| baseline::are_results(std::slice::from_ref(*name));
     if let (true, Some(other)) = (names.iter().any(|name| is_result(&name)), names.iter().find(|name| !is_result(name)))
     {
         let why = if Path::new(other).exists() { "holds no results" } else { "no such folder" };
         return format!("{other}: {why}; expected two result folders, the base first");
     }
-    if let (true, [first, ..]) = (names.iter().all(|name| drives::text(name).is_some()), names) {
+    if let (true, [first, ..]) = (names.iter().all(|name| drives::find_text(name).is_some()), names) {
         let all = if names.len() > 1 { names.join(",") } else { format!("{first},OTHER") };
         let all = format!("`seekwise compare JOB --on {first} --vary drive={all}`");
         return format!("{}: these are drives; expected a job: {all} compares drives", names.join(", "));
@@ -50,7 +50,7 @@ fn neither(names: &[String]) -> String {
         .to_owned()
 }
 
-fn text(compared: &BaselineComparison) -> String {
+fn format_comparison(compared: &BaselineComparison) -> String {
     let evidence = compared.evidence();
     let (findings, overall) = evidence.findings();
     let [from, to] = &compared.folders;
@@ -58,12 +58,16 @@ fn text(compared: &BaselineComparison) -> String {
     for (place, all) in overall.iter().enumerate() {
         let metric = compared.study.compare[place].metric();
         let of: Vec<&Finding> = findings.iter().filter(|finding| finding.compare == place).collect();
-        text += &format!("Judged: {} ({metric}); {} is better.\n", metric.title(), metric.better());
-        text += &format!("{}\n\n", cells(compared, metric, &of));
+        text += &format!("Judged: {} ({metric}); {} is better.\n", metric.title(), metric.better_direction());
+        text += &format!("{}\n\n", cells_table(compared, metric, &of));
         if let (true, Some(judgement)) = (of.len() > 1, &all.judgement) {
-            let words = DifferenceWords::of(metric);
-            let verdict = words.word(all.outcome(findings));
-            text += &format!("{to} against {from}, over {} cells: {verdict} — {}\n", of.len(), words.ratio(judgement));
+            let words = DifferenceWords::for_metric(metric);
+            let verdict = words.outcome_word(all.outcome(findings));
+            text += &format!(
+                "{to} against {from}, over {} cells: {verdict} — {}\n",
+                of.len(),
+                words.ratio_words(judgement)
+            );
         }
         if let [finding] = of[..] {
             if let Some(cause) = &finding.cause {
@@ -74,24 +78,28 @@ fn text(compared: &BaselineComparison) -> String {
             }
         }
         if !all.at_once.is_empty() {
-            text += &format!("  Note: {}\n", at_once(&all.at_once));
+            text += &format!("  Note: {}\n", joint_change_note(&all.at_once));
         }
         text.push('\n');
     }
-    text + &account(compared)
+    text + &method_and_settings(compared)
 }
 
 /// A row for each cell.
-fn cells(compared: &BaselineComparison, metric: &Metric, of: &[&Finding]) -> String {
+fn cells_table(compared: &BaselineComparison, metric: &Metric, of: &[&Finding]) -> String {
     let evidence = compared.evidence();
-    let [from, to] = compared.folders.each_ref().map(|folder| format!("{folder}, {}", unit(metric)));
-    let mut table = tables::table(["cell", &from, &to, "second against first", "verdict"]);
+    let [from, to] = compared.folders.each_ref().map(|folder| format!("{folder}, {}", printed_unit(metric)));
+    let mut table = tables::new_table(["cell", &from, &to, "second against first", "verdict"]);
     for finding in of {
         let mean = |cell: usize| {
-            evidence.mean_of(cell, metric).map_or(String::new(), |mean| amount(metric, mean, evidence.runs(cell).len()))
+            evidence
+                .metric_mean(cell, metric)
+                .map_or(String::new(), |mean| figure_with_interval(metric, mean, evidence.cell_runs(cell).len()))
         };
         let (ratio, verdict) = match (&finding.refused, &finding.judgement) {
-            (None, Some(judgement)) => (ratio_text(judgement), DifferenceWords::of(metric).verdict(judgement.verdict)),
+            (None, Some(judgement)) => {
+                (ratio_text(judgement), DifferenceWords::for_metric(metric).verdict_words(judgement.verdict))
+            }
             (refused, _) => {
                 ("–".to_owned(), refused.clone().unwrap_or_else(|| Outcome::NotEnoughData.name().to_owned()))
             }
@@ -103,7 +111,7 @@ fn cells(compared: &BaselineComparison, metric: &Metric, of: &[&Finding]) -> Str
 }
 
 /// How they were compared, and in which settings they differ.
-fn account(compared: &BaselineComparison) -> String {
+fn method_and_settings(compared: &BaselineComparison) -> String {
     let paired = match (compared.paired, compared.is_measured()) {
         (true, _) => "paired on the same random numbers",
         (false, false) => "whose seeds differ, paired in the order of their numbers",

@@ -5,11 +5,11 @@ use seekwise::dry_run::{self, DryRun};
 use seekwise::reading::spoken;
 use serde_json::json;
 
-use super::super::{print, print_json};
+use super::super::{print_json, print_text};
 use crate::exit::{CommandAnswer, CommandResult};
 
 /// Prints the estimate.
-pub fn dry_run(comparison: &Comparison, drive: &str, json: bool) -> CommandResult {
+pub fn print_estimate(comparison: &Comparison, drive: &str, json: bool) -> CommandResult {
     let DryRun { seconds, space } = dry_run::dry_run(comparison, drive)?;
     let Comparison { setup, key, values, runs, .. } = comparison;
     let all = seconds.iter().sum::<f64>() * f64::from(*runs);
@@ -28,7 +28,7 @@ pub fn dry_run(comparison: &Comparison, drive: &str, json: bool) -> CommandResul
         Some(_) => format!(" on a drive such as {}; nothing was run on {}", spoken(drive), spoken(&setup.target)),
         None => " of virtual time; the simulation itself is much faster".to_owned(),
     };
-    print(&format!("{text}{} sides of {runs} runs: about {}{of}.", values.len(), spoken_time(all)))?;
+    print_text(&format!("{text}{} sides of {runs} runs: about {}{of}.", values.len(), spoken_time(all)))?;
     Ok(CommandAnswer::Done)
 }
 

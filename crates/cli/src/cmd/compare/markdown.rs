@@ -8,73 +8,73 @@ use seekwise_lab::provenance::ProgramVersion;
 
 use seekwise::compare::judged;
 
-use super::{Compared, unit};
+use super::{ComparisonText, printed_unit};
 
-impl Compared<'_> {
+impl ComparisonText<'_> {
     /// The answer as Markdown; `command` reproduces it.
-    pub(super) fn markdown(&self, command: &str) -> String {
+    pub(super) fn to_markdown(&self, command: &str) -> String {
         let mut text = String::new();
         for metric in self.metrics() {
             let findings = || self.findings.iter().filter(|finding| self.metric(finding) == metric);
             for finding in findings() {
-                text += &format!("**{}**\n\n", escaped(&self.headline(finding)));
+                text += &format!("**{}**\n\n", escape_markdown(&self.verdict_line(finding)));
             }
-            text += &format!("Judged: {} (`{metric}`); {} is better.\n\n", metric.title(), metric.better());
-            text += &self.rows(metric);
+            text += &format!("Judged: {} (`{metric}`); {} is better.\n\n", metric.title(), metric.better_direction());
+            text += &self.side_rows(metric);
             for finding in findings().filter(|finding| finding.refused.is_none()) {
-                text += &self.behind(finding);
+                text += &self.cause_and_notes(finding);
             }
         }
         for doubt in self.doubts() {
-            text += &format!("{}\n\n", escaped(&doubt));
+            text += &format!("{}\n\n", escape_markdown(&doubt));
         }
         let (method, account) = self.method();
         let corrected = match self.findings.len() {
             1 => String::new(),
             many => format!(" Verdicts are corrected for {many} comparisons (Holm)."),
         };
-        text += &format!("{method}; {}.{corrected} {}.\n\n", self.interval(), ProgramVersion::this());
-        account.iter().for_each(|account| text += &format!("{}\n\n", escaped(account)));
+        text += &format!("{method}; {}.{corrected} {}.\n\n", self.interval(), ProgramVersion::current());
+        account.iter().for_each(|account| text += &format!("{}\n\n", escape_markdown(account)));
         // Names hold no control characters, so a fence of three is enough: a word with a fence in it is quoted.
         text + &format!("```sh\n{command}\n```")
     }
 
     /// The verdict in a line.
-    pub(super) fn headline(&self, finding: &Finding) -> String {
+    pub(super) fn verdict_line(&self, finding: &Finding) -> String {
         let said = match &finding.refused {
             Some(why) => format!("refused: {why}"),
             None => {
-                let (words, judgement) = (DifferenceWords::of(self.metric(finding)), judged(finding));
-                format!("{} — {}", words.verdict(judgement.verdict), words.ratio(judgement))
+                let (words, judgement) = (DifferenceWords::for_metric(self.metric(finding)), judged(finding));
+                format!("{} — {}", words.verdict_words(judgement.verdict), words.ratio_words(judgement))
             }
         };
         format!("{} against {}: {said}", self.side(finding.to), self.side(finding.from))
     }
 
     /// A row for each side.
-    fn rows(&self, metric: &Metric) -> String {
-        let head = [self.key, unit(metric), "against the first", "verdict"].map(escaped);
+    fn side_rows(&self, metric: &Metric) -> String {
+        let head = [self.key, printed_unit(metric), "against the first", "verdict"].map(escape_markdown);
         let mut text = format!("| {} |\n|---|--:|--:|---|\n", head.join(" | "));
         for (cell, value) in self.values.iter().enumerate() {
-            let (ratio, verdict) = self.against(cell, metric);
-            let row = [value.clone(), self.amount(metric, cell), ratio, verdict];
-            text += &format!("| {} |\n", row.each_ref().map(|word| escaped(word)).join(" | "));
+            let (ratio, verdict) = self.ratio_and_verdict(cell, metric);
+            let row = [value.clone(), self.side_amount(metric, cell), ratio, verdict];
+            text += &format!("| {} |\n", row.each_ref().map(|word| escape_markdown(word)).join(" | "));
         }
         text + "\n"
     }
 
     /// Where a difference comes from, and what went the other way.
-    fn behind(&self, finding: &Finding) -> String {
-        let sides = [finding.from, finding.to].map(|cell| escaped(&self.side(cell)));
-        let mut text = finding.cause.as_ref().map_or(String::new(), |cause| parts(cause, &sides));
+    fn cause_and_notes(&self, finding: &Finding) -> String {
+        let sides = [finding.from, finding.to].map(|cell| escape_markdown(&self.side(cell)));
+        let mut text = finding.cause.as_ref().map_or(String::new(), |cause| cause_table(cause, &sides));
         if let Some(unasked) = &finding.unasked {
-            text += &format!("Nothing changed: {}.\n\n", escaped(unasked));
+            text += &format!("Nothing changed: {}.\n\n", escape_markdown(unasked));
         }
         for beside in &finding.beside {
-            text += &format!("But: {}\n\n", escaped(&SecondaryFigure::text(beside)));
+            text += &format!("But: {}\n\n", escape_markdown(&SecondaryFigure::text(beside)));
         }
         if let Some(note) = self.both_degraded(finding) {
-            text += &format!("Note: {}.\n\n", escaped(&note));
+            text += &format!("Note: {}.\n\n", escape_markdown(&note));
         }
         if finding.thin {
             text += "A run has fewer requests than this percentile needs.\n\n";
@@ -88,11 +88,11 @@ const SHOWN_NS: u64 = 500;
 
 /// The cause of a difference, then the parts of the mean response on both sides: work before waiting, the largest
 /// change of each first.
-fn parts(cause: &Cause, [from, to]: &[String; 2]) -> String {
+fn cause_table(cause: &Cause, [from, to]: &[String; 2]) -> String {
     let ms = |ns: i64| format!("{:.3}", ns as f64 / 1e6);
     let (mut parts, rest): (Vec<&PartChange>, Vec<&PartChange>) =
-        cause.parts.iter().partition(|change| change.difference().unsigned_abs() >= SHOWN_NS);
-    parts.sort_by_key(|change| (change.waits, -change.difference().abs()));
+        cause.parts.iter().partition(|change| change.difference_ns().unsigned_abs() >= SHOWN_NS);
+    parts.sort_by_key(|change| (change.waits, -change.difference_ns().abs()));
     let row = |name: &str, from: i64, to: i64| {
         format!("| {name} | {} | {} | {:+.3} |\n", ms(from), ms(to), (to - from) as f64 / 1e6)
     };
@@ -102,14 +102,14 @@ fn parts(cause: &Cause, [from, to]: &[String; 2]) -> String {
     format!(
         "Where the difference comes from: {}.\n\nThe mean response of {}, part by part, in ms:\n\n\
          | part | {from} | {to} | change |\n|---|--:|--:|--:|\n{rows}{rest}{}\n",
-        escaped(&cause.text()),
-        escaped(&cause.of),
+        escape_markdown(&cause.text()),
+        escape_markdown(&cause.of),
         row("**mean response**", cause.from(), cause.to()),
     )
 }
 
 /// Escapes the characters that Markdown interprets.
-fn escaped(text: &str) -> String {
+fn escape_markdown(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         if matches!(c, '|' | '*' | '_' | '`' | '<' | '>' | '[' | ']' | '\\' | '#') {
@@ -126,6 +126,6 @@ mod tests {
 
     #[test]
     fn names_of_strangers_stay_text() {
-        assert_eq!(escaped("a|b <img> *x* [y](z)"), r"a\|b \<img\> \*x\* \[y\](z)");
+        assert_eq!(escape_markdown("a|b <img> *x* [y](z)"), r"a\|b \<img\> \*x\* \[y\](z)");
     }
 }

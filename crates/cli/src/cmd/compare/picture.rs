@@ -2,21 +2,21 @@
 
 use seekwise_lab::plot::comparison::{ComparisonPlot, Panel, PlotSide};
 
-use super::{Compared, scaled, unit};
+use super::{ComparisonText, printed_unit, to_printed_unit};
 
-impl Compared<'_> {
+impl ComparisonText<'_> {
     /// A panel for each metric, a bar for each side.
-    pub(super) fn picture(&self) -> ComparisonPlot {
+    pub(super) fn to_plot(&self) -> ComparisonPlot {
         let panel = |metric| {
             let side = |cell: usize| {
                 let figure = self.mean_of(cell, metric);
-                let (ratio, verdict) = self.against(cell, metric);
+                let (ratio, verdict) = self.ratio_and_verdict(cell, metric);
                 let verdict = if verdict.is_empty() { ratio } else { format!("{ratio}, {verdict}") };
-                let amount = self.figure(metric, cell);
-                PlotSide { name: self.side(cell), figure: scaled(metric, figure), amount, verdict }
+                let amount = self.side_figure(metric, cell);
+                PlotSide { name: self.side(cell), figure: to_printed_unit(metric, figure), amount, verdict }
             };
             Panel {
-                axis: format!("{} ({}); {} is better", metric.title(), unit(metric), metric.better()),
+                axis: format!("{} ({}); {} is better", metric.title(), printed_unit(metric), metric.better_direction()),
                 sides: (0..self.values.len()).map(side).collect(),
             }
         };

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use seekwise_formats::ext4::Ext4BlockMap;
-use seekwise_lab::crash::places::words;
-use seekwise_lab::crash::proof::{CheckProof, EarlyChange, MediumChanges, prove, received};
+use seekwise_lab::crash::places::purpose_words;
+use seekwise_lab::crash::proof::{CheckProof, EarlyChange, MediumChanges, received_medium, validate_check};
 use seekwise_lab::crash::trial::CrashCase;
 use seekwise_lab::crash::verdict::CheckOutput;
 use seekwise_model::block::SECTOR;
@@ -21,7 +21,7 @@ use seekwise_os::kernel::pages::{UnflushedName, UnflushedState};
 use seekwise_os::kernel::{ExitCause, FileSystemKind, ProgramBounds};
 use seekwise_os::outputs::create_like_parent;
 use seekwise_os::session::SessionRecord;
-use seekwise_os::spoiling::{ChangedBytes, MediumChange, alterations, removals};
+use seekwise_os::spoiling::{ChangedBytes, MediumChange, draw_alterations, list_removals};
 
 use super::plan::CrashPlan;
 use super::text::NAMED;
@@ -46,7 +46,7 @@ impl<'a> CheckBench<'a> {
         plan: &CrashPlan,
         stop: &'a AtomicBool,
     ) -> CheckBench<'a> {
-        let writes = SessionWrites::of(&recorded.history, DriveTerms::of(&plan.stack).volatile);
+        let writes = SessionWrites::from_history(&recorded.history, DriveTerms::from_stack(&plan.stack).volatile);
         CheckBench { checker, recorded, writes, stop }
     }
 
@@ -55,55 +55,55 @@ impl<'a> CheckBench<'a> {
     }
 
     /// Runs the check on a medium.
-    pub fn look(&self, worker: usize, image: &MediumImage, promises: &[&str]) -> io::Result<CheckOutput> {
-        let output = self.look_changed(worker, image, promises, None)?;
+    pub fn check_medium(&self, worker: usize, image: &MediumImage, promises: &[&str]) -> io::Result<CheckOutput> {
+        let output = self.check_changed(worker, image, promises, None)?;
         output.ok_or_else(|| io::Error::other("the medium was not checked"))
     }
 
-    fn look_changed(
+    fn check_changed(
         &self,
         worker: usize,
         image: &MediumImage,
         promises: &[&str],
         change: Option<&MediumChange>,
     ) -> io::Result<Option<CheckOutput>> {
-        let looked = self.checker.look(worker, &self.content(image), promises, change)?;
+        let looked = self.checker.run_check(worker, &self.image_content(image), promises, change)?;
         if self.stop.load(Ordering::Relaxed) {
             return Err(io::Error::other("stopped"));
         }
-        Ok(looked.map(output))
+        Ok(looked.map(to_check_output))
     }
 
     /// The content of a medium.
-    fn content(&self, image: &MediumImage) -> ImageContent<'a> {
-        ImageContent { pieces: image.pieces(self.history(), &self.writes), torn: image.torn().to_vec() }
+    fn image_content(&self, image: &MediumImage) -> ImageContent<'a> {
+        ImageContent { pieces: image.written_pieces(self.history(), &self.writes), torn: image.torn_sectors().to_vec() }
     }
 
     /// Writes a medium to a file.
-    pub fn write(&self, path: &Path, image: &MediumImage) -> io::Result<()> {
-        self.checker.write(path, &self.content(image))
+    pub fn write_image(&self, path: &Path, image: &MediumImage) -> io::Result<()> {
+        self.checker.write_image(path, &self.image_content(image))
     }
 
     /// Tries the check on media whose answer is known.
-    pub fn prove(&self, seed: Seed) -> Result<CheckProof, CommandError> {
-        let changed = self.changed().map_err(CommandError::new)?;
-        let promises = self.history().said(Instant::FAR).count() as u64;
-        let whole = self.content(&received(&self.writes, Instant::FAR));
-        let held = self.checker.records(&whole, &changed).map_err(CommandError::new)?;
-        let altered = alterations(&held, ALTERATIONS, &mut seed.stream("proof"));
+    pub fn prove_check(&self, seed: Seed) -> Result<CheckProof, CommandError> {
+        let changed = self.changed_bytes().map_err(CommandError::new)?;
+        let promises = self.history().promises_until(Instant::FAR).count() as u64;
+        let whole = self.image_content(&received_medium(&self.writes, Instant::FAR));
+        let held = self.checker.find_records(&whole, &changed).map_err(CommandError::new)?;
+        let altered = draw_alterations(&held, ALTERATIONS, &mut seed.stream("proof"));
         let changes = MediumChanges {
-            removals: removals(&changed, promises),
-            alterations: altered.into_iter().map(|change| (change.place(), change)).collect(),
-            early: self.early(&changed)?,
+            removals: list_removals(&changed, promises),
+            alterations: altered.into_iter().map(|change| (change.describe_place(), change)).collect(),
+            early: self.early_changes(&changed)?,
         };
         let check = |image: &MediumImage, promises: &[&str], change: Option<&MediumChange>| {
-            self.look_changed(0, image, promises, change)
+            self.check_changed(0, image, promises, change)
         };
-        prove(self.history(), &self.writes, &changes, &check).map_err(CommandError::new)
+        validate_check(self.history(), &self.writes, &changes, &check).map_err(CommandError::new)
     }
 
     /// Changes to files that appeared with an early promise and then stayed the same until the end.
-    fn early(&self, changed: &[ChangedBytes]) -> Result<Vec<EarlyChange<MediumChange>>, CommandError> {
+    fn early_changes(&self, changed: &[ChangedBytes]) -> Result<Vec<EarlyChange<MediumChange>>, CommandError> {
         /// Promises that are examined, and files of each.
         const PROMISES: usize = 3;
         const FILES: usize = 3;
@@ -113,13 +113,13 @@ impl<'a> CheckBench<'a> {
         if said.len() < 2 || changed.iter().filter(|it| it.file.is_some()).count() < 2 {
             return Ok(Vec::new());
         }
-        let begin = self.history().span().map_or(Instant::ZERO, |span| span.0);
+        let begin = self.history().marked_span().map_or(Instant::ZERO, |span| span.0);
         let mut early = Vec::new();
         let mut places: Vec<usize> = (0..PROMISES).map(|it| it * said.len() / PROMISES).collect();
         places.dedup();
         for place in places.into_iter().filter(|place| place + 1 < said.len()) {
             let from = if place == 0 { Instant::from_nanos(begin.nanos().saturating_sub(1)) } else { said[place - 1] };
-            for (file, length) in self.stayed(from, said[place])?.into_iter().take(FILES) {
+            for (file, length) in self.unchanged_files(from, said[place])?.into_iter().take(FILES) {
                 let altered = MediumChange::Altered { file: Some(file.clone()), from: 0, to: length };
                 for change in [MediumChange::Removed { file }, altered] {
                     early.push(EarlyChange { at: said[place], promises: place + 1, change });
@@ -130,7 +130,7 @@ impl<'a> CheckBench<'a> {
     }
 
     /// Files that the disk received between two instants and that did not change afterwards; with their lengths.
-    fn stayed(&self, from: Instant, to: Instant) -> Result<Vec<(PathBuf, u64)>, CommandError> {
+    fn unchanged_files(&self, from: Instant, to: Instant) -> Result<Vec<(PathBuf, u64)>, CommandError> {
         let Some(new) = self.received_between(from, to)? else { return Ok(Vec::new()) };
         let new: Vec<_> = new.files.into_iter().filter(|it| !it.named && !it.ranges.is_empty()).collect();
         if new.is_empty() {
@@ -146,11 +146,11 @@ impl<'a> CheckBench<'a> {
     }
 
     /// The bytes that the workload changed: of its files, or of the bare disk.
-    fn changed(&self) -> io::Result<Vec<ChangedBytes>> {
-        let begin = self.history().span().map_or(Instant::ZERO, |span| span.0);
-        let before = received(&self.writes, Instant::from_nanos(begin.nanos().saturating_sub(1)));
-        let Some(missing) = self.checker.missing(&self.content(&before), &self.recorded.pages)? else {
-            let pieces = received(&self.writes, Instant::FAR).pieces(self.history(), &self.writes);
+    fn changed_bytes(&self) -> io::Result<Vec<ChangedBytes>> {
+        let begin = self.history().marked_span().map_or(Instant::ZERO, |span| span.0);
+        let before = received_medium(&self.writes, Instant::from_nanos(begin.nanos().saturating_sub(1)));
+        let Some(missing) = self.checker.find_missing(&self.image_content(&before), &self.recorded.pages)? else {
+            let pieces = received_medium(&self.writes, Instant::FAR).written_pieces(self.history(), &self.writes);
             let run = |(lba, part): &(u64, seekwise_model::history::DataPart<'_>)| {
                 (lba * SECTOR, lba * SECTOR + part.bytes())
             };
@@ -163,32 +163,33 @@ impl<'a> CheckBench<'a> {
     }
 
     /// Data not yet flushed to the disk when the workload ended; `None` if unknown.
-    pub fn unflushed(&self) -> Result<Option<UnflushedState>, CommandError> {
-        let end = self.history().span().map_or(Instant::ZERO, |span| span.1);
-        let content = self.content(&received(&self.writes, end));
-        self.checker.missing(&content, &self.recorded.pages).map_err(CommandError::new)
+    pub fn unflushed_state(&self) -> Result<Option<UnflushedState>, CommandError> {
+        let end = self.history().marked_span().map_or(Instant::ZERO, |span| span.1);
+        let content = self.image_content(&received_medium(&self.writes, end));
+        self.checker.find_missing(&content, &self.recorded.pages).map_err(CommandError::new)
     }
 
     /// Contents of files and folders that are on the disk with everything received by `to`, but not with everything received by `from`.
     pub fn received_between(&self, from: Instant, to: Instant) -> Result<Option<UnflushedState>, CommandError> {
-        let at = |at: Instant| self.content(&received(&self.writes, at));
-        let pages = self.checker.pages(&at(to)).map_err(CommandError::new)?;
+        let at = |at: Instant| self.image_content(&received_medium(&self.writes, at));
+        let pages = self.checker.read_pages(&at(to)).map_err(CommandError::new)?;
         let Some(pages) = pages else { return Ok(None) };
-        self.checker.missing(&at(from), &pages).map_err(CommandError::new)
+        self.checker.find_missing(&at(from), &pages).map_err(CommandError::new)
     }
 
     /// True if the check passes on a case's medium with everything received by then and these names put right: all
     /// bytes are there.
     pub fn passes_with_names(&self, case: &CrashCase, names: &[UnflushedName]) -> Result<bool, CommandError> {
-        let due: Vec<&str> = self.history().said(case.at).take(case.due).collect();
+        let due: Vec<&str> = self.history().promises_until(case.at).take(case.due).collect();
         let named = MediumChange::Named(names.to_vec());
-        let looked = self.look_changed(0, &received(&self.writes, case.at), &due, Some(&named));
-        let found = looked.and_then(|output| output.map(|it| it.finding()).transpose()).map_err(CommandError::new)?;
+        let looked = self.check_changed(0, &received_medium(&self.writes, case.at), &due, Some(&named));
+        let found =
+            looked.and_then(|output| output.map(|it| it.to_finding()).transpose()).map_err(CommandError::new)?;
         Ok(found.is_some_and(|finding| !finding.verdict.is_bad()))
     }
 
     /// Finds the purposes of lost writes in a file system that has them all, mounted once to replay its journal.
-    pub fn located(
+    pub fn write_purposes(
         &self,
         at: Instant,
         (system, folder, bounds): (&FileSystemKind, &Path, ProgramBounds<'_>),
@@ -196,22 +197,22 @@ impl<'a> CheckBench<'a> {
     ) -> io::Result<Vec<(u64, String)>> {
         use std::os::unix::fs::FileExt;
         let (path, mount) = (folder.join("whole"), folder.join("whole-mount"));
-        self.write(&path, &received(&self.writes, at))?;
+        self.write_image(&path, &received_medium(&self.writes, at))?;
         create_like_parent(&mount)?;
-        system.mount(&path, &mount, bounds)?.end()?;
+        system.mount(&path, &mount, bounds)?.unmount()?;
         let file = std::fs::File::open(&path)?;
         let read = |offset: u64, length: usize| {
             let mut bytes = vec![0; length];
             file.read_exact_at(&mut bytes, offset).ok().map(|()| bytes)
         };
         let Some(layout) = Ext4BlockMap::read(&read) else { return Ok(Vec::new()) };
-        let purpose = |lost: &LostWrite| (lost.write.stamp, words(&layout, lost, self.history(), &read));
+        let purpose = |lost: &LostWrite| (lost.write.stamp, purpose_words(&layout, lost, self.history(), &read));
         Ok(lost.iter().take(NAMED).map(purpose).collect())
     }
 }
 
 /// A check's result in the laboratory's form.
-fn output(looked: CheckResult) -> CheckOutput {
+fn to_check_output(looked: CheckResult) -> CheckOutput {
     let CheckResult { ended, unmountable, fault } = looked;
     let (how, printed) = ended.map(|ended| (ended.how, ended.printed)).unzip();
     let (code, died) = match how {

@@ -9,12 +9,12 @@ use seekwise_formats::recipe::{self, Recipe};
 use seekwise_lab::crash::trial;
 use seekwise_model::stack::Stack;
 use seekwise_os::kernel::debris::FOLDER;
-use seekwise_os::kernel::{FILE_SYSTEMS, FileSystemKind, ProgramBounds, ShellProgram, is_root, tool};
+use seekwise_os::kernel::{FILE_SYSTEMS, FileSystemKind, ProgramBounds, ShellProgram, is_root, tool_output};
 use seekwise_os::outputs::{create_like_parent, create_scratch};
 use serde_json::json;
 
 use crate::args;
-use crate::cmd::{print, print_json};
+use crate::cmd::{print_json, print_text};
 use crate::exit::{CommandAnswer, CommandError, CommandResult};
 use crate::tables;
 use seekwise::{reading, setup};
@@ -32,8 +32,8 @@ pub struct CrashPlan {
 }
 
 impl CrashPlan {
-    pub fn of(args: &args::CrashArgs) -> Result<CrashPlan, CommandError> {
-        let mut recipe = args.recipe.as_deref().map_or_else(|| Ok(Recipe::default()), named)?;
+    pub fn from_args(args: &args::CrashArgs) -> Result<CrashPlan, CommandError> {
+        let mut recipe = args.recipe.as_deref().map_or_else(|| Ok(Recipe::default()), find_recipe)?;
         let own = [(&args.workload, &mut recipe.workload), (&args.check, &mut recipe.check)];
         for (given, of) in own {
             if let Some(given) = given {
@@ -52,24 +52,24 @@ impl CrashPlan {
                 "`{key}` changes during a run; expected settings that hold from the start"
             )));
         }
-        trial::admits(&stack).map_err(CommandError::new)?;
-        let system = recipe.fs.as_deref().map(system).transpose()?;
+        trial::check_stack(&stack).map_err(CommandError::new)?;
+        let system = recipe.fs.as_deref().map(parse_file_system).transpose()?;
         // A recipe's size is meant for its own file system: another one may need more.
         let usual = system.as_ref().map_or(0, |system: &FileSystemKind| match recipe.size {
-            Some(size) if size >= system.usual() => size,
-            _ if system.name() == "ext4" => recipe.size.unwrap_or(system.usual()),
-            _ => system.usual(),
+            Some(size) if size >= system.usual_bytes() => size,
+            _ if system.name() == "ext4" => recipe.size.unwrap_or(system.usual_bytes()),
+            _ => system.usual_bytes(),
         });
         let size = args.size.unwrap_or(usual);
-        let environment = environment(args, &recipe)?;
+        let environment = extra_environment(args, &recipe)?;
         let warnings = warnings.iter().map(ToString::to_string).collect();
         let plan = CrashPlan { target, recipe, system, stack, warnings, environment, size };
-        plan.fits(args)?;
+        plan.check_feasible(args)?;
         Ok(plan)
     }
 
     /// Refuses a plan that cannot be carried out here.
-    fn fits(&self, args: &args::CrashArgs) -> Result<(), CommandError> {
+    fn check_feasible(&self, args: &args::CrashArgs) -> Result<(), CommandError> {
         let bytes = self.stack.sectors() * 512;
         match &self.system {
             None if self.recipe.prepare.is_some() || args.size.is_some() || self.recipe.user.is_some() => {
@@ -81,8 +81,8 @@ impl CrashPlan {
                     "mounting a file system needs root; expected root, or a workload for the raw disk without --fs",
                 ));
             }
-            Some(system) if self.size < system.least() => {
-                let (size, least, name) = (self.size, system.least() >> 20, system.name());
+            Some(system) if self.size < system.least_bytes() => {
+                let (size, least, name) = (self.size, system.least_bytes() >> 20, system.name());
                 return Err(CommandError::new(format!(
                     "--size {size}: expected at least {least}m, the least that {name} needs"
                 )));
@@ -95,20 +95,22 @@ impl CrashPlan {
             }
             Some(_) => {}
         }
-        let own =
-            self.system.iter().flat_map(|system| system.tools().into_iter().chain(["losetup", "mount", "umount"]));
+        let own = self
+            .system
+            .iter()
+            .flat_map(|system| system.required_tools().into_iter().chain(["losetup", "mount", "umount"]));
         let needed = self.recipe.needs.iter().map(String::as_str).chain(own);
-        match needed.into_iter().find(|program| !is_there(program)) {
+        match needed.into_iter().find(|program| !is_installed(program)) {
             Some(program) => Err(CommandError::new(format!("`{program}`: not found; expected it in PATH"))),
             None => Ok(()),
         }
     }
 
     /// Makes the disk's initial contents in this folder: the file system, prepared as the recipe says.
-    pub fn base(&self, folder: &Path, bounds: ProgramBounds<'_>) -> Result<Option<PathBuf>, CommandError> {
+    pub fn make_base(&self, folder: &Path, bounds: ProgramBounds<'_>) -> Result<Option<PathBuf>, CommandError> {
         let Some(system) = &self.system else { return Ok(None) };
         let base = folder.join("base");
-        system.make(&base, self.size, bounds).map_err(CommandError::new)?;
+        system.make_image(&base, self.size, bounds).map_err(CommandError::new)?;
         let mount = folder.join("prepare");
         let made = create_like_parent(&mount);
         made.map_err(|error| CommandError::new(format!("{}: {error}", mount.display())))?;
@@ -124,22 +126,22 @@ impl CrashPlan {
                 return Err(CommandError::new(format!("the command of --prepare {how}: {said}")));
             }
         }
-        mounted.end().map_err(CommandError::new)?;
+        mounted.unmount().map_err(CommandError::new)?;
         Ok(Some(base))
     }
 }
 
 /// Parses a file system and its options from `--fs`.
-fn system(text: &str) -> Result<FileSystemKind, CommandError> {
+fn parse_file_system(text: &str) -> Result<FileSystemKind, CommandError> {
     let (name, options) = text.split_once(':').unwrap_or((text, ""));
-    FileSystemKind::named(name, options).ok_or_else(|| {
+    FileSystemKind::find_by_name(name, options).ok_or_else(|| {
         let wrong = Diagnostic::at("--fs", 0, format!("unknown file system `{name}`"));
-        wrong.expected(FILE_SYSTEMS.join(", ")).nearest_to(name, FILE_SYSTEMS).into()
+        wrong.with_expected(FILE_SYSTEMS.join(", ")).suggest_nearest(name, FILE_SYSTEMS).into()
     })
 }
 
 /// Variables passed on besides those of every program: those that the recipe names or sets, and those of --env.
-fn environment(args: &args::CrashArgs, recipe: &Recipe) -> Result<Vec<(String, String)>, CommandError> {
+fn extra_environment(args: &args::CrashArgs, recipe: &Recipe) -> Result<Vec<(String, String)>, CommandError> {
     let ours = |name: &String| std::env::var(name).ok().map(|value| (name.clone(), value));
     let mut environment: Vec<(String, String)> = recipe.env.iter().filter_map(ours).collect();
     environment.extend(recipe.set.iter().cloned());
@@ -158,7 +160,7 @@ fn environment(args: &args::CrashArgs, recipe: &Recipe) -> Result<Vec<(String, S
 }
 
 /// Finds a recipe by its name, or by a file and a name in it.
-fn named(name: &str) -> Result<Recipe, CommandError> {
+fn find_recipe(name: &str) -> Result<Recipe, CommandError> {
     if let Some(recipe) = recipe::recipes().iter().find(|recipe| recipe.name == name) {
         return Ok(recipe.clone());
     }
@@ -166,7 +168,10 @@ fn named(name: &str) -> Result<Recipe, CommandError> {
     let (file, which) = name.rsplit_once(':').map_or((name, None), |(file, which)| (file, Some(which)));
     let Some(text) = reading::find(file)? else {
         let wrong = Diagnostic::at("--recipe", 0, format!("`{name}`: no such recipe or file"));
-        return Err(wrong.expected("one of `seekwise crash --recipes`, or FILE:NAME").nearest_to(name, names()).into());
+        return Err(wrong
+            .with_expected("one of `seekwise crash --recipes`, or FILE:NAME")
+            .suggest_nearest(name, names())
+            .into());
     };
     let all = recipe::parse(file, &text)?;
     let own: Vec<&str> = all.iter().map(|recipe| recipe.name.as_str()).collect();
@@ -177,21 +182,21 @@ fn named(name: &str) -> Result<Recipe, CommandError> {
             Err(CommandError::new(format!("{file}: has {} recipes; expected {file}:NAME, of {expected}", all.len())))
         }
         Some(which) => all.iter().find(|recipe| recipe.name == which).cloned().ok_or_else(|| {
-            let fault = Diagnostic::at(file, 0, format!("has no recipe `{which}`")).expected(expected.as_str());
-            fault.nearest_to(which, own.iter().copied()).into()
+            let fault = Diagnostic::at(file, 0, format!("has no recipe `{which}`")).with_expected(expected.as_str());
+            fault.suggest_nearest(which, own.iter().copied()).into()
         }),
     }
 }
 
 /// Whether a program can be found, where a shell or root would.
-fn is_there(program: &str) -> bool {
+fn is_installed(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let more = ["/usr/sbin", "/sbin"].map(PathBuf::from);
     std::env::split_paths(&path).chain(more).any(|folder| folder.join(program).is_file())
 }
 
 /// Creates a folder for media, in memory if possible: for its owner alone, and for the group of `user` to pass through.
-pub fn scratch(
+pub fn create_scratch_folder(
     args: &args::CrashArgs,
     user: Option<&str>,
     bounds: ProgramBounds<'_>,
@@ -206,7 +211,7 @@ pub fn scratch(
     if let Some(user) = user {
         let unknown =
             |why: &dyn Display| CommandError::new(format!("--user {user}: {why}; expected a user of this machine"));
-        let group = tool("id", ["-g", "--", user], bounds).map_err(|why| unknown(&why))?;
+        let group = tool_output("id", ["-g", "--", user], bounds).map_err(|why| unknown(&why))?;
         chown(folder.path(), None, Some(group.parse().map_err(|why| unknown(&why))?)).map_err(wrong)?;
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o710)).map_err(wrong)?;
     }
@@ -214,7 +219,7 @@ pub fn scratch(
 }
 
 /// Lists the recipes, or shows one.
-pub fn list(args: &args::CrashArgs, json: bool) -> CommandResult {
+pub fn list_recipes(args: &args::CrashArgs, json: bool) -> CommandResult {
     let all = recipe::recipes();
     let shown = |recipe: &Recipe| {
         json!({
@@ -225,7 +230,7 @@ pub fn list(args: &args::CrashArgs, json: bool) -> CommandResult {
         })
     };
     if let Some(name) = &args.recipe {
-        let recipe = named(name)?;
+        let recipe = find_recipe(name)?;
         if json {
             print_json(&shown(&recipe))?;
             return Ok(CommandAnswer::Done);
@@ -239,7 +244,7 @@ pub fn list(args: &args::CrashArgs, json: bool) -> CommandResult {
             0 => String::new(),
             _ => format!("May lose: what was promised in the last {}\n", recipe.may_lose),
         };
-        print(&format!(
+        print_text(&format!(
             "{}: {}\n\nFile system: {fs}{user}\nNeeds: {}\nSets: {set}\nTakes from the environment: {}\n{may_lose}{prepare}{}{}",
             recipe.name,
             recipe.title,
@@ -254,10 +259,10 @@ pub fn list(args: &args::CrashArgs, json: bool) -> CommandResult {
         print_json(&all.iter().map(shown).collect::<Vec<_>>())?;
         return Ok(CommandAnswer::Done);
     }
-    let mut table = tables::table(["recipe", "what it shows"]);
+    let mut table = tables::new_table(["recipe", "what it shows"]);
     for recipe in all {
         table.add_row([recipe.name.as_str(), &recipe.title]);
     }
-    print(&format!("{table}\n\n`seekwise crash --recipes --recipe NAME` shows one."))?;
+    print_text(&format!("{table}\n\n`seekwise crash --recipes --recipe NAME` shows one."))?;
     Ok(CommandAnswer::Done)
 }

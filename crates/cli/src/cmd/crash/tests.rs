@@ -27,7 +27,7 @@ struct Words {
 fn asked(more: &[&str]) -> (args::CrashArgs, CrashPlan) {
     let words = ["crash", "--on", "barracuda-7200.7", "--workload", "work", "--check", "check"];
     let args = Words::try_parse_from(words.iter().chain(more)).map_err(|why| why.to_string()).unwrap().args;
-    let Ok(plan) = CrashPlan::of(&args) else { panic!("it can be planned") };
+    let Ok(plan) = CrashPlan::from_args(&args) else { panic!("it can be planned") };
     (args, plan)
 }
 
@@ -81,13 +81,13 @@ fn finding(verdict: CrashVerdict, words: &str) -> CrashFinding {
 }
 
 fn trial(at: u64, why: InstantReason, order: Option<u32>, state: usize, found: CrashFinding) -> CrashTrial {
-    let promises = history().said(ms(at)).count();
+    let promises = history().promises_until(ms(at)).count();
     let case = CrashCase { at: ms(at), why, order, promises, due: promises };
     CrashTrial { case, state, finding: found, readable: None }
 }
 
 fn lost(report: &CrashResults, stamp: u64, parts: &[(u64, u64)]) -> LostWrite {
-    let write = *report.writes.taken(Instant::FAR).find(|write| write.stamp == stamp).unwrap();
+    let write = *report.writes.accepted_by(Instant::FAR).find(|write| write.stamp == stamp).unwrap();
     LostWrite { write, parts: parts.to_vec() }
 }
 
@@ -96,9 +96,9 @@ fn noticed(change: &str) -> NoticedChange {
 }
 
 /// Five cuts and one other order; the second cut lost half of the second write and the third write.
-fn report() -> Report {
+fn report() -> CrashReport {
     let history = history();
-    let writes = SessionWrites::of(&history, true);
+    let writes = SessionWrites::from_history(&history, true);
     let gone = || finding(CrashVerdict::LostPromised, "record two is not there.");
     let mut unreadable = trial(95, InstantReason::Drawn, None, 3, finding(CrashVerdict::Corrupt, "a hole"));
     unreadable.readable = Some(CrashVerdict::Consistent);
@@ -110,7 +110,7 @@ fn report() -> Report {
         trial(100, InstantReason::Drawn, None, 0, finding(CrashVerdict::Consistent, "")),
         trial(61, InstantReason::Promised, Some(4), 2, gone()),
     ];
-    let image = MediumImage::without(&writes, ms(61), []);
+    let image = MediumImage::without_writes(&writes, ms(61), []);
     let outcome = CrashResults {
         tried,
         checked: 4,
@@ -133,7 +133,7 @@ fn report() -> Report {
     let mut recorded = SessionRecord { history, receipt: Default::default(), pages: Default::default() };
     recorded.receipt.flushes = 9;
     let places = vec![(2, "the journal".to_owned())];
-    Report { recorded, proof, outcome, shrunk: Some((case, shrunk)), places, unflushed: None, later: None }
+    CrashReport { recorded, proof, outcome, shrunk: Some((case, shrunk)), places, unflushed: None, later: None }
 }
 
 /// The text is that of the file beside this one, which was read and counted once; SEEKWISE_UPDATE=1 writes it anew.
@@ -145,9 +145,9 @@ fn equals(name: &str, text: &str) {
     assert_eq!(text, std::fs::read_to_string(&path).unwrap(), "{name}");
 }
 
-fn text_of(more: &[&str], report: &Report) -> String {
+fn text_of(more: &[&str], report: &CrashReport) -> String {
     let (args, plan) = asked(more);
-    text::text(&args, &plan, report, 120)
+    text::format_report(&args, &plan, report, 120)
 }
 
 #[test]

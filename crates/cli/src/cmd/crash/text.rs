@@ -13,11 +13,11 @@ use seekwise_model::durability::image::LostWrite;
 use seekwise_model::time::Instant;
 use serde_json::{Value, json};
 
-use super::Report;
+use super::CrashReport;
 use super::plan::CrashPlan;
 use super::unflushed;
 use crate::args;
-use crate::screen::wrapped;
+use crate::screen::wrap_text;
 use crate::tables;
 use seekwise::reading::spoken;
 
@@ -31,7 +31,7 @@ pub fn seconds(at: Instant) -> f64 {
 
 /// Counts trials by verdict. Trials that are bad only because of unreadable sectors are counted apart, in the second
 /// figure.
-fn counts<'a>(tried: impl Iterator<Item = &'a CrashTrial>) -> (BTreeMap<CrashVerdict, u64>, u64) {
+fn count_verdicts<'a>(tried: impl Iterator<Item = &'a CrashTrial>) -> (BTreeMap<CrashVerdict, u64>, u64) {
     let (mut counts, mut torn) = (BTreeMap::new(), 0);
     for one in tried {
         match one.finding.verdict.is_bad() && !one.is_bad() {
@@ -42,16 +42,16 @@ fn counts<'a>(tried: impl Iterator<Item = &'a CrashTrial>) -> (BTreeMap<CrashVer
     (counts, torn)
 }
 
-fn cuts(report: &Report) -> impl Iterator<Item = &CrashTrial> {
+fn cut_trials(report: &CrashReport) -> impl Iterator<Item = &CrashTrial> {
     report.outcome.tried.iter().filter(|tried| tried.case.order.is_none())
 }
 
-fn orders(report: &Report) -> impl Iterator<Item = &CrashTrial> {
+fn order_trials(report: &CrashReport) -> impl Iterator<Item = &CrashTrial> {
     report.outcome.tried.iter().filter(|tried| tried.case.order.is_some())
 }
 
 /// The recipe or workload, its target and settings.
-fn title(args: &args::CrashArgs, plan: &CrashPlan) -> String {
+fn report_title(args: &args::CrashArgs, plan: &CrashPlan) -> String {
     let what = args.recipe.as_deref().unwrap_or("the workload");
     let set: Vec<String> = args.set.iter().map(|(key, value)| format!("{key} = {value}")).collect();
     let set = if set.is_empty() { String::new() } else { format!(" with {}", set.join(", ")) };
@@ -59,44 +59,44 @@ fn title(args: &args::CrashArgs, plan: &CrashPlan) -> String {
 }
 
 /// The report in words, in lines of this width.
-pub fn text(args: &args::CrashArgs, plan: &CrashPlan, report: &Report, width: usize) -> String {
+pub fn format_report(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashReport, width: usize) -> String {
     let outcome = &report.outcome;
-    let (from, to) = report.recorded.history.span().unwrap_or((Instant::ZERO, Instant::ZERO));
-    let promises = report.recorded.history.said(to).count();
+    let (from, to) = report.recorded.history.marked_span().unwrap_or((Instant::ZERO, Instant::ZERO));
+    let promises = report.recorded.history.promises_until(to).count();
     let head = format!(
         "{}: {:.1} s of the disk's time, {} writes, {} flushes, {promises} promises.",
-        title(args, plan),
+        report_title(args, plan),
         seconds(to) - seconds(from),
         outcome.writes.len(),
         report.recorded.receipt.flushes
     );
-    let mut text = format!("{}\n\n{}\n\n", wrapped(&head, width), table(report));
+    let mut text = format!("{}\n\n{}\n\n", wrap_text(&head, width), outcome_table(report));
     let tried = outcome.tried.len();
-    text.push_str(&wrapped(
-        &format!("Checked: the {} different media among {tried}. {}", outcome.checked, disk(args, report)),
+    text.push_str(&wrap_text(
+        &format!("Checked: the {} different media among {tried}. {}", outcome.checked, disk_verdict(args, report)),
         width,
     ));
-    text.push_str(&format!("\n\n{}", wrapped(&weighting(plan, report), width)));
-    text.push_str(&format!("\n\n{}", wrapped(&proof(&report.proof), width)));
+    text.push_str(&format!("\n\n{}", wrap_text(&weighting_text(plan, report), width)));
+    text.push_str(&format!("\n\n{}", wrap_text(&proof_text(&report.proof), width)));
     for (verdict, (state, _)) in &outcome.first {
         if let Some(tried) = outcome.tried.iter().find(|tried| tried.state == *state) {
             text.push_str(&format!(
                 "\n\n{}",
-                wrapped(&format!("The first {}: {}.", verdict.words(), told(tried)), width)
+                wrap_text(&format!("The first {}: {}.", verdict.words(), trial_text(tried)), width)
             ));
         }
     }
     if let Some((tried, shrunk)) = &report.shrunk {
-        text.push_str(&format!("\n\n{}", fewest(report, tried, shrunk, width)));
+        text.push_str(&format!("\n\n{}", fewest_writes_text(report, tried, shrunk, width)));
         let known = matches!(&plan.system, Some(system) if system.name() == "ext4") || plan.system.is_none();
         if let (Some(system), ShrinkResult::To { .. }, false) = (&plan.system, shrunk, known) {
             let words =
                 format!("Only ext4 is analysed, so what these writes were for on {} is unknown.", system.name());
-            text.push_str(&format!("\n\n{}", wrapped(&words, width)));
+            text.push_str(&format!("\n\n{}", wrap_text(&words, width)));
         }
     }
     if report.outcome.tried.iter().any(|tried| tried.finding.verdict > CrashVerdict::Consistent) {
-        text.push_str(&unflushed::text(report, width));
+        text.push_str(&unflushed::missing_data_text(report, width));
     }
     text
 }
@@ -109,21 +109,24 @@ const REASONS: [(&str, &[InstantReason]); 4] = [
     ("at any time", &[InstantReason::Drawn]),
 ];
 
-fn because<'a>(report: &'a Report, reasons: &'static [InstantReason]) -> impl Iterator<Item = &'a CrashTrial> {
-    cuts(report).filter(move |tried| reasons.contains(&tried.case.why))
+fn trials_with_reasons<'a>(
+    report: &'a CrashReport,
+    reasons: &'static [InstantReason],
+) -> impl Iterator<Item = &'a CrashTrial> {
+    cut_trials(report).filter(move |tried| reasons.contains(&tried.case.why))
 }
 
-fn table(report: &Report) -> tables::Table {
-    let mut columns = vec![("cuts", counts(cuts(report)))];
-    columns.extend(REASONS.map(|(name, reasons)| (name, counts(because(report, reasons)))));
-    if orders(report).next().is_some() {
-        columns.push(("other orders", counts(orders(report))));
+fn outcome_table(report: &CrashReport) -> tables::Table {
+    let mut columns = vec![("cuts", count_verdicts(cut_trials(report)))];
+    columns.extend(REASONS.map(|(name, reasons)| (name, count_verdicts(trials_with_reasons(report, reasons)))));
+    if order_trials(report).next().is_some() {
+        columns.push(("other orders", count_verdicts(order_trials(report))));
     }
     let heads = columns.iter().map(|column| column.0.to_owned());
-    let mut table = tables::wide(["outcome".to_owned()].into_iter().chain(heads).collect());
-    tables::figures_from(&mut table, 1);
+    let mut table = tables::table_with_headings(["outcome".to_owned()].into_iter().chain(heads).collect());
+    tables::mark_figures_from(&mut table, 1);
     // On a narrow screen all cuts, those at any time and other orders stay.
-    tables::dispensable(&mut table, &REASONS.map(|reason| reason.0)[..3]);
+    tables::mark_dispensable(&mut table, &REASONS.map(|reason| reason.0)[..3]);
     for verdict in CrashVerdict::ALL {
         let figures = columns.iter().map(|column| column.1.0.get(&verdict).copied().unwrap_or(0).to_string());
         table.add_row([verdict.words().to_owned()].into_iter().chain(figures));
@@ -136,12 +139,12 @@ fn table(report: &Report) -> tables::Table {
 }
 
 /// How the instants were weighted, and what that means for the counts.
-fn weighting(plan: &CrashPlan, report: &Report) -> String {
+fn weighting_text(plan: &CrashPlan, report: &CrashReport) -> String {
     let history = &report.recorded.history;
-    let (from, to) = history.span().unwrap_or((Instant::ZERO, Instant::ZERO));
-    let number = REASONS.map(|(_, reasons)| because(report, reasons).count());
+    let (from, to) = history.marked_span().unwrap_or((Instant::ZERO, Instant::ZERO));
+    let number = REASONS.map(|(_, reasons)| trials_with_reasons(report, reasons).count());
     let [flushes, landings, promised, drawn] = number;
-    let bad = because(report, REASONS[3].1).filter(|tried| tried.is_bad()).count();
+    let bad = trials_with_reasons(report, REASONS[3].1).filter(|tried| tried.is_bad()).count();
     let any = format!("{drawn} evenly over the whole {:.3} s", seconds(to) - seconds(from));
     let weights = match flushes + landings + promised {
         0 => format!("The cuts: {any}."),
@@ -168,7 +171,7 @@ fn weighting(plan: &CrashPlan, report: &Report) -> String {
 }
 
 /// The media on which the check was tried, and what it noticed.
-fn proof(proof: &CheckProof) -> String {
+fn proof_text(proof: &CheckProof) -> String {
     let mut noticed = Vec::new();
     if proof.empty.is_some() {
         noticed.push("the loss of all that was promised".to_owned());
@@ -207,19 +210,19 @@ fn proof(proof: &CheckProof) -> String {
 }
 
 /// A tenth of a speed, rounded to three digits: 0.7 / 10 is 0.06999999999999999.
-fn slower(speed: f64) -> f64 {
+fn tenth_of_speed(speed: f64) -> f64 {
     format!("{:.2e}", speed / 10.0).parse().expect("a number that was just written")
 }
 
 /// Whether the disk kept its own promises.
-fn disk(args: &args::CrashArgs, report: &Report) -> String {
+fn disk_verdict(args: &args::CrashArgs, report: &CrashReport) -> String {
     match report.outcome.disk_broke {
         0 => "The disk kept its promises: no cut lost a write that it had promised.".to_owned(),
         n => {
             let blamed = &report.outcome.broken_by;
             let by = match blamed.is_empty() {
                 true => String::new(),
-                false => format!(" The cause is {}: {}.", blame::levels(blamed), blame::settings(blamed)),
+                false => format!(" The cause is {}: {}.", blame::list_levels(blamed), blame::list_settings(blamed)),
             };
             let cuts = if n == 1 { "1 cut" } else { &format!("{n} cuts") };
             let broke = format!("The disk broke its promises: {cuts} lost writes that it had promised.{by}");
@@ -229,14 +232,14 @@ fn disk(args: &args::CrashArgs, report: &Report) -> String {
                 false => format!(
                     "{broke} The workload had not yet printed a promise for these writes, or its check does not look at them. With \
                      --speed {} its promises are known ten times earlier in the disk's time.",
-                    slower(args.speed)
+                    tenth_of_speed(args.speed)
                 ),
             }
         }
     }
 }
 
-fn told(tried: &CrashTrial) -> String {
+fn trial_text(tried: &CrashTrial) -> String {
     let case = &tried.case;
     let order = case.order.map_or(String::new(), |number| format!(", order {number}"));
     format!(
@@ -244,25 +247,31 @@ fn told(tried: &CrashTrial) -> String {
         seconds(case.at),
         case.why.words(),
         case.promises,
-        said(&tried.finding)
+        check_words(&tried.finding)
     )
 }
 
 /// The fewest lost writes, in words.
-fn fewest(report: &Report, tried: &CrashTrial, shrunk: &ShrinkResult, width: usize) -> String {
+fn fewest_writes_text(report: &CrashReport, tried: &CrashTrial, shrunk: &ShrinkResult, width: usize) -> String {
     let (MinimalSet { left, trials, complete }, of, finding) = match shrunk {
         ShrinkResult::To { lost, of, finding } => (lost, of, finding),
         ShrinkResult::NotAgain(finding) => {
             let words = format!("The same medium was checked again and was {}", finding.verdict.words());
-            return wrapped(&format!("{words} this time ({}): the check is not deterministic.", said(finding)), width);
+            return wrap_text(
+                &format!("{words} this time ({}): the check is not deterministic.", check_words(finding)),
+                width,
+            );
         }
         ShrinkResult::NotLost { of, finding } => {
             let all = match of {
                 0 => "everything that the disk had received is on the medium".to_owned(),
-                n => format!("with the {n} lost writes restored, the check gives the same result ({})", said(finding)),
+                n => format!(
+                    "with the {n} lost writes restored, the check gives the same result ({})",
+                    check_words(finding)
+                ),
             };
             let who = "The program promised before the disk had received what it promised";
-            return wrapped(&format!("Lost writes are not the cause: {all}. {who}."), width);
+            return wrap_text(&format!("Lost writes are not the cause: {all}. {who}."), width);
         }
     };
     let enough = match (*complete, left.len()) {
@@ -270,10 +279,10 @@ fn fewest(report: &Report, tried: &CrashTrial, shrunk: &ShrinkResult, width: usi
         (true, n) => format!("{n} are enough, and none of them can be left out"),
         (false, n) => format!("{n} are enough, as far as tried"),
     };
-    let head = format!("Of the {of} writes lost there, {enough} ({trials} trials): {}.", said(finding));
-    let mut text = wrapped(&head, width);
+    let head = format!("Of the {of} writes lost there, {enough} ({trials} trials): {}.", check_words(finding));
+    let mut text = wrap_text(&head, width);
     for lost in left.iter().take(NAMED) {
-        let line = wrapped(&line(report, tried, lost), width.saturating_sub(4)).replace('\n', "\n    ");
+        let line = wrap_text(&lost_write_line(report, tried, lost), width.saturating_sub(4)).replace('\n', "\n    ");
         text.push_str(&format!("\n  {line}"));
     }
     if left.len() > NAMED {
@@ -283,11 +292,11 @@ fn fewest(report: &Report, tried: &CrashTrial, shrunk: &ShrinkResult, width: usi
 }
 
 /// The words of a check.
-fn said(finding: &CrashFinding) -> &str {
+fn check_words(finding: &CrashFinding) -> &str {
     if finding.words.is_empty() { "the check said nothing" } else { finding.words.trim_end_matches('.') }
 }
 
-fn line(report: &Report, tried: &CrashTrial, lost: &LostWrite) -> String {
+fn lost_write_line(report: &CrashReport, tried: &CrashTrial, lost: &LostWrite) -> String {
     let write = &lost.write;
     let sectors: u64 = lost.parts.iter().map(|run| run.1 - run.0).sum();
     let of = write.run.1 - write.run.0;
@@ -308,9 +317,9 @@ fn line(report: &Report, tried: &CrashTrial, lost: &LostWrite) -> String {
 }
 
 /// As JSON.
-pub fn as_json(args: &args::CrashArgs, plan: &CrashPlan, report: &Report) -> Value {
+pub fn as_json(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashReport) -> Value {
     let outcome = &report.outcome;
-    let (from, to) = report.recorded.history.span().unwrap_or((Instant::ZERO, Instant::ZERO));
+    let (from, to) = report.recorded.history.marked_span().unwrap_or((Instant::ZERO, Instant::ZERO));
     let example = |tried: &CrashTrial| {
         json!({
             "at_s": seconds(tried.case.at), "instant": tried.case.why, "order": tried.case.order,
@@ -330,17 +339,17 @@ pub fn as_json(args: &args::CrashArgs, plan: &CrashPlan, report: &Report) -> Val
             "trials": fewest.map(|lost| lost.trials), "complete": fewest.map(|lost| lost.complete),
         })
     });
-    let ProgramVersion { version, build } = ProgramVersion::this();
+    let ProgramVersion { version, build } = ProgramVersion::current();
     json!({
         "target": plan.target, "recipe": args.recipe, "fs": plan.recipe.fs, "seed": args.seed, "speed": args.speed,
         "set": args.set.iter().map(|(key, value)| format!("{key}={value}")).collect::<Vec<_>>(),
         "elapsed_s": seconds(to) - seconds(from), "writes": outcome.writes.len(),
-        "flushes": report.recorded.receipt.flushes, "promises": report.recorded.history.said(to).count(),
+        "flushes": report.recorded.receipt.flushes, "promises": report.recorded.history.promises_until(to).count(),
         "may_lose_s": plan.recipe.may_lose.seconds(), "check_tried": proof_json(&report.proof),
         "weighting": weighting_json(args, report), "partial_cuts": outcome.partial,
-        "cuts": cuts(report).count(), "orders": orders(report).count(), "checked": outcome.checked,
-        "disk_broke": outcome.disk_broke, "broken_by": outcome.broken_by, "at_cuts": counted(counts(cuts(report))),
-        "in_orders": counted(counts(orders(report))), "first": first.map(example).collect::<Vec<_>>(),
+        "cuts": cut_trials(report).count(), "orders": order_trials(report).count(), "checked": outcome.checked,
+        "disk_broke": outcome.disk_broke, "broken_by": outcome.broken_by, "at_cuts": counts_json(count_verdicts(cut_trials(report))),
+        "in_orders": counts_json(count_verdicts(order_trials(report))), "first": first.map(example).collect::<Vec<_>>(),
         "shrunk": shrunk, "unflushed": report.unflushed.as_ref().map(unflushed::files_json),
         "unflushed_names": report.unflushed.as_ref().map(unflushed::names_json),
         "received_s": report.later.as_ref().map(|later| seconds(later.0)),
@@ -350,7 +359,7 @@ pub fn as_json(args: &args::CrashArgs, plan: &CrashPlan, report: &Report) -> Val
     })
 }
 
-fn counted((counts, torn): (BTreeMap<CrashVerdict, u64>, u64)) -> Value {
+fn counts_json((counts, torn): (BTreeMap<CrashVerdict, u64>, u64)) -> Value {
     let of = |verdict| counts.get(&verdict).copied().unwrap_or(0);
     json!({
         "consistent": of(CrashVerdict::Consistent), "lost_allowed": of(CrashVerdict::LostAllowed),
@@ -368,16 +377,16 @@ fn proof_json(proof: &CheckProof) -> Value {
     })
 }
 
-fn weighting_json(args: &args::CrashArgs, report: &Report) -> Value {
-    let span = report.recorded.history.span().unwrap_or((Instant::ZERO, Instant::ZERO));
-    let of = |place: usize| counted(counts(because(report, REASONS[place].1)));
+fn weighting_json(args: &args::CrashArgs, report: &CrashReport) -> Value {
+    let span = report.recorded.history.marked_span().unwrap_or((Instant::ZERO, Instant::ZERO));
+    let of = |place: usize| counts_json(count_verdicts(trials_with_reasons(report, REASONS[place].1)));
     json!({
-        "instants": args.instants.weights(), "landings_s": landing_time(&report.recorded.history, span).nanos() as f64 / 1e9,
+        "instants": args.instants.instant_weights(), "landings_s": landing_time(&report.recorded.history, span).nanos() as f64 / 1e9,
         "at_flushes": of(0), "in_landings": of(1), "after_promises": of(2), "at_any_time": of(3),
     })
 }
 
-fn lost_json(report: &Report, lost: &LostWrite) -> Value {
+fn lost_json(report: &CrashReport, lost: &LostWrite) -> Value {
     let at = |at: Instant| (at != Instant::FAR).then(|| seconds(at));
     let write = &lost.write;
     json!({
@@ -393,7 +402,8 @@ mod tests {
 
     #[test]
     fn a_slower_speed_is_one_that_people_type() {
-        let said: Vec<String> = [20.0, 1.0, 0.7, 0.35, 0.003].into_iter().map(|it| slower(it).to_string()).collect();
+        let said: Vec<String> =
+            [20.0, 1.0, 0.7, 0.35, 0.003].into_iter().map(|it| tenth_of_speed(it).to_string()).collect();
         assert_eq!(said, ["2", "0.1", "0.07", "0.035", "0.0003"]);
     }
 }

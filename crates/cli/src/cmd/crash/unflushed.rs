@@ -3,43 +3,43 @@
 use seekwise_os::kernel::pages::{NameChange, UnflushedName, UnflushedPages, UnflushedState};
 use serde_json::{Value, json};
 
-use super::Report;
+use super::CrashReport;
 use super::text::{NAMED, seconds};
-use crate::screen::wrapped;
+use crate::screen::wrap_text;
 
 /// Data that only the page cache held, and data that the disk received too late.
-pub fn text(report: &Report, width: usize) -> String {
+pub fn missing_data_text(report: &CrashReport, width: usize) -> String {
     let mut text = String::new();
     if let Some(state) = &report.unflushed {
-        text.push_str(&part(
+        text.push_str(&list_paragraph(
             "Written, never flushed: when the workload ended, these data were only in the system's page cache, so no cut could find them on \
              the disk. Is an fsync missing?",
-            state.files.iter().map(ranges),
+            state.files.iter().map(file_line),
             width,
         ));
-        text.push_str(&part(
+        text.push_str(&list_paragraph(
             "Directories changed, never flushed: the bytes of these files were on the disk when the workload ended, but the change of their \
              directory was not. Is an fsync of the directory missing, after a file was created, renamed or deleted in it?",
-            state.names.iter().map(name),
+            state.names.iter().map(name_line),
             width,
         ));
     }
     if let (Some((kept, state)), Some((tried, _))) = (&report.later, &report.shrunk) {
         let (at, after) = (seconds(tried.case.at), seconds(*kept) - seconds(tried.case.at));
-        text.push_str(&part(
+        text.push_str(&list_paragraph(
             &format!(
                 "At the cut at {at:.6} s the disk had not received these data; it did {after:.3} s later, and with them the check passes. Is \
                  an fsync missing before the promise?"
             ),
-            state.files.iter().map(ranges),
+            state.files.iter().map(file_line),
             width,
         ));
-        text.push_str(&part(
+        text.push_str(&list_paragraph(
             &format!(
                 "At the cut at {at:.6} s the disk had the bytes of these files, but not the change of their directory, which it received \
                  {after:.3} s later. Is an fsync of the directory missing before the promise?"
             ),
-            state.names.iter().map(name),
+            state.names.iter().map(name_line),
             width,
         ));
     }
@@ -47,7 +47,7 @@ pub fn text(report: &Report, width: usize) -> String {
         0 => text,
         n => format!(
             "{text}\n\n{}",
-            wrapped(
+            wrap_text(
                 &format!("{n} files were not examined for this: there are too many, or they are too large."),
                 width
             )
@@ -56,14 +56,14 @@ pub fn text(report: &Report, width: usize) -> String {
 }
 
 /// A paragraph and its list; nothing if the list is empty.
-fn part(head: &str, lines: impl ExactSizeIterator<Item = String>, width: usize) -> String {
+fn list_paragraph(head: &str, lines: impl ExactSizeIterator<Item = String>, width: usize) -> String {
     let count = lines.len();
     if count == 0 {
         return String::new();
     }
-    let mut text = format!("\n\n{}", wrapped(head, width));
+    let mut text = format!("\n\n{}", wrap_text(head, width));
     for line in lines.take(NAMED) {
-        let line = wrapped(&line, width.saturating_sub(4)).replace('\n', "\n    ");
+        let line = wrap_text(&line, width.saturating_sub(4)).replace('\n', "\n    ");
         text.push_str(&format!("\n  {line}"));
     }
     if count > NAMED {
@@ -75,7 +75,7 @@ fn part(head: &str, lines: impl ExactSizeIterator<Item = String>, width: usize) 
 /// Ranges of a file that are named one by one.
 const RANGES: usize = 4;
 
-fn ranges(of: &UnflushedPages) -> String {
+fn file_line(of: &UnflushedPages) -> String {
     let UnflushedPages { file, length, ranges, named } = of;
     let each = ranges.iter().take(RANGES).map(|(from, to)| format!("{from} to {}", to - 1));
     let mut each = each.collect::<Vec<_>>().join(", ");
@@ -93,7 +93,7 @@ fn ranges(of: &UnflushedPages) -> String {
 }
 
 /// A folder, and what is wrong with a name in it.
-fn name(of: &UnflushedName) -> String {
+fn name_line(of: &UnflushedName) -> String {
     let folder = of.name.parent().map_or(String::new(), |folder| folder.display().to_string());
     let own = of.name.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let said = match &of.change {

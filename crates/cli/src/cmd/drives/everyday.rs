@@ -5,52 +5,60 @@ use seekwise_lab::everyday::{CaseVerdict, EverydayReport, EverydayRow};
 
 use crate::exit::CommandError;
 use crate::screen;
-use crate::tables::{self, Table, choose, figures_from};
+use crate::tables::{self, Table, choose_columns, mark_figures_from};
 
 /// Width of running text, as in docs/everyday.md.
 const WIDTH: usize = 80;
 
 /// A drive in full.
-pub fn one(report: &EverydayReport, columns: &[String], width: usize) -> Result<String, CommandError> {
-    let mut rows = table(report.rows.iter());
-    choose(&mut [&mut rows], columns)?;
-    let heading = screen::wrapped(&format!("{}: everyday work against arithmetic", report.drive), width) + "\n\n";
+pub fn format_drive(report: &EverydayReport, columns: &[String], width: usize) -> Result<String, CommandError> {
+    let mut rows = rows_table(report.rows.iter());
+    choose_columns(&mut [&mut rows], columns)?;
+    let heading = screen::wrap_text(&format!("{}: everyday work against arithmetic", report.drive), width) + "\n\n";
     let all: Vec<&EverydayRow> = report.rows.iter().collect();
-    Ok(heading + &rows.draw(width) + "\n\n" + &below(&all, width) + &total(std::slice::from_ref(report), width))
+    Ok(heading
+        + &rows.draw(width)
+        + "\n\n"
+        + &laws_and_reasons(&all, width)
+        + &total_line(std::slice::from_ref(report), width))
 }
 
 /// Several drives: counts of rows by verdict, and the rows that are not as expected.
-pub fn many(reports: &[EverydayReport], columns: &[String], width: usize) -> Result<String, CommandError> {
-    let mut counts = tables::table(["drive", "cases", "as expected", "known misses", "off"]);
+pub fn format_drives(reports: &[EverydayReport], columns: &[String], width: usize) -> Result<String, CommandError> {
+    let mut counts = tables::new_table(["drive", "cases", "as expected", "known misses", "off"]);
     for report in reports {
-        let off = report.count(CaseVerdict::Off) + report.count(CaseVerdict::NotOff);
-        let figures =
-            [report.rows.len(), report.count(CaseVerdict::AsExpected), report.count(CaseVerdict::KnownMiss), off];
+        let off = report.count_rows(CaseVerdict::Off) + report.count_rows(CaseVerdict::NotOff);
+        let figures = [
+            report.rows.len(),
+            report.count_rows(CaseVerdict::AsExpected),
+            report.count_rows(CaseVerdict::KnownMiss),
+            off,
+        ];
         counts.add_row(std::iter::once(report.drive.clone()).chain(figures.map(|n| n.to_string())));
     }
-    figures_from(&mut counts, 1);
+    mark_figures_from(&mut counts, 1);
     let mut parts = Vec::new();
     for report in reports {
         let rows: Vec<&EverydayRow> = report.rows.iter().filter(|row| row.verdict != CaseVerdict::AsExpected).collect();
         if !rows.is_empty() {
-            parts.push((report.drive.as_str(), table(rows.iter().copied()), rows));
+            parts.push((report.drive.as_str(), rows_table(rows.iter().copied()), rows));
         }
     }
     let mut all: Vec<&mut Table> = parts.iter_mut().map(|part| &mut part.1).collect();
     all.push(&mut counts);
-    choose(&mut all, columns)?;
+    choose_columns(&mut all, columns)?;
     let mut text = format!("Everyday work against arithmetic from the drives' figures\n\n{}\n\n", counts.draw(width));
     let mut shown = Vec::new();
     for (drive, table, rows) in parts {
         text += &format!("{drive}\n{}\n\n", table.draw(width));
         shown.extend(rows);
     }
-    Ok(text + &below(&shown, width) + &total(reports, width))
+    Ok(text + &laws_and_reasons(&shown, width) + &total_line(reports, width))
 }
 
-fn total(reports: &[EverydayReport], width: usize) -> String {
+fn total_line(reports: &[EverydayReport], width: usize) -> String {
     let all: usize = reports.iter().map(|report| report.rows.len()).sum();
-    let count = |verdict| reports.iter().map(|report| report.count(verdict)).sum::<usize>();
+    let count = |verdict| reports.iter().map(|report| report.count_rows(verdict)).sum::<usize>();
     let (known, wrong) = (count(CaseVerdict::KnownMiss), count(CaseVerdict::NotOff));
     let mut text = format!("{} of {all} cases are off.", count(CaseVerdict::Off));
     if known > 0 {
@@ -59,11 +67,11 @@ fn total(reports: &[EverydayReport], width: usize) -> String {
     if wrong > 0 {
         text += &format!(" {wrong} are not, though the drives' profiles say so.");
     }
-    screen::wrapped(&text, width) + "\n"
+    screen::wrap_text(&text, width) + "\n"
 }
 
-fn table<'a>(rows: impl Iterator<Item = &'a EverydayRow>) -> Table {
-    let mut table = tables::table(["case", "expected", "found", "off %", "verdict", "law"]);
+fn rows_table<'a>(rows: impl Iterator<Item = &'a EverydayRow>) -> Table {
+    let mut table = tables::new_table(["case", "expected", "found", "off %", "verdict", "law"]);
     let mut work = "";
     for row in rows {
         let (what, how) = row.case.split_once(", ").unwrap_or((row.case, ""));
@@ -73,31 +81,31 @@ fn table<'a>(rows: impl Iterator<Item = &'a EverydayRow>) -> Table {
         }
         table.add_row([
             format!("  {how}"),
-            expected(row),
-            number(row.found),
-            off(row),
-            word(row.verdict).to_owned(),
-            row.law.letter().to_string(),
+            expected_range(row),
+            three_figures(row.found),
+            deviation_text(row),
+            verdict_word(row.verdict).to_owned(),
+            row.law.table_letter().to_string(),
         ]);
     }
-    tables::figures(&mut table, &["expected", "found", "off %"]);
+    tables::mark_figures(&mut table, &["expected", "found", "off %"]);
     table
 }
 
-fn expected(row: &EverydayRow) -> String {
-    match (number(row.low), number(row.high)) {
+fn expected_range(row: &EverydayRow) -> String {
+    match (three_figures(row.low), three_figures(row.high)) {
         (low, high) if low == high => low,
         (low, high) => format!("{low}–{high}"),
     }
 }
 
 /// The deviation; most rows with bounds are inside them.
-fn off(row: &EverydayRow) -> String {
+fn deviation_text(row: &EverydayRow) -> String {
     if row.off_percent == 0.0 { "inside".to_owned() } else { format!("{:+.1}", row.off_percent) }
 }
 
 /// Three figures at least.
-fn number(value: f64) -> String {
+fn three_figures(value: f64) -> String {
     match value {
         _ if value < 10.0 => format!("{value:.2}"),
         _ if value < 100.0 => format!("{value:.1}"),
@@ -105,7 +113,7 @@ fn number(value: f64) -> String {
     }
 }
 
-const fn word(verdict: CaseVerdict) -> &'static str {
+const fn verdict_word(verdict: CaseVerdict) -> &'static str {
     match verdict {
         CaseVerdict::AsExpected => "",
         CaseVerdict::KnownMiss => "known",
@@ -115,17 +123,17 @@ const fn word(verdict: CaseVerdict) -> &'static str {
 }
 
 /// The laws of `rows` in words, and the reasons of misses.
-fn below(rows: &[&EverydayRow], width: usize) -> String {
+fn laws_and_reasons(rows: &[&EverydayRow], width: usize) -> String {
     let mut laws: Vec<RateLaw> = rows.iter().map(|row| row.law).collect();
     laws.sort();
     laws.dedup();
-    let mut lines: Vec<String> = laws.iter().map(|law| format!("{}  {}.", law.letter(), law.words())).collect();
+    let mut lines: Vec<String> = laws.iter().map(|law| format!("{}  {}.", law.table_letter(), law.words())).collect();
     for row in rows {
         if let (Some(why), Some(kind), Some(source)) = (&row.misses, row.kind, &row.source) {
             lines.push(format!("{}: {why} ({kind}: {source}).", row.case));
         }
     }
-    let lines = lines.iter().flat_map(|line| screen::lines(line, width.min(WIDTH), 3));
+    let lines = lines.iter().flat_map(|line| screen::wrap_line(line, width.min(WIDTH), 3));
     lines.collect::<Vec<_>>().join("\n") + "\n\n"
 }
 
@@ -164,10 +172,10 @@ mod tests {
         let report = report();
         for width in [60, 80, 200] {
             let all = [report.clone(), report.clone()];
-            for text in [one(&report, &[], width).unwrap(), many(&all, &[], width).unwrap()] {
-                let long: Vec<&str> = text.lines().filter(|line| screen::columns(line) > width).collect();
+            for text in [format_drive(&report, &[], width).unwrap(), format_drives(&all, &[], width).unwrap()] {
+                let long: Vec<&str> = text.lines().filter(|line| screen::text_columns(line) > width).collect();
                 assert!(long.is_empty(), "{long:?}");
-                assert!(RateLaw::ALL.iter().all(|law| text.contains(&format!("\n{}  ", law.letter()))));
+                assert!(RateLaw::ALL.iter().all(|law| text.contains(&format!("\n{}  ", law.table_letter()))));
             }
         }
     }
@@ -180,8 +188,8 @@ mod tests {
         report.rows[1].verdict = CaseVerdict::KnownMiss;
         report.rows[2].verdict = CaseVerdict::Off;
         let said = "1 of 4 cases are off. 1 more are, as the drives' profiles say. 1 are not, though the drives' profiles say so.";
-        assert_eq!(one(&report, &[], 200).unwrap().lines().last(), Some(said));
+        assert_eq!(format_drive(&report, &[], 200).unwrap().lines().last(), Some(said));
         report.rows.truncate(1);
-        assert_eq!(one(&report, &[], 200).unwrap().lines().last(), Some("0 of 1 cases are off."));
+        assert_eq!(format_drive(&report, &[], 200).unwrap().lines().last(), Some("0 of 1 cases are off."));
     }
 }

@@ -2,19 +2,19 @@
 
 use seekwise_formats::profile::DriveFile;
 use seekwise_lab::catalogue::show::{DriveSheet, DriveSummary, rate_picture, seek_picture};
-use seekwise_lab::plot::terminal;
+use seekwise_lab::plot::draw_terminal;
 
 use crate::exit::CommandError;
-use crate::screen::wrapped;
-use crate::tables::{Table, choose, dispensable, figures, table, unbroken};
+use crate::screen::wrap_text;
+use crate::tables::{Table, choose_columns, mark_dispensable, mark_figures, mark_unbroken, new_table};
 
 /// Columns of a curve at most, and its lines.
 const CURVE: (usize, usize) = (108, 13);
 
 /// The drives, a line each.
-pub fn list(drives: &[DriveSummary], columns: &[String], width: usize) -> Result<String, CommandError> {
+pub fn drives_table(drives: &[DriveSummary], columns: &[String], width: usize) -> Result<String, CommandError> {
     let headings = ["name", "GB", "rpm", "heads", "interface", "cache KiB", "seek ms", "outer MB/s", "year", "studies"];
-    let mut table = table(headings);
+    let mut table = new_table(headings);
     for drive in drives {
         table.add_row([
             drive.name.clone(),
@@ -29,73 +29,85 @@ pub fn list(drives: &[DriveSummary], columns: &[String], width: usize) -> Result
             drive.studies.join(" "),
         ]);
     }
-    figures(&mut table, &["GB", "rpm", "heads", "cache KiB", "seek ms", "outer MB/s", "year"]);
+    mark_figures(&mut table, &["GB", "rpm", "heads", "cache KiB", "seek ms", "outer MB/s", "year"]);
     // Names that a reader looks for stay on one line.
-    unbroken(&mut table, &["name", "interface", "studies"]);
-    dispensable(&mut table, &["studies", "heads", "cache KiB", "interface", "outer MB/s"]);
-    choose(&mut [&mut table], columns)?;
+    mark_unbroken(&mut table, &["name", "interface", "studies"]);
+    mark_dispensable(&mut table, &["studies", "heads", "cache KiB", "interface", "outer MB/s"]);
+    choose_columns(&mut [&mut table], columns)?;
     Ok(table.draw(width))
 }
 
 /// A drive in full on `width` columns.
-pub fn show(drive: &DriveFile, sheet: &DriveSheet, columns: &[String], width: usize) -> Result<String, CommandError> {
+pub fn format_drive(
+    drive: &DriveFile,
+    sheet: &DriveSheet,
+    columns: &[String],
+    width: usize,
+) -> Result<String, CommandError> {
     let summary = &sheet.summary;
     let year = summary.year.map_or(String::new(), |year| format!(", {year}"));
     let title = format!("{}  ({})", summary.title, summary.name);
     let what = format!("{}{year}, {:.1} GB", summary.interface, summary.capacity_gb);
-    let (mut figures, mut checks) = (all_figures(drive, sheet), checks(drive, sheet));
-    choose(&mut [&mut figures, &mut checks], columns)?;
-    let mut text = format!("{}\n{}\n\n", wrapped(&title, width), wrapped(&what, width));
+    let (mut figures, mut checks) = (all_figures(drive, sheet), checks_table(drive, sheet));
+    choose_columns(&mut [&mut figures, &mut checks], columns)?;
+    let mut text = format!("{}\n{}\n\n", wrap_text(&title, width), wrap_text(&what, width));
     text += &format!("{}\n\n{}\n\n", figures.draw(width), checks.draw(width));
     for (name, citation) in &drive.sources {
-        text += &format!("{}\n", wrapped(&format!("[{name}] {citation}"), width));
+        text += &format!("{}\n", wrap_text(&format!("[{name}] {citation}"), width));
     }
     for picture in [seek_picture(sheet), rate_picture(sheet)] {
-        let curve = terminal(&picture, width.min(CURVE.0), CURVE.1);
-        text += &format!("\n{}\n{curve}", wrapped(&picture.caption(), width));
+        let curve = draw_terminal(&picture, width.min(CURVE.0), CURVE.1);
+        text += &format!("\n{}\n{curve}", wrap_text(&picture.caption(), width));
     }
     Ok(text)
 }
 
 /// Replaces the citations in a source by their short names: in a table they would repeat on every line.
-fn short(drive: &DriveFile, source: &str) -> String {
+fn short_source(drive: &DriveFile, source: &str) -> String {
     let names = drive.sources.iter();
     names.fold(source.to_owned(), |text, (name, citation)| text.replace(citation, &format!("[{name}]")))
 }
 
 fn all_figures(drive: &DriveFile, sheet: &DriveSheet) -> Table {
-    let mut table = table(["figure", "value", "unit", "source"]);
+    let mut table = new_table(["figure", "value", "unit", "source"]);
     for figure in &sheet.figures {
         table.add_row([
             figure.key.trim_start_matches("drive."),
             &figure.value,
             figure.unit,
-            &format!("{}: {}", figure.kind, short(drive, &figure.source)),
+            &format!("{}: {}", figure.kind, short_source(drive, &figure.source)),
         ]);
     }
     table
 }
 
-fn checks(drive: &DriveFile, sheet: &DriveSheet) -> Table {
-    let mut table = table(["check", "expected", "model", "unit", "result", "source"]);
+fn checks_table(drive: &DriveFile, sheet: &DriveSheet) -> Table {
+    let mut table = new_table(["check", "expected", "model", "unit", "result", "source"]);
     for check in &sheet.checks {
         let result = match (&check.misses, check.ok) {
             (None, true) => "met",
             (Some(_), true) => "known miss",
             _ => "NOT MET",
         };
-        let mut source = format!("{}: {}", check.kind, short(drive, &check.source));
+        let mut source = format!("{}: {}", check.kind, short_source(drive, &check.source));
         if let Some(why) = &check.misses {
             source += &format!(" (missed: {why})");
         }
-        table.add_row([check.what, &number(check.expected), &number(check.found), check.unit, result, &source]);
+        table.add_row([
+            check.what,
+            &format_number(check.expected),
+            &format_number(check.found),
+            check.unit,
+            result,
+            &source,
+        ]);
     }
-    figures(&mut table, &["expected", "model"]);
+    mark_figures(&mut table, &["expected", "model"]);
     table
 }
 
 /// Whole numbers in full, others with two decimals.
-fn number(value: f64) -> String {
+fn format_number(value: f64) -> String {
     match value.fract() == 0.0 && value >= 1000.0 {
         true => format!("{value:.0}"),
         false => format!("{value:.2}"),
@@ -104,30 +116,30 @@ fn number(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use seekwise_lab::catalogue::show::{sheet, summaries};
-    use seekwise_lab::catalogue::{load, names};
+    use seekwise_lab::catalogue::show::{build_sheet, drive_summaries};
+    use seekwise_lab::catalogue::{load_drive, names};
 
     use super::*;
     use crate::screen;
 
     #[test]
     fn the_list_has_a_line_for_every_drive_at_any_width() {
-        let drives = summaries().unwrap();
+        let drives = drive_summaries().unwrap();
         for width in [60, 80, 100, 200] {
-            let text = list(&drives, &[], width).unwrap();
+            let text = drives_table(&drives, &[], width).unwrap();
             let lines = |name: &str| text.lines().filter(|line| line.split(' ').next() == Some(name)).count();
             assert!(names().all(|name| lines(name) == 1), "{text}");
             let below = usize::from(text.contains("Not shown"));
             assert!(text.lines().count() >= names().count() + 2 + below, "{text}");
-            assert!(text.lines().all(|line| screen::columns(line) <= width), "{text}");
+            assert!(text.lines().all(|line| screen::text_columns(line) <= width), "{text}");
         }
-        assert!(!list(&drives, &[], 200).unwrap().contains("Not shown"));
+        assert!(!drives_table(&drives, &[], 200).unwrap().contains("Not shown"));
     }
 
     #[test]
     fn a_sheet_says_where_each_figure_comes_from() {
-        let drive = load("atlas-10k-v-300").unwrap();
-        let text = show(&drive, &sheet(&drive).unwrap(), &[], 140).unwrap();
+        let drive = load_drive("atlas-10k-v-300").unwrap();
+        let text = format_drive(&drive, &build_sheet(&drive).unwrap(), &[], 140).unwrap();
         for part in ["mechanics.rpm", "10001", "measured", "known miss", "Sustained rate", "position (GB)", "DIXtrac"] {
             assert!(text.contains(part), "{part}");
         }

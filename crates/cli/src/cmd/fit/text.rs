@@ -6,34 +6,36 @@ use seekwise_lab::fit::judge::RejectionReason;
 use seekwise_lab::fit::report::{FitReport, PointErrors, ReferenceErrors, TraceErrors};
 use seekwise_lab::validate::{ResponseErrors, Validation};
 
-use crate::screen::{self, wrapped};
-use crate::tables::{figures_from, table};
+use crate::screen::{self, wrap_text};
+use crate::tables::{mark_figures_from, new_table};
 
 /// The findings of a fit, as tables and sentences.
-pub fn text(out: &Path, report: &FitReport) -> String {
+pub fn format_report(out: &Path, report: &FitReport) -> String {
     let early = if report.ending.is_some() { ": the best until the fit ended early" } else { "" };
     let mut text = format!("{} with what was measured is now {}{early}\n\n", report.drive, out.display());
     if !report.figures.is_empty() {
-        text.push_str(&format!("{}\n", moved(report)));
+        text.push_str(&format!("{}\n", fitted_table(report)));
     }
     for trace in &report.traces {
-        text.push_str(&format!("{}\n", errors(trace)));
-        text.push_str(&trace.beside.as_ref().map_or(String::new(), |other| format!("{}\n", beside(trace, other))));
+        text.push_str(&format!("{}\n", errors_table(trace)));
+        text.push_str(
+            &trace.beside.as_ref().map_or(String::new(), |other| format!("{}\n", reference_table(trace, other))),
+        );
     }
     if !report.points.is_empty() {
-        text.push_str(&format!("{}\n", points(&report.points)));
+        text.push_str(&format!("{}\n", points_table(&report.points)));
     }
     if report.keys.iter().any(|key| key.searched) {
-        text.push_str(&format!("{}\n", keys(report)));
+        text.push_str(&format!("{}\n", keys_table(report)));
     }
     for trace in &report.traces {
-        text.push_str(&format!("{}\n", remains(trace)));
+        text.push_str(&format!("{}\n", remaining_errors_table(trace)));
     }
-    text + &stayed(report)
+    text + &unchanged_figures_text(report)
 }
 
-fn moved(report: &FitReport) -> String {
-    let mut rows = table(["fitted", "was", "is", "between", "it was"]);
+fn fitted_table(report: &FitReport) -> String {
+    let mut rows = new_table(["fitted", "was", "is", "between", "it was"]);
     for figure in &report.figures {
         let interval = figure.interval.map_or(String::new(), |(low, high)| format!("{low} … {high}"));
         let wide = if figure.wide { " (hardly told)" } else { "" };
@@ -49,8 +51,8 @@ fn moved(report: &FitReport) -> String {
     rows.to_string()
 }
 
-fn errors(trace: &TraceErrors) -> String {
-    let mut rows = table([
+fn errors_table(trace: &TraceErrors) -> String {
+    let mut rows = new_table([
         "part",
         "",
         "requests",
@@ -61,7 +63,7 @@ fn errors(trace: &TraceErrors) -> String {
         "demerit after ms",
         "demerit after %",
     ]);
-    figures_from(&mut rows, 2);
+    mark_figures_from(&mut rows, 2);
     for (part, errors) in [("seen", &trace.seen), ("held back", &trace.held)] {
         let Some([before, after]) = errors else { continue };
         for (kind, of) in KINDS {
@@ -85,11 +87,11 @@ fn errors(trace: &TraceErrors) -> String {
 }
 
 /// Another simulator's errors beside those after the fit.
-fn beside(trace: &TraceErrors, other: &ReferenceErrors) -> String {
+fn reference_table(trace: &TraceErrors, other: &ReferenceErrors) -> String {
     let name = &other.name;
     let heads = [format!("mean {name} ms"), format!("demerit {name} ms"), format!("demerit {name} %")];
-    let mut rows = table(["part", "", &heads[0], &heads[1], &heads[2], "demerit after %"]);
-    figures_from(&mut rows, 2);
+    let mut rows = new_table(["part", "", &heads[0], &heads[1], &heads[2], "demerit after %"]);
+    mark_figures_from(&mut rows, 2);
     let after = |errors: &Option<[Validation; 2]>| errors.map(|errors| errors[1]);
     let parts = [
         ("seen", other.seen, after(&trace.seen)),
@@ -117,9 +119,9 @@ type Of = fn(&Validation) -> &ResponseErrors;
 
 const KINDS: [(&str, Of); 3] = [("all", |it| &it.all), ("reads", |it| &it.reads), ("writes", |it| &it.writes)];
 
-fn points(points: &[PointErrors]) -> String {
-    let mut rows = table(["job", "figure", "part", "measured", "before", "after", "off before %", "off after %"]);
-    figures_from(&mut rows, 3);
+fn points_table(points: &[PointErrors]) -> String {
+    let mut rows = new_table(["job", "figure", "part", "measured", "before", "after", "off before %", "off after %"]);
+    mark_figures_from(&mut rows, 3);
     for point in points {
         let off = |value: f64| format!("{:+.1}", 100.0 * (value / point.measured - 1.0));
         let part = if point.held { "held back" } else { "seen" };
@@ -127,9 +129,9 @@ fn points(points: &[PointErrors]) -> String {
             point.what.clone(),
             point.figure.clone(),
             part.to_owned(),
-            short(point.measured),
-            short(point.before),
-            short(point.after),
+            short_number(point.measured),
+            short_number(point.before),
+            short_number(point.after),
             off(point.before),
             off(point.after),
         ]);
@@ -141,29 +143,29 @@ fn points(points: &[PointErrors]) -> String {
 const KEYS: usize = 12;
 
 /// The figure that each key moves most, the strongest key first.
-fn keys(report: &FitReport) -> String {
+fn keys_table(report: &FitReport) -> String {
     let mut all: Vec<_> = report.keys.iter().filter(|key| key.searched && key.figure.is_some()).collect();
     all.sort_by(|a, b| b.percent.total_cmp(&a.percent));
-    let mut rows = table(["key", "moves most, over its range", "by %"]);
-    figures_from(&mut rows, 2);
+    let mut rows = new_table(["key", "moves most, over its range", "by %"]);
+    mark_figures_from(&mut rows, 2);
     for key in all.into_iter().take(KEYS) {
         rows.add_row([&key.name, key.figure.as_deref().unwrap_or_default(), &format!("{:.1}", key.percent)]);
     }
     rows.to_string()
 }
 
-fn short(value: f64) -> String {
+fn short_number(value: f64) -> String {
     if value >= 100.0 { format!("{value:.1}") } else { format!("{value:.3}") }
 }
 
 /// Rows of remaining errors, the largest first, weighted by requests.
 const SHOWN: usize = 8;
 
-fn remains(trace: &TraceErrors) -> String {
+fn remaining_errors_table(trace: &TraceErrors) -> String {
     let mut all: Vec<_> = trace.remains.iter().collect();
     all.sort_by(|a, b| (b.n as f64 * b.demerit_ms.powi(2)).total_cmp(&(a.n as f64 * a.demerit_ms.powi(2))));
-    let mut rows = table(["what remains of it", "requests", "measured mean ms", "simulated mean ms", "demerit ms"]);
-    figures_from(&mut rows, 1);
+    let mut rows = new_table(["what remains of it", "requests", "measured mean ms", "simulated mean ms", "demerit ms"]);
+    mark_figures_from(&mut rows, 1);
     for row in all.into_iter().take(SHOWN) {
         rows.add_row([
             row.which.clone(),
@@ -176,17 +178,17 @@ fn remains(trace: &TraceErrors) -> String {
     rows.to_string()
 }
 
-fn stayed(report: &FitReport) -> String {
+fn unchanged_figures_text(report: &FitReport) -> String {
     let mut text = String::new();
     for why in RejectionReason::ALL {
         let names: Vec<&str> = report.left.iter().filter(|left| left.why == why).map(|it| it.name.as_str()).collect();
         if !names.is_empty() {
-            text.push_str(&lines(&format!("{}: {}.", why.words(), names.join(", "))));
+            text.push_str(&wrap_lines(&format!("{}: {}.", why.words(), names.join(", "))));
             text.push('\n');
         }
     }
     for (a, b) in &report.trades {
-        text.push_str(&lines(&format!(
+        text.push_str(&wrap_lines(&format!(
             "{a} and {b} trade off against each other: the data only determine them together."
         )));
         text.push('\n');
@@ -194,6 +196,6 @@ fn stayed(report: &FitReport) -> String {
     text
 }
 
-fn lines(text: &str) -> String {
-    wrapped(text, screen::width())
+fn wrap_lines(text: &str) -> String {
+    wrap_text(text, screen::output_width())
 }

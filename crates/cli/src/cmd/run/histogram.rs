@@ -3,7 +3,7 @@
 //! Steps end at preferred numbers (ISO 3), ten to a decade if that takes few lines, else five or three. The counts are
 //! those of the run's buckets, which are at most 0.8 % wide; a bucket counts at its upper edge.
 
-use crate::screen::columns;
+use crate::screen::text_columns;
 
 /// Preferred numbers of a decade, finest first, in hundredths.
 const SERIES: [&[u64]; 3] =
@@ -24,14 +24,15 @@ pub struct HistogramSeries {
 }
 
 /// Draws a heading and a line for each step, on `width` columns; says so if nothing was counted.
-pub fn draw(kinds: &[HistogramSeries], width: usize) -> String {
+pub fn draw_bars(kinds: &[HistogramSeries], width: usize) -> String {
     let edges: Vec<u64> = kinds.iter().flat_map(|kind| kind.buckets.iter().map(|bucket| bucket.0)).collect();
     let (Some(&least), Some(&most)) = (edges.iter().min(), edges.iter().max()) else {
         return "Response times: no request was counted.\n".to_owned();
     };
-    let steps = steps(least, most);
-    let labels: Vec<String> = steps.windows(2).map(|step| format!("{} – {}", ms(step[0]), ms(step[1]))).collect();
-    let label = labels.iter().map(|label| columns(label)).max().unwrap_or(0).max(2);
+    let steps = step_edges(least, most);
+    let labels: Vec<String> =
+        steps.windows(2).map(|step| format!("{} – {}", format_ms(step[0]), format_ms(step[1]))).collect();
+    let label = labels.iter().map(|label| text_columns(label)).max().unwrap_or(0).max(2);
     let room = width.saturating_sub(label) / kinds.len();
     let bar = room.saturating_sub(2 + 7 + 2).clamp(4, BAR);
     let mut lines = vec![format!("{:>label$}", "ms")];
@@ -39,13 +40,13 @@ pub fn draw(kinds: &[HistogramSeries], width: usize) -> String {
         let count: u64 = kind.buckets.iter().map(|bucket| bucket.1).sum();
         lines[0] += &format!("  {:room$}", format!("{count} {}", kind.name), room = 9 + bar);
     }
-    let shares: Vec<Vec<f64>> = kinds.iter().map(|kind| shares(kind, &steps)).collect();
+    let shares: Vec<Vec<f64>> = kinds.iter().map(|kind| step_shares(kind, &steps)).collect();
     for (place, name) in labels.iter().enumerate() {
-        let mut line = format!("{}{name}", " ".repeat(label - columns(name)));
+        let mut line = format!("{}{name}", " ".repeat(label - text_columns(name)));
         for shares in &shares {
             let most = shares.iter().copied().fold(0.0, f64::max);
-            let drawn = eighths(shares[place] / most, bar);
-            line += &format!("  {}  {drawn}{}", percent(shares[place]), " ".repeat(bar - columns(&drawn)));
+            let drawn = bar_in_eighths(shares[place] / most, bar);
+            line += &format!("  {}  {drawn}{}", percent_column(shares[place]), " ".repeat(bar - text_columns(&drawn)));
         }
         lines.push(line);
     }
@@ -54,7 +55,7 @@ pub fn draw(kinds: &[HistogramSeries], width: usize) -> String {
 }
 
 /// The ends of all steps in ns, from below `least` to `most` or above.
-fn steps(least: u64, most: u64) -> Vec<u64> {
+fn step_edges(least: u64, most: u64) -> Vec<u64> {
     let of = |series: &[u64]| {
         // A decade at a time from 10 ns on, so that hundredths are whole.
         let ends = (1..).map_while(|decade| 10u64.checked_pow(decade)).flat_map(|ns| {
@@ -72,7 +73,7 @@ fn steps(least: u64, most: u64) -> Vec<u64> {
 }
 
 /// The share of the requests in each step.
-fn shares(kind: &HistogramSeries, steps: &[u64]) -> Vec<f64> {
+fn step_shares(kind: &HistogramSeries, steps: &[u64]) -> Vec<f64> {
     let mut counts = vec![0u64; steps.len() - 1];
     for &(edge, count) in &kind.buckets {
         let step = steps.partition_point(|&end| end < edge).clamp(1, counts.len());
@@ -83,7 +84,7 @@ fn shares(kind: &HistogramSeries, steps: &[u64]) -> Vec<f64> {
 }
 
 /// A share in seven columns; blank for zero, so that gaps are seen.
-fn percent(share: f64) -> String {
+fn percent_column(share: f64) -> String {
     match share {
         0.0 => " ".repeat(7),
         share if share < 0.0005 => " <0.1 %".to_owned(),
@@ -92,12 +93,12 @@ fn percent(share: f64) -> String {
 }
 
 /// Milliseconds without needless zeroes: 0.0125, 3.15, 400.
-fn ms(ns: u64) -> String {
+fn format_ms(ns: u64) -> String {
     format!("{}", ns as f64 / 1e6)
 }
 
 /// A bar in eighths of a column; at least one for a share above zero.
-fn eighths(share: f64, columns: usize) -> String {
+fn bar_in_eighths(share: f64, columns: usize) -> String {
     let eighths = (share * columns as f64 * 8.0).round() as usize;
     let eighths = if share > 0.0 { eighths.max(1) } else { 0 };
     let rest = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8];
@@ -114,9 +115,9 @@ mod tests {
             name: "reads",
             buckets: vec![(1_000_000, 1), (1_000_001, 2), (1_250_000, 3), (9_999_999, 4)],
         };
-        let steps = steps(1_000_000, 9_999_999);
+        let steps = step_edges(1_000_000, 9_999_999);
         assert_eq!((steps[0], steps[1], *steps.last().unwrap()), (800_000, 1_000_000, 10_000_000));
-        let shares = shares(&kind, &steps);
+        let shares = step_shares(&kind, &steps);
         assert_eq!((shares[0], shares[1], *shares.last().unwrap()), (0.1, 0.5, 0.4));
         assert!((shares.iter().sum::<f64>() - 1.0).abs() < 1e-12);
     }
@@ -124,11 +125,11 @@ mod tests {
     #[test]
     fn wide_ranges_take_coarser_steps() {
         for (least, most) in [(1, 1), (10, 11), (1_000, 300_000_000), (1, u64::MAX)] {
-            let steps = steps(least, most);
+            let steps = step_edges(least, most);
             assert!((2..=60).contains(&steps.len()) && steps[0] < least, "{least}: {steps:?}");
             assert!(*steps.last().unwrap() >= most.min(10_000_000_000_000_000_000) && steps.is_sorted(), "{steps:?}");
         }
-        assert_eq!(steps(1_000, 300_000_000).len(), 19, "three to a decade");
+        assert_eq!(step_edges(1_000, 300_000_000).len(), 19, "three to a decade");
     }
 
     #[test]
@@ -137,13 +138,13 @@ mod tests {
             |name, shift: u64| HistogramSeries { name, buckets: (1..30).map(|n| (n * 700_000 + shift, n)).collect() };
         let kinds = [kind("reads", 0), kind("writes", 5_000_000), kind("flushes", 0)];
         for width in [60, 80, 200] {
-            let text = draw(&kinds, width);
-            assert!(text.lines().all(|line| columns(line) <= width && line == line.trim_end()), "{text}");
+            let text = draw_bars(&kinds, width);
+            assert!(text.lines().all(|line| text_columns(line) <= width && line == line.trim_end()), "{text}");
             assert!(text.lines().nth(1).unwrap().contains("435 writes"), "{text}");
         }
-        let one = draw(&[HistogramSeries { name: "reads", buckets: vec![(2_000_000, 3), (2_400_000, 1)] }], 60);
+        let one = draw_bars(&[HistogramSeries { name: "reads", buckets: vec![(2_000_000, 3), (2_400_000, 1)] }], 60);
         assert!(one.starts_with("Response times, share of each kind:\n     ms  4 reads\n"), "{one}");
         assert!(one.contains("1.6 – 2   75.0 %  ████████████████████████████████████████\n"), "{one}");
-        assert_eq!(draw(&[], 80), "Response times: no request was counted.\n");
+        assert_eq!(draw_bars(&[], 80), "Response times: no request was counted.\n");
     }
 }

@@ -6,7 +6,7 @@ use seekwise_model::record::{Part, Record};
 use seekwise_model::time::Span;
 use serde_json::{Value, json};
 
-use crate::tables::{figures_from, wide};
+use crate::tables::{mark_figures_from, table_with_headings};
 
 /// Requests that are listed; the others are counted.
 const LISTED: usize = 1000;
@@ -29,8 +29,8 @@ impl SlowRequests {
 
     /// Keeps the record of a request that was slow.
     #[inline]
-    pub fn take(&mut self, record: &Record) {
-        if record.response() >= self.least {
+    pub fn keep_if_slow(&mut self, record: &Record) {
+        if record.response_time() >= self.least {
             match self.listed.len() < LISTED {
                 true => self.listed.push(*record),
                 false => self.more += 1,
@@ -39,40 +39,40 @@ impl SlowRequests {
     }
 
     /// In the order in which they were issued.
-    fn sorted(&self) -> Vec<&Record> {
+    fn in_issue_order(&self) -> Vec<&Record> {
         let mut sorted: Vec<&Record> = self.listed.iter().collect();
         sorted.sort_by_key(|record| (record.issued, record.worker, record.request.stamp));
         sorted
     }
 
     /// The list, and how many more there were.
-    pub fn json(&self) -> Value {
+    pub fn to_json(&self) -> Value {
         let one = |record: &&Record| {
-            let words = words(record);
+            let words = record_words(record);
             json!({"due_s": record.intended.nanos() as f64 / 1e9, "issued_s": record.issued.nanos() as f64 / 1e9, "op": words.op, "offset": record.request.lba * SECTOR,
-                   "bytes": u64::from(record.request.sectors) * SECTOR, "response_ms": record.response().nanos() as f64 / 1e6,
+                   "bytes": u64::from(record.request.sectors) * SECTOR, "response_ms": record.response_time().nanos() as f64 / 1e6,
                    "most_in": words.most, "worker": words.worker})
         };
         json!({"at_least_ms": self.least.nanos() as f64 / 1e6, "more": self.more,
-               "requests": self.sorted().iter().map(one).collect::<Vec<_>>()})
+               "requests": self.in_issue_order().iter().map(one).collect::<Vec<_>>()})
     }
 
     /// The list as a table.
-    pub fn text(&self, width: usize) -> String {
+    pub fn format_table(&self, width: usize) -> String {
         let least = self.least.nanos() as f64 / 1e6;
         if self.listed.is_empty() {
             return format!("\nNo request took {least} ms or longer.\n");
         }
-        let mut table = wide(HEADINGS.iter().map(|&heading| heading.to_owned()).collect());
-        figures_from(&mut table, 2);
-        for record in self.sorted() {
-            let words = words(record);
+        let mut table = table_with_headings(HEADINGS.iter().map(|&heading| heading.to_owned()).collect());
+        mark_figures_from(&mut table, 2);
+        for record in self.in_issue_order() {
+            let words = record_words(record);
             table.add_row([
                 format!("{:.6}", record.issued.nanos() as f64 / 1e9),
                 words.op.to_owned(),
                 (record.request.lba * SECTOR).to_string(),
                 (u64::from(record.request.sectors) * SECTOR).to_string(),
-                format!("{:.3}", record.response().nanos() as f64 / 1e6),
+                format!("{:.3}", record.response_time().nanos() as f64 / 1e6),
                 words.most.to_owned(),
                 words.worker.to_string(),
             ]);
@@ -83,17 +83,17 @@ impl SlowRequests {
 }
 
 /// The words of a record.
-struct Words {
+struct RecordWords {
     op: &'static str,
     most: &'static str,
     /// From 1, in the order of the job.
     worker: u16,
 }
 
-fn words(record: &Record) -> Words {
+fn record_words(record: &Record) -> RecordWords {
     let most = Part::ALL.into_iter().max_by_key(|part| record.completion.parts.get(*part));
-    Words {
-        op: RequestKind::of(record.request.op).name(),
+    RecordWords {
+        op: RequestKind::from_op(record.request.op).name(),
         most: most.map_or("", Part::name),
         worker: record.worker + 1,
     }

@@ -11,8 +11,10 @@ use seekwise_run::receipt::Receipt;
 
 use super::{histogram, trace};
 use crate::exit::CommandError;
-use crate::screen::{bar, wrapped};
-use crate::tables::{Table, choose, dispensable, figures_from, on_request, whole, wide};
+use crate::screen::{draw_bar, wrap_text};
+use crate::tables::{
+    Table, choose_columns, mark_dispensable, mark_figures_from, mark_on_request, table_with_headings, unbreakable,
+};
 
 /// Columns of every table of requests.
 const FIGURES: [&str; 11] = [
@@ -56,60 +58,60 @@ pub struct TextOptions<'a> {
 }
 
 /// Refuses columns that a run does not have.
-pub fn check(columns: &[String]) -> Result<(), CommandError> {
-    choose(&mut [&mut headed(&[""]), &mut headed(&PHASE)], columns)
+pub fn check_columns(columns: &[String]) -> Result<(), CommandError> {
+    choose_columns(&mut [&mut empty_table(&[""]), &mut empty_table(&PHASE)], columns)
 }
 
 /// The run as text; `made_on` is the target on which a session was recorded.
-pub fn text(
+pub fn format_run(
     record: &RunRecord,
     measured: &MeasuredRun,
     made_on: &str,
     wanted: &TextOptions<'_>,
 ) -> Result<String, CommandError> {
     let (width, of) = (wanted.width, &measured.figures);
-    let (mut kinds, mut phases) = (kinds(record), phases(record));
-    choose(&mut [&mut kinds, &mut phases], wanted.columns)?;
+    let (mut kinds, mut phases) = (kinds_table(record), phases_table(record));
+    choose_columns(&mut [&mut kinds, &mut phases], wanted.columns)?;
     let clock = if record.is_measured() { "by the wall clock" } else { "of virtual time" };
     let title = format!("{} on {}, {:.3} s {clock}", record.job, record.target, record.elapsed_s);
-    let mut text = format!("{}\n\n{}\n", wrapped(&title, width), kinds.draw(width));
+    let mut text = format!("{}\n\n{}\n", wrap_text(&title, width), kinds.draw(width));
     if !record.issuer.operations.is_empty() {
-        text.push_str(&format!("\nWhat the programs did:\n{}\n", operations(record).draw(width)));
+        text.push_str(&format!("\nWhat the programs did:\n{}\n", operations_table(record).draw(width)));
     }
     if !phases.is_empty() {
         text.push_str(&format!("\nBetween changes of settings, reads and writes:\n{}\n", phases.draw(width)));
     }
     if let Some(arrivals) = &record.arrivals {
-        text.push_str(&format!("\n{}\n", wrapped(&paced(arrivals, record), width)));
+        text.push_str(&format!("\n{}\n", wrap_text(&arrivals_text(arrivals, record), width)));
     }
-    text.push_str(&format!("\n{}", anatomy(record, width)));
+    text.push_str(&format!("\n{}", anatomy_text(record, width)));
     if wanted.plot {
-        text.push_str(&format!("\n{}", histogram::draw(&responses(measured), width)));
+        text.push_str(&format!("\n{}", histogram::draw_bars(&response_series(measured), width)));
     }
     if let Some(cpu) = &record.cpu {
         let said = format!(
             "Processor: {:.2} %; {:.1} requests/s and {:.3} MB/s for each percent, {:.0} requests a core-second",
             cpu.percent, cpu.iops_per_percent, cpu.mb_per_s_per_percent, cpu.ios_per_cpu_second
         );
-        text.push_str(&format!("\n{}\n", wrapped(&said, width)));
+        text.push_str(&format!("\n{}\n", wrap_text(&said, width)));
     }
     if let Some(real) = &record.real {
-        text.push_str(&format!("\n{}\n", wrapped(&on_a_real_file(real), width)));
+        text.push_str(&format!("\n{}\n", wrap_text(&real_file_text(real), width)));
         if let Some(bench) = &real.bench {
-            text.push_str(&format!("{}\n", wrapped(&format!("Stood on {}.", bench.words()), width)));
+            text.push_str(&format!("{}\n", wrap_text(&format!("Stood on {}.", bench.words()), width)));
         }
     }
     if let Some(percent) = record.issuer.memory_percent {
         text.push_str(&format!("\nOf the bytes read {percent:.1} % came from memory.\n"));
     }
     if let Some(ends) = record.issuer.recorded {
-        text.push_str(&format!("\n{}\n", wrapped(&beside_recording(ends, measured.first_off, made_on), width)));
+        text.push_str(&format!("\n{}\n", wrap_text(&recording_text(ends, measured.first_off, made_on), width)));
     }
     if let Some(certificate) = &record.issuer.trace {
-        text.push_str(&format!("\n{}", trace::certificate(certificate, width)));
+        text.push_str(&format!("\n{}", trace::format_certificate(certificate, width)));
     }
     if let Some(receipt) = &of.receipt {
-        text.push_str(&format!("\n{}\n", wrapped(&kept_up(receipt), width)));
+        text.push_str(&format!("\n{}\n", wrap_text(&lateness_text(receipt), width)));
     }
     // Where the program waits for something, the clock says nothing of its own cost.
     if let Some(RequestCost { wall_ns, processor_ns }) = record.cost.filter(|_| record.place == NullPlace::NAME) {
@@ -120,13 +122,13 @@ pub fn text(
         text.push_str(&format!("\n{} of {} requests failed.\n", of.failures, of.issued));
     }
     for trouble in &of.troubles {
-        text.push_str(&format!("{}\n", wrapped(&format!("Note: {trouble}."), width)));
+        text.push_str(&format!("{}\n", wrap_text(&format!("Note: {trouble}."), width)));
     }
     Ok(text)
 }
 
 /// Arrivals by a rate or a trace: rate asked for and reached, backlog, and the times since requests were due.
-fn paced(arrivals: &Arrivals, record: &RunRecord) -> String {
+fn arrivals_text(arrivals: &Arrivals, record: &RunRecord) -> String {
     let due = record.all.since_due_ms.map_or(String::new(), |due| {
         format!(
             " Time from due to done: mean {:.3} ms, p50 {:.3}, p99 {:.3}, max {:.3}. The table counts from the time of issue.",
@@ -140,7 +142,7 @@ fn paced(arrivals: &Arrivals, record: &RunRecord) -> String {
 }
 
 /// Figures of a real file: latencies as fio has them, and the use of processors.
-fn on_a_real_file(real: &RealRecord) -> String {
+fn real_file_text(real: &RealRecord) -> String {
     let [given, back, both] = [real.submission_ms, real.completion_ms, real.latency_ms].map(Option::unwrap_or_default);
     let micros = |ms: f64| format!("{:.1}", 1e3 * ms);
     format!(
@@ -161,7 +163,7 @@ fn on_a_real_file(real: &RealRecord) -> String {
 }
 
 /// The replay of a session, compared with its recording.
-fn beside_recording(ends: RecordedEnds, first: Option<(u64, Instant, Instant)>, made_on: &str) -> String {
+fn recording_text(ends: RecordedEnds, first: Option<(u64, Instant, Instant)>, made_on: &str) -> String {
     let RecordedEnds { requests, same } = ends;
     let said = format!("{same} of {requests} requests completed at the recorded nanosecond");
     match first {
@@ -175,7 +177,7 @@ fn beside_recording(ends: RecordedEnds, first: Option<(u64, Instant, Instant)>, 
 }
 
 /// How late answers left, and the cost of the round trip.
-fn kept_up(receipt: &Receipt) -> String {
+fn lateness_text(receipt: &Receipt) -> String {
     let micros = |span: Option<Span>| span.map_or("–".to_owned(), |span| format!("{:.0}", span.nanos() as f64 / 1e3));
     let late = |share| micros(receipt.lateness.quantile(share));
     let path = receipt.path.map_or(String::new(), |path| {
@@ -190,42 +192,42 @@ fn kept_up(receipt: &Receipt) -> String {
         receipt.late,
         receipt.lateness.count(),
         receipt.stalls.count,
-    ) + &receipt.losses().iter().map(|loss| format!(" {}", loss.sentence())).collect::<String>()
-        + &format!(" {}", receipt.pace().sentence())
+    ) + &receipt.transport_costs().iter().map(|loss| format!(" {}", loss.sentence())).collect::<String>()
+        + &format!(" {}", receipt.pace_verdict().sentence())
 }
 
 /// Reads, writes, flushes, reads and writes together, and the workers of each name.
-fn kinds(record: &RunRecord) -> Table {
-    let mut table = headed(&[""]);
+fn kinds_table(record: &RunRecord) -> Table {
+    let mut table = empty_table(&[""]);
     for (name, view) in
         [("reads", &record.read), ("writes", &record.write), ("all", &record.all), ("flushes", &record.flush)]
     {
         if view.ios > 0 {
-            table.add_row(std::iter::once(name.to_owned()).chain(figures(view)));
+            table.add_row(std::iter::once(name.to_owned()).chain(format_figures(view)));
         }
     }
     for group in &record.groups {
-        table.add_row(std::iter::once(group.name.clone()).chain(figures(&group.all)));
+        table.add_row(std::iter::once(group.name.clone()).chain(format_figures(&group.all)));
     }
     table
 }
 
 /// Reads and writes together between changes of settings.
-fn phases(record: &RunRecord) -> Table {
-    let mut table = headed(&PHASE);
+fn phases_table(record: &RunRecord) -> Table {
+    let mut table = empty_table(&PHASE);
     for phase in &record.phases {
         let changed = if phase.changed.is_empty() { "the beginning" } else { &phase.changed };
-        let head = [whole(&format!("{} s", phase.from_s)), changed.to_owned()];
-        table.add_row(head.into_iter().chain(figures(&phase.all)));
+        let head = [unbreakable(&format!("{} s", phase.from_s)), changed.to_owned()];
+        table.add_row(head.into_iter().chain(format_figures(&phase.all)));
     }
     table
 }
 
 /// Operations by program.
-fn operations(record: &RunRecord) -> Table {
-    let mut table = wide([""].iter().chain(&OPERATIONS).map(|&heading| heading.to_owned()).collect());
-    figures_from(&mut table, 1);
-    dispensable(&mut table, &DISPENSABLE);
+fn operations_table(record: &RunRecord) -> Table {
+    let mut table = table_with_headings([""].iter().chain(&OPERATIONS).map(|&heading| heading.to_owned()).collect());
+    mark_figures_from(&mut table, 1);
+    mark_dispensable(&mut table, &DISPENSABLE);
     for (name, OperationRecord { count, per_s, response_ms: r }) in &record.issuer.operations {
         let times = r.map(|r| [r.mean, r.p50, r.p90, r.p99, r.p99_9, r.max]);
         let times = times.map_or([(); 6].map(|()| "–".to_owned()), |times| times.map(|ms| format!("{ms:.3}")));
@@ -235,15 +237,15 @@ fn operations(record: &RunRecord) -> Table {
 }
 
 /// An empty table with these columns and those of the figures.
-fn headed(first: &[&str]) -> Table {
-    let mut table = wide(first.iter().chain(&FIGURES).map(|&heading| heading.to_owned()).collect());
-    figures_from(&mut table, first.len());
-    dispensable(&mut table, &DISPENSABLE);
-    on_request(&mut table, &ON_REQUEST);
+fn empty_table(first: &[&str]) -> Table {
+    let mut table = table_with_headings(first.iter().chain(&FIGURES).map(|&heading| heading.to_owned()).collect());
+    mark_figures_from(&mut table, first.len());
+    mark_dispensable(&mut table, &DISPENSABLE);
+    mark_on_request(&mut table, &ON_REQUEST);
     table
 }
 
-fn figures(view: &KindRecord) -> Vec<String> {
+fn format_figures(view: &KindRecord) -> Vec<String> {
     let times = view.response_ms.map(|r| {
         let [mean, p50, p90, p99, p99_9, p99_99, max] =
             [r.mean, r.p50, r.p90, r.p99, r.p99_9, r.p99_99, r.max].map(Some);
@@ -257,7 +259,7 @@ fn figures(view: &KindRecord) -> Vec<String> {
 }
 
 /// The parts of the mean response, with bars.
-fn anatomy(record: &RunRecord, width: usize) -> String {
+fn anatomy_text(record: &RunRecord, width: usize) -> String {
     let mut text = "Where the time of the mean request went:\n".to_owned();
     let total = record.anatomy_ms.total();
     for part in Part::ALL {
@@ -265,17 +267,17 @@ fn anatomy(record: &RunRecord, width: usize) -> String {
         if ms > 0.0 && total > 0.0 {
             let line = format!("  {:10} {ms:9.3} ms {:5.1} %  ", part.name(), 100.0 * ms / total);
             let room = width.saturating_sub(line.chars().count()).min(BAR);
-            text.push_str(&format!("{}\n", (line + &bar(ms / total, room)).trim_end()));
+            text.push_str(&format!("{}\n", (line + &draw_bar(ms / total, room)).trim_end()));
         }
     }
     text
 }
 
 /// Response times of each kind of requests that there were.
-fn responses(measured: &MeasuredRun) -> Vec<histogram::HistogramSeries> {
+fn response_series(measured: &MeasuredRun) -> Vec<histogram::HistogramSeries> {
     let kinds = [("reads", RequestKind::Read), ("writes", RequestKind::Write), ("flushes", RequestKind::Flush)];
     let counted = kinds.map(|(name, kind)| {
-        let summary = measured.run.kind(kind);
+        let summary = measured.run.kind_summary(kind);
         let buckets = summary.tally.responses().buckets().map(|(edge, count)| (edge.nanos(), count)).collect();
         histogram::HistogramSeries { name, buckets }
     });

@@ -2,21 +2,21 @@
 
 use seekwise_lab::run::certificate::{Certificate, TimingErrors};
 
-use crate::screen::wrapped;
+use crate::screen::wrap_text;
 
 /// A paragraph each for what the trace holds, how it was read and played, what was put right, and where it went.
-pub fn certificate(certificate: &Certificate, width: usize) -> String {
+pub fn format_certificate(certificate: &Certificate, width: usize) -> String {
     let Certificate { taken, .. } = certificate;
-    let mut said = vec![holds(certificate)];
+    let mut said = vec![contents_sentence(certificate)];
     said.push(format!("Read as: {}.", taken.join("; ")));
-    said.push(played(certificate));
-    said.extend(left(certificate));
-    said.extend(mapped(certificate));
-    let lines = said.iter().map(|text| format!("{}\n", wrapped(&format!("  {text}"), width)));
+    said.push(playback_sentence(certificate));
+    said.extend(repairs_sentence(certificate));
+    said.extend(mapping_sentence(certificate));
+    let lines = said.iter().map(|text| format!("{}\n", wrap_text(&format!("  {text}"), width)));
     format!("The trace:\n{}", lines.collect::<String>())
 }
 
-fn holds(it: &Certificate) -> String {
+fn contents_sentence(it: &Certificate) -> String {
     let rate = it.recorded_per_s.map_or("at one instant".to_owned(), |rate| format!("{rate:.1} a second"));
     let others = match (it.flushes, it.trims) {
         (0, 0) => String::new(),
@@ -34,7 +34,7 @@ fn holds(it: &Certificate) -> String {
     )
 }
 
-fn played(it: &Certificate) -> String {
+fn playback_sentence(it: &Certificate) -> String {
     let speed = match it.speed {
         Some(speed) if speed != 1.0 => format!(" at {speed} times its speed"),
         _ => String::new(),
@@ -60,7 +60,7 @@ fn played(it: &Certificate) -> String {
 }
 
 /// Records that were put right or left out.
-fn left(it: &Certificate) -> Option<String> {
+fn repairs_sentence(it: &Certificate) -> Option<String> {
     let counts = [
         (it.reordered, "were out of order and were sorted"),
         (it.rounded, "were not aligned to sectors and were extended to whole ones"),
@@ -72,7 +72,7 @@ fn left(it: &Certificate) -> Option<String> {
     (!said.is_empty()).then(|| format!("{}.", said.join("; ")))
 }
 
-fn mapped(it: &Certificate) -> Option<String> {
+fn mapping_sentence(it: &Certificate) -> Option<String> {
     let Certificate { map, moved, clipped, extent, .. } = it;
     (map != "refuse").then(|| {
         let gb = *extent as f64 / 1e9;

@@ -2,52 +2,52 @@
 
 use seekwise::study::review::{ReviewResult, part_summary};
 
-use super::text::{claimed, claims_of, headlines, headlines_of};
-use super::{ClaimStatus, StudyOutput, held_line};
-use crate::cmd::{print, print_json};
+use super::text::{add_claims, add_headlines, empty_claims_table, empty_headlines_table};
+use super::{ClaimStatus, StudyOutput, claims_line};
+use crate::cmd::{print_json, print_text};
 use crate::exit::{CommandAnswer, CommandError, CommandResult};
-use crate::output::say;
+use crate::output::print_to_stderr;
 use crate::screen;
 use crate::tables;
 
 /// Refuses columns that the result of a review does not have.
-pub fn check(columns: &[String]) -> Result<(), CommandError> {
-    tables::choose(&mut [&mut headlines(), &mut claimed()], columns)
+pub fn check_columns(columns: &[String]) -> Result<(), CommandError> {
+    tables::choose_columns(&mut [&mut empty_headlines_table(), &mut empty_claims_table()], columns)
 }
 
 /// Prints the result.
-pub fn finish(reviewed: &ReviewResult, said: StudyOutput<'_>) -> CommandResult {
-    let (mut of_parts, mut of_claims) = (headlines(), claimed());
+pub fn print_result(reviewed: &ReviewResult, said: StudyOutput<'_>) -> CommandResult {
+    let (mut of_parts, mut of_claims) = (empty_headlines_table(), empty_claims_table());
     let mut held: Vec<(String, Option<bool>)> = Vec::new();
     let (mut refused, mut summaries) = (false, Vec::new());
     for kept in reviewed.parts() {
         let (part, studied) = kept?;
         refused |= studied.is_refused();
         let evidence = studied.evidence();
-        held.extend(evidence.claims().iter().map(|judged| (judged.claim.id.clone(), judged.reproduced())));
+        held.extend(evidence.judge_claims().iter().map(|judged| (judged.claim.id.clone(), judged.is_reproduced())));
         if said.json {
             summaries.push(part_summary(part, &studied));
             continue;
         }
         let heading = part.title.clone().unwrap_or_else(|| studied.study.title.clone());
-        headlines_of(&mut of_parts, &heading, &evidence);
-        claims_of(&mut of_claims, part.folder(), &evidence);
+        add_headlines(&mut of_parts, &heading, &evidence);
+        add_claims(&mut of_claims, part.folder(), &evidence);
     }
-    let claims: Vec<ClaimStatus<'_>> = held.iter().map(|(id, holds)| ClaimStatus::of(id, *holds)).collect();
-    let line = held_line(&claims);
+    let claims: Vec<ClaimStatus<'_>> = held.iter().map(|(id, holds)| ClaimStatus::new(id, *holds)).collect();
+    let line = claims_line(&claims);
     if said.json {
         print_json(&reviewed.summary(summaries))?;
-        line.iter().for_each(say);
+        line.iter().for_each(print_to_stderr);
     } else {
         let mut tables = [of_parts, of_claims];
-        tables::choose(&mut tables.each_mut(), said.columns)?;
-        let width = screen::width();
-        print(&screen::wrapped(&reviewed.review.question, width))?;
+        tables::choose_columns(&mut tables.each_mut(), said.columns)?;
+        let width = screen::output_width();
+        print_text(&screen::wrap_text(&reviewed.review.question, width))?;
         for table in tables.iter().filter(|table| !table.is_empty()) {
-            print(&format!("\n{}", table.draw(width)))?;
+            print_text(&format!("\n{}", table.draw(width)))?;
         }
-        print(&format!("\nReport: {}", reviewed.page.display()))?;
-        line.iter().try_for_each(|line| print(line))?;
+        print_text(&format!("\nReport: {}", reviewed.page.display()))?;
+        line.iter().try_for_each(|line| print_text(line))?;
     }
     let fails = said.strict && held.iter().any(|(_, holds)| *holds == Some(false));
     Ok(if fails || refused { CommandAnswer::No } else { CommandAnswer::Done })

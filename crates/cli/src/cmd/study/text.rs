@@ -7,11 +7,13 @@ use seekwise_lab::compose;
 use seekwise_lab::finding::{ClaimJudgement, Evidence, Finding, OverallComparison, SecondaryFigure};
 use seekwise_lab::outcome::{DifferenceWords, Outcome, ratio_text};
 use seekwise_lab::rounds::SamplingAccount;
-use seekwise_lab::run::{CpuRecord, Response, by_group, pooled};
+use seekwise_lab::run::{CpuRecord, Response, merge_groups, pool_responses};
 
 use crate::exit::CommandError;
-use crate::screen::{self, wrapped};
-use crate::tables::{self, Table, choose, dispensable, figures, figures_from, table, whole};
+use crate::screen::{self, wrap_text};
+use crate::tables::{
+    self, Table, choose_columns, mark_dispensable, mark_figures, mark_figures_from, new_table, unbreakable,
+};
 use seekwise::shell::quoted;
 
 /// Columns of a cell, after the levels of its factors.
@@ -40,13 +42,18 @@ const DISPENSABLE: [&str; 11] = [
 const CLAIM: [&str; 4] = ["claim", "class", "reproduced", "figures"];
 
 /// Refuses columns that the result of a study does not have.
-pub fn check(study: &Study, columns: &[String]) -> Result<(), CommandError> {
-    let mut all = [comparison(), by_factor(study, &CELL, 0), by_factor(study, &GROUP, 1), table(CLAIM)];
-    choose(&mut all.each_mut(), columns)
+pub fn check_columns(study: &Study, columns: &[String]) -> Result<(), CommandError> {
+    let mut all = [
+        empty_comparisons_table(),
+        empty_factor_table(study, &CELL, 0),
+        empty_factor_table(study, &GROUP, 1),
+        new_table(CLAIM),
+    ];
+    choose_columns(&mut all.each_mut(), columns)
 }
 
 /// Options of the text.
-pub struct Listing<'a> {
+pub struct ListingOptions<'a> {
     /// Columns to show; empty for all that fit.
     pub columns: &'a [String],
     /// List everything, however long; else headlines, extremes, and tables that fit a screen.
@@ -59,12 +66,12 @@ pub struct Listing<'a> {
 const SCREEN: usize = 24;
 
 /// The result, on the reader's screen.
-pub fn text(evidence: &Evidence<'_>, listing: &Listing<'_>) -> Result<String, CommandError> {
-    let width = screen::width();
+pub fn format_result(evidence: &Evidence<'_>, listing: &ListingOptions<'_>) -> Result<String, CommandError> {
+    let width = screen::output_width();
     let study = evidence.study;
-    let mut all = [comparisons(evidence), cells(evidence), groups(evidence), claims(evidence)];
-    choose(&mut all.each_mut(), listing.columns)?;
-    let mut text = wrapped(&study.question, width);
+    let mut all = [comparisons_table(evidence), cells_table(evidence), groups_table(evidence), claims_table(evidence)];
+    choose_columns(&mut all.each_mut(), listing.columns)?;
+    let mut text = wrap_text(&study.question, width);
     let mut add = |part: &str| text.push_str(&format!("\n\n{part}"));
     let (findings, overall) = evidence.findings();
     let leads = |summary: &OverallComparison| study.compare[summary.compare].headline;
@@ -74,14 +81,14 @@ pub fn text(evidence: &Evidence<'_>, listing: &Listing<'_>) -> Result<String, Co
             let compare = &study.compare[summary.compare];
             let price = summary.price.as_ref().and_then(|price| price.text(&compare.factor, &compare.from));
             let price = price.map_or(String::new(), |price| format!("; {price}"));
-            let line = format!("{}{price}.", compose::headline(compare, summary));
+            let line = format!("{}{price}.", compose::comparison_headline(compare, summary));
             let of: Vec<&Finding> = findings.iter().filter(|finding| finding.compare == summary.compare).collect();
-            let extremes = compose::extremes(compare.metric(), &of);
-            let extremes = extremes.map_or(String::new(), |line| format!("\n{}", wrapped(&line, width)));
+            let extremes = compose::extreme_cells(compare.metric(), &of);
+            let extremes = extremes.map_or(String::new(), |line| format!("\n{}", wrap_text(&line, width)));
             let beside = if let [one] = of[..] { &one.beside } else { &summary.beside };
-            let but = |it: &SecondaryFigure| format!("\n{}", wrapped(&format!("But: {}", it.text()), width));
+            let but = |it: &SecondaryFigure| format!("\n{}", wrap_text(&format!("But: {}", it.text()), width));
             let buts: String = beside.iter().map(but).collect();
-            add(&format!("{}{extremes}{buts}", wrapped(&line, width)));
+            add(&format!("{}{extremes}{buts}", wrap_text(&line, width)));
         }
     }
     let refused = overall.iter().filter_map(|overall| Some((overall.compare, overall.refused.as_ref()?)));
@@ -97,30 +104,30 @@ pub fn text(evidence: &Evidence<'_>, listing: &Listing<'_>) -> Result<String, Co
             }
         }
         // Below the comparisons, or where they would be.
-        refused.drain(..).for_each(|line| add(&wrapped(&line, width)));
+        refused.drain(..).for_each(|line| add(&wrap_text(&line, width)));
     }
-    if let Some(account) = SamplingAccount::of(evidence) {
-        add(&wrapped(&account.text(), width));
+    if let Some(account) = SamplingAccount::from_evidence(evidence) {
+        add(&wrap_text(&account.to_sentences(), width));
     }
     if !left.is_empty() {
         let folder = listing.folder.display().to_string();
         let line = format!("All {}: on the page, and by seekwise report {}", left.join(", "), quoted(&folder));
-        add(&wrapped(&line, width));
+        add(&wrap_text(&line, width));
     }
     Ok(text)
 }
 
-fn comparisons(evidence: &Evidence<'_>) -> Table {
+fn comparisons_table(evidence: &Evidence<'_>) -> Table {
     let (findings, overall) = evidence.findings();
-    let mut table = comparison();
+    let mut table = empty_comparisons_table();
     for summary in overall {
-        table.add_row(compared(evidence, findings, summary));
+        table.add_row(comparison_row(evidence, findings, summary));
     }
     table
 }
 
 /// The row of a comparison over all its cells.
-fn compared(evidence: &Evidence<'_>, findings: &[Finding], summary: &OverallComparison) -> [String; 5] {
+fn comparison_row(evidence: &Evidence<'_>, findings: &[Finding], summary: &OverallComparison) -> [String; 5] {
     let name = &evidence.study.compare[summary.compare].name;
     let ratios = findings.iter().filter(|f| f.compare == summary.compare).filter_map(|f| f.judgement);
     let ratios: Vec<f64> = ratios.map(|judgement| judgement.ratio.estimate).collect();
@@ -131,14 +138,14 @@ fn compared(evidence: &Evidence<'_>, findings: &[Finding], summary: &OverallComp
     let (ratio, verdict) = match &summary.judgement {
         _ if summary.refused.is_some() => ("–".to_owned(), "refused".to_owned()),
         Some(judgement) => {
-            let words = DifferenceWords::of(evidence.study.compare[summary.compare].metric());
+            let words = DifferenceWords::for_metric(evidence.study.compare[summary.compare].metric());
             let verdict = match summary.outcome(findings) {
                 Outcome::Mixed => {
-                    format!("{}, in the mean {}", Outcome::Mixed.name(), words.verdict(judgement.verdict))
+                    format!("{}, in the mean {}", Outcome::Mixed.name(), words.verdict_words(judgement.verdict))
                 }
-                _ => words.verdict(judgement.verdict),
+                _ => words.verdict_words(judgement.verdict),
             };
-            (whole(&ratio_text(judgement)), verdict)
+            (unbreakable(&ratio_text(judgement)), verdict)
         }
         None => ("–".to_owned(), "not enough data".to_owned()),
     };
@@ -146,46 +153,46 @@ fn compared(evidence: &Evidence<'_>, findings: &[Finding], summary: &OverallComp
 }
 
 /// An empty table of the comparisons that lead the parts of a review.
-pub fn headlines() -> Table {
-    let mut table = table(["part", "comparison", "over all cells", "verdict", "least", "most"]);
-    figures(&mut table, &["least", "most"]);
+pub fn empty_headlines_table() -> Table {
+    let mut table = new_table(["part", "comparison", "over all cells", "verdict", "least", "most"]);
+    mark_figures(&mut table, &["least", "most"]);
     table
 }
 
 /// Adds the comparisons that lead a part.
-pub fn headlines_of(table: &mut Table, part: &str, evidence: &Evidence<'_>) {
+pub fn add_headlines(table: &mut Table, part: &str, evidence: &Evidence<'_>) {
     let (findings, overall) = evidence.findings();
     for summary in overall.iter().filter(|summary| evidence.study.compare[summary.compare].headline) {
-        table.add_row([part.to_owned()].into_iter().chain(compared(evidence, findings, summary)));
+        table.add_row([part.to_owned()].into_iter().chain(comparison_row(evidence, findings, summary)));
     }
 }
 
 /// An empty table of the claims of a review.
-pub fn claimed() -> Table {
-    let mut table = table(["claim", "class", "part", "reproduced", "finding"]);
-    tables::unbroken(&mut table, &["part"]);
+pub fn empty_claims_table() -> Table {
+    let mut table = new_table(["claim", "class", "part", "reproduced", "finding"]);
+    tables::mark_unbroken(&mut table, &["part"]);
     table
 }
 
 /// Adds the claims of a part.
-pub fn claims_of(table: &mut Table, part: &str, evidence: &Evidence<'_>) {
-    for judged in &evidence.claims() {
+pub fn add_claims(table: &mut Table, part: &str, evidence: &Evidence<'_>) {
+    for judged in &evidence.judge_claims() {
         let (claim, class) = (judged.claim, judged.claim.class.letter());
-        table.add_row([claim.id.as_str(), class, part, &reproduced(judged), &claim.finding]);
+        table.add_row([claim.id.as_str(), class, part, &reproduced_word(judged), &claim.finding]);
     }
 }
 
-fn comparison() -> Table {
-    let mut table = table(["comparison", "over all cells", "verdict", "least", "most"]);
-    figures(&mut table, &["least", "most"]);
+fn empty_comparisons_table() -> Table {
+    let mut table = new_table(["comparison", "over all cells", "verdict", "least", "most"]);
+    mark_figures(&mut table, &["least", "most"]);
     table
 }
 
 /// Figures of the workers of each name, if a job has several: with the tail, which differs most between them.
-fn groups(evidence: &Evidence<'_>) -> Table {
-    let mut table = by_factor(evidence.study, &GROUP, 1);
+fn groups_table(evidence: &Evidence<'_>) -> Table {
+    let mut table = empty_factor_table(evidence.study, &GROUP, 1);
     for (index, cell) in evidence.made.cells.iter().enumerate() {
-        for group in by_group(evidence.runs(index)) {
+        for group in merge_groups(evidence.cell_runs(index)) {
             let times = group.all.response_ms.map(|r| [r.mean, r.p50, r.p99, r.p99_9, r.p99_99, r.max]);
             let mut row = cell.cell.levels.clone();
             row.extend([group.name, group.all.ios.to_string(), format!("{:.1}", group.all.iops)]);
@@ -198,35 +205,36 @@ fn groups(evidence: &Evidence<'_>) -> Table {
 }
 
 /// An empty table of the factors and these columns; the first `names` are no figures.
-fn by_factor(study: &Study, headings: &[&str], names: usize) -> Table {
+fn empty_factor_table(study: &Study, headings: &[&str], names: usize) -> Table {
     let factors = study.factor.iter().map(|factor| factor.name.clone());
-    let mut table = tables::wide(factors.chain(headings.iter().map(|&heading| heading.to_owned())).collect());
-    figures_from(&mut table, study.factor.len() + names);
-    dispensable(&mut table, &DISPENSABLE);
+    let mut table =
+        tables::table_with_headings(factors.chain(headings.iter().map(|&heading| heading.to_owned())).collect());
+    mark_figures_from(&mut table, study.factor.len() + names);
+    mark_dispensable(&mut table, &DISPENSABLE);
     table
 }
 
-fn cells(evidence: &Evidence<'_>) -> Table {
-    let mut table = by_factor(evidence.study, &CELL, 0);
+fn cells_table(evidence: &Evidence<'_>) -> Table {
+    let mut table = empty_factor_table(evidence.study, &CELL, 0);
     for (index, cell) in evidence.made.cells.iter().enumerate() {
-        let runs = evidence.runs(index);
+        let runs = evidence.cell_runs(index);
         if runs.is_empty() {
             continue;
         }
-        let iops = evidence.mean(index, |run| run.all.iops);
+        let iops = evidence.cell_mean(index, |run| run.all.iops);
         let half = (iops.high - iops.low) / 2.0;
-        let bytes = evidence.mean(index, |run| run.all.bytes_per_s).estimate / 1e6;
-        let mean = evidence.mean(index, |run| run.all.mean_ms()).estimate;
-        let p99 = Response::of(&pooled(runs)).map_or(0.0, |response| response.p99);
+        let bytes = evidence.cell_mean(index, |run| run.all.bytes_per_s).estimate / 1e6;
+        let mean = evidence.cell_mean(index, |run| run.all.mean_ms()).estimate;
+        let p99 = Response::from_histogram(&pool_responses(runs)).map_or(0.0, |response| response.p99);
         let mut row = cell.cell.levels.clone();
         row.push(match runs.len() {
             1 => format!("{:.1}", iops.estimate),
-            _ => whole(&format!("{:.1} ± {half:.1}", iops.estimate)),
+            _ => unbreakable(&format!("{:.1} ± {half:.1}", iops.estimate)),
         });
         row.extend([bytes, mean, p99].map(|figure| format!("{figure:.2}")));
         if runs.iter().all(|run| run.cpu.is_some()) {
             let mean = |value: fn(&CpuRecord) -> f64, digits: usize| {
-                let mean = evidence.mean(index, |run| run.cpu.as_ref().map_or(0.0, value)).estimate;
+                let mean = evidence.cell_mean(index, |run| run.cpu.as_ref().map_or(0.0, value)).estimate;
                 format!("{mean:.digits$}")
             };
             row.push(mean(|cpu| cpu.percent, 2));
@@ -238,18 +246,18 @@ fn cells(evidence: &Evidence<'_>) -> Table {
     table
 }
 
-fn claims(evidence: &Evidence<'_>) -> Table {
-    let mut table = table(CLAIM);
-    for claim in &evidence.claims() {
+fn claims_table(evidence: &Evidence<'_>) -> Table {
+    let mut table = new_table(CLAIM);
+    for claim in &evidence.judge_claims() {
         let class = claim.claim.class.letter().to_owned();
-        table.add_row([claim.claim.id.clone(), class, reproduced(claim), claim.figures().join("\n")]);
+        table.add_row([claim.claim.id.clone(), class, reproduced_word(claim), claim.figure_lines().join("\n")]);
     }
     table
 }
 
 /// Whether a claim is reproduced, in a few words.
-fn reproduced(judged: &ClaimJudgement<'_>) -> String {
-    match (judged.reproduced(), judged.pending()) {
+fn reproduced_word(judged: &ClaimJudgement<'_>) -> String {
+    match (judged.is_reproduced(), judged.pending_condition()) {
         (Some(true), _) => "yes".to_owned(),
         (Some(false), _) => "NO".to_owned(),
         (None, Some(pending)) => pending,

@@ -32,9 +32,9 @@ fn blocks(text: &str) -> Result<Vec<ParameterBlock>, Diagnostic> {
 /// The geometry of a layout's text, by way of the profile.
 fn geometry(text: &str) -> Result<Geometry, Errors> {
     let blocks = blocks(text).map_err(|error| vec![error])?;
-    let model = ParameterFields::of(&blocks[0], super::super::MODEL);
+    let model = ParameterFields::new(&blocks[0], super::super::MODEL);
     let mut out = ProfileWriter::new("d", "D", "d.model");
-    layout(&model, &mut out)?;
+    write_geometry(&model, &mut out)?;
     let mechanics = &SMALL[SMALL.find("[mechanics]").expect("a section")..];
     let toml = format!("{}\n{mechanics}", out.finish().0);
     let drive = profile::parse("d", &toml).unwrap_or_else(|errors| panic!("{errors:?}\n{toml}"));
@@ -261,7 +261,7 @@ fn a_bad_layout_is_told_where() {
 fn drawn_with_warnings(text: &str) -> (String, Vec<String>) {
     let blocks = blocks(text).expect("blocks");
     let mut out = ProfileWriter::new("d", "D", "d.model");
-    layout(&ParameterFields::of(&blocks[0], super::super::MODEL), &mut out).expect("a layout");
+    write_geometry(&ParameterFields::new(&blocks[0], super::super::MODEL), &mut out).expect("a layout");
     (drawn(&geometry(text).expect("a layout")), out.finish().2.iter().map(ToString::to_string).collect())
 }
 

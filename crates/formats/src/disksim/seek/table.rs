@@ -5,8 +5,8 @@
 //! Like the reference program, it skips lines that are not seeks. Distances are sorted; of a repeated distance,
 //! the first is used.
 
-use crate::disksim::fields::wrong;
-use crate::disksim::syntax::{Errors, ParameterValue, SourcePosition, short};
+use crate::disksim::fields::invalid_value;
+use crate::disksim::syntax::{Errors, ParameterValue, SourcePosition, shorten};
 use crate::disksim::write::ProfileWriter;
 
 /// Longer than any seek, in milliseconds.
@@ -31,82 +31,83 @@ pub(super) fn read(file: &str, table: &str, text: &mut ProfileWriter) -> Result<
         if line.is_empty() {
             continue;
         }
-        if let Some(count) = announced(line) {
+        if let Some(count) = stated_count(line) {
             let there = table.lines().skip(index + 1).filter(|line| is_seek(line)).count();
             if count != there {
                 let message = format!("the table has {there} distances, not {count} as stated");
-                text.warn(at(index + 1).says(message).key("Seek distances measured"));
+                text.warn(at(index + 1).diagnostic(message).with_key("Seek distances measured"));
             }
         } else if is_seek(line) {
-            rows.push(row(&at(index + 1), line)?);
+            rows.push(read_row(&at(index + 1), line)?);
         } else {
             strange.push((index + 1, line));
         }
     }
     if let Some(&(line, words)) = strange.first() {
-        let message = format!("`{}` is not a seek; skipped {} such lines", short(words), strange.len());
-        text.warn(at(line).says(message).expected("distance, time; optionally deviation and write time"));
+        let message = format!("`{}` is not a seek; skipped {} such lines", shorten(words), strange.len());
+        text.warn(at(line).diagnostic(message).with_expected("distance, time; optionally deviation and write time"));
     }
     rows.retain(|row| row.distance > 0);
     if rows.is_empty() {
-        return Err(vec![at(0).says("the table has no distances").expected("lines of distance, time")]);
+        return Err(vec![at(0).diagnostic("the table has no distances").with_expected("lines of distance, time")]);
     }
-    in_order(&at(0), &mut rows, text);
+    sort_rows(&at(0), &mut rows, text);
     Ok(rows)
 }
 
 /// The number in `Seek distances measured: 138`.
-fn announced(line: &str) -> Option<usize> {
+fn stated_count(line: &str) -> Option<usize> {
     line.split_once(':').and_then(|(_, count)| count.trim().parse().ok())
 }
 
-fn words(line: &str) -> impl Iterator<Item = &str> {
+fn split_words(line: &str) -> impl Iterator<Item = &str> {
     let line = line.split('#').next().unwrap_or("");
     line.split([',', ' ', '\t', '\r']).filter(|word| !word.is_empty())
 }
 
 /// True if a line holds two to four numbers.
 fn is_seek(line: &str) -> bool {
-    let all = words(line).all(|word| word.parse::<f64>().is_ok());
-    all && (2..=4).contains(&words(line).count())
+    let all = split_words(line).all(|word| word.parse::<f64>().is_ok());
+    all && (2..=4).contains(&split_words(line).count())
 }
 
-fn row(at: &SourcePosition, line: &str) -> Result<SeekRow, Errors> {
+fn read_row(at: &SourcePosition, line: &str) -> Result<SeekRow, Errors> {
     let ms = |word: &str| {
         let value = word.parse::<f64>().ok().filter(|ms| (0.0..=LONGEST).contains(ms));
         let shown = ParameterValue::Word(word.to_owned());
-        value.ok_or_else(|| vec![wrong(at, "seek time", &shown, &format!("milliseconds from 0 to {LONGEST}"))])
+        value.ok_or_else(|| vec![invalid_value(at, "seek time", &shown, &format!("milliseconds from 0 to {LONGEST}"))])
     };
-    let words: Vec<&str> = words(line).collect();
+    let words: Vec<&str> = split_words(line).collect();
     let shown = ParameterValue::Word(words[0].to_owned());
-    let distance = words[0].parse::<u32>().map_err(|_| vec![wrong(at, "distance", &shown, "cylinders, from 1")])?;
+    let distance =
+        words[0].parse::<u32>().map_err(|_| vec![invalid_value(at, "distance", &shown, "cylinders, from 1")])?;
     Ok(SeekRow { distance, read: ms(words[1])?, write: words.get(3).map(|write| ms(write)).transpose()? })
 }
 
 /// Sorts by distance and drops repeated distances.
-fn in_order(at: &SourcePosition, rows: &mut Vec<SeekRow>, text: &mut ProfileWriter) {
+fn sort_rows(at: &SourcePosition, rows: &mut Vec<SeekRow>, text: &mut ProfileWriter) {
     if let Some(pair) = rows.windows(2).find(|pair| pair[1].distance < pair[0].distance) {
         let message = format!("{} follows {}; sorted by distance", pair[1].distance, pair[0].distance);
-        text.warn(at.says(message).key("distance"));
+        text.warn(at.diagnostic(message).with_key("distance"));
     }
     rows.sort_by_key(|row| row.distance);
     let all = rows.len();
     rows.dedup_by_key(|row| row.distance);
     if rows.len() < all {
         let message = format!("{} distances are repeated; the first of each is used", all - rows.len());
-        text.warn(at.says(message).key("distance"));
+        text.warn(at.diagnostic(message).with_key("distance"));
     }
 }
 
 /// Adds points that a table lacks: distance 1, and the longest seek if it lies more than a tenth beyond the last distance or
 /// the last two points fall. Both are extrapolated linearly, from the first two points or the last third; the first is never
 /// above its neighbour, the last never below.
-pub(super) fn ends(points: &mut Vec<(u32, f64)>, cylinders: u32) -> Vec<((u32, f64), &'static str)> {
+pub(super) fn extend_ends(points: &mut Vec<(u32, f64)>, cylinders: u32) -> Vec<((u32, f64), &'static str)> {
     let mut added = Vec::new();
     let (Some(&first), Some(&last)) = (points.first(), points.last()) else { return added };
     if first.0 > 1 {
         let rise = points.get(1).map_or(0.0, |second| slope(first, *second).max(0.0));
-        let ms = round((first.1 - rise * f64::from(first.0 - 1)).max(first.1 / 2.0));
+        let ms = round_to_nanos((first.1 - rise * f64::from(first.0 - 1)).max(first.1 / 2.0));
         points.insert(0, (1, ms));
         added.push(((1, ms), "the table starts later"));
     }
@@ -115,7 +116,7 @@ pub(super) fn ends(points: &mut Vec<(u32, f64)>, cylinders: u32) -> Vec<((u32, f
     let lacking = longest.saturating_sub(last.0);
     if lacking > last.0 / 10 || (lacking > 0 && falls) {
         let third = points.iter().rfind(|point| point.0 <= last.0 - last.0 / 3).copied().unwrap_or(last);
-        let ms = round((last.1 + slope(third, last).max(0.0) * f64::from(lacking)).min(LONGEST));
+        let ms = round_to_nanos((last.1 + slope(third, last).max(0.0) * f64::from(lacking)).min(LONGEST));
         points.push((longest, ms));
         added.push(((longest, ms), "the table ends earlier"));
     }
@@ -128,6 +129,6 @@ fn slope(from: (u32, f64), to: (u32, f64)) -> f64 {
 }
 
 /// Rounds milliseconds to whole nanoseconds.
-pub(super) fn round(ms: f64) -> f64 {
+pub(super) fn round_to_nanos(ms: f64) -> f64 {
     (ms * 1e6).round() / 1e6
 }

@@ -4,7 +4,7 @@
 //! `Response (us)`). Columns with other names than the standard ones give a warning that says how they are read. A time without
 //! a unit in its name is refused, since the unit cannot be guessed.
 
-use super::row::{LATEST_MS, LONGEST_MS, Place, Raw, UNITS};
+use super::row::{LATEST_MS, LONGEST_MS, LinePosition, RawRow, UNITS};
 use crate::diagnostic::Diagnostic;
 
 /// A column for information only: how the drive served the request.
@@ -13,17 +13,21 @@ const NOTED: &str = "cache_tag";
 const HEADER: &str = "a header with lba, sectors, op, measured_response_ms, think_ms or arrival_ms";
 
 /// The kind of a column, its standard name, and other names, for times without the unit.
-const KINDS: [(Kind, &str, &[&str]); 6] = [
-    (Kind::Lba, "lba", &["lbn", "blkno", "block_number", "start_sector", "first_block", "offset_bytes"]),
-    (Kind::Sectors, "sectors", &["blocks", "size_sectors", "length_sectors", "bytes", "size_bytes", "length_bytes"]),
-    (Kind::Op, "op", &["rw", "operation", "direction", "type"]),
-    (Kind::Measured, "measured_response_ms", &["measured_response", "response", "response_time", "latency"]),
-    (Kind::Think, "think_ms", &["think", "think_time"]),
-    (Kind::Arrival, "arrival_ms", &["arrival", "arrival_time", "issue", "issue_time", "timestamp", "time"]),
+const KINDS: [(ColumnKind, &str, &[&str]); 6] = [
+    (ColumnKind::Lba, "lba", &["lbn", "blkno", "block_number", "start_sector", "first_block", "offset_bytes"]),
+    (
+        ColumnKind::Sectors,
+        "sectors",
+        &["blocks", "size_sectors", "length_sectors", "bytes", "size_bytes", "length_bytes"],
+    ),
+    (ColumnKind::Op, "op", &["rw", "operation", "direction", "type"]),
+    (ColumnKind::Measured, "measured_response_ms", &["measured_response", "response", "response_time", "latency"]),
+    (ColumnKind::Think, "think_ms", &["think", "think_time"]),
+    (ColumnKind::Arrival, "arrival_ms", &["arrival", "arrival_time", "issue", "issue_time", "timestamp", "time"]),
 ];
 
 #[derive(Clone, Copy, PartialEq)]
-enum Kind {
+enum ColumnKind {
     Lba,
     Sectors,
     Op,
@@ -34,32 +38,32 @@ enum Kind {
 
 /// The position of a column, and its unit in milliseconds or bytes.
 #[derive(Clone, Copy)]
-struct Column {
-    kind: Kind,
+struct TraceColumn {
+    kind: ColumnKind,
     place: usize,
     unit: f64,
     own: bool,
 }
 
 /// The columns of a trace.
-pub(super) struct TraceColumns(Vec<Column>);
+pub(super) struct TraceColumns(Vec<TraceColumn>);
 
 /// A name in lower case, with underscores between its words.
-fn plain(name: &str) -> String {
+fn normalise_name(name: &str) -> String {
     let words = name.split(|c: char| !c.is_alphanumeric() && c != '\u{b5}').filter(|word| !word.is_empty());
     words.map(|word| word.to_lowercase().replace(['\u{b5}', '\u{3bc}'], "u")).collect::<Vec<_>>().join("_")
 }
 
 /// The column that a name means; a time without a unit means none.
-fn meaning(name: &str, place: usize) -> Option<Column> {
-    let name = plain(name);
+fn find_column(name: &str, place: usize) -> Option<TraceColumn> {
+    let name = normalise_name(name);
     KINDS.iter().find_map(|&(kind, own, others)| {
-        let column = |unit, own| Column { kind, place, unit, own };
+        let column = |unit, own| TraceColumn { kind, place, unit, own };
         if name == own {
             return Some(column(1.0, true));
         }
         let other = |name: &str| others.contains(&name);
-        if !matches!(kind, Kind::Measured | Kind::Think | Kind::Arrival) {
+        if !matches!(kind, ColumnKind::Measured | ColumnKind::Think | ColumnKind::Arrival) {
             let unit = if name.contains("bytes") { 512.0 } else { 1.0 };
             return other(&name).then(|| column(unit, false));
         }
@@ -74,10 +78,14 @@ fn meaning(name: &str, place: usize) -> Option<Column> {
 
 impl TraceColumns {
     /// The columns of a header, with warnings.
-    pub(super) fn of(at: Place<'_>, header: &csv::StringRecord) -> Result<(TraceColumns, Vec<Diagnostic>), Diagnostic> {
-        let named: Vec<Column> = header.iter().enumerate().filter_map(|(place, name)| meaning(name, place)).collect();
+    pub(super) fn from_header(
+        at: LinePosition<'_>,
+        header: &csv::StringRecord,
+    ) -> Result<(TraceColumns, Vec<Diagnostic>), Diagnostic> {
+        let named: Vec<TraceColumn> =
+            header.iter().enumerate().filter_map(|(place, name)| find_column(name, place)).collect();
         let name = |place: usize| header.get(place).unwrap_or("");
-        let mut columns: Vec<Column> = Vec::new();
+        let mut columns: Vec<TraceColumn> = Vec::new();
         for column in &named {
             // A column with a standard name takes precedence over one with another name.
             if !column.own && named.iter().any(|other| other.own && other.kind == column.kind) {
@@ -86,65 +94,70 @@ impl TraceColumns {
             if let Some(other) = columns.iter().find(|other| other.kind == column.kind) {
                 let message = format!("duplicate column, also given as `{}`", name(other.place));
                 return Err(Diagnostic::at(at.file, at.line, message)
-                    .key(name(column.place))
-                    .expected("each column once"));
+                    .with_key(name(column.place))
+                    .with_expected("each column once"));
             }
             if column.unit.is_nan() {
-                let fault = Diagnostic::at(at.file, at.line, "the unit is missing").key(name(column.place));
-                let expected = format!("`{}_ms`, `_us`, `_ns` or `_s`", plain(name(column.place)));
-                return Err(fault.expected(expected));
+                let fault = Diagnostic::at(at.file, at.line, "the unit is missing").with_key(name(column.place));
+                let expected = format!("`{}_ms`, `_us`, `_ns` or `_s`", normalise_name(name(column.place)));
+                return Err(fault.with_expected(expected));
             }
             columns.push(*column);
         }
         let columns = TraceColumns(columns);
         for (kind, own, _) in KINDS {
-            let either = kind == Kind::Think && columns.find(Kind::Arrival).is_some();
-            if kind != Kind::Arrival && columns.find(kind).is_none() && !either {
-                let fault = Diagnostic::at(at.file, at.line, "this column is missing").key(own).expected(HEADER);
+            let either = kind == ColumnKind::Think && columns.find(ColumnKind::Arrival).is_some();
+            if kind != ColumnKind::Arrival && columns.find(kind).is_none() && !either {
+                let fault =
+                    Diagnostic::at(at.file, at.line, "this column is missing").with_key(own).with_expected(HEADER);
                 // A suggestion from the unknown names in the header.
-                let strange = header.iter().enumerate().filter(|(place, word)| meaning(word, *place).is_none());
-                return Err(fault.nearest_to(own, strange.map(|(_, word)| word)));
+                let strange = header.iter().enumerate().filter(|(place, word)| find_column(word, *place).is_none());
+                return Err(fault.suggest_nearest(own, strange.map(|(_, word)| word)));
             }
         }
-        let warnings = columns.warnings(at, header);
+        let warnings = columns.column_warnings(at, header);
         Ok((columns, warnings))
     }
 
-    fn find(&self, kind: Kind) -> Option<Column> {
+    fn find(&self, kind: ColumnKind) -> Option<TraceColumn> {
         self.0.iter().find(|column| column.kind == kind).copied()
     }
 
     /// Parses the request of a line.
-    pub(super) fn row(&self, at: Place<'_>, record: &csv::StringRecord) -> Result<Raw, Diagnostic> {
-        let word = |kind: Kind| {
+    pub(super) fn read_row(&self, at: LinePosition<'_>, record: &csv::StringRecord) -> Result<RawRow, Diagnostic> {
+        let word = |kind: ColumnKind| {
             let own = KINDS.iter().find(|row| row.0 == kind).map_or("", |row| row.1);
             let column = self.find(kind).expect("it was found in the header");
             let word = record.get(column.place);
-            let fault = || Diagnostic::at(at.file, at.line, "the line ends before it").key(own);
+            let fault = || Diagnostic::at(at.file, at.line, "the line ends before it").with_key(own);
             word.map(|word| (own, word, column.unit)).ok_or_else(fault)
         };
-        let time = |kind: Kind, limit: f64| {
+        let time = |kind: ColumnKind, limit: f64| {
             let (own, word, unit) = word(kind)?;
-            at.time(own, word, unit, limit)
+            at.parse_time(own, word, unit, limit)
         };
-        let maybe = |kind: Kind| self.find(kind).map(|_| time(kind, LATEST_MS)).transpose();
-        let blocks = |kind: Kind| {
+        let maybe = |kind: ColumnKind| self.find(kind).map(|_| time(kind, LATEST_MS)).transpose();
+        let blocks = |kind: ColumnKind| {
             let (own, word, unit) = word(kind)?;
-            if unit == 1.0 { Ok(word.to_owned()) } else { at.blocks(own, word, unit as u64).map(|n| n.to_string()) }
+            if unit == 1.0 {
+                Ok(word.to_owned())
+            } else {
+                at.parse_bytes_as_blocks(own, word, unit as u64).map(|n| n.to_string())
+            }
         };
-        Ok(Raw {
-            op: at.op(word(Kind::Op)?.1)?,
-            lba: at.lba(&blocks(Kind::Lba)?)?,
-            sectors: at.sectors(&blocks(Kind::Sectors)?)?,
-            measured: time(Kind::Measured, LONGEST_MS)?,
-            think: maybe(Kind::Think)?,
-            arrival: maybe(Kind::Arrival)?,
+        Ok(RawRow {
+            op: at.parse_op(word(ColumnKind::Op)?.1)?,
+            lba: at.parse_lba(&blocks(ColumnKind::Lba)?)?,
+            sectors: at.parse_sectors(&blocks(ColumnKind::Sectors)?)?,
+            measured: time(ColumnKind::Measured, LONGEST_MS)?,
+            think: maybe(ColumnKind::Think)?,
+            arrival: maybe(ColumnKind::Arrival)?,
             line: at.line,
         })
     }
 
     /// Warnings about columns with other names or units, and about ignored columns, with suggestions.
-    fn warnings(&self, at: Place<'_>, header: &csv::StringRecord) -> Vec<Diagnostic> {
+    fn column_warnings(&self, at: LinePosition<'_>, header: &csv::StringRecord) -> Vec<Diagnostic> {
         let absent = || KINDS.iter().filter(|row| self.find(row.0).is_none()).map(|row| row.1);
         let warning = |(place, word): (usize, &str)| {
             let key: String = word.chars().take(40).collect();
@@ -152,12 +165,12 @@ impl TraceColumns {
                 Some(column) if column.own => None,
                 Some(column) => {
                     let own = KINDS.iter().find(|row| row.0 == column.kind).map_or("", |row| row.1);
-                    Some(Diagnostic::at(at.file, at.line, format!("read as {own}")).key(key))
+                    Some(Diagnostic::at(at.file, at.line, format!("read as {own}")).with_key(key))
                 }
                 None if word == NOTED => None,
                 None => {
-                    let warning = Diagnostic::at(at.file, at.line, "this column is ignored").key(key);
-                    Some(warning.nearest_to(word, absent()))
+                    let warning = Diagnostic::at(at.file, at.line, "this column is ignored").with_key(key);
+                    Some(warning.suggest_nearest(word, absent()))
                 }
             }
         };

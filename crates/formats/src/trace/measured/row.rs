@@ -15,7 +15,7 @@ pub(super) const LONGEST_MS: f64 = 60_000.0;
 pub(super) const LATEST_MS: f64 = 366.0 * 86_400_000.0;
 
 /// A request before missing values are derived.
-pub(super) struct Raw {
+pub(super) struct RawRow {
     pub op: Op,
     pub lba: u64,
     pub sectors: u32,
@@ -27,52 +27,52 @@ pub(super) struct Raw {
 
 /// The place of a word.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct LinePosition<'a> {
     pub file: &'a str,
     pub line: usize,
 }
 
-impl Place<'_> {
-    pub fn op(&self, word: &str) -> Result<Op, Diagnostic> {
+impl LinePosition<'_> {
+    pub fn parse_op(&self, word: &str) -> Result<Op, Diagnostic> {
         match word {
             "R" | "r" => Ok(Op::Read),
             "W" | "w" => Ok(Op::Write),
             _ if word.eq_ignore_ascii_case("read") => Ok(Op::Read),
             _ if word.eq_ignore_ascii_case("write") => Ok(Op::Write),
-            _ => Err(self.fault("op", word, "R or W")),
+            _ => Err(self.invalid_word("op", word, "R or W")),
         }
     }
 
-    pub fn lba(&self, word: &str) -> Result<u64, Diagnostic> {
+    pub fn parse_lba(&self, word: &str) -> Result<u64, Diagnostic> {
         let lba = word.parse().ok().filter(|&lba: &u64| lba < 1 << 48);
-        lba.ok_or_else(|| self.fault("lba", word, "a block number below 2^48"))
+        lba.ok_or_else(|| self.invalid_word("lba", word, "a block number below 2^48"))
     }
 
-    pub fn sectors(&self, word: &str) -> Result<u32, Diagnostic> {
+    pub fn parse_sectors(&self, word: &str) -> Result<u32, Diagnostic> {
         let sectors = word.parse().ok().filter(|sectors| (1..=65_536).contains(sectors));
-        sectors.ok_or_else(|| self.fault("sectors", word, "a whole number from 1 to 65536"))
+        sectors.ok_or_else(|| self.invalid_word("sectors", word, "a whole number from 1 to 65536"))
     }
 
     /// Bytes as blocks.
-    pub fn blocks(&self, key: &str, word: &str, bytes: u64) -> Result<u64, Diagnostic> {
+    pub fn parse_bytes_as_blocks(&self, key: &str, word: &str, bytes: u64) -> Result<u64, Diagnostic> {
         let whole = word.parse().ok().filter(|given: &u64| given.is_multiple_of(bytes)).map(|given| given / bytes);
-        whole.ok_or_else(|| self.fault(key, word, &format!("a multiple of {bytes} bytes")))
+        whole.ok_or_else(|| self.invalid_word(key, word, &format!("a multiple of {bytes} bytes")))
     }
 
     /// A time in `unit` milliseconds, at most `limit` milliseconds.
-    pub fn time(&self, key: &str, word: &str, unit: f64, limit: f64) -> Result<Span, Diagnostic> {
+    pub fn parse_time(&self, key: &str, word: &str, unit: f64, limit: f64) -> Result<Span, Diagnostic> {
         let ms = word.parse::<f64>().ok().map(|value| value * unit).filter(|ms| (0.0..=limit).contains(ms));
-        let fault = || self.fault(key, word, &format!("a time from 0 to {} {}", limit / unit, name(unit)));
+        let fault = || self.invalid_word(key, word, &format!("a time from 0 to {} {}", limit / unit, unit_name(unit)));
         let ms = ms.ok_or_else(fault)?;
         Ok(Span::from_nanos((ms * 1e6).round() as u64))
     }
 
-    pub fn fault(&self, key: &str, word: &str, expected: &str) -> Diagnostic {
+    pub fn invalid_word(&self, key: &str, word: &str, expected: &str) -> Diagnostic {
         let word: String = word.chars().take(40).collect();
-        Diagnostic::at(self.file, self.line, format!("`{word}` is invalid")).key(key).expected(expected)
+        Diagnostic::at(self.file, self.line, format!("`{word}` is invalid")).with_key(key).with_expected(expected)
     }
 }
 
-fn name(unit: f64) -> &'static str {
+fn unit_name(unit: f64) -> &'static str {
     UNITS.into_iter().find(|known| known.1 == unit).map_or("ms", |known| known.0)
 }

@@ -8,7 +8,7 @@ use seekwise_model::block::SECTOR;
 use toml_edit::{Array, InlineTable, Value};
 
 use super::Datasheet;
-use crate::catalogue::curves::sustained;
+use crate::catalogue::curves::sustained_mb_s;
 
 /// Bytes that fit into 48 bits of sectors, the limit of a profile.
 const MOST: u64 = (1 << 48) * SECTOR;
@@ -26,8 +26,8 @@ pub(super) struct SustainedRates {
 
 impl SustainedRates {
     /// The given rates; if one is missing, by the ratio of `base`; if both are, its tracks at the given speed.
-    pub(super) fn of(base: &DriveFile, given: &Datasheet) -> Result<SustainedRates, String> {
-        let were = SustainedRates::made(base)?;
+    pub(super) fn from_datasheet(base: &DriveFile, given: &Datasheet) -> Result<SustainedRates, String> {
+        let were = SustainedRates::from_drive(base)?;
         let faster = given.rpm.map_or(1.0, |rpm| rpm / base.number("mechanics.rpm").unwrap_or(rpm));
         let ratio = were.outer / were.inner;
         Ok(match (given.outer, given.inner) {
@@ -39,19 +39,19 @@ impl SustainedRates {
     }
 
     /// The rates of a drive: outermost zone, and the innermost of a fair length, as in the checks.
-    pub(super) fn made(drive: &DriveFile) -> Result<SustainedRates, String> {
-        let profile = drive.profile().map_err(|errors| super::faults(&errors))?;
+    pub(super) fn from_drive(drive: &DriveFile) -> Result<SustainedRates, String> {
+        let profile = drive.profile().map_err(|errors| super::join_faults(&errors))?;
         let fair = |span: &(u64, u64)| span.1 > span.0 && span.1 - span.0 > profile.geometry.sectors() / 1000;
         let mut spans = profile.geometry.zone_spans().filter(fair);
         let first = spans.next().unwrap_or((0, profile.geometry.sectors()));
         let last = spans.last().unwrap_or(first);
-        let rate = |span: (u64, u64)| sustained(&profile, span.0, span.1, false);
+        let rate = |span: (u64, u64)| sustained_mb_s(&profile, span.0, span.1, false);
         Ok(SustainedRates { outer: rate(first), inner: rate(last) })
     }
 
     /// The target corrected by `drive`, which was made with this target and missed the wanted rates.
-    pub(super) fn nearer(self, drive: &DriveFile, given: &Datasheet) -> Result<SustainedRates, String> {
-        let made = SustainedRates::made(drive)?;
+    pub(super) fn correct_for(self, drive: &DriveFile, given: &Datasheet) -> Result<SustainedRates, String> {
+        let made = SustainedRates::from_drive(drive)?;
         let corrected = |aim: f64, wanted: Option<f64>, made: f64| match wanted {
             Some(wanted) if made > 0.0 => aim * wanted / made,
             _ => aim,
@@ -81,7 +81,7 @@ pub(super) struct SketchLayout {
 
 impl SketchLayout {
     /// A layout that holds what is given at these rates, and otherwise follows `base`.
-    pub(super) fn of(
+    pub(super) fn from_datasheet(
         base: &DriveFile,
         given: &Datasheet,
         aim: &SustainedRates,
@@ -98,7 +98,7 @@ impl SketchLayout {
         };
         let rpm = given.rpm.unwrap_or_else(|| number("mechanics.rpm"));
         let slower = rpm / number("mechanics.rpm");
-        let skew = |key: &str| super::rounded((number(key) * slower * wider).min(0.99));
+        let skew = |key: &str| super::round_six_digits((number(key) * slower * wider).min(0.99));
         let skews = (skew("geometry.track_skew"), skew("geometry.head_skew"));
         let run = base.number("geometry.run_tracks").unwrap_or(1.0);
         // Consecutive tracks have the one skew or the other.
@@ -111,7 +111,7 @@ impl SketchLayout {
             let sectors = rate * 1e6 * 60.0 * (1.0 + lost) / (SECTOR as f64 * rpm);
             ((sectors / unit as f64).round() as u64).max(1) * unit
         };
-        let shape = shape(base);
+        let shape = zone_shape(base);
         let (outer, inner) = (track(aim.outer), track(aim.inner));
         let along = |part: f64| {
             let between = inner as f64 + part * (outer as f64 - inner as f64);
@@ -132,50 +132,50 @@ impl SketchLayout {
             ));
         }
         let whole = if tracks / heads > 1000.0 * run { run } else { 1.0 } as u64;
-        let zones = zones(&rows, (sectors + reserved, heads as u64, tracks / heads), whole);
+        let zones = fill_zones(&rows, (sectors + reserved, heads as u64, tracks / heads), whole);
         let held: u64 = zones.iter().map(|&(cylinders, spt)| cylinders * spt * heads as u64).sum();
         let spare = held - sectors - reserved;
         Ok(SketchLayout { sectors, heads: heads as u32, rpm, skews, zones, lost, aim: *aim, spare })
     }
 
     /// Sectors of the longest track.
-    pub(super) fn longest(&self) -> u64 {
+    pub(super) fn longest_track_sectors(&self) -> u64 {
         self.zones.iter().map(|zone| zone.1).max().unwrap_or(0)
     }
 
     /// MB/s under the heads of the outermost zone.
-    pub(super) fn under_heads(&self) -> f64 {
-        (self.longest() * SECTOR) as f64 * self.rpm / 60.0 / 1e6
+    pub(super) fn media_rate_mb_s(&self) -> f64 {
+        (self.longest_track_sectors() * SECTOR) as f64 * self.rpm / 60.0 / 1e6
     }
 
     /// The rate of the outermost zone if no revolution is lost.
-    pub(super) fn outer_rate(&self) -> f64 {
-        self.under_heads() / (1.0 + self.lost)
+    pub(super) fn outer_rate_mb_s(&self) -> f64 {
+        self.media_rate_mb_s() / (1.0 + self.lost)
     }
 
     /// Sectors of the outermost track of a drive.
-    pub(super) fn track(base: &DriveFile) -> f64 {
-        shape(base).longest
+    pub(super) fn outer_track_sectors(base: &DriveFile) -> f64 {
+        zone_shape(base).longest
     }
 
-    fn cylinders(&self) -> u64 {
+    fn total_cylinders(&self) -> u64 {
         self.zones.iter().map(|zone| zone.0).sum()
     }
 
-    pub(super) fn why_heads(&self, like: &str) -> String {
+    pub(super) fn explain_heads(&self, like: &str) -> String {
         format!(
             "{} cylinders on each with tracks of up to {} sectors: as many tracks to a sector of the track as on {like}, the shape of \
              its bits",
-            self.cylinders(),
-            self.longest()
+            self.total_cylinders(),
+            self.longest_track_sectors()
         )
     }
 
-    pub(super) fn why_zones(&self, like: &str) -> String {
+    pub(super) fn explain_zones(&self, like: &str) -> String {
         format!(
             "zones that fall as {like}'s, from {} (outer rate {:.1} MB/s) to {} (inner {:.1} MB/s), rate x (1 + skew) / (512 x \
              revolutions a second); as many cylinders as the capacity needs, {} sectors at the end unused",
-            self.longest(),
+            self.longest_track_sectors(),
             self.aim.outer,
             self.zones.last().map_or(0, |zone| zone.1),
             self.aim.inner,
@@ -184,7 +184,7 @@ impl SketchLayout {
     }
 
     /// The rows of a profile.
-    pub(super) fn rows(&self) -> Array {
+    pub(super) fn zone_rows(&self) -> Array {
         let mut rows = Array::new();
         let mut first = 0;
         for &(cylinders, spt) in &self.zones {
@@ -203,7 +203,7 @@ impl SketchLayout {
 }
 
 /// The zones of a drive as shares.
-struct Shape {
+struct ZoneShape {
     /// Share of all cylinders, and where its tracks lie between the shortest (0) and the longest (1).
     rows: Vec<(f64, f64)>,
     /// Sectors of the outermost track, as the mean of its heads.
@@ -212,7 +212,7 @@ struct Shape {
     tracks_a_sector: f64,
 }
 
-fn shape(base: &DriveFile) -> Shape {
+fn zone_shape(base: &DriveFile) -> ZoneShape {
     let rows: &[ZoneRow] = match base.figure("geometry.zones").map(|figure| &figure.value) {
         Some(Figure::Zones(rows)) => rows,
         _ => &[],
@@ -228,7 +228,7 @@ fn shape(base: &DriveFile) -> Shape {
     let cylinders: f64 = fair.iter().map(|row| f64::from(row.cylinders)).sum();
     let (outer, inner) = (fair.first().map_or(1.0, |row| mean(row)), fair.last().map_or(1.0, |row| mean(row)));
     let part = |row: &ZoneRow| if outer > inner { (mean(row) - inner) / (outer - inner) } else { 1.0 };
-    Shape {
+    ZoneShape {
         rows: fair.iter().map(|row| (f64::from(row.cylinders) / cylinders, part(row).clamp(0.0, 1.0))).collect(),
         longest: outer,
         tracks_a_sector: all / outer,
@@ -237,7 +237,7 @@ fn shape(base: &DriveFile) -> Shape {
 
 /// Cylinders of each row, in multiples of `whole` if possible: the shares of `cylinders`, and in the last row as many
 /// as `sectors` need.
-fn zones(rows: &[(f64, u64)], (sectors, heads, cylinders): (u64, u64, f64), whole: u64) -> Vec<(u64, u64)> {
+fn fill_zones(rows: &[(f64, u64)], (sectors, heads, cylinders): (u64, u64, f64), whole: u64) -> Vec<(u64, u64)> {
     let (mut zones, mut left): (Vec<(u64, u64)>, u64) = (Vec::new(), sectors);
     for (index, &(share, spt)) in rows.iter().enumerate() {
         let a_cylinder = spt * heads;

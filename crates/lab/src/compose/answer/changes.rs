@@ -1,8 +1,8 @@
 //! Sentences of a review's answer on each change that leads its parts: alone and together with another one, in how many cases it gains and
 //! loses, where it loses most, the processor time for the same work, and the loss in a power cut; and on two changes together.
 
-use crate::compose::parts::spoken;
-use crate::finding::{CellCase, CellTally, listed};
+use crate::compose::parts::spoken_level;
+use crate::finding::{CellCase, CellTally, join_words};
 use crate::outcome::{DifferenceWords, Outcome};
 use crate::report::review::{AnswerSentence, Chapter};
 use crate::report::{JudgedCases, ReportVerdict};
@@ -11,31 +11,32 @@ use crate::report::{JudgedCases, ReportVerdict};
 const WIDE: f64 = 3.0;
 
 /// The sentences on all changes that lead the parts which answer the question; if none does, and `any`, on those that lead any part.
-pub fn sentences(chapters: &[Chapter], any: bool) -> Vec<AnswerSentence> {
-    let all = changes(chapters, any);
+pub fn sentences_on_changes(chapters: &[Chapter], any: bool) -> Vec<AnswerSentence> {
+    let all = collect_changes(chapters, any);
     // Concerns that change at once are named in the first answer about the same sides.
     let sides = |place: usize| {
         let ReportVerdict { side_a, side_b, at_once, .. } = all[place].of[0];
         (side_a, side_b, at_once)
     };
     let known = |place: usize| (0..place).any(|before| sides(before) == sides(place));
-    let each = all.iter().enumerate().flat_map(|(place, change)| change.sentences(&all, known(place)));
-    each.chain(all.iter().enumerate().filter_map(|(place, change)| change.both(&all[place + 1..]))).collect()
+    let each = all.iter().enumerate().flat_map(|(place, change)| change.own_sentences(&all, known(place)));
+    each.chain(all.iter().enumerate().filter_map(|(place, change)| change.combined_sentence(&all[place + 1..])))
+        .collect()
 }
 
 /// A change, in all parts that judge it for the same half of the question.
-struct Change<'a> {
+struct JudgedChange<'a> {
     of: Vec<&'a ReportVerdict>,
     half: Option<&'a str>,
     words: DifferenceWords,
-    cases: Vec<Case<'a>>,
+    cases: Vec<ChangeCase<'a>>,
     /// Cases by the processor's time for a request, if the processor is judged.
-    per_request: Vec<Case<'a>>,
+    per_request: Vec<ChangeCase<'a>>,
 }
 
 /// A case of a change.
 #[derive(Clone, Copy)]
-struct Case<'a> {
+struct ChangeCase<'a> {
     part: &'a Chapter,
     verdict: &'a ReportVerdict,
     cell: &'a CellCase,
@@ -44,32 +45,32 @@ struct Case<'a> {
 }
 
 /// Some cases of a change, and the words that tell them from its others, to go on after its name.
-type Group<'a> = (String, Vec<Case<'a>>);
+type Group<'a> = (String, Vec<ChangeCase<'a>>);
 
-fn changes(chapters: &[Chapter], any: bool) -> Vec<Change<'_>> {
+fn collect_changes(chapters: &[Chapter], any: bool) -> Vec<JudgedChange<'_>> {
     let answering = chapters.iter().any(|chapter| chapter.answers);
     let asked = chapters.iter().filter(|chapter| if answering { chapter.answers } else { any });
     let leading = |part| {
         let Chapter { report, .. }: &Chapter = part;
         report.verdicts.iter().filter(|verdict| verdict.leads).map(move |verdict| (part, verdict))
     };
-    let mut changes: Vec<Change<'_>> = Vec::new();
+    let mut changes: Vec<JudgedChange<'_>> = Vec::new();
     for (part, verdict) in asked.flat_map(leading) {
         let Some(JudgedCases { words, cases }) = &verdict.cases else { continue };
         // A time is a speed the other way round.
         let turned = words.is_speed() && verdict.better == "lower";
         let case = |cell: &'_ CellCase| if turned { cell.ratio.recip() } else { cell.ratio };
-        let cases = cases.iter().map(|cell| Case { part, verdict, cell, ratio: case(cell) });
+        let cases = cases.iter().map(|cell| ChangeCase { part, verdict, cell, ratio: case(cell) });
         let per_request = verdict.per_request.iter().flat_map(|judged| &judged.cases);
-        let per_request = per_request.map(|cell| Case { part, verdict, cell, ratio: cell.ratio });
+        let per_request = per_request.map(|cell| ChangeCase { part, verdict, cell, ratio: cell.ratio });
         let half = part.half.as_deref();
-        match changes.iter_mut().find(|known| known.half == half && known.is_of(verdict, *words)) {
+        match changes.iter_mut().find(|known| known.half == half && known.covers_verdict(verdict, *words)) {
             Some(known) => {
                 known.cases.extend(cases);
                 known.per_request.extend(per_request);
                 known.of.push(verdict);
             }
-            None => changes.push(Change {
+            None => changes.push(JudgedChange {
                 of: vec![verdict],
                 half,
                 words: *words,
@@ -81,9 +82,9 @@ fn changes(chapters: &[Chapter], any: bool) -> Vec<Change<'_>> {
     changes
 }
 
-impl<'a> Change<'a> {
+impl<'a> JudgedChange<'a> {
     /// True if a verdict, which is said in `words`, is on this change.
-    fn is_of(&self, verdict: &ReportVerdict, words: DifferenceWords) -> bool {
+    fn covers_verdict(&self, verdict: &ReportVerdict, words: DifferenceWords) -> bool {
         let known = self.of[0];
         let alike = (words.is_speed() && self.words.is_speed()) || known.metric == verdict.metric;
         let sides = |it: &ReportVerdict| (it.side_a.clone(), it.side_b.clone(), it.differs.clone());
@@ -93,19 +94,19 @@ impl<'a> Change<'a> {
 
     /// "The queue switched on: faster in 24 of 54 cases, 1.10 to 1.30 times as fast; slower in 2, 0.93 times (worst: depth 64);
     /// no difference in 28." One for each level of another change of the answer, and one for its price.
-    fn sentences(&self, all: &[Change<'_>], known: bool) -> Vec<AnswerSentence> {
+    fn own_sentences(&self, all: &[JudgedChange<'_>], known: bool) -> Vec<AnswerSentence> {
         let first = self.of[0];
-        let sentence = |place: &str, says: String| self.sentence(&format!("{}{place}", first.name), says);
+        let sentence = |place: &str, says: String| self.sentence_for_half(&format!("{}{place}", first.name), says);
         if first.verdict == Outcome::Refused {
             return vec![sentence("", "refused, for the sides differ in more than that.".to_owned())];
         }
         let at_once = match &first.at_once[..] {
             [] => String::new(),
             _ if known => String::new(),
-            several => format!(" It changes {} at once.", listed(several, "and")),
+            several => format!(" It changes {} at once.", join_words(several, "and")),
         };
-        let other = all.iter().find(|other| self.meets(other));
-        let groups = other.map_or_else(|| vec![(String::new(), self.cases.clone())], |other| self.grouped(other));
+        let other = all.iter().find(|other| self.spans_change(other));
+        let groups = other.map_or_else(|| vec![(String::new(), self.cases.clone())], |other| self.group_cases(other));
         let ahead = match (self.of.iter().any(|it| it.loses), self.of.iter().any(|it| it.tempered)) {
             (true, _) => ", at a price,",
             (false, true) => ", partly for less work,",
@@ -113,9 +114,10 @@ impl<'a> Change<'a> {
         };
         let mut said: Vec<AnswerSentence> = Vec::new();
         for (place, cases) in &groups {
-            let counts = Counted { cases, words: self.words, ahead, apart: other.map(Change::varied) }.text();
+            let counts = CaseSummary { cases, words: self.words, ahead, apart: other.map(JudgedChange::varied_factor) }
+                .summary_text();
             let at_once = if said.is_empty() { &at_once[..] } else { "" };
-            said.push(sentence(place, format!("{}{counts}.{at_once}", self.for_each_request())));
+            said.push(sentence(place, format!("{}{counts}.{at_once}", self.per_request_text())));
         }
         let price = self.of.iter().filter(|verdict| verdict.loses).filter_map(|verdict| verdict.price.as_deref());
         let price = price.min_by_key(|price| price.len());
@@ -125,33 +127,38 @@ impl<'a> Change<'a> {
 
     /// Combines this change with the first of `others` that meets it, if a part judges either: first the one, then the other on top. The
     /// product of two ratios has no verdict of its own.
-    fn both(&self, others: &[Change<'_>]) -> Option<AnswerSentence> {
-        let speeds = |change: &Change<'_>| change.words.is_speed() && change.of[0].verdict != Outcome::Refused;
-        let meets = |other: &&Change<'_>| self.half == other.half && self.meets(other) && other.meets(self);
+    fn combined_sentence(&self, others: &[JudgedChange<'_>]) -> Option<AnswerSentence> {
+        let speeds = |change: &JudgedChange<'_>| change.words.is_speed() && change.of[0].verdict != Outcome::Refused;
+        let meets =
+            |other: &&JudgedChange<'_>| self.half == other.half && self.spans_change(other) && other.spans_change(self);
         let other = others.iter().filter(|other| speeds(self) && speeds(other)).find(meets)?;
         let [own, then] = [&self.of[0], &other.of[0]];
-        let decided = |case: &&Case<'_>| case.cell.outcome != Outcome::NotEnoughData;
-        let at_base = |case: &&Case<'_>| case.own_level(other.varied()) == Some(&then.side_a);
+        let decided = |case: &&ChangeCase<'_>| case.cell.outcome != Outcome::NotEnoughData;
+        let at_base = |case: &&ChangeCase<'_>| case.own_level(other.varied_factor()) == Some(&then.side_a);
         let first = self.cases.iter().filter(decided).filter(at_base);
-        let mut cases: Vec<Case<'_>> = Vec::new();
+        let mut cases: Vec<ChangeCase<'_>> = Vec::new();
         for case in first {
-            let on = |next: &&Case<'_>| {
-                next.own_level(self.varied()) == Some(&own.side_b)
+            let on = |next: &&ChangeCase<'_>| {
+                next.own_level(self.varied_factor()) == Some(&own.side_b)
                     && decided(next)
-                    && case.is_beside(next, [self.varied(), other.varied()])
+                    && case.differs_only_in(next, [self.varied_factor(), other.varied_factor()])
             };
-            cases.extend(other.cases.iter().find(on).map(|next| Case { ratio: case.ratio * next.ratio, ..*case }));
+            cases
+                .extend(other.cases.iter().find(on).map(|next| ChangeCase { ratio: case.ratio * next.ratio, ..*case }));
         }
         let least = cases.iter().min_by(|one, other| one.ratio.total_cmp(&other.ratio))?;
         let most = cases.iter().max_by(|one, other| one.ratio.total_cmp(&other.ratio))?;
-        let side = |change: &Change<'_>, level: &str| format!("{} {}", change.varied(), spoken(level));
+        let side =
+            |change: &JudgedChange<'_>, level: &str| format!("{} {}", change.varied_factor(), spoken_level(level));
         let at = |level: [&str; 2]| format!("{} with {}", side(self, level[0]), side(other, level[1]));
         let sides = [at([&own.side_b, &then.side_b]), at([&own.side_a, &then.side_a])].join(", against ");
-        let counted = Counted { cases: &cases, words: self.words, ahead: "", apart: Some(other.varied()) };
-        let [low, high] = [least, most].map(|case| (short(case.ratio), counted.place(case)));
+        let counted = CaseSummary { cases: &cases, words: self.words, ahead: "", apart: Some(other.varied_factor()) };
+        let [low, high] = [least, most].map(|case| (short_ratio(case.ratio), counted.case_place(case)));
         let cost = if self.of.iter().chain(&other.of).any(|it| it.loses) { ", at a price" } else { "" };
-        let parts =
-            listed(&counted.parts().iter().map(|part| format!("\u{201c}{part}\u{201d}")).collect::<Vec<_>>(), "and");
+        let parts = join_words(
+            &counted.part_headings().iter().map(|part| format!("\u{201c}{part}\u{201d}")).collect::<Vec<_>>(),
+            "and",
+        );
         let says = format!(
             "{} ({}) to {} ({}) times as fast{cost}, in the {} cases of {parts}: {sides}. This is the product of the first change alone and \
              the second on top of it.",
@@ -161,43 +168,45 @@ impl<'a> Change<'a> {
             high.1,
             cases.len()
         );
-        (cases.len() > 1).then(|| self.sentence("Both against neither", says))
+        (cases.len() > 1).then(|| self.sentence_for_half("Both against neither", says))
     }
 
     /// A sentence for its half of the question.
-    fn sentence(&self, about: &str, says: String) -> AnswerSentence {
+    fn sentence_for_half(&self, about: &str, says: String) -> AnswerSentence {
         let about = self.half.map_or(about.to_owned(), |half| format!("{half} \u{2014} {about}"));
         AnswerSentence { about, says }
     }
 
     /// Processor time for the same work, said before the share of all time, which may be less because less is done.
-    fn for_each_request(&self) -> String {
+    fn per_request_text(&self) -> String {
         if self.per_request.is_empty() {
             return String::new();
         }
         let words = crate::outcome::PROCESSOR_TIME;
-        let counts = Counted { cases: &self.per_request, words, ahead: "", apart: None }.text();
+        let counts = CaseSummary { cases: &self.per_request, words, ahead: "", apart: None }.summary_text();
         format!("for each request {counts}. As a share of all time: ")
     }
 
     /// The factor that it varies.
-    fn varied(&self) -> &str {
+    fn varied_factor(&self) -> &str {
         &self.of[0].varied
     }
 
     /// True if it has cases at both sides of another change, so that it can be told alone and together with the other.
-    fn meets(&self, other: &Change<'_>) -> bool {
-        let at = |side: &String| self.cases.iter().any(|case| case.level(other).is_some_and(|level| level == side));
+    fn spans_change(&self, other: &JudgedChange<'_>) -> bool {
+        let at = |side: &String| {
+            self.cases.iter().any(|case| case.level_of_change(other).is_some_and(|level| level == side))
+        };
         let both = || [&other.of[0].side_a, &other.of[0].side_b].into_iter().all(at);
-        !other.varied().is_empty() && self.varied() != other.varied() && both()
+        !other.varied_factor().is_empty() && self.varied_factor() != other.varied_factor() && both()
     }
 
     /// Groups the cases: without the other change, with it, and without a known level of it.
-    fn grouped(&self, other: &Change<'_>) -> Vec<Group<'a>> {
+    fn group_cases(&self, other: &JudgedChange<'_>) -> Vec<Group<'a>> {
         let [base, changed] = [&other.of[0].side_a, &other.of[0].side_b];
-        let at = |level: &str| format!("{} {}", other.varied(), spoken(level));
-        let of = |wanted: &dyn Fn(Option<&str>) -> bool| -> Vec<Case<'a>> {
-            self.cases.iter().copied().filter(|case| wanted(case.level(other))).collect()
+        let at = |level: &str| format!("{} {}", other.varied_factor(), spoken_level(level));
+        let of = |wanted: &dyn Fn(Option<&str>) -> bool| -> Vec<ChangeCase<'a>> {
+            self.cases.iter().copied().filter(|case| wanted(case.level_of_change(other))).collect()
         };
         let rest = of(&|level| level.is_none_or(|level| level != base && level != changed));
         let mut parts: Vec<String> = rest.iter().map(|case| format!("\u{201c}{}\u{201d}", case.part.heading)).collect();
@@ -205,21 +214,21 @@ impl<'a> Change<'a> {
         let groups = [
             (format!(" alone, with {}", at(base)), of(&|level| level == Some(base))),
             (format!(" together with {}", at(changed)), of(&|level| level == Some(changed))),
-            (format!(" in {}", listed(&parts, "and")), rest),
+            (format!(" in {}", join_words(&parts, "and")), rest),
         ];
         groups.into_iter().filter(|(_, cases)| !cases.is_empty()).collect()
     }
 }
 
-impl<'a> Case<'a> {
+impl<'a> ChangeCase<'a> {
     /// The level of another change's factor in this case, by its own levels or by what its part holds.
-    fn level<'b>(&'b self, other: &'b Change<'_>) -> Option<&'b str> {
+    fn level_of_change<'b>(&'b self, other: &'b JudgedChange<'_>) -> Option<&'b str> {
         let held = |level: &&String| {
-            let said = format!("{} {}", other.varied(), spoken(level));
+            let said = format!("{} {}", other.varied_factor(), spoken_level(level));
             self.part.held.iter().any(|held| *held == said || held.starts_with(&format!("{said} (")))
         };
         let sides = || [&other.of[0].side_a, &other.of[0].side_b].into_iter().find(held).map(String::as_str);
-        self.own_level(other.varied()).or_else(sides)
+        self.own_level(other.varied_factor()).or_else(sides)
     }
 
     /// The level of a factor that its part varies.
@@ -228,8 +237,8 @@ impl<'a> Case<'a> {
     }
 
     /// True if another case is of the same part and metric and differs from this one in nothing but `factors`.
-    fn is_beside(&self, other: &Case<'_>, factors: [&str; 2]) -> bool {
-        let rest = |case: &Case<'_>| -> Vec<(String, String)> {
+    fn differs_only_in(&self, other: &ChangeCase<'_>, factors: [&str; 2]) -> bool {
+        let rest = |case: &ChangeCase<'_>| -> Vec<(String, String)> {
             case.cell.levels.iter().filter(|(factor, _)| !factors.contains(&&factor[..])).cloned().collect()
         };
         std::ptr::eq(self.part, other.part) && self.verdict.metric == other.verdict.metric && rest(self) == rest(other)
@@ -237,8 +246,8 @@ impl<'a> Case<'a> {
 }
 
 /// A summary of cases in words.
-struct Counted<'a> {
-    cases: &'a [Case<'a>],
+struct CaseSummary<'a> {
+    cases: &'a [ChangeCase<'a>],
     words: DifferenceWords,
     /// The words after each gain.
     ahead: &'a str,
@@ -246,30 +255,30 @@ struct Counted<'a> {
     apart: Option<&'a str>,
 }
 
-impl Counted<'_> {
-    fn text(&self) -> String {
-        let tally = CellTally::of(self.cases.iter().map(|case| (case.cell.outcome, case.ratio)));
+impl CaseSummary<'_> {
+    fn summary_text(&self) -> String {
+        let tally = CellTally::from_cells(self.cases.iter().map(|case| (case.cell.outcome, case.ratio)));
         let [ahead, behind] = match self.words.is_speed() {
             true => ["faster", "slower"],
-            false => [Outcome::Faster, Outcome::Slower].map(|outcome| self.words.word(outcome)),
+            false => [Outcome::Faster, Outcome::Slower].map(|outcome| self.words.outcome_word(outcome)),
         };
         // If few gain, it matters which; if some lose, always.
-        let few = 2 * tally.better < tally.cells();
+        let few = 2 * tally.better < tally.cell_count();
         let mut all = [
-            (format!("{ahead}{}", self.ahead), tally.better, self.by(Outcome::Faster, few)),
-            (behind.to_owned(), tally.worse, self.by(Outcome::Slower, true)),
+            (format!("{ahead}{}", self.ahead), tally.better, self.effect_text(Outcome::Faster, few)),
+            (behind.to_owned(), tally.worse, self.effect_text(Outcome::Slower, true)),
             ("no difference".to_owned(), tally.same, String::new()),
             ("undecided".to_owned(), tally.undecided, String::new()),
         ];
         // The most frequent outcome comes first.
         all.sort_by_key(|(_, count, _)| std::cmp::Reverse(*count));
-        let of = match self.parts().len() {
+        let of = match self.part_headings().len() {
             1 => String::new(),
             several => format!(" ({several} parts)"),
         };
         let mut said: Vec<String> = Vec::new();
         for (word, count, by) in all.into_iter().filter(|(_, count, _)| *count > 0) {
-            said.push(match (said.is_empty(), tally.cells()) {
+            said.push(match (said.is_empty(), tally.cell_count()) {
                 (true, 1) => format!("{word} in the one case{by}"),
                 (true, cells) if cells == count => format!("{word} in all {cells} cases{of}{by}"),
                 (true, cells) => format!("{word} in {count} of {cells} cases{of}{by}"),
@@ -280,19 +289,19 @@ impl Counted<'_> {
     }
 
     /// By how much in the cases of an outcome, and, if `named`, in which of several cases most; a wide range of gains part by part.
-    fn by(&self, outcome: Outcome, named: bool) -> String {
-        let mut cases: Vec<&Case<'_>> = self.cases.iter().filter(|case| case.cell.outcome == outcome).collect();
+    fn effect_text(&self, outcome: Outcome, named: bool) -> String {
+        let mut cases: Vec<&ChangeCase<'_>> = self.cases.iter().filter(|case| case.cell.outcome == outcome).collect();
         // Among equals the first, as in the row below the answer.
         cases.reverse();
         cases.sort_by(|one, other| one.ratio.ln().abs().total_cmp(&other.ratio.ln().abs()));
         let (Some(least), Some(most)) = (cases.first(), cases.last()) else { return String::new() };
-        let ratio = span(&cases);
+        let ratio = ratio_span(&cases);
         let by = match self.words.is_speed() {
             true => format!(", {ratio} times as fast"),
-            false => format!(", {}", self.words.times(&ratio)),
+            false => format!(", {}", self.words.times_base(&ratio)),
         };
         let wide = (most.ratio / least.ratio).ln().abs() >= WIDE.ln();
-        let each = self.part_by_part(&cases);
+        let each = self.ranges_by_part(&cases);
         if wide && each.len() > 1 && outcome == Outcome::Faster {
             return format!("{by} ({})", each.join("; "));
         }
@@ -301,22 +310,22 @@ impl Counted<'_> {
             (_, Outcome::Faster) => "most: ",
             _ => "worst: ",
         };
-        let place = self.place(most);
+        let place = self.case_place(most);
         let named = (named || wide) && self.cases.len() > 1 && !place.is_empty();
         if named { format!("{by} ({which}{place})") } else { by }
     }
 
     /// The range of some cases in each part that has any.
-    fn part_by_part(&self, cases: &[&Case<'_>]) -> Vec<String> {
+    fn ranges_by_part(&self, cases: &[&ChangeCase<'_>]) -> Vec<String> {
         let one = |part: &str| {
-            let own: Vec<&Case<'_>> = cases.iter().copied().filter(|case| case.part.heading == part).collect();
-            (!own.is_empty()).then(|| format!("\u{201c}{part}\u{201d} {}", span(&own)))
+            let own: Vec<&ChangeCase<'_>> = cases.iter().copied().filter(|case| case.part.heading == part).collect();
+            (!own.is_empty()).then(|| format!("\u{201c}{part}\u{201d} {}", ratio_span(&own)))
         };
-        self.parts().into_iter().filter_map(one).collect()
+        self.part_headings().into_iter().filter_map(one).collect()
     }
 
     /// The parts that the cases are of.
-    fn parts(&self) -> Vec<&str> {
+    fn part_headings(&self) -> Vec<&str> {
         let mut parts: Vec<&str> = Vec::new();
         for case in self.cases {
             if !parts.contains(&&case.part.heading[..]) {
@@ -327,26 +336,27 @@ impl Counted<'_> {
     }
 
     /// The levels of a case, and its part if there are several.
-    fn place(&self, case: &Case<'_>) -> String {
+    fn case_place(&self, case: &ChangeCase<'_>) -> String {
         let others = case.cell.levels.iter().filter(|(factor, _)| Some(&factor[..]) != self.apart);
-        let levels: Vec<String> = others.map(|(factor, level)| format!("{factor} {}", spoken(level))).collect();
+        let levels: Vec<String> = others.map(|(factor, level)| format!("{factor} {}", spoken_level(level))).collect();
         let part = &case.part.heading;
-        let part = (self.parts().len() > 1).then(|| format!("\u{201c}{part}\u{201d}"));
+        let part = (self.part_headings().len() > 1).then(|| format!("\u{201c}{part}\u{201d}"));
         part.into_iter().chain(levels).collect::<Vec<_>>().join(", ")
     }
 }
 
 /// The least and the greatest ratio of some cases; a single one if they read alike.
-fn span(cases: &[&Case<'_>]) -> String {
+fn ratio_span(cases: &[&ChangeCase<'_>]) -> String {
     let mut ratios: Vec<f64> = cases.iter().map(|case| case.ratio).collect();
     ratios.sort_by(f64::total_cmp);
-    let mut ends: Vec<String> = ratios.first().into_iter().chain(ratios.last()).map(|ratio| short(*ratio)).collect();
+    let mut ends: Vec<String> =
+        ratios.first().into_iter().chain(ratios.last()).map(|ratio| short_ratio(*ratio)).collect();
     ends.dedup();
     ends.join(" to ")
 }
 
 /// A ratio in two or three figures.
-fn short(ratio: f64) -> String {
+fn short_ratio(ratio: f64) -> String {
     match ratio {
         ratio if ratio >= 9.95 => format!("{ratio:.0}"),
         ratio if ratio >= 1.95 => format!("{ratio:.1}"),
@@ -375,7 +385,7 @@ mod tests {
     }
 
     fn verdict(metric: &Metric, cells: Cells<'_>) -> ReportVerdict {
-        let cases = judged(DifferenceWords::of(metric), cells);
+        let cases = judged(DifferenceWords::for_metric(metric), cells);
         ReportVerdict {
             name: "The queue switched on".to_owned(),
             leads: true,
@@ -383,8 +393,8 @@ mod tests {
             side_a: "off".to_owned(),
             side_b: "on".to_owned(),
             metric: metric.title(),
-            better: metric.better().to_owned(),
-            verdict: CellTally::of(cases.cases.iter().map(|cell| (cell.outcome, cell.ratio))).outcome(),
+            better: metric.better_direction().to_owned(),
+            verdict: CellTally::from_cells(cases.cases.iter().map(|cell| (cell.outcome, cell.ratio))).outcome(),
             cases: Some(cases),
             ..ReportVerdict::default()
         }
@@ -406,7 +416,7 @@ mod tests {
     }
 
     fn answer(chapters: &[Chapter]) -> Vec<String> {
-        sentences(chapters, true).iter().map(AnswerSentence::text).collect()
+        sentences_on_changes(chapters, true).iter().map(AnswerSentence::to_sentence).collect()
     }
 
     #[test]
@@ -601,7 +611,7 @@ mod tests {
     #[test]
     fn the_processor_is_said_for_the_same_work_first() {
         let mut less = verdict(&metric("cpu"), &[("depth 1", Faster, 0.5), ("depth 8", Faster, 0.4)]);
-        less.temper("for less work");
+        less.qualify("for less work");
         let per_request: Cells<'_> = &[("depth 1", NoDifference, 1.0), ("depth 8", Slower, 1.25)];
         less.per_request = Some(judged(crate::outcome::PROCESSOR_TIME, per_request));
         assert_eq!(

@@ -50,7 +50,7 @@ const SPAN: (Instant, Instant) = (at(0), at(2000));
 #[test]
 fn a_quarter_each_is_at_flushes_promises_and_landings() {
     for n in [4, 8, 40, 400] {
-        let chosen = choose(&session(), SPAN, n, InstantWeights::Mixed, Seed(3));
+        let chosen = choose_instants(&session(), SPAN, n, InstantWeights::Mixed, Seed(3));
         assert_eq!(chosen.len(), n);
         assert!(chosen.windows(2).all(|two| two[0].0 < two[1].0), "they differ, in order");
         let of = |why: InstantReason| chosen.iter().filter(|it| it.1 == why).map(|it| it.0.nanos()).collect::<Vec<_>>();
@@ -70,30 +70,30 @@ fn a_quarter_each_is_at_flushes_promises_and_landings() {
 
 #[test]
 fn as_power_fails_all_are_drawn_evenly() {
-    let chosen = choose(&session(), SPAN, 1000, InstantWeights::Time, Seed(3));
+    let chosen = choose_instants(&session(), SPAN, 1000, InstantWeights::Time, Seed(3));
     assert!(chosen.len() == 1000 && chosen.iter().all(|it| it.1 == InstantReason::Drawn));
     // Half of them in each half: 500 ± 16, five deviations.
     let early = chosen.iter().filter(|it| it.0 < at(1000)).count();
     assert!((420..=580).contains(&early), "{early}");
-    let other = choose(&session(), SPAN, 1000, InstantWeights::Time, Seed(4));
-    assert!(chosen != other && chosen == choose(&session(), SPAN, 1000, InstantWeights::Time, Seed(3)));
+    let other = choose_instants(&session(), SPAN, 1000, InstantWeights::Time, Seed(4));
+    assert!(chosen != other && chosen == choose_instants(&session(), SPAN, 1000, InstantWeights::Time, Seed(3)));
 }
 
 #[test]
 fn a_short_span_has_all_of_its_nanoseconds() {
-    let chosen = choose(&session(), (at(998), at(1001)), 40, InstantWeights::Mixed, Seed(3));
+    let chosen = choose_instants(&session(), (at(998), at(1001)), 40, InstantWeights::Mixed, Seed(3));
     let (drawn, at_flush) = (InstantReason::Drawn, [InstantReason::Unflushed, InstantReason::Flushed]);
     let expected =
         [(998, drawn), (999, at_flush[0]), (1000, at_flush[1]), (1001, drawn)].map(|(ns, why)| (at(ns), why));
     assert_eq!(chosen, expected);
-    let one = choose(&session(), (at(1500), at(1500)), 5, InstantWeights::Mixed, Seed(3));
+    let one = choose_instants(&session(), (at(1500), at(1500)), 5, InstantWeights::Mixed, Seed(3));
     assert_eq!(one, [(at(1500), InstantReason::Drawn)]);
 }
 
 #[test]
 fn a_promise_or_flush_at_the_ends_of_the_span_counts_and_beyond_it_does_not() {
     let reasons = |from: u64, to: u64| {
-        let chosen = choose(&session(), (at(from), at(to)), 400, InstantWeights::Mixed, Seed(3));
+        let chosen = choose_instants(&session(), (at(from), at(to)), 400, InstantWeights::Mixed, Seed(3));
         let has = |why: InstantReason| chosen.iter().any(|it| it.1 == why);
         [InstantReason::Promised, InstantReason::Unflushed, InstantReason::Flushed, InstantReason::Landing].map(has)
     };

@@ -77,7 +77,7 @@ fn said_of(from: u64, bytes: Vec<u8>, parts: &[(u64, u64)]) -> String {
     let first = from * BLOCK / SECTOR;
     let (taken, far) = (Instant::ZERO, Instant::FAR);
     let write = SessionWrite { stamp: 7, run: (first, first + sectors), taken, over: far, durable: far };
-    words(&layout, &LostWrite { write, parts: parts.to_vec() }, &history, &read)
+    purpose_words(&layout, &LostWrite { write, parts: parts.to_vec() }, &history, &read)
 }
 
 /// The words for a lost write of zeroes to these blocks.

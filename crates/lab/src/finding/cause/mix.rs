@@ -23,14 +23,14 @@ impl ShareChange {
         format!("{} {:.digits$} -> {:.digits$} %", self.of, self.from, self.to)
     }
 
-    fn difference(&self) -> f64 {
+    fn abs_difference(&self) -> f64 {
         (self.to - self.from).abs()
     }
 }
 
 /// A job, or a kind of request, in the mean over the runs of a side.
 #[derive(Clone, Copy, Default)]
-struct Member {
+struct GroupMeans {
     share: f64,
     /// Mean response in ms.
     response: f64,
@@ -38,9 +38,9 @@ struct Member {
     own: f64,
 }
 
-impl Member {
-    fn new<'a>(runs: &[&'a RunRecord], view: impl Fn(&'a RunRecord) -> Option<&'a KindRecord>) -> Member {
-        let mut all = Member::default();
+impl GroupMeans {
+    fn new<'a>(runs: &[&'a RunRecord], view: impl Fn(&'a RunRecord) -> Option<&'a KindRecord>) -> GroupMeans {
+        let mut all = GroupMeans::default();
         let mut ios = 0;
         for &run in runs {
             let Some(view) = view(run).filter(|view| view.ios > 0) else { continue };
@@ -51,12 +51,12 @@ impl Member {
         }
         let requests = runs.iter().map(|run| run.all.ios).sum::<u64>();
         let each = ios.max(1) as f64;
-        Member { share: ios as f64 / requests.max(1) as f64, response: all.response / each, own: all.own / each }
+        GroupMeans { share: ios as f64 / requests.max(1) as f64, response: all.response / each, own: all.own / each }
     }
 }
 
 /// The shares that changed, if their change alone moves the mean response or its own work; none for parts of the requests.
-pub(super) fn changes(whose: &MetricScope, sides: [&[&RunRecord]; 2]) -> Vec<ShareChange> {
+pub(super) fn find_share_changes(whose: &MetricScope, sides: [&[&RunRecord]; 2]) -> Vec<ShareChange> {
     let (of_jobs, of_kinds) = match whose {
         MetricScope::All => (true, true),
         MetricScope::Read | MetricScope::Write => (true, false),
@@ -70,25 +70,25 @@ pub(super) fn changes(whose: &MetricScope, sides: [&[&RunRecord]; 2]) -> Vec<Sha
         }
     }
     let job = |name: &str| {
-        let of = |runs| Member::new(runs, |run| Some(&run.groups.iter().find(|group| group.name == name)?.all));
+        let of = |runs| GroupMeans::new(runs, |run| Some(&run.groups.iter().find(|group| group.name == name)?.all));
         (format!("job {name}"), sides.map(of))
     };
-    let jobs = moved(names.into_iter().map(job).collect());
+    let jobs = moved_shares(names.into_iter().map(job).collect());
     if !jobs.is_empty() || !of_kinds {
         return jobs;
     }
-    let reads = sides.map(|runs| Member::new(runs, |run| Some(&run.read)));
-    let writes = sides.map(|runs| Member::new(runs, |run| Some(&run.write)));
-    moved(vec![("reads".to_owned(), reads), ("writes".to_owned(), writes)])
+    let reads = sides.map(|runs| GroupMeans::new(runs, |run| Some(&run.read)));
+    let writes = sides.map(|runs| GroupMeans::new(runs, |run| Some(&run.write)));
+    moved_shares(vec![("reads".to_owned(), reads), ("writes".to_owned(), writes)])
 }
 
 /// The shares that changed, the largest change first. A mean is the sum of share times time, so the change of shares adds the change of
 /// each share times the time midway between the sides.
-fn moved(members: Vec<(String, [Member; 2])>) -> Vec<ShareChange> {
-    let is_moved = |time: fn(&Member) -> f64| {
+fn moved_shares(members: Vec<(String, [GroupMeans; 2])>) -> Vec<ShareChange> {
+    let is_moved = |time: fn(&GroupMeans) -> f64| {
         let all = |side: usize| members.iter().map(|(_, of)| of[side].share * time(&of[side])).sum::<f64>();
         // The time of a member that one side lacks is that of the other.
-        let midway = |[from, to]: [Member; 2]| match (from.share > 0.0, to.share > 0.0) {
+        let midway = |[from, to]: [GroupMeans; 2]| match (from.share > 0.0, to.share > 0.0) {
             (true, true) => f64::midpoint(time(&from), time(&to)),
             (true, false) => time(&from),
             _ => time(&to),
@@ -103,7 +103,7 @@ fn moved(members: Vec<(String, [Member; 2])>) -> Vec<ShareChange> {
     let mut changes: Vec<ShareChange> = differ
         .map(|(name, [from, to])| ShareChange { of: name.clone(), from: 100.0 * from.share, to: 100.0 * to.share })
         .collect();
-    changes.sort_by(|one, other| other.difference().total_cmp(&one.difference()));
+    changes.sort_by(|one, other| other.abs_difference().total_cmp(&one.abs_difference()));
     changes.truncate(MOST);
     changes
 }

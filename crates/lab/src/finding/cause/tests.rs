@@ -22,7 +22,7 @@ fn parts_add_up_to_the_difference_as_computed_and_as_printed() {
         (Part::Link, 30_400, 30_400),
     ];
     let open = cause(&parts, Arrival::Open);
-    let sum: i64 = open.parts.iter().map(PartChange::difference).sum();
+    let sum: i64 = open.parts.iter().map(PartChange::difference_ns).sum();
     assert_eq!(sum, open.to() - open.from());
     // 70.123 - 0.498 makes the figure before the colon, and each bracket the figure before it.
     assert_eq!(
@@ -108,7 +108,7 @@ fn waiting_follows_only_work_that_explains_it() {
 fn the_mean_that_moves_against_the_verdict_says_so() {
     let mut cause = cause(&[(Part::Rotation, 12_000_000, 6_000_000)], Arrival::Open);
     for (verdict, opposes) in [(Verdict::Faster, false), (Verdict::Slower, true)] {
-        cause.oppose(verdict);
+        cause.set_opposed(verdict);
         let text = cause.text();
         assert_eq!(
             text.starts_with("the mean moved the other way (shorter): mean response of reads "),
@@ -129,7 +129,7 @@ fn of_a_measured_run_nobody_knows_what_waits() {
 #[test]
 fn shares_of_what_cancels_are_not_said() {
     let cause = cause(&[(Part::Queue, 9_000_000, 1_000_000), (Part::Driver, 0, 7_900_000)], Arrival::Open);
-    assert_eq!(cause.share(&cause.parts[0]), None);
+    assert_eq!(cause.share_of_part(&cause.parts[0]), None);
     assert!(cause.text().ends_with("-0.100 ms: waiting -0.100 (queue -8.000, driver +7.900)"), "{}", cause.text());
 }
 
@@ -163,7 +163,7 @@ fn between(
     sides.iter_mut().for_each(&both);
     other(&mut sides[1]);
     let [from, to] = &sides;
-    Cause::between(&scope, &[from], &[to], hidden)
+    Cause::between_runs(&scope, &[from], &[to], hidden)
 }
 
 /// Half of the rotation: twice the rate.
@@ -277,12 +277,12 @@ fn without_requests_or_parts_there_is_no_cause() {
     assert!(!of("read.", &|_| ()), "its own parts are not kept");
     assert!(!of("", &|run| run.anatomy_ms = MeanParts::default()));
     let one = run();
-    assert!(Cause::between(&MetricScope::All, &[], &[&one], HiddenWork::default()).is_none());
-    assert!(Cause::between(&MetricScope::All, &[&one], &[], HiddenWork::default()).is_none());
+    assert!(Cause::between_runs(&MetricScope::All, &[], &[&one], HiddenWork::default()).is_none());
+    assert!(Cause::between_runs(&MetricScope::All, &[&one], &[], HiddenWork::default()).is_none());
     // The mean over the runs of a side: 10 and 20 ms.
     let mut other = run();
     other.anatomy_ms.set(Part::Rotation, 20.0);
-    let cause = Cause::between(&MetricScope::All, &[&one, &other], &[&other], HiddenWork::default()).unwrap();
+    let cause = Cause::between_runs(&MetricScope::All, &[&one, &other], &[&other], HiddenWork::default()).unwrap();
     assert_eq!((cause.from(), cause.to()), (15_000_000, 20_000_000));
 }
 

@@ -4,7 +4,7 @@ use seekwise_formats::concern::Concern;
 use seekwise_formats::metric::Statistic;
 use seekwise_formats::study::Study;
 
-use super::super::outcome;
+use super::super::judgement_outcome;
 use super::super::tests::{by_rate, is_longer, made, plain, runs, times};
 use super::*;
 use crate::outcome::Outcome;
@@ -35,7 +35,7 @@ fn sampled<R>(
 /// The pairs that are open, and the runs that each needs.
 fn open(study: &Study, count: [u32; 4], change: impl Fn(&mut RunRecord)) -> Vec<(Vec<usize>, u32)> {
     sampled(study, count, change, |evidence, plan| {
-        evidence.open(plan).into_iter().map(|pair| (pair.cells, pair.next)).collect()
+        evidence.open_pairs(plan).into_iter().map(|pair| (pair.cells, pair.next)).collect()
     })
 }
 
@@ -71,7 +71,7 @@ fn a_verdict_is_that_of_the_look_that_decided_it() {
             let (findings, overall) = evidence.findings();
             let each = |finding: &Finding| {
                 let beside: Vec<String> = finding.beside.iter().map(|it| it.metric.to_string()).collect();
-                (outcome(finding.judgement.as_ref(), None), finding.pairs, beside.join(" "))
+                (judgement_outcome(finding.judgement.as_ref(), None), finding.pairs, beside.join(" "))
             };
             (each(&findings[0]), each(&findings[1]), overall[0].judgement.is_some())
         })
@@ -99,7 +99,11 @@ fn what_is_given_is_told_from_the_first_look() {
         [3; 4],
         |_| (),
         |evidence, _| {
-            evidence.compared().into_iter().map(|(from, to, metric)| (from, to, metric.to_string())).collect::<Vec<_>>()
+            evidence
+                .compared_cells()
+                .into_iter()
+                .map(|(from, to, metric)| (from, to, metric.to_string()))
+                .collect::<Vec<_>>()
         },
     );
     assert_eq!(compared, [(0, 2, "iops".to_owned()), (1, 3, "iops".to_owned())]);

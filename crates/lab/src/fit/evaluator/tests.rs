@@ -27,9 +27,9 @@ fn the_best_point_is_the_first_of_equal_ones() {
     let evaluator = toy.evaluator();
     let after = |point: [f64; 2]| {
         evaluator.loss(&point);
-        evaluator.best().unwrap()
+        evaluator.best_point().unwrap()
     };
-    assert_eq!(evaluator.best(), None);
+    assert_eq!(evaluator.best_point(), None);
     assert_eq!(after([0.001, 0.004]), [0.001, 0.004]);
     assert_eq!(after([0.003, 0.002]), [0.003, 0.002], "the smaller loss");
     assert_eq!(after([0.001, 0.0]), [0.003, 0.002], "a larger loss");
@@ -41,32 +41,32 @@ fn the_best_point_is_the_first_of_equal_ones() {
 #[test]
 fn each_question_counts_once_and_a_fit_ends_at_a_pause_after_its_points() {
     let toy = parabola();
-    let evaluator = toy.evaluator().ending_after(Some(3));
+    let evaluator = toy.evaluator().with_point_limit(Some(3));
     assert_eq!(evaluator.ask_all(Question::Seen, &[vec![0.003], vec![0.003], vec![0.001]]), [[1.0], [1.0], [5.0]]);
-    assert_eq!((evaluator.count(), evaluator.pauses(), evaluator.ending()), (2, false, None));
-    assert!(!evaluator.begins("toys", 7));
+    assert_eq!((evaluator.point_count(), evaluator.reach_checkpoint(), evaluator.ending()), (2, false, None));
+    assert!(!evaluator.begin_stage("toys", 7));
     assert_eq!(evaluator.ask(Question::Drawn, &[0.003]), [1.0; 1 + SEEN_DRAWS], "another question of the same point");
     // Only a pause ends it: an answer between would depend on the order of cores.
-    assert_eq!((evaluator.count(), evaluator.loss(&[0.004])), (3, 2.0));
-    assert!(evaluator.pauses() && evaluator.pauses());
+    assert_eq!((evaluator.point_count(), evaluator.loss(&[0.004])), (3, 2.0));
+    assert!(evaluator.reach_checkpoint() && evaluator.reach_checkpoint());
     assert_eq!(evaluator.ending(), Some(FitEnding { why: EarlyEnd::Points, stage: "toys", points: 4 }));
-    assert_eq!((evaluator.loss(&[0.003]), evaluator.simulated(&[0.003])), (IMPOSSIBLE, None));
-    evaluator.close();
-    assert_eq!((evaluator.loss(&[0.003]), evaluator.pauses()), (1.0, false), "what was found is judged");
+    assert_eq!((evaluator.loss(&[0.003]), evaluator.simulate_point(&[0.003])), (IMPOSSIBLE, None));
+    evaluator.begin_judging();
+    assert_eq!((evaluator.loss(&[0.003]), evaluator.reach_checkpoint()), (1.0, false), "what was found is judged");
 }
 
 #[test]
 fn a_listener_who_has_enough_ends_it_and_one_who_cancels_leaves_nothing() {
     let toy = parabola();
-    let listener = FitListener { enough: &|| true, ..FitListener::hearing(&|_| ()) };
+    let listener = FitListener { enough: &|| true, ..FitListener::never_ending(&|_| ()) };
     let evaluator = PointEvaluator { listener, ..toy.evaluator() };
     assert_eq!(evaluator.loss(&[0.003]), IMPOSSIBLE);
     assert_eq!(evaluator.ending().map(|it| it.why), Some(EarlyEnd::Enough));
     assert!(!evaluator.was_cancelled());
-    let listener = FitListener { cancelled: &|| true, ..FitListener::hearing(&|_| ()) };
+    let listener = FitListener { cancelled: &|| true, ..FitListener::never_ending(&|_| ()) };
     let evaluator = PointEvaluator { listener, ..toy.evaluator() };
     assert!(evaluator.was_cancelled() && evaluator.ending().is_none());
-    evaluator.close();
+    evaluator.begin_judging();
     assert_eq!(evaluator.loss(&[0.003]), IMPOSSIBLE, "a cancelled fit judges nothing either");
 }
 
@@ -79,7 +79,7 @@ fn a_listener_hears_each_fall_of_the_loss_and_what_was_known() {
         FitEvent::Tried { known, .. } => assert!(known),
         FitEvent::Stage { .. } | FitEvent::Paused(_) => {}
     };
-    let evaluator = PointEvaluator { listener: FitListener::hearing(&hears), ..toy.evaluator() };
+    let evaluator = PointEvaluator { listener: FitListener::never_ending(&hears), ..toy.evaluator() };
     for value in [0.0, 0.006, 0.001, 0.002, 0.004, 0.003] {
         evaluator.loss(&[value]);
     }
@@ -108,5 +108,5 @@ fn a_kept_answer_has_as_many_values_as_its_question() {
     assert!(of_jobs("HeldFigures 0.1", &[2.0]) && of_jobs("HeldFigures 0.1", &[f64::NAN]));
     assert!(!of_jobs("HeldFigures 0.1", &[2.0, 3.0]) && !of_jobs("HeldFigures 0.1", &[f64::NAN, 2.0]));
     assert!(!of_jobs("Figures 0.1", &[2.0]), "nothing of it is seen");
-    assert!(toy.evaluator().holds_back() && !parabola().evaluator().holds_back());
+    assert!(toy.evaluator().has_held_data() && !parabola().evaluator().has_held_data());
 }

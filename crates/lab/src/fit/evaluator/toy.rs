@@ -76,9 +76,9 @@ impl Toy {
         let mut known = BTreeMap::new();
         for point in &points {
             let mut add = |question: Question, loss: ToyLoss<'_>| {
-                let draws = (1..answers(question)).map(|draw| loss(point, Some(draw - 1)));
+                let draws = (1..answer_len(question)).map(|draw| loss(point, Some(draw - 1)));
                 let answer = std::iter::once(loss(point, None)).chain(draws).collect();
-                known.insert(name("", &format!("{question:?}"), point), answer);
+                known.insert(journal_key("", &format!("{question:?}"), point), answer);
             };
             add(Question::Seen, seen);
             add(Question::Drawn, seen);
@@ -89,12 +89,12 @@ impl Toy {
             Some(_) => vec![FitData::Points(vec![held_back()]), FitData::Points(Vec::new())],
             None => Vec::new(),
         };
-        Toy { drive: catalogue::load("barracuda-7200.7").expect("built in"), parameters, data, known }
+        Toy { drive: catalogue::load_drive("barracuda-7200.7").expect("built in"), parameters, data, known }
     }
 
     /// An evaluator that knows all answers.
     pub fn evaluator(&self) -> PointEvaluator<'_> {
-        let listener = FitListener::hearing(&|_| ());
+        let listener = FitListener::never_ending(&|_| ());
         PointEvaluator::new(&self.drive, &self.parameters, &self.data, self.known.clone(), listener)
     }
 

@@ -27,7 +27,7 @@ fn found(loss: impl Fn(f64, Option<usize>) -> f64, at: f64, thorough: bool) -> (
     let evaluator = toy.evaluator();
     let point = [at];
     let asked = IntervalQuery { point: &point, beside: &point, moved: &[true], free: &[true], thorough };
-    let Intervals { of, pairs } = intervals(&evaluator, &asked);
+    let Intervals { of, pairs } = find_intervals(&evaluator, &asked);
     assert!(pairs.is_empty());
     let (low, high) = of[0].expect("a number that moved");
     (steps(low), steps(high))
@@ -116,9 +116,9 @@ fn only_what_moved_has_an_interval() {
     let point = [0.032, 0.032];
     let asked =
         IntervalQuery { point: &point, beside: &point, moved: &[true, false], free: &[true, true], thorough: true };
-    assert_eq!(intervals(&evaluator, &asked).of, [Some((0.031, 0.033)), None]);
-    let ended = toy.evaluator().ending_after(Some(0));
-    assert_eq!(intervals(&ended, &asked), Intervals { of: vec![None, None], pairs: Vec::new() });
+    assert_eq!(find_intervals(&evaluator, &asked).of, [Some((0.031, 0.033)), None]);
+    let ended = toy.evaluator().with_point_limit(Some(0));
+    assert_eq!(find_intervals(&ended, &asked), Intervals { of: vec![None, None], pairs: Vec::new() });
 }
 
 /// The choices of a rule that is a number: those with which a point is no worse, and its own.
@@ -129,7 +129,7 @@ fn a_rule_of_numbers_has_an_interval_of_its_choices() {
         let evaluator = toy.evaluator();
         let point = [own];
         let asked = IntervalQuery { point: &point, beside: &point, moved: &[true], free: &[true], thorough };
-        intervals(&evaluator, &asked).of[0]
+        find_intervals(&evaluator, &asked).of[0]
     };
     for thorough in [true, false] {
         assert_eq!(found([5.0, 1.0, 5.0, 5.0], 1.0, thorough), Some((2.0, 2.0)));
@@ -139,16 +139,19 @@ fn a_rule_of_numbers_has_an_interval_of_its_choices() {
     }
     let words = Toy::new(vec![rule(&["never", "track"])], &|_, _| 1.0, None);
     let asked = IntervalQuery { point: &[1.0], beside: &[1.0], moved: &[true], free: &[true], thorough: true };
-    assert_eq!(intervals(&words.evaluator(), &asked).of, [None]);
+    assert_eq!(find_intervals(&words.evaluator(), &asked).of, [None]);
 }
 
 #[test]
 fn ends_are_the_least_and_the_largest_known_value_with_its_step() {
     let parameters = [number(0, 100, 0.0), number(1, 100, 0.0)];
     let known: [&[f64]; 3] = [&[0.020, 0.0], &[0.050, 0.100], &[0.030, 0.5]];
-    assert_eq!(ends(&parameters, &[0.040, 0.040], &known, &[0]), [Some((0.019, 0.051)), None]);
-    assert_eq!(ends(&parameters, &[0.060, 0.040], &known[..2], &[0, 1]), [Some((0.019, 0.061)), Some((0.0, 0.1))]);
-    assert_eq!(ends(&parameters, &[0.060, 0.040], &[], &[0]), [Some((0.059, 0.061)), None]);
+    assert_eq!(interval_ends(&parameters, &[0.040, 0.040], &known, &[0]), [Some((0.019, 0.051)), None]);
+    assert_eq!(
+        interval_ends(&parameters, &[0.060, 0.040], &known[..2], &[0, 1]),
+        [Some((0.019, 0.061)), Some((0.0, 0.1))]
+    );
+    assert_eq!(interval_ends(&parameters, &[0.060, 0.040], &[], &[0]), [Some((0.059, 0.061)), None]);
 }
 
 #[test]
@@ -157,18 +160,18 @@ fn where_a_number_went_back_it_has_no_interval_and_those_that_followed_lie_in_th
         name: "overhead.read_hit_ms".to_owned(),
         key: "overhead.read_hit_ms",
         bend: None,
-        form: ParameterDomain::Number(ranges::of("overhead.read_hit_ms", 1.0).unwrap()),
+        form: ParameterDomain::Number(ranges::range_for_key("overhead.read_hit_ms", 1.0).unwrap()),
         origin,
         marked: FigureMark::Inferred,
     };
     let intervals = Intervals { of: vec![Some((0.0, 2.0)), Some((1.0, 2.0))], pairs: vec![(0, 1, 0.9)] };
-    let found = intervals.at(&[number(1.0), number(1.0)], &[1.0, 2.5]);
+    let found = intervals.adjusted_to(&[number(1.0), number(1.0)], &[1.0, 2.5]);
     assert_eq!(found, Intervals { of: vec![None, Some((1.0, 2.5))], pairs: Vec::new() });
 }
 
 #[test]
 fn what_is_worse_in_most_draws_does_not_count() {
     let tried = [(vec![1.0], vec![1.0, 1.0, 2.0]), (vec![2.0], vec![1.1, 1.2, 1.5]), (vec![3.0], vec![1.4, 1.4, 2.4])];
-    assert_eq!(no_worse(&tried[0].1, &tried), [&[1.0][..], &[2.0][..]]);
-    assert_eq!(no_worse(&tried[2].1, &tried).len(), 3, "a better one than the fit's is no worse");
+    assert_eq!(points_no_worse(&tried[0].1, &tried), [&[1.0][..], &[2.0][..]]);
+    assert_eq!(points_no_worse(&tried[2].1, &tried).len(), 3, "a better one than the fit's is no worse");
 }

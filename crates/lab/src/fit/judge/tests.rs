@@ -48,7 +48,7 @@ type Left = Vec<Option<RejectionReason>>;
 fn taken_back(seen: &[Gain], held: Option<&[Gain]>, shares: JudgeShares) -> (Vec<f64>, Left) {
     let toy = toy(seen, held);
     let mut left = vec![None; seen.len()];
-    let point = take_back(&toy.evaluator(), &toy.origin(), vec![MOVED; seen.len()], shares, &mut left);
+    let point = put_back_unconfirmed(&toy.evaluator(), &toy.origin(), vec![MOVED; seen.len()], shares, &mut left);
     (point, left)
 }
 
@@ -106,7 +106,7 @@ fn many_small_losses_do_not_add_up() {
     };
     let toy = Toy::new(vec![number(0, 2, 0.0), number(1, 2, 0.0)], &seen, None);
     let mut left = vec![None; 2];
-    let point = take_back(&toy.evaluator(), &toy.origin(), vec![MOVED; 2], JudgeShares::USUAL, &mut left);
+    let point = put_back_unconfirmed(&toy.evaluator(), &toy.origin(), vec![MOVED; 2], JudgeShares::USUAL, &mut left);
     // The one whose lack costs least goes first; without both every draw is worse.
     assert_eq!((point, left), (vec![0.0, MOVED], vec![NOT_TOLD, None]));
 }
@@ -125,8 +125,8 @@ fn the_next_is_compared_with_the_best_so_far() {
 fn a_fit_that_ends_meanwhile_puts_nothing_back() {
     let toy = toy(&[in_draws(0)], None);
     let mut left = vec![None];
-    let evaluator = toy.evaluator().ending_after(Some(1));
-    let point = take_back(&evaluator, &toy.origin(), vec![MOVED], JudgeShares::USUAL, &mut left);
+    let evaluator = toy.evaluator().with_point_limit(Some(1));
+    let point = put_back_unconfirmed(&evaluator, &toy.origin(), vec![MOVED], JudgeShares::USUAL, &mut left);
     assert_eq!((point, left), (vec![MOVED], vec![None]));
 }
 
@@ -134,21 +134,21 @@ fn a_fit_that_ends_meanwhile_puts_nothing_back() {
 fn the_whole_is_better_in_84_of_100_draws_of_the_held_back_data() {
     let found = |draws: usize| {
         let toy = toy(&[in_draws(40)], Some(&[in_draws(draws)]));
-        better(&toy.evaluator(), &toy.origin(), &[MOVED], JudgeShares::USUAL)
+        is_surely_better(&toy.evaluator(), &toy.origin(), &[MOVED], JudgeShares::USUAL)
     };
     assert_eq!([200, 168, 167, 0].map(found), [Some(true), Some(true), Some(false), Some(false)]);
     let toy = toy(&[in_draws(40)], None);
-    assert_eq!(better(&toy.evaluator(), &toy.origin(), &[MOVED], JudgeShares::USUAL), None);
+    assert_eq!(is_surely_better(&toy.evaluator(), &toy.origin(), &[MOVED], JudgeShares::USUAL), None);
 }
 
 #[test]
 fn thinning_puts_back_what_the_whole_is_better_with_in_no_more_than_60_of_100_draws() {
     let thinned = |gains: &[Gain], most: Option<u64>| {
         let toy = toy(gains, None);
-        let evaluator = toy.evaluator().ending_after(most);
+        let evaluator = toy.evaluator().with_point_limit(most);
         let at = Fidelities { rough: &evaluator, whole: &evaluator };
         let mut left = vec![None; gains.len()];
-        let point = thin(at, &toy.origin(), vec![MOVED; gains.len()], NO_SEARCH, &mut left);
+        let point = put_back_unneeded(at, &toy.origin(), vec![MOVED; gains.len()], NO_SEARCH, &mut left);
         (point, left)
     };
     for (draws, stays) in [(40, true), (25, true), (24, false), (0, false)] {
@@ -173,7 +173,7 @@ fn thinning_compares_with_the_whole_and_not_with_what_is_left_of_it() {
     let evaluator = toy.evaluator();
     let at = Fidelities { rough: &evaluator, whole: &evaluator };
     let mut left = vec![None; 2];
-    let point = thin(at, &toy.origin(), vec![MOVED; 2], NO_SEARCH, &mut left);
+    let point = put_back_unneeded(at, &toy.origin(), vec![MOVED; 2], NO_SEARCH, &mut left);
     assert_eq!((point, left), (vec![0.0, MOVED], vec![NOT_TOLD, None]));
 }
 

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::escaped;
+use super::escape_html;
 use crate::fit::report::{MovedParameter, PointErrors};
 
 /// The width of a picture in units; text is 13 high.
@@ -29,27 +29,27 @@ const GRID: &str = "#dddddd";
 const JOBS: usize = 40;
 
 /// A picture with its caption below.
-fn figure(height: f64, body: &str, caption: &str) -> String {
+fn figure_html(height: f64, body: &str, caption: &str) -> String {
     format!(
         "<figure><svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {height}\" role=\"img\" \
          font-family=\"system-ui,sans-serif\" font-size=\"13\">{body}</svg><figcaption>{}</figcaption></figure>\n",
-        escaped(caption)
+        escape_html(caption)
     )
 }
 
-fn text(body: &mut String, (x, y): (f64, f64), anchor: &str, words: &str) {
-    let words = escaped(words);
+fn draw_text(body: &mut String, (x, y): (f64, f64), anchor: &str, words: &str) {
+    let words = escape_html(words);
     let _ = write!(body, "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\" fill=\"#222\">{words}</text>");
 }
 
-fn line(body: &mut String, (x1, y1): (f64, f64), (x2, y2): (f64, f64), stroke: &str, width: f64) {
+fn draw_line(body: &mut String, (x1, y1): (f64, f64), (x2, y2): (f64, f64), stroke: &str, width: f64) {
     let _ = write!(
         body,
         "<line x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\" stroke=\"{stroke}\" stroke-width=\"{width}\"/>"
     );
 }
 
-fn dot(body: &mut String, (x, y): (f64, f64), filled: bool) {
+fn draw_dot(body: &mut String, (x, y): (f64, f64), filled: bool) {
     let (fill, stroke) = if filled { (AFTER, AFTER) } else { ("#fff", BEFORE) };
     let _ = write!(
         body,
@@ -58,7 +58,7 @@ fn dot(body: &mut String, (x, y): (f64, f64), filled: bool) {
 }
 
 /// Shortens a name to fit left of the plot, some 44 characters.
-fn short(name: &str) -> String {
+fn shorten_name(name: &str) -> String {
     const MOST: usize = 44;
     match name.chars().count() > MOST {
         true => name.chars().take(MOST - 1).chain(['…']).collect(),
@@ -67,7 +67,7 @@ fn short(name: &str) -> String {
 }
 
 /// The error of each figure of each job, before and after.
-pub fn jobs(points: &[PointErrors]) -> String {
+pub fn draw_job_errors(points: &[PointErrors]) -> String {
     let rows = &points[..points.len().min(JOBS)];
     if rows.is_empty() {
         return String::new();
@@ -75,26 +75,31 @@ pub fn jobs(points: &[PointErrors]) -> String {
     let off = |value: f64, measured: f64| 100.0 * (value / measured - 1.0);
     let all = rows.iter().flat_map(|row| [off(row.before, row.measured), off(row.after, row.measured)]);
     // Beyond twice the measured value everything is equally wrong.
-    let most = crate::plot::rounded_up(all.map(f64::abs).fold(1.0, f64::max).min(100.0));
+    let most = crate::plot::round_up(all.map(f64::abs).fold(1.0, f64::max).min(100.0));
     let across = WIDTH - LEFT - RIGHT;
     let x = |percent: f64| LEFT + across * (0.5 + 0.5 * (percent / most).clamp(-1.0, 1.0));
     let bottom = EDGE + ROW * rows.len() as f64;
     let mut body = String::new();
     for share in [-1.0, -0.5, 0.0, 0.5, 1.0] {
         let at = x(share * most);
-        line(&mut body, (at, EDGE), (at, bottom), if share == 0.0 { "#888" } else { GRID }, 1.0);
+        draw_line(&mut body, (at, EDGE), (at, bottom), if share == 0.0 { "#888" } else { GRID }, 1.0);
         let words = if share == 0.0 { "as measured".to_owned() } else { format!("{:+} %", share * most) };
-        text(&mut body, (at, EDGE - 9.0), "middle", &words);
+        draw_text(&mut body, (at, EDGE - 9.0), "middle", &words);
     }
     for (index, row) in rows.iter().enumerate() {
         let y = EDGE + ROW * (index as f64 + 0.5);
         let (before, after) = (off(row.before, row.measured), off(row.after, row.measured));
         let held = if row.held { " (held back)" } else { "" };
-        text(&mut body, (LEFT - 10.0, y + 4.0), "end", &short(&format!("{}: {}{held}", row.what, row.figure)));
-        line(&mut body, (x(before), y), (x(after), y), BEFORE, 1.5);
-        dot(&mut body, (x(before), y), false);
-        dot(&mut body, (x(after), y), true);
-        text(&mut body, (WIDTH - RIGHT + 12.0, y + 4.0), "start", &format!("{after:+.1} %"));
+        draw_text(
+            &mut body,
+            (LEFT - 10.0, y + 4.0),
+            "end",
+            &shorten_name(&format!("{}: {}{held}", row.what, row.figure)),
+        );
+        draw_line(&mut body, (x(before), y), (x(after), y), BEFORE, 1.5);
+        draw_dot(&mut body, (x(before), y), false);
+        draw_dot(&mut body, (x(after), y), true);
+        draw_text(&mut body, (WIDTH - RIGHT + 12.0, y + 4.0), "start", &format!("{after:+.1} %"));
     }
     let more = match points.len() - rows.len() {
         0 => String::new(),
@@ -104,11 +109,11 @@ pub fn jobs(points: &[PointErrors]) -> String {
         "How far each simulated figure is off what was measured: before the fit (ring) and after it (dot). The profile \
          comes from those that are not held back.{more}"
     );
-    figure(bottom + 8.0, &body, &caption)
+    figure_html(bottom + 8.0, &body, &caption)
 }
 
 /// The place of each moved number in its range, with its interval.
-pub fn intervals(figures: &[MovedParameter]) -> String {
+pub fn draw_intervals(figures: &[MovedParameter]) -> String {
     let rows: Vec<(&MovedParameter, [f64; 4])> = figures.iter().filter_map(|it| Some((it, it.places?))).collect();
     if rows.is_empty() {
         return String::new();
@@ -117,47 +122,47 @@ pub fn intervals(figures: &[MovedParameter]) -> String {
     let x = |place: f64| LEFT + (WIDTH - LEFT - right) * place;
     let mut body = String::new();
     for (place, words, anchor) in [(0.0, "least", "start"), (1.0, "most that it may be", "end")] {
-        text(&mut body, (x(place), EDGE - 9.0), anchor, words);
+        draw_text(&mut body, (x(place), EDGE - 9.0), anchor, words);
     }
     for (index, (row, [before, after, low, high])) in rows.iter().enumerate() {
         let y = EDGE + ROW * (index as f64 + 0.5);
-        text(&mut body, (LEFT - 10.0, y + 4.0), "end", &short(&row.name));
-        line(&mut body, (x(0.0), y), (x(1.0), y), GRID, 8.0);
-        line(&mut body, (x(*low), y), (x(*high), y), "#f0b494", 8.0);
-        dot(&mut body, (x(*before), y), false);
-        dot(&mut body, (x(*after), y), true);
-        text(&mut body, (x(1.0) + 12.0, y + 4.0), "start", &format!("{} → {}", row.before, row.after));
+        draw_text(&mut body, (LEFT - 10.0, y + 4.0), "end", &shorten_name(&row.name));
+        draw_line(&mut body, (x(0.0), y), (x(1.0), y), GRID, 8.0);
+        draw_line(&mut body, (x(*low), y), (x(*high), y), "#f0b494", 8.0);
+        draw_dot(&mut body, (x(*before), y), false);
+        draw_dot(&mut body, (x(*after), y), true);
+        draw_text(&mut body, (x(1.0) + 12.0, y + 4.0), "start", &format!("{} → {}", row.before, row.after));
     }
     let caption = "Each number that moved, in the range in which it may move: what it was (ring), what it is (dot), and \
                    between which values the data leave it (bar). A bar over the whole range tells nothing.";
-    figure(bottom + 8.0, &body, caption)
+    figure_html(bottom + 8.0, &body, caption)
 }
 
 /// The least loss so far over the points tried.
-pub fn search(steps: &[(u64, f64)]) -> String {
+pub fn draw_search(steps: &[(u64, f64)]) -> String {
     let (Some(first), Some(last)) = (steps.first(), steps.last()) else { return String::new() };
     if steps.len() < 3 || last.0 <= first.0 {
         return String::new();
     }
     const HEIGHT: f64 = 190.0;
     const MARGIN: f64 = 60.0;
-    let top = crate::plot::rounded_up(first.1.max(1e-9));
+    let top = crate::plot::round_up(first.1.max(1e-9));
     let x = |tried: u64| MARGIN + (WIDTH - 2.0 * MARGIN) * tried as f64 / last.0 as f64;
     let y = |loss: f64| EDGE + (HEIGHT - 2.0 * EDGE) * (1.0 - (loss / top).clamp(0.0, 1.0));
     let mut body = String::new();
     for share in [0.0, 0.5, 1.0] {
-        line(&mut body, (MARGIN, y(share * top)), (WIDTH - MARGIN, y(share * top)), GRID, 1.0);
-        text(&mut body, (MARGIN - 8.0, y(share * top) + 4.0), "end", &format!("{}", share * top));
+        draw_line(&mut body, (MARGIN, y(share * top)), (WIDTH - MARGIN, y(share * top)), GRID, 1.0);
+        draw_text(&mut body, (MARGIN - 8.0, y(share * top) + 4.0), "end", &format!("{}", share * top));
     }
     let mut path = format!("M{:.1} {:.1}", x(first.0), y(first.1));
     for (tried, loss) in &steps[1..] {
         let _ = write!(path, "H{:.1}V{:.1}", x(*tried), y(*loss));
     }
     let _ = write!(body, "<path d=\"{path}\" fill=\"none\" stroke=\"{AFTER}\" stroke-width=\"2\"/>");
-    text(&mut body, (MARGIN, HEIGHT - 4.0), "start", "0 profiles tried");
-    text(&mut body, (WIDTH - MARGIN, HEIGHT - 4.0), "end", &format!("{}", last.0));
-    text(&mut body, (WIDTH - MARGIN + 8.0, y(last.1) + 4.0), "start", &format!("{:.3}", last.1));
+    draw_text(&mut body, (MARGIN, HEIGHT - 4.0), "start", "0 profiles tried");
+    draw_text(&mut body, (WIDTH - MARGIN, HEIGHT - 4.0), "end", &format!("{}", last.0));
+    draw_text(&mut body, (WIDTH - MARGIN + 8.0, y(last.1) + 4.0), "start", &format!("{:.3}", last.1));
     let caption =
         "The least error on what the search sees, over the profiles that it tried; 0 would be every figure met.";
-    figure(HEIGHT, &body, caption)
+    figure_html(HEIGHT, &body, caption)
 }

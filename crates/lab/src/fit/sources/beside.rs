@@ -13,18 +13,18 @@ use crate::fit::data::{FitData, ReferenceTimes};
 const LONGEST_MS: f64 = 60_000.0;
 
 /// Attaches the times of `file` to the trace that `named` names.
-pub fn put(data: &mut [FitData], named: &FileArgument, file: &str, text: &str) -> Result<(), Diagnostic> {
+pub fn attach_times(data: &mut [FitData], named: &FileArgument, file: &str, text: &str) -> Result<(), Diagnostic> {
     let traces =
         data.iter_mut().filter_map(|data| if let FitData::Traced(traced) = data { Some(traced) } else { None });
     let Some(traced) = traces.into_iter().find(|traced| traced.file == named.file) else {
-        let fault = Diagnostic::at(&named.file, 0, "only a trace has times of others beside it").key("beside");
-        return Err(fault.expected("a measured trace"));
+        let fault = Diagnostic::at(&named.file, 0, "only a trace has times of others beside it").with_key("beside");
+        return Err(fault.with_expected("a measured trace"));
     };
-    let times = times(file, text)?;
+    let times = parse_times(file, text)?;
     let (found, requests) = (times.len(), traced.trace.rows.len());
     if found != requests {
         let message = format!("{found} times, but {} has {requests} requests", named.file);
-        return Err(Diagnostic::at(file, 0, message).expected("one for each request, in their order"));
+        return Err(Diagnostic::at(file, 0, message).with_expected("one for each request, in their order"));
     }
     let name = Path::new(file).file_stem().map_or(file.to_owned(), |stem| stem.to_string_lossy().into_owned());
     traced.beside = Some(ReferenceTimes { name, times });
@@ -32,14 +32,14 @@ pub fn put(data: &mut [FitData], named: &FileArgument, file: &str, text: &str) -
 }
 
 /// Parses the times, without blank lines and comments.
-fn times(file: &str, text: &str) -> Result<Vec<Span>, Diagnostic> {
+fn parse_times(file: &str, text: &str) -> Result<Vec<Span>, Diagnostic> {
     let lines = text.lines().map(str::trim).enumerate();
     let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
     let time = |(index, line): (usize, &str)| {
         let ms = line.parse::<f64>().ok().filter(|ms| (0.0..=LONGEST_MS).contains(ms));
         let shown: String = line.chars().take(40).collect();
-        let fault = || Diagnostic::at(file, index + 1, format!("`{shown}` is invalid")).key("beside");
-        let ms = ms.ok_or_else(|| fault().expected("a response time in milliseconds a line"))?;
+        let fault = || Diagnostic::at(file, index + 1, format!("`{shown}` is invalid")).with_key("beside");
+        let ms = ms.ok_or_else(|| fault().with_expected("a response time in milliseconds a line"))?;
         Ok(Span::from_nanos((ms * 1e6).round() as u64))
     };
     lines.map(time).collect()

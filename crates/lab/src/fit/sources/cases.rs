@@ -18,7 +18,7 @@ use crate::inputs::Inputs;
 use crate::plan::{self, Cell};
 
 /// The context in which a job with figures is prepared.
-pub struct Bed<'a> {
+pub struct JobContext<'a> {
     /// The file, and the settings during the measurement.
     pub named: &'a FileArgument,
     pub drive: &'a DriveFile,
@@ -43,9 +43,9 @@ const APART: f64 = 0.25;
 /// A request that took this many seconds, far above all others, is a time-out, not a time of the drive.
 const TIME_OUT_S: f64 = 2.0;
 
-impl Bed<'_> {
+impl JobContext<'_> {
     /// Makes a point of a job's text.
-    fn point(
+    fn build_point(
         &self,
         what: &str,
         line: usize,
@@ -62,13 +62,13 @@ impl Bed<'_> {
             let message = format!("{what}: {}", fault.message);
             Diagnostic { file: file.clone(), line, message, ..fault }
         };
-        let prepared = plan::prepare(file, &cell, &Inputs::today(&read))
+        let prepared = plan::prepare_cell(file, &cell, &Inputs::from_today(&read))
             .map_err(|faults| faults.into_iter().map(here).collect::<Vec<_>>())?;
         let Target::Sim(stack) = prepared.target else {
             return Err(vec![Diagnostic::at(file, line, "figures of a job are fitted on a modelled stack")]);
         };
         let mut work = prepared.job;
-        shortened(file, &mut work)?;
+        limit_runtime(file, &mut work)?;
         let of_drive = |(key, value): &(String, String)| Some((key.strip_prefix("drive.")?.to_owned(), value.clone()));
         Ok(MeasuredPoint {
             what: what.to_owned(),
@@ -86,7 +86,7 @@ impl Bed<'_> {
 }
 
 /// Ends a job after [`LONGEST`].
-fn shortened(file: &str, work: &mut Work) -> Result<(), Vec<Diagnostic>> {
+fn limit_runtime(file: &str, work: &mut Work) -> Result<(), Vec<Diagnostic>> {
     let long = match work {
         Work::Job(job) => job.workers.iter().any(|worker| worker.runtime.is_some_and(|runtime| runtime > LONGEST)),
         _ => false,
@@ -101,10 +101,10 @@ const NOT_OF_A_SERIES: [&str; 6] = ["iodepth", "numjobs", "bs", "filename", "run
 const LARGEST: f64 = 1e9;
 
 /// Sets a point's series and its order there: points that differ only in depth, jobs or size share a series.
-fn placed(point: &mut MeasuredPoint, options: &BTreeMap<String, String>, set: &[(String, String)]) {
+fn set_series_place(point: &mut MeasuredPoint, options: &BTreeMap<String, String>, set: &[(String, String)]) {
     let number = |key: &str| {
         let text = options.get(key).map_or("1", String::as_str);
-        seekwise_formats::dotted::size(text).map_or(1.0, |size| size as f64)
+        seekwise_formats::dotted::parse_size(text).map_or(1.0, |size| size as f64)
     };
     let told = |key: &&String| !NOT_OF_A_SERIES.contains(&key.as_str());
     let of: Vec<String> = options.keys().filter(told).map(|key| format!("{key}={}", options[key])).collect();
@@ -114,7 +114,11 @@ fn placed(point: &mut MeasuredPoint, options: &BTreeMap<String, String>, set: &[
 }
 
 /// Parses points from fio's JSON.
-pub fn fio(bed: &Bed<'_>, text: &str, warnings: &mut Vec<Diagnostic>) -> Result<Vec<MeasuredPoint>, Vec<Diagnostic>> {
+pub fn parse_fio(
+    bed: &JobContext<'_>,
+    text: &str,
+    warnings: &mut Vec<Diagnostic>,
+) -> Result<Vec<MeasuredPoint>, Vec<Diagnostic>> {
     let file = &bed.named.file;
     let outputs = fio_json::read(text.as_bytes()).map_err(|fault| vec![Diagnostic { file: file.clone(), ..fault }])?;
     let (mut points, before) = (Vec::new(), warnings.len());
@@ -123,19 +127,19 @@ pub fn fio(bed: &Bed<'_>, text: &str, warnings: &mut Vec<Diagnostic>) -> Result<
         if beside {
             let message = format!("its {} jobs ran beside one another", output.jobs.len());
             let fault = Diagnostic::at(file, 0, message);
-            return Err(vec![fault.expected("one job a result, jobs with `stonewall`, or `group_reporting`")]);
+            return Err(vec![fault.with_expected("one job a result, jobs with `stonewall`, or `group_reporting`")]);
         }
         for job in &output.jobs {
             if job.hostname.as_deref() == Some("All clients") || job.name == "All clients" {
                 continue;
             }
             for side in [&job.read, &job.write] {
-                if let Some((place, why)) = falling(side) {
-                    let fault = Diagnostic::at(file, line_of(text, place), format!("`{}`: {why}", job.name));
-                    return Err(vec![fault.key("percentile").expected(RISING)]);
+                if let Some((place, why)) = find_falling_percentile(side) {
+                    let fault = Diagnostic::at(file, percentile_line(text, place), format!("`{}`: {why}", job.name));
+                    return Err(vec![fault.with_key("percentile").with_expected(RISING)]);
                 }
             }
-            points.extend(result(bed, output, job, warnings)?);
+            points.extend(fio_point(bed, output, job, warnings)?);
         }
     }
     // A point spoilt by a time-out is left out, with a warning.
@@ -146,7 +150,7 @@ pub fn fio(bed: &Bed<'_>, text: &str, warnings: &mut Vec<Diagnostic>) -> Result<
 }
 
 /// The first percentile of a side that lies below the one before, as per cent and ns, and what is wrong with it.
-fn falling(side: &DirectionResult) -> Option<((f64, u64), String)> {
+fn find_falling_percentile(side: &DirectionResult) -> Option<((f64, u64), String)> {
     let pairs = [&side.clat, &side.lat].into_iter().flat_map(|times| times.percentiles.windows(2));
     let (before, here) = pairs.map(|pair| (pair[0], pair[1])).find(|(before, here)| here.1 < before.1)?;
     let ms = |ns: u64| ns as f64 / 1e6;
@@ -157,7 +161,7 @@ fn falling(side: &DirectionResult) -> Option<((f64, u64), String)> {
 const RISING: &str = "times that rise with their percentiles";
 
 /// The line of fio's JSON that holds a percentile; 0 if it is written differently.
-fn line_of(text: &str, (percent, ns): (f64, u64)) -> usize {
+fn percentile_line(text: &str, (percent, ns): (f64, u64)) -> usize {
     let (name, ns) = (format!("\"{percent:.6}\""), ns.to_string());
     let holds = |line: &str| {
         line.split_once(name.as_str()).is_some_and(|(_, rest)| rest.trim_matches([' ', ':', ',', '\r']) == ns)
@@ -171,8 +175,8 @@ fn one_after_another(output: &FioOutput) -> bool {
 }
 
 /// A result of fio as a point; `None` if a time-out spoilt it.
-fn result(
-    bed: &Bed<'_>,
+fn fio_point(
+    bed: &JobContext<'_>,
     output: &FioOutput,
     job: &JobResult,
     warnings: &mut Vec<Diagnostic>,
@@ -181,7 +185,7 @@ fn result(
     let mut options = output.global_options.clone();
     options.extend(job.options.clone());
     options.remove("stonewall");
-    if of_export(&mut options) {
+    if convert_nbd_job(&mut options) {
         let message =
             format!("`{}` was measured through fio's NBD client: its times include the connection's", job.name);
         warnings.push(Diagnostic::at(file, 0, message));
@@ -190,9 +194,9 @@ fn result(
         let fault = Diagnostic::at(file, 0, format!("the result of `{}` does not say what the job did", job.name));
         let expected = "`job options` with rw, bs and iodepth, as fio 3 writes them; else the figures as cases in TOML, each \
                         with its job (docs/fit.md)";
-        return Err(vec![fault.key("job options").expected(expected)]);
+        return Err(vec![fault.with_key("job options").with_expected(expected)]);
     }
-    if let Some(slowest) = time_out(&[&job.read, &job.write]) {
+    if let Some(slowest) = find_time_out(&[&job.read, &job.write]) {
         let message = format!("`{}` holds a request of {slowest:.1} s, a time-out: it is left out", job.name);
         warnings.push(Diagnostic::at(file, 0, message));
         return Ok(None);
@@ -200,20 +204,20 @@ fn result(
     let flag = |key: &String| if options[key].is_empty() { key.clone() } else { format!("{key}={}", options[key]) };
     let lines: Vec<String> = options.keys().map(flag).collect();
     let text = format!("[job]\n{}\n", lines.join("\n"));
-    let mut point = bed.point(&what(&job.name, &options), 0, &text, &[])?;
-    placed(&mut point, &options, &bed.named.set);
+    let mut point = bed.build_point(&describe_job(&job.name, &options), 0, &text, &[])?;
+    set_series_place(&mut point, &options, &bed.named.set);
     let both = job.read.ios > 0 && job.write.ios > 0;
     let number = |key: &str| options.get(key).and_then(|text| text.parse::<f64>().ok()).unwrap_or(1.0);
     let depth = number("iodepth") * number("numjobs");
     for (side, name) in [(&job.read, "read."), (&job.write, "write.")] {
-        point.figures.extend(figures(side, if both { name } else { "" }, depth));
+        point.figures.extend(direction_figures(side, if both { name } else { "" }, depth));
     }
     Ok((!point.figures.is_empty()).then_some(point))
 }
 
 /// Turns a job of fio's NBD client into the same job on a device: like libaio it has up to `iodepth` requests in flight, and no page cache
 /// is between it and the export, which is as large as the drive. False for any other engine.
-fn of_export(options: &mut BTreeMap<String, String>) -> bool {
+fn convert_nbd_job(options: &mut BTreeMap<String, String>) -> bool {
     if options.get("ioengine").is_none_or(|engine| engine != "nbd") {
         return false;
     }
@@ -226,14 +230,14 @@ fn of_export(options: &mut BTreeMap<String, String>) -> bool {
 }
 
 /// The slowest request, in seconds, if it is a time-out.
-fn time_out(sides: &[&DirectionResult]) -> Option<f64> {
+fn find_time_out(sides: &[&DirectionResult]) -> Option<f64> {
     let slowest = sides.iter().map(|side| side.clat.max).max().unwrap_or(0) as f64 / 1e9;
     let usual = |side: &DirectionResult| side.clat.percentiles.iter().find(|p| p.0 >= 90.0).map_or(0, |p| p.1);
     let usual = sides.iter().map(|side| usual(side)).max().unwrap_or(0) as f64 / 1e9;
     (slowest > TIME_OUT_S && slowest > 10.0 * usual.max(0.001)).then_some(slowest)
 }
 
-fn what(name: &str, options: &BTreeMap<String, String>) -> String {
+fn describe_job(name: &str, options: &BTreeMap<String, String>) -> String {
     let of = |key: &str, otherwise: &str| options.get(key).cloned().unwrap_or_else(|| otherwise.to_owned());
     let rw = options.get("rw").or(options.get("readwrite")).cloned().unwrap_or_default();
     let jobs = options.get("numjobs").filter(|jobs| *jobs != "1");
@@ -242,7 +246,7 @@ fn what(name: &str, options: &BTreeMap<String, String>) -> String {
 }
 
 /// The figures of one direction of a job that keeps `depth` requests outstanding.
-fn figures(side: &DirectionResult, prefix: &str, depth: f64) -> Vec<MeasuredFigure> {
+fn direction_figures(side: &DirectionResult, prefix: &str, depth: f64) -> Vec<MeasuredFigure> {
     if side.ios == 0 || side.iops <= 0.0 {
         return Vec::new();
     }
@@ -258,7 +262,7 @@ fn figures(side: &DirectionResult, prefix: &str, depth: f64) -> Vec<MeasuredFigu
     for (place, (percent, ns)) in times.percentiles.iter().enumerate() {
         let beyond = side.ios as f64 * (1.0 - percent / 100.0).min(percent / 100.0);
         if beyond >= BEYOND && *ns > 0 {
-            let error = of_percentile(&times.percentiles, place, turns).max(BUCKET);
+            let error = percentile_error(&times.percentiles, place, turns).max(BUCKET);
             all.push(figure(format!("p{percent}"), *ns as f64 / 1e6, error));
         }
     }
@@ -270,7 +274,7 @@ const BUCKET: f64 = 0.0045;
 
 /// The standard error of a quantile of `n`, sqrt(p (1 - p) / n) over the density there (M. Kendall and A. Stuart, The
 /// Advanced Theory of Statistics), as a share of it; the density comes from the neighbouring percentiles.
-fn of_percentile(all: &[(f64, u64)], place: usize, n: f64) -> f64 {
+fn percentile_error(all: &[(f64, u64)], place: usize, n: f64) -> f64 {
     let (below, above) = (all[place.saturating_sub(1)], all[(place + 1).min(all.len() - 1)]);
     let share = (above.0 - below.0) / 100.0;
     let (p, ns) = (all[place].0 / 100.0, all[place].1 as f64);
@@ -279,17 +283,17 @@ fn of_percentile(all: &[(f64, u64)], place: usize, n: f64) -> f64 {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Cases {
+struct CaseList {
     /// Who measured what: for the reader.
     #[serde(default, rename = "drive")]
     _drive: Vec<toml::Table>,
-    case: Vec<Spanned<Case>>,
+    case: Vec<Spanned<CaseEntry>>,
 }
 
 /// A case as in `validation/published.toml`; what only its test reads may be left out.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Case {
+struct CaseEntry {
     drive: Option<String>,
     what: Option<String>,
     job: String,
@@ -312,12 +316,19 @@ struct Case {
 }
 
 /// Parses points from a list of cases: those of this drive, and those that name none.
-pub fn cases(bed: &Bed<'_>, text: &str, warnings: &mut Vec<Diagnostic>) -> Result<Vec<MeasuredPoint>, Vec<Diagnostic>> {
+pub fn parse_cases(
+    bed: &JobContext<'_>,
+    text: &str,
+    warnings: &mut Vec<Diagnostic>,
+) -> Result<Vec<MeasuredPoint>, Vec<Diagnostic>> {
     let file = &bed.named.file;
     let line = |at: usize| text[..at.min(text.len())].matches('\n').count() + 1;
-    let read: Cases = toml::from_str(text).map_err(|error| {
+    let read: CaseList = toml::from_str(text).map_err(|error| {
         let at = error.span().map_or(0, |span| line(span.start));
-        vec![Diagnostic::at(file, at, error.message().to_owned()).expected("[[case]] with job, figure and measured")]
+        vec![
+            Diagnostic::at(file, at, error.message().to_owned())
+                .with_expected("[[case]] with job, figure and measured"),
+        ]
     })?;
     let (mut points, mut others, mut ratios): (Vec<MeasuredPoint>, _, _) = (Vec::new(), 0, 0);
     for spanned in &read.case {
@@ -332,12 +343,16 @@ pub fn cases(bed: &Bed<'_>, text: &str, warnings: &mut Vec<Diagnostic>) -> Resul
             continue;
         }
         if !is_figure(&case.figure) {
-            return Err(vec![here(format!("`{}` is no figure", case.figure)).key("figure").expected(FIGURES)]);
+            return Err(vec![
+                here(format!("`{}` is no figure", case.figure)).with_key("figure").with_expected(FIGURES),
+            ]);
         }
         if !(case.measured > 0.0 && case.measured.is_finite()) {
-            return Err(vec![here(format!("{} is invalid", case.measured)).key("measured").expected("above 0")]);
+            return Err(vec![
+                here(format!("{} is invalid", case.measured)).with_key("measured").with_expected("above 0"),
+            ]);
         }
-        points.push(one_case(bed, case, at)?);
+        points.push(case_point(bed, case, at)?);
     }
     if others + ratios > 0 {
         let message = format!("{others} cases of other drives and {ratios} ratios or flushes are not fitted to");
@@ -345,17 +360,19 @@ pub fn cases(bed: &Bed<'_>, text: &str, warnings: &mut Vec<Diagnostic>) -> Resul
     }
     if points.is_empty() {
         let fault = Diagnostic::at(file, 0, "no case of it can be fitted to");
-        return Err(vec![fault.expected(format!("cases with drive = \"{}\", or without a drive", bed.drive.name))]);
+        return Err(vec![
+            fault.with_expected(format!("cases with drive = \"{}\", or without a drive", bed.drive.name)),
+        ]);
     }
     Ok(points)
 }
 
-fn one_case(bed: &Bed<'_>, case: &Case, at: usize) -> Result<MeasuredPoint, Vec<Diagnostic>> {
+fn case_point(bed: &JobContext<'_>, case: &CaseEntry, at: usize) -> Result<MeasuredPoint, Vec<Diagnostic>> {
     let set = case.set.iter().map(|pair| {
         let pair = pair.split_once('=').map(|(key, value)| (key.trim().to_owned(), value.trim().to_owned()));
         pair.ok_or_else(|| {
-            let fault = Diagnostic::at(&bed.named.file, at, "a setting without `=`").key("set");
-            vec![fault.expected("KEY=VALUE")]
+            let fault = Diagnostic::at(&bed.named.file, at, "a setting without `=`").with_key("set");
+            vec![fault.with_expected("KEY=VALUE")]
         })
     });
     let set: Vec<(String, String)> = set.collect::<Result<_, _>>()?;
@@ -367,9 +384,9 @@ fn one_case(bed: &Bed<'_>, case: &Case, at: usize) -> Result<MeasuredPoint, Vec<
         case.job.lines().filter(|line| !line.trim().is_empty()).map(options).collect();
     let place = if options.contains_key("size") { "" } else { "filename=/dev/sdx\n" };
     let text = format!("{GLOBAL}{place}[case]\n{}\n", case.job);
-    let said = case.what.clone().unwrap_or_else(|| what("case", &options));
-    let mut point = bed.point(&said, at, &text, &set)?;
-    placed(&mut point, &options, &set);
+    let said = case.what.clone().unwrap_or_else(|| describe_job("case", &options));
+    let mut point = bed.build_point(&said, at, &text, &set)?;
+    set_series_place(&mut point, &options, &set);
     point.figures.push(MeasuredFigure { name: case.figure.clone(), measured: case.measured, error: 0.0 });
     Ok(point)
 }
@@ -423,18 +440,22 @@ fn result_of_row(row: &BTreeMap<&str, f64>) -> DirectionResult {
 }
 
 /// Parses points from a curve, one a row.
-pub fn curve(bed: &Bed<'_>, text: &str, warnings: &mut Vec<Diagnostic>) -> Result<Vec<MeasuredPoint>, Vec<Diagnostic>> {
+pub fn parse_curve(
+    bed: &JobContext<'_>,
+    text: &str,
+    warnings: &mut Vec<Diagnostic>,
+) -> Result<Vec<MeasuredPoint>, Vec<Diagnostic>> {
     let file = &bed.named.file;
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).comment(Some(b'#')).from_reader(text.as_bytes());
     let unreadable = |error: csv::Error| {
         let at = error.position().map_or(0, |place| place.line() as usize);
-        vec![Diagnostic::at(file, at, error.to_string()).expected("as many values as the header has")]
+        vec![Diagnostic::at(file, at, error.to_string()).with_expected("as many values as the header has")]
     };
     let header = reader.headers().map_err(unreadable)?.clone();
     for word in header.iter() {
         if !is_figure(word) && !is_column(word) && !OF_FIO.contains(&word) && !SAID_TWICE.contains(&word) {
-            let warning = Diagnostic::at(file, 1, "this column is ignored").key(word);
-            warnings.push(warning.nearest_to(word, COLUMNS.iter().map(|column| column.0)));
+            let warning = Diagnostic::at(file, 1, "this column is ignored").with_key(word);
+            warnings.push(warning.suggest_nearest(word, COLUMNS.iter().map(|column| column.0)));
         }
     }
     let (mut points, mut spoilt) = (Vec::new(), Vec::new());
@@ -449,33 +470,37 @@ pub fn curve(bed: &Bed<'_>, text: &str, warnings: &mut Vec<Diagnostic>) -> Resul
                 let enough = |number: &f64| *number > 0.0 || (*number == 0.0 && !is_figure(word));
                 let measured = value.parse().ok().filter(|number: &f64| number.is_finite() && enough(number));
                 let measured = measured.ok_or_else(|| {
-                    vec![Diagnostic::at(file, line, format!("`{value}` is invalid")).key(word).expected("above 0")]
+                    vec![
+                        Diagnostic::at(file, line, format!("`{value}` is invalid"))
+                            .with_key(word)
+                            .with_expected("above 0"),
+                    ]
                 })?;
                 numbers.insert(word, measured);
             }
         }
         let side = result_of_row(&numbers);
-        if let Some(((percent, _), why)) = falling(&side) {
-            return Err(vec![Diagnostic::at(file, line, why).key(format!("p{percent}")).expected(RISING)]);
+        if let Some(((percent, _), why)) = find_falling_percentile(&side) {
+            return Err(vec![Diagnostic::at(file, line, why).with_key(format!("p{percent}")).with_expected(RISING)]);
         }
-        if time_out(&[&side]).is_some() {
+        if find_time_out(&[&side]).is_some() {
             spoilt.push(line.to_string());
             continue;
         }
         let whole = |key: &str| options.get(key).and_then(|text: &String| text.parse::<f64>().ok()).unwrap_or(1.0);
         let found = match side.ios {
             0 => figures_of_row(&numbers),
-            _ => figures(&side, "", whole("iodepth") * whole("numjobs")),
+            _ => direction_figures(&side, "", whole("iodepth") * whole("numjobs")),
         };
-        points.push(row(bed, line, &options, found)?);
+        points.push(row_point(bed, line, &options, found)?);
     }
     if let Some(first) = spoilt.first() {
         let message = format!("{} rows hold a request of seconds, a time-out: they are left out", spoilt.len());
         let line = first.parse().unwrap_or(0);
-        warnings.push(Diagnostic::at(file, line, message).key("clat_max_ms"));
+        warnings.push(Diagnostic::at(file, line, message).with_key("clat_max_ms"));
     }
     if points.is_empty() {
-        return Err(vec![Diagnostic::at(file, 0, "no row of it can be fitted to").expected("rows with figures")]);
+        return Err(vec![Diagnostic::at(file, 0, "no row of it can be fitted to").with_expected("rows with figures")]);
     }
     Ok(points)
 }
@@ -492,26 +517,30 @@ fn figures_of_row(row: &BTreeMap<&str, f64>) -> Vec<MeasuredFigure> {
 /// Bytes of a step whose size is not given: one sector, as diskinfo reads.
 const STEP: u64 = 512;
 
-fn row(
-    bed: &Bed<'_>,
+fn row_point(
+    bed: &JobContext<'_>,
     line: usize,
     options: &BTreeMap<String, String>,
     figures: Vec<MeasuredFigure>,
 ) -> Result<MeasuredPoint, Vec<Diagnostic>> {
     let wrong = |key: &str, expected: &str| {
         let value = options.get(key).cloned().unwrap_or_default();
-        vec![Diagnostic::at(&bed.named.file, line, format!("`{value}` is invalid")).key(key).expected(expected)]
+        vec![
+            Diagnostic::at(&bed.named.file, line, format!("`{value}` is invalid"))
+                .with_key(key)
+                .with_expected(expected),
+        ]
     };
     if options.contains_key("distance") {
         let blocks = bed.drive.number("geometry.sectors").unwrap_or(0.0) as u64;
         let distance = options["distance"].parse::<u64>().ok().filter(|distance| *distance < blocks);
         let distance = distance.ok_or_else(|| wrong("distance", "a number of blocks, fewer than the drive has"))?;
-        let bytes = options.get("bs").map_or(Some(STEP), |text| seekwise_formats::dotted::size(text));
+        let bytes = options.get("bs").map_or(Some(STEP), |text| seekwise_formats::dotted::parse_size(text));
         let sectors = bytes.map(|bytes| bytes / 512).filter(|sectors| (1..=65_536).contains(sectors));
         let sectors = sectors.ok_or_else(|| wrong("bs", "a size such as 4k"))? as u32;
         if figures.iter().any(|figure| figure.name != "mean") {
             let fault = Diagnostic::at(&bed.named.file, line, "of a distance only the mean is a figure");
-            return Err(vec![fault.key("mean")]);
+            return Err(vec![fault.with_key("mean")]);
         }
         return Ok(MeasuredPoint {
             what: format!("a read {distance} blocks on"),
@@ -520,7 +549,7 @@ fn row(
             series: "distance".to_owned(),
             order: distance as f64,
             held: false,
-            set: bed.named.of_drive(),
+            set: bed.named.drive_settings(),
             doing: PointWork::Step(distance, sectors),
             most: MOST,
             figures,
@@ -530,14 +559,14 @@ fn row(
     options.entry("rw".to_owned()).or_insert_with(|| "randread".to_owned());
     let lines: Vec<String> = options.iter().map(|(key, value)| format!("{key}={value}")).collect();
     let text = format!("{GLOBAL}filename=/dev/sdx\ngroup_reporting\n[row]\n{}\n", lines.join("\n"));
-    let mut point = bed.point(&what("row", &options), line, &text, &[])?;
-    placed(&mut point, &options, &bed.named.set);
+    let mut point = bed.build_point(&describe_job("row", &options), line, &text, &[])?;
+    set_series_place(&mut point, &options, &bed.named.set);
     point.figures = figures;
     Ok(point)
 }
 
 /// Fails if two results of one job are so far apart that one drive cannot have given both.
-pub fn agree(points: &[MeasuredPoint]) -> Result<(), Vec<Diagnostic>> {
+pub fn check_agreement(points: &[MeasuredPoint]) -> Result<(), Vec<Diagnostic>> {
     let mut seen: BTreeMap<(String, u64, String), (&MeasuredPoint, f64)> = BTreeMap::new();
     let mut faults = Vec::new();
     for point in points {
@@ -555,7 +584,7 @@ pub fn agree(points: &[MeasuredPoint]) -> Result<(), Vec<Diagnostic>> {
                         point.what, figure.name, figure.measured, first.file, first.line
                     );
                     let fault = Diagnostic::at(&point.file, point.line, message);
-                    faults.push(fault.expected("one of them, or what was different, behind the file's name"));
+                    faults.push(fault.with_expected("one of them, or what was different, behind the file's name"));
                 }
                 _ => {
                     seen.insert(key, (point, figure.measured));
@@ -567,7 +596,7 @@ pub fn agree(points: &[MeasuredPoint]) -> Result<(), Vec<Diagnostic>> {
 }
 
 /// Warnings if a rate and a mean time contradict each other: their product is the number of outstanding requests.
-pub fn outstanding(points: &[MeasuredPoint]) -> Vec<Diagnostic> {
+pub fn check_outstanding(points: &[MeasuredPoint]) -> Vec<Diagnostic> {
     let paced = |point: &&MeasuredPoint| ["rate", "thinktime", "sync"].iter().all(|word| !point.series.contains(word));
     let jobs = points.iter().filter(|point| matches!(point.doing, PointWork::Job(_))).filter(paced);
     let warning = |point: &MeasuredPoint| {
@@ -578,7 +607,7 @@ pub fn outstanding(points: &[MeasuredPoint]) -> Vec<Diagnostic> {
             "{}: {iops} a second of {mean} ms each are {found:.2} requests outstanding, not {depth:.0}: one of the two is wrong",
             point.what
         );
-        ((found / depth).ln().abs() > APART).then(|| Diagnostic::at(&point.file, point.line, message).key("mean"))
+        ((found / depth).ln().abs() > APART).then(|| Diagnostic::at(&point.file, point.line, message).with_key("mean"))
     };
     jobs.filter_map(warning).collect()
 }

@@ -30,14 +30,14 @@ struct WorkPilots {
 
 impl WorkPilots {
     /// Gives each cell its pilot, up to the first that has to be run.
-    fn settle(&mut self, prepared: &[PreparedCell], pilots: &mut Pilots) {
+    fn settle_cells(&mut self, prepared: &[PreparedCell], pilots: &mut Pilots) {
         while let Some(&cell) = self.cells.get(self.over) {
             let own = &prepared[cell];
-            let pilot = match self.known.find(own) {
+            let pilot = match self.known.find_alike(own) {
                 Some((_, other)) => pilots.of_cell[other].clone(),
                 None => {
                     let Some(pilot) = self.ran.remove(&cell) else { break };
-                    if let Some(run) = KnownRun::of(own, &pilot.record) {
+                    if let Some(run) = KnownRun::from_run(own, &pilot.record) {
                         self.known.add(run, cell);
                     }
                     pilots.virtual_ns += self.nanos;
@@ -52,11 +52,11 @@ impl WorkPilots {
     }
 
     /// A later cell for which no known pilot stands. An earlier one may, so that this one may turn out to be run for nothing.
-    fn ahead(&mut self, prepared: &[PreparedCell]) -> Option<usize> {
+    fn next_ahead(&mut self, prepared: &[PreparedCell]) -> Option<usize> {
         loop {
             let &cell = self.cells.get(self.looked_at)?;
             self.looked_at += 1;
-            if self.known.find(&prepared[cell]).is_none() {
+            if self.known.find_alike(&prepared[cell]).is_none() {
                 return Some(cell);
             }
         }
@@ -65,16 +65,16 @@ impl WorkPilots {
 
 /// Runs a pilot of each that is wanted; `run` does so many of them at once. A pilot for which another stands is only
 /// run where a core would be idle, and is not counted.
-pub(super) fn shared(
+pub(super) fn run_shared(
     prepared: &[PreparedCell],
     wanted: &[(usize, u64)],
     cores: usize,
     run: impl Fn(&[(usize, u64)]) -> Result<Vec<Pilot>, RunError>,
 ) -> Result<Pilots, RunError> {
-    let mut works = works(prepared, wanted);
+    let mut works = group_by_work(prepared, wanted);
     let mut pilots = Pilots { of_cell: BTreeMap::new(), virtual_ns: 0 };
     loop {
-        works.iter_mut().for_each(|work| work.settle(prepared, &mut pilots));
+        works.iter_mut().for_each(|work| work.settle_cells(prepared, &mut pilots));
         works.retain(|work| work.over < work.cells.len());
         if works.is_empty() {
             return Ok(pilots);
@@ -83,7 +83,7 @@ pub(super) fn shared(
             works.iter().enumerate().map(|(at, work)| (at, work.cells[work.over])).collect();
         for (at, work) in works.iter_mut().enumerate() {
             let idle = cores.saturating_sub(next.len());
-            next.extend(std::iter::from_fn(|| work.ahead(prepared)).take(idle).map(|cell| (at, cell)));
+            next.extend(std::iter::from_fn(|| work.next_ahead(prepared)).take(idle).map(|cell| (at, cell)));
         }
         let list: Vec<(usize, u64)> = next.iter().map(|&(at, cell)| (cell, works[at].nanos)).collect();
         for ((at, cell), pilot) in next.into_iter().zip(run(&list)?) {
@@ -93,7 +93,7 @@ pub(super) fn shared(
 }
 
 /// Groups the wanted pilots by work, that of the first cell first.
-fn works(prepared: &[PreparedCell], wanted: &[(usize, u64)]) -> Vec<WorkPilots> {
+fn group_by_work(prepared: &[PreparedCell], wanted: &[(usize, u64)]) -> Vec<WorkPilots> {
     let mut works: BTreeMap<PilotWork<'_>, WorkPilots> = BTreeMap::new();
     for &(cell, nanos) in wanted {
         let own = &prepared[cell];

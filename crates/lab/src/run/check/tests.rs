@@ -31,7 +31,7 @@ type Change = fn(&mut RunRecord);
 fn fault(change: impl FnOnce(&mut RunRecord)) -> String {
     let mut record = sound();
     change(&mut record);
-    record.check().expect_err("a changed figure contradicts another")
+    record.check_figures().expect_err("a changed figure contradicts another")
 }
 
 fn response(of: &mut KindRecord) -> &mut Response {
@@ -40,19 +40,19 @@ fn response(of: &mut KindRecord) -> &mut Response {
 
 #[test]
 fn figures_that_agree_are_sound() {
-    assert_eq!(sound().check(), Ok(()));
+    assert_eq!(sound().check_figures(), Ok(()));
     // Without what older folders do not have.
     let mut older = sound();
     older.histogram = Vec::<(u64, u64)>::new().into_iter().collect();
     older.cpu.as_mut().unwrap().iops_per_percent = 0.0;
     older.cpu.as_mut().unwrap().mb_per_s_per_percent = 0.0;
     older.all.response_ms.as_mut().unwrap().p95 = None;
-    assert_eq!(older.check(), Ok(()));
+    assert_eq!(older.check_figures(), Ok(()));
     // A group that is the whole job.
     let mut grouped = sound();
     grouped.groups =
         vec![GroupRecord { name: "g".to_owned(), all: grouped.all.clone(), histogram: grouped.histogram.clone() }];
-    assert_eq!(grouped.check(), Ok(()));
+    assert_eq!(grouped.check_figures(), Ok(()));
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn a_processor_s_figures_follow_from_its_share() {
     let mut measured = sound();
     measured.place = "real".to_owned();
     measured.cpu.as_mut().unwrap().iops_per_percent = 7.0;
-    assert_eq!(measured.check(), Ok(()));
+    assert_eq!(measured.check_figures(), Ok(()));
 }
 
 /// A histogram's edges are the largest times of their buckets, which are 1/128 wide at most.
@@ -154,7 +154,7 @@ fn a_histogram_is_that_of_its_requests() {
     let with = |buckets: &[(u64, u64)]| {
         let mut record = sound();
         record.histogram = buckets.iter().copied().collect();
-        record.check()
+        record.check_figures()
     };
     let said = |buckets: &[(u64, u64)]| with(buckets).unwrap_err();
     assert_eq!(said(&[(2_000_000, 1), (8_000_000, 2)]), "`histogram` counts 3; expected 4, `all.ios`");
@@ -177,7 +177,7 @@ fn groups_and_phases_are_checked_too() {
         let mut all = record.all.clone();
         all.ios = ios;
         record.groups = vec![GroupRecord { name: "g".to_owned(), all, histogram: record.histogram.clone() }];
-        record.check().unwrap_err()
+        record.check_figures().unwrap_err()
     };
     assert_eq!(group(5), "`groups.g.histogram` counts 4; expected 5, `groups.g.all.ios`");
     let halved = fault(|record| {
@@ -193,7 +193,7 @@ fn groups_and_phases_are_checked_too() {
         let mut phase = PhaseRecord { from_s: 0.0, changed: String::new(), all, read, write, flush };
         change(&mut phase);
         record.phases = vec![phase];
-        record.check()
+        record.check_figures()
     };
     assert_eq!(phase(|_| ()), Ok(()));
     assert_eq!(phase(|it| it.all.ios = 5).unwrap_err(), "`phases.0.all.ios` is 5; expected 4, reads and writes");

@@ -7,7 +7,7 @@ use core::cell::RefCell;
 use crate::files::call::File;
 use crate::files::volume::{DataSectors, FileLedger, FileState, SectorState, SectorView, VolumeState, WrittenExtent};
 
-use crate::durability::runs::{SectorRun, SectorRuns, overlap};
+use crate::durability::runs::{SectorRun, SectorRuns, run_overlap};
 
 /// Effects of a cut on sectors, besides the landings.
 #[derive(Clone, Debug, Default)]
@@ -26,8 +26,8 @@ impl CutOverlay {
         self.besides.is_empty() && self.torn.is_empty() && self.gone.is_empty()
     }
 
-    fn touches(&self, run: SectorRun) -> bool {
-        let hits = |other: SectorRun| overlap(run, other).is_some();
+    fn touches_run(&self, run: SectorRun) -> bool {
+        let hits = |other: SectorRun| run_overlap(run, other).is_some();
         self.besides.iter().any(|it| hits(it.0))
             || self.torn.iter().any(|it| hits(it.0))
             || self.gone.iter().any(|&it| hits(it))
@@ -42,24 +42,24 @@ pub struct CutMedium<'a> {
 }
 
 impl CutMedium<'_> {
-    fn one(&self, lba: u64) -> SectorState {
+    fn sector_state(&self, lba: u64) -> SectorState {
         let run = (lba, lba + 1);
-        let hits = |other: SectorRun| overlap(other, run).is_some();
+        let hits = |other: SectorRun| run_overlap(other, run).is_some();
         let CutOverlay { besides, torn, gone } = self.overlay;
         if torn.iter().any(|it| hits(it.0)) || gone.iter().any(|&it| hits(it)) {
             return SectorState::Unreadable;
         }
         let finished = besides.iter().filter(|it| hits(it.0)).map(|it| it.1);
-        let landed = self.image.held(run).map(|it| it.1);
+        let landed = self.image.content_in(run).map(|it| it.1);
         finished.chain(landed).max().map_or(SectorState::Before, SectorState::Stamp)
     }
 }
 
 impl SectorView for CutMedium<'_> {
-    fn held(&self, from: u64, to: u64, tell: &mut dyn FnMut(u64, u64, SectorState)) {
-        match self.overlay.touches((from, to)) {
-            true => (from..to).for_each(|lba| tell(lba, lba + 1, self.one(lba))),
-            false => self.image.each((from, to), &mut |run, stamp| {
+    fn for_each_run(&self, from: u64, to: u64, tell: &mut dyn FnMut(u64, u64, SectorState)) {
+        match self.overlay.touches_run((from, to)) {
+            true => (from..to).for_each(|lba| tell(lba, lba + 1, self.sector_state(lba))),
+            false => self.image.for_each_part((from, to), &mut |run, stamp| {
                 tell(run.0, run.1, stamp.map_or(SectorState::Before, SectorState::Stamp));
             }),
         }
@@ -79,25 +79,25 @@ impl<'a> Mounts<'a> {
         Mounts { volumes: ledgers.iter().map(|ledger| ledger.mount(seen)).collect(), found: RefCell::default() }
     }
 
-    fn with<T>(&self, file: File, ask: impl FnOnce(&VolumeState<'a, CutMedium<'a>>, &FileState) -> T) -> T {
+    fn with_file<T>(&self, file: File, ask: impl FnOnce(&VolumeState<'a, CutMedium<'a>>, &FileState) -> T) -> T {
         let volume = &self.volumes[usize::from(file.volume)];
         let mut found = self.found.borrow_mut();
-        ask(volume, found.entry(file).or_insert_with(|| volume.find(file.id)))
+        ask(volume, found.entry(file).or_insert_with(|| volume.find_file(file.id)))
     }
 
     /// True if a directory lists the file.
-    pub fn lists(&self, file: File) -> bool {
-        self.with(file, |_, found| !found.listed.is_empty())
+    pub fn is_listed(&self, file: File) -> bool {
+        self.with_file(file, |_, found| !found.listed.is_empty())
     }
 
     /// Counts the sectors of an extent by content.
-    pub fn data(&self, file: File, extent: &WrittenExtent) -> DataSectors {
-        self.with(file, |volume, found| volume.data(file.id, found, extent))
+    pub fn data_sectors(&self, file: File, extent: &WrittenExtent) -> DataSectors {
+        self.with_file(file, |volume, found| volume.data_sectors(file.id, found, extent))
     }
 
     /// True if the whole extent is there, and new enough.
-    pub fn has(&self, file: File, extent: &WrittenExtent) -> bool {
-        let data = self.data(file, extent);
-        data.fresh == data.sectors()
+    pub fn has_extent(&self, file: File, extent: &WrittenExtent) -> bool {
+        let data = self.data_sectors(file, extent);
+        data.fresh == data.total_sectors()
     }
 }

@@ -37,7 +37,7 @@ pub struct FileKnowledge {
 
 impl FileKnowledge {
     /// Records a write that was acknowledged under `number`.
-    pub fn wrote(&mut self, number: u64, extent: WrittenExtent, promised: bool) {
+    pub fn record_write(&mut self, number: u64, extent: WrittenExtent, promised: bool) {
         self.length = self.length.max(extent.to);
         match self.pending.last_mut() {
             _ if promised => {
@@ -51,7 +51,7 @@ impl FileKnowledge {
     }
 
     /// Promises everything acknowledged up to this number.
-    pub fn promise(&mut self, number: u64) {
+    pub fn promise_up_to(&mut self, number: u64) {
         let is_covered = |it: &(u64, WrittenExtent)| it.0 <= number;
         self.promised.extend(self.pending.iter().filter(|it| is_covered(it)).map(|it| it.1));
         self.pending.retain(|it| !is_covered(it));
@@ -59,7 +59,7 @@ impl FileKnowledge {
     }
 
     /// Expects the whole file to survive a move of its clusters.
-    pub fn shifted(&mut self) {
+    pub fn expect_whole(&mut self) {
         let whole = WrittenExtent { from: 0, to: self.length, since: IssueMoment::default() };
         match self.there || self.kept {
             true if !self.promised.contains(&whole) => self.promised.push(whole),
@@ -99,7 +99,7 @@ pub struct ProgramThread {
 
 impl ProgramThread {
     /// Adds a write to the effects; contiguous writes become one.
-    pub fn wrote(&mut self, file: File, extent: WrittenExtent) {
+    pub fn add_write(&mut self, file: File, extent: WrittenExtent) {
         let promised = false;
         if let Some(Effect { file: last, extent: Some(before), .. }) = self.effects.last_mut()
             && *last == file

@@ -43,7 +43,7 @@ impl ReadSpan {
     }
 
     /// The factor of the read-ahead: 2 after a hint that reads are sequential.
-    fn doubled(&self) -> u64 {
+    fn ahead_factor(&self) -> u64 {
         if self.sequential { 2 } else { 1 }
     }
 }
@@ -53,8 +53,8 @@ impl ReadStream {
     /// before the next call.
     pub fn next(&mut self, rule: ReadAheadRule, cache: &PageCache, wanted: &mut ReadSpan) -> Option<(u64, u64)> {
         let (from, to) = match rule {
-            ReadAheadRule::Granule { .. } => ReadStream::needed(cache, wanted)?,
-            ReadAheadRule::Window(bytes) => self.window(bytes / PAGE * wanted.doubled(), cache, wanted)?,
+            ReadAheadRule::Granule { .. } => ReadStream::missing_pages(cache, wanted)?,
+            ReadAheadRule::Window(bytes) => self.next_window(bytes / PAGE * wanted.ahead_factor(), cache, wanted)?,
         };
         Some((from, to.min(wanted.pages)))
     }
@@ -65,12 +65,12 @@ impl ReadStream {
     }
 
     /// Records the end of a read.
-    pub fn note(&mut self, wanted: &ReadSpan) {
-        (self.row, self.end, self.call) = (self.row_with(wanted), wanted.to, wanted.end);
+    pub fn record_read(&mut self, wanted: &ReadSpan) {
+        (self.row, self.end, self.call) = (self.row_after(wanted), wanted.to, wanted.end);
     }
 
     /// The value of `row` after this read.
-    fn row_with(&self, wanted: &ReadSpan) -> u32 {
+    fn row_after(&self, wanted: &ReadSpan) -> u32 {
         match wanted.from > 0 && wanted.from == self.end {
             true if wanted.end == self.call => self.row,
             true => self.row.saturating_add(1),
@@ -79,10 +79,10 @@ impl ReadStream {
     }
 
     /// Windows: the pages from the first missing one to the end of the read.
-    fn needed(cache: &PageCache, wanted: &mut ReadSpan) -> Option<(u64, u64)> {
+    fn missing_pages(cache: &PageCache, wanted: &mut ReadSpan) -> Option<(u64, u64)> {
         let (at, to) = (wanted.at, wanted.to.div_ceil(PAGE));
         wanted.at = to;
-        cache.missing(wanted.file, at, to).map(|(from, _)| (from, to))
+        cache.first_gap(wanted.file, at, to).map(|(from, _)| (from, to))
     }
 
     /// Windows: the read-ahead of a call of `bytes` bytes, once it has all its pages. After enough sequential reads it
@@ -90,9 +90,9 @@ impl ReadStream {
     /// read-ahead begins then (ReactOS, `CcScheduleReadAhead`: the length rounded up to the granule; none while one is
     /// at work). If it began while the call's own pages are read, it would delay them. Strides and backward reads,
     /// which the cache manager also detects, are not modelled.
-    pub fn beyond(&mut self, rule: ReadAheadRule, wanted: &ReadSpan, bytes: u64) -> Option<(u64, u64)> {
+    pub fn next_granules(&mut self, rule: ReadAheadRule, wanted: &ReadSpan, bytes: u64) -> Option<(u64, u64)> {
         let ReadAheadRule::Granule { bytes: granule, after } = rule else { return None };
-        let granule = granule / PAGE * wanted.doubled();
+        let granule = granule / PAGE * wanted.ahead_factor();
         let to = wanted.end.div_ceil(PAGE);
         let target = to.next_multiple_of(granule) + bytes.div_ceil(PAGE).next_multiple_of(granule);
         let goes_on = wanted.sequential || self.row >= after;
@@ -104,14 +104,14 @@ impl ReadStream {
     }
 
     /// Linux: `ondemand_readahead` of mm/readahead.c, without its look at cached pages around a random read.
-    fn window(&mut self, most: u64, cache: &PageCache, wanted: &mut ReadSpan) -> Option<(u64, u64)> {
+    fn next_window(&mut self, most: u64, cache: &PageCache, wanted: &mut ReadSpan) -> Option<(u64, u64)> {
         let (at, to) = (wanted.at, wanted.to.div_ceil(PAGE));
-        let gap = cache.missing(wanted.file, at, to).map_or(to, |gap| gap.0);
+        let gap = cache.first_gap(wanted.file, at, to).map_or(to, |gap| gap.0);
         let mark = self.start + self.size - self.ahead;
         if self.ahead > 0 && (at..gap).contains(&mark) {
             // The reader has reached the read-ahead mark.
             wanted.at = mark + 1;
-            self.go_on(most);
+            self.advance_window(most);
         } else if gap < to {
             // Ask once: a small cache may have evicted the page again.
             wanted.at = gap + 1;
@@ -119,7 +119,7 @@ impl ReadStream {
             if self.is_random(gap, need, most) {
                 return Some((gap, gap + need.min(most)));
             }
-            self.miss(gap, need, most);
+            self.start_window(gap, need, most);
         } else {
             return None;
         }
@@ -129,39 +129,39 @@ impl ReadStream {
     /// True if neither the window nor the last read ends here, and the read is not large.
     fn is_random(&self, at: u64, need: u64, most: u64) -> bool {
         let follows = at == self.end / PAGE || at == self.end.div_ceil(PAGE);
-        at > 0 && need <= most && !follows && !self.ends(at)
+        at > 0 && need <= most && !follows && !self.is_window_end(at)
     }
 
-    fn ends(&self, at: u64) -> bool {
+    fn is_window_end(&self, at: u64) -> bool {
         self.size > 0 && (at == self.start + self.size || at == self.start + self.size - self.ahead)
     }
 
     /// Starts a window at a missing page.
-    fn miss(&mut self, at: u64, need: u64, most: u64) {
-        if at > 0 && self.ends(at) {
-            self.go_on(most);
+    fn start_window(&mut self, at: u64, need: u64, most: u64) {
+        if at > 0 && self.is_window_end(at) {
+            self.advance_window(most);
         } else {
-            let size = first(need, most);
+            let size = initial_size(need, most);
             (self.start, self.size, self.ahead) = (at, size, if size > need { size - need } else { size });
         }
         // The read would meet its own mark at once, so the next window's pages are added, up to `most`.
         if at == self.start && self.ahead == self.size {
-            let more = second(self.size, most);
+            let more = next_size(self.size, most);
             (self.size, self.ahead) =
                 if self.size + more <= most { (self.size + more, more) } else { (most, most / 2) };
         }
     }
 
     /// Moves on to the next window.
-    fn go_on(&mut self, most: u64) {
+    fn advance_window(&mut self, most: u64) {
         self.start += self.size;
-        self.size = second(self.size, most);
+        self.size = next_size(self.size, most);
         self.ahead = self.size;
     }
 }
 
 /// `get_init_ra_size`.
-fn first(need: u64, most: u64) -> u64 {
+fn initial_size(need: u64, most: u64) -> u64 {
     let size = need.next_power_of_two();
     if size <= most / 32 {
         size * 4
@@ -173,7 +173,7 @@ fn first(need: u64, most: u64) -> u64 {
 }
 
 /// `get_next_ra_size`.
-fn second(size: u64, most: u64) -> u64 {
+fn next_size(size: u64, most: u64) -> u64 {
     if size < most / 16 {
         size * 4
     } else if size <= most / 2 {
@@ -203,13 +203,13 @@ mod tests {
             let mut asked = Vec::new();
             while let Some((from, to)) = stream.next(rule, &cache, &mut wanted) {
                 asked.push((from, to));
-                while let Some((from, to)) = cache.missing(FILE, from, to) {
+                while let Some((from, to)) = cache.first_gap(FILE, from, to) {
                     cache.insert(FILE, from, to);
                 }
             }
-            stream.note(&wanted);
-            let beyond = stream.beyond(rule, &wanted, to - from);
-            while let Some((from, to)) = beyond.and_then(|(from, to)| cache.missing(FILE, from, to)) {
+            stream.record_read(&wanted);
+            let beyond = stream.next_granules(rule, &wanted, to - from);
+            while let Some((from, to)) = beyond.and_then(|(from, to)| cache.first_gap(FILE, from, to)) {
                 cache.insert(FILE, from, to);
             }
             asked.extend(beyond);

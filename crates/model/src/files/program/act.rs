@@ -36,12 +36,12 @@ pub trait Program: fmt::Debug {
 }
 
 /// Returns the call that computes for `span`; `None` for zero.
-pub(super) fn compute(span: Span) -> Option<Call> {
+pub(super) fn compute_call(span: Span) -> Option<Call> {
     (span > Span::ZERO).then_some(Call::Compute(span))
 }
 
 /// Returns the call that computes for `bytes` bytes; `mebibyte` is the time for each MiB.
-pub(super) fn compute_for(bytes: u64, mebibyte: Span) -> Option<Call> {
+pub(super) fn compute_call_for(bytes: u64, mebibyte: Span) -> Option<Call> {
     let nanos = (u128::from(mebibyte.nanos()) * u128::from(bytes)) >> 20;
-    compute(Span::from_nanos(nanos as u64))
+    compute_call(Span::from_nanos(nanos as u64))
 }

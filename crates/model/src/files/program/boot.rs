@@ -43,7 +43,7 @@ struct Boot {
     /// The next read of the phase, the reads in flight, and the phase's stage.
     next: usize,
     flying: u32,
-    stage: Stage,
+    stage: BootStage,
     /// Whether each thread has a read in flight.
     reading: Vec<bool>,
     /// Without prefetch: the computing after the last read is done.
@@ -51,16 +51,16 @@ struct Boot {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum BootStage {
     Begin,
     Read,
     Compute,
     End,
 }
 
-pub(super) fn place(spec: &BootSpec, place: &mut ProgramContext<'_>) -> Result<Box<dyn Program>, VolumeError> {
-    let files = place.set(&spec.set, spec.volume)?;
-    let mut rng = place.rng("boot");
+pub(super) fn create_program(spec: &BootSpec, place: &mut ProgramContext<'_>) -> Result<Box<dyn Program>, VolumeError> {
+    let files = place.place_set(&spec.set, spec.volume)?;
+    let mut rng = place.named_rng("boot");
     let volume = &place.volumes[usize::from(spec.volume)];
     let sizes = u64::from((spec.most / PAGE).max(1).ilog2()) + 1;
     let mut one = || {
@@ -71,18 +71,18 @@ pub(super) fn place(spec: &BootSpec, place: &mut ProgramContext<'_>) -> Result<B
     let mut phases: Vec<Vec<(File, u64, u64)>> =
         (0..spec.phases).map(|_| (0..spec.reads).map(|_| one()).collect()).collect();
     if spec.ahead > 0 {
-        let lies = |&(file, from, _): &(File, u64, u64)| (volume.runs(file.id).first().map(|run| run.start), from);
+        let lies = |&(file, from, _): &(File, u64, u64)| (volume.file_runs(file.id).first().map(|run| run.start), from);
         phases.iter_mut().for_each(|phase| phase.sort_by_key(lies));
     }
     let threads = spec.ahead.max(1) as usize;
     let reading = alloc::vec![false; threads];
-    let (phase, next, flying, stage, computed) = (0, 0, 0, Stage::Begin, false);
+    let (phase, next, flying, stage, computed) = (0, 0, 0, BootStage::Begin, false);
     Ok(Box::new(Boot { spec: *spec, phases, phase, next, flying, stage, reading, computed }))
 }
 
 impl Boot {
     /// Computing at a time: after each read, or with prefetch after all of a phase.
-    fn part(&self) -> Span {
+    fn compute_time(&self) -> Span {
         let parts = if self.spec.ahead == 0 { self.spec.reads.max(1) } else { 1 };
         Span::from_nanos(self.spec.time.nanos() / u64::from(parts))
     }
@@ -96,20 +96,20 @@ impl Program for Boot {
     fn next(&mut self, thread: u16, _: Instant, _: Option<&CallResult>, _: &System) -> ProgramAction {
         let (own, main) = (usize::from(thread), thread == 0);
         self.flying -= u32::from(core::mem::take(&mut self.reading[own]));
-        if self.stage == Stage::End && main {
-            (self.phase, self.next, self.stage, self.computed) = (self.phase + 1, 0, Stage::Begin, false);
+        if self.stage == BootStage::End && main {
+            (self.phase, self.next, self.stage, self.computed) = (self.phase + 1, 0, BootStage::Begin, false);
         }
         let Some(reads) = self.phases.get(self.phase) else { return ProgramAction::Over };
         let number = self.phase as u32;
         match self.stage {
-            Stage::Begin if main => {
-                self.stage = Stage::Read;
+            BootStage::Begin if main => {
+                self.stage = BootStage::Read;
                 ProgramAction::Began(number)
             }
-            Stage::Read if self.next < reads.len() => {
+            BootStage::Read if self.next < reads.len() => {
                 // Without prefetch the phase computes a little after each read.
                 if self.spec.ahead == 0 && self.next > 0 && !core::mem::replace(&mut self.computed, true) {
-                    return ProgramAction::Call(Call::Compute(self.part()));
+                    return ProgramAction::Call(Call::Compute(self.compute_time()));
                 }
                 self.computed = false;
                 let (file, from, bytes) = reads[self.next];
@@ -118,12 +118,12 @@ impl Program for Boot {
                 self.reading[own] = true;
                 ProgramAction::Call(Call::Read { file, from, bytes, handle: OpenMode::Cached })
             }
-            Stage::Read if main && self.flying == 0 => {
-                self.stage = Stage::Compute;
-                ProgramAction::Call(Call::Compute(self.part()))
+            BootStage::Read if main && self.flying == 0 => {
+                self.stage = BootStage::Compute;
+                ProgramAction::Call(Call::Compute(self.compute_time()))
             }
-            Stage::Compute if main => {
-                self.stage = Stage::End;
+            BootStage::Compute if main => {
+                self.stage = BootStage::End;
                 ProgramAction::Ended(number)
             }
             _ => ProgramAction::Park,

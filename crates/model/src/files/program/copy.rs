@@ -4,7 +4,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::act::{Program, ProgramAction, compute};
+use super::act::{Program, ProgramAction, compute_call};
 use super::lines::{self, ActionQueue, Script, ScriptContext};
 use super::place::ProgramContext;
 use super::set::FileSet;
@@ -37,57 +37,63 @@ pub struct CopySpec {
 
 /// A file to copy.
 #[derive(Clone, Copy, Debug)]
-struct One {
+struct FileCopy {
     source: File,
     bytes: u64,
     /// The target directory.
     to: File,
 }
 
-pub(super) fn place(spec: &CopySpec, place: &mut ProgramContext<'_>) -> Result<Box<dyn Program>, VolumeError> {
-    let sources = place.set(&spec.set, spec.from)?;
-    let targets = place.targets(&spec.set, spec.to)?;
-    let one = |((source, bytes), (to, _)): ((File, u64), (File, u64))| One { source, bytes, to };
+pub(super) fn create_program(spec: &CopySpec, place: &mut ProgramContext<'_>) -> Result<Box<dyn Program>, VolumeError> {
+    let sources = place.place_set(&spec.set, spec.from)?;
+    let targets = place.set_targets(&spec.set, spec.to)?;
+    let one = |((source, bytes), (to, _)): ((File, u64), (File, u64))| FileCopy { source, bytes, to };
     let files = sources.into_iter().zip(targets).map(one).collect();
     Ok(match spec.buffers {
-        0 => lines::program(Alone { spec: *spec, files, at: 0, from: 0, target: None }),
-        _ => Box::new(Pair { spec: *spec, files, filled: 0, read: Side::default(), write: Side::default() }),
+        0 => lines::from_script(SerialCopy { spec: *spec, files, at: 0, from: 0, target: None }),
+        _ => Box::new(PipelinedCopy {
+            spec: *spec,
+            files,
+            filled: 0,
+            read: CopyProgress::default(),
+            write: CopyProgress::default(),
+        }),
     })
 }
 
 impl CopySpec {
     /// Adds the actions that follow the last write of a copy.
-    fn finish(&self, file: &One, target: File, acts: &mut ActionQueue) {
-        acts.calls(self.sync.then_some(Call::Sync(target, SyncScope::All)));
-        acts.call(Call::Close(target));
-        acts.calls(self.moves.then_some(Call::Delete(file.source)));
-        acts.calls(compute(self.file_time));
+    fn add_final_actions(&self, file: &FileCopy, target: File, acts: &mut ActionQueue) {
+        acts.push_calls(self.sync.then_some(Call::Sync(target, SyncScope::All)));
+        acts.push_call(Call::Close(target));
+        acts.push_calls(self.moves.then_some(Call::Delete(file.source)));
+        acts.push_calls(compute_call(self.file_time));
     }
 
     /// Bytes of the block at byte `from` of a file of `bytes` bytes.
-    fn block(&self, from: u64, bytes: u64) -> u64 {
+    fn block_bytes(&self, from: u64, bytes: u64) -> u64 {
         self.block.min(bytes - from)
     }
 }
 
 /// A single thread.
 #[derive(Debug)]
-struct Alone {
+struct SerialCopy {
     spec: CopySpec,
-    files: Vec<One>,
+    files: Vec<FileCopy>,
     at: usize,
     from: u64,
     target: Option<File>,
 }
 
-impl Script for Alone {
-    fn more(&mut self, seen: &ScriptContext<'_>, acts: &mut ActionQueue) -> bool {
+impl Script for SerialCopy {
+    fn add_actions(&mut self, seen: &ScriptContext<'_>, acts: &mut ActionQueue) -> bool {
         let Some(file) = self.files.get(self.at) else { return false };
         let Some(target) = self.target else {
             if self.from == 0 {
-                acts.began(self.at as u32);
-                acts.call(Call::Open(file.source));
-                acts.call(Call::Create { directory: file.to, name: FileName::SHORT });
+                acts.push_began(self.at as u32);
+                acts.push_call(Call::Open(file.source));
+                acts.push_call(Call::Create { directory: file.to, name: FileName::SHORT });
                 // Distinguishes it from a file that was not begun.
                 self.from = u64::MAX;
             } else {
@@ -98,13 +104,13 @@ impl Script for Alone {
             return true;
         };
         if self.from < file.bytes {
-            let (from, bytes, handle) = (self.from, self.spec.block(self.from, file.bytes), self.spec.handle);
-            acts.call(Call::Read { file: file.source, from, bytes, handle });
-            acts.call(Call::Write { file: target, from, bytes, handle });
+            let (from, bytes, handle) = (self.from, self.spec.block_bytes(self.from, file.bytes), self.spec.handle);
+            acts.push_call(Call::Read { file: file.source, from, bytes, handle });
+            acts.push_call(Call::Write { file: target, from, bytes, handle });
             self.from += bytes;
         } else {
-            self.spec.finish(file, target, acts);
-            acts.ended(self.at as u32);
+            self.spec.add_final_actions(file, target, acts);
+            acts.push_ended(self.at as u32);
             (self.at, self.from, self.target) = (self.at + 1, 0, None);
         }
         true
@@ -113,18 +119,18 @@ impl Script for Alone {
 
 /// A reader, thread 0, and a writer.
 #[derive(Debug)]
-struct Pair {
+struct PipelinedCopy {
     spec: CopySpec,
-    files: Vec<One>,
+    files: Vec<FileCopy>,
     /// Blocks that were read and not yet written.
     filled: u32,
-    read: Side,
-    write: Side,
+    read: CopyProgress,
+    write: CopyProgress,
 }
 
 /// The progress of one of the two threads.
 #[derive(Debug, Default)]
-struct Side {
+struct CopyProgress {
     /// The index of its file.
     at: usize,
     /// The file was opened, or created.
@@ -138,8 +144,8 @@ struct Side {
     reading: bool,
 }
 
-impl Pair {
-    fn reader(&mut self) -> ProgramAction {
+impl PipelinedCopy {
+    fn reader_action(&mut self) -> ProgramAction {
         let side = &mut self.read;
         self.filled += u32::from(core::mem::take(&mut side.reading));
         loop {
@@ -149,14 +155,14 @@ impl Pair {
             let Some(file) = self.files.get(side.at) else { return ProgramAction::Over };
             if !side.begun {
                 side.begun = true;
-                side.acts.began(side.at as u32);
-                side.acts.call(Call::Open(file.source));
+                side.acts.push_began(side.at as u32);
+                side.acts.push_call(Call::Open(file.source));
             } else if side.from == file.bytes {
                 (side.at, side.begun, side.from) = (side.at + 1, false, 0);
             } else if self.filled == self.spec.buffers {
                 return ProgramAction::Park;
             } else {
-                let (from, bytes) = (side.from, self.spec.block(side.from, file.bytes));
+                let (from, bytes) = (side.from, self.spec.block_bytes(side.from, file.bytes));
                 side.from += bytes;
                 side.reading = true;
                 return ProgramAction::Call(Call::Read { file: file.source, from, bytes, handle: self.spec.handle });
@@ -164,7 +170,7 @@ impl Pair {
         }
     }
 
-    fn writer(&mut self, returned: Option<&CallResult>) -> ProgramAction {
+    fn writer_action(&mut self, returned: Option<&CallResult>) -> ProgramAction {
         let side = &mut self.write;
         loop {
             if let Some(act) = side.acts.next() {
@@ -180,14 +186,14 @@ impl Pair {
                 }
                 (true, None) => side.target = Some(returned.and_then(|it| it.file).expect("it was created")),
                 (true, Some(target)) if side.from == file.bytes => {
-                    self.spec.finish(file, target, &mut side.acts);
-                    side.acts.ended(side.at as u32);
+                    self.spec.add_final_actions(file, target, &mut side.acts);
+                    side.acts.push_ended(side.at as u32);
                     (side.at, side.begun, side.from, side.target) = (side.at + 1, false, 0, None);
                 }
                 (true, Some(_)) if self.filled == 0 => return ProgramAction::Park,
                 (true, Some(target)) => {
                     self.filled -= 1;
-                    let (from, bytes) = (side.from, self.spec.block(side.from, file.bytes));
+                    let (from, bytes) = (side.from, self.spec.block_bytes(side.from, file.bytes));
                     side.from += bytes;
                     return ProgramAction::Call(Call::Write { file: target, from, bytes, handle: self.spec.handle });
                 }
@@ -196,12 +202,12 @@ impl Pair {
     }
 }
 
-impl Program for Pair {
+impl Program for PipelinedCopy {
     fn threads(&self) -> u16 {
         2
     }
 
     fn next(&mut self, thread: u16, _: Instant, returned: Option<&CallResult>, _: &System) -> ProgramAction {
-        if thread == 0 { self.reader() } else { self.writer(returned) }
+        if thread == 0 { self.reader_action() } else { self.writer_action(returned) }
     }
 }

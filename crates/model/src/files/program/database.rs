@@ -6,7 +6,7 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
-use super::act::{Program, ProgramAction, compute};
+use super::act::{Program, ProgramAction, compute_call};
 use super::place::ProgramContext;
 use crate::files::call::{Call, CallResult, File, OpenMode};
 use crate::files::system::System;
@@ -82,7 +82,7 @@ struct Database {
 
 #[derive(Clone, Copy, Debug)]
 struct Client {
-    stage: Stage,
+    stage: ClientStage,
     number: u32,
     /// The end of its log record.
     end: u64,
@@ -91,7 +91,7 @@ struct Client {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum ClientStage {
     Idle,
     Paused,
     /// Reads pages: the number left.
@@ -117,17 +117,20 @@ struct Checkpoint {
     flushing: bool,
 }
 
-pub(super) fn place(spec: &DatabaseSpec, place: &mut ProgramContext<'_>) -> Result<Box<dyn Program>, VolumeError> {
-    let directory = place.directory(spec.volume)?;
-    let data = place.file(directory, spec.bytes)?;
-    let directory = place.directory(spec.log)?;
-    let log = place.file(directory, spec.log_bytes)?;
-    let client = Client { stage: Stage::Idle, number: 0, end: 0, ended: Instant::ZERO };
+pub(super) fn create_program(
+    spec: &DatabaseSpec,
+    place: &mut ProgramContext<'_>,
+) -> Result<Box<dyn Program>, VolumeError> {
+    let directory = place.create_directory(spec.volume)?;
+    let data = place.place_file(directory, spec.bytes)?;
+    let directory = place.create_directory(spec.log)?;
+    let log = place.place_file(directory, spec.log_bytes)?;
+    let client = Client { stage: ClientStage::Idle, number: 0, end: 0, ended: Instant::ZERO };
     Ok(Box::new(Database {
         spec: *spec,
         data,
         log,
-        rng: place.rng("database"),
+        rng: place.named_rng("database"),
         clients: alloc::vec![client; usize::from(spec.clients)],
         begun: 0,
         busy: u32::from(spec.clients),
@@ -149,14 +152,14 @@ pub(super) fn place(spec: &DatabaseSpec, place: &mut ProgramContext<'_>) -> Resu
 }
 
 impl Database {
-    fn page(&mut self) -> u64 {
+    fn random_page(&mut self) -> u64 {
         self.rng.below((self.spec.bytes / self.spec.page).max(1)) * self.spec.page
     }
 
-    fn client(&mut self, index: usize, now: Instant) -> ProgramAction {
+    fn client_action(&mut self, index: usize, now: Instant) -> ProgramAction {
         loop {
             let mut client = self.clients[index];
-            let act = self.go_on(&mut client, now);
+            let act = self.step_client(&mut client, now);
             self.clients[index] = client;
             if let Some(act) = act {
                 return act;
@@ -165,69 +168,69 @@ impl Database {
     }
 
     /// A step of a client; `None` if it only moved to another stage.
-    fn go_on(&mut self, client: &mut Client, now: Instant) -> Option<ProgramAction> {
+    fn step_client(&mut self, client: &mut Client, now: Instant) -> Option<ProgramAction> {
         let spec = self.spec;
         match client.stage {
-            Stage::Idle if self.begun == spec.commits => {
+            ClientStage::Idle if self.begun == spec.commits => {
                 self.busy -= 1;
                 Some(ProgramAction::Over)
             }
-            Stage::Idle => {
+            ClientStage::Idle => {
                 self.begun += 1;
                 client.number = self.begun;
-                client.stage = Stage::Paused;
+                client.stage = ClientStage::Paused;
                 (spec.pause > Span::ZERO && client.ended > Instant::ZERO)
                     .then(|| ProgramAction::Call(Call::Wait(client.ended + spec.pause)))
             }
-            Stage::Paused => {
-                client.stage = Stage::Look(spec.reads);
+            ClientStage::Paused => {
+                client.stage = ClientStage::Look(spec.reads);
                 Some(ProgramAction::Began(client.number))
             }
-            Stage::Look(0) => {
-                client.stage = Stage::Compute;
+            ClientStage::Look(0) => {
+                client.stage = ClientStage::Compute;
                 None
             }
-            Stage::Look(left) => {
-                client.stage = Stage::Look(left - 1);
-                let (from, hit) = (self.page(), self.rng.percent(spec.hits));
+            ClientStage::Look(left) => {
+                client.stage = ClientStage::Look(left - 1);
+                let (from, hit) = (self.random_page(), self.rng.draw_chance(spec.hits));
                 if left <= spec.writes {
                     self.dirty.insert(from);
                 }
                 let read = Call::Read { file: self.data, from, bytes: spec.page, handle: spec.data_handle };
                 (!hit).then_some(ProgramAction::Call(read))
             }
-            Stage::Compute => {
-                client.stage = Stage::Log;
-                compute(spec.time).map(ProgramAction::Call)
+            ClientStage::Compute => {
+                client.stage = ClientStage::Log;
+                compute_call(spec.time).map(ProgramAction::Call)
             }
-            Stage::Log => {
+            ClientStage::Log => {
                 self.made += spec.record;
-                (client.end, client.stage) = (self.made, Stage::Commit);
+                (client.end, client.stage) = (self.made, ClientStage::Commit);
                 None
             }
-            Stage::Commit if spec.group && self.durable >= client.end => {
-                client.stage = Stage::Done;
+            ClientStage::Commit if spec.group && self.durable >= client.end => {
+                client.stage = ClientStage::Done;
                 let (from, bytes) = self.rests;
                 Some(ProgramAction::Relies(client.number, self.log, from, bytes))
             }
-            Stage::Commit if self.writing.is_some() => Some(ProgramAction::Park),
-            Stage::Commit => {
+            ClientStage::Commit if self.writing.is_some() => Some(ProgramAction::Park),
+            ClientStage::Commit => {
                 let until = if spec.group { self.made } else { client.end.max(self.durable) };
                 self.writing = Some(until);
-                client.stage = Stage::Written;
+                client.stage = ClientStage::Written;
                 Some(ProgramAction::Call(self.log_write(until)))
             }
-            Stage::Written => {
-                client.stage = Stage::Synced;
+            ClientStage::Written => {
+                client.stage = ClientStage::Synced;
                 Some(ProgramAction::Call(Call::Sync(self.log, SyncScope::Data)))
             }
-            Stage::Synced => {
+            ClientStage::Synced => {
                 (self.durable, self.rests) = (self.writing.take().expect("it wrote"), self.written);
-                client.stage = Stage::Done;
+                client.stage = ClientStage::Done;
                 None
             }
-            Stage::Done => {
-                (client.stage, client.ended) = (Stage::Idle, now);
+            ClientStage::Done => {
+                (client.stage, client.ended) = (ClientStage::Idle, now);
                 Some(ProgramAction::Ended(client.number))
             }
         }
@@ -246,7 +249,7 @@ impl Database {
     }
 
     /// Returns the next action of the checkpoint. While parked, it is asked again after each act of a client.
-    fn checkpoint(&mut self, now: Instant) -> ProgramAction {
+    fn checkpoint_action(&mut self, now: Instant) -> ProgramAction {
         let (spec, checkpoint) = (self.spec, &mut self.checkpoint);
         let Some(every) = spec.checkpoint else { return ProgramAction::Over };
         if core::mem::take(&mut checkpoint.flushing) {
@@ -269,7 +272,7 @@ impl Database {
             checkpoint.all = checkpoint.left.len() as u64;
         }
         let done = checkpoint.all - checkpoint.left.len() as u64;
-        if now < checkpoint.began + spread_over(every, spec.spread, done, checkpoint.all) {
+        if now < checkpoint.began + spread_time(every, spec.spread, done, checkpoint.all) {
             return ProgramAction::Park;
         }
         let Some(from) = checkpoint.left.pop() else { return ProgramAction::Park };
@@ -280,7 +283,7 @@ impl Database {
 
 /// Time from a checkpoint's start until it has done `done` of `all` writes, if they are spread over `spread` per cent
 /// of the time to the next.
-fn spread_over(every: Span, spread: u32, done: u64, all: u64) -> Span {
+fn spread_time(every: Span, spread: u32, done: u64, all: u64) -> Span {
     let nanos = u128::from(every.nanos()) * u128::from(spread) * u128::from(done) / (100 * u128::from(all.max(1)));
     Span::from_nanos(nanos as u64)
 }
@@ -291,6 +294,10 @@ impl Program for Database {
     }
 
     fn next(&mut self, thread: u16, now: Instant, _: Option<&CallResult>, _: &System) -> ProgramAction {
-        if thread == self.spec.clients { self.checkpoint(now) } else { self.client(usize::from(thread), now) }
+        if thread == self.spec.clients {
+            self.checkpoint_action(now)
+        } else {
+            self.client_action(usize::from(thread), now)
+        }
     }
 }

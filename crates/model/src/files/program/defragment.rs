@@ -4,7 +4,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::act::{Program, compute};
+use super::act::{Program, compute_call};
 use super::lines::{self, ActionQueue, Script, ScriptContext};
 use super::place::ProgramContext;
 use super::set::FileSet;
@@ -34,26 +34,29 @@ struct Defragment {
     moving: Option<(u64, u64)>,
 }
 
-pub(super) fn place(spec: &DefragmentSpec, place: &mut ProgramContext<'_>) -> Result<Box<dyn Program>, VolumeError> {
+pub(super) fn create_program(
+    spec: &DefragmentSpec,
+    place: &mut ProgramContext<'_>,
+) -> Result<Box<dyn Program>, VolumeError> {
     if spec.set.files > 0 {
-        place.set(&spec.set, spec.volume)?;
+        place.place_set(&spec.set, spec.volume)?;
     }
-    Ok(lines::program(Defragment { spec: *spec, files: None, at: 0, moving: None }))
+    Ok(lines::from_script(Defragment { spec: *spec, files: None, at: 0, moving: None }))
 }
 
 /// The fragmented files of a volume.
-fn in_pieces(volume: &Volume, index: u8) -> Vec<File> {
-    let files = volume.files().filter(|&id| !volume.is_directory(id) && volume.runs(id).len() > 1);
+fn fragmented_files(volume: &Volume, index: u8) -> Vec<File> {
+    let files = volume.files().filter(|&id| !volume.is_directory(id) && volume.file_runs(id).len() > 1);
     files.map(|id| File { volume: index, id }).collect()
 }
 
 impl Script for Defragment {
-    fn more(&mut self, seen: &ScriptContext<'_>, acts: &mut ActionQueue) -> bool {
+    fn add_actions(&mut self, seen: &ScriptContext<'_>, acts: &mut ActionQueue) -> bool {
         let volume = seen.system.volume(self.spec.volume);
-        let files = self.files.get_or_insert_with(|| in_pieces(volume, self.spec.volume));
+        let files = self.files.get_or_insert_with(|| fragmented_files(volume, self.spec.volume));
         let Some(&file) = files.get(self.at) else { return false };
         // Another program may have deleted the file since.
-        let bytes = if volume.has(file.id) { volume.bytes(file.id) } else { 0 };
+        let bytes = if volume.has_file(file.id) { volume.file_bytes(file.id) } else { 0 };
         let Some((from, to)) = self.moving else {
             if bytes == 0 {
                 self.at += 1;
@@ -62,9 +65,9 @@ impl Script for Defragment {
             // A file stays where it is if no free run is long enough.
             match volume.free_run(bytes) {
                 Some(to) => {
-                    acts.began(self.at as u32);
-                    acts.call(Call::Open(file));
-                    acts.calls(compute(self.spec.file_time));
+                    acts.push_began(self.at as u32);
+                    acts.push_call(Call::Open(file));
+                    acts.push_calls(compute_call(self.spec.file_time));
                     self.moving = Some((0, to));
                 }
                 None => self.at += 1,
@@ -72,12 +75,12 @@ impl Script for Defragment {
             return true;
         };
         if from < bytes {
-            acts.calls(compute(self.spec.chunk_time));
+            acts.push_calls(compute_call(self.spec.chunk_time));
             let chunk = MOVE_CHUNK.max(volume.cluster_bytes());
-            acts.call(Call::Shift { file, from, to: to + from / volume.cluster_bytes() });
+            acts.push_call(Call::Shift { file, from, to: to + from / volume.cluster_bytes() });
             self.moving = Some((from + chunk, to));
         } else {
-            acts.ended(self.at as u32);
+            acts.push_ended(self.at as u32);
             (self.at, self.moving) = (self.at + 1, None);
         }
         true

@@ -3,7 +3,7 @@
 
 use alloc::boxed::Box;
 
-use super::act::{Program, compute};
+use super::act::{Program, compute_call};
 use super::lines::{self, ActionQueue, Script, ScriptContext};
 use super::place::ProgramContext;
 use crate::files::call::{Call, File, OpenMode};
@@ -38,25 +38,28 @@ struct Document {
     creating: bool,
 }
 
-pub(super) fn place(spec: &DocumentSpec, place: &mut ProgramContext<'_>) -> Result<Box<dyn Program>, VolumeError> {
-    let directory = place.directory(spec.volume)?;
-    let document = place.file(directory, spec.bytes)?;
-    place.try_file(directory, spec.bytes)?;
-    Ok(lines::program(Document { spec: *spec, directory, document, at: 0, creating: false }))
+pub(super) fn create_program(
+    spec: &DocumentSpec,
+    place: &mut ProgramContext<'_>,
+) -> Result<Box<dyn Program>, VolumeError> {
+    let directory = place.create_directory(spec.volume)?;
+    let document = place.place_file(directory, spec.bytes)?;
+    place.place_trial_file(directory, spec.bytes)?;
+    Ok(lines::from_script(Document { spec: *spec, directory, document, at: 0, creating: false }))
 }
 
 impl Script for Document {
-    fn more(&mut self, seen: &ScriptContext<'_>, acts: &mut ActionQueue) -> bool {
+    fn add_actions(&mut self, seen: &ScriptContext<'_>, acts: &mut ActionQueue) -> bool {
         let DocumentSpec { bytes, block, handle, .. } = self.spec;
         if self.creating {
             let file = seen.returned.and_then(|it| it.file).expect("it was created");
             let blocks = (0..bytes).step_by(block as usize);
-            acts.calls(blocks.map(|from| Call::Write { file, from, bytes: block.min(bytes - from), handle }));
-            acts.calls(self.spec.sync.then_some(Call::Sync(file, SyncScope::All)));
-            acts.call(Call::Close(file));
-            acts.call(Call::Delete(self.document));
-            acts.call(Call::Rename { file, directory: self.directory, name: FileName::SHORT });
-            acts.ended(self.at);
+            acts.push_calls(blocks.map(|from| Call::Write { file, from, bytes: block.min(bytes - from), handle }));
+            acts.push_calls(self.spec.sync.then_some(Call::Sync(file, SyncScope::All)));
+            acts.push_call(Call::Close(file));
+            acts.push_call(Call::Delete(self.document));
+            acts.push_call(Call::Rename { file, directory: self.directory, name: FileName::SHORT });
+            acts.push_ended(self.at);
             (self.document, self.at, self.creating) = (file, self.at + 1, false);
             return true;
         }
@@ -64,11 +67,11 @@ impl Script for Document {
             return false;
         }
         if self.at > 0 && self.spec.pause > Span::ZERO {
-            acts.call(Call::Wait(seen.now + self.spec.pause));
+            acts.push_call(Call::Wait(seen.now + self.spec.pause));
         }
-        acts.began(self.at);
-        acts.calls(compute(self.spec.time));
-        acts.call(Call::Create { directory: self.directory, name: FileName::SHORT });
+        acts.push_began(self.at);
+        acts.push_calls(compute_call(self.spec.time));
+        acts.push_call(Call::Create { directory: self.directory, name: FileName::SHORT });
         self.creating = true;
         true
     }

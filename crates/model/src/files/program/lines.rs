@@ -14,11 +14,11 @@ use crate::time::Instant;
 pub(super) struct ActionQueue(VecDeque<ProgramAction>);
 
 impl ActionQueue {
-    pub(super) fn call(&mut self, call: Call) {
+    pub(super) fn push_call(&mut self, call: Call) {
         self.0.push_back(ProgramAction::Call(call));
     }
 
-    pub(super) fn calls(&mut self, calls: impl IntoIterator<Item = Call>) {
+    pub(super) fn push_calls(&mut self, calls: impl IntoIterator<Item = Call>) {
         self.0.extend(calls.into_iter().map(ProgramAction::Call));
     }
 
@@ -27,16 +27,16 @@ impl ActionQueue {
         self.0.pop_front()
     }
 
-    pub(super) fn began(&mut self, number: u32) {
+    pub(super) fn push_began(&mut self, number: u32) {
         self.0.push_back(ProgramAction::Began(number));
     }
 
-    pub(super) fn ended(&mut self, number: u32) {
+    pub(super) fn push_ended(&mut self, number: u32) {
         self.0.push_back(ProgramAction::Ended(number));
     }
 }
 
-/// The state that [`Script::more`] sees.
+/// The state that [`Script::add_actions`] sees.
 pub(super) struct ScriptContext<'a> {
     pub(super) now: Instant,
     /// The result of the last call; `None` at the beginning.
@@ -47,28 +47,28 @@ pub(super) struct ScriptContext<'a> {
 /// A program of one thread.
 pub(super) trait Script: fmt::Debug {
     /// Adds the next acts; `false` at the end.
-    fn more(&mut self, seen: &ScriptContext<'_>, acts: &mut ActionQueue) -> bool;
+    fn add_actions(&mut self, seen: &ScriptContext<'_>, acts: &mut ActionQueue) -> bool;
 }
 
 /// A script, run as a program.
 #[derive(Debug)]
-struct Lines<S> {
+struct ScriptProgram<S> {
     script: S,
     acts: ActionQueue,
 }
 
 /// Makes a program of a script.
-pub(super) fn program(script: impl Script + 'static) -> Box<dyn Program> {
-    Box::new(Lines { script, acts: ActionQueue::default() })
+pub(super) fn from_script(script: impl Script + 'static) -> Box<dyn Program> {
+    Box::new(ScriptProgram { script, acts: ActionQueue::default() })
 }
 
-impl<S: Script> Program for Lines<S> {
+impl<S: Script> Program for ScriptProgram<S> {
     fn next(&mut self, _: u16, now: Instant, returned: Option<&CallResult>, system: &System) -> ProgramAction {
         loop {
             if let Some(act) = self.acts.next() {
                 return act;
             }
-            if !self.script.more(&ScriptContext { now, returned, system }, &mut self.acts) {
+            if !self.script.add_actions(&ScriptContext { now, returned, system }, &mut self.acts) {
                 return ProgramAction::Over;
             }
         }

@@ -17,39 +17,40 @@ pub struct ProgramContext<'a> {
 }
 
 impl ProgramContext<'_> {
-    pub(super) fn rng(&self, name: &str) -> Rng {
+    pub(super) fn named_rng(&self, name: &str) -> Rng {
         self.seed.stream(name)
     }
 
     /// Creates a directory for the program.
-    pub(super) fn directory(&mut self, volume: u8) -> Result<File, VolumeError> {
-        let id = self.volumes[usize::from(volume)].place_directory(ROOT, FileName::SHORT)?;
+    pub(super) fn create_directory(&mut self, volume: u8) -> Result<File, VolumeError> {
+        let id = self.volumes[usize::from(volume)].place_initial_directory(ROOT, FileName::SHORT)?;
         Ok(File { volume, id })
     }
 
     /// Places a file before the run.
-    pub(super) fn file(&mut self, directory: File, bytes: u64) -> Result<File, VolumeError> {
-        let id = self.volumes[usize::from(directory.volume)].place(directory.id, FileName::SHORT, bytes)?;
+    pub(super) fn place_file(&mut self, directory: File, bytes: u64) -> Result<File, VolumeError> {
+        let id =
+            self.volumes[usize::from(directory.volume)].place_initial_file(directory.id, FileName::SHORT, bytes)?;
         Ok(File { id, ..directory })
     }
 
     /// Places a file that will be written, if `trial` is set.
-    pub(super) fn try_file(&mut self, directory: File, bytes: u64) -> Result<(), VolumeError> {
+    pub(super) fn place_trial_file(&mut self, directory: File, bytes: u64) -> Result<(), VolumeError> {
         if self.trial {
-            self.file(directory, bytes)?;
+            self.place_file(directory, bytes)?;
         }
         Ok(())
     }
 
     /// Places the files of a set. Returns each with its length.
-    pub(super) fn set(&mut self, set: &FileSet, volume: u8) -> Result<Vec<(File, u64)>, VolumeError> {
-        let mut rng = self.rng("sizes");
-        set.place(&mut self.volumes[usize::from(volume)], volume, &mut rng)
+    pub(super) fn place_set(&mut self, set: &FileSet, volume: u8) -> Result<Vec<(File, u64)>, VolumeError> {
+        let mut rng = self.named_rng("sizes");
+        set.place_files(&mut self.volumes[usize::from(volume)], volume, &mut rng)
     }
 
     /// Returns directory and length of each file of a set that will be written.
-    pub(super) fn targets(&mut self, set: &FileSet, volume: u8) -> Result<Vec<(File, u64)>, VolumeError> {
-        let mut rng = self.rng("sizes");
-        set.targets(&mut self.volumes[usize::from(volume)], volume, &mut rng, self.trial)
+    pub(super) fn set_targets(&mut self, set: &FileSet, volume: u8) -> Result<Vec<(File, u64)>, VolumeError> {
+        let mut rng = self.named_rng("sizes");
+        set.draw_targets(&mut self.volumes[usize::from(volume)], volume, &mut rng, self.trial)
     }
 }

@@ -3,7 +3,7 @@
 
 use alloc::boxed::Box;
 
-use super::act::{Program, compute};
+use super::act::{Program, compute_call};
 use super::lines::{self, ActionQueue, Script, ScriptContext};
 use super::place::ProgramContext;
 use crate::files::call::{Call, File, OpenMode};
@@ -41,22 +41,25 @@ struct Playback {
     rng: Rng,
 }
 
-pub(super) fn place(spec: &PlaybackSpec, place: &mut ProgramContext<'_>) -> Result<Box<dyn Program>, VolumeError> {
-    let directory = place.directory(spec.volume)?;
-    let file = place.file(directory, spec.span)?;
-    Ok(lines::program(Playback { spec: *spec, file, left: spec.counts, at: 0, rng: place.rng("playback") }))
+pub(super) fn create_program(
+    spec: &PlaybackSpec,
+    place: &mut ProgramContext<'_>,
+) -> Result<Box<dyn Program>, VolumeError> {
+    let directory = place.create_directory(spec.volume)?;
+    let file = place.place_file(directory, spec.span)?;
+    Ok(lines::from_script(Playback { spec: *spec, file, left: spec.counts, at: 0, rng: place.named_rng("playback") }))
 }
 
 impl Playback {
     /// Bytes in a request of this kind: the mean of all reads or all writes, as a multiple of 512.
-    fn size(&self, kind: usize) -> u64 {
+    fn request_bytes(&self, kind: usize) -> u64 {
         let (counts, side) = (self.spec.counts, kind / 2);
         let requests = u64::from(counts[2 * side]) + u64::from(counts[2 * side + 1]);
         (self.spec.bytes[side] / requests.max(1)).next_multiple_of(512).clamp(512, self.spec.span)
     }
 
     /// Draws the next kind by what is left of each.
-    fn kind(&mut self) -> Option<usize> {
+    fn draw_kind(&mut self) -> Option<usize> {
         let all = self.left.iter().map(|&left| u64::from(left)).sum();
         if all == 0 {
             return None;
@@ -71,26 +74,26 @@ impl Playback {
 }
 
 impl Script for Playback {
-    fn more(&mut self, _: &ScriptContext<'_>, acts: &mut ActionQueue) -> bool {
-        let Some(kind) = self.kind() else { return false };
-        let size = self.size(kind);
+    fn add_actions(&mut self, _: &ScriptContext<'_>, acts: &mut ActionQueue) -> bool {
+        let Some(kind) = self.draw_kind() else { return false };
+        let size = self.request_bytes(kind);
         let run = (1 + self.rng.below(2 * u64::from(self.spec.run.max(1)) - 1) as u32).min(self.left[kind]);
         self.left[kind] -= run;
         let room = |bytes: u64| self.spec.span.saturating_sub(bytes) / ALIGN + 1;
         let in_sequence = kind % 2 == 0;
         let mut from = self.rng.below(room(if in_sequence { size * u64::from(run) } else { size })) * ALIGN;
-        acts.calls(compute(self.spec.time));
-        acts.began(self.at);
+        acts.push_calls(compute_call(self.spec.time));
+        acts.push_began(self.at);
         for _ in 0..run {
             let (file, bytes, handle) = (self.file, size.min(self.spec.span - from), self.spec.handle);
-            acts.call(match kind / 2 {
+            acts.push_call(match kind / 2 {
                 0 => Call::Read { file, from, bytes, handle },
                 _ => Call::Write { file, from, bytes, handle },
             });
             let next = from + size;
             from = if in_sequence && next < self.spec.span { next } else { self.rng.below(room(size)) * ALIGN };
         }
-        acts.ended(self.at);
+        acts.push_ended(self.at);
         self.at += 1;
         true
     }

@@ -6,7 +6,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::act::{Program, compute};
+use super::act::{Program, compute_call};
 use super::lines::{self, ActionQueue, Script, ScriptContext};
 use super::place::ProgramContext;
 use crate::files::call::{Call, File, OpenMode};
@@ -51,24 +51,27 @@ struct Records {
     rng: Rng,
 }
 
-pub(super) fn place(spec: &RecordsSpec, place: &mut ProgramContext<'_>) -> Result<Box<dyn Program>, VolumeError> {
-    let directory = place.directory(spec.volume)?;
+pub(super) fn create_program(
+    spec: &RecordsSpec,
+    place: &mut ProgramContext<'_>,
+) -> Result<Box<dyn Program>, VolumeError> {
+    let directory = place.create_directory(spec.volume)?;
     let mut tables = Vec::new();
     for _ in 0..spec.tables {
-        tables.push((place.file(directory, spec.table)?, place.file(directory, spec.index)?));
+        tables.push((place.place_file(directory, spec.table)?, place.place_file(directory, spec.index)?));
     }
-    Ok(lines::program(Records {
+    Ok(lines::from_script(Records {
         spec: *spec,
         ends: alloc::vec![spec.table; tables.len()],
         tables,
         at: 0,
-        rng: place.rng("records"),
+        rng: place.named_rng("records"),
     }))
 }
 
 impl Records {
     /// Returns write `n` of a record: to the table's end, its index and its head in turn.
-    fn write(&mut self, n: u32) -> Call {
+    fn write_call(&mut self, n: u32) -> Call {
         let RecordsSpec { bytes, handle, index: long, .. } = self.spec;
         let at = self.at as usize % self.tables.len();
         let (table, index) = self.tables[at];
@@ -84,43 +87,43 @@ impl Records {
     }
 
     /// Adds the actions of a record: reads, computing, writes, and a flush after each write that must be durable.
-    fn record(&mut self, acts: &mut ActionQueue) {
+    fn add_record(&mut self, acts: &mut ActionQueue) {
         let RecordsSpec { reads, writes, flushes, index: long, bytes, handle, .. } = self.spec;
-        acts.calls(compute(self.spec.time));
+        acts.push_calls(compute_call(self.spec.time));
         let (_, index) = self.tables[self.at as usize % self.tables.len()];
         for _ in 0..reads {
             let from = self.rng.below((long / bytes).max(1)) * bytes;
-            acts.call(Call::Read { file: index, from, bytes, handle });
+            acts.push_call(Call::Read { file: index, from, bytes, handle });
         }
         for n in 0..writes {
-            let call = self.write(n);
-            acts.call(call);
+            let call = self.write_call(n);
+            acts.push_call(call);
             // Evenly among the writes, and after the last.
             let so_far = |n: u32| n * flushes / writes;
             if let (1, true, Call::Write { file, .. }) = (self.spec.transaction, so_far(n + 1) > so_far(n), call) {
-                acts.call(Call::Sync(file, SyncScope::All));
+                acts.push_call(Call::Sync(file, SyncScope::All));
             }
         }
     }
 }
 
 impl Script for Records {
-    fn more(&mut self, _: &ScriptContext<'_>, acts: &mut ActionQueue) -> bool {
+    fn add_actions(&mut self, _: &ScriptContext<'_>, acts: &mut ActionQueue) -> bool {
         if self.at == self.spec.records {
             return false;
         }
         let number = self.at;
-        acts.began(number);
+        acts.push_began(number);
         let until = self.spec.records.min(self.at + self.spec.transaction);
         while self.at < until {
-            self.record(acts);
+            self.add_record(acts);
             self.at += 1;
         }
         if self.spec.transaction > 1 {
             let files = self.tables.iter().flat_map(|&(table, index)| [table, index]);
-            acts.calls(files.take(self.spec.flushes as usize).map(|file| Call::Sync(file, SyncScope::All)));
+            acts.push_calls(files.take(self.spec.flushes as usize).map(|file| Call::Sync(file, SyncScope::All)));
         }
-        acts.ended(number);
+        acts.push_ended(number);
         true
     }
 }

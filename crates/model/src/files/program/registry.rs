@@ -4,7 +4,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::act::{Program, compute};
+use super::act::{Program, compute_call};
 use super::lines::{self, ActionQueue, Script, ScriptContext};
 use super::place::ProgramContext;
 use crate::files::call::{Call, File, OpenMode};
@@ -43,32 +43,38 @@ struct Registry {
     rng: Rng,
 }
 
-pub(super) fn place(spec: &RegistrySpec, place: &mut ProgramContext<'_>) -> Result<Box<dyn Program>, VolumeError> {
-    let directory = place.directory(spec.volume)?;
+pub(super) fn create_program(
+    spec: &RegistrySpec,
+    place: &mut ProgramContext<'_>,
+) -> Result<Box<dyn Program>, VolumeError> {
+    let directory = place.create_directory(spec.volume)?;
     let mut hives = Vec::new();
     for _ in 0..spec.hives {
-        hives.push((place.file(directory, spec.hive)?, place.file(directory, HEAD + u64::from(spec.pages) * PAGE)?));
+        hives.push((
+            place.place_file(directory, spec.hive)?,
+            place.place_file(directory, HEAD + u64::from(spec.pages) * PAGE)?,
+        ));
     }
-    Ok(lines::program(Registry { spec: *spec, hives, at: 0, rng: place.rng("registry") }))
+    Ok(lines::from_script(Registry { spec: *spec, hives, at: 0, rng: place.named_rng("registry") }))
 }
 
 impl Script for Registry {
-    fn more(&mut self, _: &ScriptContext<'_>, acts: &mut ActionQueue) -> bool {
+    fn add_actions(&mut self, _: &ScriptContext<'_>, acts: &mut ActionQueue) -> bool {
         if self.at == self.spec.flushes {
             return false;
         }
         let RegistrySpec { pages, handle, hive: bytes, .. } = self.spec;
         let (hive, log) = self.hives[self.at as usize % self.hives.len()];
-        acts.calls(compute(self.spec.time));
-        acts.began(self.at);
-        acts.call(Call::Write { file: log, from: 0, bytes: HEAD + u64::from(pages) * PAGE, handle });
-        acts.call(Call::Sync(log, SyncScope::All));
+        acts.push_calls(compute_call(self.spec.time));
+        acts.push_began(self.at);
+        acts.push_call(Call::Write { file: log, from: 0, bytes: HEAD + u64::from(pages) * PAGE, handle });
+        acts.push_call(Call::Sync(log, SyncScope::All));
         for _ in 0..pages {
             let from = self.rng.below(bytes.div_ceil(PAGE)) * PAGE;
-            acts.call(Call::Write { file: hive, from, bytes: PAGE, handle });
+            acts.push_call(Call::Write { file: hive, from, bytes: PAGE, handle });
         }
-        acts.call(Call::Sync(hive, SyncScope::All));
-        acts.ended(self.at);
+        acts.push_call(Call::Sync(hive, SyncScope::All));
+        acts.push_ended(self.at);
         self.at += 1;
         true
     }

@@ -4,7 +4,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::act::{Program, compute, compute_for};
+use super::act::{Program, compute_call, compute_call_for};
 use super::lines::{self, ActionQueue, Script, ScriptContext};
 use super::place::ProgramContext;
 use super::set::FileSet;
@@ -45,46 +45,46 @@ struct Scan {
     rng: Rng,
 }
 
-pub(super) fn place(spec: &ScanSpec, place: &mut ProgramContext<'_>) -> Result<Box<dyn Program>, VolumeError> {
+pub(super) fn create_program(spec: &ScanSpec, place: &mut ProgramContext<'_>) -> Result<Box<dyn Program>, VolumeError> {
     let files = match spec.set.files {
         0 => None,
-        _ => Some(place.set(&spec.set, spec.volume)?),
+        _ => Some(place.place_set(&spec.set, spec.volume)?),
     };
-    Ok(lines::program(Scan { spec: *spec, files, at: 0, from: 0, until: None, rng: place.rng("scan") }))
+    Ok(lines::from_script(Scan { spec: *spec, files, at: 0, from: 0, until: None, rng: place.named_rng("scan") }))
 }
 
 /// The files on a volume, each with its length.
-fn on(volume: &Volume, index: u8) -> Vec<(File, u64)> {
+fn files_on(volume: &Volume, index: u8) -> Vec<(File, u64)> {
     let files = volume.files().filter(|&id| !volume.is_directory(id));
-    files.map(|id| (File { volume: index, id }, volume.bytes(id))).collect()
+    files.map(|id| (File { volume: index, id }, volume.file_bytes(id))).collect()
 }
 
 impl Script for Scan {
-    fn more(&mut self, seen: &ScriptContext<'_>, acts: &mut ActionQueue) -> bool {
+    fn add_actions(&mut self, seen: &ScriptContext<'_>, acts: &mut ActionQueue) -> bool {
         let volume = seen.system.volume(self.spec.volume);
-        let files = self.files.get_or_insert_with(|| on(volume, self.spec.volume));
+        let files = self.files.get_or_insert_with(|| files_on(volume, self.spec.volume));
         let Some(&(file, bytes)) = files.get(self.at) else { return false };
-        let there = volume.has(file.id);
+        let there = volume.has_file(file.id);
         let Some(until) = self.until else {
             if !there {
                 // Another program has deleted it since.
                 self.at += 1;
                 return true;
             }
-            acts.began(self.at as u32);
-            acts.call(Call::Open(file));
-            acts.calls(compute(self.spec.file_time));
-            let whole = self.rng.percent(self.spec.whole);
+            acts.push_began(self.at as u32);
+            acts.push_call(Call::Open(file));
+            acts.push_calls(compute_call(self.spec.file_time));
+            let whole = self.rng.draw_chance(self.spec.whole);
             self.until = Some(if whole { bytes } else { bytes.min(self.spec.head) });
             return true;
         };
         if self.from < until && there {
             let block = self.spec.block.min(until - self.from);
-            acts.call(Call::Read { file, from: self.from, bytes: block, handle: self.spec.handle });
-            acts.calls(compute_for(block, self.spec.mebibyte_time));
+            acts.push_call(Call::Read { file, from: self.from, bytes: block, handle: self.spec.handle });
+            acts.push_calls(compute_call_for(block, self.spec.mebibyte_time));
             self.from += block;
         } else {
-            acts.ended(self.at as u32);
+            acts.push_ended(self.at as u32);
             (self.at, self.from, self.until) = (self.at + 1, 0, None);
         }
         true

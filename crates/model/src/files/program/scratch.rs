@@ -3,7 +3,7 @@
 
 use alloc::boxed::Box;
 
-use super::act::{Program, compute};
+use super::act::{Program, compute_call};
 use super::lines::{self, ActionQueue, Script, ScriptContext};
 use super::place::ProgramContext;
 use crate::files::call::{Call, File, OpenMode};
@@ -40,29 +40,32 @@ struct Scratch {
     rng: Rng,
 }
 
-pub(super) fn place(spec: &ScratchSpec, place: &mut ProgramContext<'_>) -> Result<Box<dyn Program>, VolumeError> {
-    let directory = place.directory(spec.volume)?;
-    let file = place.file(directory, spec.bytes)?;
-    Ok(lines::program(Scratch { spec: *spec, file, at: 0, rng: place.rng("scratch") }))
+pub(super) fn create_program(
+    spec: &ScratchSpec,
+    place: &mut ProgramContext<'_>,
+) -> Result<Box<dyn Program>, VolumeError> {
+    let directory = place.create_directory(spec.volume)?;
+    let file = place.place_file(directory, spec.bytes)?;
+    Ok(lines::from_script(Scratch { spec: *spec, file, at: 0, rng: place.named_rng("scratch") }))
 }
 
 impl Script for Scratch {
-    fn more(&mut self, _: &ScriptContext<'_>, acts: &mut ActionQueue) -> bool {
+    fn add_actions(&mut self, _: &ScriptContext<'_>, acts: &mut ActionQueue) -> bool {
         if self.at == self.spec.strokes {
             return false;
         }
         let ScratchSpec { bytes, run, block, tile, handle, .. } = self.spec;
         let file = self.file;
-        acts.began(self.at);
-        acts.calls(compute(self.spec.time));
+        acts.push_began(self.at);
+        acts.push_calls(compute_call(self.spec.time));
         let start = self.rng.below(bytes.saturating_sub(run) / block + 1) * block;
         let blocks = (0..run).step_by(block as usize);
-        acts.calls(blocks.map(|at| Call::Write { file, from: start + at, bytes: block.min(run - at), handle }));
+        acts.push_calls(blocks.map(|at| Call::Write { file, from: start + at, bytes: block.min(run - at), handle }));
         for _ in 0..self.spec.tiles {
             let from = self.rng.below((bytes / tile).max(1)) * tile;
-            acts.call(Call::Read { file, from, bytes: tile, handle });
+            acts.push_call(Call::Read { file, from, bytes: tile, handle });
         }
-        acts.ended(self.at);
+        acts.push_ended(self.at);
         self.at += 1;
         true
     }

@@ -21,7 +21,7 @@ pub struct FileSet {
 
 impl FileSet {
     /// Draws the sizes of the files, at least one byte each. The sum is [`FileSet::bytes`] apart from rounding.
-    pub fn sizes(&self, rng: &mut Rng) -> Vec<u64> {
+    pub fn draw_sizes(&self, rng: &mut Rng) -> Vec<u64> {
         // A power of two, and a point between it and the next.
         let weight = |rng: &mut Rng| match self.spread {
             0 => 1 << 16,
@@ -34,17 +34,17 @@ impl FileSet {
     }
 
     /// Places the set on a volume, in directories of its own.
-    pub fn place(&self, volume: &mut Volume, index: u8, rng: &mut Rng) -> Result<Vec<(File, u64)>, VolumeError> {
+    pub fn place_files(&self, volume: &mut Volume, index: u8, rng: &mut Rng) -> Result<Vec<(File, u64)>, VolumeError> {
         let mut placed = Vec::with_capacity(self.files as usize);
-        for (directory, bytes) in self.targets(volume, index, rng, false)? {
-            let id = volume.place(directory.id, FileName::SHORT, bytes)?;
+        for (directory, bytes) in self.draw_targets(volume, index, rng, false)? {
+            let id = volume.place_initial_file(directory.id, FileName::SHORT, bytes)?;
             placed.push((File { volume: index, id }, bytes));
         }
         Ok(placed)
     }
 
     /// Returns directory and size of each file. With `trial` the files are placed as well, to see whether they fit.
-    pub fn targets(
+    pub fn draw_targets(
         &self,
         volume: &mut Volume,
         index: u8,
@@ -53,12 +53,12 @@ impl FileSet {
     ) -> Result<Vec<(File, u64)>, VolumeError> {
         let mut targets = Vec::with_capacity(self.files as usize);
         let mut directory = ROOT;
-        for (place, bytes) in self.sizes(rng).into_iter().enumerate() {
+        for (place, bytes) in self.draw_sizes(rng).into_iter().enumerate() {
             if place % self.directory.max(1) as usize == 0 {
-                directory = volume.place_directory(ROOT, FileName::SHORT)?;
+                directory = volume.place_initial_directory(ROOT, FileName::SHORT)?;
             }
             if trial {
-                volume.place(directory, FileName::SHORT, bytes)?;
+                volume.place_initial_file(directory, FileName::SHORT, bytes)?;
             }
             targets.push((File { volume: index, id: directory }, bytes));
         }
@@ -75,11 +75,11 @@ mod tests {
     fn sizes_sum_up_and_spread_as_said() {
         let mut rng = Seed(1).stream("sizes");
         let set = FileSet { files: 414, bytes: 575_000_000, spread: 10, directory: 100 };
-        let sizes = set.sizes(&mut rng);
+        let sizes = set.draw_sizes(&mut rng);
         let (least, most) = (sizes.iter().min().expect("some"), sizes.iter().max().expect("some"));
         assert!(set.bytes - sizes.iter().sum::<u64>() <= 414);
         assert!((256..1 << 11).contains(&(most / least)), "{least} {most}");
-        let same = FileSet { spread: 0, ..set }.sizes(&mut rng);
+        let same = FileSet { spread: 0, ..set }.draw_sizes(&mut rng);
         assert!(same.iter().all(|size| *size == 575_000_000 / 414));
     }
 }

@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-use super::act::{Program, compute, compute_for};
+use super::act::{Program, compute_call, compute_call_for};
 use super::lines::{self, ActionQueue, Script, ScriptContext};
 use super::place::ProgramContext;
 use super::set::FileSet;
@@ -45,18 +45,21 @@ struct Unpack {
     written: u64,
 }
 
-pub(super) fn place(spec: &UnpackSpec, place: &mut ProgramContext<'_>) -> Result<Box<dyn Program>, VolumeError> {
+pub(super) fn create_program(
+    spec: &UnpackSpec,
+    place: &mut ProgramContext<'_>,
+) -> Result<Box<dyn Program>, VolumeError> {
     let bytes = spec.set.bytes * u64::from(spec.packed) / 100;
     let archive = match bytes {
         0 => None,
         bytes => {
-            let directory = place.directory(spec.volume)?;
-            Some(place.file(directory, bytes)?)
+            let directory = place.create_directory(spec.volume)?;
+            Some(place.place_file(directory, bytes)?)
         }
     };
-    let files = place.targets(&spec.set, spec.volume)?;
+    let files = place.set_targets(&spec.set, spec.volume)?;
     let (at, from, begun, target, read, written) = (0, 0, false, None, 0, 0);
-    Ok(lines::program(Unpack { spec: *spec, archive, files, at, from, begun, target, read, written }))
+    Ok(lines::from_script(Unpack { spec: *spec, archive, files, at, from, begun, target, read, written }))
 }
 
 impl Unpack {
@@ -65,37 +68,37 @@ impl Unpack {
         let Some(file) = self.archive else { return };
         let wanted = (self.written + bytes) * u64::from(self.spec.packed) / 100;
         while self.read < wanted {
-            acts.call(Call::Read { file, from: self.read, bytes: self.spec.block, handle: self.spec.handle });
+            acts.push_call(Call::Read { file, from: self.read, bytes: self.spec.block, handle: self.spec.handle });
             self.read += self.spec.block;
         }
     }
 }
 
 impl Script for Unpack {
-    fn more(&mut self, seen: &ScriptContext<'_>, acts: &mut ActionQueue) -> bool {
+    fn add_actions(&mut self, seen: &ScriptContext<'_>, acts: &mut ActionQueue) -> bool {
         let Some(&(directory, bytes)) = self.files.get(self.at) else { return false };
         if !self.begun {
             self.begun = true;
             if let (0, Some(archive)) = (self.at, self.archive) {
-                acts.call(Call::Open(archive));
+                acts.push_call(Call::Open(archive));
             }
-            acts.began(self.at as u32);
-            acts.calls(compute(self.spec.file_time));
-            acts.call(Call::Create { directory, name: FileName::SHORT });
+            acts.push_began(self.at as u32);
+            acts.push_calls(compute_call(self.spec.file_time));
+            acts.push_call(Call::Create { directory, name: FileName::SHORT });
             return true;
         }
         let target = *self.target.get_or_insert_with(|| seen.returned.and_then(|it| it.file).expect("it was created"));
         if self.from < bytes {
             let block = self.spec.block.min(bytes - self.from);
             self.read_archive(block, acts);
-            acts.calls(compute_for(block, self.spec.mebibyte_time));
-            acts.call(Call::Write { file: target, from: self.from, bytes: block, handle: self.spec.handle });
+            acts.push_calls(compute_call_for(block, self.spec.mebibyte_time));
+            acts.push_call(Call::Write { file: target, from: self.from, bytes: block, handle: self.spec.handle });
             self.from += block;
             self.written += block;
         } else {
-            acts.calls(self.spec.sync.then_some(Call::Sync(target, SyncScope::All)));
-            acts.call(Call::Close(target));
-            acts.ended(self.at as u32);
+            acts.push_calls(self.spec.sync.then_some(Call::Sync(target, SyncScope::All)));
+            acts.push_call(Call::Close(target));
+            acts.push_ended(self.at as u32);
             (self.at, self.from, self.begun, self.target) = (self.at + 1, 0, false, None);
         }
         true

@@ -16,7 +16,7 @@ pub(super) struct CacheService {
     pub(super) copy: Rate,
     pub(super) cache: PageCache,
     /// Reads in flight.
-    pub(super) fills: Slab<Fill>,
+    pub(super) fills: Slab<CacheFill>,
     pub(super) filling: Vec<u32>,
     /// Waiting threads, each with the fill that it waits for.
     pub(super) waiters: Vec<(u32, ThreadId)>,
@@ -40,7 +40,7 @@ pub(super) struct CacheService {
 
 /// Pages being read into memory.
 #[derive(Clone, Copy)]
-pub(super) struct Fill {
+pub(super) struct CacheFill {
     pub(super) file: File,
     pub(super) from: u64,
     pub(super) to: u64,
@@ -67,23 +67,23 @@ impl CacheService {
     }
 
     /// When dirty pages are looked for next.
-    pub(super) fn due(&self) -> Option<Instant> {
+    pub(super) fn next_due(&self) -> Option<Instant> {
         (self.due != Instant::FAR).then_some(self.due)
     }
 
     /// A percentage of the cache, in pages.
-    pub(super) fn percent(&self, hundredths: u32) -> u64 {
+    pub(super) fn percent_pages(&self, hundredths: u32) -> u64 {
         self.spec.bytes / PAGE * u64::from(hundredths) / 100
     }
 
     /// True if too much is dirty for another write.
     pub(super) fn is_full(&self) -> bool {
-        let (dirty, writing) = self.cache.dirty();
-        dirty + writing > self.percent(self.spec.limit)
+        let (dirty, writing) = self.cache.dirty_and_writing();
+        dirty + writing > self.percent_pages(self.spec.limit)
     }
 
     /// Returns the history of a thread's reads of a file.
-    pub(super) fn stream(&mut self, thread: ThreadId, file: File) -> &mut ReadStream {
+    pub(super) fn read_stream(&mut self, thread: ThreadId, file: File) -> &mut ReadStream {
         let thread = thread as usize;
         if self.streams.len() <= thread {
             self.streams.resize(thread + 1, Vec::new());
@@ -102,7 +102,7 @@ impl CacheService {
         &mut streams[at].1
     }
 
-    pub(super) fn forget(&mut self, file: File) {
+    pub(super) fn forget_file(&mut self, file: File) {
         for streams in &mut self.streams {
             streams.retain(|stream| stream.0 != file);
         }

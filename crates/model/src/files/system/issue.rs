@@ -10,11 +10,11 @@ use crate::slab::Slab;
 
 /// Plans being issued, and their requests in flight. `O` is the owner of a plan.
 pub(super) struct PlanIssuer<O> {
-    errands: Slab<Errand<O>>,
+    errands: Slab<ActivePlan<O>>,
     /// By tag.
-    flying: Slab<Flying>,
+    flying: Slab<IssuedRequest>,
     /// By volume: its requests in flight.
-    lanes: Vec<Lane>,
+    lanes: Vec<VolumeRequests>,
     /// Plans that may have a request, in order.
     ready: VecDeque<u32>,
     /// Plans whose next step overlaps a request in flight.
@@ -30,7 +30,7 @@ pub(super) struct PlanIssuer<O> {
 }
 
 /// A plan under way.
-struct Errand<O> {
+struct ActivePlan<O> {
     owner: O,
     volume: u8,
     origin: u16,
@@ -47,7 +47,7 @@ struct Errand<O> {
 
 /// The request behind a tag.
 #[derive(Clone, Copy)]
-enum Flying {
+enum IssuedRequest {
     /// A step of a plan, or a part of it.
     Step { errand: u32, step: u32 },
     /// Computing of a thread.
@@ -58,7 +58,7 @@ enum Flying {
 type Extent = (u64, u64, u32);
 
 #[derive(Default)]
-struct Lane {
+struct VolumeRequests {
     /// The unit of the device on which it lies.
     unit: u8,
     /// The largest request there, in sectors.
@@ -67,9 +67,9 @@ struct Lane {
     writes: Vec<Extent>,
 }
 
-impl Lane {
+impl VolumeRequests {
     /// True if a step there must wait.
-    fn overlaps(&self, op: Op, first: u64, end: u64) -> bool {
+    fn must_wait(&self, op: Op, first: u64, end: u64) -> bool {
         let hits = |one: &Extent| one.0 < end && first < one.1;
         match op {
             Op::Flush => false,
@@ -78,7 +78,7 @@ impl Lane {
         }
     }
 
-    fn of(&mut self, op: Op) -> &mut Vec<Extent> {
+    fn extents_mut(&mut self, op: Op) -> &mut Vec<Extent> {
         if op == Op::Read { &mut self.reads } else { &mut self.writes }
     }
 }
@@ -89,7 +89,9 @@ impl<O: Copy> PlanIssuer<O> {
         PlanIssuer {
             errands: Slab::with_capacity(16),
             flying: Slab::with_capacity(64),
-            lanes: (0..volumes).map(|_| Lane { largest: u64::from(largest), ..Lane::default() }).collect(),
+            lanes: (0..volumes)
+                .map(|_| VolumeRequests { largest: u64::from(largest), ..VolumeRequests::default() })
+                .collect(),
             ready: VecDeque::new(),
             held: Vec::new(),
             behind: Vec::new(),
@@ -100,27 +102,27 @@ impl<O: Copy> PlanIssuer<O> {
     }
 
     /// Puts a volume on another unit than the first, whose largest request has `largest` sectors.
-    pub(super) fn put_on(&mut self, volume: u8, unit: u8, largest: u32) {
+    pub(super) fn set_unit(&mut self, volume: u8, unit: u8, largest: u32) {
         let lane = &mut self.lanes[volume as usize];
         (lane.unit, lane.largest) = (unit, u64::from(largest));
     }
 
     /// Returns an empty plan.
-    pub(super) fn plan(&mut self) -> IoPlan {
+    pub(super) fn take_plan(&mut self) -> IoPlan {
         self.spare.pop().unwrap_or_default()
     }
 
     /// Takes back a plan that is not issued.
-    pub(super) fn give_back(&mut self, mut plan: IoPlan) {
+    pub(super) fn return_plan(&mut self, mut plan: IoPlan) {
         plan.clear();
         self.spare.push(plan);
     }
 
     /// Begins a plan. The end is reported by [`PlanIssuer::poll_ended`], at once if there are no steps.
-    pub(super) fn begin(&mut self, owner: O, origin: u16, volume: u8, plan: IoPlan) {
+    pub(super) fn begin_plan(&mut self, owner: O, origin: u16, volume: u8, plan: IoPlan) {
         let writes = plan.steps().iter().filter(|step| step.op != Op::Read).count() as u32;
         let wait = plan.wait;
-        let errand = self.errands.put(Errand {
+        let errand = self.errands.put(ActivePlan {
             owner,
             volume,
             origin,
@@ -135,7 +137,7 @@ impl<O: Copy> PlanIssuer<O> {
         if wait == PlanWait::Writes && self.has_writes_before(errand) {
             self.behind.push(errand);
         } else {
-            self.go_on(errand);
+            self.continue_plan(errand);
         }
     }
 
@@ -147,7 +149,7 @@ impl<O: Copy> PlanIssuer<O> {
     }
 
     /// Continues a plan with nothing in flight: its next phase, or its end.
-    fn go_on(&mut self, errand: u32) {
+    fn continue_plan(&mut self, errand: u32) {
         let one = &self.errands[errand];
         if one.next < one.plan.steps().len() && !one.failed {
             self.ready.push_back(errand);
@@ -157,36 +159,36 @@ impl<O: Copy> PlanIssuer<O> {
         one.writes = 0;
         self.ended.push_back((one.owner, one.failed));
         let plan = core::mem::take(&mut one.plan);
-        self.give_back(plan);
+        self.return_plan(plan);
         self.errands.free(errand);
         self.live.retain(|&live| live != errand);
-        self.release();
+        self.release_waiting();
     }
 
     /// Begins plans whose earlier writes are complete.
-    fn release(&mut self) {
+    fn release_waiting(&mut self) {
         while let Some(at) = self.behind.iter().position(|&errand| !self.has_writes_before(errand)) {
             let errand = self.behind.remove(at);
-            self.go_on(errand);
+            self.continue_plan(errand);
         }
     }
 
     /// The next request for the drive.
-    pub(super) fn poll(&mut self) -> Option<Request> {
+    pub(super) fn poll_request(&mut self) -> Option<Request> {
         while let Some(&errand) = self.ready.front() {
             let one = &mut self.errands[errand];
             let step = one.plan.steps()[one.next];
             let lane = &mut self.lanes[one.volume as usize];
             let (lba, sectors) = (step.lba + one.sent, (step.sectors - one.sent).min(lane.largest));
-            if lane.overlaps(step.op, lba, lba + sectors) {
+            if lane.must_wait(step.op, lba, lba + sectors) {
                 self.ready.pop_front();
                 self.held.push(errand);
                 continue;
             }
             let last = one.sent + sectors == step.sectors;
-            let tag = self.flying.put(Flying::Step { errand, step: one.next as u32 });
+            let tag = self.flying.put(IssuedRequest::Step { errand, step: one.next as u32 });
             if step.op != Op::Flush {
-                lane.of(step.op).push((lba, lba + sectors, tag));
+                lane.extents_mut(step.op).push((lba, lba + sectors, tag));
             }
             one.writes += u32::from(step.op != Op::Read && !last);
             one.flying += 1;
@@ -213,42 +215,42 @@ impl<O: Copy> PlanIssuer<O> {
     }
 
     /// A request for `micros` microseconds of a thread's computing.
-    pub(super) fn compute(&mut self, thread: u16, micros: u32) -> Request {
-        let tag = self.flying.put(Flying::Compute(thread));
+    pub(super) fn compute_request(&mut self, thread: u16, micros: u32) -> Request {
+        let tag = self.flying.put(IssuedRequest::Compute(thread));
         let (op, flags) = (Op::Compute, Flags::NONE);
         Request { tag, unit: 0, origin: thread, op, flags, lba: 0, sectors: micros, stamp: 0 }
     }
 
     /// The volume and step of the request with this tag; `None` for computing.
-    pub(super) fn step(&self, tag: u32) -> Option<(u8, &PlanStep)> {
+    pub(super) fn plan_step(&self, tag: u32) -> Option<(u8, &PlanStep)> {
         match self.flying[tag] {
-            Flying::Step { errand, step } => {
+            IssuedRequest::Step { errand, step } => {
                 Some((self.errands[errand].volume, &self.errands[errand].plan.steps()[step as usize]))
             }
-            Flying::Compute(_) => None,
+            IssuedRequest::Compute(_) => None,
         }
     }
 
     /// The thread that computes in the request with this tag, if it is computing.
-    pub(super) fn computes(&self, tag: u32) -> Option<u16> {
+    pub(super) fn computing_thread(&self, tag: u32) -> Option<u16> {
         match self.flying[tag] {
-            Flying::Compute(thread) => Some(thread),
-            Flying::Step { .. } => None,
+            IssuedRequest::Compute(thread) => Some(thread),
+            IssuedRequest::Step { .. } => None,
         }
     }
 
     /// Handles the completion of a request. Returns the thread if it was computing.
-    pub(super) fn complete(&mut self, tag: u32, failed: bool) -> Option<u16> {
+    pub(super) fn complete_request(&mut self, tag: u32, failed: bool) -> Option<u16> {
         let flying = self.flying[tag];
         self.flying.free(tag);
         let (errand, step) = match flying {
-            Flying::Compute(thread) => return Some(thread),
-            Flying::Step { errand, step } => (errand, step),
+            IssuedRequest::Compute(thread) => return Some(thread),
+            IssuedRequest::Step { errand, step } => (errand, step),
         };
         let one = &mut self.errands[errand];
         let op = one.plan.steps()[step as usize].op;
         if op != Op::Flush {
-            let extents = self.lanes[one.volume as usize].of(op);
+            let extents = self.lanes[one.volume as usize].extents_mut(op);
             let at = extents.iter().position(|extent| extent.2 == tag).expect("it is at the drive");
             extents.swap_remove(at);
         }
@@ -263,9 +265,9 @@ impl<O: Copy> PlanIssuer<O> {
             });
         if one.flying == 0 && (!begun || one.failed) {
             self.ready.retain(|&ready| ready != errand);
-            self.go_on(errand);
+            self.continue_plan(errand);
         } else if !self.behind.is_empty() {
-            self.release();
+            self.release_waiting();
         }
         None
     }

@@ -58,19 +58,19 @@ impl ChangeLog {
     }
 
     /// The number of the latest change.
-    pub(super) fn latest(&self) -> u64 {
+    pub(super) fn latest_number(&self) -> u64 {
         self.number
     }
 
     /// Notes what a page (first sector, length) says from the latest change on.
-    pub(super) fn note(&mut self, (page, sectors): (u64, u64), file: FileId, fact: PageFact) {
+    pub(super) fn note_fact(&mut self, (page, sectors): (u64, u64), file: FileId, fact: PageFact) {
         if self.keeps {
             self.kept.push(PageChange { number: self.number, page, sectors, file, fact });
         }
     }
 
     /// Returns the notes since the last call.
-    pub(super) fn take(&mut self) -> Vec<PageChange> {
+    pub(super) fn take_changes(&mut self) -> Vec<PageChange> {
         core::mem::take(&mut self.kept)
     }
 }

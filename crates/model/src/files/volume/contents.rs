@@ -59,7 +59,7 @@ impl VolumeContents {
             listed: BTreeSet::new(),
             aging: spec.aging,
             owed: 0,
-            chance: spec.seed.numbered("volume", partition.first),
+            chance: spec.seed.numbered_stream("volume", partition.first),
         }
     }
 
@@ -69,56 +69,56 @@ impl VolumeContents {
     }
 
     /// How many clusters hold `bytes` bytes.
-    pub(super) fn clusters(&self, bytes: u64) -> u64 {
+    pub(super) fn clusters_for(&self, bytes: u64) -> u64 {
         bytes.div_ceil(self.cluster_bytes())
     }
 
     /// Where a cluster lies on the drive.
-    pub(super) fn lba(&self, cluster: u64) -> u64 {
+    pub(super) fn cluster_lba(&self, cluster: u64) -> u64 {
         self.origin + cluster * self.cluster
     }
 
     /// Sectors in a page of a directory: 4 KiB, or a cluster if that is less.
-    pub(super) fn page(&self) -> u64 {
+    pub(super) fn page_sectors(&self) -> u64 {
         PAGE.min(self.cluster)
     }
 
     /// The page of `file` that holds its byte `at`, as its first sector on the drive.
     pub(super) fn page_at(&self, file: FileId, at: u64) -> u64 {
-        let (cluster, _) = self.tree.get(file).find(at / self.cluster_bytes()).expect("a byte that it has");
+        let (cluster, _) = self.tree.get(file).find_cluster(at / self.cluster_bytes()).expect("a byte that it has");
         let within = at % self.cluster_bytes() / SECTOR;
-        self.lba(cluster) + within / self.page() * self.page()
+        self.cluster_lba(cluster) + within / self.page_sectors() * self.page_sectors()
     }
 
     /// The pages of `file` from byte `at` on, over `bytes`.
     pub(super) fn pages_at(&self, file: FileId, at: u64, bytes: u64) -> Vec<u64> {
-        let page = self.page() * SECTOR;
+        let page = self.page_sectors() * SECTOR;
         (at / page..(at + bytes).div_ceil(page)).map(|index| self.page_at(file, index * page)).collect()
     }
 
     /// Reads all pages of a directory that are not in memory.
-    pub(super) fn list(&mut self, directory: FileId, plan: &mut IoPlan) {
-        if self.pages.laying() || !self.listed.insert(directory) {
+    pub(super) fn read_directory(&mut self, directory: FileId, plan: &mut IoPlan) {
+        if self.pages.is_laying() || !self.listed.insert(directory) {
             return;
         }
-        let clusters = self.tree.get(directory).clusters();
+        let clusters = self.tree.get(directory).cluster_count();
         for lba in self.pages_at(directory, 0, clusters * self.cluster_bytes()) {
-            self.pages.read(lba, self.page(), SectorRole::Directory(directory), plan);
+            self.pages.read_page(lba, self.page_sectors(), SectorRole::Directory(directory), plan);
         }
     }
 
     /// Marks a new directory as known: there is nothing to read.
-    pub(super) fn know(&mut self, directory: FileId) {
+    pub(super) fn mark_known(&mut self, directory: FileId) {
         self.listed.insert(directory);
     }
 
     /// Makes pages of a directory dirty.
-    pub(super) fn touch(&mut self, directory: FileId, at: u64, bytes: u64, holds: u64) {
-        if self.pages.laying() {
+    pub(super) fn touch_directory(&mut self, directory: FileId, at: u64, bytes: u64, holds: u64) {
+        if self.pages.is_laying() {
             return;
         }
         for lba in self.pages_at(directory, at, bytes) {
-            self.pages.touch(lba, self.page(), SectorRole::Directory(directory), holds);
+            self.pages.touch_page(lba, self.page_sectors(), SectorRole::Directory(directory), holds);
         }
     }
 
@@ -130,7 +130,7 @@ impl VolumeContents {
         };
         let fact = if listed { PageFact::Listed(directory) } else { PageFact::Unlisted(directory) };
         for page in self.pages_at(directory, at, u64::from(bytes)) {
-            self.changes.note((page, self.page()), file, fact);
+            self.changes.note_fact((page, self.page_sectors()), file, fact);
         }
     }
 
@@ -143,34 +143,34 @@ impl VolumeContents {
             let fact = PageFact::Mapped(
                 (run.from + skipped) * bytes,
                 (run.from + run.len) * bytes,
-                self.lba(run.start + skipped),
+                self.cluster_lba(run.start + skipped),
             );
-            self.changes.note(page, file, fact);
+            self.changes.note_fact(page, file, fact);
         }
     }
 
     /// Gives free clusters to a file.
-    pub(super) fn give(&mut self, file: FileId, start: u64, len: u64) {
-        self.space.take(start, len);
+    pub(super) fn give_clusters(&mut self, file: FileId, start: u64, len: u64) {
+        self.space.take_clusters(start, len);
         let node = self.tree.get_mut(file);
-        node.append(start, len);
+        node.append_clusters(start, len);
         node.remapped = true;
     }
 
     /// Frees all clusters of a file that is deleted or replaced.
-    pub(super) fn take_all(&mut self, file: FileId) {
+    pub(super) fn free_clusters(&mut self, file: FileId) {
         let runs = core::mem::take(&mut self.tree.get_mut(file).runs);
         for run in &runs {
-            self.space.release(run.start, run.len);
-            self.pages.drop(self.lba(run.start), run.len * self.cluster);
+            self.space.release_clusters(run.start, run.len);
+            self.pages.drop(self.cluster_lba(run.start), run.len * self.cluster);
         }
         self.listed.remove(&file);
     }
 
     /// Allocates clusters for a file from before the run, from `hint` on, in as many pieces as the aging demands;
     /// returns where the next file may follow.
-    pub(super) fn lay(&mut self, file: FileId, clusters: u64, hint: u64) -> Result<u64, VolumeError> {
-        if clusters > self.space.free() {
+    pub(super) fn lay_out_file(&mut self, file: FileId, clusters: u64, hint: u64) -> Result<u64, VolumeError> {
+        if clusters > self.space.free_clusters() {
             return Err(VolumeError::Full);
         }
         self.owed += u64::from(self.aging.fragments);
@@ -184,7 +184,7 @@ impl VolumeContents {
             while want > 0 {
                 let whole = self.space.next_fit(at, want).map(|start| (start, want));
                 let (start, len) = whole.or_else(|| self.space.longest_run()).expect("there is room");
-                self.give(file, start, len.min(want));
+                self.give_clusters(file, start, len.min(want));
                 (at, want) = (start + len.min(want), want - len.min(want));
             }
             if piece > 1 {
@@ -196,26 +196,26 @@ impl VolumeContents {
 
     /// Appends the steps for `bytes` bytes of a file's data from byte `from` on, up to its end, one for each run. The
     /// bytes must have clusters.
-    pub(super) fn data(&self, file: FileId, from: u64, bytes: u64, flags: Option<Flags>, plan: &mut IoPlan) {
+    pub(super) fn add_data_steps(&self, file: FileId, from: u64, bytes: u64, flags: Option<Flags>, plan: &mut IoPlan) {
         let node = self.tree.get(file);
         let end = (from + bytes).min(node.bytes).div_ceil(SECTOR).next_multiple_of(self.grain);
         let mut at = from / SECTOR / self.grain * self.grain;
         while at < end {
-            let (cluster, follow) = node.find(at / self.cluster).expect("data have clusters");
+            let (cluster, follow) = node.find_cluster(at / self.cluster).expect("data have clusters");
             let within = at % self.cluster;
             let count = (follow * self.cluster - within).min(end - at);
-            let (lba, role) = (self.lba(cluster) + within, SectorRole::Data { file, from: at * SECTOR });
+            let (lba, role) = (self.cluster_lba(cluster) + within, SectorRole::Data { file, from: at * SECTOR });
             match flags {
-                Some(flags) => plan.write(lba, count, flags, role, 0),
-                None => plan.read(lba, count, role),
+                Some(flags) => plan.add_write(lba, count, flags, role, 0),
+                None => plan.add_read(lba, count, role),
             }
             at += count;
         }
     }
 
     /// Drops everything in memory, as a restart does.
-    pub(super) fn forget(&mut self) {
-        self.pages.forget();
+    pub(super) fn forget_all(&mut self) {
+        self.pages.forget_all();
         self.listed.clear();
     }
 }

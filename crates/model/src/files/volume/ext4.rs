@@ -52,25 +52,25 @@ struct Ext4 {
 }
 
 /// Lays out an empty volume: root directory, journal, and the metadata of mke2fs.
-pub(super) fn format(
+pub(super) fn format_volume(
     spec: &VolumeSpec,
     ext4: &Ext4Spec,
 ) -> Result<(VolumeContents, Box<dyn FileSystem>), VolumeMisfit> {
     let layout = Ext4Layout::new(spec.partition.sectors / BLOCK)?;
     let mut contents = VolumeContents::new(spec.partition, BLOCK, spec.partition.first, layout.blocks, spec);
     for group in 0..layout.groups {
-        let (flex, members) = layout.flex(group);
-        let backup = layout.backup(group);
+        let (flex, members) = layout.flex_group(group);
+        let backup = layout.backup_blocks(group);
         let tables = if flex == group { members * (2 + layout.table) } else { 0 };
         if backup + tables > 0 {
-            contents.space.take(group * GROUP, backup + tables);
+            contents.space.take_clusters(group * GROUP, backup + tables);
         }
     }
     contents.grain = BLOCK;
     let root = contents.tree.add(None, FileName::SHORT, true);
-    let files = layout.inode_table(0) + layout.flex(0).1 * layout.table;
-    contents.give(root, files, 1);
-    contents.space.take(files + 1, FIRST_FILES - 1);
+    let files = layout.inode_table(0) + layout.flex_group(0).1 * layout.table;
+    contents.give_clusters(root, files, 1);
+    contents.space.take_clusters(files + 1, FIRST_FILES - 1);
     let node = contents.tree.get_mut(root);
     (node.record, node.filled) = (ROOT_INODE, EMPTY);
     let begin = contents
@@ -78,8 +78,8 @@ pub(super) fn format(
         .next_fit(layout.journal_group() * GROUP, layout.journal)
         .or_else(|| contents.space.best_fit(layout.journal));
     let begin = begin.ok_or(VolumeMisfit::TooSmall { least: 4 * GROUP * BLOCK })?;
-    contents.space.take(begin, layout.journal);
-    let journal = Ext4Journal::new(contents.lba(begin), layout.journal, ext4.barrier, ext4.commit);
+    contents.space.take_clusters(begin, layout.journal);
+    let journal = Ext4Journal::new(contents.cluster_lba(begin), layout.journal, ext4.barrier, ext4.commit);
     let first = spec.partition.first;
     let inodes = BTreeMap::from([(0, (FIRST_INODE - 1, BTreeSet::new()))]);
     let system = Ext4 { layout, first, journal, inodes, small: BTreeMap::new(), large: None, trees: BTreeMap::new() };
@@ -88,52 +88,52 @@ pub(super) fn format(
 
 impl Ext4 {
     /// Adds a metadata change to the running transaction.
-    fn change(&mut self, contents: &mut VolumeContents, now: Instant) -> u64 {
-        self.journal.begin(now);
+    fn begin_change(&mut self, contents: &mut VolumeContents, now: Instant) -> u64 {
+        self.journal.begin_transaction(now);
         contents.changes.next()
     }
 
-    fn lba(&self, block: u64) -> u64 {
+    fn block_lba(&self, block: u64) -> u64 {
         self.first + block * BLOCK
     }
 
-    fn touch(&self, contents: &mut VolumeContents, block: u64, role: SectorRole, number: u64) {
-        contents.pages.touch(self.lba(block), BLOCK, role, number);
+    fn touch_block(&self, contents: &mut VolumeContents, block: u64, role: SectorRole, number: u64) {
+        contents.pages.touch_page(self.block_lba(block), BLOCK, role, number);
     }
 
-    fn read(&self, contents: &mut VolumeContents, block: u64, role: SectorRole, plan: &mut IoPlan) {
-        contents.pages.read(self.lba(block), BLOCK, role, plan);
+    fn read_block(&self, contents: &mut VolumeContents, block: u64, role: SectorRole, plan: &mut IoPlan) {
+        contents.pages.read_page(self.block_lba(block), BLOCK, role, plan);
     }
 
     /// The group of an inode; inodes count from 1.
-    fn group_of(&self, inode: u64) -> u64 {
+    fn inode_group(&self, inode: u64) -> u64 {
         (inode - 1) / self.layout.inodes
     }
 
     /// The block of the inode table that holds an inode.
     fn inode_block(&self, inode: u64) -> u64 {
-        self.layout.inode_table(self.group_of(inode)) + (inode - 1) % self.layout.inodes / INODES
+        self.layout.inode_table(self.inode_group(inode)) + (inode - 1) % self.layout.inodes / INODES
     }
 
     fn touch_inode(&self, contents: &mut VolumeContents, inode: u64, number: u64) {
-        self.touch(contents, self.inode_block(inode), SectorRole::Inodes, number);
+        self.touch_block(contents, self.inode_block(inode), SectorRole::Inodes, number);
     }
 
     fn read_inode(&self, contents: &mut VolumeContents, inode: u64, plan: &mut IoPlan) {
-        self.read(contents, self.inode_block(inode), SectorRole::Inodes, plan);
+        self.read_block(contents, self.inode_block(inode), SectorRole::Inodes, plan);
     }
 
     /// Changes the bitmaps and free counts of these blocks' groups.
-    fn touch_blocks(&self, contents: &mut VolumeContents, start: u64, len: u64, number: u64) {
+    fn touch_block_bitmaps(&self, contents: &mut VolumeContents, start: u64, len: u64, number: u64) {
         for group in start / GROUP..=(start + len - 1) / GROUP {
-            self.touch(contents, self.layout.block_bitmap(group), SectorRole::BlockBitmap, number);
-            self.touch(contents, self.layout.descriptor(group), SectorRole::GroupDescriptors, number);
+            self.touch_block(contents, self.layout.block_bitmap(group), SectorRole::BlockBitmap, number);
+            self.touch_block(contents, self.layout.descriptor_block(group), SectorRole::GroupDescriptors, number);
         }
     }
 
     /// The flex group's first group with room for data: its second, if it has four or more.
     fn data_group(&self, group: u64) -> u64 {
-        let (first, members) = self.layout.flex(group);
+        let (first, members) = self.layout.flex_group(group);
         if members >= 4 { first + 1 } else { first }
     }
 
@@ -151,7 +151,7 @@ impl Ext4 {
             let order = (0..flexes.min(64)).map(|step| (start + step) % flexes);
             return order.min_by_key(|&flex| used(flex)).unwrap_or(0) * FLEX;
         }
-        self.group_of(contents.tree.get(parent).record)
+        self.inode_group(contents.tree.get(parent).record)
     }
 
     /// Takes the lowest free inode of a group, or of the next group that has one.
@@ -172,7 +172,7 @@ impl Ext4 {
     }
 
     /// Keeps the extent tree as large as the file's extents need.
-    fn fit_tree(&mut self, contents: &mut VolumeContents, file: FileId, number: u64) {
+    fn fit_extent_tree(&mut self, contents: &mut VolumeContents, file: FileId, number: u64) {
         let node = contents.tree.get(file);
         let extents: u64 = node.runs.iter().map(|run| run.len.div_ceil(EXTENT)).sum();
         let want = if extents <= EXTENTS { 0 } else { extents.div_ceil(TREE_EXTENTS) };
@@ -182,15 +182,15 @@ impl Ext4 {
             let Some(block) = contents.space.next_fit(near, 1) else {
                 break;
             };
-            contents.space.take(block, 1);
+            contents.space.take_clusters(block, 1);
             tree.push(block);
         }
         let blocks = tree.clone();
         for (index, &block) in blocks.iter().enumerate() {
-            self.touch_blocks(contents, block, 1, number);
+            self.touch_block_bitmaps(contents, block, 1, number);
             // The last leaf grows; the others stay as they are.
             if index + 1 == blocks.len() {
-                self.touch(contents, block, SectorRole::Extents(file), number);
+                self.touch_block(contents, block, SectorRole::Extents(file), number);
             }
         }
         if blocks.is_empty() {
@@ -198,40 +198,40 @@ impl Ext4 {
         }
     }
 
-    fn free_tree(&mut self, contents: &mut VolumeContents, file: FileId, number: u64) {
+    fn free_extent_tree(&mut self, contents: &mut VolumeContents, file: FileId, number: u64) {
         for block in self.trees.remove(&file).unwrap_or_default() {
-            contents.space.release(block, 1);
-            self.touch_blocks(contents, block, 1, number);
-            contents.pages.drop(self.lba(block), BLOCK);
-            self.journal.forget(self.lba(block), BLOCK);
+            contents.space.release_clusters(block, 1);
+            self.touch_block_bitmaps(contents, block, 1, number);
+            contents.pages.drop(self.block_lba(block), BLOCK);
+            self.journal.forget_freed(self.block_lba(block), BLOCK);
         }
     }
 
     /// Writes a file's length into its inode.
-    fn keep(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId) {
-        let number = self.change(contents, now);
-        self.fit_tree(contents, file, number);
+    fn write_length(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId) {
+        let number = self.begin_change(contents, now);
+        self.fit_extent_tree(contents, file, number);
         let (inode, bytes) = (contents.tree.get(file).record, contents.tree.get(file).bytes);
         self.touch_inode(contents, inode, number);
-        contents.changes.note((self.lba(self.inode_block(inode)), BLOCK), file, PageFact::Sized(bytes));
+        contents.changes.note_fact((self.block_lba(self.inode_block(inode)), BLOCK), file, PageFact::Sized(bytes));
         let node = contents.tree.get_mut(file);
         (node.changed, node.shaped, node.kept) = (number, number, bytes);
     }
 
     /// Where a file without blocks begins.
-    fn goal(&self, contents: &VolumeContents, file: FileId) -> u64 {
-        let group = self.group_of(contents.tree.get(file).record);
+    fn allocation_goal(&self, contents: &VolumeContents, file: FileId) -> u64 {
+        let group = self.inode_group(contents.tree.get(file).record);
         let goal = self.data_group(group) * GROUP;
-        if contents.clusters(contents.tree.get(file).bytes) <= SMALL {
-            return self.small.get(&self.layout.flex(group).0).copied().unwrap_or(goal);
+        if contents.clusters_for(contents.tree.get(file).bytes) <= SMALL {
+            return self.small.get(&self.layout.flex_group(group).0).copied().unwrap_or(goal);
         }
         self.large.unwrap_or(goal)
     }
 
     fn note_goal(&mut self, contents: &VolumeContents, file: FileId, next: u64) {
         let node = contents.tree.get(file);
-        if contents.clusters(node.bytes) <= SMALL {
-            self.small.insert(self.layout.flex(self.group_of(node.record)).0, next);
+        if contents.clusters_for(node.bytes) <= SMALL {
+            self.small.insert(self.layout.flex_group(self.inode_group(node.record)).0, next);
         } else {
             self.large = Some(next);
         }
@@ -240,34 +240,34 @@ impl Ext4 {
 
 impl FileSystem for Ext4 {
     /// 2^32 blocks, less one.
-    fn longest(&self) -> u64 {
+    fn max_file_bytes(&self) -> u64 {
         u64::from(u32::MAX) * BLOCK * SECTOR
     }
 
     /// Superblock, all group descriptors, the journal's superblock, the root.
     fn mount(&mut self, contents: &mut VolumeContents, plan: &mut IoPlan) {
-        self.read(contents, 0, SectorRole::SuperBlock, plan);
-        plan.then();
+        self.read_block(contents, 0, SectorRole::SuperBlock, plan);
+        plan.begin_phase();
         for block in 0..self.layout.descriptors {
-            self.read(contents, 1 + block, SectorRole::GroupDescriptors, plan);
+            self.read_block(contents, 1 + block, SectorRole::GroupDescriptors, plan);
         }
-        plan.then();
-        plan.read(self.journal.superblock(), BLOCK, SectorRole::JournalSuper);
-        plan.then();
+        plan.begin_phase();
+        plan.add_read(self.journal.superblock_lba(), BLOCK, SectorRole::JournalSuper);
+        plan.begin_phase();
         self.read_inode(contents, ROOT_INODE, plan);
-        plan.then();
+        plan.begin_phase();
     }
 
     fn open(&mut self, contents: &mut VolumeContents, file: FileId, plan: &mut IoPlan) {
         let node = contents.tree.get(file);
         let (record, leaf) = (node.record, node.entry.0 / (BLOCK * SECTOR));
         if let Some(directory) = node.directory {
-            self.look_up(contents, directory, leaf, plan);
+            self.read_entry_path(contents, directory, leaf, plan);
         }
         self.read_inode(contents, record, plan);
         for block in self.trees.get(&file).cloned().unwrap_or_default() {
-            plan.then();
-            self.read(contents, block, SectorRole::Extents(file), plan);
+            plan.begin_phase();
+            self.read_block(contents, block, SectorRole::Extents(file), plan);
         }
     }
 
@@ -280,25 +280,25 @@ impl FileSystem for Ext4 {
         plan: &mut IoPlan,
     ) -> Result<(), VolumeError> {
         // Two for the directory that grows, one for the new one.
-        if contents.space.free() < 3 {
+        if contents.space.free_clusters() < 3 {
             return Err(VolumeError::Full);
         }
         let inode = self.take_inode(contents, file)?;
         contents.tree.get_mut(file).record = inode;
-        let number = self.change(contents, now);
-        self.enter(contents, file, number, plan)?;
-        let group = self.group_of(inode);
-        self.read(contents, self.layout.inode_bitmap(group), SectorRole::InodeBitmap, plan);
+        let number = self.begin_change(contents, now);
+        self.add_entry(contents, file, number, plan)?;
+        let group = self.inode_group(inode);
+        self.read_block(contents, self.layout.inode_bitmap(group), SectorRole::InodeBitmap, plan);
         self.read_inode(contents, inode, plan);
-        plan.then();
-        self.touch(contents, self.layout.inode_bitmap(group), SectorRole::InodeBitmap, number);
-        self.touch(contents, self.layout.descriptor(group), SectorRole::GroupDescriptors, number);
+        plan.begin_phase();
+        self.touch_block(contents, self.layout.inode_bitmap(group), SectorRole::InodeBitmap, number);
+        self.touch_block(contents, self.layout.descriptor_block(group), SectorRole::GroupDescriptors, number);
         self.touch_inode(contents, inode, number);
-        contents.changes.note((self.lba(self.inode_block(inode)), BLOCK), file, PageFact::Recorded);
+        contents.changes.note_fact((self.block_lba(self.inode_block(inode)), BLOCK), file, PageFact::Recorded);
         if contents.tree.get(file).is_directory {
-            self.enlarge(contents, file, number)?;
+            self.enlarge_directory(contents, file, number)?;
             contents.tree.get_mut(file).filled = EMPTY;
-            contents.know(file);
+            contents.mark_known(file);
         }
         let node = contents.tree.get_mut(file);
         (node.changed, node.shaped) = (number, number);
@@ -315,51 +315,51 @@ impl FileSystem for Ext4 {
 
     /// After the file's last block, else at its goal, in one piece if one is long enough; the rest in the longest free
     /// runs.
-    fn grow(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan) {
-        let number = self.change(contents, now);
+    fn allocate_clusters(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan) {
+        let number = self.begin_change(contents, now);
         let node = contents.tree.get(file);
-        let (from, inode) = (node.clusters() * contents.cluster_bytes(), node.record);
-        let mut want = contents.clusters(node.bytes) - node.clusters();
+        let (from, inode) = (node.cluster_count() * contents.cluster_bytes(), node.record);
+        let mut want = contents.clusters_for(node.bytes) - node.cluster_count();
         while want > 0 {
             let end = contents.tree.get(file).runs.last().map(|run| run.start + run.len);
             let behind = end.map(|end| (end, contents.space.free_at(end))).filter(|&(_, free)| free > 0);
-            let goal = self.goal(contents, file);
+            let goal = self.allocation_goal(contents, file);
             let fit = contents.space.next_fit(goal, want).map(|start| (start, want));
             let (start, len) = behind.or(fit).or_else(|| contents.space.longest_run()).expect("there is room");
             let len = len.min(want);
             for group in start / GROUP..=(start + len - 1) / GROUP {
-                self.read(contents, self.layout.block_bitmap(group), SectorRole::BlockBitmap, plan);
+                self.read_block(contents, self.layout.block_bitmap(group), SectorRole::BlockBitmap, plan);
             }
-            contents.give(file, start, len);
+            contents.give_clusters(file, start, len);
             self.note_goal(contents, file, start + len);
-            self.touch_blocks(contents, start, len, number);
+            self.touch_block_bitmaps(contents, start, len, number);
             want -= len;
         }
-        contents.note_runs((self.lba(self.inode_block(inode)), BLOCK), file, from);
-        self.keep(contents, now, file);
+        contents.note_runs((self.block_lba(self.inode_block(inode)), BLOCK), file, from);
+        self.write_length(contents, now, file);
     }
 
-    fn hint(&mut self, contents: &VolumeContents, file: FileId) -> u64 {
-        self.goal(contents, file)
+    fn placement_hint(&mut self, contents: &VolumeContents, file: FileId) -> u64 {
+        self.allocation_goal(contents, file)
     }
 
-    fn laid(&mut self, contents: &VolumeContents, file: FileId, next: u64) {
+    fn note_placement(&mut self, contents: &VolumeContents, file: FileId, next: u64) {
         self.note_goal(contents, file, next);
     }
 
-    fn sized(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, _: &mut IoPlan) {
-        self.keep(contents, now, file);
+    fn record_length(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, _: &mut IoPlan) {
+        self.write_length(contents, now, file);
     }
 
     /// Nothing: length and times are in the inode already.
     fn close(&mut self, _: &mut VolumeContents, _: Instant, _: FileId, _: &mut IoPlan) {}
 
     /// Times change with the data; fsync commits them, fdatasync does not. Both commit a new length.
-    fn written(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId) {
+    fn touch_times(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId) {
         if contents.tree.get(file).kept != contents.tree.get(file).bytes {
-            self.keep(contents, now, file);
+            self.write_length(contents, now, file);
         }
-        let number = self.change(contents, now);
+        let number = self.begin_change(contents, now);
         self.touch_inode(contents, contents.tree.get(file).record, number);
         contents.tree.get_mut(file).changed = number;
     }
@@ -368,8 +368,8 @@ impl FileSystem for Ext4 {
     fn fsync(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, what: SyncScope, plan: &mut IoPlan) {
         let node = contents.tree.get(file);
         let number = if what == SyncScope::All { node.changed } else { node.shaped };
-        if self.journal.has(number) {
-            self.journal.flush(plan);
+        if self.journal.is_committed(number) {
+            self.journal.add_flush(plan);
         } else {
             self.journal.commit(&mut contents.pages, now, plan);
         }
@@ -383,20 +383,20 @@ impl FileSystem for Ext4 {
         to: (FileId, FileName),
         plan: &mut IoPlan,
     ) -> Result<(), VolumeError> {
-        if contents.space.free() < 2 {
+        if contents.space.free_clusters() < 2 {
             return Err(VolumeError::Full);
         }
         self.open(contents, file, plan);
-        plan.then();
-        let number = self.change(contents, now);
+        plan.begin_phase();
+        let number = self.begin_change(contents, now);
         let parent = contents.tree.get(file).directory;
-        self.leave(contents, file, number);
+        self.remove_entry(contents, file, number);
         let node = contents.tree.get_mut(file);
         (node.directory, node.name) = (Some(to.0), to.1);
-        self.enter(contents, file, number, plan)?;
+        self.add_entry(contents, file, number, plan)?;
         if contents.tree.get(file).is_directory && parent != Some(to.0) {
             // The directory's entry `..`.
-            contents.touch(file, 0, 1, number);
+            contents.touch_directory(file, 0, 1, number);
         }
         self.touch_inode(contents, contents.tree.get(file).record, number);
         let node = contents.tree.get_mut(file);
@@ -408,29 +408,29 @@ impl FileSystem for Ext4 {
     /// and the superblock, which heads the list of orphans meanwhile.
     fn delete(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan) {
         self.open(contents, file, plan);
-        plan.then();
-        let number = self.change(contents, now);
-        self.leave(contents, file, number);
+        plan.begin_phase();
+        let number = self.begin_change(contents, now);
+        self.remove_entry(contents, file, number);
         let node = contents.tree.get(file).clone();
-        let group = self.group_of(node.record);
-        self.read(contents, self.layout.inode_bitmap(group), SectorRole::InodeBitmap, plan);
-        self.touch(contents, 0, SectorRole::SuperBlock, number);
-        self.touch(contents, self.layout.inode_bitmap(group), SectorRole::InodeBitmap, number);
-        self.touch(contents, self.layout.descriptor(group), SectorRole::GroupDescriptors, number);
+        let group = self.inode_group(node.record);
+        self.read_block(contents, self.layout.inode_bitmap(group), SectorRole::InodeBitmap, plan);
+        self.touch_block(contents, 0, SectorRole::SuperBlock, number);
+        self.touch_block(contents, self.layout.inode_bitmap(group), SectorRole::InodeBitmap, number);
+        self.touch_block(contents, self.layout.descriptor_block(group), SectorRole::GroupDescriptors, number);
         self.touch_inode(contents, node.record, number);
-        contents.changes.note((self.lba(self.inode_block(node.record)), BLOCK), file, PageFact::Unrecorded);
+        contents.changes.note_fact((self.block_lba(self.inode_block(node.record)), BLOCK), file, PageFact::Unrecorded);
         for run in &node.runs {
-            self.touch_blocks(contents, run.start, run.len, number);
-            self.journal.forget(self.lba(run.start), run.len * BLOCK);
+            self.touch_block_bitmaps(contents, run.start, run.len, number);
+            self.journal.forget_freed(self.block_lba(run.start), run.len * BLOCK);
         }
-        self.free_tree(contents, file, number);
-        contents.take_all(file);
+        self.free_extent_tree(contents, file, number);
+        contents.free_clusters(file);
         self.inodes.get_mut(&group).expect("it has inodes").1.insert(node.record);
     }
 
     /// As e4defrag does with EXT4_IOC_MOVE_EXT (inferred): the data are read and written, and the two extents exchanged
     /// in the running transaction.
-    fn shift(
+    fn move_clusters(
         &mut self,
         contents: &mut VolumeContents,
         now: Instant,
@@ -440,32 +440,32 @@ impl FileSystem for Ext4 {
         plan: &mut IoPlan,
     ) {
         let ((first, len), bytes) = (from, contents.cluster_bytes());
-        let number = self.change(contents, now);
-        contents.data(file, first * bytes, len * bytes, None, plan);
-        plan.then();
-        contents.space.take(to, len);
-        let gone = contents.tree.get_mut(file).replace(first, len, to);
-        contents.data(file, first * bytes, len * bytes, Some(Flags::NONE), plan);
-        plan.then();
-        self.touch_blocks(contents, to, len, number);
+        let number = self.begin_change(contents, now);
+        contents.add_data_steps(file, first * bytes, len * bytes, None, plan);
+        plan.begin_phase();
+        contents.space.take_clusters(to, len);
+        let gone = contents.tree.get_mut(file).move_clusters(first, len, to);
+        contents.add_data_steps(file, first * bytes, len * bytes, Some(Flags::NONE), plan);
+        plan.begin_phase();
+        self.touch_block_bitmaps(contents, to, len, number);
         for run in gone {
-            contents.space.release(run.start, run.len);
-            self.touch_blocks(contents, run.start, run.len, number);
+            contents.space.release_clusters(run.start, run.len);
+            self.touch_block_bitmaps(contents, run.start, run.len, number);
         }
-        self.fit_tree(contents, file, number);
+        self.fit_extent_tree(contents, file, number);
         let record = contents.tree.get(file).record;
         self.touch_inode(contents, record, number);
-        contents.note_runs((self.lba(self.inode_block(record)), BLOCK), file, 0);
+        contents.note_runs((self.block_lba(self.inode_block(record)), BLOCK), file, 0);
         let node = contents.tree.get_mut(file);
         (node.changed, node.shaped) = (number, number);
     }
 
-    fn due(&self) -> Instant {
-        self.journal.due()
+    fn next_due(&self) -> Instant {
+        self.journal.next_due()
     }
 
-    fn elapse(&mut self, contents: &mut VolumeContents, now: Instant, plan: &mut IoPlan) {
-        self.journal.elapse(&mut contents.pages, now, plan);
+    fn handle_due(&mut self, contents: &mut VolumeContents, now: Instant, plan: &mut IoPlan) {
+        self.journal.handle_due(&mut contents.pages, now, plan);
     }
 
     /// A commit, then all blocks written home, as an unmount does.
@@ -474,7 +474,7 @@ impl FileSystem for Ext4 {
         self.journal.checkpoint(plan);
     }
 
-    fn settle(&mut self, contents: &mut VolumeContents) {
-        self.journal.settle(contents.changes.latest());
+    fn begin_run(&mut self, contents: &mut VolumeContents) {
+        self.journal.begin_run(contents.changes.latest_number());
     }
 }

@@ -59,7 +59,7 @@ struct Fat32 {
 }
 
 /// Lays out an empty volume: its only cluster in use is the root directory's.
-pub(super) fn format(
+pub(super) fn format_volume(
     spec: &VolumeSpec,
     fat: &Fat32Spec,
 ) -> Result<(VolumeContents, Box<dyn FileSystem>), VolumeMisfit> {
@@ -98,59 +98,59 @@ pub(super) fn format(
     };
     let root = contents.tree.add(None, FileName::SHORT, true);
     system.slots.insert(root, FreeSpace::default());
-    system.enlarge(&mut contents, root, 0).expect("an empty volume has room");
+    system.enlarge_directory(&mut contents, root, 0).expect("an empty volume has room");
     Ok((contents, Box::new(system)))
 }
 
 impl Fat32 {
     /// The flags of a write that must reach the medium: NT marks it SL_WRITE_THROUGH.
-    fn through(&self) -> Flags {
+    fn forced_flags(&self) -> Flags {
         if self.host == FatDriver::Nt { Flags::FUA } else { Flags::NONE }
     }
 
-    fn flush(&self, plan: &mut IoPlan) {
+    fn add_flush(&self, plan: &mut IoPlan) {
         if self.host == FatDriver::Nt {
-            plan.flush();
+            plan.add_flush();
         }
     }
 
     /// Prepares for a metadata change. NT marks a clean volume dirty in its boot sector, and goes on when that is on
     /// the medium; both systems clear a bit of the entry FAT\[1\] (specification, ClnShutBitMask).
-    fn change(&mut self, contents: &mut VolumeContents, now: Instant, plan: &mut IoPlan) -> u64 {
+    fn begin_change(&mut self, contents: &mut VolumeContents, now: Instant, plan: &mut IoPlan) -> u64 {
         let number = contents.changes.next();
         if !self.marked {
             self.marked = true;
             if self.host == FatDriver::Nt {
-                plan.then();
-                plan.write(self.boot, 1, self.through(), SectorRole::Boot, 0);
-                plan.then();
+                plan.begin_phase();
+                plan.add_write(self.boot, 1, self.forced_flags(), SectorRole::Boot, 0);
+                plan.begin_phase();
             }
-            contents.pages.touch(self.table, 1, SectorRole::Fat(0), number);
+            contents.pages.touch_page(self.table, 1, SectorRole::Fat(0), number);
         }
         if self.host == FatDriver::Nt {
             self.clean = now + CLEAN_AFTER;
         }
-        self.lazy.wake(now);
+        self.lazy.start_clock(now);
         number
     }
 
     /// The sector of the first table with the entry of `cluster`; the first cluster has number 2.
-    fn sector(&self, cluster: u64) -> u64 {
+    fn table_sector(&self, cluster: u64) -> u64 {
         self.table + (cluster + 2) / ENTRIES
     }
 
     /// Changes the entries of `len` clusters from `start` on.
     fn touch_entries(&self, contents: &mut VolumeContents, start: u64, len: u64, number: u64) {
-        for sector in self.sector(start)..=self.sector(start + len - 1) {
-            contents.pages.touch(sector, 1, SectorRole::Fat(0), number);
+        for sector in self.table_sector(start)..=self.table_sector(start + len - 1) {
+            contents.pages.touch_page(sector, 1, SectorRole::Fat(0), number);
         }
     }
 
     /// The sectors of a table with the entries of `len` clusters from `start` on, each with its range of these
     /// clusters, counted from `start`.
-    fn entries(&self, start: u64, len: u64) -> impl Iterator<Item = (u64, u64, u64)> + use<> {
+    fn entry_sectors(&self, start: u64, len: u64) -> impl Iterator<Item = (u64, u64, u64)> + use<> {
         let table = self.table;
-        (self.sector(start)..=self.sector(start + len - 1)).map(move |sector| {
+        (self.table_sector(start)..=self.table_sector(start + len - 1)).map(move |sector| {
             let entry = (sector - table) * ENTRIES;
             let (first, end) = (entry.saturating_sub(2), entry + ENTRIES - 2);
             (sector, first.max(start) - start, end.min(start + len) - start)
@@ -160,51 +160,57 @@ impl Fat32 {
     /// Notes that the clusters of a run are no longer linked.
     fn note_freed(&self, contents: &mut VolumeContents, file: FileId, run: ClusterRun) {
         let bytes = contents.cluster_bytes();
-        for (sector, head, tail) in self.entries(run.start, run.len) {
+        for (sector, head, tail) in self.entry_sectors(run.start, run.len) {
             let fact = PageFact::Unmapped((run.from + head) * bytes, (run.from + tail) * bytes);
-            contents.changes.note((sector, 1), file, fact);
+            contents.changes.note_fact((sector, 1), file, fact);
         }
     }
 
     /// Writes dirty pages; of tables both copies, from the first to the last dirty sector of neighbouring pages of 4
     /// KiB.
-    fn write(&self, dirty: &[DirtyPage], flags: Flags, plan: &mut IoPlan) {
+    fn write_pages(&self, dirty: &[DirtyPage], flags: Flags, plan: &mut IoPlan) {
         let is_table = |page: &&DirtyPage| page.role == SectorRole::Fat(0);
         let rest: Vec<DirtyPage> = dirty.iter().filter(|page| !is_table(page)).copied().collect();
-        pages::write(&rest, flags, plan);
+        pages::write_pages(&rest, flags, plan);
         let tables: Vec<DirtyPage> = dirty.iter().filter(is_table).copied().collect();
         let page = |sector: u64| (sector - self.table) / PAGE;
         for group in tables.chunk_by(|a, b| page(b.lba) - page(a.lba) <= 1) {
             let (first, last) = (group[0].lba, group[group.len() - 1].lba + 1);
             let holds = group.iter().map(|page| page.holds).max().unwrap_or(0);
             for copy in 0..2 {
-                plan.write(first + u64::from(copy) * self.length, last - first, flags, SectorRole::Fat(copy), holds);
+                plan.add_write(
+                    first + u64::from(copy) * self.length,
+                    last - first,
+                    flags,
+                    SectorRole::Fat(copy),
+                    holds,
+                );
             }
         }
     }
 
     /// Marks the volume clean: FAT\[1\] in both tables, then boot sector and FSInfo in one write through to the medium.
     fn mark_clean(&mut self, contents: &mut VolumeContents, plan: &mut IoPlan) {
-        contents.pages.touch(self.table, 1, SectorRole::Fat(0), contents.changes.next());
+        contents.pages.touch_page(self.table, 1, SectorRole::Fat(0), contents.changes.next());
         let dirty = contents.pages.take_if(|role| role == SectorRole::Fat(0));
-        plan.then();
-        self.write(&dirty, Flags::NONE, plan);
-        plan.then();
-        plan.write(self.boot, 2, self.through(), SectorRole::Boot, 0);
+        plan.begin_phase();
+        self.write_pages(&dirty, Flags::NONE, plan);
+        plan.begin_phase();
+        plan.add_write(self.boot, 2, self.forced_flags(), SectorRole::Boot, 0);
         (self.marked, self.clean) = (false, Instant::FAR);
     }
 
     /// Writes the table sectors that a move of clusters changed, and waits for the medium.
-    fn settle_table(&self, contents: &mut VolumeContents, sectors: &[u64], plan: &mut IoPlan) {
-        plan.then();
-        self.write(&contents.pages.take(sectors), self.through(), plan);
-        self.flush(plan);
+    fn write_table_sectors(&self, contents: &mut VolumeContents, sectors: &[u64], plan: &mut IoPlan) {
+        plan.begin_phase();
+        self.write_pages(&contents.pages.take_pages(sectors), self.forced_flags(), plan);
+        self.add_flush(plan);
     }
 }
 
 impl FileSystem for Fat32 {
     /// 2^32 - 1: the length has 32 bits.
-    fn longest(&self) -> u64 {
+    fn max_file_bytes(&self) -> u64 {
         u64::from(u32::MAX)
     }
 
@@ -214,13 +220,13 @@ impl FileSystem for Fat32 {
 
     /// Boot sector and FSInfo, then the whole first table: the driver counts free clusters in it.
     fn mount(&mut self, contents: &mut VolumeContents, plan: &mut IoPlan) {
-        plan.read(self.boot, 1, SectorRole::Boot);
-        plan.read(self.boot + 1, 1, SectorRole::FsInfo);
-        plan.then();
-        plan.read(self.table, self.length, SectorRole::Fat(0));
-        plan.then();
-        contents.list(ROOT, plan);
-        plan.then();
+        plan.add_read(self.boot, 1, SectorRole::Boot);
+        plan.add_read(self.boot + 1, 1, SectorRole::FsInfo);
+        plan.begin_phase();
+        plan.add_read(self.table, self.length, SectorRole::Fat(0));
+        plan.begin_phase();
+        contents.read_directory(ROOT, plan);
+        plan.begin_phase();
     }
 
     /// Entries are in no order: a search passes half of the directory on average, here the pages up to the entry.
@@ -231,7 +237,7 @@ impl FileSystem for Fat32 {
         };
         let until = node.entry.0 + u64::from(node.entry.1);
         for lba in contents.pages_at(directory, 0, until) {
-            contents.pages.read(lba, contents.page(), SectorRole::Directory(directory), plan);
+            contents.pages.read_page(lba, contents.page_sectors(), SectorRole::Directory(directory), plan);
         }
     }
 
@@ -245,17 +251,17 @@ impl FileSystem for Fat32 {
         let (directory, is_directory) =
             (contents.tree.get(file).directory.expect("not the root"), contents.tree.get(file).is_directory);
         // A cluster for the directory that grows, one for the new one.
-        if contents.space.free() < 2 {
+        if contents.space.free_clusters() < 2 {
             return Err(VolumeError::Full);
         }
-        contents.list(directory, plan);
-        let number = self.change(contents, now, plan);
-        self.enter(contents, file, number)?;
+        contents.read_directory(directory, plan);
+        let number = self.begin_change(contents, now, plan);
+        self.add_entry(contents, file, number)?;
         if is_directory {
             self.slots.insert(file, FreeSpace::default());
-            self.enlarge(contents, file, number)?;
+            self.enlarge_directory(contents, file, number)?;
             // The entries `.` and `..`.
-            self.slots.get_mut(&file).expect("just made").take(0, 2);
+            self.slots.get_mut(&file).expect("just made").take_clusters(0, 2);
         }
         Ok(())
     }
@@ -270,11 +276,11 @@ impl FileSystem for Fat32 {
 
     /// After the file's last cluster, else after the last that was allocated; in one piece if one is long enough, else
     /// in the longest free runs (fastfat; its windows of 65,536 clusters are left out).
-    fn grow(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan) {
-        let number = self.change(contents, now, plan);
+    fn allocate_clusters(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan) {
+        let number = self.begin_change(contents, now, plan);
         let node = contents.tree.get(file);
         let last = node.runs.last().map(|run| run.start + run.len);
-        let mut want = contents.clusters(node.bytes) - node.clusters();
+        let mut want = contents.clusters_for(node.bytes) - node.cluster_count();
         if let Some(end) = last {
             self.touch_entries(contents, end - 1, 1, number);
         } else {
@@ -288,39 +294,40 @@ impl FileSystem for Fat32 {
                 Some(start) => (start, want),
                 None => contents.space.longest_run().expect("there is room"),
             };
-            let from = contents.tree.get(file).clusters() * contents.cluster_bytes();
-            contents.give(file, start, len);
+            let from = contents.tree.get(file).cluster_count() * contents.cluster_bytes();
+            contents.give_clusters(file, start, len);
             self.touch_entries(contents, start, len, number);
             let bytes = contents.cluster_bytes();
-            for (sector, head, tail) in self.entries(start, len) {
-                let fact = PageFact::Mapped(from + head * bytes, from + tail * bytes, contents.lba(start + head));
-                contents.changes.note((sector, 1), file, fact);
+            for (sector, head, tail) in self.entry_sectors(start, len) {
+                let fact =
+                    PageFact::Mapped(from + head * bytes, from + tail * bytes, contents.cluster_lba(start + head));
+                contents.changes.note_fact((sector, 1), file, fact);
             }
             (hint, want, self.next) = (start + len, want - len, start + len);
         }
     }
 
-    fn hint(&mut self, _: &VolumeContents, _: FileId) -> u64 {
+    fn placement_hint(&mut self, _: &VolumeContents, _: FileId) -> u64 {
         self.next
     }
 
-    fn laid(&mut self, _: &VolumeContents, _: FileId, next: u64) {
+    fn note_placement(&mut self, _: &VolumeContents, _: FileId, next: u64) {
         self.next = next;
     }
 
-    fn sized(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan) {
-        let number = self.change(contents, now, plan);
+    fn record_length(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan) {
+        let number = self.begin_change(contents, now, plan);
         self.touch_entry(contents, file, number);
         let node = contents.tree.get(file);
         if let Some(directory) = node.directory {
             let page = contents.page_at(directory, node.entry.0 + u64::from(node.entry.1) - ENTRY);
             let bytes = node.bytes;
-            contents.changes.note((page, contents.page()), file, PageFact::Sized(bytes));
+            contents.changes.note_fact((page, contents.page_sectors()), file, PageFact::Sized(bytes));
         }
     }
 
     fn close(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan) {
-        self.sized(contents, now, file, plan);
+        self.record_length(contents, now, file, plan);
     }
 
     /// FlushFileBuffers of fastfat: the length to the entry, then the pages of its directory and all above it, then, if
@@ -333,20 +340,20 @@ impl FileSystem for Fat32 {
             }
             return;
         }
-        self.sized(contents, now, file, plan);
+        self.record_length(contents, now, file, plan);
         let mut above = contents.tree.get(file).directory;
         while let Some(directory) = above {
             let dirty = contents.pages.take_if(|role| role == SectorRole::Directory(directory));
-            plan.then();
-            self.write(&dirty, self.through(), plan);
+            plan.begin_phase();
+            self.write_pages(&dirty, self.forced_flags(), plan);
             above = contents.tree.get(directory).directory;
         }
         if core::mem::take(&mut contents.tree.get_mut(file).remapped) {
-            plan.then();
+            plan.begin_phase();
             let dirty = contents.pages.take_if(|role| role == SectorRole::Fat(0));
-            self.write(&dirty, self.through(), plan);
+            self.write_pages(&dirty, self.forced_flags(), plan);
         }
-        self.flush(plan);
+        self.add_flush(plan);
     }
 
     fn rename(
@@ -357,40 +364,40 @@ impl FileSystem for Fat32 {
         to: (FileId, FileName),
         plan: &mut IoPlan,
     ) -> Result<(), VolumeError> {
-        contents.list(to.0, plan);
-        let number = self.change(contents, now, plan);
+        contents.read_directory(to.0, plan);
+        let number = self.begin_change(contents, now, plan);
         let before = contents.tree.get(file).clone();
-        self.leave(contents, file, number);
+        self.remove_entry(contents, file, number);
         let node = contents.tree.get_mut(file);
         (node.directory, node.name) = (Some(to.0), to.1);
-        if let Err(refused) = self.enter(contents, file, number) {
+        if let Err(refused) = self.add_entry(contents, file, number) {
             let node = contents.tree.get_mut(file);
             (node.directory, node.name) = (before.directory, before.name);
-            self.enter(contents, file, number).expect("there was room for it");
+            self.add_entry(contents, file, number).expect("there was room for it");
             return Err(refused);
         }
         if before.is_directory && before.directory != Some(to.0) {
             // The directory's entry `..`.
-            contents.touch(file, ENTRY, ENTRY, number);
+            contents.touch_directory(file, ENTRY, ENTRY, number);
         }
         Ok(())
     }
 
     fn delete(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan) {
         self.open(contents, file, plan);
-        let number = self.change(contents, now, plan);
-        self.leave(contents, file, number);
+        let number = self.begin_change(contents, now, plan);
+        self.remove_entry(contents, file, number);
         for run in contents.tree.get(file).runs.clone() {
             self.touch_entries(contents, run.start, run.len, number);
             self.note_freed(contents, file, run);
         }
-        contents.take_all(file);
+        contents.free_clusters(file);
         self.slots.remove(&file);
     }
 
     /// FSCTL_MOVE_FILE of fastfat: target's entries and a flush; copy; the link at the end and a flush; the link at the
     /// front (in the directory entry for the first cluster) and a flush; the old clusters freed, and a flush.
-    fn shift(
+    fn move_clusters(
         &mut self,
         contents: &mut VolumeContents,
         now: Instant,
@@ -399,61 +406,62 @@ impl FileSystem for Fat32 {
         to: u64,
         plan: &mut IoPlan,
     ) {
-        let number = self.change(contents, now, plan);
+        let number = self.begin_change(contents, now, plan);
         let ((first, len), bytes) = (from, contents.cluster_bytes());
-        let before = first.checked_sub(1).and_then(|index| contents.tree.get(file).find(index)).map(|found| found.0);
-        let has_more = contents.tree.get(file).clusters() > first + len;
-        let sectors: Vec<u64> = (self.sector(to)..=self.sector(to + len - 1)).collect();
+        let before =
+            first.checked_sub(1).and_then(|index| contents.tree.get(file).find_cluster(index)).map(|found| found.0);
+        let has_more = contents.tree.get(file).cluster_count() > first + len;
+        let sectors: Vec<u64> = (self.table_sector(to)..=self.table_sector(to + len - 1)).collect();
         self.touch_entries(contents, to, len, number);
-        self.settle_table(contents, &sectors, plan);
-        contents.data(file, first * bytes, len * bytes, None, plan);
-        plan.then();
-        contents.space.take(to, len);
-        let gone = contents.tree.get_mut(file).replace(first, len, to);
-        contents.data(file, first * bytes, len * bytes, Some(self.through()), plan);
+        self.write_table_sectors(contents, &sectors, plan);
+        contents.add_data_steps(file, first * bytes, len * bytes, None, plan);
+        plan.begin_phase();
+        contents.space.take_clusters(to, len);
+        let gone = contents.tree.get_mut(file).move_clusters(first, len, to);
+        contents.add_data_steps(file, first * bytes, len * bytes, Some(self.forced_flags()), plan);
         if has_more {
             self.touch_entries(contents, to + len - 1, 1, number);
-            self.settle_table(contents, &[self.sector(to + len - 1)], plan);
+            self.write_table_sectors(contents, &[self.table_sector(to + len - 1)], plan);
         }
         // The page that links to the first moved cluster holds its place.
-        let fact = PageFact::Mapped(first * bytes, (first + len) * bytes, contents.lba(to));
+        let fact = PageFact::Mapped(first * bytes, (first + len) * bytes, contents.cluster_lba(to));
         match before {
             Some(cluster) => {
                 self.touch_entries(contents, cluster, 1, number);
-                contents.changes.note((self.sector(cluster), 1), file, fact);
-                self.settle_table(contents, &[self.sector(cluster)], plan);
+                contents.changes.note_fact((self.table_sector(cluster), 1), file, fact);
+                self.write_table_sectors(contents, &[self.table_sector(cluster)], plan);
             }
             None => {
                 self.touch_entry(contents, file, number);
                 let directory = contents.tree.get(file).directory.expect("the root stays where it is");
                 let entry = contents.tree.get(file).entry;
                 let page = contents.page_at(directory, entry.0 + u64::from(entry.1) - ENTRY);
-                contents.changes.note((page, contents.page()), file, fact);
-                plan.then();
-                self.write(
+                contents.changes.note_fact((page, contents.page_sectors()), file, fact);
+                plan.begin_phase();
+                self.write_pages(
                     &contents.pages.take_if(|role| role == SectorRole::Directory(directory)),
-                    self.through(),
+                    self.forced_flags(),
                     plan,
                 );
-                self.flush(plan);
+                self.add_flush(plan);
             }
         }
         for run in gone {
-            contents.space.release(run.start, run.len);
+            contents.space.release_clusters(run.start, run.len);
             self.touch_entries(contents, run.start, run.len, number);
         }
-        self.flush(plan);
+        self.add_flush(plan);
     }
 
-    fn due(&self) -> Instant {
-        self.lazy.due().min(self.clean)
+    fn next_due(&self) -> Instant {
+        self.lazy.next_due().min(self.clean)
     }
 
-    fn elapse(&mut self, contents: &mut VolumeContents, now: Instant, plan: &mut IoPlan) {
-        let dirty = self.lazy.take(now, &mut contents.pages);
-        self.write(&dirty, Flags::NONE, plan);
+    fn handle_due(&mut self, contents: &mut VolumeContents, now: Instant, plan: &mut IoPlan) {
+        let dirty = self.lazy.take_due(now, &mut contents.pages);
+        self.write_pages(&dirty, Flags::NONE, plan);
         if now >= self.clean {
-            if contents.pages.dirty() > 0 {
+            if contents.pages.dirty_count() > 0 {
                 self.clean = now + CLEAN_AGAIN;
             } else {
                 self.mark_clean(contents, plan);
@@ -464,16 +472,16 @@ impl FileSystem for Fat32 {
     /// Everything dirty, then the clean mark; Windows 98 writes FSInfo at this moment too (inferred).
     fn sync(&mut self, contents: &mut VolumeContents, _: Instant, plan: &mut IoPlan) {
         let dirty = contents.pages.take_if(|_| true);
-        self.write(&dirty, self.through(), plan);
-        self.lazy.rest();
+        self.write_pages(&dirty, self.forced_flags(), plan);
+        self.lazy.stop_clock();
         if self.marked {
             self.mark_clean(contents, plan);
         }
-        self.flush(plan);
+        self.add_flush(plan);
     }
 
-    fn settle(&mut self, _: &mut VolumeContents) {
-        self.lazy.rest();
+    fn begin_run(&mut self, _: &mut VolumeContents) {
+        self.lazy.stop_clock();
         (self.marked, self.clean) = (false, Instant::FAR);
     }
 }

@@ -9,7 +9,7 @@
 //! older state, and a log that was overwritten before its pages were home. A file is readable as far as its clusters
 //! follow one another from its beginning.
 //!
-//! Changes that reached the drive stay there, so [`FileLedger::settle`] folds them into the state of each file: a mount
+//! Changes that reached the drive stay there, so [`FileLedger::fold_durable`] folds them into the state of each file: a mount
 //! checks only those that were missing at the last call.
 
 use alloc::collections::{BTreeMap, BTreeSet};
@@ -38,12 +38,12 @@ pub enum SectorState {
 pub trait SectorView {
     /// Reports the sectors from `from` to before `to`, run by run, in order and without gaps: first sector, end, and
     /// content.
-    fn held(&self, from: u64, to: u64, tell: &mut dyn FnMut(u64, u64, SectorState));
+    fn for_each_run(&self, from: u64, to: u64, tell: &mut dyn FnMut(u64, u64, SectorState));
 }
 
 /// Sector by sector.
 impl<F: Fn(u64) -> SectorState> SectorView for F {
-    fn held(&self, from: u64, to: u64, tell: &mut dyn FnMut(u64, u64, SectorState)) {
+    fn for_each_run(&self, from: u64, to: u64, tell: &mut dyn FnMut(u64, u64, SectorState)) {
         (from..to).for_each(|lba| tell(lba, lba + 1, self(lba)));
     }
 }
@@ -82,7 +82,7 @@ pub struct DataSectors {
 
 impl DataSectors {
     /// The sum of all.
-    pub fn sectors(&self) -> u64 {
+    pub fn total_sectors(&self) -> u64 {
         self.fresh + self.stale + self.missing + self.torn
     }
 
@@ -102,12 +102,12 @@ pub struct FileState {
     pub listed: Vec<FileId>,
     /// The length in its entry or record; 0 if it is in no directory.
     pub bytes: u64,
-    places: Places,
+    places: BytePlaces,
 }
 
 /// Where a file's bytes lie.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Places {
+struct BytePlaces {
     /// Bytes from, to, and the sector of the first; in order.
     runs: Vec<(u64, u64, u64)>,
     /// Bytes that are in its record, and the change that put them there.
@@ -119,7 +119,7 @@ struct Places {
 pub struct InitialFile {
     directory: Option<FileId>,
     pub bytes: u64,
-    places: Places,
+    places: BytePlaces,
 }
 
 impl InitialFile {
@@ -131,17 +131,22 @@ impl InitialFile {
     /// Describes `file` as it is in `volume` now.
     pub fn new(volume: &Volume, file: FileId) -> InitialFile {
         let cluster = volume.cluster_bytes();
-        let run = |run: &ClusterRun| (run.from * cluster, (run.from + run.len) * cluster, volume.lba(run.start));
-        let bytes = volume.bytes(file);
-        let runs: Vec<(u64, u64, u64)> = volume.runs(file).iter().map(run).collect();
+        let run =
+            |run: &ClusterRun| (run.from * cluster, (run.from + run.len) * cluster, volume.cluster_lba(run.start));
+        let bytes = volume.file_bytes(file);
+        let runs: Vec<(u64, u64, u64)> = volume.file_runs(file).iter().map(run).collect();
         let inside = if runs.is_empty() { bytes } else { 0 };
-        InitialFile { directory: volume.directory(file), bytes, places: Places { runs, inside: (inside, 0) } }
+        InitialFile {
+            directory: volume.parent_directory(file),
+            bytes,
+            places: BytePlaces { runs, inside: (inside, 0) },
+        }
     }
 }
 
 /// A write, as it was issued.
 #[derive(Clone, Copy, Debug)]
-struct Write {
+struct LedgerWrite {
     stamp: u64,
     lba: u64,
     sectors: u64,
@@ -151,29 +156,29 @@ struct Write {
 
 /// The state of a file.
 #[derive(Clone, Debug, Default)]
-struct Known {
+struct KnownFile {
     /// State on the drive.
     listed: Vec<FileId>,
     recorded: bool,
     bytes: u64,
-    places: Places,
+    places: BytePlaces,
     /// The file system keeps records, and that of this file changed.
     keeps_record: bool,
     /// Later changes, in order.
     pending: Vec<PageChange>,
     /// Where its bytes lay before the run.
-    before: Places,
+    before: BytePlaces,
 }
 
 /// The writes and changes of a volume, as the judge is told of them.
 #[derive(Clone, Debug, Default)]
 pub struct FileLedger {
     /// By stamp.
-    writes: Vec<Write>,
+    writes: Vec<LedgerWrite>,
     /// Writes to the log, by index in `writes`; how many of them are on the drive, and the last change they bring.
     logs: Vec<usize>,
     passed: (usize, u64),
-    files: BTreeMap<FileId, Known>,
+    files: BTreeMap<FileId, KnownFile>,
     /// Files with pending changes.
     open: BTreeSet<FileId>,
     /// The latest change.
@@ -191,9 +196,9 @@ pub struct VolumeState<'a, S> {
     pages: RefCell<BTreeMap<u64, u64>>,
 }
 
-impl Places {
-    fn map(&mut self, from: u64, to: u64, lba: u64) {
-        self.unmap(from, to);
+impl BytePlaces {
+    fn map_bytes(&mut self, from: u64, to: u64, lba: u64) {
+        self.unmap_bytes(from, to);
         let at = self.runs.partition_point(|run| run.0 < from);
         if let Some(last) = at.checked_sub(1).map(|before| &mut self.runs[before])
             && last.1 == from
@@ -205,7 +210,7 @@ impl Places {
         }
     }
 
-    fn unmap(&mut self, from: u64, to: u64) {
+    fn unmap_bytes(&mut self, from: u64, to: u64) {
         if self.runs.iter().all(|run| run.1 <= from || to <= run.0) {
             return;
         }
@@ -221,14 +226,14 @@ impl Places {
     }
 
     /// Where a byte lies.
-    fn find(&self, byte: u64) -> Option<u64> {
+    fn find_lba(&self, byte: u64) -> Option<u64> {
         let run = self.runs.iter().find(|run| (run.0..run.1).contains(&byte))?;
         Some(run.2 + (byte - run.0) / SECTOR)
     }
 }
 
-impl Known {
-    fn apply(&mut self, fact: PageFact) {
+impl KnownFile {
+    fn apply_fact(&mut self, fact: PageFact) {
         match fact {
             PageFact::Listed(directory) if self.listed.contains(&directory) => {}
             PageFact::Listed(directory) => self.listed.push(directory),
@@ -236,15 +241,15 @@ impl Known {
             PageFact::Recorded => self.recorded = true,
             PageFact::Unrecorded => self.recorded = false,
             PageFact::Sized(bytes) => self.bytes = bytes,
-            PageFact::Mapped(from, to, lba) => self.places.map(from, to, lba),
-            PageFact::Unmapped(from, to) => self.places.unmap(from, to),
+            PageFact::Mapped(from, to, lba) => self.places.map_bytes(from, to, lba),
+            PageFact::Unmapped(from, to) => self.places.unmap_bytes(from, to),
             PageFact::Inside(_) => {}
         }
     }
 
     /// Applies a change, also to the bytes that its record holds.
     fn apply_change(&mut self, change: &PageChange) {
-        self.apply(change.fact);
+        self.apply_fact(change.fact);
         if let PageFact::Inside(bytes) = change.fact {
             self.places.inside = (bytes, change.number);
         }
@@ -252,21 +257,21 @@ impl Known {
 }
 
 /// Changes that hold together: an entry that lies on two pages.
-fn groups(changes: &[PageChange]) -> impl Iterator<Item = &[PageChange]> {
+fn change_groups(changes: &[PageChange]) -> impl Iterator<Item = &[PageChange]> {
     changes.chunk_by(|a, b| a.number == b.number && a.fact == b.fact)
 }
 
 impl FileLedger {
     /// Adds a file from before the run.
-    pub fn was_there(&mut self, file: FileId, there: InitialFile) {
+    pub fn add_initial_file(&mut self, file: FileId, there: InitialFile) {
         let InitialFile { directory, bytes, places } = there;
         let listed = directory.into_iter().collect();
         let (before, recorded) = (places.clone(), true);
-        self.files.insert(file, Known { listed, recorded, bytes, places, before, ..Known::default() });
+        self.files.insert(file, KnownFile { listed, recorded, bytes, places, before, ..KnownFile::default() });
     }
 
     /// Adds the result of [`super::Volume::take_changes`], in its order.
-    pub fn changed(&mut self, changes: &[PageChange]) {
+    pub fn add_changes(&mut self, changes: &[PageChange]) {
         for change in changes {
             let known = self.files.entry(change.file).or_default();
             known.keeps_record |= matches!(change.fact, PageFact::Recorded | PageFact::Unrecorded);
@@ -277,7 +282,7 @@ impl FileLedger {
     }
 
     /// Notes that a write of these sectors of `step` was issued under `stamp`; stamps rise.
-    pub fn issued(&mut self, stamp: u64, step: &PlanStep, lba: u64, sectors: u64) {
+    pub fn add_write(&mut self, stamp: u64, step: &PlanStep, lba: u64, sectors: u64) {
         let role = match step.role {
             SectorRole::Data { file, from } => SectorRole::Data { file, from: from + (lba - step.lba) * SECTOR },
             role => role,
@@ -285,54 +290,54 @@ impl FileLedger {
         if role.is_log() {
             self.logs.push(self.writes.len());
         }
-        self.writes.push(Write { stamp, lba, sectors, role, holds: step.holds });
+        self.writes.push(LedgerWrite { stamp, lba, sectors, role, holds: step.holds });
     }
 
     /// The latest change added.
-    pub fn latest(&self) -> u64 {
+    pub fn latest_change(&self) -> u64 {
         self.latest
     }
 
     /// Number of writes and changes kept.
-    pub fn kept(&self) -> usize {
+    pub fn kept_count(&self) -> usize {
         self.writes.len() + self.open.iter().map(|file| self.files[file].pending.len()).sum::<usize>()
     }
 
-    /// True if a part of a file was not on the drive yet at the last [`FileLedger::settle`].
+    /// True if a part of a file was not on the drive yet at the last [`FileLedger::fold_durable`].
     pub fn is_open(&self, file: FileId) -> bool {
         self.open.contains(&file)
     }
 
     /// The purpose of the write with this stamp.
-    pub fn role(&self, stamp: u64) -> Option<SectorRole> {
-        self.write(stamp).map(|write| write.role)
+    pub fn write_role(&self, stamp: u64) -> Option<SectorRole> {
+        self.find_write(stamp).map(|write| write.role)
     }
 
-    fn write(&self, stamp: u64) -> Option<&Write> {
+    fn find_write(&self, stamp: u64) -> Option<&LedgerWrite> {
         let at = self.writes.binary_search_by_key(&stamp, |write| write.stamp).ok()?;
         Some(&self.writes[at])
     }
 
     /// Mounts a drive with the content `on`.
     pub fn mount<S: SectorView>(&self, on: S) -> VolumeState<'_, S> {
-        let (_, log) = self.log(&on);
+        let (_, log) = self.log_progress(&on);
         VolumeState { ledger: self, on, log, pages: RefCell::default() }
     }
 
     /// Folds changes that are on the drive into the state of each file. Nothing that `on` holds may be lost later.
-    pub fn settle(&mut self, on: impl SectorView) {
-        let passed = self.log(&on);
+    pub fn fold_durable(&mut self, on: impl SectorView) {
+        let passed = self.log_progress(&on);
         self.passed = passed;
         let mut known: Vec<(FileId, usize)> = Vec::new();
         let mounted = self.mount(on);
         for &file in &self.open {
-            let there = groups(&self.files[&file].pending).take_while(|group| mounted.has(group));
+            let there = change_groups(&self.files[&file].pending).take_while(|group| mounted.has_changes(group));
             known.push((file, there.map(<[PageChange]>::len).sum()));
         }
         for (file, count) in known {
             let one = self.files.get_mut(&file).expect("it was open");
             let there: Vec<PageChange> = one.pending.drain(..count).collect();
-            groups(&there).for_each(|group| one.apply_change(&group[0]));
+            change_groups(&there).for_each(|group| one.apply_change(&group[0]));
             if one.pending.is_empty() {
                 self.open.remove(&file);
             }
@@ -341,12 +346,12 @@ impl FileLedger {
 
     /// Returns how many writes of the log are on the drive together with all before them, and the last change of the
     /// last complete transaction among them. A log page overwritten by a later one is no longer needed.
-    fn log(&self, on: &impl SectorView) -> (usize, u64) {
+    fn log_progress(&self, on: &impl SectorView) -> (usize, u64) {
         let (mut count, mut reached) = self.passed;
         for &at in &self.logs[count..] {
             let write = &self.writes[at];
             let mut there = true;
-            on.held(write.lba, write.lba + write.sectors, &mut |_, _, held| {
+            on.for_each_run(write.lba, write.lba + write.sectors, &mut |_, _, held| {
                 there &= matches!(held, SectorState::Stamp(held) if held >= write.stamp);
             });
             if !there {
@@ -363,17 +368,17 @@ impl FileLedger {
 
 impl<S: SectorView> VolumeState<'_, S> {
     /// True if a change is on the drive: the log brings it, or all its pages hold it.
-    fn has(&self, group: &[PageChange]) -> bool {
-        group.iter().all(|change| change.number <= self.log || self.page(change) >= change.number)
+    fn has_changes(&self, group: &[PageChange]) -> bool {
+        group.iter().all(|change| change.number <= self.log || self.page_holds(change) >= change.number)
     }
 
     /// Up to which change the page of this one is on the drive.
-    fn page(&self, change: &PageChange) -> u64 {
+    fn page_holds(&self, change: &PageChange) -> u64 {
         *self.pages.borrow_mut().entry(change.page).or_insert_with(|| {
             let mut least = u64::MAX;
-            self.on.held(change.page, change.page + change.sectors, &mut |_, _, held| {
+            self.on.for_each_run(change.page, change.page + change.sectors, &mut |_, _, held| {
                 let holds = match held {
-                    SectorState::Stamp(stamp) => self.ledger.write(stamp).map_or(0, |write| write.holds),
+                    SectorState::Stamp(stamp) => self.ledger.find_write(stamp).map_or(0, |write| write.holds),
                     SectorState::Before | SectorState::Unreadable => 0,
                 };
                 least = least.min(holds);
@@ -383,15 +388,15 @@ impl<S: SectorView> VolumeState<'_, S> {
     }
 
     /// Returns a file as the mount finds it.
-    pub fn find(&self, file: FileId) -> FileState {
+    pub fn find_file(&self, file: FileId) -> FileState {
         let Some(known) = self.ledger.files.get(&file) else {
-            return FileState { listed: Vec::new(), bytes: 0, places: Places::default() };
+            return FileState { listed: Vec::new(), bytes: 0, places: BytePlaces::default() };
         };
-        let pending = groups(&known.pending).filter(|group| self.has(group));
-        let mut found = Known { before: Places::default(), pending: Vec::new(), ..known.clone() };
+        let pending = change_groups(&known.pending).filter(|group| self.has_changes(group));
+        let mut found = KnownFile { before: BytePlaces::default(), pending: Vec::new(), ..known.clone() };
         pending.for_each(|group| found.apply_change(&group[0]));
-        let Known { mut listed, recorded, mut bytes, keeps_record, places, .. } = found;
-        listed.retain(|&directory| self.is_there(directory));
+        let KnownFile { mut listed, recorded, mut bytes, keeps_record, places, .. } = found;
+        listed.retain(|&directory| self.has_directory(directory));
         listed.sort_unstable();
         if listed.is_empty() || (keeps_record && !recorded) {
             (listed, bytes) = (Vec::new(), 0);
@@ -400,28 +405,29 @@ impl<S: SectorView> VolumeState<'_, S> {
     }
 
     /// True if a directory is found. Directories that the run did not make or move count as found.
-    fn is_there(&self, directory: FileId) -> bool {
+    fn has_directory(&self, directory: FileId) -> bool {
         let is_known = directory != ROOT && self.ledger.files.contains_key(&directory);
-        !is_known || !self.find(directory).listed.is_empty()
+        !is_known || !self.find_file(directory).listed.is_empty()
     }
 
     /// Counts the sectors of an extent by content; `found` is the file as the mount found it.
-    pub fn data(&self, file: FileId, found: &FileState, extent: &WrittenExtent) -> DataSectors {
+    pub fn data_sectors(&self, file: FileId, found: &FileState, extent: &WrittenExtent) -> DataSectors {
         let (from, to) = (extent.from / SECTOR * SECTOR, extent.to.next_multiple_of(SECTOR));
         let (mut data, mut at) = (DataSectors::default(), from);
         // Bytes beyond the length, or after a gap, are not read.
-        let end = to.min(found.bytes.next_multiple_of(SECTOR)).min(found.reach());
+        let end = to.min(found.bytes.next_multiple_of(SECTOR)).min(found.contiguous_end());
         while at < end {
             let run = found.places.runs.iter().find(|run| (run.0..run.1).contains(&at)).expect("it reaches so far");
             let until = run.1.min(end);
             let lba = run.2 + (at - run.0) / SECTOR;
-            self.on.held(lba, lba + (until - at) / SECTOR, &mut |first, end, held| {
+            self.on.for_each_run(lba, lba + (until - at) / SECTOR, &mut |first, end, held| {
                 let byte = at + (first - lba) * SECTOR;
-                data.add(self.judge(file, found, extent.since, (byte, first, end - first), held));
+                data.add(self.judge_sectors(file, found, extent.since, (byte, first, end - first), held));
             });
             at = until;
         }
-        let inside = if found.is_inside(extent.since) { found.places.inside.0.next_multiple_of(SECTOR) } else { 0 };
+        let inside =
+            if found.is_resident_since(extent.since) { found.places.inside.0.next_multiple_of(SECTOR) } else { 0 };
         let beyond = to.max(at) - at.max(from);
         let kept = inside.min(to).saturating_sub(at.max(from));
         data.fresh += kept / SECTOR;
@@ -430,7 +436,7 @@ impl<S: SectorView> VolumeState<'_, S> {
     }
 
     /// Judges contiguous sectors with the same content; the first of them holds the file's byte `from`.
-    fn judge(
+    fn judge_sectors(
         &self,
         file: FileId,
         found: &FileState,
@@ -438,7 +444,7 @@ impl<S: SectorView> VolumeState<'_, S> {
         (byte, lba, sectors): (u64, u64, u64),
         held: SectorState,
     ) -> DataSectors {
-        let own = |write: &&Write| match write.role {
+        let own = |write: &&LedgerWrite| match write.role {
             SectorRole::Data { file: whose, from } => whose == file && from + (lba - write.lba) * SECTOR == byte,
             _ => false,
         };
@@ -447,19 +453,19 @@ impl<S: SectorView> VolumeState<'_, S> {
             *count(&mut data) = sectors;
             data
         };
-        if found.is_inside(since) && byte < found.places.inside.0 && !matches!(held, SectorState::Stamp(_)) {
+        if found.is_resident_since(since) && byte < found.places.inside.0 && !matches!(held, SectorState::Stamp(_)) {
             return one(|data| &mut data.fresh);
         }
         match held {
             SectorState::Unreadable => one(|data| &mut data.torn),
-            SectorState::Stamp(stamp) => match self.ledger.write(stamp).filter(own) {
+            SectorState::Stamp(stamp) => match self.ledger.find_write(stamp).filter(own) {
                 Some(_) if stamp >= since.stamp => one(|data| &mut data.fresh),
                 Some(_) => one(|data| &mut data.stale),
                 None => one(|data| &mut data.missing),
             },
             SectorState::Before => {
                 let known = self.ledger.files.get(&file);
-                match known.and_then(|known| known.before.find(byte)) == Some(lba) {
+                match known.and_then(|known| known.before.find_lba(byte)) == Some(lba) {
                     true if since.stamp == 0 => one(|data| &mut data.fresh),
                     true => one(|data| &mut data.stale),
                     false => one(|data| &mut data.missing),
@@ -471,12 +477,12 @@ impl<S: SectorView> VolumeState<'_, S> {
 
 impl FileState {
     /// The end of the bytes that follow one another from the beginning.
-    fn reach(&self) -> u64 {
+    fn contiguous_end(&self) -> u64 {
         self.places.runs.iter().fold(0, |reach, run| if run.0 <= reach { reach.max(run.1) } else { reach })
     }
 
     /// True if the bytes in its record are new enough.
-    fn is_inside(&self, since: IssueMoment) -> bool {
+    fn is_resident_since(&self, since: IssueMoment) -> bool {
         self.places.inside.0 > 0 && self.places.inside.1 >= since.change
     }
 }

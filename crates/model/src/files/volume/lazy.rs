@@ -39,31 +39,31 @@ impl LazyWriter {
     }
 
     /// When it is due; `FAR` if nothing is dirty.
-    pub(super) fn due(&self) -> Instant {
+    pub(super) fn next_due(&self) -> Instant {
         self.due
     }
 
     /// Starts the clock: something is dirty.
-    pub(super) fn wake(&mut self, now: Instant) {
+    pub(super) fn start_clock(&mut self, now: Instant) {
         if self.due == Instant::FAR {
             self.due = now + self.spec.first;
         }
     }
 
     /// Stops the clock.
-    pub(super) fn rest(&mut self) {
+    pub(super) fn stop_clock(&mut self) {
         self.due = Instant::FAR;
     }
 
     /// The pages to write at `now`, if it is due.
-    pub(super) fn take(&mut self, now: Instant, pages: &mut MetadataPages) -> Vec<DirtyPage> {
+    pub(super) fn take_due(&mut self, now: Instant, pages: &mut MetadataPages) -> Vec<DirtyPage> {
         if now < self.due {
             return Vec::new();
         }
-        let dirty = pages.dirty();
+        let dirty = pages.dirty_count();
         let count = if dirty <= self.spec.share { dirty } else { dirty / self.spec.share };
         let taken = pages.take_oldest(count);
-        self.due = if pages.dirty() == 0 { Instant::FAR } else { now + self.spec.every };
+        self.due = if pages.dirty_count() == 0 { Instant::FAR } else { now + self.spec.every };
         taken
     }
 }
@@ -77,13 +77,13 @@ mod tests {
     fn an_eighth_a_second_after_three() {
         let (mut lazy, mut pages) = (LazyWriter::new(WriteBack::NT), MetadataPages::default());
         for page in 0..64 {
-            pages.touch(page * 8, 8, SectorRole::MftRecords, 1);
+            pages.touch_page(page * 8, 8, SectorRole::MftRecords, 1);
         }
-        lazy.wake(Instant::ZERO);
-        assert!(lazy.take(Instant::from_nanos(2_999_999_999), &mut pages).is_empty());
+        lazy.start_clock(Instant::ZERO);
+        assert!(lazy.take_due(Instant::from_nanos(2_999_999_999), &mut pages).is_empty());
         let mut sizes = Vec::new();
-        while lazy.due() != Instant::FAR {
-            sizes.push(lazy.take(lazy.due(), &mut pages).len());
+        while lazy.next_due() != Instant::FAR {
+            sizes.push(lazy.take_due(lazy.next_due(), &mut pages).len());
         }
         // 64, 56, 49, 43 … each less an eighth, rounded down; the last eight together.
         assert_eq!(sizes[..5], [8, 7, 6, 5, 4]);

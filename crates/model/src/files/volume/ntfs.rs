@@ -72,7 +72,7 @@ struct Ntfs {
 }
 
 /// Lays out an empty volume.
-pub(super) fn format(
+pub(super) fn format_volume(
     spec: &VolumeSpec,
     ntfs: &NtfsSpec,
 ) -> Result<(VolumeContents, Box<dyn FileSystem>), VolumeMisfit> {
@@ -102,43 +102,43 @@ pub(super) fn format(
     let log = if bytes > 12 << 30 { LOG } else { (bytes / 200).max(LEAST_LOG) / 4096 * 4096 };
     let (records_most, boot) = ((zone_end - mft) * sectors * SECTOR / RECORD, in_clusters(8192));
     let (map, bitmap) = (in_clusters(records_most.div_ceil(BITS) * 4096), in_clusters(clusters.div_ceil(BITS) * 4096));
-    contents.space.take(0, boot + map);
+    contents.space.take_clusters(0, boot + map);
     // `$Bitmap` lies before `$MFT` (inferred; it is read at a mount and written at each allocation).
-    contents.space.take(mft - bitmap, bitmap + zone_end - mft);
+    contents.space.take_clusters(mft - bitmap, bitmap + zone_end - mft);
     let mirror = in_clusters(4 * RECORD);
-    contents.space.take(middle, mirror + in_clusters(log));
+    contents.space.take_clusters(middle, mirror + in_clusters(log));
     let mft_end = mft + in_clusters(GROWTH);
     let mut system = Ntfs {
         boot: first,
-        mft: contents.lba(mft),
-        mft_bitmap: contents.lba(boot),
-        mirror: contents.lba(middle),
-        bitmap: contents.lba(mft - bitmap),
+        mft: contents.cluster_lba(mft),
+        mft_bitmap: contents.cluster_lba(boot),
+        mirror: contents.cluster_lba(middle),
+        bitmap: contents.cluster_lba(mft - bitmap),
         mft_end,
         zone_end,
         clusters,
         records: GROWTH / RECORD,
         next: FIRST,
         freed: BTreeSet::new(),
-        log: NtfsLog::new(contents.lba(middle + mirror), log),
+        log: NtfsLog::new(contents.cluster_lba(middle + mirror), log),
         lazy: LazyWriter::new(WriteBack::NT),
         checkpoint: Instant::FAR,
         placed: boot + map,
     };
     let root = contents.tree.add(None, FileName::SHORT, true);
     contents.tree.get_mut(root).record = ROOT_RECORD;
-    system.enlarge(&mut contents, root, 0).expect("an empty volume has room");
+    system.enlarge_directory(&mut contents, root, 0).expect("an empty volume has room");
     Ok((contents, Box::new(system)))
 }
 
 /// Rounds up to a multiple of eight, as attributes and entries are.
-fn eights(bytes: u64) -> u64 {
+fn round_up_to_eight(bytes: u64) -> u64 {
     bytes.next_multiple_of(8)
 }
 
 /// Bytes of a record that names and times leave free.
-fn room(name: FileName) -> u64 {
-    let attribute = |letters: u64| eights(ATTRIBUTE + FILE_NAME + 2 * letters);
+fn record_room(name: FileName) -> u64 {
+    let attribute = |letters: u64| round_up_to_eight(ATTRIBUTE + FILE_NAME + 2 * letters);
     let names = attribute(u64::from(name.letters)) + if name.long { attribute(12) } else { 0 };
     (RECORD - HEADER - STANDARD - END).saturating_sub(names)
 }
@@ -150,28 +150,28 @@ impl Ntfs {
     }
 
     fn touch_record(&self, contents: &mut VolumeContents, record: u64, number: u64) {
-        contents.pages.touch(self.record_page(record), PAGE, SectorRole::MftRecords, number);
+        contents.pages.touch_page(self.record_page(record), PAGE, SectorRole::MftRecords, number);
     }
 
     fn read_record(&self, contents: &mut VolumeContents, record: u64, plan: &mut IoPlan) {
-        contents.pages.read(self.record_page(record), PAGE, SectorRole::MftRecords, plan);
+        contents.pages.read_page(self.record_page(record), PAGE, SectorRole::MftRecords, plan);
     }
 
     /// Changes the pages of `$Bitmap` with these clusters.
     fn touch_clusters(&self, contents: &mut VolumeContents, start: u64, len: u64, number: u64) {
         for page in start / BITS..=(start + len - 1) / BITS {
-            contents.pages.touch(self.bitmap + page * PAGE, PAGE, SectorRole::ClusterBitmap, number);
+            contents.pages.touch_page(self.bitmap + page * PAGE, PAGE, SectorRole::ClusterBitmap, number);
         }
     }
 
     /// The page of `$MFT:$BITMAP` with a record's bit.
-    fn record_bit(&self, record: u64) -> u64 {
+    fn record_bit_page(&self, record: u64) -> u64 {
         self.mft_bitmap + record / BITS * PAGE
     }
 
     /// Begins a metadata change.
-    fn change(&mut self, contents: &mut VolumeContents, now: Instant) -> u64 {
-        self.lazy.wake(now);
+    fn begin_change(&mut self, contents: &mut VolumeContents, now: Instant) -> u64 {
+        self.lazy.start_clock(now);
         if self.checkpoint == Instant::FAR {
             self.checkpoint = now + CHECKPOINT;
         }
@@ -184,12 +184,12 @@ impl Ntfs {
             return Ok(record);
         }
         if self.next == self.records {
-            let want = contents.clusters(GROWTH);
+            let want = contents.clusters_for(GROWTH);
             if self.mft_end + want > self.zone_end {
                 return Err(VolumeError::NoRecords);
             }
             for page in 0..GROWTH / 4096 {
-                contents.pages.touch(
+                contents.pages.touch_page(
                     self.record_page(self.records) + page * PAGE,
                     PAGE,
                     SectorRole::MftRecords,
@@ -198,8 +198,8 @@ impl Ntfs {
             }
             self.touch_clusters(contents, self.mft_end, want, number);
             self.touch_record(contents, 0, number);
-            contents.pages.touch(self.mirror, PAGE, SectorRole::MftMirror, number);
-            self.log.append(4, 8 * 2 + 16 * 2 + 32 * 2, number);
+            contents.pages.touch_page(self.mirror, PAGE, SectorRole::MftMirror, number);
+            self.log.append_records(4, 8 * 2 + 16 * 2 + 32 * 2, number);
             (self.mft_end, self.records) = (self.mft_end + want, self.records + GROWTH / RECORD);
         }
         self.next += 1;
@@ -208,53 +208,53 @@ impl Ntfs {
 
     /// Writes everything dirty, the log first.
     fn write_all(&mut self, contents: &mut VolumeContents, flags: Flags, plan: &mut IoPlan) {
-        self.log.flush(flags, plan);
-        pages::write(&contents.pages.take_if(|_| true), flags, plan);
-        plan.then();
-        self.lazy.rest();
+        self.log.flush_records(flags, plan);
+        pages::write_pages(&contents.pages.take_if(|_| true), flags, plan);
+        plan.begin_phase();
+        self.lazy.stop_clock();
     }
 
     /// Writes the metadata that the log describes before the log's ring closes.
     fn keep_log_open(&mut self, contents: &mut VolumeContents, plan: &mut IoPlan) {
         if self.log.is_full() {
-            plan.then();
+            plan.begin_phase();
             self.write_all(contents, Flags::NONE, plan);
-            self.log.checkpoint(true, plan);
+            self.log.write_checkpoint(true, plan);
         }
     }
 }
 
 impl FileSystem for Ntfs {
     /// 2^44 less 64 KiB: what Windows' driver allows.
-    fn longest(&self) -> u64 {
+    fn max_file_bytes(&self) -> u64 {
         (1 << 44) - (64 << 10)
     }
 
     /// Boot sector, the first records and their mirror, the log's restart pages, all of `$Bitmap` (to count free
     /// clusters: inferred), the root.
     fn mount(&mut self, contents: &mut VolumeContents, plan: &mut IoPlan) {
-        plan.read(self.boot, 1, SectorRole::Boot);
-        plan.then();
+        plan.add_read(self.boot, 1, SectorRole::Boot);
+        plan.begin_phase();
         for record in (0..FIRST).step_by(RECORDS as usize) {
             self.read_record(contents, record, plan);
         }
-        contents.pages.read(self.mirror, PAGE, SectorRole::MftMirror, plan);
-        plan.then();
-        plan.read(self.log.restart_page(0), 2 * PAGE, SectorRole::LogRestart);
-        plan.then();
+        contents.pages.read_page(self.mirror, PAGE, SectorRole::MftMirror, plan);
+        plan.begin_phase();
+        plan.add_read(self.log.restart_page(0), 2 * PAGE, SectorRole::LogRestart);
+        plan.begin_phase();
         let map = self.clusters.div_ceil(BITS);
-        plan.read(self.bitmap, map * PAGE, SectorRole::ClusterBitmap);
-        (0..map).for_each(|page| contents.pages.know(self.bitmap + page * PAGE));
-        plan.then();
-        contents.list(ROOT, plan);
-        plan.then();
+        plan.add_read(self.bitmap, map * PAGE, SectorRole::ClusterBitmap);
+        (0..map).for_each(|page| contents.pages.mark_known(self.bitmap + page * PAGE));
+        plan.begin_phase();
+        contents.read_directory(ROOT, plan);
+        plan.begin_phase();
     }
 
     fn open(&mut self, contents: &mut VolumeContents, file: FileId, plan: &mut IoPlan) {
         let node = contents.tree.get(file);
         let (record, at) = (node.record, node.entry.0);
         if let Some(directory) = node.directory {
-            self.descend(contents, directory, at, plan);
+            self.read_index_path(contents, directory, at, plan);
         }
         self.read_record(contents, record, plan);
     }
@@ -267,25 +267,25 @@ impl FileSystem for Ntfs {
         file: FileId,
         plan: &mut IoPlan,
     ) -> Result<(), VolumeError> {
-        if contents.space.free() < 2 * contents.clusters(4096) {
-            self.make_room(contents, 2 * contents.clusters(4096));
+        if contents.space.free_clusters() < 2 * contents.clusters_for(4096) {
+            self.make_room(contents, 2 * contents.clusters_for(4096));
         }
-        self.look_for_new(contents, contents.tree.get(file).directory.expect("not the root"), plan);
-        let number = self.change(contents, now);
+        self.read_insertion_path(contents, contents.tree.get(file).directory.expect("not the root"), plan);
+        let number = self.begin_change(contents, now);
         let record = self.take_record(contents, number)?;
         contents.tree.get_mut(file).record = record;
-        contents.pages.read(self.record_bit(record), PAGE, SectorRole::MftBitmap, plan);
+        contents.pages.read_page(self.record_bit_page(record), PAGE, SectorRole::MftBitmap, plan);
         self.read_record(contents, record, plan);
-        if let Err(refused) = self.enter(contents, file, number) {
+        if let Err(refused) = self.add_entry(contents, file, number) {
             self.freed.insert(record);
             return Err(refused);
         }
-        contents.pages.touch(self.record_bit(record), PAGE, SectorRole::MftBitmap, number);
+        contents.pages.touch_page(self.record_bit_page(record), PAGE, SectorRole::MftBitmap, number);
         self.touch_record(contents, record, number);
-        contents.changes.note((self.record_page(record), PAGE), file, PageFact::Recorded);
+        contents.changes.note_fact((self.record_page(record), PAGE), file, PageFact::Recorded);
         // SetBits; InitializeFileRecordSegment; ForgetTransaction.
-        let used = RECORD - room(contents.tree.get(file).name);
-        self.log.append(3, 2 * 8 + used, number);
+        let used = RECORD - record_room(contents.tree.get(file).name);
+        self.log.append_records(3, 2 * 8 + used, number);
         self.keep_log_open(contents, plan);
         Ok(())
     }
@@ -296,85 +296,85 @@ impl FileSystem for Ntfs {
 
     fn is_resident(&self, contents: &VolumeContents, file: FileId) -> bool {
         let node = contents.tree.get(file);
-        node.runs.is_empty() && node.bytes <= room(node.name).saturating_sub(ATTRIBUTE)
+        node.runs.is_empty() && node.bytes <= record_room(node.name).saturating_sub(ATTRIBUTE)
     }
 
     /// Halves the space reserved for `$MFT` until there is enough (linux-ntfs, "MFT Zone").
     fn make_room(&mut self, contents: &mut VolumeContents, clusters: u64) {
-        while contents.space.free() < clusters && self.zone_end - self.mft_end > 1 {
+        while contents.space.free_clusters() < clusters && self.zone_end - self.mft_end > 1 {
             let end = self.mft_end + (self.zone_end - self.mft_end) / 2;
-            contents.space.release(end, self.zone_end - end);
+            contents.space.release_clusters(end, self.zone_end - end);
             self.zone_end = end;
         }
     }
 
     /// After the file's last cluster, else the shortest free run that is long enough (best fit: Carrier, File System
     /// Forensic Analysis, observed on Windows XP), else the longest free runs.
-    fn grow(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan) {
-        let number = self.change(contents, now);
+    fn allocate_clusters(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan) {
+        let number = self.begin_change(contents, now);
         let node = contents.tree.get(file);
-        let (from, record) = (node.clusters() * contents.cluster_bytes(), node.record);
-        let mut want = contents.clusters(node.bytes) - node.clusters();
+        let (from, record) = (node.cluster_count() * contents.cluster_bytes(), node.record);
+        let mut want = contents.clusters_for(node.bytes) - node.cluster_count();
         while want > 0 {
             let end = contents.tree.get(file).runs.last().map(|run| run.start + run.len);
             let behind = end.map(|end| (end, contents.space.free_at(end))).filter(|&(_, free)| free > 0);
             let fit = contents.space.best_fit(want).map(|start| (start, want));
             let (start, len) = behind.or(fit).or_else(|| contents.space.longest_run()).expect("there is room");
             let len = len.min(want);
-            contents.give(file, start, len);
+            contents.give_clusters(file, start, len);
             self.touch_clusters(contents, start, len, number);
             // SetBits of these clusters.
-            self.log.append(1, 2 * 8, number);
+            self.log.append_records(1, 2 * 8, number);
             want -= len;
         }
         self.touch_record(contents, record, number);
         // UpdateMappingPairs, SetNewAttributeSizes, ForgetTransaction.
-        self.log.append(3, 2 * 16 + 2 * 32, number);
+        self.log.append_records(3, 2 * 16 + 2 * 32, number);
         contents.note_runs((self.record_page(record), PAGE), file, from);
         self.keep_log_open(contents, plan);
     }
 
-    fn hint(&mut self, _: &VolumeContents, _: FileId) -> u64 {
+    fn placement_hint(&mut self, _: &VolumeContents, _: FileId) -> u64 {
         self.placed
     }
 
-    fn laid(&mut self, _: &VolumeContents, _: FileId, next: u64) {
+    fn note_placement(&mut self, _: &VolumeContents, _: FileId, next: u64) {
         self.placed = next;
     }
 
     /// Length and times in the file's record. The copy in its directory's entry follows when the file is closed.
-    fn sized(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan) {
-        let number = self.change(contents, now);
+    fn record_length(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan) {
+        let number = self.begin_change(contents, now);
         let (record, bytes) = (contents.tree.get(file).record, contents.tree.get(file).bytes);
         self.touch_record(contents, record, number);
-        contents.changes.note((self.record_page(record), PAGE), file, PageFact::Sized(bytes));
+        contents.changes.note_fact((self.record_page(record), PAGE), file, PageFact::Sized(bytes));
         // SetNewAttributeSizes, UpdateResidentValue of the times, ForgetTransaction.
-        self.log.append(3, 2 * 32 + 2 * 56, number);
+        self.log.append_records(3, 2 * 32 + 2 * 56, number);
         self.keep_log_open(contents, plan);
     }
 
-    fn kept_inside(&mut self, contents: &mut VolumeContents, file: FileId) {
+    fn note_resident_data(&mut self, contents: &mut VolumeContents, file: FileId) {
         let node = contents.tree.get(file);
         let (page, bytes) = (self.record_page(node.record), node.bytes);
-        contents.changes.note((page, PAGE), file, PageFact::Inside(bytes));
+        contents.changes.note_fact((page, PAGE), file, PageFact::Inside(bytes));
     }
 
     fn close(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan) {
-        self.sized(contents, now, file, plan);
+        self.record_length(contents, now, file, plan);
         if contents.tree.get(file).directory.is_some() {
             let number = contents.changes.next();
-            self.touch_list(contents, file, number);
+            self.touch_entry_page(contents, file, number);
             // UpdateFileNameAllocation, ForgetTransaction.
-            self.log.append(2, 2 * 56, number);
+            self.log.append_records(2, 2 * 56, number);
         }
     }
 
     /// FlushFileBuffers: the log up to the file's last change, then the drive (inferred; the record itself is not
     /// written, because a mount has it from the log).
     fn fsync(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, _: SyncScope, plan: &mut IoPlan) {
-        self.sized(contents, now, file, plan);
-        self.log.flush(Flags::FUA, plan);
-        plan.flush();
+        self.record_length(contents, now, file, plan);
+        self.log.flush_records(Flags::FUA, plan);
+        plan.add_flush();
     }
 
     fn rename(
@@ -386,50 +386,50 @@ impl FileSystem for Ntfs {
         plan: &mut IoPlan,
     ) -> Result<(), VolumeError> {
         self.open(contents, file, plan);
-        plan.then();
-        self.look_for_new(contents, to.0, plan);
-        let number = self.change(contents, now);
+        plan.begin_phase();
+        self.read_insertion_path(contents, to.0, plan);
+        let number = self.begin_change(contents, now);
         let before = contents.tree.get(file).clone();
-        self.leave(contents, file, number);
+        self.remove_entry(contents, file, number);
         let node = contents.tree.get_mut(file);
         (node.directory, node.name) = (Some(to.0), to.1);
-        if let Err(refused) = self.enter(contents, file, number) {
+        if let Err(refused) = self.add_entry(contents, file, number) {
             let node = contents.tree.get_mut(file);
             (node.directory, node.name) = (before.directory, before.name);
-            self.enter(contents, file, number).expect("there was room for it");
+            self.add_entry(contents, file, number).expect("there was room for it");
             return Err(refused);
         }
         self.touch_record(contents, before.record, number);
         // DeleteAttribute and CreateAttribute of the name, ForgetTransaction.
-        let names = |name: FileName| eights(ATTRIBUTE + FILE_NAME + 2 * u64::from(name.letters));
-        self.log.append(3, names(before.name) + names(to.1), number);
+        let names = |name: FileName| round_up_to_eight(ATTRIBUTE + FILE_NAME + 2 * u64::from(name.letters));
+        self.log.append_records(3, names(before.name) + names(to.1), number);
         self.keep_log_open(contents, plan);
         Ok(())
     }
 
     fn delete(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan) {
         self.open(contents, file, plan);
-        plan.then();
-        let number = self.change(contents, now);
-        self.leave(contents, file, number);
+        plan.begin_phase();
+        let number = self.begin_change(contents, now);
+        self.remove_entry(contents, file, number);
         let node = contents.tree.get(file).clone();
-        contents.pages.read(self.record_bit(node.record), PAGE, SectorRole::MftBitmap, plan);
-        contents.pages.touch(self.record_bit(node.record), PAGE, SectorRole::MftBitmap, number);
+        contents.pages.read_page(self.record_bit_page(node.record), PAGE, SectorRole::MftBitmap, plan);
+        contents.pages.touch_page(self.record_bit_page(node.record), PAGE, SectorRole::MftBitmap, number);
         self.touch_record(contents, node.record, number);
-        contents.changes.note((self.record_page(node.record), PAGE), file, PageFact::Unrecorded);
+        contents.changes.note_fact((self.record_page(node.record), PAGE), file, PageFact::Unrecorded);
         for run in &node.runs {
             self.touch_clusters(contents, run.start, run.len, number);
         }
         // ClearBits of each run and of the record, DeallocateFileRecordSegment, ForgetTransaction.
         let runs = node.runs.len() as u64;
-        self.log.append(3 + runs, (1 + runs) * 2 * 8 + RECORD - room(node.name), number);
-        contents.take_all(file);
+        self.log.append_records(3 + runs, (1 + runs) * 2 * 8 + RECORD - record_room(node.name), number);
+        contents.free_clusters(file);
         self.freed.insert(node.record);
         self.keep_log_open(contents, plan);
     }
 
     /// Inferred: copy, then the bits of both places and the runs in the record, lazily, through the log.
-    fn shift(
+    fn move_clusters(
         &mut self,
         contents: &mut VolumeContents,
         now: Instant,
@@ -439,44 +439,44 @@ impl FileSystem for Ntfs {
         plan: &mut IoPlan,
     ) {
         let ((first, len), bytes) = (from, contents.cluster_bytes());
-        let number = self.change(contents, now);
-        contents.data(file, first * bytes, len * bytes, None, plan);
-        plan.then();
-        contents.space.take(to, len);
-        let gone = contents.tree.get_mut(file).replace(first, len, to);
-        contents.data(file, first * bytes, len * bytes, Some(Flags::FUA), plan);
-        plan.then();
+        let number = self.begin_change(contents, now);
+        contents.add_data_steps(file, first * bytes, len * bytes, None, plan);
+        plan.begin_phase();
+        contents.space.take_clusters(to, len);
+        let gone = contents.tree.get_mut(file).move_clusters(first, len, to);
+        contents.add_data_steps(file, first * bytes, len * bytes, Some(Flags::FUA), plan);
+        plan.begin_phase();
         self.touch_clusters(contents, to, len, number);
         for run in &gone {
-            contents.space.release(run.start, run.len);
+            contents.space.release_clusters(run.start, run.len);
             self.touch_clusters(contents, run.start, run.len, number);
         }
         let record = contents.tree.get(file).record;
         self.touch_record(contents, record, number);
         contents.note_runs((self.record_page(record), PAGE), file, 0);
         let runs = 1 + gone.len() as u64;
-        self.log.append(2 + runs, runs * 2 * 8 + 2 * 32, number);
-        self.log.flush(Flags::FUA, plan);
+        self.log.append_records(2 + runs, runs * 2 * 8 + 2 * 32, number);
+        self.log.flush_records(Flags::FUA, plan);
         self.keep_log_open(contents, plan);
     }
 
-    fn due(&self) -> Instant {
-        self.lazy.due().min(self.checkpoint)
+    fn next_due(&self) -> Instant {
+        self.lazy.next_due().min(self.checkpoint)
     }
 
-    fn elapse(&mut self, contents: &mut VolumeContents, now: Instant, plan: &mut IoPlan) {
-        let dirty = self.lazy.take(now, &mut contents.pages);
+    fn handle_due(&mut self, contents: &mut VolumeContents, now: Instant, plan: &mut IoPlan) {
+        let dirty = self.lazy.take_due(now, &mut contents.pages);
         if !dirty.is_empty() {
-            self.log.flush(Flags::NONE, plan);
-            pages::write(&dirty, Flags::NONE, plan);
+            self.log.flush_records(Flags::NONE, plan);
+            pages::write_pages(&dirty, Flags::NONE, plan);
         }
         if now >= self.checkpoint {
             self.checkpoint = Instant::FAR;
-            if self.log.moved() {
-                plan.then();
-                self.log.checkpoint(contents.pages.dirty() == 0, plan);
+            if self.log.has_new_records() {
+                plan.begin_phase();
+                self.log.write_checkpoint(contents.pages.dirty_count() == 0, plan);
             }
-            if contents.pages.dirty() > 0 {
+            if contents.pages.dirty_count() > 0 {
                 self.checkpoint = now + CHECKPOINT;
             }
         }
@@ -484,16 +484,16 @@ impl FileSystem for Ntfs {
 
     fn sync(&mut self, contents: &mut VolumeContents, _: Instant, plan: &mut IoPlan) {
         self.write_all(contents, Flags::FUA, plan);
-        if self.log.moved() {
-            self.log.checkpoint(true, plan);
+        if self.log.has_new_records() {
+            self.log.write_checkpoint(true, plan);
         }
         self.checkpoint = Instant::FAR;
-        plan.flush();
+        plan.add_flush();
     }
 
-    fn settle(&mut self, _: &mut VolumeContents) {
-        self.log.settle();
-        self.lazy.rest();
+    fn begin_run(&mut self, _: &mut VolumeContents) {
+        self.log.begin_run();
+        self.lazy.stop_clock();
         self.checkpoint = Instant::FAR;
     }
 }

@@ -32,47 +32,47 @@ impl Volume {
     /// Creates an empty volume as its formatter leaves it, with nothing in memory.
     pub fn format(spec: &VolumeSpec) -> Result<Volume, VolumeMisfit> {
         let (contents, system) = match &spec.format {
-            VolumeFormat::Fat32(fat) => fat32::format(spec, fat)?,
-            VolumeFormat::Ntfs(ntfs) => ntfs::format(spec, ntfs)?,
-            VolumeFormat::Ext4(ext4) => ext4::format(spec, ext4)?,
-            VolumeFormat::Raw => raw::format(spec)?,
+            VolumeFormat::Fat32(fat) => fat32::format_volume(spec, fat)?,
+            VolumeFormat::Ntfs(ntfs) => ntfs::format_volume(spec, ntfs)?,
+            VolumeFormat::Ext4(ext4) => ext4::format_volume(spec, ext4)?,
+            VolumeFormat::Raw => raw::format_volume(spec)?,
         };
         let mut volume = Volume { contents, system, scratch: IoPlan::new() };
-        volume.settle();
+        volume.begin_run();
         Ok(volume)
     }
 
-    /// Places a file of `bytes` bytes before the run, without I/O. Call [`Volume::settle`] after the last.
-    pub fn place(&mut self, directory: FileId, name: FileName, bytes: u64) -> Result<FileId, VolumeError> {
-        self.laying(|volume| volume.place_file(directory, name, bytes))
+    /// Places a file of `bytes` bytes before the run, without I/O. Call [`Volume::begin_run`] after the last.
+    pub fn place_initial_file(&mut self, directory: FileId, name: FileName, bytes: u64) -> Result<FileId, VolumeError> {
+        self.lay_out(|volume| volume.place_file(directory, name, bytes))
     }
 
     /// Places a directory before the run.
-    pub fn place_directory(&mut self, directory: FileId, name: FileName) -> Result<FileId, VolumeError> {
-        self.laying(|volume| volume.make(Instant::ZERO, directory, name, true, None))
+    pub fn place_initial_directory(&mut self, directory: FileId, name: FileName) -> Result<FileId, VolumeError> {
+        self.lay_out(|volume| volume.create_node(Instant::ZERO, directory, name, true, None))
     }
 
     /// Lays out state from before the run, of which no page is kept.
-    fn laying<T>(&mut self, lay: impl FnOnce(&mut Volume) -> T) -> T {
-        self.contents.pages.lay(true);
+    fn lay_out<T>(&mut self, lay: impl FnOnce(&mut Volume) -> T) -> T {
+        self.contents.pages.set_laying(true);
         let laid = lay(self);
-        self.contents.pages.lay(false);
+        self.contents.pages.set_laying(false);
         laid
     }
 
     fn place_file(&mut self, directory: FileId, name: FileName, bytes: u64) -> Result<FileId, VolumeError> {
         self.check_length(bytes)?;
-        let clusters = self.contents.clusters(bytes);
+        let clusters = self.contents.clusters_for(bytes);
         self.check_room(clusters)?;
-        let file = self.make(Instant::ZERO, directory, name, false, None)?;
+        let file = self.create_node(Instant::ZERO, directory, name, false, None)?;
         self.contents.tree.get_mut(file).bytes = bytes;
         let mut plan = core::mem::take(&mut self.scratch);
         if !self.system.is_resident(&self.contents, file) {
-            let hint = self.system.hint(&self.contents, file);
-            let next = self.contents.lay(file, clusters, hint)?;
-            self.system.laid(&self.contents, file, next);
+            let hint = self.system.placement_hint(&self.contents, file);
+            let next = self.contents.lay_out_file(file, clusters, hint)?;
+            self.system.note_placement(&self.contents, file, next);
         }
-        self.system.sized(&mut self.contents, Instant::ZERO, file, &mut plan);
+        self.system.record_length(&mut self.contents, Instant::ZERO, file, &mut plan);
         plan.clear();
         self.scratch = plan;
         Ok(file)
@@ -80,16 +80,16 @@ impl Volume {
 
     /// Begins the run: everything placed is on the drive, and nothing in memory. A restart after [`Volume::sync`]
     /// leaves the same.
-    pub fn settle(&mut self) {
-        self.system.settle(&mut self.contents);
-        self.contents.forget();
-        self.contents.changes.take();
+    pub fn begin_run(&mut self) {
+        self.system.begin_run(&mut self.contents);
+        self.contents.forget_all();
+        self.contents.changes.take_changes();
     }
 
     /// Drops all metadata in memory, if none are dirty.
     pub fn drop_clean(&mut self) {
-        if self.contents.pages.dirty() == 0 {
-            self.contents.forget();
+        if self.contents.pages.dirty_count() == 0 {
+            self.contents.forget_all();
         }
     }
 
@@ -101,26 +101,26 @@ impl Volume {
     /// Finds a file: its entry, and its record. Nothing is read if they are in memory.
     pub fn open(&mut self, file: FileId, plan: &mut IoPlan) {
         self.system.open(&mut self.contents, file, plan);
-        plan.then();
+        plan.begin_phase();
     }
 
     /// Reads all entries of a directory.
-    pub fn list(&mut self, directory: FileId, plan: &mut IoPlan) {
+    pub fn list_directory(&mut self, directory: FileId, plan: &mut IoPlan) {
         self.system.open(&mut self.contents, directory, plan);
-        plan.then();
-        self.contents.list(directory, plan);
-        plan.then();
+        plan.begin_phase();
+        self.contents.read_directory(directory, plan);
+        plan.begin_phase();
     }
 
     /// Creates an empty file.
-    pub fn create(
+    pub fn create_file(
         &mut self,
         now: Instant,
         directory: FileId,
         name: FileName,
         plan: &mut IoPlan,
     ) -> Result<FileId, VolumeError> {
-        self.make(now, directory, name, false, Some(plan))
+        self.create_node(now, directory, name, false, Some(plan))
     }
 
     /// Creates an empty directory.
@@ -131,10 +131,10 @@ impl Volume {
         name: FileName,
         plan: &mut IoPlan,
     ) -> Result<FileId, VolumeError> {
-        self.make(now, directory, name, true, Some(plan))
+        self.create_node(now, directory, name, true, Some(plan))
     }
 
-    fn make(
+    fn create_node(
         &mut self,
         now: Instant,
         directory: FileId,
@@ -157,47 +157,53 @@ impl Volume {
     }
 
     fn check_length(&self, bytes: u64) -> Result<(), VolumeError> {
-        let most = self.system.longest();
+        let most = self.system.max_file_bytes();
         if bytes > most { Err(VolumeError::TooLarge { most }) } else { Ok(()) }
     }
 
     fn check_room(&mut self, clusters: u64) -> Result<(), VolumeError> {
         self.system.make_room(&mut self.contents, clusters);
-        if clusters > self.contents.space.free() { Err(VolumeError::Full) } else { Ok(()) }
+        if clusters > self.contents.space.free_clusters() { Err(VolumeError::Full) } else { Ok(()) }
     }
 
     /// Extends a file to at least `bytes` bytes, as a write into a cache does: Windows' file systems give it clusters
     /// now, ext4 when the data are written back.
-    pub fn extend(&mut self, now: Instant, file: FileId, bytes: u64, plan: &mut IoPlan) -> Result<(), VolumeError> {
+    pub fn extend_file(
+        &mut self,
+        now: Instant,
+        file: FileId,
+        bytes: u64,
+        plan: &mut IoPlan,
+    ) -> Result<(), VolumeError> {
         self.check_length(bytes)?;
         let node = self.contents.tree.get(file);
         if bytes <= node.bytes {
             return Ok(());
         }
-        let want = self.contents.clusters(bytes).saturating_sub(node.clusters());
+        let want = self.contents.clusters_for(bytes).saturating_sub(node.cluster_count());
         self.check_room(want)?;
         self.contents.tree.get_mut(file).bytes = bytes;
         if self.system.allocates_early() {
-            self.grow(now, file, plan);
+            self.allocate_missing(now, file, plan);
         }
         Ok(())
     }
 
-    fn grow(&mut self, now: Instant, file: FileId, plan: &mut IoPlan) {
+    fn allocate_missing(&mut self, now: Instant, file: FileId, plan: &mut IoPlan) {
         let node = self.contents.tree.get(file);
-        let short = node.clusters() < self.contents.clusters(node.bytes);
+        let short = node.cluster_count() < self.contents.clusters_for(node.bytes);
         if short && !self.system.is_resident(&self.contents, file) {
-            self.system.grow(&mut self.contents, now, file, plan);
-            plan.then();
+            self.system.allocate_clusters(&mut self.contents, now, file, plan);
+            plan.begin_phase();
         }
     }
 
     /// Reads bytes of a file, as far as it has them, in one step for each run.
     pub fn read(&self, file: FileId, from: u64, bytes: u64, plan: &mut IoPlan) {
         let node = self.contents.tree.get(file);
-        let have = node.bytes.min(node.clusters() * self.contents.cluster_bytes());
+        let have = node.bytes.min(node.cluster_count() * self.contents.cluster_bytes());
         if from < have {
-            self.contents.data(file, from, bytes.min(have - from), None, plan);
+            self.contents.add_data_steps(file, from, bytes.min(have - from), None, plan);
         }
     }
 
@@ -212,15 +218,15 @@ impl Volume {
         flags: Flags,
         plan: &mut IoPlan,
     ) -> Result<(), VolumeError> {
-        self.extend(now, file, from + bytes, plan)?;
-        self.grow(now, file, plan);
+        self.extend_file(now, file, from + bytes, plan)?;
+        self.allocate_missing(now, file, plan);
         if self.system.is_resident(&self.contents, file) {
-            self.system.sized(&mut self.contents, now, file, plan);
-            self.system.kept_inside(&mut self.contents, file);
+            self.system.record_length(&mut self.contents, now, file, plan);
+            self.system.note_resident_data(&mut self.contents, file);
         } else {
-            self.contents.data(file, from, bytes, Some(flags), plan);
+            self.contents.add_data_steps(file, from, bytes, Some(flags), plan);
         }
-        self.system.written(&mut self.contents, now, file);
+        self.system.touch_times(&mut self.contents, now, file);
         Ok(())
     }
 
@@ -229,9 +235,9 @@ impl Volume {
         self.system.close(&mut self.contents, now, file, plan);
     }
 
-    /// Makes a file durable: appends its steps after those of its data ([`IoPlan::then`] is among them).
+    /// Makes a file durable: appends its steps after those of its data ([`IoPlan::begin_phase`] is among them).
     pub fn fsync(&mut self, now: Instant, file: FileId, what: SyncScope, plan: &mut IoPlan) {
-        plan.then();
+        plan.begin_phase();
         self.system.fsync(&mut self.contents, now, file, what, plan);
         // Other writes in flight are waited for, too (CcFlushCache; jbd2_log_wait_commit): a flush before they complete
         // would not cover them.
@@ -259,7 +265,7 @@ impl Volume {
     }
 
     /// Moves one chunk of a file, from byte `from` on, to the free clusters at `to`; returns how many bytes.
-    pub fn shift(
+    pub fn move_chunk(
         &mut self,
         now: Instant,
         file: FileId,
@@ -268,31 +274,31 @@ impl Volume {
         plan: &mut IoPlan,
     ) -> Result<u64, VolumeError> {
         let bytes = self.contents.cluster_bytes();
-        let (first, have) = (from / bytes, self.contents.tree.get(file).clusters());
+        let (first, have) = (from / bytes, self.contents.tree.get(file).cluster_count());
         let len = (MOVE_CHUNK / bytes).max(1).min(have.saturating_sub(first));
         if self.contents.space.free_at(to) < len {
             return Err(VolumeError::Taken);
         }
         if len > 0 {
-            self.system.shift(&mut self.contents, now, file, (first, len), to, plan);
+            self.system.move_clusters(&mut self.contents, now, file, (first, len), to, plan);
         }
         Ok(len * bytes)
     }
 
     /// The first free run that holds `bytes` bytes: a target for a defragmenter.
     pub fn free_run(&self, bytes: u64) -> Option<u64> {
-        self.contents.space.next_fit(0, self.contents.clusters(bytes))
+        self.contents.space.next_fit(0, self.contents.clusters_for(bytes))
     }
 
     /// When [`Volume::handle_timeout`] has something to do.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        let due = self.system.due();
+        let due = self.system.next_due();
         (due != Instant::FAR).then_some(due)
     }
 
     /// Does what is due by `now`: lazy writing, a commit, a checkpoint, the clean mark.
     pub fn handle_timeout(&mut self, now: Instant, plan: &mut IoPlan) {
-        self.system.elapse(&mut self.contents, now, plan);
+        self.system.handle_due(&mut self.contents, now, plan);
     }
 
     /// Writes all that is dirty and marks the volume clean, as a dismount does.
@@ -302,21 +308,21 @@ impl Volume {
 
     /// Returns the changes since the last call; none unless [`VolumeSpec::history`] is set.
     pub fn take_changes(&mut self) -> Vec<PageChange> {
-        self.contents.changes.take()
+        self.contents.changes.take_changes()
     }
 
     /// Length of a file.
-    pub fn bytes(&self, file: FileId) -> u64 {
+    pub fn file_bytes(&self, file: FileId) -> u64 {
         self.contents.tree.get(file).bytes
     }
 
     /// True if the file exists.
-    pub fn has(&self, file: FileId) -> bool {
-        self.contents.tree.has(file)
+    pub fn has_file(&self, file: FileId) -> bool {
+        self.contents.tree.contains(file)
     }
 
     /// The directory of a file; the root is in none.
-    pub fn directory(&self, file: FileId) -> Option<FileId> {
+    pub fn parent_directory(&self, file: FileId) -> Option<FileId> {
         self.contents.tree.get(file).directory
     }
 
@@ -326,13 +332,13 @@ impl Volume {
     }
 
     /// The pieces of a file, in order.
-    pub fn runs(&self, file: FileId) -> &[ClusterRun] {
+    pub fn file_runs(&self, file: FileId) -> &[ClusterRun] {
         &self.contents.tree.get(file).runs
     }
 
     /// Where a cluster lies on the drive.
-    pub fn lba(&self, cluster: u64) -> u64 {
-        self.contents.lba(cluster)
+    pub fn cluster_lba(&self, cluster: u64) -> u64 {
+        self.contents.cluster_lba(cluster)
     }
 
     /// Bytes of a cluster.
@@ -341,8 +347,8 @@ impl Volume {
     }
 
     /// Free bytes, and the number of free runs.
-    pub fn free(&self) -> (u64, usize) {
-        (self.contents.space.free() * self.contents.cluster_bytes(), self.contents.space.runs())
+    pub fn free_space(&self) -> (u64, usize) {
+        (self.contents.space.free_clusters() * self.contents.cluster_bytes(), self.contents.space.run_count())
     }
 
     /// True if there is a log, from which a mount brings metadata up to date.
@@ -356,18 +362,18 @@ impl Volume {
     }
 
     /// Number of files and directories, including the root.
-    pub fn count(&self) -> u32 {
-        self.contents.tree.count()
+    pub fn file_count(&self) -> u32 {
+        self.contents.tree.live_count()
     }
 
     /// All files and directories, in order of creation.
     pub fn files(&self) -> impl Iterator<Item = FileId> + '_ {
-        self.contents.tree.all()
+        self.contents.tree.file_ids()
     }
 
     /// Number of dirty pages of metadata.
-    pub fn dirty(&self) -> usize {
-        self.contents.pages.dirty()
+    pub fn dirty_pages(&self) -> usize {
+        self.contents.pages.dirty_count()
     }
 }
 
@@ -379,7 +385,7 @@ mod tests {
     use super::*;
     use crate::rng::Seed;
 
-    /// Kept or not, no page from before the run outlives [`Volume::settle`], and none decides where a file lies.
+    /// Kept or not, no page from before the run outlives [`Volume::begin_run`], and none decides where a file lies.
     #[test]
     fn what_is_laid_out_without_its_pages_lies_as_with_them() {
         let fat = |host| VolumeFormat::Fat32(Fat32Spec { cluster: None, host });
@@ -398,21 +404,21 @@ mod tests {
                 let mut sizes = Seed(6).stream("sizes");
                 for _ in 0..9 {
                     let directory = match keeps {
-                        true => volume.make(Instant::ZERO, ROOT, FileName::SHORT, true, None),
-                        false => volume.place_directory(ROOT, FileName::SHORT),
+                        true => volume.create_node(Instant::ZERO, ROOT, FileName::SHORT, true, None),
+                        false => volume.place_initial_directory(ROOT, FileName::SHORT),
                     };
                     let directory = directory.expect("there is room");
                     for _ in 0..80 {
                         let (name, bytes) = (FileName::long(20), sizes.below(1 << 20));
                         let file = match keeps {
                             true => volume.place_file(directory, name, bytes),
-                            false => volume.place(directory, name, bytes),
+                            false => volume.place_initial_file(directory, name, bytes),
                         };
                         file.expect("there is room");
                     }
                 }
-                let dirty = volume.dirty();
-                volume.settle();
+                let dirty = volume.dirty_pages();
+                volume.begin_run();
                 (dirty, format!("{volume:?}"))
             };
             let ((kept, one), (none, other)) = (laid(true), laid(false));

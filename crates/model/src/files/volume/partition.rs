@@ -31,7 +31,7 @@ const CYLINDER: u64 = 255 * TRACK;
 const MEBIBYTE: u64 = (1 << 20) / SECTOR;
 
 /// Lays out partitions of these sizes in bytes, in order, on a drive of `drive` sectors; 0 for all that is left.
-pub fn partitions(drive: u64, alignment: Alignment, bytes: &[u64]) -> Result<Vec<Partition>, VolumeMisfit> {
+pub fn lay_out_partitions(drive: u64, alignment: Alignment, bytes: &[u64]) -> Result<Vec<Partition>, VolumeMisfit> {
     let (unit, lead) = match alignment {
         Alignment::Cylinders => (CYLINDER, TRACK),
         Alignment::Mebibytes => (MEBIBYTE, 0),
@@ -60,20 +60,20 @@ mod tests {
     #[test]
     fn volumes_begin_at_63_or_at_1_mib() {
         let drive = 78_165_360;
-        let old = partitions(drive, Alignment::Cylinders, &[8 << 30, 0]).expect("fits");
+        let old = lay_out_partitions(drive, Alignment::Cylinders, &[8 << 30, 0]).expect("fits");
         assert_eq!(old[0].first, 63);
         // 8 GiB and 63 sectors are 1044.5 cylinders.
         assert_eq!(old[1].first, 1045 * 16_065 + 63);
         assert_eq!(old[1].first + old[1].sectors, drive / 16_065 * 16_065);
-        let new = partitions(drive, Alignment::Mebibytes, &[8 << 30, 0]).expect("fits");
+        let new = lay_out_partitions(drive, Alignment::Mebibytes, &[8 << 30, 0]).expect("fits");
         assert_eq!((new[0].first, new[0].sectors), (2048, 8 << 21));
         assert_eq!(new[1].first, 2048 + (8 << 21));
     }
 
     #[test]
     fn what_does_not_fit_is_refused() {
-        let small = partitions(100_000, Alignment::Mebibytes, &[1 << 20, 60 << 20]);
+        let small = lay_out_partitions(100_000, Alignment::Mebibytes, &[1 << 20, 60 << 20]);
         assert_eq!(small, Err(VolumeMisfit::BeyondDrive { end: 62 * 2048 + 2048 - 2048, drive: 100_000 }));
-        assert!(partitions(100_000, Alignment::Cylinders, &[0, 1]).is_err(), "nothing is left");
+        assert!(lay_out_partitions(100_000, Alignment::Cylinders, &[0, 1]).is_err(), "nothing is left");
     }
 }

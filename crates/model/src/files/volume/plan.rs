@@ -162,7 +162,7 @@ impl IoPlan {
     }
 
     /// Ends the phase: later steps wait for everything in the plan so far.
-    pub fn then(&mut self) {
+    pub fn begin_phase(&mut self) {
         if self.steps.last().is_some_and(|last| last.phase == self.phase) {
             self.phase += 1;
         }
@@ -181,23 +181,23 @@ impl IoPlan {
     }
 
     /// Reads these sectors.
-    pub(super) fn read(&mut self, lba: u64, sectors: u64, role: SectorRole) {
-        self.push(Op::Read, lba, sectors, Flags::NONE, role, 0);
+    pub(super) fn add_read(&mut self, lba: u64, sectors: u64, role: SectorRole) {
+        self.push_step(Op::Read, lba, sectors, Flags::NONE, role, 0);
     }
 
     /// Writes these sectors.
-    pub(super) fn write(&mut self, lba: u64, sectors: u64, flags: Flags, role: SectorRole, holds: u64) {
-        self.push(Op::Write, lba, sectors, flags, role, holds);
+    pub(super) fn add_write(&mut self, lba: u64, sectors: u64, flags: Flags, role: SectorRole, holds: u64) {
+        self.push_step(Op::Write, lba, sectors, flags, role, holds);
     }
 
     /// Flushes the drive's cache, between what came before and what follows.
-    pub(super) fn flush(&mut self) {
-        self.then();
-        self.push(Op::Flush, 0, 0, Flags::NONE, SectorRole::Barrier, 0);
-        self.then();
+    pub(super) fn add_flush(&mut self) {
+        self.begin_phase();
+        self.push_step(Op::Flush, 0, 0, Flags::NONE, SectorRole::Barrier, 0);
+        self.begin_phase();
     }
 
-    fn push(&mut self, op: Op, lba: u64, sectors: u64, flags: Flags, role: SectorRole, holds: u64) {
+    fn push_step(&mut self, op: Op, lba: u64, sectors: u64, flags: Flags, role: SectorRole, holds: u64) {
         self.steps.push(PlanStep { op, lba, sectors, flags, role, holds, phase: self.phase });
     }
 }

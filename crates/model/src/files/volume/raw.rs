@@ -12,16 +12,16 @@ use super::tree::{FileId, FileName};
 use crate::time::Instant;
 
 #[derive(Debug)]
-struct Raw;
+struct RawDevice;
 
 /// A cluster is a sector.
-pub(super) fn format(spec: &VolumeSpec) -> Result<(VolumeContents, Box<dyn FileSystem>), VolumeMisfit> {
+pub(super) fn format_volume(spec: &VolumeSpec) -> Result<(VolumeContents, Box<dyn FileSystem>), VolumeMisfit> {
     let partition = spec.partition;
-    Ok((VolumeContents::new(partition, 1, partition.first, partition.sectors, spec), Box::new(Raw)))
+    Ok((VolumeContents::new(partition, 1, partition.first, partition.sectors, spec), Box::new(RawDevice)))
 }
 
-impl FileSystem for Raw {
-    fn longest(&self) -> u64 {
+impl FileSystem for RawDevice {
+    fn max_file_bytes(&self) -> u64 {
         u64::MAX
     }
     fn has_log(&self) -> bool {
@@ -38,17 +38,17 @@ impl FileSystem for Raw {
     fn is_resident(&self, _: &VolumeContents, _: FileId) -> bool {
         false
     }
-    fn grow(&mut self, _: &mut VolumeContents, _: Instant, _: FileId, _: &mut IoPlan) {}
-    fn hint(&mut self, _: &VolumeContents, _: FileId) -> u64 {
+    fn allocate_clusters(&mut self, _: &mut VolumeContents, _: Instant, _: FileId, _: &mut IoPlan) {}
+    fn placement_hint(&mut self, _: &VolumeContents, _: FileId) -> u64 {
         0
     }
-    fn laid(&mut self, _: &VolumeContents, _: FileId, _: u64) {}
-    fn sized(&mut self, _: &mut VolumeContents, _: Instant, _: FileId, _: &mut IoPlan) {}
+    fn note_placement(&mut self, _: &VolumeContents, _: FileId, _: u64) {}
+    fn record_length(&mut self, _: &mut VolumeContents, _: Instant, _: FileId, _: &mut IoPlan) {}
     fn close(&mut self, _: &mut VolumeContents, _: Instant, _: FileId, _: &mut IoPlan) {}
 
     /// Flushes the device's cache after the data (`blkdev_fsync`).
     fn fsync(&mut self, _: &mut VolumeContents, _: Instant, _: FileId, _: SyncScope, plan: &mut IoPlan) {
-        plan.flush();
+        plan.add_flush();
     }
 
     fn rename(
@@ -62,15 +62,15 @@ impl FileSystem for Raw {
         Ok(())
     }
     fn delete(&mut self, contents: &mut VolumeContents, _: Instant, file: FileId, _: &mut IoPlan) {
-        contents.take_all(file);
+        contents.free_clusters(file);
     }
-    fn shift(&mut self, _: &mut VolumeContents, _: Instant, _: FileId, _: (u64, u64), _: u64, _: &mut IoPlan) {}
-    fn due(&self) -> Instant {
+    fn move_clusters(&mut self, _: &mut VolumeContents, _: Instant, _: FileId, _: (u64, u64), _: u64, _: &mut IoPlan) {}
+    fn next_due(&self) -> Instant {
         Instant::FAR
     }
-    fn elapse(&mut self, _: &mut VolumeContents, _: Instant, _: &mut IoPlan) {}
+    fn handle_due(&mut self, _: &mut VolumeContents, _: Instant, _: &mut IoPlan) {}
     fn sync(&mut self, _: &mut VolumeContents, _: Instant, plan: &mut IoPlan) {
-        plan.flush();
+        plan.add_flush();
     }
-    fn settle(&mut self, _: &mut VolumeContents) {}
+    fn begin_run(&mut self, _: &mut VolumeContents) {}
 }

@@ -28,22 +28,22 @@ impl FreeSpace {
     /// `clusters` free clusters.
     pub(super) fn new(clusters: u64) -> FreeSpace {
         let mut space = FreeSpace::default();
-        space.release(0, clusters);
+        space.release_clusters(0, clusters);
         space
     }
 
     /// How many clusters are free.
-    pub(super) fn free(&self) -> u64 {
+    pub(super) fn free_clusters(&self) -> u64 {
         self.free
     }
 
     /// How many runs the free space has.
-    pub(super) fn runs(&self) -> usize {
+    pub(super) fn run_count(&self) -> usize {
         self.by_start.len()
     }
 
     /// The length of the longest free run.
-    pub(super) fn longest(&self) -> u64 {
+    pub(super) fn longest_len(&self) -> u64 {
         self.by_len.last().map_or(0, |&(len, _)| len)
     }
 
@@ -54,37 +54,37 @@ impl FreeSpace {
     }
 
     /// Takes clusters, which must be free.
-    pub(super) fn take(&mut self, start: u64, len: u64) {
+    pub(super) fn take_clusters(&mut self, start: u64, len: u64) {
         let (&first, &whole) = self.by_start.range(..=start).next_back().expect("clusters to take are free");
         assert!(first + whole >= start + len, "clusters to take are free");
-        self.remove(first, whole);
-        self.insert(first, start - first);
-        self.insert(start + len, first + whole - start - len);
+        self.remove_run(first, whole);
+        self.insert_run(first, start - first);
+        self.insert_run(start + len, first + whole - start - len);
     }
 
     /// Frees clusters, none of which may be free.
-    pub(super) fn release(&mut self, start: u64, len: u64) {
+    pub(super) fn release_clusters(&mut self, start: u64, len: u64) {
         let (mut first, mut end) = (start, start + len);
         if let Some((&before, &there)) = self.by_start.range(..=start).next_back() {
             assert!(before + there <= start, "clusters to free are taken");
             if before + there == start {
-                self.remove(before, there);
+                self.remove_run(before, there);
                 first = before;
             }
         }
         if let Some((&behind, &there)) = self.by_start.range(start..).next() {
             assert!(end <= behind, "clusters to free are taken");
             if behind == end {
-                self.remove(behind, there);
+                self.remove_run(behind, there);
                 end = behind + there;
             }
         }
-        self.insert(first, end - first);
+        self.insert_run(first, end - first);
     }
 
     /// The start of the first free run of at least `len` clusters at or after `hint`; then from the beginning on.
     pub(super) fn next_fit(&self, hint: u64, len: u64) -> Option<u64> {
-        if len > self.longest() {
+        if len > self.longest_len() {
             return None;
         }
         if self.free_at(hint) >= len {
@@ -105,7 +105,7 @@ impl FreeSpace {
         self.by_len.last().map(|&(len, start)| (start, len))
     }
 
-    fn insert(&mut self, start: u64, len: u64) {
+    fn insert_run(&mut self, start: u64, len: u64) {
         if len > 0 {
             self.by_start.insert(start, len);
             self.by_len.insert((len, start));
@@ -113,7 +113,7 @@ impl FreeSpace {
         }
     }
 
-    fn remove(&mut self, start: u64, len: u64) {
+    fn remove_run(&mut self, start: u64, len: u64) {
         self.by_start.remove(&start);
         self.by_len.remove(&(len, start));
         self.free -= len;
@@ -135,18 +135,18 @@ mod tests {
             let range = start as usize..(start + len).min(300) as usize;
             let count = range.len() as u64;
             if map[range.clone()].iter().all(|&free| free) {
-                space.take(start, count);
+                space.take_clusters(start, count);
                 map[range].fill(false);
             } else if map[range.clone()].iter().all(|&free| !free) {
-                space.release(start, count);
+                space.release_clusters(start, count);
                 map[range].fill(true);
             }
             let at = rng.below(300) as usize;
             assert_eq!(space.free_at(at as u64) as usize, map[at..].iter().take_while(|&&free| free).count());
-            assert_eq!(space.free() as usize, map.iter().filter(|&&free| free).count());
+            assert_eq!(space.free_clusters() as usize, map.iter().filter(|&&free| free).count());
             let mut lengths: vec::Vec<usize> = map.split(|&free| !free).map(<[bool]>::len).collect();
             lengths.retain(|&len| len > 0);
-            assert_eq!(space.runs(), lengths.len());
+            assert_eq!(space.run_count(), lengths.len());
             let wanted = 1 + rng.below(12);
             let shortest = lengths.iter().filter(|&&len| len as u64 >= wanted).min();
             let found = space.best_fit(wanted).map(|start| space.free_at(start) as usize);

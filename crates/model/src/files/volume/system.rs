@@ -12,7 +12,7 @@ use crate::time::Instant;
 /// The operations of a file system; [`Volume`](super::Volume) has checked before what can be refused.
 pub(super) trait FileSystem: fmt::Debug {
     /// The largest file in bytes.
-    fn longest(&self) -> u64;
+    fn max_file_bytes(&self) -> u64;
     /// True if it keeps a log.
     fn has_log(&self) -> bool {
         true
@@ -34,21 +34,21 @@ pub(super) trait FileSystem: fmt::Debug {
     /// True if the data have no clusters because they are in the file's record.
     fn is_resident(&self, contents: &VolumeContents, file: FileId) -> bool;
     /// Allocates clusters for all bytes of the file. There are enough.
-    fn grow(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan);
+    fn allocate_clusters(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan);
     /// Where files from before the run continue.
-    fn hint(&mut self, contents: &VolumeContents, file: FileId) -> u64;
+    fn placement_hint(&mut self, contents: &VolumeContents, file: FileId) -> u64;
     /// Notes where the next of them may follow.
-    fn laid(&mut self, contents: &VolumeContents, file: FileId, next: u64);
+    fn note_placement(&mut self, contents: &VolumeContents, file: FileId, next: u64);
     /// Keeps a change of the file's length or times.
-    fn sized(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan);
+    fn record_length(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan);
     /// Notes that data without clusters were written to the file's record, by the latest change.
-    fn kept_inside(&mut self, _base: &mut VolumeContents, _file: FileId) {}
+    fn note_resident_data(&mut self, _base: &mut VolumeContents, _file: FileId) {}
     /// Handles the close of the last handle.
     fn close(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan);
     /// Makes the file durable, after its data.
     fn fsync(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, what: SyncScope, plan: &mut IoPlan);
     /// Changes the file's times, after its data were written.
-    fn written(&mut self, _base: &mut VolumeContents, _now: Instant, _file: FileId) {}
+    fn touch_times(&mut self, _base: &mut VolumeContents, _now: Instant, _file: FileId) {}
     /// Gives up space that it reserves for itself, if `clusters` need it.
     fn make_room(&mut self, _base: &mut VolumeContents, _clusters: u64) {}
     /// Changes its name, its directory, or both.
@@ -63,7 +63,7 @@ pub(super) trait FileSystem: fmt::Debug {
     /// Frees entry, record and clusters. The node stays until the caller removes it.
     fn delete(&mut self, contents: &mut VolumeContents, now: Instant, file: FileId, plan: &mut IoPlan);
     /// Moves `len` clusters at `from` to the free ones at `to`.
-    fn shift(
+    fn move_clusters(
         &mut self,
         contents: &mut VolumeContents,
         now: Instant,
@@ -73,11 +73,11 @@ pub(super) trait FileSystem: fmt::Debug {
         plan: &mut IoPlan,
     );
     /// When something falls due by itself; `FAR` if nothing does.
-    fn due(&self) -> Instant;
+    fn next_due(&self) -> Instant;
     /// Does what is due at `now`.
-    fn elapse(&mut self, contents: &mut VolumeContents, now: Instant, plan: &mut IoPlan);
+    fn handle_due(&mut self, contents: &mut VolumeContents, now: Instant, plan: &mut IoPlan);
     /// Writes everything dirty, as a dismount does.
     fn sync(&mut self, contents: &mut VolumeContents, now: Instant, plan: &mut IoPlan);
     /// Begins the run: everything dirty so far is on the drive already.
-    fn settle(&mut self, contents: &mut VolumeContents);
+    fn begin_run(&mut self, contents: &mut VolumeContents);
 }

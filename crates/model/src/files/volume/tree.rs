@@ -58,19 +58,19 @@ pub(super) struct FileNode {
 
 impl FileNode {
     /// Number of clusters.
-    pub(super) fn clusters(&self) -> u64 {
+    pub(super) fn cluster_count(&self) -> u64 {
         self.runs.last().map_or(0, |run| run.from + run.len)
     }
 
     /// Returns where its cluster `index` lies, and how many are contiguous from there on.
-    pub(super) fn find(&self, index: u64) -> Option<(u64, u64)> {
+    pub(super) fn find_cluster(&self, index: u64) -> Option<(u64, u64)> {
         let at = self.runs.partition_point(|run| run.from + run.len <= index);
         self.runs.get(at).map(|run| (run.start + (index - run.from), run.from + run.len - index))
     }
 
     /// Adds clusters at the end.
-    pub(super) fn append(&mut self, start: u64, len: u64) {
-        let from = self.clusters();
+    pub(super) fn append_clusters(&mut self, start: u64, len: u64) {
+        let from = self.cluster_count();
         match self.runs.last_mut() {
             Some(last) if last.start + last.len == start => last.len += len,
             _ => self.runs.push(ClusterRun { from, start, len }),
@@ -78,25 +78,25 @@ impl FileNode {
     }
 
     /// Moves `len` clusters from `index` on; returns where they were.
-    pub(super) fn replace(&mut self, index: u64, len: u64, start: u64) -> Vec<ClusterRun> {
+    pub(super) fn move_clusters(&mut self, index: u64, len: u64, start: u64) -> Vec<ClusterRun> {
         let old = core::mem::take(&mut self.runs);
         let mut gone = Vec::new();
         for run in old {
             let end = run.from + run.len;
             let (cut, until) = (run.from.max(index), end.min(index + len));
             if cut >= until {
-                self.append(run.start, run.len);
+                self.append_clusters(run.start, run.len);
                 continue;
             }
             if run.from < cut {
-                self.append(run.start, cut - run.from);
+                self.append_clusters(run.start, cut - run.from);
             }
             gone.push(ClusterRun { from: cut, start: run.start + (cut - run.from), len: until - cut });
             if until == index + len {
-                self.append(start, len);
+                self.append_clusters(start, len);
             }
             if until < end {
-                self.append(run.start + (until - run.from), end - until);
+                self.append_clusters(run.start + (until - run.from), end - until);
             }
         }
         gone
@@ -139,12 +139,12 @@ impl FileTree {
     }
 
     /// True if the file exists.
-    pub(super) fn has(&self, file: FileId) -> bool {
+    pub(super) fn contains(&self, file: FileId) -> bool {
         self.nodes.get(file.0 as usize).is_some_and(Option::is_some)
     }
 
     /// How many files and directories there are, including the root.
-    pub(super) fn count(&self) -> u32 {
+    pub(super) fn live_count(&self) -> u32 {
         self.live
     }
 
@@ -157,7 +157,7 @@ impl FileTree {
     }
 
     /// All files and directories, in order of creation.
-    pub(super) fn all(&self) -> impl Iterator<Item = FileId> + '_ {
+    pub(super) fn file_ids(&self) -> impl Iterator<Item = FileId> + '_ {
         (0..self.nodes.len()).filter(|&i| self.nodes[i].is_some()).map(|i| FileId(i as u32))
     }
 }
@@ -171,21 +171,21 @@ mod tests {
         let mut tree = FileTree::default();
         let file = tree.add(None, FileName::SHORT, false);
         let node = tree.get_mut(file);
-        node.append(100, 4);
-        node.append(104, 2);
-        node.append(50, 6);
+        node.append_clusters(100, 4);
+        node.append_clusters(104, 2);
+        node.append_clusters(50, 6);
         assert_eq!(node.runs.len(), 2, "neighbours join");
         assert_eq!(
-            (node.clusters(), node.find(5), node.find(6), node.find(12)),
+            (node.cluster_count(), node.find_cluster(5), node.find_cluster(6), node.find_cluster(12)),
             (12, Some((105, 1)), Some((50, 6)), None)
         );
-        let gone = node.replace(4, 4, 200);
+        let gone = node.move_clusters(4, 4, 200);
         assert_eq!(gone, [ClusterRun { from: 4, start: 104, len: 2 }, ClusterRun { from: 6, start: 50, len: 2 }]);
-        let places: Vec<u64> = (0..12).map(|i| node.find(i).expect("there").0).collect();
+        let places: Vec<u64> = (0..12).map(|i| node.find_cluster(i).expect("there").0).collect();
         assert_eq!(places, [100, 101, 102, 103, 200, 201, 202, 203, 52, 53, 54, 55]);
-        node.replace(8, 4, 204);
+        node.move_clusters(8, 4, 204);
         assert_eq!(node.runs, [ClusterRun { from: 0, start: 100, len: 4 }, ClusterRun { from: 4, start: 200, len: 8 }]);
-        node.replace(0, 4, 196);
+        node.move_clusters(0, 4, 196);
         assert_eq!(node.runs, [ClusterRun { from: 0, start: 196, len: 12 }]);
     }
 }

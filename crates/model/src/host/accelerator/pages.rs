@@ -25,17 +25,17 @@ pub(super) struct SectorRange {
 }
 
 impl SectorRange {
-    pub(super) fn meets(self, other: SectorRange) -> bool {
+    pub(super) fn overlaps(self, other: SectorRange) -> bool {
         self.lba < other.end && other.lba < self.end
     }
 
     /// The pages that it overlaps.
-    fn pages(self) -> core::ops::Range<u64> {
+    fn page_numbers(self) -> core::ops::Range<u64> {
         self.lba / PAGE..self.end.div_ceil(PAGE)
     }
 
     /// A mask of the sectors in `page`; the lowest bit is the page's first sector.
-    fn mask(self, page: u64) -> u8 {
+    fn page_mask(self, page: u64) -> u8 {
         let first = page * PAGE;
         let (from, to) = (self.lba.max(first) - first, self.end.min(first + PAGE) - first);
         (0xff_u16 << from & !(0xff_u16 << to)) as u8
@@ -51,7 +51,7 @@ struct Frame {
     dirty: u8,
     /// Sectors being written, as of when the write began.
     writing: u8,
-    /// How often writing has failed since the page was last clean, as [`CachePages::fail`] counts.
+    /// How often writing has failed since the page was last clean, as [`CachePages::count_failure`] counts.
     failed: u8,
     /// When the oldest of its dirty sectors became dirty: in time, and in flushes.
     since: Instant,
@@ -90,24 +90,24 @@ impl CachePages {
     }
 
     /// How many pages are dirty or being written.
-    pub(super) fn unsettled(&self) -> u32 {
+    pub(super) fn unsettled_pages(&self) -> u32 {
         self.unsettled
     }
 
     /// True if the cache can hold `range` at once.
     pub(super) fn can_hold(&self, range: SectorRange) -> bool {
-        let pages = range.pages();
+        let pages = range.page_numbers();
         pages.end - pages.start <= u64::from(self.most)
     }
 
     /// Fibonacci hashing: neighbours go to distant buckets.
-    fn bucket(&self, page: u64) -> usize {
+    fn bucket_index(&self, page: u64) -> usize {
         let bits = self.buckets.len().trailing_zeros();
         (page.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - bits)) as usize
     }
 
-    fn find(&self, page: u64) -> Option<usize> {
-        let mut at = self.buckets[self.bucket(page)];
+    fn find_frame(&self, page: u64) -> Option<usize> {
+        let mut at = self.buckets[self.bucket_index(page)];
         while at != NONE {
             let frame = &self.frames[at as usize];
             if frame.page == page {
@@ -118,14 +118,14 @@ impl CachePages {
         None
     }
 
-    fn link(&mut self, at: usize) {
-        let bucket = self.bucket(self.frames[at].page);
+    fn link_frame(&mut self, at: usize) {
+        let bucket = self.bucket_index(self.frames[at].page);
         self.frames[at].next = self.buckets[bucket];
         self.buckets[bucket] = at as u32;
     }
 
-    fn unlink(&mut self, at: usize) {
-        let (bucket, next) = (self.bucket(self.frames[at].page), self.frames[at].next);
+    fn unlink_frame(&mut self, at: usize) {
+        let (bucket, next) = (self.bucket_index(self.frames[at].page), self.frames[at].next);
         let mut before = self.buckets[bucket];
         if before == at as u32 {
             self.buckets[bucket] = next;
@@ -138,20 +138,20 @@ impl CachePages {
     }
 
     /// Doubles the buckets once there are as many frames.
-    fn grow(&mut self) {
+    fn grow_buckets(&mut self) {
         if self.frames.len() < self.buckets.len() {
             return;
         }
         self.buckets = alloc::vec![NONE; self.buckets.len() * 2];
         for at in 0..self.frames.len() {
             if self.frames[at].page != UNUSED {
-                self.link(at);
+                self.link_frame(at);
             }
         }
     }
 
     /// A frame for a page that has none: an unused one, or that of the least recently used clean page.
-    fn claim(&mut self, page: u64) -> Option<usize> {
+    fn claim_frame(&mut self, page: u64) -> Option<usize> {
         let blank = Frame {
             page,
             next: NONE,
@@ -166,45 +166,45 @@ impl CachePages {
         let at = if let Some(at) = self.free.pop() {
             at as usize
         } else if (self.frames.len() as u32) < self.most {
-            self.grow();
+            self.grow_buckets();
             self.frames.push(blank);
-            self.used.add();
-            self.dirty.add();
+            self.used.push_newest();
+            self.dirty.push_newest();
             self.dirty.retire(self.frames.len() - 1);
             self.frames.len() - 1
         } else {
             let oldest = self.used.oldest()?;
-            self.unlink(oldest);
+            self.unlink_frame(oldest);
             oldest
         };
         self.frames[at] = blank;
-        self.link(at);
+        self.link_frame(at);
         self.used.touch(at);
         Some(at)
     }
 
     /// Marks `range` as used now if all of it is cached. True if it is.
-    pub(super) fn serves(&mut self, range: SectorRange) -> bool {
-        if self.known(range) < range.end {
+    pub(super) fn touch_if_cached(&mut self, range: SectorRange) -> bool {
+        if self.first_uncached(range) < range.end {
             return false;
         }
-        for page in range.pages() {
-            self.touch(page);
+        for page in range.page_numbers() {
+            self.touch_page(page);
         }
         true
     }
 
-    fn touch(&mut self, page: u64) {
-        if let Some(at) = self.find(page).filter(|&at| self.is_clean(at)) {
+    fn touch_page(&mut self, page: u64) {
+        if let Some(at) = self.find_frame(page).filter(|&at| self.is_clean(at)) {
             self.used.touch(at);
         }
     }
 
     /// The first sector of `range` that is not cached, or its end.
-    pub(super) fn known(&self, range: SectorRange) -> u64 {
-        for page in range.pages() {
-            let wanted = range.mask(page);
-            let absent = wanted & !self.find(page).map_or(0, |at| self.frames[at].valid);
+    pub(super) fn first_uncached(&self, range: SectorRange) -> u64 {
+        for page in range.page_numbers() {
+            let wanted = range.page_mask(page);
+            let absent = wanted & !self.find_frame(page).map_or(0, |at| self.frames[at].valid);
             if absent != 0 {
                 return page * PAGE + u64::from(absent.trailing_zeros());
             }
@@ -218,14 +218,14 @@ impl CachePages {
 
     /// True if there are frames for all of `range` without evicting pages of `range` itself.
     pub(super) fn has_room(&self, range: SectorRange) -> bool {
-        let pages = range.pages();
-        let dirty = |page: &u64| self.find(*page).is_some_and(|at| !self.is_clean(at));
+        let pages = range.page_numbers();
+        let dirty = |page: &u64| self.find_frame(*page).is_some_and(|at| !self.is_clean(at));
         let settled = (pages.end - pages.start) - pages.filter(dirty).count() as u64;
         u64::from(self.unsettled) + settled <= u64::from(self.most)
     }
 
     /// Stores a write for which there is room. Reports the dirty sectors that it supersedes, with their stamps.
-    pub(super) fn write(
+    pub(super) fn store_write(
         &mut self,
         range: SectorRange,
         stamp: u64,
@@ -233,14 +233,14 @@ impl CachePages {
         mut superseded: impl FnMut(u64, u64),
     ) {
         // The pages of `range` itself must not be evicted for it.
-        range.pages().for_each(|page| self.touch(page));
-        for page in range.pages() {
-            let at = self.find(page).or_else(|| self.claim(page)).expect("room, as was asked for");
-            let mask = range.mask(page);
+        range.page_numbers().for_each(|page| self.touch_page(page));
+        for page in range.page_numbers() {
+            let at = self.find_frame(page).or_else(|| self.claim_frame(page)).expect("room, as was asked for");
+            let mask = range.page_mask(page);
             self.unsettled += u32::from(self.is_clean(at));
             self.used.retire(at);
             let frame = &mut self.frames[at];
-            for sector in bits(mask) {
+            for sector in bit_positions(mask) {
                 if frame.dirty >> sector & 1 == 1 {
                     superseded(page * PAGE + sector, frame.stamps[sector as usize]);
                 }
@@ -256,21 +256,21 @@ impl CachePages {
     }
 
     /// Keeps `range`, which was read from the device or written past the cache, as far as there are frames.
-    pub(super) fn fill(&mut self, range: SectorRange) {
-        for page in range.pages() {
-            let Some(at) = self.find(page).or_else(|| self.claim(page)) else { return };
-            self.frames[at].valid |= range.mask(page);
-            self.touch(page);
+    pub(super) fn insert_clean(&mut self, range: SectorRange) {
+        for page in range.page_numbers() {
+            let Some(at) = self.find_frame(page).or_else(|| self.claim_frame(page)) else { return };
+            self.frames[at].valid |= range.page_mask(page);
+            self.touch_page(page);
         }
     }
 
     /// Invalidates `range`, of which nothing is dirty.
-    pub(super) fn forget(&mut self, range: SectorRange) {
-        for page in range.pages() {
-            let Some(at) = self.find(page) else { continue };
-            self.frames[at].valid &= !range.mask(page);
+    pub(super) fn invalidate_range(&mut self, range: SectorRange) {
+        for page in range.page_numbers() {
+            let Some(at) = self.find_frame(page) else { continue };
+            self.frames[at].valid &= !range.page_mask(page);
             if self.frames[at].valid == 0 && self.is_clean(at) {
-                self.unlink(at);
+                self.unlink_frame(at);
                 self.used.retire(at);
                 self.frames[at].page = UNUSED;
                 self.free.push(at as u32);
@@ -280,49 +280,50 @@ impl CachePages {
 
     /// True if no sector of `range` is dirty or being written.
     pub(super) fn is_settled(&self, range: SectorRange) -> bool {
-        let unsettled = |at: usize, page| (self.frames[at].dirty | self.frames[at].writing) & range.mask(page) != 0;
-        !range.pages().any(|page| self.find(page).is_some_and(|at| unsettled(at, page)))
+        let unsettled =
+            |at: usize, page| (self.frames[at].dirty | self.frames[at].writing) & range.page_mask(page) != 0;
+        !range.page_numbers().any(|page| self.find_frame(page).is_some_and(|at| unsettled(at, page)))
     }
 
     /// When the longest dirty data became dirty: in time, and in flushes.
-    pub(super) fn oldest(&self) -> Option<(Instant, u64)> {
+    pub(super) fn oldest_dirty(&self) -> Option<(Instant, u64)> {
         self.dirty.oldest().map(|at| (self.frames[at].since, self.frames[at].epoch))
     }
 
     /// The sectors of `page` that can be written: the dirty ones, if none of the page is being written.
-    fn leaving(&self, page: u64) -> u8 {
-        let frame = self.find(page).map(|at| &self.frames[at]).filter(|frame| frame.writing == 0);
+    fn writable_sectors(&self, page: u64) -> u8 {
+        let frame = self.find_frame(page).map(|at| &self.frames[at]).filter(|frame| frame.writing == 0);
         frame.map_or(0, |frame| frame.dirty)
     }
 
     /// The next run to write, of at most `most` sectors: the longest dirty page with its neighbours.
-    pub(super) fn next_run(&self, most: u64) -> Option<SectorRange> {
+    pub(super) fn next_dirty_run(&self, most: u64) -> Option<SectorRange> {
         let at = self.dirty.oldest_first().find(|&at| self.frames[at].writing == 0)?;
-        Some(self.run_about(self.frames[at].page, most))
+        Some(self.dirty_run_around(self.frames[at].page, most))
     }
 
     /// The next run to write within `range`.
-    pub(super) fn next_run_in(&self, range: SectorRange, most: u64) -> Option<SectorRange> {
-        let page = range.pages().find(|&page| self.leaving(page) & range.mask(page) != 0)?;
-        Some(self.run_about(page, most))
+    pub(super) fn next_dirty_run_in(&self, range: SectorRange, most: u64) -> Option<SectorRange> {
+        let page = range.page_numbers().find(|&page| self.writable_sectors(page) & range.page_mask(page) != 0)?;
+        Some(self.dirty_run_around(page, most))
     }
 
     /// The first run of dirty sectors in `page`, extended into the pages before and after it.
-    fn run_about(&self, page: u64, most: u64) -> SectorRange {
-        let dirty = self.leaving(page);
+    fn dirty_run_around(&self, page: u64, most: u64) -> SectorRange {
+        let dirty = self.writable_sectors(page);
         let first = u64::from(dirty.trailing_zeros());
         let length = u64::from((!(dirty >> first)).trailing_zeros());
         let mut run = SectorRange { lba: page * PAGE + first, end: page * PAGE + first + length };
         // Whole pages, so that runs are cut between physical sectors.
         while run.lba.is_multiple_of(PAGE) && run.lba > 0 && run.end + PAGE - run.lba <= most {
-            let before = u64::from(self.leaving(run.lba / PAGE - 1).leading_ones());
+            let before = u64::from(self.writable_sectors(run.lba / PAGE - 1).leading_ones());
             run.lba -= before;
             if before < PAGE {
                 break;
             }
         }
         while run.end.is_multiple_of(PAGE) && run.end + PAGE - run.lba <= most {
-            let behind = u64::from(self.leaving(run.end / PAGE).trailing_ones());
+            let behind = u64::from(self.writable_sectors(run.end / PAGE).trailing_ones());
             run.end += behind;
             if behind < PAGE {
                 break;
@@ -332,19 +333,20 @@ impl CachePages {
     }
 
     /// Reports each sector of `run` with its stamp.
-    pub(super) fn stamps(&self, run: SectorRange, mut told: impl FnMut(u64, u64)) {
-        for page in run.pages() {
-            let Some(frame) = self.find(page).map(|at| &self.frames[at]) else { continue };
-            bits(run.mask(page)).for_each(|sector| told(page * PAGE + sector, frame.stamps[sector as usize]));
+    pub(super) fn visit_stamps(&self, run: SectorRange, mut told: impl FnMut(u64, u64)) {
+        for page in run.page_numbers() {
+            let Some(frame) = self.find_frame(page).map(|at| &self.frames[at]) else { continue };
+            bit_positions(run.page_mask(page))
+                .for_each(|sector| told(page * PAGE + sector, frame.stamps[sector as usize]));
         }
     }
 
     /// Marks `run` as being written. Returns the flush count at which its oldest sector became dirty.
-    pub(super) fn leave(&mut self, run: SectorRange) -> u64 {
+    pub(super) fn begin_write(&mut self, run: SectorRange) -> u64 {
         let mut epoch = u64::MAX;
-        for page in run.pages() {
-            let at = self.find(page).expect("a run of pages that are here");
-            let (mask, frame) = (run.mask(page), &mut self.frames[at]);
+        for page in run.page_numbers() {
+            let at = self.find_frame(page).expect("a run of pages that are here");
+            let (mask, frame) = (run.page_mask(page), &mut self.frames[at]);
             epoch = epoch.min(frame.epoch);
             (frame.dirty, frame.writing) = (frame.dirty & !mask, mask);
             if frame.dirty == 0 {
@@ -355,9 +357,9 @@ impl CachePages {
     }
 
     /// Marks `run` as written.
-    pub(super) fn written(&mut self, run: SectorRange) {
-        for page in run.pages() {
-            let at = self.find(page).expect("a page on its way stays");
+    pub(super) fn mark_written(&mut self, run: SectorRange) {
+        for page in run.page_numbers() {
+            let at = self.find_frame(page).expect("a page on its way stays");
             (self.frames[at].writing, self.frames[at].failed) = (0, 0);
             if self.is_clean(at) {
                 self.unsettled -= 1;
@@ -367,18 +369,18 @@ impl CachePages {
     }
 
     /// Reports the sectors of `run`, which is being written, that were overwritten meanwhile.
-    pub(super) fn superseded(&self, run: SectorRange, mut told: impl FnMut(u64)) {
-        for page in run.pages() {
-            let Some(frame) = self.find(page).map(|at| &self.frames[at]) else { continue };
-            bits(frame.writing & frame.dirty).for_each(|sector| told(page * PAGE + sector));
+    pub(super) fn visit_overwritten(&self, run: SectorRange, mut told: impl FnMut(u64)) {
+        for page in run.page_numbers() {
+            let Some(frame) = self.find_frame(page).map(|at| &self.frames[at]) else { continue };
+            bit_positions(frame.writing & frame.dirty).for_each(|sector| told(page * PAGE + sector));
         }
     }
 
     /// Makes `run`, which became dirty in `epoch` and came back unwritten, dirty again. Its pages are sorted in by epoch,
     /// because a flush looks at the oldest only.
-    pub(super) fn returned(&mut self, run: SectorRange, epoch: u64) {
-        for page in run.pages() {
-            let at = self.find(page).expect("a page on its way stays");
+    pub(super) fn mark_dirty_again(&mut self, run: SectorRange, epoch: u64) {
+        for page in run.page_numbers() {
+            let at = self.find_frame(page).expect("a page on its way stays");
             let frame = &mut self.frames[at];
             frame.epoch = if frame.dirty == 0 { epoch } else { frame.epoch.min(epoch) };
             frame.dirty |= frame.writing;
@@ -386,17 +388,17 @@ impl CachePages {
             let epoch = frame.epoch;
             self.dirty.retire(at);
             match self.dirty.oldest_first().take_while(|&other| self.frames[other].epoch < epoch).last() {
-                Some(older) => self.dirty.follow(at, older),
+                Some(older) => self.dirty.move_after(at, older),
                 None => self.dirty.demote(at),
             }
         }
     }
 
     /// Counts a failed write of `run` with this weight. Returns the highest count in the run.
-    pub(super) fn fail(&mut self, run: SectorRange, weight: u8) -> u8 {
+    pub(super) fn count_failure(&mut self, run: SectorRange, weight: u8) -> u8 {
         let mut most = 0;
-        for page in run.pages() {
-            let at = self.find(page).expect("a page on its way stays");
+        for page in run.page_numbers() {
+            let at = self.find_frame(page).expect("a page on its way stays");
             let failed = &mut self.frames[at].failed;
             *failed = failed.saturating_add(weight);
             most = most.max(*failed);
@@ -405,11 +407,11 @@ impl CachePages {
     }
 
     /// Reports the sectors of `run`, which is being written, that were not overwritten meanwhile, with their stamps.
-    pub(super) fn leaving_last(&self, run: SectorRange, mut told: impl FnMut(u64, u64)) {
-        for page in run.pages() {
-            let Some(frame) = self.find(page).map(|at| &self.frames[at]) else { continue };
+    pub(super) fn visit_not_overwritten(&self, run: SectorRange, mut told: impl FnMut(u64, u64)) {
+        for page in run.page_numbers() {
+            let Some(frame) = self.find_frame(page).map(|at| &self.frames[at]) else { continue };
             let last = frame.writing & !frame.dirty;
-            bits(last).for_each(|sector| told(page * PAGE + sector, frame.stamps[sector as usize]));
+            bit_positions(last).for_each(|sector| told(page * PAGE + sector, frame.stamps[sector as usize]));
         }
     }
 
@@ -419,14 +421,14 @@ impl CachePages {
     }
 
     /// All dirty sectors that are not being written, with their stamps.
-    pub(super) fn dirty(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+    pub(super) fn dirty_sectors(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.dirty.oldest_first().map(|at| &self.frames[at]).flat_map(|frame| {
-            bits(frame.dirty).map(move |sector| (frame.page * PAGE + sector, frame.stamps[sector as usize]))
+            bit_positions(frame.dirty).map(move |sector| (frame.page * PAGE + sector, frame.stamps[sector as usize]))
         })
     }
 }
 
 /// The positions of the set bits, lowest first.
-fn bits(mask: u8) -> impl Iterator<Item = u64> {
+fn bit_positions(mask: u8) -> impl Iterator<Item = u64> {
     (0..PAGE).filter(move |sector| mask >> sector & 1 == 1)
 }

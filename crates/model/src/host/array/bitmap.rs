@@ -57,19 +57,19 @@ impl BitmapSpec {
     /// The fewest sectors that a bit may stand for, so that all bits fit into the bitmap's room (mdadm, `super1.c`,
     /// `add_internal_bitmap1`, which refuses less).
     pub fn least_chunk(level: RaidLevel, members: u32, sectors: u64) -> u64 {
-        let covered = covered(level, members, sectors);
+        let covered = covered_sectors(level, members, sectors);
         (3..).map(|power| 1 << power).find(|&chunk| covered.div_ceil(chunk) <= MOST_BITS).expect("one is long enough")
     }
 }
 
 /// Sectors that the bits stand for.
-fn covered(level: RaidLevel, members: u32, sectors: u64) -> u64 {
+fn covered_sectors(level: RaidLevel, members: u32, sectors: u64) -> u64 {
     if level == RaidLevel::Raid10 { sectors * u64::from(members) / 2 } else { sectors }
 }
 
 /// The sectors that a bitmap reserves at the start of members of `sectors` sectors, and those that a bit stands for.
-pub(super) fn reserve(spec: &BitmapSpec, level: RaidLevel, members: u32, sectors: u64) -> (u64, u64) {
-    let covered = covered(level, members, sectors);
+pub(super) fn reserve_space(spec: &BitmapSpec, level: RaidLevel, members: u32, sectors: u64) -> (u64, u64) {
+    let covered = covered_sectors(level, members, sectors);
     let chunk = spec.chunk.unwrap_or_else(|| {
         let mut chunk = LEAST_CHUNK;
         while covered.div_ceil(chunk) > MOST_BITS {
@@ -156,7 +156,7 @@ impl WriteIntentBitmap {
 
     /// The regions of a write to blocks `blocks` of the volume, which locks `span` of the members. As md counts them: by
     /// the volume's blocks on RAID 10, else by the members' sectors.
-    fn regions(&self, blocks: (u64, u64), span: (u64, u64)) -> core::ops::RangeInclusive<u64> {
+    fn regions_of_write(&self, blocks: (u64, u64), span: (u64, u64)) -> core::ops::RangeInclusive<u64> {
         let (from, end) = match self.volume.level {
             RaidLevel::Raid10 => blocks,
             _ => (span.0 - self.volume.first, span.1 - self.volume.first),
@@ -165,9 +165,9 @@ impl WriteIntentBitmap {
     }
 
     /// Counts a write that begins, and returns the number of the bitmap's write that it must wait for.
-    pub fn begin(&mut self, blocks: (u64, u64), span: (u64, u64)) -> u64 {
+    pub fn begin_write(&mut self, blocks: (u64, u64), span: (u64, u64)) -> u64 {
         let mut after = 0;
-        for region in self.regions(blocks, span) {
+        for region in self.regions_of_write(blocks, span) {
             let counter = &mut self.counters[region as usize];
             let (bit, page) = (HEAD + region, ((HEAD + region) / PAGE_BITS) as usize);
             let count = *counter & !NEEDED;
@@ -187,8 +187,8 @@ impl WriteIntentBitmap {
     }
 
     /// Counts a write that is over.
-    pub fn end(&mut self, blocks: (u64, u64), span: (u64, u64)) {
-        for region in self.regions(blocks, span) {
+    pub fn end_write(&mut self, blocks: (u64, u64), span: (u64, u64)) {
+        for region in self.regions_of_write(blocks, span) {
             self.counters[region as usize] -= 1;
         }
         self.unclean = true;
@@ -202,8 +202,8 @@ impl WriteIntentBitmap {
     }
 
     /// True if the members have the bits of a write.
-    pub fn covers(&self, blocks: (u64, u64), span: (u64, u64)) -> bool {
-        self.regions(blocks, span).all(|region| self.is_stored(region))
+    pub fn covers_write(&self, blocks: (u64, u64), span: (u64, u64)) -> bool {
+        self.regions_of_write(blocks, span).all(|region| self.is_stored(region))
     }
 
     /// True if the write with this number is over.
@@ -212,18 +212,18 @@ impl WriteIntentBitmap {
     }
 
     /// The number of the write for newly set bits that is under way.
-    pub fn urgent(&self) -> Option<u64> {
+    pub fn urgent_write(&self) -> Option<u64> {
         (self.begun > self.over).then_some(self.begun)
     }
 
     /// When to look through the bits; `FAR` if all are clean.
-    pub fn due(&self) -> Instant {
+    pub fn next_scan(&self) -> Instant {
         if self.unclean { self.looked + self.delay } else { Instant::FAR }
     }
 
     /// Looks through the bits: clears those of regions unused for a whole period, if `clears`, and notes the others.
     /// Pages that were pending become due.
-    pub fn look(&mut self, now: Instant, clears: bool) {
+    pub fn scan_bits(&mut self, now: Instant, clears: bool) {
         (self.looked, self.unclean) = (now, false);
         for page in &mut self.pages {
             page.due |= core::mem::take(&mut page.pending);
@@ -248,7 +248,7 @@ impl WriteIntentBitmap {
     }
 
     /// Begins a write of the pages that need one, if none is under way. True if there are any.
-    pub fn start(&mut self) -> bool {
+    pub fn start_page_write(&mut self) -> bool {
         if self.flying || !self.pages.iter().any(|page| page.dirty || page.due) {
             return false;
         }
@@ -267,7 +267,7 @@ impl WriteIntentBitmap {
     }
 
     /// The sectors of a member of the pages that are being written.
-    pub fn flying(&self) -> impl Iterator<Item = (u64, u64)> {
+    pub fn page_ranges_in_flight(&self) -> impl Iterator<Item = (u64, u64)> {
         let last = self.pages.len() - 1;
         let flies = self.pages.iter().enumerate().filter(|(_, page)| page.flying);
         flies.map(move |(index, _)| {
@@ -277,7 +277,7 @@ impl WriteIntentBitmap {
     }
 
     /// Ends the write of pages under way; `done` if the members have it.
-    pub fn finish(&mut self, done: bool) {
+    pub fn finish_page_write(&mut self, done: bool) {
         let words = (PAGE_BITS / 64) as usize;
         for (index, page) in self.pages.iter_mut().enumerate().filter(|(_, page)| page.flying) {
             page.flying = false;
@@ -291,7 +291,7 @@ impl WriteIntentBitmap {
 
     /// Restores the state after a loss of power: regions whose bit the members have. After a cut they stay dirty: only a
     /// resync could clear them, which is not modelled.
-    pub fn reload(&mut self, now: Instant, cut: bool) {
+    pub fn restore_stored(&mut self, now: Instant, cut: bool) {
         self.bits.copy_from_slice(&self.stored);
         for (region, counter) in self.counters.iter_mut().enumerate() {
             let bit = HEAD + region as u64;
@@ -307,15 +307,15 @@ impl WriteIntentBitmap {
     }
 
     /// How many regions a cut left dirty.
-    pub fn needed(&self) -> usize {
+    pub fn resync_region_count(&self) -> usize {
         self.counters.iter().filter(|&&counter| counter & NEEDED != 0).count()
     }
 
     /// True if a cut left the region of `block` of the volume dirty.
-    pub fn is_needed(&self, block: u64) -> bool {
-        let place = self.volume.place(block);
+    pub fn needs_resync(&self, block: u64) -> bool {
+        let place = self.volume.row_position(block);
         let sector = self.volume.row_start(place.row) + place.within;
-        let regions = self.regions((block, block + 1), (sector, sector + 1));
+        let regions = self.regions_of_write((block, block + 1), (sector, sector + 1));
         self.counters[*regions.start() as usize] & NEEDED != 0
     }
 }
@@ -346,12 +346,12 @@ mod tests {
     #[test]
     fn the_place_of_the_bitmap_is_mdadms() {
         let spec = BitmapSpec { chunk: None, delay: Span::ZERO };
-        let of = |sectors| reserve(&spec, RaidLevel::Raid5, 4, sectors);
+        let of = |sectors| reserve_space(&spec, RaidLevel::Raid5, 4, sectors);
         assert_eq!(of(3_907_029_168), (129 << 11, 1 << 17));
         assert_eq!(of(42_970_644_480), (129 << 11, 1 << 17));
         assert_eq!(of(1 << 38), (129 << 11, 1 << 19));
         // A RAID 10 of four members of 64 TiB has as many blocks as one of these.
-        assert_eq!(reserve(&spec, RaidLevel::Raid10, 4, 1 << 37), (129 << 11, 1 << 19));
+        assert_eq!(reserve_space(&spec, RaidLevel::Raid10, 4, 1 << 37), (129 << 11, 1 << 19));
         // A member of 4 MiB: no more than eight sectors of headroom.
         assert_eq!(of(8192), (32, 1 << 17));
     }
@@ -360,27 +360,27 @@ mod tests {
     #[test]
     fn only_the_part_of_the_last_page_in_use_is_written() {
         let mut bitmap = small();
-        bitmap.begin(at(0, 8).0, at(0, 8).1);
-        assert!(bitmap.start());
-        assert_eq!(bitmap.flying().collect::<Vec<_>>(), [(16, 17)]);
+        bitmap.begin_write(at(0, 8).0, at(0, 8).1);
+        assert!(bitmap.start_page_write());
+        assert_eq!(bitmap.page_ranges_in_flight().collect::<Vec<_>>(), [(16, 17)]);
     }
 
     #[test]
     fn a_write_waits_for_the_write_of_the_bitmap_that_has_its_bit() {
         let mut bitmap = small();
-        let begin = |bitmap: &mut WriteIntentBitmap, lba| bitmap.begin(at(lba, 8).0, at(lba, 8).1);
+        let begin = |bitmap: &mut WriteIntentBitmap, lba| bitmap.begin_write(at(lba, 8).0, at(lba, 8).1);
         assert_eq!(begin(&mut bitmap, 0), 1);
-        assert!(bitmap.start() && !bitmap.start(), "one at a time");
+        assert!(bitmap.start_page_write() && !bitmap.start_page_write(), "one at a time");
         assert_eq!(begin(&mut bitmap, 8), 1, "the same region: its bit is on its way");
         assert_eq!(begin(&mut bitmap, 1024), 2, "another one, too late for the page under way");
-        assert!(!bitmap.covers(at(0, 8).0, at(0, 8).1));
-        bitmap.finish(true);
-        assert!(bitmap.is_over(1) && !bitmap.is_over(2) && bitmap.covers(at(0, 8).0, at(0, 8).1));
+        assert!(!bitmap.covers_write(at(0, 8).0, at(0, 8).1));
+        bitmap.finish_page_write(true);
+        assert!(bitmap.is_over(1) && !bitmap.is_over(2) && bitmap.covers_write(at(0, 8).0, at(0, 8).1));
         assert_eq!(begin(&mut bitmap, 2048), 2, "with the other, in one page");
-        assert!(bitmap.start());
-        bitmap.finish(true);
+        assert!(bitmap.start_page_write());
+        bitmap.finish_page_write(true);
         assert_eq!(begin(&mut bitmap, 16), 0, "its bit is stored");
-        assert_eq!((bitmap.start(), bitmap.written), (false, 2));
+        assert_eq!((bitmap.start_page_write(), bitmap.written), (false, 2));
     }
 
     /// Passes of 5 s: the first after the write finds the region used, the second clears its bit, the third writes the page.
@@ -388,20 +388,20 @@ mod tests {
     fn a_bit_is_cleared_in_the_second_pass_and_written_in_the_third() {
         let mut bitmap = small();
         let (blocks, span) = at(0, 8);
-        bitmap.begin(blocks, span);
-        bitmap.start();
-        bitmap.finish(true);
-        assert_eq!(bitmap.due(), Instant::FAR, "nothing to clear while the write is under way");
-        bitmap.end(blocks, span);
+        bitmap.begin_write(blocks, span);
+        bitmap.start_page_write();
+        bitmap.finish_page_write(true);
+        assert_eq!(bitmap.next_scan(), Instant::FAR, "nothing to clear while the write is under way");
+        bitmap.end_write(blocks, span);
         for (pass, starts) in [(1, false), (2, false), (3, true)] {
-            assert_eq!(bitmap.due(), seconds(5 * pass), "{pass}");
-            bitmap.look(seconds(5 * pass), true);
-            assert_eq!(bitmap.start(), starts, "{pass}");
+            assert_eq!(bitmap.next_scan(), seconds(5 * pass), "{pass}");
+            bitmap.scan_bits(seconds(5 * pass), true);
+            assert_eq!(bitmap.start_page_write(), starts, "{pass}");
         }
-        assert!(!bitmap.covers(blocks, span), "the page under way has the bit cleared");
-        assert_eq!(bitmap.urgent(), None, "nobody waits for it");
-        bitmap.finish(true);
-        assert_eq!((bitmap.due(), bitmap.written), (Instant::FAR, 2));
+        assert!(!bitmap.covers_write(blocks, span), "the page under way has the bit cleared");
+        assert_eq!(bitmap.urgent_write(), None, "nobody waits for it");
+        bitmap.finish_page_write(true);
+        assert_eq!((bitmap.next_scan(), bitmap.written), (Instant::FAR, 2));
     }
 
     #[test]
@@ -409,11 +409,11 @@ mod tests {
         let mut bitmap = small();
         let (blocks, span) = at(0, 8);
         for pass in 1..6 {
-            assert_eq!(bitmap.begin(blocks, span), u64::from(pass == 1));
-            assert_eq!(bitmap.start(), pass == 1);
-            bitmap.finish(true);
-            bitmap.end(blocks, span);
-            bitmap.look(seconds(5 * pass), true);
+            assert_eq!(bitmap.begin_write(blocks, span), u64::from(pass == 1));
+            assert_eq!(bitmap.start_page_write(), pass == 1);
+            bitmap.finish_page_write(true);
+            bitmap.end_write(blocks, span);
+            bitmap.scan_bits(seconds(5 * pass), true);
         }
         assert_eq!(bitmap.written, 1);
     }
@@ -422,19 +422,19 @@ mod tests {
     fn after_a_cut_what_the_members_have_counts() {
         let mut bitmap = small();
         let stored = at(0, 8);
-        bitmap.begin(stored.0, stored.1);
-        bitmap.start();
-        bitmap.finish(true);
-        bitmap.end(stored.0, stored.1);
+        bitmap.begin_write(stored.0, stored.1);
+        bitmap.start_page_write();
+        bitmap.finish_page_write(true);
+        bitmap.end_write(stored.0, stored.1);
         // The page with this one's bit does not arrive.
-        bitmap.begin(at(5000, 8).0, at(5000, 8).1);
-        bitmap.start();
-        bitmap.finish(false);
-        bitmap.reload(seconds(1), true);
-        assert_eq!((bitmap.needed(), bitmap.is_needed(7), bitmap.is_needed(5000)), (1, true, false));
+        bitmap.begin_write(at(5000, 8).0, at(5000, 8).1);
+        bitmap.start_page_write();
+        bitmap.finish_page_write(false);
+        bitmap.restore_stored(seconds(1), true);
+        assert_eq!((bitmap.resync_region_count(), bitmap.needs_resync(7), bitmap.needs_resync(5000)), (1, true, false));
         for pass in 1..6 {
-            bitmap.look(seconds(5 * pass), true);
+            bitmap.scan_bits(seconds(5 * pass), true);
         }
-        assert!(bitmap.is_needed(1023) && !bitmap.is_needed(1024), "no pass clears what needs a resync");
+        assert!(bitmap.needs_resync(1023) && !bitmap.needs_resync(1024), "no pass clears what needs a resync");
     }
 }

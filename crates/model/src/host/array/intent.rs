@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 
 use super::bitmap::WriteIntentBitmap;
 use super::portions::{NOBODY, Portion, PortionKind};
-use super::{Array, Crank};
+use super::{Array, ArrayContext};
 use crate::block::{Limits, Op, Queuing, Status};
 use crate::record::Part;
 use crate::time::Instant;
@@ -44,20 +44,20 @@ pub(super) struct IntentQueue {
 }
 
 impl IntentQueue {
-    pub fn of(members: u32) -> IntentQueue {
+    pub fn new(members: u32) -> IntentQueue {
         let steps = alloc::vec![(IntentStep::After, 0); members as usize];
         IntentQueue { steps, ..IntentQueue::default() }
     }
 
     /// Forgets a portion that has ended.
-    pub fn forget(&mut self, portion: u32) {
+    pub fn forget_portion(&mut self, portion: u32) {
         self.waiting.retain(|&other| other != portion);
     }
 }
 
 impl Array {
     /// Notes a write in the bitmap before it begins. True if it must wait.
-    pub(super) fn waits_for_bitmap(&mut self, index: u32) -> bool {
+    pub(super) fn hold_for_bitmap(&mut self, index: u32) -> bool {
         let Some(bitmap) = &mut self.bitmap else { return false };
         let portion = &mut self.portions[index];
         let writes = portion.op == Op::Write && matches!(portion.kind, PortionKind::Plain | PortionKind::Update);
@@ -66,10 +66,10 @@ impl Array {
         }
         if !portion.noted {
             portion.noted = true;
-            portion.after = bitmap.begin((portion.lba, portion.end), portion.span);
+            portion.after = bitmap.begin_write((portion.lba, portion.end), portion.span);
         }
         if portion.kind == PortionKind::Update {
-            portion.after = portion.after.max(bitmap.urgent().unwrap_or(0));
+            portion.after = portion.after.max(bitmap.urgent_write().unwrap_or(0));
         }
         let waits = !bitmap.is_over(portion.after);
         if waits {
@@ -79,8 +79,8 @@ impl Array {
     }
 
     /// Pauses a write with parity until the bitmap is stored, if newly set bits are on their way. True if it did.
-    pub(super) fn pauses_for_bitmap(&mut self, index: u32) -> bool {
-        let urgent = self.bitmap.as_ref().is_some_and(|bitmap| bitmap.urgent().is_some());
+    pub(super) fn pause_for_bitmap(&mut self, index: u32) -> bool {
+        let urgent = self.bitmap.as_ref().is_some_and(|bitmap| bitmap.urgent_write().is_some());
         let pauses = urgent && self.portions[index].kind == PortionKind::Update;
         if pauses {
             self.intents.paused.push(index);
@@ -89,39 +89,39 @@ impl Array {
     }
 
     /// Continues writes that waited for the bitmap, looks through its bits, begins its next write. Returns when to call again.
-    pub(super) fn bitmap_on(&mut self, crank: &mut Crank, now: Instant) -> Instant {
+    pub(super) fn advance_bitmap(&mut self, crank: &mut ArrayContext, now: Instant) -> Instant {
         if self.bitmap.is_none() {
             return Instant::FAR;
         }
         if core::mem::take(&mut self.intents.released) || !self.powered {
-            self.release(crank, now);
+            self.release_held_writes(crank, now);
         }
         let (whole, powered) = (self.failed == 0, self.powered);
         let Some(bitmap) = self.bitmap.as_mut().filter(|_| powered) else { return Instant::FAR };
-        if bitmap.due() <= now {
+        if bitmap.next_scan() <= now {
             // While a member is missing, md clears nothing: a member that returns needs what was written meanwhile.
-            bitmap.look(now, whole);
+            bitmap.scan_bits(now, whole);
         }
-        if bitmap.start() {
+        if bitmap.start_page_write() {
             self.store_pages(crank, now);
         }
-        self.bitmap.as_ref().map_or(Instant::FAR, |bitmap| bitmap.due())
+        self.bitmap.as_ref().map_or(Instant::FAR, |bitmap| bitmap.next_scan())
     }
 
-    fn release(&mut self, crank: &mut Crank, now: Instant) {
+    fn release_held_writes(&mut self, crank: &mut ArrayContext, now: Instant) {
         let paused = core::mem::replace(&mut self.intents.paused, core::mem::take(&mut self.intents.spare));
-        paused.iter().for_each(|&index| self.advance(crank, now, index));
+        paused.iter().for_each(|&index| self.advance_portion(crank, now, index));
         self.intents.spare = paused;
         self.intents.spare.clear();
         let waiting = core::mem::replace(&mut self.intents.waiting, core::mem::take(&mut self.intents.spare));
         for &index in &waiting {
             if self.powered {
-                self.run(crank, now, index);
+                self.run_portion(crank, now, index);
             } else {
                 // The write's bit is not stored, and will not be.
                 self.portions[index].status = Status::PowerLost;
-                self.portions[index].ledger.until(Part::Driver, now);
-                self.finish(crank, now, index);
+                self.portions[index].ledger.book_until(Part::Driver, now);
+                self.finish_portion(crank, now, index);
             }
         }
         self.intents.spare = waiting;
@@ -129,11 +129,11 @@ impl Array {
     }
 
     /// Sends the pages of the bitmap that are to be written.
-    fn store_pages(&mut self, crank: &mut Crank, now: Instant) {
-        let portion = Portion { kind: PortionKind::Intent, op: Op::Write, ..Portion::open(NOBODY, now) };
+    fn store_pages(&mut self, crank: &mut ArrayContext, now: Instant) {
+        let portion = Portion { kind: PortionKind::Intent, op: Op::Write, ..Portion::blank_flush(NOBODY, now) };
         let index = self.portions.put(Portion { begun: true, left: 1, ..portion });
         self.intents.current = Some(index);
-        self.intents.forced = forced((0..self.spec.members).map(|member| crank.limits(member as u8)));
+        self.intents.forced = forced_members((0..self.spec.members).map(|member| crank.limits(member as u8)));
         let new = self.rebuild.map_or(0, |rebuild| 1 << rebuild.member);
         let wanted = !self.failed | new;
         for member in (0..self.spec.members).filter(|member| wanted >> member & 1 == 1) {
@@ -145,22 +145,22 @@ impl Array {
                 false => self.send_pages(now, index, member),
             }
         }
-        self.all_made(crank, now, index);
+        self.finish_dispatch(crank, now, index);
     }
 
     fn send_pages(&mut self, now: Instant, index: u32, member: u32) {
         let before = self.portions[index].left;
-        let pages = self.bitmap.as_ref().map_or(0, |bitmap| bitmap.flying().count());
+        let pages = self.bitmap.as_ref().map_or(0, |bitmap| bitmap.page_ranges_in_flight().count());
         for page in 0..pages {
-            let range = self.bitmap.as_ref().and_then(|bitmap| bitmap.flying().nth(page));
+            let range = self.bitmap.as_ref().and_then(|bitmap| bitmap.page_ranges_in_flight().nth(page));
             let (from, to) = range.expect("as many as counted");
-            self.command(now, index, member, Op::Write, from, to);
+            self.queue_range(now, index, member, Op::Write, from, to);
         }
         self.intents.steps[member as usize] = (IntentStep::Pages, self.portions[index].left - before);
     }
 
     /// Takes the member's next step after a command of the bitmap, not yet counted off, unless something went wrong.
-    pub(super) fn next_step(&mut self, crank: &Crank, now: Instant, index: u32, member: u32) {
+    pub(super) fn take_next_step(&mut self, crank: &ArrayContext, now: Instant, index: u32, member: u32) {
         if self.intents.current != Some(index) {
             return;
         }
@@ -181,13 +181,13 @@ impl Array {
     }
 
     /// Ends the write of pages: the bitmap is stored, or the power failed.
-    pub(super) fn pages_over(&mut self, index: u32, status: Status) {
+    pub(super) fn end_page_write(&mut self, index: u32, status: Status) {
         if self.intents.current != Some(index) {
             return;
         }
         self.intents.current = None;
         if let Some(bitmap) = &mut self.bitmap {
-            bitmap.finish(status == Status::Done);
+            bitmap.finish_page_write(status == Status::Done);
         }
         self.intents.released = true;
     }
@@ -195,7 +195,7 @@ impl Array {
     /// Reloads the bitmap from the members when the power is back.
     pub(super) fn reload_bitmap(&mut self, now: Instant) {
         let Some(bitmap) = &mut self.bitmap else { return };
-        bitmap.reload(now, core::mem::take(&mut self.was_cut));
+        bitmap.restore_stored(now, core::mem::take(&mut self.was_cut));
         self.intents.current = None;
         self.intents.released = true;
         for index in 0..self.portions.len() {
@@ -205,28 +205,28 @@ impl Array {
 
     /// Pages of the bitmap that were written, each to all members, and how many regions a cut left dirty.
     pub fn bitmap_counts(&self) -> (u64, usize) {
-        self.bitmap.as_ref().map_or((0, 0), |bitmap| (bitmap.written, bitmap.needed()))
+        self.bitmap.as_ref().map_or((0, 0), |bitmap| (bitmap.written, bitmap.resync_region_count()))
     }
 
     /// True if the bitmap has the region of `block` as dirty since a cut.
     pub fn needs_resync(&self, block: u64) -> bool {
-        self.bitmap.as_ref().is_none_or(|bitmap| bitmap.is_needed(block))
+        self.bitmap.as_ref().is_none_or(|bitmap| bitmap.needs_resync(block))
     }
 }
 
 /// The members whose pages go down with FUA, one bit each.
-fn forced(limits: impl Iterator<Item = Limits>) -> u32 {
-    let forced = |limits: &Limits| limits.volatile_cache && forces(limits);
+fn forced_members(limits: impl Iterator<Item = Limits>) -> u32 {
+    let forced = |limits: &Limits| limits.volatile_cache && uses_fua(limits);
     limits.enumerate().filter(|(_, limits)| forced(limits)).fold(0, |all, (member, _)| all | 1 << member)
 }
 
 /// True if the members have the bits of all regions that a write's command goes to.
 pub(super) fn is_covered(bitmap: Option<&WriteIntentBitmap>, portion: &Portion, op: Op) -> bool {
     let bitmap = bitmap.filter(|_| portion.noted && op == Op::Write);
-    bitmap.is_none_or(|bitmap| bitmap.covers((portion.lba, portion.end), portion.span))
+    bitmap.is_none_or(|bitmap| bitmap.covers_write((portion.lba, portion.end), portion.span))
 }
 
 /// True if a page goes down with FUA, not with a flush after it.
-fn forces(limits: &Limits) -> bool {
+fn uses_fua(limits: &Limits) -> bool {
     limits.fua && limits.queuing == Queuing::Scsi
 }

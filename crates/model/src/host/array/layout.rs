@@ -106,7 +106,7 @@ impl ArrayVolume {
     }
 
     /// Data sectors in a row.
-    pub const fn row(&self) -> u64 {
+    pub const fn row_sectors(&self) -> u64 {
         self.chunk * self.columns() as u64
     }
 
@@ -121,37 +121,37 @@ impl ArrayVolume {
     }
 
     /// The place of block `lba` of the volume.
-    pub const fn place(&self, lba: u64) -> RowPosition {
+    pub const fn row_position(&self, lba: u64) -> RowPosition {
         if matches!(self.level, RaidLevel::Linear) {
             let (column, behind) = (lba / self.sectors, lba % self.sectors);
             return RowPosition { row: behind / self.chunk, column: column as u32, within: behind % self.chunk };
         }
-        let (row, rest) = (lba / self.row(), lba % self.row());
+        let (row, rest) = (lba / self.row_sectors(), lba % self.row_sectors());
         RowPosition { row, column: (rest / self.chunk) as u32, within: rest % self.chunk }
     }
 
     /// The member that holds the row's P, if the level has one.
-    const fn parity_of(&self, row: u64) -> u32 {
+    const fn p_member(&self, row: u64) -> u32 {
         self.members - 1 - (row % self.members as u64) as u32
     }
 
     /// The member that holds `copy` of a column of a row.
-    pub const fn member(&self, row: u64, column: u32, copy: u32) -> u32 {
+    pub const fn data_member(&self, row: u64, column: u32, copy: u32) -> u32 {
         match self.level {
             RaidLevel::Linear | RaidLevel::Raid0 => column,
             RaidLevel::Raid1 => copy,
             RaidLevel::Raid10 => 2 * column + copy,
-            RaidLevel::Raid5 | RaidLevel::Raid6 => self.around(self.parity_of(row) + self.parities() + column),
+            RaidLevel::Raid5 | RaidLevel::Raid6 => self.wrap_member(self.p_member(row) + self.parities() + column),
         }
     }
 
     /// The member that holds the row's P (0) or Q (1).
-    pub const fn parity(&self, row: u64, which: u32) -> u32 {
-        self.around(self.parity_of(row) + which)
+    pub const fn parity_member(&self, row: u64, which: u32) -> u32 {
+        self.wrap_member(self.p_member(row) + which)
     }
 
     /// Members wrap round: the first follows the last.
-    const fn around(&self, member: u32) -> u32 {
+    const fn wrap_member(&self, member: u32) -> u32 {
         if member < self.members { member } else { member - self.members }
     }
 
@@ -162,7 +162,7 @@ impl ArrayVolume {
             RaidLevel::Raid1 => Chunk::Data { column: 0, copy: member },
             RaidLevel::Raid10 => Chunk::Data { column: member / 2, copy: member % 2 },
             RaidLevel::Raid5 | RaidLevel::Raid6 => {
-                let behind = self.around(member + self.members - self.parity_of(row));
+                let behind = self.wrap_member(member + self.members - self.p_member(row));
                 match behind < self.parities() {
                     true => Chunk::Parity(behind),
                     false => Chunk::Data { column: behind - self.parities(), copy: 0 },
@@ -178,19 +178,19 @@ impl ArrayVolume {
 
     /// The content of `sector` of `member`: a block of the volume, or parity with the block of the first column at the same
     /// offset. `None` beyond the volume.
-    pub fn block(&self, member: u32, sector: u64) -> Option<(Chunk, u64)> {
+    pub fn block_at(&self, member: u32, sector: u64) -> Option<(Chunk, u64)> {
         let behind = sector.checked_sub(self.first).filter(|&behind| behind < self.sectors)?;
         let (row, within) = (behind / self.chunk, behind % self.chunk);
         let chunk = self.chunk_of(member, row);
         let column = if let Chunk::Data { column, .. } = chunk { u64::from(column) } else { 0 };
         match self.level {
             RaidLevel::Linear => Some((chunk, column * self.sectors + behind)),
-            _ => Some((chunk, row * self.row() + column * self.chunk + within)),
+            _ => Some((chunk, row * self.row_sectors() + column * self.chunk + within)),
         }
     }
 
     /// True if the volume keeps all its data without the members in `lost` (one bit each).
-    pub fn survives(&self, lost: u64) -> bool {
+    pub fn survives_loss(&self, lost: u64) -> bool {
         let lost = lost & ((1u64 << self.members) - 1);
         match self.level {
             RaidLevel::Linear | RaidLevel::Raid0 => lost == 0,
@@ -211,7 +211,7 @@ pub struct VolumeShare {
 
 /// The volumes of `shares`, one after another on members' sectors `first..end`, in chunks of `chunk` sectors. A
 /// remainder of less than a chunk at a volume's end stays unused.
-pub fn volumes(shares: &[VolumeShare], members: u32, (first, end): (u64, u64), chunk: u64) -> Vec<ArrayVolume> {
+pub fn lay_out_volumes(shares: &[VolumeShare], members: u32, (first, end): (u64, u64), chunk: u64) -> Vec<ArrayVolume> {
     let (all, mut first) = (end.saturating_sub(first), first);
     let lay = |share: &VolumeShare| {
         let sectors = (all * u64::from(share.permille) / 1000).min(end.saturating_sub(first)) / chunk * chunk;
@@ -244,19 +244,19 @@ mod tests {
         for volume in all() {
             let mut seen = alloc::vec![0u32; volume.capacity() as usize];
             for (member, sector) in (0..volume.members).flat_map(|m| (48..208).map(move |s| (m, s))) {
-                let (chunk, lba) = volume.block(member, sector).expect("in the volume");
+                let (chunk, lba) = volume.block_at(member, sector).expect("in the volume");
                 let row = (sector - 48) / 16;
                 match chunk {
                     Chunk::Data { column, copy } => {
                         seen[lba as usize] += 1;
-                        assert_eq!(volume.member(row, column, copy), member);
-                        assert_eq!(volume.place(lba), RowPosition { row, column, within: (sector - 48) % 16 });
+                        assert_eq!(volume.data_member(row, column, copy), member);
+                        assert_eq!(volume.row_position(lba), RowPosition { row, column, within: (sector - 48) % 16 });
                     }
-                    Chunk::Parity(which) => assert_eq!(volume.parity(row, which), member),
+                    Chunk::Parity(which) => assert_eq!(volume.parity_member(row, which), member),
                 }
             }
             assert!(seen.iter().all(|&count| count == volume.copies()), "{volume:?}");
-            assert!(volume.block(0, 47).is_none() && volume.block(0, 208).is_none());
+            assert!(volume.block_at(0, 47).is_none() && volume.block_at(0, 208).is_none());
         }
     }
 
@@ -264,16 +264,16 @@ mod tests {
     #[test]
     fn parity_goes_left_and_data_follow_it() {
         let volume = ArrayVolume { level: RaidLevel::Raid5, members: 4, chunk: 8, first: 0, sectors: 80 };
-        let row = |row: u64| -> Vec<u32> { (0..3).map(|column| volume.member(row, column, 0)).collect() };
-        assert_eq!((volume.parity(0, 0), row(0)), (3, alloc::vec![0, 1, 2]));
-        assert_eq!((volume.parity(1, 0), row(1)), (2, alloc::vec![3, 0, 1]));
-        assert_eq!((volume.parity(2, 0), row(2)), (1, alloc::vec![2, 3, 0]));
+        let row = |row: u64| -> Vec<u32> { (0..3).map(|column| volume.data_member(row, column, 0)).collect() };
+        assert_eq!((volume.parity_member(0, 0), row(0)), (3, alloc::vec![0, 1, 2]));
+        assert_eq!((volume.parity_member(1, 0), row(1)), (2, alloc::vec![3, 0, 1]));
+        assert_eq!((volume.parity_member(2, 0), row(2)), (1, alloc::vec![2, 3, 0]));
     }
 
     #[test]
     fn redundancy_is_what_the_level_says() {
         let survives: Vec<[bool; 4]> =
-            all().iter().map(|v| [0b0001, 0b0011, 0b0101, 0b0111].map(|lost| v.survives(lost))).collect();
+            all().iter().map(|v| [0b0001, 0b0011, 0b0101, 0b0111].map(|lost| v.survives_loss(lost))).collect();
         assert_eq!(survives[..2], [[false; 4]; 2]);
         assert_eq!(survives[2], [true, true, true, false]);
         assert_eq!(survives[3], [true, false, true, false]);

@@ -38,18 +38,18 @@ impl Numbering {
     }
 
     /// Numbers a write that is accepted at `now`, and reports it.
-    pub(super) fn take(&mut self, landings: &mut CarriedWrites, now: Instant, request: &Request) -> u64 {
+    pub(super) fn number_write(&mut self, landings: &mut CarriedWrites, now: Instant, request: &Request) -> u64 {
         let number = self.next(landings, request.stamp);
         if landings.are_wanted() {
             let place = (request.lba, request.sectors);
             let taken = Landing::new(place, request.stamp, (now, now), LandingKind::Taken);
-            landings.tell(Landing { role: MemberRole::Every, number, ..taken });
+            landings.push_landing(Landing { role: MemberRole::Every, number, ..taken });
         }
         number
     }
 
     /// Numbers a run of a rebuild, a range of a member's sectors, and reports it.
-    pub(super) fn take_run(
+    pub(super) fn number_rebuild_run(
         &mut self,
         landings: &mut CarriedWrites,
         now: Instant,
@@ -59,58 +59,58 @@ impl Numbering {
         let number = self.next(landings, 0);
         if landings.are_wanted() {
             let taken = Landing::new((from, (to - from) as u32), number, (now, now), LandingKind::Taken);
-            in_blocks(volumes, &Landing { member, ..taken }, 0, |part| landings.tell(part));
+            report_in_blocks(volumes, &Landing { member, ..taken }, 0, |part| landings.push_landing(part));
         }
         number
     }
 
     /// The stamp of the write with this number.
-    pub(super) fn stamp(&self, number: u64) -> Option<u64> {
+    pub(super) fn find_stamp(&self, number: u64) -> Option<u64> {
         let place = self.taken.binary_search_by_key(&number, |entry| entry.0).ok()?;
         Some(self.taken[place].1)
     }
 
     /// True if the list has more than doubled since the last scan.
-    pub(super) fn are_many(&self) -> bool {
+    pub(super) fn is_scan_due(&self) -> bool {
         self.taken.len() > self.enough.max(MANY)
     }
 
     /// Keeps only the numbers that can still land.
-    pub(super) fn keep(&mut self, unsettled: &BTreeSet<u64>) {
+    pub(super) fn keep_unsettled(&mut self, unsettled: &BTreeSet<u64>) {
         self.taken.retain(|(number, _)| unsettled.contains(number));
         self.enough = 2 * self.taken.len();
     }
 
     /// The stamps in the list.
-    pub(super) fn stamps(&self) -> impl Iterator<Item = u64> {
+    pub(super) fn kept_stamps(&self) -> impl Iterator<Item = u64> {
         self.taken.iter().map(|entry| entry.1)
     }
 }
 
 /// Reports that a member is lost, or whole again.
-pub(super) fn tell_member(landings: &mut CarriedWrites, now: Instant, member: u32, kind: LandingKind) {
+pub(super) fn report_member(landings: &mut CarriedWrites, now: Instant, member: u32, kind: LandingKind) {
     if landings.are_wanted() {
-        landings.tell(Landing { member, ..Landing::new((0, 0), 0, (now, now), kind) });
+        landings.push_landing(Landing { member, ..Landing::new((0, 0), 0, (now, now), kind) });
     }
 }
 
 /// Reports a member's landing in blocks of the volumes, chunk by chunk. The landing's stamp is a number; `stamp` is the
 /// write's, or 0 for a rebuild.
-pub(super) fn in_blocks(volumes: &[ArrayVolume], landing: &Landing, stamp: u64, mut tell: impl FnMut(Landing)) {
+pub(super) fn report_in_blocks(volumes: &[ArrayVolume], landing: &Landing, stamp: u64, mut tell: impl FnMut(Landing)) {
     let (number, mut start) = (landing.stamp, 0);
     for volume in volumes {
         let (mut from, end) = (landing.lba.max(volume.first), landing.end().min(volume.end()));
         while from < end {
             let row = (from - volume.first) / volume.chunk;
             let to = (volume.row_start(row) + volume.chunk).min(end);
-            if let Some((chunk, block)) = volume.block(landing.member, from) {
+            if let Some((chunk, block)) = volume.block_at(landing.member, from) {
                 let role = match (chunk, stamp) {
                     (Chunk::Data { copy, .. }, 0) => MemberRole::RebuiltCopy(copy),
                     (Chunk::Data { copy, .. }, _) => MemberRole::Copy(copy),
                     (Chunk::Parity(which), 0) => MemberRole::RebuiltParity(which),
                     (Chunk::Parity(which), _) => MemberRole::Parity(which),
                 };
-                let part = landing.part(from - landing.lba, to - landing.lba);
+                let part = landing.slice_sectors(from - landing.lba, to - landing.lba);
                 tell(Landing { role, lba: start + block, stamp, number, ..part });
             }
             from = to;

@@ -48,7 +48,7 @@ pub(super) struct StripeRow {
 
 impl StripeRow {
     /// The range of a column that the part covers, in sectors of its chunk.
-    fn covered(&self, column: u32) -> Option<(u64, u64)> {
+    fn covered_in_column(&self, column: u32) -> Option<(u64, u64)> {
         let start = u64::from(column) * self.volume.chunk;
         let (from, to) = (self.from.max(start), self.to.min(start + self.volume.chunk));
         (from < to).then(|| (from - start, to - start))
@@ -64,38 +64,38 @@ impl StripeRow {
     }
 
     /// The columns that the part touches.
-    fn touched(&self) -> RangeInclusive<u32> {
+    fn touched_columns(&self) -> RangeInclusive<u32> {
         (self.from / self.volume.chunk) as u32..=((self.to - 1) / self.volume.chunk) as u32
     }
 
-    fn data(&self, column: u32) -> u32 {
-        self.volume.member(self.row, column, 0)
+    fn column_member(&self, column: u32) -> u32 {
+        self.volume.data_member(self.row, column, 0)
     }
 
-    fn parities(&self) -> impl Iterator<Item = u32> + use<> {
+    fn parity_members(&self) -> impl Iterator<Item = u32> + use<> {
         let (volume, row) = (self.volume, self.row);
-        (0..volume.parities()).map(move |which| volume.parity(row, which))
+        (0..volume.parities()).map(move |which| volume.parity_member(row, which))
     }
 
     /// The reads of a column that reconstruct parity: the sectors of the hull that the part does not cover, at most two
     /// runs.
-    fn rest(&self, column: u32) -> [(u64, u64); 2] {
+    fn uncovered_in_column(&self, column: u32) -> [(u64, u64); 2] {
         let (low, high) = self.hull();
-        match self.covered(column) {
+        match self.covered_in_column(column) {
             Some((from, to)) => [(low, from), (to, high)],
             None => [(low, high), (high, high)],
         }
     }
 
     /// True if a column of the part is on a member outside `usable`.
-    pub fn misses(&self, usable: u64) -> bool {
-        self.touched().any(|column| usable >> self.data(column) & 1 == 0)
+    pub fn touches_missing_member(&self, usable: u64) -> bool {
+        self.touched_columns().any(|column| usable >> self.column_member(column) & 1 == 0)
     }
 
     /// The way to write the part when the members in `usable` can be read and those in `writable` written; `None` if
     /// too many are lost.
-    pub fn way(&self, usable: u64, writable: u64, wanted: ParityWrite) -> Option<ParityRead> {
-        let parities = self.parities().filter(|member| writable >> member & 1 == 1);
+    pub fn choose_method(&self, usable: u64, writable: u64, wanted: ParityWrite) -> Option<ParityRead> {
+        let parities = self.parity_members().filter(|member| writable >> member & 1 == 1);
         let can_read = |member: u32| usable >> member & 1 == 1;
         let (mut modify, mut reconstruct) = (0, 0);
         let (mut can_modify, mut can_reconstruct) = (true, true);
@@ -106,19 +106,19 @@ impl StripeRow {
         if modify == 0 {
             return Some(ParityRead::Nothing);
         }
-        for column in self.touched() {
-            let readable = can_read(self.data(column));
+        for column in self.touched_columns() {
+            let readable = can_read(self.column_member(column));
             modify += 1;
             can_modify &= readable;
-            let runs = self.rest(column).iter().filter(|run| run.0 < run.1).count();
+            let runs = self.uncovered_in_column(column).iter().filter(|run| run.0 < run.1).count();
             reconstruct += runs;
             can_reconstruct &= runs == 0 || readable;
         }
         // A run of each other column.
         let all = (1u64 << self.volume.members) - 1;
-        let mut others = (0..self.volume.columns()).filter(|column| !self.touched().contains(column));
-        reconstruct += self.volume.columns() as usize - self.touched().count();
-        can_reconstruct &= usable & all == all || others.all(|column| can_read(self.data(column)));
+        let mut others = (0..self.volume.columns()).filter(|column| !self.touched_columns().contains(column));
+        reconstruct += self.volume.columns() as usize - self.touched_columns().count();
+        can_reconstruct &= usable & all == all || others.all(|column| can_read(self.column_member(column)));
         let both = match wanted {
             ParityWrite::Fewest if modify < reconstruct => ParityRead::Modify,
             ParityWrite::Modify => ParityRead::Modify,
@@ -129,38 +129,39 @@ impl StripeRow {
             (true, true) => Some(both),
             (true, false) => Some(ParityRead::Modify),
             (false, true) => Some(ParityRead::Reconstruct),
-            (false, false) => self.sources(usable).is_some().then_some(ParityRead::Whole),
+            (false, false) => self.source_members(usable).is_some().then_some(ParityRead::Whole),
         }
     }
 
     /// Readable members, one bit each, that suffice to know the whole row: data first, then P, then Q.
-    pub fn sources(&self, usable: u64) -> Option<u64> {
+    pub fn source_members(&self, usable: u64) -> Option<u64> {
         let columns = self.volume.columns();
-        let data = (0..columns).map(|column| self.data(column));
-        let chosen = data.chain(self.parities()).filter(|member| usable >> member & 1 == 1).take(columns as usize);
+        let data = (0..columns).map(|column| self.column_member(column));
+        let chosen =
+            data.chain(self.parity_members()).filter(|member| usable >> member & 1 == 1).take(columns as usize);
         let chosen = chosen.fold(0u64, |all, member| all | 1 << member);
         (chosen.count_ones() == columns).then_some(chosen)
     }
 
     /// Reports to `read` what to read before the write: member, first sector, end.
-    pub fn reads(&self, way: ParityRead, usable: u64, mut read: impl FnMut(u32, u64, u64)) {
+    pub fn visit_reads(&self, way: ParityRead, usable: u64, mut read: impl FnMut(u32, u64, u64)) {
         let start = self.volume.row_start(self.row);
         let (low, high) = self.hull();
         match way {
             ParityRead::Nothing => {}
-            ParityRead::Whole => self.read_sources(usable, read),
+            ParityRead::Whole => self.visit_source_reads(usable, read),
             ParityRead::Modify => {
-                for column in self.touched() {
-                    if let Some((from, to)) = self.covered(column) {
-                        read(self.data(column), start + from, start + to);
+                for column in self.touched_columns() {
+                    if let Some((from, to)) = self.covered_in_column(column) {
+                        read(self.column_member(column), start + from, start + to);
                     }
                 }
-                self.parities().filter(|m| usable >> m & 1 == 1).for_each(|m| read(m, start + low, start + high));
+                self.parity_members().filter(|m| usable >> m & 1 == 1).for_each(|m| read(m, start + low, start + high));
             }
             ParityRead::Reconstruct => {
                 for column in 0..self.volume.columns() {
-                    for (from, to) in self.rest(column).into_iter().filter(|run| run.0 < run.1) {
-                        read(self.data(column), start + from, start + to);
+                    for (from, to) in self.uncovered_in_column(column).into_iter().filter(|run| run.0 < run.1) {
+                        read(self.column_member(column), start + from, start + to);
                     }
                 }
             }
@@ -168,11 +169,11 @@ impl StripeRow {
     }
 
     /// How many sectors enter the parity computation. Lost data are computed first.
-    pub fn computed_from(&self, way: ParityRead, writable: u64) -> u64 {
+    pub fn computed_sectors(&self, way: ParityRead, writable: u64) -> u64 {
         let (low, high) = self.hull();
         let row = u64::from(self.volume.columns()) * (high - low);
         match way {
-            ParityRead::Nothing if !self.parities().any(|member| writable >> member & 1 == 1) => 0,
+            ParityRead::Nothing if !self.parity_members().any(|member| writable >> member & 1 == 1) => 0,
             ParityRead::Nothing | ParityRead::Reconstruct => row,
             // Old and new data, and the old parities.
             ParityRead::Modify => 2 * (self.to - self.from) + u64::from(self.volume.parities()) * (high - low),
@@ -182,25 +183,25 @@ impl StripeRow {
 
     /// Reports to `read` what to read to know the whole row within the part's hull; nothing if too many members are
     /// lost.
-    pub fn read_sources(&self, usable: u64, mut read: impl FnMut(u32, u64, u64)) {
+    pub fn visit_source_reads(&self, usable: u64, mut read: impl FnMut(u32, u64, u64)) {
         let start = self.volume.row_start(self.row);
         let (low, high) = self.hull();
-        let sources = self.sources(usable).unwrap_or(0);
+        let sources = self.source_members(usable).unwrap_or(0);
         let members = (0..self.volume.members).filter(|member| sources >> member & 1 == 1);
         members.for_each(|member| read(member, start + low, start + high));
     }
 
     /// Reports to `write` what to write: data and parities, on the members in `writable`.
-    pub fn writes(&self, writable: u64, mut write: impl FnMut(u32, u64, u64)) {
+    pub fn visit_writes(&self, writable: u64, mut write: impl FnMut(u32, u64, u64)) {
         let start = self.volume.row_start(self.row);
         let (low, high) = self.hull();
-        for column in self.touched() {
-            let member = self.data(column);
-            if let Some((from, to)) = self.covered(column).filter(|_| writable >> member & 1 == 1) {
+        for column in self.touched_columns() {
+            let member = self.column_member(column);
+            if let Some((from, to)) = self.covered_in_column(column).filter(|_| writable >> member & 1 == 1) {
                 write(member, start + from, start + to);
             }
         }
-        self.parities().filter(|m| writable >> m & 1 == 1).for_each(|m| write(m, start + low, start + high));
+        self.parity_members().filter(|m| writable >> m & 1 == 1).for_each(|m| write(m, start + low, start + high));
     }
 }
 
@@ -220,7 +221,7 @@ mod tests {
 
     fn reads(row: StripeRow, usable: u64) -> Option<Vec<(u32, u64, u64)>> {
         let mut all = Vec::new();
-        row.reads(row.way(usable, usable, ParityWrite::Fewest)?, usable, |m, a, b| all.push((m, a, b)));
+        row.visit_reads(row.choose_method(usable, usable, ParityWrite::Fewest)?, usable, |m, a, b| all.push((m, a, b)));
         Some(all)
     }
 
@@ -232,7 +233,7 @@ mod tests {
         assert_eq!(reads(part(RaidLevel::Raid5, 0, 64), ALL).unwrap(), [], "a whole row");
         let one = part(RaidLevel::Raid6, 0, 8);
         assert_eq!(reads(one, ALL).unwrap(), [(2, 0, 8), (3, 0, 8)], "reconstruct: two against three");
-        assert_eq!(one.way(ALL, ALL, ParityWrite::Modify), Some(ParityRead::Modify));
+        assert_eq!(one.choose_method(ALL, ALL, ParityWrite::Modify), Some(ParityRead::Modify));
     }
 
     #[test]
@@ -249,7 +250,7 @@ mod tests {
     #[test]
     fn writes_go_to_data_and_parity() {
         let mut all = Vec::new();
-        part(RaidLevel::Raid6, 8, 24).writes(ALL & !1, |m, a, b| all.push((m, a, b)));
+        part(RaidLevel::Raid6, 8, 24).visit_writes(ALL & !1, |m, a, b| all.push((m, a, b)));
         assert_eq!(all, [(1, 8, 16), (2, 0, 8), (4, 0, 16)]);
     }
 }

@@ -68,7 +68,7 @@ pub(super) struct Portion {
 
 impl Portion {
     /// An empty flush, as a starting point for other portions.
-    pub fn open(parent: u32, at: Instant) -> Portion {
+    pub fn blank_flush(parent: u32, at: Instant) -> Portion {
         Portion {
             parent,
             kind: PortionKind::Flush,
@@ -93,7 +93,7 @@ impl Portion {
     }
 
     /// True if both touch the same range.
-    fn meets(&self, other: &Portion) -> bool {
+    fn overlaps(&self, other: &Portion) -> bool {
         self.lanes & other.lanes != 0 && self.span.0 < other.span.1 && other.span.0 < self.span.1
     }
 
@@ -103,7 +103,7 @@ impl Portion {
     }
 
     /// True if it must end what it began, even if its request is aborted: otherwise copies or a row would differ.
-    pub fn is_firm(&self) -> bool {
+    pub fn must_finish(&self) -> bool {
         match self.kind {
             PortionKind::Update => self.writing,
             PortionKind::Plain => self.begun && self.op == Op::Write && self.lanes != 0,
@@ -127,19 +127,19 @@ pub(super) struct MemberCommand {
 
 /// The range locks, and the portions that wait for one.
 #[derive(Default)]
-pub(super) struct StretchLocks {
+pub(super) struct RangeLocks {
     holding: Vec<u32>,
     waiting: VecDeque<u32>,
     /// A lock was released since the waiting portions were last checked.
     pub freed: bool,
 }
 
-impl StretchLocks {
+impl RangeLocks {
     /// Locks the range of `portion`. If false, the portion waits.
-    pub fn take(&mut self, portions: &Slab<Portion>, portion: u32) -> bool {
+    pub fn lock_or_wait(&mut self, portions: &Slab<Portion>, portion: u32) -> bool {
         let wanted = &portions[portion];
-        let free =
-            wanted.lanes == 0 || !self.holding.iter().chain(&self.waiting).any(|&other| portions[other].meets(wanted));
+        let free = wanted.lanes == 0
+            || !self.holding.iter().chain(&self.waiting).any(|&other| portions[other].overlaps(wanted));
         match free {
             true if wanted.lanes != 0 => self.holding.push(portion),
             true => {}
@@ -149,7 +149,7 @@ impl StretchLocks {
     }
 
     /// Releases the lock of `portion`, or ends its wait.
-    pub fn let_go(&mut self, portion: u32) {
+    pub fn release_lock(&mut self, portion: u32) {
         if let Some(place) = self.holding.iter().position(|&other| other == portion) {
             self.holding.swap_remove(place);
             self.freed = true;
@@ -167,7 +167,7 @@ impl StretchLocks {
         for place in 0..self.waiting.len() {
             let portion = self.waiting[place];
             let before = self.holding.iter().chain(self.waiting.iter().take(place));
-            if !before.into_iter().any(|&other| portions[other].meets(&portions[portion])) {
+            if !before.into_iter().any(|&other| portions[other].overlaps(&portions[portion])) {
                 self.waiting.remove(place);
                 self.holding.push(portion);
                 return Some(portion);
@@ -188,16 +188,16 @@ mod tests {
         let mut waits = 0;
         for seed in 0..30 {
             let mut rng = Seed(seed).stream("locks");
-            let (mut portions, mut locks) = (Slab::with_capacity(0), StretchLocks::default());
+            let (mut portions, mut locks) = (Slab::with_capacity(0), RangeLocks::default());
             // In the order of coming: number, first sector and end, columns; and those that run.
             let mut all: Vec<(u32, u64, u64, u64)> = Vec::new();
             let mut running: Vec<u32> = Vec::new();
             for _ in 0..400 {
-                if rng.percent(55) && all.len() < 12 {
+                if rng.draw_chance(55) && all.len() < 12 {
                     let (from, lanes) = (rng.below(40), rng.below(8));
                     let span = (from, from + 1 + rng.below(8));
-                    let number = portions.put(Portion { span, lanes, ..Portion::open(NOBODY, Instant::ZERO) });
-                    if locks.take(&portions, number) {
+                    let number = portions.put(Portion { span, lanes, ..Portion::blank_flush(NOBODY, Instant::ZERO) });
+                    if locks.lock_or_wait(&portions, number) {
                         running.push(number);
                     } else {
                         waits += 1;
@@ -208,7 +208,7 @@ mod tests {
                     let (number, .., lanes) = all.remove(rng.below(all.len() as u64) as usize);
                     running.retain(|&other| other != number);
                     if lanes != 0 {
-                        locks.let_go(number);
+                        locks.release_lock(number);
                     }
                     portions.free(number);
                 }

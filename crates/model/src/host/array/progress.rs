@@ -21,11 +21,11 @@ pub(super) struct Rebuild {
 
 impl Rebuild {
     /// All before this sector is rebuilt.
-    pub fn done(&self) -> u64 {
+    pub fn rebuilt_until(&self) -> u64 {
         self.runs.iter().fold(self.next, |least, &run| least.min(run))
     }
 
-    pub(super) fn idle(&self) -> bool {
+    pub(super) fn is_idle(&self) -> bool {
         self.runs == [u64::MAX; RUNS]
     }
 }

@@ -11,34 +11,44 @@ use alloc::format;
 use super::layout::{ArrayVolume, RaidLevel};
 use super::portions::{NOBODY, Portion, PortionKind};
 use super::progress::{RUNS, Rebuild, RebuildProgress};
-use super::{Array, Crank, numbering};
+use super::{Array, ArrayContext, numbering};
 use crate::block::{Control, ControlError, LandingKind, Op, SECTOR, Status};
 use crate::time::Instant;
 
 impl Array {
     /// The progress of the last rebuild.
-    pub fn progress(&self) -> RebuildProgress {
-        let sectors = self.rebuild.map_or(self.progress.sectors, |rebuild| rebuild.done());
+    pub fn rebuild_progress(&self) -> RebuildProgress {
+        let sectors = self.rebuild.map_or(self.progress.sectors, |rebuild| rebuild.rebuilt_until());
         RebuildProgress { sectors, ..self.progress }
     }
 
     /// Members that are lost or not yet rebuilt, one bit each.
-    pub fn lost(&self) -> u64 {
+    pub fn lost_members(&self) -> u64 {
         self.failed
     }
 
     /// Loses member `member` at `now`.
-    pub(super) fn lose(&mut self, crank: &mut Crank, now: Instant, member: u32) -> Result<(), ControlError> {
-        self.give_up(crank, now, member);
-        self.switch(crank, now, member, "off")?;
+    pub(super) fn lose_member(
+        &mut self,
+        crank: &mut ArrayContext,
+        now: Instant,
+        member: u32,
+    ) -> Result<(), ControlError> {
+        self.drop_member(crank, now, member);
+        self.switch_member(crank, now, member, "off")?;
         // The member's landings until now come first.
         crank.collect_landings(self);
-        numbering::tell_member(&mut crank.landings, now, member, LandingKind::Gone);
+        numbering::report_member(&mut crank.landings, now, member, LandingKind::Gone);
         Ok(())
     }
 
     /// Puts a new drive in the place of the lost `member` and begins its rebuild.
-    pub(super) fn replace(&mut self, crank: &mut Crank, now: Instant, member: u32) -> Result<(), ControlError> {
+    pub(super) fn replace_member(
+        &mut self,
+        crank: &mut ArrayContext,
+        now: Instant,
+        member: u32,
+    ) -> Result<(), ControlError> {
         let busy = (0..self.portions.len()).any(|index| self.portions[index].is_rebuild());
         if self.failed >> member & 1 == 0 || self.rebuild.is_some() || busy {
             return Err(ControlError::BadValue);
@@ -46,13 +56,19 @@ impl Array {
         if !self.powered {
             return Err(ControlError::PoweredOff);
         }
-        self.switch(crank, now, member, "on")?;
+        self.switch_member(crank, now, member, "on")?;
         self.progress = RebuildProgress { began: Some(now), ..RebuildProgress::default() };
         self.rebuild = Some(Rebuild { member, next: 0, runs: [u64::MAX; RUNS], due: now, sealing: false });
         Ok(())
     }
 
-    fn switch(&mut self, crank: &mut Crank, now: Instant, member: u32, value: &str) -> Result<(), ControlError> {
+    fn switch_member(
+        &mut self,
+        crank: &mut ArrayContext,
+        now: Instant,
+        member: u32,
+        value: &str,
+    ) -> Result<(), ControlError> {
         crank.control(now, &Control::Set { key: &format!("unit.{member}"), value })
     }
 
@@ -69,21 +85,21 @@ impl Array {
     }
 
     /// Begins the runs that are due at `now`, and the last flush after the last run.
-    pub(super) fn rebuild_on(&mut self, crank: &mut Crank, now: Instant) {
+    pub(super) fn advance_rebuild(&mut self, crank: &mut ArrayContext, now: Instant) {
         while self.rebuild_due() <= now {
             self.begin_run(crank, now);
         }
         let end = self.members_end();
-        if let Some(rebuild) = self.rebuild.as_mut().filter(|it| it.next >= end && it.idle() && !it.sealing)
+        if let Some(rebuild) = self.rebuild.as_mut().filter(|it| it.next >= end && it.is_idle() && !it.sealing)
             && self.powered
         {
             rebuild.sealing = true;
-            let portion = Portion { kind: PortionKind::Seal, op: Op::Flush, ..Portion::open(NOBODY, now) };
-            self.begin(crank, now, portion);
+            let portion = Portion { kind: PortionKind::Seal, op: Op::Flush, ..Portion::blank_flush(NOBODY, now) };
+            self.begin_portion(crank, now, portion);
         }
     }
 
-    fn begin_run(&mut self, crank: &mut Crank, now: Instant) {
+    fn begin_run(&mut self, crank: &mut ArrayContext, now: Instant) {
         let Some(rebuild) = self.rebuild else { return };
         let inside = |volume: &ArrayVolume| volume.end() > rebuild.next;
         let Some(index) = self.volumes.iter().position(inside) else { return };
@@ -96,7 +112,7 @@ impl Array {
         let to = (from + run).min(volume.end());
         if let Some(rebuild) = &mut self.rebuild {
             rebuild.next = to;
-            rebuild.due = rebuild.due.max(now) + self.rebuild_rate.time((to - from) * SECTOR);
+            rebuild.due = rebuild.due.max(now) + self.rebuild_rate.transfer_time((to - from) * SECTOR);
             let free = rebuild.runs.iter_mut().find(|run| **run == u64::MAX);
             *free.expect("called with room for a run") = from;
         }
@@ -104,7 +120,8 @@ impl Array {
             RaidLevel::Raid10 => 1 << (rebuild.member / 2),
             _ => u64::MAX,
         };
-        let number = self.numbering.take_run(&mut crank.landings, now, &self.volumes, (rebuild.member, from, to));
+        let number =
+            self.numbering.number_rebuild_run(&mut crank.landings, now, &self.volumes, (rebuild.member, from, to));
         let span = (from, to);
         let portion = Portion {
             kind: PortionKind::Rebuild,
@@ -112,9 +129,9 @@ impl Array {
             volume: index as u8,
             span,
             lanes,
-            ..Portion::open(NOBODY, now)
+            ..Portion::blank_flush(NOBODY, now)
         };
-        self.begin(crank, now, portion);
+        self.begin_portion(crank, now, portion);
     }
 
     fn skip_to(&mut self, end: u64) {
@@ -136,7 +153,7 @@ impl Array {
             RaidLevel::Raid10 => 1 << (member ^ 1),
             _ => ((1u64 << volume.members) - 1) & !(1 << member),
         };
-        let usable = self.usable(portion.span.1) & !portion.avoid & peers;
+        let usable = self.readable_members(portion.span.1) & !portion.avoid & peers;
         let needed = if volume.parities() > 0 { volume.columns() } else { 1 };
         let count = usable.count_ones();
         if count < needed {
@@ -146,18 +163,18 @@ impl Array {
         let all = (0..volume.members).filter(|member| usable >> member & 1 == 1);
         let turn = (row % u64::from(count)) as usize;
         for member in all.clone().chain(all).skip(turn).take(needed as usize) {
-            self.command(now, index, member, Op::Read, portion.span.0, portion.span.1);
+            self.queue_range(now, index, member, Op::Read, portion.span.0, portion.span.1);
         }
     }
 
     /// Handles the end of a run, or of the last flush.
-    pub(super) fn run_over(&mut self, crank: &mut Crank, now: Instant, portion: &Portion) {
+    pub(super) fn finish_run(&mut self, crank: &mut ArrayContext, now: Instant, portion: &Portion) {
         let Some(rebuild) = &mut self.rebuild else { return };
         if portion.kind == PortionKind::Seal {
             rebuild.sealing = false;
             if portion.status == Status::Done {
                 self.failed &= !(1 << rebuild.member);
-                numbering::tell_member(&mut crank.landings, now, rebuild.member, LandingKind::Whole);
+                numbering::report_member(&mut crank.landings, now, rebuild.member, LandingKind::Whole);
                 self.progress.sectors = rebuild.next;
                 self.progress.ended = Some(now);
                 self.rebuild = None;
@@ -173,7 +190,7 @@ impl Array {
     }
 
     /// Starts the rebuild again after a power cut.
-    pub(super) fn rebuild_again(&mut self) {
+    pub(super) fn restart_rebuild(&mut self) {
         if let Some(rebuild) = &mut self.rebuild {
             rebuild.next = 0;
         }

@@ -3,17 +3,17 @@
 use super::layout::{ArrayVolume, RaidLevel};
 use super::parity::StripeRow;
 use super::portions::{MemberCommand, Portion, PortionKind};
-use super::{Array, Crank, Member, NOBODY, REFUSAL, ReadBalance};
+use super::{Array, ArrayContext, ArrayMember, NOBODY, REFUSAL, ReadBalance};
 use crate::block::{Op, Status};
 use crate::record::Effort;
 use crate::time::Instant;
 
 impl Array {
     /// Splits a request into portions and begins them.
-    pub(super) fn spread(&mut self, crank: &mut Crank, now: Instant, parent: u32) {
+    pub(super) fn split_request(&mut self, crank: &mut ArrayContext, now: Instant, parent: u32) {
         let request = crank.slots[parent].request;
         let sectors: u64 = self.volumes.iter().map(ArrayVolume::capacity).sum();
-        let mut portion = Portion { op: request.op, ..Portion::open(parent, now) };
+        let mut portion = Portion { op: request.op, ..Portion::blank_flush(parent, now) };
         let refused = match request.op {
             _ if !self.powered => Some(Status::PowerLost),
             Op::Flush => None,
@@ -26,17 +26,17 @@ impl Array {
             return;
         }
         if request.op == Op::Flush {
-            return self.begin(crank, now, portion);
+            return self.begin_portion(crank, now, portion);
         }
         if request.op == Op::Write {
-            portion.number = self.numbering.take(&mut crank.landings, now, &request);
+            portion.number = self.numbering.number_write(&mut crank.landings, now, &request);
         }
         let mut start = 0;
         for index in 0..self.volumes.len() {
             let volume = self.volumes[index];
             let (lba, end) = (request.lba.max(start), request.end().min(start + volume.capacity()));
             if lba < end {
-                self.spread_in(
+                self.split_in_volume(
                     crank,
                     now,
                     &volume,
@@ -48,65 +48,81 @@ impl Array {
     }
 
     /// Splits the part of a request in one volume.
-    fn spread_in(&mut self, crank: &mut Crank, now: Instant, volume: &ArrayVolume, portion: Portion) {
+    fn split_in_volume(&mut self, crank: &mut ArrayContext, now: Instant, volume: &ArrayVolume, portion: Portion) {
         let plain = Portion { kind: PortionKind::Plain, ..portion };
         match (volume.parities() > 0, portion.op) {
-            _ if self.dead >> portion.volume & 1 == 1 => self.begin(crank, now, plain),
-            (false, Op::Write) if volume.copies() > 1 => self.begin(crank, now, holding(volume, plain)),
-            (false, _) => self.begin(crank, now, plain),
-            (true, Op::Write) => self.spread_write(crank, now, volume, portion),
-            (true, _) if self.failed == 0 => self.begin(crank, now, plain),
-            (true, _) => self.spread_read(crank, now, volume, portion),
+            _ if self.dead >> portion.volume & 1 == 1 => self.begin_portion(crank, now, plain),
+            (false, Op::Write) if volume.copies() > 1 => self.begin_portion(crank, now, with_row_lock(volume, plain)),
+            (false, _) => self.begin_portion(crank, now, plain),
+            (true, Op::Write) => self.split_parity_write(crank, now, volume, portion),
+            (true, _) if self.failed == 0 => self.begin_portion(crank, now, plain),
+            (true, _) => self.split_degraded_read(crank, now, volume, portion),
         }
     }
 
     /// Splits a write row by row; whole rows stay together, because they need no reads.
-    fn spread_write(&mut self, crank: &mut Crank, now: Instant, volume: &ArrayVolume, portion: Portion) {
+    fn split_parity_write(&mut self, crank: &mut ArrayContext, now: Instant, volume: &ArrayVolume, portion: Portion) {
         let mut lba = portion.lba;
         while lba < portion.end {
-            let (row, rest) = (volume.row(), portion.end - lba);
+            let (row, rest) = (volume.row_sectors(), portion.end - lba);
             let end = match lba.is_multiple_of(row) && rest >= row {
                 true => lba + rest / row * row,
                 false => (lba / row * row + row).min(portion.end),
             };
-            self.begin(crank, now, holding(volume, Portion { kind: PortionKind::Update, lba, end, ..portion }));
+            self.begin_portion(
+                crank,
+                now,
+                with_row_lock(volume, Portion { kind: PortionKind::Update, lba, end, ..portion }),
+            );
             lba = end;
         }
     }
 
     /// Splits a read: rows with lost data one by one, the others together.
-    fn spread_read(&mut self, crank: &mut Crank, now: Instant, volume: &ArrayVolume, portion: Portion) {
+    fn split_degraded_read(&mut self, crank: &mut ArrayContext, now: Instant, volume: &ArrayVolume, portion: Portion) {
         let (mut from, mut lba) = (portion.lba, portion.lba);
         while lba < portion.end {
-            let end = (lba / volume.row() * volume.row() + volume.row()).min(portion.end);
-            if part(volume, lba, end).misses(self.usable(member_end(volume, end))) {
+            let end = (lba / volume.row_sectors() * volume.row_sectors() + volume.row_sectors()).min(portion.end);
+            if row_part(volume, lba, end).touches_missing_member(self.readable_members(member_end(volume, end))) {
                 if from < lba {
-                    self.begin(crank, now, Portion { kind: PortionKind::Plain, lba: from, end: lba, ..portion });
+                    self.begin_portion(
+                        crank,
+                        now,
+                        Portion { kind: PortionKind::Plain, lba: from, end: lba, ..portion },
+                    );
                 }
-                self.begin(crank, now, holding(volume, Portion { kind: PortionKind::Recover, lba, end, ..portion }));
+                self.begin_portion(
+                    crank,
+                    now,
+                    with_row_lock(volume, Portion { kind: PortionKind::Recover, lba, end, ..portion }),
+                );
                 from = end;
             }
             lba = end;
         }
         if from < portion.end {
-            self.begin(crank, now, Portion { kind: PortionKind::Plain, lba: from, end: portion.end, ..portion });
+            self.begin_portion(
+                crank,
+                now,
+                Portion { kind: PortionKind::Plain, lba: from, end: portion.end, ..portion },
+            );
         }
     }
 
     /// Begins a portion; it runs as soon as it has locked its range.
-    pub(super) fn begin(&mut self, crank: &mut Crank, now: Instant, portion: Portion) {
+    pub(super) fn begin_portion(&mut self, crank: &mut ArrayContext, now: Instant, portion: Portion) {
         if portion.parent != NOBODY {
             crank.slots[portion.parent].note += 1;
         }
         let index = self.portions.put(portion);
-        if self.turns.take(&self.portions, index) {
-            self.run(crank, now, index);
+        if self.turns.lock_or_wait(&self.portions, index) {
+            self.run_portion(crank, now, index);
         }
     }
 
     /// Sends the first commands of a portion, or starts it again.
-    pub(super) fn run(&mut self, crank: &mut Crank, now: Instant, index: u32) {
-        if self.waits_for_bitmap(index) {
+    pub(super) fn run_portion(&mut self, crank: &mut ArrayContext, now: Instant, index: u32) {
+        if self.hold_for_bitmap(index) {
             return;
         }
         let portion = &mut self.portions[index];
@@ -116,15 +132,15 @@ impl Array {
         self.portions[index].left += 1;
         match portion.kind {
             _ if self.is_lost(&portion) => return self.failing.push_back((now + REFUSAL, index)),
-            PortionKind::Flush | PortionKind::Seal => self.flush(now, index),
+            PortionKind::Flush | PortionKind::Seal => self.flush_members(now, index),
             PortionKind::Rebuild => self.read_run(now, index),
-            PortionKind::Plain => self.plain(now, index),
-            PortionKind::Update => self.read_before(crank, now, index),
-            PortionKind::Recover => self.recover(crank, now, index),
+            PortionKind::Plain => self.access_copies(now, index),
+            PortionKind::Update => self.read_for_update(crank, now, index),
+            PortionKind::Recover => self.recover_row(crank, now, index),
             // `store_pages` has made its commands.
             PortionKind::Intent => {}
         }
-        self.all_made(crank, now, index);
+        self.finish_dispatch(crank, now, index);
     }
 
     /// True if the portion is refused because its volume is lost. A flush covers all volumes, so it fails if any of
@@ -137,20 +153,20 @@ impl Array {
         }
     }
 
-    pub(super) fn all_made(&mut self, crank: &mut Crank, now: Instant, index: u32) {
+    pub(super) fn finish_dispatch(&mut self, crank: &mut ArrayContext, now: Instant, index: u32) {
         let portion = &mut self.portions[index];
         portion.left -= 1;
         if portion.left == 0 {
-            portion.ledger.until(crate::record::Part::Driver, now);
-            self.advance(crank, now, index);
+            portion.ledger.book_until(crate::record::Part::Driver, now);
+            self.advance_portion(crank, now, index);
         }
     }
 
-    pub(super) fn fail(&mut self, index: u32) {
+    pub(super) fn fail_portion(&mut self, index: u32) {
         self.portions[index].status = Status::MediumError;
     }
 
-    fn flush(&mut self, now: Instant, index: u32) {
+    fn flush_members(&mut self, now: Instant, index: u32) {
         let only = self.portions[index].kind == PortionKind::Seal;
         let new = self.rebuild.map_or(0, |rebuild| 1 << rebuild.member);
         let wanted = if only { new } else { !self.failed | new };
@@ -161,37 +177,37 @@ impl Array {
 
     pub(super) fn flush_member(&mut self, now: Instant, index: u32, member: u32) {
         let lba = self.members[member as usize].head;
-        self.queue(now, MemberCommand { portion: index, member, op: Op::Flush, lba, sectors: 0, sent: false });
+        self.queue_command(now, MemberCommand { portion: index, member, op: Op::Flush, lba, sectors: 0, sent: false });
     }
 
     /// Reads one copy, or writes all, chunk by chunk; chunks that are contiguous on a member are joined.
-    fn plain(&mut self, now: Instant, index: u32) {
+    fn access_copies(&mut self, now: Instant, index: u32) {
         let portion = self.portions[index];
         let volume = self.volumes[usize::from(portion.volume)];
         // Members with a growing piece, one bit each.
         let mut growing = 0u32;
         let mut lba = portion.lba;
         while lba < portion.end {
-            let place = volume.place(lba);
+            let place = volume.row_position(lba);
             let sectors = (volume.chunk - place.within).min(portion.end - lba);
             let from = volume.row_start(place.row) + place.within;
             let to = from + sectors;
             if portion.op == Op::Write {
-                let writable = self.writable(from);
+                let writable = self.writable_members(from);
                 for copy in 0..volume.copies() {
-                    let member = volume.member(place.row, place.column, copy);
+                    let member = volume.data_member(place.row, place.column, copy);
                     if writable >> member & 1 == 1 {
                         growing |= 1 << member;
-                        self.join(now, index, member, from, to);
+                        self.join_piece(now, index, member, from, to);
                     }
                 }
             } else {
-                match self.copy(&volume, place.row, place.column, (from, to), portion.avoid) {
+                match self.choose_copy(&volume, place.row, place.column, (from, to), portion.avoid) {
                     Some(member) => {
                         growing |= 1 << member;
-                        self.join(now, index, member, from, to);
+                        self.join_piece(now, index, member, from, to);
                     }
-                    None => self.fail(index),
+                    None => self.fail_portion(index),
                 }
             }
             lba += sectors;
@@ -200,19 +216,19 @@ impl Array {
             let member = growing.trailing_zeros();
             growing &= growing - 1;
             if let Some((from, to)) = self.open[member as usize].take() {
-                self.command(now, index, member, portion.op, from, to);
+                self.queue_range(now, index, member, portion.op, from, to);
             }
         }
     }
 
     /// Adds a piece to the member's growing one, or starts another.
-    fn join(&mut self, now: Instant, index: u32, member: u32, from: u64, to: u64) {
+    fn join_piece(&mut self, now: Instant, index: u32, member: u32, from: u64, to: u64) {
         match &mut self.open[member as usize] {
             Some(open) if open.1 == from => open.1 = to,
             open => {
                 if let Some((from, to)) = open.replace((from, to)) {
                     let op = self.portions[index].op;
-                    self.command(now, index, member, op, from, to);
+                    self.queue_range(now, index, member, op, from, to);
                 }
             }
         }
@@ -220,9 +236,16 @@ impl Array {
 
     /// The member to read a chunk from: among several copies the member at which the last piece ended, else as the balance
     /// says.
-    fn copy(&mut self, volume: &ArrayVolume, row: u64, column: u32, span: (u64, u64), avoid: u64) -> Option<u32> {
-        let usable = self.usable(span.1) & !avoid;
-        let members = (0..volume.copies()).map(|copy| volume.member(row, column, copy));
+    fn choose_copy(
+        &mut self,
+        volume: &ArrayVolume,
+        row: u64,
+        column: u32,
+        span: (u64, u64),
+        avoid: u64,
+    ) -> Option<u32> {
+        let usable = self.readable_members(span.1) & !avoid;
+        let members = (0..volume.copies()).map(|copy| volume.data_member(row, column, copy));
         let mut members = members.filter(|member| usable >> member & 1 == 1);
         if volume.copies() == 1 {
             return members.next();
@@ -239,46 +262,48 @@ impl Array {
                 members.nth(self.turn as usize % count)
             }
             ReadBalance::Nearest => members.min_by_key(|&member| {
-                let Member { waiting, flying, head, .. } = &self.members[member as usize];
+                let ArrayMember { waiting, flying, head, .. } = &self.members[member as usize];
                 (*flying > 0 || !waiting.is_empty(), head.abs_diff(span.0), member)
             }),
         }
     }
 
     /// Reads the chunks that a write to a row with parity needs first.
-    fn read_before(&mut self, crank: &mut Crank, now: Instant, index: u32) {
+    fn read_for_update(&mut self, crank: &mut ArrayContext, now: Instant, index: u32) {
         let portion = self.portions[index];
         let volume = self.volumes[usize::from(portion.volume)];
-        if portion.end - portion.lba > volume.row() {
-            return self.compute(crank, index, portion.end - portion.lba);
+        if portion.end - portion.lba > volume.row_sectors() {
+            return self.charge_parity(crank, index, portion.end - portion.lba);
         }
-        let row = part(&volume, portion.lba, portion.end);
-        let usable = self.usable(portion.span.1) & !portion.avoid;
-        match row.way(usable, self.writable(portion.span.0), self.spec.parity) {
+        let row = row_part(&volume, portion.lba, portion.end);
+        let usable = self.readable_members(portion.span.1) & !portion.avoid;
+        match row.choose_method(usable, self.writable_members(portion.span.0), self.spec.parity) {
             Some(way) => {
-                self.compute(crank, index, row.computed_from(way, self.writable(portion.span.0)));
-                row.reads(way, usable, |member, from, to| self.command(now, index, member, Op::Read, from, to));
+                self.charge_parity(crank, index, row.computed_sectors(way, self.writable_members(portion.span.0)));
+                row.visit_reads(way, usable, |member, from, to| {
+                    self.queue_range(now, index, member, Op::Read, from, to)
+                });
             }
-            None => self.fail(index),
+            None => self.fail_portion(index),
         }
     }
 
     /// Reads the row to reconstruct its lost data.
-    fn recover(&mut self, crank: &mut Crank, now: Instant, index: u32) {
+    fn recover_row(&mut self, crank: &mut ArrayContext, now: Instant, index: u32) {
         let portion = self.portions[index];
         let volume = self.volumes[usize::from(portion.volume)];
-        let row = part(&volume, portion.lba, portion.end);
-        let usable = self.usable(portion.span.1) & !portion.avoid;
-        if row.sources(usable).is_none() {
-            return self.fail(index);
+        let row = row_part(&volume, portion.lba, portion.end);
+        let usable = self.readable_members(portion.span.1) & !portion.avoid;
+        if row.source_members(usable).is_none() {
+            return self.fail_portion(index);
         }
         let (low, high) = row.hull();
-        self.compute(crank, index, u64::from(volume.columns()) * (high - low));
-        row.read_sources(usable, |member, from, to| self.command(now, index, member, Op::Read, from, to));
+        self.charge_parity(crank, index, u64::from(volume.columns()) * (high - low));
+        row.visit_source_reads(usable, |member, from, to| self.queue_range(now, index, member, Op::Read, from, to));
     }
 
     /// Charges the portion's request with this many sectors of parity work.
-    fn compute(&mut self, crank: &mut Crank, index: u32, sectors: u64) {
+    fn charge_parity(&mut self, crank: &mut ArrayContext, index: u32, sectors: u64) {
         let parent = self.portions[index].parent;
         if parent != NOBODY {
             let effort = Effort { parity: sectors as u32, ..Effort::default() };
@@ -287,30 +312,32 @@ impl Array {
     }
 
     /// Writes, once everything needed has been read.
-    pub(super) fn write_back(&mut self, crank: &mut Crank, now: Instant, index: u32) {
+    pub(super) fn write_portion(&mut self, crank: &mut ArrayContext, now: Instant, index: u32) {
         let portion = self.portions[index];
         let volume = self.volumes[usize::from(portion.volume)];
         self.portions[index].left += 1;
         if portion.kind == PortionKind::Rebuild {
             if let Some(rebuild) = self.rebuild {
-                self.command(now, index, rebuild.member, Op::Write, portion.span.0, portion.span.1);
+                self.queue_range(now, index, rebuild.member, Op::Write, portion.span.0, portion.span.1);
             }
         } else {
-            let writable = self.writable(portion.span.0);
-            if portion.end - portion.lba <= volume.row() {
-                let row = part(&volume, portion.lba, portion.end);
-                row.writes(writable, |member, from, to| self.command(now, index, member, Op::Write, from, to));
+            let writable = self.writable_members(portion.span.0);
+            if portion.end - portion.lba <= volume.row_sectors() {
+                let row = row_part(&volume, portion.lba, portion.end);
+                row.visit_writes(writable, |member, from, to| {
+                    self.queue_range(now, index, member, Op::Write, from, to)
+                });
             } else {
                 for member in (0..volume.members).filter(|member| writable >> member & 1 == 1) {
-                    self.command(now, index, member, Op::Write, portion.span.0, portion.span.1);
+                    self.queue_range(now, index, member, Op::Write, portion.span.0, portion.span.1);
                 }
             }
         }
-        self.all_made(crank, now, index);
+        self.finish_dispatch(crank, now, index);
     }
 
     /// Reads another copy, or recovers the rows, after a command of a plain read has failed.
-    pub(super) fn fail_over(&mut self, crank: &mut Crank, now: Instant, command: &MemberCommand) {
+    pub(super) fn fail_over(&mut self, crank: &mut ArrayContext, now: Instant, command: &MemberCommand) {
         let portion = self.portions[command.portion];
         let volume = self.volumes[usize::from(portion.volume)];
         let (mut from, end) = (command.lba, command.lba + u64::from(command.sectors));
@@ -319,11 +346,11 @@ impl Array {
         while from < end {
             let row = (from - volume.first) / volume.chunk;
             let to = (volume.row_start(row) + volume.chunk).min(end);
-            let block = volume.block(command.member, from).map(|(_, block)| block);
-            let place = block.map(|block| volume.place(block));
-            let copy = place.and_then(|place| self.copy(&volume, row, place.column, (from, to), avoid));
+            let block = volume.block_at(command.member, from).map(|(_, block)| block);
+            let place = block.map(|block| volume.row_position(block));
+            let copy = place.and_then(|place| self.choose_copy(&volume, row, place.column, (from, to), avoid));
             match (copy, block) {
-                (Some(member), _) => self.command(now, command.portion, member, Op::Read, from, to),
+                (Some(member), _) => self.queue_range(now, command.portion, member, Op::Read, from, to),
                 (None, Some(block)) if volume.parities() > 0 => {
                     let end = block + (to - from);
                     let recover = Portion {
@@ -335,16 +362,16 @@ impl Array {
                         begun: false,
                         ..portion
                     };
-                    self.begin(crank, now, holding(&volume, recover));
+                    self.begin_portion(crank, now, with_row_lock(&volume, recover));
                 }
-                _ => self.fail(command.portion),
+                _ => self.fail_portion(command.portion),
             }
             from = to;
         }
     }
 
     /// Queues a command, or several, split between physical sectors, if it exceeds the largest transfer.
-    pub(super) fn command(&mut self, now: Instant, portion: u32, member: u32, op: Op, from: u64, to: u64) {
+    pub(super) fn queue_range(&mut self, now: Instant, portion: u32, member: u32, op: Op, from: u64, to: u64) {
         let mut lba = from;
         while lba < to {
             let most = lba + u64::from(self.limits.max_transfer);
@@ -356,12 +383,15 @@ impl Array {
             } else {
                 most
             };
-            self.queue(now, MemberCommand { portion, member, op, lba, sectors: (stop - lba) as u32, sent: false });
+            self.queue_command(
+                now,
+                MemberCommand { portion, member, op, lba, sectors: (stop - lba) as u32, sent: false },
+            );
             lba = stop;
         }
     }
 
-    fn queue(&mut self, now: Instant, command: MemberCommand) {
+    fn queue_command(&mut self, now: Instant, command: MemberCommand) {
         let tag = self.commands.put(command);
         self.portions[command.portion].left += 1;
         let member = &mut self.members[command.member as usize];
@@ -372,19 +402,19 @@ impl Array {
 }
 
 /// The part of one row that blocks `lba..end` form.
-fn part(volume: &ArrayVolume, lba: u64, end: u64) -> StripeRow {
-    let row = lba / volume.row();
-    StripeRow { volume: *volume, row, from: lba - row * volume.row(), to: end - row * volume.row() }
+fn row_part(volume: &ArrayVolume, lba: u64, end: u64) -> StripeRow {
+    let row = lba / volume.row_sectors();
+    StripeRow { volume: *volume, row, from: lba - row * volume.row_sectors(), to: end - row * volume.row_sectors() }
 }
 
 /// The first sector on the members after the rows of all blocks before `end`.
 fn member_end(volume: &ArrayVolume, end: u64) -> u64 {
-    volume.row_start(end.div_ceil(volume.row()))
+    volume.row_start(end.div_ceil(volume.row_sectors()))
 }
 
 /// The portion with the range that it locks: its rows; for mirrors, only the sectors or pairs that it touches.
-fn holding(volume: &ArrayVolume, portion: Portion) -> Portion {
-    let (first, last) = (volume.place(portion.lba), volume.place(portion.end - 1));
+fn with_row_lock(volume: &ArrayVolume, portion: Portion) -> Portion {
+    let (first, last) = (volume.row_position(portion.lba), volume.row_position(portion.end - 1));
     let span = match (volume.parities() > 0, first.row == last.row && first.column == last.column) {
         (false, true) => {
             let start = volume.row_start(first.row);

@@ -46,7 +46,7 @@ impl DeadlineSpec {
 
 /// The commands of one direction.
 #[derive(Default)]
-struct Side {
+struct DirectionQueue {
     /// By first sector.
     sorted: Vec<(u64, u32)>,
     /// Arrival and number, oldest first.
@@ -55,22 +55,22 @@ struct Side {
     position: u64,
 }
 
-impl Side {
+impl DirectionQueue {
     /// The first command at or above the last one sent.
-    fn onward(&self) -> Option<u32> {
+    fn next_upward(&self) -> Option<u32> {
         let at = self.sorted.partition_point(|&(lba, _)| lba < self.position);
         self.sorted.get(at).map(|&(_, number)| number)
     }
 
-    fn oldest(&self) -> Option<u32> {
+    fn oldest_command(&self) -> Option<u32> {
         self.fifo.front().map(|&(_, number)| number)
     }
 
-    fn expired(&self, now: Instant, after: Span) -> bool {
+    fn has_expired(&self, now: Instant, after: Span) -> bool {
         self.fifo.front().is_some_and(|&(since, _)| since + after <= now)
     }
 
-    fn take(&mut self, number: u32) {
+    fn take_command(&mut self, number: u32) {
         if let Some(at) = self.sorted.iter().position(|&(_, other)| other == number) {
             self.position = self.sorted.remove(at).0;
         }
@@ -80,14 +80,14 @@ impl Side {
 
 /// The commands of one class: reads, writes.
 #[derive(Default)]
-struct Class([Side; 2]);
+struct PriorityClass([DirectionQueue; 2]);
 
-impl Class {
+impl PriorityClass {
     fn is_empty(&self) -> bool {
         self.0.iter().all(|side| side.sorted.is_empty())
     }
 
-    fn came_by(&self, instant: Instant) -> bool {
+    fn has_arrived_by(&self, instant: Instant) -> bool {
         self.0.iter().any(|side| side.fifo.front().is_some_and(|&(since, _)| since <= instant))
     }
 }
@@ -99,7 +99,7 @@ const WRITE: usize = 1;
 pub(super) struct DeadlineScheduler {
     spec: DeadlineSpec,
     /// Urgent, others.
-    classes: [Class; 2],
+    classes: [PriorityClass; 2],
     /// Commands that bypass the sorting.
     next: VecDeque<u32>,
     direction: usize,
@@ -111,11 +111,11 @@ fn is_sorted(request: &Request) -> bool {
     request.op != Op::Flush
 }
 
-fn class(request: &Request) -> usize {
+fn class_index(request: &Request) -> usize {
     usize::from(!request.flags.has(Flags::PRIORITY))
 }
 
-fn direction(request: &Request) -> usize {
+fn direction_index(request: &Request) -> usize {
     if request.op == Op::Read { READ } else { WRITE }
 }
 
@@ -132,8 +132,8 @@ impl DeadlineScheduler {
         self.next.len() + sides.map(|side| side.sorted.len()).sum::<usize>()
     }
 
-    fn side(&mut self, request: &Request) -> &mut Side {
-        &mut self.classes[class(request)].0[direction(request)]
+    fn side_mut(&mut self, request: &Request) -> &mut DirectionQueue {
+        &mut self.classes[class_index(request)].0[direction_index(request)]
     }
 
     /// Adds a command that waits from `now` on.
@@ -141,7 +141,7 @@ impl DeadlineScheduler {
         if !is_sorted(request) {
             return self.next.push_back(number);
         }
-        let side = self.side(request);
+        let side = self.side_mut(request);
         let at = side.sorted.partition_point(|&(lba, _)| lba <= request.lba);
         side.sorted.insert(at, (request.lba, number));
         side.fifo.push_back((now, number));
@@ -150,14 +150,14 @@ impl DeadlineScheduler {
     /// Removes a waiting command.
     pub fn remove(&mut self, number: u32, request: &Request) {
         self.next.retain(|&other| other != number);
-        let side = self.side(request);
+        let side = self.side_mut(request);
         side.sorted.retain(|&(_, other)| other != number);
         side.fifo.retain(|&(_, other)| other != number);
     }
 
     /// Updates a waiting command that has grown from `before` to `after`.
-    pub fn moved(&mut self, number: u32, before: &Request, after: &Request) {
-        let side = self.side(before);
+    pub fn update_grown(&mut self, number: u32, before: &Request, after: &Request) {
+        let side = self.side_mut(before);
         side.sorted.retain(|&(_, other)| other != number);
         let at = side.sorted.partition_point(|&(lba, _)| lba <= after.lba);
         side.sorted.insert(at, (after.lba, number));
@@ -169,24 +169,24 @@ impl DeadlineScheduler {
             return Some(number);
         }
         let aged = now.nanos().checked_sub(self.spec.prio_aging.nanos()).map(Instant::from_nanos);
-        let class = match aged.is_some_and(|aged| self.classes[1].came_by(aged)) {
+        let class = match aged.is_some_and(|aged| self.classes[1].has_arrived_by(aged)) {
             true => 1,
             false => usize::from(self.classes[0].is_empty()),
         };
-        self.next_of(class, now)
+        self.next_in_class(class, now)
     }
 
-    fn next_of(&mut self, class: usize, now: Instant) -> Option<u32> {
+    fn next_in_class(&mut self, class: usize, now: Instant) -> Option<u32> {
         let sides = &self.classes[class].0;
-        if let Some(number) = sides[self.direction].onward().filter(|_| self.batch < self.spec.fifo_batch) {
-            return Some(self.send(class, number));
+        if let Some(number) = sides[self.direction].next_upward().filter(|_| self.batch < self.spec.fifo_batch) {
+            return Some(self.send_command(class, number));
         }
         let direction = self.choose_direction(class)?;
         let side = &self.classes[class].0[direction];
         let expire = if direction == READ { self.spec.read_expire } else { self.spec.write_expire };
-        let number = side.onward().filter(|_| !side.expired(now, expire)).or_else(|| side.oldest())?;
+        let number = side.next_upward().filter(|_| !side.has_expired(now, expire)).or_else(|| side.oldest_command())?;
         (self.direction, self.batch) = (direction, 0);
-        Some(self.send(class, number))
+        Some(self.send_command(class, number))
     }
 
     /// Chooses reads, unless there are none, or writes have been passed over too often.
@@ -203,9 +203,9 @@ impl DeadlineScheduler {
         writes.then_some(WRITE)
     }
 
-    fn send(&mut self, class: usize, number: u32) -> u32 {
+    fn send_command(&mut self, class: usize, number: u32) -> u32 {
         self.batch += 1;
-        self.classes[class].0[self.direction].take(number);
+        self.classes[class].0[self.direction].take_command(number);
         number
     }
 }
@@ -302,7 +302,7 @@ mod tests {
         for seed in 0..40 {
             let mut rng = Seed(seed).stream("deadline");
             let (mut ours, mut plain) = (DeadlineScheduler::new(SPEC), Plain::default());
-            let (mut now, mut number, busy) = (0, 0, rng.percent(50));
+            let (mut now, mut number, busy) = (0, 0, rng.draw_chance(50));
             for step in 0..600 {
                 now += rng.below(if busy { 2 } else { 4 });
                 let at = Instant::from_nanos(now);
@@ -311,16 +311,16 @@ mod tests {
                         number += 1;
                         let op = [Op::Read, Op::Write, Op::Write, Op::Read, Op::WriteZeroes, Op::Flush]
                             [rng.below(6) as usize];
-                        let op = if op == Op::Flush && rng.percent(80) { Op::Read } else { op };
+                        let op = if op == Op::Flush && rng.draw_chance(80) { Op::Read } else { op };
                         // Places are apart, so that none begins where another does.
                         let lba = 100_000 + rng.below(100) * 1_000 + u64::from(number);
-                        let request = request(op, lba, rng.percent(20));
+                        let request = request(op, lba, rng.draw_chance(20));
                         ours.add(at, number, &request);
                         plain.waiting.push((number, now, request));
                     }
                     5 if !plain.waiting.is_empty() => {
                         let which = rng.below(plain.waiting.len() as u64) as usize;
-                        if rng.percent(50) {
+                        if rng.draw_chance(50) {
                             let (number, _, request) = plain.waiting.remove(which);
                             ours.remove(number, &request);
                         } else if plain.waiting[which].2.op != Op::Flush {
@@ -328,7 +328,7 @@ mod tests {
                             let kept = &mut plain.waiting[which];
                             let (number, before) = (kept.0, kept.2);
                             kept.2.lba = before.lba.saturating_sub(500);
-                            ours.moved(number, &before, &kept.2);
+                            ours.update_grown(number, &before, &kept.2);
                         }
                     }
                     _ => {

@@ -62,7 +62,7 @@ const SEEKY: u32 = 19;
 const FINE: u64 = 1024;
 
 /// A program's commands of one kind.
-struct Flow {
+struct ProgramFlow {
     origin: u16,
     sync: bool,
     /// By first sector.
@@ -82,13 +82,13 @@ struct Flow {
     think: Span,
 }
 
-impl Flow {
+impl ProgramFlow {
     fn is_seeky(&self) -> bool {
         self.seeks.count_ones() > SEEKY
     }
 
     /// The next command by address from the end of the last; then from the lowest again.
-    fn take(&mut self) -> Option<(u64, u32, u32)> {
+    fn take_next(&mut self) -> Option<(u64, u32, u32)> {
         if self.sorted.is_empty() {
             return None;
         }
@@ -100,7 +100,7 @@ impl Flow {
 }
 
 /// The turn of a flow.
-struct Turn {
+struct FlowTurn {
     flow: usize,
     began: Instant,
     /// Sectors sent; asynchronous ones count several times.
@@ -112,8 +112,8 @@ struct Turn {
 /// The flows of a fair scheduler.
 pub(super) struct FairScheduler {
     spec: FairSpec,
-    flows: Vec<Flow>,
-    turn: Option<Turn>,
+    flows: Vec<ProgramFlow>,
+    turn: Option<FlowTurn>,
     /// Virtual time.
     time: u64,
     /// Commands that belong to no flow.
@@ -135,12 +135,12 @@ impl FairScheduler {
         request.op == Op::Read || self.spec.sync_writes
     }
 
-    fn flow_of(&mut self, request: &Request) -> usize {
+    fn flow_index(&mut self, request: &Request) -> usize {
         let (origin, sync) = (request.origin, self.is_sync(request));
         if let Some(at) = self.flows.iter().position(|flow| flow.origin == origin && flow.sync == sync) {
             return at;
         }
-        self.flows.push(Flow {
+        self.flows.push(ProgramFlow {
             origin,
             sync,
             sorted: Vec::new(),
@@ -162,7 +162,7 @@ impl FairScheduler {
         if request.op == Op::Flush {
             return self.next.push_back(number);
         }
-        let index = self.flow_of(request);
+        let index = self.flow_index(request);
         let (time, most) = (self.time, self.spec.slice_idle.times(2));
         let budget = u64::from(self.spec.max_budget) * FINE;
         let flow = &mut self.flows[index];
@@ -188,7 +188,7 @@ impl FairScheduler {
     /// Removes a waiting command.
     pub fn remove(&mut self, number: u32, request: &Request) {
         self.next.retain(|&other| other != number);
-        let index = self.flow_of(request);
+        let index = self.flow_index(request);
         let flow = &mut self.flows[index];
         flow.sorted.retain(|&(_, other, _)| other != number);
         let served = self.turn.as_ref().is_some_and(|turn| turn.flow == index);
@@ -196,8 +196,8 @@ impl FairScheduler {
     }
 
     /// Updates a waiting command that has grown from `before` to `after`.
-    pub fn moved(&mut self, number: u32, before: &Request, after: &Request) {
-        let index = self.flow_of(before);
+    pub fn update_grown(&mut self, number: u32, before: &Request, after: &Request) {
+        let index = self.flow_index(before);
         let sorted = &mut self.flows[index].sorted;
         sorted.retain(|&(_, other, _)| other != number);
         let at = sorted.partition_point(|&(lba, ..)| lba <= after.lba);
@@ -211,7 +211,7 @@ impl FairScheduler {
         }
         loop {
             let Some(turn) = &mut self.turn else {
-                self.choose(now)?;
+                self.choose_flow(now)?;
                 continue;
             };
             let flow = &mut self.flows[turn.flow];
@@ -220,13 +220,13 @@ impl FairScheduler {
                 self.end_turn(now);
                 continue;
             }
-            if let Some((_, number, sectors)) = flow.take() {
+            if let Some((_, number, sectors)) = flow.take_next() {
                 let charge = if flow.sync { 1 } else { u64::from(self.spec.async_charge) };
                 turn.used += u64::from(sectors) * charge;
                 flow.below += 1;
                 return Some(number);
             }
-            if self.waits(now) {
+            if self.waits_for_flow(now) {
                 return None;
             }
             self.end_turn(now);
@@ -234,7 +234,7 @@ impl FairScheduler {
     }
 
     /// True if the flow whose turn it is has no commands and the scheduler waits for it.
-    fn waits(&self, now: Instant) -> bool {
+    fn waits_for_flow(&self, now: Instant) -> bool {
         let Some(turn) = &self.turn else { return false };
         let flow = &self.flows[turn.flow];
         let worth = flow.sync && flow.think <= self.spec.slice_idle;
@@ -243,13 +243,13 @@ impl FairScheduler {
 
     /// Chooses, of the flows that have started, the one that finishes first; virtual time jumps to the first start if
     /// none has.
-    fn choose(&mut self, now: Instant) -> Option<()> {
+    fn choose_flow(&mut self, now: Instant) -> Option<()> {
         let waiting = || self.flows.iter().enumerate().filter(|(_, flow)| !flow.sorted.is_empty());
         let first = waiting().map(|(_, flow)| flow.start).min()?;
         self.time = self.time.max(first);
         let started = waiting().filter(|(_, flow)| flow.start <= self.time);
         let (flow, _) = started.min_by_key(|(_, flow)| flow.finish)?;
-        self.turn = Some(Turn { flow, began: now, used: 0, idle_until: Instant::FAR });
+        self.turn = Some(FlowTurn { flow, began: now, used: 0, idle_until: Instant::FAR });
         Some(())
     }
 
@@ -270,11 +270,11 @@ impl FairScheduler {
     }
 
     /// Notes that a command is back: the wait for its flow may begin.
-    pub fn completed(&mut self, now: Instant, request: &Request) {
+    pub fn note_completion(&mut self, now: Instant, request: &Request) {
         if request.op == Op::Flush {
             return;
         }
-        let index = self.flow_of(request);
+        let index = self.flow_index(request);
         let flow = &mut self.flows[index];
         flow.below = flow.below.saturating_sub(1);
         flow.returned = now;
@@ -286,7 +286,7 @@ impl FairScheduler {
     }
 
     /// When the wait for a flow ends, if another flow has commands.
-    pub fn when(&self) -> Instant {
+    pub fn next_wakeup(&self) -> Instant {
         let turn = self.turn.as_ref().filter(|_| self.len() > 0);
         turn.map_or(Instant::FAR, |turn| turn.idle_until.min(turn.began + self.spec.timeout))
     }
@@ -357,22 +357,22 @@ mod tests {
         };
         // Below: as long as its turn lasts.
         let mut fair = scene();
-        assert_eq!((fair.next(at(125 * MS - 1)), fair.when()), (None, at(125 * MS)));
+        assert_eq!((fair.next(at(125 * MS - 1)), fair.next_wakeup()), (None, at(125 * MS)));
         assert_eq!(fair.next(at(125 * MS)), Some(2));
         // Back at 1 ms: eight more.
         let mut fair = scene();
-        fair.completed(at(MS), &request(0, Op::Read, 0, 8));
-        assert_eq!((fair.next(at(9 * MS - 1)), fair.when()), (None, at(9 * MS)));
+        fair.note_completion(at(MS), &request(0, Op::Read, 0, 8));
+        assert_eq!((fair.next(at(9 * MS - 1)), fair.next_wakeup()), (None, at(9 * MS)));
         assert_eq!(fair.next(at(9 * MS)), Some(2));
         // It comes in time, and its turn goes on.
         let mut fair = scene();
-        fair.completed(at(MS), &request(0, Op::Read, 0, 8));
+        fair.note_completion(at(MS), &request(0, Op::Read, 0, 8));
         fair.add(at(9 * MS - 1), 3, &request(0, Op::Read, 8, 8));
         assert_eq!((fair.next(at(9 * MS - 1)), fair.next(at(9 * MS))), (Some(3), None));
         // Nobody else waits: there is nothing to wake up for.
         let mut fair = FairScheduler::new(FairSpec::LINUX);
         fair.add(at(0), 1, &request(0, Op::Read, 0, 8));
-        assert_eq!((fair.next(at(0)), fair.when()), (Some(1), Instant::FAR));
+        assert_eq!((fair.next(at(0)), fair.next_wakeup()), (Some(1), Instant::FAR));
     }
 
     #[test]
@@ -385,7 +385,7 @@ mod tests {
                 now = u64::from(number) * gap * MS;
                 fair.add(at(now), number, &request(0, Op::Read, u64::from(number) * 8, 8));
                 assert_eq!(fair.next(at(now)), Some(number));
-                fair.completed(at(now), &request(0, Op::Read, u64::from(number) * 8, 8));
+                fair.note_completion(at(now), &request(0, Op::Read, u64::from(number) * 8, 8));
             }
             fair.add(at(now), 99, &request(1, Op::Read, 5_000, 8));
             assert_eq!(fair.next(at(now)), if waits { None } else { Some(99) }, "{times} times {gap} ms");
@@ -401,11 +401,11 @@ mod tests {
                 let request = request(0, Op::Read, lba, 8);
                 fair.add(at(0), number, &request);
                 assert_eq!(fair.next(at(0)), Some(number));
-                fair.completed(at(0), &request);
+                fair.note_completion(at(0), &request);
                 lba += 8 + if number < far { distance } else { 0 };
             }
             fair.add(at(0), 99, &request(1, Op::Read, 50, 8));
-            assert_eq!((fair.next(at(0)), fair.when()), (None, at(idle * MS)), "{far} of {distance}");
+            assert_eq!((fair.next(at(0)), fair.next_wakeup()), (None, at(idle * MS)), "{far} of {distance}");
         }
     }
 

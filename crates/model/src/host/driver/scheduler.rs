@@ -37,9 +37,9 @@ impl Scheduler {
     }
 
     /// The most commands that have waited at once; `u32::MAX` if they are not counted.
-    pub fn most(&self) -> u32 {
+    pub fn most_waiting(&self) -> u32 {
         match self {
-            Scheduler::Order(queue) => queue.most(),
+            Scheduler::Order(queue) => queue.most_waiting(),
             Scheduler::Deadline(_) | Scheduler::Fair(_) => u32::MAX,
         }
     }
@@ -59,7 +59,7 @@ impl Scheduler {
     }
 
     /// Takes out the next command, if one is to go down at `now`. `head` is where the last one ended. A call in vain
-    /// changes nothing, except at the instants of [`Scheduler::when`].
+    /// changes nothing, except at the instants of [`Scheduler::next_wakeup`].
     pub fn next(&mut self, now: Instant, head: u64) -> Option<u32> {
         if self.is_empty() {
             return None;
@@ -75,27 +75,27 @@ impl Scheduler {
     }
 
     /// Notes that a command is back.
-    pub fn completed(&mut self, now: Instant, request: &Request) {
+    pub fn note_completion(&mut self, now: Instant, request: &Request) {
         if let Scheduler::Fair(fair) = self {
-            fair.completed(now, request);
+            fair.note_completion(now, request);
         }
     }
 
     /// When it may have a command to send without an arrival or a completion; `FAR` if never.
-    pub fn when(&self) -> Instant {
+    pub fn next_wakeup(&self) -> Instant {
         match self {
-            Scheduler::Fair(fair) => fair.when(),
+            Scheduler::Fair(fair) => fair.next_wakeup(),
             _ => Instant::FAR,
         }
     }
 
     /// Updates a waiting command that has grown from `before` to `after`.
-    pub fn moved(&mut self, number: u32, before: &Request, after: &Request) {
+    pub fn update_grown(&mut self, number: u32, before: &Request, after: &Request) {
         match self {
             Scheduler::Order(_) if before.lba == after.lba => {}
             Scheduler::Order(queue) => queue.move_to(|&other| other == number, after.lba),
-            Scheduler::Deadline(deadline) => deadline.moved(number, before, after),
-            Scheduler::Fair(fair) => fair.moved(number, before, after),
+            Scheduler::Deadline(deadline) => deadline.update_grown(number, before, after),
+            Scheduler::Fair(fair) => fair.update_grown(number, before, after),
         }
     }
 
@@ -109,7 +109,7 @@ impl Scheduler {
     }
 
     /// True if only commands of the same program may merge.
-    pub fn parts_programs(&self) -> bool {
+    pub fn separates_programs(&self) -> bool {
         matches!(self, Scheduler::Fair(_))
     }
 }

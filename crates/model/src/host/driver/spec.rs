@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use super::deadline::DeadlineSpec;
 use super::fair::FairSpec;
 use crate::block::ControlError;
-use crate::block::assurance::{Assurance, Lapse};
+use crate::block::assurance::{Assurance, BrokenPromise};
 use crate::queue::{Discipline, Policy};
 use crate::time::Span;
 
@@ -118,12 +118,12 @@ impl DriverSpec {
     }
 
     /// The promises that its settings break, above a device that loses data at a cut.
-    pub fn lapses(&self) -> Vec<Lapse> {
+    pub fn broken_promises(&self) -> Vec<BrokenPromise> {
         let through = [Assurance::Flush, Assurance::Fua];
         let mut lapses = match (self.flush, self.write_through) {
-            (FlushPolicy::Drop, _) => Lapse::each("flush", "drop", &through),
-            (FlushPolicy::Never, _) => Lapse::each("flush", "never", &through),
-            (_, ForcedWritePolicy::Ignore) => Lapse::each("write_through", "ignore", &[Assurance::Fua]),
+            (FlushPolicy::Drop, _) => BrokenPromise::for_setting("flush", "drop", &through),
+            (FlushPolicy::Never, _) => BrokenPromise::for_setting("flush", "never", &through),
+            (_, ForcedWritePolicy::Ignore) => BrokenPromise::for_setting("write_through", "ignore", &[Assurance::Fua]),
             (_, ForcedWritePolicy::Fua | ForcedWritePolicy::Flush) => Vec::new(),
         };
         let off = match (self.power_off, self.flush) {
@@ -132,12 +132,14 @@ impl DriverSpec {
             (PowerOffPolicy::Orderly, FlushPolicy::Never) => Some(("flush", "never")),
             (PowerOffPolicy::Orderly, _) => None,
         };
-        lapses.extend(off.into_iter().flat_map(|(key, value)| Lapse::each(key, value, &[Assurance::PowerOff])));
+        lapses.extend(
+            off.into_iter().flat_map(|(key, value)| BrokenPromise::for_setting(key, value, &[Assurance::PowerOff])),
+        );
         lapses
     }
 
     /// The effect of an orderly power-off: without a flush before it, a cut.
-    pub(super) fn at_power_off(&self) -> PowerOffPolicy {
+    pub(super) fn effective_power_off(&self) -> PowerOffPolicy {
         match (self.flush, self.power_off) {
             (FlushPolicy::Never, PowerOffPolicy::Orderly) => PowerOffPolicy::AtOnce,
             (_, power_off) => power_off,
@@ -145,10 +147,12 @@ impl DriverSpec {
     }
 
     /// Changes a setting that may change during a run, except the depth: `flush`, `write_through`, `power_off`.
-    pub(crate) fn set(&mut self, key: &str, value: &str) -> Result<(), ControlError> {
+    pub(crate) fn change_setting(&mut self, key: &str, value: &str) -> Result<(), ControlError> {
         match key {
-            "flush" => self.flush = FlushPolicy::named(value).ok_or(ControlError::BadValue)?,
-            "write_through" => self.write_through = ForcedWritePolicy::named(value).ok_or(ControlError::BadValue)?,
+            "flush" => self.flush = FlushPolicy::from_name(value).ok_or(ControlError::BadValue)?,
+            "write_through" => {
+                self.write_through = ForcedWritePolicy::from_name(value).ok_or(ControlError::BadValue)?
+            }
             "power_off" => {
                 self.power_off = match value {
                     "orderly" => PowerOffPolicy::Orderly,
@@ -170,7 +174,7 @@ impl Default for DriverSpec {
 
 impl FlushPolicy {
     /// The policy that a stack file names.
-    pub fn named(word: &str) -> Option<FlushPolicy> {
+    pub fn from_name(word: &str) -> Option<FlushPolicy> {
         match word {
             "forward" => Some(FlushPolicy::Forward),
             "cached" => Some(FlushPolicy::Cached),
@@ -183,7 +187,7 @@ impl FlushPolicy {
 
 impl ForcedWritePolicy {
     /// The policy that a stack file names.
-    pub fn named(word: &str) -> Option<ForcedWritePolicy> {
+    pub fn from_name(word: &str) -> Option<ForcedWritePolicy> {
         match word {
             "fua" => Some(ForcedWritePolicy::Fua),
             "flush" => Some(ForcedWritePolicy::Flush),

@@ -13,11 +13,11 @@ pub(super) struct PassLimits {
 
 impl FioStream {
     /// Where the job and its passes end. `io_size` lengthens no pass except that of random writes without a map.
-    pub(super) fn ends(&self) -> PassLimits {
+    pub(super) fn pass_limits(&self) -> PassLimits {
         let pattern = &self.pattern;
         let loops = u64::from(pattern.loops);
         let pairs = if pattern.direction == Direction::TrimWrite { 2 } else { 1 };
-        let writes = pattern.direction.triple()[WRITE];
+        let writes = pattern.direction.used_directions()[WRITE];
         let free = writes && self.random && !pattern.random_map;
         let pass = if free { self.size.max(pattern.bytes) } else { self.size };
         // Data read back before the end counts as well.
@@ -41,31 +41,31 @@ impl FioStream {
 
     /// True if all bytes or requests of the job are issued.
     #[inline]
-    pub(super) fn over(&self) -> bool {
+    pub(super) fn all_issued(&self) -> bool {
         self.bytes >= self.limits.bytes || self.counted_out()
     }
 
     /// True if all requests of the job are issued.
     #[inline]
     fn counted_out(&self) -> bool {
-        self.requests() >= self.limits.requests
+        self.requests_issued() >= self.limits.requests
     }
 
-    fn requests(&self) -> u64 {
+    fn requests_issued(&self) -> u64 {
         self.issued[READ] + self.issued[WRITE] + self.issued[TRIM] + self.read_back
     }
 
     /// Notes that a sync or a read-back is issued with `in_flight` in flight: it uses up the io_unit whose place would
     /// not be marked.
-    pub(crate) fn takes_unit(&mut self, in_flight: u32) {
+    pub(crate) fn take_unit(&mut self, in_flight: u32) {
         self.put_back.take_if(|level| *level == in_flight);
     }
 
     /// Notes that bytes are read back, with so many requests in flight.
-    pub(crate) fn read_back(&mut self, bytes: u64, in_flight: u32) {
+    pub(crate) fn count_read_back(&mut self, bytes: u64, in_flight: u32) {
         self.moved += bytes;
         self.read_back += 1;
-        self.takes_unit(in_flight);
+        self.take_unit(in_flight);
         if self.pattern.backlog.is_some() {
             self.pass_bytes += bytes;
         }
@@ -74,11 +74,11 @@ impl FioStream {
     /// True if all bytes of the pass are issued, or all requests, among which fio counts syncs whose completion it has not seen.
     #[inline]
     pub(super) fn pass_over(&self) -> bool {
-        self.pass_bytes >= self.limits.pass || self.requests() + self.syncing >= self.limits.requests
+        self.pass_bytes >= self.limits.pass || self.requests_issued() + self.syncing >= self.limits.requests
     }
 
     /// Ends a job that has issued everything. If passes are left, fio begins one more, which ends at once.
-    pub(super) fn end(&mut self) -> FioStep {
+    pub(super) fn end_job(&mut self) -> FioStep {
         if self.pattern.direction == Direction::TrimWrite && self.bytes < self.limits.bytes {
             return self.end_pass();
         }
@@ -94,16 +94,16 @@ impl FioStream {
         match self.pass_bytes {
             0 => FioStep::End,
             // With `verify`, the read-back comes first and counts.
-            _ if !self.pattern.verify && self.last_pass() => FioStep::End,
+            _ if !self.pattern.verify && self.is_last_pass() => FioStep::End,
             _ => FioStep::Pass,
         }
     }
 
     /// Begins the next pass; false if there is none.
     pub(crate) fn begin_pass(&mut self) -> bool {
-        let more = !(self.pattern.verify && self.last_pass());
+        let more = !(self.pattern.verify && self.is_last_pass());
         if more {
-            self.restart();
+            self.restart_pass();
             if self.pattern.direction == Direction::TrimWrite {
                 // fio doubles the number for its pairs at the beginning of each pass.
                 self.limits.requests = self.limits.requests.saturating_mul(2);
@@ -113,7 +113,7 @@ impl FioStream {
     }
 
     /// True if no pass follows: all are done, and no whole request of `io_size` is left.
-    fn last_pass(&self) -> bool {
+    fn is_last_pass(&self) -> bool {
         let limit = self.pattern.bytes;
         let largest = self.sizes.iter().map(|sizes| sizes.max).max().unwrap_or(0);
         let all_done = self.files.iter().all(|file| file.done);

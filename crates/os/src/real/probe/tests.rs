@@ -33,11 +33,11 @@ impl Tree {
     }
 
     fn node(&self, major: u32, minor: u32) -> BlockDevice {
-        SystemRoot::at(&self.0).node(DeviceNumber { major, minor }).unwrap()
+        SystemRoot::at(&self.0).find_device(DeviceNumber { major, minor }).unwrap()
     }
 
     fn uses(&self, major: u32, minor: u32) -> Vec<String> {
-        in_use::of_device(&self.node(major, minor), &SystemRoot::at(&self.0))
+        in_use::device_uses(&self.node(major, minor), &SystemRoot::at(&self.0))
     }
 }
 
@@ -64,15 +64,15 @@ fn mounts_and_holders_of_partitions_are_the_disk_s() {
 #[test]
 fn names_are_serial_numbers_and_world_wide_names() {
     let tree = Tree::new("names");
-    assert_eq!(names(&tree.node(8, 0)), Vec::<String>::new());
+    assert_eq!(device_names(&tree.node(8, 0)), Vec::<String>::new());
     tree.put("sys/block/sda/device/wwid", "naa.5000c500a1b2c3d4");
     let page = [&[0, 0x80, 0, 21][..], b"            WD-WCC4E7"].concat();
     fs::write(tree.0.join("sys/block/sda/device/vpd_pg80"), page).unwrap();
-    assert_eq!(names(&tree.node(8, 0)), ["WD-WCC4E7", "naa.5000c500a1b2c3d4"]);
-    assert_eq!(names(&tree.node(8, 2)), ["WD-WCC4E7-part2", "naa.5000c500a1b2c3d4-part2"]);
+    assert_eq!(device_names(&tree.node(8, 0)), ["WD-WCC4E7", "naa.5000c500a1b2c3d4"]);
+    assert_eq!(device_names(&tree.node(8, 2)), ["WD-WCC4E7-part2", "naa.5000c500a1b2c3d4-part2"]);
     tree.put("sys/block/dm-0/serial", "0000 0000");
-    assert_eq!(names(&tree.node(253, 0)), Vec::<String>::new(), "zeroes are no name");
-    assert_eq!((unit_serial(&[0, 0x80, 0, 9]), unit_serial(&[0])), (None, None));
+    assert_eq!(device_names(&tree.node(253, 0)), Vec::<String>::new(), "zeroes are no name");
+    assert_eq!((parse_unit_serial(&[0, 0x80, 0, 9]), parse_unit_serial(&[0])), (None, None));
 }
 
 impl Tree {
@@ -101,7 +101,7 @@ fn a_disk_that_can_only_be_read_is_refused_with_its_partitions() {
         }
         let found = tree.probed(8, 0).unwrap();
         assert_eq!(found.used, expected.map(str::to_owned).into_iter().collect::<Vec<_>>());
-        assert_eq!(found.verdict(Some(&found.name())).is_ok(), expected.is_none());
+        assert_eq!(found.write_verdict(Some(&found.destroy_name())).is_ok(), expected.is_none());
     }
     assert_eq!(tree.probed(8, 2).unwrap().used, ["sda2 can only be read"], "its disk says so");
     tree.put("sys/block/sda/sda2/ro", "0");
@@ -164,12 +164,12 @@ fn swap_loop_devices_and_writers_are_found_by_the_device_s_number() {
 
 #[test]
 fn a_page_of_a_serial_number_is_cut_where_it_says_or_ends() {
-    let page = |length: u8, text: &[u8]| unit_serial(&[&[0, 0x80, 0, length][..], text].concat());
+    let page = |length: u8, text: &[u8]| parse_unit_serial(&[&[0, 0x80, 0, length][..], text].concat());
     assert_eq!(page(3, b"ABCDEF").as_deref(), Some("ABC"));
     assert_eq!(page(9, b"ABC").as_deref(), Some("ABC"));
     assert_eq!(page(4, b" A \0").as_deref(), Some("A"));
     assert_eq!((page(0, b"ABC"), page(3, b"  \0"), page(3, b"")), (None, None, None));
-    assert_eq!(unit_serial(&[&[0, 0x80, 1, 0][..], &[b'x'; 300]].concat()).unwrap().len(), 256);
+    assert_eq!(parse_unit_serial(&[&[0, 0x80, 1, 0][..], &[b'x'; 300]].concat()).unwrap().len(), 256);
 }
 
 /// Bytes are known, or they are not, whatever else could be read.
@@ -179,7 +179,7 @@ fn ends_that_hold_anything_or_could_not_be_read_are_no_empty_disk() {
         let file = tempfile::tempfile().unwrap();
         file.set_len(bytes).unwrap();
         at.into_iter().for_each(|at| file.write_all_at(b"x", at).unwrap());
-        contents(&file).1
+        read_ends(&file).1
     };
     let bytes = 8 << 20;
     for (at, expected) in [
@@ -197,7 +197,7 @@ fn ends_that_hold_anything_or_could_not_be_read_are_no_empty_disk() {
     let folder = tempfile::tempdir().unwrap();
     let hidden = folder.path().join("disk");
     fs::write(&hidden, vec![0; 4096]).unwrap();
-    let (_, seen) = contents(&File::options().write(true).open(&hidden).unwrap());
+    let (_, seen) = read_ends(&File::options().write(true).open(&hidden).unwrap());
     let EndsContent::Unread(why) = seen else { panic!("{seen:?}") };
     assert!(why.contains("its first 4 KiB cannot be read") && why.contains("its last 4 KiB cannot be read"), "{why}");
 }
@@ -234,10 +234,10 @@ fn only_a_device_that_is_named_is_written() {
             "it is empty, it has no serial number or world-wide name; expected --destroy /dev/sda where all",
         ),
     ] {
-        let why = found.verdict(None).unwrap_err();
+        let why = found.write_verdict(None).unwrap_err();
         assert!(why.starts_with(expected), "{why}");
-        assert_eq!(found.verdict(Some(&found.name())), Ok(()));
-        let why = found.verdict(Some("Z")).unwrap_err();
+        assert_eq!(found.write_verdict(Some(&found.destroy_name())), Ok(()));
+        let why = found.write_verdict(Some("Z")).unwrap_err();
         assert!(why.starts_with("--destroy Z names another device; this one is"), "{why}");
     }
 }
@@ -250,28 +250,28 @@ fn a_disk_is_empty_only_where_all_of_it_was_read() {
         file.set_len(bytes).unwrap();
         file
     };
-    assert_eq!(contents(&disk(3 << 20)).1, EndsContent::Empty);
-    assert_eq!(contents(&disk((3 << 20) + 512)).1, EndsContent::EmptyEnds);
+    assert_eq!(read_ends(&disk(3 << 20)).1, EndsContent::Empty);
+    assert_eq!(read_ends(&disk((3 << 20) + 512)).1, EndsContent::EmptyEnds);
     let file = disk(64 << 20);
     file.write_all_at(b"x", 32 << 20).unwrap();
-    assert_eq!(contents(&file).1, EndsContent::EmptyEnds);
+    assert_eq!(read_ends(&file).1, EndsContent::EmptyEnds);
     file.write_all_at(b"x", (64 << 20) - 1).unwrap();
-    assert_eq!(contents(&file).1, EndsContent::Data);
+    assert_eq!(read_ends(&file).1, EndsContent::Data);
 }
 
 #[test]
 fn any_of_its_names_will_do_and_a_path_only_where_there_is_none() {
     let found = found(&["Z1", "naa.5"], &[], Some("XFS"), EndsContent::Data);
-    assert_eq!((found.verdict(Some("Z1")), found.verdict(Some("naa.5"))), (Ok(()), Ok(())));
-    assert!(found.verdict(Some("/dev/sda")).is_err());
-    assert!(found.verdict(Some("")).is_err());
+    assert_eq!((found.write_verdict(Some("Z1")), found.write_verdict(Some("naa.5"))), (Ok(()), Ok(())));
+    assert!(found.write_verdict(Some("/dev/sda")).is_err());
+    assert!(found.write_verdict(Some("")).is_err());
 }
 
 #[test]
 fn what_is_in_use_is_never_written() {
     let found = found(&["Z1"], &["sda1 is mounted on / (ext4)"], None, EndsContent::Data);
     for destroy in [None, Some("Z1")] {
-        let why = found.verdict(destroy).unwrap_err();
+        let why = found.write_verdict(destroy).unwrap_err();
         assert!(why.starts_with("sda1 is mounted on / (ext4); expected a device that nothing uses"), "{why}");
     }
 }

@@ -5,8 +5,8 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use super::{Change, value, write};
-use crate::kernel::debris::{by_owner, create_note, folders};
+use super::{SysfsChange, read_value, write_value};
+use crate::kernel::debris::{create_note, note_folders, split_by_owner};
 use crate::system::{BlockDevice, SystemRoot};
 
 const TITLE: &str = "seekwise settings 1";
@@ -22,7 +22,7 @@ pub(super) struct SettingsRecord {
     /// The process of the run, and its start.
     process: String,
     began: String,
-    changes: Vec<Change>,
+    changes: Vec<SysfsChange>,
 }
 
 /// Result of restoring the settings of a file.
@@ -35,24 +35,24 @@ pub struct RestoreResult {
     pub failed: bool,
 }
 
-fn boot(system: &SystemRoot) -> String {
-    system.text("proc/sys/kernel/random/boot_id").unwrap_or_default()
+fn boot_id(system: &SystemRoot) -> String {
+    system.read_text("proc/sys/kernel/random/boot_id").unwrap_or_default()
 }
 
 /// Returns the start of a process, in ticks since the machine started: field 22 of its `stat`, the twentieth after the name.
-fn began(system: &SystemRoot, process: &str) -> Option<String> {
-    let stat = system.text(&format!("proc/{process}/stat"))?;
+fn process_start(system: &SystemRoot, process: &str) -> Option<String> {
+    let stat = system.read_text(&format!("proc/{process}/stat"))?;
     stat.rsplit_once(')')?.1.split_whitespace().nth(19).map(str::to_owned)
 }
 
 impl SettingsRecord {
-    pub(super) fn of(node: &BlockDevice, changes: Vec<Change>, system: &SystemRoot) -> SettingsRecord {
+    pub(super) fn new(node: &BlockDevice, changes: Vec<SysfsChange>, system: &SystemRoot) -> SettingsRecord {
         let process = std::process::id().to_string();
         SettingsRecord {
             disk: node.name.clone(),
-            sequence: node.word("diskseq").unwrap_or_default(),
-            boot: boot(system),
-            began: began(system, &process).unwrap_or_default(),
+            sequence: node.read_attribute("diskseq").unwrap_or_default(),
+            boot: boot_id(system),
+            began: process_start(system, &process).unwrap_or_default(),
             process,
             changes,
         }
@@ -66,7 +66,7 @@ impl SettingsRecord {
             let path = folder.join(&name);
             match create_note(folder, &name) {
                 Ok(mut file) => {
-                    let kept = file.write_all(self.text().as_bytes()).and_then(|()| file.sync_all());
+                    let kept = file.write_all(self.to_text().as_bytes()).and_then(|()| file.sync_all());
                     return kept.map(|()| path.clone()).map_err(|error| format!("{}: {error}", path.display()));
                 }
                 Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
@@ -83,15 +83,16 @@ impl SettingsRecord {
     }
 
     /// Makes all changes.
-    pub(super) fn change(&self) -> Result<(), String> {
-        let each = |change: &Change| change.during.as_ref().map_or(Ok(()), |during| write(&change.path, during));
+    pub(super) fn apply_changes(&self) -> Result<(), String> {
+        let each =
+            |change: &SysfsChange| change.during.as_ref().map_or(Ok(()), |during| write_value(&change.path, during));
         self.changes.iter().try_for_each(each)
     }
 
-    fn text(&self) -> String {
+    fn to_text(&self) -> String {
         let SettingsRecord { disk, sequence, boot, process, began, changes } = self;
         let mut text = format!("{TITLE}\nboot\t{boot}\nprocess\t{process}\t{began}\ndisk\t{disk}\t{sequence}\n");
-        for Change { path, before, during } in changes {
+        for SysfsChange { path, before, during } in changes {
             let during = during.as_ref().map_or(String::new(), |during| format!("\t{during}"));
             text.push_str(&format!("set\t{}\t{before}{during}\n", path.display()));
         }
@@ -118,23 +119,23 @@ impl SettingsRecord {
             };
             // A relative path is refused, and one with `..` in it.
             let fits = Path::new(path).is_absolute() && !path.contains("/../");
-            fits.then(|| Change { path: path.into(), before: before.to_owned(), during })
+            fits.then(|| SysfsChange { path: path.into(), before: before.to_owned(), during })
         };
-        let changes: Vec<Change> = lines.map(change).collect::<Option<_>>()?;
+        let changes: Vec<SysfsChange> = lines.map(change).collect::<Option<_>>()?;
         Some(SettingsRecord { disk, sequence, boot, process, began, changes })
     }
 
     /// Restores the settings, except those that somebody else has changed meanwhile.
     fn put_back(&self) -> (Vec<String>, bool) {
         let (mut said, mut failed) = (Vec::new(), false);
-        for Change { path, before, during } in &self.changes {
+        for SysfsChange { path, before, during } in &self.changes {
             let what = path.display();
-            let result = value(path).and_then(|is| match during {
+            let result = read_value(path).and_then(|is| match during {
                 _ if is == *before => Ok(None),
                 Some(during) if is != *during => {
                     Ok(Some(format!("{what} was set to {is} by somebody else, and stays; it was {before} before")))
                 }
-                _ => write(path, before).map(|()| Some(format!("{what} is {before} again; it was {is}"))),
+                _ => write_value(path, before).map(|()| Some(format!("{what} is {before} again; it was {is}"))),
             });
             failed |= result.is_err();
             said.extend(result.unwrap_or_else(Some));
@@ -143,7 +144,7 @@ impl SettingsRecord {
     }
 }
 
-fn read(record: &Path) -> Result<SettingsRecord, String> {
+fn read_record(record: &Path) -> Result<SettingsRecord, String> {
     let text = fs::read_to_string(record).map_err(|error| format!("{}: {error}", record.display()))?;
     SettingsRecord::parse(&text).ok_or_else(|| {
         format!("{}: is not what this version keeps of settings; expected `{TITLE}` and its lines", record.display())
@@ -151,8 +152,8 @@ fn read(record: &Path) -> Result<SettingsRecord, String> {
 }
 
 /// Restores the settings of a file, and removes it on success.
-pub(super) fn put_back(record: &Path) -> Result<Vec<String>, String> {
-    let (said, failed) = read(record)?.put_back();
+pub(super) fn put_back_record(record: &Path) -> Result<Vec<String>, String> {
+    let (said, failed) = read_record(record)?.put_back();
     if failed {
         return Err(said.join("; "));
     }
@@ -162,22 +163,23 @@ pub(super) fn put_back(record: &Path) -> Result<Vec<String>, String> {
 
 /// Restores the settings that this user's killed runs have left; with `dry` it only says what it would do.
 pub fn restore(dry: bool) -> Vec<RestoreResult> {
-    restore_in(&by_owner(folders()).0, &SystemRoot::here(), dry)
+    restore_in(&split_by_owner(note_folders()).0, &SystemRoot::this_machine(), dry)
 }
 
 pub(super) fn restore_in(folders: &[PathBuf], system: &SystemRoot, dry: bool) -> Vec<RestoreResult> {
-    records(folders).iter().map(|record| restored(record, system, dry)).collect()
+    find_records(folders).iter().map(|record| restore_record(record, system, dry)).collect()
 }
 
 /// Whether a file belongs to this very process.
 pub(super) fn is_own(record: &Path, system: &SystemRoot) -> bool {
     let process = std::process::id().to_string();
-    let own = |kept: SettingsRecord| kept.boot == boot(system) && began(system, &process) == Some(kept.began);
-    read(record).is_ok_and(|kept| kept.process == process && own(kept))
+    let own =
+        |kept: SettingsRecord| kept.boot == boot_id(system) && process_start(system, &process) == Some(kept.began);
+    read_record(record).is_ok_and(|kept| kept.process == process && own(kept))
 }
 
 /// Returns all such files.
-pub(super) fn records(folders: &[PathBuf]) -> Vec<PathBuf> {
+pub(super) fn find_records(folders: &[PathBuf]) -> Vec<PathBuf> {
     let entries = folders.iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
     let mut records: Vec<PathBuf> =
         entries.map(|it| it.path()).filter(|it| it.extension().is_some_and(|end| end == "settings")).collect();
@@ -185,8 +187,8 @@ pub(super) fn records(folders: &[PathBuf]) -> Vec<PathBuf> {
     records
 }
 
-fn restored(record: &Path, system: &SystemRoot, dry: bool) -> RestoreResult {
-    let kept = match read(record) {
+fn restore_record(record: &Path, system: &SystemRoot, dry: bool) -> RestoreResult {
+    let kept = match read_record(record) {
         Ok(kept) => kept,
         Err(why) => {
             let disk = record.file_stem().map_or(String::new(), |name| name.to_string_lossy().into_owned());
@@ -194,14 +196,14 @@ fn restored(record: &Path, system: &SystemRoot, dry: bool) -> RestoreResult {
         }
     };
     let disk = kept.disk.clone();
-    if kept.boot == boot(system) && began(system, &kept.process).is_some_and(|began| began == kept.began) {
+    if kept.boot == boot_id(system) && process_start(system, &kept.process).is_some_and(|began| began == kept.began) {
         let said = vec![format!("process {} is still at work with it: nothing done", kept.process)];
         return RestoreResult { disk, said, failed: false };
     }
-    let now = system.text(&format!("sys/block/{disk}/diskseq")).unwrap_or_default();
-    let same = kept.boot == boot(system) && kept.sequence == now;
+    let now = system.read_text(&format!("sys/block/{disk}/diskseq")).unwrap_or_default();
+    let same = kept.boot == boot_id(system) && kept.sequence == now;
     if dry {
-        let would = |change: &Change| format!("{} would be set to {} again", change.path.display(), change.before);
+        let would = |change: &SysfsChange| format!("{} would be set to {} again", change.path.display(), change.before);
         let said =
             if same { kept.changes.iter().map(would).collect() } else { vec!["the note would be removed".to_owned()] };
         return RestoreResult { disk, said, failed: false };
@@ -211,7 +213,7 @@ fn restored(record: &Path, system: &SystemRoot, dry: bool) -> RestoreResult {
         let said = vec!["what was set is gone with a restart or the disk: nothing to do".to_owned()];
         return RestoreResult { disk, said, failed: removed.is_err() };
     }
-    match put_back(record) {
+    match put_back_record(record) {
         Ok(said) if said.is_empty() => RestoreResult { disk, said: vec!["all is as it was".to_owned()], failed: false },
         Ok(said) => RestoreResult { disk, said, failed: false },
         Err(why) => RestoreResult { disk, said: vec![why], failed: true },

@@ -13,7 +13,7 @@ impl Tree {
         let root = std::env::temp_dir().join(format!("seekwise-set-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&root);
         let tree = Tree(root);
-        let number = DeviceNumber::of(fs::metadata(std::env::temp_dir()).unwrap().dev());
+        let number = DeviceNumber::new(fs::metadata(std::env::temp_dir()).unwrap().dev());
         let number = format!("{}:{}", number.major, number.minor);
         for (word, text) in [
             ("dev", number.as_str()),
@@ -37,7 +37,7 @@ impl Tree {
     }
 
     fn get(&self, word: &str) -> String {
-        value(&self.0.join("sys/block/loop0").join(word)).unwrap()
+        read_value(&self.0.join("sys/block/loop0").join(word)).unwrap()
     }
 
     fn apply(&self, settings: &[(&str, &str)]) -> Result<SettingsGuard, String> {
@@ -71,13 +71,13 @@ fn what_is_set_is_put_back() {
     assert_eq!(tree.get("queue/write_cache"), "write through");
     let second = tree.apply(&[("queue_depth", "8")]).unwrap_err();
     assert!(second.contains("loop0 is set for another run"), "{second}");
-    held.end().unwrap();
+    held.restore().unwrap();
     assert_eq!((&*tree.get("queue/scheduler"), &*tree.get("queue/nr_requests")), ("none", "128"));
     assert_eq!(tree.get("queue/write_cache"), "write back");
     assert!(tree.restore().is_empty());
     drop(tree.apply(&[("queue_depth", "8")]).unwrap());
     assert_eq!(tree.get("queue/nr_requests"), "128");
-    assert_eq!(tree.apply(&[]).unwrap().record(), None);
+    assert_eq!(tree.apply(&[]).unwrap().record_path(), None);
 }
 
 /// A SCSI disk's own cache: what the kernel believes of it (`queue/write_cache`) stays.
@@ -95,7 +95,7 @@ fn a_drives_own_write_cache_is_switched_looked_at_and_put_back() {
         tree.put(&format!("sys/block/loop0/{cache}"), before);
         let held = tree.apply(&[("write_cache", wanted)]).unwrap();
         assert_eq!((&*tree.get(cache), &*tree.get("queue/write_cache")), (during, "write back"), "{before}, {wanted}");
-        held.end().unwrap();
+        held.restore().unwrap();
         assert_eq!(tree.get(cache), before);
     }
     tree.put(&format!("sys/block/loop0/{cache}"), "write back");
@@ -159,7 +159,7 @@ fn a_run_that_is_at_work_is_left_alone() {
     let said = tree.restore();
     assert!(said[0].said[0].contains("is still at work with it: nothing done"), "{said:?}");
     assert_eq!(tree.get("queue/nr_requests"), "4");
-    held.end().unwrap();
+    held.restore().unwrap();
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 
 use super::*;
-use crate::live::{DiskOrder, Messages, inbox};
+use crate::live::{DiskOrder, Messages, create_inbox};
 use crate::nbd::wire::option;
 
 /// A hall without doors, whose clients are let in by hand.
@@ -16,7 +16,7 @@ struct Hall {
 }
 
 fn hall(limit: usize) -> Hall {
-    let (inbox, disk) = inbox().unwrap();
+    let (inbox, disk) = create_inbox().unwrap();
     let book = AttendanceCounters::default();
     book.write(|book| book.limit = limit);
     let export = Export {
@@ -37,14 +37,14 @@ impl Hall {
         let (near, far) = UnixStream::pair().unwrap();
         far.set_nonblocking(true).unwrap();
         near.set_nonblocking(true).unwrap();
-        self.pending.receive(Box::new(far), is_client);
+        self.pending.add_connection(Box::new(far), is_client);
         near
     }
 
     /// All who are here are ready.
     fn hears_all(&mut self) {
         let (guests, ordering) = (vec![true; self.pending.guests.len()], vec![true; self.pending.ordering.len()]);
-        self.pending.hear(&guests, &ordering);
+        self.pending.serve_ready(&guests, &ordering);
     }
 }
 
@@ -95,11 +95,11 @@ fn a_guest_has_ten_seconds_to_the_nanosecond() {
     let mut near = hall.comes(true);
     let came = hall.pending.guests[0].came;
     let last = Span::from_nanos(9_999_999_999);
-    hall.pending.send_away(came + last);
+    hall.pending.drop_expired(came + last);
     assert!(!is_left(&mut near) && hall.book.read().expired == 0);
-    hall.pending.send_away(came + last + Span::from_nanos(1));
+    hall.pending.drop_expired(came + last + Span::from_nanos(1));
     assert!(is_left(&mut near) && hall.book.read().expired == 1);
-    hall.pending.send_away(came + Span::from_secs(100));
+    hall.pending.drop_expired(came + Span::from_secs(100));
     assert_eq!(hall.book.read().expired, 1, "nobody is counted twice");
 }
 
@@ -112,12 +112,14 @@ fn a_client_that_has_agreed_is_the_disk_s_whatever_pieces_it_speaks_in() {
         near.read_exact(&mut hello).unwrap();
         assert_eq!(hello[..8], *b"NBDMAGIC");
         for bytes in agrees().chunks(piece) {
-            assert!(hall.disk.next().is_none(), "it has not agreed");
+            assert!(hall.disk.try_receive().is_none(), "it has not agreed");
             near.write_all(bytes).unwrap();
             hall.hears_all();
         }
-        let Some(DiskMessage::Client(mut client)) = hall.disk.next() else { panic!("no client in pieces of {piece}") };
-        assert!(!client.ours && client.line.speaks(), "size and flags are still to be sent");
+        let Some(DiskMessage::Client(mut client)) = hall.disk.try_receive() else {
+            panic!("no client in pieces of {piece}")
+        };
+        assert!(!client.ours && client.line.wants_write(), "size and flags are still to be sent");
         client.line.write_to(&mut client.wire, |_, _| ()).unwrap();
         let mut told = [0; 10];
         near.read_exact(&mut told).unwrap();
@@ -134,10 +136,10 @@ fn only_who_is_ready_is_heard() {
     for near in &mut came {
         near.write_all(&agrees()).unwrap();
     }
-    hall.pending.hear(&[false, true], &[]);
+    hall.pending.serve_ready(&[false, true], &[]);
     assert_eq!(hall.pending.guests.len(), 1);
-    assert!(hall.disk.next().is_some() && hall.disk.next().is_none());
-    hall.pending.hear(&[], &[]);
+    assert!(hall.disk.try_receive().is_some() && hall.disk.try_receive().is_none());
+    hall.pending.serve_ready(&[], &[]);
     assert_eq!(hall.pending.guests.len(), 1, "who came meanwhile waits for the next turn");
 }
 
@@ -149,7 +151,7 @@ fn who_hangs_up_or_talks_nonsense_is_forgotten_and_not_counted() {
     wild.write_all(&[0xff; 4]).unwrap();
     hall.hears_all();
     assert_eq!(hall.pending.guests.len(), 1);
-    assert!(is_left(&mut wild) && !is_left(&mut calm) && hall.disk.next().is_none());
+    assert!(is_left(&mut wild) && !is_left(&mut calm) && hall.disk.try_receive().is_none());
     let book = hall.book.read();
     assert_eq!((book.gave_way, book.expired, book.turned_away), (0, 0, 0));
 }
@@ -160,11 +162,11 @@ fn ordered(sent: &[u8], ends: bool) -> (String, Vec<DiskOrder>) {
     let (mut near, far) = UnixStream::pair().unwrap();
     near.set_nonblocking(true).unwrap();
     far.set_nonblocking(true).unwrap();
-    pending.receive(Box::new(far), false);
+    pending.add_connection(Box::new(far), false);
     let disk = std::thread::spawn(move || {
         let mut orders = Vec::new();
         loop {
-            match disk.next() {
+            match disk.try_receive() {
                 Some(DiskMessage::Order(order, answer)) => {
                     orders.push(order);
                     answer.send(Ok("it is done".to_owned())).unwrap();
@@ -177,13 +179,13 @@ fn ordered(sent: &[u8], ends: bool) -> (String, Vec<DiskOrder>) {
     let mut said = Vec::new();
     for bytes in sent.chunks(200) {
         near.write_all(bytes).unwrap();
-        pending.hear(&[], &[true]);
+        pending.serve_ready(&[], &[true]);
     }
     if ends {
         near.shutdown(std::net::Shutdown::Write).unwrap();
     }
     for _ in 0..4 {
-        pending.hear(&[], &[true]);
+        pending.serve_ready(&[], &[true]);
         let mut piece = [0; 8192];
         while let Some(came) = near.read(&mut piece).ok().filter(|came| *came > 0) {
             said.extend(&piece[..came]);
@@ -222,11 +224,11 @@ fn an_order_to_a_disk_that_has_ended_is_refused() {
     drop(disk);
     let (mut near, far) = UnixStream::pair().unwrap();
     far.set_nonblocking(true).unwrap();
-    pending.receive(Box::new(far), false);
+    pending.add_connection(Box::new(far), false);
     near.write_all(b"cut\n").unwrap();
     // One turn reads and answers.
-    pending.hear(&[], &[true]);
-    pending.hear(&[], &[true]);
+    pending.serve_ready(&[], &[true]);
+    pending.serve_ready(&[], &[true]);
     let mut said = [0; 22];
     near.read_exact(&mut said).unwrap();
     assert_eq!(&said, b"refused: it has ended\n");

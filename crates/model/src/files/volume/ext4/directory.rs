@@ -16,9 +16,9 @@ const LEAF: u64 = ENTRIES * 7 / 10;
 impl Ext4 {
     /// The block of a directory for an entry of `bytes` bytes: the only one, or a leaf by hash; `None` if the directory
     /// must grow first.
-    pub(super) fn leaf(&self, contents: &VolumeContents, file: FileId, bytes: u64) -> Option<u64> {
+    pub(super) fn entry_leaf(&self, contents: &VolumeContents, file: FileId, bytes: u64) -> Option<u64> {
         let directory = contents.tree.get(contents.tree.get(file).directory.expect("not the root"));
-        let blocks = directory.clusters();
+        let blocks = directory.cluster_count();
         if blocks == 1 {
             return (directory.filled + bytes <= ENTRIES).then_some(0);
         }
@@ -28,46 +28,52 @@ impl Ext4 {
     }
 
     /// Gives a directory one more block, or the two that turn it into an index with leaves.
-    pub(super) fn enlarge(
+    pub(super) fn enlarge_directory(
         &mut self,
         contents: &mut VolumeContents,
         directory: FileId,
         number: u64,
     ) -> Result<(), VolumeError> {
         let node = contents.tree.get(directory);
-        let (had, inode) = (node.clusters(), node.record);
+        let (had, inode) = (node.cluster_count(), node.record);
         let want = if had == 1 { 2 } else { 1 };
-        if contents.space.free() < want {
+        if contents.space.free_clusters() < want {
             return Err(VolumeError::Full);
         }
-        let (flex, members) = self.layout.flex(self.group_of(inode));
+        let (flex, members) = self.layout.flex_group(self.inode_group(inode));
         let goal =
             node.runs.last().map_or(self.layout.inode_table(flex) + members * self.layout.table, |r| r.start + r.len);
         for _ in 0..want {
             let start = contents.space.next_fit(goal, 1).expect("there is room");
-            contents.give(directory, start, 1);
-            self.touch_blocks(contents, start, 1, number);
+            contents.give_clusters(directory, start, 1);
+            self.touch_block_bitmaps(contents, start, 1, number);
         }
-        contents.touch(directory, had * BLOCK * SECTOR, want * BLOCK * SECTOR, number);
+        contents.touch_directory(directory, had * BLOCK * SECTOR, want * BLOCK * SECTOR, number);
         if had > 0 {
-            contents.touch(directory, 0, 1, number);
+            contents.touch_directory(directory, 0, 1, number);
         }
         self.touch_inode(contents, inode, number);
         Ok(())
     }
 
     /// Reads the path to an entry: the block of a directory of one block, else index and leaf.
-    pub(super) fn look_up(&self, contents: &mut VolumeContents, directory: FileId, leaf: u64, plan: &mut IoPlan) {
-        if contents.pages.laying() {
+    pub(super) fn read_entry_path(
+        &self,
+        contents: &mut VolumeContents,
+        directory: FileId,
+        leaf: u64,
+        plan: &mut IoPlan,
+    ) {
+        if contents.pages.is_laying() {
             return;
         }
         self.read_inode(contents, contents.tree.get(directory).record, plan);
-        plan.then();
-        let indexed = contents.tree.get(directory).clusters() > 1;
+        plan.begin_phase();
+        let indexed = contents.tree.get(directory).cluster_count() > 1;
         for block in (indexed && leaf > 0).then_some(0).into_iter().chain([leaf]) {
             let page = contents.page_at(directory, block * BLOCK * SECTOR);
-            contents.pages.read(page, BLOCK, SectorRole::Directory(directory), plan);
-            plan.then();
+            contents.pages.read_page(page, BLOCK, SectorRole::Directory(directory), plan);
+            plan.begin_phase();
         }
     }
 
@@ -76,7 +82,7 @@ impl Ext4 {
     }
 
     /// Adds a file to its directory.
-    pub(super) fn enter(
+    pub(super) fn add_entry(
         &mut self,
         contents: &mut VolumeContents,
         file: FileId,
@@ -85,30 +91,30 @@ impl Ext4 {
     ) -> Result<(), VolumeError> {
         let node = contents.tree.get(file);
         let (directory, bytes) = (node.directory.expect("not the root"), Ext4::entry_bytes(node.name));
-        let leaf = match self.leaf(contents, file, bytes) {
+        let leaf = match self.entry_leaf(contents, file, bytes) {
             Some(leaf) => leaf,
             None => {
-                self.enlarge(contents, directory, number)?;
-                self.leaf(contents, file, bytes).expect("there is room now")
+                self.enlarge_directory(contents, directory, number)?;
+                self.entry_leaf(contents, file, bytes).expect("there is room now")
             }
         };
-        self.look_up(contents, directory, leaf, plan);
+        self.read_entry_path(contents, directory, leaf, plan);
         contents.tree.get_mut(file).entry = (leaf * BLOCK * SECTOR, 1);
         let parent = contents.tree.get_mut(directory);
         (parent.filled, parent.entries) = (parent.filled + bytes, parent.entries + 1);
         (parent.changed, parent.shaped) = (number, number);
         let inode = parent.record;
-        contents.touch(directory, leaf * BLOCK * SECTOR, 1, number);
+        contents.touch_directory(directory, leaf * BLOCK * SECTOR, 1, number);
         self.touch_inode(contents, inode, number);
         contents.note_entry(file, true);
         Ok(())
     }
 
-    pub(super) fn leave(&mut self, contents: &mut VolumeContents, file: FileId, number: u64) {
+    pub(super) fn remove_entry(&mut self, contents: &mut VolumeContents, file: FileId, number: u64) {
         let node = contents.tree.get(file);
         let (directory, at, bytes) =
             (node.directory.expect("not the root"), node.entry.0, Ext4::entry_bytes(node.name));
-        contents.touch(directory, at, 1, number);
+        contents.touch_directory(directory, at, 1, number);
         contents.note_entry(file, false);
         let parent = contents.tree.get_mut(directory);
         (parent.filled, parent.entries) = (parent.filled - bytes, parent.entries - 1);

@@ -23,7 +23,7 @@ const LOOK: Span = Span::from_secs(5);
 
 /// A committed block that is not home yet.
 #[derive(Clone, Copy, Debug)]
-struct Home {
+struct CommittedBlock {
     page: DirtyPage,
     since: Instant,
     /// The number of its transaction in [`Ext4Journal::open`].
@@ -46,7 +46,7 @@ pub(super) struct Ext4Journal {
     due: Instant,
     /// The latest committed change.
     committed: u64,
-    homes: BTreeMap<u64, Home>,
+    homes: BTreeMap<u64, CommittedBlock>,
     /// Transactions with blocks that are not home, by their start in the ring: number, start, blocks left.
     open: VecDeque<(u64, u64, u64)>,
     transactions: u64,
@@ -73,42 +73,42 @@ impl Ext4Journal {
     }
 
     /// Where its superblock lies.
-    pub(super) fn superblock(&self) -> u64 {
+    pub(super) fn superblock_lba(&self) -> u64 {
         self.lba
     }
 
     /// Begins a transaction for a metadata change, if none runs.
-    pub(super) fn begin(&mut self, now: Instant) {
+    pub(super) fn begin_transaction(&mut self, now: Instant) {
         if self.due == Instant::FAR {
             self.due = now + self.interval;
         }
     }
 
     /// True if this change is committed.
-    pub(super) fn has(&self, number: u64) -> bool {
+    pub(super) fn is_committed(&self, number: u64) -> bool {
         number <= self.committed
     }
 
     /// Adds a flush, if there are barriers.
-    pub(super) fn flush(&self, plan: &mut IoPlan) {
+    pub(super) fn add_flush(&self, plan: &mut IoPlan) {
         if self.barrier {
-            plan.flush();
+            plan.add_flush();
         }
-        plan.then();
+        plan.begin_phase();
     }
 
     /// When something falls due.
-    pub(super) fn due(&self) -> Instant {
+    pub(super) fn next_due(&self) -> Instant {
         self.due.min(self.look)
     }
 
     /// Does what is due.
-    pub(super) fn elapse(&mut self, pages: &mut MetadataPages, now: Instant, plan: &mut IoPlan) {
+    pub(super) fn handle_due(&mut self, pages: &mut MetadataPages, now: Instant, plan: &mut IoPlan) {
         if now >= self.due {
             self.commit(pages, now, plan);
         }
         if now >= self.look {
-            plan.then();
+            plan.begin_phase();
             let old: Vec<u64> =
                 self.homes.values().filter(|home| home.since + EXPIRE <= now).map(|home| home.page.lba).collect();
             self.write_home(&old, plan);
@@ -131,50 +131,50 @@ impl Ext4Journal {
         if self.head - self.tail + count + 1 > self.ring {
             self.checkpoint(plan);
         }
-        plan.then();
+        plan.begin_phase();
         let begin = self.head;
         let mut left = count;
         while left > 0 {
             let at = self.head % self.ring;
             let run = left.min(self.ring - at);
-            plan.write(self.place(at), run * BLOCK, Flags::NONE, SectorRole::JournalBlocks, holds);
+            plan.add_write(self.block_lba(at), run * BLOCK, Flags::NONE, SectorRole::JournalBlocks, holds);
             (self.head, left) = (self.head + run, left - run);
         }
-        self.flush(plan);
+        self.add_flush(plan);
         let flags = if self.barrier { Flags::FUA } else { Flags::NONE };
-        plan.write(self.place(self.head % self.ring), BLOCK, flags, SectorRole::JournalCommit, holds);
-        plan.then();
+        plan.add_write(self.block_lba(self.head % self.ring), BLOCK, flags, SectorRole::JournalCommit, holds);
+        plan.begin_phase();
         self.head += 1;
         self.committed = holds;
         self.transactions += 1;
         self.open.push_back((self.transactions, begin, 0));
         for page in blocks {
-            self.join(Home { page, since: now, transaction: self.transactions });
+            self.add_home(CommittedBlock { page, since: now, transaction: self.transactions });
         }
         if self.look == Instant::FAR {
             self.look = now + LOOK;
         }
         // The superblock follows if that frees a quarter of the ring (jbd2: the most that a transaction may take).
-        let needed = self.needed();
+        let needed = self.oldest_needed();
         if needed - self.tail >= self.ring / 4 {
             self.write_superblock(needed, plan);
         }
     }
 
     /// Where block `at` of the ring lies.
-    fn place(&self, at: u64) -> u64 {
+    fn block_lba(&self, at: u64) -> u64 {
         self.lba + (1 + at) * BLOCK
     }
 
     /// Adds a committed block that waits to go home; an older transaction no longer needs to keep it.
-    fn join(&mut self, home: Home) {
+    fn add_home(&mut self, home: CommittedBlock) {
         if let Some(older) = self.homes.insert(home.page.lba, home) {
-            self.leave(older.transaction);
+            self.release_block(older.transaction);
         }
         self.open.back_mut().expect("its transaction is open").2 += 1;
     }
 
-    fn leave(&mut self, transaction: u64) {
+    fn release_block(&mut self, transaction: u64) {
         let first = self.open.front().expect("it is open").0;
         self.open[(transaction - first) as usize].2 -= 1;
         while self.open.len() > 1 && self.open.front().is_some_and(|oldest| oldest.2 == 0) {
@@ -183,7 +183,7 @@ impl Ext4Journal {
     }
 
     /// Where the oldest transaction with blocks that are not home begins.
-    fn needed(&self) -> u64 {
+    fn oldest_needed(&self) -> u64 {
         self.open.iter().find(|open| open.2 > 0).map_or(self.head, |open| open.1)
     }
 
@@ -191,18 +191,18 @@ impl Ext4Journal {
         let mut out = Vec::with_capacity(lbas.len());
         for lba in lbas {
             let home = self.homes.remove(lba).expect("it is not home");
-            self.leave(home.transaction);
+            self.release_block(home.transaction);
             out.push(home.page);
         }
-        pages::write(&out, Flags::NONE, plan);
+        pages::write_pages(&out, Flags::NONE, plan);
     }
 
     /// Writes all blocks home and frees the ring.
     pub(super) fn checkpoint(&mut self, plan: &mut IoPlan) {
-        plan.then();
+        plan.begin_phase();
         let all: Vec<u64> = self.homes.keys().copied().collect();
         self.write_home(&all, plan);
-        self.flush(plan);
+        self.add_flush(plan);
         if self.tail != self.head {
             self.write_superblock(self.head, plan);
         }
@@ -211,22 +211,22 @@ impl Ext4Journal {
 
     fn write_superblock(&mut self, tail: u64, plan: &mut IoPlan) {
         let flags = if self.barrier { Flags::FUA } else { Flags::NONE };
-        plan.write(self.lba, BLOCK, flags, SectorRole::JournalSuper, 0);
-        plan.then();
+        plan.add_write(self.lba, BLOCK, flags, SectorRole::JournalSuper, 0);
+        plan.begin_phase();
         self.tail = tail;
     }
 
     /// Forgets a freed block: it must not be written home over other data.
-    pub(super) fn forget(&mut self, lba: u64, sectors: u64) {
+    pub(super) fn forget_freed(&mut self, lba: u64, sectors: u64) {
         let gone: Vec<u64> = self.homes.range(lba..lba + sectors).map(|(&lba, _)| lba).collect();
         for lba in gone {
             let home = self.homes.remove(&lba).expect("just seen");
-            self.leave(home.transaction);
+            self.release_block(home.transaction);
         }
     }
 
     /// Begins the run: everything so far was before it.
-    pub(super) fn settle(&mut self, number: u64) {
+    pub(super) fn begin_run(&mut self, number: u64) {
         self.homes.clear();
         self.open.clear();
         (self.tail, self.committed) = (self.head, number);
@@ -249,7 +249,7 @@ mod tests {
         let (mut pages, mut plan) = (MetadataPages::default(), IoPlan::new());
         let mut journal = Ext4Journal::new(8_000, 1024, true, Span::from_secs(5));
         for block in 0..255 {
-            pages.touch(block * BLOCK, BLOCK, SectorRole::Inodes, 1);
+            pages.touch_page(block * BLOCK, BLOCK, SectorRole::Inodes, 1);
         }
         journal.commit(&mut pages, Instant::ZERO, &mut plan);
         // 255 blocks need two descriptors; the ring begins after the superblock.
@@ -257,14 +257,14 @@ mod tests {
         let phases: Vec<(u32, Op)> = plan.steps().iter().map(|step| (step.phase, step.op)).collect();
         assert_eq!(phases, [(0, Op::Write), (1, Op::Flush), (2, Op::Write)]);
         assert!(plan.steps()[2].flags.has(Flags::FUA));
-        assert!(journal.has(1) && !journal.has(2));
+        assert!(journal.is_committed(1) && !journal.is_committed(2));
     }
 
     #[test]
     fn without_barriers_only_the_order_is_left() {
         let (mut pages, mut plan) = (MetadataPages::default(), IoPlan::new());
         let mut journal = Ext4Journal::new(8_000, 1024, false, Span::from_secs(5));
-        pages.touch(0, BLOCK, SectorRole::Inodes, 1);
+        pages.touch_page(0, BLOCK, SectorRole::Inodes, 1);
         journal.commit(&mut pages, Instant::ZERO, &mut plan);
         let phases: Vec<(u32, Op, Flags)> = plan.steps().iter().map(|s| (s.phase, s.op, s.flags)).collect();
         assert_eq!(phases, [(0, Op::Write, Flags::NONE), (1, Op::Write, Flags::NONE)]);
@@ -274,14 +274,14 @@ mod tests {
     fn blocks_go_home_after_thirty_seconds_and_a_full_ring_takes_all_home() {
         let (mut pages, mut plan) = (MetadataPages::default(), IoPlan::new());
         let mut journal = Ext4Journal::new(8_000, 65, true, Span::from_secs(5));
-        pages.touch(0, BLOCK, SectorRole::Inodes, 1);
-        journal.begin(Instant::ZERO);
+        pages.touch_page(0, BLOCK, SectorRole::Inodes, 1);
+        journal.begin_transaction(Instant::ZERO);
         let mut now = Instant::ZERO;
         let mut seen = Vec::new();
-        while journal.due() != Instant::FAR {
-            now = journal.due();
+        while journal.next_due() != Instant::FAR {
+            now = journal.next_due();
             plan.clear();
-            journal.elapse(&mut pages, now, &mut plan);
+            journal.handle_due(&mut pages, now, &mut plan);
             seen.extend(sums(&plan).into_iter().map(|(role, ..)| (now.nanos() / 1_000_000_000, role)));
         }
         assert_eq!(seen, [(5, SectorRole::JournalBlocks), (5, SectorRole::JournalCommit), (35, SectorRole::Inodes)]);
@@ -289,7 +289,7 @@ mod tests {
         plan.clear();
         for transaction in 2..5 {
             for block in 0..28 {
-                pages.touch((transaction * 100 + block) * BLOCK, BLOCK, SectorRole::Inodes, transaction);
+                pages.touch_page((transaction * 100 + block) * BLOCK, BLOCK, SectorRole::Inodes, transaction);
             }
             plan.clear();
             journal.commit(&mut pages, now, &mut plan);
@@ -367,7 +367,9 @@ mod tests {
                 now += Span::from_secs(chance.below(12));
                 let blocks = 1 + chance.below(ring_blocks - 3);
                 let changed: BTreeMap<u64, ()> = (0..blocks).map(|_| (2_000 + chance.below(90), ())).collect();
-                changed.keys().for_each(|block| pages.touch(block * BLOCK, BLOCK, SectorRole::Inodes, transaction));
+                changed
+                    .keys()
+                    .for_each(|block| pages.touch_page(block * BLOCK, BLOCK, SectorRole::Inodes, transaction));
                 let (used, count) = (ring.written - ring.tail, changed.len() as u64 + 2);
                 plan.clear();
                 journal.commit(&mut pages, now, &mut plan);
@@ -399,14 +401,14 @@ mod tests {
                 // Freed blocks: never written home.
                 for block in 0..chance.below(30) {
                     let gone = 2_000 + chance.below(80) + block / 8;
-                    journal.forget(gone * BLOCK, 2 * BLOCK);
+                    journal.forget_freed(gone * BLOCK, 2 * BLOCK);
                     ring.waiting.remove(&gone);
                     ring.waiting.remove(&(gone + 1));
                 }
                 // What is thirty seconds old goes home, at the first look from then on.
-                while journal.due() <= now {
+                while journal.next_due() <= now {
                     plan.clear();
-                    journal.elapse(&mut pages, journal.due(), &mut plan);
+                    journal.handle_due(&mut pages, journal.next_due(), &mut plan);
                     plan.steps().iter().for_each(|step| ring.apply(JOURNAL, step, transaction + 1));
                 }
                 let ours: Vec<u64> = journal.homes.keys().map(|lba| lba / BLOCK).collect();
@@ -426,7 +428,7 @@ mod tests {
         let mut ring = Ring::new(4);
         let mut plan = IoPlan::new();
         for at in 0..5 {
-            plan.write((1_001 + at % 4) * BLOCK, BLOCK, Flags::NONE, SectorRole::JournalBlocks, 0);
+            plan.add_write((1_001 + at % 4) * BLOCK, BLOCK, Flags::NONE, SectorRole::JournalBlocks, 0);
         }
         for (step, transaction) in plan.steps().iter().zip(1..) {
             ring.starts.push(ring.written);
@@ -441,7 +443,7 @@ mod tests {
         let mut journal = Ext4Journal::new(8_000, 401, true, Span::from_secs(5));
         for transaction in 1..=2 {
             for block in 0..254 {
-                pages.touch((5_000 + 2 * block) * BLOCK, BLOCK, SectorRole::Inodes, transaction);
+                pages.touch_page((5_000 + 2 * block) * BLOCK, BLOCK, SectorRole::Inodes, transaction);
             }
             plan.clear();
             journal.commit(&mut pages, Instant::ZERO, &mut plan);
@@ -468,21 +470,21 @@ mod tests {
         let mut journal = Ext4Journal::new(8_000, 1024, true, Span::from_secs(5));
         let at = |nanos: u64| Instant::from_nanos(nanos);
         let second = 1_000_000_000;
-        journal.begin(at(second));
-        journal.begin(at(3 * second));
-        pages.touch(0, BLOCK, SectorRole::Inodes, 1);
-        assert_eq!(journal.due(), at(6 * second));
-        journal.elapse(&mut pages, at(6 * second - 1), &mut plan);
+        journal.begin_transaction(at(second));
+        journal.begin_transaction(at(3 * second));
+        pages.touch_page(0, BLOCK, SectorRole::Inodes, 1);
+        assert_eq!(journal.next_due(), at(6 * second));
+        journal.handle_due(&mut pages, at(6 * second - 1), &mut plan);
         assert!(plan.steps().is_empty(), "not a nanosecond early");
-        journal.elapse(&mut pages, at(6 * second), &mut plan);
-        assert_eq!((sums(&plan).len(), journal.due()), (2, at(11 * second)));
+        journal.handle_due(&mut pages, at(6 * second), &mut plan);
+        assert_eq!((sums(&plan).len(), journal.next_due()), (2, at(11 * second)));
         for look in [11, 16, 21, 26, 31] {
             plan.clear();
-            journal.elapse(&mut pages, at(look * second), &mut plan);
-            assert_eq!((sums(&plan).len(), journal.due()), (0, at((look + 5) * second)));
+            journal.handle_due(&mut pages, at(look * second), &mut plan);
+            assert_eq!((sums(&plan).len(), journal.next_due()), (0, at((look + 5) * second)));
         }
         plan.clear();
-        journal.elapse(&mut pages, at(36 * second), &mut plan);
-        assert_eq!((sums(&plan), journal.due()), (vec![(SectorRole::Inodes, 0, 1)], Instant::FAR));
+        journal.handle_due(&mut pages, at(36 * second), &mut plan);
+        assert_eq!((sums(&plan), journal.next_due()), (vec![(SectorRole::Inodes, 0, 1)], Instant::FAR));
     }
 }

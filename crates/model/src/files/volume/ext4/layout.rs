@@ -59,14 +59,14 @@ impl Ext4Layout {
         if blocks > u64::from(u32::MAX) {
             return Err(VolumeMisfit::TooLarge { most: u64::from(u32::MAX) });
         }
-        let layout = Ext4Layout::with(blocks);
+        let layout = Ext4Layout::with_blocks(blocks);
         // A last group too small for its own metadata and 50 blocks is left out.
         let rest = blocks % GROUP;
-        let needs = layout.backup(layout.groups - 1) + 2 + layout.table + 50;
-        Ok(if rest > 0 && rest < needs { Ext4Layout::with(blocks - rest) } else { layout })
+        let needs = layout.backup_blocks(layout.groups - 1) + 2 + layout.table + 50;
+        Ok(if rest > 0 && rest < needs { Ext4Layout::with_blocks(blocks - rest) } else { layout })
     }
 
-    fn with(blocks: u64) -> Ext4Layout {
+    fn with_blocks(blocks: u64) -> Ext4Layout {
         let groups = blocks.div_ceil(GROUP);
         let inodes = (blocks * 4096 / INODE_RATIO).div_ceil(groups).next_multiple_of(INODES);
         let descriptors = groups.div_ceil(DESCRIPTORS);
@@ -77,7 +77,7 @@ impl Ext4Layout {
     }
 
     /// Blocks of superblock and descriptors at the beginning of a group: in group 0, 1, and powers of 3, 5 and 7.
-    pub(super) fn backup(&self, group: u64) -> u64 {
+    pub(super) fn backup_blocks(&self, group: u64) -> u64 {
         let power =
             |base: u64| core::iter::successors(Some(base), |n| Some(n * base)).take_while(|&n| n <= group).last();
         let has = group <= 1 || [3, 5, 7].into_iter().any(|base| power(base) == Some(group));
@@ -85,31 +85,31 @@ impl Ext4Layout {
     }
 
     /// The first group of a group's flex group, and how many groups that has.
-    pub(super) fn flex(&self, group: u64) -> (u64, u64) {
+    pub(super) fn flex_group(&self, group: u64) -> (u64, u64) {
         let first = group / FLEX * FLEX;
         (first, FLEX.min(self.groups - first))
     }
 
     /// The first block of the flex group's bitmaps.
-    fn bitmaps(&self, group: u64) -> u64 {
-        let (first, _) = self.flex(group);
-        first * GROUP + self.backup(first)
+    fn first_bitmap(&self, group: u64) -> u64 {
+        let (first, _) = self.flex_group(group);
+        first * GROUP + self.backup_blocks(first)
     }
 
     pub(super) fn block_bitmap(&self, group: u64) -> u64 {
-        self.bitmaps(group) + group % FLEX
+        self.first_bitmap(group) + group % FLEX
     }
 
     pub(super) fn inode_bitmap(&self, group: u64) -> u64 {
-        self.bitmaps(group) + self.flex(group).1 + group % FLEX
+        self.first_bitmap(group) + self.flex_group(group).1 + group % FLEX
     }
 
     pub(super) fn inode_table(&self, group: u64) -> u64 {
-        self.bitmaps(group) + 2 * self.flex(group).1 + group % FLEX * self.table
+        self.first_bitmap(group) + 2 * self.flex_group(group).1 + group % FLEX * self.table
     }
 
     /// The block that holds a group's descriptor.
-    pub(super) fn descriptor(&self, group: u64) -> u64 {
+    pub(super) fn descriptor_block(&self, group: u64) -> u64 {
         1 + group / DESCRIPTORS
     }
 
@@ -119,7 +119,7 @@ impl Ext4Layout {
         let middle = self.blocks / 2 / GROUP;
         let first = if middle > FLEX { middle / FLEX * FLEX } else { middle.saturating_sub(1) };
         let last = if middle > FLEX { first + 1 } else { (middle + 1).min(self.groups - 1) };
-        let taken = |group: u64| if group.is_multiple_of(FLEX) { GROUP } else { self.backup(group) };
+        let taken = |group: u64| if group.is_multiple_of(FLEX) { GROUP } else { self.backup_blocks(group) };
         (first..=last).min_by_key(|&group| (taken(group), group)).unwrap_or(middle)
     }
 }
@@ -145,7 +145,7 @@ mod tests {
             (524_289, 524_305, 524_832)
         );
         assert_eq!((layout.journal, layout.journal_group()), (16_384, 33));
-        assert_eq!((layout.backup(2), layout.backup(27), layout.backup(49)), (0, 1025, 1025));
+        assert_eq!((layout.backup_blocks(2), layout.backup_blocks(27), layout.backup_blocks(49)), (0, 1025, 1025));
     }
 
     /// The number after `key` in `line`.

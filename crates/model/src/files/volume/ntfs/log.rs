@@ -46,13 +46,13 @@ impl NtfsLog {
     }
 
     /// Logs `records` records with `bytes` bytes of redo and undo data in all, for change `number`.
-    pub(super) fn append(&mut self, records: u64, bytes: u64, number: u64) {
+    pub(super) fn append_records(&mut self, records: u64, bytes: u64, number: u64) {
         self.logged += records * RECORD + bytes;
         self.holds = number;
     }
 
     /// True if something was logged since the last checkpoint.
-    pub(super) fn moved(&self) -> bool {
+    pub(super) fn has_new_records(&self) -> bool {
         self.logged != self.checked
     }
 
@@ -63,35 +63,35 @@ impl NtfsLog {
     }
 
     /// Writes records that are not on the drive yet; later steps of the plan wait for them.
-    pub(super) fn flush(&mut self, flags: Flags, plan: &mut IoPlan) {
+    pub(super) fn flush_records(&mut self, flags: Flags, plan: &mut IoPlan) {
         if self.flushed == self.logged {
             return;
         }
         plan.wait = PlanWait::Writes;
         let room = PAGE - HEADER;
         let (mut page, full) = (self.flushed / room, self.logged / room);
-        plan.then();
+        plan.begin_phase();
         while page < full {
             let count = (full - page).min(self.ring - page % self.ring);
             let lba = self.restart_page(AHEAD + page % self.ring);
-            plan.write(lba, count * (PAGE / 512), flags, SectorRole::LogRecords, self.holds);
+            plan.add_write(lba, count * (PAGE / 512), flags, SectorRole::LogRecords, self.holds);
             page += count;
         }
         if self.logged > full * room {
-            plan.write(self.restart_page(2 + self.tail), PAGE / 512, flags, SectorRole::LogRecords, self.holds);
+            plan.add_write(self.restart_page(2 + self.tail), PAGE / 512, flags, SectorRole::LogRecords, self.holds);
             self.tail ^= 1;
         }
-        plan.then();
+        plan.begin_phase();
         self.flushed = self.logged;
     }
 
     /// Writes a checkpoint: three records (transactions, dirty pages, open attributes; 512 bytes in all, inferred: 200
     /// to 4,000), then one of the restart pages by turns.
-    pub(super) fn checkpoint(&mut self, all_clean: bool, plan: &mut IoPlan) {
-        self.append(3, 512, self.holds);
-        self.flush(Flags::NONE, plan);
-        plan.write(self.restart_page(self.restart), PAGE / 512, Flags::FUA, SectorRole::LogRestart, self.holds);
-        plan.then();
+    pub(super) fn write_checkpoint(&mut self, all_clean: bool, plan: &mut IoPlan) {
+        self.append_records(3, 512, self.holds);
+        self.flush_records(Flags::NONE, plan);
+        plan.add_write(self.restart_page(self.restart), PAGE / 512, Flags::FUA, SectorRole::LogRestart, self.holds);
+        plan.begin_phase();
         self.restart ^= 1;
         self.checked = self.logged;
         if all_clean {
@@ -100,7 +100,7 @@ impl NtfsLog {
     }
 
     /// Begins the run: everything so far was before it.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn begin_run(&mut self) {
         (self.flushed, self.checked, self.clean) = (self.logged, self.logged, self.logged);
     }
 }
@@ -118,29 +118,29 @@ mod tests {
     fn part_pages_go_to_the_tails_by_turns_and_full_ones_home() {
         let (mut log, mut plan) = (NtfsLog::new(0, 12 * PAGE), IoPlan::new());
         for expected in [2, 3] {
-            log.append(1, 1_000 - RECORD, 1);
+            log.append_records(1, 1_000 - RECORD, 1);
             plan.clear();
-            log.flush(Flags::NONE, &mut plan);
+            log.flush_records(Flags::NONE, &mut plan);
             assert_eq!(places(&plan), [(expected, 1)]);
         }
-        log.flush(Flags::NONE, &mut plan);
+        log.flush_records(Flags::NONE, &mut plan);
         assert_eq!(plan.steps().len(), 1, "nothing new, nothing written");
         // 2,000 + 3,000 bytes: the first page of 4,032 is full.
-        log.append(1, 3_000 - RECORD, 2);
+        log.append_records(1, 3_000 - RECORD, 2);
         plan.clear();
-        log.flush(Flags::NONE, &mut plan);
+        log.flush_records(Flags::NONE, &mut plan);
         assert_eq!(places(&plan), [(4, 1), (2, 1)]);
         // 6 more pages: from the second on, 7 to the end of the ring of 8, the rest in the tail.
-        log.append(1, 7 * 4_032 - RECORD, 3);
+        log.append_records(1, 7 * 4_032 - RECORD, 3);
         plan.clear();
-        log.flush(Flags::NONE, &mut plan);
+        log.flush_records(Flags::NONE, &mut plan);
         assert_eq!(places(&plan), [(5, 7), (3, 1)]);
-        log.append(1, 4_032 - RECORD, 4);
+        log.append_records(1, 4_032 - RECORD, 4);
         plan.clear();
-        log.flush(Flags::NONE, &mut plan);
+        log.flush_records(Flags::NONE, &mut plan);
         assert_eq!(places(&plan), [(4, 1), (2, 1)], "round again");
         assert!(log.is_full());
-        log.checkpoint(true, &mut plan);
-        assert!(!log.is_full() && !log.moved());
+        log.write_checkpoint(true, &mut plan);
+        assert!(!log.is_full() && !log.has_new_records());
     }
 }
