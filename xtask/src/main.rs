@@ -18,6 +18,7 @@
 //! | `live` | findings of the source studies by real software on served disks, and their table |
 //! | `mutants` | planted faults, and which tests notice them |
 //! | `mutate` | changed inputs of every kind through the program |
+//! | `names` | how the house names and explains its parts, in numbers; any repository can stand beside |
 //! | `results` | hashes of what must come out the same after every change, compared with those committed |
 //! | `robust` | the claims with what is inferred drawn otherwise, and what is committed of that rewritten |
 //! | `explain` | claims that do not come out explained, and what is committed of that rewritten |
@@ -49,6 +50,7 @@ mod links;
 mod live;
 mod mutants;
 mod mutate;
+mod names;
 mod python;
 mod readme;
 mod results;
@@ -90,6 +92,7 @@ fn main() -> ExitCode {
         ["validation"] => validation::validation(),
         ["sampling", ref options @ ..] => sampling::sampling(options),
         ["score"] => score::score(),
+        ["names", ref options @ ..] => names::names(options),
         ["results", ref options @ ..] => results::results(options),
         ["explain", ref claims @ ..] => explain::explain(claims),
         ["robust", ref options @ ..] => robust::robust(options),
@@ -102,7 +105,7 @@ fn main() -> ExitCode {
 }
 
 /// What is not in ci: the words, and what they do.
-const APART: [(&str, &str); 25] = [
+const APART: [(&str, &str); 26] = [
     (
         "check [--since REVISION]",
         "what a change touches, in under two minutes; by default since origin/main, or what is not committed",
@@ -123,6 +126,7 @@ const APART: [(&str, &str); 25] = [
         "planted faults and the tests that notice; --files PATH,… --budget MINUTES --jobs J --again ID,…",
     ),
     ("sampling [FOLDER]", "every study by both samples, side by side"),
+    ("names [FOLDER] [--list]", "names and comments in numbers, of this repository or of another; --list says where"),
     (
         "results [ROW …]",
         "hashes of what must come out the same after every change, compared with validation/results.txt; --write renews them",

@@ -7,9 +7,9 @@
 //! | `shape` | headers, lengths, names, words left over |
 //! | `documented` | documentation of public items; comments that only repeat a name |
 //! | `purity` | what the model may not use, who reads the clock, where unsafe code is |
-//! | `order` | which rooms a room may see, as ARCHITECTURE.md says |
-//! | `named` | files, rooms, types and constants that ARCHITECTURE.md names |
-//! | `papers` | ARCHITECTURE's rooms, CONTRIBUTING's dependencies, links and the site's contents, drives and studies built in |
+//! | `order` | which rooms a room may see, as the tables of `lib.rs` say |
+//! | `named` | files, rooms, types and constants that the map and its index name |
+//! | `papers` | rooms of the map, dependencies, tests, links and the site's contents, drives and studies built in |
 
 mod documented;
 mod named;
@@ -58,6 +58,7 @@ pub fn tidy() -> Ended {
     purity::check(&files, &mut faults);
     named::check(&root, &files, &mut faults);
     papers::check(&root, &files, &mut faults);
+    faults.extend(crate::names::faults());
     for fault in &faults {
         println!("{fault}");
     }

@@ -1,4 +1,4 @@
-//! What ARCHITECTURE.md names in backticks: files and rooms are there, and a type or a constant is declared in a file
+//! Names in backticks of the map and of its index: files and rooms are there, and a type or a constant is declared in a file
 //! that the same paragraph names (or the same row of a table, or point of a list); anywhere in the crates, where it names none.
 //!
 //! Words that are neither (commands, keys, values) are not looked at, nor is what stands in a fenced block.
@@ -8,22 +8,23 @@ use std::path::Path;
 use super::Text;
 use super::source::code;
 
-/// The document.
-const PAPER: &str = "ARCHITECTURE.md";
+/// The documents.
+const PAPERS: [&str; 2] = ["ARCHITECTURE.md", "docs/development/where.md"];
 
 /// What declares a type or a constant.
 const DECLARES: [&str; 7] = ["struct", "enum", "union", "trait", "type", "const", "static"];
 
 /// Runs the rule.
 pub fn check(root: &Path, files: &[Text], faults: &mut Vec<String>) {
-    let Some(paper) = files.iter().find(|file| file.path == PAPER) else { return };
     let rust: Vec<Text> = files
         .iter()
         .filter(|file| file.is_rust() && file.path.starts_with("crates/"))
         .map(|file| Text { path: file.path.clone(), text: code(&file.text) })
         .collect();
-    for (number, paragraph) in paragraphs(&paper.text) {
-        of_paragraph(root, (number, &paragraph), &rust, files, faults);
+    for paper in files.iter().filter(|file| PAPERS.contains(&file.path.as_str())) {
+        let paragraphs = paragraphs(&paper.text).into_iter();
+        let place = |number: usize| format!("{}:{number}", paper.path);
+        paragraphs.for_each(|(number, words)| check_paragraph(root, (&place(number), &words), &rust, files, faults));
     }
 }
 
@@ -48,14 +49,14 @@ fn paragraphs(text: &str) -> Vec<(usize, String)> {
     all
 }
 
-fn of_paragraph(root: &Path, (number, text): (usize, &str), rust: &[Text], files: &[Text], faults: &mut Vec<String>) {
+fn check_paragraph(root: &Path, (place, text): (&str, &str), rust: &[Text], files: &[Text], faults: &mut Vec<String>) {
     let words: Vec<&str> = text.split('`').skip(1).step_by(2).collect();
     let (mut beside, mut has_file) = (Vec::new(), false);
     for word in words.iter().copied().filter(|word| is_path(word, files)) {
         let found: Vec<&Text> = rust.iter().filter(|file| is_in(word, &file.path)).collect();
         let exists = root.join(word).exists() || files.iter().any(|file| is_in(word, &file.path));
         if !exists {
-            faults.push(format!("{PAPER}:{number}: `{word}` is not there"));
+            faults.push(format!("{place}: `{word}` is not there"));
         }
         has_file |= !found.is_empty();
         beside.extend(found);
@@ -68,8 +69,8 @@ fn of_paragraph(root: &Path, (number, text): (usize, &str), rust: &[Text], files
             rust.iter().any(|file| declared(&file))
         };
         if !found {
-            let place = if has_file { "a file named beside it" } else { "the crates" };
-            faults.push(format!("{PAPER}:{number}: `{name}` is not declared in {place}"));
+            let where_to = if has_file { "a file named beside it" } else { "the crates" };
+            faults.push(format!("{place}: `{name}` is not declared in {where_to}"));
         }
     }
 }
@@ -122,7 +123,7 @@ mod tests {
     fn faults(paper: &str) -> Vec<String> {
         let file = |path: &str, text: &str| Text { path: path.to_owned(), text: text.to_owned() };
         let files = [
-            file(PAPER, paper),
+            file(PAPERS[0], paper),
             file("crates/model/src/parts.rs", "/// Of Gone.\npub struct DriveLog {}\npub const PLACES: u8 = 1;\n"),
             file("crates/model/src/drive/power.rs", "enum Power {}\n// enum Gone {}\n"),
         ];
@@ -152,7 +153,7 @@ mod tests {
             ("`model/engine`", "`model/engine` is not there"),
             ("`host/layer.rs`", "`host/layer.rs` is not there"),
         ] {
-            assert_eq!(faults(paper), [format!("{PAPER}:1: {told}")], "{paper}");
+            assert_eq!(faults(paper), [format!("{}:1: {told}", PAPERS[0])], "{paper}");
         }
     }
 
@@ -167,7 +168,7 @@ mod tests {
             faults.len()
         };
         assert_eq!(told(&files), 0);
-        let at = files.iter().position(|file| file.path == PAPER).expect("the document");
+        let at = files.iter().position(|file| file.path == PAPERS[1]).expect("the document");
         let text = files[at].text.clone();
         for name in ["`DriveLog`", "`PLACES`", "`model/stack`", "`host/layer.rs`"] {
             assert!(text.contains(name), "{name}");

@@ -1,7 +1,8 @@
-//! The order of rooms: ARCHITECTURE.md says which rooms of a crate a room may see, and the code is compared with it.
+//! The order of rooms: the table at the head of each `lib.rs` says which rooms of its crate a room may see, and the code is compared
+//! with it.
 //!
-//! Where a table of rooms has a column `may see`, a room sees only the rooms named there. Elsewhere the rows stand in order, and a
-//! room sees only those above it. A room that stands twice is a fault. Tests see all.
+//! If a table has a column `may see`, a room sees only the rooms named there. Otherwise the rows stand in order, and a room sees only
+//! those above it. A room that stands twice is a fault. Tests see all.
 
 use super::Text;
 use super::source::{code, without_tests};
@@ -16,8 +17,7 @@ struct Room {
 
 /// Runs the rules.
 pub fn check(files: &[Text], faults: &mut Vec<String>) {
-    let architecture = files.iter().find(|file| file.path == "ARCHITECTURE.md").map_or("", |file| &file.text);
-    let rooms = rooms(architecture, faults);
+    let rooms: Vec<Room> = files.iter().flat_map(|file| rooms(file, faults)).collect();
     for file in files.iter().filter(|file| file.is_rust() && !file.path.ends_with("/tests.rs")) {
         if let ["crates", krate, "src", inside @ ..] = &file.path.split('/').collect::<Vec<_>>()[..]
             && let Some(name) = inside.first().map(|first| first.trim_end_matches(".rs"))
@@ -28,28 +28,25 @@ pub fn check(files: &[Text], faults: &mut Vec<String>) {
     }
 }
 
-/// The rooms that the tables of the document list.
-fn rooms(text: &str, faults: &mut Vec<String>) -> Vec<Room> {
+/// The rooms that the table at the head of a crate's `lib.rs` lists; none for other files.
+fn rooms(file: &Text, faults: &mut Vec<String>) -> Vec<Room> {
     let mut rooms: Vec<Room> = Vec::new();
+    let ["crates", krate, "src", "lib.rs"] = file.path.split('/').collect::<Vec<_>>()[..] else { return rooms };
+    let head = file.text.lines().map_while(|line| line.strip_prefix("//!")).map(str::trim);
     let mut explicit = false;
-    for line in text.lines() {
-        if line.starts_with("| room |") {
-            explicit = line.contains("| may see |");
-        }
-        let Some((krate, name)) = line.strip_prefix("| `").and_then(|rest| rest.split('`').next()?.split_once('/'))
-        else {
-            continue;
-        };
-        if rooms.iter().any(|room| room.krate == krate && room.name == name) {
-            faults.push(format!("ARCHITECTURE.md: the room `{krate}/{name}` stands twice"));
+    for line in head.filter(|line| line.starts_with('|')) {
+        explicit |= line.contains("| may see |");
+        let cell = line.trim_start_matches('|').split('|').next().unwrap_or_default();
+        let Some(name) = cell.split('`').nth(1).map(str::to_owned) else { continue };
+        if rooms.iter().any(|room| room.name == name) {
+            faults.push(format!("{}: the room `{name}` stands twice", file.path));
             continue;
         }
-        let above = rooms.iter().filter(|room| room.krate == krate);
         let may_see = match explicit {
             true => named(line.trim_end_matches('|').rsplit('|').next().unwrap_or_default()),
-            false => above.map(|room| room.name.clone()).collect(),
+            false => rooms.iter().map(|room| room.name.clone()).collect(),
         };
-        rooms.push(Room { krate: krate.to_owned(), name: name.to_owned(), may_see });
+        rooms.push(Room { krate: krate.to_owned(), name, may_see });
     }
     rooms
 }
@@ -80,7 +77,7 @@ fn seen(file: &Text, room: Option<&Room>, faults: &mut Vec<String>) {
                 if is_room && !line[..at].ends_with('$') {
                     let (line, krate, name) = (number + 1, &room.krate, &room.name);
                     faults.push(format!(
-                        "{}:{line}: `{krate}/{name}` sees `{seen}`, which ARCHITECTURE.md forbids",
+                        "{}:{line}: `{krate}/{name}` sees `{seen}`, which the table of its `lib.rs` forbids",
                         file.path
                     ));
                 }
@@ -97,15 +94,20 @@ fn first_word(text: &str) -> &str {
 mod tests {
     use super::*;
 
-    const TABLES: &str = "| room | what it is | may see |\n|---|---|---|\n| `model/time` | instants | nothing |\n\
-        | `model/block` | the contract | time |\n| `model/testing` | tests | all |\n\nIn `crates/lab`:\n\n| room | what it is |\n|---|---|\n\
-        | `lab/stats` | intervals |\n| `lab/finding` | answers |\n";
+    const MODEL: &str = "//! | room | what it is | may see |\n//! |---|---|---|\n//! | [`time`] | instants | nothing |\n\
+        //! | [`block`] | the contract | time |\n//! | `testing` (a feature) | tests | all |\n";
 
-    /// What is said against one file.
+    const LAB: &str = "//! | room | what it is |\n//! |---|---|\n//! | [`stats`](mod@stats) | intervals |\n//! | [`finding`] | answers |\n";
+
+    fn head(krate: &str, text: &str) -> Text {
+        Text { path: format!("crates/{krate}/src/lib.rs"), text: text.to_owned() }
+    }
+
+    /// The faults of one file.
     fn faults(path: &str, text: &str) -> Vec<String> {
-        let tables = Text { path: "ARCHITECTURE.md".to_owned(), text: TABLES.to_owned() };
         let mut faults = Vec::new();
-        check(&[tables, Text { path: path.to_owned(), text: text.to_owned() }], &mut faults);
+        let file = Text { path: path.to_owned(), text: text.to_owned() };
+        check(&[head("model", MODEL), head("lab", LAB), file], &mut faults);
         faults
     }
 
@@ -129,7 +131,7 @@ mod tests {
     #[test]
     fn a_room_stands_once() {
         let mut faults = Vec::new();
-        rooms(&format!("{TABLES}| `lab/stats` | again |\n"), &mut faults);
-        assert_eq!(faults, ["ARCHITECTURE.md: the room `lab/stats` stands twice"]);
+        rooms(&head("lab", &format!("{LAB}//! | [`stats`] | again |\n")), &mut faults);
+        assert_eq!(faults, ["crates/lab/src/lib.rs: the room `stats` stands twice"]);
     }
 }

@@ -1,5 +1,5 @@
-//! What the documents say against what is there: ARCHITECTURE's rooms, CONTRIBUTING's dependencies, the tables of `lib.rs`, the tests, links and headings, drives and
-//! studies built into the program.
+//! The documents against the repository: folders and crates that ARCHITECTURE names, the tables of `lib.rs`, dependencies, tests, links and
+//! headings, drives and studies built into the program.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -10,18 +10,23 @@ use super::Text;
 pub const SUMMARY: &str = "docs/SUMMARY.md";
 
 /// Documents with their lines at most, so that they are read.
-const LENGTHS: [(&str, usize); 2] = [("ARCHITECTURE.md", 400), ("README.md", 160)];
+const LENGTHS: [(&str, usize); 3] = [("ARCHITECTURE.md", 130), ("CONTRIBUTING.md", 100), ("README.md", 160)];
+
+/// Where each kind of test is listed.
+const TESTING: &str = "docs/development/testing.md";
+
+/// Where each dependency is listed.
+const DEPENDENCIES: &str = "docs/development/dependencies.md";
 
 /// Runs the rules.
 pub fn check(root: &Path, files: &[Text], faults: &mut Vec<String>) {
     let text = |path: &str| files.iter().find(|file| file.path == path).map_or("", |file| file.text.as_str());
     lengths(files, faults);
-    same("ARCHITECTURE.md", "room", &listed(text("ARCHITECTURE.md"), "## Rooms"), &rooms(files), faults);
+    same("ARCHITECTURE.md", "room", &listed(text("ARCHITECTURE.md"), "## Ten rooms"), &rooms(files), faults);
     lists(files, faults);
-    let contributing = text("CONTRIBUTING.md");
-    tested(contributing, files, faults);
-    let depends = listed(contributing, "## Dependencies");
-    same("CONTRIBUTING.md", "dependency", &depends, &dependencies(files), faults);
+    tested(text(TESTING), files, faults);
+    let depends = listed(text(DEPENDENCIES), "# Dependencies");
+    same(DEPENDENCIES, "dependency", &depends, &dependencies(files), faults);
     links(root, files, faults);
     contents(files, faults);
     built_in(files, faults);
@@ -37,10 +42,11 @@ fn lengths(files: &[Text], faults: &mut Vec<String>) {
     }
 }
 
-/// The first code word of each table row in a section of a document.
+/// The code words in the first cell of each table row in a section of a document.
 fn listed(text: &str, section: &str) -> BTreeSet<String> {
     let body = text.lines().skip_while(|line| *line != section).skip(1).take_while(|line| !line.starts_with("## "));
-    body.filter_map(|line| line.strip_prefix("| `")?.split_once('`').map(|(word, _)| word.to_owned())).collect()
+    let cells = body.filter(|line| line.starts_with("| `")).filter_map(|line| line.split('|').nth(1));
+    cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).map(str::to_owned).collect()
 }
 
 fn same(paper: &str, what: &str, listed: &BTreeSet<String>, there: &BTreeSet<String>, faults: &mut Vec<String>) {
@@ -52,26 +58,15 @@ fn same(paper: &str, what: &str, listed: &BTreeSet<String>, there: &BTreeSet<Str
     }
 }
 
-/// The rooms: each crate, each top module of a crate (`model/drive`), each top folder.
+/// The rooms of the map: each crate, each top folder.
 fn rooms(files: &[Text]) -> BTreeSet<String> {
-    let mut rooms = BTreeSet::new();
-    for file in files {
-        let parts: Vec<&str> = file.path.split('/').collect();
-        match parts[..] {
-            ["crates", krate, "src", ref inside @ ..] => {
-                rooms.insert(format!("crates/{krate}"));
-                let module = inside[0].trim_end_matches(".rs");
-                if !matches!(module, "lib" | "main") {
-                    rooms.insert(format!("{krate}/{module}"));
-                }
-            }
-            [folder, _, ..] if folder != "crates" && !folder.starts_with('.') => {
-                rooms.insert(folder.to_owned());
-            }
-            _ => {}
-        }
-    }
-    rooms
+    let parts = files.iter().map(|file| file.path.split('/').collect::<Vec<_>>());
+    let room = |parts: Vec<&str>| match parts[..] {
+        ["crates", krate, "src", ..] => Some(format!("crates/{krate}")),
+        [folder, _, ..] if folder != "crates" && !folder.starts_with('.') => Some(folder.to_owned()),
+        _ => None,
+    };
+    parts.filter_map(room).collect()
 }
 
 /// The modules of each crate against the table at the head of its `lib.rs`.
@@ -91,8 +86,8 @@ fn lists(files: &[Text], faults: &mut Vec<String>) {
 }
 
 /// Every file of tests is named where it is said how all is tested, and none that is not there.
-fn tested(contributing: &str, files: &[Text], faults: &mut Vec<String>) {
-    let section = contributing.lines().skip_while(|line| *line != "## How it is tested").skip(1);
+fn tested(testing: &str, files: &[Text], faults: &mut Vec<String>) {
+    let section = testing.lines().skip_while(|line| *line != "## Tests by kind").skip(1);
     let section: String = section.take_while(|line| !line.starts_with("## ")).collect();
     let named: BTreeSet<&str> = section.split('`').skip(1).step_by(2).collect();
     let is_named = |name: &str| named.iter().any(|word| word.rsplit('/').next() == Some(name));
@@ -100,12 +95,12 @@ fn tested(contributing: &str, files: &[Text], faults: &mut Vec<String>) {
         if let ["crates", _, "tests", name] = file.path.split('/').collect::<Vec<_>>()[..]
             && !is_named(name)
         {
-            faults.push(format!("CONTRIBUTING.md: {} is not named in \"How it is tested\"", file.path));
+            faults.push(format!("{TESTING}: {} is not named in \"Tests by kind\"", file.path));
         }
     }
     for name in named.iter().filter(|word| word.ends_with(".rs") && !word.contains('*')) {
         if !files.iter().any(|file| file.path.ends_with(name)) {
-            faults.push(format!("CONTRIBUTING.md: `{name}` is said to test something and is not there"));
+            faults.push(format!("{TESTING}: `{name}` is said to test something and is not there"));
         }
     }
 }
@@ -211,7 +206,7 @@ mod tests {
 
     #[test]
     fn rooms_are_read_from_tables() {
-        let text = "# A\n## Rooms\n| room | what |\n|---|---|\n| `a/b` | x |\ntext\n## Next\n| `c` | y |\n";
-        assert_eq!(listed(text, "## Rooms"), BTreeSet::from(["a/b".to_owned()]));
+        let text = "# A\n## Rooms\n| room | what |\n|---|---|\n| `a/b`, `d` | `x` |\ntext\n## Next\n| `c` | y |\n";
+        assert_eq!(listed(text, "## Rooms"), BTreeSet::from(["a/b".to_owned(), "d".to_owned()]));
     }
 }
