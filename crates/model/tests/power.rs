@@ -1,7 +1,9 @@
 //! What a drive does with its power, by hand: protection, flash, the named faults, and which of many cached writes a
 //! cut leaves. Times are those of the small drive: 7,200 rpm, 64 sectors a track, a revolution of 8.333333 ms.
 
-use seekwise_model::block::{Completion, Control, CutSector, Device, Flags, Landing, LandingKind, Op, Request, Status};
+use seekwise_model::block::{
+    Completion, Control, CutSector, Device, Flags, Landing, LandingKind, Op, Queuing, Request, Status,
+};
 use seekwise_model::drive::Drive;
 use seekwise_model::drive::profile::{Faults, Profile};
 use seekwise_model::queue::{Discipline, Policy};
@@ -203,6 +205,29 @@ fn what_does_not_go_together_is_refused() {
         profile.cache.flash_sectors = 8;
     };
     assert_eq!(field(nowhere), Some("cache.flash_sectors"));
+}
+
+/// Data cross in 10 ms a block: the cut takes the rest of a read with it, and the link is free for what comes then, on a bus that
+/// commands and data share too.
+#[test]
+fn a_cut_takes_what_is_on_the_link_too() {
+    for (queuing, depth) in [(Queuing::None, 1), (Queuing::Tcq, 2)] {
+        let mut small = SmallDrive::default();
+        (small.link.rate, small.link.queuing, small.firmware.depth) = (51_200, queuing, depth);
+        let mut drive = drive(&small);
+        let read = Request { op: Op::Read, lba: 0, sectors: 16, stamp: 1, ..Request::NONE };
+        drive.submit(Instant::ZERO, read).expect("room");
+        let at = Instant::ZERO + Span::from_millis(50);
+        cut(&mut drive, at);
+        let lost = drive.poll_completion().expect("at once");
+        assert_eq!((lost.status, lost.finished), (Status::PowerLost, at), "of 160 ms");
+        drive.control(at, &Control::PowerOn).expect("known");
+        // In the eighth revolution: two sectors until block 0 comes, and four that are written.
+        let sector = REVOLUTION.nanos() / 64;
+        let begin = Instant::from_nanos(7 * REVOLUTION.nanos() - 2 * sector);
+        let written = answer(&mut drive, begin, Op::Write, Flags::NONE, 0, 4);
+        assert!(response(&written).nanos().abs_diff(6 * sector) < 20_000, "{queuing:?}: {written:?}");
+    }
 }
 
 /// Protected drives and drives with flash under the whole contract.

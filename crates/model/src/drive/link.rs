@@ -132,6 +132,6 @@ impl Link {
 
     /// Drops all transfers at `now`.
     pub(super) fn drop_transfers(&mut self, now: Instant) {
-        (self.free, self.idle) = (now, (now, now));
+        (self.free, self.idle, self.moving) = (now, (now, now), (now, now));
     }
 }
