@@ -96,7 +96,6 @@ pub struct Queue<T> {
     sorted: bool,
     /// `sorted` holds only while many wait.
     sorts_many: bool,
-    capacity: usize,
     /// How many have waited at once, at most.
     most: u32,
     next_order: u64,
@@ -151,25 +150,12 @@ impl<T: Copy> Queue<T> {
             places: VecDeque::with_capacity(if sorts { capacity } else { 0 }),
             sorted: sorts && discipline.policy != Policy::Sptf,
             sorts_many: sorts && discipline.policy == Policy::Sptf,
-            capacity,
             most: 0,
             next_order: 0,
             sweep: 0,
             sweep_fence: 0,
             rising: true,
         }
-    }
-
-    /// Changes the discipline. Requests that wait already form one round, and have no patience left.
-    pub fn set_discipline(&mut self, discipline: Discipline) {
-        self.discipline = discipline;
-        self.round = Round::default();
-        self.before.clear();
-        let sorts = keeps_sorted(&discipline, self.capacity);
-        self.sorted = sorts && discipline.policy != Policy::Sptf;
-        self.sorts_many = sorts && discipline.policy == Policy::Sptf;
-        self.sort_places();
-        self.sort_if_many();
     }
 
     /// Starts or stops sorting: a choice by cost among few looks at each of them, so sorting few would be wasted. The gap
