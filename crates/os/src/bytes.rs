@@ -178,9 +178,10 @@ impl Bytes {
         WRITE_COST + 2 * RUN_COST + bytes + whole
     }
 
-    /// Memory for such a write, without the pieces that exist already.
+    /// Memory for such a write, without the pieces that exist already; zeroes need none.
     pub fn exact_write_cost(&self, lba: u64, bytes: u64) -> u64 {
-        let there = if self.surface.is_in_memory() { self.surface.pieces_within(lba, lba + bytes / SECTOR) } else { 0 };
+        let needs_pieces = bytes > 0 && self.surface.is_in_memory();
+        let there = if needs_pieces { self.surface.pieces_within(lba, lba + bytes / SECTOR) } else { 0 };
         self.write_cost(lba, bytes) - there * PIECE_COST
     }
 
@@ -500,6 +501,31 @@ mod tests {
         (1..=50).for_each(|stamp| bytes.mark_done(stamp, 50));
         assert_eq!(bytes.memory_bytes(), 50 * PIECE_COST);
         assert_eq!(seen(&bytes, 49_999, 10), [0, 50, 50, 50, 50, 50, 50, 50, 50, 0]);
+    }
+
+    /// In bytes: 192 of a write under way, 64 of each of its two runs, its data, and 4096 and 64 of each piece of eight
+    /// sectors that is not there yet.
+    #[test]
+    fn what_is_written_again_costs_no_second_piece() {
+        let mut bytes = Bytes::default();
+        write(&mut bytes, 1, 8, 8);
+        land(&mut bytes, 1, 8, 8, LandingKind::Landed);
+        bytes.mark_done(1, 1);
+        // First sector, bytes; pieces that it may take, and those of them that are there.
+        for (lba, data, most, there) in
+            [(8, 4096, 1, 1), (16, 4096, 1, 0), (9, 512, 1, 1), (15, 1024, 2, 1), (0, 12_288, 3, 1), (0, 4096, 1, 0)]
+        {
+            let cost = (bytes.write_cost(lba, data), bytes.exact_write_cost(lba, data));
+            let beside = 320 + data;
+            assert_eq!(cost, (beside + most * 4160, beside + (most - there) * 4160), "{data} bytes at {lba}");
+        }
+        assert_eq!((bytes.write_cost(8, 0), bytes.exact_write_cost(8, 0)), (320, 320), "zeroes have no data");
+        assert_eq!(bytes.exact_write_cost(9, 0), 320, "zeroes that begin inside of a piece that exists");
+        // The former content would be a second copy.
+        bytes.keep_former(true);
+        assert_eq!(bytes.exact_write_cost(8, 4096), 320 + 4096 + 4160);
+        let in_file = Bytes::on_platters(PlatterMedium::File(tempfile::tempfile().unwrap()));
+        assert_eq!((in_file.write_cost(8, 4096), in_file.exact_write_cost(8, 4096)), (320 + 4096, 320 + 4096));
     }
 
     #[test]
