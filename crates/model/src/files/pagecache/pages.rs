@@ -560,10 +560,11 @@ impl PageCache {
     }
 
     /// Makes the oldest active run inactive if inactive pages are too few: the ratio of active to inactive may reach
-    /// the square root of ten times the GiB of both, at least one (`inactive_is_low` of mm/vmscan.c).
+    /// the square root of ten times the whole GiB of both, at least one (`inactive_is_low` of mm/vmscan.c).
     fn balance_lists(&mut self) {
         let [inactive, active, ..] = self.pages;
-        let ratio = ((10 * (inactive + active) * PAGE) >> 30).isqrt().max(1);
+        let gib = ((inactive + active) * PAGE) >> 30;
+        let ratio = (10 * gib).isqrt().max(1);
         if self.pages[0] * ratio < self.pages[1]
             && let Some(id) = self.lists[1].oldest()
         {
@@ -705,6 +706,34 @@ mod tests {
                 ((count(2), count(3)), plain.len() as u64)
             );
             assert!((0..240).all(|page| cache.first_gap(A, page, page + 1).is_none() == plain.contains_key(&page)));
+        }
+    }
+
+    /// Eight pages in any state and 32 older ones behind them are read twice as a whole: the file goes that was not
+    /// read.
+    #[test]
+    fn a_use_counts_for_all_its_pages_however_they_are_held() {
+        let fronts: [fn(&mut PageCache); 3] = [
+            |cache| cache.insert(A, 0, 8),
+            |cache| cache.write_pages(Instant::ZERO, A, 0, 8),
+            |cache| {
+                cache.write_pages(Instant::ZERO, A, 0, 8);
+                cache.take_dirty(A, 0, 8, &mut vec![]);
+            },
+        ];
+        for (state, front) in fronts.iter().enumerate() {
+            for two_lists in [false, true] {
+                let mut cache = cache(72, two_lists);
+                cache.insert(A, 8, 40);
+                cache.insert(B, 0, 32);
+                front(&mut cache);
+                cache.touch_pages(A, 0, 40);
+                cache.touch_pages(A, 0, 40);
+                // A page too many: 32 go at a time.
+                cache.insert(B, 100, 101);
+                let left = (has(&cache, A, 0..40).len(), has(&cache, B, 0..32).len());
+                assert_eq!(left, (40, 0), "state {state}, two lists: {two_lists}");
+            }
         }
     }
 }
