@@ -354,7 +354,7 @@ impl FioStream {
     /// How many requests of a plain pattern can follow the next one before the job or the pass ends.
     fn requests_before_end(&self, bytes: u64) -> u64 {
         let left = (self.limits.bytes - self.bytes).min(self.limits.pass - self.pass_bytes);
-        ((left - 1) / bytes).min(self.limits.requests - self.issued.iter().sum::<u64>() - 1)
+        ((left - 1) / bytes).min(self.limits.requests - self.requests_issued() - 1)
     }
 
     fn next_in_full(&mut self, around: &mut ZoneContext<'_>) -> FioStep {
@@ -795,3 +795,6 @@ fn exceeds_short(pattern: &FioPattern) -> bool {
     pattern.generator == Generator::Tausworthe
         && pattern.files.iter().any(|file| file.bytes / smallest > u64::from(u32::MAX))
 }
+
+#[cfg(test)]
+mod tests;

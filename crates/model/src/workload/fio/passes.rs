@@ -51,7 +51,7 @@ impl FioStream {
         self.requests_issued() >= self.limits.requests
     }
 
-    fn requests_issued(&self) -> u64 {
+    pub(super) fn requests_issued(&self) -> u64 {
         self.issued[READ] + self.issued[WRITE] + self.issued[TRIM] + self.read_back
     }
 
