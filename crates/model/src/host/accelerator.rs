@@ -201,8 +201,8 @@ impl Accelerator {
     // ---- requests from above
 
     /// Decides how to treat the request in `slot`.
-    fn route_request(&mut self, crank: &mut AcceleratorContext, now: Instant, slot: u32) {
-        let request = crank.slots[slot].request;
+    fn route_request(&mut self, context: &mut AcceleratorContext, now: Instant, slot: u32) {
+        let request = context.slots[slot].request;
         let place = request_range(&request);
         if request.op == Op::Flush {
             return self.queue_flush(now, slot);
@@ -210,7 +210,7 @@ impl Accelerator {
         if request.unit > 0 || request.sectors == 0 || request.end() > self.limits.sectors {
             return self.outbox.push_back(slot);
         }
-        let locked = self.passing.iter().any(|&other| request_range(&crank.slots[other].request).overlaps(place));
+        let locked = self.passing.iter().any(|&other| request_range(&context.slots[other].request).overlaps(place));
         if locked || self.reading.is_some_and(|reading| reading.overlaps(place)) {
             return self.blocked.push_back(slot);
         }
@@ -219,12 +219,12 @@ impl Accelerator {
             Op::Read if plain => self.serve_read(now, slot, place),
             Op::Write if plain && self.spec.write_back && self.pages.can_hold(place) => {
                 self.roomless.push_back(slot);
-                self.store_waiting(crank, now);
+                self.store_waiting(context, now);
             }
             _ => {
                 self.passing.push(slot);
                 match self.pages.is_settled(place) {
-                    true => self.pass_settled(crank, slot),
+                    true => self.pass_settled(context, slot),
                     false => self.settling.push_back(slot),
                 }
             }
@@ -270,23 +270,23 @@ impl Accelerator {
     }
 
     /// Completes waiting writes in memory while there is room.
-    fn store_waiting(&mut self, crank: &mut AcceleratorContext, now: Instant) {
+    fn store_waiting(&mut self, context: &mut AcceleratorContext, now: Instant) {
         while let Some(&slot) = self.roomless.front() {
-            let request = crank.slots[slot].request;
+            let request = context.slots[slot].request;
             if !self.pages.has_room(request_range(&request)) {
                 return;
             }
             self.roomless.pop_front();
             self.pages.store_write(request_range(&request), request.stamp, (now, self.epoch), |lba, stamp| {
-                crank.landings.report_discarded(now, lba, lba + 1, stamp);
+                context.landings.report_discarded(now, lba, lba + 1, stamp);
             });
             self.answering.push_back((now + self.spec.hit, slot));
         }
     }
 
     /// Sends down a request whose range is settled.
-    fn pass_settled(&mut self, crank: &AcceleratorContext, slot: u32) {
-        let request = crank.slots[slot].request;
+    fn pass_settled(&mut self, context: &AcceleratorContext, slot: u32) {
+        let request = context.slots[slot].request;
         if request.op != Op::Read {
             self.pages.invalidate_range(request_range(&request));
         }
@@ -307,33 +307,33 @@ impl Accelerator {
     }
 
     /// Continues requests whose range is settled, flushes whose data are written, and writes for which there is room.
-    fn continue_waiting(&mut self, crank: &mut AcceleratorContext, now: Instant) {
+    fn continue_waiting(&mut self, context: &mut AcceleratorContext, now: Instant) {
         for _ in 0..self.settling.len() {
             let slot = self.settling.pop_front().expect("as many as counted");
-            let place = request_range(&crank.slots[slot].request);
+            let place = request_range(&context.slots[slot].request);
             match self.pages.is_settled(place) {
-                true => self.pass_settled(crank, slot),
+                true => self.pass_settled(context, slot),
                 false => self.settling.push_back(slot),
             }
         }
         self.release_flushes();
-        self.store_waiting(crank, now);
+        self.store_waiting(context, now);
     }
 
-    fn retry_blocked(&mut self, crank: &mut AcceleratorContext, now: Instant) {
+    fn retry_blocked(&mut self, context: &mut AcceleratorContext, now: Instant) {
         for _ in 0..self.blocked.len() {
             let slot = self.blocked.pop_front().expect("as many as counted");
-            self.route_request(crank, now, slot);
+            self.route_request(context, now, slot);
         }
     }
 
     // ---- commands to the device below
 
     /// The next run that a request waits for.
-    fn next_wanted_run(&self, crank: &AcceleratorContext) -> Option<SectorRange> {
+    fn next_wanted_run(&self, context: &AcceleratorContext) -> Option<SectorRange> {
         let most = u64::from(RUN.min(self.limits.max_transfer));
         for &slot in &self.settling {
-            if let Some(run) = self.pages.next_dirty_run_in(request_range(&crank.slots[slot].request), most) {
+            if let Some(run) = self.pages.next_dirty_run_in(request_range(&context.slots[slot].request), most) {
                 return Some(run);
             }
         }
@@ -344,10 +344,10 @@ impl Accelerator {
     }
 
     /// When to write the next run, for a waiting request or in the background.
-    fn next_write_instant(&self, crank: &AcceleratorContext) -> Instant {
+    fn next_write_instant(&self, context: &AcceleratorContext) -> Instant {
         let (full, busy) = (self.in_flight >= self.limits.depth, self.writing >= RUNS);
         let Some((since, _)) = self.pages.oldest_dirty().filter(|_| !full && !busy) else { return Instant::FAR };
-        if self.next_wanted_run(crank).is_some() {
+        if self.next_wanted_run(context).is_some() {
             return Instant::ZERO;
         }
         if self.writing > 0 || self.pages.next_dirty_run(PAGE).is_none() {
@@ -356,74 +356,74 @@ impl Accelerator {
         if self.pages.unsettled_pages() > self.dirty_pages {
             return Instant::ZERO;
         }
-        let idle = if crank.in_flight() == 0 { self.quiet + self.spec.idle } else { Instant::FAR };
+        let idle = if context.in_flight() == 0 { self.quiet + self.spec.idle } else { Instant::FAR };
         idle.min(since + self.spec.dirty_age)
     }
 
     /// Sends a command down, if there is one and the device has room; true if it sent one. The cache's own commands and
     /// those from above take turns.
-    fn send_next(&mut self, crank: &mut AcceleratorContext, now: Instant) -> bool {
+    fn send_next(&mut self, context: &mut AcceleratorContext, now: Instant) -> bool {
         if self.in_flight >= self.limits.depth {
             return false;
         }
-        let writes = self.next_write_instant(crank) <= now;
+        let writes = self.next_write_instant(context) <= now;
         let own = writes && (self.outbox.is_empty() || !self.own_turn);
         self.own_turn = own;
         if own {
-            self.write_out(crank, now);
+            self.write_out(context, now);
         } else if let Some(slot) = self.outbox.pop_front() {
-            crank.slots[slot].note = true;
+            context.slots[slot].note = true;
             self.in_flight += 1;
-            let Request { op, unit, stamp, lba, .. } = crank.slots[slot].request;
+            let Request { op, unit, stamp, lba, .. } = context.slots[slot].request;
             if matches!(op, Op::Write | Op::WriteZeroes) && unit == 0 {
                 // A run with the stamp may have held other writes of these blocks.
-                crank.landings.note_carried(stamp, stamp, lba, crank.slots[slot].request.end());
+                context.landings.note_carried(stamp, stamp, lba, context.slots[slot].request.end());
             }
-            crank.pass_down(now, slot);
+            context.pass_down(now, slot);
         } else if let Some(place) = self.ahead.take() {
-            self.read_ahead(crank, now, place);
+            self.read_ahead(context, now, place);
         } else {
             return false;
         }
         true
     }
 
-    fn start_command(&mut self, crank: &mut AcceleratorContext, now: Instant, own: CacheCommand, stamp: u64) {
+    fn start_command(&mut self, context: &mut AcceleratorContext, now: Instant, own: CacheCommand, stamp: u64) {
         let index = self.own.iter().position(Option::is_none).expect("fewer than there are places");
         self.own[index] = Some(own);
         let (lba, sectors) = (own.range.lba, (own.range.end - own.range.lba) as u32);
         let op = if own.run.is_some() { Op::Write } else { Op::Read };
         let tag = OWN + index as u32;
         self.in_flight += 1;
-        crank.submit(now, Request { tag, unit: 0, origin: 0, op, flags: Flags::NONE, lba, sectors, stamp });
+        context.submit(now, Request { tag, unit: 0, origin: 0, op, flags: Flags::NONE, lba, sectors, stamp });
     }
 
-    fn write_out(&mut self, crank: &mut AcceleratorContext, now: Instant) {
+    fn write_out(&mut self, context: &mut AcceleratorContext, now: Instant) {
         let most = u64::from(RUN.min(self.limits.max_transfer));
-        let run = self.next_wanted_run(crank).or_else(|| self.pages.next_dirty_run(most)).expect("something is due");
+        let run = self.next_wanted_run(context).or_else(|| self.pages.next_dirty_run(most)).expect("something is due");
         let mut stamp = 0;
         self.pages.visit_stamps(run, |_, own| stamp = stamp.max(own));
-        if crank.landings.are_wanted() {
-            self.pages.visit_stamps(run, |lba, own| crank.landings.note_carried(stamp, own, lba, lba + 1));
+        if context.landings.are_wanted() {
+            self.pages.visit_stamps(run, |lba, own| context.landings.note_carried(stamp, own, lba, lba + 1));
         }
         let epoch = self.pages.begin_write(run);
         self.writing += 1;
-        self.start_command(crank, now, CacheCommand { range: run, run: Some((stamp, epoch)) }, stamp);
+        self.start_command(context, now, CacheCommand { range: run, run: Some((stamp, epoch)) }, stamp);
     }
 
     /// Reads ahead, if the reader is alone: a read-ahead would delay other requests, or read data that are already on
     /// their way.
-    fn read_ahead(&mut self, crank: &mut AcceleratorContext, now: Instant, place: SectorRange) {
-        let alone = crank.in_flight() <= 1 && self.passing.is_empty() && self.reading.is_none();
+    fn read_ahead(&mut self, context: &mut AcceleratorContext, now: Instant, place: SectorRange) {
+        let alone = context.in_flight() <= 1 && self.passing.is_empty() && self.reading.is_none();
         if alone && self.power == CachePower::On {
             self.reading = Some(place);
-            self.start_command(crank, now, CacheCommand { range: place, run: None }, 0);
+            self.start_command(context, now, CacheCommand { range: place, run: None }, 0);
         }
     }
 
     // ---- completions from below
 
-    fn finish_own_command(&mut self, crank: &mut AcceleratorContext, index: usize, completion: &Completion) {
+    fn finish_own_command(&mut self, context: &mut AcceleratorContext, index: usize, completion: &Completion) {
         let CacheCommand { range, run } = self.own[index].take().expect("a command of the cache's own");
         let (now, done) = (completion.finished, completion.status == Status::Done);
         self.debt.add(&completion.effort);
@@ -432,52 +432,52 @@ impl Accelerator {
             if done {
                 self.pages.insert_clean(range);
             }
-            return self.retry_blocked(crank, now);
+            return self.retry_blocked(context, now);
         };
         self.writing -= 1;
         match completion.status {
             Status::Done => self.pages.mark_written(range),
-            status => self.retry_or_give_up(crank, now, range, (stamp, epoch), status),
+            status => self.retry_or_give_up(context, now, range, (stamp, epoch), status),
         }
-        self.continue_waiting(crank, now);
+        self.continue_waiting(context, now);
     }
 
     /// Makes a run dirty again that was aborted or failed below, or gives its data up.
     fn retry_or_give_up(
         &mut self,
-        crank: &mut AcceleratorContext,
+        context: &mut AcceleratorContext,
         now: Instant,
         run: SectorRange,
         (stamp, epoch): (u64, u64),
         status: Status,
     ) {
-        if crank.landings.are_wanted() {
-            self.pages.visit_overwritten(run, |lba| crank.landings.report_superseded(now, stamp, lba));
-            crank.landings.withdraw_range(stamp, run.lba, run.end);
+        if context.landings.are_wanted() {
+            self.pages.visit_overwritten(run, |lba| context.landings.report_superseded(now, stamp, lba));
+            context.landings.withdraw_range(stamp, run.lba, run.end);
         }
         let weight = if status == Status::Aborted { 1 } else { ERROR };
         if self.pages.count_failure(run, weight) < TRIES * ERROR {
             return self.pages.mark_dirty_again(run, epoch);
         }
-        self.pages.visit_not_overwritten(run, |lba, own| crank.landings.report_discarded(now, lba, lba + 1, own));
+        self.pages.visit_not_overwritten(run, |lba, own| context.landings.report_discarded(now, lba, lba + 1, own));
         self.failed = true;
         self.pages.mark_written(run);
     }
 
-    fn finish_request(&mut self, crank: &mut AcceleratorContext, completion: &Completion) {
+    fn finish_request(&mut self, context: &mut AcceleratorContext, completion: &Completion) {
         let (slot, now) = (completion.tag, completion.finished);
-        let held = &mut crank.slots[slot];
+        let held = &mut context.slots[slot];
         if completion.status != Status::Done {
             let Request { stamp, lba, .. } = held.request;
-            crank.landings.withdraw_range(stamp, lba, held.request.end());
+            context.landings.withdraw_range(stamp, lba, held.request.end());
         }
         if (completion.status, held.status) == (Status::Aborted, Status::Done) {
             held.account().effort.add(&completion.effort);
             held.note = false;
             return self.outbox.push_back(slot);
         }
-        crank.adopt_completion(slot, completion);
-        let request = crank.slots[slot].request;
+        context.adopt_completion(slot, completion);
+        let request = context.slots[slot].request;
         let moved = matches!(request.op, Op::Read | Op::Write) && completion.status == Status::Done;
         if moved && request.unit == 0 && self.power != CachePower::Off {
             self.pages.insert_clean(request_range(&request));
@@ -486,23 +486,23 @@ impl Accelerator {
         if let Some(place) = passed {
             self.passing.swap_remove(place);
         }
-        self.answer_request(crank, now, slot, completion.status);
+        self.answer_request(context, now, slot, completion.status);
         if passed.is_some() {
-            self.retry_blocked(crank, now);
+            self.retry_blocked(context, now);
         }
     }
 
     /// Ends the request in `slot`.
-    fn answer_request(&mut self, crank: &mut AcceleratorContext, now: Instant, slot: u32, status: Status) {
-        let op = crank.slots[slot].request.op;
+    fn answer_request(&mut self, context: &mut AcceleratorContext, now: Instant, slot: u32, status: Status) {
+        let op = context.slots[slot].request.op;
         let status = self.apply_pending_error(op, status);
-        self.charge_background(now, &mut crank.slots[slot]);
+        self.charge_background(now, &mut context.slots[slot]);
         if matches!(op, Op::Read | Op::Write) && status == Status::Done {
-            let held = &mut crank.slots[slot];
+            let held = &mut context.slots[slot];
             let (sectors, effort) = (held.request.sectors, &mut held.account().effort);
             effort.copied = effort.copied.saturating_add(sectors);
         }
-        crank.answer_request(now, slot, status);
+        context.answer_request(now, slot, status);
     }
 
     /// Charges a request that ends with the background work since the last one.
@@ -521,11 +521,12 @@ impl Accelerator {
     }
 
     /// Switches the power off once nothing is left to do.
-    fn power_off_if_done(&mut self, crank: &mut AcceleratorContext, now: Instant) {
-        let done = crank.in_flight() == 0 && self.pages.unsettled_pages() == 0 && self.own.iter().all(Option::is_none);
+    fn power_off_if_done(&mut self, context: &mut AcceleratorContext, now: Instant) {
+        let done =
+            context.in_flight() == 0 && self.pages.unsettled_pages() == 0 && self.own.iter().all(Option::is_none);
         if self.power == CachePower::Closing && done {
             self.switch_off();
-            crank.control(now, &Control::PowerOff).expect("a power-off is never refused");
+            context.control(now, &Control::PowerOff).expect("a power-off is never refused");
         }
     }
 
@@ -539,22 +540,22 @@ impl Accelerator {
 
     // ---- controls
 
-    fn abort_all(&mut self, crank: &mut AcceleratorContext, now: Instant) -> Result<(), ControlError> {
-        for slot in self.held_slots(crank) {
-            crank.end_request(self, now, slot, Status::Aborted);
+    fn abort_all(&mut self, context: &mut AcceleratorContext, now: Instant) -> Result<(), ControlError> {
+        for slot in self.held_slots(context) {
+            context.end_request(self, now, slot, Status::Aborted);
         }
-        let below: Vec<u32> = crank.live_slots().collect();
-        below.iter().for_each(|&slot| crank.slots[slot].status = Status::Aborted);
+        let below: Vec<u32> = context.live_slots().collect();
+        below.iter().for_each(|&slot| context.slots[slot].status = Status::Aborted);
         for slot in below {
-            if crank.is_live(slot) {
-                crank.control(now, &Control::Abort(slot))?;
-                crank.collect_completions(self);
+            if context.is_live(slot) {
+                context.control(now, &Control::Abort(slot))?;
+                context.collect_completions(self);
             }
         }
         Ok(())
     }
 
-    fn cut_power(&mut self, crank: &mut AcceleratorContext, now: Instant) -> Result<(), ControlError> {
+    fn cut_power(&mut self, context: &mut AcceleratorContext, now: Instant) -> Result<(), ControlError> {
         self.power = CachePower::Off;
         // Commands may return when the power is on again; by then they no longer matter.
         self.own
@@ -562,10 +563,10 @@ impl Accelerator {
             .flatten()
             .for_each(|own| *own = CacheCommand { range: SectorRange { lba: 0, end: 0 }, run: None });
         (self.writing, self.reading) = (0, None);
-        let done = crank.apply_default_control(self, now, &Control::PowerCut);
-        crank.collect_completions(self);
-        crank.landings.report_all_lost(now);
-        self.pages.dirty_sectors().for_each(|(lba, stamp)| crank.landings.report_discarded(now, lba, lba + 1, stamp));
+        let done = context.apply_default_control(self, now, &Control::PowerCut);
+        context.collect_completions(self);
+        context.landings.report_all_lost(now);
+        self.pages.dirty_sectors().for_each(|(lba, stamp)| context.landings.report_discarded(now, lba, lba + 1, stamp));
         self.switch_off();
         done
     }
@@ -580,48 +581,48 @@ impl HostLayer for Accelerator {
         Limits { depth: below.depth.min(room), volatile_cache: below.volatile_cache || self.spec.write_back, ..below }
     }
 
-    fn accept_request(&mut self, crank: &mut AcceleratorContext, now: Instant, slot: u32) -> Instant {
-        let request = &mut crank.slots[slot].request;
+    fn accept_request(&mut self, context: &mut AcceleratorContext, now: Instant, slot: u32) -> Instant {
+        let request = &mut context.slots[slot].request;
         if self.spec.drops_flushes {
             request.flags = request.flags.without(Flags::FUA);
         }
         self.quiet = now;
         match self.power {
-            CachePower::On => self.route_request(crank, now, slot),
-            CachePower::Closing | CachePower::Off => self.answer_request(crank, now, slot, Status::PowerLost),
+            CachePower::On => self.route_request(context, now, slot),
+            CachePower::Closing | CachePower::Off => self.answer_request(context, now, slot, Status::PowerLost),
         }
         now
     }
 
-    fn handle_completion(&mut self, crank: &mut AcceleratorContext, completion: &mut Completion) -> Instant {
+    fn handle_completion(&mut self, context: &mut AcceleratorContext, completion: &mut Completion) -> Instant {
         self.in_flight -= 1;
         match completion.tag.checked_sub(OWN) {
-            Some(index) => self.finish_own_command(crank, index as usize, completion),
-            None => self.finish_request(crank, completion),
+            Some(index) => self.finish_own_command(context, index as usize, completion),
+            None => self.finish_request(context, completion),
         }
         completion.finished
     }
 
-    fn run_due_work(&mut self, crank: &mut AcceleratorContext, now: Instant) -> Instant {
+    fn run_due_work(&mut self, context: &mut AcceleratorContext, now: Instant) -> Instant {
         while let Some(&(_, slot)) = self.answering.front().filter(|&&(at, _)| at <= now) {
             self.answering.pop_front();
-            self.answer_request(crank, now, slot, Status::Done);
+            self.answer_request(context, now, slot, Status::Done);
         }
-        self.power_off_if_done(crank, now);
-        if self.send_next(crank, now) {
+        self.power_off_if_done(context, now);
+        if self.send_next(context, now) {
             return now;
         }
         let answer = self.answering.front().map_or(Instant::FAR, |&(at, _)| at);
-        answer.min(self.next_write_instant(crank))
+        answer.min(self.next_write_instant(context))
     }
 
-    fn held_slots(&self, crank: &AcceleratorContext) -> Vec<u32> {
-        crank.live_slots().filter(|&slot| !crank.slots[slot].note).collect()
+    fn held_slots(&self, context: &AcceleratorContext) -> Vec<u32> {
+        context.live_slots().filter(|&slot| !context.slots[slot].note).collect()
     }
 
-    fn withdraw_request(&mut self, crank: &mut AcceleratorContext, now: Instant, slot: u32, status: Status) -> bool {
-        if crank.slots[slot].note {
-            crank.slots[slot].status = status;
+    fn withdraw_request(&mut self, context: &mut AcceleratorContext, now: Instant, slot: u32, status: Status) -> bool {
+        if context.slots[slot].note {
+            context.slots[slot].status = status;
             return false;
         }
         for queue in [&mut self.roomless, &mut self.blocked, &mut self.settling, &mut self.outbox] {
@@ -630,13 +631,13 @@ impl HostLayer for Accelerator {
         self.answering.retain(|&(_, other)| other != slot);
         self.flushes.retain(|&(other, _)| other != slot);
         self.passing.retain(|&other| other != slot);
-        self.charge_background(now, &mut crank.slots[slot]);
+        self.charge_background(now, &mut context.slots[slot]);
         true
     }
 
-    fn report_unsettled(&self, crank: &AcceleratorContext, tell: &mut dyn FnMut(u64)) {
+    fn report_unsettled(&self, context: &AcceleratorContext, tell: &mut dyn FnMut(u64)) {
         self.pages.dirty_sectors().for_each(|(_, stamp)| tell(stamp));
-        crank.report_unsettled_below(tell);
+        context.report_unsettled_below(tell);
     }
 
     fn change_setting(
@@ -651,13 +652,13 @@ impl HostLayer for Accelerator {
 
     fn apply_control(
         &mut self,
-        crank: &mut AcceleratorContext,
+        context: &mut AcceleratorContext,
         now: Instant,
         control: &Control<'_>,
     ) -> Result<(), ControlError> {
         let done = match *control {
-            Control::Reset => self.abort_all(crank, now),
-            Control::PowerCut => self.cut_power(crank, now),
+            Control::Reset => self.abort_all(context, now),
+            Control::PowerCut => self.cut_power(context, now),
             Control::PowerOff if self.power != CachePower::Off => {
                 (self.power, self.ahead) = (CachePower::Closing, None);
                 Ok(())
@@ -665,12 +666,12 @@ impl HostLayer for Accelerator {
             _ => {
                 let on = *control == Control::PowerOn;
                 self.power = if on { CachePower::On } else { self.power };
-                crank.apply_default_control(self, now, control)
+                context.apply_default_control(self, now, control)
             }
         };
-        crank.collect_completions(self);
-        self.retry_blocked(crank, now);
-        self.continue_waiting(crank, now);
+        context.collect_completions(self);
+        self.retry_blocked(context, now);
+        self.continue_waiting(context, now);
         done
     }
 }

@@ -233,8 +233,8 @@ impl Array {
         };
         let mut array = LayeredDevice::new(array, depth, below);
         for member in (0..count).filter(|member| lost >> member & 1 == 1) {
-            let (array, crank) = array.parts_mut();
-            array.lose_member(crank, Instant::ZERO, member).expect("a device that can switch its units off");
+            let (array, context) = array.parts_mut();
+            array.lose_member(context, Instant::ZERO, member).expect("a device that can switch its units off");
         }
         array
     }
@@ -268,29 +268,29 @@ impl Array {
     }
 
     /// Forgets the numbers of writes that can no longer land, when there are many.
-    fn forget_settled(&mut self, crank: &ArrayContext) {
+    fn forget_settled(&mut self, context: &ArrayContext) {
         if self.numbering.is_scan_due() {
             let mut unsettled: BTreeSet<u64> = (0..self.portions.len())
                 .map(|portion| &self.portions[portion])
                 .filter(|portion| portion.live)
                 .map(|portion| portion.number)
                 .collect();
-            crank.report_unsettled_below(&mut |number| unsettled.extend([number]));
+            context.report_unsettled_below(&mut |number| unsettled.extend([number]));
             self.numbering.keep_unsettled(&unsettled);
         }
     }
 
     /// Fails the portions of lost volumes that are due.
-    fn refuse_due(&mut self, crank: &mut ArrayContext, now: Instant) {
+    fn refuse_due(&mut self, context: &mut ArrayContext, now: Instant) {
         while let Some(&(_, portion)) = self.failing.front().filter(|(at, _)| *at <= now) {
             self.failing.pop_front();
             self.fail_portion(portion);
-            self.finish_dispatch(crank, now, portion);
+            self.finish_dispatch(context, now, portion);
         }
     }
 
     /// Sends waiting commands to members with room. True if it sent any.
-    fn send_commands(&mut self, crank: &mut ArrayContext, now: Instant) -> bool {
+    fn send_commands(&mut self, context: &mut ArrayContext, now: Instant) -> bool {
         let mut sent = false;
         while self.asking != 0 {
             let index = self.asking.trailing_zeros();
@@ -308,7 +308,7 @@ impl Array {
                 let stamp = self.portions[portion].number;
                 let request = match self.portions[portion].parent {
                     NOBODY => Request::NONE,
-                    parent => crank.slots[parent].request,
+                    parent => context.slots[parent].request,
                 };
                 debug_assert!(
                     intent::is_covered(self.bitmap.as_ref(), &self.portions[portion], op),
@@ -321,19 +321,19 @@ impl Array {
                     _ => Flags::NONE,
                 };
                 let request = Request { tag, unit: index as u8, op, flags, lba, sectors, stamp, ..request };
-                crank.submit(now, request);
+                context.submit(now, request);
             }
         }
         sent
     }
 
     /// Applies the end of a command to its portion. A lost member answers with an error.
-    fn settle_command(&mut self, crank: &mut ArrayContext, now: Instant, command: &MemberCommand, status: Status) {
+    fn settle_command(&mut self, context: &mut ArrayContext, now: Instant, command: &MemberCommand, status: Status) {
         let portion = &mut self.portions[command.portion];
         let survived = self.dead >> portion.volume & 1 == 0;
         match (status, command.op, portion.kind) {
             (Status::Done, ..) => {}
-            (Status::MediumError, Op::Read, PortionKind::Plain) => self.fail_over(crank, now, command),
+            (Status::MediumError, Op::Read, PortionKind::Plain) => self.fail_over(context, now, command),
             (Status::MediumError, Op::Read, _) => {
                 portion.avoid |= 1 << command.member;
                 portion.again = true;
@@ -349,28 +349,28 @@ impl Array {
     }
 
     /// Continues a portion whose commands are all back.
-    fn advance_portion(&mut self, crank: &mut ArrayContext, now: Instant, index: u32) {
+    fn advance_portion(&mut self, context: &mut ArrayContext, now: Instant, index: u32) {
         if self.pause_for_bitmap(index) {
             return;
         }
         let portion = &mut self.portions[index];
         if portion.status != Status::Done {
-            return self.finish_portion(crank, now, index);
+            return self.finish_portion(context, now, index);
         }
         if core::mem::take(&mut portion.again) {
-            return self.run_portion(crank, now, index);
+            return self.run_portion(context, now, index);
         }
         match (portion.kind, portion.writing) {
             (PortionKind::Update | PortionKind::Rebuild, false) => {
                 portion.writing = true;
-                self.write_portion(crank, now, index);
+                self.write_portion(context, now, index);
             }
-            _ => self.finish_portion(crank, now, index),
+            _ => self.finish_portion(context, now, index),
         }
     }
 
     /// Ends a portion.
-    fn finish_portion(&mut self, crank: &mut ArrayContext, now: Instant, index: u32) {
+    fn finish_portion(&mut self, context: &mut ArrayContext, now: Instant, index: u32) {
         let mut portion = self.portions[index];
         if portion.kind == PortionKind::Flush && portion.status == Status::Done && self.is_lost(&portion) {
             // A volume was lost while the portion was under way.
@@ -391,20 +391,20 @@ impl Array {
             return self.end_page_write(index, portion.status);
         }
         if portion.parent == NOBODY {
-            return self.finish_run(crank, now, &portion);
+            return self.finish_run(context, now, &portion);
         }
-        let parent = &mut crank.slots[portion.parent];
+        let parent = &mut context.slots[portion.parent];
         parent.note -= 1;
         // The account is that of the portion that ends last.
         parent.account().ledger = portion.ledger;
         parent.note_part_status(portion.status);
         if parent.note == 0 {
-            crank.answer_request(now, portion.parent, crank.slots[portion.parent].status);
+            context.answer_request(now, portion.parent, context.slots[portion.parent].status);
         }
     }
 
     /// Loses `member`. Waiting commands are settled now; commands below come back by themselves.
-    fn drop_member(&mut self, crank: &mut ArrayContext, now: Instant, member: u32) {
+    fn drop_member(&mut self, context: &mut ArrayContext, now: Instant, member: u32) {
         self.failed |= 1 << member;
         for (index, volume) in self.volumes.iter().enumerate() {
             self.dead |= u64::from(!volume.survives_loss(self.failed)) << index;
@@ -417,8 +417,8 @@ impl Array {
         });
         for tag in lost {
             let command = self.take_unqueued(tag);
-            self.settle_command(crank, now, &command, Status::MediumError);
-            self.count_off_command(crank, now, command.portion);
+            self.settle_command(context, now, &command, Status::MediumError);
+            self.count_off_command(context, now, command.portion);
         }
     }
 
@@ -431,19 +431,19 @@ impl Array {
     }
 
     /// Counts off a command of a portion that was never sent.
-    fn count_off_command(&mut self, crank: &mut ArrayContext, now: Instant, index: u32) {
+    fn count_off_command(&mut self, context: &mut ArrayContext, now: Instant, index: u32) {
         let portion = &mut self.portions[index];
         portion.left -= 1;
         if portion.left == 0 {
             portion.ledger.book_until(Part::Driver, now);
-            self.advance_portion(crank, now, index);
+            self.advance_portion(context, now, index);
         }
     }
 
     /// Ends the portions that `chosen` selects: waiting ones at once, others when their commands come back.
     fn end_portions(
         &mut self,
-        crank: &mut ArrayContext,
+        context: &mut ArrayContext,
         now: Instant,
         status: Status,
         chosen: impl Fn(&Portion) -> bool,
@@ -468,12 +468,12 @@ impl Array {
         }
         for tag in gone {
             let command = self.take_unqueued(tag);
-            self.count_off_command(crank, now, command.portion);
+            self.count_off_command(context, now, command.portion);
         }
         let failing = core::mem::take(&mut self.failing);
         for (at, portion) in failing {
             match chosen(&self.portions[portion]) {
-                true => self.finish_dispatch(crank, now, portion),
+                true => self.finish_dispatch(context, now, portion),
                 false => self.failing.push_back((at, portion)),
             }
         }
@@ -481,7 +481,7 @@ impl Array {
             let portion = &mut self.portions[index];
             if portion.live && !portion.begun && chosen(portion) {
                 portion.ledger.book_until(Part::Driver, now);
-                self.finish_portion(crank, now, index);
+                self.finish_portion(context, now, index);
             }
         }
     }
@@ -497,28 +497,28 @@ impl HostLayer for Array {
         Limits { sectors, max_transfer: u32::MAX, depth: room, ..self.limits }
     }
 
-    fn accept_request(&mut self, crank: &mut ArrayContext, now: Instant, slot: u32) -> Instant {
-        self.forget_settled(crank);
+    fn accept_request(&mut self, context: &mut ArrayContext, now: Instant, slot: u32) -> Instant {
+        self.forget_settled(context);
         // Keeps the count above zero until the request is split.
-        crank.slots[slot].note = 1;
-        self.split_request(crank, now, slot);
-        let parent = &mut crank.slots[slot];
+        context.slots[slot].note = 1;
+        self.split_request(context, now, slot);
+        let parent = &mut context.slots[slot];
         parent.note -= 1;
         if parent.note == 0 {
             let status = parent.status;
-            crank.answer_request(now, slot, status);
+            context.answer_request(now, slot, status);
         }
         now
     }
 
-    fn handle_completion(&mut self, crank: &mut ArrayContext, completion: &mut Completion) -> Instant {
+    fn handle_completion(&mut self, context: &mut ArrayContext, completion: &mut Completion) -> Instant {
         let (tag, at) = (completion.tag, completion.finished);
         let command = self.commands[tag];
         self.members[command.member as usize].flying -= 1;
         self.asking |= 1 << command.member;
         let portion = &self.portions[command.portion];
         if portion.parent != NOBODY {
-            crank.slots[portion.parent].account().effort.add(&completion.effort);
+            context.slots[portion.parent].account().effort.add(&completion.effort);
         }
         let mut status = completion.status;
         let gone = self.is_gone(command.member);
@@ -532,36 +532,36 @@ impl HostLayer for Array {
         // An error from before the power returned is no sign of a lost member.
         let whole_life = self.powered && self.since.is_none_or(|since| completion.submitted > since);
         if status == Status::PowerLost && whole_life && !gone {
-            self.drop_member(crank, at, command.member);
-            numbering::report_member(&mut crank.landings, at, command.member, LandingKind::Gone);
+            self.drop_member(context, at, command.member);
+            numbering::report_member(&mut context.landings, at, command.member, LandingKind::Gone);
         }
         if whole_life && self.is_gone(command.member) {
             status = Status::MediumError;
         }
         self.commands[tag].portion = NOBODY;
         self.commands.free(tag);
-        self.settle_command(crank, at, &command, status);
+        self.settle_command(context, at, &command, status);
         if self.portions[command.portion].kind == PortionKind::Intent {
-            self.take_next_step(crank, at, command.portion, command.member);
+            self.take_next_step(context, at, command.portion, command.member);
         }
         let portion = &mut self.portions[command.portion];
         portion.left -= 1;
         if portion.left == 0 {
             portion.ledger.book_child(Part::Driver, completion);
-            self.advance_portion(crank, at, command.portion);
+            self.advance_portion(context, at, command.portion);
         }
         at
     }
 
     /// Sends commands while there is room, and starts portions whose turn it is.
-    fn run_due_work(&mut self, crank: &mut ArrayContext, now: Instant) -> Instant {
-        self.refuse_due(crank, now);
+    fn run_due_work(&mut self, context: &mut ArrayContext, now: Instant) -> Instant {
+        self.refuse_due(context, now);
         while let Some(portion) = self.turns.next(&self.portions) {
-            self.run_portion(crank, now, portion);
+            self.run_portion(context, now, portion);
         }
-        self.advance_rebuild(crank, now);
-        let look = self.advance_bitmap(crank, now);
-        if self.send_commands(crank, now) || self.turns.freed {
+        self.begin_due_rebuild_work(context, now);
+        let look = self.advance_bitmap(context, now);
+        if self.send_commands(context, now) || self.turns.freed {
             return now;
         }
         self.failing.front().map_or(Instant::FAR, |&(at, _)| at).min(self.rebuild_due()).min(look)
@@ -572,8 +572,8 @@ impl HostLayer for Array {
     }
 
     /// The request's portions end when their commands are back.
-    fn withdraw_request(&mut self, crank: &mut ArrayContext, now: Instant, slot: u32, status: Status) -> bool {
-        self.end_portions(crank, now, status, |portion: &Portion| portion.parent == slot && !portion.must_finish());
+    fn withdraw_request(&mut self, context: &mut ArrayContext, now: Instant, slot: u32, status: Status) -> bool {
+        self.end_portions(context, now, status, |portion: &Portion| portion.parent == slot && !portion.must_finish());
         false
     }
 
@@ -586,9 +586,9 @@ impl HostLayer for Array {
     }
 
     /// Translates a member's sectors into blocks of the volumes, and the write's number into its stamp.
-    fn report_landing(&mut self, crank: &mut ArrayContext, landing: Landing) {
+    fn report_landing(&mut self, context: &mut ArrayContext, landing: Landing) {
         if let Some(stamp) = self.numbering.find_stamp(landing.stamp) {
-            numbering::report_in_blocks(&self.volumes, &landing, stamp, |part| crank.landings.push_landing(part));
+            numbering::report_in_blocks(&self.volumes, &landing, stamp, |part| context.landings.push_landing(part));
         }
     }
 
@@ -599,7 +599,7 @@ impl HostLayer for Array {
     /// `lose` and `replace`, each with a member.
     fn change_setting(
         &mut self,
-        crank: &mut ArrayContext,
+        context: &mut ArrayContext,
         now: Instant,
         key: &str,
         value: &str,
@@ -607,20 +607,20 @@ impl HostLayer for Array {
         let member = value.parse().ok().filter(|&member: &u32| member < self.spec.members);
         let member = member.ok_or(ControlError::BadValue);
         match key {
-            "lose" => self.lose_member(crank, now, member?),
-            "replace" => self.replace_member(crank, now, member?),
+            "lose" => self.lose_member(context, now, member?),
+            "replace" => self.replace_member(context, now, member?),
             _ => Err(ControlError::UnknownKey),
         }
     }
 
     fn apply_control(
         &mut self,
-        crank: &mut ArrayContext,
+        context: &mut ArrayContext,
         now: Instant,
         control: &Control<'_>,
     ) -> Result<(), ControlError> {
         match control {
-            Control::Reset => self.end_portions(crank, now, Status::Aborted, |portion| !portion.must_finish()),
+            Control::Reset => self.end_portions(context, now, Status::Aborted, |portion| !portion.must_finish()),
             Control::PowerCut | Control::PowerOff => {
                 self.powered = false;
                 // An array that stops with writes under way is as unclean as one that was cut.
@@ -628,7 +628,7 @@ impl HostLayer for Array {
                 self.was_cut |= *control == Control::PowerCut || busy;
                 self.restart_rebuild();
                 if *control == Control::PowerCut {
-                    self.end_portions(crank, now, Status::PowerLost, |_| true);
+                    self.end_portions(context, now, Status::PowerLost, |_| true);
                 }
             }
             Control::PowerOn => {
@@ -640,6 +640,6 @@ impl HostLayer for Array {
             }
             Control::Abort(_) | Control::Set { .. } => {}
         }
-        crank.apply_default_control(self, now, control)
+        context.apply_default_control(self, now, control)
     }
 }

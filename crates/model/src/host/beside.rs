@@ -56,15 +56,15 @@ impl MixedDevices {
 
 impl MixedUnit {
     /// Sends waiting requests while the devices have room.
-    fn send_waiting(&mut self, crank: &mut HostLayerContext<MixedDevices>, now: Instant) {
+    fn send_waiting(&mut self, context: &mut HostLayerContext<MixedDevices>, now: Instant) {
         while self.sent < self.room
             && let Some(slot) = self.waiting.pop_front()
         {
             self.sent += 1;
-            let request = crank.slots[slot].request;
+            let request = context.slots[slot].request;
             // A flush has no address.
             let lba = request.lba.saturating_sub(self.first);
-            crank.submit(now, Request { tag: slot, lba, ..request });
+            context.submit(now, Request { tag: slot, lba, ..request });
         }
     }
 }
@@ -78,24 +78,24 @@ impl HostLayer for MixedDevices {
         Limits { depth: room, ..below }
     }
 
-    fn accept_request(&mut self, crank: &mut HostLayerContext<Self>, now: Instant, slot: u32) -> Instant {
-        let request = crank.slots[slot].request;
+    fn accept_request(&mut self, context: &mut HostLayerContext<Self>, now: Instant, slot: u32) -> Instant {
+        let request = context.slots[slot].request;
         match self.units.get_mut(usize::from(request.unit)) {
             Some(unit) if request.op == Op::Flush || request.lba >= unit.first => {
                 unit.waiting.push_back(slot);
-                unit.send_waiting(crank, now);
+                unit.send_waiting(context, now);
             }
-            _ => crank.answer_request(now, slot, Status::OutOfRange),
+            _ => context.answer_request(now, slot, Status::OutOfRange),
         }
         Instant::FAR
     }
 
-    fn handle_completion(&mut self, crank: &mut HostLayerContext<Self>, completion: &mut Completion) -> Instant {
+    fn handle_completion(&mut self, context: &mut HostLayerContext<Self>, completion: &mut Completion) -> Instant {
         let (slot, now) = (completion.tag, completion.finished);
-        crank.answer_with(slot, completion);
-        let unit = &mut self.units[usize::from(crank.slots[slot].request.unit)];
+        context.answer_with(slot, completion);
+        let unit = &mut self.units[usize::from(context.slots[slot].request.unit)];
         unit.sent -= 1;
-        unit.send_waiting(crank, now);
+        unit.send_waiting(context, now);
         Instant::FAR
     }
 
@@ -103,15 +103,15 @@ impl HostLayer for MixedDevices {
         self.units.iter().flat_map(|unit| &unit.waiting).copied().collect()
     }
 
-    fn withdraw_request(&mut self, crank: &mut HostLayerContext<Self>, _: Instant, slot: u32, _: Status) -> bool {
-        let waiting = &mut self.units[usize::from(crank.slots[slot].request.unit)].waiting;
+    fn withdraw_request(&mut self, context: &mut HostLayerContext<Self>, _: Instant, slot: u32, _: Status) -> bool {
+        let waiting = &mut self.units[usize::from(context.slots[slot].request.unit)].waiting;
         let place = waiting.iter().position(|&other| other == slot);
         place.is_some_and(|place| waiting.remove(place).is_some())
     }
 
-    fn report_landing(&mut self, crank: &mut HostLayerContext<Self>, landing: Landing) {
+    fn report_landing(&mut self, context: &mut HostLayerContext<Self>, landing: Landing) {
         let unit = self.units.iter().rev().find(|unit| unit.member <= landing.member);
         let first = unit.map_or(0, |unit| unit.first);
-        crank.landings.push_landing(Landing { lba: landing.lba + first, ..landing });
+        context.landings.push_landing(Landing { lba: landing.lba + first, ..landing });
     }
 }

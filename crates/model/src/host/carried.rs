@@ -8,7 +8,7 @@
 //! cover a sector (parts of a write that overlaps one merged with its other parts), a landing belongs to the run with its
 //! array's number; without a number, to the first not yet reported, and if all are, to the last.
 //!
-//! [`Device::report_unsettled`]: crate::block::Device::unsettled
+//! [`Device::report_unsettled`]: crate::block::Device::report_unsettled
 
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::vec::Vec;

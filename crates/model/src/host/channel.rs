@@ -57,20 +57,20 @@ impl Channel {
     }
 
     /// The channel of the request in `slot`.
-    fn cable_mut(&mut self, crank: &HostLayerContext<Self>, slot: u32) -> &mut Cable {
-        let unit = u32::from(crank.slots[slot].request.unit);
+    fn cable_mut(&mut self, context: &HostLayerContext<Self>, slot: u32) -> &mut Cable {
+        let unit = u32::from(context.slots[slot].request.unit);
         &mut self.cables[(unit / self.drives) as usize]
     }
 }
 
 impl Cable {
     /// Hands the channel to waiting commands while there is room.
-    fn send_waiting(&mut self, crank: &mut HostLayerContext<Channel>, now: Instant) {
+    fn send_waiting(&mut self, context: &mut HostLayerContext<Channel>, now: Instant) {
         while self.held < self.most
             && let Some(slot) = self.waiting.pop_front()
         {
             self.held += 1;
-            crank.pass_down(now, slot);
+            context.pass_down(now, slot);
         }
     }
 }
@@ -85,19 +85,19 @@ impl HostLayer for Channel {
         Limits { depth, ..below }
     }
 
-    fn accept_request(&mut self, crank: &mut HostLayerContext<Self>, now: Instant, slot: u32) -> Instant {
-        let cable = self.cable_mut(crank, slot);
+    fn accept_request(&mut self, context: &mut HostLayerContext<Self>, now: Instant, slot: u32) -> Instant {
+        let cable = self.cable_mut(context, slot);
         cable.waiting.push_back(slot);
-        cable.send_waiting(crank, now);
+        cable.send_waiting(context, now);
         Instant::FAR
     }
 
-    fn handle_completion(&mut self, crank: &mut HostLayerContext<Self>, completion: &mut Completion) -> Instant {
+    fn handle_completion(&mut self, context: &mut HostLayerContext<Self>, completion: &mut Completion) -> Instant {
         let (slot, now) = (completion.tag, completion.finished);
-        crank.answer_with(slot, completion);
-        let cable = self.cable_mut(crank, slot);
+        context.answer_with(slot, completion);
+        let cable = self.cable_mut(context, slot);
         cable.held -= 1;
-        cable.send_waiting(crank, now);
+        cable.send_waiting(context, now);
         Instant::FAR
     }
 
@@ -105,8 +105,8 @@ impl HostLayer for Channel {
         self.cables.iter().flat_map(|cable| &cable.waiting).copied().collect()
     }
 
-    fn withdraw_request(&mut self, crank: &mut HostLayerContext<Self>, _: Instant, slot: u32, _: Status) -> bool {
-        let waiting = &mut self.cable_mut(crank, slot).waiting;
+    fn withdraw_request(&mut self, context: &mut HostLayerContext<Self>, _: Instant, slot: u32, _: Status) -> bool {
+        let waiting = &mut self.cable_mut(context, slot).waiting;
         let place = waiting.iter().position(|&other| other == slot);
         place.is_some_and(|place| waiting.remove(place).is_some())
     }

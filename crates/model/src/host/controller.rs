@@ -120,26 +120,26 @@ impl Controller {
 
     /// Ends the command in `slot` at `at`: raises the interrupt or holds it back.
     #[inline(always)]
-    fn finish_command(&mut self, crank: &mut HostLayerContext<Self>, at: Instant, slot: u32) {
-        let Some(coalesce) = &self.coalesce else { return crank.answer_request(at, slot, Status::Done) };
+    fn finish_command(&mut self, context: &mut HostLayerContext<Self>, at: Instant, slot: u32) {
+        let Some(coalesce) = &self.coalesce else { return context.answer_request(at, slot, Status::Done) };
         if self.batch.is_empty() {
             self.raise = at + coalesce.wait;
         }
         self.batch.push_back(slot);
         if self.batch.len() >= coalesce.count as usize {
-            self.raise_interrupt(crank, at);
+            self.raise_interrupt(context, at);
         }
     }
 
     /// Raises one interrupt for all that are done.
-    fn raise_interrupt(&mut self, crank: &mut HostLayerContext<Self>, at: Instant) {
+    fn raise_interrupt(&mut self, context: &mut HostLayerContext<Self>, at: Instant) {
         self.raise = Instant::FAR;
         let mut shared = 0;
         while let Some(slot) = self.batch.pop_front() {
-            let effort = &mut crank.slots[slot].account().effort;
+            let effort = &mut context.slots[slot].account().effort;
             effort.interrupts = effort.interrupts.saturating_sub(shared);
             shared = 1;
-            crank.answer_request(at, slot, Status::Done);
+            context.answer_request(at, slot, Status::Done);
         }
     }
 }
@@ -159,9 +159,9 @@ impl HostLayer for Controller {
     const PART: Part = Part::Controller;
     const NAME: &'static str = "controller";
 
-    fn accept_request(&mut self, crank: &mut HostLayerContext<Self>, now: Instant, slot: u32) -> Instant {
+    fn accept_request(&mut self, context: &mut HostLayerContext<Self>, now: Instant, slot: u32) -> Instant {
         // Completions whose interrupt is held back are over on the link.
-        let is_alone = crank.in_flight() as usize == self.batch.len() + 1;
+        let is_alone = context.in_flight() as usize == self.batch.len() + 1;
         let wake = if is_alone { self.wake } else { Span::ZERO };
         self.idle_from = self.idle_from.max(now) + wake + self.command;
         self.working.push_back((self.idle_from, slot));
@@ -169,11 +169,11 @@ impl HostLayer for Controller {
     }
 
     #[inline(always)]
-    fn handle_completion(&mut self, crank: &mut HostLayerContext<Self>, completion: &mut Completion) -> Instant {
+    fn handle_completion(&mut self, context: &mut HostLayerContext<Self>, completion: &mut Completion) -> Instant {
         let (slot, done) = (completion.tag, completion.finished);
-        let Request { op, sectors, .. } = crank.slots[slot].request;
+        let Request { op, sectors, .. } = context.slots[slot].request;
         if !matches!(op, Op::Read | Op::Write) || completion.status != Status::Done {
-            crank.answer_with(slot, completion);
+            context.answer_with(slot, completion);
             return Instant::FAR;
         }
         if let Some((rate, block)) = self.programmed {
@@ -185,30 +185,30 @@ impl HostLayer for Controller {
         self.bus = self.bus.max(began) + self.rate.transfer_time(u64::from(sectors) * SECTOR);
         let end = self.moving.back().map_or(done, |&(last, _)| last).max(self.bus);
         if end > done || !self.moving.is_empty() {
-            crank.adopt_completion(slot, completion);
+            context.adopt_completion(slot, completion);
             self.moving.push_back((end.max(done), slot));
             return end;
         }
         if self.coalesce.is_none() {
-            crank.answer_with(slot, completion);
+            context.answer_with(slot, completion);
             return Instant::FAR;
         }
-        crank.adopt_completion(slot, completion);
-        self.finish_command(crank, done, slot);
+        context.adopt_completion(slot, completion);
+        self.finish_command(context, done, slot);
         self.raise
     }
 
     /// Sends down the commands that are due, or completes those whose data have crossed the bus.
     #[inline(always)]
-    fn run_due_work(&mut self, crank: &mut HostLayerContext<Self>, now: Instant) -> Instant {
+    fn run_due_work(&mut self, context: &mut HostLayerContext<Self>, now: Instant) -> Instant {
         match pop_due(&mut self.working, now) {
-            Some((at, slot)) => crank.pass_down(at, slot),
+            Some((at, slot)) => context.pass_down(at, slot),
             None => {
                 while let Some((at, slot)) = pop_due(&mut self.moving, now) {
-                    self.finish_command(crank, at, slot);
+                    self.finish_command(context, at, slot);
                 }
                 if self.raise <= now {
-                    self.raise_interrupt(crank, now);
+                    self.raise_interrupt(context, now);
                 }
             }
         }
@@ -220,8 +220,8 @@ impl HostLayer for Controller {
         timed.chain(self.batch.iter().copied()).collect()
     }
 
-    fn withdraw_request(&mut self, crank: &mut HostLayerContext<Self>, _: Instant, slot: u32, _: Status) -> bool {
-        let was_here = self.held_slots(crank).contains(&slot);
+    fn withdraw_request(&mut self, context: &mut HostLayerContext<Self>, _: Instant, slot: u32, _: Status) -> bool {
+        let was_here = self.held_slots(context).contains(&slot);
         self.working.retain(|&(_, other)| other != slot);
         self.moving.retain(|&(_, other)| other != slot);
         self.batch.retain(|&other| other != slot);

@@ -140,18 +140,18 @@ impl Driver {
     }
 
     /// True if flushes go down. The device below may switch its write cache during a run.
-    fn forwards_flushes(&self, crank: &DriverContext) -> bool {
+    fn forwards_flushes(&self, context: &DriverContext) -> bool {
         match self.spec.flush {
             FlushPolicy::Forward => true,
-            FlushPolicy::Cached => crank.limits(0).volatile_cache,
+            FlushPolicy::Cached => context.limits(0).volatile_cache,
             FlushPolicy::Drop | FlushPolicy::Never => false,
         }
     }
 
     /// Applies the policies to a request with forced unit access: returns it, without the flag if they drop it, and whether
     /// a flush must follow. The flag applies to writes; on other requests it is dropped as well.
-    fn apply_policies(&self, crank: &DriverContext, request: Request) -> (Request, bool) {
-        let forwards = !request.flags.has(Flags::FUA) || self.forwards_flushes(crank);
+    fn apply_policies(&self, context: &DriverContext, request: Request) -> (Request, bool) {
+        let forwards = !request.flags.has(Flags::FUA) || self.forwards_flushes(context);
         let write_through = if forwards { self.spec.write_through } else { ForcedWritePolicy::Ignore };
         if !request.flags.has(Flags::FUA) || write_through == ForcedWritePolicy::Fua {
             return (request, false);
@@ -162,28 +162,28 @@ impl Driver {
     }
 
     /// Queues an accepted request.
-    fn queue_request(&mut self, crank: &mut DriverContext, now: Instant, parent: u32) {
-        let request = crank.slots[parent].request;
+    fn queue_request(&mut self, context: &mut DriverContext, now: Instant, parent: u32) {
+        let request = context.slots[parent].request;
         if request.op == Op::Flush {
-            crank.slots[parent].note.left = 1;
-            return self.queue_piece(crank, now, RequestPiece::new(parent, self.head, 0, request.stamp));
+            context.slots[parent].note.left = 1;
+            return self.queue_piece(context, now, RequestPiece::new(parent, self.head, 0, request.stamp));
         }
         let mut lba = request.lba;
         let mut pieces = 0;
         loop {
             let sectors = self.piece_sectors(lba, request.end());
-            self.queue_piece(crank, now, RequestPiece::new(parent, lba, sectors, request.stamp));
+            self.queue_piece(context, now, RequestPiece::new(parent, lba, sectors, request.stamp));
             pieces += 1;
             lba += u64::from(sectors);
             if lba >= request.end() {
                 break;
             }
         }
-        crank.slots[parent].note.left = pieces;
+        context.slots[parent].note.left = pieces;
     }
 
-    fn queue_piece(&mut self, crank: &DriverContext, now: Instant, piece: RequestPiece) {
-        let parent = crank.slots[piece.parent].request;
+    fn queue_piece(&mut self, context: &DriverContext, now: Instant, piece: RequestPiece) {
+        let parent = context.slots[piece.parent].request;
         let request = Request { lba: piece.lba, sectors: piece.sectors, ..parent };
         if self.is_head_of_queue(&request) {
             let number = self.commands.add(request, piece);
@@ -279,11 +279,11 @@ impl Driver {
         limit && command.stage == CommandStage::Below && command.request.tag == tag
     }
 
-    fn send_next(&mut self, crank: &mut DriverContext, now: Instant) -> bool {
+    fn send_next(&mut self, context: &mut DriverContext, now: Instant) -> bool {
         if self.flushing && self.commands_below() == 0 {
             self.flushing = false;
         }
-        self.release_held(crank, now);
+        self.release_held(context, now);
         if self.flushing || self.commands_below() >= self.depth {
             return false;
         }
@@ -295,7 +295,7 @@ impl Driver {
         (command.stage, command.sent, command.request.tag) = (CommandStage::Below, now, tag);
         let mut request = command.request;
         if request.sectors == 0 {
-            request.lba = crank.slots[self.commands.first_piece(number).parent].request.lba;
+            request.lba = context.slots[self.commands.first_piece(number).parent].request.lba;
         }
         self.sent[tag as usize] = number;
         self.most_below = self.most_below.max(self.commands_below());
@@ -307,7 +307,7 @@ impl Driver {
             // Landings of a merged command are reported under each request's own stamp. Also if the stamps are equal:
             // another command with the stamp may hold other writes of the same blocks.
             for piece in self.commands.pieces_of(number) {
-                crank.landings.note_carried(
+                context.landings.note_carried(
                     request.stamp,
                     piece.stamp,
                     piece.lba,
@@ -318,7 +318,7 @@ impl Driver {
         if let Some(timeout) = self.spec.timeout {
             self.alarms.push_back((now + timeout, tag));
         }
-        crank.submit(now, request);
+        context.submit(now, request);
         true
     }
 
@@ -347,21 +347,21 @@ impl Driver {
 
     /// Queues held requests: a flush once all before it are done, an ordered request once all before it are sent, the
     /// rest up to the next of these.
-    fn release_held(&mut self, crank: &mut DriverContext, now: Instant) {
+    fn release_held(&mut self, context: &mut DriverContext, now: Instant) {
         while let Some(&parent) = self.held.front() {
-            let request = crank.slots[parent].request;
+            let request = context.slots[parent].request;
             let (alone, ordered) = (self.is_flush_barrier(&request), self.is_ordered(&request));
             let waits = !self.scheduler.is_empty();
             if self.flushing || (self.ordering && waits) {
                 return;
             }
-            Driver::end_barrier_wait(crank, now, parent);
+            Driver::end_barrier_wait(context, now, parent);
             if (alone && (self.commands_below() > 0 || waits)) || (ordered && waits) {
                 return;
             }
             self.held.pop_front();
             self.ordering = ordered;
-            self.queue_request(crank, now, parent);
+            self.queue_request(context, now, parent);
             if alone {
                 return;
             }
@@ -369,8 +369,8 @@ impl Driver {
     }
 
     /// Notes that the barriers before a held request have passed: from here on its wait is driver time.
-    fn end_barrier_wait(crank: &mut DriverContext, now: Instant, slot: u32) {
-        let held = &mut crank.slots[slot];
+    fn end_barrier_wait(context: &mut DriverContext, now: Instant, slot: u32) {
+        let held = &mut context.slots[slot];
         if core::mem::take(&mut held.note.behind) {
             held.account().ledger.book_until(Part::Flush, now);
         }
@@ -379,17 +379,17 @@ impl Driver {
     /// Handles a piece whose command is back. If it is the command's `last`, the completion may be reused.
     fn finish_piece(
         &mut self,
-        crank: &mut DriverContext,
+        context: &mut DriverContext,
         piece: RequestPiece,
         completion: &mut Completion,
         last: bool,
     ) {
         let (slot, now) = (piece.parent, completion.finished);
         let again = piece.tries <= self.spec.retries || self.spec.timeout.is_none();
-        let parent = &mut crank.slots[slot];
+        let parent = &mut context.slots[slot];
         if completion.status == Status::Aborted && parent.status == Status::Done && again {
             parent.account().effort.add(&completion.effort);
-            return self.queue_piece_alone(crank, now, piece);
+            return self.queue_piece_alone(context, now, piece);
         }
         parent.note.left -= 1;
         if parent.note.left > 0 {
@@ -398,58 +398,58 @@ impl Driver {
             return;
         }
         if last && parent.status == Status::Done && !parent.note.through {
-            return crank.answer_with(slot, completion);
+            return context.answer_with(slot, completion);
         }
         parent.note_part_status(completion.status);
-        crank.adopt_completion(slot, completion);
-        let parent = &mut crank.slots[slot];
+        context.adopt_completion(slot, completion);
+        let parent = &mut context.slots[slot];
         if core::mem::take(&mut parent.note.through) && parent.status == Status::Done {
             // The write is done; its flush goes down like any other.
             (parent.request.op, parent.request.sectors) = (Op::Flush, 0);
             let held = self.is_flush_barrier(&parent.request) || !self.held.is_empty();
-            return self.hold_or_queue(crank, now, slot, held);
+            return self.hold_or_queue(context, now, slot, held);
         }
         let status = parent.status;
-        crank.answer_request(now, slot, status);
+        context.answer_request(now, slot, status);
     }
 
     /// Holds a request that waits as a barrier or behind one; queues any other, which goes down as there is room.
-    fn hold_or_queue(&mut self, crank: &mut DriverContext, now: Instant, slot: u32, held: bool) {
-        match held && !self.is_head_of_queue(&crank.slots[slot].request) {
-            true => self.hold_back(crank, slot),
-            false => self.queue_request(crank, now, slot),
+    fn hold_or_queue(&mut self, context: &mut DriverContext, now: Instant, slot: u32, held: bool) {
+        match held && !self.is_head_of_queue(&context.slots[slot].request) {
+            true => self.hold_back(context, slot),
+            false => self.queue_request(context, now, slot),
         }
     }
 
     /// Holds a request back: a barrier, or one behind it.
-    fn hold_back(&mut self, crank: &mut DriverContext, slot: u32) {
+    fn hold_back(&mut self, context: &mut DriverContext, slot: u32) {
         let unfinished = self.ordering && !self.scheduler.is_empty();
-        crank.slots[slot].note.behind = self.flushing || unfinished || !self.held.is_empty();
+        context.slots[slot].note.behind = self.flushing || unfinished || !self.held.is_empty();
         self.held.push_back(slot);
     }
 
     /// Sends a piece again in a command of its own: its data below keep the stamp under which they went down.
-    fn queue_piece_alone(&mut self, crank: &DriverContext, now: Instant, piece: RequestPiece) {
+    fn queue_piece_alone(&mut self, context: &DriverContext, now: Instant, piece: RequestPiece) {
         let merge = core::mem::replace(&mut self.spec.merge, false);
-        self.queue_piece(crank, now, piece);
+        self.queue_piece(context, now, piece);
         self.spec.merge = merge;
     }
 
-    fn cut_power(&mut self, crank: &mut DriverContext, now: Instant) -> Result<(), ControlError> {
+    fn cut_power(&mut self, context: &mut DriverContext, now: Instant) -> Result<(), ControlError> {
         self.cut = Instant::FAR;
-        let done = crank.apply_default_control(self, now, &Control::PowerCut);
-        crank.collect_landings(self);
-        crank.landings.forget_all();
+        let done = context.apply_default_control(self, now, &Control::PowerCut);
+        context.collect_landings(self);
+        context.landings.forget_all();
         done
     }
 
     /// Does what is due at `now`: unplugs the queue, cuts the supply, times commands out.
-    fn handle_own_due(&mut self, crank: &mut DriverContext, now: Instant) {
+    fn handle_own_due(&mut self, context: &mut DriverContext, now: Instant) {
         if self.plugged <= now {
             self.plugged = Instant::FAR;
         }
         if self.cut <= now {
-            self.cut_power(crank, now).expect("a cut is never refused");
+            self.cut_power(context, now).expect("a cut is never refused");
         }
         while let Some(&(at, tag)) = self.alarms.front().filter(|&&(at, _)| at <= now) {
             self.alarms.pop_front();
@@ -458,8 +458,8 @@ impl Driver {
             }
             self.commands.count_timeout(self.sent[tag as usize]);
             let control = if self.queuing.is_ata() { Control::Reset } else { Control::Abort(tag) };
-            crank.control(now, &control).expect("a command that is below");
-            crank.collect_completions(self);
+            context.control(now, &control).expect("a command that is below");
+            context.collect_completions(self);
         }
     }
 }
@@ -474,25 +474,25 @@ impl HostLayer for Driver {
         Limits { max_transfer: u32::MAX, depth: room, fua, ..below }
     }
 
-    fn accept_request(&mut self, crank: &mut DriverContext, now: Instant, slot: u32) -> Instant {
-        let (down, through) = self.apply_policies(crank, crank.slots[slot].request);
-        let parent = &mut crank.slots[slot];
+    fn accept_request(&mut self, context: &mut DriverContext, now: Instant, slot: u32) -> Instant {
+        let (down, through) = self.apply_policies(context, context.slots[slot].request);
+        let parent = &mut context.slots[slot];
         (parent.request, parent.note.through) = (down, through);
         if self.cut != Instant::FAR {
-            crank.answer_request(now, slot, Status::PowerLost);
-        } else if down.op == Op::Flush && !self.forwards_flushes(crank) {
-            crank.answer_request(now, slot, Status::Done);
+            context.answer_request(now, slot, Status::PowerLost);
+        } else if down.op == Op::Flush && !self.forwards_flushes(context) {
+            context.answer_request(now, slot, Status::Done);
         } else {
             let barrier = self.is_flush_barrier(&down) || self.is_ordered(&down);
             let waits = !self.scheduler.is_empty();
             let held = barrier || !self.held.is_empty() || self.flushing || (self.ordering && waits);
-            self.hold_or_queue(crank, now, slot, held);
+            self.hold_or_queue(context, now, slot, held);
         }
         if self.is_full() { Instant::FAR } else { now }
     }
 
     #[inline(always)]
-    fn handle_completion(&mut self, crank: &mut DriverContext, completion: &mut Completion) -> Instant {
+    fn handle_completion(&mut self, context: &mut DriverContext, completion: &mut Completion) -> Instant {
         let number = self.sent[completion.tag as usize];
         self.idle_tags.push(completion.tag);
         self.scheduler.note_completion(completion.finished, &self.commands.get(number).request);
@@ -502,7 +502,7 @@ impl HostLayer for Driver {
         let mut piece = self.commands.first_piece(number);
         loop {
             let next = self.commands.take_next_piece(&piece);
-            self.finish_piece(crank, piece, completion, next.is_none());
+            self.finish_piece(context, piece, completion, next.is_none());
             let Some(next) = next else { break };
             // The first is charged for the command that served all of them.
             completion.effort = Effort::NONE;
@@ -514,26 +514,26 @@ impl HostLayer for Driver {
     }
 
     #[inline(always)]
-    fn run_due_work(&mut self, crank: &mut DriverContext, now: Instant) -> Instant {
-        if self.send_next(crank, now) {
+    fn run_due_work(&mut self, context: &mut DriverContext, now: Instant) -> Instant {
+        if self.send_next(context, now) {
             let more = !self.is_full() && self.has_waiting();
             return if more { now } else { self.next_own_event().max(now) };
         }
         let next = self.next_own_event();
         if next <= now {
-            self.handle_own_due(crank, now);
+            self.handle_own_due(context, now);
         }
         next
     }
 
-    fn held_slots(&self, crank: &DriverContext) -> Vec<u32> {
-        crank.live_slots().collect()
+    fn held_slots(&self, context: &DriverContext) -> Vec<u32> {
+        context.live_slots().collect()
     }
 
     /// Takes a request's pieces out of the waiting commands. Other pieces in these commands go on waiting.
-    fn withdraw_request(&mut self, crank: &mut DriverContext, now: Instant, slot: u32, status: Status) -> bool {
+    fn withdraw_request(&mut self, context: &mut DriverContext, now: Instant, slot: u32, status: Status) -> bool {
         self.held.retain(|&other| other != slot);
-        Driver::end_barrier_wait(crank, now, slot);
+        Driver::end_barrier_wait(context, now, slot);
         let mut below = 0;
         for number in self.commands.numbers_for_request(slot) {
             if self.commands.get(number).stage == CommandStage::Below {
@@ -547,14 +547,14 @@ impl HostLayer for Driver {
             let mut next = Some(self.commands.first_piece(number));
             while let Some(piece) = next {
                 if piece.parent != slot {
-                    self.queue_piece_alone(crank, now, piece);
+                    self.queue_piece_alone(context, now, piece);
                 }
                 next = self.commands.take_next_piece(&piece);
             }
             self.commands.free_number(number);
         }
-        crank.slots[slot].status = status;
-        crank.slots[slot].note.left = below;
+        context.slots[slot].status = status;
+        context.slots[slot].note.left = below;
         below == 0
     }
 
@@ -596,21 +596,21 @@ impl HostLayer for Driver {
 
     fn apply_control(
         &mut self,
-        crank: &mut DriverContext,
+        context: &mut DriverContext,
         now: Instant,
         control: &Control<'_>,
     ) -> Result<(), ControlError> {
         match (control, self.spec.effective_power_off()) {
-            (Control::PowerCut, _) | (Control::PowerOff, PowerOffPolicy::AtOnce) => self.cut_power(crank, now),
+            (Control::PowerCut, _) | (Control::PowerOff, PowerOffPolicy::AtOnce) => self.cut_power(context, now),
             (Control::PowerOff, PowerOffPolicy::Pause(pause)) => {
                 self.cut = self.cut.min(now + pause);
                 Ok(())
             }
             (Control::PowerOn, _) => {
                 self.cut = Instant::FAR;
-                crank.apply_default_control(self, now, control)
+                context.apply_default_control(self, now, control)
             }
-            _ => crank.apply_default_control(self, now, control),
+            _ => context.apply_default_control(self, now, control),
         }
     }
 }

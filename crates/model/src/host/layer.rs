@@ -9,7 +9,7 @@
 //! |---|---|
 //! | a request has come and there is room for it | `accept_request`, once |
 //! | commands are back | `handle_completion`, for all that came back together, in order |
-//! | the layer's run_due_work is due | `turn`, until it has nothing more to do at that instant |
+//! | the layer's turn is due | `run_due_work`, until it has nothing more to do at that instant |
 //! | an abort, a reset, a power cut | `held_slots`, `withdraw_request`, `tags_to_abort`: the layer's parts of a request, here and below |
 //! | a setting of its own | `change_setting`; `apply_control` for layers that treat a control in their own way |
 //! | a landing below | `report_landing`, to report it in addresses and stamps of the requests from above |
@@ -51,74 +51,74 @@ pub trait HostLayer: Sized {
     }
 
     /// True if there is room for a request. There must be when nothing is in flight.
-    fn has_room(&self, crank: &HostLayerContext<Self>, request: &Request) -> bool {
+    fn has_room(&self, context: &HostLayerContext<Self>, request: &Request) -> bool {
         let _ = request;
-        crank.in_flight() < crank.room
+        context.in_flight() < context.room
     }
 
     /// Handles a request that has come, in `slot`.
-    fn accept_request(&mut self, crank: &mut HostLayerContext<Self>, now: Instant, slot: u32) -> Instant {
-        crank.pass_down(now, slot);
+    fn accept_request(&mut self, context: &mut HostLayerContext<Self>, now: Instant, slot: u32) -> Instant {
+        context.pass_down(now, slot);
         Instant::FAR
     }
 
     /// Handles a command that is back under the tag with which it was sent. If the completion is the answer, it stays
     /// in its place.
-    fn handle_completion(&mut self, crank: &mut HostLayerContext<Self>, completion: &mut Completion) -> Instant {
-        crank.answer_with(completion.tag, completion);
+    fn handle_completion(&mut self, context: &mut HostLayerContext<Self>, completion: &mut Completion) -> Instant {
+        context.answer_with(completion.tag, completion);
         Instant::FAR
     }
 
     /// Does what is due at `now`, or a part of it; returns `now` if there may be more.
-    fn run_due_work(&mut self, crank: &mut HostLayerContext<Self>, now: Instant) -> Instant {
-        let _ = (crank, now);
+    fn run_due_work(&mut self, context: &mut HostLayerContext<Self>, now: Instant) -> Instant {
+        let _ = (context, now);
         Instant::FAR
     }
 
     /// The slots of its requests, in the order in which a reset ends them.
-    fn held_slots(&self, crank: &HostLayerContext<Self>) -> Vec<u32> {
-        let _ = crank;
+    fn held_slots(&self, context: &HostLayerContext<Self>) -> Vec<u32> {
+        let _ = context;
         Vec::new()
     }
 
     /// Removes a request that ends with `status` from all queues here. True if no part of it is below.
     fn withdraw_request(
         &mut self,
-        crank: &mut HostLayerContext<Self>,
+        context: &mut HostLayerContext<Self>,
         now: Instant,
         slot: u32,
         status: Status,
     ) -> bool {
-        let _ = (crank, now, slot, status);
+        let _ = (context, now, slot, status);
         false
     }
 
     /// The tags of the commands below that end when the request in `slot` is aborted.
-    fn tags_to_abort(&self, crank: &HostLayerContext<Self>, slot: u32) -> Vec<u32> {
-        let _ = crank;
+    fn tags_to_abort(&self, context: &HostLayerContext<Self>, slot: u32) -> Vec<u32> {
+        let _ = context;
         alloc::vec![slot]
     }
 
     /// Changes a setting of its own.
     fn change_setting(
         &mut self,
-        crank: &mut HostLayerContext<Self>,
+        context: &mut HostLayerContext<Self>,
         now: Instant,
         key: &str,
         value: &str,
     ) -> Result<(), ControlError> {
-        let _ = (crank, now, key, value);
+        let _ = (context, now, key, value);
         Err(ControlError::UnknownKey)
     }
 
     /// Reports a landing below in addresses and stamps of the requests from above.
-    fn report_landing(&mut self, crank: &mut HostLayerContext<Self>, landing: Landing) {
-        crank.landings.translate_landing(landing);
+    fn report_landing(&mut self, context: &mut HostLayerContext<Self>, landing: Landing) {
+        context.landings.translate_landing(landing);
     }
 
     /// Reports the stamps of writes that may still land; the requests in flight here are reported without it.
-    fn report_unsettled(&self, crank: &HostLayerContext<Self>, tell: &mut dyn FnMut(u64)) {
-        crank.report_unsettled_below(tell);
+    fn report_unsettled(&self, context: &HostLayerContext<Self>, tell: &mut dyn FnMut(u64)) {
+        context.report_unsettled_below(tell);
     }
 
     /// The log of the drives below, with the layer's own counts.
@@ -139,11 +139,11 @@ pub trait HostLayer: Sized {
     /// Applies a control.
     fn apply_control(
         &mut self,
-        crank: &mut HostLayerContext<Self>,
+        context: &mut HostLayerContext<Self>,
         now: Instant,
         control: &Control<'_>,
     ) -> Result<(), ControlError> {
-        crank.apply_default_control(self, now, control)
+        context.apply_default_control(self, now, control)
     }
 }
 
@@ -473,14 +473,14 @@ impl<L: HostLayer> HostLayerContext<L> {
 /// A layer with the device below it.
 pub struct LayeredDevice<L: HostLayer> {
     layer: L,
-    crank: HostLayerContext<L>,
+    context: HostLayerContext<L>,
 }
 
 impl<L: HostLayer> LayeredDevice<L> {
     /// `layer`, accepting `room` requests at once, above `below`.
     pub fn new(layer: L, room: u32, below: Box<dyn Device>) -> LayeredDevice<L> {
         let below_next = below.poll_timeout().unwrap_or(Instant::FAR);
-        let crank = HostLayerContext {
+        let context = HostLayerContext {
             slots: Slab::with_capacity(room as usize),
             landings: CarriedWrites::default(),
             below,
@@ -493,14 +493,14 @@ impl<L: HostLayer> LayeredDevice<L> {
             own_next: Instant::FAR,
             name: Cow::Borrowed(L::NAME),
         };
-        LayeredDevice { layer, crank }
+        LayeredDevice { layer, context }
     }
 
     /// Gives the layer another name in keys, as one of several of its kind.
     #[must_use]
     pub fn with_name(mut self, name: &str) -> LayeredDevice<L> {
         if name != L::NAME {
-            self.crank.name = Cow::Owned(String::from(name));
+            self.context.name = Cow::Owned(String::from(name));
         }
         self
     }
@@ -512,19 +512,19 @@ impl<L: HostLayer> LayeredDevice<L> {
 
     /// The layer and its context, before the first request.
     pub(super) fn parts_mut(&mut self) -> (&mut L, &mut HostLayerContext<L>) {
-        (&mut self.layer, &mut self.crank)
+        (&mut self.layer, &mut self.context)
     }
 
     /// Handles what has come back, does what is due at `now`, and sends commands down.
     #[inline(always)]
     fn settle_instant(&mut self, now: Instant) {
-        let LayeredDevice { layer, crank } = self;
-        while crank.called || crank.own_next <= now {
-            if core::mem::take(&mut crank.called) {
-                crank.collect_completions(layer);
-                crank.below_next = crank.below.poll_timeout().unwrap_or(Instant::FAR);
+        let LayeredDevice { layer, context } = self;
+        while context.called || context.own_next <= now {
+            if core::mem::take(&mut context.called) {
+                context.collect_completions(layer);
+                context.below_next = context.below.poll_timeout().unwrap_or(Instant::FAR);
             } else {
-                crank.own_next = layer.run_due_work(crank, now);
+                context.own_next = layer.run_due_work(context, now);
             }
         }
     }
@@ -536,9 +536,9 @@ impl<L: HostLayer> LayeredDevice<L> {
             if next > now || next == Instant::FAR {
                 return;
             }
-            if self.crank.below_next <= next {
-                self.crank.below.handle_timeout(next);
-                self.crank.called = true;
+            if self.context.below_next <= next {
+                self.context.below.handle_timeout(next);
+                self.context.called = true;
             }
             self.settle_instant(next);
         }
@@ -547,7 +547,7 @@ impl<L: HostLayer> LayeredDevice<L> {
     /// When something happens here or below.
     #[inline]
     fn next_instant(&self) -> Instant {
-        self.crank.own_next.min(self.crank.below_next)
+        self.context.own_next.min(self.context.below_next)
     }
 }
 
@@ -555,40 +555,40 @@ impl<L: HostLayer> LayeredDevice<L> {
     /// When to call next: at once if something can be polled.
     #[inline]
     fn next_call(&self, now: Instant) -> Instant {
-        if self.crank.answers > 0 { now } else { self.next_instant() }
+        if self.context.answers > 0 { now } else { self.next_instant() }
     }
 }
 
 impl<L: HostLayer> Device for LayeredDevice<L> {
     fn limits(&self, unit: u8) -> Limits {
-        self.layer.limits(self.crank.room, self.crank.below.limits(unit))
+        self.layer.limits(self.context.room, self.context.below.limits(unit))
     }
 
     fn submit(&mut self, now: Instant, request: Request) -> Result<Instant, Request> {
         self.handle_timeout(now);
-        let LayeredDevice { layer, crank } = self;
-        if !layer.has_room(crank, &request) {
+        let LayeredDevice { layer, context } = self;
+        if !layer.has_room(context, &request) {
             return Err(request);
         }
-        if crank.answers > 0 {
-            crank.keep_answers();
+        if context.answers > 0 {
+            context.keep_answers();
         }
-        let slot = crank.slots.claim_place(HeldRequest::placeholder);
-        crank.slots[slot].begin_request(now, slot, request);
-        let turn = layer.accept_request(crank, now, slot);
-        crank.own_next = crank.own_next.min(turn);
+        let slot = context.slots.claim_place(HeldRequest::placeholder);
+        context.slots[slot].begin_request(now, slot, request);
+        let turn = layer.accept_request(context, now, slot);
+        context.own_next = context.own_next.min(turn);
         self.settle_instant(now);
         Ok(self.next_call(now))
     }
 
     fn control(&mut self, now: Instant, control: &Control<'_>) -> Result<(), ControlError> {
         self.handle_timeout(now);
-        let LayeredDevice { layer, crank } = self;
-        let done = layer.apply_control(crank, now, control);
+        let LayeredDevice { layer, context } = self;
+        let done = layer.apply_control(context, now, control);
         if let (Control::Set { key: "landings", value }, Ok(())) = (control, done) {
-            crank.landings = CarriedWrites::new(*value == "on");
+            context.landings = CarriedWrites::new(*value == "on");
         }
-        crank.own_next = now;
+        context.own_next = now;
         self.settle_instant(now);
         done
     }
@@ -606,56 +606,56 @@ impl<L: HostLayer> Device for LayeredDevice<L> {
     }
 
     fn poll_completion(&mut self) -> Option<Completion> {
-        if self.crank.answers == 0 {
+        if self.context.answers == 0 {
             return None;
         }
         let mut answer = Completion::NONE;
-        self.crank.write_next_answer(&mut answer);
+        self.context.write_next_answer(&mut answer);
         Some(answer)
     }
 
     fn drive_log(&self) -> DriveLog {
-        self.layer.extend_log(self.crank.below.drive_log())
+        self.layer.extend_log(self.context.below.drive_log())
     }
 
     fn setting_use(&self, now: Instant) -> SettingUse {
-        self.layer.setting_use(now).merged_with(self.crank.below.setting_use(now))
+        self.layer.setting_use(now).merged_with(self.context.below.setting_use(now))
     }
 
     fn core_load(&self, now: Instant) -> Option<BusyCurve> {
-        self.layer.core_load(now).or_else(|| self.crank.below.core_load(now))
+        self.layer.core_load(now).or_else(|| self.context.below.core_load(now))
     }
 
     fn poll_landing(&mut self) -> Option<Landing> {
-        self.crank.collect_landings(&mut self.layer);
-        self.crank.landings.pop_landing()
+        self.context.collect_landings(&mut self.layer);
+        self.context.landings.pop_landing()
     }
 
     fn report_unsettled(&self, tell: &mut dyn FnMut(u64)) {
-        let LayeredDevice { layer, crank } = self;
-        crank.live_slots().for_each(|slot| tell(crank.slots[slot].request.stamp));
-        crank.landings.report_stamps(tell);
-        layer.report_unsettled(crank, tell);
+        let LayeredDevice { layer, context } = self;
+        context.live_slots().for_each(|slot| tell(context.slots[slot].request.stamp));
+        context.landings.report_stamps(tell);
+        layer.report_unsettled(context, tell);
     }
 
     fn proceed_into(&mut self, until: Instant, answer: &mut Completion) -> DeviceProgress {
         loop {
-            if self.crank.answers > 0 {
-                self.crank.write_next_answer(answer);
+            if self.context.answers > 0 {
+                self.context.write_next_answer(answer);
                 return DeviceProgress { answered: true, next: self.next_call(answer.finished) };
             }
-            let LayeredDevice { layer, crank } = self;
-            let mut at = crank.own_next;
+            let LayeredDevice { layer, context } = self;
+            let mut at = context.own_next;
             let first = at.min(until);
             let mut passes = false;
-            if crank.below_next <= first {
-                let below = crank.below.proceed_into(first, answer);
-                crank.collect_landings(layer);
-                crank.below_next = below.next;
+            if context.below_next <= first {
+                let below = context.below.proceed_into(first, answer);
+                context.collect_landings(layer);
+                context.below_next = below.next;
                 if below.answered {
                     at = answer.finished;
-                    crank.called = below.next <= at;
-                    passes = crank.pass_up(layer, answer);
+                    context.called = below.next <= at;
+                    passes = context.pass_up(layer, answer);
                 }
             }
             if at > until || at == Instant::FAR {

@@ -183,12 +183,12 @@ impl HostLayer for Processor {
     }
 
     /// Programs compute in addition to the requests that the device below accepts.
-    fn has_room(&self, crank: &HostLayerContext<Self>, request: &Request) -> bool {
-        request.op == Op::Compute || crank.in_flight() - (self.computing.len() as u32) < crank.room()
+    fn has_room(&self, context: &HostLayerContext<Self>, request: &Request) -> bool {
+        request.op == Op::Compute || context.in_flight() - (self.computing.len() as u32) < context.room()
     }
 
-    fn accept_request(&mut self, crank: &mut HostLayerContext<Self>, now: Instant, slot: u32) -> Instant {
-        let request = crank.slots[slot].request;
+    fn accept_request(&mut self, context: &mut HostLayerContext<Self>, now: Instant, slot: u32) -> Instant {
+        let request = context.slots[slot].request;
         if request.op != Op::Compute {
             return self.queue_work(now, self.spec.issue, CoreWork::Issue(slot));
         }
@@ -199,36 +199,36 @@ impl HostLayer for Processor {
     }
 
     #[inline(always)]
-    fn handle_completion(&mut self, crank: &mut HostLayerContext<Self>, completion: &mut Completion) -> Instant {
+    fn handle_completion(&mut self, context: &mut HostLayerContext<Self>, completion: &mut Completion) -> Instant {
         let (slot, now, effort) = (completion.tag, completion.finished, &mut completion.effort);
         self.advance_work(now);
-        let meanwhile = self.count_programmed_io(now, crank.slots[slot].note, effort.programmed);
+        let meanwhile = self.count_programmed_io(now, context.slots[slot].note, effort.programmed);
         let copied = self.copy.transfer_time(u64::from(effort.copied) * SECTOR);
         let parity = self.parity.transfer_time(u64::from(effort.parity) * SECTOR);
         let interrupts = Span::from_nanos(self.spec.interrupt.nanos() * u64::from(effort.interrupts));
         let takes = interrupts + copied + parity + (effort.programmed - meanwhile) + self.spec.finish;
-        crank.adopt_completion(slot, completion);
-        crank.slots[slot].status = completion.status;
+        context.adopt_completion(slot, completion);
+        context.slots[slot].status = completion.status;
         self.queue_work(now, takes, CoreWork::Finish(slot))
     }
 
     #[inline(always)]
-    fn run_due_work(&mut self, crank: &mut HostLayerContext<Self>, now: Instant) -> Instant {
+    fn run_due_work(&mut self, context: &mut HostLayerContext<Self>, now: Instant) -> Instant {
         self.advance_work(now);
         if let Some((_, work)) = self.running.pop_if(|&mut (at, _)| at <= now) {
             self.start_waiting(now);
             match work {
                 CoreWork::Issue(slot) => {
-                    crank.slots[slot].note = HandoverMark(now, self.cores.total_work());
-                    crank.pass_down(now, slot);
+                    context.slots[slot].note = HandoverMark(now, self.cores.total_work());
+                    context.pass_down(now, slot);
                 }
-                CoreWork::Finish(slot) => crank.answer_request(now, slot, crank.slots[slot].status),
+                CoreWork::Finish(slot) => context.answer_request(now, slot, context.slots[slot].status),
             }
             return self.next_instant();
         }
         let over = self.computing.iter().take(self.free_cores()).position(|(rest, _)| *rest == Span::ZERO);
         if let Some((_, slot)) = over.and_then(|place| self.computing.remove(place)) {
-            crank.answer_request(now, slot, Status::Done);
+            context.answer_request(now, slot, Status::Done);
         }
         self.next_instant()
     }
@@ -240,16 +240,16 @@ impl HostLayer for Processor {
     }
 
     /// Sorted by tag.
-    fn held_slots(&self, crank: &HostLayerContext<Self>) -> Vec<u32> {
+    fn held_slots(&self, context: &HostLayerContext<Self>) -> Vec<u32> {
         let work = self.running.iter().map(|it| it.1).chain(self.waiting.iter().map(|it| it.1)).map(CoreWork::slot);
         let mut slots: Vec<u32> = work.chain(self.computing.iter().map(|it| it.1)).collect();
-        slots.sort_by_key(|&slot| crank.slots[slot].tag);
+        slots.sort_by_key(|&slot| context.slots[slot].tag);
         slots
     }
 
     /// Frees a core that works for the request at once.
-    fn withdraw_request(&mut self, crank: &mut HostLayerContext<Self>, now: Instant, slot: u32, _: Status) -> bool {
-        let was_here = self.held_slots(crank).contains(&slot);
+    fn withdraw_request(&mut self, context: &mut HostLayerContext<Self>, now: Instant, slot: u32, _: Status) -> bool {
+        let was_here = self.held_slots(context).contains(&slot);
         self.advance_work(now);
         self.running.retain(|(_, work)| work.slot() != slot);
         self.waiting.retain(|(_, work)| work.slot() != slot);

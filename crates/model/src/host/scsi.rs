@@ -4,10 +4,10 @@
 //! disconnects. When the drive has the data, it arbitrates, reselects the host, moves the data at the bus's rate and
 //! sends its status. The costs of both besides the data, with their sources, are figures ([`ScsiSpec`]).
 //!
-//! *Arbitration.* Among devices that want the bus when it becomes free, the highest number wins: 7, the host's, down
+//! *Arbitration.* Among devices that want the bus when it becomes free, the highest rank wins: 7, the host's, down
 //! to 0, then 15 down to 8. Drives have 0 to 6 and 8 to 15, in the order of units. No transfer is interrupted. On a
 //! busy bus the lowest may wait for ever, unless arbitration is fair (SPI-2 and later, annex B): then no device
-//! arbitrates while one of a lower number has lost, so that the losers go first, the highest of them before the others.
+//! arbitrates while one of a lower rank has lost, so that the losers go first, the highest of them before the others.
 //!
 //! *Accounting.* A drive's own figures (`link.rate`, `link.command`, its overheads) are those of a drive alone on the
 //! bus, bus phases included. So they are not added again: a command begins in the drive as soon as the host has the
@@ -125,13 +125,14 @@ impl ScsiBus {
     fn take_idle(&mut self, from: Instant, to: Instant, span: Span) -> Span {
         let from = from.max(self.remembered_from);
         let first = self.taken.partition_point(|&(_, end)| end <= from);
+        // `solid` is the busy stretch that grows from `from`: each gap before the next taken stretch is filled, and if it is full the
+        // two merge.
         let (mut solid, mut left, mut next) = ((from, from), span, first);
         loop {
             let until = self.taken.get(next).map_or(to, |&(start, _)| start.min(to));
             let used = left.min(until.saturating_since(solid.1));
             (solid.1, left) = (solid.1 + used, left.saturating_sub(used));
             match self.taken.get(next) {
-                // All idle time before this entry is taken now, so the two merge.
                 Some(&(start, end)) if start <= solid.1 => {
                     solid = (solid.0.min(start), end);
                     next += 1;
@@ -162,6 +163,7 @@ impl ScsiBus {
             all |= new;
             lost |= if wanting.lost { new } else { 0 };
         }
+        // Ranks below the lowest loser's, or all if nobody lost: newcomers above it do not arbitrate.
         let below_the_lost = lost.wrapping_sub(1) & !lost;
         let mut arbitrating = all & (lost | below_the_lost);
         let highest = arbitrating.checked_ilog2()?;
@@ -188,23 +190,23 @@ impl HostLayer for ScsiBus {
     const PART: Part = Part::Controller;
     const NAME: &'static str = "scsi";
 
-    fn has_room(&self, crank: &HostLayerContext<Self>, request: &Request) -> bool {
+    fn has_room(&self, context: &HostLayerContext<Self>, request: &Request) -> bool {
         let (depth, has) = self.units[usize::from(request.unit)];
-        has < depth && crank.in_flight() < crank.room()
+        has < depth && context.in_flight() < context.room()
     }
 
-    fn accept_request(&mut self, crank: &mut HostLayerContext<Self>, now: Instant, slot: u32) -> Instant {
-        self.units[usize::from(crank.slots[slot].request.unit)].1 += 1;
+    fn accept_request(&mut self, context: &mut HostLayerContext<Self>, now: Instant, slot: u32) -> Instant {
+        self.units[usize::from(context.slots[slot].request.unit)].1 += 1;
         self.wanting.push(BusRequest { slot, rank: HOST, span: self.spec.command, lost: false });
         now.max(self.next())
     }
 
-    fn handle_completion(&mut self, crank: &mut HostLayerContext<Self>, completion: &mut Completion) -> Instant {
+    fn handle_completion(&mut self, context: &mut HostLayerContext<Self>, completion: &mut Completion) -> Instant {
         let (slot, done) = (completion.tag, completion.finished);
-        let request = crank.slots[slot].request;
+        let request = context.slots[slot].request;
         self.units[usize::from(request.unit)].1 -= 1;
         if completion.status != Status::Done {
-            crank.answer_with(slot, completion);
+            context.answer_with(slot, completion);
             return Instant::FAR;
         }
         let bytes = match request.op {
@@ -219,24 +221,24 @@ impl HostLayer for ScsiBus {
         let began = Instant::from_nanos(done.nanos() - flowing.nanos());
         let left = self.take_idle(began, done, self.spec.reconnect + self.rate.transfer_time(bytes));
         if left == Span::ZERO {
-            crank.answer_with(slot, completion);
+            context.answer_with(slot, completion);
             return Instant::FAR;
         }
-        crank.adopt_completion(slot, completion);
+        context.adopt_completion(slot, completion);
         self.wanting.push(BusRequest { slot, rank: arbitration_rank(request.unit), span: left, lost: false });
         done.max(self.next())
     }
 
     /// Ends a data phase, or gives the bus to the next.
-    fn run_due_work(&mut self, crank: &mut HostLayerContext<Self>, now: Instant) -> Instant {
+    fn run_due_work(&mut self, context: &mut HostLayerContext<Self>, now: Instant) -> Instant {
         if let Some((_, slot)) = self.moving.take_if(|(end, _)| *end <= now) {
-            crank.answer_request(now, slot, Status::Done);
+            context.answer_request(now, slot, Status::Done);
         } else if self.free_from() <= now
             && let Some(BusRequest { slot, rank, span, .. }) = self.take_winner()
         {
             self.occupy_bus(now, span);
             match rank {
-                HOST => crank.pass_down(now, slot),
+                HOST => context.pass_down(now, slot),
                 _ => self.moving = Some((now + span, slot)),
             }
         }
@@ -248,10 +250,10 @@ impl HostLayer for ScsiBus {
         moving.chain(self.wanting.iter().map(|wanting| wanting.slot)).collect()
     }
 
-    fn withdraw_request(&mut self, crank: &mut HostLayerContext<Self>, _: Instant, slot: u32, _: Status) -> bool {
-        let was_here = self.held_slots(crank).contains(&slot);
+    fn withdraw_request(&mut self, context: &mut HostLayerContext<Self>, _: Instant, slot: u32, _: Status) -> bool {
+        let was_here = self.held_slots(context).contains(&slot);
         if self.wanting.iter().any(|wanting| wanting.slot == slot && wanting.rank == HOST) {
-            self.units[usize::from(crank.slots[slot].request.unit)].1 -= 1;
+            self.units[usize::from(context.slots[slot].request.unit)].1 -= 1;
         }
         self.wanting.retain(|wanting| wanting.slot != slot);
         self.moving = self.moving.filter(|&(_, other)| other != slot);

@@ -437,4 +437,17 @@ mod tests {
         }
         assert!(bitmap.needs_resync(1023) && !bitmap.needs_resync(1024), "no pass clears what needs a resync");
     }
+
+    /// 128 KiB less their head have 1,046,528 bits. A bit stands for eight sectors at least.
+    #[test]
+    fn the_least_chunk_is_the_shortest_whose_bits_fit() {
+        let bits = 1_046_528_u64;
+        for (sectors, chunk) in
+            [(1, 8), (8 * bits, 8), (8 * bits + 1, 16), (16 * bits, 16), (16 * bits + 1, 32), (1 << 38, 1 << 19)]
+        {
+            assert_eq!(BitmapSpec::least_chunk(RaidLevel::Raid5, 4, sectors), chunk, "{sectors}");
+            // Each of four members of a RAID 10 has half of its blocks.
+            assert_eq!(BitmapSpec::least_chunk(RaidLevel::Raid10, 4, sectors.div_ceil(2)), chunk, "{sectors}");
+        }
+    }
 }

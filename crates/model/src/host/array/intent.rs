@@ -89,12 +89,12 @@ impl Array {
     }
 
     /// Continues writes that waited for the bitmap, looks through its bits, begins its next write. Returns when to call again.
-    pub(super) fn advance_bitmap(&mut self, crank: &mut ArrayContext, now: Instant) -> Instant {
+    pub(super) fn advance_bitmap(&mut self, context: &mut ArrayContext, now: Instant) -> Instant {
         if self.bitmap.is_none() {
             return Instant::FAR;
         }
         if core::mem::take(&mut self.intents.released) || !self.powered {
-            self.release_held_writes(crank, now);
+            self.release_held_writes(context, now);
         }
         let (whole, powered) = (self.failed == 0, self.powered);
         let Some(bitmap) = self.bitmap.as_mut().filter(|_| powered) else { return Instant::FAR };
@@ -103,25 +103,25 @@ impl Array {
             bitmap.scan_bits(now, whole);
         }
         if bitmap.start_page_write() {
-            self.store_pages(crank, now);
+            self.store_pages(context, now);
         }
         self.bitmap.as_ref().map_or(Instant::FAR, |bitmap| bitmap.next_scan())
     }
 
-    fn release_held_writes(&mut self, crank: &mut ArrayContext, now: Instant) {
+    fn release_held_writes(&mut self, context: &mut ArrayContext, now: Instant) {
         let paused = core::mem::replace(&mut self.intents.paused, core::mem::take(&mut self.intents.spare));
-        paused.iter().for_each(|&index| self.advance_portion(crank, now, index));
+        paused.iter().for_each(|&index| self.advance_portion(context, now, index));
         self.intents.spare = paused;
         self.intents.spare.clear();
         let waiting = core::mem::replace(&mut self.intents.waiting, core::mem::take(&mut self.intents.spare));
         for &index in &waiting {
             if self.powered {
-                self.run_portion(crank, now, index);
+                self.run_portion(context, now, index);
             } else {
                 // The write's bit is not stored, and will not be.
                 self.portions[index].status = Status::PowerLost;
                 self.portions[index].ledger.book_until(Part::Driver, now);
-                self.finish_portion(crank, now, index);
+                self.finish_portion(context, now, index);
             }
         }
         self.intents.spare = waiting;
@@ -129,15 +129,15 @@ impl Array {
     }
 
     /// Sends the pages of the bitmap that are to be written.
-    fn store_pages(&mut self, crank: &mut ArrayContext, now: Instant) {
+    fn store_pages(&mut self, context: &mut ArrayContext, now: Instant) {
         let portion = Portion { kind: PortionKind::Intent, op: Op::Write, ..Portion::blank_flush(NOBODY, now) };
         let index = self.portions.put(Portion { begun: true, left: 1, ..portion });
         self.intents.current = Some(index);
-        self.intents.forced = forced_members((0..self.spec.members).map(|member| crank.limits(member as u8)));
+        self.intents.forced = forced_members((0..self.spec.members).map(|member| context.limits(member as u8)));
         let new = self.rebuild.map_or(0, |rebuild| 1 << rebuild.member);
         let wanted = !self.failed | new;
         for member in (0..self.spec.members).filter(|member| wanted >> member & 1 == 1) {
-            match crank.limits(member as u8).volatile_cache {
+            match context.limits(member as u8).volatile_cache {
                 true => {
                     self.intents.steps[member as usize] = (IntentStep::Before, 1);
                     self.flush_member(now, index, member);
@@ -145,7 +145,7 @@ impl Array {
                 false => self.send_pages(now, index, member),
             }
         }
-        self.finish_dispatch(crank, now, index);
+        self.finish_dispatch(context, now, index);
     }
 
     fn send_pages(&mut self, now: Instant, index: u32, member: u32) {
@@ -160,7 +160,7 @@ impl Array {
     }
 
     /// Takes the member's next step after a command of the bitmap, not yet counted off, unless something went wrong.
-    pub(super) fn take_next_step(&mut self, crank: &ArrayContext, now: Instant, index: u32, member: u32) {
+    pub(super) fn take_next_step(&mut self, context: &ArrayContext, now: Instant, index: u32, member: u32) {
         if self.intents.current != Some(index) {
             return;
         }
@@ -169,7 +169,7 @@ impl Array {
         if left > 1 || self.portions[index].status != Status::Done || self.is_gone(member) {
             return;
         }
-        let (cached, forced) = (crank.limits(member as u8).volatile_cache, self.intents.forced >> member & 1 == 1);
+        let (cached, forced) = (context.limits(member as u8).volatile_cache, self.intents.forced >> member & 1 == 1);
         match step {
             IntentStep::Before => self.send_pages(now, index, member),
             IntentStep::Pages if cached && !forced => {

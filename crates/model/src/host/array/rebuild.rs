@@ -30,22 +30,22 @@ impl Array {
     /// Loses member `member` at `now`.
     pub(super) fn lose_member(
         &mut self,
-        crank: &mut ArrayContext,
+        context: &mut ArrayContext,
         now: Instant,
         member: u32,
     ) -> Result<(), ControlError> {
-        self.drop_member(crank, now, member);
-        self.switch_member(crank, now, member, "off")?;
+        self.drop_member(context, now, member);
+        self.switch_member(context, now, member, "off")?;
         // The member's landings until now come first.
-        crank.collect_landings(self);
-        numbering::report_member(&mut crank.landings, now, member, LandingKind::Gone);
+        context.collect_landings(self);
+        numbering::report_member(&mut context.landings, now, member, LandingKind::Gone);
         Ok(())
     }
 
     /// Puts a new drive in the place of the lost `member` and begins its rebuild.
     pub(super) fn replace_member(
         &mut self,
-        crank: &mut ArrayContext,
+        context: &mut ArrayContext,
         now: Instant,
         member: u32,
     ) -> Result<(), ControlError> {
@@ -56,7 +56,7 @@ impl Array {
         if !self.powered {
             return Err(ControlError::PoweredOff);
         }
-        self.switch_member(crank, now, member, "on")?;
+        self.switch_member(context, now, member, "on")?;
         self.progress = RebuildProgress { began: Some(now), ..RebuildProgress::default() };
         self.rebuild = Some(Rebuild { member, next: 0, runs: [u64::MAX; RUNS], due: now, sealing: false });
         Ok(())
@@ -64,12 +64,12 @@ impl Array {
 
     fn switch_member(
         &mut self,
-        crank: &mut ArrayContext,
+        context: &mut ArrayContext,
         now: Instant,
         member: u32,
         value: &str,
     ) -> Result<(), ControlError> {
-        crank.control(now, &Control::Set { key: &format!("unit.{member}"), value })
+        context.control(now, &Control::Set { key: &format!("unit.{member}"), value })
     }
 
     /// When the rebuild next acts by itself; `FAR` if it does not.
@@ -85,9 +85,9 @@ impl Array {
     }
 
     /// Begins the runs that are due at `now`, and the last flush after the last run.
-    pub(super) fn advance_rebuild(&mut self, crank: &mut ArrayContext, now: Instant) {
+    pub(super) fn begin_due_rebuild_work(&mut self, context: &mut ArrayContext, now: Instant) {
         while self.rebuild_due() <= now {
-            self.begin_run(crank, now);
+            self.begin_run(context, now);
         }
         let end = self.members_end();
         if let Some(rebuild) = self.rebuild.as_mut().filter(|it| it.next >= end && it.is_idle() && !it.sealing)
@@ -95,11 +95,11 @@ impl Array {
         {
             rebuild.sealing = true;
             let portion = Portion { kind: PortionKind::Seal, op: Op::Flush, ..Portion::blank_flush(NOBODY, now) };
-            self.begin_portion(crank, now, portion);
+            self.begin_portion(context, now, portion);
         }
     }
 
-    fn begin_run(&mut self, crank: &mut ArrayContext, now: Instant) {
+    fn begin_run(&mut self, context: &mut ArrayContext, now: Instant) {
         let Some(rebuild) = self.rebuild else { return };
         let inside = |volume: &ArrayVolume| volume.end() > rebuild.next;
         let Some(index) = self.volumes.iter().position(inside) else { return };
@@ -121,7 +121,7 @@ impl Array {
             _ => u64::MAX,
         };
         let number =
-            self.numbering.number_rebuild_run(&mut crank.landings, now, &self.volumes, (rebuild.member, from, to));
+            self.numbering.number_rebuild_run(&mut context.landings, now, &self.volumes, (rebuild.member, from, to));
         let span = (from, to);
         let portion = Portion {
             kind: PortionKind::Rebuild,
@@ -131,7 +131,7 @@ impl Array {
             lanes,
             ..Portion::blank_flush(NOBODY, now)
         };
-        self.begin_portion(crank, now, portion);
+        self.begin_portion(context, now, portion);
     }
 
     fn skip_to(&mut self, end: u64) {
@@ -168,13 +168,13 @@ impl Array {
     }
 
     /// Handles the end of a run, or of the last flush.
-    pub(super) fn finish_run(&mut self, crank: &mut ArrayContext, now: Instant, portion: &Portion) {
+    pub(super) fn finish_run(&mut self, context: &mut ArrayContext, now: Instant, portion: &Portion) {
         let Some(rebuild) = &mut self.rebuild else { return };
         if portion.kind == PortionKind::Seal {
             rebuild.sealing = false;
             if portion.status == Status::Done {
                 self.failed &= !(1 << rebuild.member);
-                numbering::report_member(&mut crank.landings, now, rebuild.member, LandingKind::Whole);
+                numbering::report_member(&mut context.landings, now, rebuild.member, LandingKind::Whole);
                 self.progress.sectors = rebuild.next;
                 self.progress.ended = Some(now);
                 self.rebuild = None;

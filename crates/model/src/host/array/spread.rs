@@ -10,8 +10,8 @@ use crate::time::Instant;
 
 impl Array {
     /// Splits a request into portions and begins them.
-    pub(super) fn split_request(&mut self, crank: &mut ArrayContext, now: Instant, parent: u32) {
-        let request = crank.slots[parent].request;
+    pub(super) fn split_request(&mut self, context: &mut ArrayContext, now: Instant, parent: u32) {
+        let request = context.slots[parent].request;
         let sectors: u64 = self.volumes.iter().map(ArrayVolume::capacity).sum();
         let mut portion = Portion { op: request.op, ..Portion::blank_flush(parent, now) };
         let refused = match request.op {
@@ -22,14 +22,14 @@ impl Array {
             _ => Some(Status::Unsupported),
         };
         if let Some(status) = refused {
-            crank.slots[parent].status = status;
+            context.slots[parent].status = status;
             return;
         }
         if request.op == Op::Flush {
-            return self.begin_portion(crank, now, portion);
+            return self.begin_portion(context, now, portion);
         }
         if request.op == Op::Write {
-            portion.number = self.numbering.number_write(&mut crank.landings, now, &request);
+            portion.number = self.numbering.number_write(&mut context.landings, now, &request);
         }
         let mut start = 0;
         for index in 0..self.volumes.len() {
@@ -37,7 +37,7 @@ impl Array {
             let (lba, end) = (request.lba.max(start), request.end().min(start + volume.capacity()));
             if lba < end {
                 self.split_in_volume(
-                    crank,
+                    context,
                     now,
                     &volume,
                     Portion { volume: index as u8, lba: lba - start, end: end - start, ..portion },
@@ -48,20 +48,20 @@ impl Array {
     }
 
     /// Splits the part of a request in one volume.
-    fn split_in_volume(&mut self, crank: &mut ArrayContext, now: Instant, volume: &ArrayVolume, portion: Portion) {
+    fn split_in_volume(&mut self, context: &mut ArrayContext, now: Instant, volume: &ArrayVolume, portion: Portion) {
         let plain = Portion { kind: PortionKind::Plain, ..portion };
         match (volume.parities() > 0, portion.op) {
-            _ if self.dead >> portion.volume & 1 == 1 => self.begin_portion(crank, now, plain),
-            (false, Op::Write) if volume.copies() > 1 => self.begin_portion(crank, now, with_row_lock(volume, plain)),
-            (false, _) => self.begin_portion(crank, now, plain),
-            (true, Op::Write) => self.split_parity_write(crank, now, volume, portion),
-            (true, _) if self.failed == 0 => self.begin_portion(crank, now, plain),
-            (true, _) => self.split_degraded_read(crank, now, volume, portion),
+            _ if self.dead >> portion.volume & 1 == 1 => self.begin_portion(context, now, plain),
+            (false, Op::Write) if volume.copies() > 1 => self.begin_portion(context, now, with_row_lock(volume, plain)),
+            (false, _) => self.begin_portion(context, now, plain),
+            (true, Op::Write) => self.split_parity_write(context, now, volume, portion),
+            (true, _) if self.failed == 0 => self.begin_portion(context, now, plain),
+            (true, _) => self.split_degraded_read(context, now, volume, portion),
         }
     }
 
     /// Splits a write row by row; whole rows stay together, because they need no reads.
-    fn split_parity_write(&mut self, crank: &mut ArrayContext, now: Instant, volume: &ArrayVolume, portion: Portion) {
+    fn split_parity_write(&mut self, context: &mut ArrayContext, now: Instant, volume: &ArrayVolume, portion: Portion) {
         let mut lba = portion.lba;
         while lba < portion.end {
             let (row, rest) = (volume.row_sectors(), portion.end - lba);
@@ -70,7 +70,7 @@ impl Array {
                 false => (lba / row * row + row).min(portion.end),
             };
             self.begin_portion(
-                crank,
+                context,
                 now,
                 with_row_lock(volume, Portion { kind: PortionKind::Update, lba, end, ..portion }),
             );
@@ -79,20 +79,26 @@ impl Array {
     }
 
     /// Splits a read: rows with lost data one by one, the others together.
-    fn split_degraded_read(&mut self, crank: &mut ArrayContext, now: Instant, volume: &ArrayVolume, portion: Portion) {
+    fn split_degraded_read(
+        &mut self,
+        context: &mut ArrayContext,
+        now: Instant,
+        volume: &ArrayVolume,
+        portion: Portion,
+    ) {
         let (mut from, mut lba) = (portion.lba, portion.lba);
         while lba < portion.end {
             let end = (lba / volume.row_sectors() * volume.row_sectors() + volume.row_sectors()).min(portion.end);
             if row_part(volume, lba, end).touches_missing_member(self.readable_members(member_end(volume, end))) {
                 if from < lba {
                     self.begin_portion(
-                        crank,
+                        context,
                         now,
                         Portion { kind: PortionKind::Plain, lba: from, end: lba, ..portion },
                     );
                 }
                 self.begin_portion(
-                    crank,
+                    context,
                     now,
                     with_row_lock(volume, Portion { kind: PortionKind::Recover, lba, end, ..portion }),
                 );
@@ -102,7 +108,7 @@ impl Array {
         }
         if from < portion.end {
             self.begin_portion(
-                crank,
+                context,
                 now,
                 Portion { kind: PortionKind::Plain, lba: from, end: portion.end, ..portion },
             );
@@ -110,18 +116,18 @@ impl Array {
     }
 
     /// Begins a portion; it runs as soon as it has locked its range.
-    pub(super) fn begin_portion(&mut self, crank: &mut ArrayContext, now: Instant, portion: Portion) {
+    pub(super) fn begin_portion(&mut self, context: &mut ArrayContext, now: Instant, portion: Portion) {
         if portion.parent != NOBODY {
-            crank.slots[portion.parent].note += 1;
+            context.slots[portion.parent].note += 1;
         }
         let index = self.portions.put(portion);
         if self.turns.lock_or_wait(&self.portions, index) {
-            self.run_portion(crank, now, index);
+            self.run_portion(context, now, index);
         }
     }
 
     /// Sends the first commands of a portion, or starts it again.
-    pub(super) fn run_portion(&mut self, crank: &mut ArrayContext, now: Instant, index: u32) {
+    pub(super) fn run_portion(&mut self, context: &mut ArrayContext, now: Instant, index: u32) {
         if self.hold_for_bitmap(index) {
             return;
         }
@@ -135,12 +141,12 @@ impl Array {
             PortionKind::Flush | PortionKind::Seal => self.flush_members(now, index),
             PortionKind::Rebuild => self.read_run(now, index),
             PortionKind::Plain => self.access_copies(now, index),
-            PortionKind::Update => self.read_for_update(crank, now, index),
-            PortionKind::Recover => self.recover_row(crank, now, index),
+            PortionKind::Update => self.read_for_update(context, now, index),
+            PortionKind::Recover => self.recover_row(context, now, index),
             // `store_pages` has made its commands.
             PortionKind::Intent => {}
         }
-        self.finish_dispatch(crank, now, index);
+        self.finish_dispatch(context, now, index);
     }
 
     /// True if the portion is refused because its volume is lost. A flush covers all volumes, so it fails if any of
@@ -153,12 +159,12 @@ impl Array {
         }
     }
 
-    pub(super) fn finish_dispatch(&mut self, crank: &mut ArrayContext, now: Instant, index: u32) {
+    pub(super) fn finish_dispatch(&mut self, context: &mut ArrayContext, now: Instant, index: u32) {
         let portion = &mut self.portions[index];
         portion.left -= 1;
         if portion.left == 0 {
             portion.ledger.book_until(crate::record::Part::Driver, now);
-            self.advance_portion(crank, now, index);
+            self.advance_portion(context, now, index);
         }
     }
 
@@ -269,17 +275,17 @@ impl Array {
     }
 
     /// Reads the chunks that a write to a row with parity needs first.
-    fn read_for_update(&mut self, crank: &mut ArrayContext, now: Instant, index: u32) {
+    fn read_for_update(&mut self, context: &mut ArrayContext, now: Instant, index: u32) {
         let portion = self.portions[index];
         let volume = self.volumes[usize::from(portion.volume)];
         if portion.end - portion.lba > volume.row_sectors() {
-            return self.charge_parity(crank, index, portion.end - portion.lba);
+            return self.charge_parity(context, index, portion.end - portion.lba);
         }
         let row = row_part(&volume, portion.lba, portion.end);
         let usable = self.readable_members(portion.span.1) & !portion.avoid;
         match row.choose_method(usable, self.writable_members(portion.span.0), self.spec.parity) {
             Some(way) => {
-                self.charge_parity(crank, index, row.computed_sectors(way, self.writable_members(portion.span.0)));
+                self.charge_parity(context, index, row.computed_sectors(way, self.writable_members(portion.span.0)));
                 row.visit_reads(way, usable, |member, from, to| {
                     self.queue_range(now, index, member, Op::Read, from, to)
                 });
@@ -289,7 +295,7 @@ impl Array {
     }
 
     /// Reads the row to reconstruct its lost data.
-    fn recover_row(&mut self, crank: &mut ArrayContext, now: Instant, index: u32) {
+    fn recover_row(&mut self, context: &mut ArrayContext, now: Instant, index: u32) {
         let portion = self.portions[index];
         let volume = self.volumes[usize::from(portion.volume)];
         let row = row_part(&volume, portion.lba, portion.end);
@@ -298,21 +304,21 @@ impl Array {
             return self.fail_portion(index);
         }
         let (low, high) = row.hull();
-        self.charge_parity(crank, index, u64::from(volume.columns()) * (high - low));
+        self.charge_parity(context, index, u64::from(volume.columns()) * (high - low));
         row.visit_source_reads(usable, |member, from, to| self.queue_range(now, index, member, Op::Read, from, to));
     }
 
     /// Charges the portion's request with this many sectors of parity work.
-    fn charge_parity(&mut self, crank: &mut ArrayContext, index: u32, sectors: u64) {
+    fn charge_parity(&mut self, context: &mut ArrayContext, index: u32, sectors: u64) {
         let parent = self.portions[index].parent;
         if parent != NOBODY {
             let effort = Effort { parity: sectors as u32, ..Effort::default() };
-            crank.slots[parent].account().effort.add(&effort);
+            context.slots[parent].account().effort.add(&effort);
         }
     }
 
     /// Writes, once everything needed has been read.
-    pub(super) fn write_portion(&mut self, crank: &mut ArrayContext, now: Instant, index: u32) {
+    pub(super) fn write_portion(&mut self, context: &mut ArrayContext, now: Instant, index: u32) {
         let portion = self.portions[index];
         let volume = self.volumes[usize::from(portion.volume)];
         self.portions[index].left += 1;
@@ -333,11 +339,11 @@ impl Array {
                 }
             }
         }
-        self.finish_dispatch(crank, now, index);
+        self.finish_dispatch(context, now, index);
     }
 
     /// Reads another copy, or recovers the rows, after a command of a plain read has failed.
-    pub(super) fn fail_over(&mut self, crank: &mut ArrayContext, now: Instant, command: &MemberCommand) {
+    pub(super) fn fail_over(&mut self, context: &mut ArrayContext, now: Instant, command: &MemberCommand) {
         let portion = self.portions[command.portion];
         let volume = self.volumes[usize::from(portion.volume)];
         let (mut from, end) = (command.lba, command.lba + u64::from(command.sectors));
@@ -362,7 +368,7 @@ impl Array {
                         begun: false,
                         ..portion
                     };
-                    self.begin_portion(crank, now, with_row_lock(&volume, recover));
+                    self.begin_portion(context, now, with_row_lock(&volume, recover));
                 }
                 _ => self.fail_portion(command.portion),
             }
