@@ -87,7 +87,7 @@ pub struct Finding {
     pub pairs: Option<usize>,
     /// The credit for the difference, for the reader ([`confound`]).
     pub credit: String,
-    /// Concerns in which the sides differ at once ([`confound::at_once`]).
+    /// Concerns in which the sides differ at once ([`confound::joint_concerns`]).
     pub at_once: Vec<&'static str>,
     /// Why the comparison is refused, if it is.
     pub refused: Option<String>,

@@ -21,8 +21,8 @@ pub const BUDGET: Span = Span::from_micros(200);
 /// to others.
 pub const STALL: Span = Span::from_millis(1);
 
-/// Round trips of our own client from which on their 99th percentile is one.
-const JOURNEYS: u64 = 100;
+/// With fewer round trips of our own client, no 99th percentile is reported.
+const PROBES_FOR_P99: u64 = 100;
 
 /// Late answers and windows that are kept one by one, to be held against one another; beyond them they are only counted.
 const KEPT: usize = 1 << 16;
@@ -99,7 +99,7 @@ pub struct Receipt {
     pub lateness: Lateness,
     /// Answers later than [`BUDGET`] in the disk's time.
     pub late: u64,
-    /// How fast that runs.
+    /// How fast the disk's time runs, against the clock.
     pub speed: ClockSpeed,
     /// When late answers were to leave, and when they did.
     pub kept: Vec<(Instant, Instant)>,
@@ -154,30 +154,30 @@ impl Receipt {
 
     /// The part of a client's wait that is not the model's, for each transport that requests came by.
     pub fn transport_costs(&self) -> Vec<TransportCost> {
-        let doors = [(TransportKind::Network, &self.ways.network), (TransportKind::File, &self.ways.file)];
-        doors.into_iter().filter_map(|(door, way)| self.transport_cost(door, way)).collect()
+        let transports = [(TransportKind::Network, &self.ways.network), (TransportKind::File, &self.ways.file)];
+        transports.into_iter().filter_map(|(kind, transport)| self.transport_cost(kind, transport)).collect()
     }
 
     /// The cost of one transport; nothing if no request or no round trip was measured.
-    fn transport_cost(&self, door: TransportKind, way: &TransportLatency) -> Option<TransportCost> {
-        let (modelled, late) = (way.modelled.mean()?, way.late.mean()?);
-        let slow = |of: &Lateness| of.quantile(0.99);
-        let slow = match way.path.count() {
-            0..JOURNEYS => None,
-            _ => slow(&way.modelled)
-                .zip(slow(&way.path))
-                .zip(slow(&way.late))
+    fn transport_cost(&self, kind: TransportKind, transport: &TransportLatency) -> Option<TransportCost> {
+        let (modelled, late) = (transport.modelled.mean()?, transport.late.mean()?);
+        let p99 = |of: &Lateness| of.quantile(0.99);
+        let slow = match transport.path.count() {
+            0..PROBES_FOR_P99 => None,
+            _ => p99(&transport.modelled)
+                .zip(p99(&transport.path))
+                .zip(p99(&transport.late))
                 .map(|((model, path), late)| (model, path + late)),
         };
-        let (ends, other) = match door {
+        let (ends, other) = match kind {
             TransportKind::Network => (self.ways.client, LatencyWitness::Client),
             TransportKind::File => (self.ways.device, LatencyWitness::Kernel),
         };
         let (by, added) = match ends.filter(TransportEnds::is_alone) {
             Some(ends) => (other, ends.added_mean()),
-            None => (LatencyWitness::Probe, way.path.mean()? + late),
+            None => (LatencyWitness::Probe, transport.path.mean()? + late),
         };
-        Some(TransportCost { door, by, modelled, added, slow })
+        Some(TransportCost { kind, by, modelled, added, slow })
     }
 
     /// The share of the clock for which the disk's thread worked.
@@ -222,8 +222,8 @@ impl Receipt {
             figures.extend(self.lateness.quantile(share).map(|span| (all, micros(span))));
             figures.extend(outside.quantile(share).map(|span| (without, micros(span))));
         }
-        for loss in self.transport_costs() {
-            figures.extend(loss.figures());
+        for cost in self.transport_costs() {
+            figures.extend(cost.figures());
         }
         if let Some(PathCost { p50, p99 }) = self.path {
             figures.extend([("path_p50_us", micros(p50)), ("path_p99_us", micros(p99))]);
@@ -247,14 +247,14 @@ pub enum LatencyWitness {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransportCost {
     /// The transport.
-    pub door: TransportKind,
-    /// The witness of the time.
+    pub kind: TransportKind,
+    /// The witness of the mean.
     pub by: LatencyWitness,
     /// The model's mean response.
     pub modelled: Span,
     /// The mean of what the transport adds.
     pub added: Span,
-    /// The 99th percentiles of the model and of what is added, where enough was measured.
+    /// The 99th percentiles of the model and of what is added, where enough was measured; always by the probe, whatever `by` is.
     pub slow: Option<(Span, Span)>,
 }
 
@@ -266,19 +266,20 @@ impl TransportCost {
 
     /// The name in figures.
     fn figure_name(&self) -> &'static str {
-        if self.door == TransportKind::Network { "nbd" } else { "file" }
+        if self.kind == TransportKind::Network { "nbd" } else { "file" }
     }
 
     /// Share of the mean response that is not the model's, in words.
     fn share_words(&self) -> String {
-        let way = match (self.door, self.by) {
+        let through = match (self.kind, self.by) {
             (TransportKind::Network, _) => "over its connection",
             (TransportKind::File, LatencyWitness::Kernel) => "through the loop device, as the kernel counts it,",
             (TransportKind::File, _) => "through the file",
         };
         let [modelled, added] = [self.modelled, self.added].map(|span| span.nanos() / 1000);
         format!(
-            "{:.0} % of a client's mean response {way} is not the model's ({modelled} us in the model, {added} us outside)",
+            "{:.0} % of a client's mean response {through} is not the model's ({modelled} us in the model, {added} us \
+             outside)",
             100.0 * self.added_share()
         )
     }
@@ -286,7 +287,7 @@ impl TransportCost {
     /// The measurement in a sentence.
     pub fn sentence(&self) -> String {
         let micros = |span: Span| format!("{:.0}", span.nanos() as f64 / 1e3);
-        let way = if self.door == TransportKind::Network { "connection" } else { "file" };
+        let transport = if self.kind == TransportKind::Network { "connection" } else { "file" };
         let by = match self.by {
             LatencyWitness::Probe => "",
             LatencyWitness::Kernel => ", by the kernel's count of the loop device",
@@ -296,8 +297,8 @@ impl TransportCost {
             format!("; p99: {} us and {} us", micros(modelled), micros(added))
         });
         format!(
-            "A read or write took {} us on average in the model, plus {} us for the round trip over the {way}{by}: {:.1} % of \
-             what a client waits for{slow}.",
+            "A read or write took {} us on average in the model, plus {} us for the round trip over the \
+             {transport}{by}: {:.1} % of what a client waits for{slow}.",
             micros(self.modelled),
             micros(self.added),
             100.0 * self.added_share()

@@ -30,8 +30,8 @@ fn fold_help(command: Command, width: usize) -> Command {
         .fold(command.term_width(width), |command, name| command.mut_subcommand(name, |below| fold_help(below, width)))
 }
 
-/// Folds text that was written in lines to at most `width` columns. Indented lines are commands: each stays by itself,
-/// and is continued after a backslash, as a shell takes it.
+/// Folds text that was written in lines to at most `width` columns. A line that ends in a colon stays by itself. Indented
+/// lines are commands: each stays by itself, and is continued after a backslash, as a shell takes it.
 fn fold_paragraphs(text: &str, width: usize) -> String {
     let mut lines: Vec<String> = Vec::new();
     let mut running: Vec<&str> = Vec::new();

@@ -143,6 +143,7 @@ fn shrink_worst(
     bench: &CheckBench<'_>,
     outcome: &CrashResults,
 ) -> Result<Option<(CrashTrial, ShrinkResult)>, CommandError> {
+    // Verdicts are ordered from the best to the worst.
     let worst = outcome.first.last_key_value().and_then(|(_, (state, image))| {
         Some((outcome.tried.iter().find(|tried| tried.state == *state)?.clone(), image))
     });
@@ -154,7 +155,8 @@ fn shrink_worst(
     Ok(Some((tried, shrunk)))
 }
 
-/// Data that the disk received too late, if no lost write explains the worst medium.
+/// The end of the first flush after the cut with which the check would have passed, and the data that the disk received between the two;
+/// only if no lost write explains the worst medium.
 fn late_data(
     bench: &CheckBench<'_>,
     outcome: &CrashResults,
@@ -162,14 +164,14 @@ fn late_data(
 ) -> Result<Option<(Instant, UnflushedState)>, CommandError> {
     let Some((tried, ShrinkResult::NotLost { .. })) = shrunk else { return Ok(None) };
     let check = |worker: usize, image: &MediumImage, promises: &[&str]| bench.check_medium(worker, image, promises);
-    let kept = first_passing_flush(&outcome.writes, bench.history(), tried, &check).map_err(CommandError::new)?;
-    let Some(kept) = kept else { return Ok(None) };
-    let Some(mut received) = bench.received_between(tried.case.at, kept)? else { return Ok(None) };
-    // Data that came with these names but are not missed belong to later work.
+    let enough_at = first_passing_flush(&outcome.writes, bench.history(), tried, &check).map_err(CommandError::new)?;
+    let Some(enough_at) = enough_at else { return Ok(None) };
+    let Some(mut received) = bench.received_between(tried.case.at, enough_at)? else { return Ok(None) };
+    // If the check passes with the names alone, it did not miss the data of the files.
     if bench.passes_with_names(&tried.case, &received.names)? {
         received.files.clear();
     }
-    Ok(Some((kept, received)))
+    Ok(Some((enough_at, received)))
 }
 
 fn keep_medium(path: Option<&Path>, bench: &CheckBench<'_>, image: &MediumImage) -> Result<(), CommandError> {

@@ -48,7 +48,7 @@ pub fn flush_audit(args: &FlushAuditArgs, json: bool) -> CommandResult {
     drop(subject);
     held.end()?;
     let timings = timings?;
-    print_warnings(bench.changes());
+    print_warnings(bench.changes_since_start());
     let judgement = judge_timings(&timings);
     let points = evidence_curve(&timings);
     args.pictures.write(args.force, || plot::draw_svg(&evidence_picture(&points), PICTURE.0, PICTURE.1))?;
@@ -245,7 +245,7 @@ struct AuditBench {
 
 impl AuditBench {
     /// Changes of the test bench since then.
-    fn changes(&self) -> Vec<String> {
+    fn changes_since_start(&self) -> Vec<String> {
         #[cfg(target_os = "linux")]
         if let Some(before) = &self.before {
             use seekwise_os::real::bench;

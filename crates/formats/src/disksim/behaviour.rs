@@ -72,13 +72,10 @@ pub(super) const DISK: &[&str] = &[
     "Immediate buffer read",
     "Immediate buffer write",
     "Constant access time",
-    "Never disconnect",
 ];
 
 /// The longest time, in milliseconds.
 const LONGEST: f64 = 10_000.0;
-
-const TRACE: &str = "DiskSim destages a cached write at once";
 
 pub(super) fn write_behaviour(
     disk: &ParameterFields<'_>,
@@ -116,7 +113,7 @@ fn write_cache_section(disk: &ParameterFields<'_>, text: &mut ProfileWriter) -> 
     let (at, key) = (disk.position("Maximum number of write segments"), "Maximum number of write segments");
     text.write_given("dirty_percent", percent, at, key);
     write_segment_rules(disk, segments, writes, text)?;
-    text.write_inferred("destage_idle_ms", 0.0, TRACE);
+    text.write_inferred("destage_idle_ms", 0.0, "DiskSim destages a cached write at once");
     write_read_ahead_section(disk, size, text)
 }
 
@@ -211,7 +208,8 @@ fn write_overhead_section(disk: &ParameterFields<'_>, text: &mut ProfileWriter) 
     for (name, kind) in
         [("read_hit", "Read hit"), ("read_miss", "Read miss"), ("write_hit", "Write hit"), ("write_miss", "Write miss")]
     {
-        // Data preparation precedes an immediate transfer; a read miss has released the bus before its data arrive.
+        // Data preparation precedes an immediate transfer. A read miss has released the bus before its data arrive; if it never
+        // disconnects, the preparation overlaps with the access (DiskSim's `disk_read_arrive`).
         let data = if name == "read_miss" { 0.0 } else { data };
         for (suffix, before) in [("", "read"), ("_after_write", "write")] {
             let key = format!("{kind} over. after {before}");
@@ -302,7 +300,8 @@ fn find_setup_delay<'a>(buses: &[&'a ParameterBlock]) -> Option<(&'a SourcePosit
     })
 }
 
-/// Parameters without a counterpart: the key, the values without effect, and the effect of others.
+/// Parameters without a counterpart: the key; the values with which DiskSim behaves as the model does (none listed: no value matters);
+/// what the key governs.
 const LEFT: &[(&str, &[f64], &str)] = &[
     ("Hold bus entire read xfer", &[0.0, 1.0], "one request at a time holds the bus either way"),
     ("Hold bus entire write xfer", &[0.0, 1.0], "one request at a time holds the bus either way"),
@@ -340,6 +339,7 @@ const LEFT: &[(&str, &[f64], &str)] = &[
 
 fn note_unmodelled_keys(disk: &ParameterFields<'_>, text: &mut ProfileWriter) -> Result<(), Errors> {
     for &(key, quiet, why) in LEFT {
+        // An absent key is NaN, which is no quiet value; `note_unmodelled` passes over absent keys.
         let value = disk.number_or(key, -1e9, 1e9, f64::NAN)?;
         let active = !quiet.is_empty() && !quiet.contains(&value);
         text.note_unmodelled(disk.block, key, active, why);

@@ -312,7 +312,7 @@ impl<'a> IometerPlan<'a> {
                 }
                 stage += 1;
             }
-            self.check_sizes(&present, index);
+            self.check_requests_fit(&present, index);
         }
         streams
     }
@@ -358,7 +358,7 @@ impl<'a> IometerPlan<'a> {
     }
 
     /// Checks that a request, put at its alignment, fits into the area it is drawn in.
-    fn check_sizes(&mut self, present: &[&Runner], index: usize) {
+    fn check_requests_fit(&mut self, present: &[&Runner], index: usize) {
         for runner in present {
             let Some(Some(spec)) = runner.specs.get(index) else {
                 continue;

@@ -2,7 +2,7 @@
 //! judge that computes afterwards what a cut would have left.
 //!
 //! A run reported by a device that was not cut tells when each of its sectors passed under the head. So one run with
-//! landings on is enough to compute the state after a cut report_fates any instant, by [`at`] on all landings reported,
+//! landings on is enough to compute the state after a cut at any instant, by [`report_fates`] on all landings reported,
 //! provided that:
 //!
 //! - Landings are taken in the order in which they were reported, each whole.

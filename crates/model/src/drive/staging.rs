@@ -11,6 +11,7 @@ impl Drive {
     /// Place of a dirty run in the media cache, if it goes there now.
     fn place_in_media_cache(&self, now: Instant, start: u64, sectors: u32) -> Option<(Extent, usize)> {
         let media = self.media_cache.as_ref()?;
+        // Only dirty data under pressure (limit, age, a flush, a power-off) go there; others wait to go home directly.
         if !self.dirty_segments_compete(now) {
             return None;
         }
@@ -45,6 +46,7 @@ impl Drive {
         if let Some(media) = &mut self.media_cache {
             media.begin_write(run.lba, run.sectors, extent.lba, stretch);
         }
+        // The slots are the media cache's, the block numbers the run's.
         Extent { lba: run.lba, ..extent }
     }
 
@@ -86,6 +88,7 @@ impl Drive {
             return self.start_move_home(now, &run, self.medium.track_from(lba));
         }
         if let Some((first, end)) = media.select_track_to_move(self.medium.geometry(), self.medium.arm().cylinder) {
+            // A track of the media cache is read as slots, so its blocks are counted from 0.
             let extent = Extent { lba: 0, ..self.medium.geometry().slot_extent(first, u32::MAX) };
             let run = Request { op: Op::Read, lba: 0, sectors: (end - first) as u32, ..Request::NONE };
             self.start_move_home(now, &run, extent);
@@ -95,7 +98,9 @@ impl Drive {
     fn start_move_home(&mut self, now: Instant, run: &Request, first: Extent) {
         self.write_back.set_idle_destage(true);
         self.break_off_read_ahead(now);
-        self.start_access(now, (run.op != Op::Read, run.end()), first, Purpose::Moving, (now, now));
+        let write = run.op != Op::Read;
+        // No data cross the link.
+        self.start_access(now, (write, run.end()), first, Purpose::Moving, (now, now));
     }
 
     /// Continues a read in the media cache, with the next part that is there. Returns false if none is left.

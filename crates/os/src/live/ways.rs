@@ -2,8 +2,8 @@
 //!
 //! A client's end cannot be seen from here, so a client of our own sends requests over the same kind of connection all the while
 //! (`start_probe`): to the disk's thread and back, past the model. For a kernel's disk on the file the kernel reports how long requests
-//! took ([`DoorLatencies::device`]); a run in this program that is the only client reports that of all of its own
-//! ([`DoorLatencies::client`]). Only measurements taken while others are answered count: a machine that sleeps wakes up late.
+//! took ([`TransportLatencies::device`]); a run in this program that is the only client reports that of all of its own
+//! ([`TransportLatencies::client`]). Only measurements taken while others are answered count: a machine that sleeps wakes up late.
 
 use std::io;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};

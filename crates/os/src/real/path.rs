@@ -41,7 +41,7 @@ pub enum PathKind {
 pub struct ResolvedPath {
     /// The path with links resolved, and with [`DATA`] in a folder.
     pub path: PathBuf,
-    /// A file, a device, a folder …: decides how it is opened.
+    /// A file or a device: decides how it is opened.
     pub kind: PathKind,
     /// Identity, whatever has this path later; empty for a file before it is created.
     identity: Arc<OnceLock<FileIdentity>>,

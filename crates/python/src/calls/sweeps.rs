@@ -1,4 +1,4 @@
-//! A study in parts for Python: the plan, its parts, and a result folder of them. Engines and stores are written in Python.
+//! A study in parts for Python: the plan, its parts, and a result folder of them. Python code runs the parts and keeps their files.
 
 use std::path::PathBuf;
 
@@ -20,10 +20,11 @@ impl Plan {
     /// The plan of a job on a target with each combination of levels.
     #[staticmethod]
     fn of_setup(py: Python<'_>, words: SetupWords, factors: Vec<(String, Vec<String>)>, runs: u32) -> PyResult<Plan> {
-        let (setup, text) = setup_and_text(words);
+        // A job that is given as text stands on standard input while the plan is made.
+        let (setup, stdin_text) = setup_and_text(words);
         let factors: Vec<SweepFactor> = factors.into_iter().map(|(key, levels)| SweepFactor { key, levels }).collect();
         run_watched(py, None, None, |_| {
-            with_text(text.as_deref(), || SweepPlan::of_setup(&setup, &factors, runs)).map(Plan)
+            with_text(stdin_text.as_deref(), || SweepPlan::of_setup(&setup, &factors, runs)).map(Plan)
         })
     }
 
@@ -97,7 +98,7 @@ impl Plan {
         py.detach(|| self.0.records(&part, &file)).err().map(|error| error.to_string())
     }
 
-    /// Makes a result folder of the files of all parts, in order.
+    /// Makes a result folder of the files of all parts, in order. Results in it are replaced only with `force`.
     #[pyo3(signature = (folder, parts, files, *, force))]
     fn finish(
         &self,

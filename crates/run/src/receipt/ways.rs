@@ -64,8 +64,8 @@ impl RequestTotals {
 }
 
 impl From<&TransportLatency> for RequestTotals {
-    fn from(way: &TransportLatency) -> RequestTotals {
-        way.moves
+    fn from(transport: &TransportLatency) -> RequestTotals {
+        transport.moves
     }
 }
 
@@ -104,8 +104,8 @@ pub struct TransportLatencies {
 
 impl TransportLatencies {
     /// The figures of this transport.
-    pub fn transport_mut(&mut self, door: TransportKind) -> &mut TransportLatency {
-        match door {
+    pub fn transport_mut(&mut self, kind: TransportKind) -> &mut TransportLatency {
+        match kind {
             TransportKind::Network => &mut self.network,
             TransportKind::File => &mut self.file,
         }

@@ -42,11 +42,11 @@ fn count_verdicts<'a>(tried: impl Iterator<Item = &'a CrashTrial>) -> (BTreeMap<
     (counts, torn)
 }
 
-fn cut_trials(report: &CrashReport) -> impl Iterator<Item = &CrashTrial> {
+fn own_order_trials(report: &CrashReport) -> impl Iterator<Item = &CrashTrial> {
     report.outcome.tried.iter().filter(|tried| tried.case.order.is_none())
 }
 
-fn order_trials(report: &CrashReport) -> impl Iterator<Item = &CrashTrial> {
+fn other_order_trials(report: &CrashReport) -> impl Iterator<Item = &CrashTrial> {
     report.outcome.tried.iter().filter(|tried| tried.case.order.is_some())
 }
 
@@ -113,14 +113,14 @@ fn trials_with_reasons<'a>(
     report: &'a CrashReport,
     reasons: &'static [InstantReason],
 ) -> impl Iterator<Item = &'a CrashTrial> {
-    cut_trials(report).filter(move |tried| reasons.contains(&tried.case.why))
+    own_order_trials(report).filter(move |tried| reasons.contains(&tried.case.why))
 }
 
 fn outcome_table(report: &CrashReport) -> tables::Table {
-    let mut columns = vec![("cuts", count_verdicts(cut_trials(report)))];
+    let mut columns = vec![("cuts", count_verdicts(own_order_trials(report)))];
     columns.extend(REASONS.map(|(name, reasons)| (name, count_verdicts(trials_with_reasons(report, reasons)))));
-    if order_trials(report).next().is_some() {
-        columns.push(("other orders", count_verdicts(order_trials(report))));
+    if other_order_trials(report).next().is_some() {
+        columns.push(("other orders", count_verdicts(other_order_trials(report))));
     }
     let heads = columns.iter().map(|column| column.0.to_owned());
     let mut table = tables::table_with_headings(["outcome".to_owned()].into_iter().chain(heads).collect());
@@ -347,9 +347,9 @@ pub fn as_json(args: &args::CrashArgs, plan: &CrashPlan, report: &CrashReport) -
         "flushes": report.recorded.receipt.flushes, "promises": report.recorded.history.promises_until(to).count(),
         "may_lose_s": plan.recipe.may_lose.seconds(), "check_tried": proof_json(&report.proof),
         "weighting": weighting_json(args, report), "partial_cuts": outcome.partial,
-        "cuts": cut_trials(report).count(), "orders": order_trials(report).count(), "checked": outcome.checked,
-        "disk_broke": outcome.disk_broke, "broken_by": outcome.broken_by, "at_cuts": counts_json(count_verdicts(cut_trials(report))),
-        "in_orders": counts_json(count_verdicts(order_trials(report))), "first": first.map(example).collect::<Vec<_>>(),
+        "cuts": own_order_trials(report).count(), "orders": other_order_trials(report).count(), "checked": outcome.checked,
+        "disk_broke": outcome.disk_broke, "broken_by": outcome.broken_by, "at_cuts": counts_json(count_verdicts(own_order_trials(report))),
+        "in_orders": counts_json(count_verdicts(other_order_trials(report))), "first": first.map(example).collect::<Vec<_>>(),
         "shrunk": shrunk, "unflushed": report.unflushed.as_ref().map(unflushed::files_json),
         "unflushed_names": report.unflushed.as_ref().map(unflushed::names_json),
         "received_s": report.later.as_ref().map(|later| seconds(later.0)),

@@ -27,12 +27,13 @@ impl Ext4 {
         (directory.filled + bytes <= (blocks - 1) * LEAF).then_some(1 + hash % (blocks - 1))
     }
 
-    /// Gives a directory one more block, or the two that turn it into an index with leaves.
+    /// Gives a directory one more block, or the two that turn it into an index with leaves. `change` is the number of the change that
+    /// the touched pages then hold.
     pub(super) fn enlarge_directory(
         &mut self,
         contents: &mut VolumeContents,
         directory: FileId,
-        number: u64,
+        change: u64,
     ) -> Result<(), VolumeError> {
         let node = contents.tree.get(directory);
         let (had, inode) = (node.cluster_count(), node.record);
@@ -41,18 +42,20 @@ impl Ext4 {
             return Err(VolumeError::Full);
         }
         let (flex, members) = self.layout.flex_group(self.inode_group(inode));
+        // Behind the directory's last block; for a new directory, behind the inode tables of its flex group.
         let goal =
             node.runs.last().map_or(self.layout.inode_table(flex) + members * self.layout.table, |r| r.start + r.len);
         for _ in 0..want {
             let start = contents.space.next_fit(goal, 1).expect("there is room");
             contents.give_clusters(directory, start, 1);
-            self.touch_block_bitmaps(contents, start, 1, number);
+            self.touch_block_bitmaps(contents, start, 1, change);
         }
-        contents.touch_directory(directory, had * BLOCK * SECTOR, want * BLOCK * SECTOR, number);
+        contents.touch_directory(directory, had * BLOCK * SECTOR, want * BLOCK * SECTOR, change);
         if had > 0 {
-            contents.touch_directory(directory, 0, 1, number);
+            // The root of the index points to the new leaf.
+            contents.touch_directory(directory, 0, 1, change);
         }
-        self.touch_inode(contents, inode, number);
+        self.touch_inode(contents, inode, change);
         Ok(())
     }
 
@@ -64,6 +67,7 @@ impl Ext4 {
         leaf: u64,
         plan: &mut IoPlan,
     ) {
+        // State from before the run is not read.
         if contents.pages.is_laying() {
             return;
         }
@@ -86,7 +90,7 @@ impl Ext4 {
         &mut self,
         contents: &mut VolumeContents,
         file: FileId,
-        number: u64,
+        change: u64,
         plan: &mut IoPlan,
     ) -> Result<(), VolumeError> {
         let node = contents.tree.get(file);
@@ -94,32 +98,33 @@ impl Ext4 {
         let leaf = match self.entry_leaf(contents, file, bytes) {
             Some(leaf) => leaf,
             None => {
-                self.enlarge_directory(contents, directory, number)?;
+                self.enlarge_directory(contents, directory, change)?;
                 self.entry_leaf(contents, file, bytes).expect("there is room now")
             }
         };
         self.read_entry_path(contents, directory, leaf, plan);
+        // Only the leaf is known, not the place in it: one byte stands for the entry.
         contents.tree.get_mut(file).entry = (leaf * BLOCK * SECTOR, 1);
         let parent = contents.tree.get_mut(directory);
         (parent.filled, parent.entries) = (parent.filled + bytes, parent.entries + 1);
-        (parent.changed, parent.shaped) = (number, number);
+        (parent.changed, parent.shaped) = (change, change);
         let inode = parent.record;
-        contents.touch_directory(directory, leaf * BLOCK * SECTOR, 1, number);
-        self.touch_inode(contents, inode, number);
+        contents.touch_directory(directory, leaf * BLOCK * SECTOR, 1, change);
+        self.touch_inode(contents, inode, change);
         contents.note_entry(file, true);
         Ok(())
     }
 
-    pub(super) fn remove_entry(&mut self, contents: &mut VolumeContents, file: FileId, number: u64) {
+    pub(super) fn remove_entry(&mut self, contents: &mut VolumeContents, file: FileId, change: u64) {
         let node = contents.tree.get(file);
         let (directory, at, bytes) =
             (node.directory.expect("not the root"), node.entry.0, Ext4::entry_bytes(node.name));
-        contents.touch_directory(directory, at, 1, number);
+        contents.touch_directory(directory, at, 1, change);
         contents.note_entry(file, false);
         let parent = contents.tree.get_mut(directory);
         (parent.filled, parent.entries) = (parent.filled - bytes, parent.entries - 1);
-        (parent.changed, parent.shaped) = (number, number);
+        (parent.changed, parent.shaped) = (change, change);
         let inode = parent.record;
-        self.touch_inode(contents, inode, number);
+        self.touch_inode(contents, inode, change);
     }
 }
